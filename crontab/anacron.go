@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// anacron's two families read its table differently. Both join lines at a
-// backslash; Debian's 2.3 then drops every other backslash as well. The names
-// @daily, @weekly and @annually, and the settings START_HOURS_RANGE,
-// PREFERRED_HOUR, RANDOM_DELAY and NO_MAIL_OUTPUT, are cronie's: on Debian
-// they are unknown, and plain variables.
+// The two versions of anacron read anacrontab differently. Both join lines at a
+// backslash; Debian's 2.3 then drops all other backslashes as well. Only cronie
+// has the names @daily, @weekly and @annually and the settings START_HOURS_RANGE,
+// PREFERRED_HOUR, RANDOM_DELAY and NO_MAIL_OUTPUT: on Debian the settings are
+// ordinary variables.
 
-// Bounds of the numbers of anacrontab. anacron takes delays of four thousand
-// years, which nobody waits for.
+// Limits of the numbers in anacrontab. anacron itself accepts delays of four
+// thousand years.
 const (
 	maxDelay = 366 * 24 * 60 // minutes
 	maxDays  = 1<<31 - 1
 )
 
-// anacrontab is what the lines so far say about others.
+// anacrontab is the settings of the lines so far that affect others.
 type anacrontab struct {
-	delay       time.Duration // RANDOM_DELAY's draw, for the lines below
+	delay       time.Duration // random delay of RANDOM_DELAY, for the lines below
 	noMail      bool          // NO_MAIL_OUTPUT, for the lines below
-	from, until int           // START_HOURS_RANGE, wherever it stands
-	preferred   int           // PREFERRED_HOUR plus one, wherever it stands
+	from, until int           // START_HOURS_RANGE, for all lines
+	preferred   int           // PREFERRED_HOUR plus one, for all lines
 	periods     []*Period
 }
 
-// readAnacrontab reads the lines of /etc/anacrontab, joined first. Unlike in
-// crontabs a last line without newline counts, as it does for anacron.
+// readAnacrontab joins the lines of /etc/anacrontab and reads them. Like anacron,
+// and unlike cron, it accepts a last line without newline.
 func (p *parser) readAnacrontab() {
 	lines := p.joinLines()
 	var text strings.Builder
@@ -52,17 +52,18 @@ func (p *parser) readAnacrontab() {
 	p.settleHours()
 }
 
-// joined is a line as anacron sees it.
+// joined is a line after joining continuation lines.
 type joined struct {
 	text   string
 	places []place
 }
 
-// place tells where the text of a joined line from byte at on stands.
+// place is the position in the file of a piece of a joined line, which begins at
+// byte at.
 type place struct{ at, line, column int }
 
-// joinLines cuts the text into lines. One that ends with a backslash goes on
-// in the next, with a blank between.
+// joinLines splits the text into lines. A backslash at the end of a line joins it
+// with the next one, with a blank between them.
 func (p *parser) joinLines() []joined {
 	var lines []joined
 	var text strings.Builder
@@ -106,8 +107,8 @@ func (p *parser) addPieces(text *strings.Builder, places []place, line string) [
 	}
 }
 
-// spot is where byte at of the present line stands in the file, and how much
-// of length bytes stands there in a row.
+// spot returns the position in the file of byte at of the current line, and how
+// many of length bytes follow there without interruption.
 func (p *parser) spot(at, length int) (line, column, in int) {
 	if p.places == nil {
 		return p.number, at + 1, length
@@ -143,8 +144,8 @@ func (p *parser) readAnacronLine() {
 	}
 }
 
-// readAnacronComment reads options in a comment, as in crontabs, but not in
-// one that goes on over several lines.
+// readAnacronComment reads options in a comment, like in crontabs, but not in a
+// comment of several lines.
 func (p *parser) readAnacronComment(at int) {
 	if last := p.places[len(p.places)-1]; last.line != p.number {
 		p.remarkLine(p.number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
@@ -158,14 +159,14 @@ func (p *parser) readAnacronComment(at int) {
 	p.readComment(at)
 }
 
-// lintDropped remarks on a backslash within a line, which Debian's anacron
-// does not hand on.
+// lintDropped warns about a backslash within a line, which Debian's anacron
+// removes.
 func (p *parser) lintDropped() {
 	for i, s := range p.places[1:] {
 		if s.line == p.places[i].line {
 			p.add(Diagnostic{
 				Line: s.line, Column: s.column - 1, Length: 1, Code: "B507", Severity: Warning,
-				Message: "Debian's anacron drops every backslash: the command does not get this one",
+				Message: "Debian's anacron removes every backslash from the command",
 				Fix:     "put the command into a script",
 			})
 			return
@@ -173,8 +174,8 @@ func (p *parser) lintDropped() {
 	}
 }
 
-// readAnacronSetting reads line as NAME=value. There is no quoting, and all
-// behind = is the value: blanks and quotes are part of it.
+// readAnacronSetting reads line as NAME=value. The value is everything after =,
+// including blanks and quotes.
 func readAnacronSetting(line string, at int) (a assignment, ok bool) {
 	end := at
 	for end < len(line) && !isBlank(line[end]) && line[end] != '=' {
@@ -187,16 +188,16 @@ func readAnacronSetting(line string, at int) (a assignment, ok bool) {
 	return assignment{name: line[at:end], value: line[equals+1:], nameAt: at, valueAt: equals + 1}, true
 }
 
-// assignAnacron makes an assignment hold for the lines below, or for all.
+// assignAnacron applies an assignment to the lines below, or to all lines.
 func (p *parser) assignAnacron(a assignment) {
 	if len(a.name)+1+len(a.value) > MaxSetting {
-		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, which no kernel takes: it is left out", "write a shorter value")
+		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
 		return
 	}
 	switch a.name {
 	case "START_HOURS_RANGE", "PREFERRED_HOUR", "RANDOM_DELAY", "NO_MAIL_OUTPUT":
 		if p.config.Family == Debian {
-			p.remark(a.nameAt, len(a.name), "B508", "only cronie's anacron knows "+a.name+": here it is a variable for the commands", "")
+			p.remark(a.nameAt, len(a.name), "B508", a.name+" is a setting only in cronie's anacron: here it is a variable for the commands", "")
 			break
 		}
 		if !p.setAnacron(a) {
@@ -209,8 +210,8 @@ func (p *parser) assignAnacron(a assignment) {
 	p.common = nil
 }
 
-// setAnacron acts on a setting of cronie's anacron. One that cannot be read is
-// left out, as a variable too.
+// setAnacron applies a setting of cronie's anacron. An invalid one is ignored, and
+// is not set as a variable either.
 func (p *parser) setAnacron(a assignment) bool {
 	t, ok, fix := &p.anacron, false, ""
 	switch a.name {
@@ -240,12 +241,12 @@ func (p *parser) setAnacron(a assignment) bool {
 		fix = "write a number of minutes"
 	}
 	if !ok {
-		p.remark(a.valueAt, len(a.value), "B506", "bad value of "+a.name+": the line is left out", fix)
+		p.remark(a.valueAt, len(a.value), "B506", "invalid value of "+a.name+": the line is ignored", fix)
 	}
 	return ok
 }
 
-// wholeNumber reads a number of nothing but digits.
+// wholeNumber reads a number that consists only of digits.
 func wholeNumber(text string, most int) (n int, ok bool) {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return 0, false
@@ -254,17 +255,16 @@ func wholeNumber(text string, most int) (n int, ok bool) {
 	return n, err == nil && n <= most
 }
 
-// settleHours gives all jobs the hours of the day, which count wherever in the
-// file they stand. PREFERRED_HOUR is one hour of START_HOURS_RANGE; where it
-// lies outside, anacron would never run anything again, and it alone counts
-// here.
+// settleHours sets the hours of the day of all jobs, including those above the
+// setting. PREFERRED_HOUR is one hour of START_HOURS_RANGE. If it is outside,
+// anacron would not run any job; here PREFERRED_HOUR overrides the range.
 func (p *parser) settleHours() {
 	t := &p.anacron
 	from, until := t.from, t.until
 	if t.preferred > 0 {
 		from, until = t.preferred-1, t.preferred
 		if t.until > 0 && (from < t.from || until > t.until) {
-			p.remarkLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d lies outside START_HOURS_RANGE %d-%d: anacron would run nothing; the hour counts", from, t.from, t.until),
+			p.remarkLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d is outside START_HOURS_RANGE %d-%d, so that anacron would run nothing: cronring uses the hour", from, t.from, t.until),
 				"delete one of them")
 		}
 	}
@@ -300,16 +300,16 @@ func (p *parser) readAnacronJob(at int) {
 	period.ID = p.line[id:idEnd]
 	switch {
 	case period.ID == "":
-		p.remark(len(p.line), 1, "B501", "no identifier", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
+		p.remark(len(p.line), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return
 	case !namesStamp(period.ID):
-		p.remark(id, len(period.ID), "B504", quote(period.ID)+" cannot name a stamp: it is a file name of printable characters, without slash", "write a word")
+		p.remark(id, len(period.ID), "B504", quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
 		return
 	case command == len(p.line):
 		p.remark(command, 1, "B218", "no command", "write a command after the identifier")
 		return
 	case len(p.line)-command > MaxCommand:
-		p.remark(command, 1, "B220", "the command has more than 131,071 bytes, which no kernel call takes", "put the command into a script")
+		p.remark(command, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
 		return
 	case command > 1<<16-1:
 		p.remark(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
@@ -326,7 +326,7 @@ func (p *parser) readAnacronJob(at int) {
 	if above.section.options.Shards > 1 {
 		further = append(further, "shards")
 	}
-	above = p.withoutTimes(above, "a line of anacrontab, which names no instant", further...)
+	above = p.withoutTimes(above, "an entry of anacrontab, which has no time fields", further...)
 	e.section = p.oncePer(above, &period)
 	p.nameAfter(&period, e.section.options, above, id)
 	if p.anacron.noMail {
@@ -338,7 +338,7 @@ func (p *parser) readAnacronJob(at int) {
 	p.table.Entries = append(p.table.Entries, e)
 }
 
-// readPeriod reads the first two columns, and returns where they end.
+// readPeriod reads the first two columns, and returns their end.
 func (p *parser) readPeriod(at int) (period Period, end int, ok bool) {
 	wordAt := at
 	word := p.line[wordAt:wordEnd(p.line, wordAt)]
@@ -346,7 +346,7 @@ func (p *parser) readPeriod(at int) (period Period, end int, ok bool) {
 	delay := p.line[delayAt:wordEnd(p.line, delayAt)]
 	end = delayAt + len(delay)
 	if !strings.HasPrefix(word, "@") && strings.Trim(word, "0123456789") != "" || delay == "" || strings.Trim(delay, "0123456789") != "" {
-		p.remark(at, len(word), "B501", "the line is neither an assignment nor a job: it is left out",
+		p.remark(at, len(word), "B501", "the line is neither an assignment nor a job: it is ignored",
 			"write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return period, end, false
 	}
@@ -396,7 +396,7 @@ func (p *parser) remarkPeriodName(at int, word string) {
 	p.remark(at, len(word), "B502", "the name "+quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
 }
 
-// namesStamp tells whether id can be the name of a file among the stamps.
+// namesStamp reports whether id can be the name of a timestamp file.
 func namesStamp(id string) bool {
 	if id == "." || id == ".." || len(id) > 255 {
 		return false
@@ -404,8 +404,8 @@ func namesStamp(id string) bool {
 	return !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '/' || r == '\ufffd' })
 }
 
-// aboveJob is what holds for the line of anacrontab with that identifier, which
-// is its name unless it has one of its own.
+// aboveJob returns the context of the entry of anacrontab with that identifier,
+// which is its name unless it has name=.
 func (p *parser) aboveJob(id, command string) *standing {
 	if it := find(p.block, "name"); it != nil && it.effective() {
 		id = it.Value
@@ -416,15 +416,14 @@ func (p *parser) aboveJob(id, command string) *standing {
 	return p.byItself()
 }
 
-// nameAfter makes the identifier of a line the name of its job, unless it has
-// one of its own or the identifier cannot be a name. An identifier that an
-// earlier line has holds the later one: two jobs cannot share a period's stamp
-// and both run.
+// nameAfter sets the name of a job to its identifier, unless it has name= or the
+// identifier is not a valid name. If an earlier job has the same identifier, the
+// later one is held: two jobs cannot share a timestamp.
 func (p *parser) nameAfter(period *Period, options *Options, above *standing, at int) {
 	if first, taken := p.names[period.ID]; taken {
-		p.remark(at, len(period.ID), "B505", fmt.Sprintf("the identifier %s belongs to the job in line %d: this one is held", quote(period.ID), first), "give it another identifier")
+		p.remark(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", quote(period.ID), first), "give it another identifier")
 		options.Name = ""
-		options.hold(fmt.Sprintf("The identifier %s is taken by the job in line %d.", period.ID, first))
+		options.hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
 		return
 	}
 	if given := find(above.items, "name"); given != nil && given.effective() {
@@ -435,9 +434,9 @@ func (p *parser) nameAfter(period *Period, options *Options, above *standing, at
 	p.names[period.ID] = p.number
 }
 
-// oncePer is what holds for an entry that runs once in a period: missed runs
-// are made up whenever that may be, and never two run at once, unless the
-// author says otherwise. What a host has for all entries is not meant for it.
+// oncePer returns the context of an entry that runs once in a period: unless its
+// options differ, missed runs are caught up at any time, and two never run at the
+// same time. The host's defaults for these options do not apply to it.
 func (p *parser) oncePer(above *standing, period *Period) *section {
 	s := *above.section
 	options := *s.options
@@ -462,9 +461,9 @@ func (p *parser) oncePer(above *standing, period *Period) *section {
 	return &s
 }
 
-// standsIn finds the period of an entry that takes anacron's place: one that
-// has run-parts run the scripts of /etc/cron.daily, cron.weekly or
-// cron.monthly, as the tables of Debian and RHEL have it. It keeps its times.
+// standsIn returns the period of an entry that replaces anacron: its command uses
+// run-parts to run the scripts of /etc/cron.daily, cron.weekly or cron.monthly,
+// like the crontabs of Debian and RHEL. The entry keeps its times.
 func standsIn(command string) *Period {
 	if !strings.Contains(command, "run-parts") { // nearly all lines
 		return nil

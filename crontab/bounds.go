@@ -8,17 +8,17 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// MaxDuration is the longest duration of the language: 100 years. The sum of
-// two of them, and of one and an instant up to LastYear, fits into 64 bits of
-// nanoseconds with room to spare.
+// MaxDuration is the longest duration of an option: 100 years. The sum of two
+// durations, or of a duration and an instant up to LastYear, fits into 64 bits
+// of nanoseconds.
 const MaxDuration = 36525 * 24 * time.Hour
 
-// LastYear is the last year in which a schedule has occurrences. It ends well
-// before 2262, where 64 bits of nanoseconds since 1970 end.
+// LastYear is the last year in which a schedule has occurrences. 64 bits of
+// nanoseconds since 1970 end later, in 2262.
 const LastYear = 2199
 
-// MaxMissed is the highest N of catchup=all:N: so many runs of one job may start
-// together when a host is back.
+// MaxMissed is the highest N of catchup=all:N, the number of runs of one job
+// that may start together after downtime.
 const MaxMissed = 1000
 
 const (
@@ -26,8 +26,7 @@ const (
 	lastSecond  = 7258118399   // 2199-12-31T23:59:59Z, the end of LastYear
 )
 
-// Range is t, or the nearest instant of the language if t lies outside the
-// years 1970 to LastYear.
+// Range limits t to the years 1970 to LastYear.
 func Range(t time.Time) time.Time {
 	if InRange(t) {
 		return t
@@ -35,11 +34,11 @@ func Range(t time.Time) time.Time {
 	return time.Unix(min(max(t.Unix(), 0), lastSecond), 0).In(t.Location())
 }
 
-// InRange reports whether t lies in the years 1970 to LastYear, in UTC. The
-// language has no other instants.
+// InRange reports whether t is in the years 1970 to LastYear, in UTC. Options
+// accept no other instants.
 func InRange(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= lastSecond }
 
-// occurrence is t, or the zero Time if schedules have ended by then.
+// occurrence returns t, or the zero Time if t is after LastYear.
 func occurrence(t time.Time) time.Time {
 	if t.Unix() > lastSecond {
 		return time.Time{}
@@ -54,9 +53,9 @@ func checkRange(t time.Time, text string) error {
 	return nil
 }
 
-// spacing is the shortest time between two occurrences of s, apart from what
-// changes of a clock do to it. It is 0 if s occurs at most once, or if its
-// type is not one of this package.
+// spacing returns the shortest time between two occurrences of s, without the
+// effect of clock changes. It is 0 if s occurs at most once, or if the type of s
+// is not from this package.
 func spacing(s cron.Schedule) time.Duration {
 	switch s := s.(type) {
 	case *Schedule:
@@ -76,7 +75,7 @@ func spacing(s cron.Schedule) time.Duration {
 	return 0
 }
 
-// spacing looks at the times of one day, and at the days that are closest to
+// spacing compares the times of one day, and the two days that are closest to
 // each other.
 func (s *Schedule) spacing() time.Duration {
 	if s.days == daysNone {
@@ -99,8 +98,8 @@ func (s *Schedule) spacing() time.Duration {
 	return shorter(least, overnight)
 }
 
-// daysApart is the shortest distance between two days that s names, or 0 if
-// there are no two in the 28 years in which weekdays and leap years repeat.
+// daysApart returns the shortest distance between two days on which s occurs, or
+// 0 if there is only one in 28 years, after which weekdays and leap years repeat.
 func (s *Schedule) daysApart() int64 {
 	const firstDay = (946684800 + wallEpoch) / secondsPerDay // 2000-01-01
 	least := int64(0)
@@ -115,7 +114,7 @@ func (s *Schedule) daysApart() int64 {
 	return least
 }
 
-// shorter is the shorter of two durations, of which 0 means that there is none.
+// shorter returns the shorter of two durations, where 0 means none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b
@@ -123,7 +122,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// closest is the shortest distance between two bits of mask, or 0.
+// closest returns the shortest distance between two bits of mask, or 0.
 func closest(mask uint64) int {
 	for distance := 1; distance < 64; distance++ {
 		if mask&(mask>>distance) != 0 {
@@ -133,7 +132,7 @@ func closest(mask uint64) int {
 	return 0
 }
 
-// width is the distance between the lowest and the highest bit of mask.
+// width returns the distance between the lowest and the highest bit of mask.
 func width(mask uint64) int {
 	if mask == 0 {
 		return 0

@@ -89,7 +89,7 @@ func TestJitterNotShorterThanThePeriod(t *testing.T) {
 		{"#@ jitter=5m\n*/5 * * * * x\n", "jitter=5m is not shorter than the time between two occurrences, which can be 5m: the entry runs without it", "write `jitter=4m59s` or less", 0},
 		{"#@ jitter=1d sec=*\n* * * * * x\n", "which can be 1s", "delete `jitter`", 0},
 		{"#@ jitter=52w every=1s\n* * * * * x\n", "which can be 1s", "delete `jitter`", 0},
-		{"#@ ?jitter=52w every=1s\n* * * * * x\n", "it is left out", "", 0},
+		{"#@ ?jitter=52w every=1s\n* * * * * x\n", "it is ignored", "", 0},
 		{"#@ jitter=52w at=2026-12-24\n* * * * * x\n", "", "", 364 * 24 * time.Hour},
 		{"#@ default jitter=1h\n*/5 * * * * x\n", "", "", 299 * time.Second},
 		{"RANDOM_DELAY=45\n*/5 * * * * x\n", "", "", 299 * time.Second},

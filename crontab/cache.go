@@ -8,10 +8,10 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Cache shares the zones, schedules and host-wide options of tables that are parsed with it, so
-// that equal times in different tables are one Schedule value. It grows and
-// never shrinks: use a new one for each load of a host's tables. It must not
-// be used by two calls of Parse at once.
+// Cache shares zones, schedules and host-wide options between the crontabs that
+// are parsed with it, so that equal times in different files are one Schedule
+// value. It only grows: use a new one for each load of a host's crontabs. It is
+// not safe for concurrent calls of Parse.
 type Cache struct {
 	zones     map[string]*Zone
 	hosts     map[*time.Location]*Zone
@@ -20,21 +20,20 @@ type Cache struct {
 	options   map[defaulted]*Options
 }
 
-// defaulted is what the options of an entry that only [default] of a sidecar
-// speaks of depend on.
+// defaulted is the key for options that come only from [default] of a sidecar.
 type defaulted struct {
 	ruling *ruling
 	roots  bool
 	said   said
 }
 
-// timing is what makes one schedule of the same time fields differ from another.
+// timing is the key that distinguishes schedules with the same time fields.
 type timing struct {
 	zone      *Zone
 	modifiers modifiers
 }
 
-// known is a schedule that was read before; clean when nothing was to remark.
+// known is a cached schedule; clean means that parsing it gave no diagnostics.
 type known struct {
 	schedule cron.Schedule
 	clean    bool
@@ -51,7 +50,8 @@ func NewCache() *Cache {
 	}
 }
 
-// ruling is nil without a sidecar. Of the Config, Zone and Local count.
+// ruling returns the checked sidecar, or nil without one. It uses only Zone and
+// Local of the Config.
 func (c *Cache) ruling(s *Sidecar, config Config) *ruling {
 	if s == nil {
 		return nil
@@ -64,7 +64,8 @@ func (c *Cache) ruling(s *Sidecar, config Config) *ruling {
 	return r
 }
 
-// share is the first options that were given for d, which are equal to o.
+// share returns the options that are cached for d, which are equal to o, or
+// caches o.
 func (c *Cache) share(d defaulted, o *Options) *Options {
 	first, ok := c.options[d]
 	if !ok {
@@ -99,7 +100,7 @@ func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*Z
 	return zone, nil
 }
 
-// of is the schedules of one timing, by time fields as written.
+// of returns the schedules of one timing, by time fields as written.
 func (c *Cache) of(t timing) map[string]known {
 	m, ok := c.schedules[t]
 	if !ok {

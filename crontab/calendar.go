@@ -13,9 +13,9 @@ type civilMonth struct {
 // daysInMonth holds the lengths by number, for years without a leap day.
 var daysInMonth = [13]int{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
-// monthOf is the month that has the day with that number. The arithmetic is
-// that of Neri and Schneider, "Euclidean affine functions and their
-// application to calendar algorithms" (2022).
+// monthOf returns the month of a day, counted from 0000-03-01. The arithmetic
+// is from Neri and Schneider, "Euclidean affine functions and their application
+// to calendar algorithms" (2022).
 func monthOf(day uint64) civilMonth {
 	n := 4*day + 3
 	century, ofCentury := n/146097, n%146097/4
@@ -32,7 +32,7 @@ func monthOf(day uint64) civilMonth {
 	return civilMonth{year, number, day - mday, monthLength(year, number)}
 }
 
-// nextMonth is the first month after m that the month field names.
+// nextMonth returns the first month after m that matches the month field.
 func (f *fieldSet) nextMonth(m civilMonth) civilMonth {
 	for {
 		m.first += uint64(m.length)
@@ -56,14 +56,14 @@ func monthLength(year uint64, number int) int {
 
 func isLeap(year uint64) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
 
-// daysOf is the days of m that the fields name; bit 0 is the first.
+// daysOf returns the days of m that match the fields; bit 0 is the first day.
 func (f *fieldSet) daysOf(m civilMonth) uint32 {
 	if f.month>>m.number&1 == 0 {
 		return 0
 	}
 	// 0000-03-01 was a Wednesday.
 	weekday := (m.first + 3) % 7
-	// The weekdays written six times over, and begun at that of the first.
+	// Repeat the weekdays six times, and start at the weekday of the first day.
 	byWeekday := uint32(uint64(f.weekday) * 0x0000_0008_1020_4081 >> weekday)
 	byDay := f.day >> 1
 	inMonth := uint32(1)<<m.length - 1
@@ -73,8 +73,8 @@ func (f *fieldSet) daysOf(m civilMonth) uint32 {
 	return (byDay | byWeekday) & inMonth
 }
 
-// namesDate tells whether any year has a day that the fields name. In 400
-// years each date, also 29 February, falls on every weekday.
+// namesDate reports whether any date matches the fields. In 400 years each
+// date, even 29 February, falls on every weekday.
 func (f *fieldSet) namesDate() bool {
 	if !f.needsBothDays() && f.weekday != 0 {
 		return f.month != 0

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// MailChannel is the channel that is always there: a letter to whom the mail of
-// the job goes. No configuration declares it, and every table may name it.
+// MailChannel is the built-in channel: an email to the recipients of the job's
+// output. The configuration does not declare it, and every crontab may use it.
 const MailChannel = "mail"
 
-// settleChannels leaves out of notify= what the table may not name. The other
-// channels are told all the same.
+// settleChannels removes from notify= the channels that the crontab must not
+// use. The others are still notified.
 func (p *parser) settleChannels(plan *plan, items []item) {
 	it := find(items, "notify")
 	if p.config.Channels == nil || it == nil || !it.effective() {
@@ -29,24 +29,23 @@ func (p *parser) settleChannels(plan *plan, items []item) {
 	plan.Notify = allowed
 }
 
-// barred is why a channel is not to be told of the entry, or "". What the
-// sidecar says is the administrator's word, who also says whose tables may name
-// a channel.
+// barred returns the reason why the entry must not use a channel, or "". Options
+// from the sidecar may use any channel, because the administrator sets them.
 func (p *parser) barred(it *item, name string) (why, fix string) {
 	users, known := p.config.Channels[name]
 	switch {
 	case name == MailChannel:
 		return "", ""
 	case !known:
-		return fmt.Sprintf("there is no channel %s", quote(name)), "name one that the configuration has as [channel.NAME], or `mail`"
+		return fmt.Sprintf("channel %s does not exist", quote(name)), "use `mail` or a channel from the configuration ([channel.NAME])"
 	case it.File != "" || p.isRoots() || slices.Contains(users, "*") || slices.Contains(users, p.table.user):
 		return "", ""
 	}
-	return fmt.Sprintf("the channel %s is not for tables of %s", quote(name), quote(p.table.user)), "name `mail`, or ask the administrator to add the account to its users"
+	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", quote(name), quote(p.table.user)), "use `mail`, or ask the administrator to add the user to the channel's users"
 }
 
-// remarkChannel says it once for an item: a default is settled anew for each
-// entry with options of its own, and one of the sidecar for each table.
+// remarkChannel adds one diagnostic for each item. Without this check a default
+// would repeat it for each entry that has options.
 func (p *parser) remarkChannel(it *item, name, why, fix string) {
 	at := fmt.Sprintf("%d:%d %s", it.Line, it.Column, name)
 	if it.File != "" || p.barredAt[at] {
@@ -56,5 +55,5 @@ func (p *parser) remarkChannel(it *item, name, why, fix string) {
 		p.barredAt = map[string]bool{}
 	}
 	p.barredAt[at] = true
-	p.remarkItem(it, "B415", why+": it is not told", fix)
+	p.remarkItem(it, "B415", why+": it gets no notifications", fix)
 }

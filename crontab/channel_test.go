@@ -18,11 +18,11 @@ func TestChannelsOfTables(t *testing.T) {
 		"nobody says which there are": {Config{}, "opps", "opps", ""},
 		"root's table":                {Config{Owner: "root", Privileged: true, Channels: channels}, "ops,mail", "ops mail", ""},
 		"a package's table":           {Config{Owner: "root", Format: System, Channels: channels}, "ops", "ops", ""},
-		"unknown in root's table":     {Config{Owner: "root", Privileged: true, Channels: channels}, "opps,mail", "mail", `no channel "opps"`},
+		"unknown in root's table":     {Config{Owner: "root", Privileged: true, Channels: channels}, "opps,mail", "mail", `channel "opps" does not exist`},
 		"a user's, for all":           {Config{Owner: "eve", Channels: channels}, "all,mail", "all mail", ""},
 		"a user's, named":             {Config{Owner: "bob", Channels: channels}, "team", "team", ""},
-		"a user's, for others":        {Config{Owner: "eve", Channels: channels}, "team,mail", "mail", `channel "team" is not for tables of "eve"`},
-		"a user's, for root":          {Config{Owner: "ann", Channels: channels}, "ops", "", `channel "ops" is not for tables of "ann"`},
+		"a user's, for others":        {Config{Owner: "eve", Channels: channels}, "team,mail", "mail", `channel "team" is not allowed in crontabs of "eve"`},
+		"a user's, for root":          {Config{Owner: "ann", Channels: channels}, "ops", "", `channel "ops" is not allowed in crontabs of "ann"`},
 		"no channels, mail":           {Config{Owner: "ann", Channels: map[string][]string{}}, "mail", "mail", ""},
 	} {
 		entry := "0 1 * * * x\n"

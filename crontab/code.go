@@ -2,7 +2,7 @@ package crontab
 
 import "strings"
 
-// Code names a kind of remark for ever. Codes are never given another meaning.
+// Code identifies a kind of diagnostic. The meaning of a code never changes.
 //
 //	B0xx  errors in time fields
 //	B1xx  doubtful time fields
@@ -13,8 +13,7 @@ import "strings"
 //	B6xx  options in the daemon's configuration
 type Code string
 
-// Meaning says what the code is about, in one line, or is "" for an unknown
-// code.
+// Meaning returns a description of one line, or "" for an unknown code.
 func (c Code) Meaning() string {
 	if k, ok := lineCodes[c]; ok {
 		return k.meaning
@@ -22,8 +21,8 @@ func (c Code) Meaning() string {
 	return fieldCodes[c]
 }
 
-// OfOption tells whether the code is about an option: its entry is there, held
-// or without the option.
+// OfOption reports whether the code is about an option: the entry was parsed,
+// and is held or runs without the option.
 func (c Code) OfOption() bool {
 	return strings.HasPrefix(string(c), "B4") || strings.HasPrefix(string(c), "B6")
 }
@@ -37,7 +36,7 @@ type kind struct {
 // CodeLimit is the code of a crontab beyond Config.MaxEntries.
 const CodeLimit Code = "B306"
 
-// lineCodes are the codes of all but time fields, which have fieldCodes.
+// lineCodes are all codes except those of time fields, which are in fieldCodes.
 var lineCodes = map[Code]kind{
 	"B201": {Error, "an assignment that is not written as NAME=value"},
 	"B202": {Warning, "an assignment that is too long for the kernel is ignored"},

@@ -10,15 +10,15 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Describe says in plain words when s occurs, in the clock of its zone.
+// Describe returns in words when s occurs, in local time of its zone.
 func Describe(s cron.Schedule) string {
 	switch s := s.(type) {
 	case *Schedule:
 		return s.describe()
 	case reboot:
-		return "when the machine boots"
+		return "when the host boots"
 	case never:
-		return "never by the clock"
+		return "never by schedule"
 	case *every:
 		if s.phase == 0 {
 			return "every " + durationWords(s.period)
@@ -41,7 +41,7 @@ func Describe(s cron.Schedule) string {
 	case fmt.Stringer:
 		return s.String()
 	}
-	return fmt.Sprintf("by the rule of %T", s)
+	return fmt.Sprintf("schedule of type %T", s)
 }
 
 func (p *Period) describe() string {
@@ -75,8 +75,8 @@ func (s *Schedule) describe() string {
 	return when + on + s.monthWords() + s.dst.words()
 }
 
-// words says what a change of the clock does, with a comma before it, where it
-// is not what cron does.
+// words describes the effect of clock changes, with a comma before it, or returns
+// "" if it is that of cron.
 func (d DST) words() string {
 	switch d {
 	case DSTLiteral:
@@ -108,11 +108,11 @@ func (b *between) describe() string {
 	return text
 }
 
-// mostTimes is how many times of day are written out.
+// mostTimes is the highest number of times of day in a list.
 const mostTimes = 6
 
-// timeWords says when in a day; rhythm tells that it goes round the clock, so
-// that "every day" would add nothing.
+// timeWords describes the times of day. rhythm reports that they are regular over
+// the whole day, so that "every day" would add no information.
 func (f *fieldSet) timeWords() (words string, rhythm bool) {
 	const allHours = 1<<24 - 1
 	minutes, hours := bits.OnesCount64(f.minute), bits.OnesCount32(f.hour)
@@ -137,7 +137,7 @@ func (f *fieldSet) timeWords() (words string, rhythm bool) {
 	return f.minuteWords() + " of " + listWords("hour", uint64(f.hour)), false
 }
 
-// hourlyWords says when in every hour.
+// hourlyWords describes the minutes of every hour.
 func (f *fieldSet) hourlyWords() string {
 	if beat, ok := f.beat(); ok && f.minute&1 != 0 {
 		return "every " + beat
@@ -145,7 +145,7 @@ func (f *fieldSet) hourlyWords() string {
 	return f.minuteWords() + " of every hour"
 }
 
-// minuteWords says which minutes, to be followed by the hours.
+// minuteWords describes the minutes; the caller appends the hours.
 func (f *fieldSet) minuteWords() string {
 	first, step, ok := progression(f.minute, 59)
 	switch {
@@ -157,8 +157,8 @@ func (f *fieldSet) minuteWords() string {
 	return "at " + listWords("minute", f.minute)
 }
 
-// beat is the even distance between the minutes, across hours too, if there
-// is one.
+// beat returns the interval between the minutes if it is constant, also between
+// hours.
 func (f *fieldSet) beat() (words string, ok bool) {
 	if bits.OnesCount64(f.minute) == 1 {
 		return "hour", true
@@ -179,7 +179,7 @@ func (f *fieldSet) timesOfDay() []string {
 	return times
 }
 
-// dateWords says on which days, with a blank before it; "" for every day.
+// dateWords describes the days, with a blank before them; "" for every day.
 func (f *fieldSet) dateWords() string {
 	everyDay, everyWeekday := f.day == allDays, f.weekday == allWeekdays
 	byDay := listWords("day", uint64(f.day))
@@ -202,14 +202,14 @@ func (f *fieldSet) dateWords() string {
 	return " on " + byDay
 }
 
-// oneDate tells whether one day of one month is all that the fields name.
+// oneDate reports whether only one day of one month matches the fields.
 func (f *fieldSet) oneDate() bool {
 	return bits.OnesCount32(f.day) == 1 && bits.OnesCount16(f.month) == 1 &&
 		(f.weekday == 0 || f.needsBothDays() && f.weekday == allWeekdays)
 }
 
-// monthWords says in which months, with a blank before it, if dateWords does
-// not.
+// monthWords describes the months, with a blank before them, or returns "" if
+// dateWords includes them.
 func (f *fieldSet) monthWords() string {
 	if f.month == allMonths || f.oneDate() {
 		return ""
@@ -217,8 +217,8 @@ func (f *fieldSet) monthWords() string {
 	return " in " + joinWords(runs(uint64(f.month), func(n int) string { return time.Month(n).String() }))
 }
 
-// progression tells whether mask is first, first+step and so on up to the
-// highest value, at least three of them.
+// progression reports whether mask has at least three values: first, first+step
+// and so on up to highest.
 func progression(mask uint64, highest int) (first, step int, ok bool) {
 	if bits.OnesCount64(mask) < 3 {
 		if mask == 1|1<<30 && highest == 59 {
@@ -234,7 +234,7 @@ func progression(mask uint64, highest int) (first, step int, ok bool) {
 	return first, step, mask == 0
 }
 
-// runs names the bits of mask, three or more in a row as "from to".
+// runs returns the names of the bits of mask, three or more in a row as "A to B".
 func runs(mask uint64, name func(int) string) []string {
 	var words []string
 	for mask != 0 {
@@ -253,7 +253,7 @@ func runs(mask uint64, name func(int) string) []string {
 	return words
 }
 
-// listWords is noun with the values of mask behind it.
+// listWords returns noun followed by the values of mask.
 func listWords(noun string, mask uint64) string {
 	if bits.OnesCount64(mask) > 1 {
 		noun += "s"
@@ -261,7 +261,7 @@ func listWords(noun string, mask uint64) string {
 	return noun + " " + joinWords(runs(mask, strconv.Itoa))
 }
 
-// joinWords writes "a", "a and b", "a, b and c".
+// joinWords returns "a", "a and b" or "a, b and c".
 func joinWords(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -272,7 +272,7 @@ func joinWords(words []string) string {
 
 func weekdayName(n int) string { return time.Weekday(n).String() }
 
-// plural is "minute" for 1 and "5 minutes" for 5.
+// plural returns "minute" for 1 and "5 minutes" for 5.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return noun
@@ -295,7 +295,7 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// durationWords is the largest unit that d is a whole number of, spelled out.
+// durationWords writes d in the largest unit of which it is a multiple.
 func durationWords(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -310,8 +310,8 @@ func durationWords(d time.Duration) string {
 
 func instantWords(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") }
 
-// PerYear counts the occurrences of s in a civil year of its zone; UTC if it
-// has none. It counts what Jitter and Spread delay, not where it ends up.
+// PerYear returns the number of occurrences of s in a calendar year of its zone,
+// or of UTC. For Jitter and Spread it counts occurrences before they are delayed.
 func PerYear(s cron.Schedule, year int) int {
 	if once, ok := s.(*periodic); ok {
 		return once.period.perYear(year)
@@ -321,8 +321,8 @@ func PerYear(s cron.Schedule, year int) int {
 	return countBetween(s, just, time.Date(year+1, time.January, 1, 0, 0, 0, 0, loc))
 }
 
-// countBetween counts the occurrences of s after one instant and before
-// another. It walks over minutes at most, not over seconds.
+// countBetween counts the occurrences of s after after and before end. Its loops
+// go over minutes at most, not over seconds.
 func countBetween(s cron.Schedule, after, end time.Time) int {
 	n := 0
 	switch s := s.(type) {
@@ -344,7 +344,7 @@ func countBetween(s cron.Schedule, after, end time.Time) int {
 		}
 		return n
 	case *seconds:
-		whole := end.Add(-59 * time.Second) // minutes that begin after after and before this count whole
+		whole := end.Add(-59 * time.Second) // all seconds of a minute that begins before this are before end
 		n = countBetween(s.inner, after, whole) * bits.OnesCount64(s.mask)
 		for minute := s.inner.Next(after.Add(-time.Minute)); !minute.IsZero() && minute.Before(end); minute = s.inner.Next(minute) {
 			if minute.After(after) && minute.Before(whole) {
@@ -365,7 +365,7 @@ func countBetween(s cron.Schedule, after, end time.Time) int {
 	return n
 }
 
-// perYear is how often a host that is always up runs the job.
+// perYear returns how often a host that is always up runs the job.
 func (p *Period) perYear(year int) int {
 	switch {
 	case p.Month:
@@ -376,7 +376,7 @@ func (p *Period) perYear(year int) int {
 	return (daysInYear(year) + p.Days/2) / max(p.Days, 1)
 }
 
-// locationOf is the zone that s or what it stands over counts in.
+// locationOf returns the zone of s or of the schedule that it wraps, else UTC.
 func locationOf(s cron.Schedule) *time.Location {
 	for {
 		switch at := s.(type) {

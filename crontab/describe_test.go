@@ -68,8 +68,8 @@ func TestDescribeModifiers(t *testing.T) {
 		schedule cron.Schedule
 		want     string
 	}{
-		{Reboot, "when the machine boots"},
-		{Never, "never by the clock"},
+		{Reboot, "when the host boots"},
+		{Never, "never by schedule"},
 		{Every(90*time.Minute, 0), "every 90 minutes"},
 		{Every(24*time.Hour, 5*time.Minute), "every day, shifted by 5m"},
 		{At(benchStart), "once at 2026-11-20 21:07:31 +00:00"},
@@ -82,7 +82,7 @@ func TestDescribeModifiers(t *testing.T) {
 		{Between(s, benchStart, time.Time{}), "at 02:30 every day, from 2026-11-20 21:07:31 +00:00"},
 		{Between(s, time.Time{}, benchStart), "at 02:30 every day, until 2026-11-20 21:07:31 +00:00"},
 		{Count(s, benchStart, 3), "at 02:30 every day, the first 3 times from 2026-11-20 21:07:31 +00:00"},
-		{namelessSchedule{}, "by the rule of crontab.namelessSchedule"},
+		{namelessSchedule{}, "schedule of type crontab.namelessSchedule"},
 	} {
 		if got := Describe(test.schedule); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)

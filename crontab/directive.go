@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// maxItems is the most options of one entry or of all #@ default lines above
-// it. It bounds what a hostile file costs.
+// maxItems is the highest number of options of one entry, and of all #@ default
+// lines above it. It limits the cost of a hostile file.
 const maxItems = 64
 
-// item is one key=value of a directive line, and what became of it.
+// item is one key=value of a directive line, and whether it takes effect.
 type item struct {
 	Option
-	spec     *OptionSpec // nil for x- keys and those that are not known
+	spec     *OptionSpec // nil for x- keys and unknown keys
 	bare     bool        // key alone
-	off      bool        // left out without harm
-	held     string      // why the entry must not run
-	degraded string      // why the entry runs without it
+	off      bool        // ignored, because it is marked with ?
+	held     string      // not "": the entry must not run, for this reason
+	degraded string      // not "": the entry runs without it, for this reason
 }
 
-// effective tells whether the item does what it says.
+// effective reports whether the item takes effect.
 func (it *item) effective() bool { return !it.off && it.held == "" && it.degraded == "" }
 
-// isDefault tells whether the item is for many entries, so that it need not make
-// sense for each.
+// isDefault reports whether the item applies to many entries, so that it might
+// not be meaningful for each.
 func (it *item) isDefault() bool { return it.Origin == FromDefault || it.Origin == FromSidecarDefault }
 
-// readComment tells a directive line from a comment. #@ must be followed by a
-// blank, so that #@daily is a commented-out entry.
+// readComment reads a comment, which is a directive line if it begins with #@ and
+// a blank. #@daily without a blank is an entry that was commented out.
 func (p *parser) readComment(at int) {
 	if rest := p.line[at:]; len(rest) > 2 && rest[1] == '@' && isBlank(rest[2]) {
 		if first := skipBlanks(p.line, at+2); first < len(p.line) {
@@ -59,8 +59,8 @@ func (p *parser) readDirective(at int) {
 	}
 }
 
-// isProse tells whether the first word of a directive line is neither a key
-// nor has a =, so that the line is for people.
+// isProse reports whether the first word of a directive line is neither a key nor
+// contains =, so that the line is an ordinary comment.
 func isProse(word string) bool {
 	if word == "--" || strings.ContainsRune(word, '=') {
 		return false
@@ -73,22 +73,22 @@ func isProse(word string) bool {
 func (p *parser) remarkProse(at int) {
 	if !p.sawProse {
 		p.sawProse = true
-		p.remark(at, len(p.line)-at, "B401", "the line begins with #@ but with no option: it is taken as a comment", "write `#` without @")
+		p.remark(at, len(p.line)-at, "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
 	}
 }
 
-// voidBlock drops directives that do not touch an entry.
+// voidBlock drops directives that are not directly above an entry.
 func (p *parser) voidBlock(why string) {
 	if len(p.block) == 0 {
 		return
 	}
-	p.remarkLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d, before an entry: these directives have no effect", why, p.number),
-		"put them directly above their entry, or write `#@ default`")
+	p.remarkLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d instead of an entry: these options have no effect", why, p.number),
+		"write them directly above their entry, or write `#@ default`")
 	p.block = nil
 }
 
-// readDefaults reads the items of a #@ default line: they hold for all entries
-// below, each until it is changed; without items all end.
+// readDefaults reads the items of a #@ default line. Each applies to all entries
+// below until another line changes it. A line without items ends all defaults.
 func (p *parser) readDefaults(at int) {
 	p.common = nil
 	items := p.readItems(at, nil)
@@ -100,7 +100,7 @@ func (p *parser) readDefaults(at int) {
 	for _, it := range items {
 		it.Origin = FromDefault
 		if it.Key == "name" {
-			p.refuse(&it, "B410", "name= is for one entry, not for all below", "write `#@ name="+it.Value+"` directly above the entry")
+			p.refuse(&it, "B410", "name= can be set for one entry only", "write `#@ name="+it.Value+"` directly above the entry")
 			continue
 		}
 		if old := find(defaults, it.Key); old != nil {
@@ -116,7 +116,8 @@ func (p *parser) readDefaults(at int) {
 	p.defaults = defaults
 }
 
-// readProperties reads a #@ file line. Its properties are known by name only.
+// readProperties reads a #@ file line. Its properties are reserved, but not
+// implemented.
 func (p *parser) readProperties(at int) {
 	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
 		it, end, ok := p.scanItem(at)
@@ -125,7 +126,7 @@ func (p *parser) readProperties(at int) {
 			return
 		case !ok:
 		case it.Key == "strict" || it.Key == "owner":
-			p.remarkItem(&it, "B407", "the file property "+it.Key+" is known, but this version does not act on it", "")
+			p.remarkItem(&it, "B407", "the file property "+it.Key+" is not implemented in this version", "")
 		case !strings.HasPrefix(it.Key, "x-"):
 			p.remarkItem(&it, "B403", "unknown file property "+quote(it.Key), "the properties are strict and owner")
 		}
@@ -133,7 +134,7 @@ func (p *parser) readProperties(at int) {
 	}
 }
 
-// readItems reads items from byte at on and adds them to those of the lines
+// readItems reads the items from byte at and appends them to those of the lines
 // above.
 func (p *parser) readItems(at int, items []item) []item {
 	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
@@ -154,16 +155,16 @@ func (p *parser) readItems(at int, items []item) []item {
 	return items
 }
 
-// refuseRest leaves the rest of the line out. first is held: what stands there
-// may be guards.
+// refuseRest ignores the rest of the line. It marks first as held, because the
+// rest might contain guards.
 func (p *parser) refuseRest(first *item, at int) {
 	why := fmt.Sprintf("more than %d options for one entry", maxItems)
-	p.remark(at, len(p.line)-at, "B413", why+": the entry is held", "delete those that are not needed")
+	p.remark(at, len(p.line)-at, "B413", why+": the entry is held", "delete some of them")
 	first.held = sentence(first, why)
 }
 
-// scanItem reads one item and returns where it ends. ok is false when it is
-// not written as one; the remark is made then.
+// scanItem reads one item and returns its end. If the syntax is wrong, it adds a
+// diagnostic and returns ok false.
 func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 	line := p.line
 	it.Line, it.Column, it.Origin = p.number, at+1, FromDirective
@@ -179,21 +180,21 @@ func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 	it.Key = line[key:end]
 	switch blank := skipBlanks(line, end); {
 	case end < len(line) && line[end] == '=' && end == key:
-		return p.badItem(it, wordEnd(line, end), "no key stands before =")
+		return p.badItem(it, wordEnd(line, end), "no key before =")
 	case end < len(line) && line[end] == '=':
 		return p.scanValue(it, end+1)
 	case blank < len(line) && line[blank] == '=':
-		return p.badItem(it, valueEnd(line, blank+1), "no blank may stand before or after =")
+		return p.badItem(it, valueEnd(line, blank+1), "no blank is allowed before or after =")
 	}
 	it.Value, it.bare = "yes", true
 	return finishItem(it, end), end, true
 }
 
-// scanValue reads the value of an item, behind its =.
+// scanValue reads the value of an item, after its =.
 func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
 	line := p.line
 	if next := skipBlanks(line, at); next > at && next < len(line) && !strings.Contains(line[next:wordEnd(line, next)], "=") {
-		return p.badItem(it, wordEnd(line, next), "no blank may stand before or after =")
+		return p.badItem(it, wordEnd(line, next), "no blank is allowed before or after =")
 	}
 	if at == len(line) || line[at] != '"' && line[at] != '\'' {
 		end = wordEnd(line, at)
@@ -206,17 +207,17 @@ func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
 	}
 	end = at + length + 2
 	if end < len(line) && !isBlank(line[end]) {
-		return p.badItem(it, wordEnd(line, end), "something stands behind the closing quote")
+		return p.badItem(it, wordEnd(line, end), "text follows the closing quote")
 	}
 	it.Value = line[at+1 : end-1]
 	return finishItem(it, end), end, true
 }
 
-// valueEnd is where the word at byte at ends, or the next one if there is none.
+// valueEnd returns the end of the word at byte at, or of the next word.
 func valueEnd(line string, at int) int { return wordEnd(line, skipBlanks(line, at)) }
 
-// finishItem gives an item that ends at byte end its length, its own name here and
-// its row of the vocabulary.
+// finishItem sets the length of an item that ends at byte end, replaces aliases
+// and looks up the option.
 func finishItem(it item, end int) item {
 	it.Length = end - (it.Column - 1)
 	it.Key, it.Value = unalias(it.Key, it.Value)
@@ -230,22 +231,22 @@ func (p *parser) badItem(it item, end int, why string) (item, int, bool) {
 	return it, end, false
 }
 
-// judge says what becomes of an item, once, where it is written. above is the
-// items that it stands beside.
+// judge checks an item once, when it is read. above is the other items of the
+// entry so far.
 func (p *parser) judge(it *item, above []item) {
 	spec := it.spec
 	switch {
 	case find(above, it.Key) != nil:
-		p.refuse(it, "B405", "a second "+it.Key+"= for one entry", "delete one of them")
+		p.refuse(it, "B405", it.Key+"= is set twice for one entry", "delete one of them")
 	case strings.HasPrefix(it.Key, "x-"):
 	case spec == nil:
 		p.refuse(it, "B403", "unknown option "+quote(it.Key), p.keyFix(it))
 	case it.bare && spec.Values != yesNo:
-		p.refuse(it, "B404", it.Key+" needs a value", it.Key+" takes "+spec.Values)
+		p.refuse(it, "B404", it.Key+" requires a value", it.Key+" accepts "+spec.Values)
 	case spec.Built():
 		switch err := spec.apply(p.newPlan(), it.Value); {
 		case errors.Is(err, errLater):
-			p.refuse(it, "B408", it.Key+"="+it.Value+" is known, but not built in this version", "delete `"+it.Key+"` if the entry may run without it")
+			p.refuse(it, "B408", it.Key+"="+it.Value+" is not implemented in this version", "delete `"+it.Key+"` if the entry may run without it")
 		case err != nil:
 			p.refuse(it, "B404", it.Key+": "+err.Error(), valueFix(it))
 		}
@@ -253,21 +254,22 @@ func (p *parser) judge(it *item, above []item) {
 		p.refuse(it, "B404", it.Key+": "+spec.check(it.Value).Error(), valueFix(it))
 	case spec.Same != "" && it.Value == spec.Same:
 	case spec.Guard:
-		p.refuse(it, "B408", it.Key+" is known, but not built in this version", "delete `"+it.Key+"` if the entry may run without it")
+		p.refuse(it, "B408", it.Key+" is not implemented in this version", "delete `"+it.Key+"` if the entry may run without it")
 	case spec.Extend:
-		p.refuse(it, "B403", it.Key+" is an extension that this version does not have", it.written("?"+it.Key, it.Value)+" to have it left out")
+		p.refuse(it, "B403", it.Key+" is an extension that is not implemented in this version", it.written("?"+it.Key, it.Value)+" to ignore it in such versions")
 	default:
-		p.refuse(it, "B407", it.Key+" is known, but not built in this version", it.written("?"+it.Key, it.Value)+" to have it left out")
+		p.refuse(it, "B407", it.Key+" is not implemented in this version", it.written("?"+it.Key, it.Value)+" to ignore it in such versions")
 	}
 }
 
-// refuse remarks on an item and says what it means for the entry: nothing when
-// it is marked with ?, a hold when it is a guard, else a run without it.
+// refuse adds a diagnostic about an item. The item is ignored if it is marked
+// with ?. Otherwise the entry is held if the item is a guard, and runs without
+// the item if not.
 func (p *parser) refuse(it *item, code Code, why, fix string) {
 	switch {
 	case it.Maybe && code != "B406":
 		it.off = true
-		p.remarkItem(it, "B412", why+": it is left out, as ? allows", "")
+		p.remarkItem(it, "B412", why+": it is ignored, because it is marked with ?", "")
 	case it.spec != nil && it.spec.Guard:
 		it.held = sentence(it, why)
 		p.remarkItem(it, code, why+": the entry is held", fix)
@@ -277,12 +279,12 @@ func (p *parser) refuse(it *item, code Code, why, fix string) {
 	}
 }
 
-// sentence makes a reason for people of a remark, naming the option.
+// sentence returns the reason for a held or degraded entry, with the option.
 func sentence(it *item, why string) string {
-	return fmt.Sprintf("The option %s in %s cannot be followed: %s.", it.Key, it.where(), why)
+	return fmt.Sprintf("The option %s in %s is invalid: %s.", it.Key, it.where(), why)
 }
 
-// where is the place of an item, for people.
+// where returns the position of an item, as text.
 func (it *item) where() string {
 	if it.File != "" {
 		return fmt.Sprintf("%s:%d", it.File, it.Line)
@@ -290,8 +292,8 @@ func (it *item) where() string {
 	return fmt.Sprintf("line %d", it.Line)
 }
 
-// remarkItem adds a remark at the place of an item, which may be in a line
-// further up; for one of the sidecar, at the entry that it is for.
+// remarkItem adds a diagnostic at the position of an item, which may be in an
+// earlier line. For an item of the sidecar it uses the position of the entry.
 func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 	if it.File != "" {
 		if it.File != p.table.Name {
@@ -317,10 +319,10 @@ func (p *parser) keyFix(it *item) string {
 		}
 		return it.written(key, it.Value)
 	}
-	return "keys for other programs begin with x-"
+	return "see `cronring options`; keys of other programs begin with x-"
 }
 
-// valueFix names the value that was likely meant, or those that there are.
+// valueFix returns the value that was probably meant, or the valid values.
 func valueFix(it *item) string {
 	if it.spec.Values == aDuration && strings.Trim(it.Value, "0123456789") == "" {
 		if _, err := ParseDuration(it.Value + "s"); err == nil {
@@ -331,14 +333,14 @@ func valueFix(it *item) string {
 	if value := Nearest(it.Value, values); value != "" {
 		return it.written(it.Key, value)
 	}
-	return it.Key + " takes " + it.spec.Values
+	return it.Key + " accepts " + it.spec.Values
 }
 
-// written is a fix that has another key or value in the place of the item.
+// written returns a fix that replaces the key and value of the item.
 func (it *item) written(key, value string) string {
 	if it.File != "" {
 		if strings.HasPrefix(key, "?") {
-			key = `"` + key + `"` // to TOML a bare key is letters
+			key = `"` + key + `"` // TOML does not allow ? in a bare key
 		}
 		return "write `" + key + " = \"" + value + "\"`"
 	}

@@ -400,9 +400,9 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 
 func TestFixesQuoteAsTheLineDoes(t *testing.T) {
 	for items, want := range map[string]string{
-		`desc="a b"`:    "write `?desc=\"a b\"` to have it left out",
-		`desc='a "b'`:   "write `?desc='a \"b'` to have it left out",
-		`desc=a`:        "write `?desc=a` to have it left out",
+		`desc="a b"`:    "write `?desc=\"a b\"` to ignore it in such versions",
+		`desc='a "b'`:   "write `?desc='a \"b'` to ignore it in such versions",
+		`desc=a`:        "write `?desc=a` to ignore it in such versions",
 		`nottify="a b"`: "write `notify=\"a b\"`",
 	} {
 		if _, remarks := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{}); len(remarks) != 1 || remarks[0].Fix != want {

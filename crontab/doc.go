@@ -1,8 +1,8 @@
-// Package crontab owns the crontab language and its time: it turns the bytes
-// of a crontab file into entries, each with a schedule that names instants.
+// Package crontab owns the syntax of crontab files and the schedules of their
+// entries: it parses the bytes of a file into entries and computes their times.
 //
-// It is pure: it reads no clock, no disk and no environment, starts no
-// goroutine, and can be used by any Go program. Zones come in as
+// It does not read the clock, the disk or the environment, and starts no
+// goroutines, so any Go program can use it. The caller passes time zones as
 // *time.Location values or through Config.Zone.
 //
 //	t, problems := crontab.Parse("/etc/crontab", text, crontab.Config{Format: crontab.System, Local: time.Local})
@@ -11,16 +11,16 @@
 //		fmt.Println(e.Schedule.Next(time.Now()), e.User(), e.Command())
 //	}
 //
-// Every Schedule implements the Schedule interface of robfig/cron v3, the
-// field's standard, and any schedule made for it can stand in here.
+// Schedules implement the Schedule interface of robfig/cron v3, and functions
+// of this package accept any implementation of that interface.
 //
-// /etc/anacrontab is read as well: its entries have a Period, as have lines of
-// a crontab that take anacron's place on a host without it.
+// The package also parses /etc/anacrontab. Its entries have a Period. So have
+// the entries of a crontab that replace anacron on a host without it.
 //
-// Options stand in comments, #@ key=value directly above an entry, so that one
-// file serves every cron; Vocabulary lists them. Remarks carry codes that never
-// change their meaning; see Code.
+// Options are written in comments, #@ key=value directly above an entry, so
+// that other crons can use the same file. Vocabulary lists them. Each
+// diagnostic has a stable code; see Code.
 //
-// The rules of the language are those that Debian's cron 3.0pl1 and cronie 1.7
-// share; where they differ, the comment at the place says which was taken.
+// The syntax is the common subset of Debian's cron 3.0pl1 and cronie 1.7. Where
+// they differ, a comment in the code shows which cron this package follows.
 package crontab

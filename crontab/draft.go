@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Draft is the text of a crontab file while a program changes it. What a change
-// is not about stays as it is, byte for byte: comments, blanks, line ends.
+// Draft is the text of a crontab file while a program changes it. A change does
+// not touch other bytes of the file: comments, blanks and line ends stay.
 //
-// Its methods take entries by their line numbers, as they are in the draft then.
+// Methods identify entries by their current line numbers in the draft.
 type Draft struct {
 	mark   string // a byte order mark
 	lines  []string
-	joined bool // lines that end with a backslash go on in the next
+	joined bool // a backslash at the end continues the line, as in anacrontab
 }
 
-// NewDraft makes a draft of the text of a file.
+// NewDraft returns a draft with the text of a file.
 func NewDraft(text string, f Format) *Draft {
 	d := &Draft{joined: f == Anacron}
 	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
@@ -32,10 +32,10 @@ func NewDraft(text string, f Format) *Draft {
 	return d
 }
 
-// Text is the text as it is now.
+// Text returns the current text.
 func (d *Draft) Text() string { return d.mark + strings.Join(d.lines, "") }
 
-// lineEnd is how the lines of the file end: as the last one that does.
+// lineEnd returns the last line end of the file.
 func (d *Draft) lineEnd() string {
 	for _, line := range slices.Backward(d.lines) {
 		if strings.HasSuffix(line, "\n") {
@@ -45,14 +45,14 @@ func (d *Draft) lineEnd() string {
 	return "\n"
 }
 
-// bare is a line without its end.
+// bare returns line without its line end.
 func bare(line string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 }
 
-// Append adds lines below all others and gives the number of the last of them.
-// It refuses to when that would let a line count that does not now, as its own
-// end is missing.
+// Append adds lines at the end and returns the number of the last one. It returns
+// an error if the last line of the file has no newline and is therefore ignored,
+// because the added lines would activate it.
 func (d *Draft) Append(lines ...string) (number int, err error) {
 	end := d.lineEnd()
 	if n := len(d.lines); n > 0 {
@@ -60,12 +60,12 @@ func (d *Draft) Append(lines ...string) (number int, err error) {
 		switch at := skipBlanks(last, 0); {
 		case strings.HasSuffix(last, "\n"):
 		case at < len(last) && last[at] != '#' && !d.joined:
-			return 0, fmt.Errorf("line %d, the last one, has no newline and does not count now; it would", n)
+			return 0, fmt.Errorf("line %d, the last one, is ignored because it has no newline; the change would activate it", n)
 		default:
 			d.lines[n-1] += end
 		}
 		if d.isDirective(n-1) || d.goesOn(n-1) {
-			d.lines = append(d.lines, end) // it is not about what is added
+			d.lines = append(d.lines, end) // so that the directive does not apply to the added lines
 		}
 	}
 	for _, line := range lines {
@@ -79,18 +79,17 @@ func (d *Draft) Append(lines ...string) (number int, err error) {
 
 func fitsOnLine(text string) error {
 	if strings.ContainsAny(text, "\n\r\x00") {
-		return errors.New("a line end or NUL byte cannot stand within a line")
+		return errors.New("a line must not contain a newline or NUL byte")
 	}
 	return nil
 }
 
-// goesOn tells whether a line is continued in the one below.
+// goesOn reports whether a line is continued on the next one.
 func (d *Draft) goesOn(i int) bool {
 	return d.joined && i >= 0 && strings.HasSuffix(d.lines[i], "\n") && strings.HasSuffix(bare(d.lines[i]), `\`)
 }
 
-// isDirective tells whether a line is part of a block that is for the entry
-// below it.
+// isDirective reports whether a line has options for the entry below it.
 func (d *Draft) isDirective(i int) bool {
 	line := bare(d.lines[i])
 	at := skipBlanks(line, 0)
@@ -105,12 +104,12 @@ func (d *Draft) isDirective(i int) bool {
 	return word != "default" && word != "file" && !isProse(word)
 }
 
-// extent is the lines of an entry, its block included, as indexes: from its
-// first line up to, but not with, the last; entry is where its own lines begin.
+// extent returns the lines of an entry with the options above it, as indexes: the
+// half-open range [from, to). The entry itself begins at index entry.
 func (d *Draft) extent(number int) (from, entry, to int, err error) {
 	entry = number - 1
 	if entry < 0 || entry >= len(d.lines) {
-		return 0, 0, 0, fmt.Errorf("there is no line %d", number)
+		return 0, 0, 0, fmt.Errorf("line %d does not exist", number)
 	}
 	for from = entry; from > 0 && d.isDirective(from-1); from-- {
 	}
@@ -124,14 +123,14 @@ func (d *Draft) Remove(numbers ...int) error {
 	return d.change(numbers, func(int) {}, true)
 }
 
-// CommentOut makes comments of entries and of the options directly above them.
-// Without the # that each of the lines begins with then, they are entries again.
+// CommentOut comments out entries and the options directly above them. To undo
+// it, remove the # at the start of each line.
 func (d *Draft) CommentOut(numbers ...int) error {
 	return d.change(numbers, func(i int) { d.lines[i] = "#" + d.lines[i] }, false)
 }
 
-// change does something to all lines of entries, from the last on, so that the
-// numbers above stay.
+// change applies do to all lines of entries, in reverse order, so that the
+// numbers of earlier lines stay valid.
 func (d *Draft) change(numbers []int, do func(i int), drop bool) error {
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	for _, number := range slices.Backward(numbers) {
@@ -149,8 +148,7 @@ func (d *Draft) change(numbers []int, do func(i int), drop bool) error {
 	return nil
 }
 
-// Replace puts another line in the place of an entry's own. The options above it
-// stay.
+// Replace replaces the line of an entry. The options above it stay.
 func (d *Draft) Replace(number int, line string) error {
 	if err := fitsOnLine(line); err != nil {
 		return err
@@ -164,14 +162,12 @@ func (d *Draft) Replace(number int, line string) error {
 	return nil
 }
 
-// optionRoom is how long a line of options may become before another is begun,
-// in bytes.
+// optionRoom is the length in bytes up to which Set extends a line of options.
 const optionRoom = 100
 
-// Set gives an option of an entry a value; "" takes the option away, so that what
-// holds is what a #@ default line or the configuration says. It gives the line
-// that the entry is in then. Whether the value is one that the option takes is
-// for Parse to say.
+// Set sets an option of an entry. The value "" removes the option, so that a #@
+// default line or the configuration applies. It returns the new line number of
+// the entry. It does not check whether the value is valid; Parse does.
 func (d *Draft) Set(number int, key, value string) (now int, err error) {
 	from, entry, _, err := d.extent(number)
 	if err != nil {
@@ -203,11 +199,11 @@ func (d *Draft) Set(number int, key, value string) (now int, err error) {
 	return entry + 2, nil
 }
 
-// isSpent tells whether nothing is left of a directive line.
+// isSpent reports whether a directive line has no options left.
 func (d *Draft) isSpent(i int) bool { return strings.Trim(bare(d.lines[i]), blanks) == "#@" }
 
-// setIn writes an option into the items of a line that set it, and takes it out
-// of all but the first that is met; done says that one was met before.
+// setIn replaces an option in a line and removes duplicates of it. If done is
+// true, the option was already set in another line, and setIn only removes it.
 func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 	line := bare(d.lines[i])
 	end := d.lines[i][len(line):]
@@ -238,8 +234,7 @@ func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 	return found
 }
 
-// itemsOf reads the options of a directive line, by the names that they have
-// here.
+// itemsOf returns the options of a directive line, with aliases replaced.
 func itemsOf(line string) []item {
 	p := newParser("", "", Config{})
 	p.line = line
@@ -255,18 +250,18 @@ func itemsOf(line string) []item {
 	return items
 }
 
-// canTake tells whether an option has room at the end of a line.
+// canTake reports whether an option can be appended to a line.
 func (d *Draft) canTake(i int, text string) bool {
 	line := bare(d.lines[i])
 	items := itemsOf(line)
 	if len(items) == 0 || len(line)+1+len(text) > optionRoom {
 		return false
 	}
-	last := items[len(items)-1] // behind one that is not written as an option nothing would be read
+	last := items[len(items)-1] // the parser reads nothing after an invalid option
 	return last.spec != nil || strings.HasPrefix(last.Key, "x-")
 }
 
-// appendItem adds an option behind the last of a line, before what is for people.
+// appendItem adds an option after the last one of a line, before any comment.
 func (d *Draft) appendItem(i int, text string) {
 	line := d.lines[i]
 	items := itemsOf(bare(line))
@@ -275,12 +270,12 @@ func (d *Draft) appendItem(i int, text string) {
 	d.lines[i] = line[:at] + " " + text + line[at:]
 }
 
-// writeOption is an option as it is written.
+// writeOption returns key=value, with quotes if necessary.
 func writeOption(key, value string) (string, error) {
 	quotes := ""
 	switch {
 	case key == "" || strings.ContainsAny(key, blanks+"=?\n\r\x00"):
-		return "", fmt.Errorf("%s cannot be the name of an option", quote(key))
+		return "", fmt.Errorf("%s is not a valid option name", quote(key))
 	case fitsOnLine(value) != nil:
 		return "", fitsOnLine(value)
 	case strings.ContainsAny(value, blanks) || strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
@@ -288,7 +283,7 @@ func writeOption(key, value string) (string, error) {
 			quotes = "'"
 		}
 		if strings.Contains(value, quotes) {
-			return "", errors.New("a value with both kinds of quotes cannot be written")
+			return "", errors.New("a value cannot contain both kinds of quotes")
 		}
 	}
 	return key + "=" + quotes + value + quotes, nil

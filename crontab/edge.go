@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// maxEdges is the most jobs that after= or on= names.
+// maxEdges is the highest number of jobs in after= or on=.
 const maxEdges = 1000
 
-// Edge is one job whose runs another waits for, or starts on.
+// Edge is a dependency: a job whose runs another job waits for, or starts after.
 type Edge struct {
 	Job      string   // NAME or OWNER/NAME, as written
 	Outcomes Outcomes // any of these
 }
 
-// Outcomes is a set of ways in which a run, with all its attempts, can end.
+// Outcomes is a set of final results of a run, after all its attempts.
 type Outcomes uint8
 
-// The outcomes that edges name.
+// The outcomes of edges.
 const (
 	OutcomeOK   Outcomes = 1 << iota // succeeded
-	OutcomeFail                      // failed for good, dead, lost or kept from running by a parent
-	OutcomeSkip                      // skipped itself by skip-code=, or was refused by if=
+	OutcomeFail                      // failed for good, dead, lost, or not started because of a parent
+	OutcomeSkip                      // skipped by its exit status (skip-code=) or by if=
 	OutcomeLost                      // its process vanished
-	OutcomeDead                      // failed for good and lies among the dead letters
+	OutcomeDead                      // failed for good and became a dead letter
 	OutcomeDone = OutcomeOK | OutcomeFail | OutcomeSkip | OutcomeLost | OutcomeDead
 )
 
@@ -33,15 +33,15 @@ var outcomes = map[string]Outcomes{
 	"lost": OutcomeLost, "dead": OutcomeDead, "done": OutcomeDone,
 }
 
-// Join says how the edges of after= add up. Those from JoinAllSuccess on are
-// Airflow's trigger rules: they look at how parents ended, whatever outcomes
-// their edges name.
+// Join is the rule that combines the edges of after=. The joins from JoinAllSuccess on
+// are Airflow's trigger rules: they use the results of the parents and ignore
+// the outcomes of the edges.
 type Join uint8
 
 // The joins.
 const (
-	JoinAll        Join = iota // every edge holds
-	JoinAny                    // one edge holds
+	JoinAll        Join = iota // every edge matches
+	JoinAny                    // at least one edge matches
 	JoinNoneFailed             // all have ended, and none failed
 	JoinAllSuccess
 	JoinAllFailed
@@ -53,7 +53,7 @@ const (
 	JoinOneDone
 	JoinNoneFailedMinOneSuccess
 	JoinNoneSkipped
-	JoinAlways // waits for nobody
+	JoinAlways // does not wait
 )
 
 var joins = map[string]Join{
@@ -65,12 +65,12 @@ var joins = map[string]Join{
 	"always": JoinAlways,
 }
 
-// parseJoin reads a join. Airflow writes its rules with underscores.
+// parseJoin reads a join, with hyphens or with Airflow's underscores.
 func parseJoin(text string) (Join, error) {
 	return oneOf(strings.ReplaceAll(text, "_", "-"), joins)
 }
 
-// edges collects jobs, each once.
+// edges collects edges to different jobs.
 type edges struct {
 	list []Edge
 	seen map[string]bool
@@ -113,8 +113,8 @@ func parseAfter(text string) ([]Edge, error) {
 	return e.list, nil
 }
 
-// edges reads key=value once for all entries below a default: it may name a
-// thousand jobs, and stand above half a million entries.
+// edges parses key=value once for all entries below a default, because a default
+// may list a thousand jobs and apply to half a million entries.
 func (p *plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, error) {
 	if known, ok := p.parser.edges[item]; ok {
 		return known, nil
@@ -131,18 +131,17 @@ func (p *plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, er
 	return list, nil
 }
 
-// errLater is what the reader of a value says of one that the language has,
-// but this version does not act on.
-var errLater = errors.New("not built in this version")
+// errLater is returned for values that are reserved but not implemented.
+var errLater = errors.New("not implemented in this version")
 
-// parseOn reads job:NAME[:outcome,...],... An item behind a comma that does
-// not begin with job: is a further outcome of the job before it.
+// parseOn reads job:NAME[:outcome,...],... An item that does not begin with job:
+// is a further outcome of the previous job.
 func parseOn(text string) ([]Edge, error) {
 	if text == "boot" || text == "resume" || strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
 		return nil, errLater
 	}
 	var e edges
-	further := false // whether the edge before has named an outcome
+	further := false // whether the previous edge has an outcome
 	for item := range strings.SplitSeq(text, ",") {
 		word := item
 		if job, ok := strings.CutPrefix(item, "job:"); ok {
@@ -182,7 +181,7 @@ func parsePool(text string, o *Options) (err error) {
 	return nil
 }
 
-// Words names the outcomes as after= and on= do.
+// Words returns the outcomes in the words of after= and on=.
 func (o Outcomes) Words() []string {
 	if o == OutcomeDone {
 		return []string{"done"}

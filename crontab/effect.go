@@ -8,14 +8,14 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Wall is what a clock with an offset shows, written as if it were UTC.
+// Wall returns the local time at an offset in seconds from UTC, as a time in UTC.
 func Wall(t time.Time, offset int) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// Effect says what a change of a clock does to a schedule, which is written as
-// spec: it compares what the fields say, read off the wall clock as plain numbers,
-// with the instants that the schedule names.
+// Effect describes in words what a clock change does to a schedule with the
+// fields spec. It compares the local times that match the fields with the
+// occurrences of the schedule.
 func (c Change) Effect(spec string, s cron.Schedule) string {
 	plain, _ := ParseSchedule(spec, nil, 0)
 	if plain == nil {
@@ -28,7 +28,7 @@ func (c Change) Effect(spec string, s cron.Schedule) string {
 	return repeatEffect(c, s, namedIn(plain, after, before))
 }
 
-// mostNamed bounds the times that a change is compared at: each second of a day.
+// mostNamed limits the number of times to compare around a change: one for each second of a day.
 const mostNamed = 24 * 60 * 60
 
 // namedIn lists the occurrences of s in [from, to).
@@ -66,8 +66,8 @@ func repeatEffect(c Change, s cron.Schedule, named []time.Time) string {
 	return twice + ": it runs both times, " + runCount(second) + " more that day"
 }
 
-// wallTimes names a few wall times, or the first and last of many, and what is
-// said of one or of several.
+// wallTimes lists up to three local times, or the first and last of more,
+// followed by the words for one or for several.
 func wallTimes(named []time.Time, one, several string) string {
 	var texts []string
 	for _, t := range named {

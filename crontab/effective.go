@@ -2,17 +2,17 @@ package crontab
 
 import "slices"
 
-// Effective is each option that this version acts on as it holds for the
-// entry, in the order of the vocabulary, with where its value comes from. The
-// name of an entry that has none is "".
+// Effective returns the value and the origin of each option that this version
+// supports, in the order of the vocabulary. The name of an entry without name=
+// is "".
 func (e *Entry) Effective() []Option {
 	said := map[string]Option{}
 	for _, it := range e.Settings() {
 		said[it.Key] = it
 	}
-	for _, it := range e.Options().Items { // of one that an assignment overrides there is none
+	for _, it := range e.Options().Items { // Items has no options that an assignment overrides
 		if it.Origin == FromSidecarDefault && e.timeless() && slices.Contains(timeKeys, it.Key) {
-			continue // a host's default is for entries that it can be for
+			continue // the host's defaults about times do not apply to entries without times
 		}
 		said[it.Key] = it
 	}
@@ -31,13 +31,13 @@ func (e *Entry) Effective() []Option {
 	return all
 }
 
-// timeless tells whether the entry has no times of its own.
+// timeless reports whether the entry has no schedule of its own.
 func (e *Entry) timeless() bool {
 	return e.Schedule == Reboot || e.Schedule == Never || e.section.table.Format == Anacron
 }
 
-// builtIn is what holds for the entry where nothing is said of an option, as
-// the option would be written, or in words.
+// builtIn returns the value that applies to the entry if an option is not set:
+// in the option's own syntax, or in words between parentheses.
 func (e *Entry) builtIn(key string) string {
 	o := e.Options()
 	anacron := o.Period != nil
@@ -58,8 +58,8 @@ func (e *Entry) builtIn(key string) string {
 	return builtIns[key]
 }
 
-// builtIns is what holds where nothing is said. What no option could say is
-// between parentheses.
+// builtIns are the values of options that are not set. A value in parentheses
+// cannot be written as an option.
 var builtIns = map[string]string{
 	"name": "", "enabled": "yes", "protect": "no", "labels": "(none)",
 	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// MaxSetting is the longest NAME=value in bytes; the kernel takes no longer
-// string in an environment.
+// MaxSetting is the longest NAME=value in bytes, the kernel's limit for a string
+// in an environment.
 const MaxSetting = 131_071
 
 // setting is one assignment and a link to those above it, so that a file of
@@ -49,9 +49,9 @@ func (s *setting) list() []string {
 	return list
 }
 
-// Settings is what the assignments above the entry say that cron itself acts
-// on, as options: CRON_TZ, RANDOM_DELAY and MAILTO, whether or not something of
-// higher precedence overrides them.
+// Settings returns the assignments above the entry that cron itself evaluates
+// (CRON_TZ, RANDOM_DELAY and MAILTO) as options, even if something of higher
+// precedence overrides them.
 func (e *Entry) Settings() []Option {
 	var options []Option
 	add := func(name, key string, value func(string) (string, bool)) {
@@ -65,7 +65,7 @@ func (e *Entry) Settings() []Option {
 			return
 		}
 	}
-	if e.section.table.Format != Anacron { // to anacron these two mean nothing, or another thing
+	if e.section.table.Format != Anacron { // anacron ignores CRON_TZ, and its RANDOM_DELAY is different
 		add("CRON_TZ", "tz", func(v string) (string, bool) { return v, v != "" })
 		add("RANDOM_DELAY", "jitter", func(v string) (string, bool) { return v + "m", strings.Trim(v, "0123456789") == "" && v != "" })
 	}
@@ -81,11 +81,11 @@ type assignment struct {
 	quoted      bool // the value
 }
 
-// readAssignment reads line as NAME = value. It is tried before the line is
-// read as an entry, so 0=1, *=b and @daily=1 are assignments too. The grammar
-// is the one state machine that Debian's cron and cronie share: no escapes, no
-// expansion; a quoted value must be closed and have nothing but blanks behind
-// it; blanks around = and at the end do not count.
+// readAssignment reads line as NAME = value. The parser tries it before it reads
+// the line as an entry, so 0=1, *=b and @daily=1 are assignments too. The grammar
+// is that of Debian's cron and cronie: no escapes and no expansion; a quoted value
+// must be closed, with only blanks after it; blanks around = and at the end are
+// ignored.
 func readAssignment(line string, at int) (a assignment, ok bool) {
 	a.nameAt = at
 	name, at, ok := readName(line, at)
@@ -110,8 +110,8 @@ func readAssignment(line string, at int) (a assignment, ok bool) {
 	return a, skipBlanks(line, at+length+2) == len(line)
 }
 
-// readName reads the name before =, quoted or not. Inside quotes a = ends the
-// name as well, and the closing quote then belongs to the value.
+// readName reads the name before =, with or without quotes. A = inside quotes
+// also ends the name, and the closing quote is then part of the value.
 func readName(line string, at int) (name string, end int, ok bool) {
 	if at == len(line) {
 		return "", at, false
@@ -136,17 +136,17 @@ func readName(line string, at int) (name string, end int, ok bool) {
 	return "", end, false
 }
 
-// assign makes the assignment hold for the lines below.
+// assign applies the assignment to the lines below.
 func (p *parser) assign(a assignment) {
 	switch {
 	case a.name == "":
 		p.remark(a.nameAt, 1, "B203", "an assignment without a name is ignored", "write a name before the =")
 		return
 	case len(a.name)+1+len(a.value) > MaxSetting:
-		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, which no kernel takes: it is left out", "write a shorter value")
+		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
 		return
 	case p.config.MaxEntries > 0 && !p.env.fits(a.name, a.value):
-		p.remark(a.nameAt, len(a.name), "B202", "the environment of a user's entry has at most 1,000 variables and 131,071 bytes: the assignment is left out", "set the variables in a script")
+		p.remark(a.nameAt, len(a.name), "B202", "the environment of a user's entry has at most 1,000 variables and 131,071 bytes: the assignment is ignored", "set the variables in a script")
 		return
 	case a.name == "CRON_TZ":
 		p.setZone(a)
@@ -160,8 +160,8 @@ func (p *parser) assign(a assignment) {
 	p.common = nil
 }
 
-// setZone takes CRON_TZ, in cronie's sense on all hosts. An empty value is the
-// host's zone again.
+// setZone applies CRON_TZ with the meaning that cronie gives it. An empty value
+// restores the host's zone.
 func (p *parser) setZone(a assignment) {
 	p.zone, p.zoneHeld, p.said.zone = p.cache.host(p.config.Local), "", true
 	if a.value == "" {
@@ -169,18 +169,18 @@ func (p *parser) setZone(a assignment) {
 	}
 	zone, err := p.cache.zone(a.value, p.config.Zone)
 	if err != nil {
-		p.zoneHeld = fmt.Sprintf("CRON_TZ in line %d names an %v.", p.number, err)
-		p.remark(a.valueAt, len(a.value), "B206", err.Error()+": the entries below are held", "write a name of the zone database, as Europe/Paris")
+		p.zoneHeld = fmt.Sprintf("CRON_TZ in line %d is an %v.", p.number, err)
+		p.remark(a.valueAt, len(a.value), "B206", err.Error()+": the entries below are held", "write a name of the time zone database, such as Europe/Paris")
 		return
 	}
 	p.zone = zone
 }
 
-// setDelay takes RANDOM_DELAY, cronie's jitter in minutes.
+// setDelay applies RANDOM_DELAY, cronie's jitter in minutes.
 func (p *parser) setDelay(a assignment) {
 	minutes, err := strconv.Atoi(a.value)
 	if err != nil || minutes < 0 || minutes > 24*60 {
-		p.remark(a.valueAt, max(1, len(a.value)), "B205", "bad value of RANDOM_DELAY", "write minutes from 0 to 1440")
+		p.remark(a.valueAt, max(1, len(a.value)), "B205", "invalid value of RANDOM_DELAY", "write a number of minutes from 0 to 1440")
 		minutes = 0
 	}
 	p.delay, p.said.delay = time.Duration(minutes)*time.Minute, true

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// A long line is shown from excerptBefore bytes before the place to
-// excerptAfter bytes behind it.
+// The excerpt of a long line begins excerptBefore bytes before the position and
+// ends excerptAfter bytes after it.
 const (
 	excerptBefore = 48
 	excerptAfter  = 48
 )
 
-// Excerpt shows the place in text, which is the file's: the source line and
-// below it a line with a caret for each character that the remark is about.
-// Tabs are expanded, unprintable bytes made visible and long lines cut. A
-// remark about a whole line has no carets. Without that line it is "".
+// Excerpt returns the source line in text, the content of the file, and below
+// it a line with carets under the position. Tabs are expanded, unprintable bytes
+// are escaped and long lines are cut. A diagnostic about a whole line has no
+// carets. Excerpt returns "" if text has no such line.
 func (d Diagnostic) Excerpt(text string) string {
 	line, ok := lineOf(strings.TrimPrefix(text, byteOrderMark), d.Line)
 	if !ok {
@@ -57,7 +57,7 @@ func (d Diagnostic) Excerpt(text string) string {
 	return shown.String() + "\n" + strings.TrimRight(carets.String(), " ") + "\n"
 }
 
-// lineOf finds a line by its number, from 1, without its line end.
+// lineOf returns a line by its number, from 1, without its line end.
 func lineOf(text string, number int) (string, bool) {
 	for ; number > 1; number-- {
 		_, rest, ok := strings.Cut(text, "\n")
@@ -70,7 +70,7 @@ func lineOf(text string, number int) (string, bool) {
 	return strings.TrimSuffix(line, "\r"), number == 1
 }
 
-// window is the part of a long line around byte at, whole characters only.
+// window returns the part of a long line around byte at, in whole characters.
 func window(line string, at int) (first, last int) {
 	first, last = max(0, at-excerptBefore), min(len(line), at+excerptAfter)
 	for first > 0 && first > at-excerptBefore-utf8.UTFMax && !utf8.RuneStart(line[first]) {
@@ -82,8 +82,8 @@ func window(line string, at int) (first, last int) {
 	return first, last
 }
 
-// cellOf is how the first character of text looks in that column of a
-// terminal, and how many bytes it takes.
+// cellOf returns how a terminal shows the first character of text in a column,
+// and the length of the character in bytes.
 func cellOf(text string, column int) (cell string, size int) {
 	r, size := utf8.DecodeRuneInString(text)
 	switch {

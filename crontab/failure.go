@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Failures is a set of ways to fail.
+// Failures is a set of failures that retry-on= and no-retry-on= select.
 type Failures struct {
 	Any     bool    // all but lost runs
 	Codes   []uint8 // exit statuses, in order
@@ -19,8 +19,8 @@ type Failures struct {
 	Lost    bool
 }
 
-// parseFailures reads exit statuses, timeout, lost and any; none alone is the
-// empty set.
+// parseFailures reads exit statuses, timeout, lost and any. The word none alone
+// is the empty set.
 func parseFailures(text string) (*Failures, error) {
 	f := &Failures{}
 	if text == "none" {
@@ -47,8 +47,8 @@ func parseFailures(text string) (*Failures, error) {
 	return f, err
 }
 
-// parseCodes reads exit statuses with commas between, and gives each once, in
-// order.
+// parseCodes reads exit statuses separated by commas, and returns them sorted
+// and without duplicates.
 func parseCodes(text string) ([]uint8, error) {
 	var set [256]bool
 	for item := range strings.SplitSeq(text, ",") {
@@ -86,20 +86,20 @@ func parseBreaker(text string) (b Breaker, err error) {
 	return b, positive(&b.Hold, length)
 }
 
-// Exhausted says what becomes of a run whose last attempt has failed.
+// Exhausted is the action after the last attempt of a run has failed.
 type Exhausted uint8
 
-// What on-exhausted= can say.
+// The values of on-exhausted=.
 const (
-	ExhaustedDefault  Exhausted = iota // dead with retry=, else continue; Parse leaves it in no entry
-	ExhaustedDead                      // it goes to the dead letters
+	ExhaustedDefault  Exhausted = iota // dead with retry=, else continue; Parse replaces it in all entries
+	ExhaustedDead                      // it becomes a dead letter
 	ExhaustedContinue                  // nothing
 	ExhaustedPause                     // the job is paused
 )
 
 var exhausteds = map[string]Exhausted{"dead": ExhaustedDead, "continue": ExhaustedContinue, "pause": ExhaustedPause}
 
-// settleExhausted puts what holds in place of the default.
+// settleExhausted replaces ExhaustedDefault by the value that applies.
 func (o *Options) settleExhausted() {
 	if o.Exhausted != ExhaustedDefault {
 		return
@@ -110,34 +110,34 @@ func (o *Options) settleExhausted() {
 	}
 }
 
-// IfLost says what becomes of a run whose process vanished with its daemon.
+// IfLost is the action for a run whose process vanished with its daemon.
 type IfLost uint8
 
-// What if-lost= can say.
+// The values of if-lost=.
 const (
 	LostFails  IfLost = iota // it counts as failed
 	LostReruns               // it is started again
-	LostStays                // it counts as nothing
+	LostStays                // it is neither failure nor success
 )
 
 var ifLosts = map[string]IfLost{"fail": LostFails, "rerun": LostReruns, "leave": LostStays}
 
-// stopSignals are those that ask a program to end, or that some take for it.
+// stopSignals are the signals that end a program by default or by convention.
 var stopSignals = map[string]syscall.Signal{
 	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "KILL": syscall.SIGKILL,
 	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "ALRM": syscall.SIGALRM, "ABRT": syscall.SIGABRT, "WINCH": syscall.SIGWINCH,
 }
 
-// ParseSignal reads the name of a signal that may stop a run, with or without SIG
-// before it.
+// ParseSignal reads the name of a signal that may stop a run, with or without the
+// prefix SIG.
 func ParseSignal(text string) (syscall.Signal, error) {
 	return oneOf(strings.TrimPrefix(text, "SIG"), stopSignals)
 }
 
-// SignalNames are the names that ParseSignal reads, in order.
+// SignalNames returns the names that ParseSignal accepts, sorted.
 func SignalNames() []string { return slices.Sorted(maps.Keys(stopSignals)) }
 
-// SignalName is the name that ParseSignal reads.
+// SignalName returns the name that ParseSignal accepts for sig.
 func SignalName(sig syscall.Signal) string {
 	for name, s := range stopSignals {
 		if s == sig {
@@ -147,8 +147,8 @@ func SignalName(sig syscall.Signal) string {
 	return sig.String()
 }
 
-// Backoff is the wait between attempts: Min, then times Factor each time, at
-// most Max.
+// Backoff is the wait between attempts: Min at first, multiplied by Factor each
+// time, at most Max.
 type Backoff struct {
 	Min, Max time.Duration
 	Factor   float64

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fieldSet is what five time fields name. It can be compared: two lines with
+// fieldSet is the values of five time fields. It is comparable: two lines with
 // the same fieldSet and zone have the same occurrences.
 type fieldSet struct {
 	minute  uint64 // bit n is value n, in all five
@@ -48,12 +48,12 @@ var fieldKinds = [5]fieldKind{
 	{name: "weekday", index: 4, high: 7, names: "sunmontuewedthufrisat", star: fieldBothDays},
 }
 
-// reporter takes a remark about length bytes of the line from byte col on.
+// reporter receives a diagnostic about length bytes of the line, from byte col.
 type reporter = func(col, length int, code Code, sev Severity, message, fix string)
 
-// parseFields reads five fields from line, starting at byte at, and returns
-// what they name and where the fifth ends. The first error ends the reading
-// with ok false. seed fixes the choice that ~ stands for.
+// parseFields reads five fields from line, starting at byte at, and returns their
+// values and the end of the fifth field. It stops at the first error, with ok
+// false. seed determines the random value of ~.
 func parseFields(line string, at int, seed uint64, report reporter) (f fieldSet, end int, ok bool) {
 	r := fieldReader{line: line, at: at, seed: seed, report: report}
 	var starts [5]int
@@ -78,8 +78,8 @@ func parseFields(line string, at int, seed uint64, report reporter) (f fieldSet,
 	return f, r.at, true
 }
 
-// fieldReader reads the fields of one line. Its grammar is that of Debian's
-// cron with cronie's ~ added.
+// fieldReader reads the fields of one line. The grammar is that of Debian's cron
+// plus cronie's ~.
 type fieldReader struct {
 	line   string
 	at     int
@@ -87,8 +87,8 @@ type fieldReader struct {
 	report reporter
 	kind   *fieldKind
 	start  int    // of the field
-	items  int    // read in this field
-	mask   uint64 // named so far in this field
+	items  int    // number of items so far in this field
+	mask   uint64 // values so far in this field
 }
 
 // field reads a list of items up to a blank.
@@ -149,7 +149,7 @@ func (r *fieldReader) rangeEnd(start int) (last int, ok bool) {
 	return r.value()
 }
 
-// rangeOf names first to last, by the step that may follow.
+// rangeOf adds the values from first to last, with the step if one follows.
 func (r *fieldReader) rangeOf(start, first, last int) bool {
 	step := 1
 	if r.peek() == '/' {
@@ -159,8 +159,8 @@ func (r *fieldReader) rangeOf(start, first, last int) bool {
 			return false
 		}
 	}
-	// cronie reads a range of weekdays that ends in 0 as ending in 7; Debian
-	// takes it to be empty. The job that someone meant to run wins.
+	// For cronie a range of weekdays that ends in 0 ends in 7; for Debian it is
+	// empty. This follows cronie, because the author meant the job to run.
 	if r.kind.index == 4 && last == 0 && first > 0 {
 		r.warnSundayEnd(start)
 		last = 7
@@ -192,9 +192,9 @@ func (r *fieldReader) step(start int) (step int, ok bool) {
 	return 0, r.failStep(start, numberAt)
 }
 
-// random names one value from first to the number that may follow the ~.
-// Both crons that know ~ choose anew at each load; here it is fixed by the
-// seed and the place in the line.
+// random adds one value between first and the number after the ~. Other crons
+// with ~ choose a new value at each load; here the seed and the position in the
+// line determine it.
 func (r *fieldReader) random(start, first int) bool {
 	r.at++
 	last := r.kind.high
@@ -232,8 +232,8 @@ func (r *fieldReader) value() (v int, ok bool) {
 	return v, true
 }
 
-// number reads a run of letters and digits and gives its value if it is one
-// of an int32.
+// number reads a sequence of letters and digits and returns its value. ok is
+// false if it is not a number up to 31 bits.
 func (r *fieldReader) number() (v int, ok bool) {
 	start := r.at
 	ok = true
@@ -249,13 +249,14 @@ func (r *fieldReader) number() (v int, ok bool) {
 	return v, ok && r.at > start
 }
 
-// name gives the value of the name that ends here.
+// name returns the value of the name from start to the current position.
 func (r *fieldReader) name(start int) (v int, ok bool) {
 	i := indexName(r.kind.names, r.line[start:r.at])
 	return i + r.kind.low, i >= 0
 }
 
-// indexName is the place of a name of three letters, in any case, or -1.
+// indexName returns the index of a name of three letters, in upper or lower case,
+// or -1.
 func indexName(names, name string) int {
 	if len(name) != 3 {
 		return -1
@@ -268,7 +269,7 @@ func indexName(names, name string) int {
 	return -1
 }
 
-// peek is the next byte, or a blank at the end of the line.
+// peek returns the next byte, or a blank at the end of the line.
 func (r *fieldReader) peek() byte {
 	if r.at == len(r.line) {
 		return ' '
@@ -278,10 +279,10 @@ func (r *fieldReader) peek() byte {
 
 func (r *fieldReader) atEnd() bool { return isBlank(r.peek()) }
 
-// fieldEnd is where the blank after the field at start is.
+// fieldEnd returns the index of the blank after the field at start.
 func (r *fieldReader) fieldEnd(start int) int { return wordEnd(r.line, start) }
 
-// itemEnd is where the comma or blank after the item at start is.
+// itemEnd returns the index of the comma or blank after the item at start.
 func (r *fieldReader) itemEnd(start int) int {
 	item, _, _ := strings.Cut(r.line[start:r.fieldEnd(start)], ",")
 	return start + len(item)
@@ -289,8 +290,8 @@ func (r *fieldReader) itemEnd(start int) int {
 
 func isAlnum(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }
 
-// hash mixes a seed with a number (SplitMix64), for choices that must look
-// random and stay the same.
+// hash mixes a seed with a number (SplitMix64), for random choices that must stay
+// the same.
 func hash(seed, n uint64) uint64 {
 	h := seed + (n+1)*0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -298,7 +299,7 @@ func hash(seed, n uint64) uint64 {
 	return h ^ h>>31
 }
 
-// runsPerYear is about how many minutes a year have, on average.
+// runsPerYear estimates the number of occurrences in an average year.
 func (f *fieldSet) runsPerYear() int {
 	daysOf := func(month int) (sevenths int) {
 		inMonth := uint32(2)<<daysInMonth[month] - 2

@@ -164,7 +164,7 @@ func TestParseScheduleRefuses(t *testing.T) {
 		{"* * *", "     ^", "B012", "write five fields: minute hour day month weekday"},
 		{"@Daily", "^^^^^^", "B013", "did you mean `@daily`?"},
 		{"@every 5m", "^^^^^^", "B013", "write `#@ every=5m` on a line above five fields"},
-		{"@5", "^^", "B013", "cron knows @reboot @yearly @annually @monthly @weekly @daily @midnight @hourly"},
+		{"@5", "^^", "B013", "the nicknames are @reboot @yearly @annually @monthly @weekly @daily @midnight @hourly"},
 		{"@reboot", "^^^^^^^", "B014", ""},
 		{"0 0 12 * * ?", "           ^", "B015", "write five fields: minute hour day month weekday; cron has no seconds"},
 	} {
@@ -192,12 +192,12 @@ func TestParseScheduleRemarks(t *testing.T) {
 		{"0 0 * * fri-mon", `"fri-mon" never runs`, "write `fri-sat,sun-mon`"},
 		{"0 0 * * 7-1", `"7-1" never runs`, "write `0-1`"},
 		{"0 0 * * sat-sun", `"sat-sun" ends on Sunday here and in cronie, but Debian's cron never ran it`, "write `sat-7`"},
-		{"*/90 * * * *", "step 90 is beyond the range 0-59: only minute 0 is named", "write `0`, or `#@ every=90m` above the line for every 90 minutes"},
+		{"*/90 * * * *", "step 90 is beyond the range 0-59: only minute 0 matches", "write `0`, or `#@ every=90m` above the line for every 90 minutes"},
 		{"0 0 * * 1#2", `"#2" is ignored, as Debian's cron does: the weekday is read as "1"`, "write `1`"},
 		{"7~7 * * * *", `minute 7 was chosen for "7~7" and stays; Debian's cron reads 7`, "write `7` if the line is shared with Debian's cron"},
 		{"0 0 13 * 5", "day 13 or weekday 5: either one is enough, about 62 runs a year", "write `*` in one of the two; if both must match, test the other in the command"},
-		{"0 0 31 2 *", "no month that is named has a day 31: never runs", "name a day that the month has"},
-		{"* * *", "the line ends after minute, hour, day, but there is no month", "write five fields: minute hour day month weekday"},
+		{"0 0 31 2 *", "none of the given months has a day 31: never runs", "write a day that the month has"},
+		{"* * *", "the line ends after minute, hour, day: month is missing", "write five fields: minute hour day month weekday"},
 	} {
 		_, remarks := ParseSchedule(test.spec, nil, 1)
 		if len(remarks) != 1 || remarks[0].Message != test.message || remarks[0].Fix != test.fix {

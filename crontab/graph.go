@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// maxLinks is the most jobs that the entries of one owner name in
-// after= and on= together: a short default above many entries names many.
+// maxLinks is the highest number of references in after= and on= of all entries
+// of one owner: a short default above many entries can cause very many.
 const maxLinks = 200_000
 
-// CodeNobody is that of a name that no entry has.
+// CodeNobody is the code for a reference to a missing job.
 const CodeNobody Code = "B417"
 
-// Graph is how after= and on= connect entries, which are numbered by whoever
-// asks. Entries that nothing connects are not in it, nor the links of those at
-// fault.
+// Graph is the connections of entries by after= and on=. The caller numbers the
+// entries. The graph has no links of entries with a fault.
 type Graph struct {
-	After  [][]Link      // by place in edged: whom an entry waits for, as its Options.After
-	On     [][]Link      // likewise: whose end starts it, as its Options.On
+	After  [][]Link      // by index in edged: the jobs that an entry waits for, in the order of Options.After
+	On     [][]Link      // by index in edged: the jobs whose end starts it, in the order of Options.On
 	Faults map[int]Fault // by number: entries that must not run
 }
 
@@ -29,16 +28,16 @@ type Link struct {
 	Outcomes Outcomes
 }
 
-// Fault is why an entry must not run.
+// Fault is the reason why an entry must not run.
 type Fault struct {
 	Key  string // after or on
 	Code Code
 	Text string
 }
 
-// Connect finds the jobs that the entries of edged, which is in order, name in
-// after= and on=. called returns the entry of an owner with that name: its name=,
-// or the one that is derived where that is missing.
+// Connect resolves the references in after= and on= of the entries of edged,
+// which is sorted. called returns the entry of an owner with a given name, either
+// name= or the derived name.
 //
 // OWNER/NAME is the job of that owner. A bare name is a job of the same owner or,
 // in a user's crontab, of one of root's crontabs that runs as this user. Root's
@@ -46,17 +45,17 @@ type Fault struct {
 // user, and all others do not exist for it. So no crontab changes what the entries
 // of another owner refer to.
 //
-// An entry that names no job is at fault, and so is each that waits for itself
-// in a circle. Of a circle through several owners only those entries are at fault
-// that root does not own: no user holds root's entries by joining them.
+// An entry with a reference to a missing job has a fault, and so has each entry
+// of a cycle. If a cycle has entries of several owners, root's entries have no
+// fault, so that users cannot hold root's entries.
 func Connect(edged []int, entry func(int) *Entry, called func(owner, name string) (int, bool)) *Graph {
 	c := &connecting{edged: edged, numbered: entry, called: called}
 	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int]Fault{}
 	c.findAll()
 	if c.lead() {
 		isRoots := func(at int) bool { return c.entry(at).Table().owner == "root" }
-		c.refuseCircles(isRoots, func(int) bool { return true })
-		c.refuseCircles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
+		c.refuseCycles(isRoots, func(int) bool { return true })
+		c.refuseCycles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	}
 	for at, i := range edged {
 		if _, faulty := c.Faults[i]; faulty {
@@ -66,19 +65,19 @@ func Connect(edged []int, entry func(int) *Entry, called func(owner, name string
 	return &c.Graph
 }
 
-// connecting speaks of the entries of edged by their place there, and of others
-// by their number: a host may have very many, and each load connects all.
+// connecting identifies the entries of edged by their index in edged, and other
+// entries by their number.
 type connecting struct {
 	Graph
 	edged    []int
-	ways     [][]int // by place: the places of its parents, each once for each edge; see lead
+	ways     [][]int // by index: the indexes of the parents, one for each edge; see lead
 	numbered func(int) *Entry
 	called   func(owner, name string) (int, bool)
 }
 
 func (c *connecting) entry(at int) *Entry { return c.numbered(c.edged[at]) }
 
-// findAll finds the links of all entries.
+// findAll resolves the references of all entries.
 func (c *connecting) findAll() {
 	links := map[string]int{} // by owner
 	for at := range c.edged {
@@ -91,22 +90,22 @@ func (c *connecting) findAll() {
 	}
 }
 
-// find works out whom the edges of an entry mean. all is how many its owner
-// has with them.
+// find resolves the edges of an entry. all is the number of edges of its owner so
+// far, including these.
 func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 	if len(edges) == 0 {
 		return nil
 	}
 	child := c.entry(at)
 	if all > maxLinks {
-		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", child.Table().owner, maxLinks)})
+		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s have more than %d references in total", child.Table().owner, maxLinks)})
 		return nil
 	}
 	links := make([]Link, len(edges))
 	for n, edge := range edges {
 		parent, ok := c.parent(child, edge.Job)
 		if !ok {
-			c.refuse(at, Fault{key, CodeNobody, key + "= names " + edge.Job + ", which is not a job of " + child.Table().owner + orElse(child, edge.Job)})
+			c.refuse(at, Fault{key, CodeNobody, key + "= refers to " + edge.Job + ", which is not a job of " + child.Table().owner + orElse(child, edge.Job)})
 			return nil
 		}
 		links[n] = Link{parent, edge.Outcomes}
@@ -114,7 +113,7 @@ func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 	return links
 }
 
-// orElse says what to write in a root crontab if a job of a user's is meant.
+// orElse returns a hint for references in root's crontabs to a user's job.
 func orElse(child *Entry, reference string) string {
 	if child.Table().owner != "root" || strings.Contains(reference, "/") {
 		return ""
@@ -122,7 +121,7 @@ func orElse(child *Entry, reference string) string {
 	return " (a job of a user's crontab is USER/" + reference + ")"
 }
 
-// parent finds the job that a child names.
+// parent resolves a reference of child.
 func (c *connecting) parent(child *Entry, reference string) (parent int, ok bool) {
 	own := child.Table().owner
 	visible := func(owner, name string) (int, bool) {
@@ -145,8 +144,8 @@ func (c *connecting) refuse(at int, f Fault) {
 	}
 }
 
-// lead fills ways, and reports whether there are any. A parent without edges of
-// its own is in no circle, and left out.
+// lead fills ways, and reports whether it has any elements. It omits parents
+// without edges, because they cannot be part of a cycle.
 func (c *connecting) lead() (any bool) {
 	c.ways = make([][]int, len(c.edged))
 	for at := range c.edged {
@@ -162,20 +161,21 @@ func (c *connecting) lead() (any bool) {
 	return any
 }
 
-// refuseCircles finds the circles of those entries that among holds for and
-// that are not at fault already, and refuses the members that hit holds for.
-func (c *connecting) refuseCircles(among, hit func(at int) bool) {
+// refuseCycles finds the cycles among the entries for which among returns true and
+// that have no fault yet. The entries of a cycle for which hit returns true get a
+// fault.
+func (c *connecting) refuseCycles(among, hit func(at int) bool) {
 	in := make([]bool, len(c.edged))
 	for at, i := range c.edged {
 		_, faulty := c.Faults[i]
 		in[at] = len(c.ways[at]) > 0 && !faulty && among(at)
 	}
-	for _, knot := range c.knots(in) {
-		if !slices.ContainsFunc(knot, hit) {
+	for _, component := range c.components(in) {
+		if !slices.ContainsFunc(component, hit) {
 			continue
 		}
-		fault := c.circle(knot)
-		for _, at := range knot {
+		fault := c.cycle(component)
+		for _, at := range component {
 			if hit(at) {
 				c.refuse(at, fault)
 			}
@@ -183,10 +183,10 @@ func (c *connecting) refuseCircles(among, hit func(at int) bool) {
 	}
 }
 
-// knots lists the sets of entries that each wait for all of their set, by
-// Tarjan's algorithm. It goes without recursion, as a chain is as long as a
-// stranger makes it.
-func (c *connecting) knots(in []bool) (knots [][]int) {
+// components returns the strongly connected components that have a cycle, by
+// Tarjan's algorithm. It does not use recursion, because a hostile user can make
+// a chain of any length.
+func (c *connecting) components(in []bool) (components [][]int) {
 	type visit struct{ at, next, low int }
 	var (
 		order = make([]int, len(c.edged)) // when an entry was first seen, from 1
@@ -232,29 +232,30 @@ func (c *connecting) knots(in []bool) (knots [][]int) {
 			for stack[first] != left.at {
 				first--
 			}
-			knot := stack[first:]
+			component := stack[first:]
 			stack = stack[:first]
-			for _, at := range knot {
+			for _, at := range component {
 				done[at] = true
 			}
-			if len(knot) > 1 || slices.Contains(c.ways[left.at], left.at) {
-				knot = slices.Clone(knot)
-				slices.Sort(knot)
-				knots = append(knots, knot)
+			if len(component) > 1 || slices.Contains(c.ways[left.at], left.at) {
+				component = slices.Clone(component)
+				slices.Sort(component)
+				components = append(components, component)
 			}
 		}
 	}
-	return knots
+	return components
 }
 
-// circle says the shortest way through a knot from its first entry back to it.
-func (c *connecting) circle(knot []int) Fault {
-	in := make(map[int]bool, len(knot))
-	for _, at := range knot {
+// cycle returns a fault with the shortest path in a component from its first
+// entry back to it.
+func (c *connecting) cycle(component []int) Fault {
+	in := make(map[int]bool, len(component))
+	for _, at := range component {
 		in[at] = true
 	}
-	start := knot[0]
-	child := map[int]int{} // of a parent: the entry through which it was first come upon
+	start := component[0]
+	child := map[int]int{} // by parent: the entry from which the search reached it
 	var last int
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
@@ -273,12 +274,12 @@ func (c *connecting) circle(knot []int) Fault {
 	for way[len(way)-1] != start {
 		way = append(way, child[way[len(way)-1]])
 	}
-	return c.tell(way)
+	return c.cycleFault(way)
 }
 
-// tell says a circle in words. way begins and ends with the same entry, and
-// each one waits for the one before it.
-func (c *connecting) tell(way []int) Fault {
+// cycleFault describes a cycle. way begins and ends with the same entry, and each
+// entry waits for the previous one.
+func (c *connecting) cycleFault(way []int) Fault {
 	const most = 12 // names
 	var after, on bool
 	names := make([]string, len(way))
@@ -291,18 +292,18 @@ func (c *connecting) tell(way []int) Fault {
 	if cut := len(names) - most; cut > 0 {
 		names = slices.Concat(names[:most/2], []string{fmt.Sprintf("%d more", cut)}, names[len(names)-most/2:])
 	}
-	f := Fault{Key: "after", Code: "B418", Text: "after= makes a circle: "}
+	f := Fault{Key: "after", Code: "B418", Text: "after= forms a cycle: "}
 	switch {
 	case after && on:
-		f.Text = "after= and on= make a circle: "
+		f.Text = "after= and on= form a cycle: "
 	case on:
-		f.Key, f.Text = "on", "on= makes a circle: "
+		f.Key, f.Text = "on", "on= forms a cycle: "
 	}
 	f.Text += strings.Join(names, " -> ")
 	return f
 }
 
-// named is the word and the name by which an entry names its parent.
+// named returns the option and the name by which an entry refers to its parent.
 func (c *connecting) named(child, parent int) (key, name string) {
 	o := c.entry(child).Options()
 	for n, link := range c.After[child] {
@@ -318,7 +319,7 @@ func (c *connecting) named(child, parent int) (key, name string) {
 	return "", ""
 }
 
-// Remarks are the faults as lint shows them, in order.
+// Remarks returns the faults as diagnostics, sorted by entry.
 func (g *Graph) Remarks(entry func(int) *Entry) []Diagnostic {
 	var remarks []Diagnostic
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {

@@ -53,40 +53,40 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 	}{
 		{"a chain", []*Table{userTable(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
 		{"an unknown name", []*Table{userTable(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemTable(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
-			map[string]string{"a": "after= names dumb, which is not a job of ann", "c": "on= names dumb, which is not a job of root (a job of a user's crontab is USER/dumb)"}},
-		{"itself", []*Table{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= makes a circle: a -> a"}},
+			map[string]string{"a": "after= refers to dumb, which is not a job of ann", "c": "on= refers to dumb, which is not a job of root (a job of a user's crontab is USER/dumb)"}},
+		{"itself", []*Table{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
 		{"a circle", []*Table{userTable(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
 			map[string]string{
-				"dump":   "after= makes a circle: dump -> report -> dump",
-				"upload": "after= makes a circle: dump -> report -> dump",
-				"report": "after= makes a circle: dump -> report -> dump",
+				"dump":   "after= forms a cycle: dump -> report -> dump",
+				"upload": "after= forms a cycle: dump -> report -> dump",
+				"report": "after= forms a cycle: dump -> report -> dump",
 			}},
 		{"a circle of both words", []*Table{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
-			map[string]string{"a": "after= and on= make a circle: a -> b -> a", "b": "after= and on= make a circle: a -> b -> a"}},
+			map[string]string{"a": "after= and on= form a cycle: a -> b -> a", "b": "after= and on= form a cycle: a -> b -> a"}},
 		{"a circle of on=", []*Table{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
-			map[string]string{"a": "on= makes a circle: a -> b -> a", "b": "on= makes a circle: a -> b -> a"}},
+			map[string]string{"a": "on= forms a cycle: a -> b -> a", "b": "on= forms a cycle: a -> b -> a"}},
 		{"two circles", []*Table{userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
 			map[string]string{
-				"a": "after= makes a circle: a -> b -> a", "b": "after= makes a circle: a -> b -> a",
-				"c": "after= makes a circle: c -> d -> c", "d": "after= makes a circle: c -> d -> c",
+				"a": "after= forms a cycle: a -> b -> a", "b": "after= forms a cycle: a -> b -> a",
+				"c": "after= forms a cycle: c -> d -> c", "d": "after= forms a cycle: c -> d -> c",
 			}},
 		{"another account's", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
-			map[string]string{"a": "after= names b, which is not a job of ann"}},
+			map[string]string{"a": "after= refers to b, which is not a job of ann"}},
 		{"another user's, in full", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
-			map[string]string{"a": "after= names bob/b, which is not a job of ann"}},
+			map[string]string{"a": "after= refers to bob/b, which is not a job of ann"}},
 		{"her own, in full", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
 		{"root's, in full", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
 		{"root's, in full, that runs as another", []*Table{systemTable(t, "#@ name=b\n* * * * * bob b\n"), userTable(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
-			map[string]string{"a": "after= names root/b, which is not a job of ann"}},
+			map[string]string{"a": "after= refers to root/b, which is not a job of ann"}},
 		{"root's, that runs as the account", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
 		{"anybody's, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
 		{"a user's by a bare name, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")},
-			map[string]string{"a": "after= names b, which is not a job of root (a job of a user's crontab is USER/b)"}},
+			map[string]string{"a": "after= refers to b, which is not a job of root (a job of a user's crontab is USER/b)"}},
 		{"a circle that an account closes around root's", []*Table{systemTable(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
-			map[string]string{"a": "after= makes a circle: b -> ann/a -> b"}},
+			map[string]string{"a": "after= forms a cycle: b -> ann/a -> b"}},
 		{"root's own circle, and one of an account around it", []*Table{
 			systemTable(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userTable(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
-		}, map[string]string{"x": "after= makes a circle: x -> y -> x", "y": "after= makes a circle: x -> y -> x"}},
+		}, map[string]string{"x": "after= forms a cycle: x -> y -> x", "y": "after= forms a cycle: x -> y -> x"}},
 	} {
 		g, entries := connectNamed(c.tables...)
 		got := map[string]string{}
@@ -121,7 +121,7 @@ func TestConnectCutsLongCircles(t *testing.T) {
 		fmt.Fprintf(&b, "#@ name=n%d after=n%d\n* * * * * x\n", i, (i+1)%n)
 	}
 	g, _ := connectNamed(userTable(t, "ann", b.String()))
-	want := "after= makes a circle: n0 -> n19999 -> n19998 -> n19997 -> n19996 -> n19995 -> 19989 more -> n5 -> n4 -> n3 -> n2 -> n1 -> n0"
+	want := "after= forms a cycle: n0 -> n19999 -> n19998 -> n19997 -> n19996 -> n19995 -> 19989 more -> n5 -> n4 -> n3 -> n2 -> n1 -> n0"
 	if len(g.Faults) != n || g.Faults[7].Text != want {
 		t.Errorf("got %d faults, %q\nwant %d, %q", len(g.Faults), g.Faults[7].Text, n, want)
 	}
@@ -151,7 +151,7 @@ func TestConnectRemarksPointAtTheOption(t *testing.T) {
 		t.Fatalf("got %v", g.Faults)
 	}
 	remarks := g.Remarks(func(i int) *Entry { return entries[i] })
-	if got, want := fmt.Sprint(remarks), "[crontabs/bob:2:12: after= makes a circle: a -> a: the entry is held]"; got != want || remarks[0].Length != len("after=a") {
+	if got, want := fmt.Sprint(remarks), "[crontabs/bob:2:12: after= forms a cycle: a -> a: the entry is held]"; got != want || remarks[0].Length != len("after=a") {
 		t.Errorf("got %s, length %d\nwant %s", got, remarks[0].Length, want)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// otherTool is what to write for text, behind which rest stands in the field,
-// if other schedulers give it a meaning.
+// otherTool returns what to write instead of text if it is the syntax of
+// another scheduler, or "". rest follows text in the field.
 func otherTool(k *fieldKind, text, rest string) string {
 	number := strings.TrimRight(text, "LWlw")
 	letters := text[len(number):]
@@ -35,7 +35,7 @@ func otherTool(k *fieldKind, text, rest string) string {
 	return ""
 }
 
-// numberFix is what to write for text that has digits but is no number.
+// numberFix returns what to write instead of text that has digits but is not a number.
 func numberFix(k *fieldKind, text string) string {
 	if v, err := strconv.ParseInt(text, 0, 32); err == nil && k.low <= int(v) && int(v) <= k.high {
 		return fmt.Sprintf("write `%d`", v)
@@ -47,7 +47,7 @@ func numberFix(k *fieldKind, text string) string {
 	return fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
 }
 
-// nameFix is what to write for text that is no name of the field.
+// nameFix returns what to write instead of text that is not a name in this field.
 func nameFix(k *fieldKind, text string) string {
 	if name := nearestName(k.names, text); name != "" {
 		return fmt.Sprintf("did you mean `%s`?", name)
@@ -60,7 +60,7 @@ func nameFix(k *fieldKind, text string) string {
 	return fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
 }
 
-// nearestName is the name that text is a longer form or a misspelling of.
+// nearestName returns the name that text is a longer form or a misspelling of.
 func nearestName(names, text string) string {
 	if len(text) < 2 {
 		return ""
@@ -78,7 +78,7 @@ func nearestName(names, text string) string {
 	return best
 }
 
-// text is v in the manner of like: a name if like is one.
+// text writes v as a name if like is a name, else as a number.
 func (k *fieldKind) text(like string, v int) string {
 	if indexName(k.names, like) < 0 {
 		return strconv.Itoa(v)
@@ -86,13 +86,13 @@ func (k *fieldKind) text(like string, v int) string {
 	return k.valueName(v)
 }
 
-// valueName is the name of v in a field that has names.
+// valueName returns the name of v in a field that has names.
 func (k *fieldKind) valueName(v int) string {
 	i := (v - k.low) * 3 % len(k.names)
 	return k.names[i : i+3]
 }
 
-// rangeText joins the ends of a range, or gives the one value that it has.
+// rangeText joins the ends of a range, or returns its only value.
 func (k *fieldKind) rangeText(from, to, step string) string {
 	if strings.EqualFold(from, to) {
 		return from

@@ -7,12 +7,12 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Identity says all that the instants of a schedule depend on: its fields,
-// its zone, its modifiers, but not blanks nor the seed of a jitter, which does not change
-// during the life of a host. A zone is its name, so that a correction of its
-// rules changes no identity; but the host's, where it is only known as Local,
-// is its rules, as the host may move. Two schedules with one identity name the same
-// instants, in this process and in a later one.
+// Identity returns a string that is equal for schedules with the same
+// occurrences, in this process and in later ones. It covers the fields, the zone
+// and the modifiers, but not the seed of a jitter, which never changes on a
+// host. A zone is identified by its name, so a correction of its rules does not
+// change the identity. If the host's zone is only known as Local, its rules
+// identify it, because the host might move.
 func Identity(s cron.Schedule) string {
 	var b strings.Builder
 	for s != nil {
@@ -29,7 +29,7 @@ func Identity(s cron.Schedule) string {
 	return b.String()
 }
 
-// identity tells z from zones with other rules or another name.
+// identity returns the name of z, or a hash of its rules if the name is Local.
 func (z *Zone) identity() string {
 	if z.String() != "Local" {
 		return z.String()

@@ -30,16 +30,16 @@ func MaxBytes(maxEntries int) int {
 	return min(MaxText, max(minLimitedBytes, maxEntries*bytesPerEntry))
 }
 
-// excess is where a crontab exceeds Config.MaxEntries, and how.
+// excess describes the place where a crontab exceeds Config.MaxEntries.
 type excess struct {
 	at      int // offset in the text of the first line that is not read
 	line    int
 	message string
 }
 
-// exceeded reports whether the crontab is beyond its limit, so that the
-// present line and the lines below it are not read. jobs is how many jobs the
-// present line adds; 0 asks about lines and options.
+// exceeded reports whether the crontab exceeds a limit, so that the current line
+// and the lines below it are not read. jobs is the number of jobs that the
+// current line adds; with 0 only the limit of lines and options is checked.
 func (p *parser) exceeded(jobs int) bool {
 	most := p.config.MaxEntries
 	switch {
@@ -95,16 +95,16 @@ func thousands(n int) string {
 	return text
 }
 
-// environment is what is assigned above the present line.
+// environment is the assignments above the current line.
 type environment struct {
 	newest *setting
 	sizes  map[string]int // bytes of NAME=value by name
 	bytes  int
-	length int // of the chain that newest begins
+	length int // number of settings in the chain from newest
 }
 
 // fits reports whether one more assignment keeps the environment within the
-// limits of a crontab whose entries are limited.
+// limits of a user's crontab.
 func (e *environment) fits(name, value string) bool {
 	before, known := e.sizes[name]
 	return (known || len(e.sizes) < maxVariables) && e.bytes-before+len(name)+1+len(value) <= MaxSetting

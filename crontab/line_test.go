@@ -312,7 +312,7 @@ func TestUnknownZoneHoldsEntriesBelow(t *testing.T) {
 			t.Errorf("entry %d: got held %q, want %v", i, got, held)
 		}
 	}
-	if want := `CRON_TZ in line 2 names an unknown zone "Mars/Base".`; table.Entries[1].Options().Held != want {
+	if want := `CRON_TZ in line 2 is an unknown zone "Mars/Base".`; table.Entries[1].Options().Held != want {
 		t.Errorf("got %q, want %q", table.Entries[1].Options().Held, want)
 	}
 }

@@ -1,8 +1,12 @@
 package crontab
 
-import "strings"
+import (
+	"cmp"
+	"path"
+	"strings"
+)
 
-// lintCommand remarks on commands that run, but hardly as they are meant.
+// lintCommand warns about commands that probably do not do what the author meant.
 func (p *parser) lintCommand(account, at int) {
 	command := p.line[at:]
 	p.lintBegin(account, at)
@@ -15,8 +19,8 @@ func (p *parser) lintCommand(account, at int) {
 	p.lintOptions(at)
 }
 
-// lintOptions remarks on options behind the command, which begins at byte at: for
-// every cron they are part of the command, and for the shell a comment.
+// lintOptions warns about options after the command, which begins at byte at.
+// They are part of the command in every cron, and a comment for the shell.
 func (p *parser) lintOptions(at int) {
 	command := p.line[at:]
 	i := strings.LastIndex(command, "#@")
@@ -27,29 +31,29 @@ func (p *parser) lintOptions(at int) {
 	if options == "" || options == command[i+2:] || isProse(options[:wordEnd(options, 0)]) {
 		return
 	}
-	p.remark(at+i, len(command)-i, "B420", "options behind a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
+	p.remark(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
 }
 
-// lintBegin remarks on a command or account that looks like another column.
+// lintBegin warns about a command or user that looks like another column.
 func (p *parser) lintBegin(account, at int) {
 	word := p.line[account:wordEnd(p.line, account)]
 	switch {
 	case looksLikeField(word):
-		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but there are five: it begins the command",
+		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but cron has five: it is part of the command",
 			"delete one field; for seconds write `#@ sec=*/10` above the line")
 	case p.config.Format == System && !looksLikeAccount(word):
-		p.remark(account, len(word), "B223", "in this file the sixth column is the account, and "+quote(word)+" cannot be one",
+		p.remark(account, len(word), "B223", "in this file the sixth column is the user, and "+quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
 	case p.config.Format == User && account+len(word) < len(p.line) && p.isKnownAccount(word):
-		p.remark(account, len(word), "B214", "a user's crontab has no account column: "+quote(word)+" begins the command",
+		p.remark(account, len(word), "B214", "a user's crontab has no user column: "+quote(word)+" is part of the command",
 			"delete `"+word+"`")
 	}
 	if rest := p.line[at:]; rest[0] == '-' {
-		p.remark(at, wordEnd(rest, 0), "B216", quote(rest[:wordEnd(rest, 0)])+" begins the command: the only flag here is one -n", "")
+		p.remark(at, wordEnd(rest, 0), "B216", quote(rest[:wordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
 }
 
-// looksLikeField tells whether word is made of what time fields are made of.
+// looksLikeField reports whether word has only characters of time fields.
 func looksLikeField(word string) bool {
 	values := 0
 	for i := range len(word) {
@@ -63,8 +67,8 @@ func looksLikeField(word string) bool {
 	return values > 0
 }
 
-// looksLikeAccount tells whether word could be an account of some host, also
-// of a directory service (DOMAIN\bob, bob@example.org).
+// looksLikeAccount reports whether word could be a user of some host or of a
+// directory service (DOMAIN\bob, bob@example.org).
 func looksLikeAccount(word string) bool {
 	for i := range len(word) {
 		if c := word[i]; !isIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
@@ -82,8 +86,8 @@ func (p *parser) isKnownAccount(word string) bool {
 	return word == p.table.user
 }
 
-// lintPercent tells a date format that lost its backslash from text that is
-// meant as the command's input.
+// lintPercent distinguishes a date format with a missing backslash from text
+// that is meant as the command's input.
 func (p *parser) lintPercent(command string, at int) {
 	i := firstPercent(command)
 	if i == len(command) {
@@ -96,8 +100,8 @@ func (p *parser) lintPercent(command string, at int) {
 	p.remark(at+i, 1, "B211", "the text after % is the standard input of the command", "")
 }
 
-// looksLikeFormat tells whether text begins like a conversion of date or
-// printf behind its %: one letter and then no other.
+// looksLikeFormat reports whether text begins like a conversion of date or
+// printf after its %: a single letter.
 func looksLikeFormat(text string) bool {
 	text = strings.TrimLeft(text, "-_0123456789.#+^:")
 	return text != "" && isLetter(text[0]) && (len(text) == 1 || !isLetter(text[1]))
@@ -107,16 +111,16 @@ func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
 func (p *parser) lintBackslash(command string, at int) {
 	if strings.HasSuffix(command, `\`) {
-		p.remark(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is read by itself`,
+		p.remark(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is separate`,
 			"write the command in one line, or put it into a script")
 	}
 	if double := strings.Index(command, `\\`); double >= 0 && p.config.Family == Debian {
-		p.remark(at+double, 2, "B213", `\\ reaches the shell as it is; Debian's old cron made one \ of it`, "")
+		p.remark(at+double, 2, "B213", `\\ reaches the shell unchanged; Debian's old cron replaced it by one \`, "")
 	}
 }
 
-// notAssignment reports a line that was meant as an assignment and is none,
-// where time fields must begin at byte at.
+// notAssignment reports whether the text at byte at, where time fields must
+// begin, is an invalid assignment. If so, it adds a diagnostic.
 func (p *parser) notAssignment(at int) bool {
 	rest := p.line[at:]
 	if !isLetter(rest[0]) && rest[0] != '_' && rest[0] != '"' && rest[0] != '\'' {
@@ -129,44 +133,45 @@ func (p *parser) notAssignment(at int) bool {
 	word, name := rest[:wordEnd(rest, 0)], strings.Trim(rest[:equals], blanks)
 	switch {
 	case word == "export" || word == "set" || word == "setenv":
-		p.remark(at, len(word), "B201", quote(word)+" is the shell's: an assignment here is NAME=value alone",
+		p.remark(at, len(word), "B201", quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
 			"write `"+strings.TrimLeft(rest[len(word):], blanks)+"`")
 	case strings.ContainsAny(name, blanks):
 		return false
 	default:
 		value := skipBlanks(rest, equals+1)
-		p.remark(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or something stands behind its closing quote",
+		p.remark(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or text follows its closing quote",
 			"end the line with the closing quote")
 	}
 	return true
 }
 
-// lintSetting remarks on assignments that count, but hardly as they are meant.
+// lintSetting warns about valid assignments that probably do not do what the
+// author meant.
 func (p *parser) lintSetting(a assignment) {
 	switch {
 	case !isIdentifier(a.name):
-		p.remark(a.nameAt, len(a.name), "B204", "the line is an assignment to "+quote(a.name)+", as = follows the first word", "")
+		p.remark(a.nameAt, len(a.name), "B204", "the line is an assignment to "+quote(a.name)+", because = follows the first word", "")
 	case a.name == "TZ":
 		p.remark(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
 	case a.name == "CRON_TZ" && p.config.Family == Debian:
 		p.remark(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
 	case a.name == "LOGNAME" || a.name == "USER":
-		p.remark(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the account itself: this has no effect", "delete the line")
+		p.remark(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the user: this has no effect", "delete the line")
 	case a.name == "SHELL" && !strings.HasPrefix(a.value, "/"):
-		p.remark(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be a path: it is not searched for", "write `SHELL=/bin/sh`")
+		p.remark(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be an absolute path", "write `SHELL=/bin/"+strings.Trim(path.Base(cmp.Or(a.value, "sh")), "/.")+"`")
 	}
 	p.lintValue(a)
 }
 
 func (p *parser) lintValue(a assignment) {
 	if i := strings.IndexByte(a.value, '$'); i >= 0 && i+1 < len(a.value) && (isIdentifierByte(a.value[i+1]) || a.value[i+1] == '{') {
-		p.remark(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment: the value has it as it is", "write the value out")
+		p.remark(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment", "write the value in full")
 	}
 	if strings.HasPrefix(a.value, "~/") || strings.Contains(a.value, ":~/") {
-		p.remark(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment: the value has it as it is", "write the folder out")
+		p.remark(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment", "write the full path of the directory")
 	}
 	if i := strings.Index(a.value, " #"); i >= 0 && !a.quoted {
-		p.remark(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment cannot stand behind a value: it is part of it", "put the comment on a line of its own")
+		p.remark(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment after a value is part of the value", "put the comment on a line of its own")
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Losses tells, for each entry, what it does under a cron that takes options
-// for comments. An option in a line above the entry is shown where it stands,
-// any other at the entry.
+// Losses returns a diagnostic for each option that another cron would ignore,
+// with what the entry does there. Its position is the option, if that is in a
+// line above the entry, or else the entry.
 func (t *Table) Losses() []Diagnostic {
 	var losses []Diagnostic
 	for i := range t.Entries {
@@ -25,7 +25,7 @@ func (t *Table) Losses() []Diagnostic {
 	return losses
 }
 
-// longestShown is how much of a value is shown beside what is lost.
+// longestShown is the longest value in bytes that these diagnostics quote in full.
 const longestShown = 40
 
 func (o *Option) loss(e *Entry) (d Diagnostic, ok bool) {

@@ -8,18 +8,17 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// The modifiers change a schedule and are schedules themselves. Each stands
-// over any cron.Schedule, is a pointer, so that it can be compared, and has
-// Unwrap() cron.Schedule if it stands over another, and String(). A Schedule
-// names a set of instants: where a modifier moves two occurrences to the same
-// instant, they become one. (robfig's cron.Every names none: it counts from
-// the instant that it is asked about. Use Every.)
+// A modifier wraps a schedule and is a schedule itself. It accepts any
+// cron.Schedule. It is a pointer, so that it is comparable, has a String method
+// and, if it wraps another schedule, Unwrap() cron.Schedule. If a modifier moves
+// two occurrences to the same instant, they become one. (Do not use robfig's
+// cron.Every, whose occurrences depend on the argument of Next. Use Every.)
 
-// Reboot is the schedule of @reboot: it names no instant.
+// Reboot is the schedule of @reboot. It has no occurrences.
 var Reboot cron.Schedule = reboot{}
 
-// Never is the schedule of entries that only an event or a person starts: it
-// names no instant either, and the start of the host does not concern it.
+// Never is the schedule of entries that only an event or a person starts. It has
+// no occurrences.
 var Never cron.Schedule = never{}
 
 type reboot struct{}
@@ -32,10 +31,9 @@ type never struct{}
 func (never) Next(time.Time) time.Time { return time.Time{} }
 func (never) String() string           { return "never" }
 
-// FixedTime tells whether s names times of day, so that it is made up for
-// after a gap and silent in a repeat; other schedules follow the clock minute
-// by minute. It looks through modifiers. A schedule from elsewhere is not
-// fixed-time.
+// FixedTime reports whether s, or the schedule that it wraps, is fixed-time: it
+// runs after a gap what the gap skipped, and only once in a repeated hour; see
+// Schedule. Schedules of types from other packages are not fixed-time.
 func FixedTime(s cron.Schedule) bool {
 	for {
 		switch at := s.(type) {
@@ -51,8 +49,8 @@ func FixedTime(s cron.Schedule) bool {
 	}
 }
 
-// PassesOf tells which passes of a wall minute s occurs at. It looks through
-// modifiers. What does not go by the clock on the wall occurs at each.
+// PassesOf returns the passes of a local minute at which s, or the schedule that
+// it wraps, occurs. It is PassEach for schedules that do not depend on local time.
 func PassesOf(s cron.Schedule) Passes {
 	for {
 		switch at := s.(type) {
@@ -66,8 +64,8 @@ func PassesOf(s cron.Schedule) Passes {
 	}
 }
 
-// Every occurs at the epoch + n*period + phase, whatever the zone. A period
-// below a second counts as one second, and one above MaxDuration as that.
+// Every returns a schedule that occurs at the epoch + n*period + phase in every
+// zone. It limits period to the range from one second to MaxDuration.
 func Every(period, phase time.Duration) cron.Schedule {
 	period = min(max(period, time.Second), MaxDuration)
 	phase = (phase%period + period) % period
@@ -93,7 +91,7 @@ func (e *every) String() string {
 	return fmt.Sprintf("every=%s phase=%s", durationText(e.period), durationText(e.phase))
 }
 
-// At occurs once, at t. It is fixed-time.
+// At returns a schedule that occurs once, at t. It is fixed-time.
 func At(t time.Time) cron.Schedule { return &once{at: t} }
 
 type once struct{ at time.Time }
@@ -107,8 +105,8 @@ func (o *once) Next(t time.Time) time.Time {
 
 func (o *once) String() string { return "at=" + o.at.Format(time.RFC3339) }
 
-// periodic is the schedule of a line of anacrontab: each midnight, when it is
-// asked whether its period is over.
+// periodic is the schedule of an entry of anacrontab. It occurs each midnight,
+// when the daemon checks whether the period is over.
 type periodic struct {
 	inner  *Schedule
 	period *Period
@@ -117,7 +115,7 @@ type periodic struct {
 func (p *periodic) Next(t time.Time) time.Time { return p.inner.Next(t) }
 func (p *periodic) Unwrap() cron.Schedule      { return p.inner }
 
-// String leaves delay and hours out: they do not change when it is asked.
+// String omits delay and hours: they do not change the occurrences.
 func (p *periodic) String() string {
 	switch {
 	case p.period.Month:
@@ -128,8 +126,8 @@ func (p *periodic) String() string {
 	return fmt.Sprintf("period=%dd", p.period.Days)
 }
 
-// Seconds occurs at the seconds of mask (bit 0 to bit 59) after each
-// occurrence of s, which is second 0.
+// Seconds returns a schedule that occurs at the seconds of mask (bit 0 to bit 59)
+// after each occurrence of s, which is second 0.
 func Seconds(s cron.Schedule, mask uint64) cron.Schedule {
 	return &seconds{inner: s, mask: mask & (1<<60 - 1)}
 }
@@ -159,15 +157,15 @@ func (s *seconds) Next(t time.Time) time.Time {
 func (s *seconds) Unwrap() cron.Schedule { return s.inner }
 func (s *seconds) String() string        { return fmt.Sprintf("%v sec=%s", s.inner, maskText(s.mask)) }
 
-// Jitter delays each occurrence of s by whole seconds from 0 to limit, drawn
-// from seed and the occurrence: the same each time that it is asked. A limit
-// above MaxJitter is lowered to that, so that Next never has to look at many
+// Jitter delays each occurrence of s by a random number of whole seconds from 0
+// to limit. seed and the occurrence determine the delay, so it is always the
+// same. Jitter lowers limit to MaxJitter, so that Next checks only few
 // occurrences of s.
 func Jitter(s cron.Schedule, limit time.Duration, seed uint64) cron.Schedule {
 	return &jitter{inner: s, limit: max(0, min(limit, MaxJitter(s))), seed: seed}
 }
 
-// MaxJitter is the highest limit that Jitter takes over s.
+// MaxJitter returns the highest limit of Jitter for s.
 func MaxJitter(s cron.Schedule) time.Duration {
 	if apart := spacing(s); apart > 0 {
 		return max(0, apart-time.Second)
@@ -194,9 +192,9 @@ func (j *jitter) Next(t time.Time) time.Time {
 func (j *jitter) Unwrap() cron.Schedule { return j.inner }
 func (j *jitter) String() string        { return fmt.Sprintf("%v jitter=%s", j.inner, durationText(j.limit)) }
 
-// earliest is the first instant after t among those that move gives for the
-// occurrences of s. move delays an occurrence by at most limit, and gives the
-// zero Time if that is not after t; it may do so only for occurrences up to t.
+// earliest returns the first instant after t that move returns for an occurrence
+// of s. move delays an occurrence by at most limit, and returns the zero Time if
+// the result is not after t, which can happen only for occurrences up to t.
 func earliest(s cron.Schedule, t time.Time, limit time.Duration, move func(time.Time) time.Time) time.Time {
 	var first time.Time
 	for o := s.Next(t.Add(-limit)); !o.IsZero(); o = s.Next(o) {
@@ -232,7 +230,7 @@ func (s *spread) Unwrap() cron.Schedule { return s.inner }
 func (s *spread) String() string        { return fmt.Sprintf("%v spread=%s", s.inner, durationText(s.delay)) }
 
 // Between keeps the occurrences of s from from to until, both included, as in
-// RFC 5545. A zero Time leaves its end open.
+// RFC 5545. A zero Time means no limit.
 func Between(s cron.Schedule, from, until time.Time) cron.Schedule {
 	return &between{inner: s, from: from, until: until}
 }
@@ -266,8 +264,8 @@ func (b *between) String() string {
 	return text
 }
 
-// MaxCount is the highest n that Count takes, because Count walks over all of
-// these occurrences, for each entry that is read.
+// MaxCount is the highest n of Count, because Count computes all of these
+// occurrences for each entry that is parsed.
 const MaxCount = 1000
 
 // Count keeps the first n occurrences of s at or after from; n is at most
@@ -308,7 +306,7 @@ func (c *count) String() string {
 	return fmt.Sprintf("%v from=%s count=%d", c.inner, c.from.Format(time.RFC3339), c.n)
 }
 
-// durationText writes d as #@ directives do: 90s, 1h30m, 2d.
+// durationText formats d in the syntax of options: 90s, 1h30m, 2d.
 func durationText(d time.Duration) string {
 	text := ""
 	for _, unit := range []struct {

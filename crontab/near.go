@@ -2,9 +2,9 @@ package crontab
 
 import "strings"
 
-// Nearest is the candidate that a person who wrote word most likely meant, or
-// "" when none is near. A candidate that word is a part of counts as near, as
-// people leave out what is long.
+// Nearest returns the candidate that word is most likely a misspelling of, or ""
+// if none is similar. A candidate that contains word counts as similar, because
+// people abbreviate.
 func Nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, bestDistance := "", max(2, len(word)/3)+1
@@ -21,8 +21,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance counts the letters to insert, remove, change or swap with their
-// neighbour to make b of a; limit when there are that many or more.
+// distance returns the Damerau-Levenshtein distance of a and b, or limit if the
+// distance is at least limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > maxWord || len(b) > maxWord {
 		return limit
@@ -49,5 +49,5 @@ func distance(a, b string, limit int) int {
 	return min(last[len(b)], limit)
 }
 
-// maxWord is the length up to which words are compared.
+// maxWord is the longest word in bytes that distance compares.
 const maxWord = 128

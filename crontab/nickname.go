@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// nickname is a word that stands for five fields.
+// nickname is a word that replaces five fields.
 type nickname struct {
 	name   string
 	fields fieldSet
@@ -40,7 +40,7 @@ func parseNickname(line string, at int, report reporter) (f fieldSet, end int, r
 	return f, end, false, false
 }
 
-// nicknameFix is what to write for word, with which rest begins.
+// nicknameFix returns what to write instead of word, the first word of rest.
 func nicknameFix(rest, word string) string {
 	if word == "@every" {
 		if d := strings.Fields(rest); len(d) > 1 {
@@ -50,7 +50,7 @@ func nicknameFix(rest, word string) string {
 	}
 	best := Nearest(word, nicknameWords())
 	if best == "" {
-		return "cron knows " + strings.Join(nicknameWords(), " ")
+		return "the nicknames are " + strings.Join(nicknameWords(), " ")
 	}
 	return fmt.Sprintf("did you mean `%s`?", best)
 }

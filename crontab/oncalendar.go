@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// OnCalendar says the schedule in calendar events of systemd.time(7), which
-// are two where either of day and weekday is enough, and none for a schedule
-// that names nothing. Changes of the zone are not the same to systemd: it skips
-// what lies in a gap, and takes one pass of a repeat.
+// OnCalendar returns the schedule as calendar events of systemd.time(7): two
+// events if either day or weekday is enough, none for a schedule without
+// occurrences. systemd treats clock changes differently: it skips times in a
+// gap and uses only one pass of a repeated hour.
 func (s *Schedule) OnCalendar() []string {
 	if s.Never() {
 		return nil

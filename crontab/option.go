@@ -11,30 +11,30 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Options is what the #@ directives above an entry say, after defaults. Its
-// zero value is not the default: see DefaultOptions.
+// Options are the options of an entry, with all defaults applied. The zero value
+// is not the default: see DefaultOptions.
 type Options struct {
 	Name    string // "" when derived
 	Enabled bool
-	Protect bool     // people are asked for its name before they run, stop or remove it
-	Hosts   []string // only on hosts of these names, in small letters; nil: on any
+	Protect bool     // commands ask the user to type its name before they run, stop or remove it
+	Hosts   []string // only on hosts with these names, in lower case; nil: on any
 
 	Manual bool   // started by hand only; its schedule is Never
 	On     []Edge // started by the end of these jobs' runs; its schedule is Never
 
 	Overlap      Overlap
-	MaxInstances int // most runs at once; 0 means no limit
+	MaxInstances int // highest number of simultaneous runs; 0 means no limit
 	Catchup      Catchup
-	MaxMade      int           // for CatchupAll: at most so many, the newest
+	MaxMade      int           // for CatchupAll: at most this many, the newest
 	Grace        time.Duration // lateness that still counts as on time
 	Deadline     time.Duration // never start later than this; 0 means no limit
 	Timeout      time.Duration // 0 means no limit
 
-	After []Edge        // runs of these jobs are waited for
-	When  Join          // how many of After must hold
-	Wait  time.Duration // how long After may take; 0: until the entry's next occurrence
-	If    string        // a command that allows the run with exit status 0; "" allows
-	Pool  string        // takes Slots of this pool; "" takes none
+	After []Edge        // waits for runs of these jobs
+	When  Join          // how many of After must match
+	Wait  time.Duration // how long to wait for After; 0: until the entry's next occurrence
+	If    string        // a command that must succeed before the run; "": none
+	Pool  string        // uses Slots of this pool; "": none
 	Slots int
 
 	StopSignal  syscall.Signal
@@ -43,26 +43,26 @@ type Options struct {
 	SkipCodes   []uint8       // exit statuses that are neither success nor failure, in order; none is in OK
 	Retry       int           // further attempts
 	Backoff     Backoff
-	RetryJitter int       // percent by which waits are spread
-	RetryOn     *Failures // only these are tried again; nil: all but lost runs
-	NoRetryOn   *Failures // these are not tried again; nil: none
+	RetryJitter int       // random part of waits, in percent
+	RetryOn     *Failures // only these are retried; nil: all but lost runs
+	NoRetryOn   *Failures // these are not retried; nil: none
 	Breaker     Breaker
 	Exhausted   Exhausted
 	IfLost      IfLost
 
-	Priority  int        // 1 to 10; the larger goes first
+	Priority  int        // 1 to 10; 10 starts first
 	Resources *Resources // nil: the host's own limits
 
 	Log       Log
-	OutputMax int // bytes of output kept of a run; 0 leaves it to the daemon
+	OutputMax int // bytes of output to keep for each run; 0: the daemon's default
 	Mail      MailWhen
-	MailTo    *string // nil: MAILTO of the table
+	MailTo    *string // nil: MAILTO of the crontab
 	Notify    []string
 	NotifyOn  Notices
 	Keep      Keep
 	MaxLate   time.Duration // warn of a later start; 0 never
 	MaxRun    time.Duration // warn of a longer run; 0 never
-	Expect    time.Duration // warn without a success for so long; 0 never
+	Expect    time.Duration // warn if this time passes without a success; 0 never
 
 	Scope       Scope
 	Route       Route
@@ -73,11 +73,11 @@ type Options struct {
 	Avoid       []Label      // not on hosts that have any of these
 	Prefer      []Preference // each label that a member has counts
 
-	Period *Period // not nil: runs once in a period, whatever the schedule names
+	Period *Period // not nil: runs once in a period; the schedule only sets the time of the check
 
-	Held     string   // not "": the entry must not run, and this is why
-	Degraded string   // not "": the entry runs, but something it asks for has no effect
-	Items    []Option // as written and in effect, lowest precedence first
+	Held     string   // not "": the entry must not run, for this reason
+	Degraded string   // not "": the entry runs, but without an option, for this reason
+	Items    []Option // the options in effect as written, lowest precedence first
 }
 
 // Option is one key=value item as written.
@@ -88,15 +88,15 @@ type Option struct {
 	Length     int  // likewise
 	Maybe      bool // written ?key=value: older versions may ignore it
 	Origin     Origin
-	File       string // of a sidecar's item; "": the table itself
+	File       string // of an item of the sidecar; "": the crontab itself
 }
 
-// Origin is where an item stands, lowest precedence first.
+// Origin is the source of an item, lowest precedence first.
 type Origin uint8
 
 // The origins of items.
 const (
-	BuiltIn            Origin = iota // no item: what holds where nothing is said
+	BuiltIn            Origin = iota // not an item: the built-in default
 	FromSidecarDefault               // [default] of the daemon's configuration
 	FromSetting                      // an assignment above the entry
 	FromDefault                      // a #@ default line
@@ -109,20 +109,20 @@ func (o Origin) String() string {
 	return [...]string{"built-in", "[default]", "assignment", "#@ default", "#@", "[[match]]", "[job.NAME]"}[o]
 }
 
-// Overlap says what an occurrence does while a run of its job lives.
+// Overlap is the rule for an occurrence while a run of its job is active.
 type Overlap uint8
 
 // The overlap rules.
 const (
 	OverlapAllow    Overlap = iota // start
-	OverlapSkip                    // drop the new one
-	OverlapQueue                   // hold one, drop further ones
-	OverlapQueueAll                // hold all
+	OverlapSkip                    // skip the new occurrence
+	OverlapQueue                   // queue one occurrence, skip further ones
+	OverlapQueueAll                // queue all
 	OverlapReplace                 // stop the old run with TERM, then start
 	OverlapKill                    // stop the old run with KILL, then start
 )
 
-// Catchup says what becomes of an occurrence noticed later than Grace.
+// Catchup is the rule for occurrences that the daemon notices later than Grace.
 type Catchup uint8
 
 // The catch-up rules.
@@ -133,7 +133,7 @@ const (
 	CatchupAll                 // each, oldest first, at most MaxMade newest
 )
 
-// DefaultOptions is what holds for an entry without directives.
+// DefaultOptions returns the options of an entry without directives.
 func DefaultOptions() *Options {
 	return &Options{
 		Enabled:     true,
@@ -152,11 +152,11 @@ func DefaultOptions() *Options {
 	}
 }
 
-// plain is the options of all entries that nothing is said about.
+// plain is the shared Options of all entries without options.
 var plain = DefaultOptions()
 
-// modifiers is what options do to a schedule. It is a value that can be
-// compared, so that equal schedules can be found and shared.
+// modifiers are the options that change a schedule. It is comparable, so that
+// equal schedules can be found and shared.
 type modifiers struct {
 	every, phase   time.Duration
 	at             time.Time
@@ -167,7 +167,7 @@ type modifiers struct {
 	dst            DST
 }
 
-// apply wraps the schedule of an entry's time fields, or takes its place.
+// apply wraps the schedule of an entry's time fields, or replaces it.
 func (m *modifiers) apply(fields *Schedule, seed uint64) cron.Schedule {
 	var s cron.Schedule = fields.follow(m.dst)
 	switch {
@@ -193,13 +193,14 @@ func (m *modifiers) apply(fields *Schedule, seed uint64) cron.Schedule {
 	return s
 }
 
-// replaceFields tells whether an entry does not go by its time fields.
+// replaceFields reports whether options replace an entry's time fields.
 func (m *modifiers) replaceFields() bool { return !m.at.IsZero() || m.every > 0 }
 
-// own tells whether each entry needs a schedule of its own, as chance enters.
+// own reports whether each entry needs a schedule of its own, because its delay is
+// random.
 func (m *modifiers) own() bool { return m.jitter > 0 || m.spread > 0 }
 
-// plan is what the options of one entry add up to while they are read.
+// plan is the options of one entry while they are read.
 type plan struct {
 	Options
 	parser    *parser
@@ -225,16 +226,17 @@ func (p *plan) setZone(name string) error {
 	return err
 }
 
-// stand works out what holds for an entry below the present assignments and
-// defaults, with the directives of block and what the sidecar says over them.
+// stand returns the context of an entry below the current assignments and
+// defaults, with the directives of block and, overriding them, the items of the
+// sidecar.
 func (p *parser) stand(block []item, over ...[]item) *standing {
 	plan := p.newPlan()
 	below := p.hostDefaults()
-	items := block // nobody else has it, unlike the others
+	items := block // block belongs to this entry alone, the others are shared
 	if len(below) > 0 || len(p.defaults) > 0 || len(over) > 0 {
 		items = effective(append([][]item{below, p.defaults, block}, over...))
 	}
-	for _, zoneFirst := range []bool{true, false} { // instants are read in the zone
+	for _, zoneFirst := range []bool{true, false} { // other options need the zone
 		for i := range items {
 			if (items[i].Key == "tz") == zoneFirst {
 				plan.take(&items[i])
@@ -250,7 +252,7 @@ func (p *parser) stand(block []item, over ...[]item) *standing {
 	}
 	options := plain
 	if len(items) > 0 || plan.Held != "" {
-		own := plan.Options // a copy, so that the rest of the plan does not live as long
+		own := plan.Options // a copy, so that the rest of the plan can be collected
 		options = &own
 		if len(p.defaults)+len(block)+len(over) == 0 && p.zoneHeld == "" {
 			options = p.cache.share(defaulted{p.ruling, p.isRoots(), p.said}, options)
@@ -267,8 +269,8 @@ func (p *parser) stand(block []item, over ...[]item) *standing {
 	return s
 }
 
-// effective is the items of all layers, lowest first, without those that a
-// higher layer overrides.
+// effective returns the items of all layers, lowest precedence first, without
+// those that a higher layer overrides.
 func effective(layers [][]item) (items []item) {
 	for i, layer := range layers {
 		for _, it := range layer {
@@ -289,8 +291,7 @@ func find(items []item, key string) *item {
 	return nil
 }
 
-// take lets an item act on the plan. It was judged when it was read, so its
-// value is good unless it says otherwise.
+// take applies an item to the plan. judge has already checked its value.
 func (p *plan) take(it *item) {
 	switch {
 	case it.held != "":
@@ -299,7 +300,7 @@ func (p *plan) take(it *item) {
 		p.degrade(it.degraded)
 	case it.effective() && it.spec != nil && it.spec.Built():
 		if err := it.spec.apply(p, it.Value); err != nil {
-			p.hold("The option " + it.Key + "= cannot be read: " + err.Error() + ".")
+			p.hold("The option " + it.Key + "= is invalid: " + err.Error() + ".")
 		}
 	}
 }
@@ -318,7 +319,8 @@ func (o *Options) degrade(why string) {
 	}
 }
 
-// settle looks at the options together: what excludes or needs another.
+// settle checks the options against each other: which ones exclude or require
+// another.
 func (p *parser) settle(plan *plan, items []item) {
 	if find(items, "tz") == nil && p.zoneHeld != "" {
 		plan.hold(p.zoneHeld)
@@ -337,7 +339,7 @@ func (p *parser) settle(plan *plan, items []item) {
 	p.settleRing(plan, items)
 }
 
-// clash refuses the option key if it is bad beside others.
+// clash refuses the option key if bad is true, because it contradicts others.
 func (p *parser) clash(plan *plan, items []item, key string, bad bool, why, fix string) {
 	if it := find(items, key); bad && it != nil && it.effective() {
 		p.refuse(it, "B411", why, fix)
@@ -345,23 +347,24 @@ func (p *parser) clash(plan *plan, items []item, key string, bad bool, why, fix 
 	}
 }
 
-// idle is clash for an option that has nothing to act on, or gives way to another.
-// Among defaults that is no mistake: they are for entries that let it act.
+// idle is like clash, for an option without effect. It accepts defaults, because
+// they are meant for other entries, where they have an effect.
 func (p *parser) idle(plan *plan, items []item, key string, bad bool, why, fix string) {
 	if it := find(items, key); bad && it != nil && !it.isDefault() {
 		p.clash(plan, items, key, bad, why, fix)
 	}
 }
 
-// needs is idle for an option that only another gives a meaning.
+// needs is like idle, for an option that has an effect only with another one.
 func (p *parser) needs(plan *plan, items []item, key, other string, met bool) {
 	if !met && find(items, key) != nil {
-		p.idle(plan, items, key, true, key+"= needs "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
+		p.idle(plan, items, key, true, key+"= requires "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
 	}
 }
 
-// settleRights refuses what would put a user's own jobs before those of others.
-// What the sidecar says is the administrator's.
+// settleRights refuses options that would give a user's jobs preference over those
+// of others. Items of the sidecar are allowed, because the administrator sets
+// them.
 func (p *parser) settleRights(plan *plan, items []item) {
 	above := func(key string, bad bool, why, fix string) bool {
 		it := find(items, key)
@@ -369,7 +372,7 @@ func (p *parser) settleRights(plan *plan, items []item) {
 			return false
 		}
 		if it.effective() {
-			p.refuse(it, "B414", why+" is not a user's to choose", fix)
+			p.refuse(it, "B414", why+" is allowed only in root's crontabs and in the configuration", fix)
 			plan.take(it)
 		}
 		return true
@@ -398,7 +401,7 @@ func (p *parser) settleRights(plan *plan, items []item) {
 	if above("cpu-weight", r.CPUWeight > usualWeight, "a cpu-weight above 100", "write `cpu-weight=100`, or less") {
 		r.CPUWeight = 0
 	}
-	if above("slice", r.Slice != "", "the slice", "delete `slice`, or ask the administrator to set it for this job") {
+	if above("slice", r.Slice != "", "slice=", "delete `slice`, or ask the administrator to set it for this job") {
 		r.Slice = ""
 	}
 }
@@ -411,14 +414,14 @@ func (p *parser) mayUseRing() bool {
 
 func (p *parser) settleTimes(plan *plan, items []item) {
 	m := &plan.modifiers
-	p.clash(plan, items, "count", m.from.IsZero(), "count= needs from=: it takes the first occurrences at or after that instant",
+	p.clash(plan, items, "count", m.from.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
 		"write `from=2026-01-01 count=3`")
-	p.idle(plan, items, "phase", m.every == 0, "phase= needs every=", "write `every=10m phase=3m`")
+	p.idle(plan, items, "phase", m.every == 0, "phase= requires every=", "write `every=10m phase=3m`")
 	p.clash(plan, items, "phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
 	p.idle(plan, items, "every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
-	p.idle(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
-	p.idle(plan, items, "dst", m.every > 0 || !m.at.IsZero(), "dst= needs the time fields, which every= and at= replace", "delete `dst`")
-	p.clash(plan, items, "until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
+	p.idle(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= requires time fields, which every= and at= replace", "delete `sec`")
+	p.idle(plan, items, "dst", m.every > 0 || !m.at.IsZero(), "dst= requires time fields, which every= and at= replace", "delete `dst`")
+	p.clash(plan, items, "until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=, so that the entry never runs", "exchange them")
 	p.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
 	plan.Manual = plan.Manual && len(plan.On) == 0
 }
@@ -429,37 +432,38 @@ func (p *parser) settleRuns(plan *plan, items []item) {
 	p.needs(plan, items, "retry-on", "retry", plan.Retry > 0)
 	p.needs(plan, items, "no-retry-on", "retry", plan.Retry > 0)
 	p.needs(plan, items, "notify-on", "notify", len(plan.Notify) > 0)
-	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= needs overlap=allow: every other rule lets one run live at once", "delete `max-instances`")
-	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no meaning with stop-signal=KILL, which no program outlives", "delete `stop-grace`")
+	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= requires overlap=allow: all other values allow only one run at a time", "delete `max-instances`")
+	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no effect with stop-signal=KILL, which ends a program immediately", "delete `stop-grace`")
 	if r := plan.Resources; r != nil {
-		p.idle(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that nothing is slowed before it is ended", "exchange them")
+		p.idle(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that a run is killed before it is slowed down", "exchange them")
 	}
 	p.settleCodes(plan, items)
 }
 
-// settleCodes sees to it that no exit status is a success and skipped: ok= wins.
+// settleCodes makes sure that no exit status means both success and skipped: ok=
+// has precedence.
 func (p *parser) settleCodes(plan *plan, items []item) {
 	both := slices.IndexFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
 	if both < 0 {
 		return
 	}
 	code := plan.SkipCodes[both]
-	p.idle(plan, items, "skip-code", true, fmt.Sprintf("exit status %d counts as success already", code),
-		fmt.Sprintf("leave %d out, or write `ok=` without it", code))
-	if find(items, "skip-code").isDefault() { // what is left of it counts
+	p.idle(plan, items, "skip-code", true, fmt.Sprintf("exit status %d already means success", code),
+		fmt.Sprintf("remove %d here or from `ok=`", code))
+	if find(items, "skip-code").isDefault() { // the remaining codes apply
 		plan.SkipCodes = slices.DeleteFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
 		return
 	}
 	plan.SkipCodes = nil
 }
 
-// timeKeys are the options about instants.
+// timeKeys are the options about times of occurrences.
 var timeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}
 
-// withoutTimes is what holds for an entry that has no times of its own, as
-// @reboot: options about instants have no meaning for it. Those that stand as
-// defaults are for other entries, unless they are guards. further are options
-// that have none either.
+// withoutTimes returns the context of an entry without scheduled times, such as
+// @reboot. It refuses options about times, and those in further, because they
+// have no effect. It ignores such options silently if they are defaults, which
+// are meant for other entries, and not guards.
 func (p *parser) withoutTimes(above *standing, entry string, further ...string) *standing {
 	changed := false
 	plan := plan{Options: *above.section.options}
@@ -471,7 +475,7 @@ func (p *parser) withoutTimes(above *standing, entry string, further ...string) 
 		}
 		changed = true
 		refused := *it
-		p.refuse(&refused, "B410", it.Key+"= has no meaning for "+entry, "delete `"+it.Key+"`")
+		p.refuse(&refused, "B410", it.Key+"= has no effect for "+entry, "delete `"+it.Key+"`")
 		plan.take(&refused)
 	}
 	if !changed {
@@ -482,8 +486,8 @@ func (p *parser) withoutTimes(above *standing, entry string, further ...string) 
 	return &standing{section: &section, items: above.items}
 }
 
-// claimName gives an entry its name. A second entry of that name is held, as
-// two histories would become one.
+// claimName sets the name of an entry. A second entry with that name is held,
+// because the two would share one history.
 func (p *parser) claimName(above *standing) {
 	options := above.section.options
 	it := find(above.items, "name")
@@ -496,7 +500,7 @@ func (p *parser) claimName(above *standing) {
 		return
 	}
 	line := strconv.Itoa(first)
-	p.remarkItem(it, "B409", "the name "+quote(it.Value)+" belongs to the entry in line "+line+": this entry is held", "give it another name")
+	p.remarkItem(it, "B409", "the entry in line "+line+" has the name "+quote(it.Value)+" too: this entry is held", "give it another name")
 	options.Name = ""
-	options.hold("The option name=" + it.Value + " is taken by the entry in line " + line + ".")
+	options.hold("The entry in line " + line + " has name=" + it.Value + " too.")
 }

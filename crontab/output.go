@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// The bounds of what is kept of runs and of whom they are told to.
+// The limits of options about output, history and notifications.
 const (
 	mostOutput     = 16 << 20
 	mostRuns       = 100_000
 	mostAge        = 3660 * 24 * time.Hour
-	mostPath       = 4095 // of Linux
+	mostPath       = 4095 // bytes, limit of Linux
 	mostAddresses  = 32
-	longestAddress = 254 // of SMTP
+	longestAddress = 254 // limit of SMTP
 	mostChannels   = 16
 	mostHosts      = 1000
-	longestHost    = 253 // of DNS
+	longestHost    = 253 // limit of DNS
 )
 
-// Log says where output goes besides the history.
+// Log is the destination of output in addition to the history.
 type Log struct {
 	Off  bool   // nowhere
-	File string // appended to this file, as the run's account; "": the journal
+	File string // appended to this file, as the user of the run; "": the journal
 }
 
 // parseLog reads journal, none or file:PATH.
@@ -42,7 +42,7 @@ func parseLog(text string) (Log, error) {
 	return Log{File: path}, checkText(path)
 }
 
-// MailWhen says when a run's output is mailed.
+// MailWhen is the condition for emailing a run's output.
 type MailWhen uint8
 
 // When mail is sent.
@@ -55,8 +55,8 @@ const (
 
 var mailWhens = map[string]MailWhen{"output": MailOutput, "always": MailAlways, "failure": MailFailure, "never": MailNever}
 
-// checkAddresses holds a list of mail addresses, or accounts, to what every
-// family of hosts lets into a header and onto a command line.
+// checkAddresses checks a list of email addresses or user names. It allows only
+// characters that are safe in a mail header and on a command line of every mailer.
 func checkAddresses(text string) error {
 	list := strings.Split(text, ",")
 	if len(list) > mostAddresses {
@@ -69,28 +69,28 @@ func checkAddresses(text string) error {
 		for i := range len(address) {
 			c := address[i]
 			if !isLetter(c) && (c < '0' || c > '9') && (i == 0 || strings.IndexByte("@!:%-._+", c) < 0) {
-				return fmt.Errorf("%s has a character that no address has", quote(address))
+				return fmt.Errorf("%s has a character that is not allowed in an address", quote(address))
 			}
 		}
 	}
 	return nil
 }
 
-// Notices is a set of happenings that channels are told of.
+// Notices is a set of events that notification channels receive.
 type Notices uint16
 
-// The happenings.
+// The events.
 const (
 	NoticeFail    Notices = 1 << iota // failed for good
-	NoticeDead                        // went to the dead letters
+	NoticeDead                        // became a dead letter
 	NoticeLost                        // its process vanished
 	NoticeMissed                      // an occurrence was missed and will not run
 	NoticeLate                        // started or ended later than max-late=, max-run= or expect= allows
 	NoticeRecover                     // the first success after failures
 	NoticeSuccess
 	NoticeStart
-	NoticeHeld // the entry is held: a guard cannot be followed
-	NoticeEach // not a happening: each failure of a streak, not only the first
+	NoticeHeld // the entry is held, because of an invalid guard
+	NoticeEach // not an event: notify about each failure of a streak, not only the first
 )
 
 var notices = map[string]Notices{
@@ -98,7 +98,7 @@ var notices = map[string]Notices{
 	"recover": NoticeRecover, "success": NoticeSuccess, "start": NoticeStart, "held": NoticeHeld, "each": NoticeEach,
 }
 
-// parseNotices reads happenings with commas between.
+// parseNotices reads events separated by commas.
 func parseNotices(text string) (set Notices, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		one, err := oneOf(item, notices)
@@ -108,12 +108,12 @@ func parseNotices(text string) (set Notices, err error) {
 		set |= one
 	}
 	if set&NoticeEach != 0 && set&(NoticeFail|NoticeDead|NoticeLost) == 0 {
-		return 0, errors.New("each is about failures: it needs fail, dead or lost beside it")
+		return 0, errors.New("each requires fail, dead or lost, because it is about failures")
 	}
 	return set, nil
 }
 
-// parseChannels reads names of channels, each once.
+// parseChannels reads names of channels without duplicates.
 func parseChannels(text string) ([]string, error) {
 	list := strings.Split(text, ",")
 	if len(list) > mostChannels {
@@ -130,7 +130,7 @@ func parseChannels(text string) ([]string, error) {
 	return list, nil
 }
 
-// parseHosts reads names of hosts, and gives them in small letters.
+// parseHosts reads names of hosts, and returns them in lower case.
 func parseHosts(text string) ([]string, error) {
 	list := strings.Split(strings.ToLower(text), ",")
 	if len(list) > mostHosts {
@@ -138,33 +138,33 @@ func parseHosts(text string) ([]string, error) {
 	}
 	for _, name := range list {
 		if name == "" || len(name) > longestHost {
-			return nil, fmt.Errorf("the name of a host has 1 to %d characters", longestHost)
+			return nil, fmt.Errorf("a host name must have 1 to %d characters", longestHost)
 		}
 		for i := range len(name) {
 			if c := name[i]; !isIdentifierByte(c) && (i == 0 || c != '.' && c != '-') {
-				return nil, fmt.Errorf("%s has a character that no host's name has", quote(name))
+				return nil, fmt.Errorf("%s has a character that is not allowed in a host name", quote(name))
 			}
 		}
 	}
 	return list, nil
 }
 
-// Keep says how much history is kept of a job: a run goes when it is beyond
-// either bound. 0 is no bound.
+// Keep limits the history of a job: a run is removed when it exceeds either
+// limit. 0 means no limit.
 type Keep struct {
 	Runs int
 	Age  time.Duration
 }
 
-// parseKeep reads a number of runs, a duration, or both. One alone is the only
-// bound.
+// parseKeep reads a number of runs, a duration, or both. If only one is given,
+// the other has no limit.
 func parseKeep(text string) (k Keep, err error) {
 	first, second, both := strings.Cut(text, ",")
 	if err = k.read(first); err == nil && both {
 		err = k.read(second)
 	}
 	if err == nil && both && (k.Runs == 0 || k.Age == 0) {
-		err = fmt.Errorf("%s names one bound twice", quote(text))
+		err = fmt.Errorf("%s sets one limit twice", quote(text))
 	}
 	return k, err
 }

@@ -16,8 +16,8 @@ const MaxText = 16 << 20
 // maxRemarks bounds what a hostile file can make Parse allocate.
 const maxRemarks = 10_000
 
-// shortLine is shorter than the entries of most files, so that the lines of a
-// file, but not its bytes, bound what is set aside for entries.
+// shortLine is shorter than a typical entry in bytes. It limits the memory that
+// Parse allocates in advance for a file with many short lines.
 const shortLine = 16
 
 const (
@@ -25,19 +25,19 @@ const (
 	byteOrderMark = "\ufeff"
 )
 
-// Parse reads the text of a crontab file in one pass. It returns the good
-// entries and remarks about all others, in the order of their places: one bad
-// line never costs another. A remark with severity Error means that its line
-// does not count, or that the entry below is held; others are for lint.
+// Parse reads the text of a crontab file in one pass. It returns the valid entries
+// and diagnostics about the rest, sorted by position. An invalid line never
+// affects other lines. A diagnostic with severity Error means that its line is
+// ignored, or that the entry below is held.
 //
-// A crontab beyond c.MaxEntries is read as far as that, and the remark with
-// CodeLimit names the first line that is not read.
+// Parse stops at the limit c.MaxEntries, with a diagnostic with CodeLimit at the
+// first line that it does not read.
 func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 	t, remarks, beyond := parse(name, text, c)
 	if beyond == nil {
 		return t, remarks
 	}
-	// Entries refer to the text: what is not read must not stay in memory.
+	// Entries refer to the text: clone it, so that the rest does not stay in memory.
 	t, remarks, _ = parse(name, strings.Clone(text[:beyond.at]), c)
 	t.truncated = true
 	return t, append(remarks, beyond.diagnostic(name))
@@ -48,11 +48,11 @@ func parse(name, text string, c Config) (t *Table, remarks []Diagnostic, beyond 
 	p := newParser(name, strings.TrimPrefix(text, byteOrderMark), c)
 	if len(text) > MaxText {
 		p.table.text = ""
-		p.remarkLine(1, "B304", "the file has more than 16 MiB, so nothing of it is read", "split the file")
+		p.remarkLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
 		return p.table, p.remarks, nil
 	}
 	if strings.HasPrefix(text, byteOrderMark) {
-		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons take as part of the first line", "save the file as UTF-8 without a byte order mark")
+		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
 	if c.Format == Anacron {
 		p.readAnacrontab()
@@ -70,7 +70,7 @@ func parse(name, text string, c Config) (t *Table, remarks []Diagnostic, beyond 
 	}
 	p.voidBlock("the file ends")
 	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
-		p.table.Entries = slices.Clone(p.table.Entries) // tables live long
+		p.table.Entries = slices.Clone(p.table.Entries) // tables stay in memory for long
 	}
 	slices.SortStableFunc(p.remarks, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -87,48 +87,48 @@ type parser struct {
 	report  reporter // p.remarkAs, bound once
 	dropped bool     // remarks beyond maxRemarks
 
-	// The present line.
+	// The current line.
 	line   string  // without its line end
 	start  int     // its offset in the text
 	number int     // from 1
 	cut    bool    // the file ends before the line does
-	places []place // where the pieces of a joined line stand; nil: the line is as in the file
+	places []place // positions of the pieces of a joined line; nil: the line is as in the file
 
-	// What the lines so far say about those below.
+	// The settings of the lines so far, which apply to those below.
 	env      environment
 	zone     *Zone
-	zoneHeld string        // why entries must not run: CRON_TZ names no zone
+	zoneHeld string        // not "": entries must not run, because CRON_TZ is not a zone
 	delay    time.Duration // RANDOM_DELAY
 	defaults []item
 	block    []item // directives waiting for the entry below them
 	blockAt  int    // line of the first
 	common   *standing
 	names    map[string]int    // name= options and their lines
-	edges    map[string][]Edge // values of after= and on= that were read
-	barredAt map[string]bool   // channels that were remarked on, by place
+	edges    map[string][]Edge // parsed values of after= and on=
+	barredAt map[string]bool   // channels with a diagnostic, by position
 
-	// What the sidecar says.
-	ruling  *ruling // nil: nothing
-	matches []int   // those that may be for entries of this table
+	// From the sidecar.
+	ruling  *ruling // nil: no sidecar
+	matches []int   // indexes of matches that may apply to entries of this crontab
 	said    said
 
 	anacron anacrontab
 
 	jobs   int     // of the entries so far
 	cost   int     // lines and options so far
-	excess *excess // set once the crontab is beyond its limit
+	excess *excess // not nil: the crontab exceeds its limit
 
 	hasNUL              bool // somewhere in the file
-	sawReturn, sawProse bool // said once for each file
+	sawReturn, sawProse bool // reported once for each file
 }
 
-// standing is all that stands above an entry and holds for it.
+// standing is the context of an entry: assignments, defaults and options.
 type standing struct {
 	section   *section
 	modifiers modifiers
 	items     []item
-	schedules map[string]known     // nil when each entry needs a schedule of its own
-	under     map[string]*standing // by parts of the sidecar that are for entries, too
+	schedules map[string]known     // nil if each entry needs a schedule of its own
+	under     map[string]*standing // contexts with matching parts of the sidecar, by their key; see over
 }
 
 func newParser(name, text string, c Config) *parser {
@@ -179,8 +179,8 @@ func (p *parser) readLines() {
 	}
 }
 
-// trimReturn drops one carriage return, unlike both crons: it makes the
-// command unknown to the shell, and nobody wants that.
+// trimReturn drops one carriage return at the end. Other crons keep it, and the
+// shell does not find the command.
 func (p *parser) trimReturn(line string) string {
 	if !strings.HasSuffix(line, "\r") {
 		return line
@@ -205,7 +205,7 @@ func (p *parser) readLine() {
 		p.remark(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	case p.cut:
 		p.block = nil
-		p.remarkLine(p.number, "B301", "no newline at the end of the file: crons ignore this line, as it may be cut off", "end the line with a newline")
+		p.remarkLine(p.number, "B301", "no newline at the end of the file: cron ignores this line, because it might be incomplete", "end the line with a newline")
 	default:
 		if a, ok := readAssignment(p.line, at); ok {
 			p.voidBlock("an assignment follows")
@@ -238,12 +238,12 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	if command > 1<<16-1 {
-		p.remark(at, end-at, "B222", "time fields and account take more than 65,535 bytes", "write them shorter")
+		p.remark(at, end-at, "B222", "time fields and user have more than 65,535 bytes", "write them shorter")
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
 	if schedule, above = p.timeless(schedule, above); schedule == Never || above.modifiers.replaceFields() {
-		p.forgive(remarks, codeNoDate) // a date that never comes is how other crons are told
+		p.forgive(remarks, codeNoDate) // such entries use an impossible date to stop other crons from running them
 	}
 	jobs := max(1, above.section.options.Shards)
 	if p.exceeded(jobs) {
@@ -261,8 +261,8 @@ func (p *parser) readEntry(at int) {
 	p.table.Entries = append(p.table.Entries, e)
 }
 
-// timeless is what holds for an entry that names no instant, if it is one: what
-// an event or a person starts does so whatever its fields name.
+// timeless returns the schedule and context of an entry. Entries that an event or
+// a person starts ignore their time fields.
 func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
 	switch o := above.section.options; {
 	case len(o.On) > 0:
@@ -270,14 +270,14 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 	case o.Manual:
 		return Never, p.withoutTimes(above, "an entry that is started by hand")
 	case schedule == Reboot:
-		return Reboot, p.withoutTimes(above, "@reboot, which names no instant", notOfOneMember(o)...)
+		return Reboot, p.withoutTimes(above, "@reboot, which has no scheduled time", notOfOneMember(o)...)
 	}
 	return schedule, above
 }
 
-// fitJitter leaves out a jitter= of this entry that is not shorter than the
-// time between two of its occurrences. One that is meant for several entries,
-// such as RANDOM_DELAY or a default, is lowered instead; see Jitter.
+// fitJitter refuses a jitter= of this entry that is not shorter than the time
+// between two of its occurrences. If it applies to several entries, such as
+// RANDOM_DELAY or a default, it is lowered instead; see Jitter.
 func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
 	delayed, ok := schedule.(*jitter)
 	if !ok || delayed.limit == above.modifiers.jitter {
@@ -299,23 +299,23 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 	return delayed.inner, &standing{section: &section, items: above.items}
 }
 
-// readQuiet reads cronie's - before the time fields and returns where they
-// begin, or -1 after an error.
+// readQuiet reads cronie's - before the time fields and returns their start, or
+// -1 after an error.
 func (p *parser) readQuiet(at int, e *Entry) int {
 	if next := at + 1; next == len(p.line) || isBlank(p.line[next]) {
-		p.remark(at, 1, "B224", "a - before the time fields must touch them", "write `-"+strings.TrimLeft(p.line[next:], blanks)+"`")
+		p.remark(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], blanks)+"`")
 		return -1
 	}
 	if p.config.Privileged || p.config.Format == System {
 		e.flags |= flagQuiet
 	} else {
-		p.remark(at, 1, "B217", "the - prefix is for root's tables only: the entry runs and is logged", "delete the -")
+		p.remark(at, 1, "B217", "the - prefix has an effect only in root's crontabs: the entry runs and is logged", "delete the -")
 	}
 	return at + 1
 }
 
-// readTimes reads the time fields at byte at. Most lines of a large file
-// repeat the fields of another, so it looks for those before it reads them.
+// readTimes reads the time fields at byte at. Most entries of a large file have
+// the same fields as another, so it looks in the cache before it parses them.
 func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
 	end = timesEnd(p.line, at)
 	spec := p.line[at:end]
@@ -357,10 +357,10 @@ func (p *parser) parseTimes(at int, seed uint64) (f fieldSet, reboot, ok bool) {
 	return f, false, ok
 }
 
-// seed fixes what is random about the entry on this line whose time fields
-// end at byte end. It hangs on the entry's name, or else on account and
-// command, so that other lines and other times do not change it; and on the host,
-// unless the entry is one of a ring: that is to mean the same on all members.
+// seed returns the seed of random choices for the entry on this line whose time
+// fields end at byte end. It depends on the entry's name, or else on user and
+// command, but not on other lines or the times. It also depends on the host,
+// unless the entry has scope=ring: those must be equal on all members.
 func (p *parser) seed(end int, above *standing) uint64 {
 	base := p.config.Seed
 	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
@@ -373,8 +373,8 @@ func (p *parser) seed(end int, above *standing) uint64 {
 	return mix(base, identity)
 }
 
-// mix is FNV-1a over seed and text with a final scramble, as FNV's high bits
-// hang little on the last bytes.
+// mix is FNV-1a over seed and text with a final mixing step, because the last
+// bytes have little effect on the high bits of FNV.
 func mix(seed uint64, text string) uint64 {
 	const prime = 1_099_511_628_211
 	h := seed ^ 14_695_981_039_346_656_037
@@ -385,8 +385,8 @@ func mix(seed uint64, text string) uint64 {
 	return h ^ h>>29
 }
 
-// readCommand reads account, flag and command behind the time fields that end
-// at byte at, and returns where the command begins.
+// readCommand reads user, flag and command after the time fields, which end at
+// byte at, and returns the start of the command.
 func (p *parser) readCommand(at int, e *Entry) (int, bool) {
 	account, at, onFailure := p.columns(at)
 	if onFailure {
@@ -395,8 +395,8 @@ func (p *parser) readCommand(at int, e *Entry) (int, bool) {
 	return at, p.checkCommand(account, at)
 }
 
-// columns finds account and command behind the time fields that end at byte
-// at, and tells whether the flag -n stands before the command.
+// columns returns the start of user and command after the time fields, which end
+// at byte at, and whether the flag -n precedes the command.
 func (p *parser) columns(at int) (account, command int, onFailure bool) {
 	account = skipBlanks(p.line, at)
 	at = account
@@ -409,8 +409,8 @@ func (p *parser) columns(at int) (account, command int, onFailure bool) {
 	return account, at, false
 }
 
-// checkCommand refuses commands that cannot be meant and remarks on doubtful
-// ones. account is where the account column begins, in the system format.
+// checkCommand rejects commands that are certainly mistakes and warns about
+// doubtful ones. account is the start of the user column of a system crontab.
 func (p *parser) checkCommand(account, at int) bool {
 	command := p.line[at:]
 	switch {
@@ -418,10 +418,10 @@ func (p *parser) checkCommand(account, at int) bool {
 		p.remarkNoCommand(account)
 		return false
 	case p.config.Format == User && command[0] == '*':
-		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *: there are five time fields, and this is a sixth", "delete one field; for seconds write #@ sec=*/10 above the line")
+		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", "delete one field; for seconds write #@ sec=*/10 above the line")
 		return false
 	case len(command) > MaxCommand:
-		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, which no kernel call takes", "put the command into a script")
+		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
 		return false
 	}
 	p.lintCommand(account, at)
@@ -438,14 +438,14 @@ func (p *parser) remarkNoCommand(account int) {
 	case flag:
 		p.remark(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
 	case looksLikeAccount(word):
-		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the account, and nothing follows "+quote(word), "write a command after the account")
+		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+quote(word), "write a command after the user")
 	default:
-		p.remark(account, len(word), "B218", "no account: in this file the sixth column is the account, and "+quote(word)+" cannot be one", "write `root "+word+"`")
+		p.remark(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+quote(word)+" is not a valid user name", "write `root "+word+"`")
 	}
 }
 
-// above is what holds for an entry on the present line whose time fields begin
-// at byte at.
+// above returns the context of an entry on the current line whose time fields
+// begin at byte at.
 func (p *parser) above(at int) *standing {
 	name := ""
 	if it := find(p.block, "name"); it != nil && it.effective() {
@@ -457,8 +457,8 @@ func (p *parser) above(at int) *standing {
 	return p.byItself()
 }
 
-// byItself is what the table itself and [default] of the sidecar say of an
-// entry on the present line.
+// byItself returns the context of an entry on the current line from the crontab
+// itself and [default] of the sidecar.
 func (p *parser) byItself() *standing {
 	if len(p.block) > 0 {
 		return p.stand(p.block)
@@ -469,7 +469,7 @@ func (p *parser) byItself() *standing {
 	return p.common
 }
 
-// timesEnd is where five words end, or one word that begins with @.
+// timesEnd returns the end of five words, or of one word that begins with @.
 func timesEnd(line string, at int) int {
 	words := 5
 	if line[at] == '@' {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Day is a civil date as days since 1970-01-01. anacron's stamps hold no
-// more: what ran yesterday at 23:59 ran yesterday.
+// Day is a civil date as days since 1970-01-01. anacron's timestamps store only
+// the date.
 type Day int32
 
-// DayOf is the date on the calendars of loc, nil meaning UTC, at an instant.
+// DayOf returns the date in loc at t. A nil loc means UTC.
 func DayOf(t time.Time, loc *time.Location) Day {
 	if loc == nil {
 		loc = time.UTC
@@ -23,30 +23,29 @@ func DayOf(t time.Time, loc *time.Location) Day {
 	return Day(day)
 }
 
-// Date is the day as a calendar has it.
+// Date returns year, month and day of the month.
 func (d Day) Date() (year int, month time.Month, day int) {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Date()
 }
 
-// String is the day as people write it: 2026-11-20.
+// String formats the day as 2026-11-20.
 func (d Day) String() string {
 	year, month, day := d.Date()
 	return fmt.Sprintf("%04d-%02d-%02d", year, month, day)
 }
 
-// Period is anacron's rule for a job: run once in so many days, whenever the
-// host is up. It looks at dates, never at times of day, and remembers nothing
-// but the date of the last run, under its ID.
+// Period is anacron's rule for a job: run once every Days days, when the host is
+// up. It depends only on the date of the last run, which is stored under ID.
 type Period struct {
-	ID          string // names the stamp: "cron.daily"
+	ID          string // name of the timestamp file: "cron.daily"
 	Days        int    // days between two runs: 1, 7, N
 	Month, Year bool   // once a calendar month or year; Days is 0 then
 	Delay       time.Duration
 	From, Until int // hours of the day in which a run may start, From <= h < Until; Until 0: any
 }
 
-// Due reports whether a job that last ran on stamp is to run on today. A stamp
-// that lies ahead is no obstacle: some clock was wrong.
+// Due reports whether a job that last ran on stamp should run on today. It is
+// due if stamp is in the future, because a clock was wrong then.
 func (p *Period) Due(stamp, today Day) bool {
 	delta := int(today - stamp)
 	switch year, month, _ := today.Date(); {
@@ -60,7 +59,7 @@ func (p *Period) Due(stamp, today Day) bool {
 	return delta >= p.Days
 }
 
-// daysIn is the length of a month; month 0 is December of the year before.
+// daysIn returns the length of a month in days; month 0 is December of the previous year.
 func daysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
@@ -69,11 +68,11 @@ func daysInYear(year int) int {
 	return time.Date(year+1, time.January, 0, 0, 0, 0, 0, time.UTC).YearDay()
 }
 
-// Start is when a run may start that was found due at an instant: after Delay,
-// and if that is not in the hours from From to Until on the clocks of loc, so
-// long after the first full hour for which it is. That is what anacron does
-// where something starts it each hour, and keeps apart what delays keep apart.
-// Where no day has those hours, Delay alone counts.
+// Start returns the earliest start of a run that became due at found: Delay
+// after found, or, if that is outside the hours From to Until in loc, Delay after
+// the first full hour that puts it inside. This is what an anacron that is
+// started each hour does, and jobs with different delays still start apart. If
+// no time in a week is inside the hours, only Delay applies.
 func (p *Period) Start(found time.Time, loc *time.Location) time.Time {
 	if p.Until == 0 {
 		return found.Add(p.Delay)
@@ -94,7 +93,7 @@ func (p *Period) Start(found time.Time, loc *time.Location) time.Time {
 	return found.Add(p.Delay)
 }
 
-// InHours tells whether a run may start at an instant.
+// InHours reports whether a run may start at an instant.
 func (p *Period) InHours(at time.Time, loc *time.Location) bool {
 	hour := at.In(loc).Hour()
 	return p.Until == 0 || hour >= p.From && hour < p.Until

@@ -6,18 +6,18 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Coming lists the next n changes of offset from an instant on, or fewer if
-// there are not so many in the two years after it.
+// Coming returns the next n changes of the offset from an instant, or fewer if
+// the following two years have fewer.
 func (z *Zone) Coming(from time.Time, n int) []Change {
 	changes := z.Changes(from, from.AddDate(2, 0, 0))
 	return changes[:min(n, len(changes))]
 }
 
-// Forward tells that the clock is put forward, so that wall times are missing.
+// Forward reports whether the clock is set forward, so that local times are missing.
 func (c Change) Forward() bool { return c.After > c.Before }
 
-// Touches reports whether the fields of a schedule, written as spec, name a wall
-// time that the change leaves out or shows twice.
+// Touches reports whether the fields spec match a local time that the change
+// skips or repeats.
 func (c Change) Touches(spec string) bool {
 	plain, _ := ParseSchedule(spec, nil, 0)
 	if plain == nil {
@@ -31,22 +31,22 @@ func (c Change) Touches(spec string) bool {
 	return !t.IsZero() && t.Before(high)
 }
 
-// Stretch is a piece of time around a change of a clock.
+// Stretch is a period of time around a clock change.
 type Stretch struct {
-	Wall   time.Time // its beginning as the clock shows it, written as if it were UTC
+	Wall   time.Time // local time of its beginning, as a time in UTC
 	End    time.Time // likewise
-	At     time.Time // the instant of its beginning; of a missing one that of the change
+	At     time.Time // the instant of its beginning; if it is missing, of the change
 	Abbrev string    // of the zone, then
 	Pass   StretchPass
 
-	Named []time.Time // the wall times in it that the fields say, as if in UTC
-	Runs  []time.Time // the instants that the schedule names in it, or for what it says there
+	Named []time.Time // local times in it that match the fields, as times in UTC
+	Runs  []time.Time // occurrences in it, or those that replace its Named times
 }
 
-// StretchPass is what a change does to a stretch.
+// StretchPass is the effect of a change on a stretch.
 type StretchPass uint8
 
-// What a change does to a stretch.
+// The effects of a change.
 const (
 	Usual   StretchPass = iota
 	Missing             // the clock never shows it
@@ -54,10 +54,9 @@ const (
 	Again               // the clock has shown it before
 )
 
-// Around cuts the time around a change into stretches, and tells of each what
-// the fields of a schedule, written as spec, say if they are read off the wall
-// clock as plain numbers, and what the schedule makes of it. Effect says the same
-// in words.
+// Around divides the time around a change into stretches. Each lists the local
+// times that match the fields spec, and the occurrences of the schedule s.
+// Effect describes the same in words.
 func (c Change) Around(spec string, s cron.Schedule) []Stretch {
 	plain, _ := ParseSchedule(spec, nil, 0)
 	length := c.span() / 2
@@ -95,7 +94,7 @@ func (c Change) Around(spec string, s cron.Schedule) []Stretch {
 	return all
 }
 
-// span is by how much the clock is changed.
+// span returns the absolute amount of the change.
 func (c Change) span() time.Duration {
 	return (time.Duration(c.After-c.Before) * time.Second).Abs()
 }
@@ -111,8 +110,8 @@ func (c Change) stretch(from, length time.Duration, pass StretchPass) Stretch {
 	return st
 }
 
-// makeUp puts a run at the end of a gap to the times in the gap that it makes up
-// for. It stays where it is, too, if the fields say that time.
+// makeUp moves the run at the end of a gap to the gap whose times it catches up.
+// If the fields match the end of the gap too, that run is listed there as well.
 func (c Change) makeUp(gap, after *Stretch, s cron.Schedule) {
 	if len(gap.Named) == 0 || !c.madeUp(s) {
 		return
@@ -123,8 +122,8 @@ func (c Change) makeUp(gap, after *Stretch, s cron.Schedule) {
 	}
 }
 
-// madeUp tells that a schedule occurs at the end of the gap for what it names in
-// it.
+// madeUp reports whether s occurs at the end of the gap because of times in the
+// gap.
 func (c Change) madeUp(s cron.Schedule) bool {
 	return PassesOf(s) != PassEach && s.Next(c.At.Add(-1)).Equal(c.At)
 }

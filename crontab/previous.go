@@ -6,10 +6,10 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Previous is the newest instant before t that s names, looking back some ten
-// years; the zero time when there is none. It asks s some fifty times however
-// many instants lie between, as schedules only look ahead: Next(x) lies before t
-// just as long as x lies before the instant that is sought.
+// Previous returns the latest occurrence of s before t, or the zero time if s
+// has none in the ten years before t. Schedules only look ahead, so it searches
+// by bisection: Next(x) is before t exactly if x is before the occurrence that
+// it looks for. This takes about fifty calls of Next.
 func Previous(s cron.Schedule, t time.Time) time.Time {
 	const day = 24 * time.Hour
 	before := func(x time.Time) bool {

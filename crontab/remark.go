@@ -26,7 +26,7 @@ const (
 	codeMoreFields  Code = "B015"
 )
 
-// The codes of doubtful fields that count all the same.
+// The codes of warnings about time fields.
 const (
 	codeEmptyRange  Code = "B101"
 	codeEitherDay   Code = "B102"
@@ -37,7 +37,7 @@ const (
 	codeSundayEnd   Code = "B107"
 )
 
-// fieldCodes says what each code of time fields and nicknames is about.
+// fieldCodes are the meanings of the codes of time fields and nicknames.
 var fieldCodes = map[Code]string{
 	codeAbove:       "value above the highest of its field",
 	codeBelow:       "value below the lowest of its field",
@@ -64,8 +64,7 @@ var fieldCodes = map[Code]string{
 	codeSundayEnd:   "weekday range that ends in Sunday written as 0",
 }
 
-// fail reports an error about line[from:to]; it is false, so that it can be
-// returned.
+// fail reports an error about line[from:to] and returns false.
 func (r *fieldReader) fail(from, to int, code Code, message, fix string) bool {
 	r.report(from, to-from, code, Error, printable(message), printable(fix))
 	return false
@@ -75,8 +74,8 @@ func (r *fieldReader) warn(from, to int, code Code, message, fix string) {
 	r.report(from, to-from, code, Warning, printable(message), printable(fix))
 }
 
-// printable is text without the control characters that a line may hold, as
-// remarks are shown in terminals.
+// printable replaces control characters, because diagnostics are shown in
+// terminals.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -93,7 +92,7 @@ func (r *fieldReader) failMissing() bool {
 	}
 	message := "no time fields"
 	if len(read) > 0 {
-		message = fmt.Sprintf("the line ends after %s, but there is no %s", strings.Join(read, ", "), r.kind.name)
+		message = fmt.Sprintf("the line ends after %s: %s is missing", strings.Join(read, ", "), r.kind.name)
 	}
 	return r.fail(r.at, r.at+1, codeMissing, message, "write five fields: minute hour day month weekday")
 }
@@ -116,8 +115,8 @@ func (r *fieldReader) failRange(start, v int) bool {
 	return r.fail(start, r.at, codeAbove, fmt.Sprintf("%s %s is above %d", k.name, text, k.high), fix)
 }
 
-// failValue reports what stands at start instead of a number or name; r.at is
-// behind the letters and digits there.
+// failValue reports the text at start that is neither a number nor a name; r.at
+// is after its letters and digits.
 func (r *fieldReader) failValue(start int) bool {
 	k, text := r.kind, r.line[start:r.at]
 	if text == "" {
@@ -128,12 +127,12 @@ func (r *fieldReader) failValue(start int) bool {
 		return r.fail(start, r.at, codeTooLarge, fmt.Sprintf("%s %s is too large", k.name, text), fix)
 	}
 	if fix := otherTool(k, text, r.line[r.at:r.fieldEnd(start)]); fix != "" {
-		return r.fail(start, r.at, codeOtherTool, fmt.Sprintf("%q in the %s field is not cron's", text, k.name), fix)
+		return r.fail(start, r.at, codeOtherTool, fmt.Sprintf("%q in the %s field is not cron syntax", text, k.name), fix)
 	}
 	if strings.ContainsAny(text, "0123456789") {
 		return r.fail(start, r.at, codeNotNumber, fmt.Sprintf("%s %q is not a number", k.name, text), numberFix(k, text))
 	}
-	return r.fail(start, r.at, codeUnknownName, fmt.Sprintf("%s %q is not a name that cron knows", k.name, text), nameFix(k, text))
+	return r.fail(start, r.at, codeUnknownName, fmt.Sprintf("%s %q is not a valid name", k.name, text), nameFix(k, text))
 }
 
 // failSign reports a sign where a value must be.
@@ -154,7 +153,7 @@ func (r *fieldReader) failSign(start int) bool {
 	text := r.line[start:end]
 	switch {
 	case text[0] == '?':
-		return r.fail(start, end, codeOtherTool, fmt.Sprintf("\"?\" in the %s field is not cron's", k.name), "write `*`")
+		return r.fail(start, end, codeOtherTool, fmt.Sprintf("\"?\" in the %s field is not cron syntax", k.name), "write `*`")
 	case text[0] == '+' && len(text) > 1:
 		return r.fail(start, end, codeNotNumber, fmt.Sprintf("%s %q has a sign", k.name, text), fmt.Sprintf("write `%s`", text[1:]))
 	case text[0] == '/':
@@ -180,8 +179,8 @@ func (r *fieldReader) failStepWithoutRange(start int) bool {
 	return r.fail(start, end, codeLoneStep, message, fix)
 }
 
-// failStep reports what stands at numberAt instead of a step, in the item that
-// begins at start.
+// failStep reports the text at numberAt that is not a valid step, in the item
+// that begins at start.
 func (r *fieldReader) failStep(start, numberAt int) bool {
 	base, end := r.line[start:numberAt-1], r.itemEnd(start)
 	text := r.line[numberAt:end]
@@ -191,7 +190,7 @@ func (r *fieldReader) failStep(start, numberAt int) bool {
 	case text[0] == '-' && len(text) > 1:
 		return r.fail(numberAt, end, codeStep, fmt.Sprintf("step %s is negative", text), fmt.Sprintf("write `%s/%s`", base, text[1:]))
 	case strings.Trim(text, "0") == "":
-		return r.fail(numberAt, end, codeStep, "step 0 never moves on", fmt.Sprintf("write `%s`", base))
+		return r.fail(numberAt, end, codeStep, "the step must be at least 1", fmt.Sprintf("write `%s`", base))
 	case strings.Trim(text, "0123456789") == "":
 		return r.fail(numberAt, end, codeTooLarge, fmt.Sprintf("step %s is too large", text), fmt.Sprintf("write `%s/N`", base))
 	}
@@ -241,7 +240,7 @@ func cutRange(text string) (from, to, step string) {
 
 func (r *fieldReader) warnLongStep(start, first, last, step int) {
 	value := strconv.Itoa(first)
-	message := fmt.Sprintf("step %d is beyond the range %d-%d: only %s %s is named", step, first, last, r.kind.name, value)
+	message := fmt.Sprintf("step %d is beyond the range %d-%d: only %s %s matches", step, first, last, r.kind.name, value)
 	fix := fmt.Sprintf("write `%s`", value)
 	if r.kind.index == 0 && step > 60 {
 		fix += fmt.Sprintf(", or `#@ every=%dm` above the line for every %d minutes", step, step)
@@ -249,8 +248,8 @@ func (r *fieldReader) warnLongStep(start, first, last, step int) {
 	r.warn(start, r.at, codeLongStep, message, fix)
 }
 
-// skipJunk passes what follows the list up to the next blank. Debian's cron
-// ignores it; cronie refuses the line. Refusing would stop a running job.
+// skipJunk skips the text between the list and the next blank. Debian's cron
+// ignores it; cronie rejects the line. Rejecting it would stop a job that runs.
 func (r *fieldReader) skipJunk() {
 	start := r.at
 	kept, end := r.line[r.start:start], r.fieldEnd(start)
@@ -269,16 +268,16 @@ func (r *fieldReader) warnRandom(start, value int) {
 	r.warn(start, r.at, codeRandomValue, message, fmt.Sprintf("write `%d` if the line is shared with Debian's cron", value))
 }
 
-// remarkOnDays looks at the two day fields together, which begin at dayAt and
-// weekdayAt; r.at is behind the second.
+// remarkOnDays checks the two day fields together, which begin at dayAt and
+// weekdayAt; r.at is after the second.
 func (r *fieldReader) remarkOnDays(f *fieldSet, dayAt, weekdayAt int) {
 	day, weekday := r.line[dayAt:r.fieldEnd(dayAt)], r.line[weekdayAt:r.at]
 	if !f.needsBothDays() && f.day != 0 && f.weekday != 0 && f.month != 0 {
 		message := fmt.Sprintf("day %s or weekday %s: either one is enough, about %d runs a year", day, weekday, f.runsPerYear())
 		r.warn(weekdayAt, r.at, codeEitherDay, message, "write `*` in one of the two; if both must match, test the other in the command")
 	}
-	// An empty field has had its own remark.
+	// Empty fields already have a diagnostic.
 	if f.day != 0 && f.weekday != 0 && f.month != 0 && !f.namesDate() {
-		r.warn(dayAt, r.at, codeNoDate, fmt.Sprintf("no month that is named has a day %s: never runs", day), "name a day that the month has")
+		r.warn(dayAt, r.at, codeNoDate, fmt.Sprintf("none of the given months has a day %s: never runs", day), "write a day that the month has")
 	}
 }

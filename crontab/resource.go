@@ -7,7 +7,7 @@ import (
 )
 
 // Resources are limits and priorities of a run's processes. Zero values and
-// nils leave the host's own.
+// nils keep the host's settings.
 type Resources struct {
 	Memory     int64  // most bytes
 	MemoryHigh int64  // bytes from which the run is slowed
@@ -23,16 +23,16 @@ type Resources struct {
 
 // The bounds of limits.
 const (
-	leastMemory = 1 << 20   // less starts no program
+	leastMemory = 1 << 20   // no program starts with less
 	mostWeight  = 10_000    // systemd's and the kernel's
 	usualWeight = 100       // likewise
 	mostTasks   = 4_194_304 // the kernel's most process IDs
 	mostFiles   = 1_073_741_816
-	leastCPU    = 10        // thousandths: the kernel takes no less than 1 % of a processor
+	leastCPU    = 10        // thousandths: the kernel's minimum is 1 % of a processor
 	mostCPU     = 1_000_000 // thousandths
 )
 
-// resources is those of the plan, to be changed.
+// resources returns the resources of the plan for modification.
 func (p *plan) resources() *Resources {
 	if p.Resources == nil {
 		p.Resources = &Resources{}
@@ -40,7 +40,7 @@ func (p *plan) resources() *Resources {
 	return p.Resources
 }
 
-// settleResources drops resources that say nothing.
+// settleResources drops resources without a value.
 func (o *Options) settleResources() {
 	if o.Resources != nil && *o.Resources == (Resources{}) {
 		o.Resources = nil
@@ -73,7 +73,7 @@ func parseSize(text string, low, high int64) (int64, error) {
 	return size, nil
 }
 
-// sizeText writes bytes as directives do: 512M.
+// sizeText formats bytes in the syntax of options: 512M.
 func sizeText(size int64) string {
 	unit := ""
 	for _, next := range []string{"K", "M", "G", "T"} {
@@ -88,8 +88,8 @@ func sizeText(size int64) string {
 // parseMemory reads a limit of memory.
 func parseMemory(text string) (int64, error) { return parseSize(text, leastMemory, 1<<50) }
 
-// parseCPU reads percent of one processor, or a number of processors, with a
-// decimal point if need be.
+// parseCPU reads percent of one processor, or a number of processors. Both may
+// have a decimal point.
 func parseCPU(text string) (int, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	thousandths := 1000.0
@@ -106,8 +106,8 @@ func parseCPU(text string) (int, error) {
 	return int(n + 0.5), nil
 }
 
-// parseSlice reads the name of a systemd slice, with or without its suffix. In
-// such names a hyphen stands between a slice and the one within it.
+// parseSlice reads the name of a systemd slice, with or without its suffix. A
+// hyphen in the name separates a slice from its parent.
 func parseSlice(text string) (string, error) {
 	stem := strings.TrimSuffix(text, ".slice")
 	if err := checkName(stem); err != nil {

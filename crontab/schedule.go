@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// Schedule is the set of instants that five fields name in one zone. It
+// Schedule is the set of occurrences of five time fields in a time zone. It
 // implements robfig/cron's Schedule, is immutable and safe for concurrent use.
 //
-// A wildcard schedule (its minute or hour begins with *) matches the wall
-// clock at each real minute: it names nothing in a gap of the zone and both
-// passes of a repeat. Any other is fixed-time: each wall minute that it names
-// has one instant, which is its own, or the end of the gap that it lies in, or
-// its first pass. Minutes that share an instant are one occurrence. A gap of
-// more than three hours is not made up for, and after a repeat of three hours
-// or more fixed-time schedules start afresh.
+// A wildcard schedule (its minute or hour begins with *) is compared with the
+// local time at each real minute: it has no occurrence in a gap and occurs in
+// both passes of a repeated hour. Any other schedule is fixed-time: each matching
+// local minute has one occurrence. If the minute is in a gap, it occurs at the
+// end of the gap; if the minute is repeated, it occurs in the first pass. Minutes
+// with the same instant are one occurrence. Nothing is caught up after a gap of
+// more than three hours, and after a repeat of three hours or more fixed-time
+// schedules run again.
 //
-// That is what cron does. A schedule of another DST has its rule instead,
-// wildcard or not, however large the change.
+// These are the rules of cron. A schedule with another DST follows that rule for
+// all fields and for changes of any size.
 type Schedule struct {
 	fieldSet
 	zone   *Zone
@@ -29,50 +30,50 @@ type Schedule struct {
 	passes Passes
 }
 
-// DST says what changes of a zone's offset do to a schedule.
+// DST is the rule for changes of a zone's offset.
 type DST uint8
 
 // The rules for changes.
 const (
-	DSTCron    DST = iota // as cron does, see Schedule
-	DSTLiteral            // each instant at which the clock shows a minute: none in a gap, both of a repeat
-	DSTSecond             // one instant for each minute: the end of the gap that it lies in, or the last pass of a repeat
+	DSTCron    DST = iota // like cron, see Schedule
+	DSTLiteral            // whenever the clock shows the minute: never in a gap, twice in a repeated hour
+	DSTSecond             // once for each minute: at the end of its gap, or in the last pass of a repeated hour
 )
 
 var dsts = map[string]DST{"cron": DSTCron, "literal": DSTLiteral, "second": DSTSecond}
 
 func (d DST) String() string { return [...]string{"cron", "literal", "second"}[d] }
 
-// Passes tells which of the instants at which the clock passes a wall minute
-// are its occurrences.
+// Passes selects the occurrences of a local minute among the instants at which
+// the clock reaches it.
 type Passes uint8
 
-// The passes. The end of a gap is the one pass of the minutes in it.
+// The passes. For minutes in a gap, the end of the gap is the only pass.
 const (
 	PassFirst Passes = iota
-	PassEach         // each at which the clock shows the minute: none for those in a gap
+	PassEach         // each time that the clock shows the minute: none in a gap
 	PassLast
 )
 
-// dayRule tells what must be looked at to find the days of a schedule.
+// dayRule selects the fields that Next must check to find the days of a schedule.
 type dayRule uint8
 
 const (
 	daysSome dayRule = iota // month, day and weekday
 	daysAll                 // nothing: every day
-	daysNone                // nothing: the schedule names no instant
+	daysNone                // nothing: the schedule has no occurrences
 )
 
 const (
 	minutesPerDay = 24 * 60
 
-	// Wall minutes are counted from 0000-03-01, so that they are positive for
-	// all years that Next knows and a leap day is the last of its year.
+	// Local minutes are counted from 0000-03-01, so that they are positive for
+	// all supported years and a leap day is the last day of its year.
 	wallEpoch = 719468 * secondsPerDay // seconds before 1970
 )
 
-// schedule gives f a zone (nil means UTC). spec is the text that f was read
-// from.
+// schedule combines f with a zone (nil means UTC). spec is the text of the
+// fields.
 func (f fieldSet) schedule(spec string, zone *Zone) *Schedule {
 	if zone == nil {
 		zone = NewZone(nil)
@@ -80,7 +81,7 @@ func (f fieldSet) schedule(spec string, zone *Zone) *Schedule {
 	return (&Schedule{fieldSet: f, zone: zone, spec: spec, days: f.dayRule()}).follow(DSTCron)
 }
 
-// follow gives s its rule for changes of the zone, before it is used.
+// follow sets the rule for clock changes, before s is used.
 func (s *Schedule) follow(d DST) *Schedule {
 	s.dst = d
 	switch {
@@ -105,9 +106,9 @@ func (f *fieldSet) dayRule() dayRule {
 	return daysSome
 }
 
-// ParseSchedule reads five fields or a nickname as they stand in a crontab.
-// zone nil means UTC; seed fixes the values that ~ stands for. The schedule is
-// nil if a Diagnostic is an Error, and for @reboot, which names no time.
+// ParseSchedule reads five fields or a nickname. A nil zone means UTC; seed
+// determines the random values of ~. The schedule is nil if a Diagnostic is an
+// Error, and for @reboot, which has no time.
 func ParseSchedule(spec string, zone *Zone, seed uint64) (*Schedule, []Diagnostic) {
 	var remarks []Diagnostic
 	report := func(col, length int, code Code, sev Severity, message, fix string) {
@@ -128,7 +129,7 @@ func parseSpec(spec string, seed uint64, report reporter) (f fieldSet, ok bool) 
 		var reboot bool
 		f, end, reboot, ok = parseNickname(spec, at, report)
 		if reboot {
-			report(at, end-at, codeNoTime, Error, "@reboot names no time", "")
+			report(at, end-at, codeNoTime, Error, "@reboot has no scheduled time", "")
 			return f, false
 		}
 	} else {
@@ -143,8 +144,8 @@ func parseSpec(spec string, seed uint64, report reporter) (f fieldSet, ok bool) 
 	return f, ok
 }
 
-// Next is the first occurrence after t, in t's location. It is the zero Time
-// if there is none up to LastYear.
+// Next returns the first occurrence after t, in t's location, or the zero Time if
+// no occurrence follows up to LastYear.
 func (s *Schedule) Next(t time.Time) time.Time {
 	from := max(t.Unix()+1, firstSecond)
 	if s.days == daysNone || from > lastSecond {
@@ -157,8 +158,7 @@ func (s *Schedule) Next(t time.Time) time.Time {
 	return time.Unix(u, 0).In(t.Location())
 }
 
-// String is the text that the schedule was read from, and the rule for changes
-// of its zone if that is not cron's.
+// String returns the text of the fields, and the DST rule if it is not DSTCron.
 func (s *Schedule) String() string {
 	if s.dst == DSTCron {
 		return s.spec
@@ -166,22 +166,21 @@ func (s *Schedule) String() string {
 	return s.spec + " dst=" + s.dst.String()
 }
 
-// Zone is the zone that the fields are read in.
+// Zone returns the time zone of the fields.
 func (s *Schedule) Zone() *Zone { return s.zone }
 
-// Wildcard tells whether s follows the wall clock minute by minute, as a
-// schedule does whose minute or hour begins with *. Others are fixed-time.
+// Wildcard reports whether the minute or hour of s begins with *. Other schedules
+// are fixed-time.
 func (s *Schedule) Wildcard() bool { return s.flags&fieldWildcard != 0 }
 
-// Never tells whether no calendar has an instant that s names, as with
-// 30 February.
+// Never reports whether s has no occurrences, as with 30 February.
 func (s *Schedule) Never() bool { return s.days == daysNone }
 
 // search finds the first occurrence at or after from, in Unix seconds.
 func (s *Schedule) search(from int64) (u int64, ok bool) {
 	z := s.zone
-	// Wall minutes from low to just before m are known not to be named, so
-	// most spans of a long search are passed by looking at their ends.
+	// Local minutes from low to m, without m, are known not to match, so a long
+	// search only compares the ends of most spans.
 	var low, m int64
 	for i := z.find(from); i < len(z.spans)-1; i++ {
 		span := &z.spans[i]
@@ -198,11 +197,11 @@ func (s *Schedule) search(from int64) (u int64, ok bool) {
 			return max(u, start), true
 		}
 	}
-	return 0, false // only gaps name it
+	return 0, false // all matching times are in gaps
 }
 
-// firstWall is the first wall minute of span to look at, from the instant from
-// on.
+// firstWall returns the first local minute of span to check, at or after the
+// instant from.
 func (s *Schedule) firstWall(span *span, from int64) int64 {
 	start := max(from, span.start)
 	wall := start + int64(span.offset)
@@ -222,7 +221,7 @@ func (s *Schedule) firstWall(span *span, from int64) int64 {
 	return (wall + wallEpoch + 59) / 60
 }
 
-// nextWall is the first wall minute at or after w that the fields name.
+// nextWall returns the first local minute at or after w that matches the fields.
 func (s *Schedule) nextWall(w int64) int64 {
 	day, minute := uint64(w)/minutesPerDay, uint64(w)%minutesPerDay
 	if s.days == daysAll {
@@ -247,8 +246,8 @@ func (s *Schedule) nextWall(w int64) int64 {
 	return int64((month.first+uint64(bits.TrailingZeros32(days)))*minutesPerDay + s.firstMinute())
 }
 
-// minuteFrom is the first minute of a day at or after minute that the fields
-// name.
+// minuteFrom returns the first minute of a day, at or after minute, that matches
+// the fields.
 func (s *Schedule) minuteFrom(minute uint64) (at uint64, ok bool) {
 	hour := minute / 60
 	if s.hour>>hour&1 != 0 {

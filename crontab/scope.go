@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Scope says where an entry that stands on several hosts runs.
+// Scope selects the hosts that run an entry.
 type Scope uint8
 
 // The scopes.
@@ -20,33 +20,33 @@ const (
 
 var scopes = map[string]Scope{"host": ScopeHost, "ring": ScopeRing, "all": ScopeAll}
 
-// Label is one that a host may have.
+// Label is a label of a host, such as zone:a.
 type Label struct{ Key, Value string }
 
 func (l Label) String() string { return l.Key + ":" + l.Value }
 
-// Preference lets hosts with a label have a larger share of the jobs that name
-// it, or a smaller one.
+// Preference gives hosts with a label a larger or smaller share of a job's
+// occurrences.
 type Preference struct {
 	Label
-	Weight float64 // times as much
+	Weight float64 // factor; below 1 for a smaller share
 }
 
-// Route says which of the members that an entry may run on does so.
+// Route selects one of the members that may run an entry.
 type Route uint8
 
 // The routes.
 const (
-	RouteHash Route = iota // the same one for each occurrence, as long as it is there
-	RouteAny               // each occurrence has one of its own
+	RouteHash Route = iota // the same member for each occurrence, while it is alive
+	RouteAny               // another member for each occurrence
 )
 
 var routes = map[string]Route{"hash": RouteHash, "any": RouteAny}
 
-// Partitioned says what members do that see too few others.
+// Partitioned is the behaviour of a member that sees too few others.
 type Partitioned uint8
 
-// The answers. The default is to hold where voters grant starts, else to run.
+// The values of if-partitioned=. The default is to hold in strict mode, else to run.
 const (
 	PartitionedDefault Partitioned = iota
 	PartitionedRun
@@ -59,22 +59,22 @@ const (
 	mostLabels    = 32   // in one list
 	longestLabel  = 63   // on either side
 	mostShards    = 1000 // of one entry
-	mostMembers   = 1000 // that quorum= asks for
-	usualWeighing = 2    // of a preference without a weight
+	mostMembers   = 1000 // highest quorum=
+	usualWeighing = 2    // default weight of a preference
 )
 
-// parseNeed reads labels that a host must have, all of them.
+// parseNeed reads labels that a host must all have.
 func parseNeed(text string) ([]Label, error) {
 	labels, err := parseLabels(text)
 	for i, l := range labels {
 		if other := slices.IndexFunc(labels[:i], func(o Label) bool { return o.Key == l.Key }); other >= 0 {
-			return nil, fmt.Errorf("no host has %s and %s", labels[other], l)
+			return nil, fmt.Errorf("a host cannot have both %s and %s", labels[other], l)
 		}
 	}
 	return labels, err
 }
 
-// parseLabels reads labels with commas between, each once.
+// parseLabels reads labels separated by commas, without duplicates.
 func parseLabels(text string) ([]Label, error) {
 	items := strings.Split(text, ",")
 	if len(items) > mostLabels {
@@ -97,21 +97,21 @@ func parseLabels(text string) ([]Label, error) {
 func parseLabel(text string) (Label, error) {
 	key, value, ok := strings.Cut(text, ":")
 	if !ok {
-		return Label{}, fmt.Errorf("%s is not a label, as zone:a", quote(text))
+		return Label{}, fmt.Errorf("%s is not a label such as zone:a", quote(text))
 	}
 	for _, part := range []string{key, value} {
 		if part == "" || len(part) > longestLabel {
-			return Label{}, fmt.Errorf("a label has 1 to %d characters on both sides", longestLabel)
+			return Label{}, fmt.Errorf("a label must have 1 to %d characters on both sides of the colon", longestLabel)
 		}
 		if strings.ContainsFunc(part, func(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(":*=", c) }) {
-			return Label{}, fmt.Errorf("%s has a character that no label has", quote(text))
+			return Label{}, fmt.Errorf("%s has a character that is not allowed in a label", quote(text))
 		}
 	}
 	return Label{key, value}, nil
 }
 
-// HasLabel tells whether labels, as an option has them, have one: key:value, or a
-// key alone for any value.
+// HasLabel reports whether labels, the value of an option, contains label. label
+// is key:value, or a key alone for any value.
 func HasLabel(labels, label string) bool {
 	for has := range strings.SplitSeq(labels, ",") {
 		key, _, _ := strings.Cut(has, ":")
@@ -156,15 +156,15 @@ func parseWeight(text string) (float64, error) {
 		return 0, fmt.Errorf("%s is not a number", quote(text))
 	}
 	if !(w >= 0.01 && w <= 100) {
-		return 0, errors.New("a weight is between 0.01 and 100")
+		return 0, errors.New("a weight must be between 0.01 and 100")
 	}
 	return w, nil
 }
 
-// settleRing looks at the options of the ring together.
+// settleRing checks the options of the ring against each other.
 func (p *parser) settleRing(plan *plan, items []item) {
 	for _, key := range []string{"prefer", "route", "if-partitioned", "quorum"} {
-		p.idle(plan, items, key, plan.Scope != ScopeRing, key+"= needs scope=ring: it is about which member runs the entry",
+		p.idle(plan, items, key, plan.Scope != ScopeRing, key+"= requires scope=ring, because it chooses the member that runs the entry",
 			"delete `"+key+"`, or write `scope=ring` too")
 	}
 	both := slices.IndexFunc(plan.Need, func(l Label) bool { return slices.Contains(plan.Avoid, l) })
@@ -173,8 +173,8 @@ func (p *parser) settleRing(plan *plan, items []item) {
 		"delete `quorum`")
 }
 
-// notOfOneMember is what an entry cannot say that each host goes through by
-// itself, as a start or a period of its own.
+// notOfOneMember returns the options that an entry must not have if each host
+// runs it separately, as with @reboot or a period.
 func notOfOneMember(o *Options) (keys []string) {
 	if o.Scope == ScopeRing {
 		keys = append(keys, "scope")

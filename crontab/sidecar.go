@@ -10,58 +10,58 @@ import (
 	"strings"
 )
 
-// Sidecar is what the daemon's configuration says of entries: options beside
-// those that stand in the tables. It must not be changed while it is in use.
+// Sidecar is the options of entries in the daemon's configuration, in addition to
+// those in the crontabs. It must not be changed while it is in use.
 type Sidecar struct {
-	Default []Setting            // of each entry; below all that its table says
-	Jobs    map[string]JobConfig // by NAME or OWNER/NAME; above all that its table says
-	Matches []Match              // likewise; a later one wins over an earlier one, and Jobs over both
+	Default []Setting            // for each entry; its crontab overrides them
+	Jobs    map[string]JobConfig // by NAME or OWNER/NAME; override the crontab and Matches
+	Matches []Match              // override the crontab; later ones override earlier ones
 }
 
 // Setting is one option of a Sidecar. A ? before the key marks one that older
 // versions may ignore.
 type Setting struct {
 	Key, Value string
-	File       string // where it stands
+	File       string // of the configuration
 	Line       int
 }
 
-// Place is where a part of a Sidecar stands.
+// Place is the position of a part of a Sidecar.
 type Place struct {
 	File string
 	Line int
 }
 
-// JobConfig is the options of one job. A user names entries freely: an entry of a
-// user's crontab gets only what is meant for OWNER/NAME or for its user.
+// JobConfig is the options of one job. Users choose the names of their jobs, so a
+// bare NAME does not apply to a user's crontab unless User is that user.
 type JobConfig struct {
-	User string // user whose entries a bare NAME means; "": those of root's crontabs
+	User string // user whose entries a bare NAME applies to; "": entries of root's crontabs
 	Set  []Setting
 	At   Place
 }
 
-// Match gives options, and a name if it sets one, to entries of tables that
-// stay as they are. Its empty fields match all; at least one is not empty. As
-// anybody may write any command into a table of his own, entries of such tables
-// are meant only where File or User says so.
+// Match sets options, and optionally a name, of entries whose crontabs need not
+// be edited. An empty field matches everything; at least one must be set. Users
+// can write any command into their own crontabs, so a Match without File and User
+// does not apply to those.
 type Match struct {
-	File    string // the table's name, or a pattern as path.Match has it
-	User    string // the account that the entry runs as
+	File    string // the crontab's name, or a pattern of path.Match
+	User    string // the user that the entry runs as
 	Command string // the whole command, or a pattern with * for any text
 	Set     []Setting
 	At      Place
 }
 
-// Check says what is wrong with the Sidecar whatever entries it is for, in the
-// order of its files and lines. Of the Config, Zone and Local count.
+// Check returns the errors of the Sidecar that do not depend on crontabs, sorted
+// by file and line. It uses only Zone and Local of the Config.
 func (s *Sidecar) Check(c Config) []Diagnostic {
 	_, remarks := newRuling(s, Config{Zone: c.Zone, Local: c.Local})
 	slices.SortStableFunc(remarks, byPlace)
 	return remarks
 }
 
-// Unused names the parts of the Sidecar that are for no entry of the tables,
-// which were parsed with it.
+// Unused returns a diagnostic for each part of the Sidecar that matches no entry
+// of tables, which were parsed with it.
 func (s *Sidecar) Unused(tables []*Table) []Diagnostic {
 	all := newTouched()
 	for _, t := range tables {
@@ -79,20 +79,21 @@ func (s *Sidecar) Unused(tables []*Table) []Diagnostic {
 	}
 	for i := range s.Matches {
 		if !all.matches[i] {
-			remarks = append(remarks, s.Matches[i].At.remark("B601", "this [[match]] is for no entry", ""))
+			remarks = append(remarks, s.Matches[i].At.remark("B601", "this [[match]] matches no entry", ""))
 		}
 	}
 	slices.SortFunc(remarks, byPlace)
 	return remarks
 }
 
-// unusedJob says that nothing has the name, or only an entry of a stranger.
+// unusedJob reports that no entry has the name, or only an entry of another user,
+// stranger.
 func unusedJob(name string, j JobConfig, stranger string) Diagnostic {
-	what := "[job." + name + "] is for no entry: "
+	what := "[job." + name + "] matches no entry: "
 	if stranger == "" {
-		return j.At.remark("B601", what+"none has that name", "")
+		return j.At.remark("B601", what+"no job has that name", "")
 	}
-	return j.At.remark("B601", what+"the one of that name runs as "+stranger, "write `user = \""+stranger+"\"` if it is meant")
+	return j.At.remark("B601", what+"the job with that name runs as "+stranger, "write `user = \""+stranger+"\"` to select it")
 }
 
 func (at Place) remark(code Code, message, fix string) Diagnostic {
@@ -106,18 +107,18 @@ func byPlace(a, b Diagnostic) int {
 	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Message, b.Message))
 }
 
-// touched is the parts of a Sidecar that are for entries of a table.
+// touched is the parts of a Sidecar that match entries of a crontab.
 type touched struct {
 	jobs      map[string]bool
 	matches   map[int]bool
-	strangers map[string]string // accounts of entries that have the name of a job and are not meant
+	strangers map[string]string // users of entries that have the name of a job, but do not match
 }
 
 func newTouched() *touched {
 	return &touched{map[string]bool{}, map[int]bool{}, map[string]string{}}
 }
 
-// ruling is a Sidecar with its items judged, once for all tables.
+// ruling is a Sidecar whose items were checked, once for all crontabs.
 type ruling struct {
 	defaults []item
 	jobs     map[string]ruledJob
@@ -131,22 +132,22 @@ type ruledJob struct {
 
 type ruledMatch struct {
 	*Match
-	command []string // the texts between its *; nil: any command
+	command []string // the texts between the asterisks; nil: any command
 	items   []item
-	name    string // that it gives; ""
+	name    string // the value of name=, or ""
 }
 
-// newRuling judges the items of a sidecar. The remarks are for Check: in Parse
-// they would be said again for each table.
+// newRuling checks the items of a sidecar. Only Check uses the diagnostics:
+// Parse would repeat them for each crontab.
 func newRuling(s *Sidecar, c Config) (*ruling, []Diagnostic) {
 	p := newParser("", "", c)
 	r := &ruling{jobs: make(map[string]ruledJob, len(s.Jobs)), matches: make([]ruledMatch, len(s.Matches))}
-	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= is for one entry, not for all")
+	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= can be set for one entry only")
 	for name, j := range s.Jobs {
 		if err := checkReference(name); err != nil {
-			p.remarks = append(p.remarks, j.At.remark("B602", "no entry can be called "+quote(name)+": "+err.Error(), ""))
+			p.remarks = append(p.remarks, j.At.remark("B602", quote(name)+" is not a valid job name: "+err.Error(), ""))
 		}
-		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, FromSidecar, "the entry has a name already")}
+		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, FromSidecar, "the entry already has a name")}
 	}
 	for i := range s.Matches {
 		m := &s.Matches[i]
@@ -167,7 +168,7 @@ func newRuling(s *Sidecar, c Config) (*ruling, []Diagnostic) {
 
 func (m *Match) check() error {
 	if m.File == "" && m.User == "" && m.Command == "" {
-		return errors.New("a [[match]] needs file, user or command: [default] is for all entries")
+		return errors.New("a [[match]] requires file, user or command; use [default] for all entries")
 	}
 	if _, err := path.Match(m.File, ""); err != nil {
 		return errors.New("file: " + quote(m.File) + " is not a pattern")
@@ -175,8 +176,8 @@ func (m *Match) check() error {
 	return nil
 }
 
-// readSettings judges settings as items of tables are judged. unnamed, if not
-// "", is why a name has no place among them.
+// readSettings checks settings like the items of crontabs. unnamed, if not "", is
+// the reason why they must not include name=.
 func (p *parser) readSettings(set []Setting, from Origin, unnamed string) []item {
 	var items []item
 	for _, s := range set {
@@ -187,7 +188,7 @@ func (p *parser) readSettings(set []Setting, from Origin, unnamed string) []item
 		p.table.Name, p.number = s.File, s.Line
 		switch {
 		case len(items) == maxItems:
-			p.refuse(&items[0], "B413", "more than 64 options in one section", "delete those that are not needed")
+			p.refuse(&items[0], "B413", "more than 64 options in one section", "delete some of them")
 			return items
 		case it.Key == "name" && unnamed != "":
 			p.refuse(&it, "B410", unnamed, "write it in a [[match]], or `#@ name="+it.Value+"` above the entry")
@@ -200,17 +201,17 @@ func (p *parser) readSettings(set []Setting, from Origin, unnamed string) []item
 	return items
 }
 
-// subject is an entry as the parts of a Sidecar find it.
+// subject is the properties of an entry that the parts of a Sidecar match.
 type subject struct{ name, user, command string }
 
-// isSubject tells whether parts of the sidecar may be for an entry of that
-// name. Others are not looked at.
+// isSubject reports whether parts of the sidecar might match an entry with that
+// name.
 func (p *parser) isSubject(name string) bool {
 	return len(p.matches) > 0 || p.ruling != nil && name != "" && len(p.ruling.jobs) > 0
 }
 
-// subjectAt is the entry with time fields at byte at of the present line, which
-// may be no good entry yet.
+// subjectAt returns the subject for the entry whose time fields begin at byte at
+// of the current line. The entry might turn out to be invalid.
 func (p *parser) subjectAt(name string, at int) subject {
 	s := subject{name: name, user: p.table.user}
 	account, command, _ := p.columns(timesEnd(p.line, at))
@@ -222,15 +223,15 @@ func (p *parser) subjectAt(name string, at int) subject {
 	return s
 }
 
-// said is which settings above an entry stand where [default] of the sidecar
-// has an option: they win.
+// said is the assignments above an entry that override an option in [default] of
+// the sidecar.
 type said struct{ zone, delay, mail bool }
 
 func (s said) has(key string) bool {
 	return key == "tz" && s.zone || key == "jitter" && s.delay || key == "mailto" && s.mail
 }
 
-// hostDefaults is [default] of the sidecar, as far as it holds here.
+// hostDefaults returns the items of [default] that no assignment overrides.
 func (p *parser) hostDefaults() []item {
 	switch {
 	case p.ruling == nil:
@@ -241,9 +242,8 @@ func (p *parser) hostDefaults() []item {
 	return slices.DeleteFunc(slices.Clone(p.ruling.defaults), func(it item) bool { return p.said.has(it.Key) })
 }
 
-// under is what holds for an entry that parts of the sidecar may be for.
-// Entries that the same parts are for share it, where nothing else is theirs
-// alone.
+// under returns the context of an entry that parts of the sidecar might match.
+// Entries without own options that match the same parts share it.
 func (p *parser) under(s subject) *standing {
 	over, parts, named := p.over(s)
 	switch {
@@ -262,8 +262,8 @@ func (p *parser) under(s subject) *standing {
 	return common.under[parts]
 }
 
-// over is the items of each [[match]] and [job.NAME] that is for an entry,
-// lowest first, which parts those are, and whether one of them names it.
+// over returns the items of each [[match]] and [job.NAME] that matches an entry,
+// lowest precedence first, a key for these parts, and whether one sets a name.
 func (p *parser) over(s subject) (items [][]item, parts string, named bool) {
 	for _, i := range p.matches {
 		m := &p.ruling.matches[i]
@@ -277,7 +277,7 @@ func (p *parser) over(s subject) (items [][]item, parts string, named bool) {
 	if s.name == "" {
 		return items, parts, named
 	}
-	for _, name := range []string{s.name, p.table.owner + "/" + s.name} { // the full name is above the bare one
+	for _, name := range []string{s.name, p.table.owner + "/" + s.name} { // the full name overrides the bare one
 		j, ok := p.ruling.jobs[name]
 		switch {
 		case !ok:
@@ -291,7 +291,7 @@ func (p *parser) over(s subject) (items [][]item, parts string, named bool) {
 	return items, parts, named
 }
 
-// isRoots tells whether nobody but root writes the table.
+// isRoots reports whether only root can write the crontab.
 func (p *parser) isRoots() bool { return p.config.Format != User || p.config.Privileged }
 
 func (p *parser) touch() *touched {
@@ -301,7 +301,7 @@ func (p *parser) touch() *touched {
 	return p.table.touched
 }
 
-// forTable is the matches that may be for entries of the present table.
+// forTable returns the matches that might apply to entries of the current crontab.
 func (p *parser) forTable() (matches []int) {
 	for i := range p.ruling.matches {
 		m := &p.ruling.matches[i]
@@ -319,7 +319,7 @@ func (p *parser) forTable() (matches []int) {
 	return matches
 }
 
-// matchText tells whether text is parts with any text between them.
+// matchText reports whether text consists of parts with any text between them.
 func matchText(parts []string, text string) bool {
 	last := len(parts) - 1
 	if last == 0 {

@@ -184,7 +184,7 @@ func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
 	s := &Sidecar{Jobs: map[string]JobConfig{"backup": {Set: set("nice=1"), At: Place{"c.toml", 4}}}}
 	table, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
 	got := s.Unused([]*Table{table})
-	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` if it is meant" {
+	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` to select it" {
 		t.Errorf("got %+v, want a hint at bob's table", got)
 	}
 	if o := table.Entries[0].Options(); len(o.Items) != 1 {
@@ -222,7 +222,7 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 		{"tiemout=5m", "B403", "write `timeout = \"5m\"`", false, true},
 		{"overlap=skpi", "B404", "write `overlap = \"skip\"`", true, false},
 		{"?overlap=skpi", "B412", "", false, false},
-		{"tz=Mars/Base", "B404", "tz takes a name of the zone database, as Europe/Paris", true, false},
+		{"tz=Mars/Base", "B404", "tz accepts a name of the time zone database, such as Europe/Paris", true, false},
 		{"window=08:00-20:00", "B408", "delete `window` if the entry may run without it", true, false},
 		{"name=other", "B410", "write it in a [[match]], or `#@ name=other` above the entry", false, false},
 	}

@@ -13,8 +13,8 @@ var units = map[byte]time.Duration{
 	'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
 }
 
-// ParseDuration reads a duration of the language: 90s, 5m, 1h30m, 2d, 1w, or 0.
-// A day is 24 hours. A duration above MaxDuration is an error.
+// ParseDuration reads a duration such as 90s, 5m, 1h30m, 2d, 1w or 0. A day is
+// 24 hours. A duration above MaxDuration is an error.
 func ParseDuration(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
@@ -37,13 +37,13 @@ func ParseDuration(text string) (time.Duration, error) {
 		rest = after[1:]
 	}
 	if text == "" {
-		return 0, errors.New("no duration")
+		return 0, errors.New("the duration is empty")
 	}
 	return sum, nil
 }
 
-// digits reads a decimal number at the start of text; n is -1 if there is none
-// or it is larger than any that an option takes.
+// digits reads a decimal number at the start of text. n is -1 if text does not
+// begin with a number or the number exceeds 64 bits.
 func digits(text string) (n int64, rest string) {
 	end := 0
 	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
@@ -64,7 +64,7 @@ func parseInstant(text string, zone *Zone) (time.Time, error) {
 			return t.UTC(), checkRange(t, text)
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not an instant", quote(text))
+	return time.Time{}, fmt.Errorf("%s is not a date or time", quote(text))
 }
 
 // parseSeconds reads a list of seconds in the syntax of a minute field.
@@ -132,7 +132,7 @@ var answers = map[string]bool{"yes": true, "no": false}
 
 var triggers = map[string]bool{"clock": false, "manual": true}
 
-// oneOf is what values has for text.
+// oneOf returns the element of values for text.
 func oneOf[T any](text string, values map[string]T) (T, error) {
 	value, ok := values[text]
 	if !ok {
@@ -141,19 +141,19 @@ func oneOf[T any](text string, values map[string]T) (T, error) {
 	return value, nil
 }
 
-// checkName holds what names jobs: 1 to 64 letters, digits, dots, underscores
-// and hyphens. A hyphen cannot be the first, as commands would take the name for
-// a flag.
+// checkName checks the name of a job: 1 to 64 letters, digits, dots, underscores
+// and hyphens. It cannot begin with a hyphen, because commands would read the
+// name as a flag.
 func checkName(text string) error {
 	if text == "" || len(text) > 64 {
-		return errors.New("a name has 1 to 64 characters")
+		return errors.New("a name must have 1 to 64 characters")
 	}
 	if text[0] == '-' {
 		return fmt.Errorf("%s begins with a hyphen", quote(text))
 	}
 	for i := range len(text) {
 		if c := text[i]; !isIdentifierByte(c) && c != '.' && c != '-' {
-			return fmt.Errorf("%s has a character that no name has", quote(text))
+			return fmt.Errorf("%s has a character that is not allowed in a name", quote(text))
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func checkReference(text string) error {
 	return checkName(name)
 }
 
-// checkText holds text to what a program can be given.
+// checkText checks that text can be an argument of a program.
 func checkText(text string) error {
 	if text == "" {
 		return errors.New("the value is empty")
@@ -182,7 +182,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// The checks of values that this version does not act on.
+// The checks of values of options that this version does not support.
 
 func checkWords(words ...string) func(string) error {
 	return func(text string) error {

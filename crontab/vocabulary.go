@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// OptionSpec is one word of the directive language.
+// OptionSpec describes one option.
 type OptionSpec struct {
 	Key     string
 	Values  string // description of the values
 	Form    string // placeholder for a value in a list of options, such as DURATION; "" if this version does not act on the option
 	Default string // default in a few words
 	Extend  bool   // beyond the core vocabulary
-	Guard   bool   // running the entry without it would break what it says
-	Same    string // the value that asks for what a plain cron does, and a version that does not act on the option
+	Guard   bool   // running the entry without it would be unsafe, so an invalid value holds the entry
+	Same    string // the value with the same effect as no option in a plain cron
 	Meaning string
-	Loss    string // what an entry does under a plain cron, to which options are comments
+	Loss    string // what an entry does under a plain cron, which ignores the option
 
-	apply func(*plan, string) error // nil: this version does not act on it
-	check func(string) error        // for those without apply; nil: not checked
+	apply func(*plan, string) error // nil: not implemented in this version
+	check func(string) error        // for options without apply; nil: not checked
 }
 
-// Built tells whether this version acts on the option.
+// Built reports whether this version implements the option.
 func (s *OptionSpec) Built() bool { return s.apply != nil }
 
-// Vocabulary is all options that this version knows by name.
+// Vocabulary returns all options, including those that are reserved.
 func Vocabulary() []OptionSpec { return slices.Clone(vocabulary) }
 
 const (
 	aDuration = "a duration up to 36525d: 90s, 5m, 1h30m, 2d, 1w"
-	anInstant = "an instant from 1970 to 2199: 2026-03-01T08:00:00Z, or 2026-03-01T08:00 in the entry's zone"
+	anInstant = "a date or time from 1970 to 2199: 2026-03-01T08:00:00Z, or 2026-03-01T08:00 in the entry's zone"
 	yesNo     = "yes, no"
 )
 
-// nothingLost is the Loss of options for people and programs beside cron.
+// nothingLost is the Loss of options that do not change how an entry runs.
 const nothingLost = "it runs as usual"
 
-// vocabulary is the table that parser, lint and manual page share. The
-// functions that read values are in value.go.
+// vocabulary is the table of options for the parser, lint and the manual page.
+// The functions that read values are in value.go.
 var vocabulary = []OptionSpec{
 	// Identity and description.
 	{Key: "name", Values: "1 to 64 letters, digits, dots, underscores, hyphens; no hyphen first", Form: "WORD", Default: "derived", Meaning: "identity in history and commands",
@@ -60,7 +60,7 @@ var vocabulary = []OptionSpec{
 		apply: func(p *plan, v string) (err error) { p.Protect, err = oneOf(v, answers); return err }},
 
 	// When.
-	{Key: "tz", Values: "a name of the zone database, as Europe/Paris", Form: "ZONE", Default: "CRON_TZ", Guard: true, Meaning: "time zone of the time fields",
+	{Key: "tz", Values: "a name of the time zone database, such as Europe/Paris", Form: "ZONE", Default: "CRON_TZ", Guard: true, Meaning: "time zone of the time fields",
 		Loss:  "its fields are read in the host's zone",
 		apply: func(p *plan, v string) error { return p.setZone(v) }},
 	{Key: "dst", Values: "cron, literal, second", Form: "cron|literal|second", Default: "cron", Same: "cron", Meaning: "rule for changes of the clock",
@@ -143,7 +143,7 @@ var vocabulary = []OptionSpec{
 	{Key: "after", Values: "NAME[:OUTCOME],...; an outcome is ok, fail, done, skip, lost, dead", Form: "NAME[:OUTCOME],...", Default: "none", Guard: true, Meaning: "wait for runs of other jobs",
 		Loss:  "it starts at its time, independent of other jobs",
 		apply: func(p *plan, v string) (err error) { p.After, err = p.edges("after="+v, parseAfter); return err }},
-	{Key: "when", Values: "all, any, none-failed, or a rule of Airflow as one-success", Form: "RULE", Default: "all", Guard: true, Meaning: "how many jobs of after= must match",
+	{Key: "when", Values: "all, any, none-failed, or a rule of Airflow such as one-success", Form: "RULE", Default: "all", Guard: true, Meaning: "how many jobs of after= must match",
 		Loss:  "it starts at its time, independent of other jobs",
 		apply: func(p *plan, v string) (err error) { p.When, err = parseJoin(v); return err }},
 	{Key: "wait", Values: aDuration, Form: "DURATION", Default: "next time", Meaning: "how long to wait for after=",
@@ -255,9 +255,9 @@ var vocabulary = []OptionSpec{
 	{Key: "slice", Values: "a name", Form: "NAME", Default: "none", Guard: true, Meaning: "systemd slice of the run",
 		Loss:  "it runs among cron's own processes",
 		apply: func(p *plan, v string) (err error) { p.resources().Slice, err = parseSlice(v); return err }},
-	{Key: "need-memory", Values: "a size", Extend: true, Guard: true, Meaning: "start only with so much memory free",
+	{Key: "need-memory", Values: "a size", Extend: true, Guard: true, Meaning: "start only if this much memory is free",
 		Loss: "it always starts"},
-	{Key: "need-disk", Values: "SIZE:PATH", Extend: true, Guard: true, Meaning: "start only with so much disk free",
+	{Key: "need-disk", Values: "SIZE:PATH", Extend: true, Guard: true, Meaning: "start only if this much disk space is free",
 		Loss: "it always starts"},
 	{Key: "load", Values: "<N", Extend: true, Meaning: "start only below this load",
 		Loss: "it always starts"},
@@ -294,7 +294,7 @@ var vocabulary = []OptionSpec{
 		Loss:  "there are no notifications, only mail with the output",
 		apply: func(p *plan, v string) (err error) { p.NotifyOn, err = parseNotices(v); return err }},
 	{Key: "ping", Values: "a URL", Extend: true, Meaning: "address that start and end are sent to",
-		Loss: "no address is told"},
+		Loss: "no request is sent"},
 	{Key: "quiet", Values: yesNo, Extend: true, Same: "no", Meaning: "no log line on success",
 		Loss: "each start is in the log", check: checkWords("yes", "no")},
 	{Key: "keep", Values: "a number of runs, a duration, or both: 1000,90d", Form: "N,DURATION", Default: "1000,90d", Meaning: "history to keep",
@@ -340,7 +340,7 @@ var vocabulary = []OptionSpec{
 		apply: func(p *plan, v string) (err error) { p.Quorum, err = parseInt(v, 1, mostMembers); return err }},
 }
 
-// The readers of the commonest values, for apply.
+// The readers of common values, for apply.
 
 func duration(to *time.Duration, text string) (err error) {
 	*to, err = ParseDuration(text)
@@ -365,7 +365,7 @@ func percent(to *int, text string) (err error) {
 	return err
 }
 
-// vocabularyByKey finds a row of the table.
+// vocabularyByKey is the index of vocabulary.
 var vocabularyByKey = func() map[string]*OptionSpec {
 	m := make(map[string]*OptionSpec, len(vocabulary))
 	for i := range vocabulary {
@@ -374,8 +374,8 @@ var vocabularyByKey = func() map[string]*OptionSpec {
 	return m
 }()
 
-// keyAliases are the names that other schedulers have for options. They are
-// read, never written.
+// keyAliases are the names of options in other schedulers. The parser accepts
+// them; no command writes them.
 var keyAliases = map[string]string{
 	"concurrencyPolicy":       "overlap",  // Kubernetes
 	"startingDeadlineSeconds": "deadline", // Kubernetes, in seconds
@@ -400,7 +400,7 @@ var valueAliases = map[string]map[string]string{
 	},
 }
 
-// unalias gives key and value their own names here.
+// unalias replaces aliases of a key and its value.
 func unalias(key, value string) (string, string) {
 	if key == "startingDeadlineSeconds" {
 		value += "s"

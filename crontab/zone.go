@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Zone is a time zone as an immutable table of its offset changes, from 1970
-// to LastYear. Before 1970 the offset of 1970-01-01 holds. Only offsets at UTC instants
-// count, never the DST flag: Almaty 2024 went back without one.
+// Zone is a time zone as an immutable table of its offset changes, from 1970 to
+// LastYear. The offset of 1970-01-01 applies to earlier times. Only the offset
+// matters, not the DST flag: Almaty changed its offset in 2024 without one.
 type Zone struct {
 	location *time.Location
-	spans    []span   // the last is a sentinel: only its start counts
-	hints    []uint16 // hints[i] is the span in which hint interval i begins
+	spans    []span   // the last is a sentinel: only its start is used
+	hints    []uint16 // hints[i] is the span at the begin of hint interval i
 }
 
-// span is a stretch of time with one offset.
+// span is a period of time with one offset.
 type span struct {
 	start  int64 // Unix seconds
 	offset int32 // seconds east of UTC
-	// resume tells fixed-time entries where to go on: at the wall clock of
-	// start plus so many seconds. It is negative after a gap that is made up,
-	// positive where a repeat is silent.
+	// resume is the local time at which fixed-time entries continue, in seconds
+	// after the local time of start. It is negative after a gap that is caught
+	// up, and positive in a repeated hour in which they do not run again.
 	resume int32
-	// made and silent do the same for dst=second: made is what its resume is,
-	// zero or negative, and for so many seconds the end of the span is silent,
-	// as the clock will show them again.
+	// made and silent do the same for dst=second: made is its resume, zero or
+	// negative; silent is the number of seconds at the end of the span in which
+	// entries do not run, because the clock will show these times again.
 	made, silent int32
 }
 
@@ -42,8 +42,8 @@ const (
 	// span depends on the change that follows it.
 	tableEnd = lastSecond + 366*secondsPerDay
 
-	// Debian's cron makes up for a clock that was put forward by at most, and
-	// waits for one that was put back by less than, three hours.
+	// If the clock is set forward by at most three hours, Debian's cron runs what
+	// was skipped. If it is set back by less than that, cron waits.
 	threeHours = 3 * 60 * 60
 
 	// Hint intervals of 2^23 seconds are 97 days, so most lookups need at most
@@ -64,14 +64,14 @@ func NewZone(loc *time.Location) *Zone {
 	return z
 }
 
-// Location is the location that the table was built from.
+// Location returns the location that the table was built from.
 func (z *Zone) Location() *time.Location { return z.location }
 
-// String is the zone's name.
+// String returns the zone's name.
 func (z *Zone) String() string { return z.location.String() }
 
-// Changes lists the changes of offset in [from, to), from 1970 to LastYear. A
-// change of the abbreviation or the DST flag alone is not listed.
+// Changes returns the changes of the offset in [from, to), from 1970 to LastYear.
+// It omits changes of only the abbreviation or the DST flag.
 func (z *Zone) Changes(from, to time.Time) []Change {
 	var changes []Change
 	for i := z.find(from.Unix()-1) + 1; i < len(z.spans)-1; i++ {
@@ -90,7 +90,7 @@ func (z *Zone) Changes(from, to time.Time) []Change {
 	return changes
 }
 
-// find returns the span that holds at u.
+// find returns the index of the span that contains u.
 func (z *Zone) find(u int64) int {
 	if u < 0 || len(z.hints) == 0 {
 		return 0
@@ -116,9 +116,9 @@ func (z *Zone) collect() {
 	z.spans = append(z.spans, span{start: math.MaxInt64})
 }
 
-// markResumes sets each span's resume. Fixed-time entries follow the highest
-// wall clock shown so far: they make up for what a gap jumped over and are
-// silent until a repeat has passed it, unless the change is too large.
+// markResumes sets each span's resume. Fixed-time entries follow the latest local
+// time so far: after a gap they run what was skipped, and in a repeated hour they
+// wait until the clock passes that time. Larger changes have no such effect.
 func (z *Zone) markResumes() {
 	high := int64(math.MinInt64)
 	for i := 1; i < len(z.spans)-1; i++ {
@@ -134,8 +134,8 @@ func (z *Zone) markResumes() {
 	}
 }
 
-// markRepeats sets each span's made and silent. Where markResumes follows the
-// highest wall clock so far, this follows the lowest one yet to come.
+// markRepeats sets each span's made and silent. markResumes uses the latest local
+// time so far; markRepeats uses the earliest local time that is still to come.
 func (z *Zone) markRepeats() {
 	last := len(z.spans) - 2
 	low := int64(math.MaxInt64)
@@ -152,8 +152,7 @@ func (z *Zone) markRepeats() {
 	}
 }
 
-// markHints sets hints up to the last change; nothing follows it but the span
-// that it begins.
+// markHints sets hints up to the last change.
 func (z *Zone) markHints() {
 	last := len(z.spans) - 2
 	i := 0
@@ -175,8 +174,8 @@ func nextChange(loc *time.Location, u, until int64) (at int64, ok bool) {
 		}
 		end := bound.Unix()
 		if end <= u {
-			// golang/go#81583: on 31 December of leap years the end that a
-			// rule gives lies before the instant.
+			// golang/go#81583: on 31 December of leap years ZoneBounds can
+			// return an end before the given instant.
 			end = u + secondsPerDay
 		}
 		if offsetAt(loc, end) != offset {
@@ -188,8 +187,8 @@ func nextChange(loc *time.Location, u, until int64) (at int64, ok bool) {
 	return 0, false
 }
 
-// firstOther finds the first second in (lo, hi] with another offset than that
-// at lo, given that hi has another.
+// firstOther returns the first second in (lo, hi] whose offset differs from that
+// at lo, given that the offset at hi differs.
 func firstOther(loc *time.Location, offset int32, lo, hi int64) int64 {
 	if offsetAt(loc, hi-1) == offset {
 		return hi

@@ -58,7 +58,7 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 	for _, p := range h.status().Notices {
 		notices += p.What + "\n"
 	}
-	for _, want := range []string{"cronring.toml:7: [job.nobody] is for no entry", "cronring.toml:5: [job.b] is for no entry: the one of that name runs as bob"} {
+	for _, want := range []string{"cronring.toml:7: [job.nobody] matches no entry", "cronring.toml:5: [job.b] matches no entry: the job with that name runs as bob"} {
 		if !strings.Contains(notices, want) {
 			t.Errorf("notices %s\nwant %q among them", notices, want)
 		}

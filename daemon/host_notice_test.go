@@ -295,7 +295,7 @@ func TestHostTriesAChannel(t *testing.T) {
 			t.Errorf("channel %s: error %v, want %q", channel, err, want)
 		}
 	}
-	for ref, want := range map[string]string{"a": `no channel \"opps\"`, "b": `channel \"ops\" is not for tables of \"bob\"`} {
+	for ref, want := range map[string]string{"a": `channel \"opps\" does not exist`, "b": `channel \"ops\" is not allowed in crontabs of \"bob\"`} {
 		j, err := h.client.Show(h.context(), ref)
 		if err != nil {
 			t.Fatal(err)
