@@ -20,7 +20,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab", "daemon/job", "daemon/display", "gossip/rendezvous"},
+	{"crontab", "daemon/job", "daemon/display", "gossip/rendezvous", "gossip/wire"},
 	{"daemon/engine/catalog"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "gossip/register"},
 	{"daemon/review"},
@@ -50,7 +50,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/register"}
+var pure = []string{"crontab", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
 
 // impure says why a pure package must not import something.
 var impure = map[string]string{

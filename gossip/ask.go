@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // What members ask each other over the link.
@@ -24,8 +25,6 @@ const (
 	askTime   = 10 * time.Second
 	helloTime = 2 * time.Second
 )
-
-func appendUint32(b []byte, n uint32) []byte { return binary.BigEndian.AppendUint32(b, n) }
 
 // compare finds out in what a member's jobs differ from this one's, if that is
 // not known yet.
@@ -82,7 +81,7 @@ func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	for {
-		b, err := r.o.Link.Ask(ctx, to, verbRoster, appendUint32(nil, uint32(all.next)))
+		b, err := r.o.Link.Ask(ctx, to, verbRoster, binary.AppendUvarint(nil, uint64(all.next)))
 		if err != nil {
 			return page{}, err
 		}
@@ -92,8 +91,8 @@ func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
 			return page{}, err
 		case all.next > 0 && p.root != all.root:
 			return page{}, errors.New("its jobs changed meanwhile")
-		case p.next != 0 && (len(p.entries) == 0 || p.next != len(all.entries)+len(p.entries) || p.next > maxHoldings):
-			return page{}, errWire
+		case p.next != 0 && (len(p.entries) == 0 || p.next != len(all.entries)+len(p.entries)):
+			return page{}, wire.ErrMalformed
 		}
 		all.root, all.labels, all.next, all.entries = p.root, p.labels, p.next, append(all.entries, p.entries...)
 		if all.next == 0 {
@@ -103,9 +102,9 @@ func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
 }
 
 func (r *Ring) answerRoster(_ context.Context, _ string, body []byte) ([]byte, error) {
-	q := reader{rest: body}
-	first := int(q.uint32())
-	if err := q.end(); err != nil {
+	q := wire.NewReader(body)
+	first := q.Number(maxHoldings)
+	if err := q.End(); err != nil {
 		return nil, err
 	}
 	p := r.roster.Load().page(first, r.o.Labels)

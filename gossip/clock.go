@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // confirmTime is how long this member waits for others to confirm its clock before it
@@ -74,18 +75,18 @@ func (r *Ring) askClock(m *member) {
 // encodeSample writes what other members learn from a probe of this one: its clock,
 // whether most members agree with it, how many runs there are, and whom it sees.
 func (r *Ring) encodeSample() []byte {
-	b := appendTime(make([]byte, 0, 21), r.o.Now())
-	b = appendUint32(append(b, boolByte(r.sure.Load())), r.load.Load())
+	b := wire.AppendBool(wire.AppendTime(make([]byte, 0, 21), r.o.Now()), r.sure.Load())
+	b = binary.BigEndian.AppendUint32(b, r.load.Load())
 	return binary.BigEndian.AppendUint64(b, r.sight.Load())
 }
 
 // decodeSample reads what encodeSample wrote trip ago, there and back. What follows it is
 // of a later version.
 func decodeSample(b []byte, trip time.Duration, now time.Time) (s sample, ok bool) {
-	r := reader{rest: b}
-	theirs := r.time()
-	s = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, sure: r.bool(), load: int(r.uint32()), sight: r.uint64()}
-	return s, !r.bad && !theirs.IsZero() && trip >= 0
+	r := wire.NewReader(b)
+	theirs := r.Time()
+	s = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, sure: r.Bool(), load: int(r.Uint32()), sight: r.Uint64()}
+	return s, r.Err() == nil && !theirs.IsZero() && trip >= 0
 }
 
 // clockFault says why this host's clock keeps this member from claiming, or "".

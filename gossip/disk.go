@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Files in the state directory.
@@ -57,7 +57,7 @@ func Identity(dir string) (string, error) {
 		return "", fmt.Errorf("keep this host's ring ID: %w", err)
 	}
 	id := strings.TrimSpace(string(b))
-	if err := link.CheckID(id); err != nil {
+	if err := wire.CheckID(id); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return id, nil
@@ -79,7 +79,7 @@ func recall(dir string) (memory, error) {
 	}
 	usable := m.Peers[:0]
 	for _, p := range m.Peers[:min(len(m.Peers), maxMembers)] {
-		if link.CheckID(p.ID) == nil && p.Addr.IsValid() && printable(p.Name) {
+		if wire.CheckID(p.ID) == nil && p.Addr.IsValid() && printable(p.Name) {
 			usable = append(usable, p)
 		}
 	}

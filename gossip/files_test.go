@@ -19,6 +19,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // mute is a link to nobody.
@@ -56,7 +57,7 @@ func TestIdentityStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := link.CheckID(first); err != nil {
+	if err := wire.CheckID(first); err != nil {
 		t.Error(err)
 	}
 	if again, err := Identity(dir); again != first || err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Bounds of what waits for the Ring's goroutine. What is over is dropped: it
@@ -220,7 +220,7 @@ func (b *inbox) forget(before time.Time) {
 // readNode makes sense of a member as memberlist has it.
 func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
 	ip, ok := netip.AddrFromSlice(n.Addr)
-	if link.CheckID(n.Name) != nil || !ok || n.Port == 0 {
+	if wire.CheckID(n.Name) != nil || !ok || n.Port == 0 {
 		return meta{}, netip.AddrPort{}, errors.New("no member's name or address")
 	}
 	addr := netip.AddrPortFrom(ip.Unmap(), n.Port)

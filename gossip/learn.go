@@ -3,11 +3,13 @@ package gossip
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Bounds on what members that were apart tell each other.
@@ -96,10 +98,10 @@ func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, 
 const mostPages = 64
 
 func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byte) error) error {
-	skip := uint32(0)
+	skip := 0
 	for range mostPages {
-		body := binary.BigEndian.AppendUint64(nil, uint64(l.ago))
-		b, err := r.o.Link.Ask(ctx, l.from, verb, appendUint32(body, skip))
+		body := binary.AppendUvarint(binary.BigEndian.AppendUint64(nil, uint64(l.ago)), uint64(skip))
+		b, err := r.o.Link.Ask(ctx, l.from, verb, body)
 		if err != nil {
 			return err
 		}
@@ -116,7 +118,7 @@ func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byt
 			return nil
 		}
 		if next <= skip {
-			return errWire
+			return wire.ErrMalformed
 		}
 		skip = next
 	}
@@ -124,23 +126,24 @@ func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byt
 }
 
 // decodeMessages takes an answer of answerPages apart.
-func decodeMessages(b []byte) (next uint32, messages [][]byte, err error) {
-	r := reader{rest: b}
-	next = r.uint32()
-	for len(r.rest) > 0 && !r.bad && len(messages) < marksPage {
-		messages = append(messages, r.take(int(r.uint32())))
+func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
+	r := wire.NewReader(b)
+	next = int(r.Uint32())
+	for r.More() && len(messages) < marksPage {
+		messages = append(messages, r.Take(int(r.Uint32())))
 	}
-	return next, messages, r.end()
+	return next, messages, r.End()
 }
 
 // answerPages serves what a member was told since some time ago, from an item on,
 // in messages of which each is behind its length, behind the number of the item
 // that comes then.
 func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all func(since time.Time) []T, message func([]T) []byte) ([]byte, error) {
-	in := reader{rest: body}
-	ago, skip := time.Duration(in.uint64()), int(in.uint32())
-	if err := in.end(); err != nil || ago < 0 {
-		return nil, errWire
+	in := wire.NewReader(body)
+	ago, skip := time.Duration(in.Uint64()), in.Number(math.MaxInt32)
+	in.Check(ago >= 0)
+	if err := in.End(); err != nil {
+		return nil, err
 	}
 	var items []T
 	err := r.do(ctx, func() error {
@@ -159,7 +162,7 @@ func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all
 		part := rest[:min(len(rest), each)]
 		rest = rest[len(part):]
 		m := message(part)
-		b = append(appendUint32(b, uint32(len(m))), m...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m))), m...)
 	}
 	if len(rest) > 0 {
 		binary.BigEndian.PutUint32(b, uint32(len(items)-len(rest)))

@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Times of a departure.
@@ -97,10 +98,10 @@ func (r *Ring) broadcastFinal(u engine.Unstarted) {
 	})
 	var parts [][]byte
 	for len(own) > 0 || len(parts) == 0 {
-		b, n := register.AppendMarks(appendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
+		b, n := register.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
 		parts, own = append(parts, b), own[n:]
 	}
-	copy(parts[len(parts)-1], appendTime(nil, r.own.since))
+	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.since))
 	for _, m := range r.alive() {
 		m.owed = append(m.owed, parts...)
 	}
@@ -162,18 +163,18 @@ func (r *Ring) depart(latest time.Time) {
 	})
 }
 
-// timeLen is the length of what appendTime appends.
+// timeLen is the length of what wire.AppendTime appends.
 const timeLen = 8
 
 // hearTold takes marks that a member sends until they are confirmed. The last message of its
 // final state begins with the time at which it joined; others begin with 0. A message can
 // arrive after its sender has joined again, and then it does not end the new membership.
 func (r *Ring) hearTold(ctx context.Context, from string, body []byte) ([]byte, error) {
-	in := reader{rest: body}
-	since := in.time()
-	marks, err := register.DecodeMarks(in.rest)
-	if in.bad || err != nil {
-		return nil, errWire
+	in := wire.NewReader(body)
+	since := in.Time()
+	marks, err := register.DecodeMarks(in.Rest())
+	if err != nil {
+		return nil, err
 	}
 	return nil, r.do(ctx, func() error {
 		r.marked = true

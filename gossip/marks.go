@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Verbs about occurrences.
@@ -271,7 +272,7 @@ func (r *Ring) report(n register.News) {
 		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Host: r.hostOf(m.Member), Run: job.RunID(m.Run)})
 		// The packet that says that it ran here may have been lost.
 		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
-			b, _ := register.AppendMarks(appendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
+			b, _ := register.AppendMarks(wire.AppendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
 			r.members[m.Member].owed = append(r.members[m.Member].owed, b)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Bounds of what a member may say of itself.
@@ -72,23 +74,23 @@ type digest = [digestLen]byte
 func (m *meta) encode() []byte {
 	b := make([]byte, 0, maxMeta)
 	b = append(b, metaVersion)
-	b = appendText(b, m.name)
-	b = appendText(b, m.version)
+	b = wire.AppendText(b, m.name)
+	b = wire.AppendText(b, m.version)
 	b = append(b, leastVersion, m.order)
 	b = binary.BigEndian.AppendUint16(b, m.linkPort)
-	b = appendFloat(b, m.weight)
-	b = appendTime(b, m.since)
-	b = appendTime(b, m.stamp)
+	b = wire.AppendFloat(b, m.weight)
+	b = wire.AppendTime(b, m.since)
+	b = wire.AppendTime(b, m.stamp)
 	b = append(b, byte(m.part))
 	b = append(b, m.root[:]...)
-	b = appendTime(b, m.edited)
-	b = append(b, byte(len(m.keys)))
+	b = wire.AppendTime(b, m.edited)
+	b = binary.AppendUvarint(b, uint64(len(m.keys)))
 	for _, k := range m.keys {
 		b = binary.BigEndian.AppendUint32(b, k)
 	}
 	sum := sumLabels(m.labels)
 	b = append(b, sum[:]...)
-	b = appendUint32(append(b, boolByte(m.rules.Strict)), uint32(m.rules.HoldOff/time.Millisecond))
+	b = binary.BigEndian.AppendUint32(wire.AppendBool(b, m.rules.Strict), uint32(m.rules.HoldOff/time.Millisecond))
 	if whole := appendLabels(append(b, 1), m.labels); len(whole) <= maxMeta {
 		return whole
 	}
@@ -108,41 +110,35 @@ func (e formError) Error() string {
 
 // decodeMeta reads what encode wrote, from anybody. What follows it is of a later version.
 func decodeMeta(b []byte) (meta, error) {
-	r := reader{rest: b}
-	if len(b) > maxMeta {
-		return meta{}, errWire
-	}
-	form := r.uint8()
-	m := meta{name: r.text(maxName), version: r.text(maxVersion)}
-	if form < leastVersion && len(b) > 0 || r.uint8() > metaVersion {
+	r := wire.NewReader(b)
+	r.Check(len(b) <= maxMeta)
+	form := r.Uint8()
+	m := meta{name: r.Text(maxName), version: r.Text(maxVersion)}
+	if form < leastVersion && len(b) > 0 || r.Uint8() > metaVersion {
 		return meta{}, formError{form: form, name: m.name, version: m.version}
 	}
 	m = meta{
 		name:     m.name,
 		version:  m.version,
-		order:    r.uint8(),
-		linkPort: r.uint16(),
-		weight:   r.float(),
-		since:    r.time(),
-		stamp:    r.time(),
-		part:     Part(r.uint8()),
-		root:     r.sum(),
-		edited:   r.time(),
+		order:    r.Uint8(),
+		linkPort: r.Uint16(),
+		weight:   r.Float(),
+		since:    r.Time(),
+		stamp:    r.Time(),
+		part:     Part(r.Uint8()),
+		root:     readSum(r),
+		edited:   r.Time(),
 	}
-	n := int(r.uint8())
-	if n > maxKeys {
-		return meta{}, errWire
+	for range r.Number(maxKeys) {
+		m.keys = append(m.keys, r.Uint32())
 	}
-	for range n {
-		m.keys = append(m.keys, r.uint32())
+	m.labelSum = readSum(r)
+	m.rules = Rules{Strict: r.Bool(), HoldOff: time.Duration(r.Uint32()) * time.Millisecond}
+	if m.wide = !r.Bool(); !m.wide {
+		m.labels = readLabels(r)
 	}
-	m.labelSum = r.sum()
-	m.rules = Rules{Strict: r.bool(), HoldOff: time.Duration(r.uint32()) * time.Millisecond}
-	if m.wide = !r.bool(); !m.wide {
-		m.labels = r.labels()
-	}
-	if r.bad {
-		return meta{}, errWire
+	if err := r.Err(); err != nil {
+		return meta{}, err
 	}
 	return m, m.check()
 }
@@ -168,31 +164,27 @@ func (m *meta) check() error {
 	return nil
 }
 
-func (r *reader) sum() (d digest) {
-	copy(d[:], r.take(digestLen))
+func readSum(r *wire.Reader) (d digest) {
+	copy(d[:], r.Take(digestLen))
 	return d
 }
 
 // appendLabels writes labels by key, so that equal ones are equal bytes.
 func appendLabels(b []byte, labels map[string]string) []byte {
-	b = append(b, byte(len(labels)))
+	b = binary.AppendUvarint(b, uint64(len(labels)))
 	for _, k := range sortedKeys(labels) {
-		b = appendText(appendText(b, k), labels[k])
+		b = wire.AppendText(wire.AppendText(b, k), labels[k])
 	}
 	return b
 }
 
-func (r *reader) labels() map[string]string {
-	n := int(r.uint8())
-	if n > maxLabels {
-		r.bad = true
-	}
+func readLabels(r *wire.Reader) map[string]string {
 	var labels map[string]string
 	last := ""
-	for i := range n {
-		k, v := r.text(maxLabel), r.text(maxLabel)
-		if r.bad || i > 0 && k <= last || !printable(k) || !printable(v) {
-			r.bad = true
+	for i := range r.Number(maxLabels) {
+		k, v := r.Text(maxLabel), r.Text(maxLabel)
+		r.Check((i == 0 || k > last) && printable(k) && printable(v))
+		if r.Err() != nil {
 			return nil
 		}
 		if labels == nil {

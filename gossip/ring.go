@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Settle is how long a member that is drained, or about to leave, still claims what it
@@ -181,7 +182,7 @@ func (o *Options) check() error {
 	if o.Ring == "" || len(o.Ring) > maxName || !printable(o.Ring) {
 		return fmt.Errorf("its name is to have 1 to %d printable bytes", maxName)
 	}
-	if err := link.CheckID(o.ID); err != nil {
+	if err := wire.CheckID(o.ID); err != nil {
 		return err
 	}
 	if len(o.Keys) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 func TestRingSplitAndHealed(t *testing.T) {
@@ -206,7 +207,7 @@ func TestFinalStateOfAnEarlierMembership(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.agree(time.Minute, w.hosts)
-		final, _ := register.AppendMarks(appendTime(nil, before), nil, packetRoom)
+		final, _ := register.AppendMarks(wire.AppendTime(nil, before), nil, packetRoom)
 		to := link.Peer{ID: other.id, Addr: linkAddr(other.addr, other.addr.Port()+1)}
 		if _, err := h.o.Link.Ask(t.Context(), to, verbTell, final); err != nil {
 			t.Fatal(err)

@@ -1,11 +1,13 @@
 package gossip
 
 import (
+	"encoding/binary"
 	"slices"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Bounds on what members tell each other about their ring jobs.
@@ -35,11 +37,8 @@ func newRoster(holdings []engine.Holding) *roster {
 	return r
 }
 
-// Lengths of what is sent of an entry.
-const (
-	jobKeyLen  = len(job.Key{})
-	holdingLen = 2 * jobKeyLen
-)
+// holdingLen is the length of an entry in a message.
+const holdingLen = 2 * len(job.Key{})
 
 func appendHolding(b []byte, h engine.Holding) []byte {
 	return append(append(b, h.Key[:]...), h.Hash[:]...)
@@ -76,8 +75,8 @@ func (r *roster) page(first int, labels map[string]string) page {
 func (p *page) encode() []byte {
 	b := append([]byte(nil), p.root[:]...)
 	b = appendLabels(b, p.labels)
-	b = appendUint32(b, uint32(p.next))
-	b = appendUint32(b, uint32(len(p.entries)))
+	b = binary.AppendUvarint(b, uint64(p.next))
+	b = binary.AppendUvarint(b, uint64(len(p.entries)))
 	for _, e := range p.entries {
 		b = appendHolding(b, e)
 	}
@@ -85,14 +84,14 @@ func (p *page) encode() []byte {
 }
 
 func decodePage(b []byte) (page, error) {
-	r := reader{rest: b}
-	p := page{root: r.sum(), labels: r.labels(), next: int(r.uint32())}
-	p.entries = make([]engine.Holding, r.count(pageLen, holdingLen))
+	r := wire.NewReader(b)
+	p := page{root: readSum(r), labels: readLabels(r), next: r.Number(maxHoldings)}
+	p.entries = make([]engine.Holding, r.Count(pageLen, holdingLen))
 	for i := range p.entries {
-		p.entries[i] = engine.Holding{Key: r.key(), Hash: r.key()}
-		r.bad = r.bad || i > 0 && p.entries[i].Key.Compare(p.entries[i-1].Key) <= 0
+		p.entries[i] = engine.Holding{Key: r.Key(), Hash: r.Key()}
+		r.Check(i == 0 || p.entries[i].Key.Compare(p.entries[i-1].Key) > 0)
 	}
-	return p, r.end()
+	return p, r.End()
 }
 
 // difference is in what a member's jobs differ from this one's.

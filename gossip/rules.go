@@ -24,8 +24,13 @@ func (r Rules) String() string {
 
 // compare orders rules by how few runs they allow.
 func (r Rules) compare(x Rules) int {
-	strict := func(r Rules) int { return int(boolByte(r.Strict)) }
-	return cmp.Or(cmp.Compare(strict(r), strict(x)), cmp.Compare(r.HoldOff, x.HoldOff))
+	switch {
+	case r.Strict == x.Strict:
+		return cmp.Compare(r.HoldOff, x.HoldOff)
+	case r.Strict:
+		return 1
+	}
+	return -1
 }
 
 // rulesFault says why this member must claim nothing because of its rules, or "": they

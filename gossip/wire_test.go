@@ -208,7 +208,7 @@ func TestStampsHaveAnEnd(t *testing.T) {
 	if _, err := decodeMeta(m.encode()); err != nil {
 		t.Errorf("a clock that is a century ahead: %v", err)
 	}
-	m.stamp = fromNano(math.MaxInt64)
+	m.stamp = time.Unix(0, math.MaxInt64)
 	if _, err := decodeMeta(m.encode()); err == nil {
 		t.Error("the last stamp is taken, want an error")
 	}

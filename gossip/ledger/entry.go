@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Bounds on what an entry, or a request, holds.
@@ -73,8 +73,6 @@ type result struct {
 	term  uint64 // raft's, of the log's entry that granted it
 }
 
-var errForm = errors.New("malformed")
-
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 func (e entry) encode() []byte {
@@ -88,54 +86,42 @@ func (e entry) encode() []byte {
 }
 
 func (c batch) append(b []byte) []byte {
-	b = appendString(b, c.claimant)
+	b = wire.AppendText(b, c.claimant)
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
 		b = append(b, claim.key[:]...)
 		b = binary.BigEndian.AppendUint64(b, uint64(claim.due))
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
-		b = appendString(b, claim.from)
+		b = wire.AppendText(b, claim.from)
 	}
 	return b
 }
 
-func boolByte(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// appendString writes a string of at most 255 bytes.
-func appendString(b []byte, s string) []byte {
-	return append(append(b, byte(len(s))), s...)
-}
-
 func decodeEntry(b []byte) (entry, error) {
 	if len(b) < 4 {
-		return entry{}, fmt.Errorf("read entry: %w", errForm)
+		return entry{}, fmt.Errorf("read entry: %w", wire.ErrMalformed)
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
 	if crc32.Checksum(body, crcTable) != sum {
 		return entry{}, errors.New("read entry: its checksum is of something else")
 	}
-	r := reader{b: body}
-	form := r.byte()
+	r := wire.NewReader(body)
+	form := r.Uint8()
 	if form != entryForm && form != formerForm {
 		return entry{}, fmt.Errorf("read entry: form %d is unknown", form)
 	}
-	e := entry{time: int64(r.uint64())}
+	e := entry{time: int64(r.Uint64())}
 	if form != formerForm {
-		e.base = r.uvarint()
+		e.base = r.Uvarint()
 	}
-	for range r.count(mostBatches) {
-		e.batches = append(e.batches, r.batch(form))
-		if r.bad {
+	for range r.Count(mostBatches, 1) {
+		e.batches = append(e.batches, readBatch(r, form))
+		if r.Err() != nil {
 			break
 		}
 	}
-	return e, r.end("entry")
+	return e, end(r, "entry")
 }
 
 // request is what a member sends to a voter. Forwarded by another voter it
@@ -147,16 +133,16 @@ type request struct {
 }
 
 func (q request) encode() []byte {
-	return q.append(q.seen.append([]byte{requestForm, boolByte(q.forwarded)}))
+	return q.append(q.seen.append(wire.AppendBool([]byte{requestForm}, q.forwarded)))
 }
 
 func decodeRequest(b []byte) (request, error) {
-	r := reader{b: b}
-	if form := r.byte(); form != requestForm {
+	r := wire.NewReader(b)
+	if form := r.Uint8(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
-	q := request{forwarded: r.byte() == 1, seen: seen{r.uint64(), r.uint64()}, batch: r.batch(requestForm)}
-	return q, r.end("claims")
+	q := request{forwarded: r.Bool(), seen: seen{r.Uint64(), r.Uint64()}, batch: readBatch(r, requestForm)}
+	return q, end(r, "claims")
 }
 
 // answer is what a voter says: the results, or that it does not lead.
@@ -168,123 +154,55 @@ type answer struct {
 
 func (a answer) encode() []byte {
 	if !a.decided {
-		return appendString([]byte{answerForm, 0}, a.leader)
+		return wire.AppendText([]byte{answerForm, 0}, a.leader)
 	}
-	b := appendString([]byte{answerForm, 1}, a.leader)
+	b := wire.AppendText([]byte{answerForm, 1}, a.leader)
 	b = binary.AppendUvarint(b, uint64(len(a.results)))
 	for _, r := range a.results {
 		b = append(b, byte(r.grant))
-		b = appendString(b, r.by)
-		b = append(binary.AppendUvarint(b, r.token), boolByte(r.other))
+		b = wire.AppendText(b, r.by)
+		b = wire.AppendBool(binary.AppendUvarint(b, r.token), r.other)
 		b = binary.AppendUvarint(b, r.term)
 	}
 	return b
 }
 
 func decodeAnswer(b []byte) (answer, error) {
-	r := reader{b: b}
-	if form := r.byte(); form != answerForm {
+	r := wire.NewReader(b)
+	if form := r.Uint8(); form != answerForm {
 		return answer{}, fmt.Errorf("read answer: form %d is unknown", form)
 	}
-	a := answer{decided: r.byte() == 1, leader: r.member(true)}
+	a := answer{decided: r.Bool(), leader: r.MemberOrNone()}
 	if !a.decided {
-		return a, r.end("answer")
+		return a, end(r, "answer")
 	}
-	for range r.count(mostClaims) {
-		one := result{grant: engine.Grant(r.byte()), by: r.member(true), token: r.uvarint(), other: r.byte() == 1, term: r.uvarint()}
-		if one.grant != engine.Granted && one.grant != engine.Refused {
-			r.bad = true
-		}
-		if r.bad {
+	for range r.Count(mostClaims, 1) {
+		one := result{grant: engine.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
+		r.Check(one.grant == engine.Granted || one.grant == engine.Refused)
+		if r.Err() != nil {
 			break
 		}
 		a.results = append(a.results, one)
 	}
-	return a, r.end("answer")
+	return a, end(r, "answer")
 }
 
-// reader takes values off bytes that may be anything. After the first that is
-// not there all are zero.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) take(n int) []byte {
-	if r.bad || len(r.b) < n {
-		r.bad = true
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) uint64() uint64 {
-	if b := r.take(8); b != nil {
-		return binary.BigEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (r *reader) key() (k job.Key) {
-	copy(k[:], r.take(len(k)))
-	return k
-}
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if r.bad || n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) count(most int) int {
-	n := r.uvarint()
-	if n > uint64(most) {
-		r.bad = true
-		return 0
-	}
-	return int(n)
-}
-
-// member reads the ID of one, or where that may be the case of none.
-func (r *reader) member(none bool) string {
-	id := string(r.take(int(r.byte())))
-	if id == "" && none {
-		return ""
-	}
-	if link.CheckID(id) != nil {
-		r.bad = true
-	}
-	return id
-}
-
-func (r *reader) batch(form byte) batch {
-	c := batch{claimant: r.member(false)}
-	for range r.count(mostClaims) {
+// readBatch reads what batch.append wrote, in one of the forms.
+func readBatch(r *wire.Reader, form byte) batch {
+	c := batch{claimant: r.Member()}
+	for range r.Count(mostClaims, 1) {
 		var one claim
 		if form == formerForm {
-			one.occurrence = occurrence{catalog.FormerKey(r.uint64()), int64(r.uint64())}
+			one.occurrence = occurrence{catalog.FormerKey(r.Uint64()), int64(r.Uint64())}
 		} else {
-			one.occurrence = occurrence{r.key(), int64(r.uint64())}
-			one.entry, one.former = r.key(), r.uint64()
+			one.occurrence = occurrence{r.Key(), int64(r.Uint64())}
+			one.entry, one.former = r.Key(), r.Uint64()
 		}
-		one.from = r.member(true)
+		one.from = r.MemberOrNone()
 		if form == formerForm {
-			r.byte() // whether it may have what was given back
+			r.Uint8() // whether it may have what was given back
 		}
-		if r.bad {
+		if r.Err() != nil {
 			break
 		}
 		c.claims = append(c.claims, one)
@@ -292,9 +210,10 @@ func (r *reader) batch(form byte) batch {
 	return c
 }
 
-func (r *reader) end(what string) error {
-	if r.bad || len(r.b) > 0 {
-		return fmt.Errorf("read %s: %w", what, errForm)
+// end returns the error of a message that must end here.
+func end(r *wire.Reader, what string) error {
+	if err := r.End(); err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // proposal is a batch that waits to be in an entry.
@@ -133,5 +134,5 @@ func (v *voter) apply(e entry) ([][]result, error) {
 	case error:
 		return nil, r
 	}
-	return nil, errForm
+	return nil, wire.ErrMalformed
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/wire"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
 )
@@ -32,11 +33,11 @@ func formerEntry(e entry) []byte {
 	b := binary.BigEndian.AppendUint64([]byte{formerForm}, uint64(e.time))
 	b = binary.AppendUvarint(b, uint64(len(e.batches)))
 	for _, batch := range e.batches {
-		b = binary.AppendUvarint(appendString(b, batch.claimant), uint64(len(batch.claims)))
+		b = binary.AppendUvarint(wire.AppendText(b, batch.claimant), uint64(len(batch.claims)))
 		for _, c := range batch.claims {
 			b = binary.BigEndian.AppendUint64(b, c.former)
 			b = binary.BigEndian.AppendUint64(b, uint64(c.due))
-			b = append(appendString(b, c.from), 0)
+			b = append(wire.AppendText(b, c.from), 0)
 		}
 	}
 	return b

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Bounds on what is remembered. What is forgotten is refused to all, so that
@@ -175,8 +175,8 @@ func (g *grants) freeze() image {
 	return i
 }
 
-// encode writes an image: its form, three numbers, and the buckets, each with
-// its minute and size; a member is written once, and then by number.
+// encode writes an image: its form, its numbers, and the buckets, each with its minute and
+// size.
 func (i image) encode(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	b := []byte{snapshotForm}
@@ -185,7 +185,7 @@ func (i image) encode(w io.Writer) error {
 	}
 	b = binary.AppendUvarint(b, i.base)
 	b = binary.AppendUvarint(b, uint64(len(i.minutes)))
-	members := map[unique.Handle[string]]uint64{}
+	var members wire.Members
 	for n, minute := range i.minutes {
 		b = binary.AppendVarint(b, minute)
 		b = binary.AppendUvarint(b, uint64(len(i.buckets[n].grants)))
@@ -194,15 +194,7 @@ func (i image) encode(w io.Writer) error {
 			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
 			b = append(b, g.entry[:]...)
 			b = binary.AppendUvarint(b, g.index)
-			number, known := members[g.by]
-			if !known {
-				number = uint64(len(members))
-				members[g.by] = number
-			}
-			b = binary.AppendUvarint(b, number)
-			if !known {
-				b = appendString(b, g.by.Value())
-			}
+			b = members.Append(b, g.by.Value())
 			if _, err := out.Write(b); err != nil {
 				return fmt.Errorf("write snapshot: %w", err)
 			}
@@ -215,128 +207,52 @@ func (i image) encode(w io.Writer) error {
 	return out.Flush()
 }
 
-// decodeGrants reads what encode wrote. What it allocates follows what it
-// reads.
+// decodeGrants reads what encode wrote. It allocates no more than it reads.
 func decodeGrants(from io.Reader) (*grants, error) {
-	d := snapshotReader{r: bufio.NewReaderSize(from, 64<<10)}
+	d := snapshotReader{Reader: wire.NewStream(from)}
 	g := newGrants()
-	if d.form = d.byte(); d.form != snapshotForm && d.form != formerForm {
+	if d.form = d.Uint8(); d.form != snapshotForm && d.form != formerForm {
 		return nil, fmt.Errorf("read snapshot: form %d is unknown", d.form)
 	}
-	g.floor, g.newest, g.time = d.varint(), d.varint(), d.varint()
+	g.floor, g.newest, g.time = d.Varint(), d.Varint(), d.Varint()
 	if d.form != formerForm {
-		g.base = d.uvarint()
+		g.base = d.Uvarint()
 	}
-	for left := d.uvarint(); left > 0 && d.err == nil; left-- {
+	for left := d.Uvarint(); left > 0 && d.Err() == nil; left-- {
 		d.bucket(g)
 	}
-	if _, err := d.r.ReadByte(); d.err == nil && err != io.EOF {
-		d.fail()
-	}
-	if d.err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", d.err)
-	}
-	return g, nil
+	return g, end(d.Reader, "snapshot")
 }
 
 type snapshotReader struct {
-	r       *bufio.Reader
+	*wire.Reader
 	form    byte
-	members []unique.Handle[string]
-	err     error
-}
-
-func (d *snapshotReader) fail() {
-	if d.err == nil {
-		d.err = errForm
-	}
+	members wire.Members
 }
 
 func (d *snapshotReader) bucket(g *grants) {
-	minute, size := d.varint(), d.uvarint()
-	last := int64(math.MinInt64)
-	if len(g.order) > 0 {
-		last = g.order[len(g.order)-1]
-	}
-	outside := minute < math.MinInt64/bucketSpan || minute > math.MaxInt64/bucketSpan-1
-	if len(g.order) > 0 && minute <= last || outside || size == 0 || size > uint64(g.most-g.count) {
-		d.fail()
-		return
-	}
+	minute, size := d.Varint(), d.Uvarint()
+	d.Check(len(g.order) == 0 || minute > g.order[len(g.order)-1])
+	d.Check(minute >= math.MinInt64/bucketSpan && minute < math.MaxInt64/bucketSpan)
+	d.Check(size > 0 && size <= uint64(g.most-g.count))
 	b := &bucket{grants: map[occurrence]grant{}}
-	for ; size > 0 && d.err == nil; size-- {
+	for ; size > 0 && d.Err() == nil; size-- {
 		var key, entry job.Key
 		var offset uint64
 		if d.form == formerForm {
-			key, offset = d.formerKey(), d.uvarint()
+			key, offset = catalog.FormerKey(d.Uint64()), d.Uvarint()
 		} else {
-			key, offset, entry = d.key(), d.uvarint(), d.key()
+			key, offset, entry = d.Key(), d.Uvarint(), d.Key()
 		}
-		if offset >= uint64(bucketSpan) {
-			d.fail()
-		}
-		had := grant{index: d.uvarint(), entry: entry}
+		d.Check(offset < uint64(bucketSpan))
+		had := grant{index: d.Uvarint(), entry: entry}
 		if d.form == formerForm {
-			d.byte() // whether it was given back
+			d.Uint8() // whether it was given back
 		}
-		had.by = d.member()
+		had.by = unique.Make(d.members.Read(d.Reader))
 		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = had
 	}
 	g.buckets[minute] = b
 	g.order = append(g.order, minute)
 	g.count += len(b.grants)
-}
-
-func (d *snapshotReader) member() unique.Handle[string] {
-	number := d.uvarint()
-	switch {
-	case d.err != nil || number > uint64(len(d.members)):
-		d.fail()
-		return unique.Handle[string]{}
-	case number < uint64(len(d.members)):
-		return d.members[number]
-	}
-	id := make([]byte, d.byte())
-	if _, err := io.ReadFull(d.r, id); err != nil || link.CheckID(string(id)) != nil {
-		d.fail()
-	}
-	d.members = append(d.members, unique.Make(string(id)))
-	return d.members[number]
-}
-
-func (d *snapshotReader) byte() byte {
-	b, err := d.r.ReadByte()
-	d.keep(err)
-	return b
-}
-
-func (d *snapshotReader) key() (k job.Key) {
-	_, err := io.ReadFull(d.r, k[:])
-	d.keep(err)
-	return k
-}
-
-func (d *snapshotReader) formerKey() job.Key {
-	var b [8]byte
-	_, err := io.ReadFull(d.r, b[:])
-	d.keep(err)
-	return catalog.FormerKey(binary.BigEndian.Uint64(b[:]))
-}
-
-func (d *snapshotReader) uvarint() uint64 {
-	v, err := binary.ReadUvarint(d.r)
-	d.keep(err)
-	return v
-}
-
-func (d *snapshotReader) varint() int64 {
-	v, err := binary.ReadVarint(d.r)
-	d.keep(err)
-	return v
-}
-
-func (d *snapshotReader) keep(err error) {
-	if d.err == nil {
-		d.err = err
-	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Verbs of the link.
@@ -118,7 +119,7 @@ func checkVoters(voters []string) ([]string, error) {
 		return nil, fmt.Errorf("a voter is named twice")
 	}
 	for _, v := range sorted {
-		if err := link.CheckID(v); err != nil {
+		if err := wire.CheckID(v); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/wire"
 	"github.com/hashicorp/raft"
 )
 
@@ -49,7 +50,7 @@ func (l *Ledger) askHello(ctx context.Context, member string) (hello, error) {
 	}
 	var h hello
 	if err := json.Unmarshal(b, &h); err != nil || len(h.Incarnation) != incarnationBytes {
-		return hello{}, fmt.Errorf("read hello of voter %s: %w", member, errForm)
+		return hello{}, fmt.Errorf("read hello of voter %s: %w", member, wire.ErrMalformed)
 	}
 	return h, nil
 }

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"math/big"
 	"time"
+
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // identity is this member's certificate, and the authorities that it trusts, by one set of keys.
@@ -133,7 +135,7 @@ func (a *authority) open(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read member ID: %w", err)
 	}
-	return string(id), CheckID(string(id))
+	return string(id), wire.CheckID(string(id))
 }
 
 // trusts reports whether an authority belongs to a key of the ring.

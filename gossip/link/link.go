@@ -21,9 +21,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 // The services.
@@ -62,7 +63,7 @@ func (p Peer) String() string { return p.ID + " at " + p.Addr }
 
 // Options configure a link.
 type Options struct {
-	ID   string // of this member, see CheckID
+	ID   string // of this member, see wire.CheckID
 	Ring string // its name: rings with the same key and other names are strangers
 	Keys [][]byte
 
@@ -112,7 +113,7 @@ type stats struct {
 
 // New makes a link. It accepts nothing before Run.
 func New(o Options) (*Link, error) {
-	if err := CheckID(o.ID); err != nil {
+	if err := wire.CheckID(o.ID); err != nil {
 		return nil, err
 	}
 	identity, err := newIdentity(o.ID, o.Ring, o.Keys)
@@ -133,22 +134,6 @@ func New(o Options) (*Link, error) {
 	l.client, l.server = l.newClient(), l.newServer()
 	l.requests, err = l.Listen(asking)
 	return l, err
-}
-
-// CheckID reports what is wrong with a member ID: it has 1 to 64 characters a to z, 0 to 9
-// and hyphen.
-func CheckID(id string) error {
-	if id == "" || len(id) > 64 {
-		return fmt.Errorf("invalid member ID %q: expected 1 to 64 characters", id)
-	}
-	if strings.ContainsFunc(id, notOfID) {
-		return fmt.Errorf("invalid member ID %q: expected only a-z, 0-9 and -", id)
-	}
-	return nil
-}
-
-func notOfID(r rune) bool {
-	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 }
 
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {

@@ -579,11 +579,3 @@ func TestRunEndsAllThatWaits(t *testing.T) {
 		}
 	})
 }
-
-func TestCheckID(t *testing.T) {
-	for id, want := range map[string]bool{"a": true, "0f-9": true, "": false, "A": false, "a/b": false, "a b": false, strings.Repeat("a", 65): false} {
-		if got := CheckID(id) == nil; got != want {
-			t.Errorf("CheckID(%q): got %v, want %v", id, got, want)
-		}
-	}
-}

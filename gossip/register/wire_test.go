@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 var sampleMarks = []Mark{
 	{Occurrence: Occurrence{numbered(1), 2}, Member: "a", Phase: Taken},
-	{Occurrence: Occurrence{numbered(math.MaxUint64), math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
+	{Occurrence: Occurrence{numbered(math.MaxUint64), math.MaxInt64}, Member: "node-2", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
 	{Occurrence: Occurrence{numbered(5), 6}, Member: "b", Phase: Begun, Attempt: 2, Run: 7},
 	{Occurrence: Occurrence{numbered(3), 4}, Member: "a", Phase: Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
 }
@@ -87,18 +89,18 @@ func TestDecodersRefuse(t *testing.T) {
 		"nothing":                      nil,
 		"another kind":                 change(0, kindNewest),
 		"a due instant below 0":        change(due, 0x80),
-		"an ID that was not written":   change(state+1, 1),
-		"an empty ID":                  change(state+2, 0),
-		"an ID with a blank":           change(state+3, ' '),
-		"a generation beyond the last": change(state+4, lastGeneration+1),
-		"no phase":                     change(state+5, 0),
-		"a phase beyond the last":      change(state+5, 4),
-		"vanished before it began":     change(state+5, vanishedBit|byte(Taken)),
-		"more lost than began":         change(state+8, 1),
+		"an ID that was not written":   change(state, 1),
+		"an empty ID":                  change(state+1, 0),
+		"an ID with a blank":           change(state+2, ' '),
+		"a generation beyond the last": change(state+3, lastGeneration+1),
+		"no phase":                     change(state+4, 0),
+		"a phase beyond the last":      change(state+4, 4),
+		"vanished before it began":     change(state+4, vanishedBit|byte(Taken)),
+		"more lost than began":         change(state+7, 1),
 		"a part":                       good[:len(good)-1],
 		"more":                         append(bytes.Clone(good), 0),
 		"an ID that is too long": func() []byte {
-			b, _ := AppendMarks(nil, []Mark{{Member: strings.Repeat("x", MaxID+1), Phase: Taken}}, 1000)
+			b, _ := AppendMarks(nil, []Mark{{Member: strings.Repeat("x", wire.MaxID+1), Phase: Taken}}, 1000)
 			return b
 		}(),
 		"too many": append([]byte{kindMarks}, bytes.Repeat(good[1:], MaxItems)...),
