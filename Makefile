@@ -143,7 +143,7 @@ picture: build ## draw testdata/tui/dashboard.svg from the demonstration, after 
 bench: ## every figure of testdata/figures.md in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
-man: ## write the manual page of each command, for packages: MANDIR=bin/man
+man: ## write all manual pages: MANDIR=bin/man
 	env -u GOOS -u GOARCH $(GO) run ./cmd/cronring man --dir $(MANDIR)
 
 options: ## write the index of options in crontab(5) and cronring-options(7) from the vocabulary
@@ -168,8 +168,7 @@ install: $(BIN)/cronringd ## install programs, units, manual pages, completions,
 	install -Dm644 -t $(UNITS) packaging/cronring.socket
 	install -Dm644 packaging/pam.d/$(FAMILY) $(DESTDIR)/etc/pam.d/cronring
 	test -e $(SETTINGS) || install -Dm644 packaging/cronring.toml $(SETTINGS)
-	for page in man/*.[1-9]; do install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit; done
-	$(SELF) man -q --dir $(DESTDIR)$(PREFIX)/share/man/man1
+	pages=$$(mktemp -d) && $(SELF) man -q --dir $$pages && for page in $$pages/*; do install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit; done && rm -r $$pages
 	install -d $(dir $(BASHCOMP) $(ZSHCOMP) $(FISHCOMP))
 	$(SELF) completion bash >$(BASHCOMP)
 	$(SELF) completion zsh >$(ZSHCOMP)
@@ -183,8 +182,7 @@ uninstall: ## remove what install installed; settings, history and crontabs stay
 	rm -f $(DESTDIR)$(PREFIX)/sbin/cronringd $(DESTDIR)$(PREFIX)/bin/cronring
 	test "$$(readlink $(DESTDIR)$(PREFIX)/bin/crontab)" != cronring || rm $(DESTDIR)$(PREFIX)/bin/crontab
 	rm -f $(UNITS)/cronring.service $(UNITS)/cronring.socket $(DESTDIR)/etc/pam.d/cronring
-	for page in man/*.[1-9]; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit; done
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/cronring-*.1 $(BASHCOMP) $(ZSHCOMP) $(FISHCOMP)
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man[1-9]/cronring* $(DESTDIR)$(PREFIX)/share/man/man[15]/crontab.[15] $(BASHCOMP) $(ZSHCOMP) $(FISHCOMP)
 
 # The same bytes from the same source, whoever builds them, where and when.
 packages container release: export SOURCE_DATE_EPOCH ?= $(shell date -d "$$(sed -n 's/^  date: //p;T;q' $(CHANGES))" +%s)

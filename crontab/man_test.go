@@ -3,6 +3,7 @@ package crontab
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,27 @@ func checkExample(t *testing.T, e manpages.Example, c Config) {
 		}
 		if s := entry.Schedule; s != Reboot && s != Never && s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 			t.Errorf("%v: %q is never due", e, entry.Raw())
+		}
+	}
+}
+
+// TestMigrationTables has the options on the right of each table of the migration guide
+// read.
+func TestMigrationTables(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\.It Li ".*" Ta Cm "(.*)"$`).FindAllStringSubmatch(readPage(t, "../man/cronring-migration.7"), -1)
+	if len(rows) < 60 {
+		t.Errorf("got %d rows, want at least 60", len(rows))
+	}
+	for _, row := range rows {
+		options := strings.ReplaceAll(row[1], `""`, `"`)
+		table, remarks := Parse("example", "#@ "+options+"\n0 4 * * * root true\n", Config{Format: System, StandIn: true, Zone: time.LoadLocation})
+		for _, d := range remarks {
+			if d.Severity != Notice {
+				t.Errorf("%s: %v", options, d)
+			}
+		}
+		if o := table.Entries[0].Options(); o == plain || o.Held != "" || o.Degraded != "" {
+			t.Errorf("%s: got %+v, want options that are in effect", options, o)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func checkTarball(t *testing.T, tarball, programs string) {
 	command(t, []string{"PATH=/usr/bin:/bin"}, "make", "-s", "-C", dir, "install", "GO=false", "FAMILY=rhel", "DESTDIR="+installed)
 	command(t, nil, "make", "-s", "install", "BIN="+programs, "FAMILY=rhel", "DESTDIR="+want)
 	sameFiles(t, "installed from the tarball", contents(t, installed), contents(t, want))
-	for _, name := range []string{"INSTALL", "LICENSE", "README.md", "packaging/copyright", "man/cronring-why.1", "completions/cronring.zsh"} {
+	for _, name := range []string{"INSTALL", "LICENSE", "README.md", "packaging/copyright", "man/cronring-list.1", "man/cronring-why.7", "completions/cronring.zsh"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("the tarball's %s: %v", name, err)
 		}

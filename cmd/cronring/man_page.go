@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/man"
 )
 
 // pageDate is the date of the last change of the commands, as in the manual pages written
@@ -20,14 +21,15 @@ const pageDate = "November 22, 2026"
 type page struct {
 	name     string // "cronring-list"
 	short    string
-	verbs    []manual // the verb, and those below it
+	verbs    []commandText // the verb, and those below it
 	examples []string
 	exits    []exitMeaning
 	seeAlso  []reference
+	aliases  []string
 }
 
-// manual is the section of a page about one command line.
-type manual struct {
+// commandText is the section of a page about one command line.
+type commandText struct {
 	line  string // "cronring backfill"
 	usage string // what follows it
 	long  string
@@ -42,23 +44,32 @@ type reference struct {
 
 func pageName(verb *cobra.Command) string { return "cronring-" + verb.Name() }
 
+// sectionOf is the section of the manual with the page of a command: 7 if a guide describes
+// it.
+func sectionOf(verb *cobra.Command) int {
+	if _, err := man.Pages.Open(pageName(verb) + ".7"); err == nil {
+		return 7
+	}
+	return 1
+}
+
 func newPage(verb *cobra.Command) *page {
 	p := &page{
 		name: pageName(verb), short: strings.ToLower(verb.Short[:1]) + verb.Short[1:], exits: meaningsOf(verb), seeAlso: seeAlso(verb),
-		verbs: []manual{newManual(verb)},
+		aliases: verb.Aliases, verbs: []commandText{newText(verb)},
 	}
 	if verb.Example != "" {
 		p.examples = strings.Split(undented(verb.Example), "\n")
 	}
 	for _, below := range verb.Commands() {
-		p.verbs = append(p.verbs, newManual(below))
+		p.verbs = append(p.verbs, newText(below))
 	}
 	return p
 }
 
-func newManual(cmd *cobra.Command) manual {
+func newText(cmd *cobra.Command) commandText {
 	_, usage, _ := strings.Cut(cmd.Use, " ")
-	m := manual{line: cmd.CommandPath(), usage: usage, long: cmd.Long}
+	m := commandText{line: cmd.CommandPath(), usage: usage, long: cmd.Long}
 	if m.long == "" {
 		m.long = cmd.Short + "."
 	}
@@ -84,7 +95,7 @@ func seeAlso(verb *cobra.Command) []reference {
 	all := []reference{{"cronring", 1}}
 	for _, m := range named.FindAllStringSubmatch(verb.Long+"\n"+verb.Example, -1) {
 		if found, _, err := verb.Root().Find(m[1:]); err == nil && found != verb && found.Runnable() && found.HasParent() && found.Name() != "help" {
-			all = append(all, reference{pageName(found), 1})
+			all = append(all, reference{pageName(found), sectionOf(found)})
 		}
 	}
 	if _, asks := verb.Annotations[cli.UsesDaemon]; asks {
@@ -155,11 +166,11 @@ func (p *page) mdoc() []byte {
 		}
 	}
 	r.macro("Sh", "DESCRIPTION")
-	r.manual(&p.verbs[0])
+	r.command(&p.verbs[0])
 	for i := range p.verbs[1:] {
 		m := &p.verbs[i+1]
 		r.macro("Ss", m.line)
-		r.manual(m)
+		r.command(m)
 	}
 	r.macro("Sh", "EXIT STATUS")
 	r.macro("Bl", "-tag", "-width", "Ds", "-compact")
@@ -170,7 +181,7 @@ func (p *page) mdoc() []byte {
 	r.macro("El")
 	if p.examples != nil {
 		r.macro("Sh", "EXAMPLES")
-		r.literal(p.examples)
+		r.literal("sh", p.examples)
 	}
 	r.macro("Sh", "SEE ALSO")
 	for i, s := range p.seeAlso {
@@ -181,6 +192,27 @@ func (p *page) mdoc() []byte {
 		r.macro("Xr", s.name, fmt.Sprint(s.section)+end)
 	}
 	return []byte(r.b.String())
+}
+
+// part writes the commands as a part of a page that is written by hand.
+func (p *page) part() string {
+	r := &roff{}
+	r.macro("Sh", "COMMAND")
+	for i := range p.verbs {
+		m := &p.verbs[i]
+		r.macro("Ss", m.line)
+		r.macro("Bd", "-ragged", "-offset", "indent")
+		r.line(strings.TrimSpace(m.line + " " + m.usage))
+		r.macro("Ed")
+		r.macro("Pp")
+		r.command(m)
+	}
+	if p.examples != nil {
+		r.macro("Pp")
+		r.line("Examples:")
+		r.literal("sh", p.examples)
+	}
+	return r.b.String()
 }
 
 // roff is a page that is being written.
@@ -208,7 +240,9 @@ func (r *roff) line(text string) {
 // line.
 var sentences = regexp.MustCompile(`([.!?]["')]*) `)
 
-func (r *roff) literal(lines []string) {
+// literal writes lines as they are, below a comment that describes them to tests.
+func (r *roff) literal(kind string, lines []string) {
+	r.macro(`\"`, kind)
 	r.macro("Bd", "-literal") // not indented further, so that a line of --help fits a terminal
 	for _, line := range lines {
 		if text := escapes.Replace(line); strings.HasPrefix(text, ".") {
@@ -220,14 +254,14 @@ func (r *roff) literal(lines []string) {
 	r.macro("Ed")
 }
 
-// manual writes what a command does, and its flags.
-func (r *roff) manual(m *manual) {
+// command writes what a command does, and its flags.
+func (r *roff) command(m *commandText) {
 	for i, b := range blocks(m.long) {
 		if i > 0 && !b.literal {
 			r.macro("Pp")
 		}
 		if b.literal {
-			r.literal(b.lines)
+			r.literal("not run: part of the help", b.lines)
 			continue
 		}
 		for text := range strings.SplitSeq(sentences.ReplaceAllString(strings.Join(b.lines, " "), "$1\n"), "\n") {
@@ -282,7 +316,7 @@ func (p *page) text(width int) string {
 		if i > 0 {
 			w.b.WriteString("\n   " + p.verbs[i].line + "\n")
 		}
-		w.manual(&p.verbs[i])
+		w.command(&p.verbs[i])
 	}
 	w.heading("EXIT STATUS")
 	for _, m := range p.exits {
@@ -349,7 +383,7 @@ func (w *pageText) item(word, text string) {
 	w.wrapped(12, text)
 }
 
-func (w *pageText) manual(m *manual) {
+func (w *pageText) command(m *commandText) {
 	for i, b := range blocks(m.long) {
 		if i > 0 {
 			w.b.WriteString("\n")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/cmd/cronring/crontab1"
 	"github.com/cronring/cronring/daemon/spool"
@@ -16,13 +17,16 @@ import (
 	"github.com/cronring/cronring/tui"
 )
 
-// allPages are the pages that are written by hand and those of the verbs, by file
-// name.
+// allPages are the pages as they are installed, by file name.
 func allPages(t *testing.T) map[string]string {
 	t.Helper()
-	pages := writtenByHand(t)
-	for verb, text := range writtenPages(t) {
-		pages["cronring-"+verb+".1"] = text
+	dir := filepath.Join(t.TempDir(), "man")
+	if _, stderr, code := Called(t, "", "man", "--dir", dir); code != cli.ExitDone {
+		t.Fatalf("cronring man --dir: got exit %d: %s", code, stderr)
+	}
+	pages, err := manpages.Pages(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return pages
 }
@@ -36,15 +40,9 @@ func writtenByHand(t *testing.T) map[string]string {
 	return pages
 }
 
-// examplesOf are the examples of a page. Those of a verb's are the lines of its
-// --help, all for a shell; what else stands as it is there is a table of words.
+// examplesOf are the examples of a page.
 func examplesOf(t *testing.T, page, text string) []manpages.Example {
 	t.Helper()
-	if verb, ok := strings.CutPrefix(page, "cronring-"); ok && strings.HasSuffix(verb, ".1") {
-		_, examples, _ := strings.Cut(text, ".Sh EXAMPLES")
-		text = strings.Repeat("\n", strings.Count(text, "\n")-strings.Count(examples, "\n")) +
-			strings.ReplaceAll(examples, ".Bd -literal", ".\\\" sh\n.Bd -literal")
-	}
 	examples, err := manpages.Examples(page, text)
 	if err != nil {
 		t.Error(err)
@@ -58,7 +56,7 @@ func TestManualCommandLines(t *testing.T) {
 	shown, named := 0, 0
 	for page, text := range allPages(t) {
 		for _, e := range examplesOf(t, page, text) {
-			if e.Kind != manpages.Shell {
+			if e.Kind != manpages.Shell && e.Kind != manpages.Tutorial {
 				continue
 			}
 			for _, words := range manpages.Commands(e.Text) {

@@ -51,6 +51,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		&cobra.Group{ID: "files", Title: "Files (without a daemon):"},
 		&cobra.Group{ID: "more", Title: "More:"},
 	)
+	root.SetHelpCommand(newHelp(a))
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
 		"see": {dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), runs.NewHistory(a), runs.NewLogs(a), jobs.NewWhy(a), runs.NewTimeline(a), analysis.NewClashes(a), runs.NewStats(a), host.NewMetrics(a), jobs.NewGraph(a), runs.NewDead(a), runs.NewEvents(a), jobs.NewEnv(a), migration.NewExport(a), host.NewConfig(a)},
@@ -59,7 +60,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			jobs.NewState(a), host.NewNotify(a), host.NewDB(a), ring.NewRing(a),
 		},
 		"files": {
-			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), crontabs.NewDiff(a), analysis.NewSimulate(a), migration.NewImport(a),
+			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), analysis.NewOptions(a), crontabs.NewDiff(a), analysis.NewSimulate(a), migration.NewImport(a),
 		},
 		"change": {crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewRevisions(a), crontabs.NewUndo(a)},
 		"more":   {doctor.NewDoctor(a), host.NewPing(a), host.NewVersion(a), host.NewBridge(a), newCompletion(a), newMan(a)},
@@ -90,7 +91,7 @@ func bare(a *cli.App, cmd *cobra.Command) error {
 }
 
 // offline are the commands that never ask the daemon.
-var offline = []string{"lint", "simulate", "import", "version", "bridge", "completion", "man"}
+var offline = []string{"lint", "simulate", "import", "version", "bridge", "completion", "man", "options"}
 
 // finish adds to a command, and to those below it, what all of their kind have.
 func finish(a *cli.App, cmd *cobra.Command) {

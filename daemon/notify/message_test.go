@@ -2,6 +2,7 @@ package notify
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/testdata/manpages"
 )
 
 // chat is a template as people write them: texts between quotes, and whole
@@ -39,6 +41,35 @@ func TestTemplateIsABody(t *testing.T) {
 	m.Text = "a \"b\"\r\nc"
 	if got, err := c.render(tmpl, &m); err != nil || string(got) != `backup: a "b"  c` {
 		t.Errorf("as text: %q, error %v", got, err)
+	}
+}
+
+// The templates of the manual pages are bodies as the service expects them: JSON, also for
+// a text with quotation marks.
+func TestTemplatesOfTheManual(t *testing.T) {
+	pages, err := manpages.Pages("../../man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range pages {
+		for _, m := range regexp.MustCompile(`(?s)template = '''(.*?)'''`).FindAllStringSubmatch(manpages.Plain(page), -1) {
+			found++
+			c := Channel{Name: "ops", Type: Webhook, URL: "https://example.org", Template: m[1]}
+			tmpl, err := c.template()
+			if err != nil {
+				t.Fatal(err)
+			}
+			message := newMessage(notice("backup"), "id", "lab", "ops")
+			message.Text = `It said "no"`
+			got, err := c.render(tmpl, &message)
+			if err != nil || !json.Valid(got) || !strings.Contains(string(got), `backup: It said \"no\"`) {
+				t.Errorf("%s: got %s, error %v", c.Template, got, err)
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("got %d templates, want at least 3", found)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 //	.\" toml [of a channel]    configuration; of a channel if it stands in one
 //	.\" sh [at DAY]            commands for a shell; on that day, where they hang on it
 //	.\" ring of two on 1 2     commands for hosts of a ring, one line after the other; a ring of three is one host's
+//	.\" tutorial [fails]       commands of the tutorial, one page one session; the last one fails
+//	.\" script                 a program for /bin/sh
 //	.\" prints                 what the commands above it print
 //	.\" keys                   the dashboard's key file
 //	.\" dockerfile
@@ -33,6 +35,8 @@ const (
 	TOML       Kind = "toml"
 	Shell      Kind = "sh"
 	Ring       Kind = "ring"
+	Tutorial   Kind = "tutorial"
+	Script     Kind = "script"
 	Prints     Kind = "prints"
 	Keys       Kind = "keys"
 	Dockerfile Kind = "dockerfile"
@@ -102,7 +106,7 @@ func Examples(page, text string) (all []Example, err error) {
 
 // begin reads the comment above an example.
 func begin(page string, line int, mark string) (Example, error) {
-	for _, kind := range []Kind{Crontab, System, Anacrontab, TOML, Shell, Ring, Prints, Keys, Dockerfile, NotRun} {
+	for _, kind := range []Kind{Crontab, System, Anacrontab, TOML, Shell, Ring, Tutorial, Script, Prints, Keys, Dockerfile, NotRun} {
 		if rest, ok := strings.CutPrefix(mark, string(kind)); ok && (rest == "" || rest[0] == ' ' || rest[0] == ':') {
 			return Example{Page: page, Line: line, Kind: kind, More: strings.TrimLeft(rest, ": ")}, nil
 		}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/analysis"
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+)
+
+// newHelp returns the command help. It knows commands and topics, options of crontabs, and
+// the pages of the manual.
+func newHelp(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|TOPIC|OPTION=|PAGE]",
+		Short: "Print help on a command, a topic, an option of crontabs or a page",
+		Long: `Print help on a command, a topic such as environment, an option of crontab entries such
+as tz=, or a page of the manual such as cookbook. If a command and an option have the same
+name, add = for the option.`,
+		Example: "  cronring help backfill\n  cronring help tz=\n  cronring help cookbook",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				names = helpNames(cmd.Root())
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return help(a, cmd.Root(), args) },
+	}
+}
+
+func help(a *cli.App, root *cobra.Command, args []string) error {
+	if found, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+		found.InitDefaultHelpFlag()
+		return found.Help()
+	}
+	if len(args) == 1 {
+		if o, ok := analysis.FindOption(args[0]); ok {
+			analysis.PrintOption(a, &o)
+			return nil
+		}
+		if p, ok := findPage(manual(root), "", args[0]); ok {
+			return showPage(a, &p)
+		}
+	}
+	fix := "cronring help"
+	if near := crontab.Nearest(args[0], helpNames(root)); near != "" {
+		fix = "cronring help " + near + "    or see: " + fix
+	}
+	return cli.UsageError("help with \""+strings.Join(args, " ")+"\"", "there is no such command, topic, option or page", fix)
+}
+
+// helpNames are the words that help knows.
+func helpNames(root *cobra.Command) (names []string) {
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	for _, o := range crontab.Vocabulary() {
+		if o.Built() {
+			names = append(names, o.Key+"=")
+		}
+	}
+	for _, p := range manual(root) {
+		if p.verb == nil {
+			names = append(names, p.short())
+		}
+	}
+	return names
+}
