@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Account is what a command needs to run as someone.
+// Account is what a command needs to run as a user.
 type Account struct {
 	Name   string
 	UID    uint32
@@ -24,13 +24,13 @@ type Account struct {
 	Home   string
 }
 
-// UnknownError says that the host knows no such account. For one that was
-// looked up by number, Name is the number.
+// UnknownError reports that the host has no such user. After a lookup by number, Name is the
+// number.
 type UnknownError struct {
 	Name string
 
-	// Asked reports that a directory service was asked, too. One that is down
-	// can look like one that does not know the account.
+	// Asked reports that a directory service was queried too. A service that is down can look like
+	// one without that user.
 	Asked bool
 }
 
@@ -48,10 +48,9 @@ func isUnprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 // Options set up a Directory.
 type Options struct {
-	// Exec runs a program of the host (getent, id) as the caller's own account
-	// and returns what it printed and its exit status. It is given by whoever
-	// owns the process's children: a Go program that reaps with wait4(-1) may
-	// have nobody else wait. It must end the program when ctx is done. nil:
+	// Exec runs a program of the host (getent, id) as the caller's own user and returns its output
+	// and exit status. The owner of the process's children must provide it: in a Go program that
+	// reaps with wait4(-1), no other code may wait. It must end the program when ctx is done. nil:
 	// only the files are read.
 	Exec func(ctx context.Context, argv ...string) (stdout []byte, status int, err error)
 
@@ -59,15 +58,13 @@ type Options struct {
 	Root string
 }
 
-// Directory answers for accounts. Its methods may be called concurrently.
+// Directory looks up users. Its methods may be called concurrently.
 //
-// Files come first: an account of /etc/passwd is what its line says, in
-// whichever order the name service switch names its sources. Where the switch
-// names sources beyond the files, other accounts, and the groups that those
-// sources add to local ones, are asked for with getent and id. Such an answer
-// is good for a minute, and for a day while the service does not answer, as
-// an outage must not stop jobs. That somebody is unknown is not remembered.
-// root is never asked for: it must run while everything else is down.
+// Files come first: a user of /etc/passwd has the values of its line, whatever order the name
+// service switch has. If the switch names sources beyond the files, getent and id query them for
+// other users, and for the groups that they add to local ones. An answer is valid for a minute, and
+// for a day while the service does not answer, because an outage must not stop jobs. An unknown
+// user is not cached. root is never queried: it must run while everything else is down.
 type Directory struct {
 	options Options
 	now     func() time.Time
@@ -86,7 +83,7 @@ type Directory struct {
 	loginDefs       cached[map[string]string]
 	pamPaths        []string          // the files that decide about PAM
 	limitsDir       []string          // the files of limits.d
-	groupsElsewhere map[string]uint32 // groups that limits mention and a directory service knows
+	groupsElsewhere map[string]uint32 // groups in limits that a directory service has
 
 	people answers[string, Account]
 	names  answers[uint32, string]
@@ -97,10 +94,9 @@ func New(options Options) *Directory {
 	return &Directory{options: options, now: time.Now, tools: sync.OnceValue(findTools)}
 }
 
-// Find looks an account up by name. The error is an *UnknownError when every
-// source answered and none knows it. It may wait for a directory service, for
-// ten seconds at most. If ctx ends while a service is asked for the groups of a
-// local account, Find returns the account without them beside the error.
+// Find looks up a user by name. The error is an *UnknownError if every source answered and none has
+// the user. It may wait for a directory service, for ten seconds at most. If ctx ends during the
+// query for the groups of a local user, Find returns the user without them together with the error.
 func (d *Directory) Find(ctx context.Context, name string) (Account, error) {
 	f, err := d.files(name)
 	switch {
@@ -134,8 +130,8 @@ func (d *Directory) Known(name string) (Account, bool) {
 	return a, err == nil
 }
 
-// Last is Known, but the last answer of a directory service will do, however
-// old. It is for what comes of a run that somebody was looked up for before.
+// Last is Known, but also returns a directory service's last answer, however old. It is for the
+// results of a run whose user was looked up before.
 func (d *Directory) Last(name string) (Account, bool) {
 	if a, ok := d.Known(name); ok {
 		return a, true
@@ -148,8 +144,8 @@ func (d *Directory) Last(name string) (Account, bool) {
 	return f.merge(answer), ok || f.local
 }
 
-// Name is the name of an account. The error is an *UnknownError when every
-// source answered and none knows the number. It may wait as Find does.
+// Name returns the name of a user. The error is an *UnknownError if every source answered and none
+// has the number. It may wait as Find does.
 func (d *Directory) Name(ctx context.Context, uid uint32) (string, error) {
 	name, elsewhere, err := d.nameInFiles(uid)
 	switch {
@@ -181,13 +177,13 @@ func unlisted(name string) (Account, error) {
 	}, nil
 }
 
-// found is what the files say about a name.
+// found holds the entries of a name in the files.
 type found struct {
 	name      string
-	account   Account  // zero when it is not local
+	account   Account  // zero if it is not local
 	local     bool     // it has a line in /etc/passwd
-	complete  bool     // nobody else needs to be asked
-	elsewhere bool     // somebody else may know the name
+	complete  bool     // no other source is needed
+	elsewhere bool     // another source may have the name
 	listed    []uint32 // the groups of /etc/group that name it
 }
 
@@ -211,9 +207,8 @@ func (d *Directory) files(name string) (found, error) {
 	return f, nil
 }
 
-// merge adds what a directory service answered to what the files say. The
-// service's answer holds no group that is there by /etc/group alone, so that
-// leaving such a group counts at once.
+// merge adds a directory service's answer to the entries of the files. The answer excludes groups
+// from /etc/group, so that removing a user from such a group counts immediately.
 func (f found) merge(answer Account) Account {
 	a := f.account
 	if !f.local {

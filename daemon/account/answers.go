@@ -16,11 +16,11 @@ const (
 	crowd    = 4096             // how many answers are kept without a look at their age
 )
 
-// answers are what a directory service said. The zero value has none.
+// answers caches the answers of a directory service. The zero value is empty.
 type answers[K comparable, V any] struct {
 	mu    sync.Mutex
 	known map[K]answer[V]
-	calls map[K]*call[V] // questions that are being asked
+	calls map[K]*call[V] // queries in progress
 }
 
 type answer[V any] struct {
@@ -45,9 +45,8 @@ func (a *answers[K, V]) fresh(key K, now time.Time) (V, bool) {
 	return known.value, now.Before(known.until)
 }
 
-// ask gives an answer that is still good, else asks for a new one. When that
-// fails the last one has to do, unless it is an *UnknownError, which is an
-// answer too.
+// ask returns a valid cached answer, or looks up a new one. If that fails it returns the last one,
+// unless the error is an *UnknownError, which is an answer too.
 func (a *answers[K, V]) ask(ctx context.Context, now func() time.Time, key K, look func(context.Context) (V, error)) (V, error) {
 	for {
 		value, c, ours := a.claim(key, now())
@@ -69,7 +68,7 @@ func (a *answers[K, V]) ask(ctx context.Context, now func() time.Time, key K, lo
 	}
 }
 
-// claim gives a good answer, or else the call to wait for, or to make.
+// claim returns a valid answer, or the call to wait for or to make.
 func (a *answers[K, V]) claim(key K, now time.Time) (value V, c *call[V], ours bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

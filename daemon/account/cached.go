@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// cached is what some files mean, until one of them changes.
+// cached is the parsed content of some files, until one of them changes.
 type cached[T any] struct {
 	stamps []stamp
 	value  T

@@ -17,17 +17,16 @@ type environment struct {
 // variableLimit is the longest NAME=value that the kernel takes, less the NUL.
 const variableLimit = 128<<10 - 1
 
-// Environment is what PAM gives to jobs, as NAME=value: /etc/environment and,
-// on Debian's family, the locale of /etc/default/locale. The caller must not
-// change it.
+// Environment returns the variables that PAM sets for jobs, as NAME=value: /etc/environment and, on
+// Debian's family, the locale of /etc/default/locale. The caller must not change it.
 func (d *Directory) Environment(family crontab.Family) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.readEnvironment(family).list
 }
 
-// Remarks are what is wrong in the files that Limits and Environment read,
-// each with its file and line. A line with a remark has no effect.
+// Remarks returns the errors in the files that Limits and Environment read, each with its file and
+// line. A line with an error has no effect.
 func (d *Directory) Remarks(family crontab.Family) []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,7 +15,7 @@ type passwd struct {
 
 // groups is the meaning of /etc/group.
 type groups struct {
-	of    map[string][]uint32 // the groups that name somebody as a member
+	of    map[string][]uint32 // the groups of each member
 	named map[string]uint32
 	gids  map[uint32]bool
 }
@@ -59,8 +59,8 @@ func parsePasswd(text string) passwd {
 	return p
 }
 
-// parseUser reads name:password:uid:gid:gecos:home:shell. The lines of NIS,
-// "+" and "-", are nobody's.
+// parseUser parses name:password:uid:gid:gecos:home:shell. The lines of NIS, "+" and "-", are not
+// users.
 func parseUser(line string) (Account, bool) {
 	field := strings.Split(line, ":")
 	if len(field) < 6 || !isName(field[0]) || strings.Contains(line, "\x00") {
@@ -74,7 +74,7 @@ func parseUser(line string) (Account, bool) {
 // isName excludes comments and the lines of NIS.
 func isName(name string) bool { return name != "" && !strings.ContainsRune("+-#", rune(name[0])) }
 
-// noID is what the system calls that change an id take for "leave it".
+// noID is the value that means "unchanged" to the system calls that change an id.
 const noID = 1<<32 - 1
 
 func parseID(text string) (uint32, bool) {
@@ -104,11 +104,11 @@ func parseGroup(text string) groups {
 	return g
 }
 
-// sources tells what is known elsewhere than in the files.
+// sources reports which databases have sources other than the files.
 type sources struct{ users, groups bool }
 
-// asked is whom else to ask: nobody where the switch cannot be read, which the
-// C library takes for files alone.
+// asked returns what to query beyond the files: nothing if the switch cannot be read, like in the C
+// library.
 func (d *Directory) asked() sources {
 	if d.options.Exec == nil {
 		return sources{}
@@ -137,9 +137,8 @@ func parseSwitch(text string) sources {
 	return asked
 }
 
-// isBeyondFiles looks for a service beside actions in brackets and services
-// that add nobody whom jobs run as: systemd makes names up for its own
-// dynamic users.
+// isBeyondFiles reports whether list has a service besides actions in brackets and services without
+// users for jobs: systemd has names only for its own dynamic users.
 func isBeyondFiles(list string) bool {
 	inAction := false
 	for word := range strings.FieldsSeq(strings.NewReplacer("[", " [ ", "]", " ] ").Replace(list)) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits are what an account is held to.
+// Limits are the limits of a user.
 type Limits struct {
 	Resources []Limit // at most one for each resource, in their order
 	Nice      *int    // nice value of the process, -20 to 19; nil leaves it
@@ -28,8 +28,7 @@ type Limit struct {
 	Soft, Hard *uint64
 }
 
-// Over is the limit on top of the one that a process has. A soft limit never
-// exceeds the hard one, whichever of them was given.
+// Over applies the limit to the present one of a process. A soft limit never exceeds the hard one.
 func (l Limit) Over(present unix.Rlimit) unix.Rlimit {
 	if l.Soft != nil {
 		present.Cur = *l.Soft
@@ -51,14 +50,14 @@ type limitsFiles struct {
 // rule is one line of limits.conf(5).
 type rule struct {
 	domain     domain
-	exempt     bool // "DOMAIN -": no limits for whom the domain names
+	exempt     bool // "DOMAIN -": no limits for this domain
 	soft, hard bool
 	item       item
 	value      uint64 // in the units of setrlimit
 	nice       int    // for priority
 }
 
-// domain is whom a rule is for. Later kinds give way to earlier ones.
+// domain is the set of users of a rule. Earlier kinds take precedence over later ones.
 type domain struct {
 	kind     domainKind
 	name     string // of a user or group; empty for a range
@@ -75,7 +74,7 @@ const (
 	nobodyHere // %: bounds logins, and jobs are none
 )
 
-// item is what a rule bounds.
+// item is the resource of a rule.
 type item struct {
 	resource int
 	unit     uint64
@@ -109,7 +108,7 @@ var items = map[string]item{
 	"nonewprivs":   {ignored, 1},
 }
 
-// ResourceName is what limits.conf calls a resource.
+// ResourceName returns the name of a resource in limits.conf.
 func ResourceName(resource int) string {
 	for name, it := range items {
 		if it.resource == resource {
@@ -119,9 +118,8 @@ func ResourceName(resource int) string {
 	return strconv.Itoa(resource)
 }
 
-// Limits are what /etc/security/limits.conf and limits.d say about an account,
-// by the rules of pam_limits. A line that cannot be read sets nothing; Remarks
-// has it.
+// Limits returns the limits of a user in /etc/security/limits.conf and limits.d, by the rules of
+// pam_limits. An invalid line sets nothing; Remarks returns it.
 func (d *Directory) Limits(a Account) Limits {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,9 +160,9 @@ func (d *Directory) isFor(who domain, a Account) bool {
 	return false
 }
 
-// groupNamed is the number of a group. Directory.mu is held.
+// groupNamed returns the number of a group. Directory.mu is held.
 func (d *Directory) groupNamed(name string) (uint32, bool) {
-	g, _ := d.readGroup() // unreadable: there was no account to ask about either
+	g, _ := d.readGroup() // if unreadable, the user lookup failed too
 	if gid, ok := g.named[name]; ok {
 		return gid, true
 	}
@@ -259,14 +257,14 @@ func confFiles(dir string) ([]string, error) {
 	return paths, err
 }
 
-// readCeiling is what stands for an unlimited number of open files, which the
-// kernel does not take. Zero: it could not be read.
+// readCeiling returns the value for an unlimited number of open files, which the kernel rejects.
+// Zero: it could not be read.
 func readCeiling(path string) uint64 {
 	data, err := os.ReadFile(path) // a file of /proc
 	if err != nil {
 		return 0
 	}
-	n, _ := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64) // zero when it is no number
+	n, _ := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64) // zero if it is not a number
 	return n
 }
 
@@ -313,7 +311,7 @@ func (p *limitsParser) rule(word []string) (rule, error) {
 	switch {
 	case len(word) == 2 && word[1][0] == '-':
 		if who.kind > groupDomain {
-			who.kind = nobodyHere // PAM exempts nobody by a wildcard
+			who.kind = nobodyHere // PAM exempts no user by a wildcard
 		}
 		return rule{domain: who, exempt: true}, nil
 	case len(word) < 4:
@@ -364,7 +362,7 @@ func (p *limitsParser) value(r *rule, text string) error {
 	return nil
 }
 
-// leadingNumber is what a text begins with, and the largest number for more.
+// leadingNumber returns the number at the start of a text, and the largest number for larger ones.
 func leadingNumber(text string) (int64, bool) {
 	sign := len(text) - len(strings.TrimLeft(text, "+-"))
 	digits := text[sign:]

@@ -63,7 +63,7 @@ func (d *Directory) umask(a Account) uint32 {
 	return uint32(mask)
 }
 
-// PAMCost is what a PAM session costs, beside what its modules take.
+// PAMCost describes the cost of a PAM session, without that of its modules.
 const PAMCost = "each start takes about 50 ms longer, and each running job has one more process"
 
 // services are the PAM services of cron, the preferred one first. rpm renames a
@@ -74,8 +74,8 @@ var services = map[crontab.Family][]string{
 	crontab.RHEL:   {"crond", "crond.rpmsave", "cronring"},
 }
 
-// lookAgain is how long an answer of PAM is repeated without a look at the
-// files, because each start asks twice.
+// lookAgain is how long a result for PAM is reused without checking the files, because each start
+// needs it twice.
 const lookAgain = time.Second
 
 // PAM reads which PAM service applies to cron jobs, and whether it requires
@@ -144,7 +144,7 @@ func (r *pamReader) find(name string) (path string, ok bool) {
 	return path, false
 }
 
-// deepest is how many files PAM opens within each other.
+// deepest is the maximum nesting of files that PAM opens.
 const deepest = 16
 
 // file reads a file, or its lines of one type. It ends with the first line
@@ -230,20 +230,19 @@ func cutControl(text string) (control, rest string) {
 	return strings.ToLower(control), strings.TrimSpace(rest)
 }
 
-// jump is how many lines a control jumps over if its module succeeds. pam_unix
-// does for every user whom Refusal admits, and pam_permit always.
+// jump returns how many lines a control skips if its module succeeds. pam_unix succeeds for every
+// user that Refusal admits, and pam_permit always.
 func jump(control string) (lines int) {
 	for _, action := range []string{"default=", "success="} {
 		if _, after, ok := strings.Cut(control, action); ok {
 			lines = 0
-			_, _ = fmt.Sscanf(after, "%d", &lines) // a word is no jump
+			_, _ = fmt.Sscanf(after, "%d", &lines) // a word is not a jump
 		}
 	}
 	return lines
 }
 
-// coverage is a module of PAM of which this package does the work, or which has
-// none to do.
+// coverage is a PAM module whose work this package does, or which has none to do.
 type coverage struct {
 	module  string
 	kinds   string // the types of lines
@@ -252,9 +251,8 @@ type coverage struct {
 	idle    string // it does nothing while these files (patterns of Glob) have no line that counts
 }
 
-// covered lists the modules of Debian's and Red Hat's files for cron that do
-// not require a PAM session. cron authenticates nobody, so that of auth only the
-// setting of credentials counts.
+// covered lists the modules of Debian's and Red Hat's files for cron that do not require a PAM
+// session. cron does not authenticate, so of auth only the setting of credentials counts.
 var covered = []coverage{
 	{module: "pam_unix", kinds: "auth account session", args: "*"},
 	{module: "pam_permit", kinds: "auth account session", args: "*"},

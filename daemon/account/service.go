@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// tools are where the programs that ask are; empty when the host has none.
+// tools are the paths of the query programs; empty if the host has none.
 type tools struct{ getent, id string }
 
 func findTools() tools {
@@ -33,8 +33,8 @@ func askable(name string) bool {
 		strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == ':' }) < 0
 }
 
-// findGroups adds to a local account the groups that a directory service
-// knows, or none while it does not answer.
+// findGroups adds the groups of a directory service to a local user, or none while it does not
+// answer.
 func (d *Directory) findGroups(ctx context.Context, f found) (Account, error) {
 	answer, err := d.people.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
 		more, err := d.id(ctx, f.name)
@@ -86,7 +86,7 @@ func without(all, those []uint32) []uint32 {
 	return slices.DeleteFunc(slices.Clone(all), func(gid uint32) bool { return slices.Contains(those, gid) })
 }
 
-// lookUp asks for an account and its groups.
+// lookUp queries a user and its groups.
 func (d *Directory) lookUp(ctx context.Context, name string) (Account, error) {
 	a, err := d.getent(ctx, name)
 	var unknown *UnknownError
@@ -101,8 +101,8 @@ func (d *Directory) lookUp(ctx context.Context, name string) (Account, error) {
 	return a, err
 }
 
-// learnGroups asks for the numbers of the groups that limits mention, as
-// Limits cannot wait. One that cannot be had bounds nobody.
+// learnGroups queries the numbers of the groups in limits, because Limits must not wait. A group
+// that cannot be found limits no user.
 func (d *Directory) learnGroups(ctx context.Context) {
 	argv := append([]string{d.tools().getent, "--", "group"}, d.strangeGroups()...)
 	if len(argv) == 3 {
@@ -127,11 +127,9 @@ func (d *Directory) strangeGroups() []string {
 	})
 }
 
-// isGone tells an account that was deleted from a service that is down, of
-// which getent says the same: that there is no such user. Somebody who was
-// never seen is simply unknown. Of somebody who was, the service is asked for
-// the primary group: when it knows that one still, it answers, and the account
-// is gone.
+// isGone distinguishes a deleted user from a service that is down: in both cases getent reports no
+// such user. A user that was never seen is simply unknown. For a user that was seen, it queries the
+// primary group: if the service returns the group, the service works, and the user was deleted.
 func (d *Directory) isGone(ctx context.Context, name string) bool {
 	last, ok := d.people.last(name)
 	if !ok {
@@ -201,7 +199,7 @@ func (d *Directory) run(ctx context.Context, argv ...string) ([]byte, int, error
 	}
 	out, status, err := d.options.Exec(ctx, argv...)
 	if err == nil {
-		err = ctx.Err() // killed at the end of the time: its status says nothing
+		err = ctx.Err() // killed at the deadline: its status has no meaning
 	}
 	return out, status, err
 }

@@ -10,14 +10,12 @@ import (
 // periods in days. Negative: not set.
 type shadow struct{ changed, longest, inactive, expires int64 }
 
-// Refusal is why no job may run as an account at a time, and empty when one
-// may. It decides as pam_unix does for cron: by the dates of /etc/shadow, not
-// by whether the password is locked. An account that is not in the file is
-// judged by whoever has its dates, which is the directory service's own PAM
-// module.
+// Refusal returns why no job may run as a user at a time, or "". It decides as pam_unix does for
+// cron: by the dates of /etc/shadow, not by whether the password is locked. Users that are not in
+// the file are checked by the directory service's own PAM module.
 //
-// root is never refused: Debian's cron does refuse it, and then a password
-// that nobody uses stops the host's own upkeep, while cronie does not ask.
+// root is never refused: with Debian's cron an unused, expired password stops the host's own
+// maintenance, while cronie does not check.
 func (d *Directory) Refusal(a Account, now time.Time) string {
 	if a.UID == 0 {
 		return ""

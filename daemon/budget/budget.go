@@ -57,7 +57,7 @@ func (b *Budget) Add(user string, n int64) {
 	b.move(user, n)
 }
 
-// Give gives back n of what a user took.
+// Give releases n of a user's share.
 func (b *Budget) Give(user string, n int64) { b.Add(user, -n) }
 
 // Held returns how much a user holds. That of root is not counted.
@@ -78,8 +78,8 @@ func (b *Budget) move(user string, n int64) {
 	}
 }
 
-// Lease is what one owner, such as a run, took from a Budget, until its last
-// holder releases it. A nil *Lease is empty and takes all that it is asked for.
+// Lease is what one owner, such as a run, took from a Budget, until its last holder releases it. A
+// nil *Lease is empty and ignores all requests.
 type Lease struct {
 	budget  *Budget
 	user    string
@@ -106,7 +106,7 @@ func (l *Lease) Grow(n int64) bool {
 	return true
 }
 
-// Add takes n more, or gives back -n, whether or not the share allows that.
+// Add takes n more, or releases -n, whether or not the share allows that.
 func (l *Lease) Add(n int64) {
 	if l == nil {
 		return
@@ -131,7 +131,7 @@ func (l *Lease) Share() *Lease {
 	return l
 }
 
-// Release ends the part of one holder. The last one gives everything back.
+// Release ends the part of one holder. The last one releases everything.
 func (l *Lease) Release() {
 	if l == nil {
 		return

@@ -2,9 +2,9 @@ package budget
 
 import "slices"
 
-// Queue gives out what users put in: of each user in order, and one of each user
-// in turn, so that one who puts in much delays the others by one item at a time.
-// The zero value is empty. It is for one goroutine at a time.
+// Queue returns the users' items: the items of each user in order, and one item of each user in
+// turn, so that a user with many items delays the others by one item at a time. The zero value is
+// empty. It is for one goroutine at a time.
 type Queue[T any] struct {
 	of    map[string][]T
 	turns []string // users with items; the first has its turn

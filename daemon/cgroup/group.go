@@ -44,7 +44,7 @@ func (g *Group) Doors() (files []string) {
 
 const procs = "cgroup.procs"
 
-// Kill ends every process in the group, those that it starts meanwhile too.
+// Kill ends every process in the group, including those that it starts meanwhile.
 func (g *Group) Kill() {
 	dir, v := g.watched()
 	switch {
@@ -72,7 +72,7 @@ const (
 	freezerState = "freezer.state"
 )
 
-// watched is the hierarchy by which the group's processes are found.
+// watched returns the hierarchy in which the group's processes are found.
 func (g *Group) watched() (dir, hierarchy string) {
 	for _, name := range []string{v2, freezer, "pids", "memory", "cpu", "blkio"} {
 		if dir, ok := g.dirs[name]; ok {
@@ -82,8 +82,7 @@ func (g *Group) watched() (dir, hierarchy string) {
 	return "", ""
 }
 
-// killRounds is how often a group is looked at that fills as fast as it is
-// emptied.
+// killRounds is the maximum number of attempts to kill a group whose processes keep forking.
 const killRounds = 1000
 
 func killAll(dir string) {
@@ -94,7 +93,7 @@ func killAll(dir string) {
 	}
 }
 
-// killOnce kills what is in a group now, and says how many processes that were.
+// killOnce kills the processes of a group, and returns how many there were.
 func killOnce(dir string) (n int) {
 	for _, field := range strings.Fields(read(dir, procs)) {
 		pid, err := strconv.Atoi(field)
@@ -123,7 +122,7 @@ func killIn(dir string, pid int) {
 	}
 }
 
-// Usage is what the group's processes have used so far, as far as is known.
+// Usage returns the resource usage of the group's processes, as far as it is known.
 func (g *Group) Usage() (u job.Usage) {
 	if dir, ok := g.dirs[v2]; ok {
 		u.CPU = time.Duration(number(read(dir, "cpu.stat"), "usage_usec")) * time.Microsecond
@@ -197,7 +196,7 @@ func (g *Group) Remove() bool {
 	return gone
 }
 
-// removeTree removes a group with those that root's jobs have made in it.
+// removeTree removes a group, including groups that root's jobs have made in it.
 func removeTree(dir string) bool {
 	err := syscall.Rmdir(dir)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

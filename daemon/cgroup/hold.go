@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Hold is the whole program of the holder of a unit. It waits for the end of
-// its standard input, which the daemon holds, and then for the last process of
-// all groups that were made beside it. Those that are empty it removes.
+// Hold is the whole program of the holder of a unit. It waits for the end of its standard input,
+// which the daemon holds, and then for the last process of all groups that were made beside it. It
+// removes empty groups.
 func Hold(unit string) error {
 	host, err := look()
 	if err != nil {
@@ -39,8 +39,8 @@ func Hold(unit string) error {
 // holdPause is between two looks at groups that are not empty.
 const holdPause = 5 * time.Second
 
-// group is that of a unit, if this process is in it. Nothing is to be removed
-// from another one.
+// group returns the group of a unit, if this process is in it. Groups of other units must not be
+// removed.
 func (all hierarchies) group(unit string) (string, bool) {
 	for _, name := range []string{v2, "name=systemd"} {
 		h, ok := all[name]

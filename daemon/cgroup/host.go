@@ -13,7 +13,7 @@ import (
 // their controllers.
 const v2 = ""
 
-// controllers are those that limit something here.
+// controllers are the controllers used for limits.
 var controllers = []string{"memory", "pids", "cpu", "io"}
 
 // hierarchy is one mounted tree of groups.
@@ -67,7 +67,7 @@ func mounted(kind string, options []string) []string {
 	case "cgroup2":
 		return []string{v2}
 	case "cgroup":
-		return options // those that are no hierarchy have no line in the other file
+		return options // options that are not hierarchies have no line in the other file
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func ownGroups(text []byte) map[string]string {
 	return groups
 }
 
-// dir is where a group is in the file system.
+// dir returns the path of a group in the file system.
 func (h hierarchy) dir(group string) string {
 	if h.top != "/" {
 		group = strings.TrimPrefix(group, h.top)
@@ -110,7 +110,7 @@ func exists(dir, file string) bool {
 	return err == nil
 }
 
-// used are the hierarchies in which groups are made, where there are any.
+// used are the hierarchies in which groups are made, if they exist.
 var used = []string{v2, "memory", "pids", "cpu", "blkio"}
 
 // at is the place that a group is, in the hierarchies that have it.

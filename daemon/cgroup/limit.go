@@ -12,13 +12,13 @@ type limit struct {
 	option     string
 	controller string
 	first      string // of version 1; "" has none
-	files      []file // of version 2: the first that exists is written, and has to be
+	files      []file // of version 2: the first that exists is written, and one must exist
 	old        []file // of version 1, likewise
-	before     []file // of either version: those that exist are written too
+	before     []file // of either version: all that exist are written too
 	after      []file
 }
 
-// file is what to write where.
+// file is a file of a group and the text to write.
 type file struct{ name, text string }
 
 // period is that of the processor's quota, in microseconds; longPeriod is for
@@ -29,8 +29,8 @@ const (
 	leastQuota = 1_000
 )
 
-// needed says what a run's limits mean in files. The memory of a run is its
-// swap as well: else one that is held to some memory fills the host's swap.
+// needed returns the files for a run's limits. The memory limit includes swap: otherwise a run with
+// a memory limit fills the host's swap.
 func needed(r *crontab.Resources) (all []limit) {
 	if r == nil {
 		return nil
@@ -84,8 +84,7 @@ func needed(r *crontab.Resources) (all []limit) {
 	return all
 }
 
-// quota is how many microseconds of a period a number of thousandths of one
-// processor is.
+// quota converts thousandths of one processor to microseconds of a period.
 func quota(thousandths int) (quota, of string) {
 	p := period
 	if thousandths*p/1000 < leastQuota {
@@ -102,11 +101,10 @@ func bfq(weight int) string {
 	return strconv.Itoa(min(1000, 100+(weight-100)*900/9900))
 }
 
-// place is where groups are made: a group that was given away, in each
-// hierarchy that has it.
+// place is where groups are made: a delegated group in each hierarchy that has it.
 type place map[string]string
 
-// of is where a limit is set, and the files that do it; neither if nothing can.
+// of returns the hierarchy of a limit and the files that set it; neither if that is impossible.
 func (p place) of(l limit) (hierarchy string, files []file) {
 	if has(p[v2], l.files) != (file{}) {
 		return v2, l.files
@@ -130,7 +128,7 @@ func has(dir string, files []file) file {
 	return file{}
 }
 
-// missing says which of a run's limits cannot be set here.
+// missing returns which of a run's limits cannot be set here.
 func (p place) missing(r *crontab.Resources) string {
 	for _, l := range needed(r) {
 		if _, files := p.of(l); files != nil {

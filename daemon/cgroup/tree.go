@@ -25,11 +25,10 @@ type Unit struct {
 
 // Options say where groups are made.
 type Options struct {
-	// Delegate has systemd give a part of the tree in a slice away. nil: there
-	// is no systemd.
+	// Delegate makes systemd delegate a part of the tree in a slice. nil: no systemd.
 	Delegate func(ctx context.Context, slice string) (Unit, error)
 
-	Name string // of the group of all runs where there is no systemd; "" is cronring-runs
+	Name string // of the group of all runs without systemd; "" is cronring-runs
 }
 
 // Tree makes groups. Its methods may be called concurrently.
@@ -49,10 +48,10 @@ type silence struct {
 	until time.Time
 }
 
-// silenceTime is how long one is remembered.
+// silenceTime is how long an unanswered request is remembered.
 const silenceTime = 10 * time.Second
 
-// Open looks at the host. Nothing is made before somebody wants it.
+// Open examines the host. It makes nothing before the first use.
 func Open(options Options) (*Tree, error) {
 	if options.Name == "" {
 		options.Name = "cronring-runs"
@@ -64,11 +63,11 @@ func Open(options Options) (*Tree, error) {
 	return &Tree{options: options, host: host, places: map[string]place{}, silent: map[string]silence{}}, nil
 }
 
-// Needs tells whether a group is needed for the limits of a run.
+// Needs reports whether a group is needed for the limits of a run.
 func Needs(r *crontab.Resources) bool { return r != nil && (r.Slice != "" || len(needed(r)) > 0) }
 
-// Missing says why the limits of a run cannot be enforced here: "" when they
-// can, or when nobody can tell now. It may wait.
+// Missing returns why the limits of a run cannot be enforced here: "" if they can, or if that is
+// unknown now. It may wait.
 func (t *Tree) Missing(ctx context.Context, r *crontab.Resources) string {
 	if !Needs(r) {
 		return ""
@@ -86,7 +85,7 @@ func (t *Tree) Missing(ctx context.Context, r *crontab.Resources) string {
 	return p.missing(r)
 }
 
-// errUnfit says that a host has no control groups for us, and will have none.
+// errUnfit reports that a host has no control groups for the daemon, and will have none.
 var errUnfit = errors.New("this host gives no control groups to the daemon")
 
 func (t *Tree) never(r *crontab.Resources) string {
@@ -96,8 +95,8 @@ func (t *Tree) never(r *crontab.Resources) string {
 	return ""
 }
 
-// Make makes the group of a run, with its limits set. It may wait for systemd,
-// the first time for each slice. The error says what, why and what to do.
+// Make makes the group of a run, with its limits set. It may wait for systemd, the first time for
+// each slice. The error describes what failed, why, and what to do.
 func (t *Tree) Make(ctx context.Context, name string, r *crontab.Resources) (*Group, error) {
 	slice := ""
 	if r != nil {
@@ -115,7 +114,7 @@ func (t *Tree) Make(ctx context.Context, name string, r *crontab.Resources) (*Gr
 			return nil, errors.New(why)
 		}
 		g, err := p.make(name, r)
-		if again && errors.Is(err, fs.ErrNotExist) { // somebody stopped the unit
+		if again && errors.Is(err, fs.ErrNotExist) { // the unit was stopped
 			t.drop(slice)
 			continue
 		}
@@ -129,8 +128,8 @@ func (t *Tree) drop(slice string) {
 	delete(t.places, slice)
 }
 
-// place is where the groups of a slice are made. The lock is held while
-// systemd is asked, so that it is asked once.
+// place returns where the groups of a slice are made. The lock is held during the request to
+// systemd, so that it is sent once.
 func (t *Tree) place(ctx context.Context, slice string) (place, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,8 +149,7 @@ func (t *Tree) place(ctx context.Context, slice string) (place, error) {
 	return p, nil
 }
 
-// Close removes what is left of groups where there is no systemd, but for
-// those in which something lives.
+// Close removes the remaining groups if there is no systemd, except those with processes.
 func (t *Tree) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,8 +201,8 @@ func (t *Tree) addFreezer(p place, group string) error {
 	return nil
 }
 
-// holderGroup is where a place's holder is, or the daemon where there is no
-// systemd: no process may be in a group that hands controllers on.
+// holderGroup is the group of a place's holder, or of the daemon without systemd: a group that
+// delegates controllers must not contain processes.
 const holderGroup = "cronring-holder"
 
 // prepare moves the holder aside and hands controllers on to the groups to come.
@@ -223,7 +221,7 @@ func (p place) prepare(holder int) error {
 	return handOn(dir)
 }
 
-// handOn gives the controllers that a group has to those below it.
+// handOn enables the controllers of a group in the groups below it.
 func handOn(dir string) error {
 	var all []string
 	for name := range strings.FieldsSeq(read(dir, "cgroup.controllers")) {
@@ -240,7 +238,7 @@ func handOn(dir string) error {
 	return nil
 }
 
-// openHere makes a group beside the daemon's own, where there is no systemd.
+// openHere makes a group beside the daemon's own, without systemd.
 func (t *Tree) openHere() (place, error) {
 	p := place{}
 	for _, name := range append(slices.Clone(used), freezer) {
@@ -267,12 +265,11 @@ func (t *Tree) openHere() (place, error) {
 	return p, nil
 }
 
-// kills tells whether version 2 can end all of a group at once: since Linux
-// 5.14.
+// kills reports whether version 2 can end all of a group in one operation: since Linux 5.14.
 func (p place) kills() bool { return p[v2] != "" && exists(p[v2], "cgroup.kill") }
 
-// handOnOwn hands controllers on in the daemon's own group. In a container
-// whose first process the daemon is, all that is there is moved aside for it.
+// handOnOwn enables controllers below the daemon's own group. In a container whose first process is
+// the daemon, it first moves all processes to a group of their own.
 func handOnOwn(dir string) error {
 	err := handOn(dir)
 	if !errors.Is(err, syscall.EBUSY) || os.Getpid() != 1 {
@@ -290,7 +287,7 @@ func handOnOwn(dir string) error {
 	return handOn(dir)
 }
 
-// sweep removes the groups of runs that are over, and tells whether any is left.
+// sweep removes the groups of ended runs, and reports whether any is left.
 func (p place) sweep() (left bool) {
 	for _, dir := range p {
 		for _, top := range []string{dir, filepath.Join(dir, unlimited)} {
@@ -305,12 +302,11 @@ func (p place) sweep() (left bool) {
 	return left
 }
 
-// unlimited holds the groups of runs that are to be killed whole and not to be
-// limited. In version 2 it hands no controllers on, so that they cost little.
+// unlimited contains the groups of runs that need no limits, but must be killed as a whole. In
+// version 2 it enables no controllers, so that these groups cost little.
 const unlimited = "unlimited"
 
-// make makes a group. One of that name that is there belongs to a start that
-// came to nothing.
+// make makes a group. An existing group of that name belongs to a start that failed.
 func (p place) make(name string, r *crontab.Resources) (*Group, error) {
 	limits := needed(r)
 	g := &Group{place{}}

@@ -55,8 +55,8 @@ func openTimer(clockid int) (*os.File, error) {
 // Now reads the clocks.
 func (c *Clock) Now() engine.Moment { return read() }
 
-// read drops the monotonic part of Go's time: two instants are to differ by
-// what the wall clock says, also when it was set in between.
+// read drops the monotonic part of Go's time: the difference of two instants must follow the wall
+// clock, even if it was set in between.
 func read() engine.Moment {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
@@ -68,11 +68,10 @@ func read() engine.Moment {
 	}
 }
 
-// Alarm arms the alarm for an instant of the wall clock, in place of the one
-// before; one in the past rings at once. The zero time disarms. now is the
-// reading that at was decided by: a clock that was set since then cannot make
-// the wait longer than what was decided. A ring that was under way already may
-// still arrive at C.
+// Alarm sets the alarm to an instant of the wall clock, and replaces the previous one; an instant
+// in the past rings immediately. The zero time disarms. now is the reading that at is based on: a
+// clock that was set since then cannot make the wait longer than decided. A ring that was in
+// progress may still arrive at C.
 func (c *Clock) Alarm(now engine.Moment, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,7 +180,7 @@ func (c *Clock) rearm() error {
 func (c *Clock) ring() {
 	select {
 	case c.c <- struct{}{}:
-	default: // one is waiting to be received, and says as much
+	default: // one is waiting to be received, which suffices
 	}
 }
 
@@ -202,9 +201,9 @@ func (c *Clock) arm(now engine.Moment) {
 	}
 }
 
-// stage is how long to wait before the wall clock is looked at again: all of a
-// short wait, and of a long one so much that slewing cannot have passed the
-// alarm by then. A year is the longest, so that no sum overflows.
+// stage returns how long to wait before the wall clock is checked again: all of a short wait, and
+// such a part of a long one that slewing cannot have passed the alarm by then. A year is the
+// maximum, so that no sum overflows.
 func stage(remaining time.Duration) time.Duration {
 	if remaining <= time.Minute {
 		return remaining
@@ -231,8 +230,8 @@ func settime(f *os.File, flags int, spec unix.ItimerSpec) error {
 	err = conn.Control(func(fd uintptr) {
 		failed = unix.TimerfdSettime(int(fd), flags, &spec, nil)
 	})
-	// ECANCELED says that the wall clock was set just before. The timer is
-	// armed all the same, and whoever armed it reads the clock after that.
+	// ECANCELED means that the wall clock was set just before. The timer is armed anyway, and the
+	// caller reads the clock after that.
 	if err == nil && failed != unix.ECANCELED {
 		err = failed
 	}

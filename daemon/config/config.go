@@ -1,11 +1,9 @@
-// Package config owns what the administrator decides for a host: it reads
-// cronring.toml and, over it, the files of conf.d beside it in the order of
-// their names. What they say of jobs becomes a crontab.Sidecar, what they say
-// of bounds engine.Limits; each value keeps its file and line.
+// Package config owns what the administrator decides for a host: it reads cronring.toml and, over
+// it, the files of conf.d beside it in the order of their names. Settings of jobs become a
+// crontab.Sidecar, settings of limits engine.Limits; each value keeps its file and line.
 //
-// Only root's word counts, and only words that are known: an unknown key is an
-// error with its line. What is right counts all the same, so that one slip does
-// not stop a host's jobs.
+// Only root may write the files, and only known keys are valid: an unknown key is an error with its
+// line. The valid settings still apply, so that one mistake does not stop a host's jobs.
 package config
 
 import (
@@ -27,7 +25,7 @@ import (
 	"github.com/cronring/cronring/daemon/notify"
 )
 
-// Config is what the files of a directory say.
+// Config is the content of the files in a directory.
 type Config struct {
 	Session string // whether jobs run in a session that PAM opened: SessionAuto or another
 	Mail    struct {
@@ -44,12 +42,12 @@ type Config struct {
 	MaxEntries int // of a user's crontab; 0: defaultEntries
 
 	Limits      engine.Limits
-	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, so many of each; 0: no limit
-	Sidecar     *crontab.Sidecar // nil: nothing is said of entries
-	Channels    []notify.Channel // that make sense, by name
+	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, for each kind; 0: no limit
+	Sidecar     *crontab.Sidecar // nil: no settings for entries
+	Channels    []notify.Channel // the valid ones, by name
 	Remarks     []crontab.Diagnostic
 
-	Places map[string]crontab.Place // where each setting stands that is not the built-in one
+	Places map[string]crontab.Place // the place of each setting that differs from the default
 }
 
 // defaultEntries is the most entries of a user's crontab where the
@@ -59,7 +57,7 @@ const defaultEntries = 10_000
 // EntriesPerUser returns the most entries of a user's crontab.
 func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntries) }
 
-// Read reads the configuration in a directory; what is missing is no error.
+// Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
 	c := Config{Session: SessionAuto, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]crontab.Place{}}
 	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
@@ -74,7 +72,7 @@ func Read(dir string) Config {
 	return c
 }
 
-// Err is what is wrong, if that makes something not count that was meant to.
+// Err returns the errors that disable a setting.
 func (c *Config) Err() error {
 	var errs []error
 	for _, d := range c.Remarks {
@@ -93,7 +91,7 @@ func sentence(d crontab.Diagnostic) error {
 	return fmt.Errorf("read configuration: %s: %s", text, d.Message)
 }
 
-// The codes of remarks on files, beside those of crontab on what a Sidecar says.
+// The codes of diagnostics on files, in addition to those of crontab on a Sidecar.
 const (
 	unread  crontab.Code = "B603" // a file
 	unknown crontab.Code = "B604" // a key or a value
@@ -141,9 +139,9 @@ func (r *reader) read(file string) {
 	r.take(document, scan(text), file)
 }
 
-// take acts on each key of a file, in the order in which they stand there.
+// take processes each key of a file, in order.
 func (r *reader) take(document map[string]any, keys []key, file string) {
-	var strange []string // a table that is not known
+	var strange []string // an unknown table
 	for _, k := range keys {
 		at := crontab.Place{File: file, Line: k.line}
 		if len(strange) > 0 && len(k.path) >= len(strange) && slices.Equal(k.path[:len(strange)], strange) {
@@ -207,8 +205,7 @@ func loadZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// readTrusted reads a file that only root, or whoever the daemon runs as, may
-// have written.
+// readTrusted reads a file that only root or the daemon's user may have written.
 func readTrusted(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

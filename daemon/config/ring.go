@@ -22,10 +22,10 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Ring is what the configuration says of the ring of hosts.
+// Ring is the configuration of the ring of hosts.
 type Ring struct {
 	Name      string // "": this host is in none
-	Member    string // what the others call this one; "": the host's name
+	Member    string // this host's name in the ring; "": the host's name
 	Bind      string // host:port
 	Advertise string // host or host:port under which the others reach this one; "": Bind
 	Seeds     []string
@@ -103,7 +103,7 @@ func (r *Ring) Node() string {
 	return host
 }
 
-// Listen is where this host listens.
+// Listen returns the address at which this host listens.
 func (r *Ring) Listen() string { return cmp.Or(r.Bind, ":"+strconv.Itoa(ringPort)) }
 
 func labelText(labels map[string]string) string {
@@ -233,8 +233,8 @@ func (r *reader) setLabel(name string, v value) error {
 	return nil
 }
 
-// checkRing looks at [ring] as a whole. One that makes no sense is none: this
-// host stays out, and its ring jobs are held.
+// checkRing checks [ring] as a whole. If it is invalid, this host stays out of the ring, and its
+// ring jobs are held.
 func (r *reader) checkRing() {
 	ring := &r.Ring
 	wrong := func(key, message, fix string) {
@@ -272,17 +272,17 @@ func (r *reader) checkRing() {
 	}
 }
 
-// loopback tells whether nobody else reaches an address.
+// loopback reports whether no other host can reach an address.
 func loopback(bind string) bool {
 	addr, err := netip.ParseAddrPort(bind)
 	return err == nil && addr.Addr().IsLoopback()
 }
 
-// keyMost is how much of a file of keys is read.
+// keyMost is the maximum number of bytes read from a file of keys.
 const keyMost = 64 << 10
 
-// CheckKeys says what is wrong with the file of the ring's keys, as far as this
-// process may see: what keeps the daemon out of the ring.
+// CheckKeys returns the errors in the file of the ring's keys that keep the daemon out of the ring,
+// as far as this process may read it.
 func (c *Config) CheckKeys() []crontab.Diagnostic {
 	path := c.Ring.KeyFile
 	if c.Ring.Name == "" || path == "" {

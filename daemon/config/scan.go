@@ -7,15 +7,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// key is a key or table of a file, and where it stands: the decoder does not
-// tell. Elements of an array of tables have their numbers in the path.
+// key is a key or table of a file, with its line, which the decoder does not report. Elements of an
+// array of tables have their numbers in the path.
 type key struct {
 	path []string
 	line int
 }
 
-// scan finds the keys of a text that the decoder has taken: it only tells
-// where things are, and never whether they are right.
+// scan finds the keys of a text that the decoder has accepted: it only reports positions, and does
+// not validate.
 func scan(text string) []key {
 	s := scanner{text: text, line: 1, arrays: map[string]int{}}
 	var table []string
@@ -42,7 +42,7 @@ type scanner struct {
 	text   string
 	at     int
 	line   int
-	arrays map[string]int // elements of arrays of tables so far, by path
+	arrays map[string]int // number of elements of arrays of tables until here, by path
 	found  []key
 }
 
@@ -60,7 +60,7 @@ func (s *scanner) skipSpace() {
 		switch s.text[s.at] {
 		case '\n':
 			s.line++
-		case ' ', '\t', '\r', ',': // a comma stands only between values
+		case ' ', '\t', '\r', ',': // a comma occurs only between values
 		case '#':
 			s.at += strings.IndexByte(s.text[s.at:]+"\n", '\n')
 			continue
@@ -129,7 +129,7 @@ func (s *scanner) skipBlanks() {
 	}
 }
 
-// unquote is what a quoted key says, by the decoder's own rules.
+// unquote returns a quoted key without quotes, by the decoder's own rules.
 func unquote(text string) string {
 	var d struct{ K string }
 	if _, err := toml.Decode("K = "+text, &d); err != nil {
@@ -232,7 +232,7 @@ func element[T any](list []T, number string) any {
 	return nil
 }
 
-// isTable tells whether a value has keys of its own.
+// isTable reports whether a value has keys of its own.
 func isTable(v any) bool {
 	switch v := v.(type) {
 	case map[string]any, []map[string]any:

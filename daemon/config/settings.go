@@ -39,11 +39,10 @@ const (
 	SessionPAM  = "pam"
 )
 
-// setting is one key that stands by itself: how it is read, and how its
-// effective value is shown.
+// setting is one key: how it is read, and how its effective value is shown.
 type setting struct {
 	key     string
-	atStart bool // what is running goes on with what it began with
+	atStart bool // running parts keep the value from their start
 	read    func(*Config, value) error
 	show    func(*Config) string
 }
@@ -144,7 +143,7 @@ var tables = [][]string{
 	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"},
 }
 
-// open takes note of a table. It is false for one that is not known.
+// open records a table. It returns false for an unknown one.
 func (r *reader) open(path []string, at crontab.Place) bool {
 	known := slices.ContainsFunc(tables, func(shape []string) bool {
 		return slices.EqualFunc(shape, path, func(want, got string) bool { return want == "*" || want == got })
@@ -197,7 +196,7 @@ func (r *reader) set(path []string, v value, at crontab.Place) error {
 	return errUnknown
 }
 
-// placed notes where a value stands that counts.
+// placed records the place of a value that is in force.
 func (r *reader) placed(key string, at crontab.Place, err error) error {
 	if err == nil {
 		r.Places[key] = at
@@ -205,7 +204,7 @@ func (r *reader) placed(key string, at crontab.Place, err error) error {
 	return err
 }
 
-// knownKeys is what may stand in the place of the last part of a path.
+// knownKeys returns the valid keys for the last part of a path.
 func knownKeys(path []string) []string {
 	var keys []string
 	switch {

@@ -14,7 +14,7 @@ import (
 // Row is one effective setting, for people. Secrets are left out of it.
 type Row struct {
 	Key, Value string
-	At         crontab.Place // where it stands; the zero Place: it is built in
+	At         crontab.Place // its place; the zero Place: a default
 }
 
 // Rows is all that is in effect: first what has a value on every host, then
@@ -46,7 +46,7 @@ func (c *Config) Rows() []Row {
 	return append(rows, sidecarRows(c.Sidecar)...)
 }
 
-// place is where a setting stands; of a table of headers, where its first does.
+// place returns the place of a setting; for a table of headers, that of its first.
 func (c *Config) place(path string) crontab.Place {
 	at := c.Places[path]
 	for key, p := range c.Places {
@@ -57,8 +57,8 @@ func (c *Config) place(path string) crontab.Place {
 	return at
 }
 
-// channelFields is what a channel says, by key. Of a URL, which often is a secret as a
-// whole, only scheme and host are shown, and of headers the names.
+// channelFields returns the settings of a channel, by key. For a URL, which often is a secret as a
+// whole, it shows only scheme and host, and for headers the names.
 func channelFields(c *notify.Channel) [][2]string {
 	return [][2]string{
 		{"type", c.Type}, {"users", strings.Join(c.Users, ", ")}, {"to", strings.Join(c.To, ", ")},

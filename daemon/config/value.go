@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// value is what the decoder made of a value. What is wrong with it is said
-// without showing it, as it may be a secret.
+// value is a decoded value. Errors do not contain it, because it may be a secret.
 type value struct{ any }
 
 func (v value) text() (string, error) {

@@ -1,5 +1,5 @@
-// Package holder owns the search for the process that holds a lock on a file,
-// whatever is written in the file.
+// Package holder owns the search for the process that holds a lock on a file, regardless of the
+// file's content.
 package holder
 
 import (

@@ -1,7 +1,6 @@
-// Package journal owns how what happens is written down outside the history:
-// cron's own log lines in the words that log watchers know, what jobs print,
-// what became of them, and the daemon's own log. It writes to systemd's
-// journal with fields, to a syslog daemon, or to standard output.
+// Package journal owns how what happens is written down outside the history: cron's own log lines
+// in the words that log watchers expect, the output and results of jobs, and the daemon's own log.
+// It writes to systemd's journal with fields, to a syslog daemon, or to standard output.
 //
 // An entry of the journal has, beside MESSAGE, PRIORITY, SYSLOG_FACILITY=9
 // (cron), SYSLOG_IDENTIFIER and SYSLOG_PID, what is known of
@@ -37,13 +36,12 @@
 // The identifier is the family's for cron's own lines (cron, CRON, crond,
 // CROND), the job's name for what it prints, and cronringd for all else.
 //
-// Nothing here waits for a reader for more than a moment: what a full or
-// absent journal does not take is counted, and said when it takes entries
-// again.
+// Nothing here waits for a reader for more than a moment: entries that a full or missing journal
+// does not accept are counted, and the number is logged when it accepts entries again.
 package journal
 
-// IDKey is the attribute that gives an entry of the daemon's own log one of
-// the MESSAGE_IDs. It is for machines only.
+// IDKey is the attribute that assigns one of the MESSAGE_IDs to an entry of the daemon's own log.
+// It is for machines only.
 const IDKey = "MESSAGE_ID"
 
 // The MESSAGE_IDs, one for each kind of entry.
@@ -52,7 +50,7 @@ const (
 	EndedID   = "72798f6ebd4d4ff0b56741dc720f6219" // a run has ended well
 	FailedID  = "15cf73869a9c4152840897c21224b246" // a run has ended otherwise, or could not be started
 	SkippedID = "9045e335267345ffa583a2d3d5a3e39c" // an occurrence was skipped, or a queued run dropped
-	NoticeID  = "b1c7a4f05d0e4a7f9b3c2f6d8e1a5c74" // channels are told of something, in the daemon's own log
+	NoticeID  = "b1c7a4f05d0e4a7f9b3c2f6d8e1a5c74" // a notification is sent to channels, in the daemon's own log
 	SteppedID = "5ae8d00fd41c4593b7576fb0484097e7" // the clock was set
 	RefusedID = "3e2d778f11b949329630ce5bdecffe19" // a table is not read, in the daemon's own log
 )

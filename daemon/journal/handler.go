@@ -14,8 +14,8 @@ type Handler struct {
 	prefix string // of open groups
 }
 
-// NewHandler makes a handler that gives put each entry from level on; nil is
-// slog.LevelInfo. put is called by whoever logs.
+// NewHandler returns a handler that passes each entry from level on to put; nil is slog.LevelInfo.
+// put is called by the logging goroutine.
 func NewHandler(put func(*Entry), level slog.Leveler) *Handler {
 	if level == nil {
 		level = slog.LevelInfo
@@ -26,7 +26,7 @@ func NewHandler(put func(*Entry), level slog.Leveler) *Handler {
 // Enabled reports whether entries of a level are taken.
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
 
-// Handle gives put the entry.
+// Handle passes the entry to put.
 func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	e := &Entry{At: r.Time, Level: r.Level, Message: r.Message, Attrs: slices.Clone(h.attrs)}
 	r.Attrs(func(a slog.Attr) bool {

@@ -14,16 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// native speaks the journal's own protocol
-// (https://systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram of fields, or where
-// that is too large a descriptor of a sealed memory file that holds them.
+// native implements the journal's own protocol (https://systemd.io/JOURNAL_NATIVE_PROTOCOL): a
+// datagram of fields, or if that is too large a descriptor of a sealed memory file that holds them.
 type native struct {
 	path string
 	conn *net.UnixConn
 	buf  []byte
 }
 
-// maxKept is how large a buffer is kept between entries.
+// maxKept is the maximum size of a buffer that is kept between entries, in bytes.
 const maxKept = 1 << 20
 
 func (j *native) write(n *note, wait time.Duration) error {
@@ -36,7 +35,7 @@ func (j *native) write(n *note, wait time.Duration) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	j.close() // a journal that was started anew has another socket
+	j.close() // a restarted journal has another socket
 	return j.send(deadline)
 }
 
@@ -73,7 +72,7 @@ func (j *native) writeAs(n *note, process int, wait time.Duration) error {
 	as := unix.Ucred{Pid: int32(process), Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	err := j.sendControl(j.buf, unix.UnixCredentials(&as))
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
-		j.close() // a journal that was started anew has another socket
+		j.close() // a restarted journal has another socket
 	}
 	return err
 }

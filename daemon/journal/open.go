@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Mode is where entries go.
+// Mode is the destination of entries.
 type Mode string
 
 // The modes. Auto chooses one of the others.
@@ -20,7 +20,7 @@ const (
 	ModeJSON    Mode = "json"
 )
 
-// Paths are where the host's logs listen.
+// The sockets of the host's logs.
 const (
 	JournalSocket = "/run/systemd/journal/socket"
 	SyslogSocket  = "/dev/log"
@@ -29,21 +29,21 @@ const (
 // Options say how to write down what happens.
 type Options struct {
 	Mode    Mode // "" is auto
-	Host    bool // the daemon stands in for the host's cron, rather than in the foreground
+	Host    bool // the daemon replaces the host's cron; false: it runs in the foreground
 	Words   Words
 	Node    string      // the host's name, if it is a member of a ring: it marks each entry
 	NoCron  bool        // cron's own lines are not wanted
 	CMDOUT  func() bool // cronie sends no mail now, so that output is logged; nil: it does
 	Stdout  io.Writer
-	Stderr  io.Writer // hears that the log takes nothing
+	Stderr  io.Writer // receives a message if the log accepts nothing
 	Getenv  func(string) string
 	Journal string                // path of its socket
 	Syslog  string                // likewise
 	Zone    func() *time.Location // of syslog's time stamps, now; nil is the process's
 }
 
-// Open makes the sink, and tells which it is. A log that is not there is no
-// error: it may come, and until then Trouble tells.
+// Open makes the sink, and returns its mode. A missing log is not an error: it may appear, and
+// until then Trouble reports it.
 func Open(o Options) (Sink, Mode, error) {
 	if o.Zone == nil {
 		o.Zone = func() *time.Location { return time.Local }
@@ -82,9 +82,8 @@ type surroundings struct {
 	syslog  bool // a syslog daemon's socket is there
 }
 
-// choose settles auto. A daemon in the foreground prints, unless the journal
-// would get that anyway, and then it gets it with fields; one that stands in
-// for the host's cron logs where that did.
+// choose resolves auto. A daemon in the foreground prints, unless its output goes to the journal:
+// then it writes there, with fields. A daemon that replaces the host's cron logs where that did.
 func choose(m Mode, s surroundings) Mode {
 	switch {
 	case m != ModeAuto && m != "":
@@ -109,9 +108,8 @@ func isSocket(path string) bool {
 	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
-// toJournal reports whether w is what JOURNAL_STREAM names. The variable alone
-// says nothing: it is inherited, for example by a terminal that runs as a
-// service of the user's.
+// toJournal reports whether w is the file that JOURNAL_STREAM names. The variable alone is not
+// sufficient: it is inherited, for example by a terminal that runs as a user service.
 func toJournal(o *Options, w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || f == nil || o.Getenv == nil {

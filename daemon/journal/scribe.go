@@ -26,7 +26,7 @@ type note struct {
 
 type field struct{ name, value string }
 
-// transport takes notes to a log. It waits no longer than it is told.
+// transport writes notes to a log. It waits no longer than wait.
 type transport interface {
 	write(n *note, wait time.Duration) error
 	close() error
@@ -46,8 +46,8 @@ type scribe struct {
 	words    Words
 	cron     bool
 	terse    bool        // a success needs no entry beside cron's own
-	fallback io.Writer   // hears once that the log takes nothing
-	cmdout   func() bool // cronie's CMDOUT lines are wanted now
+	fallback io.Writer   // receives one message if the log accepts nothing
+	cmdout   func() bool // cronie would now log CMDOUT lines
 	pid      int
 	node     string // what the host is in a ring; "": it is in none
 	now      func() time.Time
@@ -78,8 +78,7 @@ func (s *scribe) Line(l *Line) {
 	}
 }
 
-// jobName is the identifier of a job's output. One that is called as cron is
-// does not pass for it.
+// jobName returns the identifier of a job's output. A job with cron's name cannot pass for cron.
 func (s *scribe) jobName(id job.ID) string {
 	switch id {
 	case "":
@@ -116,8 +115,7 @@ func (s *scribe) Record(r *Record) {
 	}
 }
 
-// cronsOutcome is an end as cron's log knows it: there is no ok= for cron, only
-// exit status 0.
+// cronsOutcome returns an outcome in cron's terms: cron has no ok=, only exit status 0.
 func cronsOutcome(r *job.Run) job.Outcome {
 	if r.OK() {
 		return job.Outcome{Kind: job.Exited}
@@ -200,7 +198,7 @@ func (s *scribe) cronNote(l *CronLine) note {
 	return n
 }
 
-// Log writes what the daemon says of itself.
+// Log writes an entry of the daemon's own log.
 func (s *scribe) Log(e *Entry) {
 	n := note{at: e.At, priority: levelPriority(e.Level), from: own, pid: s.pid, message: []byte(e.text())}
 	for _, a := range e.Attrs {
@@ -212,7 +210,7 @@ func (s *scribe) Log(e *Entry) {
 // Flush does nothing: nothing is held back.
 func (s *scribe) Flush() {}
 
-// Close says what was lost, and closes.
+// Close writes what was lost, and closes.
 func (s *scribe) Close() error {
 	if s.gone > 0 {
 		now := s.now()
@@ -224,7 +222,7 @@ func (s *scribe) Close() error {
 	return s.to.close()
 }
 
-// Trouble tells how many entries were lost, and why the last one was.
+// Trouble returns how many entries were lost, and why the last one was.
 func (s *scribe) Trouble() (int64, error) {
 	if why := s.why.Load(); why != nil {
 		return s.lost.Load(), *why
@@ -292,7 +290,7 @@ func (s *scribe) hint(text string) {
 	}
 }
 
-// leftOut stands in the log where entries are missing.
+// leftOut returns a note that reports missing entries.
 func (s *scribe) leftOut(now time.Time) *note {
 	return &note{
 		at: now, priority: prioWarning, from: own, pid: s.pid,
@@ -323,7 +321,7 @@ func about(fields []field, r *Run, id job.ID, run job.RunID) []field {
 	return due(fields, r.Due)
 }
 
-// runFields is what a record alone says of its run.
+// runFields appends the fields of a run from its record alone.
 func runFields(fields []field, r *job.Run) []field {
 	if r == nil {
 		return fields

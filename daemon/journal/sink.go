@@ -13,17 +13,16 @@ type Sink interface {
 	Line(*Line)     // a job printed
 	Record(*Record) // something became of a job
 	Cron(*CronLine) // cron would write this
-	Log(*Entry)     // the daemon says something of itself
+	Log(*Entry)     // an entry of the daemon's own log
 	Flush()         // pass on what is held back
 	Close() error
 
-	// Trouble tells how many entries were lost so far, and why the last one
-	// was not taken; nil when all is well.
+	// Trouble returns how many entries were lost until now, and why the last one was not accepted;
+	// nil if all is well.
 	Trouble() (lost int64, err error)
 }
 
-// Run is what entries about a run are marked with. It is kept for each run
-// that lives.
+// Run holds the properties of a run that its entries are marked with. It is kept for each live run.
 type Run struct {
 	Job        job.ID
 	ID         job.RunID
@@ -36,15 +35,15 @@ type Run struct {
 	Table      string
 	Line       int
 	Command    string
-	Quiet      bool   // the entry wants no CMD line
-	Unheard    bool   // what it prints goes elsewhere, or nowhere
+	Quiet      bool   // the entry suppresses cron's CMD line
+	Unheard    bool   // its output goes elsewhere, or nowhere
 	Anacron    string // the stamp's name of an anacrontab's entry; "" for all others
 
 	PID     int  // of the job's shell; 0 until it is known
 	Printed bool // it has printed something
 }
 
-// NewRun gathers what is to be known of a run.
+// NewRun collects the properties of a run.
 func NewRun(r *job.Run, j *job.Job, quiet bool) *Run {
 	return &Run{
 		Job: r.Job, ID: r.ID, Invocation: r.Invocation, Due: r.Due, Attempt: r.Attempt, Trigger: r.Trigger, Reason: r.Reason,
@@ -66,11 +65,11 @@ type Line struct {
 type Record struct {
 	*job.Record
 	Words   string
-	About   *Run // nil: no more is known than the record says
+	About   *Run // nil: only the record's properties are known
 	Written bool // a StartWriter has written the line of the start
 }
 
-// Entry is something that the daemon says of itself.
+// Entry is an entry of the daemon's own log.
 type Entry struct {
 	At      time.Time
 	Level   slog.Level

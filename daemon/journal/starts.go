@@ -23,7 +23,7 @@ type StartWriter struct {
 	asked time.Time // when the journal took no line last
 }
 
-// startWait is how long the journal may keep the start of a job waiting.
+// startWait is how long the journal may delay the start of a job.
 const startWait = 5 * time.Millisecond
 
 // NewStartWriter returns nil if the journal would not take such lines: they are root's.

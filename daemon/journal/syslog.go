@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// maxSyslog is how much text one message carries; more goes into further
-// ones. It is what syslog daemons take unless they are told otherwise.
+// maxSyslog is the maximum text of one message in bytes; longer text is split. Syslog daemons
+// accept that by default.
 const maxSyslog = 8 << 10
 
-// syslog speaks to a syslog daemon on this host in the form that the C
-// library's syslog(3) has (RFC 3164 without the host's name).
+// syslog writes to a syslog daemon on this host in the form of the C library's syslog(3) (RFC 3164
+// without the host's name).
 type syslog struct {
 	path   string
 	zone   func() *time.Location // of the time stamps
@@ -46,7 +46,7 @@ func (s *syslog) writePart(n *note, text string, deadline time.Time) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	s.close() // a daemon that was started anew has another socket
+	s.close() // a restarted daemon has another socket
 	return s.send(b, deadline)
 }
 

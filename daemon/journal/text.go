@@ -13,15 +13,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// own is the name that the daemon's words stand under.
+// own is the name of the daemon in the log.
 const own = "cronringd"
 
 // Text writes a line at a time for people:
 //
 //	2026-11-20T12:00:00Z backup[12] out: 3 files copied
 //
-// Cron's own lines have no place there. That the writer fails is no reason to
-// stop jobs.
+// Cron's own lines are omitted there. An error of the writer must not stop jobs.
 type Text struct{ out *bufio.Writer }
 
 // NewText makes a Text.
@@ -45,7 +44,7 @@ func (t *Text) Record(r *Record) {
 // Cron writes nothing.
 func (t *Text) Cron(*CronLine) {}
 
-// Log writes what the daemon says.
+// Log writes an entry of the daemon's own log.
 func (t *Text) Log(e *Entry) { t.line(e.At, own, 0, job.System, []byte(e.text())) }
 
 // Flush passes on what is held back.
@@ -92,7 +91,7 @@ func (j *JSON) Record(r *Record) { j.encode(r.Record) }
 // Cron writes nothing.
 func (j *JSON) Cron(*CronLine) {}
 
-// Log writes what the daemon says.
+// Log writes an entry of the daemon's own log.
 func (j *JSON) Log(e *Entry) { j.encode(jsonLine{e.At, own, 0, job.System, e.text()}) }
 
 // Flush passes on what is held back.
@@ -112,9 +111,8 @@ func (j *JSON) encode(document any) {
 	j.out.Write(append(text, '\n'))
 }
 
-// visible escapes control characters and those that change how their neighbors
-// are shown, such as U+202E: the output of a job is untrusted, and the writer may
-// be a terminal.
+// visible escapes control characters and those that change how their neighbors are shown, such as
+// U+202E: the output of a job is untrusted, and the writer may be a terminal.
 func visible(text []byte) string {
 	var b strings.Builder
 	for _, r := range string(text) {

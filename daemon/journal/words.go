@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Identifier is who a line of cron's log comes from.
+// Identifier is the program that a line of cron's log names as its source.
 type Identifier uint8
 
 // The identifiers. How they are spelled depends on the family.
@@ -48,7 +48,7 @@ func (l *CronLine) message() string {
 	return "(" + crontab.Printable(l.Who) + ") " + crontab.Printable(l.Word) + " (" + crontab.Printable(l.Text) + ")"
 }
 
-// priority is info but for errors, and notice for all that anacron says.
+// priority is info, except for errors, and notice for all lines of anacron.
 func (l *CronLine) priority() int {
 	switch {
 	case l.From == Anacron:
@@ -81,7 +81,7 @@ const (
 	Silent   Level = 16
 )
 
-// Words knows what the family's cron says.
+// Words returns the log lines of the family's cron.
 type Words struct {
 	Family crontab.Family
 	Level  Level // Debian's; cronie has none
@@ -102,7 +102,7 @@ func (w Words) spell(i Identifier) string {
 	return names[i]
 }
 
-// Started is what is said when a run has its process.
+// Started returns the lines for a run that has its process.
 func (w Words) Started(r *Run) []CronLine {
 	switch {
 	case r.Anacron != "":
@@ -122,8 +122,7 @@ func (w Words) command(word, id string, r *Run) CronLine {
 	return CronLine{From: Child, PID: r.PID, Who: r.User, Word: word, Text: r.Command, MessageID: id, About: r}
 }
 
-// Ended is what is said when a run has ended. One without a process never
-// started, for cron.
+// Ended returns the lines for an ended run. For cron, a run without a process never started.
 func (w Words) Ended(r *Run, o job.Outcome) []CronLine {
 	switch {
 	case r.Anacron != "":
@@ -181,8 +180,8 @@ func (w Words) Output(r *Run, text []byte) CronLine {
 	return CronLine{From: Child, PID: r.PID, Who: r.User, Word: "CMDOUT", Text: string(text), About: r}
 }
 
-// Up is what is said when the daemon has started. Debian's cron says nothing
-// in the foreground, which is where an init system runs it.
+// Up returns the lines for the start of the daemon. Debian's cron logs none in the foreground,
+// where an init system runs it.
 func (w Words) Up(version string) []CronLine {
 	if w.Family == crontab.Debian {
 		return nil
@@ -190,7 +189,7 @@ func (w Words) Up(version string) []CronLine {
 	return []CronLine{{Who: "CRON", Word: "STARTUP", Text: version}}
 }
 
-// Down is what is said when the daemon stops.
+// Down returns the lines for the end of the daemon.
 func (w Words) Down() []CronLine {
 	if w.Family == crontab.Debian {
 		return nil
@@ -198,8 +197,8 @@ func (w Words) Down() []CronLine {
 	return []CronLine{{Who: "CRON", Word: "INFO", Text: "Shutting down"}}
 }
 
-// Reboot is what is said about @reboot entries: whether this start of the
-// daemon is one of the host.
+// Reboot returns the line about @reboot entries: whether this start of the daemon is one of the
+// host.
 func (w Words) Reboot(run bool) CronLine {
 	l := CronLine{Who: "CRON", Word: "INFO", Text: "Running @reboot jobs"}
 	switch {
@@ -211,8 +210,8 @@ func (w Words) Reboot(run bool) CronLine {
 	return l
 }
 
-// AnacronUp is what anacron says when it looks at its table, on the host's day
-// as YYYY-MM-DD.
+// AnacronUp returns the line that anacron logs when it reads its crontab, on the host's day as
+// YYYY-MM-DD.
 func (w Words) AnacronUp(day string) CronLine {
 	name := "Anacron 2.3"
 	if w.Family == crontab.RHEL {

@@ -24,9 +24,8 @@ type given struct {
 // firstGiven is SD_LISTEN_FDS_START.
 const firstGiven = 3
 
-// takeGiven is what go-systemd's activation.Files does, without putting the
-// descriptors into files of package os: these would put the pipes of jobs into
-// Go's poller, and take them out of their non-blocking mode again.
+// takeGiven does the same as go-systemd's activation.Files, but without files of package os: these
+// would put the pipes of jobs into Go's poller, and reset their non-blocking mode.
 func takeGiven() []given {
 	defer func() {
 		for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
@@ -77,8 +76,7 @@ func listens(fd int) bool {
 	return err == nil && n == 1
 }
 
-// Kept is what the descriptor store gave back of one run. Descriptors that it
-// had not are 0.
+// Kept holds the descriptors of one run from the descriptor store. Missing descriptors are 0.
 type Kept struct {
 	Run                 job.RunID
 	Stdout, Stderr, PID int
@@ -109,7 +107,7 @@ func (m *Manager) Kept() []Kept {
 	return all
 }
 
-// field is what a descriptor that Keep gave away is; see there.
+// field returns the field for a descriptor that Keep stored; see there.
 func (k *Kept) field(fd int) *int {
 	var st syscall.Stat_t
 	if syscall.Fstat(fd, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {

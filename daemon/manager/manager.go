@@ -11,9 +11,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Manager is the service manager as the daemon sees it. Its methods may be
-// called concurrently, and never wait for it. That a message is not delivered
-// is nobody's business but the manager's: it watches us, not we it.
+// Manager is the service manager. Its methods may be called concurrently, and never wait for it.
+// They ignore messages that cannot be delivered: the manager supervises the daemon, not the daemon
+// the manager.
 type Manager struct {
 	conn     *net.UnixConn // nil: none
 	watchdog time.Duration
@@ -21,9 +21,8 @@ type Manager struct {
 	outbox   outbox
 }
 
-// Open reads what the environment says. The descriptors that came with the
-// start are taken out of it, as they are given once; the notification socket
-// stays for who executes this program anew.
+// Open reads the environment. It removes the descriptors that came with the start from it, because
+// they are passed once; the notification socket stays for the next execution of this program.
 func Open() (*Manager, error) {
 	m := &Manager{given: takeGiven()}
 	m.outbox.wake = make(chan struct{}, 1)
@@ -53,13 +52,13 @@ func (m *Manager) Close() {
 	}
 }
 
-// Watchdog is how often Alive has to be called at least; 0: never.
+// Watchdog returns the maximum time between two calls of Alive; 0: no limit.
 func (m *Manager) Watchdog() time.Duration { return m.watchdog / 2 }
 
 // Alive feeds the watchdog.
 func (m *Manager) Alive() { m.tell(daemon.SdNotifyWatchdog) }
 
-// Ready says that the daemon serves. status is one line for people.
+// Ready reports that the daemon serves. status is one line for people.
 func (m *Manager) Ready(status string) {
 	m.tell(daemon.SdNotifyReady + "\nSTATUS=" + status + fmt.Sprintf("\nMAINPID=%d", os.Getpid()))
 }
@@ -67,12 +66,12 @@ func (m *Manager) Ready(status string) {
 // Status replaces the line for people.
 func (m *Manager) Status(status string) { m.tell("STATUS=" + status) }
 
-// Reloading says that the daemon is busy with itself until the next Ready.
+// Reloading reports that the daemon is busy until the next Ready.
 func (m *Manager) Reloading() {
 	m.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() + "STATUS=executing itself anew")
 }
 
-// upgradeTime is how long the upgrade of a history may take.
+// upgradeTime is the maximum time for the upgrade of a history.
 const upgradeTime = time.Hour
 
 // Upgrading reports that the start takes long, as the history is being upgraded, and
@@ -97,7 +96,7 @@ func (m *Manager) Upgrading() (done func()) {
 	return func() { close(over) }
 }
 
-// Stopping says that the daemon is about to end.
+// Stopping reports that the daemon is about to end.
 func (m *Manager) Stopping() { m.tell(daemon.SdNotifyStopping) }
 
 func (m *Manager) tell(state string) {

@@ -12,29 +12,28 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// outbox is what the manager is told, and what it keeps for us.
+// outbox holds messages for the manager, and the runs whose descriptors it stores.
 type outbox struct {
 	mu    sync.Mutex
 	wake  chan struct{}      // queue is not empty
-	queue []message          // what the manager had no room for, in order
-	kept  map[job.RunID]bool // what it was told to keep, or is about to be
+	queue []message          // messages that did not fit, in order
+	kept  map[job.RunID]bool // runs that it stores, or is about to store
 }
 
-// message is one that waits for room.
+// message is a queued message.
 type message struct {
-	run   job.RunID // 0: of none
+	run   job.RunID // 0: no run
 	state []byte
 	fds   []int // copies of our own
 }
 
-// Keep gives copies of a run's descriptors to the store, so that a daemon
-// that comes after a crash finds them in Kept. A descriptor of 0 is none. They
-// are as good as stored when it returns, as what was sent is not lost with the
-// sender; only where the manager has a backlog do they wait with us. The
-// caller may close its own at any time.
+// Keep stores copies of a run's descriptors, so that a daemon that starts after a crash finds them
+// in Kept. A descriptor of 0 is none. They are safe when it returns, because sent messages survive
+// their sender; they wait in this process only if the manager has a backlog. The caller may close
+// its own at any time.
 //
-// The manager does not tell descriptors of one name apart, so standard error
-// gets O_APPEND, which means nothing at the reading end of a pipe.
+// The manager does not distinguish descriptors with the same name, so standard error gets O_APPEND,
+// which has no effect at the reading end of a pipe.
 func (m *Manager) Keep(run job.RunID, stdout, stderr, pidfd int) {
 	if m.conn == nil {
 		return
@@ -80,16 +79,15 @@ func (m *Manager) Forget(run job.RunID) {
 	m.send(message{run, fmt.Appendf(nil, "FDSTOREREMOVE=1\nFDNAME=run.%d", run), nil})
 }
 
-// Remember says that the store has descriptors of a run which another life of
-// this process gave it.
+// Remember records that the store has descriptors of a run from another life of this process.
 func (m *Manager) Remember(run job.RunID) {
 	m.outbox.mu.Lock()
 	defer m.outbox.mu.Unlock()
 	m.outbox.kept[run] = true
 }
 
-// send gives a message to the manager, or queues it with copies of its
-// descriptors. The outbox's lock is held.
+// send sends a message to the manager, or queues it with copies of its descriptors. The outbox's
+// lock is held.
 func (m *Manager) send(x message) {
 	s := &m.outbox
 	if len(s.queue) == 0 && m.try(x) {
@@ -128,11 +126,11 @@ func (x message) close() {
 	}
 }
 
-// room is how long a manager with a backlog is left alone.
+// room is the time between two attempts if the manager has a backlog.
 const room = 20 * time.Millisecond
 
-// A manager that has no room at the end is given so long, in such steps: who
-// comes after us takes what we were told to store for stored.
+// At the end, a manager with a backlog gets at most lastRoom, in steps of lastStep: the next daemon
+// relies on the descriptors being stored.
 const (
 	lastRoom = time.Second
 	lastStep = time.Millisecond

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// ContentType is what the text is to HTTP.
+// ContentType is the HTTP content type of the text.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Kind is the type of a family.
@@ -24,9 +24,8 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// Text is families of samples as they are written, one after the other. Its text is
-// good for any label values; names are the program's own, and one that the format
-// does not have panics.
+// Text collects families of samples in the exposition format. It escapes label values; names are
+// the program's own, and an invalid one panics.
 type Text struct {
 	text   []byte
 	common string // labels of each sample
@@ -35,16 +34,15 @@ type Text struct {
 	known  map[string]bool
 }
 
-// New begins a text of which each sample has some labels: names and values by turns.
+// New begins a text whose samples all have some labels: names and values alternate.
 func New(labels ...string) *Text {
 	return &Text{common: string(appendLabels(nil, labels)), known: map[string]bool{}}
 }
 
-// Bytes is what was written.
+// Bytes returns the text.
 func (t *Text) Bytes() []byte { return t.text }
 
-// Family begins a family, of which all samples follow until the next one. A name
-// is begun once.
+// Family begins a family, which contains all samples until the next one. Each name may begin once.
 func (t *Text) Family(name string, kind Kind, help string) {
 	if !isName(name) || t.known[name] || (kind == Counter) != strings.HasSuffix(name, "_total") {
 		panic(fmt.Sprintf("metrics: %q is no name of another %s", name, kind))
@@ -120,8 +118,8 @@ func appendLabels(to []byte, labels []string) []byte {
 	return to
 }
 
-// escaped is a value between quotation marks. One that is no UTF-8, which a job's
-// name may be, would have all of the text refused.
+// escaped returns a value between quotation marks. It replaces invalid UTF-8, which a job's name
+// may contain, because all of the text would be rejected otherwise.
 func escaped(value string) string {
 	if !utf8.ValidString(value) {
 		value = strings.ToValidUTF8(value, "\ufffd")
@@ -129,8 +127,8 @@ func escaped(value string) string {
 	return valueEscapes.Replace(value)
 }
 
-// isName tells whether a word can be that of a family or a label. Colons are for
-// rules of Prometheus' own.
+// isName reports whether a word is a valid name of a family or a label. Colons are for the rules of
+// Prometheus.
 func isName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'

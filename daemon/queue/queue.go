@@ -1,6 +1,6 @@
-// Package queue owns directories of numbered files in which something waits to
-// be handed over: written whole and for good or not at all, oldest first, and
-// set aside where nobody could be made to take it.
+// Package queue owns directories of numbered files that wait for delivery: each is written
+// completely and durably or not at all, delivered oldest first, and set aside if it is
+// undeliverable.
 package queue
 
 import (
@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Dir is such a directory. In it NNN is what waits, NNN.tmp what is being
-// written, NNN.OWNER.dead what was given up. Files of other names are left alone.
+// Dir is such a directory. NNN is a waiting file, NNN.tmp one that is being written, NNN.OWNER.dead
+// one that was given up. Files with other names are ignored.
 type Dir string
 
 const (
@@ -30,8 +30,7 @@ const (
 // MaxDead is the most files that are kept for a person to look at.
 const MaxDead = 100
 
-// DamagedError tells of a file that makes no sense, which trying again does
-// not mend.
+// DamagedError reports an invalid file, which another try cannot repair.
 type DamagedError struct{ Why string }
 
 func (e *DamagedError) Error() string { return "damaged: " + e.Why }
@@ -39,7 +38,7 @@ func (e *DamagedError) Error() string { return "damaged: " + e.Why }
 // Name is the name of a file.
 func Name(number uint64) string { return fmt.Sprintf("%020d", number) }
 
-// DeadPattern is what names all that was given up.
+// DeadPattern returns a pattern for all files that were given up.
 func (d Dir) DeadPattern() string { return filepath.Join(string(d), "*"+deadSuffix) }
 
 func (d Dir) path(number uint64) string { return filepath.Join(string(d), Name(number)) }
@@ -89,7 +88,7 @@ func (d Dir) Open(number uint64) (*os.File, error) {
 	return os.OpenFile(d.path(number), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 }
 
-// Remove removes a file. That it is gone already is no error.
+// Remove removes a file. A missing file is not an error.
 func (d Dir) Remove(number uint64) error {
 	err := os.Remove(d.path(number))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +105,7 @@ func (d Dir) Bury(number uint64, owner string) {
 	if owner != "" {
 		name = path + "." + url.PathEscape(owner) + deadSuffix
 	}
-	_ = os.Rename(path, name) // one that stays is found at the next start
+	_ = os.Rename(path, name) // if that fails, the next start finds it
 	dead, _ := filepath.Glob(d.DeadPattern())
 	slices.Sort(dead)
 	for ; len(dead) > MaxDead; dead = removeOldestOfMost(dead) {
@@ -139,10 +138,9 @@ func (d Dir) Dead() int {
 	return len(dead)
 }
 
-// Scan reads the directory, which is made if it is missing: examine is called
-// for each file, oldest first, and one that it finds damaged is buried. What
-// was being written when the daemon died is removed. newest is the largest
-// number that is or was in use.
+// Scan reads the directory, and makes it if it is missing: it calls examine for each file, oldest
+// first, and buries damaged ones. It removes files that were being written when the daemon died.
+// newest is the largest number that is or was in use.
 func (d Dir) Scan(examine func(number uint64) error) (newest uint64, err error) {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return 0, err

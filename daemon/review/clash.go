@@ -14,8 +14,8 @@ import (
 // Clash is a minute in which a job would start together with others.
 type Clash struct {
 	At   time.Time `json:"at"`
-	Jobs []job.ID  `json:"jobs"`           // those that start most seldom first
-	More int       `json:"more,omitempty"` // that are not named
+	Jobs []job.ID  `json:"jobs"`           // those with the fewest starts first
+	More int       `json:"more,omitempty"` // jobs that are not listed
 }
 
 const (
@@ -23,10 +23,9 @@ const (
 	mostStarts = 5_000_000 // that are looked at; schedules beyond them are left out
 )
 
-// FindClashes finds, of jobs that are added or get another schedule, the minute
-// from one instant to another in which most others start, too: jobs of versions,
-// of which the new one is part. Minutes that the old schedule named already are
-// no news; and with a job that starts in every minute none can help clashing.
+// FindClashes finds, for jobs that are added or get another schedule, the minute between from and
+// end in which most other jobs start: jobs of versions, which include the new one. It ignores
+// minutes of the old schedule, and jobs that start in every minute, because no time avoids them.
 func FindClashes(found []Difference, from, end time.Time, versions ...Version) {
 	own := map[int64]int{} // minutes that any of the jobs names, and how many others start in each
 	minutes := make([][]int64, len(found))
@@ -63,8 +62,7 @@ func (d *Difference) newMinutes(from, end time.Time) (minutes []int64) {
 	return minutes
 }
 
-// startsIn tells whether a schedule names an instant of the minute that begins
-// at one.
+// startsIn reports whether a schedule has an instant in the minute that begins at begin.
 func startsIn(s cron.Schedule, begin time.Time) bool {
 	t := s.Next(begin.Add(-1))
 	return !t.IsZero() && t.Before(begin.Add(time.Minute))
@@ -74,7 +72,7 @@ func startsIn(s cron.Schedule, begin time.Time) bool {
 type group struct {
 	schedule cron.Schedule
 	jobs     []job.ID
-	starts   int // minutes of the time in which they do
+	starts   int // number of minutes in which they start
 }
 
 func gather(versions []Version) (groups []*group) {
@@ -97,8 +95,8 @@ func gather(versions []Version) (groups []*group) {
 	return groups
 }
 
-// count adds the jobs to the minutes that are asked about. It reports whether
-// they count: those that start in every minute do not.
+// count adds the jobs to the minutes in own. It returns false for jobs that start in every minute,
+// which do not count.
 func (g *group) count(own map[int64]int, from, end time.Time, left *int) bool {
 	var hit []int64
 	for t := g.schedule.Next(from.Add(-1)); !t.IsZero() && t.Before(end); {
@@ -125,7 +123,7 @@ func hasKey(own map[int64]int, m int64) bool {
 	return ok
 }
 
-// fullest is the first minute of some in which most jobs beside one start.
+// fullest returns the first minute of some in which most jobs other than id start.
 func fullest(groups []*group, own map[int64]int, minutes []int64, id job.ID) *Clash {
 	if len(minutes) == 0 {
 		return nil

@@ -1,6 +1,6 @@
-// Package review owns what a change of crontabs would do: which jobs it adds,
-// changes and removes, how often they would run then, and which errors it brings.
-// It is pure: whoever shows a person an edit before it counts says the same.
+// Package review owns what a change of crontabs would do: which jobs it adds, changes and removes,
+// how often they would run then, and which errors it introduces. It is pure, so that all programs
+// that preview an edit agree.
 package review
 
 import (
@@ -62,7 +62,7 @@ func NewVersion(tables ...*crontab.Table) Version {
 	return Version{world.View()}
 }
 
-// Jobs gives the jobs, in the order of their entries.
+// Jobs returns the jobs, in the order of their entries.
 func (v Version) Jobs() []job.Job {
 	list := make([]job.Job, v.view.Len())
 	for i := range list {
@@ -76,7 +76,7 @@ func (v Version) side(i int) *Side {
 	return &Side{Job: v.view.Job(i), Meaning: crontab.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
 }
 
-// Week is how far a difference looks if nobody says.
+// Week returns the default end of a comparison.
 func Week(from time.Time) time.Time { return from.AddDate(0, 0, 7) }
 
 func (s *Side) count(from, end time.Time) {
@@ -132,8 +132,8 @@ func (v Version) has(id job.ID) bool {
 	return ok
 }
 
-// same tells entries that are plainly the same from those that are worth a
-// closer look: most of a large file.
+// same reports whether entries are obviously the same, as in most of a large file, so that they
+// need no detailed comparison.
 func same(a, b *crontab.Entry) bool {
 	return a.Raw() == b.Raw() && a.User() == b.User() && a.Zone().String() == b.Zone().String() &&
 		slices.EqualFunc(a.Options().Items, b.Options().Items, func(x, y crontab.Option) bool {
@@ -182,8 +182,8 @@ func firstChange(old, now cron.Schedule, from, end time.Time) *time.Time {
 	}
 }
 
-// IsNew tells whether the new version names the first instant that differs, so
-// that it is added, and not dropped.
+// IsNew reports whether the new version has the first instant that differs, so that it is added,
+// not dropped.
 func (d Difference) IsNew() bool {
 	return d.First != nil && d.New.schedule.Next(d.First.Add(-1)).Equal(*d.First)
 }
@@ -194,8 +194,8 @@ type Text struct {
 	Remarks []crontab.Diagnostic
 }
 
-// NewErrors gives the errors that were not there before: those keep nobody from
-// changing something else in the file.
+// NewErrors returns the errors that did not exist before. Earlier errors do not prevent another
+// change of the file.
 func NewErrors(old, now Text) []crontab.Diagnostic {
 	known := map[mistake]int{}
 	for _, m := range old.mistakes() {
@@ -211,7 +211,7 @@ func NewErrors(old, now Text) []crontab.Diagnostic {
 	return fresh
 }
 
-// mistake is an error wherever in the file it stands.
+// mistake is an error, regardless of its place in the file.
 type mistake struct {
 	code crontab.Code
 	line string

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is what the helper gets to do. Byte slices, as a crontab's bytes need
-// not be UTF-8, which JSON strings have to be.
+// order is the helper's input. It has byte slices, because a crontab's bytes need not be UTF-8, and
+// JSON strings must be.
 type order struct {
 	Argv     [][]byte
 	Env      [][]byte
@@ -50,14 +50,14 @@ const reportLimit = 4 << 10
 // orderLimit is more than the kernel takes for a command and its environment.
 const orderLimit = 64 << 20
 
-// failed is the helper's exit status when there is no job.
+// failed is the helper's exit status if there is no job.
 const failed = 203
 
-// Become turns the process into the job that is ordered on its standard input.
-// It is what the program of Options.Helper has to call first of all, and never
-// returns. A process that nobody gave an order ends with status 203.
+// Become turns the process into the job that is described on its standard input. The program of
+// Options.Helper must call it first, and it never returns. A process without an order ends with
+// status 203.
 func Become() {
-	runtime.LockOSThread() // exec gives the signal mask of its thread away
+	runtime.LockOSThread() // exec passes on the signal mask of its thread
 	var report io.Writer = io.Discard
 	fds, err := receive(0)
 	if err == nil {
@@ -77,7 +77,7 @@ func become(fds []int, report io.Writer) error {
 		return fmt.Errorf("read order: %w", err)
 	}
 	for standard, fd := range fds[stdin:] {
-		// Whoever made the pipe may use it through a poller, but few programs can.
+		// The creator of the pipe may use it through a poller, but few programs can.
 		err := errors.Join(unix.SetNonblock(fd, false), unix.Dup3(fd, standard, 0))
 		if err != nil {
 			return fmt.Errorf("set descriptor %d up: %w", standard, err)
@@ -97,10 +97,9 @@ func become(fds []int, report io.Writer) error {
 	return fmt.Errorf("run SHELL %s: %w", argv[0], err)
 }
 
-// defaultReserved gives the signals that the C library keeps for itself their
-// default action. Exec passes on that they are ignored, as glibc's posix_spawn
-// leaves them in what it starts, and package signal cannot set them. All of
-// struct sigaction is zero for that, on every architecture.
+// defaultReserved sets the default action of the signals that the C library reserves for itself.
+// glibc's posix_spawn leaves them ignored in its children, exec passes that on, and package signal
+// cannot set them. All of struct sigaction is zero for that, on every architecture.
 func defaultReserved() {
 	const first, last, maskSize = 32, 34, 8
 	var action [4]uint64
@@ -109,8 +108,8 @@ func defaultReserved() {
 	}
 }
 
-// receive takes the descriptors of an order from a socket. They are closed by
-// exec, but for those that are put in place.
+// receive takes the descriptors of an order from a socket. exec closes them, except those that were
+// moved into place.
 func receive(socket int) ([]int, error) {
 	control := make([]byte, unix.CmsgSpace(orderFiles*4))
 	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
@@ -142,8 +141,7 @@ func enter(o order, report io.Writer) error {
 	return os.Chdir("/")
 }
 
-// say writes a line of the report. Where nobody reads it any more, it is of no
-// use to anybody.
+// say writes a line of the report. If the report is no longer read, the line is dropped.
 func say(report io.Writer, kind byte, text string) {
 	line := append([]byte{kind}, strings.ReplaceAll(text, "\n", " ")...)
 	_, _ = report.Write(append(line, '\n'))

@@ -10,18 +10,18 @@ import (
 	godbus "github.com/godbus/dbus/v5"
 )
 
-// Delegation is a unit that gives its part of the tree of control groups away.
-// Its only process keeps that part in existence.
+// Delegation is a unit that delegates its part of the tree of control groups. Its only process
+// keeps that part in existence.
 type Delegation struct {
-	Unit        string // its name, ".service" at the end; of no unit that there is
+	Unit        string // its name, which ends with ".service"; the unit must not exist
 	Description string
 	Slice       string
 	Argv        []string // Argv[0] is the path
 	Stdin       *os.File
 }
 
-// Delegate starts such a unit and returns its control group and its process.
-// The unit is gone when that ends, whatever lives on in groups below.
+// Delegate starts such a unit and returns its control group and its process. The unit ends with
+// that process, even if groups below still have processes.
 func Delegate(ctx context.Context, d Delegation) (group string, pid int, err error) {
 	conn, err := connect(ctx)
 	if err != nil {

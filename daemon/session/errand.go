@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errand is what Start and the helper have between them.
+// errand is the connection between Start and the helper.
 type errand struct {
-	socket *os.File // the helper's standard input; the order lies in it
-	report *os.File // what the helper says
+	socket *os.File // the helper's standard input, which contains the order
+	report *os.File // the helper's output
 	text   []byte   // of the report, as far as it was read
 	over   bool     // text is all of it
 }
@@ -49,7 +49,7 @@ func (e *errand) close() {
 	_ = e.report.Close() // all was read
 }
 
-// orderIn is a file without a name, which nobody finds in any folder.
+// orderIn returns a file without a name, which no directory lists.
 func orderIn(o order) (*os.File, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -100,7 +100,7 @@ type said struct {
 	ready         bool
 }
 
-// read reads the report for a while at most, and all that is there by now.
+// read reads the report for at most while, and everything that is available.
 func (e *errand) read(while time.Duration) {
 	if e.over {
 		time.Sleep(while)
@@ -118,7 +118,7 @@ func (e *errand) read(while time.Duration) {
 	}
 }
 
-// rest is what is in the pipe. It does not wait.
+// rest returns the content of the pipe. It does not wait.
 func (e *errand) rest() []byte {
 	buffer := make([]byte, reportLimit)
 	n := 0

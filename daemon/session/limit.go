@@ -46,14 +46,14 @@ func limits(r *crontab.Resources) (all []dbus.Property) {
 	return all
 }
 
-// wants is what the helper does itself, with no rights but the account's.
+// wants are the settings that the helper applies itself, with the user's rights only.
 type wants struct {
 	NoFile int  `json:",omitempty"`
 	Nice   *int `json:",omitempty"`
 	Idle   bool `json:",omitempty"`
 
-	// Unit is the one that limits the job, if any does: PAM may have moved the
-	// process to another, where nothing does.
+	// Unit is the unit that limits the job, if any: PAM may have moved the process to another unit
+	// without limits.
 	Unit string `json:",omitempty"`
 }
 

@@ -27,17 +27,17 @@ func New(helper ...string) *Manager {
 	return &Manager{helper: helper, link: link{turn: make(chan struct{}, 1)}}
 }
 
-// End is how the main process of a unit ended.
+// End describes how the main process of a unit ended.
 type End struct {
-	PID     int // 0: there never was a process
+	PID     int // 0: no process existed
 	Outcome job.Outcome
 	At      time.Time
-	Usage   job.Usage  // of all its processes, as far as systemd knows
-	Limit   job.Reason // job.OverMemory, if that was its end
+	Usage   job.Usage  // of all its processes, as far as systemd reports it
+	Limit   job.Reason // job.OverMemory, if that ended it
 }
 
-// The time between two looks at a unit, when systemd has not noticed yet that
-// its process ended, or there is no pidfd to wait for.
+// The time between two queries of a unit, if systemd has not noticed yet that its process ended, or
+// if there is no pidfd to wait for.
 const (
 	firstLook = 2 * time.Millisecond
 	lastLook  = time.Second
@@ -94,7 +94,7 @@ func (m *Manager) awaitExit(ctx context.Context, unit string, pid int) bool {
 	return err == nil
 }
 
-// ErrEnded says that a unit has no process any more.
+// ErrEnded reports that a unit no longer has a process.
 var ErrEnded = errors.New("the process has ended")
 
 // Kill sends a signal to the process of a unit and its process group, as the

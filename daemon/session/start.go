@@ -23,7 +23,7 @@ type Spec struct {
 	User        string
 	PAMName     string // the service in /etc/pam.d
 	Argv        []string
-	Env         []string // NAME=value, over what PAM gives
+	Env         []string // NAME=value, overrides PAM's
 	Dir         string
 	Fallback    bool // run in / where Dir cannot be entered
 	Umask       uint32
@@ -40,15 +40,14 @@ type Process struct {
 	Note string // what the job's environment had to do without; may be empty
 }
 
-// NotStartedError says that there is no process, and why. The unit is released
-// already.
+// NotStartedError is the reason why no process exists. The unit is released already.
 type NotStartedError struct{ Reason string }
 
 func (e *NotStartedError) Error() string { return e.Reason }
 
 func notStarted(err error) error { return &NotStartedError{plain(err.Error())} }
 
-// Outcome is what the run's record says.
+// Outcome returns the outcome for the run's record.
 func (e *NotStartedError) Outcome() job.Outcome {
 	return job.Outcome{Kind: job.NotStarted, Error: e.Reason}
 }
@@ -93,10 +92,9 @@ func (s Spec) check() error {
 	return nil
 }
 
-// await waits until the job is executed, or for the reason why it is not. Most
-// reasons are in the helper's report. If systemd did not come as far as the
-// helper, the unit ends, and the report need not: systemd holds the order, and
-// with it the report, open.
+// await waits until the job is executed, or for the reason why it is not. Most reasons are in the
+// helper's report. If systemd failed before it started the helper, the unit ends, but the report
+// may not: systemd holds the order, and with it the report, open.
 func (m *Manager) await(ctx context.Context, spec Spec, e *errand) (note string, err error) {
 	for pause := 10 * firstLook; ; pause = min(2*pause, lastLook) {
 		e.read(pause)
@@ -171,8 +169,8 @@ func (m *Manager) startUnit(ctx context.Context, spec Spec, e *errand) error {
 
 func (s state) exists() bool { return value[string](s, "LoadState") != notFound }
 
-// shutdown is how long a job has to end when the host goes down, before that
-// goes on without it.
+// shutdown is how long a job has to end when the host shuts down, before the host continues without
+// it.
 const shutdown = 10 * time.Second
 
 // properties are those of the unit; systemd.exec(5), systemd.service(5).
@@ -185,23 +183,22 @@ func (m *Manager) properties(spec Spec, e *errand) []dbus.Property {
 		property("PAMName", spec.PAMName),
 		property("UMask", spec.Umask),
 		property("StandardInputFileDescriptor", godbus.UnixFD(e.socket.Fd())),
-		// What cron calls its terminal (PAM_TTY), as pam_access, pam_group and
-		// pam_time know it. systemd wants a path, which they cut off.
+		// The name that cron uses for its terminal (PAM_TTY), which pam_access, pam_group and
+		// pam_time expect. systemd needs a path, which they remove.
 		property("TTYPath", "/dev/cron"),
 		property("Environment", cronSession),
 		property("SyslogIdentifier", cmp.Or(spec.Identifier, "cronring")),
 		property("IgnoreSIGPIPE", false),
-		// What a job leaves behind on purpose goes on after its end, as under cron.
-		// KillMode=process would say so, but systemd refuses it beside PAMName.
+		// Background processes of a job continue after its end, as under cron. KillMode=process
+		// would do that, but systemd rejects it together with PAMName.
 		property("KillMode", "mixed"),
 		property("SendSIGKILL", false),
-		// So does the rest of a job of which the kernel kills one process for want
-		// of memory. systemd then speaks of signal 9 here, and of the memory in the
-		// journal alone.
+		// The rest of a job also continues if the kernel kills one of its processes for lack of
+		// memory. systemd then reports signal 9 here, and the lack of memory only in the journal.
 		property("OOMPolicy", "continue"),
 		property("TimeoutStopUSec", uint64(shutdown.Microseconds())),
-		// The unit stays until Release, and a job that fails is no failed unit:
-		// the state of the host is not "degraded" by it.
+		// The unit stays until Release, and a job that fails does not make it a failed unit, so the
+		// host's state does not become "degraded".
 		property("RemainAfterExit", true),
 		property("SuccessExitStatus", everything()),
 	}
@@ -210,14 +207,14 @@ func (m *Manager) properties(spec Spec, e *errand) []dbus.Property {
 	}
 	all = append(all, limits(spec.Resources)...)
 	for _, entry := range spec.Env {
-		if isSessionClass(entry) { // the one that PAM has to see, and anybody may
+		if isSessionClass(entry) { // PAM needs this variable, and all users may see it
 			all = append(all, property("Environment", []string{entry}))
 		}
 	}
 	return all
 }
 
-// cronSession is what pam_systemd knows by itself of a session whose terminal is
+// cronSession has the values that pam_systemd uses by default for a session whose terminal is
 // "cron", without a path.
 var cronSession = []string{"XDG_SESSION_CLASS=background", "XDG_SESSION_TYPE=unspecified"}
 

@@ -9,14 +9,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// state is what systemd reports about a unit: its properties.
+// state holds the properties of a unit that systemd reports.
 type state map[string]any
 
 // notFound is the LoadState of a unit that systemd does not have.
 const notFound = "not-found"
 
-// observe asks for a unit's state, and again over a new connection if the old
-// one ends.
+// observe queries a unit's state, and repeats that over a new connection if the old one ends.
 func (m *Manager) observe(ctx context.Context, unit string) (state, error) {
 	for {
 		conn, err := m.link.get(ctx)
@@ -58,10 +57,9 @@ const (
 	dumped = 3 // CLD_DUMPED
 )
 
-// outcome is how a unit ended. If the command was never executed, an exit status
-// is one of systemd's own. systemd takes the helper for the command: if a daemon
-// was replaced within its Start, 224, for example, is reported as the job's
-// exit status.
+// outcome returns how a unit ended. If the command was never executed, an exit status is one of
+// systemd's own. systemd takes the helper for the command: if a daemon was replaced during its
+// Start, 224, for example, is reported as the job's exit status.
 func (s state) outcome(wasUp bool) job.Outcome {
 	code, status := value[int32](s, "ExecMainCode"), int(value[int32](s, "ExecMainStatus"))
 	switch {
@@ -79,7 +77,7 @@ func (s state) outcome(wasUp bool) job.Outcome {
 	return job.Outcome{Kind: job.Lost, Error: fmt.Sprintf("systemd does not report how the process ended (%s)", value[string](s, "Result"))}
 }
 
-// end is how the main process of a unit ended.
+// end returns how the main process of a unit ended.
 func (s state) end() End {
 	e := End{
 		PID:     int(value[uint32](s, "ExecMainPID")),
@@ -96,11 +94,11 @@ func (s state) end() End {
 	return e
 }
 
-// usage is what a unit has used. Not every systemd knows all of it.
+// usage returns the resource usage of a unit. Older versions of systemd report only some of it.
 func (s state) usage() job.Usage {
 	number := func(name string) int64 {
 		v := value[uint64](s, name)
-		if v == math.MaxUint64 { // not known
+		if v == math.MaxUint64 { // unknown
 			return 0
 		}
 		return int64(min(v, math.MaxInt64))
@@ -126,8 +124,8 @@ var setupSteps = map[int]string{
 	pamStatus: "PAM refused the account or its session",
 }
 
-// setupStep explains with which step systemd failed before it executed a
-// program. It returns "" for a status that is not one of systemd's.
+// setupStep returns the step in which systemd failed before it executed a program, or "" for a
+// status that is not one of systemd's.
 func setupStep(status int) string {
 	if step, ok := setupSteps[status]; ok {
 		return step

@@ -33,8 +33,8 @@ func connect(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// answer is how long systemd may take to answer a new connection. It is silent
-// for seconds while it reloads.
+// answer is how long systemd may take to answer a new connection. It is silent for seconds while it
+// reloads.
 const answer = time.Minute
 
 // greet waits until systemd answers. If systemd reads a message together with

@@ -85,22 +85,16 @@ func (h *hold) fail() {
 // Hold makes the Spawner pause, so that another program can replace this one: from its return until
 // Resume, nothing is forked, reaped, read or reported. It returns the runs that were passed to
 // Start and have no process. They begin after Resume; otherwise the caller passes them to the next
-// Spawner. 96-101:|  2. takes the remaining Events without waiting for more, and handles them. Then
-// Started was
-//
-//	   sent for the runs that Handover returns, except for one with Progress set, and Ended was not;
-//	3. does not call Start or Exec any more: they only queue;
-//	4. calls Handover, stores what it and Hold returned, and calls exec;
-//	5. calls Resume if that fails.
+// Spawner.
 //
 // To hand over without losing an event, the caller
 //
 //  1. calls Hold on another goroutine, and drains Events until it returns;
-//  2. takes what is left in Events, without waiting for more, and deals with
-//     it: of the runs that Handover gives Started was sent then, and Ended
-//     not, except that Started is still to come for one with Progress set;
-//  3. gives neither Start nor Exec anything more: they only queue;
-//  4. calls Handover, writes down what it and Hold gave, and calls exec;
+//  2. takes the remaining Events without waiting for more, and handles them.
+//     Then Started was sent for the runs that Handover returns, except for one
+//     with Progress set, and Ended was not;
+//  3. does not call Start or Exec any more: they only queue;
+//  4. calls Handover, stores what it and Hold returned, and calls exec;
 //  5. calls Resume if that fails.
 //
 // Before it pauses, the Spawner waits for programs that Exec started and for sessions that are

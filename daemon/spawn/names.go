@@ -23,7 +23,7 @@ import (
 //   - RUN.out and RUN.err are the output pipes. The job has both open for
 //     reading too, so that a pipe without a daemon makes it wait when the pipe
 //     is full, and never ends it with SIGPIPE.
-//   - RUN.process says which process it is. It is a symbolic link to its text,
+//   - RUN.process identifies the process. It is a symbolic link to its text,
 //     which takes one call to make and is always complete.
 //
 // Other users cannot write to the directory, so they cannot put other files there. The pipes belong

@@ -14,21 +14,19 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// BarredError says that cron.allow or cron.deny keeps an account from using
-// crontab(1).
+// BarredError reports that cron.allow or cron.deny prevents a user from using crontab(1).
 type BarredError struct {
-	Name string // the account that the lists were asked about
-	Why  string // which list says so
+	Name string // the user that was looked up
+	Why  string // the list that decided
 }
 
 func (e *BarredError) Error() string {
 	return "crontab is not allowed for " + quoted(e.Name) + ": " + e.Why
 }
 
-// MayUse says whether caller may use crontab(1) on the table of target: nil,
-// or a *BarredError. Root may always. Debian's cron asks about the target,
-// also when it is root that asks, and lets everyone in when there is no list;
-// cronie asks about the caller and lets only root in.
+// MayUse returns nil if caller may use crontab(1) on the crontab of target, else a *BarredError.
+// Root always may. Debian's cron looks up the target, also for root, and allows all users if there
+// is no list; cronie looks up the caller and then allows only root.
 func (p Places) MayUse(family crontab.Family, caller, target string) error {
 	name := target
 	if family == crontab.RHEL {
@@ -60,8 +58,8 @@ func (p Places) MayUse(family crontab.Family, caller, target string) error {
 	return nil
 }
 
-// listed tells whether a line of the file is the name and nothing else: the
-// lists have no comments and no patterns, and blanks count.
+// listed reports whether a line of the file is exactly the name: the lists have no comments and no
+// patterns, and spaces count.
 func listed(path, name string) (bool, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -20,8 +20,7 @@ const (
 // maxHeaderName bounds the file's name in a header, in bytes.
 const maxHeaderName = 200
 
-// Header is the three lines that stand above a table which was read from file
-// and is installed now.
+// Header returns the three lines above a crontab that was read from file and is installed now.
 func Header(file string, now time.Time, version string) string {
 	return headerWarning + "\n" +
 		headerOrigin + oneLine(file) + headerVerb + now.Format(time.ANSIC) + ")\n" +
@@ -61,9 +60,9 @@ func StripHeader(text string) string {
 	return rest
 }
 
-// Body is what the owner of the table at path wrote of its text: the header
-// that crontab(1) put above it is not part of it. Revisions are bodies, so
-// that a table which is installed anew is no new version.
+// Body returns the part of text that the owner of the crontab at path wrote, without the header
+// that crontab(1) put above it. Revisions are bodies, so that installing the same crontab again
+// makes no new version.
 func (p Places) Body(path, text string) string {
 	if p.Header && filepath.Dir(path) == filepath.Clean(p.Users) {
 		return StripHeader(text)

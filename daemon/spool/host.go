@@ -11,11 +11,11 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Host is what the meaning of a crontab depends on beside its text.
+// Host holds what the meaning of a crontab depends on, apart from its text.
 type Host struct {
 	Family  crontab.Family
-	Zone    *time.Location // under its IANA name where that can be found
-	Account string         // who a user's crontab is read for
+	Zone    *time.Location // under its IANA name if that can be found
+	Account string         // the user for whom a user's crontab is read
 	Root    bool           // that account is root
 }
 
@@ -24,9 +24,9 @@ func ThisHost() Host {
 	return Host{Family: family(), Zone: zone(), Account: ownAccount(), Root: os.Geteuid() == 0}
 }
 
-// Config is how to parse the crontab at path. system says that it has a
-// column for the account, which /etc/crontab and /etc/cron.d/* always do; a
-// file in the spool is its account's, and /etc/anacrontab has anacron's form.
+// Config returns how to parse the crontab at path. system means that it has a user column, which
+// /etc/crontab and /etc/cron.d/* always have; a file in the spool belongs to its user, and
+// /etc/anacrontab has anacron's form.
 func (h Host) Config(path string, system bool) crontab.Config {
 	return h.configAt(h.Places(""), path, system)
 }
@@ -71,7 +71,7 @@ func SystemTable(path string) bool {
 	return k == systemTable
 }
 
-// family tells which cron's defaults hold here.
+// family returns the cron whose defaults apply here.
 func family() crontab.Family {
 	if _, err := os.Stat("/etc/redhat-release"); err == nil {
 		return crontab.RHEL
@@ -87,8 +87,8 @@ func zone() *time.Location {
 	return z.location
 }
 
-// ownAccount is the name of the account that this process runs as, or its number
-// where the system knows no name, as in many containers.
+// ownAccount returns the name of the user of this process, or its number if the system has no name,
+// as in many containers.
 func ownAccount() string {
 	uid := uint32(os.Geteuid())
 	if name, err := AccountName(uid); err == nil {

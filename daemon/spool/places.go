@@ -7,12 +7,12 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Places says where the crontabs of a host stand, and what its cron's
-// crontab(1) leaves there.
+// Places are the paths of the crontabs of a host, and of the files that its cron's crontab(1)
+// creates.
 type Places struct {
-	Crontab    string // the system's table
-	CronD      string // the directory of packages' tables
-	Users      string // the spool: the directory of users' tables, each named after its account
+	Crontab    string // the system's crontab
+	CronD      string // the directory of packages' crontabs
+	Users      string // the spool: the directory of users' crontabs, each named after its user
 	Anacrontab string
 	Stamps     string // anacron's timestamps
 	Allow      string // cron.allow
@@ -20,9 +20,9 @@ type Places struct {
 	Anacron    string // the program: while it is installed, the anacrontab is its business
 	Passwd     string
 	Localtime  string // the host's time zone
-	Timezone   string // its name, where Localtime is no link
+	Timezone   string // its name, if Localtime is not a link
 	Group      string // group of the users' tables: "crontab" on Debian, "" for the user's own
-	Header     bool   // three lines of comment stand above what crontab(1) installed
+	Header     bool   // crontab(1) adds three lines of comment at the top
 }
 
 // Places are those of the host's family. root is put before each path: "" for
@@ -52,8 +52,8 @@ func (h Host) Places(root string) Places {
 	return p
 }
 
-// kindOf tells what cron takes the file at path for, by its place, and the
-// name of it that matters: that of the account, or of the file in cron.d.
+// kindOf returns what kind of crontab a path is, and the relevant name: that of the user, or of the
+// file in cron.d.
 func (p Places) kindOf(path string) (kind, string) {
 	abs, err := filepath.Abs(path)
 	if err != nil || path == "-" {
@@ -73,7 +73,7 @@ func (p Places) kindOf(path string) (kind, string) {
 	return namedTable, ""
 }
 
-// AnacronInstalled tells whether anacron is there to do its own work.
+// AnacronInstalled reports whether anacron is installed to do its own work.
 func (p Places) AnacronInstalled() bool {
 	info, err := os.Stat(p.Anacron)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

@@ -33,8 +33,8 @@ func readAll(f *os.File) (string, error) {
 	return b.String(), err
 }
 
-// load judges a file and reads it. What is read comes from the descriptor that
-// was judged, so that nobody can put another file in its place in between.
+// load checks a file and reads it. It reads from the descriptor that was checked, so that the file
+// cannot be replaced in between.
 func (t trust) load(c candidate, who *account.Account, unknown error) (string, *Refusal) {
 	f := &facts{candidate: c, account: who, unknown: unknown}
 	opened := t.open(f)
@@ -56,12 +56,10 @@ func (t trust) load(c candidate, who *account.Account, unknown error) (string, *
 	return text, nil
 }
 
-// open opens the file and fills in what can be known of it. It is nil when
-// there is nothing to read.
+// open opens the file and fills in its facts. It returns nil if there is nothing to read.
 //
-// What is no regular file is not opened at all, as opening a device may do
-// something. Should it take a regular file's place just then, O_NONBLOCK keeps
-// a pipe or a lease from blocking the daemon.
+// A file that is not regular is not opened at all, because opening a device may have effects. If it
+// replaces a regular file just then, O_NONBLOCK keeps a pipe or a lease from blocking the daemon.
 func (t trust) open(f *facts) *os.File {
 	if f.kind == userTable && f.account == nil {
 		return nil
@@ -108,8 +106,7 @@ func (t trust) open(f *facts) *os.File {
 	return opened
 }
 
-// sameLink makes sure that the link whose owner is judged is the one that was
-// followed.
+// sameLink ensures that the link whose owner is checked is the one that was followed.
 func sameLink(f *facts) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(f.path, &st); err != nil {

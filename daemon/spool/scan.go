@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shape is what an inode shows of itself that changes when somebody changes
-// the file. The change time cannot be set by hand, so that an edit that puts
-// size and modification time back still shows.
+// shape holds the properties of an inode that change with the file. The change time cannot be set
+// by users, so an edit that restores size and modification time is still detected.
 type shape struct {
 	dev, ino     uint64
 	mode, uid    uint32
@@ -31,8 +30,7 @@ func shapeOf(st *unix.Stat_t) shape {
 
 func (s shape) isLink() bool { return s.mode&unix.S_IFMT == unix.S_IFLNK }
 
-// look is the shape of what stands at a path, and of what it leads to when it
-// is a symbolic link.
+// look holds the shape of a path, and of its target if it is a symbolic link.
 type look struct{ self, target shape }
 
 // lookAt looks at a name in an open directory, or at a path with unix.AT_FDCWD.
@@ -49,12 +47,11 @@ func lookAt(dir int, name string) (look, error) {
 	return l, nil
 }
 
-// saved is when the file was changed, or put in its place.
+// saved returns when the file was changed, or put in its place.
 func (l look) saved() time.Time { return time.Unix(0, max(l.self.ctime, l.target.ctime)) }
 
-// freshness is how old a change must be for the next one to be sure to leave
-// another time behind: clocks of file systems tick every few milliseconds, or
-// every two seconds.
+// freshness is how old a change must be so that the next one certainly has another time: clocks of
+// file systems tick every few milliseconds, or every two seconds.
 const freshness = 2 * time.Second
 
 // fresh reports whether the next change may leave the same look. A change that
@@ -74,18 +71,18 @@ type found struct {
 	look look
 }
 
-// placeholder keeps dpkg from deleting an empty directory. It stands on each
-// Debian host, so it is not worth a word.
+// placeholder keeps dpkg from deleting an empty directory. Every Debian host has it, so it is not
+// reported.
 const placeholder = ".placeholder"
 
-// scanned is what a scan of the host's places saw.
+// scanned is the result of a scan of the host's directories.
 type scanned struct {
 	found   []found
 	ignored []Ignored
 	failed  []*Refusal // directories that could not be listed
 }
 
-// file looks at one file that need not be there.
+// file checks one file that may be missing.
 func (s *scanned) file(c candidate, t trust) {
 	l, err := lookAt(unix.AT_FDCWD, c.path)
 	switch {
@@ -166,8 +163,8 @@ func (l look) regular() bool {
 	return end.mode&unix.S_IFMT == unix.S_IFREG
 }
 
-// leadsTo is the path of what a symbolic link leads to, also where nothing
-// stands there, or "" for what is no link.
+// leadsTo returns the target of a symbolic link, even if it does not exist, or "" if path is not a
+// link.
 func leadsTo(path string, l look) string {
 	if !l.self.isLink() {
 		return ""

@@ -10,7 +10,7 @@ type settling struct {
 	first, last time.Time // zero when nothing is waiting
 }
 
-// touch says that something happened.
+// touch records a change.
 func (s *settling) touch(now time.Time) {
 	if s.first.IsZero() {
 		s.first = now
@@ -18,9 +18,8 @@ func (s *settling) touch(now time.Time) {
 	s.last = now
 }
 
-// due is when to act; false when nothing is waiting. What happened before the
-// minute is over is due in that minute, as a change before second 0 counts for
-// the minute that begins there.
+// due returns when to act; false if nothing is waiting. Changes within a minute are due in that
+// minute, because a change before second 0 counts for the minute that begins there.
 func (s *settling) due() (time.Time, bool) {
 	if s.first.IsZero() {
 		return time.Time{}, false
@@ -35,16 +34,16 @@ func (s *settling) due() (time.Time, bool) {
 	return at, true
 }
 
-// done says that the waiting is over.
+// done ends the waiting.
 func (s *settling) done() { s.first, s.last = time.Time{}, time.Time{} }
 
-// lastMoment is how long before the minute a change is still taken for it.
+// lastMoment is how long before the minute a change still counts for it.
 const lastMoment = 100 * time.Millisecond
 
 func beforeMinute(t time.Time) time.Time { return t.Add(untilSecond(t, 60) - lastMoment) }
 
-// untilSecond is how long it is from t to the next time that the wall clock
-// shows that second of a minute; never 0.
+// untilSecond returns the time from t to the next time that the wall clock shows that second of a
+// minute; never 0.
 func untilSecond(t time.Time, second int) time.Duration {
 	into := time.Duration(t.Unix()%60)*time.Second + time.Duration(t.Nanosecond())
 	wait := time.Duration(second)*time.Second - into

@@ -34,13 +34,13 @@ type SourceOptions struct {
 
 	NoWatch bool // cronie's -i: look once a minute only
 
-	// Files are read instead of the host's tables, whoever owns them. System
-	// says that they have a column for the account.
+	// Files are read instead of the host's crontabs, whoever owns them. System means that they have
+	// a user column.
 	Files  []string
 	System bool
 
-	Sidecar   *crontab.Sidecar    // what the configuration says of entries; nil: nothing
-	Channels  map[string][]string // that tables may name, and whose; see crontab.Config
+	Sidecar   *crontab.Sidecar    // settings of entries in the configuration; nil: none
+	Channels  map[string][]string // that crontabs may name, and their users; see crontab.Config
 	RingUsers []string            // whose crontabs may have scope=ring; see crontab.Config
 
 	MaxEntries int // of each user's crontab; 0: no limit
@@ -57,7 +57,7 @@ type Source struct {
 	trust   trust
 	fresh   time.Duration // see freshness; shorter in tests
 	open    func() (watcher, error)
-	replan  chan struct{} // what must be watched is not the same any more
+	replan  chan struct{} // the set of watched files has changed
 
 	mu         sync.Mutex
 	files      map[string]*file
@@ -72,8 +72,8 @@ type Source struct {
 	targets    []string // what links in places of tables lead to
 }
 
-// Snapshot is what one scan found. It is immutable and shares tables that did
-// not change with the snapshots before.
+// Snapshot is the result of one scan. It is immutable and shares unchanged crontabs with earlier
+// snapshots.
 type Snapshot struct {
 	Tables  []*crontab.Table     // /etc/crontab, cron.d, users, anacrontab; each directory by name
 	Remarks []crontab.Diagnostic // on their lines, in the same order
@@ -85,7 +85,7 @@ type Snapshot struct {
 	Notice  string               // why changes are not noticed at once, or ""
 }
 
-// ChangeKind is what became of a file.
+// ChangeKind is the kind of a file's change.
 type ChangeKind string
 
 // The kinds of changes.
@@ -94,7 +94,7 @@ const (
 	Reloaded ChangeKind = "reloaded" // its text is another
 	Gone     ChangeKind = "gone"     // its entries end, its running jobs do not
 	Refused  ChangeKind = "refused"  // or refused for another reason than before
-	Accepted ChangeKind = "accepted" // no longer refused, and it says what it said before
+	Accepted ChangeKind = "accepted" // no longer refused, and its text is unchanged
 )
 
 // Change is one file that is not what it was at the scan before. What follows
@@ -114,11 +114,11 @@ type Change struct {
 	Log       string   // the line that cron logs: RELOAD or a refusal; "" where it logs none
 }
 
-// file is one file that a Source knows.
+// file is one file of a Source.
 type file struct {
 	candidate
 	look       look
-	again      bool // look again even if nothing seems to have changed
+	again      bool // check again even if nothing seems to have changed
 	owner      account.Account
 	unknown    error             // why the owner is not known
 	text       string            // "" if the table is truncated: what is not loaded must take no memory
@@ -128,8 +128,8 @@ type file struct {
 	generation int // of the table
 	privileged bool
 	refusal    *Refusal
-	target     string   // what a symbolic link leads to
-	scan       *scanned // the last one that saw it
+	target     string   // the target of a symbolic link
+	scan       *scanned // the last one that found it
 }
 
 // OpenSource makes a Source. It reads nothing yet.
@@ -153,8 +153,8 @@ func OpenSource(o SourceOptions) *Source {
 	}
 }
 
-// SetSidecar changes what the configuration says of entries. At the next scan
-// all tables are parsed again, unless it is what was set before.
+// SetSidecar replaces the configuration of entries. At the next scan all crontabs are parsed again,
+// unless sidecar is unchanged.
 func (s *Source) SetSidecar(sidecar *crontab.Sidecar) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,11 +205,10 @@ const (
 	asksAtOnce = 8
 )
 
-// Scan reads what changed since the scan before. A newer version that is
-// refused or cannot be read leaves the last good one loaded, also where
-// somebody else may have written it: what was good once stays, what may be
-// forged is never taken. A file that is not there any more ends its entries,
-// and so does an account that is not.
+// Scan reads what changed since the previous scan. If a newer version is refused or cannot be read,
+// the last good version stays loaded, even if another user may have written the file: good versions
+// stay, and possibly forged ones are never loaded. If a file or its user no longer exists, its
+// entries end.
 func (s *Source) Scan(ctx context.Context) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,14 +294,14 @@ func (s *Source) refresh(f *file, l look, owners map[string]owner, changes []Cha
 	return changes
 }
 
-// owner is what is known of the account of a user's table.
+// owner is the result of looking up the user of a crontab.
 type owner struct {
 	account account.Account
 	err     error
 }
 
-// askOwners looks the accounts of all users' tables up: first those that are
-// not known, as the others stay what they were if the time runs out.
+// askOwners looks up the owners of all users' crontabs: first those that are not known, because the
+// others keep their values if the time runs out.
 func (s *Source) askOwners(ctx context.Context, scan *scanned) map[string]owner {
 	var names, known []string
 	for _, found := range scan.found {
@@ -362,7 +361,7 @@ func isUnknown(err error) bool {
 
 func (s *Source) read(f *file, l look, changes []Change) []Change {
 	if f.kind == namedTable && f.table != nil && l.self != (shape{}) && !l.regular() {
-		// A pipe says what it has to say once.
+		// A pipe can be read only once.
 		s.renew(f)
 		return changes
 	}
@@ -389,8 +388,8 @@ func (s *Source) load(f *file) (string, *Refusal) {
 	return s.trust.load(f.candidate, owner, f.unknown)
 }
 
-// refuse notes that the file is refused. What it said before stays, unless the
-// file itself or its account is not there any more.
+// refuse records that the file is refused. Its previous text stays loaded, unless the file itself
+// or its user no longer exists.
 func (s *Source) refuse(f *file, r *Refusal, changes []Change) []Change {
 	before := f.refusal
 	f.refusal = r
@@ -435,7 +434,7 @@ func (s *Source) accept(f *file, text string, changes []Change) []Change {
 	return changes
 }
 
-// says reports whether the loaded table was parsed from text.
+// says reports whether the loaded crontab was parsed from text.
 func (f *file) says(text string) bool {
 	if f.table.Truncated() {
 		return f.sum == sha256.Sum256([]byte(text))
@@ -493,8 +492,8 @@ func (f *file) isPrivileged() bool { return f.kind != userTable || f.owner.UID =
 
 func (f *file) drop() { f.table, f.text, f.remarks = nil, "", nil }
 
-// temporary reports whether the file is one that crontab(1) is about to
-// rename, which crons log nothing about.
+// temporary reports whether the file is one that crontab(1) is about to rename, which crons do not
+// log.
 func (f *file) temporary() bool {
 	return f.kind == userTable && strings.HasPrefix(f.name, "tmp.") && f.refusal != nil && f.refusal.Code == CodeOrphan
 }
@@ -511,8 +510,7 @@ func (s *Source) changeTo(kind ChangeKind, f *file, text string) Change {
 	return c
 }
 
-// forget ends what the scan did not see, but not what stands where it could
-// not look.
+// forget removes files that the scan did not find, except in places that it could not read.
 func (s *Source) forget(scan *scanned, order []*file, changes []Change) ([]*file, []Change, bool) {
 	if len(order) == len(s.files) {
 		return order, changes, false
@@ -594,8 +592,8 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 	return snap
 }
 
-// Config is how to parse the file at path where it stands, as Host.Config
-// says, but for the places of these options.
+// Config returns how to parse the file at path, like Host.Config, but with the places of these
+// options.
 func (o SourceOptions) Config(path string, system bool) crontab.Config {
 	c := o.Host.configAt(o.places(), path, system)
 	if c.Format == crontab.User && !c.Privileged {
@@ -611,9 +609,8 @@ func (o SourceOptions) places() Places {
 	return o.Places
 }
 
-// Judge says what a Source would think of the file at path where it stands:
-// that it is refused, or passed over for its name. Of a file that stands in
-// none of the host's places it thinks nothing.
+// Judge returns whether a Source would refuse the file at path, or ignore it because of its name.
+// For a file outside of the host's places it returns nil, nil.
 func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignored) {
 	s := OpenSource(o)
 	k, name := s.options.Places.kindOf(path)
@@ -631,8 +628,8 @@ func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignor
 	return refusal, nil
 }
 
-// Passes says that a Source would pass over a file at path for its name, whether
-// there is one or not; nil when it would not.
+// Passes returns whether a Source would ignore a file at path because of its name, whether or not
+// it exists; nil if not.
 func (o SourceOptions) Passes(path string) *Ignored {
 	k, name := o.places().kindOf(path)
 	if k != userTable && (k != systemTable || name == "") {

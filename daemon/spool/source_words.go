@@ -10,9 +10,8 @@ import (
 // maxErrors bounds what a hostile table can make the log take.
 const maxErrors = 100
 
-// cronErrors are the texts of the lines that cron's log has for lines that are
-// left out: one for each, in cron's words, where it has some, but with the
-// number of the line, which Debian's cron never tells.
+// cronErrors returns the lines of cron's log for ignored lines of a crontab: one for each, in
+// cron's words if it has any, but with the number of the line, which Debian's cron does not log.
 func cronErrors(path, text string, format crontab.Format, remarks []crontab.Diagnostic) []string {
 	var lines []string
 	said, number, rest := 0, 0, text

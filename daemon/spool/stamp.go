@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// ErrStampLocked says that somebody else, anacron for one, is at the job.
+// ErrStampLocked reports that another process, such as anacron, runs the job.
 var ErrStampLocked = errors.New("the job is locked by another anacron")
 
 // stampLength is that of "20261120\n".
@@ -90,11 +90,11 @@ type StampLock struct {
 	id   string
 }
 
-// LockStamp locks a job's stamp, and makes it, empty, as anacron does, where
-// there is none. The error is ErrStampLocked when somebody else has it.
+// LockStamp locks a job's stamp, and creates it, empty, as anacron does, if it is missing. The
+// error is ErrStampLocked if another process has locked it.
 //
-// The lock hangs on the open file and not on the process, as anacron's does:
-// the process may read the stamp meanwhile, and anacron sees it all the same.
+// The lock belongs to the open file and not to the process, unlike anacron's: the process may read
+// the stamp meanwhile, and anacron still respects the lock.
 func LockStamp(dir, id string) (*StampLock, error) {
 	f, err := createStamp(dir, id)
 	if err != nil {
@@ -127,7 +127,7 @@ func createStamp(dir, id string) (*os.File, error) {
 	return openStamp(fd, id, unix.O_RDWR|unix.O_CREAT)
 }
 
-// Read is what the stamp says; false when it says nothing yet.
+// Read returns the day in the stamp; false if it is empty.
 func (l *StampLock) Read() (crontab.Day, bool) {
 	var text [8]byte
 	if _, err := l.file.ReadAt(text[:], 0); err != nil {
@@ -140,7 +140,7 @@ func (l *StampLock) Read() (crontab.Day, bool) {
 // Write notes the day on which the run began.
 func (l *StampLock) Write(day crontab.Day) error { return writeStamp(l.file, l.id, day) }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (l *StampLock) Close() error { return l.file.Close() }
 
 // WriteStamp notes the day on which a job ran, without asking for its lock.
@@ -152,8 +152,8 @@ func WriteStamp(dir, id string, day crontab.Day) error {
 	return errors.Join(writeStamp(f, id, day), f.Close())
 }
 
-// writeStamp writes into the file and puts none in its place: anacron's lock
-// hangs on it. Nine bytes in one call to one block are old or new, never both.
+// writeStamp writes into the file and does not replace it, because anacron's lock belongs to it.
+// Nine bytes in one call to one block are either old or new.
 func writeStamp(f *os.File, id string, day crontab.Day) error {
 	year, month, date := day.Date()
 	text := fmt.Sprintf("%04d%02d%02d\n", year, month, date)

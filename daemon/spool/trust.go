@@ -19,7 +19,7 @@ const (
 	CodeOrphan    crontab.Code = "F101" // no such account
 	CodeOpen      crontab.Code = "F102" // cannot be opened or read
 	CodeLinkOwner crontab.Code = "F103" // a symbolic link that is not root's
-	CodeOwner     crontab.Code = "F104" // a file of somebody else
+	CodeOwner     crontab.Code = "F104" // a file of another user
 	CodeType      crontab.Code = "F105" // not a regular file
 	CodeMode      crontab.Code = "F106" // others may write it
 	CodeLinks     crontab.Code = "F107" // more than one name
@@ -39,12 +39,12 @@ type Refusal struct {
 	Kept bool   // what the file said before stays loaded
 	Log  string // cron's line: "(bob) WRONG FILE OWNER (crontabs/bob)"
 
-	gone bool // the file is not there any more
+	gone bool // the file no longer exists
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s: %s", r.Path, r.Word, r.Why) }
 
-// Diagnostic is the form in which lint shows it.
+// Diagnostic returns the refusal in lint's form.
 func (r *Refusal) Diagnostic() crontab.Diagnostic {
 	message := fmt.Sprintf("refused, %s: %s", r.Word, r.Why)
 	if r.Kept {
@@ -73,23 +73,23 @@ type candidate struct {
 // trust is the host's rules.
 type trust struct {
 	family     crontab.Family
-	permissive bool // cronie's -p: whose file it is and who may write it is nobody's business
+	permissive bool // cronie's -p: ignore owners and permissions
 }
 
-// facts are what a refusal can hang on.
+// facts are what a refusal can depend on.
 type facts struct {
 	candidate
-	account *account.Account // of a user's table; nil when there is none
-	unknown error            // why there is none
-	link    *unix.Stat_t     // the symbolic link that stands at path, if one does
+	account *account.Account // of a user's crontab; nil if unknown
+	unknown error            // why it is unknown
+	link    *unix.Stat_t     // the symbolic link at path, if it is one
 	file    unix.Stat_t      // of the open descriptor
 	err     error            // why the file cannot be opened
 }
 
-// refuse is every reason not to read a table, in cron's own order, and cron's
-// own word for it; nil when the table is good. The words of Debian's cron 3.0
-// and of cronie 1.7 differ, as do their rules and the order of them, so that
-// a file that breaks two rules gets the word that its host's cron would give.
+// refuse checks all reasons not to read a crontab, in cron's own order, and returns cron's own word
+// for the first; nil if the crontab is good. The words of Debian's cron 3.0 and of cronie 1.7
+// differ, as do their rules and the order of them, so that a file that breaks two rules gets the
+// word of its host's cron.
 func (t trust) refuse(f *facts) *Refusal {
 	var (
 		debian   = t.family == crontab.Debian
@@ -128,7 +128,7 @@ func (t trust) refuse(f *facts) *Refusal {
 	return nil
 }
 
-// say makes a refusal in the words of the host's family.
+// say returns a refusal in the words of the host's family.
 func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string) *Refusal {
 	word := debian
 	if t.family == crontab.RHEL {
@@ -150,9 +150,9 @@ func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string)
 	return r
 }
 
-// refuseOwner is the refusal of a table whose account is not there, or cannot be
-// looked up. A directory service that is down must not make anybody delete tables:
-// such a service can look like one that does not know the account.
+// refuseOwner returns the refusal of a crontab whose user does not exist or cannot be looked up. A
+// directory service that is down must not lead administrators to delete crontabs: it can look like
+// one without the user.
 func (t trust) refuseOwner(f *facts) *Refusal {
 	look := "getent passwd " + quoted(f.name)
 	none, ok := errors.AsType[*account.UnknownError](f.unknown)
@@ -216,8 +216,7 @@ func (t trust) whoReloads(c candidate) string {
 	return t.who(c)
 }
 
-// logPath is the path in cron's log: Debian's cron stands in the directory
-// above its spool.
+// logPath returns the path in cron's log: Debian's cron runs in the directory above its spool.
 func (t trust) logPath(c candidate) string {
 	if t.family == crontab.Debian && c.kind == userTable {
 		return filepath.Base(filepath.Dir(c.path)) + "/" + c.name
@@ -245,7 +244,7 @@ func uid(n uint32) string {
 	return "uid " + formatUID(n)
 }
 
-// reason is an error without the path, which stands beside it anyway.
+// reason returns an error without its path, which the message contains already.
 func reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()
@@ -253,8 +252,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// quoted is a word of a command for people to copy: as it is when it is plain,
-// else between quotes. What no terminal should see is a question mark.
+// quoted returns a word for a command that users copy: unchanged if it is plain, else in quotes.
+// Control characters become question marks.
 func quoted(word string) string {
 	plain := word != ""
 	clean := strings.Map(func(r rune) rune {

@@ -15,13 +15,13 @@ type Ignored struct {
 // CodeIgnored is the code of a remark about a name that is passed over.
 const CodeIgnored crontab.Code = "F120"
 
-// Diagnostic is the form in which lint shows it.
+// Diagnostic returns it in lint's form.
 func (i Ignored) Diagnostic() crontab.Diagnostic {
 	return crontab.Diagnostic{File: i.Path, Severity: crontab.Notice, Code: CodeIgnored, Message: i.Why}
 }
 
-// ignore says why a file of this name in a directory of tables is passed over,
-// or nothing. lsb asks for the names that Debian's cron takes with -l.
+// ignore returns why a file of this name in a directory of crontabs is ignored, or "". lsb selects
+// the names that Debian's cron accepts with -l.
 func ignore(k kind, family crontab.Family, lsb bool, name string) string {
 	var why string
 	switch {

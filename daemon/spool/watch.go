@@ -17,9 +17,9 @@ const (
 	quietPeriod   = 200 * time.Millisecond
 	longestPeriod = 2 * time.Second
 
-	// scanSecond is the second of each minute at which everything is looked
-	// at, whatever the kernel says: late enough that a change before the
-	// minute counts for it, early enough to read a few thousand tables.
+	// scanSecond is the second of each minute at which everything is scanned, regardless of kernel
+	// events: late enough that a change before the minute counts for it, early enough to read a few
+	// thousand crontabs.
 	scanSecond = 58
 
 	// maxTargets bounds the directories that are watched because links lead
@@ -27,7 +27,7 @@ const (
 	maxTargets = 1000
 )
 
-// watcher is what Watch needs of fsnotify.
+// watcher is the part of fsnotify that Watch uses.
 type watcher interface {
 	Add(dir string) error
 	Remove(dir string) error
@@ -41,7 +41,7 @@ type inotify struct{ *fsnotify.Watcher }
 func (w inotify) Events() <-chan fsnotify.Event { return w.Watcher.Events }
 func (w inotify) Errors() <-chan error          { return w.Watcher.Errors }
 
-// errNoWatch is why a Source that was told not to watch does not.
+// errNoWatch is the error of a Source with watching disabled.
 var errNoWatch = errors.New("watching was turned off, with -i")
 
 func opener(none bool) func() (watcher, error) {
@@ -59,15 +59,13 @@ func openInotify() (watcher, error) {
 	return inotify{w}, nil
 }
 
-// Watch calls changed when Scan may find something new: soon after the kernel
-// says so, and just before each minute in any case. Where the kernel cannot
-// tell, the minutes are all there is; Snapshot.Notice then says why, and each
-// minute it is tried again. changed is called from this goroutine, one call
-// at a time; it may Scan. Watch returns when ctx is done.
+// Watch calls changed when Scan may find something new: soon after a kernel event, and just before
+// each minute in any case. If the kernel's watch fails, only the minutes remain; Snapshot.Notice
+// then describes the failure, and Watch tries again each minute. changed is called from this
+// goroutine, one call at a time; it may Scan. Watch returns when ctx is done.
 //
-// Minutes are counted on the wall clock. After the clock was set, or the host
-// slept, the first of them may be up to a minute late: whoever notices that
-// may scan at once.
+// Minutes are counted on the wall clock. After the clock was set, or the host slept, the first of
+// them may be up to a minute late: callers that notice that may scan immediately.
 func (s *Source) Watch(ctx context.Context, changed func()) error {
 	w := &watch{
 		source: s, changed: changed, dirs: map[string]watched{},
@@ -116,7 +114,7 @@ type watched struct {
 // interest is the names in a directory that matter.
 type interest struct {
 	accept func(name string) bool
-	way    bool // on the way to a directory that is to be watched
+	way    bool // on the path to a directory that must be watched
 }
 
 func (w *watch) events() <-chan fsnotify.Event {
@@ -133,7 +131,7 @@ func (w *watch) errors() <-chan error {
 	return w.w.Errors()
 }
 
-// next is when the timer must ring.
+// next returns the time for the timer.
 func (w *watch) next() time.Time {
 	if at, ok := w.settle.due(); ok && at.Before(w.minute) {
 		return at
@@ -162,8 +160,8 @@ func (w *watch) event(e fsnotify.Event, ok bool) {
 		return
 	}
 	if _, own := w.dirs[e.Name]; own && e.Has(fsnotify.Remove|fsnotify.Rename) {
-		// The kernel's watch went with the directory, even if another of that
-		// name stands there already.
+		// The kernel's watch ended with the directory, even if another directory with that name
+		// exists already.
 		delete(w.dirs, e.Name)
 		w.sync(now)
 		w.settle.touch(now)
@@ -186,7 +184,7 @@ func (w *watch) fail(err error, ok bool) {
 	case !ok:
 		w.lose("the kernel's watch ended")
 	case errors.Is(err, fsnotify.ErrEventOverflow):
-		// Nothing is known of what was dropped, but the watch goes on.
+		// The dropped events are unknown, but the watch continues.
 		w.flooded = true
 		w.settle.touch(time.Now())
 		w.say("changes come faster than the kernel can tell: crontabs are looked at once a minute, too")
@@ -195,7 +193,7 @@ func (w *watch) fail(err error, ok bool) {
 	}
 }
 
-// lose gives the watch up until the next minute.
+// lose closes the watch until the next minute.
 func (w *watch) lose(why string) {
 	if w.w != nil {
 		w.w.Close()
@@ -214,7 +212,7 @@ func (w *watch) say(notice string) {
 	}
 }
 
-// sync makes the kernel watch what is to be watched by now.
+// sync updates the kernel's watches to the current plan.
 func (w *watch) sync(now time.Time) {
 	if w.w == nil {
 		opened, err := w.source.open()
@@ -244,8 +242,8 @@ func (w *watch) sync(now time.Time) {
 	}
 }
 
-// add watches one directory. Adding one that is watched already does nothing;
-// one that took the place of another is watched in its stead.
+// add watches one directory. A second add does nothing, and a directory that replaced another is
+// watched instead of it.
 func (w *watch) add(dir string, interests []interest, now time.Time) error {
 	if err := w.w.Add(dir); err != nil {
 		return err
@@ -277,7 +275,7 @@ func (s *Source) setNotice(notice string) bool {
 	return changed
 }
 
-// plan says what to watch as far as the last scan knows.
+// plan returns what to watch according to the last scan.
 func (s *Source) plan() plan {
 	s.mu.Lock()
 	targets := s.targets
@@ -314,7 +312,7 @@ func (s *Source) plan() plan {
 	return p
 }
 
-// accepts tells names of tables in a directory from others.
+// accepts returns a function that recognises names of crontabs in a directory.
 func (s *Source) accepts(k kind, lsb bool) func(string) bool {
 	return func(name string) bool { return ignore(k, s.trust.family, lsb, name) == "" }
 }
@@ -325,9 +323,8 @@ func exactly(name string) func(string) bool {
 	return func(other string) bool { return other == name }
 }
 
-// directory watches a directory, and from the one above it whether it is
-// replaced. Where it does not exist yet, the nearest one above is watched for
-// what is on the way to it.
+// directory watches a directory, and the one above it to notice its replacement. If it does not
+// exist yet, it watches the nearest existing directory above for the next part of the path.
 func (p *plan) directory(dir string, accept func(string) bool) {
 	i := interest{accept: accept}
 	for !p.watch(dir, i) {
@@ -342,8 +339,8 @@ func (p *plan) directory(dir string, accept func(string) bool) {
 	}
 }
 
-// watch is false when there is no such directory. The kernel tells of events
-// by the real path.
+// watch returns false if the directory does not exist. The kernel reports events with the real
+// path.
 func (p *plan) watch(dir string, i interest) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 // pass over names that begin with a dot, and so does this daemon.
 const tempPrefix = ".cronring-"
 
-// UserTable is where the table of an account stands. An account whose name is
-// no name of a file, or one that cron would pass over, has none.
+// UserTable returns the path of the crontab of a user. A user whose name is not a valid file name,
+// or one that cron would ignore, has none.
 func (p Places) UserTable(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || cronieIgnores(name) != "" {
 		return "", fmt.Errorf("name table of %q: no table can have that name", name)
@@ -34,10 +34,9 @@ func (p Places) UserTable(name string) (string, error) {
 	return filepath.Join(p.Users, name), nil
 }
 
-// ReadTable reads the table of an account as it is on disk; the error is
-// fs.ErrNotExist when there is none. It reads nothing that the account could
-// have planted to be shown somebody else's file: no link, and no file of a
-// third account or with a second name.
+// ReadTable reads the crontab of a user from the disk; the error is fs.ErrNotExist if there is
+// none. It reads nothing that the user could have planted to see another user's file: no link, and
+// no file of a third user or with a second name.
 func (p Places) ReadTable(who account.Account) (string, error) {
 	path, err := p.UserTable(who.Name)
 	if err != nil {
@@ -77,7 +76,7 @@ func (p Places) ReadTable(who account.Account) (string, error) {
 // NoTable is the sum of a table that is not there.
 const NoTable = "none"
 
-// Sum tells versions of a table apart by what their owner wrote.
+// Sum returns the checksum of a version of a crontab, which depends only on its owner's text.
 func Sum(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])
@@ -86,11 +85,10 @@ func Sum(body string) string {
 // headerRoom is more than a header takes.
 const headerRoom = 1 << 10
 
-// Install makes text, which is written as it is, the table of an account. The
-// table is the old one or the new one at every instant, whatever happens; after
-// an error it is the old one, unless the error is that of "sync directory". A link or another strange thing that
-// stands in its place is replaced, not followed. The spool is made if it is
-// missing, with the rights that the family's cron gives it.
+// Install writes text as the crontab of a user. At every moment the crontab is either the old one
+// or the new one; after an error it is the old one, unless the error is that of "sync directory". A
+// link or another unexpected file in its place is replaced, not followed. If the spool is missing,
+// Install makes it, with the permissions that the family's cron uses.
 func Install(p Places, who account.Account, text string) error {
 	if _, err := p.UserTable(who.Name); err != nil {
 		return err
@@ -121,9 +119,8 @@ func Remove(p Places, who account.Account) error {
 	return withdraw(p.Users, who.Name)
 }
 
-// Restore writes a system table. Its owner and mode stay; one that is not
-// there becomes root's, for all to read. A symbolic link is refused: what it
-// leads to may serve others than cron.
+// Restore writes a system crontab. Its owner and mode stay; a new one is root's, readable for all.
+// It refuses a symbolic link, because other programs may use the target.
 func Restore(p Places, path, text string) error {
 	dir, name, err := p.systemTable(path)
 	if err != nil {
@@ -180,13 +177,13 @@ func (p Places) systemTable(path string) (dir int, name string, err error) {
 	return dir, filepath.Base(path), err
 }
 
-// IsSystemTable tells whether path is where a table that root keeps stands.
+// IsSystemTable reports whether path is the place of a crontab of root.
 func (p Places) IsSystemTable(path string) bool {
 	kind, _ := p.kindOf(path)
 	return path == filepath.Clean(path) && (kind == systemTable || kind == anacronTable)
 }
 
-// IsUserTable tells whether path is in the spool, and whose table it is.
+// IsUserTable reports whether path is in the spool, and whose crontab it is.
 func (p Places) IsUserTable(path string) (name string, ok bool) {
 	kind, name := p.kindOf(path)
 	return name, kind == userTable
@@ -251,7 +248,7 @@ func makeSpool(path string, group int, shared bool) (int, error) {
 	return dir, nil
 }
 
-// put writes a file under another name, to disk, and then gives it its own.
+// put writes a file under a temporary name, to disk, and then renames it.
 func put(dir int, name, text string, uid, gid int, mode uint32) error {
 	temp := tempPrefix + rand.Text()
 	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -269,8 +266,7 @@ func put(dir int, name, text string, uid, gid int, mode uint32) error {
 	return seal(dir)
 }
 
-// fill gives the file its owner before its mode, as a change of the owner may
-// take bits of the mode away.
+// fill sets the owner before the mode, because a change of the owner may clear bits of the mode.
 func fill(f *os.File, text string, uid, gid int, mode uint32) error {
 	if _, err := io.WriteString(f, text); err != nil {
 		return err

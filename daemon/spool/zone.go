@@ -63,8 +63,8 @@ func zoneOfTZ(tz string) *time.Location {
 	return time.Local
 }
 
-// read finds the zone under its real name where there is one: Go calls it
-// "Local", which tells a reader nothing. A host without a zone keeps UTC.
+// read finds the zone under its real name if it has one; Go's name "Local" is not useful. A host
+// without a zone uses UTC.
 func (z *hostZone) read() *time.Location {
 	if location := z.linked(); location != nil {
 		return location

@@ -24,18 +24,18 @@ type Command struct {
 	// 0 is none. It is closed when the command runs or never will.
 	Status int
 
-	// User is whom the process becomes; nil is the daemon's own user.
+	// User is the user of the process; nil is the daemon's own user.
 	User *syscall.Credential
 
-	// Login is the number of the user to whom the audit log attributes what the
-	// process does (loginuid); "" leaves it. It is optional: containers refuse it.
+	// Login is the number of the user to whom the audit log attributes the actions of the process
+	// (loginuid); "" leaves it unchanged. It is optional: containers reject it.
 	Login string
 
 	Umask uint32 // 0 is 022
 
-	// Group is an open directory of a control group (version 2) in which the
-	// process begins; 0 is none. GroupFiles are files of control groups into
-	// which it writes itself, as the daemon's user.
+	// Group is an open directory of a control group (version 2) in which the process begins; 0 is
+	// none. GroupFiles are files of control groups into which it writes itself, as the daemon's
+	// user.
 	Group      int
 	GroupFiles []string
 
@@ -57,7 +57,7 @@ type Nice struct {
 	Rule
 }
 
-// Rule says with whose rights a value is set, and what happens if that fails.
+// Rule determines whose rights are used to set a value, and what happens if that fails.
 type Rule struct {
 	AsUser   bool // with the user's rights, not with the daemon's
 	Required bool // if it cannot be set, the command does not run
@@ -238,8 +238,7 @@ func (r *reader) text() *byte {
 	return first
 }
 
-// texts appends the addresses of texts to into, and nil at the end, as execve
-// wants.
+// texts appends the addresses of texts to into, and nil at the end, as execve requires.
 func (r *reader) texts(into []*byte) []*byte {
 	into = into[:0]
 	for range r.count(9) {

@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a Command in the kernel's form. It is used for one command after
-// the other. From the fork on nothing is allocated, no stack grows and no
-// scheduler runs, because the new process has one thread of a Go program only:
-// its functions make bare system calls and are marked nosplit, so that none of
-// them enters the scheduler when another thread wants to preempt this one. No
-// signal handler runs, because serve has removed them.
+// process is a Command in the kernel's form. It is reused for each command. After the fork nothing
+// is allocated, no stack grows and no scheduler runs, because the new process has one thread of a
+// Go program only: its functions make bare system calls and are marked nosplit, so that none of
+// them enters the scheduler when another thread tries to preempt this one. No signal handler runs,
+// because serve has removed them.
 type process struct {
 	flags       uint64
 	files       []uintptr
@@ -47,8 +46,8 @@ type cloneArgs struct {
 	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
 }
 
-// prepare reads a message, whose texts it goes on using. It returns EINVAL for
-// one that is malformed.
+// prepare reads a message, and keeps references to its texts. It returns EINVAL for a malformed
+// one.
 func (p *process) prepare(request []byte, fds []int) syscall.Errno {
 	r := reader{rest: request}
 	_ = r.number() // the length

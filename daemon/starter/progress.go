@@ -32,8 +32,8 @@ const (
 
 const reportSize = 6
 
-// Progress is what is known about a new process from its reports. The fields
-// are for a daemon that takes over while the process is still on its way.
+// Progress is what a new process has reported. The fields are for a daemon that takes over while
+// the process is still starting.
 type Progress struct {
 	Command string // its path
 	Dir     string
@@ -70,8 +70,8 @@ func (e *ExecError) Error() string { return "run " + e.Command + ": " + e.Errno.
 
 func (e *ExecError) Unwrap() error { return e.Errno }
 
-// Failure is why the command did not run, or nil. It is final when the pipe for
-// reports was closed. An *ExecError is about the command itself.
+// Failure returns why the command did not run, or nil. It is final when the pipe for reports was
+// closed. An *ExecError is about the command itself.
 func (p *Progress) Failure() error {
 	if len(p.Reports) < reportSize {
 		return nil

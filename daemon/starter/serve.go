@@ -73,10 +73,9 @@ func serve() error {
 	}
 }
 
-// removeHandlers gives every signal its default action, so that no handler of
-// the Go runtime can run in a process that was forked and has only one of the
-// runtime's threads. The runtime does without: the signal with which it preempts
-// is ignored by default.
+// removeHandlers sets the default action for every signal, so that no handler of the Go runtime can
+// run in a process that was forked and has only one of the runtime's threads. The runtime does not
+// need them here: its preemption signal is ignored by default.
 func removeHandlers() {
 	var action [4]uint64 // struct sigaction: zero is the default action on every architecture
 	for sig := uintptr(1); sig <= 64; sig++ {

@@ -14,8 +14,8 @@ import (
 // Name is argv[0] of the starter.
 const Name = "cronring-starter"
 
-// patience is how long the daemon waits for the starter's answer, which takes
-// less than a millisecond. After that the starter is replaced.
+// patience is how long the daemon waits for the starter's answer, which takes less than a
+// millisecond. After that it replaces the starter.
 const patience = 20 * time.Second
 
 // ErrUnknown reports that the starter ended, or was ended because it did not
@@ -165,8 +165,7 @@ func (s *Starter) PID() int { return s.pid }
 // it as used by the processes that it has forked.
 func (s *Starter) Peak() int64 { return s.peak }
 
-// Close ends the starter, also one that no longer answers. What it has started
-// continues to run.
+// Close ends the starter, even if it no longer answers. Its children continue to run.
 func (s *Starter) Close() {
 	if s.conn != 0 {
 		_ = unix.Close(s.conn)
