@@ -6,9 +6,8 @@
 //
 //	go run packaging/copyright.go [-debian] PROGRAM...
 //
-// With -debian, licences that every Debian has are named in place of printed. A
-// module without a licence, or with one that is not known to allow this, is an
-// error.
+// With -debian, licences that every Debian system has are named instead of printed. A module
+// without a licence, or with one that is not known to permit redistribution, is an error.
 package main
 
 import (
@@ -31,8 +30,8 @@ import (
 // source is a module that is linked, or Go itself, and where it lies.
 type source struct{ Path, Version, Dir string }
 
-// kinds are the licences that cronring may be given on with, by words of each;
-// the first that fits.
+// kinds are the licences under which cronring may be redistributed, recognised by their words; the
+// first match counts.
 var kinds = []struct{ name, words string }{
 	{"Apache-2.0", `Apache License\s+Version 2\.0`},
 	{"MPL-2.0", `Mozilla Public License,? [Vv]ersion 2\.0`},

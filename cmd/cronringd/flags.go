@@ -30,7 +30,7 @@ understood as this host's own cron does: see cronringd(8).
 
 `
 
-// verb is what a command line asks for.
+// verb is the action of a command line.
 type verb int
 
 const (
@@ -46,7 +46,7 @@ const (
 	configDir   = "/etc/cronring"
 )
 
-// logForms are the words that --log takes.
+// logForms are the values of --log.
 var logForms = []string{"auto", "text", "json", "journal", "syslog"}
 
 // ownFlags are the options of cronringd itself.
@@ -70,9 +70,8 @@ func flagsHelp() string {
 	return ownFlags(&o, &b, &b).FlagUsages()
 }
 
-// cronFlags adds the options of the family's own cron, so that what stands in
-// /etc/default/cron or /etc/sysconfig/crond goes on to hold. They are not in
-// --help: the manual page has them.
+// cronFlags adds the options of the family's own cron, so that those in /etc/default/cron or
+// /etc/sysconfig/crond keep their effect. They are not in --help: the manual page has them.
 func cronFlags(f *pflag.FlagSet, o *daemon.Options, family crontab.Family, version *bool) {
 	var ignored bool
 	var text string

@@ -14,7 +14,7 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// image is what the archive says of itself.
+// image describes the archive.
 type image struct {
 	name, version, arch string
 	made                time.Time
@@ -48,7 +48,7 @@ func (b blob) descriptor() descriptor {
 	return descriptor{MediaType: b.kind, Digest: "sha256:" + digest(b.data), Size: len(b.data)}
 }
 
-// config is what a container of the image is started with.
+// config is the configuration of a container of the image.
 type config struct {
 	Created      time.Time `json:"created"`
 	Architecture string    `json:"architecture"`
@@ -98,8 +98,8 @@ type index struct {
 	Manifests     []descriptor `json:"manifests"`
 }
 
-// loadable is the table of contents that Docker had before OCI; its "docker
-// load" still asks for it.
+// loadable is the table of contents that Docker had before OCI; its "docker load" still requires
+// it.
 type loadable struct {
 	Config   string
 	RepoTags []string

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// nobody is the account that the image's daemon runs as: distroless images have
-// the same number, so that volumes can move between them.
+// nobody is the user of the image's daemon: distroless images have the same number, so that volumes
+// can move between them.
 const nobody = 65532
 
-// accounts gives the number a name and a home, without which some programs of
-// jobs do not start.
+// accounts assigns a name and a home to the number, because some programs of jobs need them to
+// start.
 const (
 	passwd = "root:x:0:0:root:/:/bin/sh\ncronring:x:65532:65532:cronring:/home/cronring:/bin/sh\n"
 	group  = "root:x:0:\ncronring:x:65532:\n"

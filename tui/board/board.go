@@ -2,11 +2,10 @@
 // last, and lists of them by filter and order. It has no goroutines and reads no
 // clock.
 //
-// Jobs are kept in columns, not as rows: a hundred thousand rows with a dozen
-// strings each would be what the garbage collector looks at and what a sort
-// waits for. Texts that many jobs share are kept once; those that each has for
-// itself lie in one run of bytes, and in another in lower case, which a filter
-// goes through from end to end.
+// Jobs are stored in columns, not as rows: with a hundred thousand rows of a dozen strings each,
+// garbage collection and sorting would be slow. Texts that many jobs share are stored once; each
+// job's own texts are in one run of bytes, and in lower case in another, which a filter scans from
+// end to end.
 package board
 
 import (
@@ -38,26 +37,26 @@ type Board struct {
 	seed     maphash.Seed
 	slots    map[uint64]Slot // by hash of the name
 	free     []Slot
-	wasted   int // bytes of text that nobody has any more
+	wasted   int // bytes of text no longer in use
 	counts   [len(severities)]int
-	byName   []Slot // in order of name, but for fresh; some may be gone
-	fresh    []Slot // those that are not in byName yet
-	expected int    // jobs that there will be, as the daemon says; it may be wrong
+	byName   []Slot // in order of name, except fresh; some may be deleted
+	fresh    []Slot // jobs that are not in byName yet
+	expected int    // number of jobs according to the daemon; it may be wrong
 	stream   uint8  // which of the daemon's streams this is; it begins again after 255
 	complete bool
 	version  uint64
 	owned    int // jobs with a node
 }
 
-// columns is one slice for each thing that a row says, by slot.
+// columns has one slice for each property of a row, by slot.
 type columns struct {
 	at       []uint32 // of the name in text; the command follows it
 	name     []uint16 // length
 	command  []uint16 // length
 	hay      []int32  // place in hays
-	state    []uint8  // place in severities; gone for nobody
+	state    []uint8  // place in severities; gone if the slot is free
 	flags    []uint8
-	seen     []uint8 // stream that named it last
+	seen     []uint8 // stream that last contained it
 	line     []int32
 	streak   []int32
 	live     []int32
@@ -80,7 +79,7 @@ type columns struct {
 // hay is a part of what a filter looks through.
 type hay struct {
 	at   uint32
-	slot Slot // nobody: the part is of no use any more
+	slot Slot // nobody: the part is no longer in use
 }
 
 const (
@@ -146,10 +145,9 @@ const (
 	mostAhead    = 1 << 26 // bytes of their texts
 )
 
-// makeRoom makes room for the jobs that are to come: slices that grow as they do
-// cost more than all else. It is not for the first of them, which a person waits
-// for; and what texts take is known once some have come, as the others will be like
-// them.
+// makeRoom reserves memory for the jobs to come: slices that grow as they arrive cost more than all
+// other work. It skips the first jobs, which the user waits for, and estimates the size of texts
+// from them.
 func (b *Board) makeRoom() {
 	const some = 1024
 	n := len(b.slots)
@@ -177,8 +175,7 @@ func ahead[T any](s []T, jobs, expected int) []T {
 	return slices.Grow(s, need+need/16-len(s))
 }
 
-// fit gives back the room that a slice has grown by for more of what does not
-// come.
+// fit reduces the capacity of a slice if append has reserved much more than it needs.
 func fit[T any](s []T) []T {
 	if cap(s) < len(s)+len(s)/8 {
 		return s
@@ -217,7 +214,7 @@ func (b *Board) count(slot Slot, by int) {
 	}
 }
 
-// enter gives a new job a slot.
+// enter assigns a slot to a new job.
 func (b *Board) enter(key uint64) Slot {
 	slot := Slot(len(b.cols.at))
 	if n := len(b.free); n > 0 {
@@ -270,7 +267,7 @@ func (b *Board) setText(slot Slot, row *api.Row, known bool) {
 	b.addHay(slot)
 }
 
-// waste gives up the texts of a slot.
+// waste releases the texts of a slot.
 func (b *Board) waste(slot Slot) {
 	b.wasted += int(b.cols.name[slot]) + int(b.cols.command[slot])
 	b.hays[b.cols.hay[slot]].slot = nobody
@@ -322,13 +319,13 @@ func (b *Board) remove(id job.ID) {
 	b.free = append(b.free, slot)
 }
 
-// Len is how many jobs there are.
+// Len returns the number of jobs.
 func (b *Board) Len() int { return len(b.slots) }
 
-// Count is how many jobs are in a state.
+// Count returns the number of jobs in a state.
 func (b *Board) Count(s job.State) int { return b.counts[severity(s)] }
 
-// Owned is how many jobs are those of a ring, as far as members take them.
+// Owned returns the number of ring jobs that have an owner.
 func (b *Board) Owned() int { return b.owned }
 
 // Complete reports that the daemon has sent every job.
@@ -354,7 +351,7 @@ func (b *Board) Row(s Slot) api.Row {
 	}
 }
 
-// Jobs gives all jobs, in no order.
+// Jobs returns all jobs, in no particular order.
 func (b *Board) Jobs() iter.Seq[job.ID] {
 	return func(yield func(job.ID) bool) {
 		for _, slot := range b.slots {
@@ -365,7 +362,7 @@ func (b *Board) Jobs() iter.Seq[job.ID] {
 	}
 }
 
-// Find gives the place of a job.
+// Find returns the slot of a job.
 func (b *Board) Find(id job.ID) (Slot, bool) {
 	slot, ok := b.slots[b.key(id)]
 	return slot, ok
@@ -381,8 +378,8 @@ func (b *Board) At(table string, line int) (api.Row, bool) {
 	return api.Row{}, false
 }
 
-// key stands for a name. Nobody can foresee it, so no two names have the same
-// but by a chance that is none.
+// key returns a seeded hash of a name. Its value cannot be predicted, so collisions are practically
+// impossible.
 func (b *Board) key(id job.ID) uint64 { return maphash.String(b.seed, string(id)) }
 
 func (b *Board) nameOf(s Slot) []byte { return b.text[b.cols.at[s]:][:b.cols.name[s]] }
@@ -391,7 +388,7 @@ func (b *Board) commandOf(s Slot) []byte {
 	return b.text[int(b.cols.at[s])+int(b.cols.name[s]):][:b.cols.command[s]]
 }
 
-// tidy makes the board anew when too much of its text is of no use any more.
+// tidy rebuilds the board if too much of its text is no longer in use.
 func (b *Board) tidy() {
 	const some = 1 << 16
 	if b.wasted < len(b.text)/2+some && b.words.len() < 4*len(b.slots)+some {

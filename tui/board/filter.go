@@ -41,7 +41,7 @@ func appendLower[T string | []byte](to []byte, text T) []byte {
 	return to
 }
 
-// lowerASCII is each character in lower case; those that separate texts are blanks.
+// lowerASCII maps each character to lower case, and separators of texts to spaces.
 var lowerASCII = func() (to [utf8.RuneSelf]byte) {
 	for ch := range to {
 		to[ch] = byte(unicode.ToLower(rune(ch)))
@@ -129,7 +129,7 @@ func newNeedle(text string, hay []byte) needle {
 	return n
 }
 
-// index is where the text is first, or -1.
+// index returns the first position of the text, or -1.
 func (n *needle) index(in []byte) int {
 	c := n.text[n.rare]
 	for at := n.rare; at < len(in); at++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Order is what a list is sorted by.
+// Order is the order of a list.
 type Order string
 
 // The orders. ByState is severity: failing, late, running, held, ok, new; of the
@@ -23,10 +23,10 @@ const (
 	ByTable Order = "source"
 )
 
-// Orders is all orders, in the order in which a key goes through them.
+// Orders are all orders, in the order in which a key cycles through them.
 var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByTable}
 
-// Query says which jobs a list has, and in which order.
+// Query selects and sorts the jobs of a list.
 type Query struct {
 	Text    string // in name, schedule, user, source or command; letters of any case
 	States  []job.State
@@ -43,8 +43,8 @@ type List struct {
 	spare   []sortKey
 	version uint64 // of the board as listed
 	stale   bool   // the board has changed since
-	of      int    // jobs that there were to list
-	whole   bool   // they were all
+	of      int    // number of jobs when it was listed
+	whole   bool   // all jobs had arrived by then
 }
 
 // List makes a list of all jobs.
@@ -54,18 +54,18 @@ func (b *Board) List(q Query) *List {
 	return l
 }
 
-// Query is what the list goes by.
+// Query returns the query of the list.
 func (l *List) Query() Query { return l.query }
 
-// Set gives the list another query.
+// Set replaces the query of the list.
 func (l *List) Set(q Query) {
 	l.query = q
 	l.fill()
 }
 
-// Refresh brings the list up to date with the board. With hold it keeps its
-// order and its members, so that nothing moves under the cursor, unless they are
-// few of what there is by now; Stale says then that it would change.
+// Refresh brings the list up to date with the board. With hold it keeps its order and its members,
+// so that nothing moves under the cursor, unless they are few of the present jobs; Stale then
+// reports that the list would change.
 func (l *List) Refresh(hold bool) {
 	if l.version == l.board.version && !l.stale {
 		return
@@ -78,32 +78,31 @@ func (l *List) Refresh(hold bool) {
 	l.fill()
 }
 
-// short reports that the list is of the first jobs alone, and that all have come by
-// now, or twice as many. A list of a hundred thousand takes long to make: whoever
-// holds it while they come in does not make one for each two thousand.
+// short reports that the list contains only the first jobs, and that all have arrived meanwhile, or
+// twice as many. A list of a hundred thousand jobs takes long to build, so it is not rebuilt for
+// every two thousand that arrive.
 func (l *List) short() bool {
 	return !l.whole && (l.board.complete || l.board.Len() >= 2*l.of)
 }
 
-// Stale reports that the order or the members are not what the query asks for,
-// as Refresh was told to hold. Before all jobs have come no list is what it will
-// be, which is not told of each.
+// Stale reports that the order or the members differ from the query, because Refresh was called
+// with hold. It is false before all jobs have arrived, because the list still changes then.
 func (l *List) Stale() bool { return l.stale && l.whole }
 
 // Len is the length of the list, At the job at a place of it.
 func (l *List) Len() int      { return len(l.slots) }
 func (l *List) At(i int) Slot { return l.slots[i] }
 
-// Place is where a job stands in the list, or -1.
+// Place returns the position of a job in the list, or -1.
 func (l *List) Place(s Slot) int { return slices.Index(l.slots, s) }
 
-// drop leaves out jobs that are no more.
+// drop removes jobs that no longer exist.
 func (l *List) drop() {
 	l.slots = slices.DeleteFunc(l.slots, func(s Slot) bool { return l.board.cols.state[s] == gone })
 }
 
-// fill looks for the jobs and sorts them: by name, and then, which leaves that
-// order among equals, by what the query asks for.
+// fill finds the jobs and sorts them: by name, and then by the order of the query, which keeps the
+// order of names among equal jobs.
 func (l *List) fill() {
 	b := l.board
 	found := b.matches(l.query.Text, l.query.States)
@@ -145,7 +144,7 @@ type sortKey struct {
 	slot Slot
 }
 
-// keyOf gives the number of a job in an order: the smallest is first.
+// keyOf returns a function for the sort key of a job: the smallest is first.
 func (b *Board) keyOf(o Order) func(Slot) uint64 {
 	c := &b.cols
 	switch o {
@@ -165,8 +164,8 @@ func (b *Board) keyOf(o Order) func(Slot) uint64 {
 	return func(s Slot) uint64 { return uint64(c.state[s])<<32 | uint64(c.newest(s)) }
 }
 
-// newest is less the later a failing job has failed, to the second: that one is
-// what to look at first. Of others the state says enough.
+// newest is smaller the later a failing job has failed, in seconds, because the latest failure
+// matters most. Other jobs are sorted by state alone.
 func (c *columns) newest(s Slot) uint32 {
 	if severities[c.state[s]] != job.StateFailing || c.last[s] == never {
 		return math.MaxUint32
@@ -177,8 +176,7 @@ func (c *columns) newest(s Slot) uint32 {
 // ascending is a number without a sign in the order of those with one.
 func ascending(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// radix sorts by key and leaves equal ones in their order. It looks at no byte
-// in which all keys are alike.
+// radix sorts by key and is stable. It skips bytes in which all keys are equal.
 func radix(keys, spare []sortKey) (sorted, other []sortKey) {
 	spare = append(spare[:0], keys...)
 	var counts [8][256]int

@@ -20,8 +20,7 @@ func newWords() words {
 	return words{texts: []string{""}, lower: []string{""}, index: map[string]word{"": 0}}
 }
 
-// of gives the word of a text. It keeps a copy, as the text may be a part of
-// something large.
+// of returns the word of a text. It stores a copy, because the text may be a part of a larger one.
 func (w *words) of(text string) word {
 	latest := &w.latest[len(text)%len(w.latest)]
 	if w.texts[*latest] == text {
@@ -45,7 +44,7 @@ func (w *words) of(text string) word {
 func (w *words) text(n word) string { return w.texts[n] }
 func (w *words) len() int           { return len(w.texts) }
 
-// ranks is the place in alphabetical order of each word of a column.
+// ranks returns the place in alphabetical order of each word of a column.
 func (w *words) ranks(column []word) []int32 {
 	ranks := make([]int32, len(w.texts))
 	var order []word
@@ -62,8 +61,7 @@ func (w *words) ranks(column []word) []int32 {
 	return ranks
 }
 
-// holding tells which words hold a text that is in lower case, and whether any
-// does.
+// holding returns which words contain a text in lower case, and whether any does.
 func (w *words) holding(text string) (hold []bool, any bool) {
 	hold = make([]bool, len(w.lower))
 	for n, low := range w.lower {

@@ -1,12 +1,12 @@
-// Package hush owns the moment before the program begins, in which Lip Gloss looks
-// for a printer of its own how many colours the terminal has. In tmux it starts
-// another program for that and waits for it, whatever the command is and though
-// nothing prints by it. Where NO_COLOR is set it does not look.
+// Package hush owns the environment while packages are initialised: it sets NO_COLOR so that Lip
+// Gloss skips its colour detection. For a default printer that cronring does not use, Lip Gloss
+// determines how many colours the terminal has; in tmux it starts another program for that and
+// waits for it, even for commands that print nothing with it.
 //
-// Of the packages that may be initialised Go takes the first by import path. This
-// one may be once os is, and comes before os/exec, without which Lip Gloss cannot
-// be. The package tui is initialised after Lip Gloss, as it imports it: nothing that
-// the program does, or that it starts, has the environment otherwise than it was.
+// Go initialises packages in the order of their import paths, as far as dependencies allow. This
+// package needs only os, and precedes os/exec, on which Lip Gloss depends. The package tui is
+// initialised after Lip Gloss, because it imports it, and restores the environment: the program and
+// its child processes see no difference.
 package hush
 
 import "os"
@@ -17,7 +17,7 @@ var value, set = os.LookupEnv(name)
 
 func init() { os.Setenv(name, "1") }
 
-// End makes the environment what it was.
+// End restores the environment.
 func End() {
 	if set {
 		os.Setenv(name, value)
