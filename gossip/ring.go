@@ -29,7 +29,7 @@ const Settle = 2 * time.Second
 
 // Times of a Ring.
 const (
-	joinWait     = 5 * time.Second // for the seeds, before this member goes on without them
+	joinWait     = 5 * time.Second // for most members, before this member takes part without them
 	stallTime    = 4 * time.Second // without a tick, after which this member was away
 	bindAgain    = 5 * time.Second
 	conflictTime = 2 * time.Minute

@@ -276,3 +276,36 @@ func TestMembersLeaveTogether(t *testing.T) {
 		})
 	}
 }
+
+// Members that start after all were down begin together, when most of them are up, but do not
+// wait for long.
+func TestMembersStartTogether(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(5)
+		time.Sleep(5 * time.Second) // the peers are on disk
+		for _, h := range w.hosts {
+			h.stop()
+			h.last, h.seeds = nil, nil
+		}
+		w.hosts[0].start()
+		time.Sleep(joinWait / 4)
+		w.hosts[1].start()
+		time.Sleep(joinWait / 4)
+		synctest.Wait()
+		for _, h := range w.hosts[:2] {
+			if got := h.sees(); len(got) > 0 {
+				t.Errorf("%s takes part with %v", h.id, got)
+			}
+		}
+		w.hosts[2].start()
+		w.agree(2*time.Second, w.hosts[:3])
+		for _, h := range w.hosts[:3] {
+			h.stop()
+			h.last = nil
+		}
+		w.hosts[0].start()
+		if took := w.agree(time.Minute, w.hosts[:1]); took > joinWait+time.Second {
+			t.Errorf("it waited %s for members that are down", took)
+		}
+	})
+}

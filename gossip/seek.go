@@ -237,19 +237,30 @@ func (r *Ring) leftFrom(addrs []netip.AddrPort) bool {
 	return false
 }
 
-// joinedNow notices that the seeds answered and said what was taken, or need not
-// be waited for.
+// seesMost reports whether most of the hosts that may be members are alive, this one included:
+// the seeds, and the members that it knew last.
+func (r *Ring) seesMost() bool {
+	others := make(map[string]bool)
+	for _, t := range r.targets {
+		switch {
+		case slices.Contains(t.found, r.self):
+		case len(t.found) > 0:
+			others[hostPort(t.found[0])] = true
+		default:
+			others[t.addr] = true
+		}
+	}
+	return 2*(len(r.alive())+1) > len(others)+1
+}
+
+// joinedNow notices that this host can take part: it has heard what was taken from most
+// members, or they need not be waited for any longer. If all members were down, they begin
+// together, so that they share what was missed.
 func (r *Ring) joinedNow() {
 	if !r.joining || r.list == nil {
 		return
 	}
-	asked, answered := true, false
-	for _, t := range r.targets {
-		asked = asked && t.tried
-		answered = answered || t.tried && t.fails == 0
-	}
-	someone := len(r.alive()) > 0
-	if !asked && !(answered && someone) && time.Now().Before(r.joinBy) {
+	if !r.seesMost() && time.Now().Before(r.joinBy) {
 		return
 	}
 	if !r.enrolled {

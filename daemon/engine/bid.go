@@ -26,6 +26,7 @@ type bid struct {
 	at      int           // where it stands in the queue; -1: nowhere
 	rank    int
 	ranked  bool // else it is, when it is its time
+	missed  bool // other members may have counted it as decided, so that this one never gives it up
 	again   bool
 	asked   bool      // and Claimed is to come
 	stale   bool      // this member was gone since it asked
@@ -56,7 +57,7 @@ func (e *Engine) newBid(slot int, due time.Time) *bid {
 func (e *Engine) compete(b *bid, as time.Time) {
 	rank, nobody := e.ring.seats.spot(e.jobs, b.slot, b.Due)
 	switch {
-	case rank >= 0:
+	case rank >= 0 && (rank < ranks || b.missed):
 		b.rank, b.ranked = rank, true
 		as = as.Add(time.Duration(rank) * e.ring.holdOff())
 		e.ring.park(b, max(e.now.Up, e.upAt(as)))

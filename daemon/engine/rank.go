@@ -65,20 +65,21 @@ func remember(all []*seats, m *Membership, now time.Time) []*seats {
 	return append(slices.Clip(all[max(0, len(all)-mostFormer+1):]), s) // views share all
 }
 
-// spot returns this member's rank for an occurrence, or -1 if it must not claim it.
-// nobody reports that no member may run the job, and that this one has to record it.
+// spot returns this member's rank for an occurrence, which is ranks if that many members come
+// before it, or -1 if it must not claim it. nobody reports that no member may run the job, and
+// that this one has to record it.
 func (s *seats) spot(in *catalog.Catalog, slot int, due time.Time) (rank int, nobody bool) {
 	if s.self < 0 {
 		return -1, false
 	}
 	weigh := s.weigher(in, slot)
-	if rank = s.rank(rankKey(in, slot, due), weigh); rank >= 0 {
-		return rank, false
+	if weigh(s.self) > 0 {
+		return s.rank(rankKey(in, slot, due), weigh), false
 	}
 	return -1, s.isFirst() && rendezvous.First(0, s.nodes, weigh) < 0
 }
 
-// rank is this member's place in line, or -1 if it is not among the first.
+// rank returns this member's place in line; ranks: it is not among the first.
 func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 	var passed [ranks]int
 	for rank := range ranks {
@@ -88,15 +89,12 @@ func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 			}
 			return weigh(i)
 		})
-		switch i {
-		case s.self:
+		if i == s.self {
 			return rank
-		case -1:
-			return -1
 		}
 		passed[rank] = i
 	}
-	return -1
+	return ranks
 }
 
 // isFirst tells whether this member is the one that speaks where none acts.

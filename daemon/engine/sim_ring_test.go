@@ -1464,3 +1464,47 @@ func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 		}
 	}
 }
+
+// TestMissedOccurrencesAreShared: if all members were down and start within a second of each
+// other, no member catches up more than twice its share.
+func TestMissedOccurrencesAreShared(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 2))
+	l := &lab{
+		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), cut: map[[2]int]bool{},
+		granted: map[Occurrence]grantOf{}, starts: map[Occurrence][]ringStart{},
+		skipped: map[Occurrence]bool{}, rivaled: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{}, failed: map[Occurrence]int{},
+	}
+	l.begun = l.now
+	var jobs strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&jobs, "#@ name=j%d sec=%d scope=ring catchup=all\n* * * * * x\n", i, 20+i%20)
+	}
+	l.texts = []tableText{{[]string{"sim"}, jobs.String()}}
+	for i := range 5 {
+		l.add(i)
+	}
+	l.run(15 * time.Second)
+	from := l.now
+	for _, n := range l.nodes {
+		n.kill(35*time.Second + time.Duration(rng.IntN(1000))*time.Millisecond)
+	}
+	l.run(34 * time.Second)
+	until := l.now
+	l.run(time.Minute)
+	caught, by := 0, map[string]int{}
+	for o, starts := range l.starts {
+		if o.Due.After(from) && o.Due.Before(until) {
+			caught++
+			by[starts[0].node.id]++
+		}
+	}
+	if caught != 100 {
+		t.Errorf("%d occurrences were caught up, want 100", caught)
+	}
+	t.Logf("caught up: %v", by)
+	for id, n := range by {
+		if n > 40 {
+			t.Errorf("%s caught up %d of 100: %v", id, n, by)
+		}
+	}
+}

@@ -36,6 +36,7 @@ type ring struct {
 	stalled   map[job.Key][]*bid // by key, the oldest first: those that nobody could decide
 	unbegun   map[job.RunID]*run
 	early     []Orphaned    // that came before seats
+	shares    time.Duration // Moment.Up from which on missed occurrences are ranked; see startTime
 	suspended bool          // it claims nothing in this step; see suspend
 	expected  time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
 	looked    time.Duration // Moment.Up of the last step
@@ -159,6 +160,7 @@ func (e *Engine) joined(ev Ring) {
 	}
 	r.suspend(e)
 	if unknown && r.seats != nil {
+		r.shares = e.in(startTime)
 		early := r.early
 		r.early = nil
 		for _, ev := range early {
@@ -215,13 +217,27 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	for _, at := range due.list[p.missed:] {
 		b := e.newBid(slot, at)
 		b.skips = skips
-		e.compete(b, e.now.Wall)
+		e.competeLate(b)
 		skips = nil
 	}
 	if len(due.list) == 0 { // older than anybody counts
-		e.compete(e.newBid(slot, due.last()), e.now.Wall)
+		e.competeLate(e.newBid(slot, due.last()))
 	}
 	return true
+}
+
+// startTime is how long a member that has just joined leaves missed occurrences unclaimed.
+// Members that start together, as after a power failure, all take part by then and share them.
+const startTime = 2 * time.Second
+
+// competeLate ranks this member for a missed occurrence.
+func (e *Engine) competeLate(b *bid) {
+	b.missed = true
+	if e.now.Up < e.ring.shares && len(e.ring.seats.Members) > 1 {
+		e.ring.park(b, e.ring.shares)
+		return
+	}
+	e.compete(b, e.now.Wall)
 }
 
 // isLate tells whether others may have had reason to take an occurrence.
