@@ -170,7 +170,7 @@ func TestOlderDatabaseGetsTheNewReasons(t *testing.T) {
 		script += row(i+1, 1, "ann", fmt.Sprint("i", i), "ended", "exited", 0) + fmt.Sprintf("UPDATE run SET reason = '%s' WHERE id = %d;", reason, i+1)
 	}
 	script += `INSERT INTO occurrence (due, job, era, count, at, decision, reason, detail) VALUES (9000, 1, 0, 1, 9000, 'skip', 'no-account', 'unknown user ann');`
-	older(t, dir, 11, script)
+	older(t, dir, 12, script)
 	s := open(t, dir)
 	runs, err := s.Runs(t.Context(), Filter{})
 	if err != nil {
