@@ -110,7 +110,7 @@ func BenchmarkFailover(b *testing.B) {
 		t := newTown(b)
 		t.claim(b, "d", 0, 1)
 		leader := t.ledgers["d"].Status().Leader
-		t.ledgers[leader].voterNow().streams.cutAll()
+		t.ledgers[leader].voterNow().streams.closeAll()
 		b.StartTimer()
 		took = append(took, t.claim(b, "d", 1, 1))
 	}

@@ -11,16 +11,17 @@ import (
 	"github.com/cronring/cronring/gossip/link"
 )
 
-// Claim asks for occurrences to be this member's, and waits for the answers
-// until ctx is over, or half a minute. What is not known by then is Unknown: it
-// may have been granted, and can be claimed again. A claim that was granted to
-// this member before is granted again, with a greater token. One that says Again
-// is granted although another member has it, if that is the one From which it is
-// claimed, and that one is gone in this member's view: of what anybody else has had
-// since, this one knows nothing. An occurrence that is refused and is nobody's is too old.
+// Claim claims occurrences for this member, and waits for the answers until the context ends,
+// for half a minute at most. Claims without an answer are Unknown: they may have been granted,
+// and can be repeated.
 //
-// An occurrence that was granted for another entry is claimed apart from it, if what
-// its holder claims does not count here: see Options.Foreign.
+// An occurrence that was granted to this member before is granted again, with a greater token.
+// If the claim has Again set, an occurrence of another member is granted, provided that this
+// is the member named by From, and that this host sees it as gone. A refused occurrence
+// without a holder is too old.
+//
+// An occurrence that was granted for another entry is claimed under a key of its own, if its
+// holder's claims do not count here, see Options.Foreign.
 func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
@@ -31,7 +32,7 @@ func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	return answers
 }
 
-// claim asks for as many as an entry holds.
+// claim claims as many occurrences as an entry holds.
 func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
 	b := batch{claimant: l.id}
 	results := make([]result, len(claims))
@@ -64,8 +65,14 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	return answers
 }
 
-// repeat has some claims of a batch decided as change returns them, and replaces their
-// results: by Unknown, if nobody could decide them.
+// claimOf returns the claim of an occurrence for this member's entry.
+func (l *Ledger) claimOf(o engine.Occurrence) claim {
+	h := l.holding(o.Key)
+	return claim{occurrence: occurrence{o.Key, o.Due.UnixNano()}, entry: h.Hash, former: h.Former}
+}
+
+// repeat sends those claims of a batch for which change returns a new one, and replaces their
+// results. Without an answer they are Unknown.
 func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change func(i int) (claim, bool)) {
 	next := batch{claimant: b.claimant}
 	var which []int
@@ -88,8 +95,7 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 	}
 }
 
-// decide has a batch decided by whoever leads, which it looks for until ctx is
-// over.
+// decide sends a batch to the leader, and looks for the leader until the context ends.
 func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
 	pause := firstPause
 	for try := 0; ; try++ {
@@ -108,8 +114,9 @@ func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
 	}
 }
 
-// try asks one voter, this member if it leads. A voter whose log cannot be used, for
-// instance because the disk is full, asks the others, as a member that is not a voter does.
+// try sends a batch to one voter, or decides it here if this member leads. A voter that cannot
+// use its log, such as with a full disk, sends claims to the others, as members do that are not
+// voters.
 func (l *Ledger) try(ctx context.Context, b batch, try int) ([]result, error) {
 	l.mu.Lock()
 	v, leader, voters := l.voter, l.leader, l.voters
@@ -128,7 +135,7 @@ func (l *Ledger) try(ctx context.Context, b batch, try int) ([]result, error) {
 	return l.askVoter(ctx, known[try%len(known)], request{seen: l.newestSeen(), batch: b})
 }
 
-// askVoter sends claims to one voter, and remembers who leads.
+// askVoter sends claims to one voter, and stores the leader that it reports.
 func (l *Ledger) askVoter(ctx context.Context, member string, q request) ([]result, error) {
 	a, err := l.send(ctx, member, q)
 	l.mu.Lock()
@@ -150,7 +157,7 @@ func (l *Ledger) askVoter(ctx context.Context, member string, q request) ([]resu
 func (l *Ledger) send(ctx context.Context, member string, q request) (answer, error) {
 	addr, ok := l.addr(member)
 	if !ok {
-		return answer{}, fmt.Errorf("voter %s is not in sight", member)
+		return answer{}, fmt.Errorf("voter %s is not in the ring now", member)
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
@@ -161,9 +168,8 @@ func (l *Ledger) send(ctx context.Context, member string, q request) (answer, er
 	return decodeAnswer(b)
 }
 
-// serveClaim answers another member. Its claims are its own, or those of a
-// member whose claims came to a voter that does not lead: that one forwards
-// them, once.
+// serveClaim answers a request with claims. The claims are those of the sender, or a voter
+// that does not lead has forwarded them, which happens only once.
 func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]byte, error) {
 	q, err := decodeRequest(body)
 	if err != nil {

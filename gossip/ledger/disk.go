@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	segmentBytes = 4 << 20 // of the log, of which there are a few
+	segmentBytes = 4 << 20 // of each file of the log
 	mostMeta     = 1 << 20
 	metaName     = "meta"
 )
 
-// disk is the log and the votes of this voter. Raft ends the process where it
-// cannot write a vote or read its log; here that ends the goroutine of raft
-// that tried, as the jobs of the host have no part in it, and fail is told,
-// which ends the rest of raft.
+// disk stores the log and the votes of this voter. Raft would end the process if it could not
+// write a vote or read its log, although the host's jobs do not need raft. Such an error ends
+// only raft's goroutine, and fail stops the rest of raft.
 type disk struct {
 	*wal.WAL
 	incarnation string
 	fail        func(error)
 }
 
-// What is kept beside the votes.
+// Keys of values beside the votes.
 const (
-	incarnationKey = "cronring incarnation" // the log's own name
-	markKey        = "cronring mark"        // an entry that it has, see mark
+	incarnationKey = "cronring incarnation" // the name of the log
+	markKey        = "cronring mark"        // the index of an entry in the log, see mark
 )
 
-// openDisk opens the log in a directory, or begins one.
-func openDisk(dir string, log *chatter, fail func(error)) (*disk, error) {
+// openDisk opens the log in a directory, or creates one.
+func openDisk(dir string, log *raftLogger, fail func(error)) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
@@ -60,8 +59,8 @@ func openDisk(dir string, log *chatter, fail func(error)) (*disk, error) {
 	return d, nil
 }
 
-// name gives a new log a name of its own: a voter that lost its log is not the
-// one who voted and stored what the others count on.
+// name gives a new log a unique name. A voter with a new log is another voter, because it lacks
+// the votes and entries on which the others rely.
 func (d *disk) name() error {
 	had, err := d.WAL.Get([]byte(incarnationKey))
 	if err != nil {
@@ -72,7 +71,7 @@ func (d *disk) name() error {
 		return nil
 	}
 	if last, err := d.WAL.LastIndex(); err != nil || last > 0 {
-		return errors.Join(err, errors.New("the log has entries and no name"))
+		return errors.Join(err, errors.New("the log has entries but no name"))
 	}
 	var random [incarnationBytes / 2]byte
 	rand.Read(random[:])
@@ -80,9 +79,9 @@ func (d *disk) name() error {
 	return d.WAL.Set([]byte(incarnationKey), []byte(d.incarnation))
 }
 
-// mark notes how far the log goes. What is damaged at its end looks as if it was
-// being written when the host stopped, and is cut off: without the mark nobody
-// would know that something is missing that others count on.
+// mark stores the index of the last entry. A damaged end of the log looks like an entry that
+// was being written when the host stopped, and is removed. The mark shows that entries are
+// missing on which the other voters rely.
 func (d *disk) mark() {
 	last, err := d.WAL.LastIndex()
 	if err == nil {
@@ -107,19 +106,18 @@ func (d *disk) checkMark() error {
 	}
 	last, err := d.WAL.LastIndex()
 	if err == nil && last < mark {
-		err = fmt.Errorf("the log ends with entry %d, and had entry %d", last, mark)
+		err = fmt.Errorf("the log ends with entry %d, but had entry %d", last, mark)
 	}
 	return err
 }
 
-// broken reports what raft is not to hear of.
-func (d *disk) broken(err error) {
+// exitRaft ends the calling goroutine of raft, which would end the process after an error.
+func (d *disk) exitRaft(err error) {
 	d.fail(err)
 	runtime.Goexit()
 }
 
-// GetLog is raft's. That an entry is not there is a usual answer only beyond
-// the ends of the log.
+// GetLog implements raft.LogStore. Only an entry outside the range of the log may be missing.
 func (d *disk) GetLog(index uint64, l *raft.Log) error {
 	err := d.WAL.GetLog(index, l)
 	if err == nil || errors.Is(err, wal.ErrClosed) {
@@ -132,14 +130,14 @@ func (d *disk) GetLog(index uint64, l *raft.Log) error {
 			return raft.ErrLogNotFound
 		}
 	}
-	d.broken(fmt.Errorf("read entry %d of the ledger: %w", index, err))
+	d.exitRaft(fmt.Errorf("read entry %d of the ledger: %w", index, err))
 	return err
 }
 
-// StoreLog is raft's.
+// StoreLog implements raft.LogStore.
 func (d *disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs is raft's, which goes on without the entries where it is told.
+// StoreLogs implements raft.LogStore. After an error raft continues without the entries.
 func (d *disk) StoreLogs(logs []*raft.Log) error {
 	err := d.WAL.StoreLogs(logs)
 	if err != nil {
@@ -148,11 +146,11 @@ func (d *disk) StoreLogs(logs []*raft.Log) error {
 	return err
 }
 
-// DeleteRange is raft's.
+// DeleteRange implements raft.LogStore.
 func (d *disk) DeleteRange(from, to uint64) error {
 	first, _ := d.WAL.FirstIndex()
 	last, err := d.WAL.LastIndex()
-	if err == nil && to >= last { // the end goes, or all
+	if err == nil && to >= last { // it removes the end of the log, or all
 		mark := from - 1
 		if from <= first {
 			mark = 0
@@ -168,27 +166,27 @@ func (d *disk) DeleteRange(from, to uint64) error {
 	return err
 }
 
-// Set is raft's, of votes.
+// Set implements raft.StableStore, for votes.
 func (d *disk) Set(key, value []byte) error {
 	err := d.WAL.Set(key, value)
 	if err != nil {
-		d.broken(fmt.Errorf("write vote: %w", err))
+		d.exitRaft(fmt.Errorf("write vote: %w", err))
 	}
 	return nil
 }
 
-// SetUint64 is raft's, of terms.
+// SetUint64 implements raft.StableStore, for terms.
 func (d *disk) SetUint64(key []byte, value uint64) error {
 	err := d.WAL.SetUint64(key, value)
 	if err != nil {
-		d.broken(fmt.Errorf("write vote: %w", err))
+		d.exitRaft(fmt.Errorf("write vote: %w", err))
 	}
 	return nil
 }
 
-// meta is the log's list of segments, and the votes: one small file, which is
-// replaced as a whole. (What raft-wal brings along is a database that is mapped
-// into memory: a damaged one ends the process.)
+// meta stores the log's list of segments, and the votes, in one small file, which is replaced
+// as a whole. The default of raft-wal is a memory-mapped database, which ends the process if it
+// is damaged.
 type meta struct {
 	mu  sync.Mutex
 	dir string
@@ -200,13 +198,13 @@ type metaState struct {
 	Stable map[string][]byte
 }
 
-// metaFile is the file: its content and the sum of it.
+// metaFile is the file: its content and a checksum.
 type metaFile struct {
 	Sum     uint32
 	Content json.RawMessage
 }
 
-// Load reads the file, or begins one.
+// Load reads the file, or creates it.
 func (m *meta) Load(dir string) (types.PersistentState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,12 +220,12 @@ func (m *meta) Load(dir string) (types.PersistentState, error) {
 	return m.now.State, err
 }
 
-// begin is for a directory that has nothing of a log: segments without their
-// list are a log that is damaged.
+// begin creates the file in a directory without a log. Segments without their list are a
+// damaged log.
 func (m *meta) begin() (types.PersistentState, error) {
 	segments, err := filepath.Glob(filepath.Join(m.dir, "*.wal"))
 	if err == nil && len(segments) > 0 {
-		err = errors.New("the list of segments is gone")
+		err = errors.New("the list of segments is missing")
 	}
 	if err != nil {
 		return types.PersistentState{}, err
@@ -245,7 +243,7 @@ func decodeMeta(b []byte) (metaState, error) {
 		return metaState{}, fmt.Errorf("read list of segments: %w", err)
 	}
 	if crc32.Checksum(f.Content, crcTable) != f.Sum {
-		return metaState{}, errors.New("read list of segments: its checksum is of something else")
+		return metaState{}, errors.New("read list of segments: wrong checksum")
 	}
 	s := metaState{}
 	if err := json.Unmarshal(f.Content, &s); err != nil {
@@ -257,7 +255,7 @@ func decodeMeta(b []byte) (metaState, error) {
 	return s, nil
 }
 
-// write replaces the file: after a crash it is the old or the new one.
+// write replaces the file atomically.
 func (m *meta) write(s metaState) error {
 	content, err := json.Marshal(s)
 	if err != nil {
@@ -294,14 +292,14 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// CommitState is the log's.
+// CommitState implements types.MetaStore.
 func (m *meta) CommitState(s types.PersistentState) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.replace(metaState{s, m.now.Stable})
 }
 
-// replace makes a state that of the file, and of memory if that went well.
+// replace stores a state in the file, and in memory if that succeeded.
 func (m *meta) replace(s metaState) error {
 	err := m.write(s)
 	if err == nil {
@@ -310,14 +308,14 @@ func (m *meta) replace(s metaState) error {
 	return err
 }
 
-// GetStable is the log's.
+// GetStable implements types.MetaStore.
 func (m *meta) GetStable(key []byte) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now.Stable[string(key)], nil
 }
 
-// SetStable is the log's.
+// SetStable implements types.MetaStore.
 func (m *meta) SetStable(key, value []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -329,5 +327,5 @@ func (m *meta) SetStable(key, value []byte) error {
 	return m.replace(next)
 }
 
-// Close is the log's; nothing is open between writes.
+// Close implements types.MetaStore. No file is open between writes.
 func (m *meta) Close() error { return nil }

@@ -10,7 +10,7 @@ import (
 
 func openTestDisk(t *testing.T, dir string) (*disk, error) {
 	t.Helper()
-	return openDisk(dir, newChatter(slog.New(slog.DiscardHandler)), func(err error) { t.Errorf("failed: %v", err) })
+	return openDisk(dir, newRaftLog(slog.New(slog.DiscardHandler)), func(err error) { t.Errorf("failed: %v", err) })
 }
 
 func storeEntries(t *testing.T, d *disk, from, to uint64) {
@@ -70,7 +70,7 @@ func TestDiskMissesEntriesThatItMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.WAL.Close()
-	if _, err := openTestDisk(t, dir); err == nil || !strings.Contains(err.Error(), "ends with entry 9, and had entry 10") {
+	if _, err := openTestDisk(t, dir); err == nil || !strings.Contains(err.Error(), "ends with entry 9, but had entry 10") {
 		t.Errorf("open: got %v, want it to miss entry 10", err)
 	}
 }

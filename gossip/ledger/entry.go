@@ -12,65 +12,65 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Bounds on what an entry, or a request, holds.
+// Limits of an entry and of a request.
 const (
-	mostClaims  = 1024 // of an entry, beyond which the next ones wait for the next
+	mostClaims  = 1024 // of an entry; further claims wait for the next one
 	mostBatches = mostClaims
 )
 
-// The forms, which are kept on disk and sent between members.
+// The versions of the forms on disk and in messages.
 const (
 	entryForm    = 4
 	requestForm  = 4
 	answerForm   = 3
 	snapshotForm = 4
-	formerForm   = 2 // of entries and snapshots on the disks of version 0.7.0, without entries and with former keys
+	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes, and with former keys
 )
 
-// occurrence is engine.Occurrence as it is kept: comparable, without a zone.
+// occurrence is an engine.Occurrence without a time zone, so that it is comparable.
 type occurrence struct {
 	key job.Key
 	due int64 // Unix nanoseconds
 }
 
-// claim is one occurrence that a member asks for. From names the member that it
-// may be taken from, as the claimant sees that it is gone.
+// claim is one occurrence that a member claims. The occurrence may be taken from the member
+// in from, because the claimant sees that member as gone.
 type claim struct {
 	occurrence
-	entry  job.Key // the hash of the claimant's entry; zero: not known
-	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: not known
+	entry  job.Key // the hash of the claimant's entry; zero: unknown
+	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	from   string
 }
 
-// apart returns the claim under a key that only claims for the same entry share. It
-// is for an occurrence that was granted for another entry, which is another job.
+// apart returns the claim under a key that only claims for the same entry have. It is for an
+// occurrence that was granted for another entry, and therefore for another job.
 func (c claim) apart() claim {
 	c.key = job.SumKey(append(c.key[:], c.entry[:]...))
 	c.former = 0
 	return c
 }
 
-// batch is the claims of one member.
+// batch is a list of claims of one member.
 type batch struct {
 	claimant string
 	claims   []claim
 }
 
-// entry is what the log holds: all claims that came together, and the leader's
-// time, so that all voters forget the same.
+// entry is an entry of the log: the claims that arrived together, and the leader's time, so
+// that all voters forget the same grants.
 type entry struct {
 	time    int64
 	batches []batch
-	base    uint64 // of the grants from now on, which are recovered; 0: as it was
+	base    uint64 // not 0: the grants are recovered, with this base
 }
 
-// result is what became of one claim.
+// result is the decision on one claim.
 type result struct {
 	grant engine.Grant
 	by    string
 	token uint64
-	other bool   // it is refused, and was granted for another entry
-	term  uint64 // raft's, of the log's entry that granted it
+	other bool   // refused, and granted for another entry before
+	term  uint64 // raft's term of the entry with the grant
 }
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -104,7 +104,7 @@ func decodeEntry(b []byte) (entry, error) {
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
 	if crc32.Checksum(body, crcTable) != sum {
-		return entry{}, errors.New("read entry: its checksum is of something else")
+		return entry{}, errors.New("read entry: wrong checksum")
 	}
 	r := wire.NewReader(body)
 	form := r.Uint8()
@@ -124,8 +124,8 @@ func decodeEntry(b []byte) (entry, error) {
 	return e, end(r, "entry")
 }
 
-// request is what a member sends to a voter. Forwarded by another voter it
-// names the claimant, who else is the sender.
+// request contains claims for a voter. The claimant is the sender, unless a voter forwarded the
+// request.
 type request struct {
 	forwarded bool
 	seen      seen
@@ -145,10 +145,20 @@ func decodeRequest(b []byte) (request, error) {
 	return q, end(r, "claims")
 }
 
-// answer is what a voter says: the results, or that it does not lead.
+// seen is the greatest token that this member knows of.
+type seen struct {
+	token uint64
+	term  uint64 // raft's term of the entry with that grant
+}
+
+func (s seen) append(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, s.token), s.term)
+}
+
+// answer is a voter's answer to claims: the results, or that it does not lead.
 type answer struct {
 	decided bool
-	leader  string // who leads, or ""
+	leader  string // or ""
 	results []result
 }
 
@@ -200,7 +210,7 @@ func readBatch(r *wire.Reader, form byte) batch {
 		}
 		one.from = r.MemberOrNone()
 		if form == formerForm {
-			r.Uint8() // whether it may have what was given back
+			r.Uint8() // an option that does not exist any more
 		}
 		if r.Err() != nil {
 			break

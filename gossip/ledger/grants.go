@@ -17,31 +17,31 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Bounds on what is remembered. What is forgotten is refused to all, so that
-// nothing is granted twice.
+// Limits of the grants in memory. Forgotten occurrences are refused to all members, so that
+// none is granted twice.
 const (
 	retention  = 24 * time.Hour // past due
 	mostGrants = 1_000_000
 	bucketSpan = int64(time.Minute)
 )
 
-// grants is who has been given what: all voters that applied the same entries
-// hold the same. An occurrence is granted to one member, and taken from it only
-// by who names it as gone.
+// grants are the grants of all members. Voters that applied the same entries have the same
+// grants. An occurrence is granted to one member. Another one can take it over only with a
+// claim that names the holder as gone.
 type grants struct {
-	buckets map[int64]*bucket // by minute of their due instants
+	buckets map[int64]*bucket // by minute of their due times
 	order   []int64           // of the buckets, ascending
 	count   int
 	most    int    // mostGrants
-	floor   int64  // the first minute that is not forgotten
-	newest  int64  // the latest due instant that was granted
+	floor   int64  // the oldest minute that is not forgotten
+	newest  int64  // the latest due time of a grant
 	time    int64  // of the newest entry
-	term    uint64 // of raft, of the entry that is applied
-	base    uint64 // is added to the index of an entry for its token; see recovery
+	term    uint64 // raft's term of the current entry
+	base    uint64 // added to the index of an entry for its token, see recovery
 }
 
-// bucket is the grants of a minute. One that a snapshot is made of is frozen,
-// and copied before it is changed.
+// bucket contains the grants of a minute. A bucket in a snapshot is frozen: a change copies it
+// first.
 type bucket struct {
 	frozen bool
 	grants map[occurrence]grant
@@ -49,8 +49,8 @@ type bucket struct {
 
 type grant struct {
 	by    unique.Handle[string]
-	index uint64  // the token: of the log's newest entry that granted it, with base added
-	entry job.Key // for which it was claimed; zero: not known
+	index uint64  // the token: the index of the newest entry that granted it, plus base
+	entry job.Key // the hash of the entry in the claim; zero: unknown
 }
 
 func newGrants() *grants {
@@ -65,7 +65,7 @@ func minuteOf(due int64) int64 {
 	return m
 }
 
-// apply decides the claims of the entry with an index, in order.
+// apply decides the claims of an entry in order.
 func (g *grants) apply(index uint64, e entry) [][]result {
 	if e.base > 0 {
 		g.recover(e.time, e.base)
@@ -92,7 +92,7 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	had, ok := g.find(minute, c)
 	switch {
 	case !ok:
-	case had.by == by: // the token is that of the newest claim, as its run is to start now
+	case had.by == by: // with the token of the newest claim, whose run starts now
 		had.index = index
 		g.set(minute, c.occurrence, had)
 		return result{grant: engine.Granted, token: index, term: g.term}
@@ -105,9 +105,9 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	return result{grant: engine.Granted, token: index, term: g.term}
 }
 
-// find returns who has the occurrence of a claim, also if a member of version 0.7.0
-// claimed it. What such a member was granted stays under its former key: two jobs may
-// have had the same one, and neither of them must run again.
+// find returns the grant of a claimed occurrence. A grant to a member of version 0.7.0 is
+// stored under the job's former key: two jobs may have had the same one, and neither of them
+// may run again.
 func (g *grants) find(minute int64, c claim) (had grant, ok bool) {
 	b := g.buckets[minute]
 	if b == nil {
@@ -126,7 +126,7 @@ func (g *grants) set(minute int64, o occurrence, to grant) {
 	g.count += len(b.grants) - before
 }
 
-// bucket returns that of a minute, to write to.
+// bucket returns the bucket of a minute for a change.
 func (g *grants) bucket(minute int64) *bucket {
 	b := g.buckets[minute]
 	switch {
@@ -141,9 +141,9 @@ func (g *grants) bucket(minute int64) *bucket {
 	return b
 }
 
-// forget drops what is older than the retention, and the oldest of what is too
-// much. Old is what is old by both the leader's clock and the newest grant, so
-// that a clock that is ahead makes nothing old.
+// forget removes grants that are older than the retention, and the oldest ones if there are too
+// many. The age is that by the leader's clock or by the newest grant, whichever is less, so that a
+// leader whose clock is ahead forgets nothing too early.
 func (g *grants) forget() {
 	now := min(g.time, g.newest)
 	if now > math.MinInt64+int64(retention) {
@@ -158,7 +158,18 @@ func (g *grants) forget() {
 	}
 }
 
-// image is grants at one moment, which stays as it is.
+// recover refuses what lost entries may have granted, and makes further tokens greater than
+// theirs.
+func (g *grants) recover(now int64, token uint64) {
+	g.floor = max(g.floor, minuteOf(now+int64(recoverMargin)))
+	g.base = max(g.base, token)
+}
+
+// recoverMargin is how far ahead occurrences are refused after a recovery, rounded down to the
+// minute: occurrences that are due within the allowed clock skew may have been granted before.
+const recoverMargin = time.Minute + 2*engine.MaxSkew
+
+// image is an immutable copy of grants.
 type image struct {
 	floor, newest, time int64
 	base                uint64
@@ -247,7 +258,7 @@ func (d *snapshotReader) bucket(g *grants) {
 		d.Check(offset < uint64(bucketSpan))
 		had := grant{index: d.Uvarint(), entry: entry}
 		if d.form == formerForm {
-			d.Uint8() // whether it was given back
+			d.Uint8() // an option that does not exist any more
 		}
 		had.by = unique.Make(d.members.Read(d.Reader))
 		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = had

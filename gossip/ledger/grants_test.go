@@ -180,18 +180,18 @@ func TestMachineThatCannotFollowGrantsNothing(t *testing.T) {
 
 func TestChatterIsBounded(t *testing.T) {
 	var b bytes.Buffer
-	c := newChatter(slog.New(slog.NewTextHandler(&b, nil)))
+	c := newRaftLog(slog.New(slog.NewTextHandler(&b, nil)))
 	c.Info("nothing")
 	for n := range 1000 {
 		c.Named("raft").With("x", 1).Error("failed to heartbeat", "peer", n, "error", strings.Repeat("x", 2000))
 	}
-	if got := strings.Count(b.String(), "\n"); got != chatterLines || b.Len() > chatterLines*2*chatterBytes || strings.Contains(b.String(), "nothing") {
-		t.Errorf("logged: got %d lines, %d bytes, want %d lines", got, b.Len(), chatterLines)
+	if got := strings.Count(b.String(), "\n"); got != raftLogLines || b.Len() > raftLogLines*2*raftLogBytes || strings.Contains(b.String(), "nothing") {
+		t.Errorf("logged: got %d lines, %d bytes, want %d lines", got, b.Len(), raftLogLines)
 	}
-	c.shared.since = c.shared.since.Add(-chatterEvery)
+	c.shared.since = c.shared.since.Add(-raftLogInterval)
 	b.Reset()
 	c.Warn("again")
-	if want := fmt.Sprint("unsaid=", 1000-chatterLines); !strings.Contains(b.String(), want) {
+	if want := fmt.Sprint("suppressed=", 1000-raftLogLines); !strings.Contains(b.String(), want) {
 		t.Errorf("after a minute: got %q, want %s", b.String(), want)
 	}
 }

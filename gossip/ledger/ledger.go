@@ -1,14 +1,14 @@
-// Package ledger owns which member of a ring was granted which occurrence, in
-// strict mode: a map that is written once, which the declared voters keep by
-// raft over the link. What a majority of them has on disk is granted; whoever
-// cannot reach a majority is granted nothing.
+// Package ledger owns the grants of occurrences in strict mode: which member of the ring was
+// granted which occurrence. The declared voters replicate this map with raft over the link.
+// An occurrence is granted when a majority of them has the grant on disk, and then to no
+// second member. A member that cannot reach a majority is granted nothing.
 //
-// Any member claims: the claims of all that come together are one entry of the
-// log, and a claim may be sent again as often as one likes. What is older than
-// a day past due is forgotten, and refused from then on.
+// Every member can send claims, and can repeat them. Claims that arrive together become one
+// entry of the log. A day after it was due, an occurrence is forgotten, and claims for it are
+// refused.
 //
-// A voter is a member with the log that it had when it became one. One that
-// lost its log has forgotten what it promised: the leader takes it in anew.
+// A voter is a member together with the log that it had when it became a voter. A member that
+// lost its log has forgotten its votes and grants: the leader removes the old voter and adds a new one.
 package ledger
 
 import (
@@ -27,28 +27,28 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Verbs of the link.
+// Verbs of requests over the link.
 const (
 	verbClaim = "ledger.claim"
 	verbHello = "ledger.hello"
 )
 
-// Times and bounds of the asking side.
+// Times and limits of claims.
 const (
-	mostVoters = 7
-	claimTime  = 30 * time.Second // at most, whatever the caller's deadline
-	tryTime    = time.Second      // for one voter to answer
-	firstPause = 20 * time.Millisecond
-	lastPause  = 320 * time.Millisecond
-	retryEvery = 10 * time.Second // that a voter that failed is tried again
-	tellEvery  = 10 * time.Minute // that the same failure is logged again
+	mostVoters    = 7
+	claimTime     = 30 * time.Second // at most, with a later deadline of the caller, too
+	tryTime       = time.Second      // for one voter to answer
+	firstPause    = 20 * time.Millisecond
+	lastPause     = 320 * time.Millisecond
+	retryInterval = 10 * time.Second // between two starts of a voter that failed
+	logInterval   = 10 * time.Minute // between two messages about the same failure
 )
 
-// Options is what a ledger needs.
+// Options configure a ledger.
 type Options struct {
 	ID     string
 	Voters []string // the same on all members, by ID
-	Dir    string   // of this ledger alone: the log, if this member is a voter
+	Dir    string   // of the log, if this member is a voter, and of nothing else
 	Link   *link.Link
 	Addr   func(member string) (addr string, ok bool) // where a member's link is
 	Gone   func(member string) bool                   // whether this member sees that another one is dead or has left
@@ -64,8 +64,7 @@ type Options struct {
 	Log         *slog.Logger // nil: slog.Default()
 }
 
-// Ledger is this member's way to the ledger, and its part in it if it is a
-// voter.
+// Ledger is this member's client of the ledger, and its voter, if it is one.
 type Ledger struct {
 	id   string
 	dir  string
@@ -79,19 +78,19 @@ type Ledger struct {
 
 	clockIsSure func() bool
 
-	recovers atomic.Bool // the voter starts again as the only one; see Recover
+	recovers atomic.Bool // the voter restarts as the only one, see Recover
 
 	mu      sync.Mutex
 	voters  []string
 	changed chan struct{} // closed, and replaced, when the voters change
-	voter   *voter        // nil: there is none now
-	leader  string        // who led when it was last heard, or ""
-	problem error         // why this member's voter does not work
+	voter   *voter        // nil: it does not run
+	leader  string        // according to the last answer, or ""
+	problem error         // of this member's voter
 	seen    seen
-	told    time.Time // when that was logged
+	logged  time.Time // the last message about problem
 }
 
-// New makes a ledger and lets other members ask it over the link.
+// New makes a ledger, and serves requests of other members over the link.
 func New(o Options) (*Ledger, error) {
 	voters, err := checkVoters(o.Voters)
 	if err != nil {
@@ -105,18 +104,18 @@ func New(o Options) (*Ledger, error) {
 		l.log = slog.Default()
 	}
 	l.link.Handle(verbClaim, l.serveClaim)
-	l.link.Handle(verbHello, l.sayHello)
+	l.link.Handle(verbHello, l.serveHello)
 	return l, nil
 }
 
-// checkVoters returns the list in order.
+// checkVoters returns the sorted list.
 func checkVoters(voters []string) ([]string, error) {
 	sorted := slices.Sorted(slices.Values(voters))
 	if n := len(sorted); n == 0 || n > mostVoters {
-		return nil, fmt.Errorf("the ring has %d voters, wants 1 to %d", n, mostVoters)
+		return nil, fmt.Errorf("the ring has %d voters: expected 1 to %d", n, mostVoters)
 	}
 	if len(slices.Compact(slices.Clone(sorted))) < len(sorted) {
-		return nil, fmt.Errorf("a voter is named twice")
+		return nil, errors.New("the list of voters has a member twice")
 	}
 	for _, v := range sorted {
 		if err := wire.CheckID(v); err != nil {
@@ -126,8 +125,8 @@ func checkVoters(voters []string) ([]string, error) {
 	return sorted, nil
 }
 
-// SetVoters replaces the declared voters. Who leads brings the change about,
-// one voter at a time.
+// SetVoters replaces the declared voters. The leader changes the log's list one voter at a
+// time.
 func (l *Ledger) SetVoters(voters []string) error {
 	sorted, err := checkVoters(voters)
 	if err != nil {
@@ -149,10 +148,9 @@ func (l *Ledger) voterList() []string {
 
 func (l *Ledger) declared(member string) bool { return slices.Contains(l.voterList(), member) }
 
-// Run does this member's part until ctx is over: if it is a voter, it votes,
-// and goes on voting when it is no longer declared, as who leads then is the
-// one who lets it go. Before it ends it lets another voter lead. No goroutine is
-// left when it returns.
+// Run runs this member's voter until the context ends, if the member is declared as a voter. A
+// voter that is not declared any more continues, because the leader removes it. At its end a
+// leader hands over to another voter. No goroutine remains when Run returns.
 func (l *Ledger) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.mu.Lock()
@@ -166,9 +164,9 @@ func (l *Ledger) Run(ctx context.Context) {
 		if errors.Is(err, errRecover) {
 			continue
 		}
-		l.note(err)
+		l.setProblem(err)
 		if err != nil {
-			l.wait(ctx, changed, retryEvery)
+			l.wait(ctx, changed, retryInterval)
 		}
 	}
 }
@@ -187,17 +185,17 @@ func (l *Ledger) wait(ctx context.Context, changed <-chan struct{}, most time.Du
 	}
 }
 
-// note keeps, and says, why the voter does not work.
-func (l *Ledger) note(err error) {
+// setProblem stores why the voter does not work, and logs it.
+func (l *Ledger) setProblem(err error) {
 	l.mu.Lock()
 	now := time.Now()
-	tell := err != nil && (l.problem == nil || l.problem.Error() != err.Error() || now.Sub(l.told) >= tellEvery)
+	report := err != nil && (l.problem == nil || l.problem.Error() != err.Error() || now.Sub(l.logged) >= logInterval)
 	l.problem = err
-	if tell {
-		l.told = now
+	if report {
+		l.logged = now
 	}
 	l.mu.Unlock()
-	if tell {
+	if report {
 		l.log.Error("the ledger of the ring does not work here: the other voters grant occurrences without this one", "error", err)
 	}
 }
@@ -217,7 +215,7 @@ func (l *Ledger) voterNow() *voter {
 	return l.voter
 }
 
-// Leave lets another voter lead, if this member does: it is about to go.
+// Leave hands over to another voter, if this member leads.
 func (l *Ledger) Leave() {
 	if v := l.voterNow(); v != nil {
 		v.handOver()
@@ -227,15 +225,15 @@ func (l *Ledger) Leave() {
 // Status is the ledger as this member sees it.
 type Status struct {
 	Declared []string // voters, by the configuration
-	Voters   []string // by the log; none where this member is no voter
-	State    string   // of this member: "", or raft's word for a voter's
-	Leader   string   // "" if none is known
-	Problem  string   // why this member's voter does not work, or ""
-	Index    uint64   // of the newest entry here
-	Grants   int      // that are remembered here
+	Voters   []string // according to the log; none if this member is not a voter
+	State    string   // of this member's voter, as raft calls it, or ""
+	Leader   string   // "" if unknown
+	Problem  string   // of this member's voter, or ""
+	Index    uint64   // of the newest entry
+	Grants   int      // that are not forgotten yet
 }
 
-// Status returns it.
+// Status returns the state of the ledger.
 func (l *Ledger) Status() Status {
 	l.mu.Lock()
 	s, v := Status{Declared: l.voters, Leader: l.leader}, l.voter
@@ -252,10 +250,4 @@ func (l *Ledger) Status() Status {
 		s.Voters = append(s.Voters, memberOf(server.ID))
 	}
 	return s
-}
-
-// claimOf returns the claim of an occurrence for this member's entry.
-func (l *Ledger) claimOf(o engine.Occurrence) claim {
-	h := l.holding(o.Key)
-	return claim{occurrence: occurrence{o.Key, o.Due.UnixNano()}, entry: h.Hash, former: h.Former}
 }

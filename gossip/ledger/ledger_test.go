@@ -472,7 +472,7 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * retryEvery) // of the bubble
+		time.Sleep(2 * retryInterval) // of the bubble
 		w.want(w.claim(hurt, claimsOf(3)[0]), engine.Granted, "")
 	})
 }

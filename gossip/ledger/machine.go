@@ -9,78 +9,78 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// machine is the grants as raft's state machine. Once it cannot follow it
-// grants nothing any more.
+// machine is raft's state machine, which holds the grants. After an entry that it cannot apply,
+// it grants nothing more.
 type machine struct {
 	fail func(error)
 
 	mu     sync.Mutex
 	grants *grants
-	lost   error
+	failed error
 }
 
-// Apply decides an entry. Its answer is [][]result, or an error.
+// Apply decides the claims of an entry. It returns [][]result, or an error.
 func (m *machine) Apply(l *raft.Log) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lost != nil {
-		return m.lost
+	if m.failed != nil {
+		return m.failed
 	}
 	e, err := decodeEntry(l.Data)
 	if err != nil {
-		m.lose(fmt.Errorf("entry %d: %w", l.Index, err))
-		return m.lost
+		m.stop(fmt.Errorf("entry %d: %w", l.Index, err))
+		return m.failed
 	}
 	m.grants.term = l.Term
 	return m.grants.apply(l.Index, e)
 }
 
-// lose ends the machine: to go on beside an entry that the others applied would
-// be to grant other things than they do.
-func (m *machine) lose(err error) {
-	m.lost = err
+// stop stops the machine. Without an entry that the other voters applied, it would grant
+// other occurrences than they do.
+func (m *machine) stop(err error) {
+	m.failed = err
 	m.fail(err)
 }
 
-// Snapshot is of the grants of this moment.
+// Snapshot returns a snapshot of the grants.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lost != nil {
-		return nil, m.lost
+	if m.failed != nil {
+		return nil, m.failed
 	}
 	return snapshot{m.grants.freeze()}, nil
 }
 
-// Restore begins again with a snapshot. Raft ends the process where it hears of
-// an error, so it is told to fail instead.
+// Restore replaces the grants by a snapshot. It returns no error, because raft would end the
+// process: the machine stops instead.
 func (m *machine) Restore(from io.ReadCloser) error {
 	g, err := decodeGrants(from)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		m.lose(err)
+		m.stop(err)
 		return nil
 	}
 	m.grants = g
 	return nil
 }
 
-// err says why the machine is lost, if it is.
+// err returns why the machine stopped, or nil.
 func (m *machine) err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lost
+	return m.failed
 }
 
-// base is what is added to the index of an entry for its token.
+// base returns the number that is added to the index of an entry for its token.
 func (m *machine) base() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.grants.base
 }
 
-// figures says how many grants there are.
+// figures returns the number of grants.
 func (m *machine) figures() (count int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,7 @@ func (m *machine) figures() (count int) {
 
 type snapshot struct{ image image }
 
-// Persist is raft's.
+// Persist implements raft.FSMSnapshot.
 func (s snapshot) Persist(sink raft.SnapshotSink) error {
 	if err := s.image.encode(sink); err != nil {
 		return errors.Join(err, sink.Cancel())
@@ -97,5 +97,5 @@ func (s snapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// Release is raft's.
+// Release implements raft.FSMSnapshot.
 func (s snapshot) Release() {}

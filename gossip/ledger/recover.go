@@ -2,34 +2,21 @@ package ledger
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/cronring/cronring/daemon/engine"
 )
 
-// errRecover ends a voter that starts again as the only one.
+// errRecover stops a voter that restarts as the only one.
 var errRecover = errors.New("the ledger is being recovered from this voter's log")
 
-// errBehind is the error of a leader whose log lacks entries by which members were granted
-// occurrences: the disks of a majority of the voters are older copies.
+// errBehind is the error of a leader whose log lacks entries with grants: a majority of the
+// voters have older copies of their disks.
 var errBehind = errors.New("the log lacks entries by which occurrences were granted, as if a voter's disk was put back to an older copy; restore the newer log, or see RECOVERY in cronring-ring(7)")
 
-// seen is the greatest token that a member was granted, as far as is known.
-type seen struct {
-	token uint64
-	term  uint64 // of raft, of the entry that granted it
-}
-
-func (s seen) append(b []byte) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, s.token), s.term)
-}
-
-// see notes a token.
+// see stores a token, if it is the greatest.
 func (l *Ledger) see(s seen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +31,8 @@ func (l *Ledger) newestSeen() seen {
 	return l.seen
 }
 
-// checkSeen fails if this voter, which leads, does not have the entry that granted the
-// greatest token. Whatever was granted by the entries before it may be missing, too.
+// checkSeen fails if this leader's log lacks the entry with the greatest token. The entries
+// before it may be missing, too.
 func (v *voter) checkSeen() error {
 	var err error
 	if !v.has(v.ledger.newestSeen()) {
@@ -55,16 +42,16 @@ func (v *voter) checkSeen() error {
 	known := v.ledger.problem == errBehind
 	v.ledger.mu.Unlock()
 	if known || err != nil {
-		v.ledger.note(err)
+		v.ledger.setProblem(err)
 	}
 	return err
 }
 
-// has reports whether the log has an entry, or had it before a snapshot.
+// has reports whether the log contains an entry, or contained it before a snapshot.
 func (v *voter) has(s seen) bool {
 	base := v.machine.base()
 	if s.token <= base {
-		return true // it was granted before a recovery
+		return true // granted before a recovery
 	}
 	index := s.token - base
 	if index > v.raft.Load().LastIndex() {
@@ -72,15 +59,15 @@ func (v *voter) has(s seen) bool {
 	}
 	var entry raft.Log
 	if v.disk.WAL.GetLog(index, &entry) != nil {
-		return true // raft sees to entries that cannot be read
+		return true // raft handles entries that cannot be read
 	}
 	return entry.Term == s.term
 }
 
-// Recover makes this voter's log the ledger after most voters have lost theirs. Nobody
-// knows what those had granted, so nothing is granted that is due before then or within about a
-// minute. It fails unless most of the voters have lost their logs, as far as they answer or are not
-// declared any more, or this voter leads with a log that lacks entries.
+// Recover makes this voter's log the ledger after most voters have lost theirs. The lost logs
+// may have granted anything, so that no occurrence is granted that is due before or within about
+// a minute. Recover fails unless most voters have lost their logs or are not declared any more,
+// or this voter leads with a log that lacks entries.
 func (l *Ledger) Recover(ctx context.Context) error {
 	v := l.voterNow()
 	if v == nil {
@@ -107,12 +94,12 @@ func (l *Ledger) Recover(ctx context.Context) error {
 	return nil
 }
 
-// recover makes a log's voters this one alone. Who leads then takes the others in.
+// recover makes this voter the only one of its log. As the leader it then adds the others.
 func (v *voter) recover(c *raft.Config, snapshots raft.SnapshotStore) error {
 	if !v.ledger.recovers.CompareAndSwap(true, false) {
 		return nil
 	}
-	if err := v.disk.setMark(0); err != nil { // the log is about to be replaced by a snapshot
+	if err := v.disk.setMark(0); err != nil { // a snapshot is about to replace the log
 		return err
 	}
 	fsm := recovery{&machine{fail: func(error) {}, grants: newGrants()}, v.ledger.newestSeen().token}
@@ -120,28 +107,17 @@ func (v *voter) recover(c *raft.Config, snapshots raft.SnapshotStore) error {
 	if err := raft.RecoverCluster(c, fsm, v.disk, v.disk, snapshots, v.transport, self); err != nil {
 		return fmt.Errorf("recover ledger: %w", err)
 	}
-	v.ledger.log.Warn("recovered the ledger of the ring from this voter's log; other voters are taken in as they answer")
+	v.ledger.log.Warn("recovered the ledger of the ring from this voter's log; other voters are added when they answer")
 	return nil
 }
 
-// recover refuses what may have been granted by entries that are lost, and has the next
-// tokens be greater than theirs.
-func (g *grants) recover(now int64, token uint64) {
-	g.floor = max(g.floor, minuteOf(now+int64(recoverMargin)))
-	g.base = max(g.base, token)
-}
-
-// recoverMargin is how far ahead occurrences are refused after a recovery, down to the
-// full minute: what is due sooner than clocks may differ may have been granted before.
-const recoverMargin = time.Minute + 2*engine.MaxSkew
-
-// recovery is a machine whose snapshot is of recovered grants.
+// recovery is a machine that recovers its grants when raft takes a snapshot.
 type recovery struct {
 	*machine
 	seen uint64
 }
 
-// Snapshot is of the grants of this moment.
+// Snapshot returns a snapshot of the recovered grants.
 func (m recovery) Snapshot() (raft.FSMSnapshot, error) {
 	m.mu.Lock()
 	m.grants.recover(time.Now().UnixNano(), m.seen)

@@ -13,13 +13,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// incarnationBytes is the length of the name of a log, which whoever connects
-// to a voter says first.
+// incarnationBytes is the length of the name of a log, which is the first message on a
+// connection to a voter.
 const incarnationBytes = 16
 
-// server names a voter to raft: the member, and the log that it had when it
-// became one. A member that comes back without its log is another voter, who
-// has to be taken in, as it has forgotten its votes.
+// server returns raft's ID of a voter: the member, and the name of its log. A member that lost
+// its log becomes another voter, which must be added, because it has forgotten its votes.
 func server(member, incarnation string) raft.ServerID {
 	return raft.ServerID(member + "." + incarnation)
 }
@@ -29,11 +28,11 @@ func memberOf(id raft.ServerID) string {
 	return member
 }
 
-// streams is raft's connections over the link. Only voters are let in: raft
-// takes its peers by their word.
+// streams are raft's connections over the link. Only voters may connect, because raft trusts
+// its peers.
 type streams struct {
 	net.Listener
-	ctx   context.Context // of what is dialled
+	ctx   context.Context // of Dial
 	stop  context.CancelFunc
 	own   raft.ServerID
 	link  *link.Link
@@ -43,7 +42,7 @@ type streams struct {
 	mu     sync.Mutex
 	closed bool
 	open   map[*stream]bool
-	served sync.WaitGroup // accepted connections, until raft has let go of them
+	served sync.WaitGroup // accepted connections, until raft has closed them
 }
 
 func newStreams(l *Ledger, own raft.ServerID, listener net.Listener, votes func(string) bool) *streams {
@@ -52,7 +51,7 @@ func newStreams(l *Ledger, own raft.ServerID, listener net.Listener, votes func(
 	return s
 }
 
-// Addr is this voter's name, as raft's addresses are names.
+// Addr returns this voter's raft ID, which is its address too.
 func (s *streams) Addr() net.Addr { return serverAddr(s.own) }
 
 type serverAddr raft.ServerID
@@ -79,12 +78,12 @@ func (s *streams) Accept() (net.Conn, error) {
 	}
 }
 
-// Dial connects to a voter by name.
+// Dial connects to a voter by its raft ID.
 func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	member, incarnation, _ := strings.Cut(string(to), ".")
 	addr, ok := s.addr(member)
 	if !ok {
-		return nil, fmt.Errorf("voter %s is not in sight", member)
+		return nil, fmt.Errorf("voter %s is not in the ring now", member)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, timeout)
 	defer cancel()
@@ -117,8 +116,8 @@ func (s *streams) keep(c *stream) bool {
 	return true
 }
 
-// cutAll ends all connections; those that are dialled meanwhile too.
-func (s *streams) cutAll() {
+// closeAll closes all connections, and those that are being dialled.
+func (s *streams) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -128,8 +127,8 @@ func (s *streams) cutAll() {
 	}
 }
 
-// stream is one connection. What is accepted begins with the name of the log
-// that is meant.
+// stream is one connection. An accepted one begins with the name of the log that its peer
+// expects.
 type stream struct {
 	net.Conn
 	of         *streams
@@ -147,14 +146,14 @@ func (c *stream) introduce(timeout time.Duration, incarnation string) error {
 	return c.SetWriteDeadline(time.Time{})
 }
 
-// Read is by one goroutine of raft alone.
+// Read is called by only one goroutine of raft.
 func (c *stream) Read(p []byte) (int, error) {
 	if c.accepted && !c.introduced {
-		said := make([]byte, incarnationBytes)
-		if _, err := io.ReadFull(c.Conn, said); err != nil {
+		name := make([]byte, incarnationBytes)
+		if _, err := io.ReadFull(c.Conn, name); err != nil {
 			return 0, err
 		}
-		if _, own, _ := strings.Cut(string(c.of.own), "."); string(said) != own {
+		if _, own, _ := strings.Cut(string(c.of.own), "."); string(name) != own {
 			return 0, io.EOF
 		}
 		c.introduced = true

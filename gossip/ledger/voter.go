@@ -12,21 +12,20 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Times and sizes of raft, beside its own defaults: a follower that hears
-// nothing for one to two seconds stands for election.
+// Times and sizes of raft, where they differ from its defaults. A follower becomes a candidate
+// one to two seconds after the last message of the leader.
 const (
-	rpcTime       = 3 * time.Second
-	enqueueTime   = time.Second
-	settleTime    = 5 * time.Second
-	tendEvery     = 2 * time.Second
-	changeTime    = 5 * time.Second // for a change of the voters
-	snapshotEvery = 2 * time.Minute
-	snapshotAfter = 4096 // entries
-	trailing      = 1024 // entries that are kept beside a snapshot, for voters that lag
+	rpcTime          = 3 * time.Second
+	enqueueTime      = time.Second
+	settleTime       = 5 * time.Second
+	maintainInterval = 2 * time.Second
+	changeTime       = 5 * time.Second // for a change of the list of voters
+	snapshotEvery    = 2 * time.Minute
+	snapshotAfter    = 4096 // entries
+	trailing         = 1024 // entries before a snapshot that are kept for slow voters
 )
 
-// voter is this member's part in raft, from the opening of its log to the
-// closing.
+// voter is this member's raft server, from opening its log to closing it.
 type voter struct {
 	ledger    *Ledger
 	id        raft.ServerID
@@ -35,16 +34,15 @@ type voter struct {
 	streams   *streams
 	transport *raft.NetworkTransport
 	raft      atomic.Pointer[raft.Raft]
-	asked     chan *proposal
-	stopped   chan struct{} // closed when no proposal is taken any more
+	proposals chan *proposal
+	stopped   chan struct{} // closed when no more proposals are accepted
 
 	once   sync.Once
 	failed chan struct{}
 	why    error
 }
 
-// fail ends the voter, for the first reason alone. Raft calls it, so it does
-// not wait.
+// fail stops the voter, and stores the first reason. It does not block, because raft calls it.
 func (v *voter) fail(err error) {
 	v.once.Do(func() {
 		v.why = err
@@ -52,22 +50,22 @@ func (v *voter) fail(err error) {
 	})
 }
 
-// vote takes part until ctx is over, or the disk or the log is of no use.
+// vote runs the voter until the context ends, or until it cannot use its disk or log.
 func (l *Ledger) vote(ctx context.Context) error {
-	v := &voter{ledger: l, asked: make(chan *proposal), stopped: make(chan struct{}), failed: make(chan struct{})}
+	v := &voter{ledger: l, proposals: make(chan *proposal), stopped: make(chan struct{}), failed: make(chan struct{})}
 	if err := v.start(); err != nil {
 		return err
 	}
 	l.setVoter(v)
-	var folding sync.WaitGroup
-	folding.Go(v.fold)
-	v.tend(ctx)
+	var committing sync.WaitGroup
+	committing.Go(v.commitAll)
+	v.maintain(ctx)
 	if ctx.Err() != nil {
 		v.handOver()
 	}
 	l.setVoter(nil)
 	close(v.stopped)
-	folding.Wait()
+	committing.Wait()
 	v.stop()
 	select {
 	case <-v.failed:
@@ -77,11 +75,11 @@ func (l *Ledger) vote(ctx context.Context) error {
 	}
 }
 
-// start opens the log and begins raft.
+// start opens the log and starts raft.
 func (v *voter) start() error {
-	l, chatter := v.ledger, newChatter(v.ledger.log)
+	l, logger := v.ledger, newRaftLog(v.ledger.log)
 	var err error
-	if v.disk, err = openDisk(l.dir, chatter, v.fail); err != nil {
+	if v.disk, err = openDisk(l.dir, logger, v.fail); err != nil {
 		return err
 	}
 	listener, err := l.link.Listen(link.Raft)
@@ -93,30 +91,29 @@ func (v *voter) start() error {
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
 	v.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: v.streams, MaxPool: 2, Timeout: rpcTime, Logger: chatter, MsgpackUseNewTimeFormat: true,
-		// No pipelines: one that ends while raft writes to it hangs until the
-		// process does, and with one entry under way at a time there is nothing
-		// to gain.
+		Stream: v.streams, MaxPool: 2, Timeout: rpcTime, Logger: logger, MsgpackUseNewTimeFormat: true,
+		// Without pipelines: if one ends while raft writes to it, the write blocks for ever.
+		// Pipelines gain nothing with one pending entry at a time.
 		MaxRPCsInFlight: 1,
 	})
-	if err := v.startRaft(chatter); err != nil {
-		v.hangUp()
+	if err := v.startRaft(logger); err != nil {
+		v.closeStreams()
 		v.disk.Close()
 		return fmt.Errorf("start ledger: %w", err)
 	}
 	return nil
 }
 
-// startRaft begins raft in a goroutine of its own, which ends early where the
-// log cannot be read.
-func (v *voter) startRaft(chatter *chatter) error {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.dir, 1, chatter)
+// startRaft starts raft in a goroutine of its own, because an unreadable log ends the
+// goroutine, see disk.exitRaft.
+func (v *voter) startRaft(logger *raftLogger) error {
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.dir, 1, logger)
 	if err != nil {
 		return err
 	}
 	c := raft.DefaultConfig()
 	c.LocalID = v.id
-	c.Logger = chatter
+	c.Logger = logger
 	c.NoLegacyTelemetry = true
 	c.ShutdownOnRemove = false
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = snapshotEvery, snapshotAfter, trailing
@@ -124,7 +121,7 @@ func (v *voter) startRaft(chatter *chatter) error {
 	go func() {
 		defer close(done)
 		defer func() {
-			if p := recover(); p != nil { // raft's way to say that the log has a gap
+			if p := recover(); p != nil { // raft panics if the log has a gap
 				v.fail(fmt.Errorf("read ledger: %v", p))
 			}
 		}()
@@ -150,16 +147,16 @@ func (v *voter) startRaft(chatter *chatter) error {
 	return nil
 }
 
-// tend sees to the list of voters until ctx is over or the voter failed.
-func (v *voter) tend(ctx context.Context) {
+// maintain updates the list of voters until the context ends or the voter fails.
+func (v *voter) maintain(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	tick := time.NewTicker(tendEvery)
+	tick := time.NewTicker(maintainInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			v.tendVoters(ctx)
+			v.maintainVoters(ctx)
 			v.disk.mark()
 		case <-v.failed:
 			return
@@ -169,33 +166,33 @@ func (v *voter) tend(ctx context.Context) {
 	}
 }
 
-// handOver lets another voter lead, if this one does, without an election that
-// waits for this one to be missed.
+// handOver transfers leadership to another voter, if this one leads. That is faster than an
+// election, which begins only when the others miss the leader.
 func (v *voter) handOver() {
 	if v.leads() {
 		v.raft.Load().LeadershipTransfer().Error()
 	}
 }
 
-// hangUp ends all connections and waits until raft has let go of them.
-func (v *voter) hangUp() {
+// closeStreams closes all connections, and waits until raft does not use them any more.
+func (v *voter) closeStreams() {
 	v.transport.Close()
-	v.streams.cutAll()
+	v.streams.closeAll()
 	v.streams.served.Wait()
 }
 
-// stop ends raft and closes the log. Raft must not be told to end while it
-// takes a snapshot over from the leader, as it would end the process: without
-// connections no other one comes, and when it answers it is done with the last.
+// stop ends raft and closes the log. Raft would end the process if it was shut down while it
+// installs a snapshot of the leader. Without connections no further snapshot arrives, and an
+// answer of the goroutine that installs them shows that the last one is installed.
 func (v *voter) stop() {
-	v.hangUp()
+	v.closeStreams()
 	r := v.raft.Load()
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
-		r.BootstrapCluster(raft.Configuration{}).Error() // refused, by the goroutine that takes snapshots over
+		r.BootstrapCluster(raft.Configuration{}).Error() // fails, and is answered by the goroutine that installs snapshots
 	}()
-	patience := time.NewTimer(settleTime) // there may be no such goroutine left
+	patience := time.NewTimer(settleTime) // raft may have ended already
 	select {
 	case <-settled:
 	case <-patience.C:
@@ -209,13 +206,13 @@ func (v *voter) stop() {
 
 func (v *voter) leads() bool { return v.raft.Load().State() == raft.Leader }
 
-// leader is the member that leads, as far as this voter knows, or "".
+// leader returns the leader that this voter knows, or "".
 func (v *voter) leader() string {
 	_, id := v.raft.Load().LeaderWithID()
 	return memberOf(id)
 }
 
-// servers is the voters as the log has them.
+// servers returns the voters according to the log.
 func (v *voter) servers() []raft.Server {
 	r := v.raft.Load()
 	if r == nil {
@@ -228,7 +225,7 @@ func (v *voter) servers() []raft.Server {
 	return f.Configuration().Servers
 }
 
-// isVoter says whether a member may speak to this one's raft.
+// isVoter reports whether a member may connect to this one's raft.
 func (v *voter) isVoter(member string) bool {
 	return v.ledger.declared(member) || slices.ContainsFunc(v.servers(), func(s raft.Server) bool { return memberOf(s.ID) == member })
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// helloTime is what a voter has to say who it is.
+// helloTime is how long a voter has to answer a hello.
 const helloTime = time.Second
 
-// hello is what a voter says of itself.
+// hello is a voter's description of itself.
 type hello struct {
-	Incarnation string   // of its log
-	Fresh       bool     // nothing is in it, and it has voted for nobody
-	Voters      []string // as its configuration has them, by ID
+	Incarnation string   // the name of its log
+	Fresh       bool     // the log is empty, and the voter has not voted
+	Voters      []string // according to its configuration, by ID
 }
 
-// sayHello answers one.
-func (l *Ledger) sayHello(context.Context, string, []byte) ([]byte, error) {
+// serveHello answers a hello.
+func (l *Ledger) serveHello(context.Context, string, []byte) ([]byte, error) {
 	v := l.voterNow()
 	if v == nil {
 		return nil, errStopped
@@ -36,11 +36,11 @@ func (v *voter) hello() hello {
 	return hello{v.disk.incarnation, r.LastIndex() == 0 && r.CurrentTerm() == 0, v.ledger.voterList()}
 }
 
-// askHello asks a voter who it is.
-func (l *Ledger) askHello(ctx context.Context, member string) (hello, error) {
+// requestHello returns the description of a voter.
+func (l *Ledger) requestHello(ctx context.Context, member string) (hello, error) {
 	addr, ok := l.addr(member)
 	if !ok {
-		return hello{}, fmt.Errorf("voter %s is not in sight", member)
+		return hello{}, fmt.Errorf("voter %s is not in the ring now", member)
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
@@ -55,9 +55,9 @@ func (l *Ledger) askHello(ctx context.Context, member string) (hello, error) {
 	return h, nil
 }
 
-// tendVoters takes the next step towards the voters that are declared: the
-// first of them begins the log, and who leads makes one change of it.
-func (v *voter) tendVoters(ctx context.Context) {
+// maintainVoters makes the next step towards the declared voters. The first of them begins the
+// log, and the leader makes one change of the log's list.
+func (v *voter) maintainVoters(ctx context.Context) {
 	voters := v.ledger.voterList()
 	if v.leads() {
 		v.change(ctx, voters)
@@ -68,15 +68,15 @@ func (v *voter) tendVoters(ctx context.Context) {
 	}
 }
 
-// begin begins the log. It is done once: all voters have to be there, without
-// one of them knowing of a log already, and with the same list.
+// begin begins the log, once: all voters must answer, with an empty log and the same list of
+// voters.
 func (v *voter) begin(ctx context.Context, voters []string) {
 	var c raft.Configuration
 	for _, member := range voters {
 		h := v.hello()
 		if member != v.ledger.id {
 			var err error
-			if h, err = v.ledger.askHello(ctx, member); err != nil {
+			if h, err = v.ledger.requestHello(ctx, member); err != nil {
 				return
 			}
 		}
@@ -91,13 +91,13 @@ func (v *voter) begin(ctx context.Context, voters []string) {
 	select {
 	case err := <-begun:
 		v.ledger.log.Info("began the ledger of the ring", "voters", voters, "error", err)
-	case <-v.failed: // raft may have ended where it wrote, without an answer
+	case <-v.failed: // raft may have ended while it wrote, without an answer
 	}
 }
 
-// change brings the log's list of voters one step nearer to the declared one. A
-// voter that has lost its log leaves the list before it comes back to it with
-// the new one; others come before others go.
+// change makes one change of the log's list of voters, towards the declared one. A voter that
+// lost its log is removed, and added again later with its new log. Otherwise voters are added
+// before others are removed.
 func (v *voter) change(ctx context.Context, voters []string) {
 	servers := v.servers()
 	var gone *raft.Server
@@ -120,37 +120,37 @@ func (v *voter) change(ctx context.Context, voters []string) {
 	switch {
 	case gone == nil || len(servers) < 2:
 	case gone.ID == v.id:
-		v.handOver() // the next leader lets this one go
+		v.handOver() // the next leader removes this one
 	default:
 		v.remove(*gone)
 	}
 }
 
-// replaced says whether a voter has another log than when it became one.
+// replaced reports whether a voter has another log than when it became a voter.
 func (v *voter) replaced(ctx context.Context, id raft.ServerID) bool {
-	h, err := v.ledger.askHello(ctx, memberOf(id))
+	h, err := v.ledger.requestHello(ctx, memberOf(id))
 	return err == nil && server(memberOf(id), h.Incarnation) != id
 }
 
 func (v *voter) remove(s raft.Server) {
 	if err := v.raft.Load().RemoveServer(s.ID, 0, changeTime).Error(); err != nil {
-		v.ledger.log.Warn("cannot let a voter go", "voter", memberOf(s.ID), "error", err)
+		v.ledger.log.Warn("cannot remove a voter", "voter", memberOf(s.ID), "error", err)
 		return
 	}
-	v.ledger.log.Info("let a voter go", "voter", memberOf(s.ID))
+	v.ledger.log.Info("removed a voter", "voter", memberOf(s.ID))
 }
 
-// add takes a voter in, if it is there.
+// add adds a voter, if it answers.
 func (v *voter) add(ctx context.Context, member string) bool {
-	h, err := v.ledger.askHello(ctx, member)
+	h, err := v.ledger.requestHello(ctx, member)
 	if err != nil {
 		return false
 	}
 	id := server(member, h.Incarnation)
 	if err := v.raft.Load().AddVoter(id, raft.ServerAddress(id), 0, changeTime).Error(); err != nil {
-		v.ledger.log.Warn("cannot take a voter in", "voter", member, "error", err)
+		v.ledger.log.Warn("cannot add a voter", "voter", member, "error", err)
 		return false
 	}
-	v.ledger.log.Info("took a voter in", "voter", member)
+	v.ledger.log.Info("added a voter", "voter", member)
 	return true
 }

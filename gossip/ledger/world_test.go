@@ -90,11 +90,11 @@ func (w *world) start(id string) *member {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	linkCtx, hangUp := context.WithCancel(context.Background())
+	linkCtx, closeStreams := context.WithCancel(context.Background())
 	var voting, linking sync.WaitGroup
 	voting.Go(func() { l.Run(ctx) })
 	linking.Go(func() { carrier.Run(linkCtx) })
-	m := &member{l, func() { cancel(); voting.Wait(); hangUp(); linking.Wait() }}
+	m := &member{l, func() { cancel(); voting.Wait(); closeStreams(); linking.Wait() }}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.members[id] = m

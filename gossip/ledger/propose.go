@@ -13,10 +13,10 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// proposal is a batch that waits to be in an entry.
+// proposal is a batch that waits for the next entry.
 type proposal struct {
 	batch batch
-	done  chan outcome // has room for it
+	done  chan outcome // buffered
 }
 
 type outcome struct {
@@ -28,8 +28,8 @@ var errStopped = errors.New("the ledger has stopped here")
 
 var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of the voters' leader", engine.MaxSkew)
 
-// propose brings a batch into the log. It is for the leader; on others it
-// fails. An error leaves open what became of the batch.
+// propose adds a batch to the log. It fails unless this voter leads. After an error the batch
+// may be in the log nevertheless.
 func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 	if v.ledger.clockIsSure() && b.isAhead(time.Now()) {
 		return nil, errAhead
@@ -39,7 +39,7 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 	}
 	p := &proposal{b, make(chan outcome, 1)}
 	select {
-	case v.asked <- p:
+	case v.proposals <- p:
 	case <-v.stopped:
 		return nil, errStopped
 	case <-ctx.Done():
@@ -53,22 +53,22 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 	}
 }
 
-// isAhead reports whether a claimed occurrence is due further ahead than clocks may
-// differ. A member whose clock is ahead would otherwise be granted all that is to come,
-// and grants for a time that never comes would be the last to be forgotten.
+// isAhead reports whether a claimed occurrence is due further ahead than clocks may differ. A
+// member whose clock is ahead would otherwise be granted the future occurrences of all members,
+// and the grants would be forgotten last.
 func (c batch) isAhead(now time.Time) bool {
 	latest := now.Add(engine.MaxSkew).UnixNano()
 	return slices.ContainsFunc(c.claims, func(one claim) bool { return one.due > latest })
 }
 
-// fold brings proposals into the log until the voter stops: those that come
-// while an entry is under way share the next.
-func (v *voter) fold() {
-	var next *proposal // that was too much for the entry before
+// commitAll adds proposals to the log until the voter stops. Proposals that arrive while an
+// entry is being committed share the next one.
+func (v *voter) commitAll() {
+	var next *proposal // did not fit into the previous entry
 	for {
 		if next == nil {
 			select {
-			case next = <-v.asked:
+			case next = <-v.proposals:
 			case <-v.stopped:
 				return
 			}
@@ -87,12 +87,12 @@ func (v *voter) fold() {
 	}
 }
 
-// gather takes what else is waiting, up to what an entry holds.
+// gather adds the other waiting proposals, up to the limit of an entry.
 func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
 	together, claims := []*proposal{first}, len(first.batch.claims)
 	for {
 		select {
-		case p := <-v.asked:
+		case p := <-v.proposals:
 			claims += len(p.batch.claims)
 			if claims > mostClaims {
 				return together, p
@@ -104,7 +104,7 @@ func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
 	}
 }
 
-// commit makes an entry of proposals and tells each what became of it.
+// commit commits proposals as one entry, and delivers their outcomes.
 func (v *voter) commit(together []*proposal) {
 	e := entry{time: time.Now().UnixNano()}
 	for _, p := range together {
