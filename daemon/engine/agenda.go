@@ -76,13 +76,8 @@ func (e *Engine) holdFaulty() {
 	if len(e.agenda.faulty) == 0 {
 		return
 	}
-	jobs := e.jobs.Hold(e.agenda.faulty, "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry")
-	for _, r := range e.live {
-		if r.jobs == e.jobs {
-			r.jobs = jobs
-		}
-	}
-	e.jobs, e.agenda.faulty = jobs, nil
+	e.jobs = e.jobs.Hold(e.agenda.faulty, "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry")
+	e.agenda.faulty = nil
 }
 
 // next is when the soonest group fires, or the zero time.

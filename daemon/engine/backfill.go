@@ -43,8 +43,6 @@ const (
 type fill struct {
 	job.Backfill
 	ran     map[int64]job.Verdict
-	jobs    *catalog.Catalog // those in which slot is its job's
-	slot    int
 	live    int // its runs that have not ended
 	left    job.Record
 	changed bool
@@ -257,9 +255,6 @@ func (e *Engine) advance(f *fill, looks, starts *int) {
 // fillSlot is the slot of a backfill's job, -1 if it may still come, or why the
 // backfill cannot go on.
 func (e *Engine) fillSlot(f *fill) (slot int, why string) {
-	if f.jobs == e.jobs {
-		return f.slot, ""
-	}
 	slot, ok := e.jobs.Find(f.Job)
 	switch {
 	case !ok && e.awaited != nil:
@@ -271,7 +266,6 @@ func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 	if entry.Schedule == crontab.Never || entry.Schedule == crontab.Reboot || entry.Options().Period != nil {
 		return 0, "the clock names no occurrences of the entry any more"
 	}
-	f.jobs, f.slot = e.jobs, slot
 	return slot, ""
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -20,8 +19,7 @@ const (
 // bid is an occurrence that this member may take.
 type bid struct {
 	Occurrence
-	jobs    *catalog.Catalog // those in which slot is its job's
-	slot    int
+	slot    int           // its job in Engine.jobs; see optionsOf
 	until   time.Duration // Moment.Up
 	at      int           // where it stands in the queue; -1: nowhere
 	rank    int
@@ -49,7 +47,7 @@ func (b *bid) before(x *bid) bool {
 func (b *bid) stand(at int) { b.at = at }
 
 func (e *Engine) newBid(slot int, due time.Time) *bid {
-	return &bid{Occurrence: Occurrence{e.jobs.RingKey(slot), due}, jobs: e.jobs, slot: slot, at: -1}
+	return &bid{Occurrence: Occurrence{e.jobs.RingKey(slot), due}, slot: slot, at: -1}
 }
 
 // compete ranks this member for an occurrence as of an instant, and has it bid
@@ -152,11 +150,8 @@ func (e *Engine) claim(b *bid, ledger bool) {
 // optionsOf is the options of a bid's job today. It is not ok if that has none
 // to bid for any more.
 func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
-	if b.jobs != e.jobs {
-		if b.slot, ok = e.jobs.FindRing(b.Key); !ok {
-			return nil, false
-		}
-		b.jobs = e.jobs
+	if b.slot, ok = e.jobs.FindRing(b.Key); !ok {
+		return nil, false
 	}
 	o = e.jobs.Options(b.slot)
 	return o, o.Enabled && o.Held == ""
@@ -189,8 +184,8 @@ func (e *Engine) claimed(ev Claimed) {
 		if r := b.run; r != nil {
 			r.bid = nil
 			e.yield(r, ev.By)
-		} else if b.heirs != nil {
-			e.inherit(b.slot, *b.heirs)
+		} else if slot, ok := e.jobs.FindRing(b.Key); ok && b.heirs != nil {
+			e.inherit(slot, *b.heirs)
 		}
 	case ev.By != "":
 		e.stall(b, "it is not due yet by the clock of "+e.ring.hostOf(ev.By))

@@ -328,7 +328,7 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 // newRun makes the first run of a job's occurrence.
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	era := e.eraOf(j.options)
-	r := &run{options: j.options, zone: j.entry.Zone().Location(), jobs: e.jobs, slot: j.slot, forced: j.forced, Run: job.Run{
+	r := &run{options: j.options, zone: j.entry.Zone().Location(), forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents, Env: j.env,
 	}}
@@ -357,6 +357,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 
 func (e *Engine) add(r *run) {
 	e.nextRun = max(e.nextRun, r.ID+1)
+	e.locate(r)
 	e.live[r.ID] = r
 	e.stalled.join(r)
 	e.countFill(r, 1)

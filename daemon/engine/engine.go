@@ -95,24 +95,23 @@ type run struct {
 	recorded *job.Run         // an immutable copy as of the newest record; nil: none
 	options  *crontab.Options // of the entry that it was decided by
 	zone     *time.Location   // the entry's
-	jobs     *catalog.Catalog // those in which slot is its job's; nil: none yet
-	slot     int
-	stop     job.Reason    // why it is being stopped, or ""
-	gate     gate          // the one that it stands before
-	cause    job.Reason    // why it starts, once it has passed them all
-	detail   string        // cause's numbers and names
-	forced   bool          // a person insists
-	asking   bool          // the command of if= has not answered
-	await    *awaiting     // what it knows of the parents that it waits for; nil: it waits for none
-	until    time.Duration // Moment.Up, when it waits for parents no longer; 0: it has no end
-	claim    *claim        // what it holds or waits for; nil: nothing
-	refused  bool          // the history says that it ran before
-	crowds   int           // as how many Engine.stalled counts it
-	hurry    bool          // the daemon waits no longer for it to end
-	dies     time.Duration // Moment.Up of KILL, once it was asked to end
-	patience bool          // a person said how long it may take to end
-	tokenAt  time.Duration // Moment.Up at which its Token came
-	bid      *bid          // it goes on when this has been granted anew; nil: it may
+	slot     int              // its job in Engine.jobs; -1: none
+	stop     job.Reason       // why it is being stopped, or ""
+	gate     gate             // the one that it stands before
+	cause    job.Reason       // why it starts, once it has passed them all
+	detail   string           // cause's numbers and names
+	forced   bool             // a person insists
+	asking   bool             // the command of if= has not answered
+	await    *awaiting        // what it knows of the parents that it waits for; nil: it waits for none
+	until    time.Duration    // Moment.Up, when it waits for parents no longer; 0: it has no end
+	claim    *claim           // what it holds or waits for; nil: nothing
+	refused  bool             // the history says that it ran before
+	crowds   int              // as how many Engine.stalled counts it
+	hurry    bool             // the daemon waits no longer for it to end
+	dies     time.Duration    // Moment.Up of KILL, once it was asked to end
+	patience bool             // a person said how long it may take to end
+	tokenAt  time.Duration    // Moment.Up at which its Token came
+	bid      *bid             // it goes on when this has been granted anew; nil: it may
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until

@@ -106,15 +106,15 @@ func (e *Engine) starting(r *run) Start {
 	return Start{Job: e.jobs.Job(slot), Run: r.Run, Entry: e.jobs.Entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
 }
 
-// slotOf finds the job of a run, once for each load of the crontabs.
-func (e *Engine) slotOf(r *run) (slot int, ok bool) {
-	if r.jobs != e.jobs {
-		r.jobs, r.slot = e.jobs, -1
-		if slot, ok = e.jobs.Find(r.Job); ok {
-			r.slot = slot
-		}
+// slotOf returns the job of a run.
+func (e *Engine) slotOf(r *run) (slot int, ok bool) { return r.slot, r.slot >= 0 }
+
+// locate finds the job of a run. Each load of the crontabs moves it; see moveRuns.
+func (e *Engine) locate(r *run) {
+	r.slot = -1
+	if slot, ok := e.jobs.Find(r.Job); ok {
+		r.slot = slot
 	}
-	return r.slot, r.slot >= 0
 }
 
 // goOn takes up a run that was held back, now that what held it has

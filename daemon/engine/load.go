@@ -399,6 +399,7 @@ func (e *Engine) lose(r job.Run) {
 	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
 	r.Outcome = job.Outcome{Kind: job.Lost}
 	lost := &run{Run: r, options: crontab.DefaultOptions()}
+	e.locate(lost)
 	if slot, ok := e.jobs.Find(r.Job); ok && isOf(lost, e.jobs.Entry(slot).User()) {
 		lost.options, lost.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	}

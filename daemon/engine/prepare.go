@@ -147,30 +147,15 @@ func (p *prepared) roster(marks []int64) Roster {
 // entry changed. everything: no run keeps what it knows of its parents.
 func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 	runs := make([]*run, 0, len(e.live))
-	var arrived map[job.Key]int // the fresh slots, once somebody asks
 	for _, r := range e.live {
 		before, slot := r.slot, -1
-		located := r.jobs == p.before && before >= 0
-		switch {
-		case located:
+		if before >= 0 {
 			slot = p.To[before]
-		case r.jobs != p.before: // nobody has looked for its job yet
-			if at, ok := p.jobs.Find(r.Job); ok {
-				slot = at
-			}
-		default:
-			if arrived == nil {
-				arrived = make(map[job.Key]int, len(p.Fresh))
-				for _, f := range p.Fresh {
-					arrived[p.jobs.Key(f.Job)] = f.Job
-				}
-			}
-			if at, ok := arrived[catalog.KeyOf(r.Job)]; ok {
-				slot = at
-			}
+		} else if at, ok := p.jobs.Find(r.Job); ok {
+			slot = at
 		}
-		r.jobs, r.slot = p.jobs, slot
-		carried := located && slot >= 0 && p.From[slot] == before
+		r.slot = slot
+		carried := before >= 0 && slot >= 0 && p.From[slot] == before
 		if !r.waitsForParents() || everything || !carried || !p.moveParents(r) {
 			r.await = nil
 		}

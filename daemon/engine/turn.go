@@ -314,7 +314,9 @@ func (r *ring) show(v *View) {
 	v.seats, v.former, v.drained = r.seats, r.former, r.seats.isDraining()
 	for _, all := range r.stalled {
 		for _, b := range all {
-			v.bids = append(v.bids, Bid{v.jobs.ID(b.slot), b.Due, b.waiting})
+			if slot, ok := v.jobs.FindRing(b.Key); ok { // else a load has removed it
+				v.bids = append(v.bids, Bid{v.jobs.ID(slot), b.Due, b.waiting})
+			}
 		}
 	}
 }

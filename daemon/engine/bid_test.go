@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// TestUndecidedBidOutlivesItsJob removes the last jobs of a crontab while nobody can
+// say whose an occurrence of one of them is.
+func TestUndecidedBidOutlivesItsJob(t *testing.T) {
+	e, now, _ := ringOf(t, 600, 1)
+	all := e.View().Tables()
+	first, _ := crontab.Parse("ring", "#@ default scope=ring\n0 0 * * * job --number 0\n", crontab.Config{Owner: "root"})
+	pass := func(d time.Duration, events ...Event) (claims []Claim) {
+		now.Wall, now.Up = now.Wall.Add(d), now.Up+d
+		for _, effect := range e.Step(now, events...) {
+			if c, ok := effect.(Claim); ok {
+				claims = append(claims, c)
+			}
+		}
+		return claims
+	}
+	claims := pass(30 * time.Second) // 08:01: job 481
+	if len(claims) != 1 {
+		t.Fatalf("got %d claims, want 1", len(claims))
+	}
+	due := claims[0].Occurrence
+	pass(time.Second, Claimed{Occurrence: due, Grant: Unknown})
+	if bids := e.View().Bids(); len(bids) != 1 || bids[0].Due != due.Due {
+		t.Fatalf("got bids %v, want the one of %v", bids, due.Due)
+	}
+	pass(0, Load{Tables: []*crontab.Table{first}, Ring: Available})
+	if bids := e.View().Bids(); len(bids) != 0 {
+		t.Errorf("got bids %v of a job that was removed", bids)
+	}
+	claims = pass(0, Load{Tables: all, Ring: Available})
+	claims = append(claims, pass(time.Second)...)
+	if len(claims) != 1 || claims[0].Occurrence != due {
+		t.Fatalf("got claims %v, want %v again", claims, due)
+	}
+	pass(0, Orphaned{Member: "gone", Orphans: []Orphan{{Occurrence: due, Phase: Taken}}}, Load{Tables: []*crontab.Table{first}, Ring: Available})
+	pass(time.Second, Claimed{Occurrence: due, Grant: Refused, By: "gone"})
+	if len(e.ring.bids) != 0 {
+		t.Errorf("%d bids are left", len(e.ring.bids))
+	}
+}
