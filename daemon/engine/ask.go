@@ -113,7 +113,6 @@ func (e *Engine) stopRuns(ev Stop) {
 		e.refuse(ev.Token, Conflict, "nothing of it is running, queued or waiting")
 		return
 	}
-	e.promote(id)
 	e.answer(ev.Token, stopped, nil)
 }
 

@@ -8,15 +8,15 @@ import (
 
 // check is the gate of if=: a command says whether an occurrence runs. A person
 // who forces a run is not asked again, nor is a further attempt.
-func (e *Engine) check(r *run) answer {
+func (e *Engine) check(r *run) (passes bool) {
 	if r.options.If == "" || r.forced {
-		return passes
+		return true
 	}
 	r.NotBefore = e.now.Wall
 	e.wait(r, job.RunWaiting, job.WaitsForCheck, "")
 	r.asking = true
 	e.emit(Check{e.starting(r), r.options.If})
-	return waits
+	return false
 }
 
 // checked takes the answer of the command. One that could not be run, or was
@@ -30,13 +30,10 @@ func (e *Engine) checked(ev Checked) {
 	if !ev.Outcome.OK() {
 		r.Verdict = job.VerdictSkip
 		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
-		e.promote(r.Job)
 		return
 	}
 	r.gate = gateCheck + 1
-	if !e.goOn(r, job.RanAfterCheck) {
-		e.promote(r.Job)
-	}
+	e.goOn(r, job.RanAfterCheck)
 }
 
 // unask ends the command of if= for a run that is dropped while it is asked.

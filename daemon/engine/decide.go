@@ -215,6 +215,7 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 // admit is the overlap gate: it starts the occurrence, queues it or skips it.
 // The run that it makes is nil if it skips.
 func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
+	e.startNextOf(j.id)
 	live := e.liveOf(j)
 	if many := tooMany(j.options, live); many != "" {
 		e.skip(j, due, due, 1, job.TooMany, many)
@@ -241,7 +242,7 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 		e.clear(live)
 	}
 	r := e.enqueue(j, due, t, behind)
-	e.promote(j.id)
+	e.startNextOf(j.id)
 	return r
 }
 
@@ -394,4 +395,5 @@ func (e *Engine) remove(r *run) {
 		return
 	}
 	e.byJob[r.Job] = rest
+	e.freed = append(e.freed, r.Job)
 }

@@ -34,9 +34,9 @@ type awaiting struct {
 }
 
 // parents is the gate of after=.
-func (e *Engine) parents(r *run) answer {
+func (e *Engine) parents(r *run) (passes bool) {
 	if !r.hasParents() {
-		return passes
+		return true
 	}
 	w := r.await // what it saw of a parent may have a successor by now, which is not its own
 	if w == nil {
@@ -49,13 +49,13 @@ func (e *Engine) parents(r *run) answer {
 		}
 		r.Parents = r.withParents(w)
 		r.await = nil
-		return passes
+		return true
 	case open:
 		e.waitForParents(r, w)
-		return waits
+		return false
 	default:
 		e.refuseFor(r, w, chance)
-		return refused
+		return false
 	}
 }
 
@@ -217,7 +217,6 @@ func (e *Engine) missParents(r *run) {
 		detail = r.await.ends()
 	}
 	e.dropFor(r, job.ParentMissed, detail)
-	e.promote(r.Job)
 }
 
 // heed tells those that wait for a job that a run of it is over, or that one of
@@ -241,8 +240,8 @@ func (e *Engine) heed(slot int) {
 	}
 	slices.SortFunc(woken, func(a, b *run) int { return int(a.ID - b.ID) })
 	for _, r := range woken {
-		if e.live[r.ID] == r && r.waitsForParents() && !e.goOn(r, job.RanAfterParents) {
-			e.promote(r.Job)
+		if e.live[r.ID] == r && r.waitsForParents() {
+			e.goOn(r, job.RanAfterParents)
 		}
 	}
 }
@@ -262,9 +261,7 @@ func (e *Engine) reconsider(r *run) {
 			return
 		}
 	}
-	if !e.goOn(r, job.RanAfterParents) {
-		e.promote(r.Job)
-	}
+	e.goOn(r, job.RanAfterParents)
 }
 
 // follow draws what follows for others from runs that are over: those that wait

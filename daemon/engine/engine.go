@@ -83,6 +83,8 @@ type Engine struct {
 	over      []*run // runs of whose end others are to be told; see follow
 	following bool   // somebody sees to that
 
+	freed []job.ID // jobs of which a run was removed; see startNext
+
 	memory  *State   // what State said, until the first Load has used it
 	awaited *awaited // what of it later ones may use
 	out     []Effect
@@ -155,15 +157,18 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.places.left = turnsPerStep * e.pace
 	for _, ev := range events {
 		e.take(ev)
+		e.startNext()
 	}
 	e.ring.suspend(e)
 	e.settle(settleSize * e.pace)
 	e.expire()
+	e.startNext()
 	e.dispatch(nil)
 	e.fire()
 	e.bidAll()
 	e.fill()
 	e.dispatch(nil)
+	e.startNext()
 	e.ring.foresee(e)
 	out := e.out
 	e.out = nil

@@ -51,7 +51,7 @@ func (e *Engine) ended(ev Ended) {
 	stamped := e.stamp(r)
 	e.remove(r)
 	e.conclude(r)
-	e.promote(r.Job)
+	e.startNextOf(r.Job)
 	if stamped {
 		e.lookAgain(r)
 	}
@@ -65,13 +65,22 @@ func (e *Engine) seen(at time.Time) time.Time {
 	return at.UTC()
 }
 
-// promote starts the oldest queued run of a job if nothing else of it is live.
-func (e *Engine) promote(id job.ID) {
-	for !e.draining {
-		r := e.nextQueued(id)
-		if r == nil || e.goOn(r, job.RanAfterQueue) {
-			return
-		}
+// startNext starts the next run in the queue of each job of which a run was removed since
+// the last call. Every run that ends or is dropped goes through remove, which notes its
+// job, so that no queue is forgotten.
+func (e *Engine) startNext() {
+	for len(e.freed) > 0 {
+		id := e.freed[0]
+		e.freed = e.freed[1:]
+		e.startNextOf(id)
+	}
+}
+
+// startNextOf starts the oldest queued run of a job if nothing else of it is live. If that
+// is dropped, startNext starts the one behind it.
+func (e *Engine) startNextOf(id job.ID) {
+	if r := e.nextQueued(id); r != nil && !e.draining {
+		e.goOn(r, job.RanAfterQueue)
 	}
 }
 
@@ -132,9 +141,7 @@ func (e *Engine) expire() {
 		case t.kind == parentsOver && t.at == r.until && r.await != nil && r.waitsForParents() && !e.draining:
 			e.missParents(r)
 		case t.kind == waitOver && r.waitsForTime() && !e.draining:
-			if !e.goOn(r, r.again()) {
-				e.promote(r.Job)
-			}
+			e.goOn(r, r.again())
 		case t.kind == startsLate && r.startedLate(e.now.Wall):
 			e.tellLate(r, e.notStarted(r))
 		case t.kind == runsLong:
@@ -159,6 +166,6 @@ func (e *Engine) undrain() {
 		case r.waitsForParents() && r.until > 0:
 			e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
 		}
-		e.promote(r.Job)
+		e.freed = append(e.freed, r.Job)
 	}
 }

@@ -10,7 +10,7 @@ import (
 type gate uint8
 
 const (
-	gateOverlap gate = iota // behind earlier runs of its job: see admit and promote
+	gateOverlap gate = iota // behind earlier runs of its job: see admit and startNext
 	gateCheck               // if=
 	gateParents             // after=
 	gatePlace               // pools, max-running
@@ -18,18 +18,10 @@ const (
 	gateOpen
 )
 
-// answer is what a gate says of a run.
-type answer uint8
-
-const (
-	passes  answer = iota
-	waits          // the gate has said so by wait, and calls goOn when something changed
-	refused        // the gate has dropped the run
-)
-
-// ask is what the gate says that a run stands before. One without a word of
-// its own lets every run pass.
-func (e *Engine) ask(r *run) answer {
+// ask reports whether the gate before which a run is lets it pass. If not, the gate has
+// dropped the run, or holds it back: then it has recorded that by wait, and calls goOn
+// when something changed.
+func (e *Engine) ask(r *run) (passes bool) {
 	switch r.gate {
 	case gateCheck:
 		return e.check(r)
@@ -40,22 +32,18 @@ func (e *Engine) ask(r *run) answer {
 	case gateToken:
 		return e.renewToken(r)
 	}
-	return passes
+	return true
 }
 
 // pass takes a run through the gates that are left, and starts it behind the
-// last one. It reports false if one of them dropped the run.
-func (e *Engine) pass(r *run) bool {
+// last one.
+func (e *Engine) pass(r *run) {
 	for ; r.gate < gateOpen; r.gate++ {
-		switch e.ask(r) {
-		case waits:
-			return true
-		case refused:
-			return false
+		if !e.ask(r) {
+			return
 		}
 	}
 	e.start(r)
-	return true
 }
 
 // wait records that a run is held back: as queued while others must end first,
@@ -87,17 +75,17 @@ func (e *Engine) start(r *run) {
 // renewToken is the gate of the fencing token. A run that waited since its occurrence was
 // granted claims it again, for a token that is greater than those of all runs of the job
 // that started meanwhile. It keeps its slot until then.
-func (e *Engine) renewToken(r *run) answer {
+func (e *Engine) renewToken(r *run) (passes bool) {
 	if r.Token == 0 || r.tokenAt == e.now.Up {
-		return passes
+		return true
 	}
 	if e.reclaim(r); r.bid == nil {
-		return passes
+		return true
 	}
 	if r.claim == nil {
 		e.occupy(r)
 	}
-	return waits
+	return false
 }
 
 // starting is the Start of a run whose job is installed.
@@ -118,48 +106,48 @@ func (e *Engine) locate(r *run) {
 }
 
 // goOn takes up a run that was held back, now that what held it has
-// changed: the job of today is asked anew whether it may run at all. It reports
-// false if the run was dropped.
-func (e *Engine) goOn(r *run, cause job.Reason) bool {
+// changed: the job of today is asked anew whether it may run at all. If not, the run
+// is dropped.
+func (e *Engine) goOn(r *run, cause job.Reason) {
 	slot, ok := e.slotOf(r)
 	if !ok {
 		e.drop(r, job.JobRemoved)
-		return false
+		return
 	}
 	if r.bid != nil { // and it goes on when that is granted
-		return true
+		return
 	}
 	j := e.firing(slot)
 	j.run = r
 	if !isOf(r, j.entry.User()) { // the name is another account's by now
 		e.drop(r, job.JobRemoved)
-		return false
+		return
 	}
 	if against, detail := e.standing(j); against != "" {
 		e.dropFor(r, against, detail)
-		return false
+		return
 	}
 	r.options, r.zone = j.options, j.entry.Zone().Location()
 	if !e.stillDue(r, j) {
-		return false
+		return
 	}
 	if d := r.options.Deadline; d > 0 && !r.asked() && e.now.Wall.Sub(r.Due) > d {
 		e.drop(r, job.PastDeadline)
-		return false
+		return
 	}
 	if e.outOfHours(r, j) {
-		return true
+		return
 	}
 	if r.options.Overlap != crontab.OverlapAllow && e.crowded(r) {
 		r.gate = gateOverlap
 		e.wait(r, job.RunQueued, job.WaitsForRun, "")
-		return true
+		return
 	}
 	r.cause, r.detail = cause, ""
 	if r.gate == gateOverlap {
 		r.gate++
 	}
-	return e.pass(r)
+	e.pass(r)
 }
 
 // queuedAt is the gate of a run that another daemon held back for a reason.

@@ -43,7 +43,6 @@ func (e *Engine) depart() {
 			e.vacate(x)
 		}
 		e.dropFor(x, job.HandedOver, "")
-		e.promote(x.Job)
 	}
 	e.emit(Unstarted{given})
 }

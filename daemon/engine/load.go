@@ -385,9 +385,8 @@ func (e *Engine) restore() {
 		}
 	}
 	e.followAll()
-	for _, id := range slices.Sorted(maps.Keys(e.byJob)) {
-		e.promote(id)
-	}
+	e.freed = slices.Sorted(maps.Keys(e.byJob))
+	e.startNext()
 	if memory.Booted {
 		e.boot(func(*crontab.Table) bool { return true })
 	}

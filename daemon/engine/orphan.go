@@ -159,17 +159,15 @@ func (e *Engine) resumeShared(r *run) {
 	case r.gate == gateToken:
 		e.pass(r)
 	case r.inLine():
-		e.promote(r.Job)
+		e.startNextOf(r.Job)
 	case r.Reason == job.WaitsForSlot:
 		e.lineUp(r)
 	case r.Reason == job.WaitsForCheck:
-		if !r.asking && !e.goOn(r, job.RanAfterCheck) {
-			e.promote(r.Job)
+		if !r.asking {
+			e.goOn(r, job.RanAfterCheck)
 		}
 	case r.waitsForParents():
-		if !e.goOn(r, job.RanAfterParents) {
-			e.promote(r.Job)
-		}
+		e.goOn(r, job.RanAfterParents)
 	case r.waitsForTime():
 		e.timers.add(timer{at: max(e.now.Up, e.upAt(r.NotBefore)), run: r.ID, kind: waitOver})
 	}
@@ -181,5 +179,4 @@ func (e *Engine) yield(r *run, by string) {
 		return
 	}
 	e.dropFor(r, job.OtherMember, e.ring.hostOf(by))
-	e.promote(r.Job)
 }

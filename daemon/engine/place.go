@@ -83,30 +83,31 @@ func (l *Limits) Queue() int {
 }
 
 // place is the last gate. Nothing passes it while the daemon drains.
-func (e *Engine) place(r *run) answer {
+func (e *Engine) place(r *run) (passes bool) {
 	p := &e.places
 	switch {
 	case r == p.chosen:
-		return passes
+		return true
 	case e.draining:
 		e.lineUp(r)
 		e.wait(r, job.RunQueued, job.WaitsForSlot, "the daemon is about to be replaced")
-		if !p.limits.needsSlot(r) {
-			return waits
+		if p.limits.needsSlot(r) {
+			e.overflow(r)
 		}
-		return e.overflow(r)
+		return false
 	case r.forced && !e.exceedsOwn(r) || !p.limits.needsSlot(r):
-		return passes
+		return true
 	}
 	e.lineUp(r)
 	if e.dispatch(r) {
-		return passes
+		return true
 	}
 	if r.claim == nil || r.claim.line == nil { // its turn came while one before it was dropped and another took up its job
-		return waits
+		return false
 	}
 	e.wait(r, job.RunQueued, job.WaitsForSlot, e.crowd(r))
-	return e.overflow(r)
+	e.overflow(r)
+	return false
 }
 
 // exceedsOwn reports whether a user forces a run beyond the limit of runs of a
@@ -118,15 +119,14 @@ func (e *Engine) exceedsOwn(r *run) bool {
 
 // overflow drops a run if too many runs of its user wait. It never drops a run
 // of another user.
-func (e *Engine) overflow(r *run) answer {
+func (e *Engine) overflow(r *run) {
 	p := &e.places
 	most := p.limits.Queue()
 	if p.accounts[r.User].waiting <= most {
-		return waits
+		return
 	}
 	p.over = Overflow{p.over.Count + 1, e.now.Wall, r.User}
 	e.dropFor(r, job.QueueOverflow, fmt.Sprintf("queue-max is %d", most))
-	return refused
 }
 
 // dispatch lets those who wait go on, in order, as far as there are places. It
@@ -161,11 +161,8 @@ func (e *Engine) dispatch(asker *run) bool {
 		}
 		p.left--
 		p.chosen = c.run
-		stays := e.goOn(c.run, job.RanAfterSlot)
+		e.goOn(c.run, job.RanAfterSlot)
 		p.chosen = nil
-		if !stays {
-			e.promote(c.run.Job)
-		}
 	}
 	return false
 }

@@ -75,7 +75,7 @@ func (n *neighbourhood) install() {
 func (n *neighbourhood) isWatched(id job.ID) bool { return id != "" && id.Owner() == n.watched }
 
 var (
-	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check) \d+(, \d+)*|[a-z]:\d+`)
+	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check) \d+(, \d+)*( times)?|[a-z]:\d+`)
 	number     = regexp.MustCompile(`\d+`)
 )
 
@@ -113,6 +113,9 @@ func (n *neighbourhood) note(e Effect) {
 // numbered replaces the numbers of runs by those of n.runs.
 func (n *neighbourhood) numbered(line string) string {
 	return runNumbers.ReplaceAllStringFunc(line, func(text string) string {
+		if strings.HasSuffix(text, " times") { // how often a job will not run
+			return text
+		}
 		return number.ReplaceAllStringFunc(text, func(digits string) string {
 			id, _ := strconv.ParseUint(digits, 10, 63)
 			return fmt.Sprintf("#%d", n.runs[job.RunID(id)])
