@@ -13,7 +13,7 @@ func (e *Engine) check(r *run) (passes bool) {
 		return true
 	}
 	r.NotBefore = e.now.Wall
-	e.wait(r, job.RunWaiting, job.WaitsForCheck, "")
+	e.wait(r, job.WaitsOnCheck, "")
 	r.asking = true
 	e.emit(Check{e.starting(r), r.options.If})
 	return false

@@ -280,16 +280,16 @@ func (e *Engine) going(r *run) string {
 	case job.RunRunning:
 		return fmt.Sprintf("run %d had been going for %s", r.ID, e.now.Wall.Sub(r.Run.Started).Round(time.Second))
 	case job.RunWaiting, job.RunQueued:
-		switch r.Reason {
-		case job.WaitsForDelay:
+		switch r.WaitsOn() {
+		case job.WaitsOnDelay:
 			return fmt.Sprintf("run %d waits for its time at %s", r.ID, r.NotBefore.Format(time.RFC3339))
-		case job.WaitsForRetry:
+		case job.WaitsOnRetry:
 			return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
-		case job.WaitsForCheck:
+		case job.WaitsOnCheck:
 			return fmt.Sprintf("run %d waits for the command of if=", r.ID)
-		case job.WaitsForParents:
+		case job.WaitsOnParents:
 			return fmt.Sprintf("run %d waits for the runs that after= names", r.ID)
-		case job.WaitsForSlot:
+		case job.WaitsOnSlot:
 			return fmt.Sprintf("run %d waits for a place", r.ID)
 		}
 		return fmt.Sprintf("run %d waits for an earlier one", r.ID)
@@ -299,7 +299,7 @@ func (e *Engine) going(r *run) string {
 }
 
 // inLine tells whether a run waits for an earlier one of its job.
-func (r *run) inLine() bool { return r.State == job.RunQueued && r.gate == gateOverlap }
+func (r *run) inLine() bool { return r.WaitsOn() == job.WaitsOnRun }
 
 func queued(live []*run) *run {
 	for _, r := range live {
@@ -322,7 +322,7 @@ func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 // enqueue records that an occurrence waits for another run.
 func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) *run {
 	r := e.newRun(j, due, t)
-	e.wait(r, job.RunQueued, job.WaitsForRun, behind)
+	e.wait(r, job.WaitsOnRun, behind)
 	return r
 }
 

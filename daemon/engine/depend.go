@@ -68,9 +68,7 @@ func (r *run) hasParents() bool {
 	return len(r.options.After) > 0 && !r.forced && r.Backfill == 0
 }
 
-func (r *run) waitsForParents() bool {
-	return r.State == job.RunWaiting && r.Reason == job.WaitsForParents
-}
+func (r *run) waitsForParents() bool { return r.WaitsOn() == job.WaitsOnParents }
 
 // withParents is the parents of a run: those that on= started it for, and those
 // that it waits for.
@@ -166,7 +164,7 @@ func (e *Engine) waitForParents(r *run, w *awaiting) {
 	}
 	r.NotBefore = e.patience(r)
 	r.Parents = r.withParents(w)
-	e.wait(r, job.RunWaiting, job.WaitsForParents, "for "+w.missing())
+	e.wait(r, job.WaitsOnParents, "for "+w.missing())
 	e.giveUpLater(r)
 }
 
@@ -197,7 +195,7 @@ func (e *Engine) patience(r *run) time.Time {
 func (e *Engine) refuseFor(r *run, w *awaiting, c chance) {
 	if r.recorded == nil {
 		r.NotBefore = e.now.Wall
-		e.wait(r, job.RunWaiting, job.WaitsForParents, "for "+w.all())
+		e.wait(r, job.WaitsOnParents, "for "+w.all())
 	}
 	reason := job.ParentSkipped
 	r.Verdict = job.VerdictSkip

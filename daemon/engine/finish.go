@@ -152,7 +152,8 @@ func (e *Engine) expire() {
 
 // waitsForTime tells whether nothing but time must pass before a run starts.
 func (r *run) waitsForTime() bool {
-	return r.State == job.RunWaiting && (r.Reason == job.WaitsForRetry || r.Reason == job.WaitsForDelay)
+	on := r.WaitsOn()
+	return on == job.WaitsOnRetry || on == job.WaitsOnDelay
 }
 
 // undrain goes on where Drain stopped: with what waited for its time or for

@@ -46,10 +46,10 @@ func (e *Engine) pass(r *run) {
 	e.start(r)
 }
 
-// wait records that a run is held back: as queued while others must end first,
-// as waiting otherwise. detail says what for, with names and numbers.
-func (e *Engine) wait(r *run, state job.RunState, reason job.Reason, detail string) {
-	r.State, r.Reason = state, reason
+// wait records that a run is held back. detail says what it waits for, with names and
+// numbers.
+func (e *Engine) wait(r *run, on job.WaitsOn, detail string) {
+	r.Wait(on)
 	if r.recorded == nil {
 		e.recordRun(job.Decided, job.DecideHold, r, detail)
 		return
@@ -140,7 +140,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) {
 	}
 	if r.options.Overlap != crontab.OverlapAllow && e.crowded(r) {
 		r.gate = gateOverlap
-		e.wait(r, job.RunQueued, job.WaitsForRun, "")
+		e.wait(r, job.WaitsOnRun, "")
 		return
 	}
 	r.cause, r.detail = cause, ""
@@ -150,17 +150,17 @@ func (e *Engine) goOn(r *run, cause job.Reason) {
 	e.pass(r)
 }
 
-// queuedAt is the gate of a run that another daemon held back for a reason.
-func queuedAt(reason job.Reason, attempt int) gate {
-	switch reason {
-	case job.WaitsForRun:
+// gateOf returns the gate of a run that another daemon held back.
+func gateOf(r *job.Run) gate {
+	switch r.WaitsOn() {
+	case job.WaitsOnRun:
 		return gateOverlap
-	case job.WaitsForParents:
+	case job.WaitsOnParents:
 		return gateParents
-	case job.WaitsForRetry, job.WaitsForSlot:
+	case job.WaitsOnRetry, job.WaitsOnSlot:
 		return gatePlace
 	}
-	if attempt > 1 {
+	if r.Attempt > 1 {
 		return gatePlace
 	}
 	return gateCheck

@@ -39,7 +39,7 @@ func (e *Engine) depart() {
 		given = append(given, Orphan{
 			Occurrence: Occurrence{e.jobs.RingKey(slot), x.Due}, Phase: Taken, Attempt: x.Attempt - 1, Lost: x.Lost,
 		})
-		if x.Reason == job.WaitsForSlot {
+		if x.WaitsOn() == job.WaitsOnSlot {
 			e.vacate(x)
 		}
 		e.dropFor(x, job.HandedOver, "")
@@ -78,7 +78,7 @@ func (e *Engine) takeOver(j *firing, b *bid) *run {
 	}
 	r := e.newRun(j, b.Due, job.TriggerRetry)
 	e.pauseBefore(r, backoff(r.options, r.Invocation, r.Attempt-1-r.Lost))
-	e.wait(r, job.RunWaiting, job.WaitsForRetry, from)
+	e.wait(r, job.WaitsOnRetry, from)
 	return r
 }
 

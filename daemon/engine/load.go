@@ -410,7 +410,7 @@ func (e *Engine) lose(r job.Run) {
 // restoreWaiting takes a queued or waiting run back, unless the time that
 // the daemon was away makes it a missed one that catchup= leaves out.
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
-	r := &run{Run: old, recorded: &old, gate: queuedAt(old.Reason, old.Attempt)}
+	r := &run{Run: old, recorded: &old, gate: gateOf(&old)}
 	slot, ok := e.jobs.Find(old.Job)
 	if !ok || !isOf(r, e.jobs.Entry(slot).User()) { // or the name is another account's by now
 		r.options = crontab.DefaultOptions()
@@ -445,9 +445,9 @@ func earlier(a, b time.Time) time.Time {
 
 // goOnWaiting lets a run that was taken back wait for what it waited for.
 func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
-	old := r.Run
+	old, on := r.Run, r.WaitsOn()
 	slot, _ := e.slotOf(r)
-	if old.Reason == job.WaitsForParents { // see reconsider
+	if on == job.WaitsOnParents { // see reconsider
 		e.giveUpLater(r)
 		return
 	}
@@ -464,12 +464,12 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 		e.drop(r, job.PastDeadline)
 	case p.missed == 1:
 		e.drop(r, p.reason)
-	case old.Reason == job.WaitsForDelay && old.NotBefore.Before(e.now.Wall): // the delay is there to spare a host that starts
+	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // the delay is there to spare a host that starts
 		e.waitUntil(r, startOf(e.stamps, r.options.Period, e.now.Wall, r.zone))
 		e.recordRun(job.Queued, "", r, waiting(r))
-	case old.Reason == job.WaitsForCheck: // nobody knows what the command answered
+	case on == job.WaitsOnCheck: // nobody knows what the command answered
 		e.goOn(r, job.RanAfterCheck)
-	case old.Reason == job.WaitsForSlot:
+	case on == job.WaitsOnSlot:
 		e.lineUp(r)
 	case r.waitsForTime():
 		e.timers.add(timer{at: e.upAt(old.NotBefore), run: r.ID, kind: waitOver})

@@ -160,9 +160,9 @@ func (e *Engine) resumeShared(r *run) {
 		e.pass(r)
 	case r.inLine():
 		e.startNextOf(r.Job)
-	case r.Reason == job.WaitsForSlot:
+	case r.WaitsOn() == job.WaitsOnSlot:
 		e.lineUp(r)
-	case r.Reason == job.WaitsForCheck:
+	case r.WaitsOn() == job.WaitsOnCheck:
 		if !r.asking {
 			e.goOn(r, job.RanAfterCheck)
 		}

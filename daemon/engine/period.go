@@ -64,7 +64,6 @@ func (e *Engine) admitPeriod(j *firing, due time.Time, t job.Trigger, reason job
 		return
 	}
 	r := e.newRun(j, due, t)
-	r.State = job.RunWaiting
 	e.waitUntil(r, at)
 	e.recordRun(job.Decided, job.DecideHold, r, waiting(r))
 }
@@ -82,7 +81,8 @@ func startOf(stamps map[string]crontab.Day, p *crontab.Period, now time.Time, zo
 }
 
 func (e *Engine) waitUntil(r *run, at time.Time) {
-	r.Reason, r.NotBefore = job.WaitsForDelay, at
+	r.Wait(job.WaitsOnDelay)
+	r.NotBefore = at
 	e.timers.add(timer{at: e.upAt(at), run: r.ID, kind: waitOver})
 }
 
@@ -120,7 +120,7 @@ func (e *Engine) stillDue(r *run, j *firing) bool {
 // outOfHours lets a run that waited for its delay wait on if its hours are
 // over, as they may be after a suspend.
 func (e *Engine) outOfHours(r *run, j *firing) bool {
-	if j.options.Period == nil || r.Reason != job.WaitsForDelay {
+	if j.options.Period == nil || r.WaitsOn() != job.WaitsOnDelay {
 		return false
 	}
 	p := j.options.Period

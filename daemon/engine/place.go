@@ -90,7 +90,7 @@ func (e *Engine) place(r *run) (passes bool) {
 		return true
 	case e.draining:
 		e.lineUp(r)
-		e.wait(r, job.RunQueued, job.WaitsForSlot, "the daemon is about to be replaced")
+		e.wait(r, job.WaitsOnSlot, "the daemon is about to be replaced")
 		if p.limits.needsSlot(r) {
 			e.overflow(r)
 		}
@@ -105,7 +105,7 @@ func (e *Engine) place(r *run) (passes bool) {
 	if r.claim == nil || r.claim.line == nil { // its turn came while one before it was dropped and another took up its job
 		return false
 	}
-	e.wait(r, job.RunQueued, job.WaitsForSlot, e.crowd(r))
+	e.wait(r, job.WaitsOnSlot, e.crowd(r))
 	e.overflow(r)
 	return false
 }

@@ -39,14 +39,14 @@ func (e *Engine) retry(failed *run) {
 // pauseBefore lets an attempt wait for its time.
 func (e *Engine) pauseBefore(r *run, wait time.Duration) {
 	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
-	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
+	r.Wait(job.WaitsOnRetry)
 	e.timers.add(timer{at: e.in(wait), run: r.ID, kind: waitOver})
 }
 
 // again is why an attempt starts that waited for its time.
 func (r *run) again() job.Reason {
 	switch {
-	case r.Reason == job.WaitsForDelay:
+	case r.WaitsOn() == job.WaitsOnDelay:
 		return job.RanAfterDelay
 	case r.Lost > 0 && !r.NotBefore.After(r.Decided):
 		return job.Rerun

@@ -254,7 +254,7 @@ func (r *ring) notice(e *Engine) {
 	}
 	for _, x := range e.sorted() {
 		if _, ok := r.unbegun[x.ID]; ok && (x.State == job.RunQueued || x.State == job.RunWaiting) {
-			if x.Reason == job.WaitsForSlot {
+			if x.WaitsOn() == job.WaitsOnSlot {
 				e.vacate(x)
 			}
 			e.reclaim(x)

@@ -123,7 +123,7 @@ func (v *View) Next(i int, after time.Time) time.Time {
 // hours; the zero time where none does.
 func (v *View) waitsUntil(id job.ID) time.Time {
 	for _, r := range v.live {
-		if r.Job == id && r.State == job.RunWaiting && r.Reason == job.WaitsForDelay {
+		if r.Job == id && r.WaitsOn() == job.WaitsOnDelay {
 			return r.NotBefore
 		}
 	}

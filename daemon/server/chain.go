@@ -78,7 +78,8 @@ func (ev *evidence) crossed() api.StepName {
 
 // waitsForOthers reports whether the run waits for more than a time.
 func (ev *evidence) waitsForOthers() bool {
-	return ev.run.State == job.RunWaiting && (ev.run.Reason == job.WaitsForParents || ev.run.Reason == job.WaitsForCheck)
+	on := ev.run.WaitsOn()
+	return on == job.WaitsOnParents || on == job.WaitsOnCheck
 }
 
 func (ev *evidence) pausedAt() bool {

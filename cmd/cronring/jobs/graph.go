@@ -218,7 +218,7 @@ func (t *drawing) going(r job.Run) string {
 	switch {
 	case r.State == job.RunRunning:
 		return fmt.Sprintf("run %d is going", r.ID)
-	case r.Reason != job.WaitsForParents:
+	case r.WaitsOn() != job.WaitsOnParents:
 		return fmt.Sprintf("run %d waits: %s", r.ID, r.Reason)
 	}
 	var whom []string

@@ -92,7 +92,7 @@ func (s *Output) Open(*screen.World) []screen.Effect {
 // output yet: the failed attempt is shown instead.
 func newestOf(ctx context.Context, d screen.Daemon, id job.ID) (job.Run, error) {
 	run, err := d.OneRun(ctx, string(id)+"@last")
-	if err != nil || run.State != job.RunWaiting || run.Reason != job.WaitsForRetry {
+	if err != nil || run.WaitsOn() != job.WaitsOnRetry {
 		return run, err
 	}
 	tried, err := runBefore(ctx, d, id, run.ID, func(r *job.Run) bool { return !r.Started.IsZero() })
