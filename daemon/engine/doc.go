@@ -1,32 +1,49 @@
-// Package engine owns every decision: what runs, what is skipped and why,
-// what is queued, retried, stopped, made up.
+// Package engine owns every decision: what runs, what is skipped and why, what
+// waits, what is retried, stopped or caught up.
 //
-// It is a value with one method that matters: Step takes one reading of the
-// clocks and what has happened, and returns what to do. It reads no clock, no
-// disk, no lock and no random source, so a year of jobs, suspends, clock
-// steps, reloads and crashes can be replayed from one seed in seconds.
+// It is a value with one method that matters: Step takes one reading of the clocks
+// and the events since the last step, and returns effects: facts to store, then acts
+// to carry out. It reads no clock, disk, lock or random source, so a year of jobs,
+// suspends, clock steps, reloads and crashes can be replayed from one seed in seconds.
 //
-// A firing passes, in this order: enabled, held, the account, paused (standing
-// in decide.go); the period (period.go); deadline and catch-up (catchup.go);
-// overlap (admit in decide.go). From there it is a run, which the gates of
-// gates.go hold back one after the other: the command of if= (check.go), the
-// runs that after= names (depend.go, join.go), a place (place.go; who is next
-// is in line.go and pool.go). Then it starts, and finish.go sees to its end:
-// stamp, verdict (verdict.go), the next attempt (retry.go), the ledger
-// (ledger.go) with what channels are told of (notice.go) and the breaker that
-// standing asks (breaker.go), whoever waits for it or starts on it (follow in
-// depend.go), and whoever queued behind it. A dead letter that is run again
-// (dead.go) and the past that a backfill goes over (backfill.go) pass the same
-// gates.
+//	Step: 1 readClock  a clock that was set back by a minute or more begins an era
+//	      2 take       events: Load, Started, Ended, Checked, requests of people, the ring
+//	      3 settle     looks at the runs and jobs that loads concern, some in each step
+//	      4 expire     timers: timeout, kill, retry, delay, parents, max-late, expect
+//	      5 dispatch   gives free slots to the runs that wait for them
+//	      6 fire       agenda -> due occurrences -> decide
+//	      7 bidAll, fill: claims in the ring, backfills; dispatch again
+//	      startNext, after 2, 4 and 7: the next in the queue of a job that lost a run
 //
-// On a host in a ring the occurrences of jobs of scope=ring are first claimed
-// (turn.go, bid.go), by the members in the order of rank.go: one that is granted passes
-// the same gates. The ring itself is outside: it says who there is, answers
-// claims, and tells the others how far each occurrence is.
+//	occurrence: of a ring: bid -> claimed -> granted, and then as any other:
+//	            standing -> period, or catchup -> admit; each of them can skip it
+//	admit:      max-instances, overlap= -> skip | begin | queue | replace, then queue
+//	run:        gates: overlap -> check -> parents -> place -> token -> open
+//	            queued, waiting (see job.WaitsOn) -> decided -> running -> ended
+//	            queued, waiting -> dropped
+//	ended:      judge -> stamp -> remove -> conclude: retry | enter (ledger) -> follow
 //
-// A daemon that is replaced while jobs run is told to Drain; what is due from
-// then on stays undecided, what waits stays waiting, and the daemon that takes
-// over finds all of it in State, with the runs that it watches as Adopted.
+// What is installed is a catalog.Catalog, which each Load replaces; prepare.go finds
+// what a load changes. An occurrence passes standing, which asks whether the job is
+// enabled, held, for this host, for a user that can log in, paused or broken
+// (decide.go), its period (period.go), deadline= and catchup= (catchup.go), and
+// overlap= (admit in decide.go). Then it is a run, which the gates hold back one
+// after the other (gates.go): the command of if= (check.go), the jobs in after=
+// (depend.go, join.go), slots (place.go; line.go and pool.go say which run is next).
+// finish.go deals with its end: stamp, verdict (verdict.go), the next attempt
+// (retry.go), the ledger (ledger.go) with notices (notice.go) and the breaker
+// (breaker.go), and the jobs that wait for it or start on it (follow in depend.go).
+// A dead letter that is run again (dead.go) and the occurrences of a backfill
+// (backfill.go) pass the same gates.
+//
+// On a host in a ring the occurrences of jobs of scope=ring are claimed first
+// (turn.go, bid.go), by the members in the order of rank.go. One that is granted
+// passes the same gates. The ring itself is outside the engine: it reports its
+// members, answers claims, and tells the others the phase of each occurrence.
+//
+// A daemon that is replaced while jobs run takes Drain. Occurrences that come due
+// after that stay undecided, and what waits stays waiting. The next daemon finds all
+// of it in State, with the runs that it watches as Adopted.
 //
 // # Invariants
 //
