@@ -192,6 +192,25 @@ func TestManualRefersToPages(t *testing.T) {
 	}
 }
 
+// TestManualNamesMetrics compares the metrics that pages name, such as those in rules for
+// alerts, with the list of metrics.
+func TestManualNamesMetrics(t *testing.T) {
+	pages := writtenByHand(t)
+	listed := clitest.Submatches(pages["cronring-metrics.7"], `(?m)^\.It Va (cronring_\w+)`)
+	found := 0
+	for page, text := range pages {
+		for _, name := range clitest.Submatches(text, `\b(cronring_[a-z_]+)\b`) {
+			found++
+			if !slices.Contains(listed, strings.TrimSuffix(name, "_bucket")) {
+				t.Errorf("man/%s names the metric %s, which does not exist", page, name)
+			}
+		}
+	}
+	if found < len(listed)+6 {
+		t.Errorf("got %d names of metrics, want more than the %d of the list", found, len(listed))
+	}
+}
+
 // TestManualIsWellFormed holds all pages to mandoc's grammar, and to the sections
 // that each must have, in the order of mdoc(7).
 func TestManualIsWellFormed(t *testing.T) {
