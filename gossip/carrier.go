@@ -13,23 +13,22 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Bounds on what strangers can make this member hold open.
+// Limits of what strangers can make this member keep open.
 const (
 	mostStreams     = 256
 	mostStreamsHost = 16
 	maxPacket       = 64 << 10
-	usualRead       = 256 << 10 // of a stream; those that say more share mostReading
-	mostRead        = 4 << 20   // of a stream: what the most members are told of each other
+	usualRead       = 256 << 10 // of a stream; longer streams share mostReading
+	mostRead        = 4 << 20   // of a stream: the state of the largest ring
 	mostReading     = 32 << 20
 	receiveBuffer   = 2 << 20
 )
 
-// carrier is memberlist's way to the network: UDP, and the streams of a TCP listener
-// on the same port, which other connections of the ring share. Unlike
-// memberlist's own it copies what it reads, so that a flood of small packets
-// costs small ones, bounds the streams of strangers and what is read of them,
-// which memberlist keeps until it can tell whether it has a key, and ends all
-// that is under way when it is shut down.
+// carrier is memberlist's transport: UDP, and the streams of a TCP listener on the same port,
+// which other connections of the ring share. Unlike memberlist's own transport it copies each
+// packet, so that a flood of small packets needs little memory. It limits the streams of
+// strangers and what is read from them, because memberlist keeps a stream in memory until it can
+// check the key. Shutdown closes everything.
 type carrier struct {
 	advertise netip.AddrPort
 	udp       *net.UDPConn
@@ -50,15 +49,15 @@ type carrier struct {
 type stream struct {
 	net.Conn
 	carrier *carrier
-	guest   netip.Addr // who made it; invalid: this member did
+	guest   netip.Addr // the address of the peer; invalid: this member connected
 	read    int        // bytes; the carrier's mutex guards it
 }
 
-// errTalkative is the error of a stream on which more is said than a member says.
-var errTalkative = errors.New("it says too much")
+// errTalkative is the error of a stream that is longer than any of a member.
+var errTalkative = errors.New("it sends too much")
 
-// newCarrier listens at bind over UDP, and takes streams from a listener, which it
-// closes when it fails or is shut down.
+// newCarrier listens at bind over UDP, and accepts streams from a listener, which it closes after
+// an error or Shutdown.
 func newCarrier(bind, advertise string, streams net.Listener) (_ *carrier, err error) {
 	defer func() {
 		if err != nil {
@@ -80,14 +79,14 @@ func newCarrier(bind, advertise string, streams net.Listener) (_ *carrier, err e
 		c.udp.Close()
 		return nil, err
 	}
-	_ = c.udp.SetReadBuffer(receiveBuffer) // a system that allows less loses packets sooner
+	_ = c.udp.SetReadBuffer(receiveBuffer) // with a lower limit of the system packets are lost sooner
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.work.Go(c.accept)
 	c.work.Go(c.receive)
 	return c, nil
 }
 
-// advertised is where others reach a member that listens at bound.
+// advertised returns the address of a member that listens at bound.
 func advertised(bound netip.AddrPort, want string) (netip.AddrPort, error) {
 	if want != "" {
 		addr, err := netip.ParseAddrPort(want)
@@ -112,8 +111,7 @@ func advertised(bound netip.AddrPort, want string) (netip.AddrPort, error) {
 	return bound, errors.New("find an address to advertise: no interface has one; set advertise")
 }
 
-// choose prefers private addresses and those of IPv4, where hosts of a ring
-// commonly are.
+// choose prefers private addresses and IPv4, which hosts of a ring usually have.
 func choose(addrs []net.Addr) (netip.Addr, bool) {
 	var usable []netip.Addr
 	for _, a := range addrs {
@@ -180,7 +178,7 @@ func (c *carrier) DialAddressTimeout(a memberlist.Address, timeout time.Duration
 	return c.DialTimeout(a.Addr, timeout)
 }
 
-// keep counts a connection, or closes it.
+// keep adds a connection to the counted ones, or closes it.
 func (c *carrier) keep(conn net.Conn, guest netip.Addr) (net.Conn, error) {
 	s := &stream{Conn: conn, carrier: c, guest: guest}
 	c.mu.Lock()
@@ -205,7 +203,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// admit counts what was read of a stream, and says whether it may be.
+// admit counts bytes of a stream, and reports whether they are within the limits.
 func (c *carrier) admit(s *stream, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +216,7 @@ func (c *carrier) admit(s *stream, n int) bool {
 	return s.read <= mostRead && c.read <= mostReading
 }
 
-// unusual is how much more was read than streams mostly say.
+// unusual returns how many bytes were read beyond usualRead.
 func (s *stream) unusual() int { return max(s.read-usualRead, 0) }
 
 func (s *stream) Close() error {
@@ -280,8 +278,7 @@ func (c *carrier) receive() {
 	}
 }
 
-// pause waits a little after an error, as of a system short of memory, and says
-// whether to go on.
+// pause waits after an error, such as a lack of memory, and reports whether to continue.
 func (c *carrier) pause() bool {
 	select {
 	case <-c.ctx.Done():
@@ -291,7 +288,7 @@ func (c *carrier) pause() bool {
 	}
 }
 
-// Shutdown closes all and waits for the carrier's goroutines.
+// Shutdown closes all connections, and waits for the carrier's goroutines.
 func (c *carrier) Shutdown() error {
 	c.stop()
 	c.tcp.Close()

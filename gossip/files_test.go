@@ -117,10 +117,10 @@ func TestReadKeys(t *testing.T) {
 		mode  os.FileMode
 		words string
 	}{
-		{line(1), 0o640, "can be read by others"},
+		{line(1), 0o640, "other users can read"},
 		{"", 0o600, "0 keys"},
 		{"abc\n", 0o600, "line 1"},
-		{line(1) + line(1), 0o600, "twice"},
+		{line(1) + line(1), 0o600, "duplicate"},
 	} {
 		write(c.text, c.mode)
 		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), c.words) {

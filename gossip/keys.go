@@ -15,9 +15,9 @@ import (
 
 const keyLen = 32
 
-// ReadKeys reads a file of keys, base64 with one a line, the first of them the
-// one that is written with. It is root's or this process's own, and nobody
-// else's to read, or to put another one in its place.
+// ReadKeys reads a file of keys, in base64, one on each line. The first one is the primary key,
+// which encrypts. The file must belong to root or to this process's user, and no other user may
+// be able to read or replace it.
 func ReadKeys(path string) ([][]byte, error) {
 	b, err := readSecret(path)
 	if err != nil {
@@ -30,14 +30,14 @@ func ReadKeys(path string) ([][]byte, error) {
 	return keys, nil
 }
 
-// readSecret reads a file after it looked at it, and at who could replace it.
+// readSecret reads a file after checking who can read or replace it.
 func readSecret(path string) ([]byte, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	if !own(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0 {
-		return nil, fmt.Errorf("%s: others may change its directory", path)
+		return nil, fmt.Errorf("%s: other users can change its directory", path)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -49,22 +49,22 @@ func readSecret(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	case !own(info):
 		return nil, fmt.Errorf("%s belongs to another user", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
+		return nil, fmt.Errorf("other users can read %s (mode %04o; fix: chmod 600 %s)", path, info.Mode().Perm(), path)
 	}
 	return readWhole(f)
 }
 
-// own tells whether a file is root's or this process's own.
+// own reports whether a file belongs to root or to this process's user.
 func own(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
-// ParseKeys reads keys as such a file has them.
+// ParseKeys parses the content of such a file.
 func ParseKeys(b []byte) ([][]byte, error) {
 	var keys [][]byte
 	n := 0
@@ -85,14 +85,14 @@ func ParseKeys(b []byte) ([][]byte, error) {
 
 func checkKeys(keys [][]byte) error {
 	if len(keys) == 0 || len(keys) > maxKeys {
-		return fmt.Errorf("%d keys: wants 1 to %d", len(keys), maxKeys)
+		return fmt.Errorf("%d keys: expected 1 to %d", len(keys), maxKeys)
 	}
 	for i, k := range keys {
 		if len(k) != keyLen {
-			return fmt.Errorf("key %d has %d bytes: wants %d", i+1, len(k), keyLen)
+			return fmt.Errorf("key %d has %d bytes: expected %d", i+1, len(k), keyLen)
 		}
 		if slices.ContainsFunc(keys[:i], func(o []byte) bool { return bytes.Equal(o, k) }) {
-			return fmt.Errorf("key %d is there twice", i+1)
+			return fmt.Errorf("key %d is a duplicate", i+1)
 		}
 	}
 	return nil
@@ -110,10 +110,10 @@ func fingerprints(keys [][]byte) []uint32 {
 	return prints
 }
 
-var errNoKeys = errors.New("this ring has no key; give all its members one and start them again")
+var errNoKeys = errors.New("this ring has no key: set one on all members, and restart them")
 
-// checkRotation refuses new keys that would cut this member off from others:
-// what it writes with must be known to all, and what they write with to it.
+// checkRotation rejects new keys with which this member and another one could not communicate:
+// all members must have the new primary key, and this one must keep theirs.
 func checkRotation(old, keys [][]byte, others []*member) error {
 	if len(old) == 0 {
 		return errNoKeys
@@ -122,7 +122,7 @@ func checkRotation(old, keys [][]byte, others []*member) error {
 		return err
 	}
 	if !hasKey(old, keys[0]) {
-		return errors.New("the first key is one that was not in use: have it as a further one in all members first")
+		return errors.New("the first key is new: add it as a further key on all members first")
 	}
 	prints := fingerprints(keys)
 	for _, m := range others {
@@ -130,15 +130,14 @@ func checkRotation(old, keys [][]byte, others []*member) error {
 			return fmt.Errorf("member %s does not have the first key yet", m.meta.name)
 		}
 		if len(m.meta.keys) > 0 && !slices.Contains(prints, m.meta.keys[0]) {
-			return fmt.Errorf("member %s still writes with a key that is to go", m.meta.name)
+			return fmt.Errorf("member %s still has a removed key as its first key", m.meta.name)
 		}
 	}
 	return nil
 }
 
-// install makes a keyring hold just these keys. memberlist reads its keys while
-// RemoveKey moves those behind the removed one: what is removed is brought to
-// the end first, where nothing moves.
+// install makes these keys the only ones of a keyring. RemoveKey moves the keys behind the
+// removed one while memberlist may read them. Therefore removed keys are moved to the end first.
 func install(ring *memberlist.Keyring, keys [][]byte) error {
 	for _, k := range keys {
 		if err := ring.AddKey(k); err != nil {

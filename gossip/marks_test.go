@@ -529,7 +529,7 @@ func (w *world) cut(groups ...[]*host) {
 		links = append(links, names)
 	}
 	w.net.part(func(addr string) int { return group[addr] })
-	w.links.Part(links...)
+	w.links.Partition(links...)
 }
 
 func (w *world) heal() {

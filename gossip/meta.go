@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Bounds of what a member may say of itself.
+// Limits of a member's description of itself.
 const (
 	maxMeta    = 511 // memberlist panics above 512
 	maxID      = 64
@@ -26,51 +26,51 @@ const (
 	maxWeight  = 1e6
 )
 
-// The forms of what members say to each other: of a meta, and of all other messages. A
-// member says in its meta which form it writes, and the oldest form whose readers
-// understand it. A change that adds to the end of a message, where older readers ignore
-// it, raises metaVersion alone. Any other change raises leastVersion, too: the encoder of
-// that message then writes the form that its reader says in its meta.
+// The versions of the forms of all messages between members. The meta of a member contains the
+// form that it writes, and the oldest form whose readers understand its messages. A change that
+// adds to the end of a message, where older readers ignore it, increases only metaVersion. Any
+// other change increases leastVersion, too: members with an older form cannot be in one ring with
+// this one, and are reported.
 const (
 	metaVersion  = 6
 	leastVersion = 6
 )
 
-// meta is what a member says of itself in each of its alive messages.
+// meta is a member's description of itself, in each of its alive messages.
 type meta struct {
 	name     string
 	version  string
 	order    uint8 // rendezvous.Version of it
 	linkPort uint16
 	weight   float64
-	since    time.Time // it came
-	stamp    time.Time // of this word; a later one replaces it
+	since    time.Time // it joined
+	stamp    time.Time // of this meta; one with a later stamp replaces it
 	part     Part
 	root     digest    // of its roster
-	edited   time.Time // when that changed last; zero: not since it joined
-	keys     []uint32  // prints of the keys that it reads, the one that it writes with first
+	edited   time.Time // the last change of its roster; zero: none since it joined
+	keys     []uint32  // fingerprints of its keys, the primary key first
 	labels   map[string]string
-	wide     bool   // the labels did not fit: they are asked for
+	wide     bool   // the labels did not fit, and must be requested
 	labelSum digest // of all labels
 	rules    Rules
 }
 
-// Part is what a member takes of the occurrences that come due.
+// Part is a member's part in the ring: which occurrences it claims.
 type Part uint8
 
 // The parts.
 const (
-	Joining  Part = iota // nothing yet
+	Joining  Part = iota // none yet
 	Active               // those that it owns
-	Draining             // nothing new any more: it is drained, about to leave, or its clock is off
+	Draining             // no new ones: it is drained, leaves, or its clock is wrong
 )
 
 const digestLen = 8
 
 type digest = [digestLen]byte
 
-// encode writes a meta in less than 512 bytes: labels that are too many are
-// left out, and asked for by whoever sees that.
+// encode writes a meta in less than 512 bytes. If the labels do not fit, they are omitted, and
+// other members request them.
 func (m *meta) encode() []byte {
 	b := make([]byte, 0, maxMeta)
 	b = append(b, metaVersion)
@@ -97,8 +97,8 @@ func (m *meta) encode() []byte {
 	return append(b, 0)
 }
 
-// formError is the error of a member whose messages have another form. Each form so far
-// begins with the member's name and the version of its cronring.
+// formError is the error of a member whose messages have another form. All forms so far begin
+// with the member's name and the version of its cronring.
 type formError struct {
 	form          uint8
 	name, version string
@@ -108,7 +108,7 @@ func (e formError) Error() string {
 	return fmt.Sprintf("its messages have form %d, and this host's have form %d", e.form, metaVersion)
 }
 
-// decodeMeta reads what encode wrote, from anybody. What follows it is of a later version.
+// decodeMeta reads what encode wrote. It ignores bytes behind it, which are of a later version.
 func decodeMeta(b []byte) (meta, error) {
 	r := wire.NewReader(b)
 	r.Check(len(b) <= maxMeta)
@@ -143,23 +143,23 @@ func decodeMeta(b []byte) (meta, error) {
 	return m, m.check()
 }
 
-// lastStamp bounds a member's stamps. Each is later than all before it, also than
-// those that others say it gave, and what nanoseconds can count ends in 2262.
+// lastStamp is the greatest stamp. Each stamp of a member is later than all before it, including
+// those that others received, and 64 bits of nanoseconds end in 2262.
 var lastStamp = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// check refuses what no member says in earnest.
+// check rejects values that no member writes.
 func (m *meta) check() error {
 	switch {
 	case !printable(m.name) || m.name == "" || !printable(m.version):
-		return errors.New("a name that cannot be shown")
+		return errors.New("a name with unprintable characters")
 	case !(m.weight > 0) || m.weight > maxWeight:
-		return errors.New("a weight that makes no sense")
+		return errors.New("an invalid weight")
 	case m.stamp.IsZero() || m.since.IsZero() || m.part > Draining:
-		return errors.New("no times, or an unknown state")
+		return errors.New("a missing time, or an unknown state")
 	case m.stamp.After(lastStamp):
-		return errors.New("a stamp that leaves no room for later ones")
+		return errors.New("a stamp too late for further ones")
 	case !m.wide && sumLabels(m.labels) != m.labelSum:
-		return errors.New("labels that are not its own")
+		return errors.New("labels with a wrong checksum")
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func readSum(r *wire.Reader) (d digest) {
 	return d
 }
 
-// appendLabels writes labels by key, so that equal ones are equal bytes.
+// appendLabels writes labels in the order of their keys, so that equal labels are equal bytes.
 func appendLabels(b []byte, labels map[string]string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(labels)))
 	for _, k := range sortedKeys(labels) {
@@ -225,7 +225,7 @@ func printable(s string) bool {
 	return true
 }
 
-// fingerprint tells a key from another one without telling it.
+// fingerprint identifies a key without revealing it.
 func fingerprint(key []byte) uint32 {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte("cronring key print"))

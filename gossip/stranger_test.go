@@ -266,7 +266,7 @@ func TestKeysRotated(t *testing.T) {
 			}
 		}
 		old, fresh := key(1), key(2)
-		refused("a new key at once", rekey(w.hosts[0], fresh), "not in use")
+		refused("a new key at once", rekey(w.hosts[0], fresh), "the first key is new")
 		for _, h := range w.hosts[:3] {
 			if err := rekey(h, old, fresh); err != nil {
 				t.Fatal(err)
@@ -284,7 +284,7 @@ func TestKeysRotated(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		refused("the old key gone", rekey(w.hosts[0], fresh), "still writes with a key that is to go")
+		refused("the old key gone", rekey(w.hosts[0], fresh), "still has a removed key as its first key")
 		if err := rekey(w.hosts[3], fresh, old); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// foldTime is for what comes together to be told together.
+// foldTime is how long changes of the membership are collected before they are published.
 const foldTime = 100 * time.Millisecond
 
 // tell publishes what changed, at most every 100 ms.
@@ -29,7 +29,7 @@ func (r *Ring) tell() {
 	r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
 }
 
-// newest is the newest occurrences that were heard of since this was last said.
+// newest returns the newest occurrence of each job that became known since the last call.
 func (r *Ring) newest() map[job.Key]time.Time {
 	now := r.o.Now()
 	list := r.register.Newest(r.newestTold)
@@ -44,8 +44,7 @@ func (r *Ring) newest() map[job.Key]time.Time {
 	return newest
 }
 
-// emit has the engine hear of something; of a Ring that it did not hear of yet
-// only the last is of use.
+// emit queues an event for the engine. A queued Ring is merged with a later one.
 func (r *Ring) emit(e engine.Event) {
 	if ring, ok := e.(engine.Ring); ok {
 		r.out = slices.DeleteFunc(r.out, func(o engine.Event) bool {
@@ -73,7 +72,7 @@ func merged(old, later map[job.Key]time.Time) map[job.Key]time.Time {
 	return both
 }
 
-// membership is the ring for the engine; nil: this host is in none.
+// membership returns the members for the engine, or nil if this host is not in a ring.
 func (r *Ring) membership() *engine.Membership {
 	if r.list == nil {
 		return nil

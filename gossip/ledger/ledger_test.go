@@ -90,7 +90,7 @@ func TestClaimsOfAMinorityAreUnknown(t *testing.T) {
 				rest = append(rest, id)
 			}
 		}
-		w.network.Part([]string{leader, "d"}, append(rest, "e"))
+		w.network.Partition([]string{leader, "d"}, append(rest, "e"))
 		c := claimsOf(1)[0]
 		w.want(w.claim("d", c), engine.Unknown, "")
 		w.want(w.claim(leader, c), engine.Unknown, "")
@@ -164,7 +164,7 @@ func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
 
 func TestClaimIsForwardedByAVoter(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		w.network.Part([]string{"d"}, []string{w.leader()})
+		w.network.Partition([]string{"d"}, []string{w.leader()})
 		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
 	})
 }
@@ -610,13 +610,13 @@ func (w *world) disturb(random *rand.Rand) {
 			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
 			w.start(leader)
 		case 1:
-			w.network.Part([]string{leader, "d"}, slices.DeleteFunc([]string{"a", "b", "c", "e"}, func(id string) bool { return id == leader }))
+			w.network.Partition([]string{leader, "d"}, slices.DeleteFunc([]string{"a", "b", "c", "e"}, func(id string) bool { return id == leader }))
 			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
 			w.network.Heal()
 		case 2:
 			for _, id := range []string{"a", "b", "c"} {
 				if id != leader {
-					w.network.Cut(leader, id) // one way
+					w.network.Block(leader, id) // one way
 				}
 			}
 			time.Sleep(time.Duration(random.IntN(6)) * time.Second)

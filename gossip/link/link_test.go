@@ -199,7 +199,7 @@ func TestAskDeadPeersHoldUpNobody(t *testing.T) {
 		b.Handle("echo", echo)
 		c.Handle("echo", echo)
 		mustAsk(t, a, at("b"))
-		network.Part([]string{"a"}, []string{"b"})
+		network.Partition([]string{"a"}, []string{"b"})
 		var all sync.WaitGroup
 		for range 2 * maxRequests {
 			all.Go(func() {

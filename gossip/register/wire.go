@@ -56,7 +56,7 @@ func AppendQuestions(b []byte, questions []Question) []byte {
 		if q.Mine {
 			phase |= mineBit
 		}
-		b = binary.BigEndian.AppendUint16(append(b, q.Generation, phase), q.Attempt)
+		b = binary.AppendUvarint(append(b, q.Generation, phase), uint64(q.Attempt))
 	}
 	return b
 }
@@ -68,7 +68,7 @@ func DecodeQuestions(b []byte) ([]Question, error) {
 		q.Generation = d.Uint8()
 		phase := d.Uint8()
 		q.Phase, q.Mine = Phase(phase&^mineBit), phase&mineBit != 0
-		q.Attempt = d.Uint16()
+		q.Attempt = uint16(d.Number(math.MaxUint16))
 		d.Check(q.Generation <= lastGeneration && q.Phase < Over && (q.Generation == 0) == (q.Phase == 0) && (q.Phase > 0 || q.Attempt == 0))
 		return q
 	})
@@ -133,8 +133,8 @@ func appendState(b []byte, members *wire.Members, m *Mark) []byte {
 	if m.Vanished {
 		phase |= vanishedBit
 	}
-	b = binary.BigEndian.AppendUint16(append(b, m.Generation, phase), m.Attempt)
-	return binary.BigEndian.AppendUint64(append(b, m.Lost), uint64(m.Run))
+	b = binary.AppendUvarint(append(b, m.Generation, phase), uint64(m.Attempt))
+	return binary.AppendUvarint(append(b, m.Lost), uint64(m.Run))
 }
 
 // decoder reads a message.
@@ -157,14 +157,11 @@ func decode[T any](b []byte, kind byte, item func(*decoder) T) ([]T, error) {
 	return items, nil
 }
 
-// number reads a number of 63 bits.
-func (d *decoder) number() int64 {
-	n := d.Uint64()
-	d.Check(n <= math.MaxInt64)
-	return int64(n & math.MaxInt64)
+func (d *decoder) occurrence() Occurrence {
+	o := Occurrence{Key: d.Key(), Due: int64(d.Uint64())}
+	d.Check(o.Due >= 0)
+	return o
 }
-
-func (d *decoder) occurrence() Occurrence { return Occurrence{Key: d.Key(), Due: d.number()} }
 
 func (d *decoder) member() string { return d.members.Read(d.Reader) }
 
@@ -173,9 +170,9 @@ func (d *decoder) state(m *Mark) {
 	m.Generation = d.Uint8()
 	phase := d.Uint8()
 	m.Phase, m.Vanished = Phase(phase&^vanishedBit), phase&vanishedBit != 0
-	m.Attempt = d.Uint16()
+	m.Attempt = uint16(d.Number(math.MaxUint16))
 	m.Lost = d.Uint8()
-	m.Run = d.number()
+	m.Run = int64(d.Uvarint())
 	d.Check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken))
-	d.Check(uint16(m.Lost) <= m.Attempt)
+	d.Check(uint16(m.Lost) <= m.Attempt && m.Run >= 0)
 }

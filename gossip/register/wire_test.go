@@ -96,7 +96,7 @@ func TestDecodersRefuse(t *testing.T) {
 		"no phase":                     change(state+4, 0),
 		"a phase beyond the last":      change(state+4, 4),
 		"vanished before it began":     change(state+4, vanishedBit|byte(Taken)),
-		"more lost than began":         change(state+7, 1),
+		"more lost than began":         change(state+6, 1),
 		"a part":                       good[:len(good)-1],
 		"more":                         append(bytes.Clone(good), 0),
 		"an ID that is too long": func() []byte {

@@ -1,6 +1,6 @@
-// Package linktest owns a network in memory, for tests of what members of a
-// ring say to each other: connections buffer as TCP does, a cut stalls what is
-// under way until it heals, and all time is the caller's, be it a fake one.
+// Package linktest owns a network in memory, for tests of the messages between members of a
+// ring. Its connections buffer data as TCP does. A network partition delays data until it is
+// healed. All times are those of package time, so that tests can use a fake clock.
 package linktest
 
 import (
@@ -14,32 +14,32 @@ import (
 	"time"
 )
 
-// bufferBytes is what a direction of a connection holds before writers wait.
+// bufferBytes is the size of the buffer of one direction of a connection.
 const bufferBytes = 256 << 10
 
-// Network is hosts that reach each other by name.
+// Network connects hosts by name.
 type Network struct {
-	mu    sync.Mutex
-	bell  bell // of who listens and who dials
-	hosts map[string]*listener
-	cuts  map[[2]string]bool // from, to
-	conns map[*conn]bool
+	mu      sync.Mutex
+	change  change // of the listeners
+	hosts   map[string]*listener
+	blocked map[[2]string]bool // from, to
+	conns   map[*conn]bool
 }
 
-// bell wakes all who wait for a change. The network's mutex guards it.
-type bell struct{ rung chan struct{} }
+// change wakes all goroutines that wait for a change. The network's mutex guards it.
+type change struct{ done chan struct{} }
 
-func (b *bell) ring() {
-	close(b.rung)
-	b.rung = make(chan struct{})
+func (c *change) broadcast() {
+	close(c.done)
+	c.done = make(chan struct{})
 }
 
-// New makes a network without hosts.
+// New returns a network without hosts.
 func New() *Network {
-	return &Network{bell: bell{make(chan struct{})}, hosts: map[string]*listener{}, cuts: map[[2]string]bool{}, conns: map[*conn]bool{}}
+	return &Network{change: change{make(chan struct{})}, hosts: map[string]*listener{}, blocked: map[[2]string]bool{}, conns: map[*conn]bool{}}
 }
 
-// Listen makes a host reachable.
+// Listen returns the listener of a host.
 func (n *Network) Listen(host string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,7 +51,7 @@ func (n *Network) Listen(host string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns how a host reaches others.
+// Dialer returns the function with which a host connects to others.
 func (n *Network) Dialer(from string) func(ctx context.Context, to string) (net.Conn, error) {
 	return func(ctx context.Context, to string) (net.Conn, error) { return n.dial(ctx, from, to) }
 }
@@ -59,7 +59,7 @@ func (n *Network) Dialer(from string) func(ctx context.Context, to string) (net.
 func (n *Network) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	for {
 		n.mu.Lock()
-		if !n.cuts[[2]string{from, to}] && !n.cuts[[2]string{to, from}] {
+		if !n.blocked[[2]string{from, to}] && !n.blocked[[2]string{to, from}] {
 			defer n.mu.Unlock()
 			l := n.hosts[to]
 			if l == nil {
@@ -67,7 +67,7 @@ func (n *Network) dial(ctx context.Context, from, to string) (net.Conn, error) {
 			}
 			return n.connect(from, l), nil
 		}
-		changed := n.bell.rung
+		changed := n.change.done
 		n.mu.Unlock()
 		select {
 		case <-changed:
@@ -78,30 +78,30 @@ func (n *Network) dial(ctx context.Context, from, to string) (net.Conn, error) {
 }
 
 func (n *Network) connect(from string, l *listener) net.Conn {
-	there, back, bell := &half{}, &half{}, &bell{make(chan struct{})}
-	a := &conn{net: n, bell: bell, local: addr(from), remote: l.host, in: back, out: there}
-	b := &conn{net: n, bell: bell, local: l.host, remote: addr(from), in: there, out: back}
+	there, back, changed := &half{}, &half{}, &change{make(chan struct{})}
+	a := &conn{net: n, change: changed, local: addr(from), remote: l.host, in: back, out: there}
+	b := &conn{net: n, change: changed, local: l.host, remote: addr(from), in: there, out: back}
 	n.conns[a], n.conns[b] = true, true
 	l.queue = append(l.queue, b)
-	n.bell.ring()
+	n.change.broadcast()
 	return a
 }
 
-// Cut lets nothing pass from a host to another until Heal.
-func (n *Network) Cut(from, to string) {
+// Block delays all data from a host to another until Heal.
+func (n *Network) Block(from, to string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.cuts[[2]string{from, to}] = true
+	n.blocked[[2]string{from, to}] = true
 }
 
-// Part cuts all ways between hosts of different groups.
-func (n *Network) Part(groups ...[]string) {
+// Partition blocks all data between hosts of different groups.
+func (n *Network) Partition(groups ...[]string) {
 	for i, ours := range groups {
 		for j, theirs := range groups {
 			for _, from := range ours {
 				for _, to := range theirs {
 					if i != j {
-						n.Cut(from, to)
+						n.Block(from, to)
 					}
 				}
 			}
@@ -109,23 +109,23 @@ func (n *Network) Part(groups ...[]string) {
 	}
 }
 
-// Heal ends all cuts: what was written meanwhile arrives.
+// Heal delivers all data again, and the delayed data first.
 func (n *Network) Heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clear(n.cuts)
-	n.ring()
+	clear(n.blocked)
+	n.broadcast()
 }
 
-func (n *Network) ring() {
-	n.bell.ring()
+func (n *Network) broadcast() {
+	n.change.broadcast()
 	for c := range n.conns {
-		c.bell.ring()
+		c.change.broadcast()
 	}
 }
 
-// Kill ends a host as the end of its process does: it listens no longer and its
-// connections are reset, as far as the others can be told.
+// Kill stops a host like a killed process: its listener is closed, and its connections are
+// reset. Behind a network partition, peers see that when it is healed.
 func (n *Network) Kill(host string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,11 +133,11 @@ func (n *Network) Kill(host string) {
 	for c := range n.conns {
 		if c.local == addr(host) {
 			c.in.broken, c.out.broken, c.closed = true, true, true
-			c.bell.ring()
+			c.change.broadcast()
 			delete(n.conns, c)
 		}
 	}
-	n.bell.ring()
+	n.change.broadcast()
 }
 
 type addr string
@@ -161,7 +161,7 @@ func (l *listener) Close() error {
 	if l.net.hosts[string(l.host)] == l {
 		delete(l.net.hosts, string(l.host))
 	}
-	l.net.bell.ring()
+	l.net.change.broadcast()
 	return nil
 }
 
@@ -178,13 +178,13 @@ func (l *listener) Accept() (net.Conn, error) {
 			l.queue = l.queue[1:]
 			return c, nil
 		}
-		changed := l.net.bell.rung
+		changed := l.net.change.done
 		l.net.mu.Unlock()
 		<-changed
 	}
 }
 
-// half is one direction of a connection; the network's mutex guards it.
+// half is one direction of a connection. The network's mutex guards it.
 type half struct {
 	data   []byte
 	ended  bool // by its writer
@@ -193,7 +193,7 @@ type half struct {
 
 type conn struct {
 	net           *Network
-	bell          *bell // of both ends
+	change        *change // of both ends
 	local, remote addr
 	in, out       *half
 	closed        bool
@@ -206,7 +206,7 @@ func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
 func (c *conn) Read(p []byte) (int, error) {
 	return c.await(func() (int, error, bool) {
-		arrives := !c.net.cuts[[2]string{string(c.remote), string(c.local)}]
+		arrives := !c.net.blocked[[2]string{string(c.remote), string(c.local)}]
 		switch {
 		case passed(c.reading):
 			return 0, os.ErrDeadlineExceeded, true
@@ -249,7 +249,7 @@ func (c *conn) Write(p []byte) (int, error) {
 
 func passed(deadline time.Time) bool { return !deadline.IsZero() && !time.Now().Before(deadline) }
 
-// await tries until something can be said, at each change and at the deadline.
+// await repeats try at each change, and at the deadline, until it reports a result.
 func (c *conn) await(try func() (int, error, bool), deadline *time.Time) (int, error) {
 	for {
 		c.net.mu.Lock()
@@ -258,11 +258,11 @@ func (c *conn) await(try func() (int, error, bool), deadline *time.Time) (int, e
 			return 0, net.ErrClosed
 		}
 		if n, err, ok := try(); ok {
-			c.bell.ring()
+			c.change.broadcast()
 			c.net.mu.Unlock()
 			return n, err
 		}
-		changed, until := c.bell.rung, *deadline
+		changed, until := c.change.done, *deadline
 		c.net.mu.Unlock()
 		waitFor(changed, until)
 	}
@@ -286,9 +286,9 @@ func (c *conn) Close() error {
 	defer c.net.mu.Unlock()
 	c.closed = true
 	c.out.ended = true
-	c.in.broken = true // what the other end still writes is lost
+	c.in.broken = true // what the peer still writes is lost
 	delete(c.net.conns, c)
-	c.bell.ring()
+	c.change.broadcast()
 	return nil
 }
 
@@ -307,6 +307,6 @@ func (c *conn) set(f func()) error {
 		return net.ErrClosed
 	}
 	f()
-	c.bell.ring()
+	c.change.broadcast()
 	return nil
 }
