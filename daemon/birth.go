@@ -108,7 +108,13 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		found = append(found, spawn.Handed{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
 		stored[k.Run] = true
 	}
-	var in inheritance
+	in := inheritance{stopping: map[job.RunID]job.Reason{}}
+	stopped := func(r *job.Run) bool {
+		if reason := spawn.Stopping(l.runs, r.ID); reason != "" {
+			in.stopping[r.ID] = reason
+		}
+		return r.Stop != nil || in.stopping[r.ID] != ""
+	}
 	for _, h := range found {
 		r, lives := runs[h.Run]
 		if h.Tail {
@@ -124,7 +130,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		}
 		delete(runs, h.Run)
 		h.Job, h.User, h.PID = r.Job, r.User, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
-		h.Stopped = h.Stopped || r.Stop != nil
+		h.Stopped = stopped(&r) || h.Stopped
 		in.children = append(in.children, h)
 		if !stored[h.Run] { // the store was emptied when the daemon stopped
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
@@ -135,7 +141,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		switch {
 		case lives:
 			delete(runs, h.Run)
-			h.Job, h.User, h.Stopped = r.Job, r.User, r.Stop != nil
+			h.Job, h.User, h.Stopped = r.Job, r.User, stopped(&r)
 			in.children = append(in.children, h)
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		case slices.ContainsFunc(in.children, func(c spawn.Handed) bool { return c.Run == h.Run }):

@@ -135,33 +135,50 @@ func TestRunsOfKilledDaemonAreLostWithoutInit(t *testing.T) {
 	h.stop()
 }
 
-// A stop goes on after a crash of the daemon, also for processes whose leader has
-// ended by then.
+// Stops and timeouts continue after a crash of the daemon, also for processes whose
+// leader has ended by then: KILL follows when the grace is over.
 func TestStopGoesOnAfterACrashWithoutLeader(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.withManager()
+	for _, manager := range []bool{true, false} {
+		for _, noGroups := range []bool{false, true} {
+			for reason, options := range map[job.Reason]string{job.StopAsked: "stop-grace=5s", job.OverTime: "timeout=1s stop-grace=5s"} {
+				t.Run(fmt.Sprintf("%s, manager=%t, no groups=%t", reason, manager, noGroups), func(t *testing.T) {
+					t.Parallel()
+					h := newHost(t)
+					h.NoGroups = noGroups
+					if manager {
+						h.withManager()
+					}
+					h.stopAndCrash("a "+options, reason)
+				})
+			}
+		}
+	}
+}
+
+// stopAndCrash has the daemon killed while a run without leader is being stopped.
+func (h *host) stopAndCrash(options string, reason job.Reason) {
+	t := h.t
 	number := h.fifo("number")
-	h.table("a stop-grace=5s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`)
+	h.table(options, `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`)
 	h.start()
+	w := h.watch()
 	a := h.run("a")[0]
+	leader := w.await("a start", func(r job.Record) bool { return r.Kind == job.Started }).Run.PID
 	var pid int
 	if _, err := fmt.Fscan(bufio.NewReader(number), &pid); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{a.ID.String()}}); err != nil {
-		t.Fatal(err)
+	if reason == job.StopAsked {
+		if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{a.ID.String()}}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	running, err := h.client.OneRun(h.context(), a.ID.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone(t, running.PID)
+	gone(t, leader)
 	h.signal(syscall.SIGKILL)
 	h.wait()
 	h.start()
-	if r, _ := h.ended(a.ID); r.Reason != job.StopAsked {
-		t.Errorf("the run ended because of %q, want %q", r.Reason, job.StopAsked)
+	if r, _ := h.ended(a.ID); r.Reason != reason {
+		t.Errorf("the run ended because of %q, want %q", r.Reason, reason)
 	}
 	gone(t, pid)
 	h.stop()

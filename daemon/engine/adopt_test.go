@@ -60,7 +60,7 @@ func TestAdoptedBeforeItsStartWasStored(t *testing.T) {
 		if got := killsOf(e.Step(Moment{Wall: noon.Add(39 * time.Second), Up: time.Hour + 39*time.Second})); len(got) > 0 {
 			t.Errorf("%s: after 59 of 60 seconds it was stopped: %v", state, got)
 		}
-		if got := killsOf(e.Step(Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM}) {
+		if got := killsOf(e.Step(Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM, job.OverTime}) {
 			t.Errorf("%s: over its limit got %v, want TERM", state, got)
 		}
 	}
@@ -82,7 +82,7 @@ func TestAdoptedSinceNobodyKnowsWhen(t *testing.T) {
 
 func TestAdoptedOverItsLimitIsStoppedAtOnce(t *testing.T) {
 	_, effects := successor(t, "#@ name=j timeout=1m\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
-	if got := killsOf(effects); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM}) {
+	if got := killsOf(effects); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM, job.OverTime}) {
 		t.Errorf("got %v, want TERM", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
 		t.Errorf("signals %v within the grace, want none", kills)
 	}
 	kills := killsOf(e.Step(Moment{Wall: noon.Add(6 * time.Second), Up: up + 6*time.Second}))
-	if len(kills) != 1 || kills[0] != (Kill{7, syscall.SIGKILL}) {
+	if len(kills) != 1 || kills[0] != (Kill{Run: 7, Signal: syscall.SIGKILL}) {
 		t.Errorf("signals %v at the end of the grace, want KILL", kills)
 	}
 	effects = e.Step(Moment{Wall: noon.Add(7 * time.Second), Up: up + 7*time.Second}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}})

@@ -39,6 +39,6 @@ func (e *Engine) checked(ev Checked) {
 // unask ends the command of if= for a run that is dropped while it is asked.
 func (e *Engine) unask(r *run) {
 	if r.asking {
-		e.emit(Kill{r.ID, syscall.SIGKILL})
+		e.emit(Kill{Run: r.ID, Signal: syscall.SIGKILL})
 	}
 }

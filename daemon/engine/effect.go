@@ -98,6 +98,7 @@ type Tell struct{ Notice job.Notice }
 type Kill struct {
 	Run    job.RunID
 	Signal syscall.Signal
+	Reason job.Reason // why the run is asked to end; "" for the last resort
 }
 
 // Answer replies to an event that carried a Token.

@@ -137,7 +137,7 @@ func (e *Engine) expire() {
 		case t.kind == timeout && r.stop == "":
 			e.stop(r, job.OverTime)
 		case t.kind == mustDie && t.at == r.dies:
-			e.emit(Kill{r.ID, syscall.SIGKILL})
+			e.emit(Kill{Run: r.ID, Signal: syscall.SIGKILL})
 		case t.kind == parentsOver && t.at == r.until && r.await != nil && r.waitsForParents() && !e.draining:
 			e.missParents(r)
 		case t.kind == waitOver && r.waitsForTime() && !e.draining:

@@ -40,7 +40,7 @@ func (e *Engine) stopForPerson(r *run, ev Stop) {
 		e.recordStop(r, ev, again)
 	}
 	if again {
-		e.emit(Kill{r.ID, syscall.SIGKILL})
+		e.emit(Kill{Run: r.ID, Signal: syscall.SIGKILL})
 		return
 	}
 	e.stop(r, job.StopAsked)
@@ -87,7 +87,7 @@ func (e *Engine) press(r *run) {
 	if r.stop == job.Replaced && r.options.Overlap == crontab.OverlapKill {
 		sig = syscall.SIGKILL
 	}
-	e.emit(Kill{r.ID, sig})
+	e.emit(Kill{r.ID, sig, r.stop})
 	if sig != syscall.SIGKILL {
 		e.killLater(r)
 	}

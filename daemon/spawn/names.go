@@ -26,12 +26,16 @@ import (
 //   - RUN.process identifies the process. It is a symbolic link to its text,
 //     which takes one call to make and is always complete.
 //
+//   - RUN.stopping states why the run was asked to end, and when. KILL still follows
+//     if its leader has ended and other processes of its group have not.
+//
 // Other users cannot write to the directory, so they cannot put other files there. The pipes belong
 // to the run's user, who could open them by /proc/PID/fd anyway.
 const (
-	outSuffix     = ".out"
-	errSuffix     = ".err"
-	processSuffix = ".process"
+	outSuffix      = ".out"
+	errSuffix      = ".err"
+	processSuffix  = ".process"
+	stoppingSuffix = ".stopping"
 )
 
 // processRecord is the text of RUN.process.
@@ -105,10 +109,65 @@ func (s *Spawner) markProcess(c *child) {
 	text, err := json.Marshal(processRecord{
 		Job: c.job, User: c.user, PID: c.pid, Up: uptime(), Boot: s.options.Boot, OutputMax: c.limit,
 	})
-	path := s.recordPath(c.run) + processSuffix
-	if err == nil && unix.Symlink(string(text), path) == unix.EEXIST && unix.Unlink(path) == nil { // of a history that is gone
-		_ = unix.Symlink(string(text), path) // as said
+	if err == nil {
+		writeLink(s.recordPath(c.run)+processSuffix, text)
 	}
+}
+
+// writeLink makes a symbolic link to a text, in the place of one of a history that is gone.
+func writeLink(path string, text []byte) {
+	if unix.Symlink(string(text), path) == unix.EEXIST && unix.Unlink(path) == nil {
+		_ = unix.Symlink(string(text), path) // without it a daemon after a crash knows less
+	}
+}
+
+// stoppingRecord is the text of RUN.stopping.
+type stoppingRecord struct {
+	Reason job.Reason
+	Up     time.Duration // since boot
+}
+
+// markStopping writes down that a run is asked to end. Spawner.mu is held.
+func (s *Spawner) markStopping(c *child, reason job.Reason) {
+	if s.options.Runs == "" || c.check || c.pid == 0 || reason == "" {
+		return
+	}
+	if text, err := json.Marshal(stoppingRecord{reason, uptime()}); err == nil {
+		writeLink(s.recordPath(c.run)+stoppingSuffix, text)
+	}
+}
+
+// Stopping returns why another daemon asked a run to end, or "". The argument runs is a
+// directory, as in Options.Runs.
+func Stopping(runs string, run job.RunID) job.Reason {
+	return stopping(filepath.Join(runs, run.String())).Reason
+}
+
+func stopping(base string) (r stoppingRecord) {
+	if text, err := os.Readlink(base + stoppingSuffix); err != nil || json.Unmarshal([]byte(text), &r) != nil {
+		return stoppingRecord{}
+	}
+	return r
+}
+
+// hasLeftovers reports whether a process that existed when the run was asked to end is
+// in the process group of the run. If the number were of another group by now, its
+// members would be younger.
+func (r stoppingRecord) hasLeftovers(group int) bool {
+	if r.Reason == "" || group <= 1 {
+		return false
+	}
+	entries, _ := os.ReadDir("/proc") // without it there is nothing to end
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if s := statOf(pid); s != nil && !s.isDead() && s.number(statGroup) == group && s.start() <= r.Up {
+			return true
+		}
+	}
+	return false
 }
 
 func uptime() time.Duration {
@@ -125,14 +184,15 @@ func (s *Spawner) removeNames(c *child) {
 }
 
 func removeNames(base string) {
-	for _, suffix := range []string{outSuffix, errSuffix, processSuffix} {
+	for _, suffix := range []string{outSuffix, errSuffix, processSuffix, stoppingSuffix} {
 		_ = unix.Unlink(base + suffix) // some runs have only some of them
 	}
 }
 
 // Find returns what is left in a directory, as in Options.Runs, of runs that
 // another daemon began: their processes and pipes. A run whose process has
-// ended is lost, but its pipes may be open. A daemon that was killed between the
+// ended is lost, but its pipes may be open, and if it was asked to end, other
+// processes of its group may be alive. A daemon that was killed between the
 // start of a process and writing it down leaves the pipes alone, and no user.
 // The files of another boot are removed.
 func Find(runs, boot string) (found []Handed) {
@@ -159,6 +219,9 @@ func Find(runs, boot string) (found []Handed) {
 		var gone bool
 		if h.PIDFD, gone = findProcess(r); gone {
 			h.Outcome = lost(lostUnseen)
+			if stopping(base).hasLeftovers(h.PID) {
+				h.Over, h.Outcome = h.Outcome, job.Outcome{}
+			}
 		}
 		found = append(found, h)
 	}
@@ -228,7 +291,15 @@ func (s stat) number(field int) int {
 // StartOf returns the time since boot at which a process started; false means
 // that there is none.
 func StartOf(pid int) (up time.Duration, ok bool) {
-	ticks, err := strconv.ParseInt(StartTicks(pid), 10, 64)
-	const perSecond = 100 // USER_HZ, which is 100 on every architecture that Go runs on
-	return time.Duration(ticks) * time.Second / perSecond, err == nil
+	s := statOf(pid)
+	if s == nil {
+		return 0, false
+	}
+	return s.start(), true
+}
+
+func (s stat) start() time.Duration {
+	const perSecond = 100                              // USER_HZ, which is 100 on every architecture that Go runs on
+	ticks, _ := strconv.ParseInt(s[statStart], 10, 64) // the kernel wrote it
+	return time.Duration(ticks) * time.Second / perSecond
 }

@@ -328,6 +328,7 @@ func (s *Spawner) Kill(kill engine.Kill) {
 	defer s.mu.Unlock()
 	if c := s.living[kill.Run]; c != nil {
 		c.stopped = true
+		s.markStopping(c, kill.Reason)
 		s.kill(c, kill.Signal)
 	}
 }
