@@ -25,7 +25,6 @@ import (
 //     is full, and never ends it with SIGPIPE.
 //   - RUN.process identifies the process. It is a symbolic link to its text,
 //     which takes one call to make and is always complete.
-//
 //   - RUN.stopping states why the run was asked to end, and when. KILL still follows
 //     if its leader has ended and other processes of its group have not.
 //
