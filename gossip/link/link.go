@@ -56,10 +56,15 @@ const (
 // ErrClosed is the error of a link whose Run has ended.
 var ErrClosed = errors.New("the link to the ring is closed")
 
-// Peer is a member, and the address (host:port) of its link.
+// Peer is a member, and the address (host:port) of its link. ID "" is any member at the address.
 type Peer struct{ ID, Addr string }
 
-func (p Peer) String() string { return p.ID + " at " + p.Addr }
+func (p Peer) String() string {
+	if p.ID == "" {
+		return p.Addr
+	}
+	return p.ID + " at " + p.Addr
+}
 
 // Options configure a link.
 type Options struct {
@@ -262,7 +267,7 @@ func (l *Link) clientHandshake(ctx context.Context, raw net.Conn, to Peer, servi
 		return nil, err
 	}
 	limited.lift()
-	if shown.id != to.ID {
+	if to.ID != "" && shown.id != to.ID {
 		return nil, fmt.Errorf("member %s answers there", shown.id)
 	}
 	c := &Conn{Conn: t, peer: shown.id, authority: shown.authority, raw: raw, link: l}
