@@ -116,9 +116,9 @@ func (r *Ring) insist() {
 			continue
 		}
 		m.telling = true
-		body, to := m.owed[0], m.peer()
+		body, to, limit := m.owed[0], m.peer(), m.claimTime()
 		r.help(func(ctx context.Context) func() {
-			ctx, cancel := context.WithTimeout(ctx, claimTime)
+			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			_, err := r.o.Link.Ask(ctx, to, verbTell, body)
 			return func() {

@@ -25,7 +25,9 @@ const (
 
 // Bounds on what is told of occurrences.
 const (
-	claimTime    = 500 * time.Millisecond // for an answer to a claim
+	claimTime    = 500 * time.Millisecond // for an answer to a claim, at least
+	mostClaim    = 3 * time.Second        // and at most
+	claimTrips   = 3                      // round trips for an answer
 	packetRoom   = 1200                   // of marks in a packet, which no network cuts up
 	flushTime    = 10 * time.Millisecond  // that marks wait for others to go with them
 	flushPerPeer = time.Millisecond
@@ -115,7 +117,7 @@ func (r *Ring) claim(claims []engine.Claim) {
 	}
 	for part := range slices.Chunk(questions, register.MaxItems) {
 		for _, p := range peers {
-			r.question(p.peer(), part)
+			r.question(p.peer(), part, p.claimTime())
 		}
 	}
 }
@@ -138,10 +140,10 @@ func (r *Ring) claimed(o register.Occurrence, out register.Outcome) {
 
 // question asks one member for occurrences. Who does not answer in time is no
 // reason not to take them.
-func (r *Ring) question(to link.Peer, questions []register.Question) {
+func (r *Ring) question(to link.Peer, questions []register.Question, limit time.Duration) {
 	body := register.AppendQuestions(nil, questions)
 	r.help(func(ctx context.Context) func() {
-		ctx, cancel := context.WithTimeout(ctx, claimTime)
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		var answers []register.Answer
 		b, err := r.o.Link.Ask(ctx, to, verbClaim, body)

@@ -335,6 +335,21 @@ func (h *host) inRun(t *testing.T, f func()) {
 	}
 }
 
+// TestClaimsWaitForDistantMembers: an answer that takes longer than the usual limit counts.
+func TestClaimsWaitForDistantMembers(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		h, holder, o := w.hosts[0], w.hosts[1], occurrence(7)
+		w.net.lose(1) // no mark arrives
+		holder.Claim(engine.Claim{Occurrence: o})
+		w.granted(holder, o, engine.Granted)
+		w.links.Slow(300*time.Millisecond, 0)
+		h.inRun(t, func() { h.members[holder.id].look(sample{trip: 600 * time.Millisecond}) })
+		h.Claim(engine.Claim{Occurrence: o})
+		w.granted(h, o, engine.Refused)
+	})
+}
+
 // TestLeaverClaimsNothing: what is granted after the final state would be unknown to all.
 func TestLeaverClaimsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {

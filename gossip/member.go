@@ -102,6 +102,15 @@ func (m *member) trip() time.Duration {
 	return m.samples[len(m.samples)-1].trip
 }
 
+// claimTime returns how long to wait for an answer of the member to a claim.
+func (m *member) claimTime() time.Duration {
+	slowest := time.Duration(0)
+	for _, s := range m.samples {
+		slowest = max(slowest, s.trip)
+	}
+	return min(max(claimTime, claimTrips*slowest), mostClaim)
+}
+
 // load is the number of runs there as of its last answer to a probe.
 func (m *member) load() int {
 	if len(m.samples) == 0 {

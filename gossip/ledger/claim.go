@@ -95,22 +95,46 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 	}
 }
 
-// decide sends a batch to the leader, and looks for the leader until the context ends.
+// decide sends a batch to the leader, and looks for the leader until the context ends. While an
+// answer is late, it also asks other voters: they have other connections to the leader, and a
+// claim can be decided twice.
 func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
-	pause := firstPause
-	for try := 0; ; try++ {
-		results, err := l.try(ctx, b, try)
-		if err == nil && len(results) == len(b.claims) {
-			return results, nil
-		}
-		timer := time.NewTimer(pause)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type reply struct {
+		results []result
+		err     error
+	}
+	replies := make(chan reply, maxTries)
+	pause, pending := firstPause, 0
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var err error
+	for try := 0; ; {
 		select {
 		case <-timer.C:
+			if pending < maxTries {
+				pending++
+				go func(try int) {
+					results, err := l.try(ctx, b, try)
+					replies <- reply{results, err}
+				}(try)
+				try++
+			}
+			timer.Reset(lateTime)
+		case r := <-replies:
+			pending--
+			if r.err == nil && len(r.results) == len(b.claims) {
+				return r.results, nil
+			}
+			err = r.err
+			if pending == 0 {
+				timer.Reset(pause)
+				pause = min(2*pause, lastPause)
+			}
 		case <-ctx.Done():
-			timer.Stop()
 			return nil, errors.Join(ctx.Err(), err)
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 

@@ -37,7 +37,9 @@ const (
 const (
 	mostVoters    = 7
 	claimTime     = 30 * time.Second // at most, with a later deadline of the caller, too
-	tryTime       = time.Second      // for one voter to answer
+	tryTime       = 5 * time.Second  // for one voter to answer
+	lateTime      = time.Second      // after which another one is asked, too
+	maxTries      = 3                // at the same time
 	firstPause    = 20 * time.Millisecond
 	lastPause     = 320 * time.Millisecond
 	retryInterval = 10 * time.Second // between two starts of a voter that failed
@@ -78,6 +80,9 @@ type Ledger struct {
 
 	clockIsSure func() bool
 
+	pace pace          // of Run's goroutine, like beat
+	beat time.Duration // the heartbeat timeout of raft
+
 	recovers atomic.Bool // the voter restarts as the only one, see Recover
 
 	mu      sync.Mutex
@@ -99,6 +104,7 @@ func New(o Options) (*Ledger, error) {
 	l := &Ledger{
 		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.Gone, log: o.Log,
 		holding: o.Holding, foreign: o.Foreign, clockIsSure: o.ClockIsSure, voters: voters, changed: make(chan struct{}),
+		pace: pace{}, beat: leastBeat,
 	}
 	if l.log == nil {
 		l.log = slog.Default()
@@ -161,7 +167,7 @@ func (l *Ledger) Run(ctx context.Context) {
 			continue
 		}
 		err := l.vote(ctx)
-		if errors.Is(err, errRecover) {
+		if errors.Is(err, errRecover) || errors.Is(err, errPace) {
 			continue
 		}
 		l.setProblem(err)

@@ -15,7 +15,7 @@ import (
 // Times and sizes of raft, where they differ from its defaults. A follower becomes a candidate
 // one to two seconds after the last message of the leader.
 const (
-	rpcTime          = 3 * time.Second
+	rpcBeats         = 3 // heartbeat timeouts for an answer of a voter
 	enqueueTime      = time.Second
 	settleTime       = 5 * time.Second
 	maintainInterval = 2 * time.Second
@@ -91,7 +91,7 @@ func (v *voter) start() error {
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
 	v.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: v.streams, MaxPool: 2, Timeout: rpcTime, Logger: logger, MsgpackUseNewTimeFormat: true,
+		Stream: v.streams, MaxPool: 2, Timeout: rpcBeats * v.ledger.beat, Logger: logger, MsgpackUseNewTimeFormat: true,
 		// Without pipelines: if one ends while raft writes to it, the write blocks for ever.
 		// Pipelines gain nothing with one pending entry at a time.
 		MaxRPCsInFlight: 1,
@@ -116,6 +116,7 @@ func (v *voter) startRaft(logger *raftLogger) error {
 	c.Logger = logger
 	c.NoLegacyTelemetry = true
 	c.ShutdownOnRemove = false
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = v.ledger.beat, v.ledger.beat, v.ledger.beat/2
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = snapshotEvery, snapshotAfter, trailing
 	done := make(chan struct{})
 	go func() {
@@ -157,6 +158,7 @@ func (v *voter) maintain(ctx context.Context) {
 		select {
 		case <-tick.C:
 			v.maintainVoters(ctx)
+			v.adapt(ctx)
 			v.disk.mark()
 		case <-v.failed:
 			return

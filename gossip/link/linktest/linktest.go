@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -24,6 +25,9 @@ type Network struct {
 	hosts   map[string]*listener
 	blocked map[[2]string]bool // from, to
 	conns   map[*conn]bool
+	delay   time.Duration // of each direction
+	loss    float64       // probability that a segment is lost, and sent again
+	rand    *rand.Rand
 }
 
 // change wakes all goroutines that wait for a change. The network's mutex guards it.
@@ -36,7 +40,24 @@ func (c *change) broadcast() {
 
 // New returns a network without hosts.
 func New() *Network {
-	return &Network{change: change{make(chan struct{})}, hosts: map[string]*listener{}, blocked: map[[2]string]bool{}, conns: map[*conn]bool{}}
+	return &Network{change: change{make(chan struct{})}, hosts: map[string]*listener{}, blocked: map[[2]string]bool{}, conns: map[*conn]bool{}, rand: rand.New(rand.NewPCG(1, 2))}
+}
+
+// Slow delays all that is written from now on, and loses segments, which TCP sends again after
+// 200 ms, 400 ms and so on.
+func (n *Network) Slow(delay time.Duration, loss float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.delay, n.loss = delay, loss
+}
+
+// transit is how long a segment takes to arrive.
+func (n *Network) transit() time.Duration {
+	d := n.delay
+	for again := 200 * time.Millisecond; n.rand.Float64() < n.loss; again *= 2 {
+		d += again
+	}
+	return d
 }
 
 // Listen returns the listener of a host.
@@ -57,6 +78,14 @@ func (n *Network) Dialer(from string) func(ctx context.Context, to string) (net.
 }
 
 func (n *Network) dial(ctx context.Context, from, to string) (net.Conn, error) {
+	n.mu.Lock()
+	handshake := n.transit() + n.transit()
+	n.mu.Unlock()
+	select {
+	case <-time.After(handshake):
+	case <-ctx.Done():
+		return nil, fmt.Errorf("dial %s: %w", to, ctx.Err())
+	}
 	for {
 		n.mu.Lock()
 		if !n.blocked[[2]string{from, to}] && !n.blocked[[2]string{to, from}] {
@@ -124,6 +153,12 @@ func (n *Network) broadcast() {
 	}
 }
 
+func (n *Network) wake() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.broadcast()
+}
+
 // Kill stops a host like a killed process: its listener is closed, and its connections are
 // reset. Behind a network partition, peers see that when it is healed.
 func (n *Network) Kill(host string) {
@@ -186,9 +221,49 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // half is one direction of a connection. The network's mutex guards it.
 type half struct {
-	data   []byte
-	ended  bool // by its writer
-	broken bool // by the end of either host
+	data   []byte    // that has arrived, or is under way
+	parts  []segment // of data
+	ended  bool      // by its writer
+	broken bool      // by the end of either host
+}
+
+// segment is a number of bytes, and when they arrive.
+type segment struct {
+	bytes int
+	at    time.Time
+}
+
+// send appends bytes that arrive later, in order.
+func (h *half) send(b []byte, at time.Time) {
+	if last := len(h.parts) - 1; last >= 0 && at.Before(h.parts[last].at) {
+		at = h.parts[last].at
+	}
+	h.data = append(h.data, b...)
+	h.parts = append(h.parts, segment{len(b), at})
+}
+
+// arrived is how many bytes can be read.
+func (h *half) arrived(now time.Time) (bytes int) {
+	for _, s := range h.parts {
+		if s.at.After(now) {
+			break
+		}
+		bytes += s.bytes
+	}
+	return bytes
+}
+
+func (h *half) read(p []byte, now time.Time) int {
+	n := copy(p, h.data[:h.arrived(now)])
+	h.data = h.data[n:]
+	for rest := n; rest > 0; {
+		taken := min(rest, h.parts[0].bytes)
+		rest -= taken
+		if h.parts[0].bytes -= taken; h.parts[0].bytes == 0 {
+			h.parts = h.parts[1:]
+		}
+	}
+	return n
 }
 
 type conn struct {
@@ -210,13 +285,11 @@ func (c *conn) Read(p []byte) (int, error) {
 		switch {
 		case passed(c.reading):
 			return 0, os.ErrDeadlineExceeded, true
-		case arrives && len(c.in.data) > 0:
-			n := copy(p, c.in.data)
-			c.in.data = c.in.data[n:]
-			return n, nil, true
+		case arrives && c.in.arrived(time.Now()) > 0:
+			return c.in.read(p, time.Now()), nil, true
 		case arrives && c.in.broken:
 			return 0, syscall.ECONNRESET, true
-		case arrives && c.in.ended:
+		case arrives && c.in.ended && len(c.in.data) == 0:
 			return 0, io.EOF, true
 		}
 		return 0, nil, false
@@ -234,7 +307,11 @@ func (c *conn) Write(p []byte) (int, error) {
 				return 0, syscall.EPIPE, true
 			case len(c.out.data) < bufferBytes:
 				n := min(len(p)-written, bufferBytes-len(c.out.data))
-				c.out.data = append(c.out.data, p[written:written+n]...)
+				transit := c.net.transit()
+				c.out.send(p[written:written+n], time.Now().Add(transit))
+				if transit > 0 {
+					time.AfterFunc(transit, c.net.wake)
+				}
 				return n, nil, true
 			}
 			return 0, nil, false

@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Limits of the times of raft. A follower that hears nothing from the leader for a time between
+// the heartbeat timeout and twice that stands for election. The leader resigns if it reaches no
+// majority for half of it.
+const (
+	leastBeat   = time.Second
+	mostBeat    = 8 * time.Second
+	beatTrips   = 4  // round trips in a heartbeat timeout
+	beatSamples = 30 // a minute of them
+)
+
+// errPace ends a voter that starts again with other times.
+var errPace = errors.New("the times of raft change with those of the network")
+
+// pace is how long the other voters took to answer, the newest last. Lost packets count, because
+// they are sent again.
+type pace map[string][]time.Duration
+
+// measure asks all other voters who they are, and notes how long the answers take.
+func (v *voter) measure(ctx context.Context) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	l := v.ledger
+	for _, member := range l.voterList() {
+		if member == l.id {
+			continue
+		}
+		all.Go(func() {
+			begun := time.Now()
+			_, err := l.requestHello(ctx, member)
+			took := time.Since(begun)
+			if err != nil && took < helloTime {
+				return // nobody is there
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			samples := append(l.pace[member], took)
+			l.pace[member] = samples[max(0, len(samples)-beatSamples):]
+		})
+	}
+	all.Wait()
+}
+
+// beatFor returns the heartbeat timeout for n voters, a multiple of leastBeat by a power of two.
+// It follows the voter that completes a majority with this one and those that answer faster, and
+// ignores the slowest answer of each, which a busy host can cause.
+func (p pace) beatFor(n int) time.Duration {
+	var slow []time.Duration
+	for _, samples := range p {
+		if len(samples) > 1 {
+			sorted := slices.Sorted(slices.Values(samples))
+			slow = append(slow, sorted[len(sorted)-2])
+		}
+	}
+	slices.SortFunc(slow, cmp.Compare)
+	beat, others := leastBeat, n/2
+	if others == 0 || len(slow) < others {
+		return beat
+	}
+	for beat < beatTrips*slow[others-1] && beat < mostBeat {
+		beat *= 2
+	}
+	return beat
+}
+
+// adapt starts the voter again if the network has become slower, or faster for a minute.
+func (v *voter) adapt(ctx context.Context) {
+	l := v.ledger
+	v.measure(ctx)
+	if beat := l.pace.beatFor(len(l.voterList())); beat != l.beat && ctx.Err() == nil {
+		l.log.Info("the times of the voters follow the network", "heartbeat timeout", beat, "before", l.beat)
+		l.beat = beat
+		v.handOver()
+		v.fail(errPace)
+	}
+}
