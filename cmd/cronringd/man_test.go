@@ -96,7 +96,8 @@ func TestManPageCommandLines(t *testing.T) {
 			t.Error(err)
 		}
 		for _, e := range examples {
-			switch entrypoint, ok := strings.CutPrefix(e.Text, "ENTRYPOINT "); {
+			_, entrypoint, ok := strings.Cut("\n"+e.Text, "\nENTRYPOINT ")
+			switch {
 			case e.Kind == manpages.Dockerfile:
 				var words []string
 				if err := json.Unmarshal([]byte(entrypoint), &words); err != nil || !ok {
