@@ -120,13 +120,13 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	stdout, stderr, code := Called(t, "", "apply", dir, "-n", "--prune", "--socket", socket)
+	stdout, stderr, code := Called(t, "", "apply", dir, "--dry-run", "--prune", "--socket", socket)
 	want := []string{"/srv/etc/cron.d/etl", "/srv/etc/crontab", "/srv/etc/cron.d/old"}
 	if code != cli.ExitDone || !slices.Equal(asked, want) {
-		t.Errorf("apply -n --prune: got exit %d and the tables %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
+		t.Errorf("apply --dry-run --prune: got exit %d and the tables %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
 	}
 	places = nil
-	if _, stderr, code := Called(t, "", "apply", dir, "-n", "--socket", socket); code != 6 || !strings.Contains(stderr, "does not tell where") {
+	if _, stderr, code := Called(t, "", "apply", dir, "--dry-run", "--socket", socket); code != 6 || !strings.Contains(stderr, "does not tell where") {
 		t.Errorf("apply to a daemon without places: got exit %d and %q, want 6 and a refusal", code, stderr)
 	}
 }

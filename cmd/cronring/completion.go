@@ -33,9 +33,3 @@ offered.`,
 		},
 	}
 }
-
-// takesJobs are the commands whose arguments name jobs.
-var takesJobs = []string{
-	"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "metrics", "graph", "dead", "events",
-	"run", "stop", "redrive", "drop", "pause", "resume", "ack", "backfill", "next", "explain", "set", "rm", "retry", "env", "export",
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -27,10 +28,13 @@ func TestCompletionKnowsTheTree(t *testing.T) {
 			t.Errorf("cronring <tab>: got %q, want %q among them", offered, verb)
 		}
 	}
-	for _, name := range takesJobs {
-		verb, _, err := tree(t).Find([]string{name})
-		if err != nil || verb.ValidArgsFunction == nil {
-			t.Errorf("%s is said to take names of jobs: got %v and no completion of them", name, err)
+	for _, line := range []string{
+		"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "metrics", "graph", "events", "run", "stop", "pause", "resume", "ack",
+		"backfill", "next", "explain", "set", "rm", "retry", "env", "export", "dead list", "dead retry", "dead drop", "config show",
+	} {
+		verb, rest, err := tree(t).Find(strings.Fields(line))
+		if err != nil || len(rest) > 0 || verb.ValidArgsFunction == nil {
+			t.Errorf("cronring %s JOB: got %v, rest %q and no completion of jobs", line, err, rest)
 		}
 	}
 	for _, verb := range tree(t).Commands() {

@@ -51,7 +51,7 @@ func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 		"fix: chmod go-w " + writable,
 	}
 	for _, args := range [][]string{
-		{"--host"},
+		{"--installed"},
 		{pipe, large, stranger, writable}, // a pipe must not be waited for
 	} {
 		out, talk, code := Called(t, "", append([]string{"lint", "--root", root}, args...)...)

@@ -102,7 +102,7 @@ func seeAlso(verb *cobra.Command) []reference {
 		all = append(all, reference{"cronringd", 8})
 	}
 	switch verb.GroupID {
-	case "files", "change":
+	case "crontabs", "analysis":
 		all = append(all, reference{"crontab", 5}, reference{"cronring-options", 7})
 	}
 	switch verb.Name() {

@@ -32,7 +32,7 @@ var otherEnds = map[string]struct {
 	"cronring diff new.crontab":                                      {[]int{cli.ExitFailed}, "they differ"},
 	"crontab -l | cronring diff - new.crontab":                       {[]int{cli.ExitFailed}, "they differ"},
 	"cronring diff --rev 32 --runs 30d":                              {[]int{cli.ExitDone, cli.ExitFailed}, "as the newest revision is"},
-	"cronring doctor --fix -n":                                       {[]int{cli.ExitDone, cli.ExitProblems}, "as the host is"},
+	"cronring doctor --fix --dry-run":                                {[]int{cli.ExitDone, cli.ExitProblems}, "as the host is"},
 	"cronring doctor":                                                {[]int{cli.ExitDone, cli.ExitProblems}, "as the host is"},
 	"cronring backfill report 2026-03-01..2026-03-31 --max-active=2": {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},
 	"cronring rm 'etl*' --comment-out":                               {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},

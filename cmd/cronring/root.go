@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +20,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/ring"
 	"github.com/cronring/cronring/cmd/cronring/runs"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
 )
 
 // newRoot builds the tree of commands. Without an argument it is the
@@ -38,44 +40,56 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		DisableSuggestions: true, // unknownCommand makes them, in the shape of an error
 		PersistentPreRunE:  func(cmd *cobra.Command, _ []string) error { return a.Prepare(cmd) },
-		Args:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
+		Args:               unknownCommand,
 		RunE:               func(cmd *cobra.Command, _ []string) error { return bare(a, cmd) },
 	}
 	a.AddConnection(root) // also accepted before the command
+	root.Version = api.Release()
+	root.SetVersionTemplate(host.VersionLine())
+	root.Flags().BoolP("version", "v", false, "print the version")
 	root.SetFlagErrorFunc(badFlag)
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		cmd.Print(usage(cmd))
+		return nil
+	})
 	a.PageHelp(root)
 	root.AddGroup(
-		&cobra.Group{ID: "see", Title: "See (with a daemon):"},
-		&cobra.Group{ID: "do", Title: "Do (with a daemon):"},
-		&cobra.Group{ID: "change", Title: "Change crontabs:"},
-		&cobra.Group{ID: "files", Title: "Files (without a daemon):"},
-		&cobra.Group{ID: "more", Title: "More:"},
+		&cobra.Group{ID: "jobs", Title: "Jobs:"},
+		&cobra.Group{ID: "crontabs", Title: "Crontabs:"},
+		&cobra.Group{ID: "analysis", Title: "Analysis:"},
+		&cobra.Group{ID: "host", Title: "Host:"},
+		&cobra.Group{ID: "ring", Title: "Ring:"},
+		&cobra.Group{ID: "help", Title: "Help:"},
 	)
 	root.SetHelpCommand(newHelp(a))
-	root.SetHelpCommandGroupID("more")
+	root.SetHelpCommandGroupID("help")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), runs.NewHistory(a), runs.NewLogs(a), jobs.NewWhy(a), runs.NewTimeline(a), analysis.NewClashes(a), runs.NewStats(a), host.NewMetrics(a), jobs.NewGraph(a), runs.NewDead(a), runs.NewEvents(a), jobs.NewEnv(a), migration.NewExport(a), host.NewConfig(a)},
-		"do": {
-			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewRedrive(a), runs.NewDrop(a), jobs.NewPause(a), jobs.NewResume(a), jobs.NewAck(a), runs.NewBackfill(a), crontabs.NewReload(a),
-			jobs.NewState(a), host.NewNotify(a), host.NewDB(a), ring.NewRing(a),
+		"jobs": {
+			dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a), jobs.NewEnv(a),
+			runs.NewHistory(a), runs.NewLogs(a), runs.NewEvents(a), runs.NewDead(a),
+			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewState(a),
 		},
-		"files": {
-			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), analysis.NewOptions(a), crontabs.NewDiff(a), analysis.NewSimulate(a), migration.NewImport(a),
+		"crontabs": {
+			crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewRevisions(a), crontabs.NewUndo(a),
 		},
-		"change": {crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewRevisions(a), crontabs.NewUndo(a)},
-		"more":   {doctor.NewDoctor(a), host.NewPing(a), host.NewVersion(a), host.NewBridge(a), newCompletion(a), newMan(a)},
+		"analysis": {
+			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), analysis.NewSimulate(a), crontabs.NewDiff(a),
+			runs.NewTimeline(a), analysis.NewClashes(a), jobs.NewGraph(a), runs.NewStats(a),
+		},
+		"host": {
+			doctor.NewDoctor(a), host.NewConfig(a), crontabs.NewReload(a), host.NewDB(a), host.NewMetrics(a), host.NewNotify(a),
+			migration.NewImport(a), migration.NewExport(a), host.NewPing(a), host.NewBridge(a),
+		},
+		"ring": {ring.NewRing(a)},
+		"help": {newMan(a), analysis.NewOptions(a), newCompletion(a), host.NewVersion(a)},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
 			finish(a, verb)
-			if slices.Contains(takesJobs, verb.Name()) {
-				verb.ValidArgsFunction = a.CompleteJobs
-			}
 			root.AddCommand(verb)
 		}
 	}
 	for _, topic := range newTopics() {
-		topic.GroupID = "more"
 		root.AddCommand(topic)
 	}
 	return root
@@ -95,29 +109,42 @@ var offline = []string{"lint", "simulate", "import", "version", "bridge", "compl
 
 // finish adds to a command, and to those below it, what all of their kind have.
 func finish(a *cli.App, cmd *cobra.Command) {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args = unknownCommand
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	} else {
+		cmd.Args = cli.CheckArgs(cmd.Args)
+		if !slices.Contains(offline, cmd.Name()) {
+			a.AddConnection(cmd)
+		}
+	}
 	cmd.DisableFlagsInUseLine = true
-	cmd.Args = cli.CheckArgs(cmd.Args)
+	if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "JOB") {
+		cmd.ValidArgsFunction = a.CompleteJobs
+	}
 	for _, sub := range cmd.Commands() {
 		finish(a, sub)
 	}
-	if helpOnly := cmd.HasSubCommands() && !cmd.HasFlags(); !helpOnly && !slices.Contains(offline, cmd.Name()) {
-		a.AddConnection(cmd)
-	}
 }
 
-func unknownCommand(root *cobra.Command, args []string) error {
+// unknownCommand rejects the arguments of a command that has only subcommands.
+func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	var verbs []string
-	for _, c := range root.Commands() {
+	for _, c := range cmd.Commands() {
 		verbs = append(verbs, c.Name())
 	}
-	fix := "cronring --help"
+	fix := cmd.CommandPath() + " --help"
 	if near := crontab.Nearest(args[0], verbs); near != "" {
-		fix = "cronring " + near + "    or see: " + fix
+		fix = cmd.CommandPath() + " " + near + "    or see: " + fix
 	}
-	return cli.UsageError(fmt.Sprintf("do %q: no such command", args[0]), "", fix)
+	what := args[0]
+	if cmd.HasParent() {
+		what = cmd.Name() + " " + what
+	}
+	return cli.UsageError(fmt.Sprintf("do %q: no such command", what), "", fix)
 }
 
 func badFlag(cmd *cobra.Command, err error) error {

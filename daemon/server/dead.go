@@ -79,7 +79,7 @@ func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Lett
 			count++
 		case first == nil:
 			first = refused(verb, "run "+l.Run.ID.String(), a.Err)
-			if first.Fix = "cronring dead"; verb == "retry" {
+			if first.Fix = "cronring dead list"; verb == "retry" {
 				first.Fix = "cronring history " + quote(string(l.Run.Job))
 			}
 		}
@@ -195,6 +195,6 @@ func posted(l store.Letter) api.Letter { return api.Letter{Run: l.Run, Since: l.
 func noLetter(verb, what string) *api.Error {
 	return &api.Error{
 		Kind: api.NotFound, What: fmt.Sprintf("cannot %s %s: it is not among the dead letters", verb, what),
-		Why: "only runs that failed for good under on-exhausted=dead are, until they are run again or discarded", Fix: "cronring dead",
+		Why: "only runs that failed for good under on-exhausted=dead are, until they are run again or discarded", Fix: "cronring dead list",
 	}
 }

@@ -80,7 +80,7 @@ func (s *Server) placeOf(ctx context.Context, c *call, file, user string) (*desk
 
 // known finds a file among those that the daemon reads, or would read.
 func (d *desk) known(file string) (string, error) {
-	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + quote(file), Fix: "cronring lint --host"}
+	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + quote(file), Fix: "cronring lint --installed"}
 	if len(d.Files) == 0 {
 		if d.Places.IsSystemTable(file) {
 			return file, nil

@@ -59,7 +59,7 @@ for job in danger long bad; do
 	reads stats $job
 	reads timeline $job
 done
-for verb in "stop long" "resume danger" "retry bad" "redrive bad" "ack bad" "resume bob/danger" "stop bob/long" "run bob/danger" "resume root/danger"; do
+for verb in "stop long" "resume danger" "retry bad" "dead retry bad" "ack bad" "resume bob/danger" "stop bob/long" "run bob/danger" "resume root/danger"; do
 	# shellcheck disable=SC2086 # words
 	as alice timeout 60 cronring $verb >/dev/null 2>&1
 done

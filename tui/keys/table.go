@@ -7,7 +7,7 @@ var table = []Binding{
 	{ShowRuns, Everywhere, []string{"2"}, "runs", "every run, newest first", "cronring history"},
 	{ShowTimeline, Everywhere, []string{"3"}, "timeline", "past and coming runs on one axis", "cronring timeline"},
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
-	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --host"},
+	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --installed"},
 	{Palette, Everywhere, []string{":", "ctrl+p"}, "cmd", "type a command", ""},
 	{Help, Everywhere, []string{"?", "f1"}, "help", "the keys of this screen", "man cronring"},
 	{CommandLog, Everywhere, []string{"@"}, "log", "what was done, as shell commands", ""},

@@ -55,7 +55,7 @@ func explain(ctx context.Context, a *cli.App, text string, f *explainFlags) erro
 	if err != nil {
 		return err
 	}
-	from, err := a.FlagTime("from", f.from, loc)
+	from, err := a.FutureTime("from", f.from, loc)
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,10 @@ import (
 
 type lintFlags struct {
 	cli.FormatFlags
-	strict   bool
-	portable bool
-	host     bool
-	root     string
+	strict    bool
+	portable  bool
+	installed bool
+	root      string
 }
 
 // NewLint returns the command lint.
@@ -30,7 +30,7 @@ func NewLint(a *cli.App) *cobra.Command {
 	var f lintFlags
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "lint FILE...|-|--host [--strict] [--portable]",
+		Use:   "lint FILE...|-|--installed [--strict] [--portable]",
 		Short: "Find errors and doubtful lines in crontab files",
 		Long: `Find errors and doubtful lines in crontab files; - is standard input.
 
@@ -40,13 +40,13 @@ too, make the exit code 8.
 
 A file where cron looks for tables may be refused as a whole, for its owner, its
 mode, a link or its type: that is an error, too. One that is passed over for its
-name is a notice. --host looks at all tables of this host.
+name is a notice. --installed checks all crontabs of this host.
 
 Other crons take #@ options for comments. --portable tells for each entry what it
 does there without them, as warnings.`,
-		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --host\n  cronring lint --portable --strict my.crontab",
+		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --installed\n  cronring lint --portable --strict my.crontab",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if f.host {
+			if f.installed {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
@@ -57,7 +57,7 @@ does there without them, as warnings.`,
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
 	cmd.Flags().BoolVar(&f.portable, "portable", false, "tell what entries do under a cron that takes options for comments")
-	cmd.Flags().BoolVar(&f.host, "host", false, "all tables of the host, as the daemon reads them")
+	cmd.Flags().BoolVar(&f.installed, "installed", false, "all crontabs of this host, as the daemon reads them")
 	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, as a mounted disk or a container's")
 	f.Add(cmd)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormSARIF)
@@ -72,7 +72,7 @@ func lint(ctx context.Context, a *cli.App, names []string, f lintFlags, out *cli
 		return err
 	}
 	l := &linted{texts: map[string]string{}}
-	if f.host {
+	if f.installed {
 		var c config.Config
 		if f.root == "" {
 			c = config.Read(ConfigDir)

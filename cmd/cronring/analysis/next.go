@@ -83,11 +83,11 @@ func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	if err != nil {
 		return err
 	}
-	from, err := a.FlagTime("from", f.from, loc)
+	from, err := a.FutureTime("from", f.from, loc)
 	if err != nil {
 		return err
 	}
-	until, err := a.FlagTime("until", f.until, loc)
+	until, err := a.FutureTime("until", f.until, loc)
 	if err != nil {
 		return err
 	}

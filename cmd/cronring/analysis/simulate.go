@@ -15,9 +15,9 @@ import (
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
 	cli.FormatFlags
-	from, to string
-	takes    cli.Duration
-	out      *cli.Output
+	from, until string
+	takes       cli.Duration
+	out         *cli.Output
 }
 
 // simulated is one start that would happen.
@@ -39,12 +39,12 @@ type simulated struct {
 func NewSimulate(a *cli.App) *cobra.Command {
 	f := &simulateFlags{}
 	cmd := &cobra.Command{
-		Use:   "simulate FILE...|- [--from T] [--to T]",
+		Use:   "simulate FILE...|- [--from T] [--until T]",
 		Short: "Tell what would run when, with a virtual clock and the daemon's own engine",
 		Long: `Tell what would run when, with a virtual clock and the daemon's own engine, as if
 the daemon had been up all along; - is standard input.
 
---from is inclusive, --to is exclusive. What is chosen at random (~, jitter=,
+--from is inclusive, --until is exclusive. What is chosen at random (~, jitter=,
 spread=) is not what the daemon of a host has chosen. Runs succeed, and the
 commands of if= allow them. Lines with errors are left out; see lint.
 
@@ -57,7 +57,7 @@ line, command, user, job, schedule, trigger, attempt.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+cli.TimeHelp)
-	flags.StringVar(&f.to, "to", "", "end at `T` (default: a day after --from), exclusive")
+	flags.StringVar(&f.until, "until", "", "end at `T` (default: a day after --from), exclusive")
 	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormTable, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
@@ -112,18 +112,18 @@ func simulate(a *cli.App, names []string, f *simulateFlags) error {
 func span(a *cli.App, f *simulateFlags, loc *time.Location) (from, to time.Time, err error) {
 	from = a.Now().Truncate(time.Second)
 	if f.from != "" {
-		if from, err = a.FlagTime("from", f.from, loc); err != nil {
+		if from, err = a.FutureTime("from", f.from, loc); err != nil {
 			return from, to, err
 		}
 	}
 	to = from.In(loc).AddDate(0, 0, 1)
-	if f.to != "" {
-		if to, err = a.FlagTime("to", f.to, loc); err != nil {
+	if f.until != "" {
+		if to, err = a.FutureTime("until", f.until, loc); err != nil {
 			return from, to, err
 		}
 	}
 	if !from.Before(to) {
-		return from, to, cli.UsageError("simulate that", "--to is not after --from", "")
+		return from, to, cli.UsageError("simulate that", "--until is not after --from", "")
 	}
 	return from.UTC(), to.UTC(), nil
 }

@@ -30,10 +30,13 @@ func (a *App) AddConnection(cmd *cobra.Command) {
 	flags.Lookup("timeout").DefValue = ""
 	flags.BoolVar(&a.ReadOnly, "read-only", false, "refuse to change anything")
 	flags.BoolVar(&a.NoInput, "no-input", false, "never ask a question (default: $CRONRING_NO_INPUT)")
-	cmd.Annotations = map[string]string{UsesDaemon: ""}
+	cmd.Annotations = map[string]string{UsesDaemon: "yes"}
 }
 
-// UsesDaemon marks the commands that have the flags of addConnection.
+// GlobalFlags are the names of the flags of AddConnection.
+var GlobalFlags = []string{"socket", "host", "timeout", "read-only", "no-input"}
+
+// UsesDaemon is the annotation of the commands that have the flags of AddConnection.
 const UsesDaemon = "daemon"
 
 // Prepare takes what the flags and the environment say about the daemon, once the

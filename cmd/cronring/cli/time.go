@@ -20,11 +20,12 @@ import (
 var timeForms = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
 // TimeHelp lists the forms of a time for help texts.
-const TimeHelp = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", or "-2h" from now`
+const TimeHelp = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", "-2h" or "+2h"`
 
-var errTime = errors.New("it is no instant: write " + TimeHelp)
+var errTime = errors.New("this is not a time: write " + TimeHelp)
 
-// ParseTime reads an instant as people write it.
+// ParseTime reads a time as people write it: see TimeHelp. A duration without a sign
+// is not a time; for flags it is, see PastTime and FutureTime.
 func ParseTime(text string, now time.Time, loc *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, nil
@@ -119,10 +120,24 @@ func (a *App) Location() (*time.Location, error) {
 	return loc, nil
 }
 
-// FlagTime reads the instant of a flag; an unset one is the zero time.
-func (a *App) FlagTime(name, text string, loc *time.Location) (time.Time, error) {
+// PastTime reads the time of a flag about what happened: "30d" is thirty days ago.
+// An unset flag is the zero time.
+func (a *App) PastTime(name, text string, loc *time.Location) (time.Time, error) {
+	return a.flagTime(name, text, -1, loc)
+}
+
+// FutureTime reads the time of a flag about what will happen: "2h" is in two hours.
+// An unset flag is the zero time.
+func (a *App) FutureTime(name, text string, loc *time.Location) (time.Time, error) {
+	return a.flagTime(name, text, +1, loc)
+}
+
+func (a *App) flagTime(name, text string, sign time.Duration, loc *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
+	}
+	if d, err := crontab.ParseDuration(text); err == nil {
+		return a.Now().Add(sign * d), nil
 	}
 	t, err := ParseTime(text, a.Now(), loc)
 	if err != nil {

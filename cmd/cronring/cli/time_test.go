@@ -35,3 +35,31 @@ func TestParseWhen(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesOfFlags reads durations without a sign in the direction of the flag.
+func TestTimesOfFlags(t *testing.T) {
+	now := time.Date(2026, 3, 8, 12, 0, 0, 0, time.UTC)
+	a := &App{Now: func() time.Time { return now }}
+	for _, tc := range []struct {
+		text         string
+		past, future time.Time
+	}{
+		{"30d", now.AddDate(0, 0, -30), now.AddDate(0, 0, 30)},
+		{"-2h", now.Add(-2 * time.Hour), now.Add(-2 * time.Hour)},
+		{"+1h", now.Add(time.Hour), now.Add(time.Hour)},
+		{"tomorrow", time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC), time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC)},
+		{"", time.Time{}, time.Time{}},
+	} {
+		past, err := a.PastTime("since", tc.text, time.UTC)
+		if err != nil || !past.Equal(tc.past) {
+			t.Errorf("--since %s: got %v, %v, want %v", tc.text, past, err, tc.past)
+		}
+		future, err := a.FutureTime("until", tc.text, time.UTC)
+		if err != nil || !future.Equal(tc.future) {
+			t.Errorf("--until %s: got %v, %v, want %v", tc.text, future, err, tc.future)
+		}
+	}
+	if _, err := a.PastTime("since", "soon", time.UTC); err == nil {
+		t.Error("--since soon: no error")
+	}
+}

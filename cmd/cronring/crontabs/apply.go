@@ -30,7 +30,7 @@ func NewApply(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	var prune bool
 	cmd := &cobra.Command{
-		Use:   "apply DIR [-n] [--prune]",
+		Use:   "apply DIR [--dry-run] [--prune]",
 		Short: "Make crontabs match the files of a directory",
 		Long: `Make crontabs match the files of a directory:
 
@@ -46,7 +46,7 @@ With --prune what DIR/cron.d and DIR/users do not have goes from where they lead
 a directory that is not in DIR prunes nothing.
 
 With -H the files go to where the other host has them.`,
-		Example: "  cronring apply -n /srv/config/cron\n  cronring apply --prune -y /srv/config/cron",
+		Example: "  cronring apply --dry-run /srv/config/cron\n  cronring apply --prune -y /srv/config/cron",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return apply(cmd.Context(), a, args[0], prune, f) },
 	}

@@ -43,7 +43,7 @@ type changeFlags struct {
 }
 
 func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)

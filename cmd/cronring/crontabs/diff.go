@@ -81,7 +81,7 @@ func diff(ctx context.Context, a *cli.App, args []string, f *diffFlags) (int, er
 	if err != nil {
 		return 0, err
 	}
-	from, err := a.FlagTime("from", f.from, loc)
+	from, err := a.FutureTime("from", f.from, loc)
 	if err != nil {
 		return 0, err
 	}

@@ -35,7 +35,6 @@ tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`
 	cmd.Flags().StringVar(&q.File, "file", "", "only versions of the crontab file `FILE`, by its whole path")
 	cmd.Flags().StringVar(&q.User, "user", "", "only versions of the crontab of the account `NAME`")
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
-	cmd.Flags().Lookup("number").DefValue = ""
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddSelection(cmd, out, api.Revisions{})
 	a.AddZone(cmd, "of the times")

@@ -138,7 +138,7 @@ type doctorFlags struct {
 func NewDoctor(a *cli.App) *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{
-		Use:   "doctor [--strict] [--fix [-n]]",
+		Use:   "doctor [--strict] [--fix [--dry-run]]",
 		Short: "Check the host: daemon, a second cron, rights, clock, mail, disk",
 		Long: `Check the host: whether the daemon answers, another cron runs beside it, rights,
 tables, clock, zone, ring, mail, disk and the service's unit are in order.
@@ -148,11 +148,11 @@ What could not be looked at, mostly because only root may, is marked with ?.
 
 --fix runs those remedies that can do no harm: they touch nothing but files that
 are cronring's own. With -n it prints them and runs nothing.`,
-		Example: "  cronring doctor\n  cronring doctor --fix -n",
+		Example: "  cronring doctor\n  cronring doctor --fix --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dry && !f.fix {
-				return cli.UsageError("make a dry run of nothing", "-n goes with --fix", "cronring doctor --fix -n")
+				return cli.UsageError("make a dry run of nothing", "--dry-run is for --fix", "cronring doctor --fix --dry-run")
 			}
 			if err := a.ThisHostOnly("doctor"); err != nil {
 				return err
@@ -166,7 +166,7 @@ are cronring's own. With -n it prints them and runs nothing.`,
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
 	cmd.Flags().BoolVar(&f.fix, "fix", false, "run the remedies that can do no harm")
-	cmd.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "with --fix: print its commands, run nothing")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "with --fix: print its commands, run nothing")
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)

@@ -17,8 +17,9 @@ import (
 // NewBridge returns the command bridge.
 func NewBridge(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bridge",
-		Short: "Pass bytes on between standard input and output and the daemon's socket",
+		Hidden: true,
+		Use:    "bridge",
+		Short:  "Pass bytes on between standard input and output and the daemon's socket",
 		Long: `Pass bytes on between standard input and output and the daemon's socket, until
 either side ends. This is what -H runs on the other host; as the forced command
 of a key in authorized_keys it gives that key the daemon and nothing else.`,

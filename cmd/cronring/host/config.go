@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,57 +16,76 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// NewConfig returns the command config.
+// NewConfig returns the command config and its subcommands.
 func NewConfig(a *cli.App) *cobra.Command {
-	var dir string
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Show or check the configuration",
+		Example: "  cronring config show backup\n  cronring config check && systemctl reload cronring",
+	}
+	cmd.AddCommand(newConfigShow(a), newConfigCheck(a), newConfigPath(a))
+	return cmd
+}
+
+func newConfigShow(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "config show [JOB] | check | path",
-		Short: "Tell what is configured, where, and whether it is right",
-		Long: `Tell what is configured, where, and whether it is right.
-
-config show asks the daemon for all that it goes by, with file and line, or
-"built-in"; of JOB it tells each option that holds, and who said so: the
-configuration, an assignment, a #@ line, or a person who paused it.
-
-config check reads the files themselves, without a daemon. What does not count
-makes the exit code 8. Root also learns which parts are for no entry, and whether
-the key of the ring can be used. Of a ring it also checks whether its port is free
-here, and whether the seeds and voters answer and have the same key.
-
-config path lists the files in the order in which they are read.`,
-		Example: "  cronring config show backup\n  cronring config check && systemctl reload cronring",
-		Args:    configArgs,
+		Use:   "show [JOB]",
+		Short: "Show the settings of the daemon, or the options of a job",
+		Long: `Show the settings of the daemon, each with the file and line that set it, or
+"built-in". For JOB, show each option with what set it: the configuration, an
+assignment, a #@ line, or a person who paused the job.`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.CompleteJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case args[0] == "check":
-				return configCheck(cmd.Context(), a, dir, out)
-			case args[0] == "path":
-				return configPath(a, dir, out)
-			case len(args) == 2:
-				return configOfJob(cmd.Context(), a, args[1], out)
+			if len(args) == 1 {
+				return configOfJob(cmd.Context(), a, args[0], out)
 			}
 			return configShow(cmd.Context(), a, out)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "config", analysis.ConfigDir, "check, path: `DIR` of cronring.toml and conf.d")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON)
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)
 	return cmd
 }
 
-func configArgs(_ *cobra.Command, args []string) error {
-	most := map[string]int{"show": 2, "check": 1, "path": 1}
-	switch {
-	case len(args) == 0:
-		return errors.New("show, check or path is missing")
-	case most[args[0]] == 0:
-		return fmt.Errorf("%q is none of show, check, path", args[0])
-	case len(args) > most[args[0]]:
-		return fmt.Errorf("%s takes no %q", args[0], args[len(args)-1])
+func newConfigCheck(a *cli.App) *cobra.Command {
+	var dir string
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration files, without a daemon",
+		Long: `Check the configuration files, without a daemon. The exit code is 8 if a setting
+has no effect. root also learns which parts match no entry, and whether the key
+of the ring can be used. Of a ring it also checks that its port is free on this
+host, and that the seeds and voters answer and have the same key.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return configCheck(cmd.Context(), a, dir, out) },
 	}
-	return nil
+	addConfigDir(cmd, &dir)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func newConfigPath(a *cli.App) *cobra.Command {
+	var dir string
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "path",
+		Short: "List the configuration files in the order in which they are read",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return configPath(a, dir, out) },
+	}
+	addConfigDir(cmd, &dir)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	return cmd
+}
+
+func addConfigDir(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "config", analysis.ConfigDir, "`DIR` of cronring.toml and conf.d")
 }
 
 func configShow(ctx context.Context, a *cli.App, out *cli.Output) error {

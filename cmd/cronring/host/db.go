@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -13,43 +12,58 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// NewDB returns the command db.
+// NewDB returns the command db and its subcommands.
 func NewDB(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "db",
+		Short: "Measure, check, copy or prune the history",
+		Long: `Measure, check, copy or prune the history, while jobs continue to run. Only root
+and the daemon's own account may do this.`,
+		Example: "  cronring db backup\n  cronring db check || cronring db backup",
+	}
+	cmd.AddCommand(newDBStats(a),
+		newDBAction(a, api.DBCheck, "Find damage in the history",
+			"Read all of the history and report what is damaged. The exit code is then 8."),
+		newDBAction(a, api.DBBackup, "Copy the history",
+			`Write a copy of the history into the directory backup beside it, of which the
+newest five are kept, and print its path. To restore one, stop the daemon and
+put the copy in the place of cronring.db.`),
+		newDBAction(a, api.DBPrune, "Remove old history now",
+			`Remove what keep= and the limits of the configuration do not keep. The daemon
+does this by itself from time to time.`))
+	return cmd
+}
+
+// newDBAction returns the subcommand that has the daemon do one of its actions.
+func newDBAction(a *cli.App, do, short, long string) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "db check|backup|prune|stats",
-		Short: "Look after the history: measure, check, copy, prune it",
-		Long: `Look after the history. Only root and the daemon's own account may.
-
-stats  tells how large it is.
-check  reads all of it and tells what is damaged; then the code is 8.
-backup writes a copy of it into the folder backup beside it, of which the
-       newest five are kept, and prints its path. To restore one, put it in
-       the place of cronring.db while the daemon is down.
-prune  removes at once what keep= and the like do not keep. The daemon does
-       so by itself now and then.
-
-Jobs go on meanwhile.`,
-		Example:   "  cronring db backup\n  cronring db check || cronring db backup",
-		Args:      cobra.ExactArgs(1),
-		ValidArgs: []string{api.DBCheck, api.DBBackup, api.DBPrune, "stats"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(cmd.ValidArgs, args[0]) {
-				return cli.UsageError("look after the history by "+strconv.Quote(args[0]), "it is one of check, backup, prune and stats", "cronring db stats")
-			}
-			client := a.Daemon()
-			if args[0] == "stats" {
-				s, err := client.DBStats(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return printDBStats(a, s, out)
-			}
-			done, err := client.DB(cmd.Context(), args[0])
+		Use: do, Short: short, Long: long,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			done, err := a.Daemon().DB(cmd.Context(), do)
 			if err != nil {
 				return err
 			}
-			return printDBDone(a, args[0], done, out)
+			return printDBDone(a, do, done, out)
+		},
+	}
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	return cmd
+}
+
+func newDBStats(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Print the size of the history",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.Daemon().DBStats(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printDBStats(a, s, out)
 		},
 	}
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)

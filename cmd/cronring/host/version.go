@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,13 @@ func NewVersion(a *cli.App) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a.Printf("cronring %s %s %s/%s\n", api.Release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			a.Printf("%s", VersionLine())
 			return nil
 		},
 	}
+}
+
+// VersionLine is what version and --version print.
+func VersionLine() string {
+	return fmt.Sprintf("cronring %s %s %s/%s\n", api.Release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -28,7 +28,7 @@ func NewPause(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.Until, err = a.FlagTime("until", until, loc); err != nil {
+			if r.Until, err = a.FutureTime("until", until, loc); err != nil {
 				return err
 			}
 			if pause > 0 {

@@ -18,8 +18,9 @@ const maxState = 128 << 10
 // NewState returns the command state.
 func NewState(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "state get|set|list|delete",
-		Short: "A job's own memory: small values from run to run",
+		Hidden: true,
+		Use:    "state get|set|list|delete",
+		Short:  "A job's own memory: small values from run to run",
 		Long: `A job's own memory: checkpoints and the like, kept from run to run. Within a run
 the job is the run's own, by CRONRING_JOB; elsewhere --job names it. An account
 reaches the memory of its own jobs, and root of all.

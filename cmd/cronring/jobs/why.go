@@ -29,7 +29,7 @@ else about the newest one; or about a run that somebody asked for since.`,
 			if err != nil {
 				return err
 			}
-			t, err := a.FlagTime("at", at, loc)
+			t, err := a.PastTime("at", at, loc)
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package ring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,98 +16,136 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// ringInit is the verb that sets up the first member of a ring.
-const ringInit = "init"
+// NewRing returns the command ring and its subcommands. Without one it shows the status.
+func NewRing(a *cli.App) *cobra.Command {
+	cmd := newStatus(a, "ring")
+	cmd.Long = `Show and change the ring of hosts that share jobs: see cronring-ring(7), and
+cronring-ring-setup(7) for a first ring. Without a subcommand, show the status.
 
-// ringVerbs are the actions of ring, with the maximum number of arguments of each.
-var ringVerbs = map[string]int{
-	"status": 0, "diff": 1, "keygen": 1, ringInit: 0,
-	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0, api.RingRecover: 0,
+Every user may see the status. Only root can change anything.`
+	cmd.Short = "Show and change the ring of hosts that share jobs"
+	cmd.Example = "  cronring ring init\n  cronring ring\n  cronring ring drain && apt-get upgrade"
+	cmd.AddCommand(newStatus(a, "status"), newInit(a), newJoin(a), newDiff(a), newKeygen(a))
+	for _, sub := range []struct{ do, short, long string }{
+		{api.RingDrain, "Give this host's ring jobs to the other members", `Give this host's ring jobs to the other members. Runs that have started here
+continue here; the status counts them. The host stays drained until ring undrain,
+also after a restart.`},
+		{api.RingUndrain, "Let this host run ring jobs again", ""},
+		{api.RingLeave, "Leave the ring", `Drain this host, give the other members what waits here, and leave the ring until
+ring join or the next start of the daemon.`},
+		{api.RingRotate, "Replace the key of the ring", `Give all members a new key, and then forget the old one. All members must be up.`},
+		{api.RingRecover, "Make the log of this voter the log of the ring", `In strict mode, on a voter that still has its log after most voters have lost
+theirs, make that log the log of the ring. Refused while a majority of the voters
+has its logs. See RECOVERY in cronring-ring(7).`},
+	} {
+		cmd.AddCommand(newAction(a, sub.do, sub.short, sub.long))
+	}
+	return cmd
 }
 
-// NewRing returns the command ring.
-func NewRing(a *cli.App) *cobra.Command {
+func newStatus(a *cli.App, name string) *cobra.Command {
 	var out *cli.Output
-	var setup ringSetup
 	cmd := &cobra.Command{
-		Use:   "ring [status] | init | join [ADDR...] | diff MEMBER | drain | undrain | leave | keygen [FILE] | rotate-key | recover",
-		Short: "See and change the ring of hosts that share jobs",
-		Long: `See and change the ring of hosts that share jobs: cronring-ring(7) says what it
-promises.
-
-status      lists the members, what each owns and what is odd.
-init        sets up the first member: it writes a key and conf.d/ring.toml,
-            checks them, and prints what to copy where. Nothing that exists
-            is changed. See cronring-ring-setup(7).
-join        on a host whose configuration has no ring, does the same for a
-            further member, with the key of the first; ADDR is a member. On
-            another host it has the daemon look for members at each ADDR,
-            or at the seeds of the configuration.
-diff        compares this host's ring jobs with those of MEMBER, by name or
-            ID: a member runs for others only what it holds in the same
-            words. The exit code is 0 if they are the same, 1 if not.
-drain       gives this host's ring jobs to the others. This host continues
-            with the runs of them that are here, which status counts. It
-            holds until undrain, also over restarts.
-leave       drains, gives the others also what waits here, and leaves the
-            ring until join or the next start.
-keygen      prints a new key, or writes it to FILE, which must not exist.
-rotate-key  gives all members a new key and then forgets the old one. All
-            must be up.
-recover     in strict mode, on a voter that still has its log after most
-            voters have lost theirs: makes that log the ring's. It is
-            refused while a majority has its logs. See RECOVERY in
-            cronring-ring(7).
-
-Anyone may see the status, root alone changes anything.`,
-		Example: "  cronring ring init\n  cronring ring\n  cronring ring drain && apt-get upgrade",
-		Args:    ringArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			verb := "status"
-			if len(args) > 0 {
-				verb, args = args[0], args[1:]
-			}
-			if err := setup.checkVerb(cmd, verb); err != nil {
-				return err
-			}
-			if setup.seeds = args; setup.wanted(cmd, a, verb) {
-				if err := a.ThisHostOnly("ring " + verb); err != nil {
-					return err
-				}
-				return setUpRing(cmd.Context(), a, setup)
-			}
-			switch verb {
-			case "status":
-				return ringStatus(cmd.Context(), a, out)
-			case "diff":
-				return ringDiff(cmd.Context(), a, args[0], out)
-			case "keygen":
-				return ringKeygen(a, args)
-			}
-			return changeRing(cmd.Context(), a, api.RingRequest{Do: verb, Seeds: args}, out)
-		},
+		Use:   name,
+		Short: "List the members, how many jobs each owns, and problems",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return ringStatus(cmd.Context(), a, out) },
 	}
-	setup.add(cmd)
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormName)
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)
 	return cmd
 }
 
-func ringArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+func newInit(a *cli.App) *cobra.Command {
+	var setup ringSetup
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Set up the first member of a ring",
+		Long: `Set up the first member of a ring: write a key and conf.d/ring.toml, check them,
+and print what to copy to which host. Files that exist are not changed. See
+cronring-ring-setup(7).`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.ThisHostOnly("ring init"); err != nil {
+				return err
+			}
+			return setUpRing(cmd.Context(), a, setup)
+		},
 	}
-	most, ok := ringVerbs[args[0]]
-	switch {
-	case !ok:
-		return fmt.Errorf("%q is none of %s", args[0], strings.Join(slices.Sorted(maps.Keys(ringVerbs)), ", "))
-	case len(args)-1 > most:
-		return fmt.Errorf("%s takes no %q", args[0], args[len(args)-1])
-	case args[0] == "diff" && len(args) == 1:
-		return errors.New("diff needs a member")
+	setup.add(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func newJoin(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	var setup ringSetup
+	cmd := &cobra.Command{
+		Use:   "join [ADDR...]",
+		Short: "Set up a further member, or join the ring again",
+		Long: `On a host whose configuration has no ring, set up a further member with the key
+of the first, as ring init does; ADDR is the address of a member. On another host,
+make the daemon look for members at each ADDR, or at the seeds of the
+configuration.`,
+		Example: "  cronring ring join db1.example.com",
+		Args:    cobra.MaximumNArgs(64),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			setup.seeds = args
+			if !setup.wanted(cmd, a) {
+				return changeRing(cmd.Context(), a, api.RingRequest{Do: api.RingJoin, Seeds: args}, out)
+			}
+			if err := a.ThisHostOnly("ring join"); err != nil {
+				return err
+			}
+			return setUpRing(cmd.Context(), a, setup)
+		},
 	}
-	return nil
+	setup.add(cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func newDiff(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "diff MEMBER",
+		Short: "Compare this host's ring jobs with those of a member",
+		Long: `Compare this host's ring jobs with those of MEMBER, by name or ID. A member runs
+only jobs for others that are the same in its own crontabs. The exit code is 0 if
+they are the same, 1 if not.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return ringDiff(cmd.Context(), a, args[0], out) },
+	}
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormName)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func newKeygen(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "keygen [FILE]",
+		Short: "Print a new key, or write it to FILE, which must not exist",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(_ *cobra.Command, args []string) error { return ringKeygen(a, args) },
+	}
+}
+
+// newAction returns the subcommand that has the daemon change its part in the ring.
+func newAction(a *cli.App, do, short, long string) *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use: do, Short: short, Long: long,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return changeRing(cmd.Context(), a, api.RingRequest{Do: do}, out)
+		},
+	}
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddQuiet(cmd)
+	return cmd
 }
 
 func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {

@@ -32,32 +32,19 @@ type ringSetup struct {
 
 func (s *ringSetup) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.dir, "config", analysis.ConfigDir, "init, join: `DIR` of cronring.toml and conf.d")
-	f.StringVar(&s.name, "name", "main", "init, join: `NAME` of the ring, the same on all members")
-	f.StringVar(&s.key, "key-file", "", "init, join: `FILE` of the ring's key (default ring.key in the directory of --config)")
-	f.StringVar(&s.bind, "bind", "", "init, join: `ADDR` of this host to listen at (default all, port 7946)")
-	f.StringVar(&s.member, "member", "", "init, join: `NAME` of this member (default the host's name)")
+	f.StringVar(&s.dir, "config", analysis.ConfigDir, "`DIR` of cronring.toml and conf.d")
+	f.StringVar(&s.name, "name", "main", "`NAME` of the ring, the same on all members")
+	f.StringVar(&s.key, "key-file", "", "`FILE` of the ring's key (default ring.key in the directory of --config)")
+	f.StringVar(&s.bind, "bind", "", "`ADDR` of this host to listen at (default all, port 7946)")
+	f.StringVar(&s.member, "member", "", "`NAME` of this member (default the host's name)")
 }
 
-// setupFlags are the flags that only init and join take.
+// setupFlags are the flags of add.
 var setupFlags = []string{"config", "name", "key-file", "bind", "member"}
 
-// checkVerb rejects flags of init and join that were given to another verb.
-func (s *ringSetup) checkVerb(cmd *cobra.Command, verb string) error {
-	for _, flag := range setupFlags {
-		if cmd.Flags().Changed(flag) && verb != ringInit && verb != api.RingJoin {
-			return cli.UsageError("use --"+flag, "it is for ring init and ring join", "cronring ring "+verb)
-		}
-	}
-	return nil
-}
-
-// wanted reports whether a command line is for a configuration, and not for a daemon: a
-// host that is in a ring is asked to look for members.
-func (s *ringSetup) wanted(cmd *cobra.Command, a *cli.App, verb string) bool {
-	if verb != api.RingJoin {
-		return verb == ringInit
-	}
+// wanted reports whether ring join is to write a configuration. If it is not, the daemon is
+// asked: the host is in a ring.
+func (s *ringSetup) wanted(cmd *cobra.Command, a *cli.App) bool {
 	if slices.ContainsFunc(setupFlags, cmd.Flags().Changed) {
 		return true
 	}

@@ -49,7 +49,7 @@ says. Unless overlap= of the entry itself is allow, none starts beside another
 run of the job. A paused job keeps its backfill waiting. after= is not waited
 for; if=, pools, retries and limits count as ever. What becomes of the runs
 changes nothing in when and whether the clock starts the job.`,
-		Example: "  cronring backfill report 2026-03-01..2026-03-31 --reprocess=failed -n\n" +
+		Example: "  cronring backfill report 2026-03-01..2026-03-31 --dry-run\n" +
 			"  cronring backfill list\n  cronring backfill stop 3",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return backfill(a, cmd, args, f) },
@@ -58,8 +58,8 @@ changes nothing in when and whether the clock starts the job.`,
 	cmd.Flags().StringVar(&f.overlap, "overlap", "", "how its runs are to each other: `W` is queue-all or allow")
 	cmd.Flags().Var(f.reprocess, "reprocess", "which of those that ran before run again: none, failed, all")
 	cmd.Flags().IntVar(&f.maxActive, "max-active", 1, "at most `N` runs of it at once")
-	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "only tell what would run")
-	cmd.Flags().BoolVarP(&f.wait, "wait", "w", false, "wait for the end; the exit code is 1 if one failed")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only tell what would run")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the end; the exit code is 1 if one failed")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, fmt.Sprintf("do not ask, also if there are more than %d", askFrom))
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddZone(cmd, "of the times that are shown")

@@ -12,24 +12,33 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// NewDead returns the command dead.
+// NewDead returns the command dead and its subcommands.
 func NewDead(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dead",
+		Short: "List, retry or drop dead letters: runs that failed for good",
+		Long: `List, retry or drop dead letters: runs whose last attempt failed, of jobs with
+on-exhausted=dead, which is the default with retry=. A dead letter stays until it
+is run again (dead retry) or dropped (dead drop).`,
+		Example: "  cronring dead list\n  cronring logs 4213\n  cronring dead retry 4213",
+	}
+	cmd.AddCommand(newDeadList(a), newDeadRetry(a), newDeadDrop(a))
+	return cmd
+}
+
+func newDeadList(a *cli.App) *cobra.Command {
 	var q api.LetterQuery
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "dead [JOB...]",
-		Short: "List the dead letters: runs that failed for good",
-		Long: `List the dead letters, the newest first: runs that failed with all their
-attempts, of jobs with on-exhausted=dead, which is the default beside retry=.
-Each lies there until it is run again (redrive) or discarded (drop).`,
-		Example: "  cronring dead\n  cronring logs 4213\n  cronring redrive 4213",
+		Use:     "list [JOB...]",
+		Short:   "List the dead letters, the newest first",
+		Example: "  cronring dead list\n  cronring dead list 'etl*' --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args
 			return dead(a, cmd, q, out)
 		},
 	}
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
-	cmd.Flags().Lookup("number").DefValue = ""
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddSelection(cmd, out, api.Letters{})
 	a.AddZone(cmd, "of the times")
@@ -74,20 +83,20 @@ func printLetters(a *cli.App, letters []api.Letter, out *cli.Output, loc *time.L
 	return nil
 }
 
-// NewRedrive returns the command redrive.
-func NewRedrive(a *cli.App) *cobra.Command {
+func newDeadRetry(a *cli.App) *cobra.Command {
 	var r api.LetterRequest
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "redrive RUN|JOB...|--all",
+		Use:   "retry RUN|JOB...|--all",
 		Short: "Run dead letters again",
-		Long: `Run dead letters again: RUN, or all of JOB. The new run is of the same
-occurrence, with the same CRONRING_DUE and CRONRING_INVOCATION_ID, and begins
-anew with the first attempt. The letter is gone as soon as the run is decided.`,
-		Example: "  cronring redrive 4213",
+		Long: `Run dead letters again: RUN, or all dead letters of JOB. The new run is for the
+same occurrence, with the same CRONRING_DUE and CRONRING_INVOCATION_ID, and
+starts with its first attempt. The letter is removed as soon as the run is
+decided.`,
+		Example: "  cronring dead retry 4213",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
-			if err := letterArgs("redrive", r); err != nil {
+			if err := letterArgs("retry dead letters", r); err != nil {
 				return err
 			}
 			runs, err := a.Daemon().Redrive(cmd.Context(), r)
@@ -103,18 +112,18 @@ anew with the first attempt. The letter is gone as soon as the run is decided.`,
 	return cmd
 }
 
-// NewDrop returns the command drop.
-func NewDrop(a *cli.App) *cobra.Command {
+func newDeadDrop(a *cli.App) *cobra.Command {
 	var r api.LetterRequest
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:     "drop RUN|JOB...|--all",
-		Short:   "Discard dead letters",
-		Long:    "Discard dead letters: RUN, or all of JOB. Their runs and what these printed stay\nin the history as long as others do.",
-		Example: "  cronring drop 4213",
+		Use:   "drop RUN|JOB...|--all",
+		Short: "Discard dead letters",
+		Long: `Discard dead letters: RUN, or all dead letters of JOB. The runs and their output
+stay in the history for as long as those of other runs.`,
+		Example: "  cronring dead drop 4213",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
-			if err := letterArgs("drop", r); err != nil {
+			if err := letterArgs("drop dead letters", r); err != nil {
 				return err
 			}
 			letters, err := a.Daemon().Drop(cmd.Context(), r)
@@ -137,13 +146,14 @@ func NewDrop(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// letterArgs holds that either letters are named or all are meant.
-func letterArgs(verb string, r api.LetterRequest) error {
+// letterArgs returns an error unless the request names letters or is for all of
+// them, and not both.
+func letterArgs(what string, r api.LetterRequest) error {
 	switch {
 	case len(r.Refs) == 0 && !r.All:
-		return cli.UsageError(verb, "no run and no job is named", "cronring dead")
+		return cli.UsageError(what, "no run and no job is named", "cronring dead list")
 	case len(r.Refs) > 0 && r.All:
-		return cli.UsageError(verb, "--all is for all dead letters, and some are named", "leave one of them out")
+		return cli.UsageError(what, "--all is for all dead letters, and some are named", "leave one of them out")
 	}
 	return nil
 }

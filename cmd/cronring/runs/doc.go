@@ -1,3 +1,3 @@
 // Package runs owns the commands about runs of jobs: run, stop, retry, backfill, dead,
-// redrive and drop, history, logs, stats, timeline and events.
+// history, logs, stats, timeline and events.
 package runs

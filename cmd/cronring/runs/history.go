@@ -66,10 +66,10 @@ func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
 		return err
 	}
 	f.filter.Trigger = job.Trigger(f.trigger.Value)
-	if f.filter.Since, err = a.FlagTime("since", f.since, loc); err != nil {
+	if f.filter.Since, err = a.PastTime("since", f.since, loc); err != nil {
 		return err
 	}
-	if f.filter.Until, err = a.FlagTime("until", f.until, loc); err != nil {
+	if f.filter.Until, err = a.PastTime("until", f.until, loc); err != nil {
 		return err
 	}
 	runs, err := a.Daemon().History(cmd.Context(), f.filter)

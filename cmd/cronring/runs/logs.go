@@ -52,7 +52,6 @@ host and by whoever may read them.`,
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
 	flags.BoolVar(&f.wait, "wait", false, "as --follow; the exit code is then that of the run")
 	flags.IntVarP(&f.number, "number", "n", 0, "only the last `N` lines of what each run wrote until now")
-	flags.Lookup("number").DefValue = ""
 	flags.StringVar(&f.sinceText, "since", "", "only what was written from `T` on; of a job, by all its runs: "+cli.TimeHelp)
 	flags.BoolVar(&f.raw, "raw", false, "print all bytes as they are")
 	flags.BoolVarP(&f.times, "timestamps", "t", false, "begin lines with time and stream")
@@ -81,7 +80,7 @@ func logs(a *cli.App, cmd *cobra.Command, ref string, f *logFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.since, err = a.FlagTime("since", f.sinceText, loc); err != nil {
+	if f.since, err = a.PastTime("since", f.sinceText, loc); err != nil {
 		return err
 	}
 	if f.number < 0 {

@@ -31,7 +31,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 				return err
 			}
 			r.Refs = args
-			if r.Since, err = a.FlagTime("since", since, loc); err != nil {
+			if r.Since, err = a.PastTime("since", since, loc); err != nil {
 				return err
 			}
 			runs, err := a.Daemon().Retry(cmd.Context(), r)
@@ -39,7 +39,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "", "of jobs, leave out those that did not fail from `T` on: "+cli.TimeHelp)
-	cmd.Flags().BoolVarP(&r.Wait, "wait", "w", false, "wait for the end")
+	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddZone(cmd, "of --since")
 	a.AddColor(cmd)

@@ -50,7 +50,7 @@ stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
 			return runJobs(a, cmd, r, out)
 		},
 	}
-	cmd.Flags().BoolVarP(&r.Wait, "wait", "w", false, "wait for the end")
+	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	cmd.Flags().BoolVar(&follow, "follow", false, "of one job: wait, and print what it writes meanwhile")
 	cmd.MarkFlagsMutuallyExclusive("wait", "follow")
 	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, held, disabled or overlapping")

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -32,10 +31,10 @@ its own; what it took counts as waste.`,
 			if err != nil {
 				return err
 			}
-			if q.Since, err = flagSince(a, since, loc); err != nil {
+			if q.Since, err = a.PastTime("since", since, loc); err != nil {
 				return err
 			}
-			if q.Until, err = a.FlagTime("until", until, loc); err != nil {
+			if q.Until, err = a.PastTime("until", until, loc); err != nil {
 				return err
 			}
 			q.Refs, q.By = args, by.Value
@@ -46,22 +45,14 @@ its own; what it took counts as waste.`,
 			return printStats(a, st, out, loc)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "30d", "from `T` on: as for --until, or 30d for thirty days ago")
-	cmd.Flags().StringVar(&until, "until", "", "only before `T`: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&since, "since", "30d", "only from `T` on: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&until, "until", "", "only before `T`")
 	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddSelection(cmd, out, api.Stats{})
 	a.AddZone(cmd, "of --since and --until")
 	a.AddColor(cmd)
 	return cmd
-}
-
-// flagSince reads an instant, or how long ago it was.
-func flagSince(a *cli.App, text string, loc *time.Location) (time.Time, error) {
-	if d, err := crontab.ParseDuration(text); err == nil {
-		return a.Now().Add(-d), nil
-	}
-	return a.FlagTime("since", text, loc)
 }
 
 func printStats(a *cli.App, st api.Stats, out *cli.Output, loc *time.Location) error {

@@ -74,10 +74,10 @@ begin() {
 	cmp -s /run/seed/shop /etc/cron.d/shop || cp /run/seed/shop /etc/cron.d/shop
 	crontab - </run/seed/my.crontab
 	cronring reload
-	dead=$(cronring dead geoip-update -o name | head -n 1)
+	dead=$(cronring dead list geoip-update -o name | head -n 1)
 	if [ -z "$dead" ]; then
 		cronring run geoip-update --wait || :
-		dead=$(cronring dead geoip-update -o name | head -n 1)
+		dead=$(cronring dead list geoip-update -o name | head -n 1)
 	fi
 	revision=$(cronring revisions -o plain --no-header | head -n 1 | cut -f 1)
 } >>begin.log 2>&1
