@@ -96,6 +96,19 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+func FuzzHello(f *testing.F) {
+	f.Add(append(hello{"0123456789abcdef", true, []string{"a", "b"}}.encode(), "more"...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := decodeHello(b)
+		if err != nil {
+			return
+		}
+		if again := h.encode(); !bytes.HasPrefix(b, again) {
+			t.Errorf("%x was read as %+v, which is written as %x", b, h, again)
+		}
+	})
+}
+
 func FuzzSnapshot(f *testing.F) {
 	g := newGrants()
 	g.apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{at(1, noon), at(2, noon)}}, {"b", []claim{at(3, noon.AddDate(0, 0, 1))}}}})

@@ -2,7 +2,7 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -17,9 +17,29 @@ const helloTime = time.Second
 
 // hello is a voter's description of itself.
 type hello struct {
-	Incarnation string   // the name of its log
-	Fresh       bool     // the log is empty, and the voter has not voted
-	Voters      []string // according to its configuration, by ID
+	incarnation string   // the name of its log
+	fresh       bool     // the log is empty, and the voter has not voted
+	voters      []string // according to its configuration, by ID
+}
+
+func (h hello) encode() []byte {
+	b := wire.AppendBool(wire.AppendText(nil, h.incarnation), h.fresh)
+	b = binary.AppendUvarint(b, uint64(len(h.voters)))
+	for _, v := range h.voters {
+		b = wire.AppendText(b, v)
+	}
+	return b
+}
+
+// decodeHello reads what encode wrote. It ignores bytes behind it, which are of a later version.
+func decodeHello(b []byte) (hello, error) {
+	r := wire.NewReader(b)
+	h := hello{incarnation: r.Text(incarnationBytes), fresh: r.Bool()}
+	r.Check(len(h.incarnation) == incarnationBytes)
+	for range r.Count(mostVoters, 1) {
+		h.voters = append(h.voters, r.Member())
+	}
+	return h, r.Err()
 }
 
 // serveHello answers a hello.
@@ -28,7 +48,7 @@ func (l *Ledger) serveHello(context.Context, string, []byte) ([]byte, error) {
 	if v == nil {
 		return nil, errStopped
 	}
-	return json.Marshal(v.hello())
+	return v.hello().encode(), nil
 }
 
 func (v *voter) hello() hello {
@@ -48,9 +68,9 @@ func (l *Ledger) requestHello(ctx context.Context, member string) (hello, error)
 	if err != nil {
 		return hello{}, err
 	}
-	var h hello
-	if err := json.Unmarshal(b, &h); err != nil || len(h.Incarnation) != incarnationBytes {
-		return hello{}, fmt.Errorf("read hello of voter %s: %w", member, wire.ErrMalformed)
+	h, err := decodeHello(b)
+	if err != nil {
+		return hello{}, fmt.Errorf("read hello of voter %s: %w", member, err)
 	}
 	return h, nil
 }
@@ -63,7 +83,7 @@ func (v *voter) maintainVoters(ctx context.Context) {
 		v.change(ctx, voters)
 		return
 	}
-	if len(voters) > 0 && voters[0] == v.ledger.id && v.hello().Fresh {
+	if len(voters) > 0 && voters[0] == v.ledger.id && v.hello().fresh {
 		v.begin(ctx, voters)
 	}
 }
@@ -80,10 +100,10 @@ func (v *voter) begin(ctx context.Context, voters []string) {
 				return
 			}
 		}
-		if !h.Fresh || !slices.Equal(h.Voters, voters) {
+		if !h.fresh || !slices.Equal(h.voters, voters) {
 			return
 		}
-		id := server(member, h.Incarnation)
+		id := server(member, h.incarnation)
 		c.Servers = append(c.Servers, raft.Server{ID: id, Address: raft.ServerAddress(id)})
 	}
 	begun := make(chan error, 1)
@@ -129,7 +149,7 @@ func (v *voter) change(ctx context.Context, voters []string) {
 // replaced reports whether a voter has another log than when it became a voter.
 func (v *voter) replaced(ctx context.Context, id raft.ServerID) bool {
 	h, err := v.ledger.requestHello(ctx, memberOf(id))
-	return err == nil && server(memberOf(id), h.Incarnation) != id
+	return err == nil && server(memberOf(id), h.incarnation) != id
 }
 
 func (v *voter) remove(s raft.Server) {
@@ -146,7 +166,7 @@ func (v *voter) add(ctx context.Context, member string) bool {
 	if err != nil {
 		return false
 	}
-	id := server(member, h.Incarnation)
+	id := server(member, h.incarnation)
 	if err := v.raft.Load().AddVoter(id, raft.ServerAddress(id), 0, changeTime).Error(); err != nil {
 		v.ledger.log.Warn("cannot add a voter", "voter", member, "error", err)
 		return false
