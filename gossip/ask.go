@@ -131,7 +131,7 @@ func (r *Ring) check(id string, addr netip.AddrPort) {
 		defer cancel()
 		_, err := r.o.Link.Ask(ctx, to, verbHello, nil)
 		if err == nil {
-			r.box.raise(id)
+			r.box.revive(id)
 			_, _ = list.Join([]string{hostPort(addr)}) // else gossip brings it
 		}
 		return func() { m.asking = false }

@@ -77,7 +77,7 @@ func (r *Ring) askClock(m *member) {
 func (r *Ring) encodeSample() []byte {
 	b := wire.AppendBool(wire.AppendTime(make([]byte, 0, 21), r.o.Now()), r.sure.Load())
 	b = binary.BigEndian.AppendUint32(b, r.load.Load())
-	return binary.BigEndian.AppendUint64(b, r.sight.Load())
+	return binary.BigEndian.AppendUint64(b, r.viewSum.Load())
 }
 
 // decodeSample reads what encodeSample wrote trip ago, there and back. What follows it is
@@ -85,7 +85,7 @@ func (r *Ring) encodeSample() []byte {
 func decodeSample(b []byte, trip time.Duration, now time.Time) (s sample, ok bool) {
 	r := wire.NewReader(b)
 	theirs := r.Time()
-	s = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, sure: r.Bool(), load: int(r.Uint32()), sight: r.Uint64()}
+	s = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, sure: r.Bool(), load: int(r.Uint32()), viewSum: r.Uint64()}
 	return s, r.Err() == nil && !theirs.IsZero() && trip >= 0
 }
 

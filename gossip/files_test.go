@@ -176,7 +176,7 @@ func TestOptionsRefused(t *testing.T) {
 
 func TestScribe(t *testing.T) {
 	var b lockedBuffer
-	l := newScribe(slog.New(slog.NewTextHandler(&b, nil)))
+	l := newLogWriter(slog.New(slog.NewTextHandler(&b, nil)))
 	l.Print("[DEBUG] memberlist: chatter")
 	l.Print("[ERR] memberlist: bad \x1b[31m thing\nfrom=evil")
 	for range 1000 {
@@ -191,14 +191,14 @@ func TestScribe(t *testing.T) {
 	}
 }
 
-// openCarrier makes a carrier on a free port of the loopback.
-func openCarrier(t *testing.T) *carrier {
+// openTransport makes a transport on a free port of the loopback.
+func openTransport(t *testing.T) *netTransport {
 	t.Helper()
 	streams, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCarrier(streams.Addr().String(), "", streams)
+	c, err := newNetTransport(streams.Addr().String(), "", streams)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +208,8 @@ func openCarrier(t *testing.T) *carrier {
 // TestCarrier sends over real sockets of the loopback.
 func TestCarrier(t *testing.T) {
 	t.Parallel()
-	open := func() *carrier {
-		c := openCarrier(t)
+	open := func() *netTransport {
+		c := openTransport(t)
 		t.Cleanup(func() { c.Shutdown() })
 		return c
 	}
@@ -232,17 +232,17 @@ func TestCarrier(t *testing.T) {
 	}()
 	b.Shutdown()
 	if err := <-read; err == nil {
-		t.Error("a stream outlives its carrier")
+		t.Error("a stream outlives its netTransport")
 	}
 	ours.Close()
 	if _, err := a.DialTimeout(b.advertise.String(), 5*time.Second); err == nil {
-		t.Error("a carrier that is shut down takes a stream")
+		t.Error("a netTransport that is shut down takes a stream")
 	}
 }
 
 func TestCarrierBoundsStreams(t *testing.T) {
 	t.Parallel()
-	c := openCarrier(t)
+	c := openTransport(t)
 	defer c.Shutdown()
 	var held []net.Conn
 	for range mostStreamsHost {
@@ -359,14 +359,14 @@ func TestRingOverSockets(t *testing.T) {
 // until it knows whether who speaks has a key.
 func TestCarrierBoundsWhatItReads(t *testing.T) {
 	t.Parallel()
-	c := openCarrier(t)
+	c := openTransport(t)
 	defer c.Shutdown()
-	guest := netip.MustParseAddr("10.0.0.9")
+	remote := netip.MustParseAddr("10.0.0.9")
 	open := func() (s *stream, far net.Conn) {
 		t.Helper()
 		near, far := net.Pipe()
 		t.Cleanup(func() { far.Close() })
-		kept, err := c.keep(near, guest)
+		kept, err := c.keep(near, remote)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +374,7 @@ func TestCarrierBoundsWhatItReads(t *testing.T) {
 	}
 	one, far := open()
 	go far.Write(make([]byte, mostRead+1))
-	if n, err := io.Copy(io.Discard, one); n > mostRead || err != errTalkative {
+	if n, err := io.Copy(io.Discard, one); n > mostRead || err != errTooLong {
 		t.Errorf("one stream: read %d bytes, %v, want at most %d", n, err, mostRead)
 	}
 	one.Close()

@@ -22,9 +22,9 @@ import (
 // Bounds of what waits for the Ring's goroutine. What is over is dropped: it
 // comes again by push/pull, or is asked for.
 const (
-	maxMembers = 4096
-	maxWaiting = 4096 // packets and states with marks
-	maxDoubted = 256
+	maxMembers   = 4096
+	maxWaiting   = 4096 // packets and states with marks
+	maxReturning = 256
 )
 
 // word is the last that was heard of a member.
@@ -38,7 +38,7 @@ type word struct {
 type sample struct {
 	offset, trip time.Duration
 	load         int
-	sight        uint64 // of whom it sees
+	viewSum      uint64 // of the members that it sees
 	sure         bool   // most members agree with its clock, as far as it knows
 }
 
@@ -50,8 +50,8 @@ type conflict struct {
 	since time.Time
 }
 
-// grave is what is left of a member that is gone.
-type grave struct {
+// deadMember is what the inbox remembers of a member, also after its death.
+type deadMember struct {
 	stamp time.Time // of its last word
 	died  time.Time
 	now   bool // it is dead, not merely known
@@ -66,8 +66,8 @@ type inbox struct {
 
 	mu    sync.Mutex
 	heard heard
-	known map[string]grave     // of each member that was ever heard of
-	other map[string]OtherForm // by ID
+	known map[string]deadMember // of each member that was ever heard of
+	other map[string]OtherForm  // by ID
 }
 
 // heard is the contents of an inbox.
@@ -75,7 +75,7 @@ type heard struct {
 	words     map[string]word
 	samples   map[string]sample
 	conflicts []conflict
-	doubted   map[string]netip.AddrPort // members that came back from the dead, as somebody says
+	returning map[string]netip.AddrPort // members that came back from the dead, as somebody says
 	marks     [][]byte
 	dropped   int
 	stamp     time.Time // of the newest word about this member itself
@@ -89,7 +89,7 @@ type heard struct {
 }
 
 func newInbox(self string, now func() time.Time) *inbox {
-	return &inbox{self: self, now: now, signal: make(chan struct{}, 1), known: make(map[string]grave), other: make(map[string]OtherForm)}
+	return &inbox{self: self, now: now, signal: make(chan struct{}, 1), known: make(map[string]deadMember), other: make(map[string]OtherForm)}
 }
 
 // put changes what waits, and says so.
@@ -140,11 +140,11 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 		return errors.New("too many members")
 	case ok && m.stamp.Before(g.stamp):
 		return errors.New(staleWord)
-	case ok && g.now && m.stamp.Equal(g.stamp) && b.now().Sub(g.died) > graveTime:
-		b.doubt(n.Name, addr)
+	case ok && g.now && m.stamp.Equal(g.stamp) && b.now().Sub(g.died) > deadMemberTime:
+		b.askFirst(n.Name, addr)
 		return errors.New("it is dead: asking it first")
 	case !ok:
-		b.known[n.Name] = grave{stamp: m.stamp}
+		b.known[n.Name] = deadMember{stamp: m.stamp}
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ const staleWord = "a later message of this member has arrived"
 const otherFormTime = 10 * time.Minute
 
 func (b *inbox) noteForm(id string, addr netip.AddrPort, e formError) {
-	if _, known := b.other[id]; !known && len(b.other) >= maxDoubted {
+	if _, known := b.other[id]; !known && len(b.other) >= maxReturning {
 		return
 	}
 	o := OtherForm{Name: id, Address: hostPort(addr), Form: int(e.form), Own: metaVersion, heard: b.now()}
@@ -179,16 +179,16 @@ func (b *inbox) otherForms() []OtherForm {
 	})
 }
 
-// graveTime is for how long memberlist itself tells old words about a dead
-// member from new ones.
-const graveTime = 20 * time.Second
+// deadMemberTime is how long memberlist itself distinguishes old messages about a dead member
+// from new ones.
+const deadMemberTime = 20 * time.Second
 
-func (b *inbox) doubt(id string, addr netip.AddrPort) {
-	if b.heard.doubted == nil {
-		b.heard.doubted = make(map[string]netip.AddrPort)
+func (b *inbox) askFirst(id string, addr netip.AddrPort) {
+	if b.heard.returning == nil {
+		b.heard.returning = make(map[string]netip.AddrPort)
 	}
-	if len(b.heard.doubted) < maxDoubted {
-		b.heard.doubted[id] = addr
+	if len(b.heard.returning) < maxReturning {
+		b.heard.returning[id] = addr
 	}
 	select {
 	case b.signal <- struct{}{}:
@@ -196,8 +196,8 @@ func (b *inbox) doubt(id string, addr netip.AddrPort) {
 	}
 }
 
-// raise lets a member that answered come back.
-func (b *inbox) raise(id string) {
+// revive accepts messages about a dead member again, because it has answered.
+func (b *inbox) revive(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g, ok := b.known[id]; ok {
@@ -265,7 +265,7 @@ func (b *inbox) hear(n *memberlist.Node, alive bool) {
 		}
 		h.words[n.Name] = word{alive: alive, meta: m, addr: addr}
 		if n.Name != b.self {
-			g := grave{stamp: m.stamp, now: !alive}
+			g := deadMember{stamp: m.stamp, now: !alive}
 			if !alive {
 				g.died = b.now()
 			}

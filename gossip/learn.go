@@ -12,26 +12,26 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Bounds on what members that were apart tell each other.
+// Limits of what members exchange after a network partition.
 const (
-	marksAge     = 24 * time.Hour // of those that a member asks for that was away
-	apartMargin  = time.Minute
-	marksPage    = 6    // messages in an answer
-	marksPart    = 1500 // marks in such a message, so that it fits whoever they are of
-	learnFrom    = 3    // members, when this one comes
-	learnTime    = 2 * time.Second
-	mostLearning = 4 // members that are asked at a time
+	marksAge    = 24 * time.Hour // of those that a member asks for that was away
+	apartMargin = time.Minute
+	marksPage   = 6    // messages in an answer
+	marksPart   = 1500 // marks in such a message, so that it fits whoever they are of
+	learnFrom   = 3    // members, when this one comes
+	learnTime   = 2 * time.Second
+	maxRequests = 4 // members that are asked at a time
 )
 
-// enroll asks some members what was taken while this one was not there.
-func (r *Ring) enroll() {
+// requestInitialMarks requests what was taken while this member was not there from some members.
+func (r *Ring) requestInitialMarks() {
 	peers := r.alive()
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
 	for _, m := range peers[:min(len(peers), learnFrom)] {
 		r.learn(m, time.Time{})
 	}
-	r.enrolled = true
-	r.learnBy = time.Now().Add(learnTime)
+	r.initialRequested = true
+	r.answersBy = time.Now().Add(learnTime)
 }
 
 // learn asks a member for all that it knows of since this one and it were apart.
@@ -40,45 +40,45 @@ func (r *Ring) learn(m *member, since time.Time) {
 	if oldest := now.Add(-marksAge); since.Before(oldest) {
 		since = oldest
 	}
-	r.lessons = append(r.lessons, lesson{from: m.peer(), ago: now.Sub(since) + apartMargin})
-	r.study()
+	r.marksRequests = append(r.marksRequests, marksRequest{from: m.peer(), ago: now.Sub(since) + apartMargin})
+	r.requestMarks()
 }
 
-// lesson is a member that is to be asked, and for how long ago.
-type lesson struct {
+// marksRequest is a request for what a member has learned since some time ago.
+type marksRequest struct {
 	from link.Peer
 	ago  time.Duration
 }
 
-func (r *Ring) study() {
-	for len(r.lessons) > 0 && r.studying < mostLearning {
-		l := r.lessons[0]
-		r.lessons = r.lessons[1:]
-		r.studying++
+func (r *Ring) requestMarks() {
+	for len(r.marksRequests) > 0 && r.requestsPending < maxRequests {
+		l := r.marksRequests[0]
+		r.marksRequests = r.marksRequests[1:]
+		r.requestsPending++
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			marks, newest, err := r.interview(ctx, l)
+			marks, newest, err := r.fetchMarks(ctx, l)
 			return func() { r.learned(l, marks, newest, err) }
 		})
 	}
 }
 
-func (r *Ring) learned(l lesson, marks []register.Mark, newest []register.Newest, err error) {
-	r.studying--
+func (r *Ring) learned(l marksRequest, marks []register.Mark, newest []register.Newest, err error) {
+	r.requestsPending--
 	if err != nil {
 		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
 	} else {
-		r.taught++
+		r.answersReceived++
 		r.marked = true
 	}
 	r.learnMarks(marks)
 	r.learnNewest(newest)
-	r.study()
+	r.requestMarks()
 }
 
-// interview collects a member's answers, page by page.
-func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, newest []register.Newest, err error) {
+// fetchMarks reads all pages of a member's answers.
+func (r *Ring) fetchMarks(ctx context.Context, l marksRequest) (marks []register.Mark, newest []register.Newest, err error) {
 	err = r.pages(ctx, l, verbMarks, func(message []byte) error {
 		part, err := register.DecodeMarks(message)
 		marks = append(marks, part...)
@@ -97,7 +97,7 @@ func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, 
 // mostPages bounds what one member can make another one read.
 const mostPages = 64
 
-func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byte) error) error {
+func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, take func([]byte) error) error {
 	skip := 0
 	for range mostPages {
 		body := binary.AppendUvarint(binary.BigEndian.AppendUint64(nil, uint64(l.ago)), uint64(skip))

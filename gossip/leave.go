@@ -13,10 +13,10 @@ import (
 
 // Times of a departure.
 const (
-	finalTime   = 3 * time.Second        // for the engine to give up what has not begun, and all members to hear the final state
-	retellPause = 200 * time.Millisecond // between two attempts to tell a member
-	leaveTime   = 2 * time.Second        // for the word that this member left
-	lastAge     = time.Minute            // of what has ended in the final state: what is older came around
+	finalTime  = 3 * time.Second        // for the engine to give up what has not begun, and for all members to confirm the final state
+	retryPause = 200 * time.Millisecond // between two attempts to send a message
+	leaveTime  = 2 * time.Second        // for the word that this member left
+	lastAge    = time.Minute            // of what has ended in the final state: all members know what is older
 )
 
 // Drain makes this member take no new occurrences, from Settle on. It stays a member,
@@ -103,20 +103,20 @@ func (r *Ring) broadcastFinal(u engine.Unstarted) {
 	}
 	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.since))
 	for _, m := range r.alive() {
-		m.owed = append(m.owed, parts...)
+		m.unconfirmed = append(m.unconfirmed, parts...)
 	}
 	r.final = true
-	r.insist()
+	r.sendUnconfirmed()
 }
 
-// insist sends members the messages of marks that they have not confirmed.
-func (r *Ring) insist() {
+// sendUnconfirmed sends members again what they have not confirmed.
+func (r *Ring) sendUnconfirmed() {
 	for _, m := range r.alive() {
-		if len(m.owed) == 0 || m.telling || time.Now().Before(m.retell) {
+		if len(m.unconfirmed) == 0 || m.telling || time.Now().Before(m.retryAt) {
 			continue
 		}
 		m.telling = true
-		body, to, limit := m.owed[0], m.peer(), m.claimTime()
+		body, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
@@ -124,11 +124,11 @@ func (r *Ring) insist() {
 			return func() {
 				m.telling = false
 				if err != nil {
-					m.retell = time.Now().Add(retellPause)
-				} else if len(m.owed) > 0 && &m.owed[0][0] == &body[0] { // else it was gone meanwhile
-					m.owed = m.owed[1:]
+					m.retryAt = time.Now().Add(retryPause)
+				} else if len(m.unconfirmed) > 0 && &m.unconfirmed[0][0] == &body[0] { // else it was gone meanwhile
+					m.unconfirmed = m.unconfirmed[1:]
 				}
-				r.insist()
+				r.sendUnconfirmed()
 			}
 		})
 	}
@@ -137,19 +137,19 @@ func (r *Ring) insist() {
 // depart leaves when all members have confirmed the final state, or at the latest time.
 func (r *Ring) depart(latest time.Time) {
 	others := r.alive()
-	var untold []string
+	var waitingFor []string
 	for _, m := range others {
-		if !r.final || len(m.owed) > 0 {
-			untold = append(untold, m.meta.name)
+		if !r.final || len(m.unconfirmed) > 0 {
+			waitingFor = append(waitingFor, m.meta.name)
 		}
 	}
-	if len(untold) > 0 && time.Now().Before(latest) {
-		r.insist()
-		r.after(retellPause/4, func() { r.depart(latest) })
+	if len(waitingFor) > 0 && time.Now().Before(latest) {
+		r.sendUnconfirmed()
+		r.after(retryPause/4, func() { r.depart(latest) })
 		return
 	}
-	if len(untold) > 0 {
-		r.o.Log.Warn("ring: some members did not confirm that this host leaves, and take over when they find it dead", "members", untold)
+	if len(waitingFor) > 0 {
+		r.o.Log.Warn("ring: some members did not confirm that this host leaves, and take over when they find it dead", "members", waitingFor)
 	}
 	if len(others) == 0 {
 		r.left()
@@ -166,10 +166,10 @@ func (r *Ring) depart(latest time.Time) {
 // timeLen is the length of what wire.AppendTime appends.
 const timeLen = 8
 
-// hearTold takes marks that a member sends until they are confirmed. The last message of its
+// answerTell accepts marks that a member sends until they are confirmed. The last message of its
 // final state begins with the time at which it joined; others begin with 0. A message can
 // arrive after its sender has joined again, and then it does not end the new membership.
-func (r *Ring) hearTold(ctx context.Context, from string, body []byte) ([]byte, error) {
+func (r *Ring) answerTell(ctx context.Context, from string, body []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	since := in.Time()
 	marks, err := register.DecodeMarks(in.Rest())
@@ -180,7 +180,7 @@ func (r *Ring) hearTold(ctx context.Context, from string, body []byte) ([]byte, 
 		r.marked = true
 		r.learnMarks(marks)
 		if m := r.members[from]; m != nil && !since.IsZero() && !m.left() {
-			m.parted = since
+			m.finalSince = since
 			r.checkLeft(m)
 		}
 		return nil
@@ -203,7 +203,7 @@ func (r *Ring) checkLeft(m *member) bool {
 func (r *Ring) left() {
 	r.stop()
 	clear(r.members)
-	r.sight.Store(sightOf(r.o.ID))
+	r.viewSum.Store(viewSumOf(r.o.ID))
 	r.joined, r.draining, r.joining, r.departing, r.final = false, false, false, false, false
 	r.changed = true
 	for _, w := range r.waiting {

@@ -11,16 +11,15 @@ import (
 	"unicode"
 )
 
-// Strangers can make memberlist write a line for each packet.
+// Limits of memberlist's log: a stranger can cause a line with each packet.
 const (
 	lineBurst = 20
 	lineEvery = 3 * time.Second // one more after that
 	lineMax   = 300
 )
 
-// scribe passes memberlist's lines on to the daemon's log: warnings and errors,
-// few, and of one line each.
-type scribe struct {
+// logWriter writes warnings and errors of memberlist to the daemon's log, a few lines a minute.
+type logWriter struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
@@ -29,17 +28,17 @@ type scribe struct {
 	dropped int
 }
 
-func newScribe(l *slog.Logger) *log.Logger {
-	return log.New(&scribe{log: l, left: lineBurst}, "", 0)
+func newLogWriter(l *slog.Logger) *log.Logger {
+	return log.New(&logWriter{log: l, left: lineBurst}, "", 0)
 }
 
-func (s *scribe) Write(line []byte) (int, error) {
+func (s *logWriter) Write(line []byte) (int, error) {
 	n := len(line)
 	level, words, ok := readLine(line)
 	if !ok {
 		return n, nil
 	}
-	dropped, ok := s.spend()
+	dropped, ok := s.allow()
 	if !ok {
 		return n, nil
 	}
@@ -51,7 +50,7 @@ func (s *scribe) Write(line []byte) (int, error) {
 	return n, nil
 }
 
-// readLine tells memberlist's level and words apart.
+// readLine splits a line of memberlist into its level and its text.
 func readLine(line []byte) (slog.Level, string, bool) {
 	level := slog.LevelWarn
 	switch {
@@ -74,8 +73,8 @@ func readLine(line []byte) (slog.Level, string, bool) {
 	return level, words, words != ""
 }
 
-// spend says whether a line may be written, and how many were not before it.
-func (s *scribe) spend() (int, bool) {
+// allow reports whether a line may be written, and how many were dropped before it.
+func (s *logWriter) allow() (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()

@@ -34,7 +34,7 @@ const (
 	stateTime    = 5 * time.Second // between states for push/pulls
 	stateAge     = 5 * time.Minute // of the marks in them
 	marksMax     = 100_000
-	doubtTime    = 10 * time.Second // for members to see each other again, of which one was cut off
+	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
 )
 
 // Claim asks the others for occurrences. Each is answered by an
@@ -78,7 +78,7 @@ func (r *Ring) heldBy(taken []Holder) {
 			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(m.addr), Name: m.id}, b)
 		}
 	}
-	r.after(doubtTime, func() { r.learnMarks(marks) })
+	r.after(refusalDelay, func() { r.learnMarks(marks) })
 }
 
 func toRegister(o engine.Occurrence) register.Occurrence {
@@ -275,11 +275,11 @@ func (r *Ring) report(n register.News) {
 		// The packet that says that it ran here may have been lost.
 		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
 			b, _ := register.AppendMarks(wire.AppendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
-			r.members[m.Member].owed = append(r.members[m.Member].owed, b)
+			r.members[m.Member].unconfirmed = append(r.members[m.Member].unconfirmed, b)
 		}
 	}
 	if len(n.Doubled) > 0 {
-		r.insist()
+		r.sendUnconfirmed()
 	}
 	r.orphaned(n.Orphans)
 }

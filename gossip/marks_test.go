@@ -160,7 +160,7 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 		}
 		w.hosts[2].Taken(Holder{o, holder.id})
 		w.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
-		w.await(2*doubtTime, "who told of it knows it as taken", func() bool { return w.hosts[2].heardOthers(o) })
+		w.await(2*refusalDelay, "who told of it knows it as taken", func() bool { return w.hosts[2].heardOthers(o) })
 		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
 			if isOrphan(h) {
 				t.Errorf("%s has it for an orphan, though its member is there", h.id)
@@ -188,7 +188,7 @@ func TestMarksOfWhoIsSeenToBeGone(t *testing.T) {
 		cut.Taken(Holder{o, holder.id})
 		w.net.heal()
 		w.agree(2*time.Minute, w.hosts)
-		w.await(2*doubtTime, "it knows it as taken", func() bool { return cut.heardOthers(o) })
+		w.await(2*refusalDelay, "it knows it as taken", func() bool { return cut.heardOthers(o) })
 		if isOrphan() {
 			t.Error("what a member has that is there is said to be orphaned")
 		}

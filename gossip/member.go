@@ -44,16 +44,16 @@ type member struct {
 	diff     difference
 	basis    basis           // of diff
 	compared bool            // diff is that of some basis
-	foreign  map[job.Key]int // words on occurrences of these jobs that were ignored; see judgeWord
+	foreign  map[job.Key]int // reports on occurrences of these jobs that were ignored; see judgeReport
 	asking   bool
 	retry    time.Time // ask again then
 	fails    int
 	trouble  string // why it could not be asked
 
-	owed    [][]byte // messages of marks that it has not confirmed, and is sent again
-	telling bool
-	retell  time.Time
-	parted  time.Time // meta.since of the membership whose final state it sent last
+	unconfirmed [][]byte // messages that it has not confirmed, and that are sent again
+	telling     bool
+	retryAt     time.Time
+	finalSince  time.Time // meta.since of the membership whose final state it sent last
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	samples []sample
@@ -61,7 +61,7 @@ type member struct {
 }
 
 // left reports whether the member sent the final state of its present membership.
-func (m *member) left() bool { return !m.parted.IsZero() && m.parted.Equal(m.meta.since) }
+func (m *member) left() bool { return !m.finalSince.IsZero() && m.finalSince.Equal(m.meta.since) }
 
 // basis is what a difference was made from: when it is another one, the
 // difference is out of date.

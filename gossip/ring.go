@@ -80,29 +80,29 @@ type Ring struct {
 	view    atomic.Pointer[Snapshot]
 	started atomic.Bool // Run goes, or went
 	load    atomic.Uint32
-	sight   atomic.Uint64 // of whom it sees
+	viewSum atomic.Uint64 // of whom it sees
 	sure    atomic.Bool   // most members agree with this host's clock
 
 	elsewhere elsewhere
 
 	// All that follows is Run's goroutine's.
-	ctx     context.Context
-	helpers sync.WaitGroup
-	list    *memberlist.Memberlist // nil: this host is in no ring
-	reports *reports               // of list
-	keyring *memberlist.Keyring
-	keys    [][]byte
-	self    netip.AddrPort
-	own     meta
-	members map[string]*member
-	targets map[string]*target // by address or name
-	peers   map[string]peer
-	asks    int // under way
-	doubts  int // looks at others, one after the other, that see other members
-	syncing bool
-	out     []engine.Event
-	problem string
-	again   time.Time // when to bind again
+	ctx           context.Context
+	helpers       sync.WaitGroup
+	list          *memberlist.Memberlist // nil: this host is in no ring
+	reports       *reports               // of list
+	keyring       *memberlist.Keyring
+	keys          [][]byte
+	self          netip.AddrPort
+	own           meta
+	members       map[string]*member
+	targets       map[string]*target // by address or name
+	peers         map[string]peer
+	asks          int // under way
+	disagreements int // members in a row that see other members than this one
+	syncing       bool
+	out           []engine.Event
+	problem       string
+	again         time.Time // when to bind again
 
 	joining   bool // the seeds are asked for the first time
 	joinBy    time.Time
@@ -119,17 +119,17 @@ type Ring struct {
 	remedy    string // what a person can do about barred
 	barred    string
 
-	register     *register.Register
-	parkedMarks  []register.Mark // of members whose jobs are not known yet
-	parkedNewest []register.Newest
-	marks        []register.Mark // of this member, that the others are to hear of
-	marked       bool            // something is new in it, since
-	renewed      time.Time
-	lessons      []lesson // to be asked for
-	studying     int      // being asked for
-	enrolled     bool     // the first of them are
-	taught       int      // of which so many were learned
-	learnBy      time.Time
+	register         *register.Register
+	parkedMarks      []register.Mark // of members whose jobs are not known yet
+	parkedNewest     []register.Newest
+	marks            []register.Mark // of this member, that the others are to hear of
+	marked           bool            // something is new in it, since
+	renewed          time.Time
+	marksRequests    []marksRequest // not sent yet
+	requestsPending  int            // being asked for
+	initialRequested bool           // requestInitialMarks was called
+	answersReceived  int            // to requests
+	answersBy        time.Time
 
 	changed    bool // the membership, since it was last told
 	told       time.Time
@@ -167,12 +167,12 @@ func New(o Options) (*Ring, error) {
 	}
 	r.setRoster(newRoster(nil))
 	r.state.Store(new([]byte))
-	r.sight.Store(sightOf(o.ID))
+	r.viewSum.Store(viewSumOf(o.ID))
 	r.view.Store(&Snapshot{Ring: o.Ring, Self: o.ID})
 	o.Link.Handle(verbRoster, r.answerRoster)
 	o.Link.Handle(verbHello, r.answerHello)
 	o.Link.Handle(verbClaim, r.answerClaim)
-	o.Link.Handle(verbTell, r.hearTold)
+	o.Link.Handle(verbTell, r.answerTell)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
 	return r, nil
@@ -265,7 +265,7 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 			r.come()
 			return nil
 		}
-		r.seek()
+		r.discover()
 		if r.draining {
 			r.draining = false
 			r.setPart()
@@ -368,7 +368,7 @@ func (r *Ring) come() {
 	r.again = time.Time{}
 	r.own.since, r.own.edited = now, time.Time{}
 	r.draining, r.joined, r.joining, r.joinBy = false, false, true, time.Now().Add(joinWait)
-	r.enrolled, r.taught = false, 0
+	r.initialRequested, r.answersReceived = false, 0
 	r.clock.last = r.moment()
 	r.setPart()
 	if err := r.open(); err != nil {
@@ -383,7 +383,7 @@ func (r *Ring) come() {
 		t.tried, t.fails, t.retry = false, 0, time.Time{}
 	}
 	r.checkClock()
-	r.seek()
+	r.discover()
 }
 
 func (r *Ring) open() error {
@@ -419,13 +419,13 @@ func (r *Ring) transport() (memberlist.NodeAwareTransport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCarrier(r.o.Bind, r.o.Advertise, streams)
+	return newNetTransport(r.o.Bind, r.o.Advertise, streams)
 }
 
 func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.Transport = r.o.ID, r.o.Ring, transport
-	c.Logger = newScribe(r.o.Log)
+	c.Logger = newLogWriter(r.o.Log)
 	r.reports = &reports{inbox: r.box}
 	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.reports, r.box, r.box, delegate{r}
 	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1
@@ -521,10 +521,10 @@ func (r *Ring) hear(h heard) {
 	for id, s := range h.samples {
 		if m := r.members[id]; m != nil {
 			m.look(s)
-			r.doubt(m, s.sight)
+			r.compareViews(m, s.viewSum)
 		}
 	}
-	for id, addr := range h.doubted {
+	for id, addr := range h.returning {
 		r.check(id, addr)
 	}
 	if h.stamp.After(r.own.stamp) {
@@ -607,10 +607,10 @@ func (r *Ring) setState(m *member, s State) {
 		return
 	}
 	if (m.state == Alive) != (s == Alive) {
-		r.sight.Store(r.sight.Load() ^ sightOf(m.id))
-		r.doubts = 0
+		r.viewSum.Store(r.viewSum.Load() ^ viewSumOf(m.id))
+		r.disagreements = 0
 	}
-	m.state, m.changed, m.owed = s, r.o.Now(), nil
+	m.state, m.changed, m.unconfirmed = s, r.o.Now(), nil
 	r.changed = true
 	r.o.Log.Info("ring: member is "+s.String(), "member", m.id, "host", m.meta.name, "addr", m.addr)
 }
@@ -678,12 +678,12 @@ func (r *Ring) tick() {
 	}
 	if r.list != nil {
 		r.judge()
-		r.seek()
+		r.discover()
 		for _, m := range r.alive() {
 			r.compare(m)
 		}
 		r.unpark()
-		r.insist()
+		r.sendUnconfirmed()
 	}
 	r.save()
 	r.renew(now)

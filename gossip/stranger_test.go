@@ -337,11 +337,11 @@ func TestHostOfAnotherFormIsShown(t *testing.T) {
 	if err := b.NotifyAlive(&memberlist.Node{Name: "id-1", Addr: node.Addr, Port: 7946, Meta: m.encode()}); err != nil || len(b.otherForms()) > 0 {
 		t.Errorf("after its upgrade: got %v and %+v, want it let in", err, b.otherForms())
 	}
-	for id := range 2 * maxDoubted {
+	for id := range 2 * maxReturning {
 		node.Name = fmt.Sprint("id-", id)
 		_ = b.NotifyAlive(node)
 	}
-	if got := len(b.otherForms()); got != maxDoubted {
-		t.Errorf("shown of very many: got %d, want %d", got, maxDoubted)
+	if got := len(b.otherForms()); got != maxReturning {
+		t.Errorf("shown of very many: got %d, want %d", got, maxReturning)
 	}
 }

@@ -19,25 +19,25 @@ const (
 // bid is an occurrence that this member may take.
 type bid struct {
 	Occurrence
-	slot    int           // its job in Engine.jobs; see optionsOf
-	until   time.Duration // Moment.Up
-	at      int           // where it stands in the queue; -1: nowhere
-	rank    int
-	ranked  bool // else it is, when it is its time
-	missed  bool // other members may have counted it as decided, so that this one never gives it up
-	again   bool
-	asked   bool      // and Claimed is to come
-	stale   bool      // this member was gone since it asked
-	since   time.Time // of a run of the daemon before this one: when that was last seen
-	run     *run      // one that is claimed anew; nil: none is made yet
-	orphan  Orphan
-	from    string   // the member that orphan was of
-	left    bool     // that member left
-	heirs   *orphan  // what became an orphan after it was asked for
-	skips   []missed // what is skipped along with it
-	tries   int
-	waiting string // why it waits, once nobody could decide it
-	token   uint64
+	slot      int           // its job in Engine.jobs; see optionsOf
+	until     time.Duration // Moment.Up
+	at        int           // where it stands in the queue; -1: nowhere
+	rank      int
+	ranked    bool // else it is, when it is its time
+	missed    bool // other members may have counted it as decided, so that this one never gives it up
+	again     bool
+	asked     bool      // and Claimed is to come
+	stale     bool      // this member was gone since it asked
+	since     time.Time // of a run of the daemon before this one: when that was last seen
+	run       *run      // one that is claimed anew; nil: none is made yet
+	orphan    Orphan
+	from      string   // the member that orphan was of
+	left      bool     // that member left
+	ifRefused *orphan  // what became an orphan after it was asked for
+	skips     []missed // what is skipped along with it
+	tries     int
+	waiting   string // why it waits, once nobody could decide it
+	token     uint64
 }
 
 func (b *bid) before(x *bid) bool {
@@ -184,8 +184,8 @@ func (e *Engine) claimed(ev Claimed) {
 		if r := b.run; r != nil {
 			r.bid = nil
 			e.yield(r, ev.By)
-		} else if slot, ok := e.jobs.FindRing(b.Key); ok && b.heirs != nil {
-			e.inherit(slot, *b.heirs)
+		} else if slot, ok := e.jobs.FindRing(b.Key); ok && b.ifRefused != nil {
+			e.inherit(slot, *b.ifRefused)
 		}
 	case ev.By != "":
 		e.stall(b, "it is not due yet by the clock of "+e.ring.hostOf(ev.By))

@@ -51,7 +51,7 @@ func (e *Engine) inherit(slot int, x orphan) {
 	b := e.ring.bids[x.Occurrence]
 	switch {
 	case b != nil && b.asked:
-		b.heirs = &x
+		b.ifRefused = &x
 		return
 	case b != nil: // what it was of has ended, or is known to be further
 		e.ring.forget(b)

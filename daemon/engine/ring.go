@@ -51,9 +51,9 @@ type Lack struct {
 // same job after they noticed that: an edit may be on its way to one of them.
 const RolloutTime = time.Minute
 
-// Vouches reports whether the member might have held the same entry as this host when
+// HeldSame reports whether the member might have held the same entry as this host when
 // an occurrence was due, so that what it reports about that counts.
-func (l Lack) Vouches(o Occurrence) bool { return o.Due.Before(l.Since.Add(RolloutTime)) }
+func (l Lack) HeldSame(o Occurrence) bool { return o.Due.Before(l.Since.Add(RolloutTime)) }
 
 // Holding is a job of the ring that this member can run.
 type Holding = catalog.Holding

@@ -620,7 +620,7 @@ func (n *node) counts(id string, o Occurrence) bool {
 		return true
 	}
 	lack, lacks := n.compare(n.peers[id])[o.Key]
-	return !lacks || n.dated(lack, id, o.Key).Vouches(o)
+	return !lacks || n.dated(lack, id, o.Key).HeldSame(o)
 }
 
 // dated corrects since when another member's entry differs, if this one noticed it when

@@ -14,11 +14,11 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Bounds on looking for members. memberlist itself never looks for a member
-// again half a minute after it thinks it dead.
+// Limits of the search for members. memberlist itself forgets a member half a minute after it
+// has declared it dead.
 const (
 	defaultPort = 7946
-	mostSeeks   = 8 // at a time
+	maxSearches = 8 // at a time
 	firstRetry  = time.Second
 	lastRetry   = time.Minute
 	peerTime    = 7 * 24 * time.Hour // that a member is looked for
@@ -98,8 +98,8 @@ func (r *Ring) saved(err error) {
 	}
 }
 
-// seek tries to find members that are missing, more seldom each time.
-func (r *Ring) seek() {
+// discover looks for members that are missing, at growing intervals.
+func (r *Ring) discover() {
 	now := time.Now()
 	trying := 0
 	for _, t := range r.targets {
@@ -108,7 +108,7 @@ func (r *Ring) seek() {
 		}
 	}
 	for key, t := range r.targets {
-		if trying >= mostSeeks {
+		if trying >= maxSearches {
 			return
 		}
 		if t.trying || now.Before(t.retry) || r.present(t) {
@@ -263,17 +263,17 @@ func (r *Ring) joinedNow() {
 	if !r.seesMost() && time.Now().Before(r.joinBy) {
 		return
 	}
-	if !r.enrolled {
-		r.enroll()
+	if !r.initialRequested {
+		r.requestInitialMarks()
 	}
 	if r.judge(); r.clock.open && r.barred == "" {
 		return
 	}
-	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.learnBy) {
+	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.answersBy) {
 		return
 	}
 	// One of those that are asked knows about what all do.
-	if r.taught == 0 && (r.studying > 0 || len(r.lessons) > 0) && time.Now().Before(r.learnBy) {
+	if r.answersReceived == 0 && (r.requestsPending > 0 || len(r.marksRequests) > 0) && time.Now().Before(r.answersBy) {
 		return
 	}
 	r.joining, r.joined = false, true
@@ -281,28 +281,28 @@ func (r *Ring) joinedNow() {
 	r.setPart()
 }
 
-// sightOf is what a member adds to the sum of those that are seen.
-func sightOf(id string) uint64 {
+// viewSumOf returns what a member adds to the viewSum of a member that sees it.
+func viewSumOf(id string) uint64 {
 	sum := sumOf([]byte(id))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// mostDoubts is how many looks in a row at members that see others than this one
-// are put down to gossip that is under way.
-const mostDoubts = 1
+// maxDisagreements is how many members in a row may see other members than this one. Gossip
+// that is under way explains so many.
+const maxDisagreements = 1
 
-// doubt compares whom another member sees with whom this one does. Gossip leaves
-// somebody out now and then, until a push/pull half a minute later; meanwhile
-// two members would both take what one of them owns.
-func (r *Ring) doubt(m *member, sight uint64) {
-	if sight == r.sight.Load() {
-		r.doubts = 0
+// compareViews compares the members that another member sees with those that this one sees. If
+// they still differ after maxDisagreements, the two exchange all that they know: gossip omits a
+// member now and then, until the push/pull half a minute later.
+func (r *Ring) compareViews(m *member, viewSum uint64) {
+	if viewSum == r.viewSum.Load() {
+		r.disagreements = 0
 		return
 	}
-	if r.doubts++; r.doubts <= mostDoubts || r.syncing || r.list == nil || m.state != Alive {
+	if r.disagreements++; r.disagreements <= maxDisagreements || r.syncing || r.list == nil || m.state != Alive {
 		return
 	}
-	r.doubts, r.syncing = 0, true
+	r.disagreements, r.syncing = 0, true
 	list, addr := r.list, hostPort(m.addr)
 	r.help(func(context.Context) func() {
 		_, _ = list.Join([]string{addr}) // else the next doubt

@@ -24,12 +24,12 @@ const (
 	receiveBuffer   = 2 << 20
 )
 
-// carrier is memberlist's transport: UDP, and the streams of a TCP listener on the same port,
+// netTransport is memberlist's transport: UDP, and the streams of a TCP listener on the same port,
 // which other connections of the ring share. Unlike memberlist's own transport it copies each
 // packet, so that a flood of small packets needs little memory. It limits the streams of
 // strangers and what is read from them, because memberlist keeps a stream in memory until it can
 // check the key. Shutdown closes everything.
-type carrier struct {
+type netTransport struct {
 	advertise netip.AddrPort
 	udp       *net.UDPConn
 	tcp       net.Listener
@@ -39,26 +39,26 @@ type carrier struct {
 	stop      context.CancelFunc
 	work      sync.WaitGroup
 
-	mu     sync.Mutex
-	conns  map[*stream]bool
-	guests map[netip.Addr]int
-	read   int // of all streams, beyond what is usual
+	mu      sync.Mutex
+	conns   map[*stream]bool
+	perHost map[netip.Addr]int
+	read    int // of all streams, beyond what is usual
 }
 
-// stream is a connection that the carrier knows of.
+// stream is a connection that the transport knows of.
 type stream struct {
 	net.Conn
-	carrier *carrier
-	guest   netip.Addr // the address of the peer; invalid: this member connected
-	read    int        // bytes; the carrier's mutex guards it
+	netTransport *netTransport
+	remote       netip.Addr // the address of the peer; invalid: this member connected
+	read         int        // bytes; the transport's mutex guards it
 }
 
-// errTalkative is the error of a stream that is longer than any of a member.
-var errTalkative = errors.New("it sends too much")
+// errTooLong is the error of a stream that is longer than any of a member.
+var errTooLong = errors.New("it sends too much")
 
-// newCarrier listens at bind over UDP, and accepts streams from a listener, which it closes after
+// newNetTransport listens at bind over UDP, and accepts streams from a listener, which it closes after
 // an error or Shutdown.
-func newCarrier(bind, advertise string, streams net.Listener) (_ *carrier, err error) {
+func newNetTransport(bind, advertise string, streams net.Listener) (_ *netTransport, err error) {
 	defer func() {
 		if err != nil {
 			streams.Close()
@@ -68,9 +68,9 @@ func newCarrier(bind, advertise string, streams net.Listener) (_ *carrier, err e
 	if err != nil {
 		return nil, fmt.Errorf("bind to %s: %w", bind, err)
 	}
-	c := &carrier{
+	c := &netTransport{
 		tcp: streams, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
-		conns: make(map[*stream]bool), guests: make(map[netip.Addr]int),
+		conns: make(map[*stream]bool), perHost: make(map[netip.Addr]int),
 	}
 	if c.udp, err = net.ListenUDP("udp", at); err != nil {
 		return nil, err
@@ -140,15 +140,15 @@ func choose(addrs []net.Addr) (netip.Addr, bool) {
 	return slices.MinFunc(usable, func(a, b netip.Addr) int { return rank(a) - rank(b) }), true
 }
 
-func (c *carrier) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+func (c *netTransport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return c.advertise.Addr().AsSlice(), int(c.advertise.Port()), nil
 }
 
-func (c *carrier) PacketCh() <-chan *memberlist.Packet { return c.packets }
+func (c *netTransport) PacketCh() <-chan *memberlist.Packet { return c.packets }
 
-func (c *carrier) StreamCh() <-chan net.Conn { return c.streams }
+func (c *netTransport) StreamCh() <-chan net.Conn { return c.streams }
 
-func (c *carrier) WriteTo(b []byte, addr string) (time.Time, error) {
+func (c *netTransport) WriteTo(b []byte, addr string) (time.Time, error) {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return time.Time{}, err
@@ -160,11 +160,11 @@ func (c *carrier) WriteTo(b []byte, addr string) (time.Time, error) {
 	return time.Now(), err
 }
 
-func (c *carrier) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
+func (c *netTransport) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
 	return c.WriteTo(b, a.Addr)
 }
 
-func (c *carrier) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+func (c *netTransport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, timeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -174,66 +174,66 @@ func (c *carrier) DialTimeout(addr string, timeout time.Duration) (net.Conn, err
 	return c.keep(conn, netip.Addr{})
 }
 
-func (c *carrier) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
+func (c *netTransport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
 	return c.DialTimeout(a.Addr, timeout)
 }
 
 // keep adds a connection to the counted ones, or closes it.
-func (c *carrier) keep(conn net.Conn, guest netip.Addr) (net.Conn, error) {
-	s := &stream{Conn: conn, carrier: c, guest: guest}
+func (c *netTransport) keep(conn net.Conn, remote netip.Addr) (net.Conn, error) {
+	s := &stream{Conn: conn, netTransport: c, remote: remote}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	full := guest.IsValid() && (len(c.conns) >= mostStreams || c.guests[guest] >= mostStreamsHost)
+	full := remote.IsValid() && (len(c.conns) >= mostStreams || c.perHost[remote] >= mostStreamsHost)
 	if c.ctx.Err() != nil || full {
 		conn.Close()
 		return nil, net.ErrClosed
 	}
 	c.conns[s] = true
-	if guest.IsValid() {
-		c.guests[guest]++
+	if remote.IsValid() {
+		c.perHost[remote]++
 	}
 	return s, nil
 }
 
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
-	if n > 0 && !s.carrier.admit(s, n) {
-		return 0, errTalkative
+	if n > 0 && !s.netTransport.admit(s, n) {
+		return 0, errTooLong
 	}
 	return n, err
 }
 
 // admit counts bytes of a stream, and reports whether they are within the limits.
-func (c *carrier) admit(s *stream, n int) bool {
+func (c *netTransport) admit(s *stream, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.conns[s] {
 		return false
 	}
-	c.read -= s.unusual()
+	c.read -= s.excess()
 	s.read += n
-	c.read += s.unusual()
+	c.read += s.excess()
 	return s.read <= mostRead && c.read <= mostReading
 }
 
-// unusual returns how many bytes were read beyond usualRead.
-func (s *stream) unusual() int { return max(s.read-usualRead, 0) }
+// excess returns how many bytes were read beyond usualRead.
+func (s *stream) excess() int { return max(s.read-usualRead, 0) }
 
 func (s *stream) Close() error {
-	c := s.carrier
+	c := s.netTransport
 	c.mu.Lock()
 	if c.conns[s] {
 		delete(c.conns, s)
-		c.read -= s.unusual()
-		if c.guests[s.guest]--; c.guests[s.guest] <= 0 {
-			delete(c.guests, s.guest)
+		c.read -= s.excess()
+		if c.perHost[s.remote]--; c.perHost[s.remote] <= 0 {
+			delete(c.perHost, s.remote)
 		}
 	}
 	c.mu.Unlock()
 	return s.Conn.Close()
 }
 
-func (c *carrier) accept() {
+func (c *netTransport) accept() {
 	for {
 		conn, err := c.tcp.Accept()
 		if err != nil {
@@ -242,8 +242,8 @@ func (c *carrier) accept() {
 			}
 			return
 		}
-		guest := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-		s, err := c.keep(conn, guest)
+		remote := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+		s, err := c.keep(conn, remote)
 		if err != nil {
 			continue
 		}
@@ -256,7 +256,7 @@ func (c *carrier) accept() {
 	}
 }
 
-func (c *carrier) receive() {
+func (c *netTransport) receive() {
 	buf := make([]byte, maxPacket)
 	for {
 		n, from, err := c.udp.ReadFromUDPAddrPort(buf)
@@ -279,7 +279,7 @@ func (c *carrier) receive() {
 }
 
 // pause waits after an error, such as a lack of memory, and reports whether to continue.
-func (c *carrier) pause() bool {
+func (c *netTransport) pause() bool {
 	select {
 	case <-c.ctx.Done():
 		return false
@@ -288,8 +288,8 @@ func (c *carrier) pause() bool {
 	}
 }
 
-// Shutdown closes all connections, and waits for the carrier's goroutines.
-func (c *carrier) Shutdown() error {
+// Shutdown closes all connections, and waits for the transport's goroutines.
+func (c *netTransport) Shutdown() error {
 	c.stop()
 	c.tcp.Close()
 	c.udp.Close()
@@ -302,4 +302,4 @@ func (c *carrier) Shutdown() error {
 	return nil
 }
 
-var _ memberlist.NodeAwareTransport = (*carrier)(nil)
+var _ memberlist.NodeAwareTransport = (*netTransport)(nil)

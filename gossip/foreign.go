@@ -12,46 +12,46 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// Bounds on what is kept about words of members that do not hold the entry.
+// Limits of what is kept of reports of members that do not hold the entry.
 const (
 	maxParked  = marksMax
 	maxForeign = 1000 // jobs of a member that are remembered to be shown
 )
 
-// verdict is whether a member's word on an occurrence counts here.
+// verdict says whether a report of a member on an occurrence counts here.
 type verdict uint8
 
 const (
-	heeded  verdict = iota // it holds the entry, or this host does not
-	ignored                // it holds another entry, or none
-	unknown                // its jobs are not known yet
+	accepted verdict = iota // it holds the entry, or this host does not
+	ignored                 // it holds another entry, or none
+	unknown                 // its jobs are not known yet
 )
 
-// judgeWord reports whether what a member says of an occurrence counts: whether it
+// judgeReport decides whether the report of a member on an occurrence counts: whether it
 // holds the same entry as this host, or did when it took the occurrence. A member that
 // left is judged by the jobs that it had. The jobs of a member that cannot be asked for
 // them are taken to be the same, because a word that is ignored wrongly doubles a run.
-func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
+func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 	m := r.members[id]
 	if _, has := r.roster.Load().find(o.Key); !has || r.register.Holder(o) == id {
-		return heeded
+		return accepted
 	}
 	if m == nil && r.isNew() { // this host just started, and has not heard of all members
 		return unknown
 	}
 	if m == nil || m.state == Gone {
-		return heeded
+		return accepted
 	}
 	if r.isUnknown(m) {
 		return unknown
 	}
 	if _, settled := m.settled(r.roster.Load()); !settled {
-		return heeded
+		return accepted
 	}
 	lack, lacks := m.diff.lacks[o.Key]
 	switch {
 	case !lacks:
-		return heeded
+		return accepted
 	case r.isNew() || !lack.Since.After(r.joinedAt.Add(engine.RolloutTime)):
 		edited, confirmed := r.holders(m, o.Key)
 		switch {
@@ -61,8 +61,8 @@ func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
 			return unknown
 		}
 	}
-	if lack.Vouches(toEngine(o)) {
-		return heeded
+	if lack.HeldSame(toEngine(o)) {
+		return accepted
 	}
 	if m.foreign == nil {
 		m.foreign = map[job.Key]int{}
@@ -107,7 +107,7 @@ var errUnknownJobs = errors.New("the jobs of the member are not known yet")
 // holds another entry, or none. It fails while its jobs are not known yet.
 func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence) (foreign bool, err error) {
 	err = r.do(ctx, func() error {
-		word := r.judgeWord(member, toRegister(o))
+		word := r.judgeReport(member, toRegister(o))
 		if word == unknown {
 			return errUnknownJobs
 		}
@@ -126,34 +126,34 @@ func (r *Ring) Holding(key job.Key) engine.Holding {
 // learnMarks takes in marks from others, but for those of members that do not hold
 // the entry. Marks of members whose jobs are not known yet wait until they are.
 func (r *Ring) learnMarks(marks []register.Mark) {
-	heed := make([]register.Mark, 0, len(marks))
+	kept := make([]register.Mark, 0, len(marks))
 	for _, m := range marks {
-		switch r.judgeWord(m.Member, m.Occurrence) {
-		case heeded:
-			heed = append(heed, m)
+		switch r.judgeReport(m.Member, m.Occurrence) {
+		case accepted:
+			kept = append(kept, m)
 		case unknown:
 			if len(r.parkedMarks) < maxParked {
 				r.parkedMarks = append(r.parkedMarks, m)
 			}
 		}
 	}
-	r.report(r.register.Learn(heed, r.o.Now()))
+	r.report(r.register.Learn(kept, r.o.Now()))
 }
 
 // learnNewest does the same with the newest occurrences of jobs.
 func (r *Ring) learnNewest(newest []register.Newest) {
-	heed := make([]register.Newest, 0, len(newest))
+	kept := make([]register.Newest, 0, len(newest))
 	for _, n := range newest {
-		switch r.judgeWord(n.Member, n.Occurrence) {
-		case heeded:
-			heed = append(heed, n)
+		switch r.judgeReport(n.Member, n.Occurrence) {
+		case accepted:
+			kept = append(kept, n)
 		case unknown:
 			if len(r.parkedNewest) < maxParked {
 				r.parkedNewest = append(r.parkedNewest, n)
 			}
 		}
 	}
-	r.register.Advance(heed, r.o.Now())
+	r.register.Advance(kept, r.o.Now())
 	r.changed = true
 }
 
@@ -176,7 +176,7 @@ func (r *Ring) answerOf(from string, a register.Answer) register.Answer {
 	if a.Reply == register.Known {
 		by = a.Mark.Member
 	}
-	if a.Reply != register.Silent && r.judgeWord(by, a.Occurrence) == ignored {
+	if a.Reply != register.Silent && r.judgeReport(by, a.Occurrence) == ignored {
 		return register.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: register.Free}
 	}
 	return a
@@ -185,7 +185,7 @@ func (r *Ring) answerOf(from string, a register.Answer) register.Answer {
 // answerTo answers a member's question. A claim of a member that does not hold the
 // entry is about another job, of which nothing is known against it.
 func (r *Ring) answerTo(from string, q register.Question) register.Answer {
-	if r.judgeWord(from, q.Occurrence) == ignored {
+	if r.judgeReport(from, q.Occurrence) == ignored {
 		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Free}
 	}
 	if r.isEarly(q.Due) {
