@@ -46,7 +46,7 @@ func TestTerminalEditsACrontab(t *testing.T) {
 	x.keys("Escape")
 	x.wait("[5 Files]", "install")
 	x.keys("v")
-	x.wait("Versions of", "It says what the file says now")
+	x.wait("Versions of", "It equals the current file")
 	x.keys("j")
 	x.wait("+ 30 2 * * * true", "- 0 2 * * * true")
 	x.keys("u")
@@ -75,7 +75,7 @@ func TestTerminalEditsACrontab(t *testing.T) {
 	x.keys("z")
 	x.wait("restored ", "1/1") // which is a selected file again
 	x.keys("z")
-	x.wait("Put revision ", "lines. What it says now is kept")
+	x.wait("Put revision ", "lines. The current version is kept")
 	x.keys("Escape")
 	x.gone("Put revision ")
 	x.keys("5")

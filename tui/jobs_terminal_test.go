@@ -40,7 +40,7 @@ func TestTerminalShowsAJob(t *testing.T) {
 	x.keys("Tab")
 	x.wait("[Output]", "out  preparing", "err  fatal: no route to pg-2")
 	x.keys("Tab")
-	x.wait("[Config]", "backoff", "my.crontab:2", "Nobody said, so these are built in")
+	x.wait("[Config]", "backoff", "my.crontab:2", "Defaults")
 	x.keys("Escape")
 	x.wait("[1 Jobs]", "✗ 1 failing")
 	x.keys("a")

@@ -36,7 +36,7 @@ func TestTerminalShowsTime(t *testing.T) {
 	x.keys("Escape")
 	x.wait("metronome")
 	x.keys("c")
-	x.wait("Clashes: minutes in which jobs start together", "quietest, daily", "QUIETEST")
+	x.wait("Clashes: minutes with several starts", "quietest, daily", "QUIETEST")
 	x.keys("Enter")
 	x.wait("[3 Timeline]", "1 cell = 2 min", " starts of ")
 	x.keys("4")

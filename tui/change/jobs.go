@@ -29,7 +29,7 @@ func Guard(w *screen.World, about screen.Subject, d screen.Do) screen.Do {
 	for _, r := range w.Rows(about) {
 		if r.Protected {
 			d.Class, d.Name = screen.Protected, string(r.Job)
-			d.Detail = append(d.Detail, string(r.Job)+" is protected: its entry says so")
+			d.Detail = append(d.Detail, string(r.Job)+" is protected by protect=yes")
 			break
 		}
 	}
@@ -51,10 +51,10 @@ func Run(w *screen.World, about screen.Subject) screen.Do {
 			question += "  takes about " + display.Brief(r.Took)
 		}
 		if !r.Next.IsZero() {
-			question += ", the one at " + w.Point(r.Next, r.Zone) + " stays"
+			question += "; the run at " + w.Point(r.Next, r.Zone) + " stays scheduled"
 		}
 		if r.Live > 0 {
-			detail = append(detail, "It is running already: overlap= of its entry decides whether a second one may start.")
+			detail = append(detail, "It is already running: overlap= of its entry decides whether a second run may start.")
 		}
 	}
 	request := api.RunRequest{Refs: screen.Refs(about)}
@@ -92,7 +92,7 @@ func Stop(w *screen.World, about screen.Subject) screen.Do {
 	request := api.StopRequest{Refs: screen.Refs(about)}
 	d := screen.Do{
 		Class: screen.Kills, Question: "Stop " + screen.JobsText(about) + "?", Command: Command("stop", about),
-		Detail: []string{"TERM goes to all its processes, and KILL to those that are left after its kill-after= (10 s unless the entry says otherwise)."},
+		Detail: []string{"TERM is sent to all its processes, and KILL to the remaining ones after stop-grace= (30s by default)."},
 	}
 	if about.Run != 0 && !about.Marked {
 		number := fmt.Sprint(about.Run)
@@ -160,7 +160,7 @@ func Retry(w *screen.World, about screen.Subject) screen.Do {
 	}
 	return Guard(w, about, screen.Do{
 		Class: screen.Effects, Question: "Run " + again + " again, for the same occurrence?",
-		Detail:  []string{"It begins anew with the first attempt; a dead letter is none any more."},
+		Detail:  []string{"It starts again at attempt 1 and clears the dead letter."},
 		Command: append([]string{"cronring", "retry"}, request.Refs...),
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			runs, err := d.Retry(ctx, request)

@@ -16,7 +16,7 @@ func CountChanges(all []Change) string {
 			removed++
 		}
 	}
-	return fmt.Sprintf("+%d -%d lines. What it says now is kept as a revision.", added, removed)
+	return fmt.Sprintf("+%d -%d lines. The current version is kept as a revision.", added, removed)
 }
 
 // Change is one line of a difference. Sign is '+', '-', or ' ' for an unchanged line.
@@ -25,7 +25,7 @@ type Change struct {
 	Line string
 }
 
-// around is how many unchanged lines are shown beside changed ones.
+// around is the number of unchanged lines to show beside changed ones.
 const around = 1
 
 // DiffLines returns the lines that differ between two texts. It omits equal lines at

@@ -34,7 +34,7 @@ func SetOption(w *screen.World, id job.ID, key, value string) screen.Do {
 	undo := &screen.Do{Class: screen.Undoable, Question: "take " + setting + " back", Command: []string{"cronring", "undo"}}
 	return Guard(w, about, screen.Do{
 		Class: screen.Effects, Question: fmt.Sprintf("Set %s of %s?", setting, id), Undo: undo,
-		Detail:  []string{"It is kept above its line in the crontab. What the file says now is kept: z undoes it, or cronring undo."},
+		Detail:  []string{"The option is written above the entry. The current version of the file is kept: undo with z or cronring undo."},
 		Command: []string{"cronring", "set", string(id), setting},
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			done, err := installOption(ctx, d, id, key, value)

@@ -173,8 +173,8 @@ func Next(s cron.Schedule, after time.Time, most int) []time.Time {
 
 // Outlook holds what takes a while to compute for an entry.
 type Outlook struct {
-	Year   int // in which
-	Runs   int // it has so many
+	Year   int // calendar year of Runs
+	Runs   int // number of runs in Year
 	Clocks string
 	Others int // entries of the file that start in the minute of its next one
 }

@@ -36,7 +36,7 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 		return
 	}
 	if len(past.Cells) == 0 {
-		v.Put(0, 0, "no history: it has not run yet", canvas.Style{Role: canvas.Off})
+		v.Put(0, 0, "no history yet", canvas.Style{Role: canvas.Off})
 		return
 	}
 	const label = 4

@@ -93,11 +93,11 @@ func TestSituationOfEachState(t *testing.T) {
 		{with("cache-warm", func(r *api.Row) { r.Began = time.Time{} }), "is waiting to start, p95 is 14s"},
 		{rows["report-daily"], "held until Mon 23 Nov 07:00:00 CET"},
 		{with("report-daily", func(r *api.Row) { r.HeldUntil = time.Time{} }), "held until it is resumed"},
-		{with("report-daily", func(r *api.Row) { r.State = job.StateDisabled }), "off: its entry says enabled=no"},
+		{with("report-daily", func(r *api.Row) { r.State = job.StateDisabled }), "off: enabled=no"},
 		{rows["sitemap"], "ok in 9.7s, next 20:05:00 in 2h02m"},
 		{with("etl-orders", func(r *api.Row) { r.State, r.Acked = job.StateOK, true }), "exit 1, acknowledged in 12.4s, next 18:05:00 in 2m49s"},
-		{rows["tmp-clean"], "has not run yet, first run Sat 05:00 in 10h57m, r runs it now"},
-		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "has not run yet, and nothing is planned; r runs it now"},
+		{rows["tmp-clean"], "never run, first run Sat 05:00 in 10h57m, r runs it now"},
+		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "never run, nothing is planned; r runs it now"},
 	} {
 		past := screentest.Past(tc.row.Job, 12)
 		if got := Situation(w, &tc.row, &past); got != tc.want {

@@ -156,7 +156,7 @@ func tailTitle(r *api.Row, d *Info) string {
 func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
 	switch {
 	case d.tail == nil && d.Job != nil && runToShow(d.Job) == 0:
-		v.Put(0, 0, "it has not run yet", canvas.Style{Role: canvas.Off})
+		v.Put(0, 0, "no output yet", canvas.Style{Role: canvas.Off})
 		return
 	case d.tail == nil:
 		return

@@ -80,7 +80,7 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 		}
 		return "held until " + w.Stamp(r.HeldUntil, r.Zone)
 	case job.StateDisabled:
-		return "off: its entry says enabled=no"
+		return "off: enabled=no"
 	case job.StateNew:
 		return FirstRun(w, r)
 	}
@@ -127,9 +127,9 @@ func lastGood(past *api.JobPast) time.Time {
 
 func FirstRun(w *screen.World, r *api.Row) string {
 	if r.Next.IsZero() {
-		return "has not run yet, and nothing is planned; r runs it now"
+		return "never run, nothing is planned; r runs it now"
 	}
-	return "has not run yet, first run " + nextText(w, r) + ", r runs it now"
+	return "never run, first run " + nextText(w, r) + ", r runs it now"
 }
 
 // nextText returns the next start in both forms: "18:05:00 in 2m49s".

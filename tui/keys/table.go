@@ -19,7 +19,7 @@ var table = []Binding{
 	{Zone, Everywhere, []string{"Z"}, "zone", "times in the job's zone, the local one or UTC", ""},
 	{Mouse, Everywhere, []string{"ctrl+g"}, "mouse", "mouse on or off (off: the terminal selects text)", ""},
 	{Reload, Everywhere, []string{"R"}, "reload", "have the daemon read all crontab files again", "cronring reload"},
-	{Redraw, Everywhere, []string{"ctrl+l"}, "redraw", "draw the screen anew", ""},
+	{Redraw, Everywhere, []string{"ctrl+l"}, "redraw", "redraw the screen", ""},
 	{Back, Everywhere, []string{"esc", "h", "left"}, "back", "clear filter or marks, then go back", ""},
 	{Leave, Everywhere, []string{"q"}, "quit", "back; at the top: quit", ""},
 	{Quit, Everywhere, []string{"ctrl+c"}, "quit", "quit now", ""},
@@ -80,7 +80,7 @@ var table = []Binding{
 	{ZoomOut, Timeline, []string{"-"}, "zoom out", "show more time", ""},
 	{Now, Timeline, []string{"0"}, "now", "back to now", ""},
 	{AllJobs, DST, []string{"tab"}, "all jobs", "list all jobs whose times the next changes touch", ""},
-	{Clashes, Timeline, []string{"c"}, "clashes", "minutes in which jobs start together", "cronring clashes"},
+	{Clashes, Timeline, []string{"c"}, "clashes", "minutes with several starts", "cronring clashes"},
 
 	{Revisions, Files, []string{"v"}, "revisions", "the versions of the file", "cronring revisions"},
 	{Restore, Files, []string{"u"}, "restore", "put this version of the file back", "cronring undo REVISION"},

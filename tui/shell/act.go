@@ -86,7 +86,7 @@ func (s *Shell) refusesAll(a keys.Action) string {
 		return s.w.Status.Denied.Reload
 	}
 	if a == keys.Previous && len(s.previous) == 0 {
-		return "there is no view before this one"
+		return "no previous view"
 	}
 	return ""
 }

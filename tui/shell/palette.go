@@ -329,7 +329,7 @@ func (c candidate) command(s *Shell) []string {
 func (c candidate) helpText() string {
 	switch {
 	case c.verb.about != noJob && len(c.words) == 0:
-		return c.verb.help + ": of which job?"
+		return c.verb.help + ": type the name of a job"
 	case len(c.jobs) > 1:
 		return fmt.Sprintf("%s: %d jobs", c.verb.help, len(c.jobs))
 	}

@@ -67,7 +67,7 @@ func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 		}
 	case keys.ShowOutput, keys.PageOutput:
 		if about.Run == 0 && len(rows) > 0 && rows[0].LastRun == 0 && rows[0].Live == 0 {
-			return "has not run yet"
+			return "never run"
 		}
 	}
 	return ""

@@ -71,7 +71,7 @@ func (s *Detail) Scope() keys.Scope {
 func (s *Detail) Heading(w *screen.World) string {
 	row, ok := s.row(w)
 	if !ok {
-		return string(s.id) + "  is no more"
+		return string(s.id) + "  no longer exists"
 	}
 	sign, word, _ := screen.StateLook(w, row.State)
 	return string(s.id) + "  " + sign + " " + word + "  " + jobinfo.Situation(w, &row, s.file.Past)
@@ -250,7 +250,7 @@ func (s *Detail) Foot(w *screen.World) []keys.Action {
 func (s *Detail) Draw(v canvas.View, w *screen.World) {
 	row, ok := s.row(w)
 	if !ok {
-		page.DrawNotice(v, []string{fmt.Sprintf("%s is no more: its entry was removed or has another name now.", s.id), "esc goes back"})
+		page.DrawNotice(v, []string{fmt.Sprintf("%s no longer exists: its entry was removed or renamed.", s.id), "esc goes back"})
 		return
 	}
 	if s.tab == tabOutput && s.output.Bare() {

@@ -100,8 +100,8 @@ func TestDetailOfAJobThatIsGone(t *testing.T) {
 	for range tabNames {
 		screentest.Show(t, s, c.View(), w, d, keys.NextPane)
 	}
-	if !strings.Contains(c.Text(), "is no more") {
-		t.Errorf("got %q, want it said that the job is gone", c.Text())
+	if !strings.Contains(c.Text(), "no longer exists") {
+		t.Errorf("got %q, want it to say that the job no longer exists", c.Text())
 	}
 }
 
@@ -110,7 +110,7 @@ func TestDetailHasNoPastYet(t *testing.T) {
 	s, d := New("tmp-clean"), screentest.NewDaemon(w)
 	c := canvas.New(80, 22)
 	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
-	if want := "tmp-clean has not run yet, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
+	if want := "tmp-clean never run, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
 		t.Errorf("got\n%s\nwant %q", c.Text(), want)
 	}
 }

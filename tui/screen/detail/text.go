@@ -60,7 +60,7 @@ func (s *Detail) configText(width int) []page.Paragraph {
 		text = append(text, settingParagraphs(o, width)...)
 	}
 	if len(rest) > 0 {
-		text = append(append(text, page.Heading("Nobody said, so these are built in")), rest...)
+		text = append(append(text, page.Heading("Defaults")), rest...)
 	}
 	text = append(text, page.Heading("In a shell"))
 	return append(text, page.Line(" cronring config show "+screen.Quote(string(s.id)), canvas.Style{Bold: true}))

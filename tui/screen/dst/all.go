@@ -57,7 +57,7 @@ func newAffected() *affected {
 			keys.PreviousRun: "these are changes of the clocks, not runs", keys.NextRun: "these are changes of the clocks, not runs",
 		},
 	}
-	maps.Copy(s.Refused, table.Refuse("the next change stands first", keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide))
+	maps.Copy(s.Refused, table.Refuse("always sorted by time, the next change first", keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide))
 	return s
 }
 
@@ -291,8 +291,8 @@ func (s *affected) emptyText(w *screen.World) []string {
 		return []string{"Asking cronringd ..."}
 	}
 	return []string{
-		"No job names a time that the next two changes of its clock leave out or show twice.",
-		"Times between midnight and 04:00 are where that happens.",
+		"The next two clock changes neither skip nor repeat a scheduled time of any job.",
+		"Times between midnight and 04:00 can be affected.",
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *DST) Refuses(_ *screen.World, a keys.Action) string {
 	case keys.ShowDST:
 		return "this is it; tab lists all jobs that are affected"
 	case keys.PreviousRun, keys.NextRun:
-		return "the changes stand below each other"
+		return "all changes are on this screen"
 	}
 	return ""
 }
@@ -135,12 +135,12 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 	changes := zone.Coming(w.Now, 2)
 	switch {
 	case len(changes) == 0:
-		return []page.Paragraph{page.Line(" The clocks of "+w.ZoneName(s.job.Job.Zone)+" are not changed in the next two years.", canvas.Style{})}
+		return []page.Paragraph{page.Line(" The clocks of "+w.ZoneName(s.job.Job.Zone)+" do not change in the next two years.", canvas.Style{})}
 	case job.FieldsOf(s.startsOn()) != s.job.Job.Schedule:
-		return []page.Paragraph{page.Line(" "+s.startsOn()+" does not go by the clock on the wall: changes of it do nothing to the job.", canvas.Style{})}
+		return []page.Paragraph{page.Line(" "+s.startsOn()+" does not depend on local time: clock changes do not affect the job.", canvas.Style{})}
 	case schedule == nil:
-		return []page.Paragraph{page.Line(" What its times are after a change cannot be told here: they are no times of the clock, or its options do more than the time fields say. "+
-			"cronring explain tells what the fields alone mean.", canvas.Style{})}
+		return []page.Paragraph{page.Line(" The effect of clock changes cannot be shown: the schedule does not depend on local time, or options change it. "+
+			"cronring explain shows the meaning of the time fields alone.", canvas.Style{})}
 	}
 	var text []page.Paragraph
 	for _, c := range changes {

@@ -83,7 +83,7 @@ func TestDSTAgreesWithExplain(t *testing.T) {
 		{"30 2 * * *", map[string]string{"dst": "second"}, []string{"02:30 comes twice: it runs the second time only"}},
 		{"30 2 * * *", map[string]string{"dst": "literal"}, []string{"02:30 does not exist: 1 run fewer that day", "it runs both times, 1 run more that day"}},
 		{"0 5 * * *", nil, []string{"no effect: it names no time in the gap"}},
-		{"* * * * *", map[string]string{"every": "5m"}, []string{"every=5m does not go by the clock on the wall"}},
+		{"* * * * *", map[string]string{"every": "5m"}, []string{"every=5m does not depend on local time"}},
 		{"30 2 * * *", map[string]string{"jitter": "5m"}, []string{"it runs once at 03:00 +02:00", "each start comes later than that"}},
 	} {
 		j := nightJob(w, tc.schedule, tc.options)

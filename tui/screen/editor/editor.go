@@ -282,7 +282,7 @@ func (e *Editor) Refuses(w *screen.World, a keys.Action) string {
 		return w.ReadOnly
 	case !e.known:
 		if a == keys.Save || a == keys.Try || a == keys.Problem || a == keys.Form {
-			return "there is no text yet"
+			return "still loading"
 		}
 	case a == keys.Save:
 		return e.refusesSave()
@@ -313,7 +313,7 @@ func (e *Editor) refusesSave() string {
 // find again.
 func (e *Editor) refusesTry(w *screen.World) string {
 	if e.upToDate(); e.about == nil {
-		return "the line is no entry"
+		return "the line is not an entry"
 	}
 	_, differs, ok := e.checked.Saved(e.about)
 	switch {
@@ -323,7 +323,7 @@ func (e *Editor) refusesTry(w *screen.World) string {
 		return "save first: its " + strings.Join(differs, " and ") + " here and in the file differ, and a run must belong to an entry of the file"
 	}
 	if _, ok := e.tried(w); !ok {
-		return "the daemon has not read the line as it is here: it may have been changed meanwhile"
+		return "the daemon has not loaded this version of the line: the file might have changed"
 	}
 	return ""
 }
@@ -413,8 +413,8 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 	}
 	if api.KindOf(a.Err) == api.Conflict {
 		e.asks = &asking{
-			text: e.name() + " was changed meanwhile by somebody else.",
-			hint: "o write yours over it   t take theirs, and lose yours   esc edit on",
+			text: e.name() + " was changed by another user in the meantime.",
+			hint: "o overwrite it   t discard your changes   esc continue editing",
 			keys: map[string]func(*screen.World) []screen.Effect{
 				"o": func(w *screen.World) []screen.Effect {
 					e.table.Sum = ""

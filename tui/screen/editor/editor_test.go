@@ -238,8 +238,8 @@ func TestEditorTriesSavedLine(t *testing.T) {
 		{"its environment is changed", 2, []string{"end", "x", "down", "down", "down"}, "save first: its environment here"},
 		{"its options are changed", 4, []string{"end", " ", "t", "i", "m", "e", "o", "u", "t", "=", "9", "s", "down"}, "save first: its options here"},
 		{"it is new", 8, []string{"end", "enter", "@", "d", "a", "i", "l", "y", " ", "r", "o", "o", "t", " ", "x"}, "save first: the file has no such entry"},
-		{"a comment", 1, nil, "the line is no entry"},
-		{"the daemon has another there", 7, nil, "the daemon has not read the line as it is here"},
+		{"a comment", 1, nil, "the line is not an entry"},
+		{"the daemon has another there", 7, nil, "the daemon has not loaded this version of the line"},
 	} {
 		w, d := screentest.NewWorld(t), editorDaemon()
 		w.Board.Apply(api.BoardUpdate{Rows: []api.Row{orders}})

@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -159,7 +160,7 @@ func (e *Editor) takeForm(w *screen.World) []screen.Effect {
 	line, err := f.line, error(nil)
 	switch {
 	case strings.TrimSpace(f.commandLine().Text()) == "":
-		err = fmt.Errorf("there is no command")
+		err = errors.New("the command is empty")
 	case line == 0:
 		line, err = d.Append(f.columns())
 	case f.changedColumns():

@@ -367,11 +367,11 @@ func (f *Files) drawPeek(v canvas.View, w *screen.World) {
 	}
 	switch {
 	case t.Missing:
-		put("There is none yet. enter begins one, or: cronring add", canvas.Style{})
+		put("No crontab yet. Create one with enter or cronring add", canvas.Style{})
 	case f.of != t.File:
-		put("asking for its versions", canvas.Style{Role: canvas.Off})
+		put("loading versions", canvas.Style{Role: canvas.Off})
 	case len(f.revisions) == 0:
-		put("No version of it is kept yet: the first change keeps what it says now.", canvas.Style{})
+		put("No versions yet: the first change keeps the current one.", canvas.Style{})
 	}
 	for _, r := range f.revisions {
 		if y >= v.Height() || f.of != t.File {

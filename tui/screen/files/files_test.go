@@ -111,7 +111,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 	screentest.Act(t, s, w, d, keys.Down)
 	rest := screentest.Act(t, s, w, d, keys.Restore)
 	do, ok := rest[0].(screen.Do)
-	if !ok || do.Class != screen.Effects || strings.Join(do.Command, " ") != "cronring undo 28" || do.Detail[0] != "+1 -1 lines. What it says now is kept as a revision." {
+	if !ok || do.Class != screen.Effects || strings.Join(do.Command, " ") != "cronring undo 28" || do.Detail[0] != "+1 -1 lines. The current version is kept as a revision." {
 		t.Errorf("restore: got %+v", rest)
 	}
 }

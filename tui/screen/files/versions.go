@@ -155,7 +155,7 @@ func (s *Versions) Refuses(w *screen.World, a keys.Action) string {
 	case s.revisions.Len() == 0:
 		return "no version is selected"
 	case s.read && s.old != nil && !s.old.Gone && string(s.old.Text) == s.now:
-		return "the file says that already"
+		return "it equals the current file"
 	}
 	return ""
 }
@@ -167,10 +167,10 @@ func (s *Versions) Draw(v canvas.View, w *screen.World) {
 		page.DrawError(v, s.err, w)
 		return
 	case !s.known:
-		v.Put(1, 0, "asking for its versions", canvas.Style{Role: canvas.Off})
+		v.Put(1, 0, "loading versions", canvas.Style{Role: canvas.Off})
 		return
 	case s.revisions.Len() == 0:
-		v.PutCut(1, 1, v.Width()-2, "No version of it is kept yet: the first change keeps what it says now.", w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, "No versions yet: the first change keeps the current one.", w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	top := min(s.revisions.Len(), max(v.Height()/3, 3))
@@ -185,10 +185,10 @@ func (s *Versions) drawDiff(v canvas.View, w *screen.World) {
 		v.Put(1, 1, "reading", canvas.Style{Role: canvas.Off})
 		return
 	case s.old.Gone:
-		v.PutCut(1, 1, v.Width()-2, "From then on there was no file: all lines go.", w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, "The file did not exist: restoring this version deletes it.", w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	case len(s.diff) == 0:
-		v.PutCut(1, 1, v.Width()-2, "It says what the file says now.", w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, "It equals the current file.", w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	for y, c := range s.diff {

@@ -44,7 +44,7 @@ func New() *Incident {
 	s.Table = table.Table[string, failure.Cause]{
 		Source: &s.causes, Left: 1, In: keys.Incident,
 		Keys: []keys.Action{keys.Open, keys.Write, keys.Acknowledge, keys.Retry, keys.Explain, keys.Copy, keys.Times, keys.Back, keys.Help},
-		Refused: table.Refuse("causes are few, and stand in their order: those that met most jobs first",
+		Refused: table.Refuse("always sorted by the number of jobs affected",
 			keys.Filter, keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Sort, keys.Reverse, keys.Wide, keys.Views),
 		Columns: []table.Column[failure.Cause]{
 			{Width: 2, Text: func(w *screen.World, _ *failure.Cause) (string, canvas.Style) {

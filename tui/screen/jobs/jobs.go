@@ -371,7 +371,7 @@ func (s *Jobs) Refuses(_ *screen.World, a keys.Action) string {
 	case keys.NextMatch, keys.PrevMatch:
 		return "a filter shows only what matches"
 	case keys.NextPane, keys.PreviousPane:
-		return "what stands beside the list follows the cursor; enter opens it"
+		return "the pane beside the list follows the cursor; enter opens it"
 	case keys.ScrollLeft, keys.ScrollRight:
 		if !s.wide {
 			return "only with all columns (ctrl+w)"

@@ -418,7 +418,7 @@ func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 	case a == keys.ShowOutput:
 		return "this is it"
 	case a == keys.Diff && len(s.log.lines) == 0 && s.against == nil:
-		return "there is no output to compare"
+		return "no output to compare"
 	}
 	return ""
 }

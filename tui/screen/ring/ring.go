@@ -92,14 +92,14 @@ func (s *Ring) Refuses(_ *screen.World, a keys.Action) string {
 	switch a {
 	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
 		if s.alone() {
-			return "there is one host only"
+			return "not in a ring"
 		}
-		return "members stand in the order of their names"
+		return "always sorted by name"
 	case keys.Open:
 		m := s.Current()
 		switch {
 		case s.alone():
-			return "there is one host only"
+			return "not in a ring"
 		case m == nil || m.ID == s.answer.Self:
 			return "this is the host whose dashboard it is"
 		}
@@ -354,12 +354,12 @@ func ringText() []page.Paragraph {
 	}
 	return []page.Paragraph{
 		page.Heading("What a ring is"),
-		plain("A ring is several hosts that share jobs: each occurrence runs on one of them, and when a host goes down the others take over what it owned. Nothing of it is needed for the jobs of one host."),
-		plain("This host is in no ring: it runs every job of its own crontabs itself, and nobody takes over for it."),
+		plain("A ring is several hosts that share jobs: each occurrence runs on one of them, and when a host goes down the others take over what it owned. You do not need a ring on a single host."),
+		plain("This host is not in a ring: it runs all jobs of its crontabs, and no other host takes over when it is down."),
 		page.Heading("Without a ring"),
-		plain("The same crontab can lie on several hosts: host= above an entry names those that run it."),
+		plain("You can install the same crontab on several hosts: host= above an entry selects the hosts that run it."),
 		command("#@ host=" + strings.Join([]string{"db-01", "db-02"}, ",")),
-		plain("What was missed while this host was down is made up for when it is back: catchup= says how much."),
+		plain("Runs that were missed while this host was down are caught up when it is back: catchup= sets how many."),
 		command("#@ catchup=once"),
 	}
 }

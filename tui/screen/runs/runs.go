@@ -81,7 +81,7 @@ func Of(id job.ID) *Runs {
 		Keys: []keys.Action{keys.Open, keys.States, keys.Filter, keys.Explain, keys.ShowOutput, keys.Retry, keys.Stop, keys.Mark, keys.ShowGroups,
 			keys.Times, keys.Palette, keys.Help, keys.Leave},
 		Refused: map[keys.Action]string{
-			keys.Sort: "runs stand in their order, the newest first", keys.Reverse: "runs stand in their order, the newest first",
+			keys.Sort: "always sorted by time, newest first", keys.Reverse: "always sorted by time, newest first",
 			keys.Wide: "the list of runs has one form", keys.Views: "the list of runs has one form",
 		},
 	}

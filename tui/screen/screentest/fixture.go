@@ -27,7 +27,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-var update = flag.Bool("update", false, "write the golden screens of testdata/tui anew")
+var update = flag.Bool("update", false, "update the golden screens in testdata/tui")
 
 // sizes are the sizes of golden screens.
 var sizes = []struct{ width, height int }{{40, 15}, {80, 24}, {120, 40}, {160, 48}}
@@ -404,7 +404,7 @@ func Settle(t testing.TB, s screen.Screen, w *screen.World, d screen.Daemon, eff
 	var rest []screen.Effect
 	for n := 0; len(effects) > 0; n++ {
 		if n > 10_000 {
-			t.Fatal("a screen asks without end")
+			t.Fatal("a screen sends requests forever")
 		}
 		e := effects[0]
 		effects = effects[1:]

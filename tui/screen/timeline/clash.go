@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// clashes lists the minutes of the next day in which several jobs start, and suggests
+// clashes lists the minutes of the next day with several starts, and suggests
 // free minutes.
 type clashes struct {
 	table.Table[int64, api.Clash]
@@ -28,7 +28,7 @@ type clashes struct {
 }
 
 // refusedOfMinutes are the keys of lists that do nothing here.
-var refusedOfMinutes = table.Refuse("the fullest minutes stand first",
+var refusedOfMinutes = table.Refuse("always sorted by the number of starts",
 	keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide)
 
 func newClashes(line *Timeline) *clashes {
@@ -69,7 +69,7 @@ const (
 
 // Heading names it.
 func (s *clashes) Heading(w *screen.World) string {
-	text := "Clashes: minutes in which jobs start together"
+	text := "Clashes: minutes with several starts"
 	if s.known {
 		text += ", " + s.timeText(w)
 	}
