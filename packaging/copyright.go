@@ -71,7 +71,7 @@ func write(out io.Writer, programs []string, debian bool) error {
 	fmt.Fprintf(out, "The programs are linked with what follows. The source of each module is at\nhttps://proxy.golang.org/MODULE/@v/VERSION.zip, that of Go at https://go.dev/dl/.\n")
 	for _, s := range linked {
 		if err := describe(out, s, debian); err != nil {
-			return fmt.Errorf("tell the licence of %s: %w", s.Path, err)
+			return fmt.Errorf("describe the licence of %s: %w", s.Path, err)
 		}
 	}
 	return nil

@@ -126,7 +126,7 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 		t.Errorf("apply --dry-run --prune: got exit %d and the tables %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
 	}
 	places = nil
-	if _, stderr, code := Called(t, "", "apply", dir, "--dry-run", "--socket", socket); code != 6 || !strings.Contains(stderr, "does not tell where") {
+	if _, stderr, code := Called(t, "", "apply", dir, "--dry-run", "--socket", socket); code != 6 || !strings.Contains(stderr, "does not manage") {
 		t.Errorf("apply to a daemon without places: got exit %d and %q, want 6 and a refusal", code, stderr)
 	}
 }

@@ -9,11 +9,11 @@ import (
 func newCompletion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print what makes a shell complete commands, flags and names of jobs",
-		Long: `Print what makes a shell complete commands, flags and names of jobs.
+		Short: "Generate a shell completion script",
+		Long: `Generate a shell completion script.
 
-The names come from the daemon. If it does not tell them within 50 ms, none are
-offered.`,
+It completes commands, flags and job names. If the daemon does not return the
+names within 50 ms, no names are offered.`,
 		Example: `  cronring completion bash >/etc/bash_completion.d/cronring
   cronring completion zsh >"${fpath[1]}/_cronring"
   cronring completion fish >~/.config/fish/completions/cronring.fish`,

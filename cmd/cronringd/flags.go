@@ -16,17 +16,17 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-const usage = `usage: cronringd [options]            root: run the tables of this host, in place of cron
+const usage = `usage: cronringd [options]            root: run the crontabs of this host, instead of cron
        cronringd [options] FILE...    run the jobs of these crontabs as the current user
 
-Stays in the foreground. SIGHUP reads the tables again. SIGTERM or SIGINT
-starts no further job, waits for running ones up to --grace, and exits 0; a
-second one ends them at once. Under a service manager it does not wait: jobs
-go on without it, and the next start takes them over. SIGUSR2 executes the
-program anew in place, as after an upgrade; running jobs notice nothing.
+cronringd stays in the foreground. SIGHUP reads the crontabs again. After SIGTERM
+or SIGINT it starts no jobs, waits for active runs up to --grace, and exits 0; a
+second signal ends them immediately. Under a service manager it does not wait: runs
+continue without it, and the next start takes them over. SIGUSR2 executes the
+program again in place, as after an upgrade; active runs are not interrupted.
 
-The options of cron and crond that stand in EXTRA_OPTS and CRONDARGS are
-understood as this host's own cron does: see cronringd(8).
+Options of cron and crond from EXTRA_OPTS and CRONDARGS have the same meaning as
+in this host's own cron: see cronringd(8).
 
 `
 
@@ -53,13 +53,13 @@ var logForms = []string{"auto", "text", "json", "journal", "syslog"}
 func ownFlags(o *daemon.Options, version, check *bool) *pflag.FlagSet {
 	f := pflag.NewFlagSet("cronringd", pflag.ContinueOnError)
 	f.SortFlags = false
-	f.StringVar(&o.State, "state", "", "`directory` of the history (default "+hostState+" for the host's tables)")
-	f.StringVar(&o.Socket, "socket", "", "`path` of the control socket (default "+api.SystemSocket+" for the host's tables, else cronring.sock in the state directory)")
-	f.BoolVar(&o.System, "system", false, "the FILEs have a column for the account, as /etc/crontab has")
-	f.DurationVar(&o.Grace, "grace", 30*time.Second, "how long running jobs may go on after SIGTERM")
+	f.StringVar(&o.State, "state", "", "`directory` of the history (default "+hostState+" for the host's crontabs)")
+	f.StringVar(&o.Socket, "socket", "", "`path` of the control socket (default "+api.SystemSocket+" for the host's crontabs, else cronring.sock in the state directory)")
+	f.BoolVar(&o.System, "system", false, "the FILEs have a user column, like /etc/crontab")
+	f.DurationVar(&o.Grace, "grace", 30*time.Second, "how long active runs may continue after SIGTERM")
 	f.StringVar(&o.Log, "log", "", "`where` to write: auto, text, json (both to standard output), journal or syslog")
 	f.StringVar(&o.ConfigDir, "config", configDir, "`directory` of cronring.toml and conf.d")
-	f.BoolVar(check, "check-config", false, "read the configuration, say what is wrong, and exit")
+	f.BoolVar(check, "check-config", false, "check the configuration, print errors, and exit")
 	f.BoolVar(version, "version", false, "print the version and exit")
 	return f
 }
@@ -114,13 +114,13 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 	case check:
 		return checkConfig, nil
 	case o.Log != "" && !slices.Contains(logForms, o.Log):
-		return runDaemon, fmt.Errorf("--log %s: want %s", o.Log, strings.Join(logForms, ", "))
+		return runDaemon, fmt.Errorf("--log %s: expected %s", o.Log, strings.Join(logForms, ", "))
 	case o.Cron.Cluster:
 		return runDaemon, errors.New("-c: cronie's cluster is the ring of cronring: mark the jobs with scope=ring instead")
 	case len(o.Files) == 0 && os.Geteuid() != 0:
-		return runDaemon, errors.New("no crontab file is named, and only root takes over the tables of the host")
+		return runDaemon, errors.New("missing argument: FILE (only root can run the crontabs of the host)")
 	case len(o.Files) == 0 && o.System:
-		return runDaemon, errors.New("--system is for FILEs: the tables of the host are read each in its own format")
+		return runDaemon, errors.New("--system requires FILEs: the format of the host's crontabs is known")
 	}
 	o.Family = family
 	place(o)

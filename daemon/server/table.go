@@ -85,7 +85,7 @@ func (d *desk) known(file string) (string, error) {
 		if d.Places.IsSystemTable(file) {
 			return file, nil
 		}
-		e.Why = "cron reads none there: crontabs stand in " + d.Places.Crontab + ", " + d.Places.CronD + " and " + d.Places.Users
+		e.Why = "cron reads only crontabs in " + d.Places.Crontab + ", " + d.Places.CronD + " and " + d.Places.Users
 		return "", e
 	}
 	for _, name := range d.Files {

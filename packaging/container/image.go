@@ -109,7 +109,7 @@ type loadable struct {
 func (i image) labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       "cronring",
-		"org.opencontainers.image.description": "A replacement for cron: the daemon, and the program that asks it",
+		"org.opencontainers.image.description": "A replacement for cron: the daemon and its command-line program",
 		"org.opencontainers.image.version":     i.version,
 		"org.opencontainers.image.licenses":    "MIT",
 		"org.opencontainers.image.source":      "https://github.com/cronring/cronring",

@@ -1,5 +1,5 @@
-// Package manpages owns what tests ask of the manual pages: their examples, each
-// with what it is an example of, and the command lines that their text names.
+// Package manpages owns the parsing of manual pages for tests: it returns their
+// examples with their kinds, and the command lines in their text.
 package manpages
 
 import (
@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// Kind is what an example is, as a comment directly above it says.
+// Kind is the kind of an example. A comment directly above the example sets it.
 //
-//	.\" crontab [as FILE]      a user's crontab; the commands below know it as a file
-//	.\" system [void]          one with a column for the account; void if its directives have no effect
+//	.\" crontab [as FILE]      a user's crontab; the commands below can use it as FILE
+//	.\" system [void]          a crontab with a user column; void if its options have no effect
 //	.\" anacrontab [rhel]
-//	.\" toml [of a channel]    configuration; of a channel if it stands in one
-//	.\" sh [at DAY]            commands for a shell; on that day, where they hang on it
+//	.\" toml [of a channel]    configuration; of a channel if it is part of one
+//	.\" sh [at DAY]            commands for a shell; on that day, if their output depends on it
 //	.\" ring of two on 1 2     commands for hosts of a ring, one line after the other; a ring of three is one host's
 //	.\" tutorial [fails]       commands of the tutorial, one page one session; the last one fails
 //	.\" script                 a program for /bin/sh
-//	.\" prints                 what the commands above it print
+//	.\" prints                 the output of the commands above it
 //	.\" keys                   the dashboard's key file
 //	.\" dockerfile
-//	.\" not run: REASON        nothing that a test could run
+//	.\" not run: REASON        not testable
 type Kind string
 
 // The kinds of examples.
@@ -43,19 +43,19 @@ const (
 	NotRun     Kind = "not run"
 )
 
-// Example is what stands in a page as it would in a file or on a terminal.
+// Example is an example in a page, with roff escapes removed.
 type Example struct {
 	Page string // "crontab.5"
 	Line int    // of its first line
 	Kind Kind
-	More string // what else the comment says
+	More string // rest of the comment
 	Text string
 }
 
-// String is where the example is.
+// String returns the position of the example.
 func (e Example) String() string { return fmt.Sprintf("man/%s:%d", e.Page, e.Line) }
 
-// Pages are the pages of a folder by their names.
+// Pages returns the text of the pages in a directory, by file name.
 func Pages(dir string) (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.[1-9]"))
 	if err != nil || len(paths) == 0 {
@@ -72,8 +72,8 @@ func Pages(dir string) (map[string]string, error) {
 	return pages, nil
 }
 
-// Examples are the examples of a page, in order. One without a comment that
-// tells its kind is an error, so that none goes untested unseen.
+// Examples returns the examples of a page, in order. An example without a kind is
+// an error, so that no example stays untested by mistake.
 func Examples(page, text string) (all []Example, err error) {
 	var mark string
 	var block *Example
@@ -111,10 +111,10 @@ func begin(page string, line int, mark string) (Example, error) {
 			return Example{Page: page, Line: line, Kind: kind, More: strings.TrimLeft(rest, ": ")}, nil
 		}
 	}
-	return Example{}, fmt.Errorf("man/%s:%d: no comment above this example says what it is", page, line)
+	return Example{}, fmt.Errorf("man/%s:%d: the example has no comment with its kind", page, line)
 }
 
-// With is the text of a page with another text in the place of an example's.
+// With returns the text of a page with the text of the example replaced.
 func (e Example) With(page, text string) string {
 	lines := strings.Split(page, "\n")
 	var put []string
@@ -128,13 +128,13 @@ func (e Example) With(page, text string) string {
 	return strings.Join(slices.Replace(lines, e.Line-1, e.Line-1+strings.Count(e.Text, "\n"), put...), "\n")
 }
 
-// Plain undoes the escapes of roff.
+// Plain removes the escapes of roff.
 func Plain(line string) string { return escapes.Replace(line) }
 
 var escapes = strings.NewReplacer(`\e`, `\`, `\&`, "", `\(dq`, `"`, `\(aq`, "'", `\-`, "-", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`")
 
-// Named are the command lines that the text of a page names between its words.
-// What a person would put in is X.
+// Named returns the command lines in the running text of a page. Placeholders are
+// replaced by X.
 func Named(text string) (lines []string) {
 	for _, m := range inText.FindAllStringSubmatch(text, -1) {
 		lines = append(lines, strings.Join(words(strings.Fields(Plain(m[1]))), " "))
@@ -144,7 +144,7 @@ func Named(text string) (lines []string) {
 
 var inText = regexp.MustCompile(`(?m)^\.(?:Ic|Ql|Li|Cm) ((?:cronringd?|crontab) .*)$`)
 
-// words are what the arguments of a macro come to on a page, up to the first
+// words returns the words that the arguments of a macro produce, up to the first
 // punctuation.
 func words(arguments []string) (all []string) {
 	macro, glue := "", false

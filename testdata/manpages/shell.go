@@ -2,9 +2,9 @@ package manpages
 
 import "strings"
 
-// Commands are the command lines in a text for a shell, as words: those of a
-// pipe each by itself, those within $( ) too. It knows quotes, and of the rest
-// of the language no more than what manual pages show.
+// Commands returns the command lines in a shell script, as words. Each command of a
+// pipe and within $( ) is separate. It supports quotes, and only as much of the
+// rest of the syntax as the manual pages use.
 func Commands(text string) (all [][]string) {
 	for _, part := range strings.Split(text, "$(")[1:] {
 		within, _, _ := strings.Cut(part, ")")

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Table is a table of what the program does, that a test works out anew: a list of
-// columns with a comment above it that says what it is about.
+// Table is a table of results that a test computes: a column list with a comment
+// above it that identifies its topic.
 type Table struct {
 	About []string // the words of the comment
 	Head  []string // the cells of the first row
 }
 
-// CheckTables has a program say what the tables of a page have in all columns but
-// the first, where the comment above them begins with the word about. It tells
-// where the page says otherwise, and with write makes it say that.
+// CheckTables compares the tables of a page, whose comment begins with the word
+// about, with the results of say. say returns all cells of a row except the first.
+// CheckTables returns the differences, or with write corrects the page.
 func CheckTables(path, about string, write bool, say func(t Table, row []string) []string) (wrong []string, checked int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func CheckTables(path, about string, write bool, say func(t Table, row []string)
 	return wrong, checked, nil
 }
 
-// cells are the texts of a row.
+// cells returns the texts of the cells of a row.
 func cells(line string) (all []string) {
 	for _, cell := range strings.Split(strings.TrimPrefix(line, ".It "), " Ta ") {
 		for _, macro := range []string{"Cm ", "Em ", "Li "} {

@@ -1,5 +1,5 @@
-// Package worlds makes random hosts for tests: tables in which every option
-// occurs with random values, a daemon that lives, dies and is replaced over
-// them, and processes that do what processes do. A world is replayed from its
-// seed. It knows of the engine what any other package can: Step, Wake, View.
+// Package worlds owns simulations of random hosts for tests: crontabs with random
+// values of every option, a daemon that is started, killed and replaced, and
+// processes that end, fail and ignore signals. The seed determines a world, so a
+// failure can be replayed. It uses only the engine's exported methods.
 package worlds

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Live lets so many things happen.
+// Live starts the daemon and simulates a number of random events.
 func (w *World) Live(things int) {
 	w.start()
 	for range things {
@@ -85,7 +85,7 @@ func (w *World) crash() {
 	w.start()
 }
 
-// replace drains the daemon and lets another take over, or go on.
+// replace drains the daemon, and then replaces it, or lets it continue.
 func (w *World) replace() {
 	w.say("drain")
 	w.step(engine.Drain{})
@@ -143,7 +143,7 @@ func (w *World) edit() {
 	w.step(w.load())
 }
 
-// ask is what people do.
+// ask simulates a random command of a user.
 func (w *World) ask() {
 	v := w.Engine.View()
 	if v.Len() == 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// mixes is what stands above the lines of a Mixed table.
+// mixes are the options above the lines of a Mixed crontab.
 var mixes = []string{
 	"", "",
 	"#@ overlap=skip timeout=10m\n",
@@ -21,10 +21,9 @@ var mixes = []string{
 	"#@ pool=wan breaker=3/1h\n",
 }
 
-// Mixed is a table of n jobs, numbered from first, with options of all kinds:
-// as crontabs of many hands have them. account is the column that a table of
-// the host has between times and command, or "". None fires from 08:00 to
-// 23:59 but those that go by every=.
+// Mixed returns a crontab with n jobs, numbered from first, and options of all kinds.
+// account is the user column of a system crontab, or "". Except for jobs with
+// every=, no job is due from 08:00 to 23:59.
 func Mixed(first, n int, account string) string {
 	var b strings.Builder
 	for i := first; i < first+n; i++ {

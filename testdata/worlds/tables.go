@@ -22,10 +22,10 @@ type file struct {
 	table  *crontab.Table
 }
 
-// option draws values of a key.
+// option generates random values of a key.
 type option struct {
 	key    string
-	chance int // one entry in so many has it
+	chance int // one of this many entries has it
 	value  func(g *generator) string
 }
 
@@ -191,7 +191,7 @@ var specs = []string{
 	"15 2,3 * * 0", "30 6,18 * * *", "@daily", "0 3 1 * *", "@reboot", "0 0 31 2 *", "~ 4 * * *",
 }
 
-// entries writes so many entries for an account.
+// entries writes n entries for a user.
 func (g *generator) entries(n int, prefix, account string) string {
 	var b strings.Builder
 	for i := range n {
@@ -218,7 +218,7 @@ func (g *generator) entries(n int, prefix, account string) string {
 	return b.String()
 }
 
-// draw writes a table anew.
+// draw writes a crontab with new random entries.
 func (w *World) draw(f *file) {
 	g := &generator{rng: w.rng, now: w.Now.Wall}
 	switch {
@@ -261,7 +261,7 @@ func (w *World) parse(f *file) {
 	f.table, _ = crontab.Parse(f.name, f.text, c)
 }
 
-// drawSidecar is what the configuration says of entries.
+// drawSidecar sets random options of entries in the configuration.
 func (w *World) drawSidecar() {
 	set := func(pairs ...string) (s []crontab.Setting) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -283,7 +283,7 @@ func (w *World) drawSidecar() {
 	w.sidecar.Matches = []crontab.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
 }
 
-// drawLimits is what the configuration says of places.
+// drawLimits sets random pools and limits in the configuration.
 func (w *World) drawLimits() {
 	w.limits = engine.Limits{Pools: map[string]engine.Pool{}}
 	if w.rng.IntN(3) > 0 {

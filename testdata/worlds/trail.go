@@ -13,13 +13,12 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Trail watches a world and holds that every occurrence leaves exactly one trail
-// of records. It takes the tables and the records for what they are, and knows
-// of the engine only which jobs it has and which of their runs it shows as live.
+// Trail is a Watcher that checks that every occurrence has exactly one valid
+// sequence of records. It uses the crontabs and the records; from the engine it
+// only uses the list of jobs and of their active runs.
 //
-// An occurrence is expected if a schedule names it later than since: the
-// instant at which the job was new or its times changed, or that to which
-// a clock set back leads it again.
+// It expects an occurrence for each time of a schedule after the job was added or
+// its times changed, or after the time to which the clock was set back.
 type Trail struct {
 	Faults []string // at most a few
 
@@ -27,19 +26,19 @@ type Trail struct {
 	decided   map[occurrence]job.Record
 	runs      map[job.RunID]*run
 	alive     map[job.RunID]bool
-	due       map[link]job.Run // attempts that failed and are to be followed by another one in the same step
+	due       map[link]job.Run // failed attempts that another attempt must follow in the same step
 	over      map[string]job.RunID
 	newestRun job.RunID
 	era       job.Era
 	steps     int
 }
 
-// installed is a job as of the newest load.
+// installed is a job of the latest load.
 type installed struct {
 	schedule cron.Schedule
 	timing   string
-	period   bool      // it is asked about between the times of its schedule, too
-	newest   time.Time // no occurrence up to here is to come
+	period   bool      // it can also be decided between the times of its schedule
+	newest   time.Time // all occurrences up to here are decided
 }
 
 type occurrence struct {
@@ -48,20 +47,20 @@ type occurrence struct {
 	era job.Era
 }
 
-// link is what attempts of one occurrence share.
+// link identifies an attempt of an occurrence.
 type link struct {
 	invocation string
 	backfill   int64
 	attempt    int
 }
 
-// run is what is known of a run.
+// run is the latest state of a run and the kinds of its records.
 type run struct {
 	job.Run
 	kinds []job.RecordKind
 }
 
-// NewTrail makes a Trail for a world that has not lived yet.
+// NewTrail returns a Trail for a new world.
 func NewTrail() *Trail {
 	return &Trail{
 		installed: map[job.ID]*installed{}, decided: map[occurrence]job.Record{}, runs: map[job.RunID]*run{}, alive: map[job.RunID]bool{},
@@ -75,7 +74,7 @@ func (t *Trail) fault(format string, args ...any) {
 	}
 }
 
-// Step follows the records of a step.
+// Step checks the records of a step.
 func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 	now := s.At
 	if back >= smallStep {
@@ -101,7 +100,7 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 		}
 	}
 	for l, r := range t.due {
-		t.fault("attempt %d of %s (run %d) is to be tried again, and no attempt follows", l.attempt-1, r.Job, r.ID)
+		t.fault("attempt %d of %s (run %d) should be retried, but no attempt follows", l.attempt-1, r.Job, r.ID)
 	}
 	clear(t.due)
 	if t.steps++; t.steps%32 == 0 || loaded {
@@ -109,9 +108,9 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 	}
 }
 
-// The rule of cron for a clock that is set back: by less than smallStep nobody
-// notices; by less than correction entries with fixed times stay silent until
-// the old time is passed; else all begin from what the clock reads.
+// The rules of cron for a clock that is set back: less than smallStep has no
+// effect; with less than correction, fixed-time entries do not run until the old
+// time has passed; otherwise all entries continue from the new time.
 const (
 	smallStep  = time.Minute
 	correction = 3 * time.Hour
@@ -125,9 +124,9 @@ func (t *Trail) setBack(now time.Time, by time.Duration) {
 	}
 }
 
-// load takes what is installed now. A job that is new, or whose times changed,
-// begins from now; but not anew with an instant that it was decided for, where
-// the clock was set back too little for anybody to notice.
+// load records the installed jobs. New jobs, and those whose times changed, begin at
+// now. If the clock was set back by less than smallStep, occurrences that were
+// decided are not expected again.
 func (t *Trail) load(w *World, now time.Time) {
 	before := t.installed
 	t.installed = map[job.ID]*installed{}
@@ -154,11 +153,11 @@ func (t *Trail) record(now time.Time, r job.Record) {
 	switch r.Kind {
 	case job.Decided, job.Queued, job.Ready, job.Dropped:
 		if r.Reason.Sentence() == "" {
-			t.fault("%s: no reason that a person can read: %q", tell(r), r.Reason)
+			t.fault("%s: the reason has no sentence: %q", tell(r), r.Reason)
 		}
 	case job.Ended:
 		if r.Reason != "" && r.Reason.Sentence() == "" {
-			t.fault("%s: no reason that a person can read: %q", tell(r), r.Reason)
+			t.fault("%s: the reason has no sentence: %q", tell(r), r.Reason)
 		}
 	case job.Started:
 	default:
@@ -172,10 +171,10 @@ func (t *Trail) record(now time.Time, r job.Record) {
 	}
 }
 
-// decide holds that each occurrence is decided once, after the one before it.
+// decide checks that each occurrence is decided once, after the previous one.
 func (t *Trail) decide(now time.Time, r job.Record) {
 	if (r.Decision == job.DecideSkip) != (r.Run == nil) {
-		t.fault("%s: a skip has no run, and all else has one", tell(r))
+		t.fault("%s: only a skip must have no run", tell(r))
 	}
 	if !r.DecidesOccurrence() {
 		return
@@ -209,8 +208,8 @@ func (t *Trail) decide(now time.Time, r job.Record) {
 	j.newest = r.Due
 }
 
-// stretch counts the occurrences of a record that is of several, unless there
-// are many.
+// stretch checks the number of occurrences of a record for several ones, up to a
+// limit.
 func (t *Trail) stretch(j *installed, r job.Record) {
 	n := 1
 	at := r.First
@@ -218,11 +217,11 @@ func (t *Trail) stretch(j *installed, r job.Record) {
 		at = j.schedule.Next(at)
 	}
 	if n < 20_000 && (!at.Equal(r.Due) || n != r.Count) {
-		t.fault("the schedule names %d occurrences, the last %s: %s", n, at.UTC(), tell(r))
+		t.fault("the schedule has %d occurrences, the last %s: %s", n, at.UTC(), tell(r))
 	}
 }
 
-// follows are the kinds of record that may come next in the life of a run.
+// follows are the valid next kinds of a run's records.
 var follows = map[job.RecordKind][]job.RecordKind{
 	"hold":      {job.Queued, job.Ready, job.Dropped},
 	job.Queued:  {job.Queued, job.Ready, job.Dropped},
@@ -231,8 +230,8 @@ var follows = map[job.RecordKind][]job.RecordKind{
 	job.Started: {job.Ended},
 }
 
-// follow holds that the records of a run make a path from its decision to its
-// one end.
+// follow checks that the records of a run form a valid path from its decision to a
+// single end.
 func (t *Trail) follow(r job.Record) {
 	kind := r.Kind
 	if kind == job.Decided {
@@ -258,7 +257,7 @@ func (t *Trail) follow(r job.Record) {
 	}
 }
 
-// begin holds how a run comes to be: by a decision, or as a further attempt.
+// begin checks that a run begins with a decision or as a further attempt.
 func (t *Trail) begin(r job.Record) {
 	if r.Run.ID <= t.newestRun {
 		t.fault("its number is not new: %s", tell(r))
@@ -272,26 +271,26 @@ func (t *Trail) begin(r job.Record) {
 	}
 	l := link{r.Run.Invocation, r.Run.Backfill, r.Run.Attempt}
 	if _, follows := t.due[l]; !follows || r.Kind != job.Queued {
-		t.fault("an attempt that follows none: %s", tell(r))
+		t.fault("an attempt without a previous one: %s", tell(r))
 	}
 	delete(t.due, l)
 }
 
-// end holds that an attempt is over once, and is followed by another one if,
-// and only if, its verdict says so.
+// end checks that an attempt ends once, and that another attempt follows exactly if
+// its verdict is retry.
 func (t *Trail) end(r job.Record) {
 	switch {
 	case r.Kind == job.Ended && r.Run.Outcome.IsZero(), r.Kind == job.Ended && r.Run.Verdict == "":
 		t.fault("an end without outcome or verdict: %s", tell(r))
 	case r.Kind == job.Dropped && r.Run.Verdict == job.VerdictRetry:
-		t.fault("what never ran is to be tried again: %s", tell(r))
+		t.fault("an attempt that never ran would be retried: %s", tell(r))
 	}
 	if r.Run.Verdict == job.VerdictRetry {
 		t.due[link{r.Run.Invocation, r.Run.Backfill, r.Run.Attempt + 1}] = *r.Run
 		return
 	}
 	if r.Run.Trigger == job.TriggerManual || r.Run.Attempt > 1 {
-		return // a dead letter may be run again as often as people like
+		return // users can retry a dead letter any number of times
 	}
 	key := fmt.Sprintf("%s of backfill %d", r.Run.Invocation, r.Run.Backfill)
 	if before, twice := t.over[key]; twice {
@@ -300,7 +299,7 @@ func (t *Trail) end(r job.Record) {
 	t.over[key] = r.Run.ID
 }
 
-// parents holds that a run names as its parents runs that there were.
+// parents checks that the parents of a run exist and have the recorded verdict.
 func (t *Trail) parents(r job.Record) {
 	for _, p := range r.Run.Parents {
 		if p.Run == 0 {
@@ -309,23 +308,23 @@ func (t *Trail) parents(r job.Record) {
 		x := t.runs[p.Run]
 		switch {
 		case x == nil || x.Job != p.Job:
-			t.fault("its parent %+v never was: %s", p, tell(r))
+			t.fault("its parent %+v does not exist: %s", p, tell(r))
 		case p.Verdict != "" && (x.State.Live() || x.Verdict != p.Verdict):
 			t.fault("its parent %+v is %s, %s: %s", p, x.State, x.Verdict, tell(r))
 		}
 	}
 }
 
-// start holds that what is started was said to be started.
+// start checks that a run is decided before it starts.
 func (t *Trail) start(s engine.Start) {
 	x := t.runs[s.Run.ID]
 	if x == nil || x.State != job.RunDecided {
-		t.fault("run %d of %s is started, and nothing has said so", s.Run.ID, s.Run.Job)
+		t.fault("run %d of %s started without a decision", s.Run.ID, s.Run.Job)
 	}
 }
 
-// notice holds that a notice comes after what it tells, in the same step, and
-// goes to somebody.
+// notice checks that a notification follows the record that causes it, in the same
+// step, and has a channel.
 func (t *Trail) notice(n job.Notice, before []engine.Effect) {
 	said := func(is func(job.Record) bool) bool {
 		return slices.ContainsFunc(before, func(e engine.Effect) bool {
@@ -350,15 +349,15 @@ func (t *Trail) notice(n job.Notice, before []engine.Effect) {
 		})
 	}
 	if !ok {
-		t.fault("nothing in its step is what the notice tells: %s: %s", n.On, n.Text)
+		t.fault("no record of the step matches the notification: %s: %s", n.On, n.Text)
 	}
 	if len(n.Channels) == 0 || n.Text == "" {
-		t.fault("a notice for %v of %s says %q", n.Channels, n.Job, n.Text)
+		t.fault("a notification for %v of %s has the text %q", n.Channels, n.Job, n.Text)
 	}
 }
 
-// live holds that the engine shows the runs that the records leave alive, as
-// the records have them.
+// live checks that the engine's active runs are those of the records, in the same
+// state.
 func (t *Trail) live(w *World) {
 	shown := map[job.RunID]job.Run{}
 	for _, r := range w.Engine.View().Runs() {
@@ -367,23 +366,23 @@ func (t *Trail) live(w *World) {
 	for _, id := range slices.Sorted(maps.Keys(t.alive)) {
 		x := t.runs[id]
 		if r, ok := shown[id]; !ok || r.State != x.State || r.Reason != x.Reason {
-			t.fault("run %d of %s is %s (%s) by its records, and shown as %q (%s)", id, x.Job, x.State, x.Reason, r.State, r.Reason)
+			t.fault("run %d of %s: records show %s (%s), the engine %q (%s)", id, x.Job, x.State, x.Reason, r.State, r.Reason)
 		}
 		delete(shown, id)
 	}
 	for id, r := range shown {
-		t.fault("run %d of %s is shown as %s, and over by its records", id, r.Job, r.State)
+		t.fault("run %d of %s: the engine shows %s, records show its end", id, r.Job, r.State)
 	}
 }
 
-// Sleeps holds that nothing that was due is left without a decision.
+// Sleeps checks that every due occurrence is decided.
 func (t *Trail) Sleeps(w *World) {
 	if w.Engine.View().Draining() {
 		return
 	}
 	for id, j := range t.installed {
 		if next := j.schedule.Next(j.newest); !next.IsZero() && !next.After(w.Now.Wall) {
-			t.fault("%s at %s is not decided at %s", id, next.UTC(), w.Now.Wall)
+			t.fault("%s due %s is not decided at %s", id, next.UTC(), w.Now.Wall)
 		}
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// World is a host: its clocks, its tables, its daemon, what the daemon's store
-// has, and the processes.
+// World is a simulated host: its clocks, crontabs, daemon, the content of the
+// daemon's store, and processes.
 type World struct {
 	Seed   uint64
 	Now    engine.Moment
 	Engine *engine.Engine
-	Lives  []Life        // of the daemon, oldest first
-	Watch  Watcher       // of what happens; nil: nobody
-	Story  func() string // what happened so far, for a failed test
+	Lives  []Life        // one for each start of the daemon, oldest first
+	Watch  Watcher       // receives events; may be nil
+	Story  func() string // returns a log of all events, for a failed test
 
 	rng     *rand.Rand
 	story   strings.Builder
@@ -34,35 +34,36 @@ type World struct {
 	kept      kept
 	processes map[job.RunID]*process
 	checks    map[job.RunID]*process
-	owed      []engine.Event // what comes back from the acts of the last step
+	owed      []engine.Event // events caused by the effects of the last step
 	stopping  map[job.RunID]job.Reason
 	booted    bool
-	adopts    bool // the next daemon finds the processes again
+	adopts    bool // the next daemon adopts the processes
 }
 
-// Life is what the store has of one daemon, step by step.
+// Life is the steps of one daemon process that the store received.
 type Life struct {
 	Boot  string
 	Steps []Step
 }
 
-// Step is what one step gave the store.
+// Step is the effects of one step of the engine.
 type Step struct {
 	At      time.Time
 	Era     job.Era
 	Effects []engine.Effect
 }
 
-// Watcher is told what happens.
+// Watcher receives the events of a world.
 type Watcher interface {
-	// Step: the store has taken a step. back is by how much the clock was set
-	// back since the one before. loaded tells whether tables were read in it.
+	// Step is called after the store received a step. back is how far the clock
+	// was set back since the previous step. loaded reports whether the step read
+	// crontabs.
 	Step(w *World, s Step, back time.Duration, loaded bool)
-	// Sleeps: nothing is left to do until some time has passed.
+	// Sleeps is called when the engine has nothing to do until its next wake time.
 	Sleeps(w *World)
 }
 
-// kept is what the daemon's store knows.
+// kept is the content of the daemon's store.
 type kept struct {
 	state   engine.State
 	roster  *engine.Roster
@@ -74,20 +75,20 @@ type kept struct {
 	fills   map[int64]job.Backfill
 }
 
-// jobOf is a job of an account.
+// jobOf identifies a job and its user.
 type jobOf struct {
 	job  job.ID
 	user string
 }
 
-// process is one that runs.
+// process is a running process.
 type process struct {
 	began, ends time.Duration // since boot; it ends by itself then
 	outcome     job.Outcome
-	deaf        bool // TERM is nothing to it
+	deaf        bool // it ignores TERM
 }
 
-// New makes the world of a seed. Its daemon has not been started.
+// New returns the world of a seed. Its daemon is not started yet.
 func New(seed uint64) *World {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
@@ -133,7 +134,7 @@ func (w *World) move() {
 	w.zone = zone
 }
 
-// Tables is the text of all tables.
+// Tables returns the text of all crontabs.
 func (w *World) Tables() string {
 	var b strings.Builder
 	for _, f := range w.files {
@@ -146,7 +147,7 @@ func (w *World) say(format string, args ...any) {
 	fmt.Fprintf(&w.story, "> "+format+"\n", args...)
 }
 
-// load is the event that says what is installed.
+// load returns the event that loads the installed crontabs.
 func (w *World) load() engine.Load {
 	l := engine.Load{Limits: w.limits, Node: Node}
 	for _, f := range w.files {
@@ -155,7 +156,7 @@ func (w *World) load() engine.Load {
 	return l
 }
 
-// start begins a new life of the daemon with what its store knows.
+// start starts a new daemon with the content of the store.
 func (w *World) start() {
 	w.say("start at %s", w.Now.Wall.Format(time.RFC3339))
 	s := w.kept.state
@@ -183,7 +184,7 @@ func (w *World) start() {
 	w.step(w.load())
 }
 
-// ranIn is how the occurrences of some time ended, by the newest runs.
+// ranIn returns the verdict of the newest run of each occurrence from from to to.
 func (w *World) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 	ran := map[int64]job.Verdict{}
 	for _, r := range w.kept.ran[id] {
@@ -194,13 +195,13 @@ func (w *World) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 	return ran
 }
 
-// fate is how far a step gets before the daemon dies.
+// fate is the point of a step at which the daemon dies.
 type fate int
 
 const (
 	lives      fate = iota
-	diesBefore      // the store has none of it
-	diesAfter       // the store has it, and nothing was done
+	diesBefore      // before the store received the effects
+	diesAfter       // after the store received them, before they are executed
 )
 
 func (w *World) step(events ...engine.Event) { w.stepTo(lives, events...) }
@@ -228,7 +229,7 @@ func (w *World) stepTo(f fate, events ...engine.Event) {
 	}
 }
 
-// now is what the clock would read now for the daemon, were it never set.
+// now returns the time that the daemon expects, if the clock was not set.
 func (w *World) now() time.Time {
 	if v := w.Engine.View().Now(); v.Up > 0 {
 		return v.Wall.Add(w.Now.Up - v.Up)
@@ -236,7 +237,7 @@ func (w *World) now() time.Time {
 	return w.kept.state.LastSeen
 }
 
-// keep is the store.
+// keep stores the effects of a step.
 func (w *World) keep(s Step) {
 	k := &w.kept
 	if len(s.Effects) > 0 {
@@ -294,7 +295,7 @@ func (k *kept) record(r job.Record) {
 	}
 }
 
-// act is what the daemon does for an effect, and how the host takes it.
+// act executes an effect, and simulates the reaction of the host.
 func (w *World) act(e engine.Effect) {
 	switch e := e.(type) {
 	case engine.Start:
@@ -322,7 +323,7 @@ func (w *World) act(e engine.Effect) {
 	}
 }
 
-// process draws what becomes of one.
+// process returns a process with a random duration and outcome.
 func (w *World) process() *process {
 	lengths := []time.Duration{time.Second, time.Minute, 20 * time.Minute, 3 * time.Hour, 1000 * time.Hour}
 	p := &process{began: w.Now.Up, deaf: w.rng.IntN(4) == 0}
@@ -335,8 +336,8 @@ func (w *World) process() *process {
 	return p
 }
 
-// ends tells the engine of processes and commands of if= that have ended, and
-// is when the next one does.
+// ends queues events for processes and commands of if= that have ended. It returns
+// the time since boot at which the next one ends, or 0.
 func (w *World) ends() (next time.Duration) {
 	for _, id := range slices.Sorted(maps.Keys(w.checks)) {
 		c := w.checks[id]
@@ -363,11 +364,11 @@ func (w *World) ends() (next time.Duration) {
 	return next
 }
 
-// pass moves both clocks on.
+// pass advances both clocks.
 func (w *World) pass(d time.Duration) { w.Now.Wall, w.Now.Up = w.Now.Wall.Add(d), w.Now.Up+d }
 
-// awake lets time pass with the daemon awake: it wakes when it asks to, and
-// whenever a process ends.
+// awake simulates a period with a running daemon: it steps the engine at its wake
+// times and whenever a process ends.
 func (w *World) awake(d time.Duration) {
 	until := w.Now.Up + d
 	for {
@@ -397,7 +398,7 @@ func (w *World) awake(d time.Duration) {
 	}
 }
 
-// tell says a record in one line.
+// tell formats a record in one line.
 func tell(r job.Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s %s due %s era %d", r.At.Format("01-02 15:04:05.000"), r.Kind, r.Decision, r.Job, r.Due.Format("01-02 15:04:05.000"), r.Era)

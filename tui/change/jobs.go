@@ -92,7 +92,7 @@ func Stop(w *screen.World, about screen.Subject) screen.Do {
 	request := api.StopRequest{Refs: screen.Refs(about)}
 	d := screen.Do{
 		Class: screen.Kills, Question: "Stop " + screen.JobsText(about) + "?", Command: Command("stop", about),
-		Detail: []string{"TERM is sent to all its processes, and KILL to the remaining ones after stop-grace= (30s by default)."},
+		Detail: []string{"TERM is sent to all its processes, and KILL to the remaining ones after 10 s, or stop-grace= if the entry sets it."},
 	}
 	if about.Run != 0 && !about.Marked {
 		number := fmt.Sprint(about.Run)

@@ -20,7 +20,7 @@ func NewClashes(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "clashes [JOB...] [--suggest hourly|daily]",
-		Short: "List the minutes in which jobs start together",
+		Short: "List minutes with several starts",
 		Long: `List the minutes to come in which jobs start together, the fullest first, as the
 schedules have it, and for each the quietest minute within half an hour.
 
@@ -43,7 +43,7 @@ each day, at the time when the fewest others start.`,
 			return printClashes(a, found, out, loc)
 		},
 	}
-	cmd.Flags().Var(&next, "next", "look so far ahead: `D`, at most 7d")
+	cmd.Flags().Var(&next, "next", "how far to look ahead: `D`, at most 7d")
 	cmd.Flags().IntVar(&q.Least, "least", 0, "only minutes with `N` starts or more (default 2)")
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N` minutes (default 20)")
 	cmd.Flags().Var(suggest, "suggest", "the best time for a new job that is due each `WORD`: hourly, daily")

@@ -32,11 +32,11 @@ func NewExplain(a *cli.App) *cobra.Command {
 		Long: `Say in plain words what a schedule, a whole line or a job means: when it runs, how
 often a year, what the next two changes of the zone do to it, what the command
 gets on its standard input (the text after %), and what lint has to say. Options
-may stand above the line.
+may be given above the line.
 
-EXPR and LINE have blanks, or begin with @, and need no daemon. Any other word is
-a JOB of the daemon, which tells its options too, wherever they were set, and
-with which jobs it starts together in the next seven days.`,
+EXPR and LINE contain blanks, or begin with @, and need no daemon. Any other word
+is a JOB of the daemon: the output then includes its options, with the place where
+each was set, and the jobs that start in the same minutes in the next seven days.`,
 		Example: "  cronring explain '30 2 * * *' --tz America/New_York\n  cronring explain '0 9 * * mon mail -s report ann%Hello'\n  cronring explain backup",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), a, args[0], f) },

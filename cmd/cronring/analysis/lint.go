@@ -38,12 +38,12 @@ An error means that the line does not count, or that its entry is held; the exit
 code is then 8. Lines with warnings and notices do count; with --strict warnings,
 too, make the exit code 8.
 
-A file where cron looks for tables may be refused as a whole, for its owner, its
-mode, a link or its type: that is an error, too. One that is passed over for its
-name is a notice. --installed checks all crontabs of this host.
+If cron would reject a whole crontab because of its owner, mode, type or a link,
+that is an error too. A file that cron ignores because of its name is a notice.
+--installed checks all crontabs of this host.
 
-Other crons take #@ options for comments. --portable tells for each entry what it
-does there without them, as warnings.`,
+For other crons #@ options are comments. --portable adds a warning for each option
+with what the entry does there.`,
 		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --installed\n  cronring lint --portable --strict my.crontab",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.installed {
@@ -55,10 +55,10 @@ does there without them, as warnings.`,
 			return lint(cmd.Context(), a, args, f, out)
 		},
 	}
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
-	cmd.Flags().BoolVar(&f.portable, "portable", false, "tell what entries do under a cron that takes options for comments")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with code 8 for warnings too")
+	cmd.Flags().BoolVar(&f.portable, "portable", false, "show what entries do under a cron that ignores options")
 	cmd.Flags().BoolVar(&f.installed, "installed", false, "all crontabs of this host, as the daemon reads them")
-	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, as a mounted disk or a container's")
+	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, such as a mounted disk or a container")
 	f.Add(cmd)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormSARIF)
 	a.AddColor(cmd)

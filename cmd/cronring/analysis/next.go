@@ -36,7 +36,7 @@ type coming struct {
 	PerYear     int              `json:"runs_a_year,omitempty"` // in the year of the start; 0 when not known
 	Next        []time.Time      `json:"next"`
 	Jobs        []job.ID         `json:"jobs,omitempty"`  // of the runs, where jobs were named
-	Nodes       []string         `json:"nodes,omitempty"` // of the runs, in a ring: whose they are; "": this host's alone, or nobody's
+	Nodes       []string         `json:"nodes,omitempty"` // of the runs, in a ring: their owners; "": only this host, or no owner
 	Diagnostics []api.Diagnostic `json:"diagnostics"`
 }
 
@@ -53,13 +53,13 @@ func NewNext(a *cli.App) *cobra.Command {
 	f := &nextFlags{}
 	cmd := &cobra.Command{
 		Use:   "next ['EXPR'|FILE:LINE|JOB...]",
-		Short: "Tell when a schedule, an entry or jobs run next",
-		Long: `Tell when a schedule, an entry or jobs run next.
+		Short: "Show when a schedule, an entry or jobs run next",
+		Long: `Show when a schedule, an entry or jobs run next.
 
 EXPR is five fields or a nickname like @daily; FILE:LINE is an entry of a crontab
-file. Neither needs a daemon. Any other word names jobs of the daemon: the runs of
-several, and without a word of all, are told in the order of time. What is paused
-without an end, disabled or held has none.`,
+file. Neither needs a daemon. Any other word selects jobs of the daemon; without
+arguments, all jobs. Their runs are listed in time order. Jobs that are held,
+disabled, or paused without an end have none.`,
 		Example: "  cronring next '0 0 13 * 5' -n 4 --tz Europe/Berlin\n  cronring next /etc/crontab:17\n  cronring next 'etl-*' --until tomorrow",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return next(a, cmd, args, f) },
@@ -77,7 +77,7 @@ without an end, disabled or held has none.`,
 
 func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	if f.number < 1 || f.number > api.MaxComing {
-		return cli.UsageError(fmt.Sprintf("tell %d runs", f.number), fmt.Sprintf("it is 1 to %d", api.MaxComing), "")
+		return cli.Invalid(fmt.Sprintf("-n %d", f.number), fmt.Sprintf("expected 1 to %d", api.MaxComing), "")
 	}
 	loc, err := a.Location()
 	if err != nil {
@@ -204,7 +204,7 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 			return newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about), nil
 		}
 	}
-	e := &api.Error{What: "cannot tell when " + what + " runs", Why: "that line is no entry", Fix: "cronring lint " + name, Kind: api.NotFound}
+	e := &api.Error{What: "cannot find the next runs of " + what, Why: "that line is not an entry", Fix: "cronring lint " + name, Kind: api.NotFound}
 	for _, d := range about {
 		if d.Severity == crontab.Error {
 			e.Why = d.Message

@@ -40,9 +40,9 @@ func NewSimulate(a *cli.App) *cobra.Command {
 	f := &simulateFlags{}
 	cmd := &cobra.Command{
 		Use:   "simulate FILE...|- [--from T] [--until T]",
-		Short: "Tell what would run when, with a virtual clock and the daemon's own engine",
-		Long: `Tell what would run when, with a virtual clock and the daemon's own engine, as if
-the daemon had been up all along; - is standard input.
+		Short: "Simulate which jobs run when, with a virtual clock",
+		Long: `Simulate which jobs run when, with a virtual clock and the daemon's own engine, as
+if the daemon had always been running; - is standard input.
 
 --from is inclusive, --until is exclusive. What is chosen at random (~, jitter=,
 spread=) is not what the daemon of a host has chosen. Runs succeed, and the

@@ -16,9 +16,12 @@ type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// UsageError is an error in what the person typed.
-func UsageError(what, why, fix string) error {
-	return &api.Error{What: "cannot " + what, Why: why, Fix: fix, Kind: api.Usage}
+// UsageError returns an error about a command that cannot be executed as typed.
+func UsageError(what, why, fix string) error { return Invalid("cannot "+what, why, fix) }
+
+// Invalid returns an error about an invalid command line. what names the invalid part.
+func Invalid(what, why, fix string) error {
+	return &api.Error{What: what, Why: why, Fix: fix, Kind: api.Usage}
 }
 
 // FileError wraps an error about a file with its exit code.

@@ -76,7 +76,7 @@ func (f *fieldsFlag) Set(text string) error {
 			if near := crontab.Nearest(name, known); near != "" {
 				hint = fmt.Sprintf("; nearest is %q", near)
 			}
-			return fmt.Errorf("there is no field %q%s; --json alone names them", name, hint)
+			return fmt.Errorf("unknown field %q%s; --json alone lists the fields", name, hint)
 		}
 		f.printer.chosen.fields = append(f.printer.chosen.fields, name)
 	}

@@ -31,7 +31,7 @@ type Watch struct {
 
 // AddWatch adds the flag --watch.
 func AddWatch(cmd *cobra.Command, watched *bool, what string) {
-	cmd.Flags().BoolVarP(watched, "watch", "w", false, "go on, and show "+what+" again when it changes; piped, print changed lines")
+	cmd.Flags().BoolVarP(watched, "watch", "w", false, "keep running, and show "+what+" again when it changes; in a pipe, print changed lines")
 }
 
 // Run watches until the daemon or the context ends.

@@ -103,7 +103,7 @@ func (c *Program) tables(ctx context.Context) (tables, error) {
 	case api.KindOf(err) != api.Unreachable:
 		return nil, err
 	case c.uid == 0:
-		c.say("crontab: cronringd does not answer on %s; going on without it", c.socket)
+		c.say("crontab: cronringd does not answer on %s; continuing without it", c.socket)
 		return direct.NewCrontabs(c.Host, c.places), nil
 	}
 	e, _ := errors.AsType[*api.Error](err)

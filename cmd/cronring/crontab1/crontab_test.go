@@ -312,7 +312,7 @@ func TestCrontabWithoutDaemon(t *testing.T) {
 			t.Errorf("crontab %s: %+v", args, r)
 		}
 	}
-	going := "crontab: cronringd does not answer on " + h.Socket + "; going on without it\n"
+	going := "crontab: cronringd does not answer on " + h.Socket + "; continuing without it\n"
 	expect(call(h, 0, "", "-u", clitest.Ann, "-l"), t, "root lists", clitest.Result{Out: "# 1\n", Err: going, Code: 0})
 	if r := call(h, 0, "5 * * * * x\n", "-u", clitest.Ann, "-"); r.Code != 0 || !strings.Contains(r.Err, "written without the daemon") {
 		t.Errorf("root installs: %+v", r)

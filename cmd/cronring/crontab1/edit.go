@@ -196,7 +196,7 @@ func (d *Draft) Read() ([]byte, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, errSaid{display.Text(d.Path) + ": Not a regular file."}
 	case st.Uid != uint32(os.Geteuid()):
-		return nil, errSaid{"crontab: " + display.Text(d.Path) + " belongs to somebody else now"}
+		return nil, errSaid{"crontab: " + display.Text(d.Path) + " belongs to another user now"}
 	}
 	return io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 }

@@ -26,12 +26,12 @@ func NewAdd(a *cli.App) *cobra.Command {
 		Short: "Append an entry to a crontab",
 		Long: `Append an entry to a crontab: your own, that of --user, or --file.
 
-One word is taken as a whole command line for the shell; of several each reaches
-the command as it is. A % is written \%, as cron ends the command at a bare one.
-What the file says already stays as it is, byte for byte.
+A single argument is a whole command line for the shell; several are quoted, so
+that the command gets them unchanged. A % is written as \%, because cron ends the
+command at an unescaped one. The rest of the file does not change.
 
-In /etc/crontab and /etc/cron.d --user is the account that the command runs as,
-root if it is not given; the file is made if there is none.`,
+In /etc/crontab and /etc/cron.d --user is the user that the command runs as, by
+default root. A missing file is created.`,
 		Example: "  cronring add '30 2 * * *' --name pg-backup -- pg_dump -f all.sql\n  cronring add @hourly --file /etc/cron.d/etl -u etl -- /opt/etl/run orders",
 		Args:    cobra.MinimumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return add(a, cmd, args[0], joinWords(args[1:]), f) },

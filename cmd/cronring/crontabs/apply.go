@@ -102,8 +102,8 @@ func placesOf(ctx context.Context, by changer) (*api.Places, error) {
 	places, err := by.Places(ctx)
 	if err == nil && places == nil {
 		err = &api.Error{
-			Kind: api.Conflict, What: "cannot apply a directory: the daemon does not tell where its host's crontabs are",
-			Why: "it was given its files by name, or is of an older version", Fix: "ask the host's own daemon: leave --socket out    or see: cronring version",
+			Kind: api.Conflict, What: "cannot apply a directory: the daemon does not manage the host's crontabs",
+			Why: "it was started with a list of files, or has an older version", Fix: "use the host's daemon: omit --socket    or see: cronring version",
 		}
 	}
 	return places, err
@@ -201,7 +201,7 @@ func onlyRegular(path string) error {
 		return cli.FileError(path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return cli.UsageError("apply "+path, "it is no regular file", "cronring apply --help")
+		return cli.UsageError("apply "+path, "it is not a regular file", "cronring apply --help")
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func openTables(ctx context.Context, a *cli.App) (changer, error) {
 	if a.ReadOnly {
 		return nil, err
 	}
-	a.Infof("cronringd does not answer; going on without it")
+	a.Infof("cronringd does not answer; continuing without it")
 	return direct.NewTables(), nil
 }
 

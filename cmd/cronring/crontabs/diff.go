@@ -35,19 +35,19 @@ func NewDiff(a *cli.App) *cobra.Command {
 	f := &diffFlags{runs: cli.Duration(7 * 24 * time.Hour)}
 	cmd := &cobra.Command{
 		Use:   "diff [OLD] [NEW] [--rev N] [--file F|-u USER]",
-		Short: "Tell how two versions of a crontab differ in what runs when",
-		Long: `Tell how two versions of a crontab differ in what runs when; - is standard input.
+		Short: "Show which runs differ between two versions of a crontab",
+		Long: `Show which runs differ between two versions of a crontab; - is standard input.
 
   OLD NEW      two files; this needs no daemon
   NEW          your installed crontab, or that of --file or -u, and a file
   --rev N NEW  a revision, as cronring revisions lists them, and a file
   --rev N      a revision, and what is installed in its place now
 
-Jobs are told by their name= option, else by account and command, so that moved
-lines, comments and blanks are no difference. Runs are counted over the time of
---runs. Of jobs that are added or get another schedule it tells the minute in which
-most others start, too: those of the other crontabs you may read, where the daemon
-was asked. The exit code is 0 for no difference, 1 for some, 2 for trouble.`,
+Jobs are identified by name=, else by user and command, so that moved lines,
+comments and blanks are not differences. Runs are counted over the time of --runs.
+For new jobs and new schedules the output includes the minute with the most other
+starts: if the daemon is used, also those of other crontabs that you may read. The
+exit code is 0 if nothing differs, 1 if something does, 2 for errors.`,
 		Example: "  crontab -l | cronring diff - new.crontab\n  cronring diff new.crontab\n  cronring diff --rev 32 --runs 30d",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

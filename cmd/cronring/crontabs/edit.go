@@ -31,16 +31,16 @@ func NewEdit(a *cli.App) *cobra.Command {
 	f := &editFlags{}
 	cmd := &cobra.Command{
 		Use:   "edit [FILE] [--user U] [--editor CMD|--tui]",
-		Short: "Edit a crontab, and see what that does before it counts",
+		Short: "Edit a crontab, and see the effect before it is installed",
 		Long: `Edit a crontab with your editor: your own, that of --user, or the one at FILE.
 
-What you leave is checked before it is installed: new errors, doubtful lines, and
-which jobs it adds, changes and removes. Then you install it, edit on, or leave.
-The file is not touched while you edit; a change that somebody else makes
-meanwhile is told, and not written over.
+Before the file is installed you see new errors and warnings, and the jobs that it
+adds, changes and removes. Then you install it, continue editing, or cancel. The
+file does not change while you edit; a change by another user in the meantime is
+reported, and not overwritten.
 
-With --tui it is the dashboard's own editor, which tells of each line while it is
-typed when it runs next, how often a year, and what is wrong with it.
+--tui uses the dashboard's editor, which shows for each line while you type when
+it runs next, how often a year, and errors.
 
 The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`,
 		Example: "  cronring edit\n  sudo cronring edit /etc/cron.d/etl --editor nano",

@@ -11,9 +11,9 @@ func NewReload(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Make the daemon read its crontab files again",
-		Long: `Make the daemon read its crontab files again, and print its remarks on them.
+		Long: `Make the daemon read its crontab files again, and print the diagnostics.
 
-Jobs that did not change neither run again nor skip, and running ones go on.`,
+Unchanged jobs neither run again nor skip a run, and active runs continue.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			remarks, err := a.Daemon().Reload(cmd.Context())

@@ -19,7 +19,7 @@ func NewRevisions(a *cli.App) *cobra.Command {
 		Use:   "revisions [REV] [--file F|--user U]",
 		Short: "List the versions of crontabs, or print one",
 		Long: `List the versions of crontabs that the daemon keeps, the newest first, or print
-the one with the number REV.
+revision REV.
 
 Everybody sees those of their own crontab; root sees all, and those of system
 tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`,

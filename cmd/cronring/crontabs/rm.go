@@ -19,11 +19,11 @@ func NewRm(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm JOB... [--comment-out]",
 		Short: "Remove entries from crontabs",
-		Long: `Remove the entries of jobs, and the options above them, from the crontabs where
-they stand. Comments stay. Runs that are going are not touched.
+		Long: `Remove the entries of jobs, and the options above them, from their crontabs.
+Comments stay. Active runs continue.
 
-For more than one entry their number must be typed, and for a protected one its
-name, unless -y is given. What a file said is kept as a revision.`,
+To confirm, type the number of entries if there are several, and the name of a
+protected one; -y skips the question. The old version is kept as a revision.`,
 		Example: "  cronring rm tmp-clean\n  cronring rm 'etl*' --comment-out",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return rm(a, cmd, args, comment, f) },

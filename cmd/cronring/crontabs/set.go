@@ -16,11 +16,11 @@ func NewSet(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set JOB KEY=VALUE...",
 		Short: "Change options of a job",
-		Long: `Change options of a job in the crontab where it stands: they are kept above its
-line in comments, #@ KEY=VALUE, which other crons pass over. KEY= takes an option
-away. See cronring-options(7) for all of them.
+		Long: `Change options of a job in its crontab. Options are written above the entry in
+comments, #@ KEY=VALUE, which other crons ignore. KEY= removes an option. See
+cronring-options(7) for all of them.
 
-What else the file says stays as it is, byte for byte.`,
+The rest of the file does not change.`,
 		Example: "  cronring set etl-nightly overlap=queue timeout=2h\n  cronring set pg-backup protect=yes retry=",
 		Args:    cobra.MinimumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return set(a, cmd, args[0], args[1:], f) },

@@ -37,16 +37,15 @@ func NewTop(a *cli.App, root func(*cli.App) *cobra.Command) *cobra.Command {
 		Long: `Show the dashboard: what is broken, what runs and what comes next, and a key for
 everything that can be done about it; ? shows the keys.
 
-With --plain nothing is drawn: it says one line for each thing that happens, and
-answers commands that are typed, for screen readers and for terminals that can
-only print.
+--plain prints one line for each event and answers typed commands. It is meant for
+screen readers and for terminals that can only print.
 
 It uses the terminal's own colours, and only signs that its character set has;
 --color, --ascii and the variables CRONRING_COLOR, CRONRING_THEME and
-CRONRING_GLYPHS say otherwise.
+CRONRING_GLYPHS change this.
 
-With -H ssh can ask nothing, as the screen is drawn: it has to get there by a key.
-What it says if it cannot stands in the dashboard.`,
+With -H, ssh cannot prompt, so use key authentication. The dashboard shows the
+errors of ssh.`,
 		Example: "  cronring top --job etl-orders",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return top(a, cmd, f) },

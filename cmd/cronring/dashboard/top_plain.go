@@ -38,8 +38,8 @@ var unending = []string{"top", "tui", "events"}
 
 const plainHelp = `Type a command as after "cronring" in a shell: list, list failed, why etl-orders,
 logs etl-orders, run etl-orders, history. Beside them:
-  tell all      one line for the end of every run (this is so now)
-  tell failed   only for those that failed, and for what people do
+    tell all      one line for the end of every run (the default)
+    tell failed   only failed runs and what people do
   tell off      nothing
   help          all commands
   quit          the end`

@@ -63,7 +63,7 @@ func (d *Tables) place(ctx context.Context, file, user string) (at string, who a
 	if !d.places.IsSystemTable(file) {
 		err = &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot find the crontab %q", file),
-			Why: "cron reads none there: crontabs stand in " + d.places.Crontab + ", " + d.places.CronD + " and " + d.places.Users,
+			Why: "cron reads only crontabs in " + d.places.Crontab + ", " + d.places.CronD + " and " + d.places.Users,
 		}
 	}
 	return file, who, false, err

@@ -22,7 +22,7 @@ const firstYear, lastYear = 2025, 2100
 func checkClock(_ context.Context, e *examination) []finding {
 	now := e.Now()
 	if y := now.UTC().Year(); y < firstYear || y > lastYear {
-		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("the clock says %s", now.UTC().Format(time.DateOnly)),
+		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("the clock shows %s", now.UTC().Format(time.DateOnly)),
 			Why: "jobs run at the wrong times until it is set", Fix: advice("timedatectl set-ntp true")}}
 	}
 	found := e.synchronised()
@@ -39,7 +39,7 @@ func (e *examination) synchronised() []finding {
 	t, err := e.adjtimex()
 	switch {
 	case err != nil:
-		return []finding{{Grade: gradeUnseen, What: "the kernel does not tell about its clock", Why: err.Error()}}
+		return []finding{{Grade: gradeUnseen, What: "the kernel does not report the state of its clock", Why: err.Error()}}
 	case t.Status&unix.STA_UNSYNC != 0:
 		return []finding{{Grade: gradeWarning, What: "the clock is not synchronised", Why: "no NTP service keeps it right",
 			Fix: advice("timedatectl set-ntp true    or install chrony")}}
@@ -78,9 +78,9 @@ func checkZone(_ context.Context, e *examination) []finding {
 	_, name, linked := strings.Cut(target, "zoneinfo/")
 	switch {
 	case os.IsNotExist(err):
-		return []finding{{Grade: gradeOK, What: "there is no /etc/localtime: times are UTC"}}
+		return []finding{{Grade: gradeOK, What: "/etc/localtime does not exist: times are UTC"}}
 	case err != nil || !linked:
-		return []finding{{Grade: gradeWarning, What: "/etc/localtime is no link to a zone: its name is not known",
+		return []finding{{Grade: gradeWarning, What: "/etc/localtime is not a link to a zone: the name of the zone is unknown",
 			Fix: advice("timedatectl set-timezone ZONE")}}
 	}
 	if _, err := spool.LoadZone(name); err != nil {
@@ -89,8 +89,8 @@ func checkZone(_ context.Context, e *examination) []finding {
 	}
 	if text, err := e.Read("/etc/timezone"); err == nil {
 		if other := strings.TrimSpace(text); other != "" && other != name {
-			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime says %s, /etc/timezone says %s", cli.ShellWord(name), cli.ShellWord(other)),
-				Why: "/etc/localtime counts", Fix: advice("timedatectl set-timezone " + cli.ShellWord(name))}}
+			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime is %s, /etc/timezone is %s", cli.ShellWord(name), cli.ShellWord(other)),
+				Why: "cronringd uses /etc/localtime", Fix: advice("timedatectl set-timezone " + cli.ShellWord(name))}}
 		}
 	}
 	return []finding{{Grade: gradeOK, What: "local time is that of " + name}}
@@ -104,8 +104,8 @@ func checkTimers(_ context.Context, e *examination) []finding {
 		id   int
 	}{{"CLOCK_BOOTTIME", unix.CLOCK_BOOTTIME}, {"CLOCK_REALTIME", unix.CLOCK_REALTIME}} {
 		if err := e.timerfd(clock.id); err != nil {
-			return []finding{{Grade: gradeProblem, What: "the kernel gives no timer of " + clock.name, Why: err.Error()}}
+			return []finding{{Grade: gradeProblem, What: "the kernel does not provide timers of " + clock.name, Why: err.Error()}}
 		}
 	}
-	return []finding{{Grade: gradeOK, What: "timers count through a suspend; nothing wakes the machine, and what was due meanwhile is caught up"}}
+	return []finding{{Grade: gradeOK, What: "timers count time in suspend; nothing wakes the host, and missed runs are caught up"}}
 }

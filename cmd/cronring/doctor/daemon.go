@@ -81,16 +81,16 @@ var unitProperties = []string{
 // checkUnit checks the service with systemd.
 func checkUnit(ctx context.Context, e *examination) []finding {
 	if !e.Booted() {
-		return []finding{{Grade: gradeUnseen, What: "systemd does not run this host: whoever starts cronringd here must do so at each boot"}}
+		return []finding{{Grade: gradeUnseen, What: "systemd does not run this host: make sure that cronringd is started at each boot"}}
 	}
 	units, err := show(ctx, e.Machine, unitProperties, "cronring.service", "cronring.socket")
 	if err != nil {
-		return []finding{{Grade: gradeUnseen, What: "systemd does not tell about cronring.service", Why: err.Error()}}
+		return []finding{{Grade: gradeUnseen, What: "systemd does not report the state of cronring.service", Why: err.Error()}}
 	}
 	service, socket := units[0], units[1]
 	if service["LoadState"] == "not-found" {
-		return []finding{{Grade: gradeWarning, What: "there is no cronring.service",
-			Why: "the daemon does not come back after a boot", Fix: advice("install the package, or its unit in /etc/systemd/system")}}
+		return []finding{{Grade: gradeWarning, What: "cronring.service does not exist",
+			Why: "the daemon does not start at boot", Fix: advice("install the package, or its unit in /etc/systemd/system")}}
 	}
 	found := unitState(service)
 	if e.answers() && socket["LoadState"] == "loaded" && socket["ActiveState"] == "failed" {
@@ -130,7 +130,7 @@ func unitState(service map[string]string) []finding {
 	add(service["Restart"] == "no", finding{Grade: gradeWarning, What: "Restart=no is in effect", Why: "a daemon that crashed is not started again"})
 	add(service["NRestarts"] != "" && service["NRestarts"] != "0", finding{Grade: gradeWarning,
 		What: "systemd had to restart the daemon " + service["NRestarts"] + " times since it was started", Fix: advice("journalctl -u cronring")})
-	add(service["NeedDaemonReload"] == "yes", finding{Grade: gradeWarning, What: "the unit's files changed, but systemd has not read them",
+	add(service["NeedDaemonReload"] == "yes", finding{Grade: gradeWarning, What: "the unit's files changed, and systemd still uses the old ones",
 		Fix: advice("systemctl daemon-reload")})
 	return found
 }
@@ -154,7 +154,7 @@ func show(ctx context.Context, m *inventory.Machine, properties []string, units 
 		all = append(all, values)
 	}
 	if len(all) != len(units) {
-		return nil, fmt.Errorf("systemctl show told of %s instead of %d", cli.Plural(len(all), "unit"), len(units))
+		return nil, fmt.Errorf("systemctl show printed %s instead of %d", cli.Plural(len(all), "unit"), len(units))
 	}
 	return all, nil
 }

@@ -192,7 +192,7 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "anacron without its timer", files: inventorytest.Files{"/usr/sbin/anacron": "program"}, spoil: func(e *examination) { chmod(e, "/usr/sbin/anacron", 0o755) }, units: map[string]string{"anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=inactive\n"},
 			want: "warning second cron: anacron is installed, but anacron.timer is not active: its jobs run only when something else starts it"},
 
-		{name: "no unit", units: map[string]string{"cronring.service": "Id=cronring.service\nLoadState=not-found\n"}, want: "warning unit: there is no cronring.service"},
+		{name: "no unit", units: map[string]string{"cronring.service": "Id=cronring.service\nLoadState=not-found\n"}, want: "warning unit: cronring.service does not exist"},
 		{name: "not enabled", units: unitWith("UnitFileState=enabled", "UnitFileState=disabled"), want: "problem unit: cronring.service is not enabled: it does not start at boot"},
 		{name: "jobs die with it", units: unitWith("KillMode=process", "KillMode=control-group"), want: "problem unit: KillMode=control-group is in effect"},
 		{name: "no watchdog", units: unitWith("WatchdogUSec=1min", "WatchdogUSec=0"), want: "warning unit: no watchdog is in effect"},
@@ -201,14 +201,14 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "it crashes", units: unitWith("NRestarts=0", "NRestarts=3"), want: "warning unit: systemd had to restart the daemon 3 times since it was started"},
 		{name: "systemd does not answer", spoil: func(e *examination) {
 			e.Exec = func(context.Context, ...string) (string, int, error) { return "", 0, errors.New("no bus") }
-		}, want: "unseen second cron: systemd does not tell which units are active\nunseen unit: systemd does not tell about cronring.service"},
+		}, want: "unseen second cron: systemd does not report which units are active\nunseen unit: systemd does not report the state of cronring.service"},
 
 		{name: "the state is open", spoil: func(e *examination) { chmod(e, "/var/lib/cronring", 0o755) }, want: "problem rights: /var/lib/cronring has mode 0755 instead of 0700"},
 		{name: "the state is ann's", spoil: func(e *examination) { chown(e, "/var/lib/cronring", 1000) }, want: "problem rights: /var/lib/cronring belongs to uid 1000, not to root"},
 		{name: "the spool is open", spoil: func(e *examination) { chmod(e, "/var/spool/cron/crontabs", 0o1777) }, want: "problem rights: /var/spool/cron/crontabs has mode 1777: others may make files there"},
 		{name: "the spool has another group", files: inventorytest.Files{"/etc/group": "crontab:x:101:\n"}, want: "problem rights: /var/spool/cron/crontabs has mode 1730: others may make files there"},
 		{name: "the spool is odd", spoil: func(e *examination) { chmod(e, "/var/spool/cron/crontabs", 0o700) }, want: "warning rights: /var/spool/cron/crontabs has mode 0700 instead of 1730"},
-		{name: "the socket is a file", files: inventorytest.Files{"/run/cronring/cronring.sock": ""}, want: "problem rights: /run/cronring/cronring.sock is no socket"},
+		{name: "the socket is a file", files: inventorytest.Files{"/run/cronring/cronring.sock": ""}, want: "problem rights: /run/cronring/cronring.sock is not a socket"},
 
 		{name: "crontab is set-gid", spoil: func(e *examination) { chmod(e, "/usr/bin/cronring", 0o2755) }, want: "problem crontab(1): /usr/bin/crontab is set-id"},
 		{name: "an override is left", files: inventorytest.Files{"/var/lib/dpkg/statoverride": "root crontab 2755 /usr/bin/crontab\n"},
@@ -219,20 +219,20 @@ func TestDoctorFinds(t *testing.T) {
 			want: "problem tables: /etc/cron.d/open is refused: INSECURE MODE (group/other writable)"},
 		{name: "a table with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem tables: /etc/cron.d/slip: 1 error, so something in it does not run"},
 		{name: "a name with a dot", files: inventorytest.Files{"/etc/cron.d/x.sh": "* * * * * root true\n"}, want: "warning tables: /etc/cron.d/x.sh is ignored: a dot in the name; Debian's cron does the same"},
-		{name: "an account that is not there", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning tables: /etc/cron.d/x: there is no account ghost"},
+		{name: "an account that is not there", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning tables: /etc/cron.d/x: user ghost does not exist"},
 		{name: "an account that expired", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * eve true\n"},
 			want: "warning tables: /etc/cron.d/x: the account eve may not run jobs: account expired on 2026-01-01"},
 		{name: "a script with a dot", files: inventorytest.Files{"/etc/cron.daily/x.sh": ""}, want: "warning tables: /etc/cron.daily/x.sh never runs: run-parts takes names of letters, digits, _ and - only"},
 
-		{name: "1970", spoil: func(e *examination) { e.Now = func() time.Time { return time.Unix(60, 0) } }, want: "problem clock: the clock says 1970-01-01"},
+		{name: "1970", spoil: func(e *examination) { e.Now = func() time.Time { return time.Unix(60, 0) } }, want: "problem clock: the clock shows 1970-01-01"},
 		{name: "nobody keeps the clock", spoil: func(e *examination) {
 			e.adjtimex = func() (unix.Timex, error) { return unix.Timex{Status: unix.STA_UNSYNC}, nil }
 		}, want: "warning clock: the clock is not synchronised"},
 		{name: "the hardware clock is local", files: inventorytest.Files{"/etc/adjtime": "0.0 0 0.0\n0\nLOCAL\n"}, want: "warning clock: the hardware clock is kept in local time"},
 		{name: "the hardware clock is off", files: inventorytest.Files{"/sys/class/rtc/rtc0/since_epoch": fmt.Sprintln(inventorytest.Noon.Unix() - 7200)}, want: "warning clock: the hardware clock differs by 2h00m"},
 		{name: "a zone that is none", files: inventorytest.Files{"/etc/localtime": "-> /usr/share/zoneinfo/Mars/Olympus", "/etc/timezone": "Mars/Olympus"}, want: "problem zone: /etc/localtime leads to Mars/Olympus, which cannot be loaded"},
-		{name: "two zones", files: inventorytest.Files{"/etc/timezone": "Asia/Tokyo\n"}, want: "warning zone: /etc/localtime says UTC, /etc/timezone says Asia/Tokyo"},
-		{name: "no timers", spoil: func(e *examination) { e.timerfd = func(int) error { return unix.ENOSYS } }, want: "problem timers: the kernel gives no timer of CLOCK_BOOTTIME"},
+		{name: "two zones", files: inventorytest.Files{"/etc/timezone": "Asia/Tokyo\n"}, want: "warning zone: /etc/localtime is UTC, /etc/timezone is Asia/Tokyo"},
+		{name: "no timers", spoil: func(e *examination) { e.timerfd = func(int) error { return unix.ENOSYS } }, want: "problem timers: the kernel does not provide timers of CLOCK_BOOTTIME"},
 
 		{name: "no sendmail", spoil: func(e *examination) { os.Remove(e.Path(sendmail)) }, want: "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
 		{name: "no sendmail, but a command", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[mail]\ncommand = \"msmtp -t\"\n"}, spoil: func(e *examination) { os.Remove(e.Path(sendmail)) }},
@@ -244,7 +244,7 @@ func TestDoctorFinds(t *testing.T) {
 			}
 		}, want: "warning mail: 1 message could not be handed over, the oldest since 3h00m"},
 		{name: "mail was given up", files: inventorytest.Files{"/var/lib/cronring/mail/00000000000000000001.dead": "x", "/var/lib/cronring/mail/00000000000000000002.tmp": "x"},
-			want: "warning mail: 1 message was given up: nobody took it"},
+			want: "warning mail: 1 message could not be delivered"},
 		{name: "no room", spoil: func(e *examination) {
 			e.statfs = func(string) (unix.Statfs_t, error) { return unix.Statfs_t{Bsize: 4096, Bavail: 1024}, nil }
 		}, want: "problem disk: /var/lib/cronring has 4.0 MiB free\nwarning disk: /run/cronring has 4.0 MiB free"},

@@ -35,7 +35,7 @@ func checkRights(_ context.Context, e *examination) []finding {
 	}{
 		{stateDirectory, 0o700, "it holds the output of everybody's jobs"},
 		{stateDirectory + "/cronring.db", 0o600, "it holds the history of everybody's jobs"},
-		{runtimeDirectory, 0o755, "whoever may write there can stand in for the daemon"},
+		{runtimeDirectory, 0o755, "a user who can write there can impersonate the daemon"},
 		{runtimeDirectory + "/runs", 0o700, "it holds the output of jobs that run"},
 	} {
 		found = append(found, e.own(own.path, own.mode, own.why)...)
@@ -47,7 +47,7 @@ func checkRights(_ context.Context, e *examination) []finding {
 			return found
 		}
 	}
-	return []finding{{Grade: gradeOK, What: "state, socket and spool belong to whom they should"}}
+	return []finding{{Grade: gradeOK, What: "state, socket and spool have the right owners"}}
 }
 
 // own checks a file of the daemon. A missing one will be created with the right mode.
@@ -89,7 +89,7 @@ func (e *examination) socketRights() []finding {
 	case err != nil:
 		return nil // whether the daemon answers is another check's
 	case info.Mode()&fs.ModeSocket == 0:
-		return []finding{{Grade: gradeProblem, What: e.socket + " is no socket", Fix: advice("rm " + e.socket + " && systemctl restart cronring")}}
+		return []finding{{Grade: gradeProblem, What: e.socket + " is not a socket", Fix: advice("rm " + e.socket + " && systemctl restart cronring")}}
 	case info.Mode().Perm()&0o666 != 0o666:
 		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("%s has mode %04o instead of 0666", e.socket, info.Mode().Perm()),
 			Why: "accounts other than root can neither see their jobs nor use crontab(1)", Fix: advice("chmod 0666 " + e.socket)}}
@@ -114,10 +114,10 @@ func (e *examination) spoolRights() []finding {
 	switch want := e.spoolMode(); {
 	case stat.Uid != e.owner:
 		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("%s belongs to uid %d", path, stat.Uid),
-			Why: "that account can delete and replace everybody's table", Fix: advice("chown root " + path)}}
+			Why: "that user can delete and replace all crontabs", Fix: advice("chown root " + path)}}
 	case mode&0o002 != 0, mode&0o020 != 0 && !(p.Group != "" && e.groupNamed(stat.Gid, p.Group)):
 		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("%s has mode %04o: others may make files there", path, mode),
-			Why: "whoever makes a file there under another's name stands in for the table of that account", Fix: e.makeSpool(path)}}
+			Why: "a user can create a file with the name of another user, and so replace that user's crontab", Fix: e.makeSpool(path)}}
 	case mode != want:
 		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("%s has mode %04o instead of %04o", path, mode, want),
 			Why: "cronring does without, but the host's own crontab(1) would not work after going back", Fix: e.makeSpool(path)}}
@@ -168,7 +168,7 @@ func checkCrontab(_ context.Context, e *examination) []finding {
 	var found []finding
 	if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 		found = append(found, finding{Grade: gradeProblem, What: crontabProgram + " is set-id",
-			Why: "it asks the daemon, which knows the caller from the kernel: the bit is nothing but attack surface",
+			Why: "it uses the daemon, which gets the caller's identity from the kernel: the bit is only attack surface",
 			Fix: []remedy{harmless("chmod", "u-s,g-s", e.Path(crontabProgram))}})
 	}
 	if overrides, _ := e.Read(statOverrides); overridden(overrides) {

@@ -78,7 +78,7 @@ func (e *examination) rivalUnits(ctx context.Context) (found []finding, active [
 	}
 	units, err := show(ctx, e.Machine, []string{"Id", "ActiveState", "UnitFileState"}, rivalUnits...)
 	if err != nil {
-		return []finding{{Grade: gradeUnseen, What: "systemd does not tell which units are active", Why: err.Error()}}, nil
+		return []finding{{Grade: gradeUnseen, What: "systemd does not report which units are active", Why: err.Error()}}, nil
 	}
 	for i, u := range units {
 		if u["Id"] != rivalUnits[i] {

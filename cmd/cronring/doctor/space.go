@@ -106,7 +106,7 @@ func (e *examination) mailQueue() []finding {
 			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")})
 	}
 	if dead > 0 {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s was given up: nobody took it", cli.Plural(dead, "message")),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be delivered", cli.Plural(dead, "message")),
 			Why: "such files are kept for a person to look at", Fix: advice("ls " + stateDirectory + "/mail/*" + mailDead)})
 	}
 	return found

@@ -21,8 +21,8 @@ func NewBridge(a *cli.App) *cobra.Command {
 		Use:    "bridge",
 		Short:  "Pass bytes on between standard input and output and the daemon's socket",
 		Long: `Pass bytes on between standard input and output and the daemon's socket, until
-either side ends. This is what -H runs on the other host; as the forced command
-of a key in authorized_keys it gives that key the daemon and nothing else.`,
+either side ends. -H runs it on the other host. As the forced command of a key in
+authorized_keys it restricts that key to talking to the daemon.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return bridge(cmd.Context(), a) },
 	}

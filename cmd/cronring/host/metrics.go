@@ -19,18 +19,18 @@ func NewMetrics(a *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "metrics [--jobs] [JOB...] [--write FILE]",
-		Short: "Print what monitoring reads, in the format of Prometheus",
-		Long: `Print what monitoring reads, in the text format of Prometheus: how the daemon
-is, what became of runs, how late they start, and in a ring how that is. Root is
-told of the whole host, all others of their own jobs.
+		Short: "Print Prometheus metrics",
+		Long: `Print metrics in the text format of Prometheus: the state of the daemon, results
+and delays of runs, and the state of the ring. Root gets metrics of the whole host,
+other users those of their own jobs.
 
-No port is opened for it: have node_exporter's textfile collector read the file
-that --write keeps, or a program that can ask GET /v1/metrics on the socket. FILE
-is replaced at once, mode 0644. Where the daemon cannot be reached it says
+The daemon opens no port for this. Use node_exporter's textfile collector with the
+file of --write, or request GET /v1/metrics on the socket. FILE is replaced
+atomically, with mode 0644. If the daemon cannot be reached, it contains
 cronring_up 0, and the command fails.
 
 --jobs, or a name, adds a dozen series for each job, of 10000 at most. Counters
-begin anew with the daemon.`,
+start at 0 when the daemon starts.`,
 		Example: "  cronring metrics\n  cronring metrics 'etl-*'\n  cronring metrics --jobs --write /var/lib/node_exporter/cronring.prom",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ func metricsOfNobody() []byte {
 // instead: root would replace it for everybody.
 func replaceFile(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("write %s: it is no file, and would be replaced by one", path)
+		return fmt.Errorf("write %s: it is not a regular file, and would be replaced by one", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -75,7 +75,7 @@ var ErrNotRunning = errors.New("the host does not run")
 func (m *Machine) Barred(ctx context.Context, name string) (job.Reason, string) {
 	a, err := m.Find(ctx, name)
 	if unknown(err) {
-		return job.NoUser, "there is no account " + name
+		return job.NoUser, "user " + name + " does not exist"
 	}
 	if err != nil {
 		return "", ""

@@ -34,9 +34,9 @@ var cronOptions = map[crontab.Family]map[string]string{
 		"-m": "understood: the command that mails",
 		"-s": "understood: output goes to the log instead of mail",
 		"-P": "understood: jobs get the daemon's own PATH",
-		"-i": "understood: tables are looked at once a minute",
-		"-p": "refused unless permissive = true stands in /etc/cronring/cronring.toml: anybody's file could become a table",
-		"-c": "refused: there is no cluster of cronie here; cronringd does not start with it",
+		"-i": "understood: crontabs are checked once a minute",
+		"-p": "refused without permissive = true in /etc/cronring/cronring.toml: any user's file could become a crontab",
+		"-c": "refused: cronringd does not support cronie's clusters and does not start with it",
 		"-x": "has no effect",
 	},
 }

@@ -35,8 +35,8 @@ of the daemon and of the host.`,
 		},
 	}
 	cmd.Flags().BoolVar(&r.All, "all", false, "all jobs that fail")
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "say why, for those who wonder: `TEXT`")
-	cmd.Flags().BoolVar(&r.Undo, "undo", false, "take it back: they count as failing again")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
+	cmd.Flags().BoolVar(&r.Undo, "undo", false, "undo: they count as failing again")
 	cmd.MarkFlagsMutuallyExclusive("reason", "undo")
 	return cmd
 }

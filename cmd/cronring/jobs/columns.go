@@ -165,7 +165,7 @@ func columnOf(name string) (column, error) {
 		if near := crontab.Nearest(name, known); near != "" {
 			hint = fmt.Sprintf("; nearest is %q", near)
 		}
-		return column{}, fmt.Errorf("there is no field %q%s; --fields alone names them", name, hint)
+		return column{}, fmt.Errorf("unknown field %q%s; --fields alone lists the fields", name, hint)
 	}
 	return column{name: name, plain: func(r *jobRow) string { return r.field(name) }}, nil
 }

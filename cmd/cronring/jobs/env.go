@@ -17,14 +17,14 @@ func NewEnv(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "env JOB",
-		Short: "Tell the environment, account, limits and directory that a run gets",
-		Long: `Tell what the next run of a job would find if it started now: its account and
-groups, the command, the directory, limits, and each variable. The daemon makes
-it of the same that it starts runs with.
+		Short: "Show the environment, user, limits and directory of a run",
+		Long: `Show what a run of a job would get if it started now: user and groups, the
+command, the directory, limits, and each variable. It is built exactly as for a
+real run.
 
-Of variables that tell a run about itself the run's number and its parents are
-not known before. Where PAM opens a session for the job, that has an environment
-and limits of its own, which are not known before either.
+The variables with the run's number and its parents are unknown in advance. If PAM
+opens a session for the job, the environment and limits of the session are unknown
+in advance too.
 
 -o plain has nothing but the variables, NAME=value, as env(1) does.`,
 		Example: "  cronring env backup\n  env -i $(cronring env backup -o plain) sh -c 'my-command'",

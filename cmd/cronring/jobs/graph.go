@@ -26,9 +26,9 @@ func NewGraph(a *cli.App) *cobra.Command {
 		Use:   "graph [JOB...]",
 		Short: "Show which jobs wait for or start on others",
 		Long: `Show which jobs wait for others (after=) or start on their end (on=), as a tree:
-below each job those that wait for it or start on it, with their state, how the
-newest run ended, and whom a run waits for. A job with several parents is drawn
-once, and named again below the others.
+below each job its dependent jobs, with their state, the result of the newest run,
+and the jobs that a run waits for. A job with several parents is shown in full
+once; below the other parents only its name is repeated.
 
 With JOB only what is connected with it, in either direction.`,
 		Example: "  cronring graph\n  cronring graph report -o dot | dot -Tsvg >report.svg",

@@ -41,10 +41,9 @@ func NewList(a *cli.App) *cobra.Command {
 list, then those of JSON, as job.zone or job.options.timeout.
 -o custom-columns=NAME:field,... does the same with titles of your own.
 
-With --watch it goes on: on a terminal the list is drawn over itself, anywhere
-else each line that changes is printed, with the state gone for a job that the
-list has no more. The daemon tells when that is, and is asked at most once a
-second.`,
+--watch keeps running: on a terminal it redraws the list, otherwise it prints each
+line that changes, with the state gone for a job that is no longer in the list. It
+requests changes from the daemon at most once a second.`,
 		Example: "  cronring list 'etl*'\n  cronring list --state failing -o name\n  cronring list --label team:etl --sort took\n" +
 			"  cronring list -w --fields=job,state,last.id\n  cronring list -o custom-columns=JOB:job,ZONE:job.zone",
 		Args: cobra.ArbitraryArgs,

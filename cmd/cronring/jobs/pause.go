@@ -44,7 +44,7 @@ func NewPause(a *cli.App) *cobra.Command {
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
 	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+cli.TimeHelp)
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "say why, for those who find it paused: `TEXT`")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
 	a.AddZone(cmd, "of --until")
 	return cmd

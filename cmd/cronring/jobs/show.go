@@ -21,7 +21,7 @@ func NewShow(a *cli.App) *cobra.Command {
 	var property string
 	cmd := &cobra.Command{
 		Use:   "show JOB",
-		Short: "Tell everything about one job",
+		Short: "Show everything about one job",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc, err := a.Location()
@@ -42,7 +42,7 @@ func NewShow(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of those that --json names")
+	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of the fields that --json lists")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Job{})
 	a.AddZone(cmd, "of the times")

@@ -55,7 +55,7 @@ func (f *jobFlag) ref() (string, error) {
 	if name := os.Getenv("CRONRING_JOB"); name != "" {
 		return name, nil
 	}
-	return "", cli.UsageError("tell whose state is meant", "this is no run of cronring, as CRONRING_JOB is not set", "add --job JOB")
+	return "", cli.Invalid("missing flag: --job JOB", "it is optional only within a run of cronring, where CRONRING_JOB is set", "add --job JOB")
 }
 
 // stateOf returns the value of a key, or all keys for "".
@@ -106,7 +106,7 @@ func newStateSet(a *cli.App) *cobra.Command {
 	var job *jobFlag
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE|- [--job JOB]",
-		Short: "Keep VALUE, or for - what stands on standard input, under KEY",
+		Short: "Store VALUE, or for - the standard input, under KEY",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			value := []byte(args[1])

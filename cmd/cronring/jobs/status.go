@@ -26,15 +26,15 @@ func NewStatus(a *cli.App) *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{
 		Use:   "status [--check|--watch]",
-		Short: "Tell on one screen how the daemon and its jobs are",
-		Long: `Tell on one screen how the daemon and its jobs are.
+		Short: "Show a summary of the daemon and its jobs",
+		Long: `Show a summary of the daemon and its jobs.
 
-With --check the exit code is 8 if a job fails, is late or is held because an
-option that guards or limits it cannot be followed, if a line of a crontab
-file does not count, or if the daemon has trouble of its own; else 0.
+With --check the exit code is 8 if a job fails, is late, or is held because of an
+invalid option, if a line of a crontab is invalid, or if the daemon reports a
+problem; else 0.
 
-With --watch it goes on: on a terminal the page is drawn over itself, anywhere
-else its lines that change are printed.`,
+--watch keeps running: on a terminal it redraws the page, otherwise it prints the
+lines that change.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(a, cmd, f) },
 	}

@@ -21,7 +21,7 @@ func NewWhy(a *cli.App) *cobra.Command {
 and after= that the entry has; the first cross wins.
 
 Without --at it is about the newest occurrence that was missed or skipped, or
-else about the newest one; or about a run that somebody asked for since.`,
+else about the newest one, or about a later manual run.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

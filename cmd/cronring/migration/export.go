@@ -34,7 +34,7 @@ func NewExport(a *cli.App) *cobra.Command {
 		Short: "Print jobs for another program: crontab, units of systemd, JSON, a calendar",
 		Long: `Print jobs for another program. Everybody may export their own, root all.
 
-crontab  the crontab files that they stand in, whole, as they are
+crontab  the complete crontab files that contain them, unchanged
 systemd  a .timer and a .service for each; comments in them say what
          systemd cannot do or does otherwise. --dir writes them as files.
 json     the jobs, as list -o json has them
@@ -43,8 +43,8 @@ ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, args, f) },
 	}
 	cmd.Flags().Var(f.to, "to", "what for: crontab, systemd, json, ical")
-	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, over none that is there")
-	cmd.Flags().Var(&f.length, "for", "ical: runs of so long a time")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, without replacing files")
+	cmd.Flags().Var(&f.length, "for", "ical: runs of this time")
 	a.AddQuiet(cmd)
 	return cmd
 }

@@ -49,7 +49,7 @@ func timerOf(e crontabs.FoundEntry) (text string, lacks []string) {
 		lacks = append(lacks, "when the clock is changed, systemd drops a time that does not exist; cron runs it after the gap")
 	default:
 		if s != crontab.Reboot {
-			return "", []string{"nothing starts it: no calendar event says " + crontab.Describe(s)}
+			return "", []string{"nothing starts it: systemd has no calendar event for " + crontab.Describe(s)}
 		}
 		b.WriteString("OnBootSec=0\n")
 	}

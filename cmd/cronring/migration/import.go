@@ -45,20 +45,20 @@ func NewImport(a *cli.App) *cobra.Command {
 		Long: `Report what the host has scheduled, and what changes under cronring: the crontabs
 of the system and of users, the settings of the old cron, anacron's jobs, and the
 timers of systemd with the lines of a crontab that would do the same. Nothing is
-written or changed; cronringd reads the crontabs where they stand.
+written or changed; cronringd reads the crontabs in place.
 
-A line that begins with ~ says what is different under cronring, one that begins
-with - what cannot be had. With --strict the exit code is 8 if anything is
-different.
+A line that begins with ~ shows what differs under cronring, a line that begins
+with - what has no equivalent. With --strict the exit code is 8 if anything
+differs.
 
 -o crontab prints the lines for the timers, in the format of /etc/cron.d.
 
 --shadow computes and logs, and runs nothing: it stays in the foreground and
-prints each start that cronring would make, until it is interrupted or --for is
-over, as if each job ended at once; -o json gives an object for each, one a line:
-at, due, job, table, line, user, command. With --against it then compares these starts
-with the CMD lines that the host's own cron logged meanwhile; the exit code is 1
-if they differ.`,
+prints each start that cronring would make, until it is interrupted or the time of
+--for is over, as if each job ended immediately; -o json prints one object a line:
+at, due, job, table, line, user, command. With --against it then compares these
+starts with the CMD lines that the host's cron logged in the meantime; the exit
+code is 1 if they differ.`,
 		Example: "  cronring import\n  cronring import systemd -o crontab\n  cronring import --shadow --for 1h --against journal",
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -70,10 +70,10 @@ if they differ.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info, err := os.Stat(f.root); f.root != "" && (err != nil || !info.IsDir()) {
-				return &api.Error{What: fmt.Sprintf("cannot look at the host in %q", f.root), Why: "there is no such directory", Kind: api.NotFound}
+				return &api.Error{What: fmt.Sprintf("cannot look at the host in %q", f.root), Why: "the directory does not exist", Kind: api.NotFound}
 			}
 			if f.shadow && f.root != "" {
-				return cli.UsageError("shadow that host", "--root names one that does not run", "cronring import --shadow")
+				return cli.Invalid("--shadow and --root cannot be combined", "the host in --root does not run", "cronring import --shadow")
 			}
 			if f.shadow {
 				return runShadow(cmd.Context(), a, f)
@@ -89,7 +89,7 @@ if they differ.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 8 if anything would behave differently")
-	cmd.Flags().BoolVar(&f.shadow, "shadow", false, "print what would start, as time goes on, and run nothing")
+	cmd.Flags().BoolVar(&f.shadow, "shadow", false, "print each start at its time, and run nothing")
 	cmd.Flags().Var(&f.length, "for", "with --shadow: end after `D`")
 	cmd.Flags().StringVar(&f.against, "against", "", "with --shadow: compare with the log of the running cron, `journal|FILE`")
 	cmd.Flags().StringVar(&f.root, "root", "", "look at a host whose files are in `DIR`, as a mounted disk or a container's")
@@ -416,7 +416,7 @@ func printAnacron(a *cli.App, r *importedAnacron) {
 		a.Printf("%s  refused, %s\n", r.Table, display.Text(r.Refused))
 		return
 	case r.Installed:
-		a.Printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, cli.Plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is installed and keeps running them\n", r.Table, cli.Plural(len(r.Jobs), "job"))
 	default:
 		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Table, cli.Plural(len(r.Jobs), "job"))
 	}
@@ -439,7 +439,7 @@ func printTimers(a *cli.App, timers []timer) {
 			enabled++
 		}
 	}
-	a.Printf("%s of systemd, %d enabled: they go on as they are\n", cli.Plural(len(timers), "timer"), enabled)
+	a.Printf("%s of systemd, %d enabled: they stay active\n", cli.Plural(len(timers), "timer"), enabled)
 	for i := range timers {
 		printTimer(a, &timers[i])
 	}

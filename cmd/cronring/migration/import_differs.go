@@ -31,8 +31,8 @@ var lineChanges = map[crontab.Family]map[crontab.Code]string{
 		"B226": "USER and LOGNAME are the account: the old cron let the table set USER",
 	},
 	crontab.RHEL: {
-		"B104": "runs: the old cron refused the line for what stands behind a value",
-		"B105": "the random value is chosen once for ever: the old cron drew it anew at each load",
+		"B104": "runs: the old cron rejected the line because of text after a value",
+		"B105": "the random value is chosen once: the old cron chose a new one at each load",
 		"B302": "the CR at the line's end is dropped: the old cron made it part of the command",
 	},
 }

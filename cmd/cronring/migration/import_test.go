@@ -83,9 +83,9 @@ func TestImportChanges(t *testing.T) {
 		{"0 4 * * * root sed 's/\\\\\\\\/x/'\n", "one \\ of it", ""},
 		{"CRON_TZ=Asia/Tokyo\n0 4 * * * root true\n", "ignored CRON_TZ", ""},
 		{"RANDOM_DELAY=5\n0 4 * * * root true\n", "ignored RANDOM_DELAY", ""},
-		{"5# 4 * * * root true\n", "", "refused the line"},
-		{"0~30 4 * * * root true\n", "chosen at random", "drew it anew"},
-		{"~ 4 * * * root true\n", "~ without a number", "drew it anew"},
+		{"5# 4 * * * root true\n", "", "rejected the line"},
+		{"0~30 4 * * * root true\n", "chosen at random", "chose a new one"},
+		{"~ 4 * * * root true\n", "~ without a number", "chose a new one"},
 		{"0 4 * * fri-sun root true\n", "never started it", ""},
 		{"-0 4 * * * root true\n", "begins with -", ""},
 		{"0 4 * * * root -n true\n", "read as a flag", ""},
@@ -146,7 +146,7 @@ func TestImportAnacronInstalledGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := reported(t, inventorytest.Machine(t, root, crontab.Debian, "UTC"), false, cli.FormText, "anacron")
-	if !strings.Contains(got, "which is installed and goes on with them") {
+	if !strings.Contains(got, "which is installed and keeps running them") {
 		t.Errorf("got %s", got)
 	}
 }

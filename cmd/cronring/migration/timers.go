@@ -231,13 +231,13 @@ func (t *timer) translate(name string, u, service unit) {
 		t.WhyNot = append(t.WhyNot, "it is a template: each instance is a timer of its own")
 	}
 	for _, other := range t.Other {
-		t.WhyNot = append(t.WhyNot, other+": cron knows the clock, not the time since something")
+		t.WhyNot = append(t.WhyNot, other+": cron has no schedules relative to other events")
 	}
 	if len(t.Calendar)+len(t.Other) == 0 {
 		t.WhyNot = append(t.WhyNot, "it has no OnCalendar=")
 	}
 	if !plainWord.MatchString(t.Activates) {
-		t.WhyNot = append(t.WhyNot, "the name of what it starts cannot stand in a crontab")
+		t.WhyNot = append(t.WhyNot, "the name of its unit cannot be written in a crontab")
 	}
 	if yes(u.last("Timer", "WakeSystem")) {
 		t.WhyNot = append(t.WhyNot, "WakeSystem=yes: cron does not wake a machine")
@@ -253,7 +253,7 @@ func (t *timer) translate(name string, u, service unit) {
 			t.WhyNot = append(t.WhyNot, "RandomizedDelaySec: "+err.Error())
 		}
 		if yes(u.last("Timer", "FixedRandomDelay")) {
-			t.Loses = append(t.Loses, "the delay is drawn anew for each start, not once")
+			t.Loses = append(t.Loses, "the random delay differs for each start")
 		}
 	}
 	command := t.command(service)
@@ -343,7 +343,7 @@ func timeSpan(text string) (time.Duration, error) {
 		"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 		"w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
 	}
-	bad := fmt.Errorf("%q is no time of whole seconds", text)
+	bad := fmt.Errorf("%q is not a time in whole seconds", text)
 	var total time.Duration
 	for rest := text; rest != ""; {
 		m := spanPart.FindStringSubmatch(rest)

@@ -58,7 +58,7 @@ func translateCalendar(expression string) (calendar, error) {
 	case len(words) == 1:
 		date = words[0]
 	case len(words) > 2 || weekdays == "*":
-		return c, fmt.Errorf("%q is no calendar expression that is known here", expression)
+		return c, fmt.Errorf("%q is not a supported calendar expression", expression)
 	}
 	month, day, err := calendarDate(date)
 	if err != nil {
@@ -146,7 +146,7 @@ func calendarWeekday(name string) (int, error) {
 			return i + 1, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no weekday", name)
+	return 0, fmt.Errorf("%q is not a weekday", name)
 }
 
 func calendarDate(text string) (month, day string, err error) {
@@ -156,11 +156,11 @@ func calendarDate(text string) (month, day string, err error) {
 	parts := strings.Split(text, "-")
 	switch {
 	case len(parts) == 3 && parts[0] != "*":
-		return "", "", errors.New("it names years, which cron has no field for")
+		return "", "", errors.New("it contains years, and cron has no field for them")
 	case len(parts) == 3:
 		parts = parts[1:]
 	case len(parts) != 2:
-		return "", "", fmt.Errorf("%q is no date", text)
+		return "", "", fmt.Errorf("%q is not a date", text)
 	}
 	if month, err = calendarField(parts[0], 1, 12); err != nil {
 		return "", "", fmt.Errorf("month: %w", err)
@@ -174,10 +174,10 @@ func calendarDate(text string) (month, day string, err error) {
 func calendarClock(text string) (hour, minute string, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 2 && len(parts) != 3 {
-		return "", "", fmt.Errorf("%q is no time of day", text)
+		return "", "", fmt.Errorf("%q is not a time of day", text)
 	}
 	if len(parts) == 3 && strings.Trim(parts[2], "0") != "" {
-		return "", "", errors.New("it names seconds, and cron begins at second 0 of a minute")
+		return "", "", errors.New("it contains seconds, and cron starts at second 0 of a minute")
 	}
 	if hour, err = calendarField(parts[0], 0, 23); err != nil {
 		return "", "", fmt.Errorf("hour: %w", err)
@@ -247,7 +247,7 @@ func calendarItem(item string, low, high int) (string, error) {
 func calendarNumber(text string, low, high int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < low || n > high || text[0] == '+' {
-		return 0, fmt.Errorf("%q is no number from %d to %d", text, low, high)
+		return 0, fmt.Errorf("%q is not a number from %d to %d", text, low, high)
 	}
 	return n, nil
 }

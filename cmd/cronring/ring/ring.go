@@ -275,7 +275,7 @@ func drainedLine(d *api.Drained) string {
 	if d.Waiting+d.Running > 0 {
 		return "this host takes no new ring jobs, and continues with " + cli.Plural(d.Running, "run") + ", and " + strconv.Itoa(d.Waiting) + " not begun"
 	}
-	return "this host takes no ring jobs, and no run of them is here any more"
+	return "this host takes no ring jobs, and has no active run of one"
 }
 
 func ringDiff(ctx context.Context, a *cli.App, member string, out *cli.Output) error {

@@ -39,26 +39,26 @@ func NewBackfill(a *cli.App) *cobra.Command {
 
 FROM and TO are dates, as 2026-03-01, or times, as 2026-03-01T02:30 in the
 entry's zone or in RFC 3339, and both are included. --at takes these, and
-"02:30" today, "yesterday 02:30" and "-2h", too. Runs are told the historic
-time in CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill goes on after
-a restart of the daemon where it stood.
+"02:30" today, "yesterday 02:30" and "-2h", too. Runs get the historic time in
+CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill continues after a
+restart of the daemon.
 
-With --overlap=queue-all, the default, one occurrence runs after the other; with
-allow, the default if --max-active is above 1, as many at once as --max-active
-says. Unless overlap= of the entry itself is allow, none starts beside another
-run of the job. A paused job keeps its backfill waiting. after= is not waited
-for; if=, pools, retries and limits count as ever. What becomes of the runs
-changes nothing in when and whether the clock starts the job.`,
+With --overlap=queue-all, the default, one occurrence runs after the other. With
+allow, the default if --max-active is above 1, up to --max-active run at the same
+time. Unless overlap= of the entry itself is allow, none starts beside another run
+of the job. While a job is paused, its backfill waits. A backfill does not wait
+for after=; if=, pools, retries and limits apply. The results of its runs do not
+affect scheduled runs.`,
 		Example: "  cronring backfill report 2026-03-01..2026-03-31 --dry-run\n" +
 			"  cronring backfill list\n  cronring backfill stop 3",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return backfill(a, cmd, args, f) },
 	}
 	cmd.Flags().StringVar(&f.at, "at", "", "only the occurrence at or in the minute of `T`, in the place of FROM..TO")
-	cmd.Flags().StringVar(&f.overlap, "overlap", "", "how its runs are to each other: `W` is queue-all or allow")
-	cmd.Flags().Var(f.reprocess, "reprocess", "which of those that ran before run again: none, failed, all")
+	cmd.Flags().StringVar(&f.overlap, "overlap", "", "overlap of its runs: `W` is queue-all or allow")
+	cmd.Flags().Var(f.reprocess, "reprocess", "which earlier runs to repeat: none, failed, all")
 	cmd.Flags().IntVar(&f.maxActive, "max-active", 1, "at most `N` runs of it at once")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only tell what would run")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would run")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the end; the exit code is 1 if one failed")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, fmt.Sprintf("do not ask, also if there are more than %d", askFrom))
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
@@ -106,7 +106,7 @@ func newBackfillList(a *cli.App) *cobra.Command {
 func newBackfillStop(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
-		Short: "Let a backfill begin no further run; its runs go on",
+		Short: "Stop a backfill; its active runs continue",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
@@ -217,9 +217,9 @@ func mayBackfill(a *cli.App, b api.Backfill, yes bool) error {
 	if runs <= askFrom || yes {
 		return nil
 	}
-	what := fmt.Sprintf("backfill %q: these are %d runs", string(b.Job), runs)
+	what := fmt.Sprintf("cannot backfill %q: it has %d runs", string(b.Job), runs)
 	if !a.CanAsk() {
-		return cli.UsageError(what, fmt.Sprintf("more than %d are begun only if --yes says so", askFrom), "the same with --yes; or see them: with --dry-run")
+		return cli.Invalid(what, fmt.Sprintf("more than %d runs require confirmation, and there is no terminal", askFrom), "add --yes    or see the runs: --dry-run")
 	}
 	answer := a.Ask(fmt.Sprintf("%s will run %d times, from %s on. Type yes to begin: ",
 		display.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339)))

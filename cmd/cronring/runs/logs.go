@@ -42,15 +42,15 @@ left out (colours stay where colour is used), and lines are cut at 8192 bytes.
 --raw prints every byte as it was written.
 
 --journal adds the lines of the journal that the daemon wrote about the run: what
-it decided, when it started, how it ended. They are read by journalctl(1), of this
-host and by whoever may read them.`,
+it decided, when it started, how it ended. journalctl(1) reads them, so you see
+only those of this host that you may read.`,
 		Example: "  cronring logs -f backup\n  cronring logs backup@failed --stream err\n  cronring logs backup --since -2h --journal",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return logs(a, cmd, args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
-	flags.BoolVar(&f.wait, "wait", false, "as --follow; the exit code is then that of the run")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run has ended")
+	flags.BoolVar(&f.wait, "wait", false, "like --follow; the exit code is that of the run")
 	flags.IntVarP(&f.number, "number", "n", 0, "only the last `N` lines of what each run wrote until now")
 	flags.StringVar(&f.sinceText, "since", "", "only what was written from `T` on; of a job, by all its runs: "+cli.TimeHelp)
 	flags.BoolVar(&f.raw, "raw", false, "print all bytes as they are")

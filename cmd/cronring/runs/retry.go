@@ -15,11 +15,11 @@ func NewRetry(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "retry RUN|JOB|@failed... [--wait]",
-		Short: "Run again what failed, as the same occurrence",
-		Long: `Run again what failed, as the same occurrence: with the same CRONRING_DUE and
-CRONRING_INVOCATION_ID, beginning anew with the first attempt. RUN is any run that
-is over; of JOB, and of each job that a set or a glob names, it is the newest run
-that failed. A dead letter that is run again is none any more.
+		Short: "Run failed runs again, for the same occurrence",
+		Long: `Run failed runs again for the same occurrence: with the same CRONRING_DUE and
+CRONRING_INVOCATION_ID, starting with attempt 1. RUN is any run that has ended. JOB,
+a set or a glob selects the newest failed run of each job. Retrying a run removes
+it from the dead letters.
 
 It is refused while a run of the same occurrence is under way, and where run would
 be. With --wait the exit code is that of the first run which failed, as of run.`,
@@ -38,7 +38,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 			return endRuns(a, runs, err, r.Wait, out)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "of jobs, leave out those that did not fail from `T` on: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&since, "since", "", "only jobs that failed after `T`: "+cli.TimeHelp)
 	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddZone(cmd, "of --since")

@@ -25,18 +25,17 @@ func NewRun(a *cli.App) *cobra.Command {
 It is refused while a job is paused, held, disabled, or running where overlap=
 forbids a second run; --force runs it all the same.
 
---env sets variables for this run alone, over what the crontab says: further
-attempts have them, and so has a run that waits in line, or outlives the daemon.
-History shows them to whoever sees the run, so that they are no place for secrets.
-Names that the daemon sets or acts on (CRONRING_*, PATH, HOME, SHELL, MAILTO ...)
-are refused.
+--env sets variables for this run alone, overriding the crontab. Retries have them
+too, and so does a run that waits in a queue or outlives the daemon. The history
+shows them to everyone who may see the run, so do not use them for secrets. Names
+that the daemon sets or uses (CRONRING_*, PATH, HOME, SHELL, MAILTO ...) are
+refused.
 
 With --wait or --follow the exit code is the job's own, retries included, or 128+n if signal
-n ended it; of several jobs, that of the first which failed. It is 0 where ok= or
-skip-code= of the entry say that it counts as no failure. Trouble that is not
-the job's own is 125. While --wait waits, stderr tells how far the runs are: on a
-terminal with a bar, of which the end is what 95 of 100 runs of the last 30 days
-stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
+n ended it; for several jobs, that of the first which failed. It is 0 if ok= or
+skip-code= of the entry include it. Errors of cronring itself are 125. --wait shows
+progress on stderr: on a terminal as a bar scaled to the 95th percentile of the last
+30 days, otherwise as a line each 10 seconds; -q prints nothing.`,
 		Example: "  cronring run backup --wait\n  cronring run report --env FULL=yes --env MONTH=2026-10",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,10 +20,10 @@ func NewStats(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "stats [JOB...] [--since T] [--by WORD]",
-		Short: "Sum up what runs came to",
-		Long: `Sum up what runs came to: how many succeeded, how long they took, how late they
-began, and what was in vain. An attempt that another followed is no failure of
-its own; what it took counts as waste.`,
+		Short: "Show run statistics",
+		Long: `Show run statistics: success rate, duration, start delay and wasted time. An
+attempt that was retried does not count as a failure; its duration counts as
+wasted.`,
 		Example: "  cronring stats --since 30d --by hour\n  cronring stats 'etl*' --since -7d",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,12 +19,12 @@ func NewStop(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop JOB|RUN... [--signal SIG] [--kill-after D]",
 		Short: "End running jobs: TERM, then KILL",
-		Long: `End running jobs: with the signal of stop-signal=, which is TERM if the entry says
-nothing, and with KILL when the time of stop-grace=, else 10 seconds, is over. Who
-stops a run again wants it gone now, and KILL is sent at once.
+		Long: `End active runs: with the signal of stop-signal= (default TERM), and with KILL
+after 10 seconds, or stop-grace= if the entry sets it. A second stop sends KILL
+immediately.
 
---signal and --kill-after say it for this stop. A run that has not begun never
-does. Who stopped a run, and how, is in its history.`,
+--signal and --kill-after override the entry's options. Queued runs are cancelled.
+The history shows who stopped a run, and how.`,
 		Example: "  cronring stop 4213 --signal INT --kill-after 2m",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ does. Who stopped a run, and how, is in its history.`,
 			return printRuns(a, runs, out, stopText)
 		},
 	}
-	cmd.Flags().StringVar(&r.Signal, "signal", "", "the signal `SIG`, one of those that stop-signal= can name")
+	cmd.Flags().StringVar(&r.Signal, "signal", "", "the signal `SIG`, one of the values of stop-signal=")
 	_ = cmd.RegisterFlagCompletionFunc("signal", cobra.FixedCompletions(crontab.SignalNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().Var(&grace, "kill-after", "send KILL after `D`, at most 1d")
 	cmd.Flags().Lookup("kill-after").DefValue = ""

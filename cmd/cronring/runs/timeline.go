@@ -45,8 +45,8 @@ Without JOB the worst 40 are drawn.`,
 			return printTimeline(a, line, out, loc)
 		},
 	}
-	cmd.Flags().Var(&past, "past", "look so far back: `D`")
-	cmd.Flags().Var(&next, "next", "and so far ahead: `D`")
+	cmd.Flags().Var(&past, "past", "how much history to show: `D`")
+	cmd.Flags().Var(&next, "next", "how far to look ahead: `D`")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormPlain, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Timeline{})
 	a.AddZone(cmd, "of the axis")
@@ -256,7 +256,7 @@ var timelineSigns = []struct {
 	word        string
 }{
 	{api.CellOK, "■", "o", cli.Good, "ran"},
-	{api.CellSpan, "━", "-", cli.Good, "went on"},
+	{api.CellSpan, "━", "-", cli.Good, "continued"},
 	{api.CellRunning, "►", ">", cli.Active, "runs"},
 	{api.CellFailed, "✗", "X", cli.Bad, "failed"},
 	{api.CellLate, "!", "!", cli.Warn, "late"},

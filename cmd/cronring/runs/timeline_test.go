@@ -48,7 +48,7 @@ etl-orders-with-a… oX                      !|.~                       2m49s
 zfs-scrub                              >--s |                         6d06h
 report\x1b[31m                              |     =                   = held
 busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
-o ran  - went on  > runs  X failed  ! late  s skipped  . planned  ~ expected  = held
+o ran  - continued  > runs  X failed  ! late  s skipped  . planned  ~ expected  = held
 `},
 		{"C.UTF-8", `Fri 12:00 .. Sat 00:15 UTC  1 cell = 15 min
                    12:00       15:00        │           21:00         NEXT
@@ -57,7 +57,7 @@ etl-orders-with-a… ■✗                      !│∙┄                     
 zfs-scrub                              ►━━· │                         6d06h
 report\x1b[31m                              │     ‖                   ‖ held
 busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
-■ ran  ━ went on  ► runs  ✗ failed  ! late  · skipped  ∙ planned  ┄ expected  ‖ held
+■ ran  ━ continued  ► runs  ✗ failed  ! late  · skipped  ∙ planned  ┄ expected  ‖ held
 `},
 	} {
 		t.Setenv("LC_ALL", test.locale)

@@ -18,11 +18,10 @@ import (
 const Packages = "cron busybox-static"
 
 // Tests boots a machine, from a package two folders below the module's, and runs the calling test binary's own tests named
-// TestIn there, each of which has to pass. In the machine the environment
-// variable inside is set. They run in a process that is no service of the
-// machine's, so that it can have systemd do what it wants. LAB_SUITE names
-// another release of Debian than bookworm. The test skips, and says so, where
-// no machine can be booted.
+// TestIn there, each of which must pass. In the machine the environment variable
+// inside is set. They run in a process that is not a service of the machine, so
+// that they can control systemd. LAB_SUITE selects a release of Debian, by default
+// bookworm. If no machine can be booted, the test is skipped with a message.
 func Tests(t *testing.T, inside string) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: boots a machine, which -short leaves out")
