@@ -17,20 +17,20 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 	case api.StepEnabled:
 		return ev.enable()
 	case api.StepSchedule:
-		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("have the schedule explained", "explain")}
+		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("explain the schedule", "explain")}
 	case api.StepClock, api.StepDaemon:
-		return append(ev.missed(), ev.set("make up what will be missed", "catchup=once"))
+		return append(ev.missed(), ev.set("catch up missed occurrences in future", "catchup=once"))
 	case api.StepOverlap:
 		return ev.makeRoom()
 	case api.StepParents:
-		return []api.Remedy{ev.command("see whom it waits for, and how they are", "graph"), ev.command("run it now, without waiting", "run")}
+		return []api.Remedy{ev.command("see the jobs that it waits for", "graph"), ev.command("run it now, without waiting", "run")}
 	case api.StepHost:
 		if ev.isElsewhere() {
 			return ev.askThere()
 		}
-		return append(ev.afterRun(), ev.command("run it all the same", "run --force"))
+		return append(ev.afterRun(), ev.command("run it anyway", "run --force"))
 	case api.StepCheck: // it also prevents manual runs
-		return append(ev.afterRun(), ev.command("run it all the same", "run --force"))
+		return append(ev.afterRun(), ev.command("run it anyway", "run --force"))
 	}
 	return append(ev.afterRun(), ev.command("run it now", "run"))
 }
@@ -69,13 +69,13 @@ func (ev *evidence) enable() []api.Remedy {
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
 	case ev.bar == job.NoUser:
-		return []api.Remedy{{What: "see whether the host knows the account", Command: "getent passwd " + quote(ev.job.User)}}
+		return []api.Remedy{{What: "check that the user exists", Command: "getent passwd " + quote(ev.job.User)}}
 	case ev.bar == job.AccountRefused:
-		return []api.Remedy{{What: "see the dates of the account", Command: "chage -l " + quote(ev.job.User)}}
+		return []api.Remedy{{What: "see when the account expires", Command: "chage -l " + quote(ev.job.User)}}
 	case ev.job.Held != "":
 		return []api.Remedy{ev.lint()}
 	case ev.job.Disabled:
-		return []api.Remedy{ev.set("let it run", "enabled=yes")}
+		return []api.Remedy{ev.set("enable it", "enabled=yes")}
 	}
 	return []api.Remedy{ev.command("run it now", "run")}
 }
