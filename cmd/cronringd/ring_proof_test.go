@@ -157,7 +157,7 @@ func (l *lab) diedWithIt(o occurrence) bool {
 			return false
 		}
 		why, err := l.nodes[d.member].client.Why(context.Background(), o.job, time.Unix(o.due, 0))
-		return err == nil && strings.Contains(why.Verdict, "nobody saw whether")
+		return err == nil && strings.Contains(why.Verdict, "it is unknown whether")
 	})
 }
 

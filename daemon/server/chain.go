@@ -175,7 +175,7 @@ func (ev *evidence) late() bool {
 
 func (ev *evidence) absence() string {
 	if ev.reload != nil {
-		return "the tables were changed at " + ev.stamp(ev.reload.At) + ", so the entry was another then, or was not there"
+		return "the crontabs were changed at " + ev.stamp(ev.reload.At) + "; before that the entry was different or missing"
 	}
 	return "the entry was not loaded then, or the history of that time is no longer kept"
 }
@@ -217,7 +217,7 @@ func (ev *evidence) scheduleFact() string {
 	if ev.run != nil {
 		switch ev.run.Trigger {
 		case job.TriggerManual:
-			return "not by the clock: " + ev.run.By + " asked for it"
+			return "not by the clock: " + ev.run.By + " started it"
 		case job.TriggerBoot:
 			return "not by the clock: the host started"
 		case job.TriggerDependency:
@@ -225,7 +225,7 @@ func (ev *evidence) scheduleFact() string {
 		}
 	}
 	if !ev.named {
-		return "named when it was decided; the entry says something else now: " + crontab.Describe(ev.entry.Schedule)
+		return "it was scheduled when it was decided; the schedule is different now: " + crontab.Describe(ev.entry.Schedule)
 	}
 	return crontab.Describe(ev.entry.Schedule)
 }
@@ -238,7 +238,7 @@ func (ev *evidence) clockFact() string {
 	case ev.stepped != nil:
 		return fact + "; " + ev.stepped.Detail
 	}
-	return fact + "; no step of the clock seen"
+	return fact + "; the clock was not changed"
 }
 
 func (ev *evidence) daemonFact() string {
@@ -246,7 +246,7 @@ func (ev *evidence) daemonFact() string {
 	case ev.at.After(ev.now):
 		return "up"
 	case ev.up == nil && ev.before == nil && ev.after == nil:
-		return "nothing is known of that time"
+		return "there is no record of that time"
 	case ev.up == nil && ev.before == nil:
 		return "down: its first start on record was at " + ev.stamp(ev.after.Up)
 	case ev.up == nil && ev.after == nil:
@@ -254,19 +254,19 @@ func (ev *evidence) daemonFact() string {
 	case ev.up == nil:
 		return fmt.Sprintf("down from %s%s to %s", ev.stamp(ended(*ev.before)), lastSign(ev.before.Clean), ev.stamp(ev.after.Up))
 	case ev.decided && ev.late():
-		return fmt.Sprintf("up since %s, but it took notice only at %s, %s late: the host slept or stood still",
+		return fmt.Sprintf("up since %s, but it noticed it only at %s, %s late: the host was suspended or stalled",
 			ev.stamp(ev.up.Up), ev.stamp(ev.record.At), length(ev.record.At.Sub(ev.at)))
 	case ev.decided:
 		return fmt.Sprintf("up since %s, decided it %s", ev.stamp(ev.up.Up), lateness(ev.record.At.Sub(ev.at)))
 	case ev.stops:
-		return "about to stop: it starts nothing any more"
+		return "about to stop: it starts no more jobs"
 	}
 	return "up since " + ev.stamp(ev.up.Up)
 }
 
 func lateness(d time.Duration) string {
 	if d < time.Millisecond {
-		return "on the instant"
+		return "immediately"
 	}
 	return length(d) + " after its time"
 }
@@ -285,26 +285,26 @@ func (ev *evidence) overlapFact() string {
 		rule = "allow"
 	}
 	if ev.decided && ev.record.Decision == job.DecideHold && ev.record.Reason == job.WaitsForRun {
-		return "waited for the run before it to end, as overlap=" + rule + " says"
+		return "waited for the previous run to end (overlap=" + rule + ")"
 	}
 	if rule == "allow" {
-		return "overlap=allow: other runs of it do not matter"
+		return "overlap=allow: other runs do not prevent it"
 	}
-	return "no other run of it was in the way (overlap=" + rule + ")"
+	return "no other run was active (overlap=" + rule + ")"
 }
 
 // checkFact describes whether the if= command ran.
 func (ev *evidence) checkFact() string {
 	if ev.run == nil || ev.run.Trigger == job.TriggerRetry {
-		return "the command of if= was not asked"
+		return "the command of if= did not run"
 	}
-	return "the command of if= did not stand in its way"
+	return "the command of if= did not prevent it"
 }
 
 // parentsFact describes how the runs ended that it waited for.
 func (ev *evidence) parentsFact() string {
 	if ev.run == nil || len(ev.run.Parents) == 0 {
-		return "it waited for nobody"
+		return "it waited for no other job"
 	}
 	return ev.parentWords(ev.run.Parents)
 }
@@ -314,11 +314,11 @@ func (ev *evidence) placeFact() string {
 	pool := ev.job.Options["pool"]
 	switch {
 	case ev.run == nil:
-		return "pool=" + pool + ": it never came to ask for a place"
+		return "pool=" + pool + ": it did not get as far as the pool"
 	case ev.run.Reason == job.RanAfterSlot:
-		return "it waited for a place in pool=" + pool
+		return "it waited for a slot of pool=" + pool
 	}
-	return "there was a place in pool=" + pool
+	return "a slot was free in pool=" + pool
 }
 
 // mostParents is the maximum number of runs in an answer.
@@ -346,7 +346,7 @@ func (ev *evidence) parentWords(parents []job.Parent) string {
 func (ev *evidence) gateFact() string {
 	switch {
 	case ev.run == nil:
-		return "nothing is known to stand in its way"
+		return "nothing is known that prevents it"
 	case ev.run.Started.IsZero():
 		return "about to be started as " + ev.run.User
 	case ev.run.PID != 0:

@@ -28,9 +28,9 @@ func (ev *evidence) verdict(cross api.StepName) string {
 	case cross == "" && ev.run != nil:
 		return ev.told()
 	case cross == "":
-		return "It has not come yet: it is due in " + length(ev.at.Sub(ev.now)) + "."
+		return "It is due in " + length(ev.at.Sub(ev.now)) + "."
 	case !ev.decided && cross == api.StepSchedule:
-		return "It was not due then: the schedule does not name that instant."
+		return "It was not due then: the schedule does not include that time."
 	case !ev.decided && ev.at.After(ev.now):
 		return "It will not start. " + sentence(ev.crossFact(cross))
 	case !ev.decided && cross == api.StepEntry:
@@ -50,15 +50,15 @@ func (ev *evidence) told() string {
 	r := ev.run
 	switch {
 	case r.State == job.RunWaiting:
-		return "It has not started yet: it is to at " + ev.stamp(r.NotBefore) + ". " + ev.reason().Sentence()
+		return "It has not started yet: it will start at " + ev.stamp(r.NotBefore) + ". " + ev.reason().Sentence()
 	case r.State == job.RunEnded && r.Started.IsZero():
-		return fmt.Sprintf("It is lost: nobody saw whether run %s started. %s%s", r.ID, ev.reason().Sentence(), ev.follows())
+		return fmt.Sprintf("It is lost: it is unknown whether run %s started. %s%s", r.ID, ev.reason().Sentence(), ev.follows())
 	case r.Started.IsZero():
 		return "It is about to start. " + ev.reason().Sentence()
 	case r.State.Live():
 		return fmt.Sprintf("It is running, since %s. %s", length(ev.now.Sub(r.Started)), ev.reason().Sentence())
 	case r.Outcome.OK() && r.OK():
-		return fmt.Sprintf("It ran. %s Run %s ended well after %s.", ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)))
+		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)))
 	case !r.Failed():
 		return fmt.Sprintf("It ran. %s Run %s ended after %s: %s.",
 			ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Ending())
@@ -76,11 +76,11 @@ func (ev *evidence) follows() string {
 	case r == nil:
 		return " Another attempt follows."
 	case r.State == job.RunWaiting:
-		return fmt.Sprintf(" Attempt %d, run %s, is to start at %s.", r.Attempt, r.ID, ev.stamp(r.NotBefore))
+		return fmt.Sprintf(" Attempt %d, run %s, will start at %s.", r.Attempt, r.ID, ev.stamp(r.NotBefore))
 	case r.State.Live():
 		return fmt.Sprintf(" Attempt %d, run %s, is under way.", r.Attempt, r.ID)
 	case r.State == job.RunDropped:
-		return fmt.Sprintf(" Attempt %d, run %s, did not come: %s.", r.Attempt, r.ID, clause(r.Reason.Sentence()))
+		return fmt.Sprintf(" Attempt %d, run %s, did not start: %s.", r.Attempt, r.ID, clause(r.Reason.Sentence()))
 	default:
 		return fmt.Sprintf(" Attempt %d, run %s, was the last: %s.", r.Attempt, r.ID, r.Ending())
 	}
@@ -99,7 +99,7 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 		facts = append(facts, ev.acknowledged())
 	}
 	if r := ev.run; r != nil && r.Stop != nil {
-		facts = append(facts, "it was asked to end at "+ev.stamp(r.Stop.At)+" "+r.Stop.Words())
+		facts = append(facts, "a stop was requested at "+ev.stamp(r.Stop.At)+" "+r.Stop.Words())
 	}
 	if r := ev.run; r != nil && len(r.Env) > 0 {
 		facts = append(facts, "for this run "+r.By+" set "+strings.Join(r.Env, " "))

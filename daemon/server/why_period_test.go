@@ -36,11 +36,11 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 			t.Errorf("%s at %q: got %q, want %q in it", ref, at, got.Verdict, want)
 		}
 	}
-	const waits = "it is to at Fri 20 Nov 2026 00:10:00"
+	const waits = "it will start at Fri 20 Nov 2026 00:10:00"
 	said("weekly", "", waits)
 	said("weekly", "2026-11-20T00:10:00Z", waits)
-	said("daily", "2026-11-21T00:05:00Z", "It has not come yet: it is due in 1d")
-	said("daily", "2026-11-21T00:06:00Z", "the schedule does not name that instant")
+	said("daily", "2026-11-21T00:05:00Z", "It is due in 1d")
+	said("daily", "2026-11-21T00:06:00Z", "the schedule does not include that time")
 	w.to("2026-11-20T00:05:00Z")
 	for _, r := range w.View().Runs() {
 		if r.Job == "daily" {

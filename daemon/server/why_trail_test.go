@@ -263,7 +263,7 @@ func (a *interview) fitsEnd(run job.Run, crossed api.StepName, says func(string)
 	default:
 		says("It ran")
 		if ending := run.Ending(); ending == "ok" {
-			says("ended well")
+			says("succeeded after")
 		} else {
 			says(ending)
 		}
