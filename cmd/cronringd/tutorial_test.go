@@ -15,18 +15,18 @@ import (
 
 // tutorialShows is what commands of the tutorial print.
 var tutorialShows = map[string]string{
-	"cronring list":                   `backup(?s:.*)greet(?s:.*)slow`,
-	"cronring next backup":            `at 02:30 every day`,
-	"cronring status":                 `backup`,
-	"cronring logs backup@last":       `cp: .*copies.*`,
-	"cronring why backup":             `It ran, and failed\.(?s:.*)cronring logs`,
-	"cronring history backup":         `\tok\t(?s:.*)\texit 1\t`,
-	"cronring history slow --skipped": `overlapping`,
-	"cronring why slow":               `slow at`,
-	"cronring show backup":            `30 2 \* \* \*`,
-	"cronring revisions":              `(?m)^2\t.*my\.crontab`,
-	"cronring next --until +1h":       `greet`,
-	"cronring options retry":          `further attempts after a failure`,
+	"cronring list":                    `backup(?s:.*)greet(?s:.*)slow`,
+	"cronring next backup":             `at 02:30 every day`,
+	"cronring status":                  `backup`,
+	"cronring logs backup@last":        `cp: .*copies.*`,
+	"cronring why backup":              `It ran, and failed\.(?s:.*)cronring logs`,
+	"cronring history backup":          `\tok\t(?s:.*)\texit 1\t`,
+	"cronring history slow --skipped":  `overlapping`,
+	"cronring why slow":                `slow at`,
+	"cronring show backup":             `30 2 \* \* \*`,
+	"cronring revisions":               `(?m)^2\t.*my\.crontab`,
+	"cronring next greet --until +10m": `every minute\n 1  `,
+	"cronring options retry":           `further attempts after a failure`,
 }
 
 // TestTutorial follows cronring-tutorial(7), one command after the other.
