@@ -16,8 +16,13 @@ type queueing struct {
 	waited map[string]int     // how many those were when the engine last slept, by account
 	fills  map[int64]*filling
 	rates  map[string][]time.Duration
-	used   *usage // by those of held; nil: not counted yet
+	used   *usage          // by those of held; nil: not counted yet
+	turns  map[turnKey]int // of accounts while runs wait, in order; unsure: not known
+	taken  int             // turns so far
 }
+
+// unsure stands for a turn that may have led to no start.
+const unsure = -1
 
 // seat is what a run needs.
 type seat struct {
@@ -36,6 +41,7 @@ type filling struct {
 func newQueueing() queueing {
 	return queueing{
 		held: map[job.RunID]seat{}, waits: map[job.RunID]seat{}, fills: map[int64]*filling{}, rates: map[string][]time.Duration{},
+		turns: map[turnKey]int{},
 	}
 }
 
@@ -119,6 +125,9 @@ func (h *history) queue(r job.Record) {
 			h.count(s, -1)
 		}
 	}
+	if s, waited := q.waits[id]; waited && r.Kind != job.Ready {
+		q.turns[turnKey{s.account, s.priority}] = unsure
+	}
 	delete(q.waits, id)
 }
 
@@ -179,6 +188,7 @@ func (h *history) count(x seat, by int) {
 func (q *queueing) forget() {
 	q.used = nil
 	clear(q.rates)
+	clear(q.turns)
 }
 
 // takesPlace holds invariants 20 and 21 at a start.
@@ -187,6 +197,7 @@ func (h *history) takesPlace(r job.Run) {
 	mine := h.seatOf(r)
 	q.held[r.ID] = mine
 	h.count(mine, 1)
+	defer q.takesTurn(mine) // also if it needs nothing
 	if mine.pool == "" && l.MaxRunning == 0 && l.PerUser(mine.account) == 0 {
 		return // it needs nothing, so it takes nobody's turn
 	}
@@ -214,9 +225,21 @@ func (h *history) takesPlace(r job.Run) {
 		canGo := !exceeds(l.PerUser(other.account), u.accounts[other.account]+1) || other.account == r.User
 		first := other.priority > mine.priority ||
 			other.priority == mine.priority && other.account == mine.account && other.pool == mine.pool && id < r.ID
+		if last, turn := q.turns[turnKey{other.account, other.priority}], q.turns[turnKey{mine.account, mine.priority}]; canGo &&
+			other.priority == mine.priority && other.pool == mine.pool && last != unsure && turn > last {
+			t.Errorf("invariant 21: run %d of %s starts before run %d of %s, whose last turn was before", r.ID, mine.account, id, other.account)
+		}
 		if canGo && first {
 			t.Errorf("invariant 21: run %d (%+v) starts before run %d (%+v)", r.ID, mine, id, other)
 		}
+	}
+}
+
+// takesTurn puts an account behind the others.
+func (q *queueing) takesTurn(s seat) {
+	q.taken++
+	if q.turns[turnKey{s.account, s.priority}] = q.taken; len(q.waits) == 0 {
+		clear(q.turns)
 	}
 }
 
