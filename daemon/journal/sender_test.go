@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,4 +71,45 @@ func TestStartIsSentAsTheProcessOfTheJob(t *testing.T) {
 	if none.Write(*about, time.Now()) {
 		t.Error("a line was written to no journal")
 	}
+}
+
+// The journal limits the messages of the unit that jobs with limits share, so the line
+// about such a job is not its process's.
+func TestStartOfAJobWithLimitsIsSentAsTheDaemon(t *testing.T) {
+	s := listen(t, filepath.Join(t.TempDir(), "log"))
+	writer := NewStartWriter(Options{Mode: ModeJournal, Journal: s.path})
+	process := exec.Command("sleep", "1000")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer process.Wait() // it is killed
+	defer process.Process.Kill()
+	if err := limit(t, process.Process.Pid); err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: the process cannot be in a control group: %v", err)
+	}
+	run := job.Run{ID: 1, Job: "j", PID: process.Process.Pid, Reason: job.OnTime}
+	if writer.Write(*NewRun(&run, &job.Job{User: "bob", Command: "sleep 1000"}, false), time.Now()) {
+		t.Error("the line was written as one of the unit of jobs with limits")
+	}
+}
+
+// limit puts a process into a control group with a name as jobs with limits have, in
+// any of the mounted hierarchies.
+func limit(t *testing.T, pid int) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || !strings.HasPrefix(fields[2], "cgroup") {
+			continue
+		}
+		var group string
+		if group, err = os.MkdirTemp(fields[1], "cronring-runs-"); err != nil {
+			continue
+		}
+		t.Cleanup(func() { syscall.Rmdir(group) })
+		if err = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err == nil {
+			return nil
+		}
+	}
+	return cmp.Or(err, os.ErrNotExist)
 }
