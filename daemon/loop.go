@@ -407,6 +407,9 @@ func (l *loop) foresee(s os.Signal) {
 
 // heed handles a signal and returns the departure that it begins, if any.
 func (l *loop) heed(s os.Signal, in *inbox) departure {
+	if s == syscall.SIGHUP && l.options.HungUp != nil && l.options.HungUp() {
+		s = syscall.SIGTERM
+	}
 	switch {
 	case s == syscall.SIGHUP:
 		return staying // the next daemon reads all files anyway

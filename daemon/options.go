@@ -38,6 +38,9 @@ type Options struct {
 	// the program again in place; any other stops in good order, and a second one stops without
 	// waiting for running jobs.
 	Signals <-chan os.Signal
+	// HungUp reports whether the terminal that the daemon was started from is closed. SIGHUP is
+	// then a request to stop. nil: there was no terminal.
+	HungUp func() bool
 }
 
 // Cron holds the options of cron and cronie. Their letters are in cronringd(8).

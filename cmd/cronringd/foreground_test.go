@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -44,6 +45,32 @@ func TestForegroundHidesControlBytes(t *testing.T) {
 	d := launch(t, t.TempDir(), table(t, "#@ name=evil every=1s\n* * * * * printf 'a\\033]0;title\\007b\\n'\n"))
 	if line := d.await("evil[", "out:"); !strings.HasSuffix(line, `a\x1b]0;title\x07b`) {
 		t.Errorf("got %q", line)
+	}
+}
+
+// SIGHUP reads the crontabs again, but if the terminal is closed it stops the daemon: the next
+// one could not start beside it.
+func TestForegroundEndsWithItsTerminal(t *testing.T) {
+	outside, inside := clitest.OpenTerminal(t)
+	crontab := table(t, "#@ name=first every=1s\n* * * * * echo of the first\n")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := prepare(t, t.TempDir(), self, crontab)
+	d.cmd.Stdin = inside
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // of stdin
+	d.begin()
+	d.await("out: of the first")
+	if err := os.WriteFile(crontab, []byte("#@ name=second every=1s\n* * * * * echo of the second\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd.Process.Signal(syscall.SIGHUP)
+	d.await("out: of the second")
+	inside.Close()
+	outside.Close()
+	if status := d.wait(); status != 0 {
+		t.Errorf("after its terminal was closed: exit status %d, want 0", status)
 	}
 }
 

@@ -48,6 +48,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "cronringd:", err)
 	}
 
+	o.HungUp = hungUp()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
 	o.Signals = signals
@@ -59,6 +60,25 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// hungUp returns a function that reports whether the controlling terminal is gone, or nil if
+// there is none, or SIGHUP is ignored, as nohup(1) makes it. It is called before signal.Notify.
+func hungUp() func() bool {
+	if signal.Ignored(syscall.SIGHUP) || !hasTerminal() {
+		return nil
+	}
+	return func() bool { return !hasTerminal() }
+}
+
+// hasTerminal reports whether the process has a controlling terminal: see tty(4).
+func hasTerminal() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	tty.Close()
+	return true
 }
 
 // check is --check-config.

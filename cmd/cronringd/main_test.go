@@ -75,9 +75,15 @@ func launchAs(t *testing.T, dir string, wrapper []string, args ...string) *runni
 // begin is launch with all words of the command but for the directory.
 func begin(t *testing.T, dir string, argv ...string) *running {
 	t.Helper()
+	d := prepare(t, dir, argv...)
+	d.begin()
+	return d
+}
+
+// prepare is begin without the start.
+func prepare(t *testing.T, dir string, argv ...string) *running {
 	d := &running{t: t, dir: dir, cmd: exec.Command(argv[0], append(argv[1:], "--state", dir)...), client: api.Dial(filepath.Join(dir, "cronring.sock"))}
 	d.cmd.Env = append(os.Environ(), beDaemon+"=1")
-	d.begin()
 	return d
 }
 
