@@ -50,12 +50,12 @@ func New(tables []*crontab.Table, before *Catalog, unfit func(*crontab.Entry) st
 	}
 	c := &Catalog{tables: tables}
 	excess := c.install()
+	unfits := c.classify(unfit)
 	c.identify(before)
 	c.connect()
 	c.findRing()
 	c.group(before.groups)
-	c.findPeriods()
-	c.judge(excess, unfit)
+	c.judge(excess, unfits)
 	c.ring.holdings = c.findHoldings()
 	return c
 }
@@ -93,18 +93,43 @@ func (c *Catalog) install() (excess []int) {
 	return excess
 }
 
+// classify lists the jobs that name others, those of a ring and those with a period, and
+// returns why jobs are unfit. It looks at the options of all entries, once.
+func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]string) {
+	c.daily, unfits = map[string]bool{}, map[int]string{}
+	for i := range c.jobs {
+		e := c.jobs[i].entry
+		o := e.Options()
+		if len(o.After)+len(o.On) > 0 {
+			c.graph.edged = append(c.graph.edged, i)
+		}
+		if o.Scope == crontab.ScopeRing {
+			c.ring.jobs = append(c.ring.jobs, i)
+		}
+		if p := o.Period; p != nil {
+			c.once = append(c.once, i)
+			c.daily[p.ID] = c.daily[p.ID] || e.Table().Format == crontab.Anacron
+		}
+		if unfit != nil {
+			if why := unfit(e); why != "" {
+				unfits[i] = why
+			}
+		}
+	}
+	return unfits
+}
+
 // judge finds the jobs that must not run. Each keeps the first reason.
-func (c *Catalog) judge(excess []int, unfit func(*crontab.Entry) string) {
+func (c *Catalog) judge(excess []int, unfits map[int]string) {
 	c.held = map[int]string{}
 	for i, fault := range c.graph.Faults {
 		c.hold(i, fault.Text)
 	}
-	for i := range c.jobs {
-		entry := c.jobs[i].entry
-		if unfit != nil {
-			c.hold(i, unfit(entry))
-		}
-		if o := entry.Options(); o.Shards > 1 && o.Period != nil {
+	for i, why := range unfits {
+		c.hold(i, why)
+	}
+	for _, i := range c.once {
+		if c.Entry(i).Options().Shards > 1 {
 			c.hold(i, "shards=: a line that runs once in a period leaves one stamp, so it cannot be several jobs")
 		}
 	}
@@ -198,18 +223,6 @@ func (c *Catalog) shardsOf(i int) []int {
 		}
 	}
 	return all
-}
-
-// findPeriods lists the jobs that run once in a period.
-func (c *Catalog) findPeriods() {
-	c.daily = map[string]bool{}
-	for i := range c.jobs {
-		e := c.jobs[i].entry
-		if p := e.Options().Period; p != nil {
-			c.once = append(c.once, i)
-			c.daily[p.ID] = c.daily[p.ID] || e.Table().Format == crontab.Anacron
-		}
-	}
 }
 
 // Periods returns the jobs that run once in a period.

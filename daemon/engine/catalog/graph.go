@@ -41,11 +41,6 @@ type Edge struct {
 // connect finds the jobs that after= and on= name.
 func (c *Catalog) connect() {
 	g := &c.graph
-	for i := range c.jobs {
-		if o := c.jobs[i].entry.Options(); len(o.After)+len(o.On) > 0 {
-			g.edged = append(g.edged, i)
-		}
-	}
 	if len(g.edged) == 0 {
 		return
 	}
@@ -64,11 +59,12 @@ func (c *Catalog) finder() func(owner, name string) (i int, ok bool) {
 		job int
 		ok  bool
 	}
-	known := map[job.ID]found{}
+	type asked struct{ owner, name string }
+	known := map[asked]found{}
 	return func(owner, name string) (int, bool) {
-		id := job.NewID(owner, name)
-		x, asked := known[id]
-		if !asked {
+		x, again := known[asked{owner, name}]
+		if !again {
+			id := job.NewID(owner, name)
 			x.job, x.ok = c.Find(id)
 			if len(c.second) > 0 {
 				first, ok := c.Find(id + "#0")
@@ -76,7 +72,7 @@ func (c *Catalog) finder() func(owner, name string) (i int, ok bool) {
 					x.job, x.ok = first, true
 				}
 			}
-			known[id] = x
+			known[asked{owner, name}] = x
 		}
 		return x.job, x.ok
 	}

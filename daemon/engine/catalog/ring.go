@@ -37,14 +37,9 @@ type Holding struct {
 	Former uint64
 }
 
-// findRing lists the jobs of scope=ring by key, and connects those that belong together.
+// findRing sorts the jobs of scope=ring by key, and connects those that belong together.
 func (c *Catalog) findRing() {
 	r := &c.ring
-	for i := range c.jobs {
-		if c.InRing(i) {
-			r.jobs = append(r.jobs, i)
-		}
-	}
 	if len(r.jobs) == 0 {
 		return
 	}
