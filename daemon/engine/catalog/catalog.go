@@ -38,7 +38,8 @@ type Catalog struct {
 type installed struct {
 	entry *crontab.Entry
 	key   job.Key // of its ID alone
-	shard int
+	shard int32
+	group int32 // its place in Catalog.groups
 }
 
 // New returns the catalog of crontabs. before is the catalog that it replaces, or
@@ -54,7 +55,7 @@ func New(tables []*crontab.Table, before *Catalog, unfit func(*crontab.Entry) st
 	c.identify(before)
 	c.connect()
 	c.findRing()
-	c.group(before.groups)
+	c.group(before)
 	c.judge(excess, unfits)
 	c.ring.holdings = c.findHoldings()
 	return c
@@ -85,7 +86,7 @@ func (c *Catalog) install() (excess []int) {
 				c.second[first+k] = len(c.jobs)
 				for n := range more {
 					c.whole[len(c.jobs)] = first + k
-					c.jobs = append(c.jobs, installed{entry: &t.Entries[k], shard: n + 1})
+					c.jobs = append(c.jobs, installed{entry: &t.Entries[k], shard: int32(n + 1)})
 				}
 			}
 		}

@@ -39,8 +39,10 @@ func (c *Catalog) identify(before *Catalog) {
 
 // natural returns the key that a job would have if it had no twin.
 func (c *Catalog) natural(i int) job.Key {
-	if t, ok := c.twins[i]; ok {
-		return t.natural
+	if len(c.twins) > 0 {
+		if t, ok := c.twins[i]; ok {
+			return t.natural
+		}
 	}
 	return c.jobs[i].key
 }
@@ -89,7 +91,7 @@ func (c *Catalog) ID(i int) job.ID {
 		id = job.DeriveID(owner, x.entry.Table().Name, x.entry.User(), x.entry.Command(), ordinal)
 	}
 	if o.Shards > 1 {
-		id += job.ID("#" + strconv.Itoa(x.shard))
+		id += job.ID("#" + strconv.Itoa(int(x.shard)))
 	}
 	return id
 }

@@ -17,33 +17,50 @@ type Group struct {
 // Groups returns all jobs by schedule. Callers must not change it.
 func (c *Catalog) Groups() []Group { return c.groups }
 
-// group sorts the jobs by schedule. before has hashes that are known already.
-func (c *Catalog) group(before []Group) {
-	specs := make(Specs, len(before))
-	for _, g := range before {
-		specs[g.Schedule] = g.Spec
+// group sorts the jobs by schedule. What before knows of a crontab that is in it too is
+// used again.
+func (c *Catalog) group(before *Catalog) {
+	specs := make(Specs, len(before.groups))
+	moved := make([]int32, len(before.groups)) // where its groups are now; -1: not known yet
+	for g, old := range before.groups {
+		specs[old.Schedule], moved[g] = old.Spec, -1
 	}
-	index := map[cron.Schedule]int{}
-	of := make([]int, len(c.jobs)) // by job: its group
+	index, places := map[cron.Schedule]int32{}, before.places()
 	var sizes []int
-	for i := range c.jobs {
-		schedule := c.jobs[i].entry.Schedule
+	find := func(schedule cron.Schedule) int32 {
 		g, ok := index[schedule]
 		if !ok {
-			g = len(sizes)
+			g = int32(len(sizes))
 			index[schedule] = g
 			sizes = append(sizes, 0)
 		}
-		sizes[g]++
-		of[i] = g
+		return g
+	}
+	for t, table := range c.tables {
+		first, past := c.Of(t)
+		place, kept := places[table]
+		for i := first; i < past; i++ {
+			x := &c.jobs[i]
+			if !kept {
+				x.group = find(x.entry.Schedule)
+			} else {
+				g := &moved[before.jobs[before.first[place]+i-first].group]
+				if *g < 0 {
+					*g = find(x.entry.Schedule)
+				}
+				x.group = *g
+			}
+			sizes[x.group]++
+		}
 	}
 	c.groups = make([]Group, len(sizes))
 	room := make([]int, len(c.jobs))
 	for schedule, g := range index {
 		c.groups[g], room = Group{schedule, specs.Of(schedule), room[:0:sizes[g]]}, room[sizes[g]:]
 	}
-	for i, g := range of {
-		c.groups[g].Jobs = append(c.groups[g].Jobs, i)
+	for i := range c.jobs {
+		g := &c.groups[c.jobs[i].group]
+		g.Jobs = append(g.Jobs, i)
 	}
 }
 
