@@ -95,7 +95,7 @@ func TestErrorShape(t *testing.T) {
 		{[]string{"next", "* * * * *", "--tz", "Europe/Berlim"}, 2, "--tz"},
 		{[]string{"next", "* * * * *", "--from", "noonish"}, 2, ""},
 		{[]string{"diff", "/no/such/file", "/dev/null"}, 2, ""},
-		{[]string{"simulate", "/dev/null", "--from", "2026-01-02", "--to", "2026-01-01"}, 2, ""},
+		{[]string{"simulate", "/dev/null", "--from", "2026-01-02", "--until", "2026-01-01"}, 2, ""},
 		{[]string{"history", "--trigger", "cron"}, 2, "--help"},
 		{[]string{"backfill", "x", "--at", "noonish"}, 2, "cronring backfill"},
 		{[]string{"list", "--socket", "/no/such/socket"}, 5, "--socket"},

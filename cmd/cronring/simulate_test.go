@@ -50,7 +50,7 @@ func TestSimulateZoneChanges(t *testing.T) {
 		{24, "Pacific/Apia", "2011-12-29T11:00Z", "2011-12-31T09:00Z", "0 0 * * *", "10:00"},
 	} {
 		stdout, stderr, code := Called(t, tc.entry+" true\n", "simulate", "-", "-o", "jsonl",
-			"--tz", tc.zone, "--from", seconds(tc.from), "--to", seconds(tc.to))
+			"--tz", tc.zone, "--from", seconds(tc.from), "--until", seconds(tc.to))
 		var got []string
 		for _, s := range simulatedLines(t, stdout) {
 			got = append(got, s.Due.Format("15:04"))
@@ -86,7 +86,7 @@ func simulatedLines(t *testing.T, text string) []simulatedStart {
 
 func TestSimulateOverlapSkips(t *testing.T) {
 	stdout, _, _ := Called(t, "#@ name=slow overlap=skip\n*/10 * * * * slow\n", "simulate", "-", "-o", "jsonl", "--utc",
-		"--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T01:00:00Z", "--durations", "15m")
+		"--from", "2026-01-01T00:00:00Z", "--until", "2026-01-01T01:00:00Z", "--durations", "15m")
 	var got []string
 	for _, s := range simulatedLines(t, stdout) {
 		got = append(got, s.Due.Format("15:04"))
@@ -108,7 +108,7 @@ func TestSimulateChain(t *testing.T) {
 5 1 * * * report
 #@ name=page on=job:report
 0 0 31 2 * page
-`, "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z", "--durations", "10m")
+`, "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z", "--durations", "10m")
 	var got []string
 	for _, s := range simulatedLines(t, stdout) {
 		got = append(got, s.At.Format("15:04 ")+string(s.Job)+" "+string(s.Trigger))
