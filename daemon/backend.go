@@ -129,7 +129,7 @@ func (b backend) Health() api.Health {
 		h.Problems = append(h.Problems, storeProblem(t, b.options.State))
 	}
 	if b.history.Notice != "" {
-		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged and begun anew", Why: b.history.Notice})
+		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged, and a new one was started", Why: b.history.Notice})
 	}
 	if lost, err := b.voice.sink.Trouble(); err != nil {
 		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
@@ -200,7 +200,7 @@ func tableProblems(s spool.Snapshot) []api.Problem {
 
 func storeProblem(t *trouble, dir string) api.Problem {
 	p := api.Problem{
-		What: "history cannot be written since " + t.since.Format(time.RFC3339) + "; jobs go on",
+		What: "history cannot be written since " + t.since.Format(time.RFC3339) + "; jobs continue",
 		Why:  t.err.Error(),
 	}
 	switch {

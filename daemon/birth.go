@@ -348,7 +348,7 @@ func (l *loop) resume() {
 	for _, s := range l.unstarted {
 		i, ok := v.Find(s.Job.ID)
 		if !ok {
-			l.failToStart(s, "its entry was removed while the daemon was executed anew", true)
+			l.failToStart(s, "its entry was removed while the daemon was replaced", true)
 			continue
 		}
 		s.Entry = v.Entry(i)

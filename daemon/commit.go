@@ -146,7 +146,7 @@ func (l *loop) write(b store.Batch) (refused map[job.RunID]bool, err error) {
 	refused = map[job.RunID]bool{}
 	for _, i := range decided.Records {
 		r := b.Records[i]
-		l.log.Error("the history says that this was decided before; not starting it again", "job", r.Job, "due", r.Due)
+		l.log.Error("this was decided before, according to the history; not starting it again", "job", r.Job, "due", r.Due)
 		if r.Run != nil {
 			refused[r.Run.ID] = true
 		}
@@ -177,7 +177,7 @@ func (l *loop) report(err error, now time.Time) {
 	case err == nil:
 		l.log.Info("history is written again", "after", now.Sub(before.since).String(), "lost", l.backlog.lost)
 	case !wasBad:
-		l.log.Error("cannot write history; jobs go on, records wait", "error", err)
+		l.log.Error("cannot write history; jobs continue, records wait", "error", err)
 	}
 	t := &trouble{err: err, since: now, unwritten: len(l.backlog.records), lost: l.backlog.lost}
 	if wasBad {

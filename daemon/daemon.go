@@ -52,7 +52,7 @@ func become(next *handover, signals <-chan os.Signal) error {
 	if err == nil {
 		err = next.execute(path, signals)
 	}
-	slog.Error("cannot execute the program that stands where this one did; going on with this one", "error", err)
+	slog.Error("cannot execute the program that replaced this one; continuing with this one", "error", err)
 	return next.execute("/proc/self/exe", signals)
 }
 

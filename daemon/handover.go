@@ -61,7 +61,7 @@ func takeHandover() (*handover, error) {
 	}
 	fd, err := strconv.Atoi(text)
 	if err != nil || fd <= 2 {
-		return nil, fmt.Errorf("take over: %s=%q is no descriptor", handoverName, text)
+		return nil, fmt.Errorf("take over: %s=%q is not a descriptor", handoverName, text)
 	}
 	f := os.NewFile(uintptr(fd), "handover")
 	defer f.Close()

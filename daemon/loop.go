@@ -444,9 +444,9 @@ func (l *loop) drain(in *inbox, how departure) departure {
 	case waiting:
 		l.log.Info("stopping, no further job is started", "grace", l.options.Grace.String())
 	case parting:
-		l.log.Info("stopping; running jobs go on, and the next start takes them over")
+		l.log.Info("stopping; running jobs continue, and the next start takes them over")
 	case renewal:
-		l.log.Info("executing the program anew; running jobs go on")
+		l.log.Info("replacing the daemon by the program on disk; running jobs continue")
 	}
 	return how
 }

@@ -35,7 +35,7 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 func (l *loop) begin(s engine.Start, refused bool) {
 	switch {
 	case refused:
-		l.failToStart(s, "the history says that this occurrence was decided before", true)
+		l.failToStart(s, "this occurrence was decided before, according to the history", true)
 	case !l.lockStamp(s.Entry):
 		l.failToStart(s, "another anacron is at this job", false)
 	default:

@@ -38,10 +38,10 @@ func (l *loop) prune(ctx context.Context) error {
 			l.log.Warn("cannot remove old history", "error", err)
 		}
 		if done.Outputs > 0 {
-			l.log.Warn("the oldest output of runs was discarded; the runs of an account may keep so many bytes", "runs", done.Outputs, "kept", keepOutput)
+			l.log.Warn("the oldest output of runs was discarded, because a user's runs exceeded the limit in bytes", "runs", done.Outputs, "kept", keepOutput)
 		}
 		if done.Letters > 0 {
-			l.log.Warn("the oldest dead letters were discarded; an account may have so many", "discarded", done.Letters, "kept", keepLetters)
+			l.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.Letters, "kept", keepLetters)
 		}
 		select {
 		case <-ctx.Done():

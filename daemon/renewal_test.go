@@ -255,7 +255,7 @@ func TestRenewalGoesOnWithTheOldProgramIfTheNewOneIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.renew()
-	if n := h.count("going on with this one"); n != 3 {
+	if n := h.count("continuing with this one"); n != 3 {
 		t.Errorf("the daemon complained %d times of a program that cannot be executed, want 3", n)
 	}
 	h.write("usr/sbin/cronringd", string(program))

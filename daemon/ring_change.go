@@ -82,7 +82,7 @@ func (r *ring) recover(ctx context.Context) (api.RingDone, error) {
 	}
 	return api.RingDone{
 		Did:  "this host's log of grants is the ring's from now on",
-		More: []string{"what is due before now, or within about a minute, is granted to nobody, because it may have been granted before", "the other voters are taken in as they answer: cronring ring"},
+		More: []string{"occurrences until about one minute from now are granted to no member, because they may have been granted before", "other voters are added as they answer: cronring ring"},
 	}, nil
 }
 

@@ -60,7 +60,7 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 		})
 	}
 	if err != nil {
-		r.log.Error("the other members cannot be told what this host took before", "error", err)
+		r.log.Error("cannot announce what this host ran before to other members", "error", err)
 	}
 	if len(progress) > 0 {
 		r.members.Progress(progress...)

@@ -101,7 +101,7 @@ func (c *chronicle) note(m *gossip.View, now time.Time) {
 	switch {
 	case !known:
 	case m.State == before && draining && !drained:
-		what = fmt.Sprintf("%s gives its jobs away (planned)", m.Name)
+		what = fmt.Sprintf("%s hands over its jobs (planned)", m.Name)
 	case m.State == before && drained && !draining && m.State == gossip.Alive:
 		what, jobs = m.Name+" takes part again", 0
 	case m.State == before:

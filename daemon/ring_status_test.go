@@ -26,7 +26,7 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	}{
 		{member(gossip.Alive, gossip.Active), ""},
 		{member(gossip.Alive, gossip.Active), ""},
-		{member(gossip.Alive, gossip.Draining), "db-02 gives its jobs away (planned): 44 jobs move"},
+		{member(gossip.Alive, gossip.Draining), "db-02 hands over its jobs (planned): 44 jobs move"},
 		{member(gossip.Alive, gossip.Draining), ""},
 		{member(gossip.Alive, gossip.Active), "db-02 takes part again"},
 		{member(gossip.Gone, gossip.Active), "db-02 is gone: 44 jobs move"},

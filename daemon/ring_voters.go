@@ -152,7 +152,7 @@ func (r *ring) recallVoters() map[string]string {
 		err = json.Unmarshal(text, &known)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.log.Error("cannot read who the voters are; they are looked for anew", "error", err)
+		r.log.Error("cannot read the voters; searching for them again", "error", err)
 	}
 	if known == nil { // the file contains null
 		return map[string]string{}

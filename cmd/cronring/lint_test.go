@@ -45,7 +45,7 @@ func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 	want := []string{
 		"/large error   F108 refused, FILE TOO LARGE: the file has more than 16 MiB, which no crontab has",
 		"/pipe error   F105 refused, NOT A REGULAR FILE: it is a named pipe, not a regular file",
-		"/stranger error   F104 refused, WRONG FILE OWNER: it belongs to uid 54321, not to root: see what it says before you mend that",
+		"/stranger error   F104 refused, WRONG FILE OWNER: it belongs to uid 54321, not to root: check its content before you fix that",
 		"fix: chown root " + stranger,
 		"/writable error   F106 refused, INSECURE MODE (group/other writable): its mode is 0666: others than the owner may write it",
 		"fix: chmod go-w " + writable,

@@ -64,7 +64,7 @@ func (e *environment) add(path, text string, localeOnly bool) {
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(line, "export "), "=")
 		switch {
 		case !isVariable(name):
-			e.remark(path, number, fmt.Errorf("%s is no name of a variable", shown(name)))
+			e.remark(path, number, fmt.Errorf("%s is not a valid variable name", shown(name)))
 		case strings.Contains(value, "\x00"):
 			e.remark(path, number, fmt.Errorf("%s has a NUL byte", name))
 		case len(name)+1+len(value) > variableLimit:

@@ -338,7 +338,7 @@ func (p *limitsParser) value(r *rule, text string) error {
 	case priority, unix.RLIMIT_NICE:
 		n, ok := leadingNumber(text)
 		if !ok {
-			return fmt.Errorf("%s is no number", shown(text))
+			return fmt.Errorf("%s is not a number", shown(text))
 		}
 		r.nice = int(min(max(n, -20), 19))
 		r.value = uint64(20 - r.nice)
@@ -350,13 +350,13 @@ func (p *limitsParser) value(r *rule, text string) error {
 	default:
 		n, ok := leadingNumber(text)
 		if !ok || n < 0 {
-			return fmt.Errorf("%s is no number", shown(text))
+			return fmt.Errorf("%s is not a number", shown(text))
 		}
 		r.value = times(uint64(n), r.item.unit)
 	}
 	if r.item.resource == unix.RLIMIT_NOFILE && r.value == unix.RLIM_INFINITY {
 		if r.value = p.ceiling; r.value == 0 {
-			return fmt.Errorf("cannot tell how many open files the kernel allows at most")
+			return fmt.Errorf("cannot read the kernel's maximum of open files")
 		}
 	}
 	return nil
@@ -412,7 +412,7 @@ func parseDomain(text string) (domain, error) {
 		who.min, who.exact = who.max, true
 	}
 	if cmp.Or(errLow, errHigh) != nil || low == "" && high == "" {
-		return who, fmt.Errorf("%s is no range of numbers", shown(text))
+		return who, fmt.Errorf("%s is not a range of numbers", shown(text))
 	}
 	return who, nil
 }

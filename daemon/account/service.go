@@ -91,7 +91,7 @@ func (d *Directory) lookUp(ctx context.Context, name string) (Account, error) {
 	a, err := d.getent(ctx, name)
 	var unknown *UnknownError
 	if errors.As(err, &unknown) && !d.isGone(ctx, name) {
-		return Account{}, errors.New("no source knows the name any more, and none shows that it answers")
+		return Account{}, errors.New("the name was not found, and the directory service may be down")
 	}
 	if err != nil {
 		return Account{}, err
@@ -167,7 +167,7 @@ func (d *Directory) getent(ctx context.Context, key string) (Account, error) {
 	case !ok || !askable(a.Name):
 		return Account{}, errors.New("getent printed no account")
 	case a.UID == 0:
-		return Account{}, errors.New("a directory service says that this is root, which only /etc/passwd may")
+		return Account{}, errors.New("a directory service returned uid 0, which is valid only in /etc/passwd")
 	}
 	return a, nil
 }

@@ -200,7 +200,7 @@ func stateNumber(s job.State) (byte, error) {
 			return byte(i), nil
 		}
 	}
-	return 0, fmt.Errorf("encode row: %q is no state", s)
+	return 0, fmt.Errorf("encode row: invalid state %q", s)
 }
 
 func (r *Row) has() (has uint64) {
@@ -284,7 +284,7 @@ func newBoardDecoder(from io.Reader) (*boardDecoder, error) {
 		return nil, fmt.Errorf("read board: %w", err)
 	}
 	if string(greeting) != boardGreeting {
-		return nil, fmt.Errorf("read board: the daemon speaks another version: %q", greeting)
+		return nil, fmt.Errorf("read board: the daemon has another version: %q", greeting)
 	}
 	return d, nil
 }

@@ -112,7 +112,7 @@ func TestClientWaitsForNoDaemonForEver(t *testing.T) {
 	c := Dial(path)
 	c.patience = 20 * time.Millisecond
 	_, err = c.Status(t.Context())
-	if KindOf(err) != Unreachable || !strings.Contains(err.Error(), "no answer came in time") {
+	if KindOf(err) != Unreachable || !strings.Contains(err.Error(), "no answer in time") {
 		t.Errorf("error %v (%s), want that no answer came", err, KindOf(err))
 	}
 }

@@ -41,5 +41,5 @@ func (c *Client) Coming(ctx context.Context, q ComingQuery) (Coming, error) {
 	setTime(v, "from", q.From)
 	setTime(v, "until", q.Until)
 	setNumber(v, "limit", int64(q.Limit))
-	return get[Coming](ctx, c, "tell the coming runs", "/v1/next", v)
+	return get[Coming](ctx, c, "list the coming runs", "/v1/next", v)
 }

@@ -39,5 +39,5 @@ type ResourceLimit struct {
 
 // Environment returns what a run of the job that ref names would find.
 func (c *Client) Environment(ctx context.Context, ref string) (Environment, error) {
-	return get[Environment](ctx, c, "tell the environment of a job", "/v1/env", url.Values{"job": {ref}})
+	return get[Environment](ctx, c, "show the environment of a job", "/v1/env", url.Values{"job": {ref}})
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-var errNoAnswer = errors.New("no answer came in time: it stands still, or systemd tries in vain to start it")
+var errNoAnswer = errors.New("no answer in time: it hangs, or systemd fails to start it")
 
 // explain describes why no daemon was reached. It keeps an Error that a daemon sent, and the end of
 // ctx, which is the caller's own.
@@ -35,7 +35,7 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 		e.Why = "there is no such socket: the daemon is not running, or listens elsewhere"
 		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Why = "the socket is there, but nobody listens: the daemon has ended"
+		e.Why = "the socket exists, but no process listens: the daemon has ended"
 		e.Fix = c.howToStart() + "    or: systemctl status cronring"
 	case errors.Is(err, syscall.EAGAIN):
 		e.Why = "too many callers wait for a connection"

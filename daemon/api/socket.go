@@ -126,7 +126,7 @@ func foreignSocket(path string, owner uint32, uid int) *Error {
 		Fix: "unset CRONRING_SOCKET    or leave out --socket",
 	}
 	if uid == 0 {
-		e.Why = "that user would see what you ask and could answer anything; root asks only root's daemon"
+		e.Why = "that user could read your requests and forge the answers; root uses only root's daemon"
 		e.Fix += "    or ask as that user: sudo -u " + as + " cronring --socket " + path + " ..."
 	}
 	return e

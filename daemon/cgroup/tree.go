@@ -86,7 +86,7 @@ func (t *Tree) Missing(ctx context.Context, r *crontab.Resources) string {
 }
 
 // errUnfit reports that a host has no control groups for the daemon, and will have none.
-var errUnfit = errors.New("this host gives no control groups to the daemon")
+var errUnfit = errors.New("the daemon cannot use control groups on this host")
 
 func (t *Tree) never(r *crontab.Resources) string {
 	if r.Slice != "" && t.options.Delegate == nil {

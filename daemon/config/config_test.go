@@ -185,7 +185,7 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"list":              {"session = \"pam\"\n[default]\nok = [0, 1]\n", "cronring.toml:3: default.ok: want a text"},
 		"option":            {"session = \"pam\"\n[default]\n\nretry = 3\ntimeout = \"x\"\n", "cronring.toml:5: timeout: "},
 		"guard":             {"session = \"pam\"\n[job.a]\noverlap = \"skpi\"\n", "cronring.toml:3: overlap: "},
-		"match of nothing":  {"session = \"pam\"\n[[match]]\nset = { nice = 5 }\n", "cronring.toml:2: a [[match]] needs file, user or command"},
+		"match of nothing":  {"session = \"pam\"\n[[match]]\nset = { nice = 5 }\n", "cronring.toml:2: a [[match]] requires file, user or command"},
 		"several in a line": {"session = \"pam\"\n[[match]]\nuser = \"a\"\nset = { timeout = \"1m\", tiemout = \"2m\" }\n", "cronring.toml:4: unknown option \"tiemout\""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -440,10 +440,10 @@ func TestCheckKeys(t *testing.T) {
 	}{
 		"good":     {"# ours\n" + key + "\n", 0o600, ""},
 		"open":     {key + "\n", 0o640, "0640, want 0600"},
-		"short":    {key + "\nAAAA\n", 0o600, ":2: it is no key"},
+		"short":    {key + "\nAAAA\n", 0o600, ":2: invalid key"},
 		"empty":    {"# soon\n", 0o600, "has no key"},
 		"missing":  {"", 0, "no such file"},
-		"a folder": {"", os.ModeDir, "no regular file"},
+		"a folder": {"", os.ModeDir, "not a regular file"},
 	} {
 		path := filepath.Join(dir, name)
 		switch c.mode {

@@ -307,7 +307,7 @@ func keyFault(path string) string {
 	case err != nil:
 		return err.Error()
 	case !info.Mode().IsRegular():
-		return path + " is no regular file"
+		return path + " is not a regular file"
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Sprintf("%s can be read by others: its mode is %04o, want 0600", path, info.Mode().Perm())
 	}
@@ -348,7 +348,7 @@ func keysFault(path, text string) string {
 		}
 		none = false
 		if key, err := base64.StdEncoding.DecodeString(line); err != nil || len(key) != 32 {
-			return fmt.Sprintf("%s:%d: it is no key: 32 bytes in base64", path, n)
+			return fmt.Sprintf("%s:%d: invalid key: expected 32 bytes in base64", path, n)
 		}
 	}
 	if none {

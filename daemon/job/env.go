@@ -32,11 +32,11 @@ func CheckEnv(env []string) error {
 		case size > maxEnvText:
 			return fmt.Errorf("the variables have more than %d KiB together", maxEnvText>>10)
 		case !ok:
-			return fmt.Errorf("%.40q is no variable: write NAME=value", entry)
+			return fmt.Errorf("%.40q is not a variable: expected NAME=value", entry)
 		case !isEnvName(name):
-			return fmt.Errorf("%.40q is no name of a variable: it has letters, digits and _, no digit first", name)
+			return fmt.Errorf("%.40q is not a variable name: expected letters, digits and _, no digit first", name)
 		case strings.HasPrefix(name, "CRONRING_"), slices.Contains(takenNames, name):
-			return fmt.Errorf("%s is not for one run: the daemon sets it or acts on it; what the crontab may say of it stands there", name)
+			return fmt.Errorf("%s cannot be set for one run: the daemon sets or interprets it; use the crontab if it may be set there", name)
 		case strings.Contains(value, "\x00"):
 			return fmt.Errorf("the value of %s has a byte that no variable can have", name)
 		case seen[name]:

@@ -63,7 +63,7 @@ func (p *Post) Problems() []Problem {
 	}
 	if s.refused+s.lost > 0 {
 		add(letters(s.refused+s.lost, "was", "were")+" lost since the daemon started; the output stays in the history",
-			fmt.Sprintf("%d for lack of room in the queue, %d for lack of disk", s.refused, s.lost), "see why jobs print so much, or why mail is not taken")
+			fmt.Sprintf("%d for lack of room in the queue, %d for lack of disk", s.refused, s.lost), "find out why jobs print this much, or why mail is not delivered")
 	}
 	return all
 }

@@ -60,7 +60,7 @@ func readEnvelope(f io.Reader) (e envelope, length int64, err error) {
 		return e, 0, &queue.DamagedError{Why: err.Error()}
 	}
 	if e.User == "" || len(e.Argv) == 0 {
-		return e, 0, &queue.DamagedError{Why: "it says no account or no mailer"}
+		return e, 0, &queue.DamagedError{Why: "its user or mailer is missing"}
 	}
 	return e, int64(len(line)), nil
 }

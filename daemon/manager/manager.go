@@ -68,7 +68,7 @@ func (m *Manager) Status(status string) { m.tell("STATUS=" + status) }
 
 // Reloading reports that the daemon is busy until the next Ready.
 func (m *Manager) Reloading() {
-	m.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() + "STATUS=executing itself anew")
+	m.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() + "STATUS=replacing itself")
 }
 
 // upgradeTime is the maximum time for the upgrade of a history.

@@ -45,7 +45,7 @@ func (t *Text) Bytes() []byte { return t.text }
 // Family begins a family, which contains all samples until the next one. Each name may begin once.
 func (t *Text) Family(name string, kind Kind, help string) {
 	if !isName(name) || t.known[name] || (kind == Counter) != strings.HasSuffix(name, "_total") {
-		panic(fmt.Sprintf("metrics: %q is no name of another %s", name, kind))
+		panic(fmt.Sprintf("metrics: %q is not a new name of a %s", name, kind))
 	}
 	t.family, t.kind = name, kind
 	t.known[name] = true
@@ -60,7 +60,7 @@ func (t *Text) Add(value float64, labels ...string) { t.sample("", value, labels
 // above all of them, and their sum, to a family that is a histogram.
 func (t *Text) Distribution(bounds []float64, counts []uint64, sum float64) {
 	if t.kind != Histogram || len(counts) != len(bounds)+1 || !slices.IsSorted(bounds) {
-		panic("metrics: " + t.family + " is no histogram of such buckets")
+		panic("metrics: " + t.family + " is not a histogram with these buckets")
 	}
 	all := uint64(0)
 	for i, n := range counts {
@@ -107,7 +107,7 @@ var (
 func appendLabels(to []byte, labels []string) []byte {
 	for i := 0; i+1 < len(labels); i += 2 {
 		if !isName(labels[i]) {
-			panic(fmt.Sprintf("metrics: %q is no name of a label", labels[i]))
+			panic(fmt.Sprintf("metrics: %q is not the name of a label", labels[i]))
 		}
 		if i > 0 {
 			to = append(to, ',')

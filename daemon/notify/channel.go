@@ -143,7 +143,7 @@ func (c *Channel) checkMail() error {
 	for _, address := range c.To {
 		if address == "" || strings.IndexFunc(address[:1], func(r rune) bool { return !wordRune(r) || r == '-' }) >= 0 ||
 			strings.IndexFunc(address, func(r rune) bool { return !wordRune(r) && !strings.ContainsRune("@.+%!:", r) }) >= 0 {
-			return fmt.Errorf("to: %q is no plain address", address)
+			return fmt.Errorf("to: %q is not a plain address", address)
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func (c *Channel) checkCommand() error {
 	case len(c.Command) == 0:
 		return errors.New("command is missing")
 	case !filepath.IsAbs(c.Command[0]):
-		return fmt.Errorf("command: %q is no absolute path; it is a list of a program and its arguments", c.Command[0])
+		return fmt.Errorf("command: %q is not an absolute path; expected a list of a program and its arguments", c.Command[0])
 	case slices.ContainsFunc(c.Command, func(s string) bool { return strings.ContainsRune(s, 0) }):
 		return errors.New("command has a NUL in it")
 	}
@@ -172,7 +172,7 @@ func (c *Channel) checkWebhook() error {
 	}
 	for _, file := range []string{c.URLFile, c.SecretFile} {
 		if file != "" && !filepath.IsAbs(file) {
-			return fmt.Errorf("%q is no absolute path", file)
+			return fmt.Errorf("%q is not an absolute path", file)
 		}
 	}
 	for name, value := range c.Header {
@@ -201,7 +201,7 @@ func parseURL(text string) (*url.URL, error) {
 // checkHeader never includes a header's value in its error.
 func checkHeader(name, value string) error {
 	if name == "" || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) }) >= 0 {
-		return fmt.Errorf("header: %q is no name of one", name)
+		return fmt.Errorf("header: %q is not a valid name", name)
 	}
 	for _, own := range []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", signatureHeader, idHeader} {
 		if strings.EqualFold(name, own) {

@@ -59,7 +59,7 @@ func rest(ctx context.Context, wake <-chan struct{}, until time.Time) {
 
 func (n *Notifier) deliver(ctx context.Context, l *lane, it *item) {
 	c, ok := n.find(it.message.Channel)
-	f := &failure{why: "the configuration does not name the channel any more"}
+	f := &failure{why: "the channel was removed from the configuration"}
 	if ok {
 		f = n.send(ctx, &c, &it.message)
 	}

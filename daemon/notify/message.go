@@ -225,7 +225,7 @@ func (c *Channel) render(t *template.Template, m *Message) ([]byte, error) {
 		return nil, err
 	}
 	if c.isJSON() && !json.Valid(b.Bytes()) {
-		return nil, errors.New("the template makes no JSON document; another kind of body has a header Content-Type that says so")
+		return nil, errors.New("the template does not produce JSON; for another kind of body, set the header Content-Type")
 	}
 	return b.Bytes(), nil
 }

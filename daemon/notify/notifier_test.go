@@ -453,7 +453,7 @@ func TestConfigureTriesAtOnce(t *testing.T) {
 		time.Sleep(10 * time.Hour)
 		w.Configure(nil)
 		time.Sleep(time.Second)
-		wantProblem(t, w.Notifier, "channel ops: 1 notice waits", "does not name the channel")
+		wantProblem(t, w.Notifier, "channel ops: 1 notice waits", "the channel was removed from the configuration")
 		mended := hook("ops")
 		mended.User = "pager"
 		w.Configure([]Channel{mended})

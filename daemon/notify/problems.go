@@ -45,7 +45,7 @@ func (n *Notifier) Problems() []Problem {
 	}
 	if s.refused+s.lost > 0 {
 		add(notices(s.refused+s.lost, "was", "were")+" lost since the daemon started",
-			fmt.Sprintf("%d for lack of room in the queue, %d as no channel took them", s.refused, s.lost), "see why jobs have so much to tell, or why channels take nothing")
+			fmt.Sprintf("%d for lack of room in the queue, %d because no channel accepted them", s.refused, s.lost), "find out why jobs send this many notifications, or why channels reject them")
 	}
 	if s.disk != nil {
 		add("notices are not kept on disk; they are sent all the same", s.disk.Error(), "make room on the disk of "+n.options.Dir)

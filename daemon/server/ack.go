@@ -78,7 +78,7 @@ func notFailing(st counted) *api.Error {
 	case st.Ack != nil:
 		e.Why = fmt.Sprintf("%s has acknowledged run %d already", st.Ack.By, st.Ack.Run)
 	case st.Last == nil:
-		e.Why = "it has not ended a run yet"
+		e.Why = "none of its runs has ended"
 	}
 	return e
 }

@@ -125,7 +125,7 @@ func (s *Server) pauseJobs(ctx context.Context, c *call) error {
 		return badRequest("the pause would end before it begins", "now is "+c.now.Format("2006-01-02T15:04:05Z07:00"))
 	}
 	if !r.Until.IsZero() && !crontab.InRange(r.Until) {
-		return badRequest("the pause would end after the year "+strconv.Itoa(crontab.LastYear), "leave the end out to pause until somebody resumes it")
+		return badRequest("the pause would end after the year "+strconv.Itoa(crontab.LastYear), "leave the end out to pause until it is resumed")
 	}
 	hold := job.Hold{Until: r.Until.UTC(), By: c.peer.String(), Reason: r.Reason}
 	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) engine.Event {

@@ -92,7 +92,7 @@ func (c *call) backfillOf(i int, r *api.BackfillRequest) (job.Backfill, error) {
 		if ok {
 			text = r.To
 		}
-		return b, badRequest(fmt.Sprintf("cannot backfill %q: %q is no time", r.Ref, text),
+		return b, badRequest(fmt.Sprintf("cannot backfill %q: %q is not a time", r.Ref, text),
 			"it must look like 2026-03-01, 2026-03-01T02:30 (both in the entry's zone) or 2026-03-01T02:30:00Z")
 	}
 	b.From, b.To = from.UTC(), last.UTC()
@@ -198,7 +198,7 @@ func (s *Server) stopBackfill(ctx context.Context, c *call) error {
 	mine := func(b job.Backfill) bool { return b.ID == r.ID && c.peer.sees(b.User) }
 	if !slices.ContainsFunc(c.view.Backfills(), mine) {
 		return &api.Error{
-			Kind: api.NotFound, What: fmt.Sprintf("cannot stop backfill %d: no such backfill is going on", r.ID),
+			Kind: api.NotFound, What: fmt.Sprintf("cannot stop backfill %d: no such backfill is active", r.ID),
 			Why: "it never was, is over, or belongs to another account", Fix: "cronring backfill list",
 		}
 	}

@@ -143,7 +143,7 @@ func (s *standing) why(c condition, waiting *job.Run) string {
 	case waiting != nil && waiting.State != job.RunDecided:
 		return clause(waiting.Reason.Sentence())
 	case waiting != nil && c.late:
-		return "it is decided, and has not been started yet"
+		return "it is decided, but not started yet"
 	case s.hold != nil && s.hold.Reason != "":
 		return "paused by " + s.hold.By + ": " + s.hold.Reason
 	case s.hold != nil:

@@ -49,8 +49,8 @@ func (c *call) comingQuery() (q api.ComingQuery, err error) {
 	}
 	if q.From.Before(c.now.Add(-skew)) {
 		return q, &api.Error{
-			Kind: api.Usage, What: "cannot tell the coming runs from " + q.From.Format(time.RFC3339) + " on: that is past",
-			Why: "what a job did is another question than what it will do, and its schedule may have been another then", Fix: "cronring history",
+			Kind: api.Usage, What: "cannot list the coming runs from " + q.From.Format(time.RFC3339) + " on: that is in the past",
+			Why: "past runs are in the history, and the schedule may have been different then", Fix: "cronring history",
 		}
 	}
 	if !q.From.After(c.now) {

@@ -54,7 +54,7 @@ func TestComingMergesJobsInOrderOfTime(t *testing.T) {
 func TestComingRefusesThePast(t *testing.T) {
 	w := newWorld(t, etlTable)
 	_, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.now.Add(-time.Hour)})
-	if api.KindOf(err) != api.Usage || !strings.Contains(err.Error(), "that is past") {
+	if api.KindOf(err) != api.Usage || !strings.Contains(err.Error(), "that is in the past") {
 		t.Errorf("coming runs of the past: got %v, want a refusal of kind %s", err, api.Usage)
 	}
 	if _, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.now.Add(-time.Second)}); err != nil {

@@ -217,7 +217,7 @@ func (d *desk) owner(ctx context.Context, c *call, name string) (account.Account
 	if !c.peer.keeper && who.UID != c.peer.uid {
 		return account.Account{}, &api.Error{
 			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.peer.String(),
-			Why: fmt.Sprintf("the host says that you are uid %d, and that the account of that name is uid %d", c.peer.uid, who.UID),
+			Why: fmt.Sprintf("you are uid %d, but the user of that name is uid %d", c.peer.uid, who.UID),
 		}
 	}
 	return who, d.admit(ctx, c, name)
@@ -592,6 +592,6 @@ func (s *Server) takeIn(ctx context.Context, c *call, answer *api.Installed) {
 		return err
 	})
 	if err != nil && c.peer.keeper { // it may be about files that are not the caller's business
-		answer.Notice = join(answer.Notice, "the daemon says while it reads its tables: "+err.Error())
+		answer.Notice = join(answer.Notice, "the daemon reported while it read its crontabs: "+err.Error())
 	}
 }

@@ -34,7 +34,7 @@ func (s *Server) denied(p peer) api.Denied {
 
 func (s *Server) deniedCrontab(p peer) string {
 	if p.name == "" {
-		return "crontab is not allowed for " + p.String() + ": the host knows no account of that number"
+		return "crontab is not allowed for " + p.String() + ": the host has no user with that uid"
 	}
 	if s.desk.ownTable(p) == "" {
 		return "this daemon keeps no crontab of yours; you are " + p.String()

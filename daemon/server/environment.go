@@ -35,13 +35,13 @@ func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
 	}})
 	if unknown, ok := errors.AsType[*account.UnknownError](err); ok {
 		return &api.Error{
-			Kind: api.Conflict, What: "cannot tell the environment of " + quote(string(j.ID)) + ": nobody is there to run it",
+			Kind: api.Conflict, What: "cannot show the environment of " + quote(string(j.ID)) + ": its user does not exist",
 			Why: unknown.Error(), Fix: "cronring why " + quote(string(j.ID)),
 		}
 	}
 	if err != nil {
 		return &api.Error{
-			Kind: api.Conflict, What: "cannot tell the environment of " + quote(string(j.ID)), Why: err.Error(), Fix: "cronring why " + quote(string(j.ID)),
+			Kind: api.Conflict, What: "cannot show the environment of " + quote(string(j.ID)), Why: err.Error(), Fix: "cronring why " + quote(string(j.ID)),
 		}
 	}
 	answer.V, answer.Job, answer.Due = api.Version, j.ID, due

@@ -25,7 +25,7 @@ func (c *call) excerpt() (q excerpt, err error) {
 	switch q.stream = job.Stream(c.query.Get("stream")); q.stream {
 	case "", job.Stdout, job.Stderr, job.System:
 	default:
-		return q, badRequest("there is no stream "+quote(string(q.stream)), "it is one of out, err, sys")
+		return q, badRequest("unknown stream "+quote(string(q.stream)), "use out, err or sys")
 	}
 	return q, err
 }

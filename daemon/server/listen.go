@@ -75,7 +75,7 @@ func removeStale(path string) error {
 		return fmt.Errorf("listen on %s: another daemon answers there", path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("listen on %s: cannot tell whether another daemon is there: %w", path, err)
+		return fmt.Errorf("listen on %s: cannot determine whether another daemon listens: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("remove stale socket: %w", err)

@@ -82,7 +82,7 @@ func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
 	}
 	wanted := c.visible()
 	if refs := c.query["job"]; len(refs) > 0 {
-		if wanted, err = s.resolve(ctx, c, "tell the metrics of", refs); err != nil {
+		if wanted, err = s.resolve(ctx, c, "read the metrics of", refs); err != nil {
 			return nil, err
 		}
 	}
@@ -171,7 +171,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 // sees.
 func (m *gauges) addDaemon(read bool) {
 	m.gauge("cronring_up", "Whether cronringd answered.", 1)
-	m.Family("cronring_build_info", metrics.Gauge, "Always 1; the labels tell the program.")
+	m.Family("cronring_build_info", metrics.Gauge, "Always 1; the labels are the version of cronringd and of Go.")
 	m.Add(1, "version", m.health.Version, "goversion", runtime.Version())
 	m.gauge("cronring_start_time_seconds", "When cronringd started, in seconds since 1970.", seconds(m.health.Started))
 	m.gauge("cronring_draining", "Whether cronringd starts nothing more, as it is about to end.", truth(m.view.Draining()))
@@ -197,7 +197,7 @@ func (m *gauges) addDaemon(read bool) {
 // addHost adds the metrics of the whole host.
 func (m *gauges) addHost() {
 	t := m.s.counts.totals()
-	m.Family("cronring_runs_total", metrics.Counter, "Runs that ended, by how; after those that are retried another attempt follows.")
+	m.Family("cronring_runs_total", metrics.Counter, "Runs that ended, by outcome; after retried another attempt follows.")
 	for i, outcome := range outcomes {
 		m.Add(float64(t.ended[i]), "outcome", outcome)
 	}
@@ -215,7 +215,7 @@ func (m *gauges) addHost() {
 	m.gauge("cronring_crontabs_refused", "Crontab files that are not read, as they are not safe.", float64(len(m.s.backend.Refused())))
 	m.gauge("cronring_crontab_errors", "Lines of crontab files that do not count.", float64(errors))
 	m.gauge("cronring_crontab_warnings", "Warnings about lines of crontab files.", float64(warnings))
-	m.gauge("cronring_problems", "Troubles of cronringd itself that cronring status tells.", float64(len(m.health.Problems)))
+	m.gauge("cronring_problems", "Problems of cronringd itself, as in cronring status.", float64(len(m.health.Problems)))
 
 	waiting := m.s.backend.Waiting()
 	m.gauge("cronring_mail_queue_letters", "Letters of mail that wait to be sent.", float64(waiting.Letters))
@@ -228,7 +228,7 @@ func (m *gauges) addHost() {
 	}
 	m.counter("cronring_cpu_seconds_total", "Time of processors that cronringd has taken, without its jobs.", cpuSeconds())
 	if m.each != nil {
-		m.gauge("cronring_jobs_left_out", "Jobs that were asked for one by one and are not told of, as they are too many.", float64(m.left))
+		m.gauge("cronring_jobs_left_out", "Requested jobs without metrics of their own, because there are too many.", float64(m.left))
 	}
 }
 
@@ -246,7 +246,7 @@ func (m *gauges) addRing() {
 			owned = r.Members[i].Owns
 		}
 	}
-	m.Family("cronring_ring_members", metrics.Gauge, "Members of the ring that this one knows, itself among them, by state.")
+	m.Family("cronring_ring_members", metrics.Gauge, "Known members of the ring, including this one, by state.")
 	for _, state := range []api.MemberState{api.MemberUp, api.MemberJoining, api.MemberDraining, api.MemberDown, api.MemberLeft} {
 		m.Add(float64(states[state]), "state", string(state))
 	}
@@ -260,13 +260,13 @@ func (m *gauges) addRing() {
 		m.gauge("cronring_ring_quorum", "Whether enough voters are seen to grant occurrences.", truth(up >= r.Quorum))
 	}
 	m.gauge("cronring_ring_jobs", "Ring jobs of this host's crontabs.", float64(r.Jobs))
-	m.gauge("cronring_ring_jobs_owned", "Of them, those that are this member's now.", float64(owned))
-	m.gauge("cronring_ring_jobs_unowned", "Of them, those that no member may run.", float64(r.Unowned))
+	m.gauge("cronring_ring_jobs_owned", "Ring jobs that this member owns.", float64(owned))
+	m.gauge("cronring_ring_jobs_unowned", "Ring jobs that no member may run.", float64(r.Unowned))
 	if !m.c.peer.keeper {
 		return
 	}
-	m.gauge("cronring_ring_undecided_occurrences", "Occurrences of which nobody could say yet whose they are.", float64(len(m.view.Bids())))
-	m.Family("cronring_ring_claims_total", metrics.Counter, "Occurrences that this member asked for, by what it was answered; after unknown it asks again.")
+	m.gauge("cronring_ring_undecided_occurrences", "Occurrences without a decided owner.", float64(len(m.view.Bids())))
+	m.Family("cronring_ring_claims_total", metrics.Counter, "Claims of this member, by answer; after unknown it claims again.")
 	m.Add(float64(r.Claims.Granted), "answer", "granted")
 	m.Add(float64(r.Claims.Refused), "answer", "refused")
 	m.Add(float64(r.Claims.Unknown), "answer", "unknown")
@@ -299,7 +299,7 @@ func (m *gauges) addJobs() {
 		func(j *toldJob) (float64, bool) { return seconds(timeOf(j.success)), j.success != 0 })
 	each("cronring_job_failed_in_row", "Occurrences in a row that failed, up to the newest.",
 		func(j *toldJob) (float64, bool) { return float64(j.streak), !j.elsewhere })
-	each("cronring_job_next_timestamp_seconds", "When it is to run next.",
+	each("cronring_job_next_timestamp_seconds", "When it runs next.",
 		func(j *toldJob) (float64, bool) {
 			next := m.view.Next(j.i, m.c.now)
 			return seconds(next), !next.IsZero()

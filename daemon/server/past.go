@@ -30,7 +30,7 @@ func (s *Server) past(ctx context.Context, c *call) error {
 	}
 	names := c.query["job"]
 	if len(names) > api.MaxPast || n > mostCells {
-		return badRequest("too much of the past is asked for", fmt.Sprintf("at most %d cells of %d jobs are told at once", mostCells, api.MaxPast))
+		return badRequest("too much of the past is requested", fmt.Sprintf("the maximum is %d cells of %d jobs", mostCells, api.MaxPast))
 	}
 	pasts := make([]*jobPast, 0, len(names))
 	for k, name := range names {

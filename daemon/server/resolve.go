@@ -242,7 +242,7 @@ func doing(command string) string {
 	case "why":
 		return "explain"
 	case "next":
-		return "tell the coming runs of"
+		return "list the coming runs of"
 	case "logs":
 		return "read the output of"
 	case "history":

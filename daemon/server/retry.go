@@ -38,7 +38,7 @@ func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (agai
 		for _, run := range runs {
 			if run.State.Live() {
 				return nil, &api.Error{
-					Kind: api.Conflict, What: "cannot retry run " + run.ID.String() + ": it has not ended",
+					Kind: api.Conflict, What: "cannot retry run " + run.ID.String() + ": it is still active",
 					Why: "it is " + run.Standing(), Fix: "cronring stop " + run.ID.String(),
 				}
 			}

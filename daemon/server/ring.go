@@ -164,7 +164,7 @@ func memberOf(r api.Ring, name string) (api.Member, error) {
 	}
 	return api.Member{}, &api.Error{
 		Kind: api.Conflict, What: fmt.Sprintf("cannot ask %q: %d members have that name", name, len(found)),
-		Why: "names of hosts need not be unique, IDs are", Fix: "name it by its ID: cronring ring status -o wide",
+		Why: "several hosts may have the same name; IDs are unique", Fix: "name it by its ID: cronring ring status -o wide",
 	}
 }
 

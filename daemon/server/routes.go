@@ -121,7 +121,7 @@ func (s *Server) register() {
 		newCall(s, w, q).fail(&api.Error{
 			Kind: api.Usage,
 			What: "cannot " + q.Method + " " + q.URL.Path + ": there is no such request",
-			Why:  "this daemon speaks version 1 of the interface; a newer program may ask for more",
+			Why:  "this daemon has version 1 of the interface; a newer program may use more",
 			Fix:  "cronring version",
 		})
 	})

@@ -142,7 +142,7 @@ func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 		kind        api.Kind
 	}{
 		{dir + "/never", "there is no such socket", api.Unreachable},
-		{dir + "/gone", "nobody listens", api.Unreachable},
+		{dir + "/gone", "no process listens", api.Unreachable},
 		{dir + "/" + strings.Repeat("a", 200), "at most 107 bytes", api.Usage},
 	} {
 		_, err := api.Dial(test.socket).Status(context.Background())

@@ -80,7 +80,7 @@ func (c *call) axis() (a axis, err error) {
 		a.cells = min(api.MaxCells, max(1, int(span/usualCell)))
 	}
 	if span < time.Duration(a.cells) || span > longestLine || a.cells > api.MaxCells {
-		return a, badRequest("that is no time line",
+		return a, badRequest("invalid time line",
 			fmt.Sprintf("it must be no longer than %s, and have at most %d cells", length(longestLine), api.MaxCells))
 	}
 	return a, nil

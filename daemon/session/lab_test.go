@@ -286,9 +286,9 @@ func TestInRefusals(t *testing.T) {
 		edit func(*Spec)
 		want string
 	}{
-		{"an expired account", user("expired"), "PAM refused the account or its session: see what it says of lab"},
+		{"an expired account", user("expired"), "PAM refused the account or its session: see its messages about lab"},
 		{"a password to be changed", user("stale"), "PAM refused"},
-		{"a user whom pam_access denies", func(s *Spec) { s.User, s.PAMName = "carol", "lab-cron" }, "PAM refused the account or its session: see what it says of lab-cron"},
+		{"a user whom pam_access denies", func(s *Spec) { s.User, s.PAMName = "carol", "lab-cron" }, "PAM refused the account or its session: see its messages about lab-cron"},
 		{"a user whom pam_time denies", func(s *Spec) { s.User, s.PAMName = "dave", "lab-cron" }, "PAM refused"},
 		{"an unknown user", user("nobody-here"), "become the user: unknown"},
 		{"a number", user("2001"), "a number"},
@@ -442,7 +442,7 @@ func TestInWaitForAnothersUnit(t *testing.T) {
 	}
 	want(ended.Unit, ended.PID, job.Outcome{Kind: job.Exited, Code: 5})
 	want(signalled.Unit, signalled.PID, job.Outcome{Kind: job.Signalled, Signal: 9})
-	want("lab-run-0.service", 0, job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"})
+	want("lab-run-0.service", 0, job.Outcome{Kind: job.Lost, Error: "systemd has removed the unit"})
 	running.stdin.Close()
 	want(running.Unit, running.PID, job.Outcome{Kind: job.Exited, Code: 6})
 }

@@ -30,7 +30,7 @@ func TestOutcome(t *testing.T) {
 		{"core", state{"ExecMainCode": int32(dumped), "ExecMainStatus": int32(11)}, true, job.Outcome{Kind: job.Signalled, Signal: 11}},
 		{"no process", state{"Result": "resources"}, false, job.Outcome{Kind: job.NotStarted, Error: "systemd did not start the unit (resources)"}},
 		{"no answer", state{"Result": "success"}, true, job.Outcome{Kind: job.Lost, Error: "systemd does not report how the process ended (success)"}},
-		{"no unit", state{"LoadState": notFound}, false, job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"}},
+		{"no unit", state{"LoadState": notFound}, false, job.Outcome{Kind: job.Lost, Error: "systemd has removed the unit"}},
 	} {
 		if got := test.state.outcome(test.wasUp); got != test.want {
 			t.Errorf("%s: got %+v, want %+v", test.what, got, test.want)

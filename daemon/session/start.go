@@ -76,7 +76,7 @@ func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
 func (s Spec) check() error {
 	switch {
 	case !strings.HasSuffix(s.Name, ".service") || strings.ContainsAny(s.Name, "/ \n"):
-		return fmt.Errorf("%q is no name of a service", s.Name)
+		return fmt.Errorf("%q is not the name of a service", s.Name)
 	case len(s.Argv) == 0 || s.Argv[0] == "" || s.Argv[0][0] != '/':
 		return errors.New("the command has no absolute path")
 	case strings.Trim(s.User, "0123456789") == "":
@@ -124,7 +124,7 @@ func whyNot(s state, pamName string) error {
 	o := s.outcome(false) // systemd takes every exit status for a success
 	switch {
 	case o.Kind == job.NotStarted && o.Error == setupStep(pamStatus):
-		return fmt.Errorf("%s: see what it says of %s in the journal", o.Error, pamName)
+		return fmt.Errorf("%s: see its messages about %s in the journal", o.Error, pamName)
 	case o.Error != "":
 		return errors.New(o.Error)
 	}

@@ -64,7 +64,7 @@ func (s state) outcome(wasUp bool) job.Outcome {
 	code, status := value[int32](s, "ExecMainCode"), int(value[int32](s, "ExecMainStatus"))
 	switch {
 	case value[string](s, "LoadState") == notFound && !wasUp:
-		return job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"}
+		return job.Outcome{Kind: job.Lost, Error: "systemd has removed the unit"}
 	case code == exited && !wasUp && setupStep(status) != "":
 		return job.Outcome{Kind: job.NotStarted, Error: setupStep(status)}
 	case code == exited:

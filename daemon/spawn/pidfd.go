@@ -89,9 +89,9 @@ func (s *Spawner) killForeign(c *child, sig syscall.Signal) {
 
 const (
 	lostUnseen   = "its end was not seen: the daemon that started it was killed"
-	lostMute     = lostUnseen + ", and this kernel tells nobody but a parent how a process ended"
+	lostMute     = lostUnseen + ", and this kernel reports the end of a process only to its parent"
 	lostUnreaped = lostUnseen + ", and its parent, usually process 1, does not collect its exit status"
-	lostBeyond   = lostUnseen + ", and there is no sure way left to signal it; it may still be running"
+	lostBeyond   = lostUnseen + ", and it cannot be signalled safely; it may still be running"
 )
 
 func lost(why string) job.Outcome { return job.Outcome{Kind: job.Lost, Error: why} }

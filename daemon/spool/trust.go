@@ -117,7 +117,7 @@ func (t trust) refuse(f *facts) *Refusal {
 	case strict && (debian || f.kind == anacronTable) && mode&0o022 != 0:
 		return t.say(f, CodeMode, "INSECURE MODE (group/other writable)", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: others than the owner may write it", mode), "chmod go-w "+quoted(f.path))
 	case strict && !debian && f.kind != anacronTable && mode&0o7533 != 0o400:
-		return t.say(f, CodeMode, "", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: it must be readable for its owner, neither executable nor set-id, and nobody else's to write", mode), "chmod "+f.goodMode()+" "+quoted(f.path))
+		return t.say(f, CodeMode, "", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: it must be readable for its owner, neither executable nor set-id, and not writable for others", mode), "chmod "+f.goodMode()+" "+quoted(f.path))
 	case stranger:
 		return t.say(f, CodeOwner, "", "WRONG FILE OWNER", f.stranger(), f.owned())
 	case strict && (debian || user) && f.file.Nlink != 1:
@@ -176,9 +176,9 @@ func (f *facts) unopened() string {
 
 func (f *facts) stranger() string {
 	if f.kind == userTable {
-		return fmt.Sprintf("it belongs to %s, neither to %s (uid %d) nor to root: see what it says before you mend that", uid(f.file.Uid), quoted(f.name), f.account.UID)
+		return fmt.Sprintf("it belongs to %s, neither to %s (uid %d) nor to root: check its content before you fix that", uid(f.file.Uid), quoted(f.name), f.account.UID)
 	}
-	return fmt.Sprintf("it belongs to %s, not to root: see what it says before you mend that", uid(f.file.Uid))
+	return fmt.Sprintf("it belongs to %s, not to root: check its content before you fix that", uid(f.file.Uid))
 }
 
 func (f *facts) owned() string {

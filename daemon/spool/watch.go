@@ -187,7 +187,7 @@ func (w *watch) fail(err error, ok bool) {
 		// The dropped events are unknown, but the watch continues.
 		w.flooded = true
 		w.settle.touch(time.Now())
-		w.say("changes come faster than the kernel can tell: crontabs are looked at once a minute, too")
+		w.say("changes come faster than the kernel can report them: crontabs are also checked once a minute")
 	default:
 		w.lose("the kernel's watch failed: " + err.Error())
 	}

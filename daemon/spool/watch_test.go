@@ -393,7 +393,7 @@ func TestWatchScansAfterAnOverflow(t *testing.T) {
 		f.errors <- fsnotify.ErrEventOverflow
 		b.wait(20 * time.Second)
 		b.called(10*time.Second + 200*ms)
-		b.notice("faster than the kernel can tell")
+		b.notice("faster than the kernel can report")
 		b.wait(59 * time.Second)
 		b.notice("")
 		f.events <- fsnotify.Event{Name: b.places.Crontab, Op: fsnotify.Create}

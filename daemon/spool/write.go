@@ -145,7 +145,7 @@ func rewrite(dir int, name, path, text string) error {
 	var st unix.Stat_t
 	switch err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return fmt.Errorf("write %s: it is no regular file", path)
+		return fmt.Errorf("write %s: it is not a regular file", path)
 	case err == nil:
 		owner, group, mode = int(st.Uid), int(st.Gid), st.Mode&0o7777
 	case !errors.Is(err, fs.ErrNotExist):
@@ -171,7 +171,7 @@ func Withdraw(p Places, path string) error {
 // is refused.
 func (p Places) systemTable(path string) (dir int, name string, err error) {
 	if !p.IsSystemTable(path) {
-		return -1, "", fmt.Errorf("write %s: it is no table of the system", path)
+		return -1, "", fmt.Errorf("write %s: it is not a system crontab", path)
 	}
 	dir, err = openDirectory(filepath.Dir(path))
 	return dir, filepath.Base(path), err

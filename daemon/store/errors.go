@@ -58,8 +58,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("%s was written by a newer cronring (schema %d, this one knows %d); "+
-		"install that version again, or move the file and %[1]s-wal away to begin a new history: what is lost by that is told in cronringd(8), PACKAGES",
+	return fmt.Sprintf("%s was written by a newer cronring (schema %d, this one supports %d);  "+
+		"install that version again, or move the file and %[1]s-wal away to begin a new history: for what that loses see cronringd(8), PACKAGES",
 		e.Path, e.Schema, e.Known)
 }
 
