@@ -109,14 +109,15 @@ var offline = []string{"lint", "simulate", "import", "version", "bridge", "compl
 
 // finish adds to a command, and to those below it, what all of their kind have.
 func finish(a *cli.App, cmd *cobra.Command) {
-	if cmd.HasSubCommands() && !cmd.Runnable() {
+	if cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
 		cmd.Args = unknownCommand
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	} else {
 		cmd.Args = cli.CheckArgs(cmd.Args)
-		if !slices.Contains(offline, cmd.Name()) {
-			a.AddConnection(cmd)
-		}
+	}
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	} else if !slices.Contains(offline, cmd.Name()) {
+		a.AddConnection(cmd)
 	}
 	cmd.DisableFlagsInUseLine = true
 	if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "JOB") {
@@ -156,5 +157,16 @@ func badFlag(cmd *cobra.Command, err error) error {
 			help = cmd.CommandPath() + " --" + near + "    or see: " + help
 		}
 	}
-	return cli.UsageError("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), help)
+	why := err.Error()
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		f := invalid.GetFlag()
+		why = fmt.Sprintf("--%s %q: %v", f.Name, invalid.GetValue(), errors.Unwrap(err))
+		switch f.Value.Type() {
+		case "int":
+			why = fmt.Sprintf("--%s %q: write a whole number", f.Name, invalid.GetValue())
+		case "bool":
+			why = fmt.Sprintf("--%s %q: write true or false", f.Name, invalid.GetValue())
+		}
+	}
+	return cli.UsageError("read the flags of \""+cmd.CommandPath()+"\"", why, help)
 }

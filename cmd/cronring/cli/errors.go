@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,11 +47,24 @@ func CheckArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return cobra.ArbitraryArgs
 	}
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return UsageError("run \""+cmd.CommandPath()+"\" like that", err.Error(), "cronring "+cmd.Use+"    or see: "+cmd.CommandPath()+" --help")
+		err := check(cmd, args)
+		if err == nil {
+			return nil
 		}
-		return nil
+		why := err.Error()
+		if strings.Contains(why, "arg(s)") || strings.HasPrefix(why, "unknown command") { // cobra's words
+			why = fmt.Sprintf("it got %s, and takes %s", Plural(len(args), "argument"), operands(cmd))
+		}
+		return UsageError("run \""+cmd.CommandPath()+"\" like that", why, cmd.UseLine()+"    or see: "+cmd.CommandPath()+" --help")
 	}
+}
+
+// operands returns the arguments that a command takes, as its usage names them.
+func operands(cmd *cobra.Command) string {
+	if _, words, found := strings.Cut(cmd.Use, " "); found {
+		return words
+	}
+	return "none"
 }
 
 // checkFlags checks required and mutually exclusive flags before cobra does, whose errors
