@@ -122,6 +122,7 @@ func TestNoInputReadsNothing(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("EDITOR", "true")
 	t.Setenv("VISUAL", "")
+	t.Chdir(t.TempDir()) // ring keygen writes a file
 	socket := clitest.Scripted(t, nil)
 	var through func(c *cobra.Command, words []string)
 	through = func(c *cobra.Command, words []string) {
