@@ -91,8 +91,7 @@ func (e *Engine) objection(j *firing) string {
 
 func (e *Engine) stopRuns(ev Stop) {
 	var stopped []job.Run
-	id := ev.Job
-	slot, known := e.jobs.Find(id)
+	slot, known := e.jobs.Find(ev.Job)
 	for _, r := range e.sorted() {
 		if ev.Run != 0 && r.ID != ev.Run || ev.Run == 0 && r.Job != ev.Job {
 			continue
@@ -100,7 +99,6 @@ func (e *Engine) stopRuns(ev Stop) {
 		if ev.Run == 0 && known && !isOf(r, e.jobs.Entry(slot).User()) {
 			continue
 		}
-		id = r.Job
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			r.Run.Stop = &job.Stop{By: ev.By, At: e.now.Wall}
 			e.dropFor(r, job.StopAsked, r.Run.Stop.Words())

@@ -101,11 +101,12 @@ func (e *Engine) nextQueued(id job.ID) *run {
 	return live[i]
 }
 
-// crowded reports whether another run of the same job has a process. Under
-// any rule but allow that is so only if the rule was allow until a reload.
+// crowded reports whether another run of the same job has a process, or gets one as
+// soon as dispatch returns. Under any rule but allow that is so only if the rule was
+// allow until a reload.
 func (e *Engine) crowded(r *run) bool {
 	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
-		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning)
+		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning || x == e.places.asker)
 	})
 }
 

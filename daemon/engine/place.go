@@ -45,6 +45,7 @@ type places struct {
 	served   map[turnKey]int               // when an account had its last turn; forgotten when nobody waits
 	rounds   int                           // turns so far
 	chosen   *run                          // the one whose turn it is
+	asker    *run                          // for which dispatch looks for a place
 	left     int                           // turns left in this step
 	slow     []*pool                       // those that wait for time, as their rate is used up
 	over     Overflow
@@ -140,6 +141,8 @@ func (e *Engine) dispatch(asker *run) bool {
 	if p.waiting == 0 {
 		return false
 	}
+	p.asker = asker
+	defer func() { p.asker = nil }()
 	for p.left > 0 && p.roomy() {
 		l := p.first()
 		if l == nil {

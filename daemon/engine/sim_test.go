@@ -51,11 +51,13 @@ func simulateAgain(t *testing.T, seed uint64) {
 }
 
 // TestSimulationOfFoundFaults repeats worlds that have found faults: a pool that
-// was no longer declared (639), a retry that the next load dropped (1711), and a
-// queue that grew while the daemon drained (2009138). In the others an invariant
-// was checked too strictly: runs of backfills (2010681, 2017450, 2020497).
+// was no longer declared (639), a retry that the next load dropped (1711), a
+// queue that grew while the daemon drained (2009138), and two runs under overlap=skip,
+// which a load had set while both waited (4018555). In the others an invariant
+// was checked too strictly: runs of backfills (2010681, 2017450, 2020497), a run of a
+// period whose entry was gone (4000812), and a clock that was set back (4012189).
 func TestSimulationOfFoundFaults(t *testing.T) {
-	for _, s := range []uint64{639, 1711, 2009138, 2010681, 2017450, 2020497} {
+	for _, s := range []uint64{639, 1711, 2009138, 4018555, 2010681, 2017450, 2020497, 4000812, 4012189} {
 		simulateAgain(t, s)
 	}
 }
