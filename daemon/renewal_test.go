@@ -220,7 +220,7 @@ func TestRenewalLosesNoSignal(t *testing.T) {
 	for range 10 {
 		h.start()
 		h.signal(syscall.SIGUSR2)
-		h.said("executing the program anew")
+		h.said("replacing the daemon")
 		for range rand.IntN(60) {
 			h.client.Health(t.Context()) // which takes a while, or until the next one serves
 		}

@@ -38,7 +38,7 @@ func TestFlagsOfTheHostsOwnCron(t *testing.T) {
 func TestFlagsThatMakeNoSense(t *testing.T) {
 	for args, want := range map[string]string{
 		"--nonsense FILE":   "nonsense",
-		"--log paper FILE":  "want auto, text, json, journal, syslog",
+		"--log paper FILE":  "expected auto, text, json, journal, syslog",
 		"--grace soon FILE": "invalid argument",
 		"-P FILE":           "unknown shorthand",
 		"-L x FILE":         "invalid argument",

@@ -299,7 +299,7 @@ func TestInRefusals(t *testing.T) {
 		{"root's directory", func(s *Spec) { s.Dir = "/root" }, "cannot enter /root: permission denied"},
 		{"an argument that is too long", func(s *Spec) { s.Argv[2] = strings.Repeat("x", 140<<10) }, "argument list too long"},
 		{"no relative path", func(s *Spec) { s.Argv[0] = "sh" }, "no absolute path"},
-		{"no name", func(s *Spec) { s.Name = "../x" }, "no name of a service"},
+		{"no name", func(s *Spec) { s.Name = "../x" }, "is not the name of a service"},
 	} {
 		r, err := l.try(spec("echo it ran", test.edit))
 		var not *NotStartedError

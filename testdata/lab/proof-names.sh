@@ -26,7 +26,7 @@ for who in bob root; do
 	await 60 "the jobs of $who run" test -s "out/jobs/danger.$who" -a -s "out/jobs/long.$who"
 	as $who timeout 60 cronring run bad --wait >/dev/null 2>&1
 	claim "$who pauses a job" as $who cronring pause danger --reason "do not run"
-	claim "$who has a dead letter" shows $who bad dead
+	claim "$who has a dead letter" shows $who bad dead list
 done
 seconds 1
 dangers=$(lines danger.bob).$(lines danger.root)
@@ -37,7 +37,7 @@ unchanged() {
 	claim "$1: overlap=skip starts no second run" same "$(lines long.bob).$(lines long.root)" 1.1
 	for who in bob root; do
 		claim "$1: the job of $who is paused" shows $who 'do not run' show danger
-		claim "$1: $who has the dead letter" shows $who bad dead
+		claim "$1: $who has the dead letter" shows $who bad dead list
 	done
 }
 printf '#@ name=%s\n0 0 29 2 * true\n' danger long bad | crontab_of alice
