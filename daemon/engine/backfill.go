@@ -10,36 +10,38 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A backfill runs occurrences of the past, oldest first. They are decided one
-// by one as there is room for their runs, so that a year of them is neither in
-// the queue nor in memory: the cursor and the runs that it has passed are
-// written in one step, and a daemon that comes after goes on where it stands.
+// A backfill runs occurrences of the past, oldest first. Each occurrence is decided only
+// when there is room for its run, so a year of occurrences fills neither the queue nor
+// memory. The cursor and the runs that it has passed are stored in one step, so the next
+// daemon continues where this one stopped.
 //
-// Its runs are of the past: they move no mark, leave nothing in the ledger,
-// start no jobs that on= names, and are not late for catchup= and deadline=.
-// Between them and the clock's runs of the same job the job's own overlap=
-// rules: unless it is allow, the backfill waits while any run of the job lives,
-// and the clock finds the backfill's run in its way as any other. What keeps
-// the job from running (a pause, a guard) lets the backfill wait.
+// The runs of a backfill move no mark, change nothing in the ledger, start no jobs by
+// on=, and are not late for catchup= and deadline=. The job's overlap= applies between
+// these runs and scheduled runs of the same job. Unless it is allow, the backfill waits
+// while any run of the job is live, and a run of the backfill counts as any other when a
+// scheduled run comes due. While the job cannot run (a pause, a guard), the backfill
+// waits.
 
-// Bounds on backfills: those that go on at once, and what each may name.
+// Limits of backfills: how many are active at the same time, and how many occurrences
+// each can have.
 const (
 	maxFills        = 64
 	maxAccountFills = 16
 	maxActive       = 10_000
-	MaxBackfill     = 1_000_000 // occurrences of one
+	MaxBackfill     = 1_000_000 // occurrences of one backfill
 	fillStep        = 2_000     // occurrences that a step looks at
 	fillPatience    = time.Minute
 )
 
-// The rules of overlap= that a backfill can have among its runs. By all others
-// it would drop what it was asked to run, as all of it is due at once.
+// The values of overlap= that apply among the runs of a backfill. All other values would
+// drop runs that were requested, because all occurrences of a backfill are due at the
+// same time.
 const (
-	fillAllow    = "allow"     // as many at once as MaxActive says
+	fillAllow    = "allow"     // up to MaxActive at the same time
 	fillQueueAll = "queue-all" // one after the other
 )
 
-// fill is a backfill that goes on.
+// fill is an active backfill.
 type fill struct {
 	job.Backfill
 	ran     map[int64]job.Verdict
@@ -48,12 +50,12 @@ type fill struct {
 	changed bool
 }
 
-// fills is the backfills that go on, oldest first.
+// fills holds the active backfills, oldest first.
 type fills struct {
 	going []*fill
-	next  int64         // the number of the next one
-	busy  bool          // a step has left some of the work
-	look  time.Duration // time since boot at which one is to be asked again; 0: none
+	next  int64         // the ID of the next backfill
+	busy  bool          // the last step left work for the next one
+	look  time.Duration // time since boot at which a backfill is checked again; 0: none
 }
 
 func restoreFills(s *State) fills {
@@ -66,7 +68,7 @@ func restoreFills(s *State) fills {
 	return f
 }
 
-// by is the backfill of a number, or nil.
+// by returns the active backfill with an ID, or nil.
 func (f *fills) by(id int64) *fill {
 	i := slices.IndexFunc(f.going, func(x *fill) bool { return x.ID == id })
 	if i < 0 {
@@ -75,7 +77,7 @@ func (f *fills) by(id int64) *fill {
 	return f.going[i]
 }
 
-// backfill begins one.
+// backfill starts a backfill.
 func (e *Engine) backfill(ev Backfill) {
 	if e.draining {
 		e.refuse(ev.Token, Draining, "the daemon is stopping and starts nothing")
@@ -90,7 +92,7 @@ func (e *Engine) backfill(ev Backfill) {
 		return
 	}
 	if mark := time.Unix(0, e.marks[slot]).UTC(); b.To.After(mark) {
-		b.To = mark // what comes behind is still the clock's
+		b.To = mark // later occurrences are not decided yet: the schedule runs them
 	}
 	b.ID, b.Asked, b.Cursor, b.State = e.fills.next, e.now.Wall, b.From.Add(-1), job.BackfillGoing
 	b.Started, b.Skipped, b.Failed = 0, 0, 0
@@ -102,7 +104,7 @@ func (e *Engine) backfill(ev Backfill) {
 	e.emit(Answer{Token: ev.Token, Backfill: &begun})
 }
 
-// fillOf makes a request whole, or says why it cannot be.
+// fillOf completes and validates a request.
 func fillOf(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill, int, *Refusal) {
 	slot, ok := in.Find(b.Job)
 	if !ok {
@@ -135,7 +137,7 @@ func fillOf(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill, i
 	return b, slot, nil
 }
 
-// admits holds the bounds on how many go on at once.
+// admits checks the limits on active backfills.
 func (f *fills) admits(b *job.Backfill) *Refusal {
 	mine := 0
 	for _, x := range f.going {
@@ -152,7 +154,7 @@ func (f *fills) admits(b *job.Backfill) *Refusal {
 	return nil
 }
 
-// stopBackfill ends one: its runs go on.
+// stopBackfill ends a backfill. Its runs continue.
 func (e *Engine) stopBackfill(ev StopBackfill) {
 	f := e.fills.by(ev.ID)
 	if f == nil {
@@ -171,15 +173,15 @@ func (e *Engine) endFill(f *fill, how job.BackfillState, detail string) {
 	e.fills.going = slices.DeleteFunc(e.fills.going, func(x *fill) bool { return x == f })
 }
 
-// recordFill says how far a backfill has come.
+// recordFill records the progress of a backfill.
 func (e *Engine) recordFill(f *fill, detail string) {
 	f.changed = false
 	now := f.Backfill
 	e.record(job.Record{Kind: job.Filled, Job: f.Job, Era: e.era, Detail: detail, Backfill: &now})
 }
 
-// fill lets the backfills go on, as far as there is room. Those behind the one
-// that a step came to last are first in the next one.
+// fill continues the active backfills as far as there is room. If a step runs out of room
+// at one backfill, the next step begins with the backfills after it.
 func (e *Engine) fill() {
 	p := &e.fills
 	p.busy, p.look = false, 0
@@ -202,15 +204,15 @@ func (e *Engine) fill() {
 	}
 }
 
-// turnTo puts a backfill, and those before it, behind the others.
+// turnTo moves a backfill, and those before it, to the end of the list.
 func (f *fills) turnTo(last *fill) {
 	if i := slices.Index(f.going, last); i >= 0 {
 		f.going = append(slices.Clone(f.going[i+1:]), f.going[:i+1]...)
 	}
 }
 
-// advance decides the next occurrences of a backfill. looks and starts are what
-// is left of the step.
+// advance decides the next occurrences of a backfill. looks and starts are the remaining
+// budget of the step.
 func (e *Engine) advance(f *fill, looks, starts *int) {
 	slot, why := e.fillSlot(f)
 	if why != "" {
@@ -252,8 +254,8 @@ func (e *Engine) advance(f *fill, looks, starts *int) {
 	e.recordLeft(f)
 }
 
-// fillSlot is the slot of a backfill's job, -1 if it may still come, or why the
-// backfill cannot go on.
+// fillSlot returns the slot of a backfill's job, or -1 if its crontab is still awaited.
+// why is set if the backfill cannot continue.
 func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 	slot, ok := e.jobs.Find(f.Job)
 	switch {
@@ -269,7 +271,7 @@ func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 	return slot, ""
 }
 
-// leavesOut tells whether an occurrence is not run, as it ran before.
+// leavesOut reports whether an occurrence is skipped because it ran before.
 func (f *fill) leavesOut(due time.Time) bool {
 	verdict, ran := f.ran[due.UnixNano()]
 	switch {
@@ -281,7 +283,8 @@ func (f *fill) leavesOut(due time.Time) bool {
 	return true
 }
 
-// leaveOut adds an occurrence to the stretch that is left out alike.
+// leaveOut adds an occurrence to the stretch of skipped occurrences that is recorded as
+// one.
 func (e *Engine) leaveOut(f *fill, due time.Time) {
 	f.Cursor, f.changed = due, true
 	f.Skipped++
@@ -292,7 +295,7 @@ func (e *Engine) leaveOut(f *fill, due time.Time) {
 	f.left.Count++
 }
 
-// recordLeft records the stretch.
+// recordLeft records the stretch of skipped occurrences.
 func (e *Engine) recordLeft(f *fill) {
 	if f.left.Count == 0 {
 		return
@@ -307,8 +310,8 @@ func (e *Engine) recordLeft(f *fill) {
 	e.record(r)
 }
 
-// hasRoomFor tells whether a backfill may begin another run now, and not only
-// to see it dropped. What time alone can change is asked again after a while.
+// hasRoomFor reports whether a backfill can begin another run now without the run being
+// dropped. If only time can change the answer, it schedules another check.
 func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	against, _ := e.standing(j)
 	live := e.liveOf(j)
@@ -326,7 +329,7 @@ func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	return (len(live) == 0 || j.options.Overlap == crontab.OverlapAllow) && tooMany(j.options, live) == ""
 }
 
-// filled counts how an occurrence of a backfill ended.
+// filled counts failed occurrences of a backfill.
 func (e *Engine) filled(r *run) {
 	f := e.fills.by(r.Backfill)
 	if f != nil && (r.Verdict.Bad() || r.State == job.RunDropped && r.Verdict == "") {
@@ -335,7 +338,7 @@ func (e *Engine) filled(r *run) {
 	}
 }
 
-// countFill keeps count of the live runs of a backfill.
+// countFill adjusts the number of live runs of a backfill.
 func (e *Engine) countFill(r *run, by int) {
 	if r.Backfill == 0 {
 		return
@@ -345,17 +348,17 @@ func (e *Engine) countFill(r *run, by int) {
 	}
 }
 
-// wake is when a backfill is to be asked again.
+// wake returns when a backfill must be checked again.
 func (f *fills) wake() (at time.Duration, ok bool) { return f.look, f.look > 0 }
 
-// FillPlan is what a backfill would do.
+// FillPlan describes the effect of a backfill before it starts.
 type FillPlan struct {
-	Count   int         // occurrences of the time, beyond MaxBackfill not counted
-	LeftOut int         // of them, those that --reprocess leaves out
-	First   []time.Time // the first ones that would run
+	Count   int         // occurrences in the range; counted up to MaxBackfill
+	LeftOut int         // of them, skipped because of --reprocess
+	First   []time.Time // the first occurrences that would run
 }
 
-// PlanBackfill tells what a backfill would do now, with the first few of its
+// PlanBackfill returns what a backfill would do now, with the first few of its
 // occurrences, or why it would be refused.
 func (v *View) PlanBackfill(request job.Backfill, ran map[int64]job.Verdict, few int) (FillPlan, error) {
 	b, slot, refusal := fillOf(v.jobs, request, v.now.Wall)
@@ -379,7 +382,7 @@ func (v *View) PlanBackfill(request job.Backfill, ran map[int64]job.Verdict, few
 	return p, nil
 }
 
-// Backfills is those that go on, oldest first.
+// Backfills returns the active backfills, oldest first.
 func (v *View) Backfills() []job.Backfill { return v.fills }
 
 func (f *fills) list() []job.Backfill {

@@ -11,34 +11,36 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A run waits at its due time for the parents that after= names: for each the
-// newest occurrence that came due after the run's own previous one, until that
-// is over with all its attempts. One that came due no later than the run itself
-// and still lives is waited for although an older one is over; a later one is
-// not, so that a parent which comes often keeps nobody waiting for ever. One
-// that is due and not decided yet is waited for too, so that it does not matter
-// which of two lines comes first in a table.
+// At its due time, a run waits for the parents that after= names. For each parent it
+// considers the newest occurrence that came due after the run's own previous occurrence,
+// and waits until that occurrence has ended with all its attempts.
 //
-// The own previous occurrence is the one that the schedule names before, which
-// is as true of one that is made up late as of one on time, over zone changes as
-// on other days. A @reboot entry has none: it waits for those of the same start.
-// What on= starts has its own run before it. What a person asks for, a backfill
-// and a further attempt wait for nobody.
+// If an occurrence of the parent came due no later than the run and is still live, the
+// run waits for it, even if an older occurrence is over. The run does not wait for later
+// occurrences, so a parent that runs often cannot delay it forever. An occurrence that is
+// due but not decided yet counts too, so the order of entries in a crontab does not
+// matter.
+//
+// The run's own previous occurrence is the previous time of its schedule. This works for
+// runs that are caught up late and across changes of the time zone. A @reboot entry has
+// no previous time: it waits for parents of the same start of the daemon. A run that on=
+// starts has the previous run of its job as previous occurrence. Manual runs, backfills
+// and further attempts do not wait for parents.
 
-// awaiting is what a run that waits knows of its parents.
+// awaiting is the state of the parents that a run waits for.
 type awaiting struct {
 	parents []catalog.Parent
-	since   time.Time // their occurrences count that came due later
+	since   time.Time // only occurrences that came due after this count
 	known   []job.Parent
 	tally   tally
 }
 
-// parents is the gate of after=.
+// parents is the gate for after=.
 func (e *Engine) parents(r *run) (passes bool) {
 	if !r.hasParents() {
 		return true
 	}
-	w := r.await // what it saw of a parent may have a successor by now, which is not its own
+	w := r.await // if there is one, keep it: a parent may have a newer occurrence by now, which does not belong to this run
 	if w == nil {
 		w = e.await(r)
 	}
@@ -59,7 +61,7 @@ func (e *Engine) parents(r *run) (passes bool) {
 	}
 }
 
-// hasParents tells whether a run waits for others at all.
+// hasParents reports whether a run waits for parents at all.
 func (r *run) hasParents() bool {
 	switch r.Trigger {
 	case job.TriggerManual, job.TriggerBackfill, job.TriggerRetry:
@@ -70,8 +72,8 @@ func (r *run) hasParents() bool {
 
 func (r *run) waitsForParents() bool { return r.WaitsOn() == job.WaitsOnParents }
 
-// withParents is the parents of a run: those that on= started it for, and those
-// that it waits for.
+// withParents returns all parents of a run: the one whose end started it by on=, and
+// those in after=.
 func (r *run) withParents(w *awaiting) []job.Parent {
 	var own []job.Parent
 	if r.Trigger == job.TriggerDependency && len(r.Parents) > 0 {
@@ -80,7 +82,7 @@ func (r *run) withParents(w *awaiting) []job.Parent {
 	return slices.Concat(own, w.known)
 }
 
-// await looks at all parents of a run.
+// await looks up the state of all parents of a run.
 func (e *Engine) await(r *run) *awaiting {
 	slot, _ := e.slotOf(r)
 	parents := e.jobs.Parents(slot)
@@ -92,14 +94,14 @@ func (e *Engine) await(r *run) *awaiting {
 	return w
 }
 
-// update takes in what is known of one parent now.
+// update replaces the state of parent i.
 func (w *awaiting) update(i int, now job.Parent) {
 	w.tally.count(w.known[i].Verdict, w.parents[i].Outcomes, -1)
 	w.tally.count(now.Verdict, w.parents[i].Outcomes, 1)
 	w.known[i] = now
 }
 
-// sinceOf is the run's own previous occurrence.
+// sinceOf returns the due time of the run's own previous occurrence.
 func (e *Engine) sinceOf(r *run) time.Time {
 	slot, _ := e.slotOf(r)
 	s := e.jobs.Entry(slot).Schedule
@@ -119,8 +121,8 @@ func (e *Engine) sinceOf(r *run) time.Time {
 	return crontab.Previous(s, due)
 }
 
-// endOf is what is known of a parent's newest occurrence after since, for a run
-// that is due.
+// endOf returns the state of a parent's newest occurrence after since, for a run that is
+// due.
 func (e *Engine) endOf(p catalog.Parent, since, due time.Time) job.Parent {
 	var newest *run
 	for _, r := range e.byJob[p.ID] {
@@ -141,11 +143,11 @@ func (e *Engine) endOf(p catalog.Parent, since, due time.Time) job.Parent {
 	return job.Parent{Job: p.ID}
 }
 
-// newestDue is when the newest occurrence of a parent that is over was due.
+// newestDue returns when the newest completed occurrence of a parent was due.
 func (e *Engine) newestDue(p catalog.Parent) time.Time { return e.ledger(p.ID, p.User).Due }
 
-// undecided tells whether a job has an occurrence, due by now, that waits to be
-// decided.
+// undecided reports whether a job has an occurrence that is due by now and not decided
+// yet.
 func (e *Engine) undecided(slot int, due time.Time) bool {
 	mark := e.marks[slot]
 	if mark >= due.UnixNano() {
@@ -155,8 +157,8 @@ func (e *Engine) undecided(slot int, due time.Time) bool {
 	return !next.IsZero() && !next.After(due) && !next.After(e.now.Wall)
 }
 
-// waitForParents holds a run back, from now until wait= is over, or until its
-// own next occurrence comes. One that waits already waits no longer for that.
+// waitForParents makes a run wait until wait= is over or the run's own next occurrence is
+// due. If the run waits already, its deadline stays the same.
 func (e *Engine) waitForParents(r *run, w *awaiting) {
 	r.await = w
 	if r.waitsForParents() {
@@ -168,7 +170,7 @@ func (e *Engine) waitForParents(r *run, w *awaiting) {
 	e.giveUpLater(r)
 }
 
-// giveUpLater sets the timer of a run that waits for parents.
+// giveUpLater sets the timer that ends a run's wait for its parents.
 func (e *Engine) giveUpLater(r *run) {
 	if !r.NotBefore.IsZero() {
 		r.until = e.upAt(r.NotBefore)
@@ -176,8 +178,8 @@ func (e *Engine) giveUpLater(r *run) {
 	}
 }
 
-// patience is how long a run may wait that begins to now. For one that is made
-// up the occurrences that it missed do not end it.
+// patience returns until when a run that begins to wait now can wait. For a run that is
+// caught up, only occurrences after now end the wait, not the missed ones.
 func (e *Engine) patience(r *run) time.Time {
 	if r.options.Wait > 0 {
 		return e.now.Wall.Add(r.options.Wait)
@@ -190,8 +192,8 @@ func (e *Engine) patience(r *run) time.Time {
 	return nextAfter(e.jobs.Entry(slot).Schedule, from).UTC()
 }
 
-// refuseFor drops a run whose parents ended otherwise than it asks. Where that
-// was so before it came due, it waited for no time.
+// refuseFor drops a run because its parents did not end as when= requires. If they ended
+// before the run came due, the history shows that it waited for no time.
 func (e *Engine) refuseFor(r *run, w *awaiting, c chance) {
 	if r.recorded == nil {
 		r.NotBefore = e.now.Wall
@@ -206,19 +208,19 @@ func (e *Engine) refuseFor(r *run, w *awaiting, c chance) {
 	e.dropFor(r, reason, w.culprit(r.options.When, c))
 }
 
-// missParents drops a run that has waited long enough.
+// missParents drops a run that has waited too long for its parents.
 func (e *Engine) missParents(r *run) {
 	r.Verdict = job.VerdictUpstream
 	r.Parents = r.withParents(r.await)
 	detail := r.await.missing()
-	if detail == "" { // they ended, but nobody knows whether in time
+	if detail == "" { // they ended, but it is unknown whether in time
 		detail = r.await.ends()
 	}
 	e.dropFor(r, job.ParentMissed, detail)
 }
 
-// heed tells those that wait for a job that a run of it is over, or that one of
-// its occurrences was decided.
+// heed updates the runs that wait for a job after a run of it has ended or one of its
+// occurrences was decided. It continues each run that can be decided now.
 func (e *Engine) heed(slot int) {
 	var woken []*run
 	for _, b := range e.jobs.Waiting(slot) {
@@ -228,7 +230,7 @@ func (e *Engine) heed(slot int) {
 			}
 			now := e.endOf(r.await.parents[b.Edge], r.await.since, r.Due)
 			if r.await.known[b.Edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.await.parents[b.Edge]).After(r.Due) {
-				continue // that it came later on does not take back what this run waited for
+				continue // the parent's newer occurrence does not change the result that this run waited for
 			}
 			r.await.update(b.Edge, now)
 			if chanceOf(r.options.When, r.await.tally) != open {
@@ -244,8 +246,8 @@ func (e *Engine) heed(slot int) {
 	}
 }
 
-// reconsider looks at a run that waits for parents after the crontabs were
-// read: their names may mean others now, or the run comes from another daemon.
+// reconsider checks a run that waits for parents again, after the crontabs were reloaded
+// or the daemon was replaced. The names in after= may refer to other jobs now.
 func (e *Engine) reconsider(r *run) {
 	if !r.waitsForParents() {
 		return
@@ -253,7 +255,7 @@ func (e *Engine) reconsider(r *run) {
 	slot, _ := e.slotOf(r)
 	r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	if r.options.Held == "" && isOf(r, e.jobs.Entry(slot).User()) && r.hasParents() {
-		tooLate := r.until > 0 && r.until <= e.now.Up // and nobody was there to see whether they came in time
+		tooLate := r.until > 0 && r.until <= e.now.Up // it is unknown whether the parents ended in time
 		if w := e.await(r); tooLate || chanceOf(r.options.When, w.tally) == open {
 			r.await = w
 			return
@@ -262,10 +264,10 @@ func (e *Engine) reconsider(r *run) {
 	e.goOn(r, job.RanAfterParents)
 }
 
-// follow draws what follows for others from runs that are over: those that wait
-// for them are told, and those start that on= starts. Such a run may end
-// another one at once, and so on: they queue up here, as a chain may be longer
-// than calls can be deep.
+// follow handles what the end of a run means for other jobs: it updates the runs that
+// wait for it, and starts the jobs that on= starts. Such a job may end another run
+// immediately, and so on. Ended runs are therefore queued instead of handled recursively:
+// a chain of jobs may be longer than the call stack can be deep.
 func (e *Engine) follow(r *run) {
 	if !e.jobs.HasEdges() {
 		return
@@ -287,14 +289,14 @@ func (e *Engine) followAll() {
 	e.over, e.following = nil, false
 }
 
-// startOn admits an occurrence of each job that starts on the end of a run of the
-// job at a slot. The runs of a backfill start nobody: they are of the past.
+// startOn admits an occurrence of each job that on= starts on the end of run r of the job
+// at slot. Runs of a backfill start no other jobs, because they belong to the past.
 func (e *Engine) startOn(r *run, slot int) {
 	if !r.Verdict.Final() || r.Backfill != 0 {
 		return
 	}
 	bonds := e.jobs.Starting(slot)
-	if len(bonds) == 0 || !isOf(r, e.jobs.Entry(slot).User()) { // or the name is another account's by now
+	if len(bonds) == 0 || !isOf(r, e.jobs.Entry(slot).User()) { // or another user has a job of that name by now
 		return
 	}
 	parent := job.Parent{Job: r.Job, Run: r.ID, Verdict: r.Verdict}
@@ -313,7 +315,7 @@ func (e *Engine) startOn(r *run, slot int) {
 	}
 }
 
-// endTime is when a run was over.
+// endTime returns when a run was over.
 func (e *Engine) endTime(r *run) time.Time {
 	if r.Run.Ended.IsZero() {
 		return e.now.Wall
@@ -321,8 +323,8 @@ func (e *Engine) endTime(r *run) time.Time {
 	return r.Run.Ended
 }
 
-// freshDue is an instant for an occurrence of a job without a schedule, which
-// names none before: two parents may end at once.
+// freshDue returns a unique due time for an occurrence of a job without a schedule: two
+// parents may end at the same instant.
 func (e *Engine) freshDue(slot int, at time.Time) time.Time {
 	if mark := e.marks[slot]; at.UnixNano() <= mark && mark-at.UnixNano() < int64(time.Second) {
 		at = time.Unix(0, mark+1).UTC()
@@ -331,12 +333,12 @@ func (e *Engine) freshDue(slot int, at time.Time) time.Time {
 	return at
 }
 
-// The words of details.
+// Texts for details.
 
-// mostNamed is how many parents a detail names.
+// mostNamed limits how many parents a detail names.
 const mostNamed = 5
 
-// missing names the parents that have not ended.
+// missing lists the parents that have not ended.
 func (w *awaiting) missing() string {
 	return w.list(func(p job.Parent) string {
 		switch {
@@ -349,12 +351,12 @@ func (w *awaiting) missing() string {
 	})
 }
 
-// all names the parents.
+// all lists the parents.
 func (w *awaiting) all() string {
 	return w.list(func(p job.Parent) string { return string(p.Job) })
 }
 
-// ends says how the parents ended.
+// ends describes how the parents ended.
 func (w *awaiting) ends() string {
 	return w.list(func(p job.Parent) string {
 		if p.Verdict == "" {
@@ -364,7 +366,8 @@ func (w *awaiting) ends() string {
 	})
 }
 
-// list says something of the first parents of which there is something to say.
+// list joins what say returns for each parent. It skips empty texts and stops after
+// mostNamed parents.
 func (w *awaiting) list(say func(job.Parent) string) string {
 	var words []string
 	for _, p := range w.known {
@@ -380,7 +383,7 @@ func (w *awaiting) list(say func(job.Parent) string) string {
 	return strings.Join(words, ", ")
 }
 
-// culprit names a parent that failed, or says how all ended.
+// culprit describes a parent that failed, or else how all parents ended.
 func (w *awaiting) culprit(join crontab.Join, c chance) string {
 	byEdge := join == crontab.JoinAll || join == crontab.JoinAny
 	for i, p := range w.known {
@@ -391,7 +394,7 @@ func (w *awaiting) culprit(join crontab.Join, c chance) string {
 	return w.ends()
 }
 
-// endWords says how a parent ended.
+// endWords describes how a parent ended.
 func endWords(p job.Parent) string {
 	return fmt.Sprintf("%s %s (run %d)", p.Job, p.Verdict.Words(), p.Run)
 }

@@ -11,45 +11,46 @@ import (
 // Moment is one reading of the clocks.
 type Moment struct {
 	Wall time.Time     // the wall clock, UTC
-	Up   time.Duration // time since boot, suspend included (CLOCK_BOOTTIME): no one can set it
+	Up   time.Duration // time since boot, suspend included (CLOCK_BOOTTIME): it cannot be set
 }
 
-// Drift is how far the wall clock was set between two readings.
+// Drift returns how far the wall clock was set between two readings.
 func (m Moment) Drift(from Moment) time.Duration {
 	return (m.Wall.Sub(from.Wall) - (m.Up - from.Up)).Abs()
 }
 
-// Event is something that happened outside the engine. Acts that effects
-// began come back as events.
+// Event is something that happened outside the engine. Operations that effects started
+// report back as events.
 type Event interface{ event() }
 
-// Tick says that time has passed. Every step looks at the time, so Tick is
-// only for steps with no other event.
+// Tick only reports that time has passed. Every step reads the time, so Tick is needed
+// only for steps without another event.
 type Tick struct{}
 
-// Load replaces all tables. Jobs keep mark, hold and live runs by identity.
+// Load replaces all crontabs. Jobs with the same identity keep their mark, hold and live
+// runs.
 type Load struct {
 	Tables []*crontab.Table
 
-	// Awaited, of the first Load, names tables that cannot be had yet, as
-	// nobody knows their accounts: when they come, they are taken as if they
-	// had come with it. True: so are their @reboot entries.
+	// Awaited, in the first Load, lists crontabs that cannot be loaded yet because their
+	// users are not known. When they are loaded later, they are treated as if they had
+	// been in the first Load. If the value is true, this includes their @reboot entries.
 	Awaited map[string]bool
 
-	// Unfit are options that the host cannot carry out, and why: their entries
-	// are held.
+	// Unfit maps options that the host cannot apply to the reason. Their entries are
+	// held.
 	Unfit map[*crontab.Options]string
 
-	// Saved is when crontabs were saved, by name: up to then the text before
-	// counted. A crontab without it counts from now.
+	// Saved is when each crontab was saved, by name. Until that time the previous text
+	// applies. A crontab that is not in it applies from now.
 	Saved map[string]time.Time
 
 	Limits Limits
-	Node   string            // the host's name, for host=
-	Labels map[string]string // the host's, for need= and avoid=
+	Node   string            // the host name, for host=
+	Labels map[string]string // labels of the host, for need= and avoid=
 	Ring   RingMode
 
-	prepared *prepared // see View.Prepare; nil: the Step does all
+	prepared *prepared // see View.Prepare; nil: Step does all the work
 }
 
 // Limits are the bounds of the host's configuration on what runs at once. The
@@ -57,63 +58,63 @@ type Load struct {
 type Limits struct {
 	MaxRunning int             // runs at once; 0: no limit
 	MaxPerUser int             // runs of each user other than root at once; 0: no limit
-	QueueMax   int             // runs of one user that wait for a slot; 0: 10,000
-	Pools      map[string]Pool // those that the configuration declares
+	QueueMax   int             // limit of waiting runs of each user; 0: 10,000
+	Pools      map[string]Pool // the pools in the configuration
 }
 
-// Pool is slots that runs share. One that is not declared has a single slot; a
-// user's own table has such a pool for itself.
+// Pool is a number of slots that runs share. A pool that is not declared has a single
+// slot; in a user's crontab, such a pool is private to that user.
 type Pool struct {
 	Size  int           // at least 1
 	Rate  int           // starts in each Per; 0: no limit
 	Per   time.Duration // at least a second
-	Users []string      // accounts whose own tables may use it, beside root's tables
+	Users []string      // users whose crontabs may use it; root's crontabs always may
 }
 
-// Started says that the process of a run exists.
+// Started reports that the process of a run exists.
 type Started struct {
 	Run job.RunID
 	PID int
 	At  time.Time // wall clock; zero: the step's
 }
 
-// Ended says how a run ended, or that it could not be started.
+// Ended reports how a run ended, or that it could not be started.
 type Ended struct {
 	Run     job.RunID
 	Outcome job.Outcome
 	At      time.Time  // wall clock; zero: the step's
 	Usage   job.Usage  // of all its processes
-	Limit   job.Reason // the limit that it ran into: job.OverMemory, job.OverTasks, or ""
-	Refused bool       // the history has its occurrence already, so that it was not started and never is
+	Limit   job.Reason // the limit that it exceeded: job.OverMemory, job.OverTasks, or ""
+	Refused bool       // the history already has a run of this occurrence, so this run will never be started
 }
 
-// Checked says what the command of if= answered.
+// Checked reports the result of the command of if=.
 type Checked struct {
 	Run     job.RunID
 	Outcome job.Outcome // exit status 0 allows the run
 }
 
-// RunNow asks for a run outside the schedule. It is refused while the job is
-// paused, held or disabled, or when overlap= forbids it, unless Force is set.
+// RunNow requests a run outside the schedule. It is refused while the job is paused, held
+// or disabled, or when overlap= forbids it, unless Force is set.
 type RunNow struct {
 	Job   job.ID
 	By    string
 	Force bool
-	Env   []string // NAME=value, over what the table says; further attempts have it, too
+	Env   []string // NAME=value, overriding the crontab; also set for further attempts
 	Token Token
 }
 
-// Stop asks for live runs to be ended: one run, or all of a job when Run is 0.
+// Stop requests the end of live runs: of one run, or of all runs of a job if Run is 0.
 type Stop struct {
 	Job    job.ID
 	Run    job.RunID
 	By     string
-	Signal syscall.Signal // 0: what stop-signal= says
-	Grace  time.Duration  // from it to KILL; 0: as for whoever says nothing
+	Signal syscall.Signal // 0: the signal of stop-signal=
+	Grace  time.Duration  // time between Signal and KILL; 0: the default
 	Token  Token
 }
 
-// Pause asks for a job's occurrences to be skipped.
+// Pause requests that occurrences of a job are skipped.
 type Pause struct {
 	Job   job.ID
 	Hold  job.Hold
@@ -127,76 +128,73 @@ type Resume struct {
 	Token Token
 }
 
-// Ack says that a person has seen that a job failed, up to the run Seen.Run. Of
-// Seen, Run, By and Reason are given.
+// Ack records that a person has seen that a job failed, up to the run Seen.Run. The
+// caller sets Run, By and Reason of Seen.
 type Ack struct {
 	Job   job.ID
 	Seen  job.Ack
 	Token Token
 }
 
-// Unack takes an Ack back.
+// Unack withdraws an Ack.
 type Unack struct {
 	Job   job.ID
 	By    string
 	Token Token
 }
 
-// Redrive asks for a run that is over, mostly a dead letter, to be run again, as
-// its occurrence.
+// Redrive requests that a run which is over, usually a dead letter, is run again as the
+// same occurrence.
 type Redrive struct {
 	Dead  job.Run
 	By    string
 	Token Token
 }
 
-// Bury asks for a dead letter to be forgotten.
+// Bury requests that a dead letter is forgotten.
 type Bury struct {
 	Dead  job.Run
 	By    string
 	Token Token
 }
 
-// Backfill asks for occurrences of the past to be run. Of Request, Job, By,
-// From, To, Overlap, Reprocess and MaxActive are given.
+// Backfill requests that occurrences of the past are run. The caller sets Job, By, From,
+// To, Overlap, Reprocess and MaxActive of Request.
 type Backfill struct {
 	Request job.Backfill
-	Ran     map[int64]job.Verdict // occurrences of that time that ran, Unix nanoseconds, and how the newest run of each ended
+	Ran     map[int64]job.Verdict // occurrences in that range that ran, in Unix nanoseconds, with the verdict of the newest run of each
 	Token   Token
 }
 
-// StopBackfill asks for a backfill to decide no further occurrence. Its runs
-// go on.
+// StopBackfill requests that a backfill decides no further occurrence. Its runs continue.
 type StopBackfill struct {
 	ID    int64
 	By    string
 	Token Token
 }
 
-// Drain says that no further run is to be started. Occurrences are left
-// undecided, for the next start to catch up.
+// Drain requests that no further run is started. Occurrences remain undecided until the
+// next start of the daemon catches up.
 type Drain struct{}
 
-// Undrain takes a Drain back: the daemon that was to take over could not be
-// started.
+// Undrain ends a Drain: the new daemon could not be started.
 type Undrain struct{}
 
-// Bar replaces the set of accounts for which nothing may start now. An account
-// that is absent from it may start jobs. Before the first Load, in the same
-// step, it counts for @reboot entries too.
+// Bar replaces the set of users for whom nothing may start now. All other users may start
+// jobs. A Bar before the first Load, in the same step, also applies to @reboot entries.
 type Bar struct {
 	Users map[string]Barred
 }
 
-// Barred is why nothing may start as an account.
+// Barred is the reason why nothing may start for a user.
 type Barred struct {
 	Reason job.Reason // job.NoUser, job.AccountRefused
 	Detail string
 }
 
-// Stamps replaces what is known of the days on which the jobs of periods last
-// ran. State has them at the start; this is for when anacron, which wrote them
-// until now, was removed from a host.
+// Stamps replaces the days on which the jobs of periods last ran. State contains them at
+// the start. The event is used when anacron, which wrote them until now, is removed from
+// a host.
 type Stamps struct {
 	Days map[string]crontab.Day
 }
@@ -225,13 +223,13 @@ func (Bury) event()         {}
 func (Backfill) event()     {}
 func (StopBackfill) event() {}
 
-// Token ties an Answer to the question. 0 asks for no answer.
+// Token connects an Answer to its Question. 0 requests no answer.
 type Token uint64
 
 // Question is an event that the engine answers.
 type Question interface {
 	Event
-	With(Token) Event // the same, to be answered under that token
+	With(Token) Event // returns the same event with that token
 }
 
 // With sets the token.

@@ -9,22 +9,23 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Channels are told of what notify-on= names, and of trouble once: the ledger
-// remembers, over restarts, what they were told of and not yet of its end. A
-// failure that is tried again tells nothing, nor does what a person asked for.
+// A notification goes to the channels of notify=, for the events that notify-on= names.
+// Lasting trouble is reported once: the ledger remembers across restarts which trouble
+// was reported and is not over yet. A failure that is retried is not reported, nor is a
+// run that a person started.
 
-// tells tells whether an entry wants channels to be told of a happening.
+// tells reports whether an entry sends notifications for an event.
 func tells(o *crontab.Options, on crontab.Notices) bool {
 	return len(o.Notify) > 0 && o.NotifyOn&on != 0
 }
 
-// tell hands a notice on.
+// tell sends a notification to the channels of an entry.
 func (e *Engine) tell(o *crontab.Options, n job.Notice) {
 	n.At, n.Channels = e.now.Wall, o.Notify
 	e.emit(Tell{n})
 }
 
-// tellOf is tell of a run.
+// tellOf sends a notification about a run.
 func (e *Engine) tellOf(r *run, on job.NoticeOn, streak int, format string, args ...any) {
 	n := job.Notice{
 		On: on, Job: r.Job, User: r.User, Due: r.Due, Reason: r.Reason, Streak: streak,
@@ -35,12 +36,13 @@ func (e *Engine) tellOf(r *run, on job.NoticeOn, streak int, format string, args
 	e.tell(r.options, n)
 }
 
-// at writes an instant on the clock of an entry.
+// at formats an instant in the time zone of an entry.
 func at(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 2 Jan 2006 15:04:05 MST")
 }
 
-// occurrence says which one a run is of, and with which attempt it ended.
+// occurrence describes the occurrence of a run: the run's number, when it was due, its
+// attempt and its end.
 func (r *run) occurrence() string {
 	text := fmt.Sprintf("run %d, due %s", r.ID, at(r.Due, r.zone))
 	if r.Attempt > 1 {
@@ -52,8 +54,9 @@ func (r *run) occurrence() string {
 	return text
 }
 
-// tellFailure tells of an occurrence that failed for good. Where notify-on=
-// lacks the word for its kind, it counts as any failure.
+// tellFailure sends a notification about an occurrence that failed for good. If
+// notify-on= does not name the specific kind (dead or lost), it counts as a plain
+// failure.
 func (e *Engine) tellFailure(l *job.Ledger, r *run) {
 	o := r.options
 	on, word := job.OnFail, crontab.NoticeFail
@@ -86,7 +89,7 @@ func (e *Engine) tellFailure(l *job.Ledger, r *run) {
 	e.tellOf(r, on, l.Bad, "%s", text)
 }
 
-// how says what the failure was.
+// how describes the failure.
 func (r *run) how() string {
 	if r.State == job.RunDropped {
 		return "its next attempt did not come: " + string(r.Reason)
@@ -94,7 +97,8 @@ func (r *run) how() string {
 	return r.Result()
 }
 
-// tellSuccess tells of a success, and of the trouble that it ended.
+// tellSuccess sends notifications about a success, and about the end of the trouble
+// before it.
 func (e *Engine) tellSuccess(before, now job.Ledger, r *run) {
 	const lasting = job.ToldFailure | job.ToldLate | job.ToldExpect
 	if over := before.Told &^ now.Told & lasting; over != 0 && tells(r.options, crontab.NoticeRecover) {
@@ -112,26 +116,26 @@ func (e *Engine) tellSuccess(before, now job.Ledger, r *run) {
 	}
 }
 
-// tellStart tells that an occurrence has begun.
+// tellStart sends a notification about the start of an occurrence.
 func (e *Engine) tellStart(r *run) {
 	if tells(r.options, crontab.NoticeStart) && !r.asked() && r.Attempt == 1 {
 		e.tellOf(r, job.OnStart, 0, "started (%s)", r.occurrence())
 	}
 }
 
-// missed is occurrences that will not run.
+// missed describes occurrences that will not run.
 type missed struct {
 	first, due time.Time // due is the newest
 	count      int
 	reason     job.Reason
 	detail     string
 	zone       *time.Location
-	run        *job.Run // that was to be it, if there was one
+	run        *job.Run // the run that was dropped; nil if none was made
 }
 
-// isMissed tells whether an occurrence that does not run is one that somebody
-// may wait for. What the entry itself forbids, what a person wanted and what an
-// open breaker holds back, of which the failures before have told, is none.
+// isMissed reports whether skipping for this reason is worth a notification. It is not if
+// the entry itself or a person skips the occurrence, or if an open breaker does: the
+// failures that opened it were reported.
 func isMissed(r job.Reason) bool {
 	switch r {
 	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow, job.TooManyWait,
@@ -141,7 +145,8 @@ func isMissed(r job.Reason) bool {
 	return false
 }
 
-// tellMissed tells of occurrences that will not run, once until a success.
+// tellMissed sends a notification about occurrences that will not run: one only, until
+// the next success.
 func (e *Engine) tellMissed(id job.ID, user string, o *crontab.Options, m missed) {
 	if !tells(o, crontab.NoticeMissed) || !isMissed(m.reason) {
 		return
@@ -152,7 +157,8 @@ func (e *Engine) tellMissed(id job.ID, user string, o *crontab.Options, m missed
 	}
 }
 
-// tellMissedBy is tellMissed with a ledger that is about to be written.
+// tellMissedBy is tellMissed for a ledger that the caller writes. It reports whether it
+// sent the notification.
 func (e *Engine) tellMissedBy(l *job.Ledger, o *crontab.Options, m missed) bool {
 	if !tells(o, crontab.NoticeMissed) || l.Told&job.ToldMissed != 0 || m.run != nil && m.run.By != "" {
 		return false
@@ -166,8 +172,9 @@ func (e *Engine) tellMissedBy(l *job.Ledger, o *crontab.Options, m missed) bool 
 	return true
 }
 
-// watchStart sees to it that a run which does not start within max-late= of
-// its time is told of. What catches up may be late already.
+// watchStart sets a timer that sends a notification if a run does not start within
+// max-late= of its due time. If a run that catches up is late already, the notification
+// is sent immediately.
 func (e *Engine) watchStart(r *run) {
 	if r.options.MaxLate == 0 || r.Attempt > 1 || r.asked() || r.Trigger == job.TriggerBackfill {
 		return
@@ -180,7 +187,7 @@ func (e *Engine) watchStart(r *run) {
 	e.timers.add(timer{at: e.in(left), run: r.ID, kind: startsLate})
 }
 
-// watchRun is watchStart for max-run=, of a process that began at a time since
+// watchRun does the same for max-run=. began is when the process started, in time since
 // boot.
 func (e *Engine) watchRun(r *run, began time.Duration) {
 	if r.options.MaxRun > 0 && !r.asked() {
@@ -188,8 +195,8 @@ func (e *Engine) watchRun(r *run, began time.Duration) {
 	}
 }
 
-// startedLate tells whether a run began later than max-late= allows, or has
-// not begun by now.
+// startedLate reports whether a run began later than max-late= allows, or has not begun
+// by now and is that late.
 func (r *run) startedLate(now time.Time) bool {
 	began := r.Run.Started
 	if began.IsZero() {
@@ -198,12 +205,12 @@ func (r *run) startedLate(now time.Time) bool {
 	return r.options.MaxLate > 0 && r.Attempt == 1 && !began.Before(r.Due.Add(r.options.MaxLate))
 }
 
-// wasLate tells of a run that is over whether it was late.
+// wasLate reports whether a run that has ended started late or took too long.
 func (r *run) wasLate() bool {
 	return r.startedLate(r.Run.Started) || r.options.MaxRun > 0 && r.Run.Ended.Sub(r.Run.Started) >= r.options.MaxRun
 }
 
-// stillLate tells whether a live run of a job is late.
+// stillLate reports whether any live run of a job is late.
 func (e *Engine) stillLate(r *run) bool {
 	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
 		long := x.options.MaxRun > 0 && x.State == job.RunRunning && e.now.Wall.Sub(x.Run.Started) >= x.options.MaxRun
@@ -211,8 +218,9 @@ func (e *Engine) stillLate(r *run) bool {
 	})
 }
 
-// tellLate tells that a run starts late or lasts too long, once until one is on
-// time and succeeds. The ledger notes it where no channel is told, too.
+// tellLate sends a notification about a run that starts late or takes too long: one only,
+// until a run succeeds on time. The ledger records this even if the entry sends no such
+// notifications.
 func (e *Engine) tellLate(r *run, text string) {
 	l := e.ledger(r.Job, r.User)
 	if l.Told&job.ToldLate != 0 {
@@ -236,8 +244,8 @@ func runningFor(r *run) string {
 	return fmt.Sprintf("it has been going for %s, which is all that max-run= allows (%s)", r.options.MaxRun, r.occurrence())
 }
 
-// watch begins what is watched of a job beyond single runs: the next success
-// that expect= asks for, and whether the entry is held.
+// watch starts the checks of a job that do not belong to a single run: whether the entry
+// is held, and the timer for the next success that expect= requires.
 func (e *Engine) watch(slot int) {
 	j := e.firing(slot)
 	l := e.ledger(j.id, j.entry.User())
@@ -252,8 +260,8 @@ func (e *Engine) watch(slot int) {
 	e.expect(j.options, l)
 }
 
-// tellHeld tells that an entry may not run, or not as it says, once until it
-// may.
+// tellHeld sends a notification if an entry is held or degraded: one only, until that is
+// over.
 func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
 	o := j.options
 	isHeld := o.Held != "" || o.Degraded != ""
@@ -272,20 +280,20 @@ func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
 	e.tell(o, job.Notice{On: job.OnHeld, Job: j.id, User: j.entry.User(), Reason: job.IsHeld, Text: string(j.id) + " " + text})
 }
 
-// expect sees to it that the want of a success is noticed.
+// expect sets the timer for the next success that expect= requires.
 func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
 	if o.Expect == 0 || l.Told&job.ToldExpect != 0 {
 		return
 	}
 	key, at := owned{l.Job, l.User}, e.upAt(expectedBy(o, l))
 	if before, waits := e.expected[key]; waits && before <= at {
-		return // that one looks again
+		return // the earlier timer sets the next one
 	}
 	e.expected[key] = at
 	e.timers.add(timer{at: at, of: key, kind: expects})
 }
 
-// expectedBy is when the next success is overdue.
+// expectedBy returns when the next success is overdue.
 func expectedBy(o *crontab.Options, l job.Ledger) time.Time {
 	if l.Watched.After(l.Success) {
 		return l.Watched.Add(o.Expect)
@@ -293,8 +301,9 @@ func expectedBy(o *crontab.Options, l job.Ledger) time.Time {
 	return l.Success.Add(o.Expect)
 }
 
-// miss looks whether the job of a timer has had the success that expect= asks
-// for. The job is that of today: tables may have changed.
+// miss handles an expired expect= timer. It sends a notification if the job had no
+// success in time. It uses the current job and options, because crontabs may have changed
+// since the timer was set.
 func (e *Engine) miss(t timer) {
 	if e.expected[t.of] != t.at {
 		return
@@ -313,7 +322,7 @@ func (e *Engine) miss(t timer) {
 		e.expect(j.options, l)
 		return
 	}
-	if e.jobs.InRing(slot) && (e.ring == nil || e.ring.seats == nil) { // others may have run it
+	if e.jobs.InRing(slot) && (e.ring == nil || e.ring.seats == nil) { // another member may have run it
 		t.at = e.in(ringPause)
 		e.expected[t.of] = t.at
 		e.timers.add(t)
@@ -328,11 +337,12 @@ func (e *Engine) miss(t timer) {
 	}
 }
 
-// ringPause is how long what expect= asks for waits for the ring to be known.
+// ringPause is how long the check of expect= is postponed while the members of the ring
+// are not known.
 const ringPause = time.Minute
 
-// ranElsewhere notes that another member took an occurrence: it is that one's to
-// tell what became of it.
+// ranElsewhere notes that another member took an occurrence. That member reports how the
+// occurrence ended, so expect= counts from the occurrence's due time here.
 func (e *Engine) ranElsewhere(slot int, due time.Time) {
 	o := e.jobs.Options(slot)
 	if o.Expect == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Occurrence names an occurrence of a ring job in the same way on every member:
-// clocks that differ shift its start, but cannot make two of it.
+// Occurrence identifies an occurrence of a ring job in the same way on every member. If
+// clocks differ, it starts at another time, but it remains one occurrence.
 type Occurrence struct {
 	Key job.Key // of its ID and its user
 	Due time.Time
@@ -17,11 +17,12 @@ type Occurrence struct {
 // Membership is the ring as this member sees it. It is immutable.
 type Membership struct {
 	Self    string   // this member's ID
-	Members []Member // those that are alive, this one among them, by ID
+	Members []Member // the live members including this one, sorted by ID
 	HoldOff time.Duration
-	Barred  string // why this member claims nothing now, or "": for instance because its clock is off
-	// Clock is a reading of this host's clocks at which most members agreed with them. If the
-	// wall clock was set since then, this member claims nothing. Zero: nobody compares clocks.
+	Barred  string // why this member claims nothing now, for instance because its clock is off; otherwise ""
+	// Clock is a reading of this host's clocks at which most members agreed with them. If
+	// the wall clock was set since then, this member claims nothing. Zero: clocks are not
+	// compared.
 	Clock Moment
 }
 
@@ -34,74 +35,75 @@ type Member struct {
 	// Draining: it takes no new occurrences, because it is drained or about to leave, or
 	// because it has not joined yet.
 	Draining bool
-	Lacks    map[job.Key]Lack // of this host's ring jobs, those of which it holds no equal entry
+	Lacks    map[job.Key]Lack // the ring jobs of this host of which the member has no equal entry
 }
 
-// MaxSkew is how far the clocks of members may differ. An occurrence that is due further
-// ahead than this by a member's clock is not claimed yet.
+// MaxSkew is the largest difference allowed between the clocks of members. If an
+// occurrence is further in the future by a member's clock, it cannot be claimed yet.
 const MaxSkew = 5 * time.Second
 
-// Lack is a ring job of this host of which another member holds no equal entry.
+// Lack describes a ring job of this host of which another member has no equal entry.
 type Lack struct {
-	Ours, Theirs job.Key   // hashes of the entries; Theirs is zero: it has none
-	Since        time.Time // this host has known of the difference since then
+	Ours, Theirs job.Key   // hashes of the entries; a zero Theirs means that the member has no entry
+	Since        time.Time // when this host noticed the difference
 }
 
-// RolloutTime is how long members with different entries of a job count as having the
-// same job after they noticed that: an edit may be on its way to one of them.
+// RolloutTime is how long two different entries of a job still count as the same job
+// after the difference was noticed. An edit may not have reached one of the members yet.
 const RolloutTime = time.Minute
 
-// HeldSame reports whether the member might have held the same entry as this host when
-// an occurrence was due, so that what it reports about that counts.
+// HeldSame reports whether the member might have had the same entry as this host when an
+// occurrence was due, so that its report about the occurrence counts.
 func (l Lack) HeldSame(o Occurrence) bool { return o.Due.Before(l.Since.Add(RolloutTime)) }
 
-// Holding is a job of the ring that this member can run.
+// Holding is a ring job that this member can run.
 type Holding = catalog.Holding
 
-// Phase is how far an occurrence is that a member took.
+// Phase is the progress of an occurrence that a member took.
 type Phase uint8
 
 // The phases, in order.
 const (
-	Taken Phase = iota + 1 // it is that member's to run or to skip
+	Taken Phase = iota + 1 // the member will run or skip it
 	Begun                  // its process exists
 	Over                   // it ended, or was skipped
 )
 
-// RingMode is what the configuration says of a ring.
+// RingMode is the mode of the ring in the configuration.
 type RingMode uint8
 
 // The modes.
 const (
-	NoRing    RingMode = iota // this host is in none
-	Available                 // members go by what they see of each other
-	Strict                    // occurrences are granted by the ledger of the voters
+	NoRing    RingMode = iota // this host is not in a ring
+	Available                 // members decide by what they see of each other
+	Strict                    // the voters grant occurrences and record this in a ledger
 )
 
-// Ring replaces what is known of the ring; nil: nothing, and no ring job is decided. Newest is,
-// by key, the newest occurrence that any member took, as far as it was learned
-// since the last Ring.
+// Ring replaces the membership. If it is nil, nothing is known of the ring and no ring
+// job is decided. Newest contains, by key, the newest occurrence that any member took, as
+// far as it was received since the last Ring.
 type Ring struct {
 	Membership *Membership
 	Newest     map[job.Key]time.Time
 }
 
-// Others says that other members took occurrences.
+// Others reports that other members took occurrences.
 type Others struct{ Occurrences []Occurrence }
 
-// Deprived says that a member took occurrences that this one took too, as they
-// did not see each other, and that this one, which has not begun them, must not.
+// Deprived reports that two members took the same occurrences because they did not see
+// each other. The other member keeps them: this one has not begun them, and must not.
 type Deprived struct {
 	Occurrences []Occurrence
 	By          string
 }
 
-// Orphaned reports occurrences that a member took and has not ended, as far as is known: a
-// member that is gone, or this one, which was restarted and does not know of them.
+// Orphaned reports occurrences that a member took and, as far as is known, has not ended.
+// The member is gone, or it is this one, which was restarted and has no record of them.
 type Orphaned struct {
 	Member  string
 	Orphans []Orphan
-	// Left: the member left, and told its final state. What it had not begun, it never will.
+	// Left means that the member left and broadcast its final state. It will never begin
+	// what it had not begun then.
 	Left bool
 }
 
@@ -109,19 +111,19 @@ type Orphaned struct {
 type Orphan struct {
 	Occurrence
 	Phase   Phase
-	Attempt int // the newest that is known to have begun, on any member; 0: none
-	Lost    int // of them, those that if-lost=rerun started as the one before was lost
+	Attempt int // the newest attempt known to have begun on any member; 0: none
+	Lost    int // how many of them if-lost=rerun started because the attempt before was lost
 }
 
-// began tells whether something ran of it.
+// began reports whether any attempt of it has begun.
 func (o *Orphan) began() bool { return o.Phase == Begun || o.Attempt > 0 }
 
-// Claimed says what became of a Claim.
+// Claimed is the result of a Claim.
 type Claimed struct {
 	Occurrence
 	Grant Grant
-	By    string // the member that has it, if it was refused; if that is unknown: by whose clock it is not due yet
-	Token uint64 // of a grant by the ledger: its index, which only grows
+	By    string // if refused, the member that has it; if unknown, the member by whose clock it is not due yet
+	Token uint64 // for a grant by the ledger: its index, which only grows
 }
 
 // Grant is the answer to a claim.
@@ -131,14 +133,14 @@ type Grant uint8
 const (
 	Granted Grant = iota + 1
 	Refused       // another member has it
-	Unknown       // nobody could be asked who would know; it may be asked again
+	Unknown       // no member or voter could answer; the claim may be repeated
 )
 
-// Departing tells the engine that this member is about to tell the others its final state.
-// Unstarted comes back.
+// Departing announces that this member is about to broadcast its final state. The engine
+// responds with Unstarted.
 type Departing struct{}
 
-// Doubled says that another member ran an occurrence that this one ran too, as
+// Doubled reports that an occurrence ran both on this member and on another one, because
 // they did not see each other.
 type Doubled struct {
 	Occurrence
@@ -146,28 +148,29 @@ type Doubled struct {
 	Run  job.RunID // likewise
 }
 
-// Holdings is all ring jobs of this member's tables, for the others to know.
+// Holdings lists all ring jobs in this member's crontabs. It is sent to the other
+// members.
 type Holdings struct{ Holdings []Holding }
 
-// Claim asks for an occurrence to be this member's. Claimed comes back.
+// Claim requests an occurrence for this member. Claimed returns the result.
 type Claim struct {
 	Occurrence
 	Job job.ID
-	// Again: it was taken by a member that is gone, or by this one before it was
-	// itself gone for a while.
+	// Again means that the occurrence was taken before: by a member that is gone, or by
+	// this one before it was suspended or restarted.
 	Again  bool
-	From   string // that member, if it is another one
-	Ledger bool   // the voters are to grant it
+	From   string // that member, unless it is this one
+	Ledger bool   // the voters must grant it
 }
 
-// Unstarted is what this member took, has not begun, and leaves to the others.
+// Unstarted lists what this member took, has not begun, and leaves to the others.
 type Unstarted struct{ Occurrences []Orphan }
 
-// Progress tells the other members how far an occurrence is that was claimed.
+// Progress reports to the other members how far a claimed occurrence is.
 type Progress struct {
 	Occurrence
 	Phase   Phase
-	Run     job.RunID // 0: there was none
+	Run     job.RunID // 0: no run was made
 	Attempt int
 	Lost    int
 	Verdict job.Verdict

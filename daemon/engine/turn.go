@@ -8,39 +8,42 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// An occurrence of a job of scope=ring is one member's. Each member ranks itself
-// when it comes due (rank.go): the owner, which ranks first, claims it, and decides
-// with the grant as a host that is alone does. The next three members claim it when they
-// have waited a hold-off each, unless Others took it meanwhile. Every claim asks all
-// other members, or the voters: so it does not matter whether members rank each
-// other alike, for instance while one of them joins or an edit is on its way.
+// Each occurrence of a job with scope=ring belongs to one member. When it comes due,
+// every member computes its own rank for it (rank.go). The owner has the first rank: it
+// claims the occurrence and, once granted, decides it as a host without a ring does. The
+// next three members each claim it after one more hold-off, unless Others reports
+// meanwhile that another member took it.
 //
-// A run that has not begun when this member was gone for a while, asleep or as
-// its daemon was restarted, is claimed anew before it goes on: the others may
-// have taken it for an orphan.
+// Every claim goes to all other members, or to the voters. Members may therefore compute
+// different ranks, for instance while a member joins or while an edit has not reached all
+// of them.
+//
+// If this member was asleep or restarted, the others may have treated its occurrences as
+// orphaned. It therefore claims again each run that has not begun before it continues the
+// run.
 //
 // A member that leaves gives up what it has not begun (leave.go).
 //
-// Nothing of this touches an era: an occurrence of a ring is (key, due) for ever,
-// and a clock that is set back repeats none.
+// Occurrences of a ring do not depend on an era: they are identified by (key, due) alone,
+// and setting the clock back repeats none of them.
 
 const usualHoldOff = 2 * time.Second
 
-// ring is what the engine knows of the ring that the host is in.
+// ring is the engine's state of the ring that the host is a member of.
 type ring struct {
 	mode      RingMode
 	seats     *seats   // nil: not known yet
-	former    []*seats // and seats, the oldest first
+	former    []*seats // earlier memberships and seats, oldest first
 	bids      map[Occurrence]*bid
-	queue     order[*bid]        // those that wait for their time
-	stalled   map[job.Key][]*bid // by key, the oldest first: those that nobody could decide
+	queue     order[*bid]        // the bids whose time has not come
+	stalled   map[job.Key][]*bid // by key, oldest first: bids that neither members nor voters could decide
 	unbegun   map[job.RunID]*run
-	early     []Orphaned    // that came before seats
-	shares    time.Duration // Moment.Up from which on missed occurrences are ranked; see startTime
+	early     []Orphaned    // received before seats was known
+	shares    time.Duration // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
 	suspended bool          // it claims nothing in this step; see suspend
-	expected  time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
+	expected  time.Duration // Moment.Up for which the last step requested the next one; 0: not known
 	looked    time.Duration // Moment.Up of the last step
-	departed  bool          // it told the others its final state, and takes nothing any more
+	departed  bool          // its final state was broadcast: it takes nothing any longer
 }
 
 func newRing() *ring {
@@ -62,7 +65,7 @@ func (r *ring) holdOff() time.Duration {
 	return r.seats.HoldOff
 }
 
-// hostOf is the host's name of a member that is there, or else its ID.
+// hostOf returns the host name of a present member, or else its ID.
 func (r *ring) hostOf(id string) string {
 	if r != nil && r.seats != nil {
 		for i := range r.seats.Members {
@@ -74,9 +77,8 @@ func (r *ring) hostOf(id string) string {
 	return id
 }
 
-// next is when the first bid is due. While a run of the ring has not begun, or a
-// claim is not answered, it is no later than needed to see that this member was
-// gone.
+// next returns when the first bid is due. While a run of the ring has not begun, or a
+// claim is not answered, it returns a time early enough to notice a suspend of this host.
 func (r *ring) next() (at time.Duration, ok bool) {
 	if r == nil || r.suspended {
 		return 0, false
@@ -92,8 +94,8 @@ func (r *ring) next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// isShared tells whether a run is of an occurrence of a ring, rather than what a
-// person asked for.
+// isShared reports whether a run belongs to an occurrence of a ring. A manual run does
+// not.
 func (r *run) isShared() bool {
 	if r.options.Scope != crontab.ScopeRing || r.asked() {
 		return false
@@ -105,7 +107,7 @@ func (r *run) isShared() bool {
 	return false
 }
 
-// eraOf is the era of what a job decides now.
+// eraOf returns the era of the decisions that a job makes now.
 func (e *Engine) eraOf(o *crontab.Options) job.Era {
 	if o.Scope == crontab.ScopeRing {
 		return 0
@@ -113,7 +115,7 @@ func (e *Engine) eraOf(o *crontab.Options) job.Era {
 	return e.era
 }
 
-// enroll takes up the mode that a load says.
+// enroll applies the ring mode of a load.
 func (e *Engine) enroll(mode RingMode) {
 	switch {
 	case mode == NoRing && e.ring != nil:
@@ -131,7 +133,7 @@ func (e *Engine) enroll(mode RingMode) {
 	}
 }
 
-// joined takes in what the ring is now.
+// joined applies a new membership of the ring.
 func (e *Engine) joined(ev Ring) {
 	r := e.ring
 	if r == nil {
@@ -152,8 +154,8 @@ func (e *Engine) joined(ev Ring) {
 		if unknown {
 			e.ranElsewhere(slot, newest)
 		}
-		// By a clock that is ahead: what comes before it may be this member's, and is
-		// not due here yet.
+		// A mark in the future comes from a member whose clock is ahead. Earlier
+		// occurrences may belong to this member, and are not due here yet.
 		if ahead := newest.After(e.now.Wall); !ahead || unknown {
 			e.marks[slot] = max(e.marks[slot], min(newest.UnixNano(), e.now.Wall.UnixNano()))
 		}
@@ -195,8 +197,8 @@ func (e *Engine) behindShared() (slots []int) {
 	return slots
 }
 
-// bidFor says whose turn the occurrences of a ring job are, and bids for those
-// that may be this member's. It leaves to decide what needs no ring.
+// bidFor makes this member bid for due occurrences of a ring job. It reports false if the
+// job needs no ring, so that decide handles it.
 func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	o := e.jobs.Options(slot)
 	if e.ring == nil || !e.isCandidate(slot) {
@@ -211,7 +213,7 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 		return true
 	}
 	p := catchup(o, crontab.FixedTime(e.jobs.Entry(slot).Schedule), due.list, e.now.Wall)
-	p.missed = max(0, min(p.missed, len(due.list)-1)) // the newest tells of those before it, whatever becomes of it
+	p.missed = max(0, min(p.missed, len(due.list)-1)) // the record of the newest occurrence also covers the skipped ones before it
 	p.tooLate = min(p.tooLate, p.missed)
 	skips := leftOut(due, p)
 	for _, at := range due.list[p.missed:] {
@@ -220,7 +222,7 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 		e.competeLate(b)
 		skips = nil
 	}
-	if len(due.list) == 0 { // older than anybody counts
+	if len(due.list) == 0 { // all occurrences are too old to be listed
 		e.competeLate(e.newBid(slot, due.last()))
 	}
 	return true
@@ -240,11 +242,11 @@ func (e *Engine) competeLate(b *bid) {
 	e.compete(b, e.now.Wall)
 }
 
-// isLate tells whether others may have had reason to take an occurrence.
+// isLate reports whether an occurrence is so late that other members may have taken it.
 func (e *Engine) isLate(due time.Time) bool { return e.now.Wall.Sub(due) >= e.ring.holdOff()/2 }
 
-// notice sees that this member was gone for so long that others may have acted in
-// its place, and has it claim anew what it has not begun.
+// notice detects that this member was suspended for so long that others may have acted in
+// its place. If so, it claims again everything that it has not begun.
 func (r *ring) notice(e *Engine) {
 	if r == nil || r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
 		return
@@ -262,7 +264,7 @@ func (r *ring) notice(e *Engine) {
 	}
 }
 
-// foresee notes when the next step is to be.
+// foresee stores when the next step is expected.
 func (r *ring) foresee(e *Engine) {
 	if r == nil {
 		return
@@ -273,7 +275,7 @@ func (r *ring) foresee(e *Engine) {
 	}
 }
 
-// progress tells the ring how far an occurrence of it is.
+// progress sends the phase of an occurrence to the ring.
 func (e *Engine) progress(r *run, p Phase) {
 	if e.ring == nil || !r.isShared() {
 		return
@@ -288,14 +290,14 @@ func (e *Engine) progress(r *run, p Phase) {
 	e.emit(word)
 }
 
-// begin notes that a run has a process.
+// begin marks a run as begun: it has a process.
 func (r *ring) begin(x *run) {
 	if r != nil {
 		delete(r.unbegun, x.ID)
 	}
 }
 
-// leave notes that a run is over.
+// leave removes a run that is over.
 func (r *ring) leave(x *run) {
 	if r == nil {
 		return
@@ -314,7 +316,7 @@ func (r *ring) show(v *View) {
 	v.seats, v.former, v.drained = r.seats, r.former, r.seats.isDraining()
 	for _, all := range r.stalled {
 		for _, b := range all {
-			if slot, ok := v.jobs.FindRing(b.Key); ok { // else a load has removed it
+			if slot, ok := v.jobs.FindRing(b.Key); ok { // otherwise a load has removed the job
 				v.bids = append(v.bids, Bid{v.jobs.ID(slot), b.Due, b.waiting})
 			}
 		}
