@@ -10,10 +10,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Bounds on bids that nobody could decide.
+// Limits for bids that neither members nor voters could decide.
 const (
-	longestPause = 30 * time.Second // between two questions to voters that do not answer
-	mostStalled  = 100              // of one job that are on time
+	longestPause = 30 * time.Second // between two claims to voters that do not answer
+	mostStalled  = 100              // per job, of bids that are on time
 )
 
 // bid is an occurrence that this member may take.
@@ -21,22 +21,22 @@ type bid struct {
 	Occurrence
 	slot      int           // its job in Engine.jobs; see optionsOf
 	until     time.Duration // Moment.Up
-	at        int           // where it stands in the queue; -1: nowhere
+	at        int           // index in the queue; -1: not in it
 	rank      int
-	ranked    bool // else it is, when it is its time
-	missed    bool // other members may have counted it as decided, so that this one never gives it up
+	ranked    bool // rank is known; otherwise it is computed when the time of the bid comes
+	missed    bool // other members may consider it decided, so this one never gives it up
 	again     bool
-	asked     bool      // and Claimed is to come
-	stale     bool      // this member was gone since it asked
-	since     time.Time // of a run of the daemon before this one: when that was last seen
-	run       *run      // one that is claimed anew; nil: none is made yet
+	asked     bool      // claimed, and Claimed has not come yet
+	stale     bool      // this member was suspended after the claim
+	since     time.Time // for a run of the previous daemon: when that daemon was last alive
+	run       *run      // the run whose occurrence is claimed again; nil: there is no run yet
 	orphan    Orphan
-	from      string   // the member that orphan was of
+	from      string   // the member that had taken orphan
 	left      bool     // that member left
-	ifRefused *orphan  // what became an orphan after it was asked for
-	skips     []missed // what is skipped along with it
+	ifRefused *orphan  // an orphan that was reported after the claim
+	skips     []missed // older occurrences that are skipped with it
 	tries     int
-	waiting   string // why it waits, once nobody could decide it
+	waiting   string // why it waits, once a claim was not decided
 	token     uint64
 }
 
@@ -50,8 +50,8 @@ func (e *Engine) newBid(slot int, due time.Time) *bid {
 	return &bid{Occurrence: Occurrence{e.jobs.RingKey(slot), due}, slot: slot, at: -1}
 }
 
-// compete ranks this member for an occurrence as of an instant, and has it bid
-// when it is its turn.
+// compete ranks this member for an occurrence as of an instant, and makes it bid at the
+// time of its rank.
 func (e *Engine) compete(b *bid, as time.Time) {
 	rank, nobody := e.ring.seats.spot(e.jobs, b.slot, b.Due)
 	switch {
@@ -64,7 +64,8 @@ func (e *Engine) compete(b *bid, as time.Time) {
 	}
 }
 
-// park lets a bid wait. Where there is one for the occurrence, that stands.
+// park makes a bid wait until a time. If there is another bid for the occurrence, it
+// keeps that one.
 func (r *ring) park(b *bid, until time.Duration) {
 	if x := r.bids[b.Occurrence]; x != nil && x != b {
 		return
@@ -78,7 +79,7 @@ func (r *ring) park(b *bid, until time.Duration) {
 	}
 }
 
-// forget lets go of a bid.
+// forget removes a bid.
 func (r *ring) forget(b *bid) {
 	delete(r.bids, b.Occurrence)
 	if b.at >= 0 {
@@ -92,7 +93,7 @@ func (r *ring) forget(b *bid) {
 	}
 }
 
-// bidAll claims what is due to be claimed, as much as a step has room for.
+// bidAll makes the claims whose time has come, as far as the step has room.
 func (e *Engine) bidAll() {
 	r := e.ring
 	if r == nil || r.suspended || r.departed || e.draining {
@@ -122,7 +123,7 @@ func (e *Engine) bid(b *bid) {
 	}
 }
 
-// claimFor asks for an occurrence, unless the ring is too small to be asked.
+// claimFor claims an occurrence, unless the ring has too few members for quorum=.
 func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 	r := e.ring
 	ledger := r.mode == Strict && o.Partitioned != crontab.PartitionedRun
@@ -130,7 +131,7 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 		e.stall(b, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.seats.Members), o.Quorum))
 		return
 	}
-	if ledger { // a crash after b was decided, and they were not, would forget them
+	if ledger { // first, older ones: otherwise a crash after b was decided would lose them
 		for _, x := range r.stalled[b.Key] {
 			if _, ok := e.optionsOf(x); ok && x.run == nil && !x.asked && x.Due.Before(b.Due) {
 				heap.Remove(&r.queue, x.at)
@@ -141,14 +142,14 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 	e.claim(b, ledger)
 }
 
-// claim asks for an occurrence.
+// claim sends the claim for an occurrence.
 func (e *Engine) claim(b *bid, ledger bool) {
 	b.asked = true
 	e.emit(Claim{Occurrence: b.Occurrence, Job: e.jobs.ID(b.slot), Again: b.again, From: b.from, Ledger: ledger})
 }
 
-// optionsOf is the options of a bid's job today. It is not ok if that has none
-// to bid for any more.
+// optionsOf returns the current options of a bid's job. ok is false if this member cannot
+// bid for the job any longer.
 func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
 	if b.slot, ok = e.jobs.FindRing(b.Key); !ok {
 		return nil, false
@@ -157,7 +158,7 @@ func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
 	return o, o.Enabled && o.Held == ""
 }
 
-// claimed hears what became of a claim.
+// claimed handles the answer to a claim.
 func (e *Engine) claimed(ev Claimed) {
 	if e.ring == nil {
 		return
@@ -173,7 +174,7 @@ func (e *Engine) claimed(ev Claimed) {
 		if b.run != nil {
 			b.run.bid = nil
 		}
-	case ev.Grant == Granted && b.stale: // it may have been taken for an orphan since
+	case ev.Grant == Granted && b.stale: // others may have treated it as an orphan meanwhile
 		b.stale, b.again = false, true
 		e.ring.park(b, e.now.Up)
 	case ev.Grant == Granted:
@@ -194,7 +195,7 @@ func (e *Engine) claimed(ev Claimed) {
 	}
 }
 
-// granted decides an occurrence that is this member's, as a host that is alone
+// granted decides an occurrence that was granted to this member, as a host without a ring
 // would.
 func (e *Engine) granted(b *bid, token uint64) {
 	b.token = token
@@ -247,8 +248,8 @@ func (e *Engine) decideShared(j *firing, b *bid) *run {
 	return e.admit(j, due, job.TriggerClock, job.OnTime)
 }
 
-// stall lets a bid that nobody could decide wait, longer each time. Of those of
-// one job it keeps those that are on time yet, and as many as catchup= makes up.
+// stall makes a bid that could not be decided wait, longer each time. For each job it
+// keeps the bids that are still on time, and as many as catchup= catches up.
 func (e *Engine) stall(b *bid, why string) {
 	r := e.ring
 	if b.tries == 0 {
@@ -278,12 +279,12 @@ func (e *Engine) stall(b *bid, why string) {
 	}
 }
 
-// Bid is an occurrence of a ring job that nobody could say whose it is.
+// Bid is an occurrence of a ring job whose owner could not be decided yet.
 type Bid struct {
 	Job job.ID
 	Due time.Time
 	Why string // "": the voters did not answer
 }
 
-// Bids is the occurrences that nobody could say whose they are.
+// Bids returns the occurrences whose owner could not be decided yet.
 func (v *View) Bids() []Bid { return v.bids }

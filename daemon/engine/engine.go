@@ -9,12 +9,12 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// stepSize is how many effects the firing of schedules adds to a step before
-// it leaves the rest to the next one: 64 starts. The first starts need not
-// wait, then, until the store has taken the last record. See Pace.
+// stepSize is how many effects the firing of schedules adds to a step before it leaves
+// the rest to the next one: 64 starts. The first starts of a burst therefore do not wait
+// until the store has written the records of all others. See Pace.
 const stepSize = 128
 
-// State is what outlives a process: the store gives it back to New.
+// State is what survives a process: the store loads it and passes it to New.
 type State struct {
 	Marks    []job.Mark
 	Live     []job.Run // runs that had not ended
@@ -24,27 +24,26 @@ type State struct {
 	Era      job.Era
 	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
 	Booted   bool      // first start since the host booted: @reboot entries run
-	Since    time.Time // until then another cron ran the same tables; zero: none did
+	Since    time.Time // until then another cron ran the same crontabs; zero: none did
 	Stamps   map[string]crontab.Day
 	Adopted  []Adopted
 	Ledgers  []job.Ledger
 
-	Backfills    []job.Backfill                  // those that are going
-	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Backfill.Ran
+	Backfills    []job.Backfill                  // the active backfills
+	Ran          map[int64]map[int64]job.Verdict // for each active backfill, by ID; see Backfill.Ran
 	NextBackfill int64
 }
 
-// Adopted is a run whose process lived on while the daemon was replaced, and
-// is watched again: how it ends will be told. Without that a run of Live has
-// ended, and nobody knows how.
+// Adopted is a run whose process survived a restart of the daemon and is watched again,
+// so its end will be reported. All other runs in Live have ended in an unknown way.
 type Adopted struct {
 	Run  job.RunID
-	PID  int           // 0 for one that was decided: Started is still to come
+	PID  int           // 0 for a run that was decided and not started; Started will follow
 	Up   time.Duration // time since boot at which the process started; 0: not known
 	Stop job.Reason    // why it was being stopped, or ""; see Stopping
 }
 
-// Engine decides. It is not safe for concurrent use; its View is.
+// Engine makes all decisions. It is not safe for concurrent use; its View is.
 type Engine struct {
 	now      Moment
 	era      job.Era
@@ -55,11 +54,11 @@ type Engine struct {
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
 	agenda  agenda
-	pending []int // slots that came due and that no step had room for yet, in order
+	pending []int // slots that are due and wait for room in a step, in order
 
 	live    map[job.RunID]*run
 	byJob   map[job.ID][]*run // the same, oldest first
-	stalled crowd             // of them, those without a process, by account
+	stalled crowd             // the live runs without a process, counted by user
 	timers  timers
 	holds   job.Holds // replaced, never changed: views share these
 	ledgers map[owned]job.Ledger
@@ -68,56 +67,54 @@ type Engine struct {
 	node    string
 	labels  map[string]string
 	unfit   map[*crontab.Options]string // see Load
-	ring    *ring                       // nil: this host is in none
+	ring    *ring                       // nil: this host is not in a ring
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
 
 	troubles map[owned]Trouble       // see noteTrouble
-	shown    bool                    // a view has troubles as it is
-	lent     bool                    // a view has holds as it is
+	shown    bool                    // a view shares troubles
+	lent     bool                    // a view shares holds
 	expected map[owned]time.Duration // when the next timer of expect= runs out
 
-	unsettled []*run // that the last loads concern; see settle
+	unsettled []*run // runs affected by the last loads; see settle
 	unwatched []int  // slots likewise
 
-	over      []*run // runs of whose end others are to be told; see follow
-	following bool   // somebody sees to that
+	over      []*run // ended runs whose consequences are not handled yet; see follow
+	following bool   // a caller is handling over already
 
-	freed []job.ID // jobs of which a run was removed; see startNext
+	freed []job.ID // jobs that had a run removed; see startNext
 
-	memory  *State   // what State said, until the first Load has used it
-	awaited *awaited // what of it later ones may use
+	memory  *State   // the State, until the first Load has used it
+	awaited *awaited // the parts of memory that later loads may need
 	out     []Effect
 }
 
-// run is a live run: what was last recorded of it, and what only the engine
-// needs to know.
+// run is a live run: its record, and state that only the engine needs.
 type run struct {
 	job.Run
 	recorded *job.Run         // an immutable copy as of the newest record; nil: none
-	options  *crontab.Options // of the entry that it was decided by
+	options  *crontab.Options // options of the entry that decided it
 	zone     *time.Location   // the entry's
 	slot     int              // its job in Engine.jobs; -1: none
 	stop     job.Reason       // why it is being stopped, or ""
-	gate     gate             // the one that it stands before
+	gate     gate             // the gate that it has reached
 	cause    job.Reason       // why it starts, once it has passed them all
 	detail   string           // cause's numbers and names
-	forced   bool             // a person insists
-	asking   bool             // the command of if= has not answered
-	await    *awaiting        // what it knows of the parents that it waits for; nil: it waits for none
-	until    time.Duration    // Moment.Up, when it waits for parents no longer; 0: it has no end
-	claim    *claim           // what it holds or waits for; nil: nothing
-	refused  bool             // the history says that it ran before
-	crowds   int              // as how many Engine.stalled counts it
-	hurry    bool             // the daemon waits no longer for it to end
-	dies     time.Duration    // Moment.Up of KILL, once it was asked to end
-	patience bool             // a person said how long it may take to end
+	forced   bool             // --force was used
+	asking   bool             // the command of if= is running
+	await    *awaiting        // state of the parents that it waits for; nil: it does not wait for any
+	until    time.Duration    // Moment.Up at which the wait for parents ends; 0: no limit
+	claim    *claim           // slots that it holds or waits for; nil: none
+	refused  bool             // the history already has a run of this occurrence
+	crowds   int              // its contribution to Engine.stalled
+	hurry    bool             // the daemon is ending, so the grace is short
+	dies     time.Duration    // Moment.Up of KILL, once a signal was sent
+	patience bool             // the grace was set explicitly in the stop request
 	tokenAt  time.Duration    // Moment.Up at which its Token came
-	bid      *bid             // it goes on when this has been granted anew; nil: it may
+	bid      *bid             // a pending claim that must be granted before the run continues; nil: none
 }
 
-// New makes an engine that goes on where State ended. It has no jobs until
-// the first Load.
+// New returns an engine that continues from State. It has no jobs until the first Load.
 func New(s State) *Engine {
 	e := &Engine{
 		now:      Moment{Wall: s.LastSeen},
@@ -149,8 +146,8 @@ func New(s State) *Engine {
 // the delay of all later starts.
 func (e *Engine) Pace(times int) { e.pace = times }
 
-// Step takes what has happened, in order, then looks at the time, and returns
-// what to do, in order. now is read once by the caller.
+// Step handles events in order, then checks the time, and returns the effects to carry
+// out, in order. The caller reads the clock once and passes it as now.
 func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.readClock(now)
 	e.ring.notice(e)
@@ -233,8 +230,7 @@ func (e *Engine) take(ev Event) {
 	}
 }
 
-// Wake is when the next Step is needed if nothing happens before: the zero
-// time means never.
+// Wake returns when the next Step is needed if no event comes before. Zero means never.
 func (e *Engine) Wake() time.Time {
 	var wake time.Time
 	if len(e.unsettled)+len(e.unwatched) > 0 {
@@ -249,7 +245,7 @@ func (e *Engine) Wake() time.Time {
 	return e.sooner(wake, e.timers.next)
 }
 
-// sooner is wake, or the time of a timer if that comes before.
+// sooner returns the earlier of wake and the time of a timer.
 func (e *Engine) sooner(wake time.Time, next func() (time.Duration, bool)) time.Time {
 	at, ok := next()
 	if !ok {
@@ -261,7 +257,7 @@ func (e *Engine) sooner(wake time.Time, next func() (time.Duration, bool)) time.
 	return wake
 }
 
-// Idle reports whether no run is live that has or needs a process.
+// Idle reports that no live run has or needs a process.
 func (e *Engine) Idle() bool {
 	for _, r := range e.live {
 		if r.State == job.RunDecided || r.State == job.RunRunning {
@@ -271,12 +267,12 @@ func (e *Engine) Idle() bool {
 	return true
 }
 
-// Era counts how often the clock was set back so far that occurrences repeat.
+// Era returns how often the clock was set back so far that occurrences repeat.
 func (e *Engine) Era() job.Era { return e.era }
 
 func (e *Engine) emit(effects ...Effect) { e.out = append(e.out, effects...) }
 
-// record emits a fact, stamped with the step's one instant.
+// record emits a fact with the time of the step.
 func (e *Engine) record(r job.Record) {
 	r.At = e.now.Wall
 	e.emit(Fact{r})

@@ -8,20 +8,21 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// mostEarly is the words of orphans that are kept until the ring is known.
+// mostEarly limits how many reports of orphans are kept until the ring is known.
 const mostEarly = 1000
 
-// orphan is one with the member that it was of.
+// orphan is an Orphan with the member that had taken it.
 type orphan struct {
 	Orphan
 	from string
 	left bool
 }
 
-// orphaned bids for what a member took that is gone. What it had begun may have
-// ended well, and is run again only where if-lost= says so; so is what the ledger
-// granted, as it may begin yet. What this member itself took and knows nothing of,
-// as it was started anew, has not begun.
+// orphaned bids for occurrences whose member is gone. If the member had begun an
+// occurrence, it may have ended well, so it is run again only if if-lost= allows that.
+// The same holds for an occurrence that the ledger granted, because the member may still
+// begin it. An occurrence that this member itself took before a restart, and has no
+// record of, has not begun.
 func (e *Engine) orphaned(ev Orphaned) {
 	if e.ring == nil {
 		return
@@ -40,12 +41,12 @@ func (e *Engine) orphaned(ev Orphaned) {
 	}
 }
 
-// inherit bids for an orphan, unless it may have begun and is not to be run again.
-// One that is asked for already comes next if that is refused, as by whoever does
-// not know of its member's end.
+// inherit bids for an orphan, unless it may have begun and must not be run again. If
+// there is a claim for the occurrence already, the orphan is tried only if that claim is
+// refused, for instance by a member that does not know yet that the other one is gone.
 func (e *Engine) inherit(slot int, x orphan) {
 	if due := x.Due; due.After(e.now.Wall.Add(MaxSkew)) || !e.jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
-		return // nobody can have been to run that
+		return // the entry has no such occurrence
 	}
 	o, own := e.jobs.Options(slot), x.from == e.ring.seats.Self
 	b := e.ring.bids[x.Occurrence]
@@ -53,7 +54,7 @@ func (e *Engine) inherit(slot int, x orphan) {
 	case b != nil && b.asked:
 		b.ifRefused = &x
 		return
-	case b != nil: // what it was of has ended, or is known to be further
+	case b != nil: // the earlier bid is outdated
 		e.ring.forget(b)
 	}
 	sure := own || x.left || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
@@ -63,10 +64,10 @@ func (e *Engine) inherit(slot int, x orphan) {
 	}
 	b = e.newBid(slot, x.Due)
 	b.again, b.orphan, b.from, b.left = true, x.Orphan, x.from, x.left
-	if !slices.Contains(e.pending, slot) { // else what was due before it is undecided
+	if !slices.Contains(e.pending, slot) { // otherwise earlier occurrences would remain undecided
 		e.marks[slot] = max(e.marks[slot], x.Due.UnixNano())
 	}
-	if own { // nobody else is asked for it, or has to be waited for
+	if own { // no other member competes for it
 		b.ranked = true
 		e.ring.park(b, e.now.Up)
 		return
@@ -74,8 +75,8 @@ func (e *Engine) inherit(slot int, x orphan) {
 	e.compete(b, e.now.Wall)
 }
 
-// others hears that occurrences are taken. One that was orphaned is asked for all
-// the same: it may be the word of the member that is gone.
+// others handles a report that other members took occurrences. It keeps the bid for an
+// orphan, because the report may come from the member that is gone.
 func (e *Engine) others(ev Others) {
 	if e.ring == nil {
 		return
@@ -90,7 +91,7 @@ func (e *Engine) others(ev Others) {
 	}
 }
 
-// deprived lets go of what another member took too.
+// deprived gives up occurrences that another member took too.
 func (e *Engine) deprived(ev Deprived) {
 	if e.ring == nil {
 		return
@@ -109,7 +110,7 @@ func (e *Engine) deprived(ev Deprived) {
 	}
 }
 
-// liveOfOccurrence is the run of an occurrence that lives here, or nil.
+// liveOfOccurrence returns the live run of an occurrence on this member, or nil.
 func (e *Engine) liveOfOccurrence(o Occurrence, slot int) *run {
 	for _, r := range e.byJob[e.jobs.ID(slot)] {
 		if r.isShared() && r.Due.Equal(o.Due) {
@@ -131,8 +132,7 @@ func (e *Engine) doubled(ev Doubled) {
 	})
 }
 
-// reclaim has a run that has not begun wait until its occurrence was claimed
-// anew.
+// reclaim makes a run that has not begun wait until its occurrence is granted again.
 func (e *Engine) reclaim(r *run) {
 	if e.ring == nil || r.bid != nil || !r.isShared() {
 		return
@@ -153,7 +153,7 @@ func (e *Engine) reclaim(r *run) {
 	e.ring.park(b, e.now.Up)
 }
 
-// resumeShared goes on with a run whose occurrence was claimed anew.
+// resumeShared continues a run whose occurrence was granted again.
 func (e *Engine) resumeShared(r *run) {
 	switch {
 	case r.gate == gateToken:

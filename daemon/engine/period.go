@@ -8,17 +8,18 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// An entry with a Period runs once in it, whatever its schedule names: a line
-// of anacrontab, whose schedule is each midnight, or a line of a crontab that
-// stands in for anacron and keeps its times. Entries that share a period's ID
-// share its stamp, the day on which it last ran: whoever comes first does it.
+// An entry with a Period runs once in each period, however often its schedule comes due.
+// It is either an entry of an anacrontab, whose schedule is every midnight, or an entry
+// of a crontab that replaces anacron and keeps its own times. Entries with the same
+// period ID share a stamp, the day on which one of them last ran. The first of them to
+// come due runs.
 //
-// Occurrences tell when to ask, so a day that was slept through is asked about
-// on resume, by the catch-up rule of all entries. Outside its schedule a
-// period is asked about by look.
+// An occurrence triggers the check whether the period is over. A day that the host slept
+// through is therefore checked after resume, by the same catch-up rule as for other
+// entries. look checks periods outside their schedules.
 
-// decidePeriod says what becomes of the occurrences of an entry with a period:
-// at most the newest runs.
+// decidePeriod decides the occurrences of an entry with a period: at most the newest one
+// runs.
 func (e *Engine) decidePeriod(j *firing, due occurrences) {
 	if day, ran := e.ranOn(j); ran {
 		e.skip(j, due.first, due.last(), due.older+len(due.list), job.AlreadyRan, day)
@@ -36,8 +37,8 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 	}
 }
 
-// ranOn tells whether the period of a job is not over yet, and on which day it
-// ran. Without a stamp it is over.
+// ranOn reports whether the job already ran in the current period, and on which day.
+// Without a stamp it did not.
 func (e *Engine) ranOn(j *firing) (day string, ran bool) {
 	return ranOn(e.stamps, e.jobs.Period(j.entry), crontab.DayOf(e.now.Wall, j.entry.Zone().Location()))
 }
@@ -50,9 +51,9 @@ func ranOn(stamps map[string]crontab.Day, p *crontab.Period, today crontab.Day) 
 	return "on " + stamp.String(), true
 }
 
-// admitPeriod starts an occurrence of a period, lets it wait for its delay and
-// hours, or skips it. One run of a period at a time, whatever overlap= says:
-// two would be two in one period.
+// admitPeriod starts an occurrence of a period, makes it wait for its delay and hours, or
+// skips it. Whatever overlap= is, a period has one live run at most: a second one would
+// be a second run in the same period.
 func (e *Engine) admitPeriod(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
 	if other := e.holder(j.options.Period, nil); other != nil {
 		e.skip(j, due, due, 1, job.Overlapping, e.going(other))
@@ -68,11 +69,11 @@ func (e *Engine) admitPeriod(j *firing, due time.Time, t job.Trigger, reason job
 	e.recordRun(job.Decided, job.DecideHold, r, waiting(r))
 }
 
-// waiting says until when, on the clock of the entry.
+// waiting describes until when a run waits, in the entry's time zone.
 func waiting(r *run) string { return "until " + r.NotBefore.In(r.zone).Format(time.RFC3339) }
 
-// startOf is when a run that is found due now may start. As under anacron, the
-// hours of the day are not asked of a job that never ran.
+// startOf returns when a run that is found due now may start. As in anacron, the hours do
+// not apply to a job that never ran.
 func startOf(stamps map[string]crontab.Day, p *crontab.Period, now time.Time, zone *time.Location) time.Time {
 	if _, known := stamps[p.ID]; !known {
 		return now.Add(p.Delay)
@@ -86,7 +87,7 @@ func (e *Engine) waitUntil(r *run, at time.Time) {
 	e.timers.add(timer{at: e.upAt(at), run: r.ID, kind: waitOver})
 }
 
-// holder is the oldest live run of a period other than one, or nil.
+// holder returns the oldest live run of a period, other than but; or nil.
 func (e *Engine) holder(p *crontab.Period, but *run) *run {
 	var oldest *run
 	for _, r := range e.live {
@@ -97,10 +98,9 @@ func (e *Engine) holder(p *crontab.Period, but *run) *run {
 	return oldest
 }
 
-// stillDue looks again at a run that waited for its delay: it is dropped if
-// another did the work, and waits on if its hours are over, as after a suspend.
-// A retry and what a person asked for are not asked: they are of a run that was
-// due.
+// stillDue checks a run that waited again. It drops the run if the job of the period ran
+// meanwhile or is running. Retries and manual runs are not checked: retries belong to a
+// run that was due.
 func (e *Engine) stillDue(r *run, j *firing) bool {
 	p := j.options.Period
 	if p == nil || r.Trigger == job.TriggerRetry || r.Trigger == job.TriggerManual {
@@ -117,8 +117,8 @@ func (e *Engine) stillDue(r *run, j *firing) bool {
 	return true
 }
 
-// outOfHours lets a run that waited for its delay wait on if its hours are
-// over, as they may be after a suspend.
+// outOfHours checks whether the hours of a run that waited for its delay are over, as may
+// happen after a suspend. If so, the run waits until the next hours.
 func (e *Engine) outOfHours(r *run, j *firing) bool {
 	if j.options.Period == nil || r.WaitsOn() != job.WaitsOnDelay {
 		return false
@@ -132,10 +132,10 @@ func (e *Engine) outOfHours(r *run, j *firing) bool {
 	return true
 }
 
-// stamp writes down that a period ran. As under anacron the status does not
-// count, and the day is that on which the run was found due. A run of which
-// nobody knows the end, that did not start or that the daemon's own end cut
-// short leaves none, and false is returned: the next look finds the period due.
+// stamp records that the job of a period ran, and reports whether it did so. As in
+// anacron, the exit status does not matter, and the day is the day on which the run was
+// found due. A run that was lost, did not start or was stopped by the daemon's end leaves
+// no stamp: the next check finds the period due.
 func (e *Engine) stamp(r *run) bool {
 	p, o := r.options.Period, r.Outcome.Kind
 	if p == nil || o == job.Lost || o == job.NotStarted || r.stop == job.DaemonStopped {
@@ -143,7 +143,7 @@ func (e *Engine) stamp(r *run) bool {
 	}
 	found := r.Decided
 	if waited := r.Run.Started.Add(-p.Delay); r.Trigger != job.TriggerRetry && !r.NotBefore.IsZero() && waited.After(found) {
-		found = waited // for its hours, or asleep, into another day
+		found = waited // it waited into another day, for its hours or during a suspend
 	}
 	day := crontab.DayOf(found, r.zone)
 	e.setStamp(p.ID, day)
@@ -151,7 +151,7 @@ func (e *Engine) stamp(r *run) bool {
 	return true
 }
 
-// setStamp replaces the map, as views share the old one.
+// setStamp replaces the map, because views share the old one.
 func (e *Engine) setStamp(id string, day crontab.Day) {
 	stamps := make(map[string]crontab.Day, len(e.stamps)+1)
 	for k, v := range e.stamps {
@@ -161,8 +161,8 @@ func (e *Engine) setStamp(id string, day crontab.Day) {
 	e.stamps = stamps
 }
 
-// lookAgain asks about a period of which a run ended on a later day than that
-// of its stamp: the day that began meanwhile found it running.
+// lookAgain checks a period again if its run ended on a later day than its stamp. The
+// occurrence of that later day was skipped because the run was still live.
 func (e *Engine) lookAgain(r *run) {
 	p := r.options.Period
 	if stamp, known := e.stamps[p.ID]; !known || stamp >= crontab.DayOf(e.now.Wall, r.zone) {
@@ -175,17 +175,20 @@ func (e *Engine) lookAgain(r *run) {
 	}
 }
 
-// look asks outside the schedule whether a period is over: at the first start
-// after boot, as anacron does; when a job is new, which therefore has no missed
-// occurrence; and when a run has lasted into another day. An entry of which an occurrence waits to be decided is
-// left to that. anacron itself is started each hour, as it sleeps in between;
-// here nothing that the answer hangs on changes unseen. At other restarts nothing is asked: what ran when the daemon
-// ended may live on, and is not to run twice. Here the whole period counts.
+// look checks outside the schedule whether a period is over. It is called at the first
+// start after boot, as in anacron; when a job is new, because a new job has no missed
+// occurrence; and when a run has lasted into another day.
 //
-// A line of anacrontab without stamp is due, as under anacron. A crontab's
-// line is made up only for a stamp that says that today's run is missing: a
-// host whose cron ran it this morning has none, and must not run it again
-// because we are installed at noon.
+// If an occurrence of the entry waits to be decided, look leaves the check to that.
+// anacron is started every hour because it exits in between; here, nothing that affects
+// the result changes unnoticed. Other restarts of the daemon check nothing: a run that
+// was live when the daemon ended may still be live, and must not run twice. The check
+// considers the whole period.
+//
+// An entry of an anacrontab without a stamp is due, as in anacron. An entry of a crontab
+// is caught up only if its stamp shows that today's run is missing. A host whose cron ran
+// the entry this morning has no stamp, and must not run it again because cronring is
+// installed at noon.
 func (e *Engine) look(slot int) {
 	j := e.firing(slot)
 	now := e.now.Wall
@@ -205,7 +208,7 @@ func (e *Engine) look(slot int) {
 
 func anacronLine(entry *crontab.Entry) bool { return entry.Table().Format == crontab.Anacron }
 
-// missesToday tells whether a job with a stamp had an occurrence today.
+// missesToday reports whether a job with a stamp had an occurrence today.
 func (e *Engine) missesToday(j *firing) bool {
 	if _, known := e.stamps[j.options.Period.ID]; !known {
 		return false
@@ -216,13 +219,13 @@ func (e *Engine) missesToday(j *firing) bool {
 	return !at.IsZero() && !at.After(e.now.Wall)
 }
 
-// nextOfPeriod is the first start of an entry with a period after an instant:
-// the first occurrence of each period, later by its delay and hours.
+// nextOfPeriod returns the first start after an instant of an entry with a period: the
+// first occurrence of each period, later by its delay and hours.
 func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 	const patience = 10_000 // occurrences: 27 years of midnights
 	p, zone := v.jobs.Period(entry), entry.Zone().Location()
 	stamps := v.stamps
-	if v.busy[p.ID] { // the run that lives is today's
+	if v.busy[p.ID] { // the live run is today's
 		stamps = map[string]crontab.Day{p.ID: crontab.DayOf(v.now.Wall, zone)}
 	}
 	at := v.now.Wall

@@ -9,19 +9,19 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A run takes a slot before it starts: one of the host's (max-running), one of
-// its user's (max-running-per-user, which does not apply to root), and slots of
-// its pool. It keeps them until its process has ended. A run that finds no slot
-// waits.
+// A run takes a slot before it starts: one of the host's (max-running), one of its user's
+// (max-running-per-user, which does not apply to root), and slots of its pool. It keeps
+// them until its process has ended. If there is no free slot, the run waits.
 //
-// Who waits is asked in this order: larger priority= first; at equal priority
-// the account whose last turn is longest ago; of one account the older run. The
-// first one that its pool has too few slots for keeps back all that come behind
-// it in the same pool, so that who asks for much gets it in the end, and nobody
-// else. One whose account has all its places keeps back nobody.
+// Waiting runs are served in this order: larger priority= first; at equal priority, the
+// user who was served least recently; for one user, the oldest run. If the next run needs
+// more slots than its pool has free, it blocks all later runs of the same pool. A run
+// that needs many slots therefore gets them in the end, and runs outside the pool are not
+// blocked. If a run waits because its user has no free slot, it blocks no runs of other
+// users.
 //
-// A forced run does not wait, unless its user, and not root, forces it and has as
-// many runs as max-running-per-user allows: no user can lift the limit.
+// A forced run does not wait. The exception is a user other than root who already has as
+// many runs as max-running-per-user allows: users cannot exceed their own limit.
 
 // defaultQueue is how many runs of one user can wait unless queue-max is set.
 // turnsPerStep is how many waiting runs one step starts; the next step starts
@@ -41,13 +41,13 @@ type places struct {
 	waiting  int
 	accounts map[string]*account
 	pools    map[string]*pool
-	tiers    [topPriority + 1]order[*turn] // by priority, those that may go on
-	served   map[turnKey]int               // when an account had its last turn; forgotten when nobody waits
-	rounds   int                           // turns so far
-	chosen   *run                          // the one whose turn it is
-	asker    *run                          // for which dispatch looks for a place
-	left     int                           // turns left in this step
-	slow     []*pool                       // those that wait for time, as their rate is used up
+	tiers    [topPriority + 1]order[*turn] // by priority, the turns that can be served
+	served   map[turnKey]int               // when a user was last served; cleared when no run waits
+	rounds   int                           // number of runs served so far
+	chosen   *run                          // the run that is being served
+	asker    *run                          // the run for which dispatch looks for a slot
+	left     int                           // how many runs can still be served in this step
+	slow     []*pool                       // pools whose rate is used up, waiting for time to pass
 	over     Overflow
 }
 
@@ -103,7 +103,7 @@ func (e *Engine) place(r *run) (passes bool) {
 	if e.dispatch(r) {
 		return true
 	}
-	if r.claim == nil || r.claim.line == nil { // its turn came while one before it was dropped and another took up its job
+	if r.claim == nil || r.claim.line == nil { // it was served while another run was dropped, and another queued run of its job took over
 		return false
 	}
 	e.wait(r, job.WaitsOnSlot, e.crowd(r))
@@ -130,8 +130,8 @@ func (e *Engine) overflow(r *run) {
 	e.dropFor(r, job.QueueOverflow, fmt.Sprintf("queue-max is %d", most))
 }
 
-// dispatch lets those who wait go on, in order, as far as there are places. It
-// ends at asker, whose turn has come then.
+// dispatch continues waiting runs in order, as long as there are free slots. It stops
+// when it reaches asker, and reports whether it did.
 func (e *Engine) dispatch(asker *run) bool {
 	p := &e.places
 	if p.chosen != nil || e.draining {
@@ -170,10 +170,10 @@ func (e *Engine) dispatch(asker *run) bool {
 	return false
 }
 
-// hasMore tells whether dispatch left something to the next step.
+// hasMore reports whether dispatch left work to the next step.
 func (p *places) hasMore() bool { return p.left == 0 && p.roomy() && p.first() != nil }
 
-// roomy tells whether the host has a place left.
+// roomy reports whether the host has a free slot.
 func (p *places) roomy() bool { return p.limits.MaxRunning == 0 || p.running < p.limits.MaxRunning }
 
 func (p *places) isFull(a *account) bool {
@@ -211,7 +211,7 @@ func (e *Engine) begunAt(r *run) time.Duration {
 	return e.upAt(r.Run.Started)
 }
 
-// vacate gives up what a run holds or waits for.
+// vacate frees the slots that a run holds, or takes it out of the queue.
 func (e *Engine) vacate(r *run) {
 	c := r.claim
 	if c == nil {
@@ -242,9 +242,9 @@ func without(runs []*run, r *run) []*run {
 	return slices.DeleteFunc(runs, func(x *run) bool { return x == r })
 }
 
-// measure applies the limits of a load. Who runs keeps what it holds, even if
-// that is more than there is now; who waits stands in line anew, for what its
-// entry says today: only the runs in changed, unless the limits are new.
+// measure applies the limits of a load. Runs with a process keep their slots, even if
+// these exceed the new limits. Waiting runs are queued again with the current options of
+// their entries: all of them if the limits changed, otherwise only the runs in changed.
 func (e *Engine) measure(l Limits, changed []*run) {
 	before := e.places
 	if before.served != nil && reflect.DeepEqual(before.limits, l) {
@@ -299,11 +299,10 @@ func (p *places) keepStarts(before *places) {
 	}
 }
 
-// hasProcess tells whether a run has a process, or is to have one now.
+// hasProcess reports whether a run has a process, or is about to get one.
 func (r *run) hasProcess() bool { return r.State == job.RunDecided || r.State == job.RunRunning }
 
-// watchedFirst puts runs that are watched before others: they hold their
-// places when the others ask.
+// watchedFirst moves adopted runs before the others, so that they take their slots first.
 func watchedFirst(live []job.Run, adopted map[job.RunID]Adopted) []job.Run {
 	ordered := slices.Clone(live)
 	rank := func(r job.Run) int {

@@ -10,29 +10,28 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A run is stopped with stop-signal=, and with KILL when stop-grace= is over.
-// Who stands before a terminal does not wait for the half minute that is the
-// default, but does for what an entry says itself; a daemon that ends waits for
-// nobody.
+// A run is stopped with stop-signal=, and with KILL after stop-grace=. The default of
+// stop-grace= is too long for a person at a terminal, so a manual stop uses stopGrace
+// unless the entry sets stop-grace=. A daemon that ends uses abandonGrace at most.
 const (
 	stopGrace    = 10 * time.Second
 	abandonGrace = 2 * time.Second
 )
 
-// stop asks a run's processes to end. A run that is being stopped already
-// keeps its reason, but that a person wants it gone, or a newer run wants its
-// place, weighs more than its timeout: no attempt is to follow.
+// stop sends a run's processes the signal to end. If the run is being stopped already, it
+// keeps its first reason. A request of a person replaces any reason, and replacement by a
+// newer run replaces a timeout: in both cases no further attempt must follow.
 func (e *Engine) stop(r *run, reason job.Reason) {
 	if r.stop == "" || reason == job.StopAsked || reason == job.Replaced && r.stop == job.OverTime {
 		r.stop = reason
 	}
-	if r.State == job.RunRunning { // else started looks at r.stop
+	if r.State == job.RunRunning { // otherwise started checks r.stop
 		e.press(r)
 	}
 }
 
-// stopForPerson is stop, as the person says, and KILL for a run that a person has
-// asked to end before, unless they say how.
+// stopForPerson stops a run with the signal and grace of a request. A second request
+// without signal and grace sends KILL.
 func (e *Engine) stopForPerson(r *run, ev Stop) {
 	again := r.stop == job.StopAsked && r.State == job.RunRunning && ev.Signal == 0 && ev.Grace == 0
 	killed := again && r.Run.Stop != nil && r.Run.Stop.Signal == crontab.SignalName(syscall.SIGKILL)
@@ -46,8 +45,8 @@ func (e *Engine) stopForPerson(r *run, ev Stop) {
 	e.stop(r, job.StopAsked)
 }
 
-// recordStop writes down who wants a run to end, and how: history tells it, and
-// a daemon that takes over goes on with it.
+// recordStop records who stopped a run, and how. The history shows it, and a daemon that
+// takes over continues the stop.
 func (e *Engine) recordStop(r *run, ev Stop, again bool) {
 	sig := cmp.Or(ev.Signal, r.options.StopSignal)
 	if again {
@@ -78,7 +77,7 @@ func (e *Engine) abandon() {
 	}
 }
 
-// press sends a run the signal that is to end it, and makes sure of it later.
+// press sends a run the signal that should end it, and schedules KILL.
 func (e *Engine) press(r *run) {
 	sig := r.options.StopSignal
 	if r.stop == job.StopAsked && r.Run.Stop != nil {
@@ -93,8 +92,8 @@ func (e *Engine) press(r *run) {
 	}
 }
 
-// killLater makes sure of a run whose processes were asked to end. Who asks again
-// makes that no later, but for a person who says how long it may take.
+// killLater schedules KILL for a run that was signalled. A further stop request never
+// postpones it, unless it sets the grace explicitly.
 func (e *Engine) killLater(r *run) {
 	at := e.in(r.grace())
 	if at == r.dies || r.dies > 0 && r.dies < at && (r.hurry || !r.patience) {
@@ -108,7 +107,7 @@ func (e *Engine) killAt(r *run, at time.Duration) {
 	e.timers.add(timer{at: at, run: r.ID, kind: mustDie})
 }
 
-// grace is the time that a run has from its signal to KILL.
+// grace returns the time between the signal and KILL.
 func (r *run) grace() time.Duration {
 	grace := r.options.StopGrace
 	if r.stop == job.StopAsked {
@@ -123,7 +122,7 @@ func (r *run) grace() time.Duration {
 	return grace
 }
 
-// usualGrace is the grace of a run that a person stops without a word on it.
+// usualGrace returns the grace for a manual stop that does not set one.
 func (r *run) usualGrace() time.Duration {
 	if r.says("stop-grace") {
 		return r.options.StopGrace
@@ -131,7 +130,7 @@ func (r *run) usualGrace() time.Duration {
 	return stopGrace
 }
 
-// says tells whether anything was said of an option that has a default.
+// says reports whether an option is set explicitly.
 func (r *run) says(key string) bool {
 	return slices.ContainsFunc(r.options.Items, func(o crontab.Option) bool { return o.Key == key })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// View is the engine's world at one moment. It is immutable and cheap to
-// hold, so readers never wait for decisions.
+// View is an immutable snapshot of the engine. It is cheap to hold, so readers never wait
+// for decisions.
 type View struct {
 	now      Moment
 	draining bool
@@ -20,19 +20,19 @@ type View struct {
 	holds    job.Holds
 	bars     map[string]Barred
 	stamps   map[string]crontab.Day
-	busy     map[string]bool // periods of which a run lives
+	busy     map[string]bool // periods that have a live run
 	live     []*job.Run
 	fills    []job.Backfill
 	over     Overflow
 	troubles map[owned]Trouble
 	labels   map[string]string
-	seats    *seats // nil: nothing is known of a ring
+	seats    *seats // nil: the ring is not known
 	former   []*seats
 	bids     []Bid
 	drained  bool // this member takes nothing new
 }
 
-// View returns the world as of the last Step.
+// View returns a snapshot as of the last Step.
 func (e *Engine) View() *View {
 	v := &View{now: e.now, draining: e.draining, node: e.node, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, labels: e.labels, fills: e.fills.list(), over: e.places.over,
 		troubles: e.troubles}
@@ -51,19 +51,19 @@ func (e *Engine) View() *View {
 	return v
 }
 
-// Now is the moment of the last Step.
+// Now returns the moment of the last Step.
 func (v *View) Now() Moment { return v.now }
 
-// Draining reports whether nothing is started any more.
+// Draining reports whether the daemon starts no further runs.
 func (v *View) Draining() bool { return v.draining }
 
-// Len is the number of jobs. They are numbered from 0, in table order.
+// Len returns the number of jobs. They are numbered from 0, in the order of the crontabs.
 func (v *View) Len() int { return v.jobs.Len() }
 
-// ID names job i.
+// ID returns the ID of job i.
 func (v *View) ID(i int) job.ID { return v.jobs.ID(i) }
 
-// Job describes job i. It is held, too, while nothing may start as its account.
+// Job returns job i. It is also held while nothing may start for its user.
 func (v *View) Job(i int) job.Job {
 	j := v.jobs.Job(i)
 	if b, barred := v.bars[j.User]; barred && j.Held == "" {
@@ -76,11 +76,11 @@ func (v *View) Job(i int) job.Job {
 // for its edges are as written.
 func (v *View) Edges(i int) (after, on []catalog.Edge) { return v.jobs.Edges(i) }
 
-// Entry is the crontab entry of job i.
+// Entry returns the crontab entry of job i.
 func (v *View) Entry(i int) *crontab.Entry { return v.jobs.Entry(i) }
 
-// RingKey is what names job i among the members of a ring; not ok for a job that is
-// no ring's.
+// RingKey returns the key that identifies job i among the members of a ring. ok is false
+// if the job is not a ring job.
 func (v *View) RingKey(i int) (key job.Key, ok bool) {
 	return v.jobs.RingKey(i), v.jobs.InRing(i)
 }
@@ -94,10 +94,10 @@ func (v *View) Find(id job.ID) (i int, ok bool) {
 // Named returns the numbers of the jobs with that name, of all owners, in order.
 func (v *View) Named(name string) []int { return v.jobs.Named(name) }
 
-// Next is the first occurrence of job i after an instant that is planned to
-// run: the zero time when there is none, because it names none, is disabled
-// or held or for other hosts, its account may not run jobs, or it is paused without an end. For an
-// entry with a period it is the instant of the start, after delay and hours.
+// Next returns the first occurrence of job i after an instant that is planned to run. It
+// returns zero if there is none: the schedule has no further time, the job is disabled,
+// held or for other hosts, its user may not run jobs, or it is paused without an end. For
+// an entry with a period, it returns the time of the start, after delay and hours.
 func (v *View) Next(i int, after time.Time) time.Time {
 	if !v.Planned(i) {
 		return time.Time{}
@@ -119,8 +119,8 @@ func (v *View) Next(i int, after time.Time) time.Time {
 	return nextAfter(v.Entry(i).Schedule, after)
 }
 
-// waitsUntil is when a run of a period starts that waits for its delay and
-// hours; the zero time where none does.
+// waitsUntil returns when a run of a period that waits for its delay and hours will
+// start; zero if there is none.
 func (v *View) waitsUntil(id job.ID) time.Time {
 	for _, r := range v.live {
 		if r.Job == id && r.WaitsOn() == job.WaitsOnDelay {
@@ -130,7 +130,7 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 	return time.Time{}
 }
 
-// Planned reports that occurrences of job i are to run, but for a pause.
+// Planned reports whether occurrences of job i will run, apart from pauses.
 func (v *View) Planned(i int) bool {
 	o := v.jobs.Options(i)
 	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != crontab.ScopeRing {
@@ -140,15 +140,16 @@ func (v *View) Planned(i int) bool {
 	return !barred
 }
 
-// BarOf is why nothing may start as the account of job i, if that is so.
+// BarOf returns why nothing may start for the user of job i. ok is false if runs may
+// start.
 func (v *View) BarOf(i int) (b Barred, ok bool) {
-	if len(v.bars) == 0 { // to find the account is to read the line
+	if len(v.bars) == 0 { // finding the user requires parsing the entry
 		return b, false
 	}
 	return v.Barred(v.Entry(i).User())
 }
 
-// Hold is the pause of job i, or nil. An open breaker is one.
+// Hold returns the pause of job i, or nil. An open breaker counts as a pause.
 func (v *View) Hold(i int) *job.Hold {
 	if len(v.holds) == 0 {
 		return v.brokenHold(i)
@@ -157,11 +158,11 @@ func (v *View) Hold(i int) *job.Hold {
 	if !ok || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
 		return v.brokenHold(i)
 	}
-	h.User = "" // who asks knows the job
+	h.User = "" // the caller knows the job
 	return &h
 }
 
-// Ack is what a person has seen of the failures of job i, or nil.
+// Ack returns the acknowledgement of job i's failures, or nil.
 func (v *View) Ack(i int) *job.Ack {
 	if len(v.troubles) == 0 {
 		return nil
@@ -169,20 +170,21 @@ func (v *View) Ack(i int) *job.Ack {
 	return v.troubles[owned{v.ID(i), v.Entry(i).User()}].Ack
 }
 
-// Barred is why nothing may start as an account, if that is so.
+// Barred returns why nothing may start for a user. ok is false if runs may start.
 func (v *View) Barred(user string) (b Barred, ok bool) {
 	b, ok = v.bars[user]
 	return b, ok
 }
 
-// Stamp is the day on which the job of a period last ran, if that is known.
+// Stamp returns the day on which the job of a period last ran. ok is false if it is not
+// known.
 func (v *View) Stamp(id string) (day crontab.Day, ok bool) {
 	day, ok = v.stamps[id]
 	return day, ok
 }
 
-// Live is the live runs of job i, oldest first. It looks through all live
-// runs: to ask for many jobs, sort Runs by job once.
+// Live returns the live runs of job i, oldest first. It searches all live runs: for many
+// jobs, sort Runs by job once.
 func (v *View) Live(i int) []job.Run {
 	id, user := v.ID(i), v.Entry(i).User()
 	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool { return r.Job != id || r.User != "" && r.User != user })
@@ -191,18 +193,18 @@ func (v *View) Live(i int) []job.Run {
 // SameJobs reports that both views have the same jobs under the same numbers.
 func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 
-// SameRules reports that, but for pauses, runs and troubles, the same is to be
-// said of all jobs in both views.
+// SameRules reports that both views decide the same for all jobs, apart from pauses, runs
+// and troubles.
 func (v *View) SameRules(o *View) bool {
 	return v.jobs == o.jobs && v.node == o.node && v.seats == o.seats && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
 }
 
-// Options is the options of job i as they count: an entry that may not run is
-// held by them.
+// Options returns the effective options of job i: an entry that may not run is held in
+// them.
 func (v *View) Options(i int) *crontab.Options { return v.jobs.Options(i) }
 
-// Marked lists the jobs that a pause, a trouble or an acknowledgement is known of,
-// of whatever account: of all others Hold, Trouble and Ack have nothing to say.
+// Marked lists the jobs that have a pause, a trouble or an acknowledgement, for any user.
+// For all other jobs, Hold, Trouble and Ack return nothing.
 func (v *View) Marked() []job.ID {
 	ids := make([]job.ID, 0, len(v.holds)+len(v.troubles))
 	for id := range v.holds {
@@ -214,16 +216,15 @@ func (v *View) Marked() []job.ID {
 	return ids
 }
 
-// EachRun calls f for each live run, in no order. What it points to never
-// changes.
+// EachRun calls f for each live run, in no particular order. The runs are immutable.
 func (v *View) EachRun(f func(r *job.Run)) {
 	for _, r := range v.live {
 		f(r)
 	}
 }
 
-// Runs is all live runs, oldest first: running, about to start, queued,
-// waiting for a retry.
+// Runs returns all live runs, oldest first: running, about to start, queued, or waiting
+// for a retry.
 func (v *View) Runs() []job.Run {
 	runs := make([]job.Run, len(v.live))
 	for i, r := range v.live {
@@ -233,8 +234,8 @@ func (v *View) Runs() []job.Run {
 	return runs
 }
 
-// Busy is how many runs this host is at work with: not those that wait for a time, or
-// for something else to happen.
+// Busy returns how many live runs this host has, except those in state waiting, which
+// wait for a time or for another event.
 func (v *View) Busy() (runs int) {
 	for _, r := range v.live {
 		if r.State != job.RunWaiting {
@@ -244,5 +245,5 @@ func (v *View) Busy() (runs int) {
 	return runs
 }
 
-// Tables is the loaded crontab files.
+// Tables returns the loaded crontabs.
 func (v *View) Tables() []*crontab.Table { return v.jobs.Tables() }
