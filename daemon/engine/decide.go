@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// fire decides the occurrences of every schedule that has come due.
+// fire decides the occurrences of all schedules that are due.
 func (e *Engine) fire() {
 	if e.draining {
 		return
@@ -27,24 +27,24 @@ func (e *Engine) fire() {
 		if e.jobs.HasEdges() {
 			e.heed(e.pending[n])
 		}
-		room -= max(len(e.out)-before, min(len(e.jobs.RingJobs()), 1)) // to look at an occurrence of a ring costs something
+		room -= max(len(e.out)-before, min(len(e.jobs.RingJobs()), 1)) // checking an occurrence of a ring has a cost too
 		n++
 	}
 	e.pending = e.pending[n:]
 }
 
-// mostAsked is how often the schedules of missed occurrences are asked before a
-// step leaves the rest to the next one: about 2 ms.
+// mostAsked limits how often a step calls schedules to find missed occurrences; the next
+// step does the rest. The limit takes about 2 ms.
 const mostAsked = 20_000
 
-// lookup remembers the last answer of occurrencesBetween: the jobs of one
-// schedule mostly share their mark.
+// lookup caches the last result of occurrencesBetween: jobs with the same schedule
+// usually have the same mark.
 type lookup struct {
 	schedule cron.Schedule
 	mark     int64
 	until    time.Time
 	found    occurrences
-	asked    int // how often schedules were asked
+	asked    int // how often schedules were called
 }
 
 func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrences {
@@ -56,8 +56,8 @@ func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrenc
 	return l.found
 }
 
-// decide says of every occurrence of one job from its mark until an instant what
-// becomes of it: the gates, in order.
+// decide decides every occurrence of one job from its mark until an instant: it passes
+// them through the gates, in order.
 func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
 	entry := e.jobs.Entry(slot)
 	due := seen.between(entry.Schedule, e.marks[slot], until)
@@ -92,19 +92,19 @@ type firing struct {
 	id       job.ID
 	entry    *crontab.Entry
 	options  *crontab.Options
-	by       string       // who asked, for a manual run
-	forced   bool         // and insists
-	env      []string     // and adds to its environment
-	backfill int64        // the backfill that it is of, or 0
-	dead     *job.Run     // the dead letter that is run again, or nil
-	run      *run         // the one that is asked anew, or nil
-	parents  []job.Parent // whose end starts it, by on=
-	detail   string       // how they ended
-	bid      *bid         // that was granted, or nil
+	by       string       // the user who requested a manual run
+	forced   bool         // --force was used
+	env      []string     // additional environment of a manual run
+	backfill int64        // ID of its backfill, or 0
+	dead     *job.Run     // the dead letter that is run again; or nil
+	run      *run         // the waiting run that is checked again, or nil
+	parents  []job.Parent // the parent whose end starts it, by on=
+	detail   string       // how the parent ended
+	bid      *bid         // the granted bid, or nil
 }
 
-// isHere tells whether host= lets a job run on a host of that name, which may be
-// given with or without its domain.
+// isHere reports whether host= allows a job to run on a host with that name. host= may
+// contain names with or without the domain.
 func isHere(o *crontab.Options, node string) bool {
 	if o.Hosts == nil {
 		return true
@@ -119,8 +119,7 @@ func (e *Engine) firing(slot int) *firing {
 	return &firing{slot: slot, id: e.jobs.ID(slot), entry: e.jobs.Entry(slot), options: e.jobs.Options(slot)}
 }
 
-// standing is the first gate: it asks whether the job may run at all. No
-// reason means yes.
+// standing is the first gate. It returns why the job must not run, or "" if it may run.
 func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if !j.options.Enabled {
 		return job.IsDisabled, ""
@@ -146,7 +145,7 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	return "", ""
 }
 
-// paused is the part of standing that people decide. A pause that is over ends.
+// paused is the part of standing that checks pauses. It ends a pause that is over.
 func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 	h, ok := e.holds.Of(j.id, j.entry.User())
 	switch {
@@ -163,14 +162,15 @@ func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 	}
 }
 
-// skipOld records what the plan leaves out.
+// skipOld records the occurrences that the plan skips.
 func (e *Engine) skipOld(j *firing, due occurrences, p plan) {
 	for _, m := range leftOut(due, p) {
 		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
 	}
 }
 
-// leftOut is what the plan leaves out. Those beyond counting come first.
+// leftOut returns the occurrences that the plan skips. The first stretch includes the
+// older ones that are not listed.
 func leftOut(due occurrences, p plan) (all []missed) {
 	first, count := due.first, due.older
 	pass := func(list []time.Time, reason job.Reason) {
@@ -212,8 +212,8 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 	e.tellMissed(j.id, j.entry.User(), j.options, missed{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
 }
 
-// admit is the overlap gate: it starts the occurrence, queues it or skips it.
-// The run that it makes is nil if it skips.
+// admit is the overlap gate: it starts the occurrence, queues it or skips it. It returns
+// nil if it skips the occurrence.
 func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
 	e.startNextOf(j.id)
 	live := e.liveOf(j)
@@ -246,8 +246,8 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 	return r
 }
 
-// tooMany says which runs leave no room for another one under max-instances=,
-// or is "". The other rules of overlap= allow one at most.
+// tooMany returns which runs already reach max-instances=, or "". With other values of
+// overlap=, a job has at most one run anyway.
 func tooMany(o *crontab.Options, live []*run) string {
 	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != crontab.OverlapAllow {
 		return ""
@@ -263,7 +263,7 @@ func tooMany(o *crontab.Options, live []*run) string {
 	return fmt.Sprintf("%d of %d: run %s", len(live), o.MaxInstances, strings.Join(names, ", "))
 }
 
-// clear ends all live runs of a job, so that a newer one can start.
+// clear stops all live runs of a job, so that a newer one can start.
 func (e *Engine) clear(live []*run) {
 	for _, r := range slices.Clone(live) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
@@ -274,7 +274,7 @@ func (e *Engine) clear(live []*run) {
 	}
 }
 
-// going says in words what stands in the way.
+// going describes the state of a run that is in the way.
 func (e *Engine) going(r *run) string {
 	switch r.State {
 	case job.RunRunning:
@@ -298,7 +298,7 @@ func (e *Engine) going(r *run) string {
 	}
 }
 
-// inLine tells whether a run waits for an earlier one of its job.
+// inLine reports whether a run waits for an earlier run of its job.
 func (r *run) inLine() bool { return r.WaitsOn() == job.WaitsOnRun }
 
 func queued(live []*run) *run {
@@ -310,8 +310,8 @@ func queued(live []*run) *run {
 	return nil
 }
 
-// begin makes the run of an occurrence that no other run of its job keeps
-// back, and takes it through the gates.
+// begin makes a run for an occurrence that no other run of its job blocks, and passes it
+// through the gates.
 func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
 	r := e.newRun(j, due, t)
 	r.gate, r.cause, r.detail = gateOverlap+1, reason, j.detail
@@ -368,19 +368,20 @@ func (e *Engine) add(r *run) {
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
 }
 
-// liveOf is the live runs of a job, oldest first, until one of them ends. What ran
-// under its name when that was another account's is not its business.
+// liveOf returns the live runs of a job, oldest first. The result is valid until one of
+// them ends. If another user had a job of that name before, runs of that job are not
+// included.
 func (e *Engine) liveOf(j *firing) []*run {
 	all, user := e.byJob[j.id], j.entry.User()
 	isOthers := func(r *run) bool { return !isOf(r, user) }
-	if !slices.ContainsFunc(all, isOthers) { // a job may have thousands, and none is copied then
+	if !slices.ContainsFunc(all, isOthers) { // avoid a copy: a job may have thousands of runs
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), isOthers)
 }
 
-// isOf tells whether a run is an account's. Names of jobs are anybody's to
-// choose: that a run has the name of a job does not make it that job's.
+// isOf reports whether a run belongs to a user. Any user can choose any name for a job,
+// so a run with the name of a job is not necessarily a run of that job.
 func isOf(r *run, user string) bool { return r.User == "" || r.User == user }
 
 func (e *Engine) remove(r *run) {

@@ -9,22 +9,22 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Effect is something to do. Effects are carried out in order, facts first:
-// a Record is given to the store before any act of the same step.
+// Effect is something that the caller must carry out. Effects are carried out in order,
+// facts first: a Record is passed to the store before any other effect of the same step.
 type Effect interface{ effect() }
 
 // Fact is a record to be stored and published.
 type Fact struct{ Record job.Record }
 
-// Roster is the jobs of crontabs with the time since which each has been known
-// with its present schedule. The store keeps it, so that a later start can
-// distinguish a missed occurrence from one that did not exist yet.
+// Roster contains the jobs of crontabs, and since when each has been known with its
+// current schedule. The store keeps it, so that a later start can distinguish a missed
+// occurrence from one that did not exist yet.
 type Roster struct {
-	Whole  bool          // the jobs of all crontabs; else of those that changed
+	Whole  bool          // true: all crontabs; false: only the crontabs that changed
 	Tables []RosterTable // by crontab
 }
 
-// RosterTable is the jobs of one crontab; none if it is gone.
+// RosterTable contains the jobs of one crontab, and is empty if the crontab is gone.
 type RosterTable struct {
 	Name  string
 	Known []Known
@@ -38,8 +38,8 @@ func (r *Roster) All() (all []Known) {
 	return all
 }
 
-// After returns the roster that has the effect of before and then of r. before
-// can be nil.
+// After returns a roster with the combined effect of before and then r. before can be
+// nil.
 func (r *Roster) After(before *Roster) *Roster {
 	if r.Whole || before == nil {
 		return r
@@ -60,56 +60,56 @@ func (r *Roster) After(before *Roster) *Roster {
 // Known is one job of a Roster.
 type Known struct {
 	Key   job.Key   // of the job's ID alone
-	Spec  uint64    // hash of what names its occurrences: schedule, zone, modifiers
-	Since time.Time // nothing before this is missed
+	Spec  uint64    // hash of what defines its occurrences: schedule, zone, modifiers
+	Since time.Time // earlier occurrences do not count as missed
 }
 
-// Stamp says that the job of a period ran, and on which day: the file that
-// anacron would find is to say so too.
+// Stamp reports that the job of a period ran, and on which day. The daemon must write
+// this to the file that anacron would read.
 type Stamp struct {
-	ID  string // of the Period: no slash, neither . nor ..
+	ID  string // ID of the Period; contains no slash and is neither . nor ..
 	Day crontab.Day
 }
 
-// Start begins a run. Started or Ended comes back.
+// Start starts a run. Started or Ended reports the result.
 type Start struct {
 	Job   job.Job
 	Run   job.Run
-	Entry *crontab.Entry `json:"-"` // what Job was made of; see Describe
+	Entry *crontab.Entry `json:"-"` // the entry that Job describes; see Describe
 
-	LastSuccess time.Time // end of the job's newest success; zero: none is known
+	LastSuccess time.Time // end of the job's newest success; zero: not known
 }
 
-// Check asks the command of if= whether a run may start. Checked comes back.
-// The command is run as the run's account and in its environment, and what it
-// prints is dropped.
+// Check runs the command of if=, which decides whether a run may start. Checked reports
+// the result. The command runs as the run's user and with its environment. Its output is
+// discarded.
 type Check struct {
 	Start
 	Command string
 }
 
-// Ledger is to be stored: what the engine remembers of a job has changed.
+// Ledger requests that a changed ledger of a job is stored.
 type Ledger struct{ Ledger job.Ledger }
 
-// Tell hands a notice on to whom it concerns.
+// Tell sends a notification to its channels.
 type Tell struct{ Notice job.Notice }
 
 // Kill sends a signal to the process group of a run.
 type Kill struct {
 	Run    job.RunID
 	Signal syscall.Signal
-	Reason job.Reason // why the run is asked to end; "" for the last resort
+	Reason job.Reason // why the run is stopped; "" for the final KILL
 }
 
 // Answer replies to an event that carried a Token.
 type Answer struct {
 	Token    Token
 	Runs     []job.Run     // the runs that were created or are being stopped
-	Backfill *job.Backfill // the one that was begun or stopped
+	Backfill *job.Backfill // the backfill that was started or stopped
 	Err      *Refusal      // nil: done
 }
 
-// Refusal is why the engine did not do what was asked.
+// Refusal is the reason why the engine refused a request.
 type Refusal struct {
 	Kind   RefusalKind
 	Reason string // one sentence
@@ -117,7 +117,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Reason }
 
-// RefusalKind tells refusals apart for exit codes.
+// RefusalKind classifies refusals for exit codes.
 type RefusalKind string
 
 // The kinds of refusal.

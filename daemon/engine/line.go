@@ -2,56 +2,57 @@ package engine
 
 import "container/heap"
 
-// account is what one account holds and waits for.
+// account holds the slots and the waiting runs of one user.
 type account struct {
 	name    string
 	holders []*run
 	waiting int
 	turns   [topPriority + 1]*turn
-	full    bool // found to have all its places: its turns are not in order
+	full    bool // all its slots are taken, so its turns are not in the order
 }
 
-// turnKey names the runs of an account that have one priority.
+// turnKey identifies the runs of a user with one priority.
 type turnKey struct {
 	account  string
 	priority int
 }
 
-// turn is the lines of an account at one priority, which takes turns with others.
+// turn is the lines of a user at one priority. The turns of all users are served
+// round-robin.
 type turn struct {
 	account *account
 	key     turnKey
 	served  int
 	lines   map[*pool]*line
-	ready   order[*line] // without those that are parked
-	at      int          // where it stands in its tier; -1: it does not
+	ready   order[*line] // lines that are not parked
+	at      int          // index in its tier; -1: not in it
 }
 
-// line is runs that wait with the same account, priority and pool: if the
-// first cannot go on, none can.
+// line is a queue of runs with the same user, priority and pool: if the first run cannot
+// continue, none of them can.
 type line struct {
 	turn *turn
-	pool *pool // nil: of no pool
+	pool *pool // nil: no pool
 	runs order[*claim]
-	at   int // where it stands in its turn; -1: its pool has parked it
+	at   int // index in its turn; -1: its pool has parked it
 }
 
-// claim is what a run holds or waits for.
+// claim is the slots that a run holds or waits for.
 type claim struct {
 	run   *run
 	pool  *pool
 	slots int
-	line  *line // nil: it has it
-	at    int   // where it stands in the line
+	line  *line // nil: the run holds the slots
+	at    int   // index in the line
 }
 
-// lineUp lets a run wait for what it needs.
+// lineUp puts a run into the queue for the slots that it needs.
 func (e *Engine) lineUp(r *run) {
 	e.vacate(r)
 	p := &e.places
 	c := &claim{run: r}
 	if c.pool = e.poolOf(r); c.pool != nil {
-		c.slots = min(r.options.Slots, c.pool.Size) // more is asked for only if the entry is held by now, which its turn will tell
+		c.slots = min(r.options.Slots, c.pool.Size) // slots= exceeds the pool only if the entry is held by now, which is found when the run is served
 		c.pool.waiting++
 	}
 	r.claim = c
@@ -81,7 +82,7 @@ func (p *places) turn(a *account, priority int) *turn {
 	return a.turns[priority]
 }
 
-// join puts a claim into its line.
+// join adds a claim to its line.
 func (p *places) join(c *claim, t *turn) {
 	l := t.lines[c.pool]
 	if l == nil {
@@ -97,7 +98,7 @@ func (p *places) join(c *claim, t *turn) {
 
 func (l *line) parked() bool { return l.pool != nil && l.pool.parked[l] }
 
-// show lets a line take part, at the place that is its.
+// show puts a line into the order, or updates its position there.
 func (p *places) show(l *line) {
 	t := l.turn
 	if l.at < 0 {
@@ -108,7 +109,7 @@ func (p *places) show(l *line) {
 	p.seat(t)
 }
 
-// hide takes a line out of the order.
+// hide removes a line from the order.
 func (p *places) hide(l *line) {
 	if l.at >= 0 {
 		heap.Remove(&l.turn.ready, l.at)
@@ -116,7 +117,7 @@ func (p *places) hide(l *line) {
 	}
 }
 
-// seat puts a turn where it belongs in its tier.
+// seat puts a turn at its position in its tier, or removes it from the tier.
 func (p *places) seat(t *turn) {
 	tier := &p.tiers[t.key.priority]
 	takesPart := len(t.ready) > 0 && !t.account.full
@@ -130,7 +131,7 @@ func (p *places) seat(t *turn) {
 	}
 }
 
-// first is the line whose turn it is, or nil.
+// first returns the next line to be served, or nil.
 func (p *places) first() *line {
 	for priority := topPriority; priority > 0; priority-- {
 		if tier := p.tiers[priority]; len(tier) > 0 {
@@ -140,7 +141,7 @@ func (p *places) first() *line {
 	return nil
 }
 
-// setFull keeps an account out of the order, or brings it back.
+// setFull removes a user's turns from the order, or puts them back.
 func (p *places) setFull(a *account, full bool) {
 	a.full = full
 	for _, t := range a.turns {
@@ -150,8 +151,7 @@ func (p *places) setFull(a *account, full bool) {
 	}
 }
 
-// serve takes the run whose turn it is out of its line, and puts its account
-// behind the others.
+// serve removes the next run from its line, and moves its user behind the others.
 func (p *places) serve(c *claim) {
 	t := c.line.turn
 	p.rounds++
@@ -163,7 +163,7 @@ func (p *places) serve(c *claim) {
 	c.run.claim = nil
 }
 
-// leave takes a claim out of its line.
+// leave removes a claim from its line.
 func (p *places) leave(c *claim) {
 	l, t := c.line, c.line.turn
 	heap.Remove(&l.runs, c.at)
@@ -182,7 +182,7 @@ func (p *places) leave(c *claim) {
 	}
 	if c.pool != nil {
 		c.pool.waiting--
-		if c.pool.taken < c.pool.Size { // it may have kept others back
+		if c.pool.taken < c.pool.Size { // it may have blocked other runs
 			p.wake(c.pool)
 		}
 		p.forgetPool(c.pool)
@@ -201,7 +201,8 @@ func (p *places) forgetAccount(a *account) {
 	}
 }
 
-// ranked is what knows who comes first, and where it stands itself.
+// ranked is an element of a heap: it compares itself with others, and stores its own
+// index.
 type ranked[T any] interface {
 	before(T) bool
 	stand(int)
@@ -213,7 +214,7 @@ var (
 	_ ranked[*turn]  = (*turn)(nil)
 )
 
-// order is a heap of such, the first on top.
+// order is a heap of ranked elements, the first on top.
 type order[T ranked[T]] []T
 
 func (c *claim) before(x *claim) bool { return c.run.ID < x.run.ID }

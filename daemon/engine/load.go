@@ -13,15 +13,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// past is what is remembered of a job when tables are loaded.
+// past is the stored state of a job that a load needs.
 type past struct {
 	spec uint64
 	mark int64
-	ever int64 // the newest that was decided in any era: that of a ring job
+	ever int64 // the newest occurrence decided in any era: the mark of a ring job
 }
 
-// load replaces all crontabs. What takes long was done by Prepare, unless
-// another load or a clock that was set back made that worthless.
+// load replaces all crontabs. Prepare has done the slow part already; the result is
+// discarded if another load came between or the clock was set back.
 func (e *Engine) load(ev Load) {
 	p, first := ev.prepared, e.memory != nil
 	if p == nil || p.before != e.jobs || e.now.Wall.Before(p.at) {
@@ -60,7 +60,7 @@ func (e *Engine) load(ev Load) {
 			fresh = e.jobs.Periods()
 		}
 		e.restore()
-	} else { // what a crontab's line missed before it was written is not missed
+	} else { // a new entry of a crontab has missed nothing
 		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.Entry(slot)) })
 		e.welcome()
 	}
@@ -74,8 +74,9 @@ func (e *Engine) load(ev Load) {
 	}
 }
 
-// decideBefore decides, by the entries that p removes or gives other times, what
-// came due before that edit was saved. late are the slots that have come due.
+// decideBefore decides occurrences that came due before an edit was saved. It uses the
+// old entries that p removes or changes to other times. late lists the slots that are
+// due.
 func (e *Engine) decideBefore(p *prepared, late []int) {
 	if len(late) == 0 {
 		return
@@ -96,7 +97,7 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 		}
 		entry := e.jobs.Entry(slot)
 		until := p.since(entry.Table().Name, e.now.Wall)
-		if e.draining { // nothing starts
+		if e.draining { // no run can start
 			if due := seen.between(entry.Schedule, e.marks[slot], until); !due.empty() {
 				e.skip(e.firing(slot), due.first, due.last(), due.older+len(due.list), job.JobRemoved, "")
 			}
@@ -109,10 +110,10 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 	}
 }
 
-// lastOfRemoved returns, for each crontab, the newest mark of the jobs that p
-// removes from it. An edit of a command makes another job: where the daemon had
-// run an occurrence by the text before when it read the edit, the job that the
-// edit made must not run it again.
+// lastOfRemoved returns, for each crontab, the newest mark of the jobs that p removes
+// from it. Editing a command makes another job. If the daemon already ran an occurrence
+// with the old text when it read the edit, the new job must not run that occurrence
+// again.
 func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
 	last := map[string]int64{}
 	for old, slot := range p.To {
@@ -124,9 +125,9 @@ func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
 	return last
 }
 
-// marksOf returns the marks of the jobs of p. A job that stays keeps its mark;
-// one that is new, or whose times changed, starts from when its crontab was
-// saved: nothing before is missed. periods lists the new ones that have a period.
+// marksOf returns the marks of the jobs of p. A job that stays keeps its mark. A job that
+// is new, or whose times changed, starts from when its crontab was saved, so it has
+// missed nothing before that. periods lists the new jobs that have a period.
 func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int) {
 	var stored map[job.Key]past
 	if e.memory != nil {
@@ -188,9 +189,9 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int) {
 	return marks, periods
 }
 
-// afterEdit is the mark of a job whose times were changed by an edit that was
-// saved at since. A later one stands, also one just ahead of the clock, which
-// was set back by a little: the new times may name that instant too.
+// afterEdit returns the mark of a job whose times were changed by an edit that was saved
+// at since. A later mark is kept, even if it is slightly in the future because the clock
+// was set back: the new times may contain the same instant.
 func afterEdit(mark, since, now int64) int64 {
 	if mark > since && mark-now < int64(smallStep) {
 		return mark
@@ -198,9 +199,9 @@ func afterEdit(mark, since, now int64) int64 {
 	return since
 }
 
-// afterOther is the mark of a job whose table another cron ran until since:
-// what came due before then was its business, what came later is ours, of a job
-// that was not known, too.
+// afterOther returns the mark of a job whose crontab another cron ran until since.
+// Occurrences before then belonged to that cron. Later ones belong to this daemon, even
+// for a job that it did not know.
 func afterOther(mark, now int64, since time.Time, known bool) int64 {
 	switch other := min(since.UnixNano(), now); {
 	case since.IsZero():
@@ -212,8 +213,8 @@ func afterOther(mark, now int64, since time.Time, known bool) int64 {
 	}
 }
 
-// awaited is what is remembered for tables that come later than the first
-// Load, because nobody knew their accounts then.
+// awaited is the state kept for crontabs that are loaded after the first Load, because
+// their users were not known then.
 type awaited struct {
 	tables   map[string]bool
 	past     map[job.Key]past
@@ -226,8 +227,8 @@ func (s *State) await(tables map[string]bool) *awaited {
 	return &awaited{maps.Clone(tables), s.past(), s.LastSeen, s.Since, s.Booted}
 }
 
-// forget lets go of what is known of jobs that did not have to be waited for:
-// a table of an account that was deleted may be awaited for ever.
+// forget drops the state of jobs that the first Load installed. A crontab whose user was
+// deleted may be awaited forever, so the state should be small.
 func (a *awaited) forget(jobs *catalog.Catalog) {
 	if a == nil {
 		return
@@ -262,8 +263,8 @@ func (e *Engine) welcome() {
 	}
 }
 
-// past is what the roster and the marks of the store say. The roster is
-// written anew with each era and holds the marks of those before.
+// past returns the state in the stored roster and marks. The roster is rewritten in each
+// era and includes the marks of earlier eras.
 func (s *State) past() map[job.Key]past {
 	m := make(map[job.Key]past, len(s.Known))
 	former := false
@@ -284,7 +285,7 @@ func (s *State) past() map[job.Key]past {
 	return m
 }
 
-// rename moves what is known under keys of version 0.7 to the keys of today.
+// rename moves state that is stored under keys of version 0.7 to the current keys.
 func rename(known map[job.Key]past, jobs *catalog.Catalog) {
 	former := maps.Clone(known)
 	maps.DeleteFunc(former, func(key job.Key, _ past) bool { return !catalog.IsFormer(key) })
@@ -319,9 +320,9 @@ func (e *Engine) roster() Roster {
 	return r
 }
 
-// behind lists the slots with an occurrence between mark and now: late already,
-// or, if it remembers jobs from before the first load, missed while the daemon
-// was away.
+// behind lists the slots that have an occurrence between their mark and now. These are
+// the slots in late and, if remembers is set, slots of jobs known before the first load
+// that missed an occurrence while no daemon ran.
 func (e *Engine) behind(p *prepared, late []int, remembers bool) []int {
 	if len(late) == 0 && !remembers {
 		return nil
@@ -360,8 +361,8 @@ func (e *Engine) behind(p *prepared, late []int, remembers bool) []int {
 	return slots
 }
 
-// restore deals with the runs that were live when the daemon before this one
-// ended, and runs @reboot entries at the first start after boot.
+// restore handles the runs that were live when the previous daemon ended, and runs
+// @reboot entries at the first start after boot.
 func (e *Engine) restore() {
 	memory := e.memory
 	e.memory = nil
@@ -369,7 +370,7 @@ func (e *Engine) restore() {
 	for _, a := range memory.Adopted {
 		adopted[a.Run] = a
 	}
-	e.following = true // what follows from an end depends on all that lives
+	e.following = true // postpone followAll until all live runs are restored
 	for _, r := range memory.Live {
 		e.nextRun = max(e.nextRun, r.ID+1) // before a lost one makes another
 	}
@@ -392,8 +393,8 @@ func (e *Engine) restore() {
 	}
 }
 
-// lose records the end of a run whose end nobody saw. The entry of today says
-// what that means.
+// lose records the end of a run whose end was not observed. The current options of its
+// entry decide the verdict.
 func (e *Engine) lose(r job.Run) {
 	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
 	r.Outcome = job.Outcome{Kind: job.Lost}
@@ -407,12 +408,12 @@ func (e *Engine) lose(r job.Run) {
 	e.conclude(lost)
 }
 
-// restoreWaiting takes a queued or waiting run back, unless the time that
-// the daemon was away makes it a missed one that catchup= leaves out.
+// restoreWaiting restores a queued or waiting run. If the daemon was away so long that
+// catchup= skips the run, it is dropped.
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r := &run{Run: old, recorded: &old, gate: gateOf(&old)}
 	slot, ok := e.jobs.Find(old.Job)
-	if !ok || !isOf(r, e.jobs.Entry(slot).User()) { // or the name is another account's by now
+	if !ok || !isOf(r, e.jobs.Entry(slot).User()) { // or another user has a job of that name by now
 		r.options = crontab.DefaultOptions()
 		e.add(r)
 		e.drop(r, job.JobRemoved)
@@ -428,9 +429,10 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	e.goOnWaiting(r, lastSeen)
 }
 
-// SignOfLife is how often a daemon stores that it lives while runs wait, if it
-// has nothing else to store. After a crash a run that waited is as late as its
-// daemon was away, and not as the last start or end before the crash is old.
+// SignOfLife is how often a daemon with waiting runs stores that it is alive, if it has
+// nothing else to store. After a crash, the lateness of a waiting run is therefore
+// measured from shortly before the crash, and not from the last start or end of a run
+// before it.
 const SignOfLife = time.Minute
 
 // HasWaiting reports whether runs wait.
@@ -443,7 +445,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// goOnWaiting lets a run that was taken back wait for what it waited for.
+// goOnWaiting makes a restored run wait again for what it waited for.
 func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	old, on := r.Run, r.WaitsOn()
 	slot, _ := e.slotOf(r)
@@ -456,7 +458,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 		due = old.NotBefore
 	}
 	p := catchup(r.options, crontab.FixedTime(e.jobs.Entry(slot).Schedule), []time.Time{due}, e.now.Wall)
-	if old.Backfill != 0 { // of the past it is anyway
+	if old.Backfill != 0 { // its occurrences are always in the past
 		p = plan{}
 	}
 	switch {
@@ -464,10 +466,10 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 		e.drop(r, job.PastDeadline)
 	case p.missed == 1:
 		e.drop(r, p.reason)
-	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // the delay is there to spare a host that starts
+	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
 		e.waitUntil(r, startOf(e.stamps, r.options.Period, e.now.Wall, r.zone))
 		e.recordRun(job.Queued, "", r, waiting(r))
-	case on == job.WaitsOnCheck: // nobody knows what the command answered
+	case on == job.WaitsOnCheck: // the result of the command is not known
 		e.goOn(r, job.RanAfterCheck)
 	case on == job.WaitsOnSlot:
 		e.lineUp(r)
@@ -476,7 +478,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	}
 }
 
-// boot runs the @reboot entries of some tables, in table order.
+// boot runs the @reboot entries of some crontabs, in order.
 func (e *Engine) boot(of func(*crontab.Table) bool) {
 	for slot := range e.jobs.Len() {
 		if entry := e.jobs.Entry(slot); entry.Schedule != crontab.Reboot || !of(entry.Table()) {

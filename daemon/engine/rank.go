@@ -14,15 +14,15 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// ranks is how many members may take an occurrence, one after the other.
+// ranks is how many members can claim an occurrence, one after the other.
 const ranks = 4
 
-// seats is a Membership as occurrences are shared out among it. Who comes first
-// is worked out when an occurrence is due: a change of members costs nothing for
-// the jobs that are not. It is immutable but for what it remembers of components.
+// seats assigns occurrences to the members of a Membership. The owner is computed when an
+// occurrence is due, so a change of members costs nothing for jobs that are not due.
+// seats is immutable, except that it caches results for components.
 type seats struct {
 	*Membership
-	since     time.Time                     // it has had these members since then
+	since     time.Time                     // when these members became the current ones
 	nodes     []rendezvous.Node             // by place in Members
 	self      int                           // -1: not among them
 	connected map[*catalog.Component][]bool // whether each member may run its jobs
@@ -47,12 +47,12 @@ func newSeats(m *Membership) *seats {
 	return s
 }
 
-// mostFormer is how many memberships are remembered, so that the owner of a past occurrence
-// is known. They are forgotten when the daemon ends.
+// mostFormer is how many memberships are kept to find the owner of a past occurrence.
+// They are kept in memory only.
 const mostFormer = 100
 
-// remember makes a membership the newest of all, the oldest first. One with the same members
-// as before takes the place of that one.
+// remember appends a membership to all, which is sorted by age, oldest first. If its
+// members are those of the last one, it replaces that one.
 func remember(all []*seats, m *Membership, now time.Time) []*seats {
 	s := newSeats(m)
 	if s == nil {
@@ -65,9 +65,9 @@ func remember(all []*seats, m *Membership, now time.Time) []*seats {
 	return append(slices.Clip(all[max(0, len(all)-mostFormer+1):]), s) // views share all
 }
 
-// spot returns this member's rank for an occurrence, which is ranks if that many members come
-// before it, or -1 if it must not claim it. nobody reports that no member may run the job, and
-// that this one has to record it.
+// spot returns this member's rank for an occurrence. The rank is ranks if at least that
+// many members come before it, or -1 if this member must not claim the occurrence. nobody
+// reports that no member may run the job and that this member must record that.
 func (s *seats) spot(in *catalog.Catalog, slot int, due time.Time) (rank int, nobody bool) {
 	if s.self < 0 {
 		return -1, false
@@ -79,7 +79,7 @@ func (s *seats) spot(in *catalog.Catalog, slot int, due time.Time) (rank int, no
 	return -1, s.isFirst() && rendezvous.First(0, s.nodes, weigh) < 0
 }
 
-// rank returns this member's place in line; ranks: it is not among the first.
+// rank returns this member's position; ranks: it is not among the first.
 func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 	var passed [ranks]int
 	for rank := range ranks {
@@ -97,14 +97,15 @@ func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 	return ranks
 }
 
-// isFirst tells whether this member is the one that speaks where none acts.
+// isFirst reports whether this member is the one that records an occurrence which no
+// member may run.
 func (s *seats) isFirst() bool {
 	first := slices.MinFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	return first.ID == s.Self
 }
 
-// rankKey returns the key by which the owner of an occurrence is found. All occurrences of a
-// component are one member's, whatever route= says.
+// rankKey returns the key that determines the owner of an occurrence. All occurrences of
+// a component have the same owner, whatever route= is.
 func rankKey(in *catalog.Catalog, slot int, due time.Time) uint64 {
 	key := in.RingKey(slot).Uint64()
 	switch c := in.Component(slot); {
@@ -161,7 +162,7 @@ func (s *seats) fits(i int, key job.Key, o *crontab.Options) bool {
 	return !lacks && isHere(o, m.Name) && misfit(o, m.Labels) == ""
 }
 
-// misfit says what need= or avoid= has against a host with labels, or "".
+// misfit returns why need= or avoid= excludes a host with these labels, or "".
 func misfit(o *crontab.Options, labels map[string]string) string {
 	for _, l := range o.Need {
 		if labels[l.Key] != l.Value {
@@ -176,25 +177,25 @@ func misfit(o *crontab.Options, labels map[string]string) string {
 	return ""
 }
 
-// Owner is whose the occurrences of a ring job are.
+// Owner lists the members for the occurrences of a ring job.
 type Owner struct {
 	Job     job.ID
-	Members []Candidate // those that may take it first, in that order; then the others
+	Members []Candidate // first the members that can take it, in order of rank; then the others
 }
 
-// Candidate is a member as far as a job goes.
+// Candidate is a member as a possible owner of a job.
 type Candidate struct {
 	ID, Name string
 	Self     bool
-	Against  string // why it does not take the job, or ""
+	Against  string // why it cannot take the job, or ""
 }
 
-// Owner returns the owner of an occurrence of job i by the present members. It is not ok for a
-// job that is not the ring's, or if the members are not known.
+// Owner returns the owner of an occurrence of job i among the current members. ok is
+// false for a job that is not a ring job, or if the members are not known.
 func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) { return v.ownerAmong(v.seats, i, at) }
 
-// OwnerThen returns the owner of an occurrence of job i by the members at its time, which are
-// not known if that is too long ago.
+// OwnerThen returns the owner of an occurrence of job i among the members at its time. ok
+// is false if that is so long ago that the members are not known.
 func (v *View) OwnerThen(i int, at time.Time) (owner Owner, ok bool) {
 	for _, s := range slices.Backward(v.former) {
 		if !s.since.After(at) {
@@ -226,7 +227,7 @@ func (s *seats) candidate(i int, against string) Candidate {
 	return Candidate{ID: s.Members[i].ID, Name: s.Members[i].Name, Self: i == s.self, Against: against}
 }
 
-// against is why a member does not take the occurrences of a job.
+// against returns why a member cannot take the occurrences of a job.
 func (s *seats) against(in *catalog.Catalog, slot int, i int) string {
 	m, slots := &s.Members[i], []int{slot}
 	if c := in.Component(slot); c != nil {

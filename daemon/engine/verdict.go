@@ -7,18 +7,17 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// maxReruns is how often if-lost=rerun starts a run again whose process
-// vanished with the daemon or the host. A job that takes the host down with it
-// would else do so for ever.
+// maxReruns is how often if-lost=rerun starts a run again whose process vanished with the
+// daemon or the host. Without a limit, a job that crashes the host would do so forever.
 const maxReruns = 3
 
-// judge says what the end of a run means for its occurrence. A run that was
-// stopped is judged by who stopped it, whatever its exit status: many programs
-// end well on TERM with half of their work done.
+// judge returns the verdict on a run that ended. If a run was stopped, its verdict
+// depends on the reason of the stop, not on the exit status: many programs exit with 0 on
+// TERM with half of their work done.
 func judge(r *run) job.Verdict {
 	o := r.options
 	switch r.stop {
-	case job.StopAsked, job.DaemonStopped: // somebody wanted it so: nothing to try again, to park or to tell
+	case job.StopAsked, job.DaemonStopped: // intended: no retry, no dead letter, no notification
 		return job.VerdictFail
 	case job.Replaced: // the newer run does its work
 		return job.VerdictSkip
@@ -42,7 +41,7 @@ func judge(r *run) job.Verdict {
 	return job.VerdictFail
 }
 
-// reruns tells whether if-lost=rerun starts a run again whose process vanished.
+// reruns reports whether if-lost=rerun starts a run again whose process vanished.
 func (r *run) reruns() bool {
 	return r.Outcome.Kind == job.Lost && r.options.IfLost == crontab.LostReruns && r.Lost < maxReruns
 }
@@ -51,9 +50,9 @@ func exitedWith(o job.Outcome, codes []uint8) bool {
 	return o.Kind == job.Exited && o.Code >= 0 && o.Code <= 255 && slices.Contains(codes, uint8(o.Code))
 }
 
-// wantsRetry tells whether retry-on= and no-retry-on= let a failure be tried
-// again. A lost run is not, unless retry-on= names it: its process may be
-// alive still.
+// wantsRetry reports whether retry-on= and no-retry-on= allow a retry of a failure. A
+// lost run is not retried unless retry-on= contains lost, because its process may still
+// be running.
 func wantsRetry(o *crontab.Options, end job.Outcome) bool {
 	if o.RetryOn == nil {
 		return end.Kind != job.Lost && !among(o.NoRetryOn, end)
@@ -61,8 +60,8 @@ func wantsRetry(o *crontab.Options, end job.Outcome) bool {
 	return among(o.RetryOn, end) && !among(o.NoRetryOn, end)
 }
 
-// among tells whether a set of failures has one. A run that a signal ended or
-// that could not be started has no word of its own: it is any failure.
+// among reports whether a set of failures contains a failure. Runs that a signal ended,
+// or that could not be started, match only a set that contains any failure.
 func among(set *crontab.Failures, end job.Outcome) bool {
 	switch {
 	case set == nil:
@@ -75,9 +74,9 @@ func among(set *crontab.Failures, end job.Outcome) bool {
 	return exitedWith(end, set.Codes)
 }
 
-// judgeDropped is the verdict on a run that will never start: its own, if a
-// gate gave one. A further attempt leaves its occurrence failed, which is parked
-// as one that failed for good unless somebody wanted it dropped.
+// judgeDropped returns the verdict on a run that will never start. If a gate set a
+// verdict, it is that one. If a further attempt is dropped, its occurrence has failed;
+// on-exhausted=dead then makes it a dead letter, unless a person wanted it dropped.
 func judgeDropped(r *run) job.Verdict {
 	switch {
 	case r.Verdict != "" || r.Attempt == 1:
