@@ -6,8 +6,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// acknowledge notes that a person has seen a job's failures. It is kept in the
-// job's ledger, which is where its streak of failures is.
+// acknowledge records that a person has seen a job's failures. The acknowledgement is
+// stored in the job's ledger, together with its count of failures in a row.
 func (e *Engine) acknowledge(ev Ack) {
 	slot, ok := e.jobs.Find(ev.Job)
 	if !ok {

@@ -5,31 +5,30 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// adopt goes on with a run whose process outlived the daemon before this one.
-// Its time limit counts from the start of the process. A run that a person had
-// stopped is killed when the grace of that stop is over; one that was being
-// stopped for another reason is given its grace once more. One without a
-// process is about to be started by whoever adopted it.
+// adopt continues a run whose process survived the previous daemon. Its time limit counts
+// from the start of the process. If a person stopped the run, it is killed when the grace
+// of that stop is over. If it was stopped for another reason, it gets its whole grace
+// again. If the run has no process yet, the caller that adopted it is about to start it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
 	if slot, ok := e.jobs.Find(old.Job); ok && isOf(r, e.jobs.Entry(slot).User()) {
 		r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	}
 	if r.stop == "" && old.Stop != nil {
-		r.stop = job.StopAsked // the daemon ended before it could hand that over
+		r.stop = job.StopAsked // the daemon ended before it could include the reason in the hand-over
 	}
 	e.add(r)
 	e.occupy(r)
 	if a.PID == 0 && old.State == job.RunDecided {
 		return
 	}
-	if a.Up == 0 { // not known: what the store says is nearly that
+	if a.Up == 0 { // not known: the stored start is a close approximation
 		a.Up = e.now.Up
 		if !old.Started.IsZero() {
 			a.Up = e.upAt(old.Started)
 		}
 	}
-	unsaid := old.State != job.RunRunning // the daemon ended before it could say that the process exists
+	unsaid := old.State != job.RunRunning // the daemon ended before it recorded the process
 	if unsaid {
 		r.State, r.PID = job.RunRunning, a.PID
 		e.stalled.leave(r)
@@ -38,7 +37,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	}
 	e.watchRun(r, a.Up)
 	switch {
-	case r.stop != "" && unsaid: // and before it could ask it to end
+	case r.stop != "" && unsaid: // and before it sent the signal
 		e.press(r)
 	case r.stop == job.StopAsked && old.Stop != nil:
 		grace := r.grace()
@@ -50,8 +49,8 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	}
 }
 
-// Stopping is the runs that were asked to end and have not, with the reason:
-// what a daemon that takes over must know to go on with them.
+// Stopping returns the runs that were signalled and have not ended, with the reason. A
+// daemon that takes over needs it to continue the stops.
 func (e *Engine) Stopping() map[job.RunID]job.Reason {
 	stopping := map[job.RunID]job.Reason{}
 	for _, r := range e.live {

@@ -11,13 +11,13 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 )
 
-// agenda knows which schedule comes due next. It holds schedules, not jobs:
-// entries that name the same times in the same zone share one schedule value
-// and fire together, so a tick costs nothing for those that are not due.
+// agenda finds the schedule that is due next. It contains schedules, not jobs: entries
+// with the same times in the same zone share one schedule value and fire together, so a
+// tick costs nothing for schedules that are not due.
 type agenda struct {
 	groups []group
 	heap   []int // indexes into groups, soonest first; groups that never fire are not in it
-	faulty []int // groups that were found to be faulty and whose jobs are not held yet; see holdFaulty
+	faulty []int // faulty groups whose jobs are not held yet; see holdFaulty
 }
 
 // group is the jobs of one schedule.
@@ -26,10 +26,9 @@ type group struct {
 	next int64 // Unix nanoseconds
 }
 
-// nextAfter returns the first occurrence of s after t, or the zero Time. An
-// occurrence that is not after t, or that lies outside the years of the
-// language, counts as none. Whatever a schedule returns, a loop over its
-// occurrences therefore ends.
+// nextAfter returns the first occurrence of s after t, or the zero Time. If the schedule
+// returns an instant that is not after t, or outside the supported years, there is no
+// occurrence. A loop over occurrences therefore always ends.
 func nextAfter(s cron.Schedule, t time.Time) time.Time {
 	if next := s.Next(t); isOccurrence(next, t) {
 		return next
@@ -39,7 +38,7 @@ func nextAfter(s cron.Schedule, t time.Time) time.Time {
 
 func isOccurrence(next, after time.Time) bool { return next.After(after) && crontab.InRange(next) }
 
-// reset plans every group anew: the clock was set back.
+// reset computes the next time of every group again after the clock was set back.
 func (a *agenda) reset(now time.Time) {
 	a.heap, a.faulty = a.heap[:0], nil
 	for i := range a.groups {
@@ -50,9 +49,9 @@ func (a *agenda) reset(now time.Time) {
 	heap.Init(a)
 }
 
-// plan sets when a group fires first after now. It reports false if the group
-// never does. If now itself lies outside the years of the language, an occurrence
-// there is not a fault of the schedule.
+// plan sets when a group fires next after now. It reports false if the group never fires.
+// If now itself is outside the supported years, an occurrence there is not a fault of the
+// schedule.
 func (a *agenda) plan(i int, now time.Time) bool {
 	g := &a.groups[i]
 	next := g.Schedule.Next(now)
@@ -69,9 +68,8 @@ func (a *agenda) plan(i int, now time.Time) bool {
 	return true
 }
 
-// holdFaulty holds the jobs whose schedule returned an instant that cannot be
-// its next occurrence. It is a fault of the program that would otherwise stop
-// these jobs without a word.
+// holdFaulty holds the jobs whose schedule returned an instant that cannot be its next
+// occurrence. Such a bug in the program would otherwise stop these jobs silently.
 func (e *Engine) holdFaulty() {
 	if len(e.agenda.faulty) == 0 {
 		return
@@ -80,7 +78,7 @@ func (e *Engine) holdFaulty() {
 	e.agenda.faulty = nil
 }
 
-// next is when the soonest group fires, or the zero time.
+// next returns when the soonest group fires, or the zero time.
 func (a *agenda) next() time.Time {
 	if len(a.heap) == 0 {
 		return time.Time{}
@@ -88,8 +86,8 @@ func (a *agenda) next() time.Time {
 	return time.Unix(0, a.groups[a.heap[0]].next).UTC()
 }
 
-// due appends to pending the members of all groups that fire at now or
-// before, in table order, and plans those groups anew.
+// due appends to pending the jobs of all groups that fire at now or before, in order, and
+// computes the next times of those groups.
 func (a *agenda) due(now time.Time, pending []int) []int {
 	limit, before := now.UnixNano(), len(pending)
 	for len(a.heap) > 0 && a.groups[a.heap[0]].next <= limit {

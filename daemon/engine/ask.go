@@ -44,12 +44,12 @@ func (e *Engine) runNow(ev RunNow) {
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
 
-// refusal is why a run that a person asks for does not begin, or nil.
+// refusal returns why a manual run is refused, or nil.
 func (e *Engine) refusal(j *firing) *Refusal {
 	if e.draining {
 		return &Refusal{Draining, "the daemon is stopping and starts nothing"}
 	}
-	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: there is no one to be
+	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: nothing can run as this user
 		return &Refusal{Conflict, b.Reason.With(b.Detail)}
 	}
 	if reason := e.objection(j); reason != "" && !j.forced {
@@ -58,7 +58,7 @@ func (e *Engine) refusal(j *firing) *Refusal {
 	return nil
 }
 
-// objection is why a manual run must be forced, or "".
+// objection returns why a manual run must be forced, or "".
 func (e *Engine) objection(j *firing) string {
 	if reason, detail := e.standing(j); reason != "" {
 		return reason.With(detail)
@@ -114,7 +114,7 @@ func (e *Engine) stopRuns(ev Stop) {
 	e.answer(ev.Token, stopped, nil)
 }
 
-// sorted is the live runs, oldest first.
+// sorted returns the live runs, oldest first.
 func (e *Engine) sorted() []*run {
 	return slices.SortedFunc(maps.Values(e.live), func(a, b *run) int { return int(a.ID - b.ID) })
 }
@@ -151,8 +151,8 @@ func (e *Engine) resume(ev Resume) {
 	e.answer(ev.Token, nil, nil)
 }
 
-// setHold replaces the map, as views share the old one, once between two of them:
-// as many jobs as one account likes may be paused together.
+// setHold changes a hold. Views share the map, so it is copied at the first change after
+// each view: a user may pause any number of jobs at the same time.
 func (e *Engine) setHold(id job.ID, user string, h *job.Hold) {
 	if e.lent {
 		e.holds, e.lent = maps.Clone(e.holds), false

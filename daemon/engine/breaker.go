@@ -8,13 +8,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// breaker=N/D holds a job for D once N occurrences in a row have failed. The
-// first occurrence after that is a probe: while it lives no other starts, its
-// success closes the breaker, its failure opens it for D again. What a person
-// asks for passes, and may be the probe; further attempts pass with the
-// occurrence that they are of.
+// breaker=N/D holds a job for D after N occurrences in a row have failed. The first
+// occurrence after that is a probe. While the probe is live, no other occurrence starts;
+// its success closes the breaker, and its failure opens it for D again. Manual runs pass
+// the breaker, and can be the probe. Further attempts pass together with their
+// occurrence.
 
-// broken is the breaker's word on an occurrence: why it does not run, or "".
+// broken returns why the breaker stops an occurrence, or "".
 func (e *Engine) broken(j *firing) (detail string) {
 	b := j.options.Breaker
 	if b.Failures == 0 || j.by != "" || j.run != nil && (j.run.Attempt > 1 || j.run.asked()) {
@@ -39,8 +39,8 @@ func (e *Engine) broken(j *firing) (detail string) {
 	return ""
 }
 
-// probes tells whether a run began after the hold of a breaker was over. One
-// that waits since before it only does so when it starts.
+// probes reports whether a run began after the hold of a breaker was over. A run that was
+// already waiting before that becomes a probe only when it starts.
 func (r *run) probes(open time.Time) bool {
 	began := r.Run.Started
 	switch {
@@ -48,7 +48,7 @@ func (r *run) probes(open time.Time) bool {
 		return false
 	case r.State == job.RunQueued, r.State == job.RunWaiting, r.State == job.RunDropped:
 		began = r.Decided
-	case r.State == job.RunDecided: // asked for now
+	case r.State == job.RunDecided: // being started now
 		return true
 	case began.IsZero(): // it could not be started
 		began = r.Run.Ended
@@ -64,7 +64,7 @@ func (e *Engine) trip(l *job.Ledger, r *run, ended time.Time) {
 	}
 }
 
-// mend closes a breaker that a person sees no need of.
+// mend closes the breaker when a person resumes the job.
 func (e *Engine) mend(j *firing) bool {
 	l := e.ledger(j.id, j.entry.User())
 	if j.options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
@@ -75,16 +75,16 @@ func (e *Engine) mend(j *firing) bool {
 	return true
 }
 
-// Trouble is what is wrong with a job beyond its newest run.
+// Trouble describes the problems of a job beyond its newest run.
 type Trouble struct {
-	Broken time.Time // until then breaker= holds the job; zero: it does not
+	Broken time.Time // breaker= holds the job until then; zero: it does not
 	Bad    int       // failures in a row
-	Late   bool      // it started later than max-late= or ran longer than max-run=, and has not done better since
+	Late   bool      // a run started later than max-late= or took longer than max-run=, and none has been on time since
 	Unseen bool      // no success within expect=
-	Ack    *job.Ack  // of its failures
+	Ack    *job.Ack  // acknowledgement of its failures
 }
 
-// Words says what max-late=, max-run= and expect= warn of, or "".
+// Words returns the warning of max-late=, max-run= or expect=, or "".
 func (t Trouble) Words() string {
 	switch {
 	case t.Unseen:
@@ -95,8 +95,8 @@ func (t Trouble) Words() string {
 	return ""
 }
 
-// noteTrouble keeps for views what a ledger says of trouble. Views share the
-// map, so it is replaced, once between two of them.
+// noteTrouble updates the troubles that views show from a ledger. Views share the map, so
+// it is copied at the first change after each view.
 func (e *Engine) noteTrouble(l job.Ledger) {
 	key := owned{l.Job, l.User}
 	t := Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0, Ack: l.Ack}
@@ -118,8 +118,8 @@ func (e *Engine) noteTrouble(l job.Ledger) {
 	}
 }
 
-// Trouble is what is wrong with job i beyond its newest run. Its options of
-// today decide: where breaker= was taken away nothing holds the job.
+// Trouble returns the problems of job i beyond its newest run. Its current options
+// decide: if breaker= was removed, the job is not held.
 func (v *View) Trouble(i int) Trouble {
 	t := v.troubles[owned{v.ID(i), v.Entry(i).User()}]
 	o := v.jobs.Options(i)
@@ -134,7 +134,7 @@ func (v *View) Trouble(i int) Trouble {
 	return t
 }
 
-// brokenHold says an open breaker as the pause that it amounts to, or is nil.
+// brokenHold returns an open breaker as a pause, or nil.
 func (v *View) brokenHold(i int) *job.Hold {
 	if len(v.troubles) == 0 {
 		return nil

@@ -9,31 +9,31 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Limits of cron's own catch-up rule: Debian's cron and cronie make up what
-// they missed by up to 5 minutes, entries with fixed times by up to 3 hours.
+// Limits of cron's own catch-up rule: Debian's cron and cronie catch up what they missed
+// within 5 minutes, entries with fixed times within 3 hours.
 const (
 	cronLimit      = 5 * time.Minute
 	cronLimitFixed = 180 * time.Minute
 )
 
-// Bounds on the work after a long absence. The newest keepMissed occurrences of
-// a schedule are listed, unless they are older than lookBack. Older ones are
-// skipped together, and not all of them are counted. Of those that are listed
-// the newest crontab.MaxMissed may be on time, however long grace= is.
+// Limits of the work after a long absence. The newest keepMissed occurrences of a
+// schedule are listed, unless they are older than lookBack. Older ones are skipped
+// together, and their count may be too low. Of the listed ones, the newest
+// crontab.MaxMissed at most are on time, however long grace= is.
 const (
 	lookBack   = 366 * 24 * time.Hour
 	keepMissed = 10_000
 )
 
-// occurrences are the instants of one schedule that wait for a decision.
+// occurrences are the due times of one schedule that wait for a decision.
 type occurrences struct {
-	first time.Time   // the oldest, or what is known of it
-	older int         // how many there are before list[0], at least
+	first time.Time   // the oldest, as far as it is known
+	older int         // number of occurrences before list[0], at least
 	list  []time.Time // the newest, in order
-	asked int         // how often the schedule was asked
+	asked int         // how often the schedule was called
 }
 
-// occurrencesBetween lists what s names after mark, up to now.
+// occurrencesBetween lists the occurrences of s after mark, up to now.
 func occurrencesBetween(s cron.Schedule, mark, now time.Time) occurrences {
 	o := occurrences{asked: 1}
 	first := nextAfter(s, mark)
@@ -49,8 +49,8 @@ func occurrencesBetween(s cron.Schedule, mark, now time.Time) occurrences {
 	if all {
 		return o
 	}
-	// There are too many to walk over. Find a part of the time, up to now, that
-	// has between one and two times keepMissed of them.
+	// There are too many to walk over. Find a range up to now that contains between one
+	// and two times keepMissed of them.
 	known, low, high := len(o.list), from, now
 	middle := now.Add(o.list[0].Sub(o.last()) * 3 / 4) // right if they are evenly spread
 	for high.Sub(low) > time.Second {
@@ -71,7 +71,7 @@ func occurrencesBetween(s cron.Schedule, mark, now time.Time) occurrences {
 	return o
 }
 
-// walk lists what s names after from, up to now. It stops at twice keepMissed
+// walk lists the occurrences of s after from, up to now. It stops at twice keepMissed
 // occurrences and then reports false.
 func (o *occurrences) walk(s cron.Schedule, from, now time.Time) (all bool) {
 	o.list = o.list[:0]
@@ -96,16 +96,16 @@ func (o occurrences) last() time.Time {
 	return o.list[len(o.list)-1]
 }
 
-// plan says what becomes of occurrences, oldest first: list[:tooLate] are
-// past their deadline, list[tooLate:missed] are skipped for reason,
-// list[missed:onTime] are made up, list[onTime:] are on time.
+// plan divides occurrences, oldest first: list[:tooLate] are past their deadline,
+// list[tooLate:missed] are skipped for reason, list[missed:onTime] are caught up,
+// list[onTime:] are on time.
 type plan struct {
 	tooLate, missed, onTime int
 	reason                  job.Reason
 }
 
-// catchup applies grace=, deadline= and catchup= to occurrences in order. What it
-// does not leave out starts at the same moment. Therefore only the newest starts,
+// catchup applies grace=, deadline= and catchup= to occurrences in order. All occurrences
+// that it does not skip start at the same moment. Therefore only the newest starts,
 // unless catchup=all.
 func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) plan {
 	p := plan{
@@ -141,7 +141,7 @@ func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) pl
 	return p
 }
 
-// firstWithin is the index of the first instant no older than d.
+// firstWithin returns the index of the first instant no older than d.
 func firstWithin(list []time.Time, now time.Time, d time.Duration) int {
 	limit := now.Add(-d)
 	i := len(list)

@@ -6,8 +6,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// check is the gate of if=: a command says whether an occurrence runs. A person
-// who forces a run is not asked again, nor is a further attempt.
+// check is the gate of if=: the exit status of a command decides whether an occurrence
+// runs. Forced runs and further attempts skip it.
 func (e *Engine) check(r *run) (passes bool) {
 	if r.options.If == "" || r.forced {
 		return true
@@ -19,8 +19,8 @@ func (e *Engine) check(r *run) (passes bool) {
 	return false
 }
 
-// checked takes the answer of the command. One that could not be run, or was
-// killed, allows nothing.
+// checked handles the result of the command. If the command could not be run or was
+// killed, the run is skipped.
 func (e *Engine) checked(ev Checked) {
 	r := e.live[ev.Run]
 	if r == nil || !r.asking {
@@ -36,7 +36,7 @@ func (e *Engine) checked(ev Checked) {
 	e.goOn(r, job.RanAfterCheck)
 }
 
-// unask ends the command of if= for a run that is dropped while it is asked.
+// unask kills the command of if= for a run that is dropped while the command runs.
 func (e *Engine) unask(r *run) {
 	if r.asking {
 		e.emit(Kill{Run: r.ID, Signal: syscall.SIGKILL})

@@ -10,21 +10,21 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// The clock set back by less than smallStep is not noticed: marks stand and
-// nothing repeats. By Correction or more, everything starts afresh. In
-// between, as under cron, entries follow the clock if their minute or hour is
-// a star, and otherwise stay silent until the old time is passed.
+// If the clock is set back by less than smallStep, nothing happens: marks stay and
+// nothing repeats. If it is set back by Correction or more, all entries follow the new
+// time. In between, as in cron, entries follow the clock if their minute or hour is a
+// star; other entries do not run until the old time has passed.
 const (
 	smallStep  = time.Minute
 	Correction = 180 * time.Minute
 )
 
-// readClock takes the step's one reading and deals with a clock that was set.
-// A clock set forward needs nothing here: what it jumped over is late, and
+// readClock takes the clock reading of a step and handles a clock that was set. Setting
+// the clock forward needs no special treatment: the skipped occurrences are late, and
 // catchup= decides.
 func (e *Engine) readClock(now Moment) {
 	step := now.Wall.Sub(e.now.Wall)
-	if e.now.Up > 0 { // else the time since boot is not known for the last moment: it was another process
+	if e.now.Up > 0 { // otherwise the last moment is from another process and has no time since boot
 		step -= now.Up - e.now.Up
 	}
 	fresh := e.now.Wall.IsZero()
@@ -39,7 +39,7 @@ func (e *Engine) readClock(now Moment) {
 	}
 }
 
-// recordStep notes that the clock was set one way, by step.
+// recordStep records that the clock was set, in which direction and by how much.
 func (e *Engine) recordStep(way string, step time.Duration) {
 	e.record(job.Record{
 		Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step),
@@ -47,7 +47,7 @@ func (e *Engine) recordStep(way string, step time.Duration) {
 	})
 }
 
-// setBack begins a new era, in which some occurrences are decided again.
+// setBack begins a new era, in which some occurrences repeat.
 func (e *Engine) setBack(by time.Duration) {
 	e.era++
 	e.recordStep("back", -by)
@@ -62,7 +62,7 @@ func (e *Engine) setBack(by time.Duration) {
 	e.emit(e.roster())
 }
 
-// afterSetBack is the mark of a job when the clock, set back, reads now.
+// afterSetBack returns the mark of a job after the clock was set back to now.
 func afterSetBack(s cron.Schedule, mark, now int64, by time.Duration) int64 {
 	if mark <= now || by < smallStep || by < Correction && crontab.FixedTime(s) {
 		return mark

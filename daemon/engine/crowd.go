@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// crowd says what keeps a run waiting, and who. Of the jobs of other accounts
-// an account learns no more than that they are there.
+// crowd describes what a run waits for, and which runs are in the way. Users other than
+// root do not see the names of other users' jobs.
 func (e *Engine) crowd(r *run) string {
 	p, c := &e.places, r.claim
 	a := p.accounts[r.User]
@@ -30,7 +30,7 @@ func (e *Engine) crowd(r *run) string {
 	}
 }
 
-// takers names those who hold something, as far as an account may know.
+// takers lists the runs that hold slots, as far as a user may see them.
 func takers(holders []*run, user string) string {
 	const few = 3
 	var names []string

@@ -6,8 +6,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// redrive runs the occurrence of a run, mostly a dead letter, again: with its due time, its
-// invocation and its parents, but else as a run that a person asks for.
+// redrive runs the occurrence of a run again, usually of a dead letter. The new run has
+// the same due time, invocation and parents. In all other respects it is a manual run.
 func (e *Engine) redrive(ev Redrive) {
 	dead := ev.Dead
 	slot, ok := e.jobs.Find(dead.Job)

@@ -75,8 +75,8 @@
 //     that were lost and started again.
 //  16. Each run that ends has a verdict, and each occurrence has one final verdict;
 //     a dead letter that is run again has another.
-//  17. While a breaker holds a job, nothing starts without a person; afterwards one
-//     probe at a time starts.
+//  17. While a breaker holds a job, it starts only if a person requests that;
+//     afterwards one probe at a time starts.
 //  18. After a restart, the engine's ledgers equal those in the store.
 //  19. Channels are notified once of a trouble, until a success.
 //  20. No start takes more slots than exist, or exceeds a pool's rate, unless a

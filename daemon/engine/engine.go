@@ -141,9 +141,9 @@ func New(s State) *Engine {
 	return e
 }
 
-// Pace makes the next steps times as large as usual. A caller that needs long to
-// store a step makes few steps of a burst, because each of them adds that time to
-// the delay of all later starts.
+// Pace makes the next steps larger than usual by a factor. A caller that needs long to
+// store a step uses few, large steps in a burst, because each step adds the time of
+// storing it to the delay of all later starts.
 func (e *Engine) Pace(times int) { e.pace = times }
 
 // Step handles events in order, then checks the time, and returns the effects to carry

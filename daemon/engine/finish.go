@@ -38,7 +38,7 @@ func (e *Engine) ended(ev Ended) {
 	case r.stop != "":
 		r.Reason = r.stop
 	case lost:
-		r.Reason = job.DaemonDied // nothing else hides the end of a process
+		r.Reason = job.DaemonDied // there is no other reason why the end of a process is unknown
 	case ev.Limit != "":
 		r.Reason = ev.Limit
 	}
@@ -57,7 +57,7 @@ func (e *Engine) ended(ev Ended) {
 	}
 }
 
-// seen is when something happened that was seen at an instant, or just now.
+// seen returns the time of an observation: at, or now if at is zero.
 func (e *Engine) seen(at time.Time) time.Time {
 	if at.IsZero() {
 		return e.now.Wall
@@ -65,9 +65,9 @@ func (e *Engine) seen(at time.Time) time.Time {
 	return at.UTC()
 }
 
-// startNext starts the next run in the queue of each job of which a run was removed since
-// the last call. Every run that ends or is dropped goes through remove, which notes its
-// job, so that no queue is forgotten.
+// startNext starts the next queued run of each job that had a run removed since the last
+// call. Every run that ends or is dropped goes through remove, which notes its job, so no
+// queue is forgotten.
 func (e *Engine) startNext() {
 	for len(e.freed) > 0 {
 		id := e.freed[0]
@@ -76,16 +76,16 @@ func (e *Engine) startNext() {
 	}
 }
 
-// startNextOf starts the oldest queued run of a job if nothing else of it is live. If that
-// is dropped, startNext starts the one behind it.
+// startNextOf starts the oldest queued run of a job if no other run of the job is live.
+// If that run is dropped, startNext starts the one behind it.
 func (e *Engine) startNextOf(id job.ID) {
 	if r := e.nextQueued(id); r != nil && !e.draining {
 		e.goOn(r, job.RanAfterQueue)
 	}
 }
 
-// nextQueued is the oldest queued run of a job of which its account has no
-// other under way.
+// nextQueued returns the oldest queued run of a job whose user has no other run of that
+// job in progress.
 func (e *Engine) nextQueued(id job.ID) *run {
 	live := e.byJob[id]
 	var busy []string // accounts; there is hardly ever more than one
@@ -101,19 +101,19 @@ func (e *Engine) nextQueued(id job.ID) *run {
 	return live[i]
 }
 
-// crowded reports whether another run of the same job has a process, or gets one as
-// soon as dispatch returns. Under any rule but allow that is so only if the rule was
-// allow until a reload.
+// crowded reports whether another run of the same job has a process, or gets one as soon
+// as dispatch returns. If overlap= is not allow, this happens only if it was allow before
+// a reload.
 func (e *Engine) crowded(r *run) bool {
 	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
 		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning || x == e.places.asker)
 	})
 }
 
-// drop records that a run that was held back will never start.
+// drop records that a queued or waiting run will never start.
 func (e *Engine) drop(r *run, reason job.Reason) { e.dropFor(r, reason, "") }
 
-// dropFor is drop with the reason's numbers and names.
+// dropFor is drop with a detail of the reason.
 func (e *Engine) dropFor(r *run, reason job.Reason, detail string) {
 	e.unask(r)
 	r.State, r.Reason = job.RunDropped, reason
@@ -151,19 +151,19 @@ func (e *Engine) expire() {
 	}
 }
 
-// waitsForTime tells whether nothing but time must pass before a run starts.
+// waitsForTime reports whether a run waits only for time to pass.
 func (r *run) waitsForTime() bool {
 	on := r.WaitsOn()
 	return on == job.WaitsOnRetry || on == job.WaitsOnDelay
 }
 
-// undrain goes on where Drain stopped: with what waited for its time or for
-// another run, and with the occurrences since.
+// undrain continues after Drain: it sets the timers of waiting runs, starts queued ones,
+// and later steps decide the occurrences since then.
 func (e *Engine) undrain() {
 	e.draining = false
 	for _, r := range e.sorted() {
 		switch {
-		case r.waitsForTime(): // its timer may have run out meanwhile
+		case r.waitsForTime(): // its timer may have expired while draining
 			e.timers.add(timer{at: e.upAt(r.NotBefore), run: r.ID, kind: waitOver})
 		case r.waitsForParents() && r.until > 0:
 			e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})

@@ -7,16 +7,18 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// mostHeld is how many runs of one account may live without a process, all of
-// its jobs together: that wait for others, for a time or for a place, or are
-// about to start. One that waits for others counts once more for each of them,
-// as it remembers how they ended. Each job may have one all the same. Without a bound one line
-// that fails each second and is tried again in a year, or two jobs that both
-// start on the end of two others, and so on, would fill the daemon's memory and
-// keep the runs of all others from their turn.
+// mostHeld limits how many live runs without a process one user can have, over all jobs:
+// runs that wait for others, for a time or for a slot, or are about to start. A run that
+// waits for parents counts once more for each parent, because it stores how the parent
+// ended. Each job may have one such run regardless of the limit.
+//
+// Without the limit, some crontabs would fill the daemon's memory and delay the runs of
+// all other users. One example is an entry that fails every second and is retried a year
+// later. Another is a chain of job pairs in which both jobs start on the end of each job
+// of the pair before.
 const mostHeld = 10_000
 
-// crowd counts the runs of accounts that live without a process.
+// crowd counts, for each user, the live runs without a process.
 type crowd map[string]int
 
 func (c crowd) join(r *run) {
@@ -36,7 +38,7 @@ func (c crowd) leave(r *run) {
 	r.crowds = 0
 }
 
-// flooded says why no further run of a job is made, or "".
+// flooded returns why no further run of a job is made, or "".
 func (e *Engine) flooded(j *firing, live []*run) string {
 	many, most := e.stalled[j.entry.User()], max(mostHeld, e.places.limits.QueueMax)
 	if many < most || len(live) == 0 || j.options.Overlap == crontab.OverlapReplace || j.options.Overlap == crontab.OverlapKill {

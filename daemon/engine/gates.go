@@ -5,8 +5,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// gate is where a run stands on its way from overlap= to its process. The
-// gates are passed in this order; each holds a run back as long as it must.
+// gate is the position of a run between overlap= and its process. A run passes the gates
+// in this order, and each gate can hold it back.
 type gate uint8
 
 const (
@@ -18,9 +18,9 @@ const (
 	gateOpen
 )
 
-// ask reports whether the gate before which a run is lets it pass. If not, the gate has
-// dropped the run, or holds it back: then it has recorded that by wait, and calls goOn
-// when something changed.
+// ask reports whether the current gate lets a run pass. If not, the gate has either
+// dropped the run, or held it back and recorded that with wait; then it calls goOn when
+// something changes.
 func (e *Engine) ask(r *run) (passes bool) {
 	switch r.gate {
 	case gateCheck:
@@ -35,8 +35,7 @@ func (e *Engine) ask(r *run) (passes bool) {
 	return true
 }
 
-// pass takes a run through the gates that are left, and starts it behind the
-// last one.
+// pass takes a run through the remaining gates, and then starts it.
 func (e *Engine) pass(r *run) {
 	for ; r.gate < gateOpen; r.gate++ {
 		if !e.ask(r) {
@@ -46,8 +45,8 @@ func (e *Engine) pass(r *run) {
 	e.start(r)
 }
 
-// wait records that a run is held back. detail says what it waits for, with names and
-// numbers.
+// wait records that a run is held back. detail describes what it waits for, with names
+// and numbers.
 func (e *Engine) wait(r *run, on job.WaitsOn, detail string) {
 	r.Wait(on)
 	if r.recorded == nil {
@@ -57,7 +56,7 @@ func (e *Engine) wait(r *run, on job.WaitsOn, detail string) {
 	e.recordRun(job.Queued, "", r, detail)
 }
 
-// start records that a run begins, and begins it.
+// start records that a run begins, and starts it.
 func (e *Engine) start(r *run) {
 	r.State, r.Reason = job.RunDecided, r.cause
 	if r.claim == nil {
@@ -72,9 +71,9 @@ func (e *Engine) start(r *run) {
 	e.progress(r, Begun)
 }
 
-// renewToken is the gate of the fencing token. A run that waited since its occurrence was
-// granted claims it again, for a token that is greater than those of all runs of the job
-// that started meanwhile. It keeps its slot until then.
+// renewToken is the gate of the fencing token. If a run waited after its occurrence was
+// granted, it claims the occurrence again, for a token greater than those of all runs of
+// the job that started meanwhile. It keeps its slot until then.
 func (e *Engine) renewToken(r *run) (passes bool) {
 	if r.Token == 0 || r.tokenAt == e.now.Up {
 		return true
@@ -88,7 +87,7 @@ func (e *Engine) renewToken(r *run) (passes bool) {
 	return false
 }
 
-// starting is the Start of a run whose job is installed.
+// starting returns the Start of a run whose job is installed.
 func (e *Engine) starting(r *run) Start {
 	slot, _ := e.slotOf(r)
 	return Start{Job: e.jobs.Job(slot), Run: r.Run, Entry: e.jobs.Entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
@@ -97,7 +96,7 @@ func (e *Engine) starting(r *run) Start {
 // slotOf returns the job of a run.
 func (e *Engine) slotOf(r *run) (slot int, ok bool) { return r.slot, r.slot >= 0 }
 
-// locate finds the job of a run. Each load of the crontabs moves it; see moveRuns.
+// locate sets the slot of a run. Each load of the crontabs updates it; see moveRuns.
 func (e *Engine) locate(r *run) {
 	r.slot = -1
 	if slot, ok := e.jobs.Find(r.Job); ok {
@@ -105,21 +104,21 @@ func (e *Engine) locate(r *run) {
 	}
 }
 
-// goOn takes up a run that was held back, now that what held it has
-// changed: the job of today is asked anew whether it may run at all. If not, the run
-// is dropped.
+// goOn continues a run that was held back, after what it waited for has changed. It first
+// checks with the current options whether the job may run at all. If not, the run is
+// dropped.
 func (e *Engine) goOn(r *run, cause job.Reason) {
 	slot, ok := e.slotOf(r)
 	if !ok {
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	if r.bid != nil { // and it goes on when that is granted
+	if r.bid != nil { // resumeShared continues it when that is granted
 		return
 	}
 	j := e.firing(slot)
 	j.run = r
-	if !isOf(r, j.entry.User()) { // the name is another account's by now
+	if !isOf(r, j.entry.User()) { // another user has a job of that name by now
 		e.drop(r, job.JobRemoved)
 		return
 	}

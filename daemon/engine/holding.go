@@ -17,7 +17,7 @@ func (ev *Load) unfit() func(*crontab.Entry) string {
 	}
 }
 
-// ringFault is why an entry of scope=ring must not run here at all, or "".
+// ringFault returns why an entry with scope=ring must not run here at all, or "".
 func ringFault(entry *crontab.Entry, o *crontab.Options, mode RingMode) string {
 	switch {
 	case o.Scope != crontab.ScopeRing:
@@ -42,8 +42,8 @@ func (e *Engine) isCandidate(slot int) bool {
 	return o.Enabled && o.Held == "" && !barred
 }
 
-// candidates returns the jobs of the ring whose users may run jobs here. The other
-// members do not wait for this one with the rest.
+// candidates returns the ring jobs whose users may run jobs here. For all other ring
+// jobs, the other members do not wait for this one.
 func (e *Engine) candidates() []Holding {
 	if len(e.bars) == 0 {
 		return e.jobs.Holdings()
@@ -57,7 +57,7 @@ func (e *Engine) candidates() []Holding {
 	return all
 }
 
-// bar changes which users may run no jobs.
+// bar replaces the set of users that may not run jobs.
 func (e *Engine) bar(users map[string]Barred) {
 	before := e.candidates()
 	e.bars = maps.Clone(users)

@@ -5,16 +5,16 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// tally counts how the parents of a run have ended so far.
+// tally counts the outcomes of a run's parents so far.
 type tally struct {
 	edges    int
 	ended    int // of them
 	ok       int
 	failed   int // in their own run
-	upstream int // kept from running by a parent of their own
+	upstream int // not run because of their own parents
 	skipped  int
-	holding  int // ended as the edge asks
-	against  int // failed where the edge asks for another end
+	holding  int // ended with an outcome that the edge accepts
+	against  int // failed, and the edge does not accept that
 }
 
 // count adds n parents that ended with a verdict.
@@ -41,8 +41,8 @@ func (t *tally) count(v job.Verdict, asked crontab.Outcomes, n int) {
 	}
 }
 
-// outcomesOf is the outcomes that an edge may name for a verdict. A run that
-// was lost and that if-lost=leave leaves is lost, but has not failed.
+// outcomesOf returns the outcomes that match a verdict. A lost run under if-lost=leave is
+// lost, but has not failed.
 func outcomesOf(v job.Verdict) crontab.Outcomes {
 	switch v {
 	case job.VerdictOK:
@@ -61,20 +61,20 @@ func outcomesOf(v job.Verdict) crontab.Outcomes {
 	return 0
 }
 
-// chance is what a join makes of a tally.
+// chance is the result of applying a join to a tally.
 type chance uint8
 
 const (
-	open    chance = iota // it may hold yet
+	open    chance = iota // undecided: parents that have not ended decide
 	holds                 // the run may start
-	failed                // it will not hold, as a parent failed
-	skipped               // it will not hold, though none failed
+	failed                // it cannot hold, because a parent failed
+	skipped               // it cannot hold, although no parent failed
 )
 
-// chanceOf says whether a join holds, or can. Those with a name of Airflow's
-// do as Airflow's trigger rules: what they make of a task that cannot run,
-// upstream_failed or skipped, is failed or skipped here. A parent that
-// if-lost=leave leaves has ended, and neither well nor badly.
+// chanceOf reports whether a join holds, or still can. Joins named like Airflow's trigger
+// rules behave like them: where Airflow marks a task upstream_failed or skipped, the
+// result is failed or skipped. A parent that was lost under if-lost=leave has ended, but
+// counts neither as success nor as failure.
 func chanceOf(join crontab.Join, t tally) chance {
 	var (
 		over   = t.ended == t.edges
@@ -138,7 +138,7 @@ func chanceOf(join crontab.Join, t tally) chance {
 		return ifThen(over)
 	case crontab.JoinAllDone:
 		return ifThen(over)
-	case crontab.JoinAllDoneMinOneSuccess: // to Airflow a parent that was skipped is not done
+	case crontab.JoinAllDoneMinOneSuccess: // in Airflow a skipped parent is not done
 		switch {
 		case t.skipped > 0:
 			return skipped
@@ -153,7 +153,7 @@ func chanceOf(join crontab.Join, t tally) chance {
 		return ifThen(t.ok > 0)
 	case crontab.JoinOneFailed:
 		return ifThen(bad > 0)
-	case crontab.JoinOneDone: // one that its own parents kept from running is not done
+	case crontab.JoinOneDone: // a parent that was not run because of its own parents is not done
 		return ifThen(t.ok+t.failed > 0)
 	}
 	return holds // JoinAlways

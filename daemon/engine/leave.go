@@ -7,17 +7,19 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// A member that is drained claims nothing new, and continues with what it has. One that
-// leaves also gives up what it has not begun, and tells the others: for them it is dead
-// then, and they take over what it gave up. What has begun ends here. So do runs that after=
-// and on= connect, because what they wait for is here, and runs that no other member may
+// A drained member claims nothing new, and continues with what it has. A member that
+// leaves also gives up what it has not begun, and reports that to the others. They then
+// treat it as dead, and take over what it gave up.
+//
+// Runs that have begun end here. The same applies to runs connected by after= and on=,
+// because the runs that they wait for are here, and to runs that no other member may
 // have: they wait for this host.
 
-// isDraining reports whether this member takes nothing any more.
+// isDraining reports whether this member takes no new occurrences.
 func (s *seats) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }
 
-// depart gives up what has not begun. What is granted from now on does not begin here, so
-// that the final state that the others hear is final.
+// depart gives up what has not begun. Anything granted from now on does not begin here,
+// because the state that the others receive must be final.
 func (e *Engine) depart() {
 	r := e.ring
 	if r == nil || r.seats == nil {
@@ -60,12 +62,13 @@ func (e *Engine) isForOthers(x *run, slot int) bool {
 		}) >= 0
 }
 
-// isElsewhere tells whether a run was dropped as its occurrence is another
-// member's, which says how far it is.
+// isElsewhere reports whether a run was dropped because its occurrence belongs to another
+// member. That member reports its progress.
 func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reason == job.HandedOver }
 
-// takeOver continues with an occurrence that a member gave up when it left. That one did
-// not miss it, so catchup= does not apply. The pause before a further attempt begins again.
+// takeOver continues an occurrence that a member gave up when it left. The occurrence was
+// not missed there, so catchup= does not apply. The pause before a further attempt begins
+// again.
 func (e *Engine) takeOver(j *firing, b *bid) *run {
 	if late := e.now.Wall.Sub(b.Due); j.options.Deadline > 0 && late > j.options.Deadline {
 		e.skip(j, b.Due, b.Due, 1, job.PastDeadline, lateness(e.now.Wall, b.Due))
@@ -82,8 +85,8 @@ func (e *Engine) takeOver(j *firing, b *bid) *run {
 	return r
 }
 
-// Drained returns the runs of the ring that are here yet, oldest first. It is not ok for a
-// member that claims occurrences.
+// Drained returns the ring's runs that are still on this host, oldest first. ok is false
+// for a member that claims occurrences.
 func (v *View) Drained() (here []job.Run, ok bool) {
 	if !v.drained {
 		return nil, false

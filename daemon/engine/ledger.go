@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// owned names a job of an account. A name may pass to another account and back:
-// what is remembered of the one says nothing of the other.
+// owned identifies a job of a user. A name may pass to another user and back: the ledger
+// of one user's job says nothing about the other's.
 type owned struct {
 	job  job.ID
 	user string
@@ -17,7 +17,7 @@ type owned struct {
 
 func (o owned) before(x owned) bool { return o.job < x.job || o.job == x.job && o.user < x.user }
 
-// ledger is what is remembered of an account's job.
+// ledger returns the ledger of a user's job.
 func (e *Engine) ledger(id job.ID, user string) job.Ledger {
 	if l, ok := e.ledgers[owned{id, user}]; ok {
 		return l
@@ -31,8 +31,8 @@ func (e *Engine) setLedger(l job.Ledger) {
 	e.emit(Ledger{l})
 }
 
-// conclude draws the consequences of a run that ended or was dropped: another
-// attempt, or what the end of its occurrence means to the job and to others.
+// conclude handles the consequences of a run that ended or was dropped: another attempt,
+// or the effects that the end of its occurrence has on the job and on others.
 func (e *Engine) conclude(r *run) {
 	if r.Verdict != job.VerdictRetry && !r.isElsewhere() {
 		e.progress(r, Over)
@@ -51,13 +51,14 @@ func (e *Engine) conclude(r *run) {
 	e.follow(r)
 }
 
-// asked tells whether a person wanted the run. What he asked for he watches
-// himself: it makes no streak of failures, and channels hear of it only that a
-// success ended one.
+// asked reports whether a person requested the run. That person watches the run: it does
+// not count towards the failures in a row, and sends no notification except that a
+// success ended trouble.
 func (r *run) asked() bool { return r.By != "" || r.Backfill != 0 }
 
-// enter writes the end of an occurrence into its job's ledger. One of the past,
-// from the dead letters, is not the newest.
+// enter adds the end of an occurrence to its job's ledger. If the occurrence is older
+// than the newest in the ledger, like a dead letter that is run again, the newest one
+// stays.
 func (e *Engine) enter(r *run) {
 	l := e.ledger(r.Job, r.User)
 	ended := e.now.Wall
@@ -82,9 +83,8 @@ func (e *Engine) enter(r *run) {
 	e.pauseFailed(r)
 }
 
-// counts tells whether a failure is the job's own: not the wish of whoever
-// stopped or dropped the run, nor, unless it was the breaker's probe, of
-// something that a person tried.
+// counts reports whether a failure is the job's own. It is not if a person stopped or
+// dropped the run, or requested it, unless it was the breaker's probe.
 func (r *run) counts(open time.Time) bool {
 	switch {
 	case r.stop == job.StopAsked, r.stop == job.DaemonStopped:
@@ -95,7 +95,7 @@ func (r *run) counts(open time.Time) bool {
 	return !r.asked() || r.probes(open)
 }
 
-// succeed ends streak, breaker and what channels were told of.
+// succeed ends the failures in a row, the breaker and reported trouble.
 func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
@@ -108,8 +108,8 @@ func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 	e.expect(r.options, *l)
 }
 
-// pauseFailed pauses the job whose run failed for good, where on-exhausted=
-// says so. What a person ran to see what happens does not.
+// pauseFailed pauses a job whose run failed for good, if on-exhausted= requires that.
+// Manual runs do not pause it.
 func (e *Engine) pauseFailed(r *run) {
 	if r.options.Exhausted != crontab.ExhaustedPause || r.Verdict != job.VerdictFail || r.stop != "" && r.stop != job.OverTime ||
 		r.State != job.RunEnded || r.refused || r.asked() {

@@ -408,8 +408,8 @@ func (e *Engine) lose(r job.Run) {
 	e.conclude(lost)
 }
 
-// restoreWaiting restores a queued or waiting run. If the daemon was away so long that
-// catchup= skips the run, it is dropped.
+// restoreWaiting restores a queued or waiting run. If catchup= skips the run because of
+// the time without a daemon, the run is dropped.
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r := &run{Run: old, recorded: &old, gate: gateOf(&old)}
 	slot, ok := e.jobs.Find(old.Job)

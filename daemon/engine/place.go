@@ -23,18 +23,17 @@ import (
 // A forced run does not wait. The exception is a user other than root who already has as
 // many runs as max-running-per-user allows: users cannot exceed their own limit.
 
-// defaultQueue is how many runs of one user can wait unless queue-max is set.
-// turnsPerStep is how many waiting runs one step starts; the next step starts
-// the rest, as with the firing of schedules.
+// defaultQueue is the limit of waiting runs of one user if queue-max is not set.
+// turnsPerStep is how many waiting runs one step starts; the next step starts the rest,
+// as with the firing of schedules.
 const (
 	defaultQueue = 10_000
 	turnsPerStep = stepSize / 2
 	topPriority  = 10
 )
 
-// places holds the runs that have a slot and those that wait for one. A run is
-// in it only if a limit applies to it, or while the daemon drains: jobs without
-// limits cost nothing here.
+// places contains the runs that have a slot or wait for one. A run is in it only if a
+// limit applies to it, or while the daemon drains: jobs without limits cost nothing here.
 type places struct {
 	limits   Limits
 	running  int // runs that hold a slot
@@ -111,8 +110,8 @@ func (e *Engine) place(r *run) (passes bool) {
 	return false
 }
 
-// exceedsOwn reports whether a user forces a run beyond the limit of runs of a
-// user.
+// exceedsOwn reports whether a user other than root forces a run although all slots of
+// the run's user are taken.
 func (e *Engine) exceedsOwn(r *run) bool {
 	a := e.places.accounts[r.User]
 	return a != nil && r.By != "root" && e.places.isFull(a)
@@ -181,8 +180,8 @@ func (p *places) isFull(a *account) bool {
 	return most > 0 && len(a.holders) >= most
 }
 
-// occupy gives a run that starts, or is found running, its slots, also if they are
-// more than the limits allow.
+// occupy assigns slots to a run that starts, or is found running, even if this exceeds
+// the limits.
 func (e *Engine) occupy(r *run) {
 	p := &e.places
 	if !p.limits.needsSlot(r) {
@@ -269,8 +268,8 @@ func (e *Engine) measure(l Limits, changed []*run) {
 	e.places.keepStarts(&before)
 }
 
-// placeAgain gives slots to all runs that have a process, and lines up those that
-// waited for one.
+// placeAgain assigns slots to all runs that have a process, and queues those that waited
+// for one.
 func (e *Engine) placeAgain() {
 	for _, r := range e.sorted() {
 		waits := r.claim != nil

@@ -8,22 +8,22 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// pool is slots that runs share.
+// pool is a set of slots that runs share.
 type pool struct {
 	key, name string
 	Pool
 	taken   int
 	waiting int
 	holders []*run
-	parked  map[*line]bool  // that found too few slots
-	starts  []time.Duration // of the last Per, if Rate bounds them; oldest first
-	until   time.Duration   // time since boot at which Rate allows another start; 0: it does
+	parked  map[*line]bool  // lines that found too few slots
+	starts  []time.Duration // starts within the last Per, if Rate limits them; oldest first
+	until   time.Duration   // time since boot at which Rate allows another start; 0: now
 }
 
-// pool returns the pool that pool=name means in the crontabs of an owner, and what
-// identifies it. A declared pool is for root's crontabs and those of the users that
-// it lists. Other users have a pool of that name to themselves, so that no user can
-// make the jobs of another one wait.
+// pool returns the pool that pool=name refers to in the crontabs of an owner, and its
+// key. A declared pool is for root's crontabs and those of its listed users. Other users
+// have a private pool of that name, so that no user can make the jobs of another one
+// wait.
 func (l *Limits) pool(owner, name string) (key string, p Pool, declared bool) {
 	p, declared = l.Pools[name]
 	if declared && (owner == "root" || slices.Contains(p.Users, owner) || slices.Contains(p.Users, "*")) {
@@ -32,14 +32,14 @@ func (l *Limits) pool(owner, name string) (key string, p Pool, declared bool) {
 	return owner + "\x00" + name, Pool{Size: 1}, declared
 }
 
-// demand is what an entry asks a pool for.
+// demand is an entry's use of a pool.
 type demand struct {
 	owner, pool string
 	slots       int
 }
 
-// shortOf returns why an entry can never start, because it asks for more slots than its
-// pool has, or "". A pool has one at least. known remembers the answers.
+// shortOf returns why an entry can never start, because it needs more slots than its pool
+// has, or "". A pool has at least one slot. known caches the results.
 func (l *Limits) shortOf(entry *crontab.Entry, known map[demand]string) string {
 	o := entry.Options()
 	if o.Pool == "" || o.Slots <= 1 {
@@ -89,7 +89,7 @@ func (p *places) forgetPool(x *pool) {
 	}
 }
 
-// wake lets all lines of a pool be asked again.
+// wake makes dispatch consider all lines of a pool again.
 func (p *places) wake(x *pool) {
 	for l := range x.parked {
 		delete(x.parked, l)
@@ -97,8 +97,8 @@ func (p *places) wake(x *pool) {
 	}
 }
 
-// fits tells whether a claim's pool has room for it and nobody before it waits
-// for the pool.
+// fits reports whether a claim's pool has room for it and no earlier run waits for the
+// pool.
 func (p *places) fits(c *claim, now time.Duration) bool {
 	x := c.pool
 	if len(x.parked) > 0 || x.taken+c.slots > x.Size {
@@ -140,7 +140,7 @@ func (p *places) hurry(now time.Duration) {
 	})
 }
 
-// next is when a pool's rate allows another start.
+// next returns when a pool's rate allows another start.
 func (p *places) next() (at time.Duration, ok bool) {
 	for _, x := range p.slow {
 		if !ok || x.until < at {

@@ -10,32 +10,32 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// settleSize is how many runs and jobs that a load concerns one step looks at.
-// The others wait for the next steps, so that jobs start on time meanwhile.
+// settleSize is how many of the runs and jobs that a load affects one step checks. The
+// rest waits for the next steps, so that jobs still start on time.
 const settleSize = 8
 
-// prepared is the part of a Load that takes long and depends on nothing but
-// what is installed. It is computed beside the engine, and used once.
+// prepared is the slow part of a Load, which depends only on what is installed. It is
+// computed outside the engine's steps, and used once.
 type prepared struct {
 	before *catalog.Catalog // what was installed
-	at     time.Time        // wall time from which the agenda is planned
+	at     time.Time        // the agenda is planned from this wall time
 	saved  map[string]time.Time
 	jobs   *catalog.Catalog // what is installed next
 	agenda agenda
 
 	catalog.Diff // of jobs and before
 
-	watched []int // jobs with expect=, or of whose hold channels want to know
-	watch   []int // those of watched that are new, or held or degraded otherwise than before
-	held    bool  // the holdings are others than before
+	watched []int // jobs with expect=, or with notifications about holds
+	watch   []int // the watched jobs that are new, or whose Held or Degraded changed
+	held    bool  // the holdings changed
 
 	rosters []RosterTable // of crontabs with fresh slots, without Known.Since
-	first   []int         // of each of them: its first slot
+	first   []int         // for each of rosters: its first slot
 }
 
-// Prepare returns ev with the work done that needs only what is installed in
-// v. The Step that takes it is then short, unless another Load came between. It
-// can run beside the engine.
+// Prepare returns ev with the slow part of the load done, which depends only on what is
+// installed in v. The Step that takes it is then short, unless another Load came between.
+// Prepare can run concurrently with the engine.
 func (v *View) Prepare(ev Load) Load {
 	if v.now.Wall.IsZero() { // nothing has been decided yet, and nothing waits
 		return ev
@@ -61,11 +61,11 @@ func prepare(ev *Load, before *catalog.Catalog, now time.Time) *prepared {
 	return p
 }
 
-// longestReading is how long a crontab that was saved can wait to be read, and
-// still count from when it was saved.
+// longestReading limits how far back the time of saving a crontab counts. If the daemon
+// reads it later, it applies from this long ago.
 const longestReading = time.Minute
 
-// since is from when on a crontab counts that is loaded now.
+// since returns from when on a crontab that is loaded now applies.
 func (p *prepared) since(name string, now time.Time) time.Time {
 	saved, known := p.saved[name]
 	switch oldest := now.Add(-longestReading); {
@@ -77,7 +77,7 @@ func (p *prepared) since(name string, now time.Time) time.Time {
 	return saved
 }
 
-// plan plans all groups from p.at on.
+// plan computes the next time of every group after p.at.
 func (p *prepared) plan() {
 	p.agenda.groups = make([]group, len(p.jobs.Groups()))
 	p.agenda.heap = make([]int, 0, len(p.agenda.groups))
@@ -90,7 +90,7 @@ func (p *prepared) plan() {
 	heap.Init(&p.agenda)
 }
 
-// findWatched finds the watched jobs, and those of them that the load concerns.
+// findWatched finds the watched jobs, and those of them that the load affects.
 func (p *prepared) findWatched() {
 	for slot := range p.jobs.Len() {
 		o := p.jobs.Entry(slot).Options()
@@ -141,10 +141,10 @@ func (p *prepared) roster(marks []int64) Roster {
 	return Roster{Tables: p.rosters}
 }
 
-// moveRuns finds the jobs of all live runs in what is installed now. It lists
-// those whose job is gone and those that must look at their parents again, all
-// of which settle looks at, and returns those that wait for a slot and whose
-// entry changed. everything: no run keeps what it knows of its parents.
+// moveRuns updates the slots of all live runs for the new catalog. It passes to settle
+// the runs whose job is gone and those that must check their parents again. It returns
+// the runs that wait for a slot and whose entry changed. If everything is set, all runs
+// check their parents again.
 func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 	runs := make([]*run, 0, len(e.live))
 	for _, r := range e.live {
@@ -173,8 +173,8 @@ func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 	return changed
 }
 
-// unsettle has settle look at runs: first at those that do not run and whose
-// job is gone, then at those that wait for parents.
+// unsettle lists runs for settle: first queued and waiting runs whose job is gone, then
+// runs that wait for parents.
 func (e *Engine) unsettle(runs []*run) {
 	var gone, waiting []*run
 	for _, r := range runs {
@@ -188,8 +188,8 @@ func (e *Engine) unsettle(runs []*run) {
 	e.unsettled = append(gone, waiting...)
 }
 
-// moveParents finds the parents that a run waits for where they are now. It
-// reports false if they are not the same jobs.
+// moveParents updates the parents that a run waits for to their new slots. It reports
+// false if they are not the same jobs.
 func (p *prepared) moveParents(r *run) bool {
 	if r.await == nil {
 		return false
@@ -207,7 +207,7 @@ func (p *prepared) moveParents(r *run) bool {
 	return true
 }
 
-// settle looks at most of n runs and jobs that the last loads concern.
+// settle checks at most n of the runs and jobs that the last loads affect.
 func (e *Engine) settle(n int) {
 	for ; n > 0 && len(e.unsettled) > 0; n-- {
 		r := e.unsettled[0]
@@ -228,8 +228,8 @@ func (e *Engine) settle(n int) {
 	}
 }
 
-// watchLater has settle look at the watched jobs that a load concerns, and at
-// those that are left from the loads before.
+// watchLater lists for settle the watched jobs that a load affects, and those that remain
+// from earlier loads.
 func (e *Engine) watchLater(p *prepared, everything bool) {
 	if everything {
 		e.unwatched = slices.Clone(p.watched)

@@ -9,12 +9,12 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// leastWait lies at least between two attempts: without it one entry with
-// backoff=0s and a thousand attempts is all that the daemon is busy with.
+// leastWait is the shortest wait between two attempts. Without it, one entry with
+// backoff=0s and a thousand attempts could keep the daemon fully busy.
 const leastWait = time.Second
 
-// retry makes the next attempt of an occurrence, which waits for its time. That
-// of a lost run which if-lost=rerun starts again is now.
+// retry makes the next attempt of an occurrence, which waits for its backoff. A lost run
+// that if-lost=rerun starts again does not wait.
 func (e *Engine) retry(failed *run) {
 	r := &run{options: failed.options, zone: failed.zone, Run: job.Run{
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
@@ -31,19 +31,19 @@ func (e *Engine) retry(failed *run) {
 	e.add(r)
 	e.pauseBefore(r, wait)
 	e.recordRun(job.Queued, "", r, "after "+failed.Result()) // its occurrence was decided before
-	if failed.Outcome.Kind == job.Lost {                     // others may have run it again meanwhile
+	if failed.Outcome.Kind == job.Lost {                     // other members may have run it again meanwhile
 		e.reclaim(r)
 	}
 }
 
-// pauseBefore lets an attempt wait for its time.
+// pauseBefore makes an attempt wait for its time.
 func (e *Engine) pauseBefore(r *run, wait time.Duration) {
 	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
 	r.Wait(job.WaitsOnRetry)
 	e.timers.add(timer{at: e.in(wait), run: r.ID, kind: waitOver})
 }
 
-// again is why an attempt starts that waited for its time.
+// again returns the reason for the start of a run that waited for its time.
 func (r *run) again() job.Reason {
 	switch {
 	case r.WaitsOn() == job.WaitsOnDelay:
@@ -54,8 +54,8 @@ func (r *run) again() job.Reason {
 	return job.Retried
 }
 
-// backoff is the wait after a failed attempt, counted from 1. The spread of
-// retry-jitter= is drawn from the invocation, so a replay draws the same.
+// backoff returns the wait after a failed attempt, counted from 1. The spread of
+// retry-jitter= is derived from the invocation, so a replay computes the same wait.
 func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
 	wait := float64(o.Backoff.Min)
 	for range attempt - 1 {

@@ -8,10 +8,10 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// RingJobs is the number of jobs whose occurrences are those of a ring.
+// RingJobs returns the number of ring jobs.
 func (v *View) RingJobs() int { return len(v.jobs.RingJobs()) }
 
-// Holdings gives the ring jobs that this host may run, by their numbers.
+// Holdings returns the ring jobs that this host may run, by their numbers.
 func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
 	return func(yield func(int, Holding) bool) {
 		for slot, h := range v.jobs.EachHolding() {
@@ -25,8 +25,8 @@ func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
 // SameRing reports that both views have the same jobs and members.
 func (v *View) SameRing(o *View) bool { return v.jobs == o.jobs && v.seats == o.seats }
 
-// Shares counts, by the members' IDs, the ring jobs that are theirs at an instant,
-// and those that no member may take.
+// Shares counts the ring jobs that each member owns at an instant, by member ID, and the
+// ring jobs that no member can take.
 func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	of = map[string]int{}
 	if v.seats == nil {
@@ -44,9 +44,9 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	return of, nobodys
 }
 
-// Owners returns the function that names the host of the owner of the occurrence of
-// job i that is due at an instant, or "" if the job is not of a ring or has no owner.
-// It is for one goroutine.
+// Owners returns a function that returns the host name of the owner of the occurrence of
+// job i that is due at an instant, or "" if the job is not a ring job or has no owner.
+// The function must not be called concurrently.
 func (v *View) Owners() func(i int, at time.Time) string {
 	if v.seats == nil {
 		return func(int, time.Time) string { return "" }

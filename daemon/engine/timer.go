@@ -8,20 +8,19 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// timer is something to look at after a length of time. Lengths are measured
-// by the time since boot, so setting the clock neither ends a run early nor
-// lets it go on.
+// timer is a check after a length of time. Lengths are measured in time since boot, so
+// setting the clock neither shortens nor extends a wait.
 type timer struct {
 	at   time.Duration // Moment.Up
 	run  job.RunID
 	kind timerKind
-	of   owned // of expects, which is of no run
+	of   owned // the job, for expects
 }
 
 type timerKind uint8
 
 const (
-	timeout     timerKind = iota // the run is over its timeout=
+	timeout     timerKind = iota // the run has exceeded its timeout=
 	mustDie                      // TERM was sent long enough ago
 	waitOver                     // the wait before the next attempt, or of a period, is over
 	parentsOver                  // the wait for parents is over
@@ -34,15 +33,15 @@ const (
 // in returns the time since boot that is d from now.
 func (e *Engine) in(d time.Duration) time.Duration { return sum(e.now.Up, d) }
 
-// upAt returns the time since boot at which the wall clock shows t, unless
-// somebody sets it before.
+// upAt returns the time since boot at which the wall clock will show t, unless it is set
+// before.
 func (e *Engine) upAt(t time.Time) time.Duration { return e.now.upAt(t) }
 
 func (m Moment) upAt(t time.Time) time.Duration { return sum(m.Up, t.Sub(m.Wall)) }
 
-// sum returns a + b. If that does not fit into a Duration, it returns the
-// nearest one: a sum that overflowed would make a wait of centuries end at
-// once. Every sum of a duration that comes from outside is made here.
+// sum returns a + b. If the result does not fit into a Duration, it returns the nearest
+// one: an overflow would make a wait of centuries end immediately. All sums with a
+// duration from outside must use it.
 func sum(a, b time.Duration) time.Duration {
 	switch c := a + b; {
 	case a > 0 && b > 0 && c < 0:

@@ -171,9 +171,9 @@ func (e *Engine) joined(ev Ring) {
 	}
 }
 
-// suspend finds out whether this member may claim occurrences: it knows the other
-// members, nothing bars it, and most of them agree with its clock as it is now. What came
-// due while it was suspended is decided afterwards.
+// suspend updates whether this member may claim occurrences. It may if it knows the other
+// members, is not barred, and most members agree with its clock as it is now. Occurrences
+// that came due while it was suspended are decided afterwards.
 func (r *ring) suspend(e *Engine) {
 	if r == nil {
 		return
@@ -228,8 +228,9 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	return true
 }
 
-// startTime is how long a member that has just joined leaves missed occurrences unclaimed.
-// Members that start together, as after a power failure, all take part by then and share them.
+// startTime is how long a new member does not claim missed occurrences after joining.
+// Members that start together, for instance after a power failure, have all joined by
+// then and share them.
 const startTime = 2 * time.Second
 
 // competeLate ranks this member for a missed occurrence.

@@ -10,10 +10,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// maxShards is how many jobs shards= can add to those of a crontab.
+// maxShards limits how many jobs shards= adds to those of a crontab.
 const maxShards = 100_000
 
-// Catalog is what is installed. It is immutable. The zero value has no jobs.
+// Catalog contains the installed jobs. It is immutable. The zero value has no jobs.
 type Catalog struct {
 	tables []*crontab.Table
 	first  []int // by crontab: its first job
@@ -24,14 +24,14 @@ type Catalog struct {
 	ownerless bool // IDs are as in version 0.7; see Renames
 	byKey     map[job.Key]int
 	twins     map[int]twin
-	taken     map[int]int // jobs whose name= another job of the same owner has, which is the value
+	taken     map[int]int // jobs whose name= another job of the same owner uses; the value is that job
 
 	graph  graph
 	ring   ring
 	groups []Group
 	once   []int           // jobs that run once in a period
-	daily  map[string]bool // IDs of periods, whether an anacrontab asks about them each day
-	held   map[int]string  // why jobs must not run whose entries could
+	daily  map[string]bool // IDs of periods; true if an anacrontab checks the period every day
+	held   map[int]string  // why jobs must not run, apart from what their entries contain
 }
 
 // installed is an entry, or one shard of it.
@@ -42,9 +42,9 @@ type installed struct {
 	group int32 // its place in Catalog.groups
 }
 
-// New returns the catalog of crontabs. before is the catalog that it replaces, or
-// nil; identities of crontabs that are in it too are not computed again. unfit
-// returns why the host cannot run an entry, or ""; nil: the host can run all.
+// New returns the catalog of crontabs. before is the catalog that it replaces, or nil;
+// for crontabs that are in both, identities are not computed again. unfit returns why the
+// host cannot run an entry, or ""; if it is nil, the host can run all entries.
 func New(tables []*crontab.Table, before *Catalog, unfit func(*crontab.Entry) string) *Catalog {
 	if before == nil {
 		before = &Catalog{}
@@ -94,8 +94,8 @@ func (c *Catalog) install() (excess []int) {
 	return excess
 }
 
-// classify lists the jobs that name others, those of a ring and those with a period, and
-// returns why jobs are unfit. It looks at the options of all entries, once.
+// classify lists the jobs that refer to others, the ring jobs and the jobs with a period,
+// and returns why jobs are unfit. It reads the options of all entries once.
 func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]string) {
 	c.daily, unfits = map[string]bool{}, map[int]string{}
 	for i := range c.jobs {
@@ -120,7 +120,7 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 	return unfits
 }
 
-// judge finds the jobs that must not run. Each keeps the first reason.
+// judge finds the jobs that must not run. The first reason found for a job is kept.
 func (c *Catalog) judge(excess []int, unfits map[int]string) {
 	c.held = map[int]string{}
 	for i, fault := range c.graph.Faults {
@@ -151,8 +151,8 @@ func (c *Catalog) hold(i int, why string) {
 // Tables returns the crontabs.
 func (c *Catalog) Tables() []*crontab.Table { return c.tables }
 
-// Of returns the jobs of a crontab, which is given by its place in Tables: all
-// numbers from first, without past.
+// Of returns the jobs of a crontab, which is an index into Tables: all numbers from first
+// up to, but not including, past.
 func (c *Catalog) Of(table int) (first, past int) {
 	if table+1 < len(c.first) {
 		return c.first[table], c.first[table+1]
@@ -172,11 +172,11 @@ func (c *Catalog) places() map[*crontab.Table]int {
 // Len returns the number of jobs.
 func (c *Catalog) Len() int { return len(c.jobs) }
 
-// Entry returns the crontab entry of a job. The shards of an entry have the same.
+// Entry returns the crontab entry of a job. All shards of an entry return the same one.
 func (c *Catalog) Entry(i int) *crontab.Entry { return c.jobs[i].entry }
 
-// Options returns the options of a job. They are those of its entry, except that a
-// job which must not run is held by them.
+// Options returns the options of a job. They are those of its entry, except that Held is
+// set for a job that must not run.
 func (c *Catalog) Options(i int) *crontab.Options {
 	o := c.jobs[i].entry.Options()
 	if why := c.held[i]; why != "" && o.Held == "" {
@@ -190,8 +190,9 @@ func (c *Catalog) Options(i int) *crontab.Options {
 // Job describes a job as its records and clients show it.
 func (c *Catalog) Job(i int) job.Job { return describe(c.ID(i), c.Entry(i), c.Options(i)) }
 
-// Describe returns the description of the job with an ID and an entry. It is for
-// callers that keep the entry of a run, because it is smaller.
+// Describe returns the description of the job with an ID and an entry. It is for callers
+// that keep the entry of a run instead of its description, because the entry takes less
+// memory.
 func Describe(id job.ID, e *crontab.Entry) job.Job { return describe(id, e, e.Options()) }
 
 func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
@@ -229,13 +230,14 @@ func (c *Catalog) shardsOf(i int) []int {
 // Periods returns the jobs that run once in a period.
 func (c *Catalog) Periods() []int { return c.once }
 
-// Period returns the period that an occurrence of an entry with one is compared
-// with. The daemon looks at a line of anacrontab every day, so that a period which
-// is not over costs it nothing. Lines of other crontabs that share the period's ID
-// are compared in the same way, and leave the work to it. But a line of a crontab
-// alone is looked at only at its own times: a weekly line that was caught up on
-// Wednesday would not run on Sunday, and next in eleven days. It runs at its times,
-// and at most once a day.
+// Period returns the period that decides whether an occurrence of an entry is due. An
+// entry of an anacrontab is checked every day, so its period applies unchanged. Entries
+// of other crontabs with the same period ID use the same period, and leave the run to the
+// anacrontab's entry if that comes first.
+//
+// An entry of a crontab alone is checked only at its own times. If its period applied
+// unchanged, a weekly entry that was caught up on Wednesday would not run on Sunday, and
+// next in eleven days. It therefore runs at its times, and at most once a day.
 func (c *Catalog) Period(e *crontab.Entry) *crontab.Period {
 	p := e.Options().Period
 	if c.daily[p.ID] {
@@ -244,8 +246,8 @@ func (c *Catalog) Period(e *crontab.Entry) *crontab.Period {
 	return &crontab.Period{ID: p.ID, Days: 1, Delay: p.Delay, From: p.From, Until: p.Until}
 }
 
-// Hold returns a catalog in which the jobs of some groups, which are given by their
-// places in Groups, are held too.
+// Hold returns a catalog in which the jobs of some groups are held too. groups contains
+// indexes into Groups.
 func (c *Catalog) Hold(groups []int, why string) *Catalog {
 	held := *c
 	held.held = maps.Clone(c.held)

@@ -1,6 +1,6 @@
 package catalog
 
-// Diff is how the jobs of a catalog correspond to those of the one before.
+// Diff maps the jobs of a catalog to those of the previous catalog.
 type Diff struct {
 	From    []int   // by job: the job before with the same entry and the same key; -1: none
 	To      []int   // by job before: the job with the same key now; -1: none
@@ -15,8 +15,8 @@ type Fresh struct {
 	Same bool // at the same times
 }
 
-// Compare returns how the jobs of c correspond to those of before. Crontabs that
-// are in both are compared by address.
+// Compare maps the jobs of c to those of before. Crontabs that are in both are compared
+// by address.
 func (c *Catalog) Compare(before *Catalog) Diff {
 	d := Diff{From: make([]int, c.Len()), To: make([]int, before.Len()), Changed: c.Len() != before.Len()}
 	for old := range d.To {

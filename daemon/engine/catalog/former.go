@@ -38,8 +38,8 @@ func (c *Catalog) Former(i int) uint64 {
 	return hash(name)
 }
 
-// hash is FNV-1a, 64 bits. It is for texts whose collisions harm nobody but the
-// author of both.
+// hash is FNV-1a, 64 bits. It is only for texts whose collisions affect nothing but their
+// own author.
 func hash(text string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(text))

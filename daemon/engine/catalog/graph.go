@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// graph is how after= and on= connect jobs. It holds nothing of jobs that name no
-// other and that no other names.
+// graph contains the connections of after= and on= between jobs. Jobs without connections
+// take no memory in it.
 type graph struct {
 	crontab.Graph       // by place in edged
 	edged         []int // the jobs that name others, in order
@@ -25,20 +25,20 @@ type Parent struct {
 	Outcomes crontab.Outcomes
 }
 
-// Dependent is a job that names another one, which is its parent, in after= or on=.
+// Dependent is a job that refers to another one, its parent, in after= or on=.
 type Dependent struct {
 	Parent, Job int
 	Edge        int // its place among the parents of Job
 	Outcomes    crontab.Outcomes
 }
 
-// Edge is a job that another one names in after= or on=.
+// Edge is a reference to a job in after= or on=.
 type Edge struct {
 	Job      job.ID
 	Outcomes crontab.Outcomes
 }
 
-// connect finds the jobs that after= and on= name.
+// connect finds the jobs that after= and on= refer to.
 func (c *Catalog) connect() {
 	g := &c.graph
 	if len(g.edged) == 0 {
@@ -52,8 +52,9 @@ func (c *Catalog) connect() {
 	g.waiting, g.starting = dependents(g.edged, g.After), dependents(g.edged, g.On)
 }
 
-// finder returns a function that finds the job of an owner with a name. The name of
-// an entry with shards= is that of its first shard. Many entries name the same jobs.
+// finder returns a function that finds the job of an owner with a name. The name of an
+// entry with shards= refers to its first shard. The function caches results, because many
+// entries refer to the same jobs.
 func (c *Catalog) finder() func(owner, name string) (i int, ok bool) {
 	type found struct {
 		job int
@@ -78,8 +79,8 @@ func (c *Catalog) finder() func(owner, name string) (i int, ok bool) {
 	}
 }
 
-// spread makes the name of an entry with shards= mean all of its shards, and its
-// fault that of each.
+// spread makes references to an entry with shards= refer to all of its shards, and
+// applies a fault of the entry to each shard.
 func (c *Catalog) spread(at, child int) {
 	g := &c.graph
 	if first, ok := c.whole[child]; ok {
@@ -102,8 +103,8 @@ func (c *Catalog) spreadLinks(links []crontab.Link) (all []crontab.Link) {
 	return all
 }
 
-// part holds the jobs that wait for, or start on, a job of another scope: the one is
-// on one member of the ring and the other on each host.
+// part holds the jobs that wait for, or start on, a job of another scope: one of the two
+// runs on one member of the ring, the other on every host.
 func (c *Catalog) part() {
 	g := &c.graph
 	for at, child := range g.edged {
@@ -156,7 +157,7 @@ func dependentsOf(all []Dependent, parent int) []Dependent {
 	return all[first : first+past]
 }
 
-// HasEdges reports whether any job names another one in after= or on=.
+// HasEdges reports whether any job refers to another one in after= or on=.
 func (c *Catalog) HasEdges() bool { return len(c.graph.edged) > 0 }
 
 // links returns the links of after= and on= of a job. A job that is held for its edges
@@ -179,15 +180,15 @@ func (c *Catalog) Parents(i int) []Parent {
 	return parents
 }
 
-// Waiting returns the jobs that wait for a job, by number. A job that names it twice is
-// in it twice.
+// Waiting returns the jobs that wait for a job, by number. If a job refers to it twice,
+// that job is listed twice.
 func (c *Catalog) Waiting(i int) []Dependent { return dependentsOf(c.graph.waiting, i) }
 
 // Starting returns the jobs that start when a run of a job ends, as Waiting does.
 func (c *Catalog) Starting(i int) []Dependent { return dependentsOf(c.graph.starting, i) }
 
-// Edges returns the jobs that after= and on= of a job name. Those of a job that is held
-// for its edges are as written.
+// Edges returns the jobs that after= and on= of a job refer to. For a job that is held
+// because of its edges, they are as written.
 func (c *Catalog) Edges(i int) (after, on []Edge) {
 	o := c.Entry(i).Options()
 	waits, starts := c.links(i)

@@ -8,17 +8,17 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// twin is a job whose ID an earlier job has: its own has an ordinal.
+// twin is a job whose ID an earlier job uses already. Its own ID contains an ordinal.
 type twin struct {
 	ordinal int
 	natural job.Key // the key that it would have without the earlier job
 }
 
-// KeyOf returns the key of an ID alone. It identifies a job on this host, whoever
-// the job runs as.
+// KeyOf returns the key of an ID alone. It identifies a job on this host, regardless of
+// the job's user.
 func KeyOf(id job.ID) job.Key { return job.KeyOf(id, "") }
 
-// identify gives each job its identity, in order.
+// identify assigns each job its identity, in order.
 func (c *Catalog) identify(before *Catalog) {
 	c.byKey = make(map[job.Key]int, len(c.jobs))
 	c.twins, c.taken = map[int]twin{}, map[int]int{}
@@ -47,9 +47,9 @@ func (c *Catalog) natural(i int) job.Key {
 	return c.jobs[i].key
 }
 
-// name gives a job its key, and an ordinal if an earlier job has its ID. If that is
-// the ID of its name=, its name is taken. last has the newest ordinal among entries
-// alike, by the ID that the second of them would have.
+// name assigns a job its key, and an ordinal if an earlier job has its ID. If the ID
+// comes from name=, the name is taken. last contains the newest ordinal among identical
+// entries, by the ID that the second of them would have.
 func (c *Catalog) name(i int, natural job.Key, last map[job.ID]int) {
 	key := natural
 	if other, ok := c.byKey[natural]; ok {
@@ -61,8 +61,8 @@ func (c *Catalog) name(i int, natural job.Key, last map[job.ID]int) {
 	c.jobs[i].key, c.byKey[key] = key, i
 }
 
-// nameTwin gives a twin the first ordinal that is free, and returns its key. A
-// crontab can have very many entries alike: each begins where the one before ended.
+// nameTwin assigns a twin the first free ordinal, and returns its key. A crontab can have
+// very many identical entries, so the search begins where it ended for the entry before.
 func (c *Catalog) nameTwin(i int, natural job.Key, last map[job.ID]int) job.Key {
 	c.twins[i] = twin{2, natural}
 	second := c.ID(i)

@@ -12,8 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// ring is the jobs of scope=ring. A key there includes the user: all members of the
-// ring compute the same.
+// ring contains the jobs of scope=ring. A key there includes the user: all members of the
+// ring compute the same key.
 type ring struct {
 	jobs       []int // by key
 	keys       map[int]job.Key
@@ -21,7 +21,8 @@ type ring struct {
 	holdings   []Holding
 }
 
-// Component is jobs of a ring that after= and on= connect: one member runs all of them.
+// Component is a set of ring jobs that after= and on= connect: one member runs all of
+// them.
 type Component struct {
 	Key  job.Key // the smallest of their keys
 	Lead int     // the job that has it
@@ -31,13 +32,14 @@ type Component struct {
 // Holding is a job of a ring that this host can run.
 type Holding struct {
 	Key  job.Key
-	Hash job.Key // of all that the entry says: members with another one hold another job
-	// Former is what FormerKey takes of the job: members of version 0.7.0 were granted
-	// its occurrences under that key. It is of this host alone.
+	Hash job.Key // hash of the whole entry: with another hash, a member has another job
+	// Former is the argument of FormerKey for the job: members of version 0.7.0 were
+	// granted its occurrences under that key. It is for this host only.
 	Former uint64
 }
 
-// findRing sorts the jobs of scope=ring by key, and connects those that belong together.
+// findRing sorts the jobs of scope=ring by key, and finds the components of connected
+// jobs.
 func (c *Catalog) findRing() {
 	r := &c.ring
 	if len(r.jobs) == 0 {
@@ -141,9 +143,10 @@ func (c *Catalog) EachHolding() iter.Seq2[int, Holding] {
 	}
 }
 
-// entryHash returns a SHA-256 of all that an entry says, but not of its place in the
-// crontab, which can differ from host to host. Each text is hashed with its length, so
-// that no two entries are hashed alike. specs remembers the hashes of schedules.
+// entryHash returns a SHA-256 of the content of an entry. Its place in the crontab is not
+// included, because that can differ from host to host. Each text is hashed with its
+// length, so different entries cannot be hashed as the same text. specs caches the hashes
+// of schedules.
 func (c *Catalog) entryHash(i int, specs map[cron.Schedule]job.Key) job.Key {
 	e := c.Entry(i)
 	spec, ok := specs[e.Schedule]

@@ -17,8 +17,8 @@ type Group struct {
 // Groups returns all jobs by schedule. Callers must not change it.
 func (c *Catalog) Groups() []Group { return c.groups }
 
-// group sorts the jobs by schedule. What before knows of a crontab that is in it too is
-// used again.
+// group sorts the jobs by schedule. For crontabs that are in before too, it uses the
+// earlier results again.
 func (c *Catalog) group(before *Catalog) {
 	specs := make(Specs, len(before.groups))
 	moved := make([]int32, len(before.groups)) // where its groups are now; -1: not known yet
