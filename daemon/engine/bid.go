@@ -24,12 +24,12 @@ type bid struct {
 	at        int           // index in the queue; -1: not in it
 	rank      int
 	ranked    bool // rank is known; otherwise it is computed when the time of the bid comes
-	missed    bool // other members may consider it decided, so this one never gives it up
+	missed    bool // other members may consider it decided, so this one never drops the bid
 	again     bool
 	asked     bool      // claimed, and Claimed has not come yet
 	stale     bool      // this member was suspended after the claim
 	since     time.Time // for a run of the previous daemon: when that daemon was last alive
-	run       *run      // the run whose occurrence is claimed again; nil: there is no run yet
+	run       *run      // the run whose occurrence is claimed again; nil: no run exists yet
 	orphan    Orphan
 	from      string   // the member that had taken orphan
 	left      bool     // that member left

@@ -72,8 +72,8 @@ func (r *run) hasParents() bool {
 
 func (r *run) waitsForParents() bool { return r.WaitsOn() == job.WaitsOnParents }
 
-// withParents returns all parents of a run: the one whose end started it by on=, and
-// those in after=.
+// withParents returns all parents of a run: first the parent whose end started it by on=,
+// then the parents in after=.
 func (r *run) withParents(w *awaiting) []job.Parent {
 	var own []job.Parent
 	if r.Trigger == job.TriggerDependency && len(r.Parents) > 0 {

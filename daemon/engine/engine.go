@@ -9,9 +9,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// stepSize is how many effects the firing of schedules adds to a step before it leaves
-// the rest to the next one: 64 starts. The first starts of a burst therefore do not wait
-// until the store has written the records of all others. See Pace.
+// stepSize is the number of effects that the firing of schedules adds to a step before it
+// leaves the rest to the next one: 64 starts. The first starts of a burst therefore do
+// not wait until the store has written the records of all others. See Pace.
 const stepSize = 128
 
 // State is what survives a process: the store loads it and passes it to New.
@@ -35,7 +35,8 @@ type State struct {
 }
 
 // Adopted is a run whose process survived a restart of the daemon and is watched again,
-// so its end will be reported. All other runs in Live have ended in an unknown way.
+// so its end will be reported. Any other run in Live that was running or about to start
+// has ended in an unknown way.
 type Adopted struct {
 	Run  job.RunID
 	PID  int           // 0 for a run that was decided and not started; Started will follow
@@ -99,7 +100,7 @@ type run struct {
 	stop     job.Reason       // why it is being stopped, or ""
 	gate     gate             // the gate that it has reached
 	cause    job.Reason       // why it starts, once it has passed them all
-	detail   string           // cause's numbers and names
+	detail   string           // details of cause: numbers and names
 	forced   bool             // --force was used
 	asking   bool             // the command of if= is running
 	await    *awaiting        // state of the parents that it waits for; nil: it does not wait for any

@@ -41,8 +41,8 @@ type Load struct {
 	// held.
 	Unfit map[*crontab.Options]string
 
-	// Saved is when each crontab was saved, by name. Until that time the previous text
-	// applies. A crontab that is not in it applies from now.
+	// Saved contains the time at which each crontab was saved, by name. Until that time
+	// the previous text applies. A crontab that is not in it applies from now.
 	Saved map[string]time.Time
 
 	Limits Limits
@@ -180,8 +180,9 @@ type Drain struct{}
 // Undrain ends a Drain: the new daemon could not be started.
 type Undrain struct{}
 
-// Bar replaces the set of users for whom nothing may start now. All other users may start
-// jobs. A Bar before the first Load, in the same step, also applies to @reboot entries.
+// Bar replaces the set of users for whom nothing may start now. Users outside the set may
+// start jobs. A Bar before the first Load, in the same step, also applies to @reboot
+// entries.
 type Bar struct {
 	Users map[string]Barred
 }

@@ -38,7 +38,7 @@ func (e *Engine) ended(ev Ended) {
 	case r.stop != "":
 		r.Reason = r.stop
 	case lost:
-		r.Reason = job.DaemonDied // there is no other reason why the end of a process is unknown
+		r.Reason = job.DaemonDied // the end of a process is unknown only for this reason
 	case ev.Limit != "":
 		r.Reason = ev.Limit
 	}
@@ -88,7 +88,7 @@ func (e *Engine) startNextOf(id job.ID) {
 // job in progress.
 func (e *Engine) nextQueued(id job.ID) *run {
 	live := e.byJob[id]
-	var busy []string // accounts; there is hardly ever more than one
+	var busy []string // users; there is hardly ever more than one
 	for _, r := range live {
 		if !r.inLine() && !slices.Contains(busy, r.User) {
 			busy = append(busy, r.User)

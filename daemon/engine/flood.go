@@ -14,8 +14,8 @@ import (
 //
 // Without the limit, some crontabs would fill the daemon's memory and delay the runs of
 // all other users. One example is an entry that fails every second and is retried a year
-// later. Another is a chain of job pairs in which both jobs start on the end of each job
-// of the pair before.
+// later. Another is a chain of job pairs in which both jobs of a pair start on the end of
+// either job of the pair before.
 const mostHeld = 10_000
 
 // crowd counts, for each user, the live runs without a process.

@@ -247,7 +247,7 @@ func (a *awaited) has(entry *crontab.Entry) bool {
 	return ok
 }
 
-// welcome deals with awaited tables that have come.
+// welcome handles awaited crontabs that are loaded now.
 func (e *Engine) welcome() {
 	if e.awaited == nil {
 		return
@@ -429,10 +429,10 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	e.goOnWaiting(r, lastSeen)
 }
 
-// SignOfLife is how often a daemon with waiting runs stores that it is alive, if it has
-// nothing else to store. After a crash, the lateness of a waiting run is therefore
-// measured from shortly before the crash, and not from the last start or end of a run
-// before it.
+// SignOfLife is the interval at which a daemon with waiting runs stores that it is alive,
+// if it has nothing else to store. After a crash, the lateness of a waiting run is
+// therefore measured from shortly before the crash, and not from the last start or end of
+// a run before it.
 const SignOfLife = time.Minute
 
 // HasWaiting reports whether runs wait.

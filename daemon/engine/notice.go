@@ -145,8 +145,8 @@ func isMissed(r job.Reason) bool {
 	return false
 }
 
-// tellMissed sends a notification about occurrences that will not run: one only, until
-// the next success.
+// tellMissed sends a notification about occurrences that will not run. It sends only one
+// until the next success.
 func (e *Engine) tellMissed(id job.ID, user string, o *crontab.Options, m missed) {
 	if !tells(o, crontab.NoticeMissed) || !isMissed(m.reason) {
 		return
@@ -218,9 +218,9 @@ func (e *Engine) stillLate(r *run) bool {
 	})
 }
 
-// tellLate sends a notification about a run that starts late or takes too long: one only,
-// until a run succeeds on time. The ledger records this even if the entry sends no such
-// notifications.
+// tellLate sends a notification about a run that starts late or takes too long. It sends
+// only one until a run succeeds on time. The ledger records this even if the entry sends
+// no such notifications.
 func (e *Engine) tellLate(r *run, text string) {
 	l := e.ledger(r.Job, r.User)
 	if l.Told&job.ToldLate != 0 {
@@ -260,8 +260,8 @@ func (e *Engine) watch(slot int) {
 	e.expect(j.options, l)
 }
 
-// tellHeld sends a notification if an entry is held or degraded: one only, until that is
-// over.
+// tellHeld sends a notification when an entry becomes held or degraded, and only one
+// until that is over.
 func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
 	o := j.options
 	isHeld := o.Held != "" || o.Degraded != ""
@@ -337,8 +337,8 @@ func (e *Engine) miss(t timer) {
 	}
 }
 
-// ringPause is how long the check of expect= is postponed while the members of the ring
-// are not known.
+// ringPause is the delay of the check of expect= while the members of the ring are not
+// known.
 const ringPause = time.Minute
 
 // ranElsewhere notes that another member took an occurrence. That member reports how the

@@ -91,7 +91,7 @@ func (e *Engine) others(ev Others) {
 	}
 }
 
-// deprived gives up occurrences that another member took too.
+// deprived drops occurrences that another member took too.
 func (e *Engine) deprived(ev Deprived) {
 	if e.ring == nil {
 		return

@@ -24,8 +24,8 @@ import (
 // many runs as max-running-per-user allows: users cannot exceed their own limit.
 
 // defaultQueue is the limit of waiting runs of one user if queue-max is not set.
-// turnsPerStep is how many waiting runs one step starts; the next step starts the rest,
-// as with the firing of schedules.
+// turnsPerStep limits the waiting runs that one step starts; the next step starts the
+// rest, as with the firing of schedules.
 const (
 	defaultQueue = 10_000
 	turnsPerStep = stepSize / 2

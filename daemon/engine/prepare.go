@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// settleSize is how many of the runs and jobs that a load affects one step checks. The
-// rest waits for the next steps, so that jobs still start on time.
+// settleSize limits the runs and jobs affected by a load that one step checks. The rest
+// waits for the next steps, so that jobs still start on time.
 const settleSize = 8
 
 // prepared is the slow part of a Load, which depends only on what is installed. It is

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// ranks is how many members can claim an occurrence, one after the other.
+// ranks is the number of members that can claim an occurrence, one after the other.
 const ranks = 4
 
 // seats assigns occurrences to the members of a Membership. The owner is computed when an
@@ -47,7 +47,7 @@ func newSeats(m *Membership) *seats {
 	return s
 }
 
-// mostFormer is how many memberships are kept to find the owner of a past occurrence.
+// mostFormer limits the memberships that are kept to find the owner of a past occurrence.
 // They are kept in memory only.
 const mostFormer = 100
 
@@ -195,7 +195,7 @@ type Candidate struct {
 func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) { return v.ownerAmong(v.seats, i, at) }
 
 // OwnerThen returns the owner of an occurrence of job i among the members at its time. ok
-// is false if that is so long ago that the members are not known.
+// is false if the occurrence is too old for the members to be known.
 func (v *View) OwnerThen(i int, at time.Time) (owner Owner, ok bool) {
 	for _, s := range slices.Backward(v.former) {
 		if !s.since.After(at) {

@@ -35,21 +35,22 @@ type Member struct {
 	// Draining: it takes no new occurrences, because it is drained or about to leave, or
 	// because it has not joined yet.
 	Draining bool
-	Lacks    map[job.Key]Lack // the ring jobs of this host of which the member has no equal entry
+	Lacks    map[job.Key]Lack // the ring jobs of this host for which the member has no equal entry
 }
 
 // MaxSkew is the largest difference allowed between the clocks of members. If an
 // occurrence is further in the future by a member's clock, it cannot be claimed yet.
 const MaxSkew = 5 * time.Second
 
-// Lack describes a ring job of this host of which another member has no equal entry.
+// Lack describes a ring job of this host for which another member has no equal entry.
 type Lack struct {
 	Ours, Theirs job.Key   // hashes of the entries; a zero Theirs means that the member has no entry
 	Since        time.Time // when this host noticed the difference
 }
 
-// RolloutTime is how long two different entries of a job still count as the same job
-// after the difference was noticed. An edit may not have reached one of the members yet.
+// RolloutTime is the time after a difference was noticed during which two different
+// entries of a job still count as the same job. An edit may not have reached one of the
+// members yet.
 const RolloutTime = time.Minute
 
 // HeldSame reports whether the member might have had the same entry as this host when an

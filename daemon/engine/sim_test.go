@@ -23,8 +23,8 @@ var (
 	seed  = flag.Uint64("seed", 0, "simulate this world alone, and print its story")
 )
 
-// TestSimulation lives through random worlds and holds the engine to its
-// invariants after every step. A failing seed is printed; -seed N replays it.
+// TestSimulation runs random worlds and checks the engine's invariants after every step.
+// It prints a failing seed; -seed N replays it.
 func TestSimulation(t *testing.T) {
 	if *seed != 0 {
 		simulate(t, *seed, true)
@@ -42,8 +42,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulateAgain lives through a world and, only if it fails, once more for its
-// story: telling it takes as long as checking it.
+// simulateAgain simulates a world. Only if that fails, it simulates the world again with
+// its story: writing the story takes as long as the checks.
 func simulateAgain(t *testing.T, seed uint64) {
 	if simulate(t, seed, false); t.Failed() {
 		t.Run("story", func(t *testing.T) { simulate(t, seed, true) })
@@ -62,13 +62,13 @@ func TestSimulationOfFoundFaults(t *testing.T) {
 	}
 }
 
-// history is what the invariants are checked against.
+// history is the state that the invariants are checked against.
 type history struct {
 	w       *world
-	story   *strings.Builder // nil: it is not told
+	story   *strings.Builder // nil: no story is written
 	decided map[instant]string
 	last    map[job.ID]time.Time // newest decided occurrence in this era
-	since   map[job.ID]time.Time // before this nothing is expected
+	since   map[job.ID]time.Time // no occurrence is expected before this
 	given   map[job.RunID]bool   // runs whose record the store has
 	begun   map[job.RunID]bool   // runs that were started
 	live    map[job.ID]map[job.RunID]bool
@@ -82,13 +82,13 @@ type history struct {
 	queueing queueing
 	times    durations
 
-	// Where the jobs that are installed stand.
+	// Slots of the installed jobs.
 	jobs  *catalog.Catalog
 	ids   []job.ID
 	slots map[job.ID]int
 }
 
-// instant is an occurrence as invariant 4 has it.
+// instant is an occurrence as defined by invariant 4.
 type instant struct {
 	job job.ID
 	due int64
@@ -132,14 +132,14 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	}
 }
 
-// say adds to the story what happens next.
+// say adds a line to the story.
 func (h *history) say(format string, args ...any) {
 	if h.story != nil {
 		fmt.Fprintf(h.story, "> "+format+"\n", args...)
 	}
 }
 
-// index notes where jobs stand, and reports whether they stand elsewhere now.
+// index updates the slots of jobs, and reports whether they changed.
 func (h *history) index() bool {
 	installed := h.w.engine.jobs
 	if h.jobs == installed {
@@ -171,7 +171,7 @@ func randomZone(t *testing.T, rng *rand.Rand) *time.Location {
 
 func (h *history) parse() { h.w.tables = h.w.parse(h.texts) }
 
-// stamps is what anacron left on some hosts.
+// stamps writes the stamps that anacron left on some hosts.
 func (h *history) stamps(rng *rand.Rand) {
 	for _, id := range []string{"cron.daily", "cron.weekly", "cron.monthly"} {
 		if rng.IntN(3) == 0 {
@@ -180,7 +180,7 @@ func (h *history) stamps(rng *rand.Rand) {
 	}
 }
 
-// do lets one thing happen.
+// do makes one random thing happen.
 func (h *history) do(rng *rand.Rand) {
 	w := h.w
 	say := h.say
@@ -280,8 +280,8 @@ func (h *history) restartEra() {
 	clear(h.since)
 }
 
-// die kills the daemon and starts it again after a while: with the processes
-// that live on, without them, or after a boot.
+// die kills the daemon and starts it again after a while: with the processes that
+// survived, without them, or after a boot.
 func (h *history) die(rng *rand.Rand) {
 	away := time.Duration(rng.Int64N(int64(8 * time.Hour)))
 	w := h.w
@@ -315,7 +315,7 @@ func (h *history) replace(rng *rand.Rand) {
 	h.successor()
 }
 
-// adopt lets the next daemon watch most of the processes.
+// adopt makes the next daemon watch most of the processes.
 func (h *history) adopt(rng *rand.Rand) {
 	w := h.w
 	w.adopted = true
@@ -328,8 +328,8 @@ func (h *history) adopt(rng *rand.Rand) {
 	}
 }
 
-// successor starts the next daemon; of all runs it knows only those that it
-// watches to be alive.
+// successor starts the next daemon. Of all runs, it knows to be live only those that it
+// watches.
 func (h *history) successor() {
 	set := catalog.New(h.w.tables, nil, nil)
 	for id := range h.periods {
@@ -357,9 +357,9 @@ func (h *history) watched(id job.RunID) bool {
 	return h.w.adopted && runs
 }
 
-// expect notes since when each job's occurrences are to be decided. It comes
-// before a Load, in the words of the rule rather than of the code: a new job,
-// or one whose times changed, starts from now.
+// expect stores since when occurrences of each job must be decided. It comes before a
+// Load and follows the rule in the manual rather than the code: a job that is new, or
+// whose times changed, starts from now.
 func (h *history) expect() {
 	set := catalog.New(h.w.tables, nil, nil)
 	before := map[job.ID]string{}
@@ -382,10 +382,10 @@ func (h *history) expect() {
 	h.since = since
 }
 
-// timing is all that the times of a job hang on.
+// timing contains everything that the times of a job depend on.
 func timing(e *crontab.Entry) string { return fmt.Sprint(e.Schedule, " ", e.Spec(), " ", e.Zone()) }
 
-// same holds invariant 5: loading an unchanged table is a no-op.
+// same checks invariant 5: loading an unchanged crontab is a no-op.
 func (h *history) same(effects []Effect) {
 	for _, e := range effects {
 		if f, ok := e.(Fact); ok && f.Record.Kind == job.Loaded {
@@ -439,7 +439,8 @@ func (h *history) sleeps() bool {
 	return !h.w.engine.draining && (wake.IsZero() || wake.After(h.w.now.Wall))
 }
 
-// once holds invariant 28: what a job missed starts once, unless catchup=all.
+// once checks invariant 28: of the missed occurrences of a job one starts, unless
+// catchup=all.
 func (h *history) once(effects []Effect) {
 	runs := map[job.ID]*job.Run{}
 	for _, e := range effects {
@@ -459,9 +460,8 @@ func (h *history) once(effects []Effect) {
 	}
 }
 
-// period holds invariant 8: a period runs at most once in it, and one run of it
-// at a time; once a day where nothing asks about the period daily. A person may
-// ask for more.
+// period checks invariant 8: a period has at most one run, one at a time; once a day if
+// no anacrontab checks the period daily. Manual runs are additional.
 func (h *history) period(r job.Run) {
 	slot, ok := h.find(r.Job)
 	if !ok {
@@ -486,16 +486,16 @@ func (h *history) period(r job.Run) {
 	h.periods[r.ID] = p.ID
 }
 
-// stamped holds the other half of invariant 8: each run of a period that ended
-// leaves a stamp, of a day between that on which it was decided and today.
+// stamped checks the other half of invariant 8: each run of a period that ended leaves a
+// stamp, for a day between the decision and today.
 func (h *history) stamped(r *job.Run, left Stamp) {
 	id, once := h.periods[r.ID]
 	delete(h.periods, r.ID)
 	if once && id == "" {
-		return // it leaves a stamp only if the entry is there again
+		return // it leaves a stamp only if the entry exists again
 	}
 	if slot, known := h.find(r.Job); !known || h.w.engine.jobs.Options(slot).Period == nil {
-		return // adopted by a daemon that has no such entry any more
+		return // adopted by a daemon without that entry
 	}
 	wants := once && r.Outcome.Kind != job.Lost && r.Outcome.Kind != job.NotStarted && r.Reason != job.DaemonStopped
 	if wants != (left.ID != "") || wants && left.ID != id {
@@ -540,15 +540,15 @@ func (h *history) fact(r job.Record) {
 	}
 	if s := h.schedule(r.Job); r.Reason != job.FoundDue && (s == nil || s.Next(r.Due.Add(-1)).Equal(r.Due)) {
 		h.contiguous(r, first)
-	} // else the period was looked at, between two occurrences
+	} // otherwise the period was checked between two occurrences
 	h.last[r.Job] = r.Due
 	if r.Due.Sub(h.w.now.Wall) > time.Millisecond { // what on= passes over at one instant is numbered through by nanoseconds
 		t.Errorf("%s at %s was decided before its time, at %s", r.Job, r.Due, h.w.now.Wall)
 	}
 }
 
-// contiguous holds the other half of invariant 1: no occurrence is left out
-// between one decision and the next.
+// contiguous checks the other half of invariant 1: no occurrence is missing between one
+// decision and the next.
 func (h *history) contiguous(r job.Record, first time.Time) {
 	last, ok := h.last[r.Job]
 	s := h.schedule(r.Job)
@@ -560,7 +560,7 @@ func (h *history) contiguous(r job.Record, first time.Time) {
 	}
 }
 
-// complete holds that nothing due is left undecided once the engine sleeps.
+// complete checks that no due occurrence is undecided once the engine sleeps.
 func (h *history) complete() {
 	w := h.w
 	if !h.sleeps() {
@@ -581,7 +581,7 @@ func (h *history) complete() {
 	}
 }
 
-// start holds invariants 2, 10 and 30.
+// start checks invariants 2, 10 and 30.
 func (h *history) start(e Start) {
 	if d := e.Entry.Options().Deadline; d > 0 && e.Run.By == "" && e.Run.Backfill == 0 && h.w.now.Wall.Sub(e.Run.Due) > d {
 		h.w.t.Errorf("invariant 30: run %d, due %s, starts at %s, past its deadline", e.Run.ID, e.Run.Due, h.w.now.Wall)
@@ -612,7 +612,7 @@ func (h *history) schedule(id job.ID) cron.Schedule {
 
 func (h *history) boots(id job.ID) bool { return h.schedule(id) == crontab.Reboot }
 
-// finish ends everything and holds invariant 6: a finished world is empty.
+// finish ends everything and checks invariant 6: a finished world is empty.
 func (h *history) finish() {
 	w := h.w
 	w.settle()
@@ -634,7 +634,7 @@ func (h *history) finish() {
 	}
 }
 
-// randomTables is a user's table, and often those of the host.
+// randomTables returns a user's crontab, and often system crontabs.
 func randomTables(rng *rand.Rand) []tableText {
 	texts := []tableText{{[]string{"sim"}, randomTable(rng)}}
 	if rng.IntN(2) == 0 {

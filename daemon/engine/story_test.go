@@ -18,47 +18,47 @@ import (
 
 var update = flag.Bool("update", false, "write what the stories really say")
 
-// TestStories replays testdata/engine/*.txt: blocks of a command, its input,
-// ---- and what the engine says to it. A bug report can be pasted in as one.
+// TestStories replays testdata/engine/*.txt. A file consists of blocks: a command, its
+// input, ----, and the engine's output. A bug report can be pasted in as a block.
 //
 //	start T [zone=Z] [booted] [adopted] [family=rhel]
 //	                            a daemon starts at local time T; what earlier daemons stored is still there,
 //	                            and with adopted it watches the processes that they left
-//	load [NAME] [system|user]   the tables are replaced by the text that follows; user: the crontab of user NAME
+//	load [NAME] [system|user]   the crontabs are replaced by the text that follows; user: the crontab of user NAME
 //	load anacrontab             the same, in that format
-//	also NAME [system|user]     one more table
-//	first NAME [system|user]    one more table, before all others
+//	also NAME [system|user]     one more crontab
+//	first NAME [system|user]    one more crontab, before all others
 //	limits [running=N] [per-user=N] [queue=N] [pool=NAME:SIZE[:RATE/PER][:USER,...]]
-//	                            what the configuration says from the next load on
-//	zone Z                      the host moves to another zone: its tables are read anew
-//	stamps ID=DAY ...           what anacron left
+//	                            the configuration from the next load on
+//	zone Z                      the host moves to another zone: its crontabs are read again
+//	stamps ID=DAY ...           the stamps that anacron left
 //	bar USER REASON [DETAIL]    nothing may start as the user; without USER all may
-//	until T                     time passes; the engine is woken when it asks
+//	until T                     time passes; the engine is woken at its wake times
 //	end N exit=C | signal=S | lost | unstarted   the process of run N ends
 //	clock +1h | -1h             the wall clock is set
 //	sleep 2h                    the machine is suspended
 //	die                         the daemon is killed
-//	run|pause|resume|stop JOB   somebody asks; force, until=T, by=NAME
+//	run|pause|resume|stop JOB   a request of a person; force, until=T, by=NAME
 //	backfill JOB FROM TO [overlap=W] [reprocess=W] [active=N]
 //	fillstop ID                 a backfill is stopped
-//	drain, abandon              the daemon is told to stop; undrain: it goes on
-//	next JOB [N]                what is planned
-//	ring MODE [KEY:VALUE ...]   what the configuration says from the next load on: available or strict, and this host's labels
+//	drain, abandon              the daemon is about to stop; undrain: it continues
+//	next JOB [N]                prints the planned times
+//	ring MODE [KEY:VALUE ...]   the mode from the next load on, available or strict, and this host's labels
 //	members MEMBER[,KEY:VALUE][,draining][,lacks=JOB][,differs=JOB] ... [newest=JOB@T] [barred=WHY] [clock]
-//	                            the ring as it is now; box is this host; clock: most members agree with its clock
+//	                            the current ring; box is this host; clock: most members agree with its clock
 //	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
-//	                            what becomes of a claim
+//	                            the result of a claim
 //	took JOB T                  another member took an occurrence
 //	gone MEMBER JOB T taken|begun [ATTEMPT LOST]
-//	                            a member is gone that took one
+//	                            a member that took an occurrence is gone
 //	left MEMBER JOB T ATTEMPT LOST
 //	                            a member left, and had not begun it
-//	depart                      this member is about to tell the others its final state
+//	depart                      this member is about to broadcast its final state
 //	deprived, doubled JOB T MEMBER
-//	                            a member took one too, or ran it too
-//	owner JOB T                 whose an occurrence is
-//	redrive N, drop N           somebody asks it of the dead letter of run N
-//	trouble JOB                 what views say is wrong with it
+//	                            a member took an occurrence too, or ran it too
+//	owner JOB T                 prints the owner of an occurrence
+//	redrive N, drop N           a person retries or drops the dead letter of run N
+//	trouble JOB                 prints the troubles of a job in the view
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/engine/*.txt")
 	if err != nil || len(files) == 0 {
@@ -112,8 +112,7 @@ type story struct {
 	texts []tableText
 }
 
-// parse reads all tables, as a daemon does when one of them changes or the
-// host moves.
+// parse reads all crontabs, as a daemon does when one of them changes or the host moves.
 func (s *story) parse() { s.w.tables = s.w.parse(s.texts) }
 
 func (s *story) zone(name string) *time.Location {
@@ -124,7 +123,7 @@ func (s *story) zone(name string) *time.Location {
 	return zone
 }
 
-// stamps writes what anacron left. A daemon that lives already is told.
+// stamps writes the stamps that anacron left. A running daemon is notified.
 func (s *story) stamps(words []string) {
 	for _, word := range words {
 		id, day, _ := strings.Cut(word, "=")
@@ -195,7 +194,7 @@ func (s *story) bar(words []string) {
 	s.w.step(Bar{users})
 }
 
-// next says when a job is planned to start.
+// next prints when a job is planned to start.
 func (s *story) next(words []string) {
 	v, n := s.w.engine.View(), 1
 	if len(words) > 1 {
@@ -214,7 +213,7 @@ func (s *story) next(words []string) {
 	}
 }
 
-// trouble says what a view tells of a job beyond its runs.
+// trouble prints the troubles of a job in a view.
 func (s *story) trouble(id job.ID) {
 	v := s.w.engine.View()
 	i, ok := v.Find(id)
@@ -476,7 +475,7 @@ func (s *story) ask(words []string) {
 	}
 }
 
-// stop is a person's stop with signal= and after= of its words.
+// stop adds signal= and after= of words to a person's stop request.
 func (s *story) stop(ev Stop, words []string) Stop {
 	var err error
 	for _, name := range valuesOf(words, "signal=") {
@@ -491,7 +490,7 @@ func (s *story) stop(ev Stop, words []string) Stop {
 	return ev
 }
 
-// valuesOf is what follows a prefix in words.
+// valuesOf returns the values in words that follow a prefix.
 func valuesOf(words []string, prefix string) (values []string) {
 	for _, word := range words {
 		if value, ok := strings.CutPrefix(word, prefix); ok {

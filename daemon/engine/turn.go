@@ -228,7 +228,7 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	return true
 }
 
-// startTime is how long a new member does not claim missed occurrences after joining.
+// startTime is the time after joining during which a member claims no missed occurrences.
 // Members that start together, for instance after a power failure, have all joined by
 // then and share them.
 const startTime = 2 * time.Second

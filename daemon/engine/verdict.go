@@ -7,8 +7,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// maxReruns is how often if-lost=rerun starts a run again whose process vanished with the
-// daemon or the host. Without a limit, a job that crashes the host would do so forever.
+// maxReruns limits how often if-lost=rerun starts a run again whose process vanished with
+// the daemon or the host. Without a limit, a job that crashes the host would do so
+// forever.
 const maxReruns = 3
 
 // judge returns the verdict on a run that ended. If a run was stopped, its verdict

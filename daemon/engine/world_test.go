@@ -12,33 +12,33 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// process is what a run looks like from outside.
+// process is a run as the operating system sees it.
 type process struct {
 	job job.ID
 	up  time.Duration // since boot, when it started
 }
 
-// world is everything around an engine that a test needs: a clock that can be
-// set, a store that outlives the engine, and the processes.
+// world is everything around an engine that a test needs: a clock that can be set, a
+// store that survives the engine, and the processes.
 type world struct {
 	t      testing.TB
 	engine *Engine
 	now    Moment
 	zone   *time.Location
 	seed   uint64
-	pace   int // of the engine; 0: the usual one
+	pace   int // pace of the engine; 0: the default
 	tables []*crontab.Table
 
 	// the store
 	state   State
 	roster  *Roster
 	loads   int
-	stale   *View // of the load before
+	stale   *View // the view before the last load
 	ledgers map[owned]job.Ledger
-	ran     map[job.ID][]job.Run // all that was recorded of runs
+	ran     map[job.ID][]job.Run // all records of runs
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
-	dead    map[job.RunID]job.Run // the dead letters, those that were run again too
+	dead    map[job.RunID]job.Run // the dead letters, including those that were run again
 
 	family crontab.Family
 	limits Limits
@@ -46,11 +46,11 @@ type world struct {
 	labels map[string]string
 	ring   RingMode
 
-	checking map[job.RunID]bool // commands of if= that have not answered
+	checking map[job.RunID]bool // commands of if= that are running
 	running  map[job.RunID]process
-	stopping map[job.RunID]job.Reason // what the last daemon told the next one
-	adopted  bool                     // the next life of the daemon finds the processes again
-	owed     []Event                  // what comes back from the acts of the last step
+	stopping map[job.RunID]job.Reason // hand-over from the last daemon to the next one
+	adopted  bool                     // the next daemon finds the processes again
+	owed     []Event                  // events that result from the effects of the last step
 	log      func(Effect)
 	check    func(*world, []Effect)
 }
@@ -80,13 +80,13 @@ func (w *world) users(owner, text string) *crontab.Table {
 	return table
 }
 
-// tableText is a table as a story gives it: the words behind load, the text.
+// tableText is a crontab in a story: the words after load, and the text.
 type tableText struct {
 	words []string
 	text  string
 }
 
-// parse reads all tables anew.
+// parse reads all crontabs again.
 func (w *world) parse(texts []tableText) []*crontab.Table {
 	var tables []*crontab.Table
 	for _, x := range texts {
@@ -106,8 +106,8 @@ func (w *world) parse(texts []tableText) []*crontab.Table {
 	return tables
 }
 
-// system parses a table of the host: anacrontab by that name, else one with a
-// column for the account.
+// system parses a system crontab: an anacrontab by that name, otherwise a crontab with a
+// user column.
 func (w *world) system(name, text string) *crontab.Table {
 	c := crontab.Config{
 		Format: crontab.System, Family: w.family, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed, StandIn: true,
@@ -119,14 +119,14 @@ func (w *world) system(name, text string) *crontab.Table {
 	return table
 }
 
-// die ends the life of a daemon; what it was stopping is told to the next one.
+// die ends a daemon; the runs that it was stopping are handed over to the next one.
 func (w *world) die() {
 	if w.engine != nil {
 		w.stopping, w.engine = w.engine.Stopping(), nil
 	}
 }
 
-// start begins a new life of the daemon with what the store remembers.
+// start starts a new daemon with the contents of the store.
 func (w *world) start() {
 	w.die()
 	s := w.state
@@ -150,7 +150,7 @@ func (w *world) start() {
 	w.step(w.load())
 }
 
-// ranIn is how the occurrences of some time ended, by the newest runs.
+// ranIn returns the verdicts of the occurrences in a range, by their newest runs.
 func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 	ran := map[int64]job.Verdict{}
 	for _, r := range w.ran[id] {
@@ -179,8 +179,8 @@ func (w *world) load() Load {
 	return ev
 }
 
-// adopt lists the processes that the next daemon watches. Others it never
-// hears of again.
+// adopt lists the processes that the next daemon watches. It never gets events of the
+// others.
 func (w *world) adopt() []Adopted {
 	var adopted []Adopted
 	for id, p := range w.running {
@@ -194,8 +194,8 @@ func (w *world) adopt() []Adopted {
 	return adopted
 }
 
-// step is the daemon's loop: facts to the store first, then the acts, whose
-// consequences are owed to the next step.
+// step is the daemon's loop: facts go to the store first, then effects are carried out,
+// whose results are events of the next step.
 func (w *world) step(events ...Event) []Effect {
 	events = append(w.owed, events...)
 	w.owed = nil
@@ -238,26 +238,26 @@ func (w *world) step(events ...Event) []Effect {
 	return effects
 }
 
-// settle tells the engine what came of its acts.
+// settle passes the results of effects to the engine.
 func (w *world) settle() {
 	for len(w.owed) > 0 {
 		w.step()
 	}
 }
 
-// answer lets the command of if= end.
+// answer ends the command of if=.
 func (w *world) answer(id job.RunID, o job.Outcome) {
 	delete(w.checking, id)
 	w.owed = append(w.owed, Checked{Run: id, Outcome: o})
 }
 
-// end lets the process of a run end.
+// end ends the process of a run.
 func (w *world) end(id job.RunID, o job.Outcome) {
 	delete(w.running, id)
 	w.owed = append(w.owed, Ended{Run: id, Outcome: o})
 }
 
-// fill keeps how far a backfill has come.
+// fill stores the progress of a backfill.
 func (w *world) fill(b job.Backfill) {
 	w.state.NextBackfill = max(w.state.NextBackfill, b.ID+1)
 	w.state.Backfills = slices.DeleteFunc(w.state.Backfills, func(x job.Backfill) bool { return x.ID == b.ID })
@@ -295,8 +295,8 @@ func (w *world) store(r job.Record) {
 	}
 }
 
-// advance lets time pass until the wall clock reads at, waking the engine
-// whenever it asks to be woken.
+// advance lets time pass until the wall clock reads at, and wakes the engine at each of
+// its wake times.
 func (w *world) advance(at time.Time) {
 	for {
 		w.settle()
@@ -314,7 +314,7 @@ func (w *world) advance(at time.Time) {
 	}
 }
 
-// pass moves both clocks on.
+// pass advances both clocks.
 func (w *world) pass(d time.Duration) {
 	w.now.Wall, w.now.Up = w.now.Wall.Add(d), w.now.Up+d
 }
@@ -322,7 +322,7 @@ func (w *world) pass(d time.Duration) {
 // set moves the wall clock alone.
 func (w *world) set(by time.Duration) { w.now.Wall = w.now.Wall.Add(by) }
 
-// tell says an effect in one line.
+// tell describes an effect in one line.
 func (w *world) tell(e Effect) string {
 	switch e := e.(type) {
 	case Fact:
@@ -424,8 +424,7 @@ func (w *world) tellRecord(r job.Record) string {
 	return b.String()
 }
 
-// clock says an instant in the world's zone, with the date where it is not
-// today's.
+// clock formats an instant in the world's zone, with the date unless it is today.
 func (w *world) clock(t time.Time) string {
 	t = t.In(w.zone)
 	if t.Format(time.DateOnly) == w.now.Wall.In(w.zone).Format(time.DateOnly) {

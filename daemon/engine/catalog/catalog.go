@@ -31,7 +31,7 @@ type Catalog struct {
 	groups []Group
 	once   []int           // jobs that run once in a period
 	daily  map[string]bool // IDs of periods; true if an anacrontab checks the period every day
-	held   map[int]string  // why jobs must not run, apart from what their entries contain
+	held   map[int]string  // why jobs must not run although their entries could
 }
 
 // installed is an entry, or one shard of it.
@@ -232,8 +232,8 @@ func (c *Catalog) Periods() []int { return c.once }
 
 // Period returns the period that decides whether an occurrence of an entry is due. An
 // entry of an anacrontab is checked every day, so its period applies unchanged. Entries
-// of other crontabs with the same period ID use the same period, and leave the run to the
-// anacrontab's entry if that comes first.
+// of other crontabs with the same period ID use the same period, and so leave the run to
+// the anacrontab's entry.
 //
 // An entry of a crontab alone is checked only at its own times. If its period applied
 // unchanged, a weekly entry that was caught up on Wednesday would not run on Sunday, and
