@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// successor is an engine that finds one run of the job j in the store.
+// successor returns an engine that finds one run of the job j in the store.
 func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engine, []Effect) {
 	t.Helper()
 	w := newWorld(t, noon, time.UTC)
@@ -109,7 +109,7 @@ func TestAdoptedWhileItIsStopped(t *testing.T) {
 	}
 }
 
-// A crash hands nothing over: what a person asked for is in the history.
+// After a crash there is no hand-over: a person's stop request is in the history.
 func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	const up = time.Hour
@@ -145,8 +145,8 @@ func TestAdoptedOfARemovedJobRunsOn(t *testing.T) {
 	}
 }
 
-// A lost run over its time limit stays lost: it might be alive, and is not
-// retried.
+// A lost run over its time limit stays lost: its process might still be running, so it is
+// not retried.
 func TestAdoptedAndLostStaysLost(t *testing.T) {
 	e, _ := successor(t, "#@ name=j timeout=1m retry=3\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
 	ended := recordsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Lost}}), job.Ended)
@@ -172,8 +172,8 @@ func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
 	}
 }
 
-// A run that was decided, and that whoever adopted it is about to start, is
-// neither lost nor started by the engine once more.
+// A run that was decided and adopted without a process is neither lost nor started again
+// by the engine: the caller that adopted it is about to start it.
 func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 	e, effects := successor(t, "#@ name=j overlap=skip\n0 1 * * * x\n", job.RunDecided, Adopted{Run: 7})
 	for _, x := range effects {

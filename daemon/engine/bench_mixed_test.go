@@ -11,11 +11,11 @@ import (
 	"github.com/cronring/cronring/testdata/worlds"
 )
 
-// quiet is an hour at which nothing of a mixed table is due but by every=.
+// quiet is an hour at which only jobs with every= are due in a mixed crontab.
 var quiet = engine.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 
-// mixed is n jobs with options of all kinds, or none, in tables of 100, and the
-// size of their text.
+// mixed returns n jobs with options of all kinds, or none, in crontabs of 100 jobs, and
+// the size of their text.
 func mixed(b *testing.B, n int, plain bool) (tables []*crontab.Table, text int) {
 	b.Helper()
 	cache := crontab.NewCache()
@@ -49,9 +49,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkReloadOneOf100k takes an edit of one table among 1,000 with 100,000
-// jobs of mixed options: what the engine has of the goal of 50 ms from the
-// edit to its end (BenchmarkReloadOneOfThousand of the daemon is all of it).
+// BenchmarkReloadOneOf100k measures an edit of one crontab among 1,000, with 100,000 jobs
+// of mixed options: the engine's part of the goal of 50 ms for an edit
+// (BenchmarkReloadOneOfThousand of the daemon measures all of it).
 func BenchmarkReloadOneOf100k(b *testing.B) {
 	before, _ := mixed(b, 100_000, false)
 	after := append([]*crontab.Table(nil), before...)
@@ -64,8 +64,8 @@ func BenchmarkReloadOneOf100k(b *testing.B) {
 	}
 }
 
-// BenchmarkTickMixed is a tick at which nothing of 100,000 jobs is due, and what
-// a job takes beyond its text: with options of all kinds, and with none.
+// BenchmarkTickMixed measures a tick at which none of 100,000 jobs is due, and the memory
+// of a job beyond its text: with options of all kinds, and with none.
 func BenchmarkTickMixed(b *testing.B) {
 	const n = 100_000
 	for _, plain := range []bool{false, true} {
@@ -87,9 +87,9 @@ func BenchmarkTickMixed(b *testing.B) {
 	}
 }
 
-// BenchmarkDueMixed is five minutes of 100,000 jobs by night, in which each that is due
-// is decided and, unless an option keeps it back, started: with options of all
-// kinds, and with none.
+// BenchmarkDueMixed measures five minutes of 100,000 jobs by night. Each due job is
+// decided and, unless an option prevents that, started: with options of all kinds, and
+// with none.
 func BenchmarkDueMixed(b *testing.B) {
 	due := time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)
 	for _, plain := range []bool{false, true} {

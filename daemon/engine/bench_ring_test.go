@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// ringOf is a host with n ring jobs, at 1,440 times of the day, in a ring of some
+// ringOf returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
 // members.
 func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *Membership) {
 	b.Helper()
@@ -33,8 +33,8 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *Membership)
 	return e, now, m
 }
 
-// BenchmarkRingChange is a change of the members of a ring with 100,000 jobs
-// (goal: microseconds).
+// BenchmarkRingChange measures a change of the members of a ring with 100,000 jobs (goal:
+// microseconds).
 func BenchmarkRingChange(b *testing.B) {
 	for _, members := range []int{5, 300} {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
@@ -48,8 +48,8 @@ func BenchmarkRingChange(b *testing.B) {
 	}
 }
 
-// BenchmarkRingDue is what it costs to find the owner of a due occurrence, and to
-// claim those that are this member's.
+// BenchmarkRingDue measures finding the owner of a due occurrence, and claiming those of
+// this member.
 func BenchmarkRingDue(b *testing.B) {
 	for _, members := range []int{5, 300} {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) { ringDue(b, members) })

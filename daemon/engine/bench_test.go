@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// million is a table of n jobs on 1,440 distinct schedules, none of which
-// fires between 08:00 and 23:59, and the size of its text.
+// million returns crontabs with n jobs on 1,440 distinct schedules, none of which fires
+// between 08:00 and 23:59, and the size of their text.
 func million(b *testing.B, n int) (tables []*crontab.Table, text int) {
 	b.Helper()
 	const chunk = 100_000 // a file of more than 16 MiB is refused
@@ -40,9 +40,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkTickMillion is one minute's tick with a million jobs loaded and
-// none due (goal: under 1 ms), and what a job takes beyond its text (goal: 64
-// bytes).
+// BenchmarkTickMillion measures one minute's tick with a million jobs loaded and none due
+// (goal: under 1 ms), and the memory of a job beyond its text (goal: 64 bytes).
 func BenchmarkTickMillion(b *testing.B) {
 	const n = 1_000_000
 	before := heapBytes()
@@ -66,8 +65,8 @@ func BenchmarkTickMillion(b *testing.B) {
 	b.ReportMetric(perJob, "B/job")
 }
 
-// BenchmarkDueMillion is the slowest minute of a million jobs: 2,083 of them
-// come due at once and are decided, 64 to a step.
+// BenchmarkDueMillion measures the slowest minute of a million jobs: 2,083 of them come
+// due at the same time and are decided, 64 in each step.
 func BenchmarkDueMillion(b *testing.B) {
 	tables, _ := million(b, 1_000_000)
 	due := time.Date(2026, 12, 1, 3, 17, 0, 0, time.UTC)
@@ -113,8 +112,8 @@ func BenchmarkLoad100k(b *testing.B) {
 	})
 }
 
-// BenchmarkDispatch is the end of one of ten runs while 100,000 of 50 accounts
-// wait for its place, and the start of the next one.
+// BenchmarkDispatch measures the end of one of ten runs, and the start of the next one,
+// while 100,000 runs of 50 users wait for a slot.
 func BenchmarkDispatch(b *testing.B) {
 	const waiting, places, jobs, accounts = 100_000, 10, 2000, 50
 	for _, pooled := range []bool{false, true} {

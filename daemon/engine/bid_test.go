@@ -7,8 +7,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// TestUndecidedBidOutlivesItsJob removes the last jobs of a crontab while nobody can
-// say whose an occurrence of one of them is.
+// TestUndecidedBidOutlivesItsJob removes the last jobs of a crontab while the owner of an
+// occurrence of one of them cannot be decided.
 func TestUndecidedBidOutlivesItsJob(t *testing.T) {
 	e, now, _ := ringOf(t, 600, 1)
 	all := e.View().Tables()

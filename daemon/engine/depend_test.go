@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// layered is a table of jobs in layers, each of which waits for all of the
-// layer before.
+// layered returns a crontab of jobs in layers; each job waits for all jobs of the layer
+// before.
 func layered(layers, width int) string {
 	var b strings.Builder
 	for l := range layers {
@@ -33,7 +33,7 @@ func layered(layers, width int) string {
 
 var dags = []struct{ layers, width int }{{1000, 1}, {100, 10}, {10, 100}}
 
-// TestDAGOfAThousandRunsInOrder lets a thousand jobs come due at once and end
+// TestDAGOfAThousandRunsInOrder makes a thousand jobs come due at the same time and end
 // one after the other: each starts in the step in which its last parent ends.
 func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 	for _, dag := range dags {
@@ -61,8 +61,8 @@ func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 	}
 }
 
-// TestLongChainFailsWithoutDeepCalls lets the first of a long chain fail: all
-// that wait fall in one step.
+// TestLongChainFailsWithoutDeepCalls makes the first job of a long chain fail: all
+// waiting runs are dropped in one step.
 func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
@@ -81,7 +81,7 @@ func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 	}
 }
 
-// BenchmarkDAG is a night of a thousand jobs: load, due, and all ends.
+// BenchmarkDAG measures a night of a thousand jobs: load, due, and all ends.
 func BenchmarkDAG(b *testing.B) {
 	for _, dag := range dags {
 		tables := []*crontab.Table{newWorld(b, time.Time{}, time.UTC).table("dag", layered(dag.layers, dag.width))}

@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// TestEditAroundTheDueInstant edits a crontab around 03:00. late is how long after
-// 03:00 the daemon steps and reads it.
+// TestEditAroundTheDueInstant edits a crontab around 03:00. late is the time after 03:00
+// at which the daemon steps and reads it.
 func TestEditAroundTheDueInstant(t *testing.T) {
 	three := time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -28,8 +28,8 @@ func TestSumSaturates(t *testing.T) {
 	}
 }
 
-// longest gives each entry of a world the longest durations that there are, as
-// a daemon before this one might have stored them: the language ends earlier.
+// longest sets the longest possible durations for each entry of a world, like values that
+// an older daemon might have stored: the crontab language allows less.
 func longest(w *world, change func(*crontab.Options)) {
 	for _, table := range w.tables {
 		for i := range table.Entries {
@@ -53,8 +53,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestLongestDurationsDoNotEndAtOnce holds that a sum of time since boot and a
-// duration never overflows into the past.
+// TestLongestDurationsDoNotEndAtOnce checks that a sum of time since boot and a duration
+// never overflows into the past.
 func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 	const long = time.Duration(math.MaxInt64) - time.Second
 	for name, c := range map[string]struct {
@@ -120,14 +120,14 @@ func failAll(w *world) {
 	}
 }
 
-// stuck is a schedule with a fault: it returns what next says.
+// stuck is a faulty schedule: it returns the result of next.
 type stuck struct{ next func(time.Time) time.Time }
 
 func (s *stuck) Next(t time.Time) time.Time { return s.next(t) }
 func (s *stuck) String() string             { return "stuck" }
 
-// TestFaultySchedulesAreHeld holds that a schedule that does not advance costs
-// its own job and no other: the job is held and says why.
+// TestFaultySchedulesAreHeld checks that a schedule that does not advance affects only
+// its own jobs: they are held with the reason.
 func TestFaultySchedulesAreHeld(t *testing.T) {
 	minute := func(t time.Time) time.Time { return t.Truncate(time.Minute).Add(time.Minute) }
 	for name, next := range map[string]func(time.Time) time.Time{
@@ -186,8 +186,8 @@ func minTime(a, b time.Time) time.Time {
 	return b
 }
 
-// TestOccurrencesAfterALongTime holds the work that a step does after a long
-// absence, and that the newest occurrences are listed all the same.
+// TestOccurrencesAfterALongTime checks that a step has limited work after a long absence,
+// and that the newest occurrences are still listed.
 func TestOccurrencesAfterALongTime(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	parse := func(text string) cron.Schedule {
@@ -233,8 +233,8 @@ func TestOccurrencesAfterALongTime(t *testing.T) {
 	}
 }
 
-// TestMissedOccurrencesAreDecidedInSteps holds that jobs with many missed
-// occurrences do not keep one step busy for long.
+// TestMissedOccurrencesAreDecidedInSteps checks that jobs with many missed occurrences do
+// not keep one step busy for long.
 func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	w := newWorld(t, extremeStart, time.UTC)
 	var text strings.Builder

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// flooding is an engine with ann's table, and a plain job of root's.
+// flooding returns an engine with ann's crontab, and a plain job of root's.
 func flooding(anns string) *Engine {
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
 	root, _ := crontab.Parse("root", "* * * * * root\n", crontab.Config{Owner: "root", Privileged: true, Local: time.UTC, Zone: time.LoadLocation})
@@ -18,8 +18,8 @@ func flooding(anns string) *Engine {
 	return e
 }
 
-// settled goes through the seconds. All that starts ends at once as outcome says,
-// and what that brings is left to the next step.
+// settled simulates some seconds. All runs end immediately with outcome, and the results
+// are events of the next step.
 func settled(t *testing.T, e *Engine, seconds int, outcome job.Outcome) (starts map[string]int) {
 	t.Helper()
 	starts = map[string]int{}
@@ -43,8 +43,8 @@ func settled(t *testing.T, e *Engine, seconds int, outcome job.Outcome) (starts 
 	return starts
 }
 
-// An account cannot have the daemon remember more and more of its runs, however
-// it has them wait.
+// A user cannot make the daemon store an unlimited number of waiting runs, whatever they
+// wait for.
 func TestRunsThatWaitAreBounded(t *testing.T) {
 	for name, anns := range map[string]string{
 		"for a retry":    "#@ default every=1s retry=5 backoff=100d\n" + strings.Repeat("* * * * * fail\n", 250),
@@ -64,8 +64,8 @@ func TestRunsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// Two jobs that both start on each of two others have each end start two, and
-// so on: their runs become many at each stage, though there is no circle.
+// If two jobs both start on each of two other jobs, each end starts two runs, and so on:
+// the number of runs grows at each stage, although there is no cycle.
 func TestRunsStartedByOthersAreBounded(t *testing.T) {
 	var anns strings.Builder
 	anns.WriteString("#@ name=a0\n0 12 * * * x\n#@ name=b0\n0 12 * * * x\n")
@@ -81,7 +81,7 @@ func TestRunsStartedByOthersAreBounded(t *testing.T) {
 	}
 }
 
-// A run remembers of each job that it waits for how that ended.
+// A run stores the outcome of each parent.
 func TestParentsOfRunsThatWaitAreBounded(t *testing.T) {
 	var anns strings.Builder
 	var names []string
@@ -101,8 +101,8 @@ func TestParentsOfRunsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// As many jobs as an account likes may fail at one instant: the holds of the host
-// are not copied for each of them, but once between two views.
+// Any number of a user's jobs may fail at one instant: the holds of the host are not
+// copied for each of them, but once between two views.
 func TestManyPausesCopyHoldsOnce(t *testing.T) {
 	e := flooding("#@ default on-exhausted=pause\n" + strings.Repeat("* * * * * fail\n", 50))
 	before := e.View()

@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A daemon that is upgraded finds a roster with keys of the form before, and does
-// just what it would with keys of today.
+// An upgraded daemon finds a roster with keys of the earlier form, and decides exactly as
+// with current keys.
 func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	host := w.table("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n30 * * * * c\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// extremeOptions are lines that once kept Step busy for ever, or made a wait of
-// centuries end at once, and others of their kind.
+// extremeOptions are options that once kept Step busy forever, or made a wait of
+// centuries end immediately, and similar ones.
 var extremeOptions = []string{
 	"at=2300-01-01", "at=9999-12-31", "at=2199-12-31T23:59:59", "at=0001-01-01", "from=2263-01-01", "from=2199-12-31", "until=9999-12-31",
 	"expect=106751d23h47m", "expect=36525d notify=x notify-on=late", "every=106751d", "every=36525d phase=36524d", "every=1s jitter=52w",
@@ -20,9 +20,9 @@ var extremeOptions = []string{
 	"after=b wait=36525d", "on=job:b:done", "if=true every=1s overlap=queue-all", "keep=36525d",
 }
 
-// FuzzOptions runs a job with any options beside a plain one, for a while and
-// after a year of sleep: each Step returns, Wake advances, and the plain job
-// runs on time.
+// FuzzOptions runs a job with any options together with a plain one, for a while and
+// after a year of sleep: each Step returns, Wake advances, and the plain job runs on
+// time.
 func FuzzOptions(f *testing.F) {
 	for _, options := range extremeOptions {
 		f.Add(options, "*/5 * * * *")

@@ -8,10 +8,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestIdentityStaysUnderEdits pauses a job and edits its table and what the
-// configuration says of it. What hangs on a job, such as its pause, stays
-// exactly as long as its name, or of one without a name file, account and
-// command.
+// TestIdentityStaysUnderEdits pauses a job and edits its crontab and the configuration
+// for it. The state of a job, such as its pause, is kept exactly as long as the job has
+// the same name or, without a name, the same file, user and command.
 func TestIdentityStaysUnderEdits(t *testing.T) {
 	const entry = "0 3 * * * root /backup --all\n"
 	option := []crontab.Setting{{Key: "retry", Value: "2"}}

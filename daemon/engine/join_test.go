@@ -7,9 +7,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestJoinsAsAirflowsTriggerRules holds the joins to what Airflow 3.1 does
-// (trigger_rule_dep.py, _evaluate_direct_relatives): a rule that can hold no
-// more makes a task upstream_failed, which is failed here, or skipped.
+// TestJoinsAsAirflowsTriggerRules compares the joins with Airflow 3.1
+// (trigger_rule_dep.py, _evaluate_direct_relatives): a rule that can no longer hold makes
+// a task upstream_failed, which is failed here, or skipped.
 func TestJoinsAsAirflowsTriggerRules(t *testing.T) {
 	const (
 		ok, fail, up, skip = job.VerdictOK, job.VerdictFail, job.VerdictUpstream, job.VerdictSkip
@@ -90,7 +90,7 @@ func TestJoinsAsAirflowsTriggerRules(t *testing.T) {
 	}
 }
 
-// TestJoinsByOutcome holds all and any to the outcomes that edges name.
+// TestJoinsByOutcome checks all and any against the outcomes of edges.
 func TestJoinsByOutcome(t *testing.T) {
 	type end struct {
 		asked   crontab.Outcomes

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A table whose account nobody knows yet, as its directory service is not up,
-// comes minutes after the daemon's start.
+// A crontab whose user is not known yet, because the directory service is not up, is
+// loaded minutes after the daemon's start.
 func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 	const text = "#@ name=hourly catchup=once\n0 * * * * x\n#@ name=boot\n@reboot x\n"
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 		}
 		e := New(State{Known: known, LastSeen: noon.Add(-3 * time.Hour), Booted: true, NextRun: 1})
 		e.Step(up(noon.Add(time.Minute)), Load{Awaited: c.awaited})
-		for i := range 3 { // it is there, and goes on to be
+		for i := range 3 { // it is loaded, and stays loaded
 			var hourly job.Trigger
 			boot := false
 			for _, x := range e.Step(up(noon.Add(time.Duration(2+i)*time.Minute)), Load{Tables: []*crontab.Table{table()}}) {

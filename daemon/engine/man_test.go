@@ -15,8 +15,8 @@ import (
 
 const timePage = "../../man/cronring-time.7"
 
-// checkTimePage holds the tables of man/cronring-time.7 about something to the
-// engine; with UPDATE_SCRIPTS=1 it writes them anew.
+// checkTimePage compares tables of man/cronring-time.7 with the engine's behaviour; with
+// UPDATE_SCRIPTS=1 it rewrites them.
 func checkTimePage(t *testing.T, about string, least int, say func(table manpages.Table, row []string) []string) {
 	t.Helper()
 	wrong, checked, err := manpages.CheckTables(timePage, about, os.Getenv("UPDATE_SCRIPTS") != "", say)
@@ -31,9 +31,9 @@ func checkTimePage(t *testing.T, about string, least int, say func(table manpage
 	}
 }
 
-// TestTimePageSaysWhatIsMadeUp starts an entry under each rule of catchup= and
-// counts what starts when the host is back. It is the same whether the host
-// slept or the daemon was not there, which is tried both ways.
+// TestTimePageSaysWhatIsMadeUp loads an entry with each value of catchup= and counts the
+// runs that start after an absence. The result must be the same whether the host slept or
+// the daemon did not run; the test tries both.
 func TestTimePageSaysWhatIsMadeUp(t *testing.T) {
 	checkTimePage(t, "away", 10, func(table manpages.Table, row []string) (cells []string) {
 		for _, rule := range table.Head[1:] {
@@ -48,8 +48,8 @@ func TestTimePageSaysWhatIsMadeUp(t *testing.T) {
 	})
 }
 
-// startsAfter counts what starts at the end of an absence, "02:00 to 09:00" or
-// "02:00 to 09:00, 7 days later".
+// startsAfter counts the runs that start at the end of an absence, such as "02:00 to
+// 09:00" or "02:00 to 09:00, 7 days later".
 func startsAfter(t *testing.T, fields []string, rule, absence string, stopped bool) int {
 	t.Helper()
 	times, days, _ := strings.Cut(absence, ", ")
@@ -84,7 +84,7 @@ func countStarts(w *world, counts func(job.Run) bool) *int {
 	return &n
 }
 
-// clockOf is a time of the day of which the page tells.
+// clockOf parses a time of day in the page.
 func clockOf(t *testing.T, text string) time.Time {
 	t.Helper()
 	if strings.Count(text, ":") == 1 {
@@ -122,7 +122,7 @@ func TestTimePageSaysWhatASetClockDoes(t *testing.T) {
 	})
 }
 
-// TestTimePageClaims holds sentences of the page that no table has.
+// TestTimePageClaims checks sentences of the page that are not in a table.
 func TestTimePageClaims(t *testing.T) {
 	for _, tc := range []struct {
 		claim, text string
@@ -173,7 +173,7 @@ func TestTimePageClaims(t *testing.T) {
 	}
 }
 
-// said is what the engine does at this instant, but for what it writes down.
+// said returns the engine's effects at this instant, except records.
 func said(w *world) (all []string) {
 	for _, e := range w.step() {
 		switch e.(type) {

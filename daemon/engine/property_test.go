@@ -9,19 +9,19 @@ import (
 	"github.com/cronring/cronring/testdata/worlds"
 )
 
-// things is how much happens in a world.
+// things is the number of events in a world.
 const things = 60
 
-// TestSimulationTrails lives through random worlds in which every option
-// occurs, and holds that each occurrence leaves one trail of records. A failing
-// seed is printed; -seed N replays it.
+// TestSimulationTrails runs random worlds in which every option occurs, and checks that
+// each occurrence leaves one trail of records. It prints a failing seed; -seed N replays
+// it.
 func TestSimulationTrails(t *testing.T) {
 	number := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
 	if seed := number("seed"); seed != 0 {
 		followTrails(t, seed, true)
 		return
 	}
-	worlds := uint64(flag.Lookup("seeds").Value.(flag.Getter).Get().(int)) / 3 // more happens in one than in those of TestSimulation
+	worlds := uint64(flag.Lookup("seeds").Value.(flag.Getter).Get().(int)) / 3 // one world has more events than those of TestSimulation
 	if testing.Short() {
 		worlds = min(worlds, 20)
 	}
@@ -37,8 +37,8 @@ func TestSimulationTrails(t *testing.T) {
 	}
 }
 
-// found is seeds that once told of a fault. In 1226 a run was started and said to
-// wait, as its turn for a place came while it asked for one.
+// found contains seeds that once found a fault. In 1226, a run was both started and
+// recorded as waiting, because it was served while it requested a slot.
 var found = []uint64{1226}
 
 func followTrails(t *testing.T, seed uint64, verbose bool) {
@@ -65,8 +65,8 @@ func TestSimulationTrailsSameSeedSameWorld(t *testing.T) {
 	}
 }
 
-// Worlds without an option would prove nothing of it. Those of several hosts are
-// for worlds that have them.
+// Worlds without an option would not test it. Options for several hosts are tested in
+// worlds with several hosts.
 func TestSimulationTrailsKnowTheCoreVocabulary(t *testing.T) {
 	used := map[string]bool{}
 	for seed := range uint64(200) {

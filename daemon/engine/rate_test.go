@@ -8,9 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestRateThatNobodyWaitsFor holds that the engine does not want to step at
-// once, again and again, after the last run that waited for a pool's rate is
-// gone.
+// TestRateThatNobodyWaitsFor checks that the engine does not request immediate steps
+// repeatedly after the last run that waited for a pool's rate is gone.
 func TestRateThatNobodyWaitsFor(t *testing.T) {
 	w := newWorld(t, extremeStart, time.UTC)
 	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Minute, Users: []string{"*"}}}}
@@ -30,7 +29,7 @@ func TestRateThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// A load with other limits is no new allowance, also where nothing runs or waits.
+// A load with other limits does not reset the rate, even if nothing runs or waits.
 func TestRateOutlivesOtherLimits(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Hour, Users: []string{"*"}}}}
@@ -53,14 +52,14 @@ func TestRateOutlivesOtherLimits(t *testing.T) {
 	}
 }
 
-// A crash is short, however long ago the daemon stored anything.
+// A short crash counts as short, even if the daemon's last stored record is old.
 func TestRunThatWaitsSurvivesAShortCrash(t *testing.T) {
 	for away, want := range map[time.Duration]int{30 * time.Second: 1, 5 * time.Minute: 1, 7 * time.Minute: 0} {
 		w := newWorld(t, noon, time.UTC)
 		w.tables = []*crontab.Table{w.table("t", "#@ name=a overlap=queue\n*/30 * * * * a\n")}
 		w.start()
-		w.advance(noon.Add(61 * time.Minute)) // a run goes on, and another one waits
-		w.state.LastSeen = w.now.Wall         // as the sign of life has it
+		w.advance(noon.Add(61 * time.Minute)) // one run continues, and another one waits
+		w.state.LastSeen = w.now.Wall         // as stored by SignOfLife
 		w.pass(away)
 		w.adopted = true
 		w.start()

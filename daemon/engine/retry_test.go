@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// An entry that asks for no wait between its attempts, or whose spread leaves
-// next to none of it, does not keep the daemon busy with nothing but itself.
+// An entry without a wait between its attempts, or whose spread makes it nearly zero,
+// does not keep the daemon fully busy.
 func TestRetryLeavesASecondBetweenAttempts(t *testing.T) {
 	for _, options := range []string{"backoff=0s", "backoff=0s..0s", "backoff=0s retry-jitter=100%", "backoff=1s retry-jitter=100%"} {
 		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)

@@ -11,14 +11,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// kin is what the invariants about after= and on= are checked against.
+// kin is the state that the invariants about after= and on= are checked against.
 type kin struct {
 	runs map[job.RunID]job.Run // as of their newest record
 	live map[job.ID]map[job.RunID]bool
-	met  map[string]bool // "run 4 -> child": ends that started a child, or passed it over
+	met  map[string]bool // ends that started a child, or skipped it
 
 	waits   map[job.RunID]bool // runs that wait for parents
-	ended   map[job.ID]bool    // jobs of which a run ended since the engine last slept
+	ended   map[job.ID]bool    // jobs that had a run end since the engine last slept
 	unclear map[job.RunID]bool // runs whose parents may seem to end in the future: the clock was set back
 }
 
@@ -29,8 +29,8 @@ func newKin() kin {
 	}
 }
 
-// randomEdges names the entries of a table, mostly, and lets them wait for or
-// start on each other: each on those before it, and sometimes in circles.
+// randomEdges adds names to most entries of a crontab, and lets them wait for or start on
+// each other: usually on earlier entries, and sometimes in cycles.
 func randomEdges(rng *rand.Rand, n int) []string {
 	edges := make([]string, n)
 	if rng.IntN(2) == 0 {
@@ -72,7 +72,7 @@ func randomEdges(rng *rand.Rand, n int) []string {
 	return edges
 }
 
-// relatives holds the invariants about after= and on= to one step.
+// relatives checks the invariants about after= and on= for one step.
 func (h *history) relatives(effects []Effect) {
 	var want, got map[job.ID]int // children of on=
 	begin := func() { want, got = map[job.ID]int{}, map[job.ID]int{} }
@@ -82,7 +82,7 @@ func (h *history) relatives(effects []Effect) {
 		case Fact:
 			r := effect.Record
 			if r.Kind == job.Loaded {
-				begin() // what was named before may mean others now
+				begin() // the names may refer to other jobs now
 			}
 			h.single(r)
 			if r.Kind == job.Decided && (r.Run == nil || r.Run.Trigger == job.TriggerDependency) && len(h.startsOn(r.Job)) > 0 {
@@ -104,7 +104,7 @@ func (h *history) relatives(effects []Effect) {
 	}
 }
 
-// single holds invariant 13, and keeps the run.
+// single checks invariant 13, and stores the run.
 func (h *history) single(r job.Record) {
 	if r.Run == nil || r.Kind == job.Redrove || r.Kind == job.Buried { // these are about runs that are over
 		return
@@ -132,8 +132,8 @@ func (h *history) single(r job.Record) {
 	}
 }
 
-// goesOn holds the other half of invariant 11, and invariant 29, once the engine
-// sleeps: nothing waits for what has ended.
+// goesOn checks the other half of invariant 11, and invariant 29, once the engine sleeps:
+// no run waits for something that has ended.
 func (h *history) goesOn() {
 	if !h.sleeps() {
 		return
@@ -147,7 +147,7 @@ func (h *history) goesOn() {
 	clear(h.kin.ended)
 }
 
-// lineMoves holds that a run of a job that waits for another one has one to wait for.
+// lineMoves checks that a queued run has another run of its job to wait for.
 func (h *history) lineMoves(id job.ID) {
 	waits, goes := map[string]job.RunID{}, map[string]bool{} // by user
 	for id := range h.kin.live[id] {
@@ -164,7 +164,7 @@ func (h *history) lineMoves(id job.ID) {
 	}
 }
 
-// parentsLack holds that a run waits for parents only if one of them has not ended.
+// parentsLack checks that a run waits for parents only if one of them has not ended.
 func (h *history) parentsLack(r job.Run) {
 	slot, ok := h.find(r.Job)
 	if !ok || h.kin.unclear[r.ID] {
@@ -203,7 +203,7 @@ func (h *history) startsOn(child job.ID) []crontab.Edge {
 	return h.w.engine.jobs.Options(slot).On
 }
 
-// ends notes which children the end of a run is to start.
+// ends records which children the end of a run must start.
 func (h *history) ends(r job.Run, want map[job.ID]int) {
 	if !r.Verdict.Final() || r.Backfill != 0 { // the runs of a backfill start no other job
 		return
@@ -220,7 +220,7 @@ func (h *history) ends(r job.Run, want map[job.ID]int) {
 	}
 }
 
-// ends says which outcomes a verdict is, in the words of the manual.
+// ends returns the outcomes of a verdict, as defined in the manual.
 func ends(v job.Verdict) crontab.Outcomes {
 	return map[job.Verdict]crontab.Outcomes{
 		job.VerdictOK:       crontab.OutcomeOK,
@@ -233,7 +233,7 @@ func ends(v job.Verdict) crontab.Outcomes {
 	}[v]
 }
 
-// join holds invariants 11 and 14.
+// join checks invariants 11 and 14.
 func (h *history) join(s Start) {
 	w, r := h.w, s.Run
 	slot, ok := h.find(r.Job)
@@ -252,7 +252,7 @@ func (h *history) join(s Start) {
 	switch {
 	case r.Trigger == job.TriggerManual, r.Trigger == job.TriggerRetry, r.Backfill != 0, len(o.After) == 0:
 		return
-	case r.Reason == job.RanAfterSlot: // they were asked before it waited for a place
+	case r.Reason == job.RanAfterSlot: // they were checked before it waited for a slot
 		return
 	case len(parents) != len(o.After):
 		w.t.Errorf("invariant 11: run %d of %s started with parents %v", r.ID, r.Job, parents)
@@ -288,7 +288,7 @@ func (h *history) met12(r job.Run, parents []job.Parent) {
 	}
 }
 
-// parent holds one edge against all runs that there were.
+// parent checks one edge against all runs so far.
 func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 	t := h.w.t
 	if string(p.Job) != edge.Job {
@@ -325,8 +325,8 @@ func (h *history) previousDue(r job.Run) (due time.Time) {
 	return due
 }
 
-// joined says in the words of the manual whether the ends of parents let a run
-// start.
+// joined reports whether the ends of parents allow a run to start, as defined in the
+// manual.
 func joined(join crontab.Join, verdicts []job.Verdict, holding int) bool {
 	var ended, ok, failed, ran, skipped int
 	for _, v := range verdicts {

@@ -12,12 +12,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestSimulationOfEdits edits a crontab around the instants at which its jobs are
-// due, also during bursts. It holds the engine to invariant 1 by this rule: the text
-// that was saved last before an instant names the jobs of that instant, and each of
-// these is decided once.
+// TestSimulationOfEdits edits a crontab around the instants at which its jobs are due,
+// also during bursts. It checks invariant 1 by this rule: the last text saved before an
+// instant defines the jobs of that instant, and each of them is decided once.
 func TestSimulationOfEdits(t *testing.T) {
-	worlds := uint64(*seeds) / 5 // their bursts cost more than what happens in those of TestSimulation
+	worlds := uint64(*seeds) / 5 // their bursts take longer than the worlds of TestSimulation
 	if testing.Short() {
 		worlds = min(worlds, 5)
 	}
@@ -32,16 +31,16 @@ func TestSimulationOfEdits(t *testing.T) {
 	}
 }
 
-// edits is a world in which one crontab changes again and again.
+// edits is a world in which one crontab changes repeatedly.
 type edits struct {
 	*world
 	rng     *rand.Rand
 	story   strings.Builder
 	others  *crontab.Table // its jobs come first at each minute
 	entries map[job.ID]*crontab.Entry
-	since   map[job.ID]time.Time // after that, nothing is expected yet
+	since   map[job.ID]time.Time // no occurrence is expected yet after this
 	decided map[decided]job.Decision
-	named   []decided // by the texts until now, and to be decided
+	named   []decided // occurrences of the texts so far, to be decided
 }
 
 type decided struct {
@@ -66,7 +65,7 @@ func newEdits(t *testing.T, seed uint64) *edits {
 	return w
 }
 
-// write saves other entries in the crontab.
+// write saves different entries in the crontab.
 func (w *edits) write(saved time.Time) {
 	specs := []string{"* * * * *", "*/2 * * * *", "0 3 * * *", "1-59/2 * * * *", "0-5,10-20 3 * * *"}
 	var b strings.Builder
@@ -90,8 +89,8 @@ func (w *edits) write(saved time.Time) {
 	w.entries, w.since = entries, since
 }
 
-// edit has the crontab saved and read around the beginning of a minute, at which
-// the loop steps in time or not.
+// edit saves the crontab and makes the daemon read it around the beginning of a minute,
+// at which the loop steps in time or not.
 func (w *edits) edit() {
 	minute := w.now.Wall.Truncate(time.Minute).Add(time.Duration(1+w.rng.IntN(3)) * time.Minute)
 	const most = 400 * time.Millisecond
@@ -129,7 +128,7 @@ func (w *edits) edit() {
 	w.named = nil
 }
 
-// name notes what the text that was saved last names up to an instant.
+// name stores the occurrences of the last saved text up to an instant.
 func (w *edits) name(until time.Time) {
 	for id, entry := range w.entries {
 		for due := nextAfter(entry.Schedule, w.since[id]); !due.After(until); due = nextAfter(entry.Schedule, due) {
@@ -139,8 +138,8 @@ func (w *edits) name(until time.Time) {
 	}
 }
 
-// forgive lets new jobs begin after what the daemon has run of removed ones since
-// the crontab was saved.
+// forgive makes new jobs begin after the occurrences of removed jobs that the daemon has
+// run since the crontab was saved.
 func (w *edits) forgive(before map[job.ID]*crontab.Entry, saved time.Time) {
 	last := saved
 	for o := range w.decided {
@@ -155,7 +154,7 @@ func (w *edits) forgive(before map[job.ID]*crontab.Entry, saved time.Time) {
 	}
 }
 
-// hear notes what is decided.
+// hear stores decisions.
 func (w *edits) hear(e Effect) {
 	f, ok := e.(Fact)
 	if !ok || f.Record.Kind != job.Decided {

@@ -8,19 +8,19 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// trials is what the invariants about failures are checked against.
+// trials is the state that the invariants about failures are checked against.
 type trials struct {
-	verdicts map[invoked]job.RunID      // occurrences that are over, and the run that was their last
-	ledgers  map[owned]job.Ledger       // as of the effect that is looked at
+	verdicts map[invoked]job.RunID      // completed occurrences, and the last run of each
+	ledgers  map[owned]job.Ledger       // as of the effect that is being checked
 	began    map[job.RunID]job.Run      // live processes, as started
-	told     map[job.ID]map[string]bool // what channels know of, and not yet of its end
+	told     map[job.ID]map[string]bool // trouble that channels were notified of and that is not over
 }
 
 func newTrials() trials {
 	return trials{map[invoked]job.RunID{}, map[owned]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
 }
 
-// randomPolicies are options about failures; of each key the first is used.
+// randomPolicies are options about failures; the first one of each key is used.
 var randomPolicies = []string{
 	"ok=0,2", "skip-code=1", "retry=1 backoff=5m", "retry=3 backoff=1s..10m", "retry-on=1,lost", "no-retry-on=2",
 	"breaker=1/40m", "breaker=2/3h", "on-exhausted=dead", "on-exhausted=pause", "on-exhausted=continue",
@@ -33,8 +33,8 @@ var randomPolicies = []string{
 // mostRetries is the largest retry= among the random options.
 const mostRetries = 3
 
-// randomEnd is how a process may end. One that a later daemon watches is not
-// lost: that it never is is an invariant of its own.
+// randomEnd returns how a process ends. If a later daemon watches it, it is not lost: a
+// separate invariant covers that.
 func (h *history) randomEnd(rng *rand.Rand, id job.RunID) job.Outcome {
 	switch n := rng.IntN(12); {
 	case n == 0:
@@ -47,7 +47,7 @@ func (h *history) randomEnd(rng *rand.Rand, id job.RunID) job.Outcome {
 	return job.Outcome{Kind: job.Exited, Code: rng.IntN(3)}
 }
 
-// randomLetter asks for something with a dead letter, if there is one.
+// randomLetter makes a request about a dead letter, if there is one.
 func (h *history) randomLetter(rng *rand.Rand) Event {
 	letters := slices.Sorted(maps.Keys(h.w.dead))
 	if len(letters) == 0 {
@@ -60,7 +60,7 @@ func (h *history) randomLetter(rng *rand.Rand) Event {
 	return Bury{Dead: h.w.dead[id], By: "ann"}
 }
 
-// failures holds the invariants about failures to one step.
+// failures checks the invariants about failures for one step.
 func (h *history) failures(effects []Effect) {
 	for i, effect := range effects {
 		switch effect := effect.(type) {
@@ -79,8 +79,8 @@ func (h *history) failures(effects []Effect) {
 	}
 }
 
-// judged holds invariants 15 and 16 to the end of a run; rest is what the step
-// says after it.
+// judged checks invariants 15 and 16 at the end of a run; rest contains the following
+// effects of the step.
 func (h *history) judged(r job.Record, rest []Effect) {
 	t := h.w.t
 	if r.Kind == job.Redrove {
@@ -124,7 +124,7 @@ func (h *history) judged(r job.Record, rest []Effect) {
 	}
 }
 
-// over notes the final verdict on an occurrence.
+// over stores the final verdict on an occurrence.
 func (h *history) over(r *job.Run) {
 	if !r.Verdict.Final() {
 		return
@@ -136,7 +136,7 @@ func (h *history) over(r *job.Run) {
 	h.trials.verdicts[key] = r.ID
 }
 
-// invoked names an occurrence to the clock or a backfill.
+// invoked identifies an occurrence of a schedule or a backfill.
 type invoked struct {
 	invocation string
 	backfill   int64
@@ -144,7 +144,7 @@ type invoked struct {
 
 func occurrenceOf(r *job.Run) invoked { return invoked{r.Invocation, r.Backfill} }
 
-// tried holds invariant 17: what breaker= lets through.
+// tried checks invariant 17: what breaker= allows to start.
 func (h *history) tried(s Start) {
 	r, now := s.Run, h.w.now.Wall
 	l := h.trials.ledgers[owned{r.Job, r.User}]
@@ -161,8 +161,8 @@ func (h *history) tried(s Start) {
 	}
 }
 
-// toldOnce holds invariant 19: channels hear once of a trouble, and of an end
-// only of what they heard of.
+// toldOnce checks invariant 19: channels are notified once of a trouble, and of its end
+// only if they were notified of it.
 func (h *history) toldOnce(n job.Notice) {
 	what := map[job.NoticeOn]string{job.OnFail: "failure", job.OnDead: "failure", job.OnLost: "failure", job.OnMissed: "missed", job.OnLate: "late"}[n.On]
 	if n.On == job.OnLate && n.Run == nil {
@@ -185,8 +185,8 @@ func (h *history) toldOnce(n job.Notice) {
 	}
 }
 
-// restart holds the other half of invariant 18: what a daemon remembers is what
-// the one before it did.
+// restart checks the other half of invariant 18: the ledgers of a daemon equal those of
+// the one before.
 func (h *history) restart() {
 	h.trials.began = map[job.RunID]job.Run{}
 	for id := range h.w.running {

@@ -13,12 +13,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestSimulationOfOwners runs each random world twice: once with the crontab of
-// one owner alone, and once beside crontabs of other owners, which use the same
-// names and commands and are edited all the time. Invariant 15: the jobs of the
-// first owner do not show which of the two worlds they are in. Nobody sets the
-// clock: an engine that other jobs wake would notice it sooner. The watched crontab stays
-// as it is: any load drops the retries of a job that is not there any more.
+// TestSimulationOfOwners runs each random world twice: once with the crontab of one owner
+// alone, and once together with crontabs of other owners, which use the same names and
+// commands and are edited all the time. Invariant 15: the jobs of the first owner do not
+// show which of the two worlds they are in.
+//
+// The clock is not set, because an engine that other jobs wake would notice it sooner.
+// The watched crontab is not edited, because any load drops the retries of a removed job.
 func TestSimulationOfOwners(t *testing.T) {
 	if *seed != 0 {
 		compareOwners(t, *seed, true)
@@ -53,11 +54,11 @@ type neighbourhood struct {
 func newNeighbourhood(t *testing.T, at time.Time, zone *time.Location, watched, text string) *neighbourhood {
 	n := &neighbourhood{world: newWorld(t, at, zone), watched: watched, texts: map[string]string{watched: text}, runs: map[job.RunID]int{}}
 	n.log = n.note
-	n.pace = 1000 // else runs of others could make one wait for the next step, at the same instant
+	n.pace = 1000 // otherwise runs of others could make one wait for the next step, at the same instant
 	return n
 }
 
-// install parses the crontabs anew, in the order of their owners.
+// install parses the crontabs again, in the order of their owners.
 func (n *neighbourhood) install() {
 	n.tables = nil
 	for _, owner := range owners {
@@ -79,7 +80,7 @@ var (
 	number     = regexp.MustCompile(`\d+`)
 )
 
-// note writes an effect down. Numbers of runs differ between the worlds.
+// note adds an effect to the story. Run numbers differ between the worlds.
 func (n *neighbourhood) note(e Effect) {
 	var id job.ID
 	var run job.RunID
@@ -123,7 +124,7 @@ func (n *neighbourhood) numbered(line string) string {
 	})
 }
 
-// state is what the engine shows and the store keeps of the watched jobs.
+// state returns what the engine shows and the store keeps of the watched jobs.
 func (n *neighbourhood) state() string {
 	var b strings.Builder
 	v := n.engine.View()
@@ -146,7 +147,7 @@ func (n *neighbourhood) state() string {
 	return b.String()
 }
 
-// settleAll lets the engine do all that is due.
+// settleAll makes the engine do everything that is due.
 func (n *neighbourhood) settleAll() {
 	n.step(Tick{})
 	n.advance(n.now.Wall)
@@ -204,7 +205,7 @@ func (n *neighbourhood) restart(rng *rand.Rand, away time.Duration, adopts bool)
 	n.start()
 }
 
-// neighbour lets something happen to the crontab or the jobs of another owner.
+// neighbour changes the crontab or the jobs of another owner.
 func (n *neighbourhood) neighbour(rng *rand.Rand) {
 	others := slices.DeleteFunc(slices.Clone(owners), func(owner string) bool { return owner == n.watched })
 	owner := others[rng.IntN(len(others))]

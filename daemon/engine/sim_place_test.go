@@ -8,30 +8,30 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// queueing is what the invariants about places and backfills are checked
-// against, in the words of the rules.
+// queueing is the state that the invariants about slots and backfills are checked
+// against, following the rules in the manual.
 type queueing struct {
-	held   map[job.RunID]seat // runs that have a process, or are to have one
-	waits  map[job.RunID]seat // runs that wait for a place
-	waited map[string]int     // how many those were when the engine last slept, by account
+	held   map[job.RunID]seat // runs that have a process, or will have one
+	waits  map[job.RunID]seat // runs that wait for a slot
+	waited map[string]int     // how many runs waited when the engine last slept, by user
 	fills  map[int64]*filling
 	rates  map[string][]time.Duration
-	used   *usage          // by those of held; nil: not counted yet
-	turns  map[turnKey]int // of accounts while runs wait, in order; unsure: not known
-	taken  int             // turns so far
+	used   *usage          // the slots used by held; nil: not counted yet
+	turns  map[turnKey]int // when users were served, while runs wait; unsure: not known
+	taken  int             // number of runs served so far
 }
 
-// unsure stands for a turn that may have led to no start.
+// unsure is a turn that may have led to no start.
 const unsure = -1
 
-// seat is what a run needs.
+// seat is the slots that a run needs.
 type seat struct {
 	job                  job.ID
 	account, owner, pool string
 	slots, priority      int
 }
 
-// filling is what is known of a backfill.
+// filling is the known state of a backfill.
 type filling struct {
 	job.Backfill
 	cursor  time.Time
@@ -45,7 +45,7 @@ func newQueueing() queueing {
 	}
 }
 
-// randomLimits bounds some hosts.
+// randomLimits sets limits for some hosts.
 func randomLimits(rng *rand.Rand) Limits {
 	l := Limits{Pools: map[string]Pool{}}
 	if rng.IntN(3) == 0 {
@@ -66,7 +66,7 @@ func randomLimits(rng *rand.Rand) Limits {
 
 var placeOptions = []string{"pool=p", "pool=p:2", "pool=q", "priority=4", "priority=2", "max-instances=2"}
 
-// randomFill asks for a backfill, or for one to end.
+// randomFill starts or stops a backfill.
 func (h *history) randomFill(rng *rand.Rand) {
 	w := h.w
 	v := w.engine.View()
@@ -87,7 +87,7 @@ func (h *history) randomFill(rng *rand.Rand) {
 	w.step(Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To)})
 }
 
-// places holds the invariants about places to one step, effect by effect.
+// places checks the invariants about slots for one step, effect by effect.
 func (h *history) places(effects []Effect) {
 	for _, effect := range effects {
 		switch effect := effect.(type) {
@@ -102,7 +102,7 @@ func (h *history) places(effects []Effect) {
 	h.fillsBounded()
 }
 
-// seatAgain has runs wait for what their entries say now.
+// seatAgain updates the needs of waiting runs to the current entries.
 func (h *history) seatAgain() {
 	for id, s := range h.queueing.waits {
 		h.queueing.waits[id] = h.seatOf(job.Run{Job: s.job, User: s.account})
@@ -131,7 +131,7 @@ func (h *history) queue(r job.Record) {
 	delete(q.waits, id)
 }
 
-// seatOf is what a run needs by what its entry says.
+// seatOf returns the slots that a run needs according to its entry.
 func (h *history) seatOf(r job.Run) seat {
 	s := seat{job: r.Job, account: r.User, priority: 5}
 	slot, ok := h.find(r.Job)
@@ -144,7 +144,7 @@ func (h *history) seatOf(r job.Run) seat {
 	return s
 }
 
-// poolOf names the pool of a seat, and its bounds.
+// poolOf returns the name of a seat's pool and its limits.
 func (h *history) poolOf(s seat) (string, Pool) {
 	p, declared := h.w.engine.places.limits.Pools[s.pool]
 	if declared && (s.owner == "root" || slices.Contains(p.Users, s.owner)) {
@@ -153,7 +153,7 @@ func (h *history) poolOf(s seat) (string, Pool) {
 	return s.owner + "'s " + s.pool, Pool{Size: 1}
 }
 
-// usage is what is held of everything.
+// usage is the total of all used slots.
 type usage struct {
 	running  int
 	accounts map[string]int
@@ -184,22 +184,22 @@ func (h *history) count(x seat, by int) {
 	}
 }
 
-// forget lets go of what was true of other limits, or of another daemon.
+// forget drops the state that belongs to other limits or to another daemon.
 func (q *queueing) forget() {
 	q.used = nil
 	clear(q.rates)
 	clear(q.turns)
 }
 
-// takesPlace holds invariants 20 and 21 at a start.
+// takesPlace checks invariants 20 and 21 at a start.
 func (h *history) takesPlace(r job.Run) {
 	q, l, t := &h.queueing, h.w.engine.places.limits, h.w.t
 	mine := h.seatOf(r)
 	q.held[r.ID] = mine
 	h.count(mine, 1)
-	defer q.takesTurn(mine) // also if it needs nothing
+	defer q.takesTurn(mine) // even if it needs no slot
 	if mine.pool == "" && l.MaxRunning == 0 && l.PerUser(mine.account) == 0 {
-		return // it needs nothing, so it takes nobody's turn
+		return // it needs no slot, so it overtakes no other run
 	}
 	u := h.usage()
 	name, pool := h.poolOf(mine)
@@ -235,7 +235,7 @@ func (h *history) takesPlace(r job.Run) {
 	}
 }
 
-// takesTurn puts an account behind the others.
+// takesTurn moves a user behind the others.
 func (q *queueing) takesTurn(s seat) {
 	q.taken++
 	if q.turns[turnKey{s.account, s.priority}] = q.taken; len(q.waits) == 0 {
@@ -243,7 +243,7 @@ func (q *queueing) takesTurn(s seat) {
 	}
 }
 
-// allServed holds invariant 22 once the engine sleeps.
+// allServed checks invariant 22 once the engine sleeps.
 func (h *history) allServed() {
 	w, l := h.w, h.w.engine.places.limits
 	if !h.sleeps() {
@@ -276,8 +276,7 @@ func (h *history) allServed() {
 // exceeds reports whether n is more than a limit, where 0 is none.
 func exceeds(limit, n int) bool { return limit > 0 && n > limit }
 
-// filling holds invariant 23: a backfill decides each of its occurrences once,
-// in order.
+// filling checks invariant 23: a backfill decides each of its occurrences once, in order.
 func (h *history) filling(r job.Record) {
 	q, t := &h.queueing, h.w.t
 	if r.Kind == job.Filled {
@@ -332,7 +331,7 @@ func (h *history) filling(r job.Record) {
 	}
 }
 
-// fillsBounded holds that no more runs of a backfill live than it may have.
+// fillsBounded checks that no backfill has more live runs than its limit.
 func (h *history) fillsBounded() {
 	going := h.w.engine.fills.list()
 	if len(going) == 0 {
@@ -353,8 +352,8 @@ func (h *history) fillsBounded() {
 	}
 }
 
-// placesKept is what the next daemon finds of all this: only the processes
-// that it watches hold places, for what their entries say by then.
+// placesKept updates the state for the next daemon: only the processes that it watches
+// hold slots, according to their current entries.
 func (h *history) placesKept() {
 	for id := range h.queueing.held {
 		if !h.watched(id) {

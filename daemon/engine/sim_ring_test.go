@@ -17,21 +17,21 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// What the members of a simulated ring go by.
+// Timing of the members of a simulated ring.
 const (
 	settle   = 2 * time.Second
-	deadIn   = 6 * time.Second // without a word
+	deadIn   = 6 * time.Second // without a message
 	patience = 500 * time.Millisecond
 )
 
-// TestSimulationOfRings lives through the days of random rings, and holds the
-// engines to what a ring promises. A failing seed is printed; -seed N replays it.
+// TestSimulationOfRings runs random rings for days and checks the invariants of rings. It
+// prints a failing seed; -seed N replays it.
 func TestSimulationOfRings(t *testing.T) {
 	if *seed != 0 {
 		simulateRing(t, *seed, true)
 		return
 	}
-	rings := uint64(*seeds) / 3 // one takes as long as several worlds of TestSimulation
+	rings := uint64(*seeds) / 3 // one ring takes as long as several worlds of TestSimulation
 	if testing.Short() {
 		rings = min(rings, 20)
 	}
@@ -66,15 +66,15 @@ func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	}
 }
 
-// weather says what may happen to a ring.
+// weather selects what can happen to a ring.
 type weather struct {
 	strict bool
-	cuts   bool // partitions and pauses that others take for a death
+	cuts   bool // partitions, and pauses so long that the member seems dead
 	dies   bool // members are killed
 	rivals bool // a member holds other entries of some jobs, and another owner's jobs have the same names
 }
 
-// happening is something that is to happen.
+// happening is a scheduled event.
 type happening struct {
 	at  time.Time
 	seq int
@@ -96,7 +96,7 @@ func (a *agendaOf) Pop() any {
 	return last
 }
 
-// lab is a ring, and all that is around it.
+// lab is a ring and its environment.
 type lab struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -114,30 +114,30 @@ type lab struct {
 	tokens  uint64
 	voters  int
 
-	texts     []tableText // that all members have, or are about to have
+	texts     []tableText // the texts that all members have, or will have soon
 	version   int         // of texts
-	rivalRuns int         // runs of entries that only one member holds
+	rivalRuns int         // runs of entries that only one member has
 
 	starts  map[Occurrence][]ringStart
-	skipped map[Occurrence]bool // by who had it
+	skipped map[Occurrence]bool // by the member that had it
 	rivaled map[Occurrence]bool // the member with an entry of its own ran it
 	doubled map[Occurrence]map[string]bool
 	died    map[Occurrence]bool // taken by a member that was killed then
 	apart   []apart
-	failed  map[Occurrence]int // the newest attempt, where that failed
+	failed  map[Occurrence]int // the newest attempt, if it failed
 	given   int                // occurrences that were handed over
 	census  []census
 }
 
-// apart is when two members could not see each other.
+// apart is a time during which two members could not see each other.
 type apart struct {
 	a, b     *node
 	from, to time.Time
 	cut      bool
-	slept    bool // a did, and knows when it goes on
+	slept    bool // a was paused, and notices that afterwards
 }
 
-// census is which members take part from an instant on.
+// census is the set of members that take part from an instant on.
 type census struct {
 	at    time.Time
 	there uint // a bit for each
@@ -154,8 +154,8 @@ func (l *lab) count() {
 	l.census = append(l.census, c)
 }
 
-// nobodyFits tells whether no member that was there all the time about an instant is
-// for a job.
+// nobodyFits reports whether no member that was present all the time around an instant
+// can run a job.
 func (l *lab) nobodyFits(id job.ID, about time.Time) bool {
 	const even = 0x5555
 	fit, picky := map[job.ID]uint{"even": even, "odd": even << 1, "few": even << 1}[id]
@@ -171,25 +171,26 @@ func (l *lab) nobodyFits(id job.ID, about time.Time) bool {
 	return fit == 0
 }
 
-// part notes that members cannot see each other from now on.
+// part records that members cannot see each other from now on.
 func (l *lab) part(a, b *node, d time.Duration) {
 	l.apart = append(l.apart, apart{a: a, b: b, from: l.now, to: l.now.Add(d)})
 }
 
-// sawEachOther tells whether the later one of two members that ran an occurrence
-// could have known of the other: they were not apart for some time before.
+// sawEachOther reports whether the later of two members that ran an occurrence could have
+// known of the other: they were not apart for some time before.
 func (l *lab) sawEachOther(a, b ringStart) bool {
 	if a.at.After(b.at) {
 		a, b = b, a
 	}
 	const heals, learns = 8 * time.Second, 30 * time.Second
 	from, to := b.at.Add(-heals), b.at
-	// What it took while they were apart, and began later, it lets go once it hears of
-	// the other: words may be lost, and what makes up for them comes by and by.
+	// If it took the occurrence while they were apart and began later, it gives it up
+	// only when it receives a message about the other. Messages may be lost, and are made
+	// good with a delay.
 	if b.claimed.Before(from) && b.claimed.After(to.Add(-learns)) {
 		from = b.claimed
 	}
-	overslept := slices.ContainsFunc(l.apart, func(x apart) bool { // since it claimed, and has not asked again
+	overslept := slices.ContainsFunc(l.apart, func(x apart) bool { // paused since the claim, and has not claimed again
 		return x.slept && x.a == b.node && x.from.After(b.claimed) && x.from.Before(b.at)
 	})
 	if !a.saw[b.node.id] && !overslept {
@@ -205,7 +206,7 @@ type grantOf struct {
 	entry job.Key // for which it was claimed
 	by    string
 	token uint64
-	at    time.Time       // that it was claimed
+	at    time.Time       // time of the claim
 	saw   map[string]bool // members that the claimant saw then
 }
 
@@ -214,21 +215,21 @@ type ringStart struct {
 	at      time.Time
 	attempt int
 	lost    int
-	saw     map[string]bool // members that it saw when it claimed
+	saw     map[string]bool // members that it saw at the time of the claim
 	claimed time.Time
 }
 
-// note is what is known of a member's hold on an occurrence.
+// note is the known state of an occurrence at a member.
 type note struct {
 	phase   Phase
 	attempt int
 	lost    int
 	run     job.RunID
 	ran     bool // to its end
-	times   int  // that it was taken before
+	times   int  // how often it was taken before
 }
 
-// newer tells whether a note says more than another one of the same member.
+// newer reports whether a note is more recent than another note of the same member.
 func (x note) newer(was note) bool {
 	if x.times != was.times {
 		return x.times > was.times
@@ -236,7 +237,7 @@ func (x note) newer(was note) bool {
 	return x.step() > was.step()
 }
 
-// step orders how far a member is: an attempt begins, the next one waits, and so on.
+// step orders the progress of a member: an attempt begins, the next one waits, and so on.
 func (x note) step() int {
 	switch x.phase {
 	case Taken:
@@ -247,16 +248,16 @@ func (x note) step() int {
 	return math.MaxInt
 }
 
-// began tells whether a run of it goes on, or ended.
+// began reports whether a run of it is live or has ended.
 func (x note) began() bool { return x.phase >= Begun && x.run != 0 }
 
-// meta is what a member says of itself.
+// meta is what a member publishes about itself.
 type meta struct {
 	id     string
 	labels map[string]string
 	held   map[job.Key]job.Key
 	drains bool
-	edited time.Time // that its jobs changed last, since it joined
+	edited time.Time // the last change of its jobs since it joined
 }
 
 // node is a member.
@@ -270,39 +271,39 @@ type node struct {
 	up       bool // it lives
 	left     bool
 	paused   bool
-	missed   []func() // what came while it was paused
+	missed   []func() // messages received while it was paused
 	inbox    []Event
 	joined   bool
 	joinedAt time.Time
 
-	rivals  map[job.Key]bool // jobs of which it holds an entry of its own
-	version int              // of the texts that it has
+	rivals  map[job.Key]bool // jobs for which it has a different entry
+	version int              // version of its texts
 
 	meta    meta
 	peers   map[string]meta
-	lacks   map[string]map[job.Key]Lack // in what other members' jobs differ from its own
-	idle    bool                        // its engine takes nothing any more
-	heard   map[string]time.Time        // those that are alive to it
-	came    map[string]time.Time        // since when
-	parted  map[string]bool             // those of which it heard that they leave
-	lost    map[string]bool             // those that died
+	lacks   map[string]map[job.Key]Lack // differences between other members' jobs and its own
+	idle    bool                        // its engine takes nothing new
+	heard   map[string]time.Time        // when it last received a message from each live member
+	came    map[string]time.Time        // when each of them became alive
+	parted  map[string]bool             // members that announced that they leave
+	lost    map[string]bool             // members that it considers dead
 	notes   map[Occurrence]map[string]note
-	gave    map[Occurrence]string // granted to who asked
+	gave    map[Occurrence]string // occurrences that it granted to other members
 	asks    map[Occurrence]*question
-	shown   map[Occurrence]bool            // doubles that were told of
-	views   map[Occurrence]map[string]bool // as of its newest claim
+	shown   map[Occurrence]bool            // doubles that were reported
+	views   map[Occurrence]map[string]bool // members that it saw at its newest claim
 	claimed map[Occurrence]time.Time
 	stored  map[Occurrence]bool // its history has a decision
-	parting bool                // its last words are said
-	untold  int                 // words that it insists on, and that are on their way
+	parting bool                // its final state was broadcast
+	untold  int                 // messages that it repeats until they are received
 }
 
-// question is a claim that others are asked about.
+// question is a claim that is sent to other members.
 type question struct {
 	left  map[string]bool
-	times int  // that it was taken before
-	last  note // how far it is at most since it was taken last, as who asks knows
-	mine  bool // it is that member's, which asks whether it still is
+	times int  // how often it was taken before
+	last  note // the furthest progress since it was taken last, as the claimant knows it
+	mine  bool // the claimant has it, and checks whether it still does
 }
 
 func (l *lab) in(d time.Duration, do func()) {
@@ -324,7 +325,7 @@ func (l *lab) run(d time.Duration) {
 	l.now = until
 }
 
-// connected tells whether a message gets from one member to another.
+// connected reports whether a message gets from one member to another.
 func (l *lab) connected(a, b *node) bool {
 	return a.up && b.up && !a.left && !b.left && !l.cut[[2]int{a.index, b.index}]
 }
@@ -333,10 +334,11 @@ func (l *lab) of(id string) *node {
 	return l.nodes[slices.IndexFunc(l.nodes, func(n *node) bool { return n.id == id })]
 }
 
-// clock is what a member's clock reads.
+// clock returns the time of a member's clock.
 func (n *node) clock() time.Time { return n.lab.now.Add(n.skew) }
 
-// soon lets a member do something, unless it dies before; later if it is paused.
+// soon makes a member do something after a delay, unless it dies before; later if it is
+// paused.
 func (n *node) soon(d time.Duration, do func()) {
 	life := n.life
 	n.lab.in(d, func() {
@@ -350,14 +352,14 @@ func (n *node) soon(d time.Duration, do func()) {
 	})
 }
 
-// send lets another member do something when the word has come to it.
+// send makes another member do something when the message arrives there.
 func (n *node) send(to *node, do func()) {
 	if n.lab.connected(n, to) {
 		to.soon(time.Duration(1+n.lab.rng.IntN(150))*time.Millisecond, do)
 	}
 }
 
-// post is send of what may be lost, to all that are alive.
+// post sends a message that may be lost to all live members.
 func (n *node) post(do func(to *node)) {
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		if to := n.lab.of(id); n.lab.rng.IntN(5) > 0 {
@@ -366,13 +368,13 @@ func (n *node) post(do func(to *node)) {
 	}
 }
 
-// tell gives the engine events, in its next step.
+// tell passes events to the engine in its next step.
 func (n *node) tell(events ...Event) {
 	n.inbox = append(n.inbox, events...)
 	n.soon(time.Millisecond, n.live)
 }
 
-// live is a step of a member, if there is reason for one.
+// live makes a step of a member, if there is a reason for one.
 func (n *node) live() {
 	n.read()
 	if wake := n.engine.Wake(); len(n.inbox)+len(n.owed) > 0 || !wake.IsZero() && !wake.After(n.now.Wall) {
@@ -386,7 +388,7 @@ func (n *node) read() {
 	n.now = Moment{Wall: n.clock(), Up: n.lab.now.Sub(n.lab.begun) + time.Hour}
 }
 
-// act carries out what concerns the ring.
+// act carries out the effects that concern the ring.
 func (n *node) act(effects []Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -412,7 +414,7 @@ func (n *node) act(effects []Effect) {
 	}
 }
 
-// start begins a life of the daemon.
+// boot starts the daemon.
 func (n *node) boot() {
 	n.life++
 	n.up = true
@@ -433,7 +435,7 @@ func (n *node) boot() {
 	n.read()
 	n.world.start()
 	n.beat()
-	n.soon(settle, func() { // by then it has heard of all that are there
+	n.soon(settle, func() { // by then it has received messages from all present members
 		n.joined, n.joinedAt, n.meta.drains = true, n.clock(), false
 		n.lab.count()
 		n.announce()
@@ -441,7 +443,7 @@ func (n *node) boot() {
 	})
 }
 
-// hold says what a member holds.
+// hold publishes the jobs that a member has.
 func (n *node) hold(e Holdings) {
 	if n.joined {
 		n.meta.edited = n.clock()
@@ -454,7 +456,7 @@ func (n *node) hold(e Holdings) {
 	n.view()
 }
 
-// announce tells all members how this one is.
+// announce sends this member's meta to all members.
 func (n *node) announce() {
 	said := n.meta
 	for _, to := range n.lab.nodes {
@@ -464,7 +466,7 @@ func (n *node) announce() {
 	}
 }
 
-// beat is what keeps a member alive to others, each second.
+// beat sends the heartbeat of a member every second.
 func (n *node) beat() {
 	if n.left {
 		return
@@ -482,7 +484,7 @@ func (n *node) beat() {
 }
 
 func (n *node) hear(m meta) {
-	if n.parted[m.id] && n.heard[m.id].IsZero() { // it was on its way when that one left
+	if n.parted[m.id] && n.heard[m.id].IsZero() { // the message was on its way when the sender left
 		return
 	}
 	_, alive := n.heard[m.id]
@@ -499,7 +501,7 @@ func (n *node) hear(m meta) {
 	}
 }
 
-// bury is that a member is dead to this one.
+// bury marks a member as dead for this one.
 func (n *node) bury(id string) {
 	n.lab.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
@@ -526,7 +528,7 @@ func (n *node) bury(id string) {
 
 func (x note) orphan(o Occurrence) Orphan { return Orphan{o, x.phase, x.attempt, x.lost} }
 
-// view tells the engine who is there.
+// view passes the current membership to the engine.
 func (n *node) view() {
 	if !n.joined {
 		return
@@ -555,7 +557,7 @@ func (n *node) view() {
 	n.tell(Ring{m, newest})
 }
 
-// compare notes in what a member's jobs differ from this one's, and since when.
+// compare records how a member's jobs differ from this one's, and since when.
 func (n *node) compare(x meta) map[job.Key]Lack {
 	lacks := map[job.Key]Lack{}
 	for key, hash := range n.meta.held {
@@ -571,7 +573,7 @@ func (n *node) compare(x meta) map[job.Key]Lack {
 	return lacks
 }
 
-// sync lets two members tell each other all that they know of late.
+// sync makes two members exchange their recent state.
 func (n *node) sync(to *node, since time.Duration) {
 	push := func(from, to *node) {
 		known := map[Occurrence]map[string]note{}
@@ -594,15 +596,15 @@ func (n *node) sync(to *node, since time.Duration) {
 
 func inOrder(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Compare(b.Key)) }
 
-// learn takes in what is known of an occurrence.
+// learn handles a message about an occurrence.
 func (n *node) learn(o Occurrence, id string, x note) {
-	if id == n.id { // it knows better, unless it was started anew
+	if id == n.id { // its own state is newer, unless it was restarted
 		if x.phase == Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
 			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}, false})
 		}
 		return
 	}
-	if _, alive := n.heard[id]; !alive && !n.joined { // it is judged when its jobs are known
+	if _, alive := n.heard[id]; !alive && !n.joined { // handle it when its jobs are known
 		n.soon(time.Second, func() { n.learn(o, id, x) })
 		return
 	}
@@ -611,7 +613,7 @@ func (n *node) learn(o Occurrence, id string, x note) {
 	}
 }
 
-// counts reports whether what a member says of an occurrence counts for this one.
+// counts reports whether a member's messages about an occurrence count for this one.
 func (n *node) counts(id string, o Occurrence) bool {
 	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
@@ -642,7 +644,7 @@ func (n *node) dated(lack Lack, id string, key job.Key) Lack {
 	return lack
 }
 
-// keep notes how far a member is with an occurrence.
+// keep stores a member's progress with an occurrence.
 func (n *node) keep(o Occurrence, id string, x note) {
 	was, known := n.notes[o][id]
 	if known && !x.newer(was) {
@@ -668,7 +670,7 @@ func (n *node) keep(o Occurrence, id string, x note) {
 	}
 }
 
-// holder is the member that has an occurrence, other than one, or "".
+// holder returns the member that has an occurrence, other than but, or "".
 func (n *node) holder(o Occurrence, but string, again bool) string {
 	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
@@ -698,7 +700,7 @@ func (n *node) claim(c Claim) {
 	}
 }
 
-// refused lets go of what another member has.
+// refused gives up an occurrence that another member has.
 func (n *node) refused(o Occurrence, by string) {
 	if x := n.notes[o][n.id]; x.phase == Taken {
 		delete(n.notes[o], n.id)
@@ -712,7 +714,8 @@ func (n *node) have(o Occurrence) {
 	n.tell(Claimed{Occurrence: o, Grant: Granted})
 }
 
-// taken is the note of an occurrence that is taken, perhaps not for the first time.
+// taken returns the note for an occurrence that this member takes, perhaps not for the
+// first time.
 func (n *node) taken(o Occurrence) note {
 	x, own := n.notes[o][n.id]
 	if own {
@@ -728,7 +731,7 @@ func (n *node) taken(o Occurrence) note {
 	return again
 }
 
-// times is how often an occurrence was taken, one member after the other.
+// times returns how often an occurrence was taken, by one member after the other.
 func (n *node) times(o Occurrence) (times int) {
 	for _, x := range n.notes[o] {
 		times = max(times, x.times)
@@ -736,7 +739,7 @@ func (n *node) times(o Occurrence) (times int) {
 	return times
 }
 
-// farewell has all members hear how far this one is with what it took, and leaves.
+// farewell broadcasts the final state of this member, and leaves.
 func (n *node) farewell(u Unstarted) {
 	n.lab.given += len(u.Occurrences)
 	for _, x := range u.Occurrences {
@@ -761,7 +764,8 @@ func (n *node) farewell(u Unstarted) {
 	n.await(func() bool { return n.untold == 0 }, n.leave)
 }
 
-// insist says something to all that are alive, until each has heard it, or is dead.
+// insist sends a message to all live members, and repeats it until each has received it
+// or is dead.
 func (n *node) insist(do func(to *node)) {
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		n.untold++
@@ -778,13 +782,14 @@ func (n *node) insistWith(to *node, do func(to *node)) {
 	n.soon(time.Second, func() { n.insistWith(to, do) })
 }
 
-// note notes how far an occurrence of its own is, and tells the others.
+// note stores the progress of its own occurrence, and sends it to the others.
 func (n *node) note(o Occurrence, x note) {
 	n.keep(o, n.id, x)
 	n.post(func(to *node) { to.learn(o, n.id, x) })
 }
 
-// questionOf is what others are to be asked before a claim is granted.
+// questionOf returns the question that other members must answer before a claim is
+// granted.
 func (n *node) questionOf(c Claim) *question {
 	q := &question{left: map[string]bool{}}
 	all, times := n.notes[c.Occurrence], n.times(c.Occurrence)
@@ -809,8 +814,8 @@ func (n *node) questionOf(c Claim) *question {
 	return q
 }
 
-// first is the other member whose note of an occurrence comes before those of all
-// others, or "".
+// first returns the other member whose note of an occurrence comes before all others, or
+// "".
 func (n *node) first(o Occurrence) (first string) {
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
 		if id != n.id && (first == "" || n.notes[o][id].beats(n.notes[o][first])) {
@@ -820,7 +825,7 @@ func (n *node) first(o Occurrence) (first string) {
 	return first
 }
 
-// beats tells whether a note comes before that of another member, but for the ID.
+// beats reports whether a note comes before that of another member, apart from the ID.
 func (x note) beats(y note) bool {
 	switch {
 	case x.times != y.times:
@@ -829,7 +834,7 @@ func (x note) beats(y note) bool {
 	return x.phase > Taken && y.phase == Taken
 }
 
-// stands tells whether what is known of a member stands against a question.
+// stands reports whether the known state of a member prevents the claim of a question.
 func (n *node) stands(id string, x note, from string, q *question) bool {
 	switch {
 	case id == from && (x.phase == Taken || q.mine && x.phase == Begun):
@@ -842,7 +847,7 @@ func (n *node) stands(id string, x note, from string, q *question) bool {
 	return true
 }
 
-// inquire asks all that are alive.
+// inquire sends a claim to all live members.
 func (n *node) inquire(c Claim) {
 	o, q := c.Occurrence, n.questionOf(c)
 	n.asks[o] = q
@@ -864,7 +869,7 @@ func (n *node) inquire(c Claim) {
 			by := to.answerTo(o, n.id, q)
 			mark, known := to.notes[o][by]
 			to.send(n, func() {
-				if n.asks[o] != q { // it was decided, or asked in a life before this one
+				if n.asks[o] != q { // it was decided, or is from before a restart
 					return
 				}
 				if by != "" && !n.counts(by, o) {
@@ -890,7 +895,7 @@ func (n *node) inquire(c Claim) {
 	n.soon(patience, end)
 }
 
-// answerTo is who has an occurrence that another member asks for, or "".
+// answerTo returns the member that has an occurrence which another member claims, or "".
 func (n *node) answerTo(o Occurrence, from string, q *question) string {
 	if !n.counts(from, o) {
 		return ""
@@ -911,7 +916,7 @@ func (n *node) answerTo(o Occurrence, from string, q *question) string {
 	return ""
 }
 
-// vote asks the ledger of the voters.
+// vote sends a claim to the ledger of the voters.
 func (n *node) vote(c Claim) {
 	l, o := n.lab, c.Occurrence
 	if !n.quorum() {
@@ -934,7 +939,7 @@ func (n *node) vote(c Claim) {
 		}
 		n.soon(0, func() {
 			switch {
-			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
+			case !n.quorum() || l.rng.IntN(10) == 0: // the answer is lost
 				n.tell(Claimed{Occurrence: o, Grant: Unknown})
 			case g.by == n.id:
 				n.views[o], n.claimed[o] = g.saw, g.at
@@ -948,13 +953,14 @@ func (n *node) vote(c Claim) {
 	})
 }
 
-// apart returns what an occurrence is granted as beside that of another entry.
+// apart returns the occurrence under which a claim is granted if another entry has one
+// too.
 func (n *node) apart(o Occurrence) Occurrence {
 	entry := n.meta.held[o.Key]
 	return Occurrence{job.SumKey(append(o.Key[:], entry[:]...)), o.Due}
 }
 
-// quorum tells whether a member can ask a majority of the voters.
+// quorum reports whether a member can reach a majority of the voters.
 func (n *node) quorum() bool {
 	seen := 0
 	for _, v := range n.lab.nodes[:n.lab.voters] {
@@ -967,7 +973,7 @@ func (n *node) quorum() bool {
 
 func (n *node) progress(p Progress) {
 	was, attempt := n.notes[p.Occurrence][n.id], p.Attempt
-	if was.phase == Taken && p.Phase == Begun { // the attempt after those that are known
+	if was.phase == Taken && p.Phase == Begun { // the next attempt after the known ones
 		attempt = max(attempt, was.attempt+1)
 	}
 	n.note(p.Occurrence, note{
@@ -1046,7 +1052,7 @@ func (n *node) write(e Effect) {
 	}
 }
 
-// kill ends the life of a daemon, and of its jobs.
+// kill ends a daemon and its jobs.
 func (n *node) kill(away time.Duration) {
 	n.lab.say("%s is killed for %s", n.id, away)
 	for _, x := range n.lab.nodes {
@@ -1074,7 +1080,7 @@ func (n *node) pause(d time.Duration) {
 	n.paused = true
 	for _, x := range n.lab.nodes {
 		n.lab.part(n, x, d)
-		n.lab.apart[len(n.lab.apart)-1].slept = d > 4*time.Second // else it may not even notice
+		n.lab.apart[len(n.lab.apart)-1].slept = d > 4*time.Second // a shorter pause might not even be noticed
 	}
 	n.lab.in(d, func() {
 		n.lab.say("%s goes on", n.id)
@@ -1087,7 +1093,7 @@ func (n *node) pause(d time.Duration) {
 	})
 }
 
-// part ends a member's part in the ring as it is planned.
+// part makes a member leave as planned.
 func (n *node) part() {
 	n.lab.say("%s is about to leave", n.id)
 	n.drains()
@@ -1097,7 +1103,7 @@ func (n *node) part() {
 	})
 }
 
-// drain has a member take nothing for a while; then it takes part again, or leaves.
+// drain makes a member take nothing for a while; then it takes part again, or leaves.
 func (n *node) drain(d time.Duration) {
 	n.lab.say("%s is drained for %s", n.id, d)
 	n.drains()
@@ -1114,8 +1120,8 @@ func (n *node) drain(d time.Duration) {
 	})
 }
 
-// drains has a member take nothing new: the others hear of it at once, its own engine
-// later, by when they have heard.
+// drains makes a member take nothing new. It reports that to the others immediately, and
+// to its own engine later, when the others have received it.
 func (n *node) drains() {
 	n.meta.drains = true
 	n.lab.count()
@@ -1127,7 +1133,7 @@ func (n *node) drains() {
 	})
 }
 
-// await has a member do something as soon as something is so.
+// await makes a member do something as soon as a condition is true.
 func (n *node) await(is func() bool, do func()) {
 	n.soon(100*time.Millisecond, func() {
 		if is() {
@@ -1138,7 +1144,7 @@ func (n *node) await(is func() bool, do func()) {
 	})
 }
 
-// leave ends it: those that do not hear of it miss its word, by and by.
+// leave removes a member. Members that miss its message notice its absence after a while.
 func (n *node) leave() {
 	n.lab.say("%s leaves", n.id)
 	for _, to := range n.lab.nodes {
@@ -1155,7 +1161,7 @@ func (n *node) leave() {
 	n.tell(Ring{})
 }
 
-// edit changes what a member's table says, unless a newer edit came first.
+// edit changes a member's crontabs, unless a newer edit came first.
 func (n *node) edit(texts []tableText, version int) {
 	if version <= n.version {
 		return
@@ -1166,9 +1172,9 @@ func (n *node) edit(texts []tableText, version int) {
 	n.live()
 }
 
-// own returns what a member's tables say, which is not the same on all of them: one has
-// entries of its own, with the same schedules, and some have jobs of another owner with
-// the same names.
+// own returns a member's crontabs, which are not the same on all members: one has
+// different entries with the same schedules, and some have jobs of another owner with the
+// same names.
 func (n *node) own(texts []tableText) []tableText {
 	if !n.lab.weather.rivals {
 		return texts
@@ -1186,8 +1192,8 @@ func (n *node) own(texts []tableText) []tableText {
 	return own
 }
 
-// rivalJobs are those of which a member may hold an entry of its own. Others count as the
-// same everywhere for a minute after each deployment.
+// rivalJobs are the jobs for which a member may have a different entry. Other jobs count
+// as the same everywhere for a minute after each deployment.
 var rivalJobs = []job.ID{"each", "queue", "again", "narrow", "yield"}
 
 func (l *lab) add(index int) *node {
@@ -1264,7 +1270,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	}
 	l.run(20 * time.Second)
 	if l.weather.rivals {
-		l.run(RolloutTime) // for so long different entries count as the same job
+		l.run(RolloutTime) // different entries count as the same job for this time
 	}
 	from := l.now
 	for range 12 {
@@ -1281,7 +1287,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	return l.given
 }
 
-// happen lets one thing happen to a ring.
+// happen makes one random thing happen to a ring.
 func (l *lab) happen() {
 	rng := l.rng
 	var up []*node
@@ -1295,15 +1301,15 @@ func (l *lab) happen() {
 	}
 	n, k := up[rng.IntN(len(up))], rng.IntN(15)
 	away := time.Duration(rng.Int64N(int64(30 * time.Second)))
-	if k == 8 || k == 11 { // the one that has most to hand over
+	if k == 8 || k == 11 { // the member with most runs to hand over
 		n = slices.MaxFunc(up, func(a, b *node) int { return cmp.Compare(a.waiting(), b.waiting()) })
 	}
-	alike := slices.ContainsFunc(up, func(x *node) bool { return x != n && x.index%2 == n.index%2 }) // else no member is left for some job
+	alike := slices.ContainsFunc(up, func(x *node) bool { return x != n && x.index%2 == n.index%2 }) // otherwise no member would remain for some jobs
 	switch {
 	case n.rivals != nil && (k < 2 || k == 14): // its entries would count for a minute after it came back
 	case k < 2 && l.weather.dies:
 		if rng.IntN(2) == 0 {
-			away /= 30 // before anybody takes it for dead
+			away /= 30 // before any member considers it dead
 		}
 		n.kill(away)
 	case k < 4 && l.weather.cuts:
@@ -1322,7 +1328,7 @@ func (l *lab) happen() {
 	}
 }
 
-// waiting is how many runs of a member have not begun.
+// waiting returns how many runs of a member have not begun.
 func (n *node) waiting() (count int) {
 	n.engine.View().EachRun(func(r *job.Run) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
@@ -1332,8 +1338,8 @@ func (n *node) waiting() (count int) {
 	return count
 }
 
-// partition cuts a ring in two, sometimes in one direction only. It is in the
-// place of one that was before.
+// partition splits a ring in two, sometimes in one direction only. It replaces the
+// partition before.
 func (l *lab) partition(d time.Duration) {
 	clear(l.cut)
 	for i := range l.apart {

@@ -9,11 +9,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// durations is what the invariants about durations are checked against. All times are
-// since boot. It knows of nothing that the daemon before this one began.
+// durations is the state that the invariants about durations are checked against. All
+// times are since boot. It contains nothing that the previous daemon began.
 type durations struct {
 	runs    map[job.RunID]*timed
-	limited map[job.RunID]*timed // those of runs with timeout=
+	limited map[job.RunID]*timed // the runs with timeout=
 	ended   *timed               // the run whose end was recorded last, or nil
 	tries   map[job.RunID]try
 }
@@ -32,7 +32,7 @@ func newDurations() durations {
 	return durations{runs: map[job.RunID]*timed{}, limited: map[job.RunID]*timed{}, tries: map[job.RunID]try{}}
 }
 
-// timely holds invariants 31 and 32 to one step.
+// timely checks invariants 31 and 32 for one step.
 func (h *history) timely(effects []Effect) {
 	now := h.w.now.Up
 	for _, effect := range effects {
@@ -80,7 +80,7 @@ func (h *history) timed(r job.Record) {
 		}
 		h.times.tries[id] = try{
 			since: now,
-			least: max(leastWait, spread(o.Backoff.Min, -o.RetryJitter)) - time.Microsecond, // as floats are rounded
+			least: max(leastWait, spread(o.Backoff.Min, -o.RetryJitter)) - time.Microsecond, // because floats are rounded
 			most:  max(leastWait, spread(o.Backoff.Max, o.RetryJitter)) + time.Second,
 		}
 	case r.Kind == job.Dropped:
@@ -88,7 +88,7 @@ func (h *history) timed(r job.Record) {
 	}
 }
 
-// succeeded holds the other half of invariant 16: ok= names all that is a success.
+// succeeded checks the other half of invariant 16: ok= lists all exit codes of success.
 func (h *history) succeeded(r *job.Run, o *crontab.Options) {
 	switch r.Reason {
 	case job.StopAsked, job.DaemonStopped, job.Replaced:
@@ -100,7 +100,7 @@ func (h *history) succeeded(r *job.Run, o *crontab.Options) {
 	}
 }
 
-// killed holds that timeout= and stop-grace= end no run too soon.
+// killed checks that timeout= and stop-grace= end no run too soon.
 func (h *history) killed(k Kill) {
 	t, r, now := h.times.runs[k.Run], h.w.engine.live[k.Run], h.w.now.Up
 	if t == nil || r == nil || r.stop != job.OverTime {
@@ -116,7 +116,7 @@ func (h *history) killed(k Kill) {
 	}
 }
 
-// overdue holds that the times of timeout=, stop-grace= and backoff= come to an end.
+// overdue checks that the times of timeout=, stop-grace= and backoff= end.
 func (h *history) overdue() {
 	now := h.w.now.Up
 	for id, t := range h.times.limited {

@@ -8,15 +8,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// tableOf parses a crontab of root's whose entries run as a user.
+// tableOf parses a crontab of root with entries that run as a user.
 func tableOf(user, text string) *crontab.Table {
 	t, _ := crontab.Parse(user, text, crontab.Config{User: user, Local: time.UTC, Zone: time.LoadLocation, Seed: 1})
 	return t
 }
 
-// strangers is an engine at noon with a live run of zoe's job "backup". Since its
-// start root has given that name to a job that runs as ann, in a crontab that
-// comes first.
+// strangers returns an engine at noon with a live run of zoe's job "backup". After that
+// run started, root has given the name to a job that runs as ann, in a crontab that comes
+// first.
 func strangers(t *testing.T, anns, zoes string) *Engine {
 	t.Helper()
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
@@ -150,8 +150,8 @@ func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// What ann writes under the name of zoe's job says nothing of zoe's runs from
-// before the restart.
+// The options of ann's job do not apply to zoe's runs of that name from before the
+// restart.
 func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 	anns := "#@ name=backup notify=anns timeout=1m if-lost=rerun max-run=1m max-late=1m retry=5 retry-on=lost,any\n0 0 1 1 * ann\n"
 	old := job.Run{ID: 1, Job: "backup", User: "zoe", Due: noon.Add(-time.Hour), Attempt: 1, State: job.RunRunning, Decided: noon.Add(-time.Hour), Started: noon.Add(-time.Hour)}
@@ -178,7 +178,7 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 	}
 }
 
-// A name that passes to another account and back brings its job's past back.
+// If a name passes to another user and back, the job has its earlier state again.
 func TestNameThatComesBackBringsItsStreak(t *testing.T) {
 	e := New(State{NextRun: 1})
 	const job1 = "#@ name=backup breaker=1/6h max-run=1s expect=1d\n* * * * * zoe\n"
