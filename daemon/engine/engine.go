@@ -81,7 +81,7 @@ type Engine struct {
 	unwatched []int  // slots likewise
 
 	over      []*run // ended runs whose consequences are not handled yet; see follow
-	following bool   // a caller is handling over already
+	following bool   // followAll is already handling them
 
 	freed []job.ID // jobs that had a run removed; see startNext
 

@@ -7,9 +7,9 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// A drained member claims nothing new, and continues with what it has. A member that
-// leaves also gives up what it has not begun, and reports that to the others. They then
-// treat it as dead, and take over what it gave up.
+// A drained member claims nothing new, and continues with the occurrences that it has. A
+// member that leaves also gives up its occurrences that have not begun, and reports that
+// to the others. They then treat it as dead, and take over these occurrences.
 //
 // Runs that have begun end here. The same applies to runs connected by after= and on=,
 // because the runs that they wait for are here, and to runs that no other member may
@@ -18,8 +18,8 @@ import (
 // isDraining reports whether this member takes no new occurrences.
 func (s *seats) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }
 
-// depart gives up what has not begun. Anything granted from now on does not begin here,
-// because the state that the others receive must be final.
+// depart gives up occurrences that have not begun. Anything granted from now on does not
+// begin here, because the state that the others receive must be final.
 func (e *Engine) depart() {
 	r := e.ring
 	if r == nil || r.seats == nil {

@@ -98,9 +98,9 @@ func (e *Engine) holder(p *crontab.Period, but *run) *run {
 	return oldest
 }
 
-// stillDue checks a run that waited again. It drops the run if the job of the period ran
-// meanwhile or is running. Retries and manual runs are not checked: retries belong to a
-// run that was due.
+// stillDue checks again a run that was held back. It drops the run if the job of the
+// period ran meanwhile or is running. Retries and manual runs are not checked: retries
+// belong to a run that was due.
 func (e *Engine) stillDue(r *run, j *firing) bool {
 	p := j.options.Period
 	if p == nil || r.Trigger == job.TriggerRetry || r.Trigger == job.TriggerManual {

@@ -82,7 +82,7 @@ func (l *Limits) Queue() int {
 	return l.QueueMax
 }
 
-// place is the last gate. Nothing passes it while the daemon drains.
+// place is the gate of slots. No run passes it while the daemon drains.
 func (e *Engine) place(r *run) (passes bool) {
 	p := &e.places
 	switch {

@@ -104,7 +104,7 @@ type Orphaned struct {
 	Member  string
 	Orphans []Orphan
 	// Left means that the member left and broadcast its final state. It will never begin
-	// what it had not begun then.
+	// occurrences that it had not begun then.
 	Left bool
 }
 
