@@ -6,15 +6,15 @@ import (
 	"unique"
 )
 
-// claim is one that was asked for.
+// claim is a claim of this member that is under way.
 type claim struct {
 	serial     uint32
 	generation uint8
 	waiting    []name
-	gaveWay    name // to whom, or of whom word came, or nobody
+	gaveWay    name // the member that it gave way to, or whose mark arrived meanwhile, or nobody
 }
 
-// own is what this member knows by itself of a first claim.
+// own decides a claim in the first generation as far as this member can without the others.
 func (r *Register) own(o Occurrence) Outcome {
 	e := r.entries[o]
 	if e == nil {
@@ -33,8 +33,7 @@ func (r *Register) own(o Occurrence) Outcome {
 	}
 }
 
-// forgotten tells whether an occurrence of which nothing is known may have been
-// taken nevertheless.
+// forgotten reports whether an occurrence without a record may have been taken nevertheless.
 func (r *Register) forgotten(o Occurrence) bool {
 	return o.Due <= r.horizon && r.newest[o.Key].due >= o.Due
 }
@@ -50,11 +49,11 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
 }
 
-// Ask begins a claim: Undecided, the question goes to each of peers, which
-// are the other live members, and what becomes of it to Hear. again claims what a
-// member took that is gone, or the next attempt at what this member took. What it
-// took itself and has not begun is asked for in any case: it may have been gone for
-// a while, and others may have taken it.
+// Ask begins a claim. peers are the other live members. If the outcome is Undecided, the caller
+// sends the question to each of them, and passes each answer to Hear. With again it claims an
+// occurrence of a dead member, or the next attempt at an occurrence of this member. An
+// occurrence that this member took and has not begun is always checked with the others: this
+// member may have been away, and another one may have taken it.
 func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
 	q := Question{Occurrence: o}
 	if own := r.unfinished(o); own != nil && (again || own.phase == Taken) {
@@ -83,7 +82,8 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	return q, Outcome{}
 }
 
-// unfinished is what this member took, holds and has not ended, or nil.
+// unfinished returns the state of an occurrence that this member took, still holds and has not
+// finished, or nil.
 func (r *Register) unfinished(o Occurrence) *state {
 	e := r.entries[o]
 	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.holder() != &e.mine {
@@ -92,8 +92,9 @@ func (r *Register) unfinished(o Occurrence) *state {
 	return &e.mine
 }
 
-// again is what this member knows by itself of a claim of what a member took
-// that is gone. One of peers was started anew, or is back, and answers for itself. What is forgotten is taken for claimed once.
+// again decides a claim of a dead member's occurrence as far as this member can without the
+// others. If the holder is one of peers, it was restarted or is back, and answers for itself. An
+// occurrence without a record is assumed to have been claimed once.
 func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
 	e := r.entries[o]
@@ -113,10 +114,10 @@ func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	return q, Outcome{}
 }
 
-// next is the generation after another; the last is its own.
+// next returns the generation after another one. The last generation is followed by itself.
 func next(generation uint8) uint8 { return min(generation, lastGeneration-1) + 1 }
 
-// Answer answers another member's question, and remembers that it asked.
+// Answer answers another member's question, and remembers the claimant.
 func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 	asker := unique.Make(from)
 	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
@@ -154,12 +155,12 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 	return a
 }
 
-// stands tells whether a mark stands against a question.
+// stands reports whether a mark is a reason to refuse a question.
 func (r *Register) stands(s *state, asker name, q Question) bool {
 	switch {
-	case s.phase == 0, s.phase == Taken && s.member == asker: // who asks for its own was started anew
+	case s.phase == 0, s.phase == Taken && s.member == asker: // the claimant was restarted and claims its own
 		return false
-	case q.Mine && s.phase == Begun && s.member == asker: // it is about the next attempt
+	case q.Mine && s.phase == Begun && s.member == asker: // it claims the next attempt
 		return false
 	case s.generation < q.Generation:
 		return s.member == r.self || s.step() > step(q.Phase, q.Attempt)
@@ -169,8 +170,8 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 	return true
 }
 
-// Hear takes the answer of a member that was asked, or that it is Silent. The
-// outcome is decided at most once.
+// Hear processes the answer of a member to a question; Silent means that it did not answer. Each
+// claim is decided at most once.
 func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 	c := r.claims[a.Occurrence]
 	if c == nil || c.serial != a.Serial {
@@ -205,8 +206,8 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 	return r.take(a.Occurrence, c.generation, now), News{}
 }
 
-// fail ends a claim that another member's came before. If that one is gone
-// before it is heard of again, it may have been granted it.
+// fail ends a claim because another member has precedence. If that member dies before it sends a
+// mark, it may have been granted the occurrence.
 func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Outcome {
 	delete(r.claims, o)
 	e := r.entry(o, now)

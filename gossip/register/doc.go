@@ -4,38 +4,50 @@
 //
 // # How an occurrence is claimed
 //
-// A member that claims an occurrence asks all other live members, also if it owns
-// it: Ask, and Hear for each answer or silence. A member that is asked refuses, with what it knows, if it knows the
-// occurrence as taken, or claims it itself at this time under a lower ID; under
-// a higher one it gives way, which costs it its own claim. Else it grants, and
-// remembers who asked. It is granted to whoever nobody refuses: who does not
-// answer refuses nothing, as two runs on both sides of a cut are better than
-// none.
+// A member that claims an occurrence sends a question to all other live members,
+// even if it is the owner: see Ask. It passes each answer, or the lack of one, to
+// Hear. The other member decides:
 //
-// So two members that hear each other are never granted the same occurrence. Let
-// two win, and let one have answered the other's request before it claimed the
-// occurrence itself, as it must, or it would have refused or given way. It asks the
-// first one then, which was claiming when it asked, refuses from then on, by its lower ID or by
-// having won, or has given way. And one of them is granted it: a claim fails by
-// one that took the occurrence, or by the claim of a lower ID, of which one is
-// the lowest.
+//   - If it knows that the occurrence is taken, it refuses and sends the mark.
+//   - If it is claiming the occurrence too and has the lower ID, it refuses.
+//   - If it is claiming the occurrence too and has the higher ID, it gives way:
+//     it grants the claim, and its own claim fails.
+//   - Otherwise it grants the claim, and remembers the claimant.
+//
+// A claim succeeds if no member refuses it. A member that does not answer does
+// not block a claim, because two runs, one on each side of a network partition,
+// are better than none.
+//
+// Therefore two members that can reach each other are never granted the same
+// occurrence. Suppose that A and B were both granted it. One of them, say B, must
+// have answered A's question before B began its own claim; otherwise B would have
+// refused or given way. A was already claiming when it sent that question. So
+// when B's question arrives, A refuses it, because A has the lower ID or has
+// already won, or A gives way and loses its own claim.
+//
+// One of the claimants always succeeds: a claim fails only if another member has
+// taken the occurrence, or if a member with a lower ID claims it too, and one of
+// the claimants has the lowest ID.
 //
 // # Generations
 //
-// What a member took that is gone since is claimed again, in the next
-// generation. Such a claim says how far it believes the occurrence to be; who
-// knows that it is further refuses with that. Of two marks of an occurrence that
-// of the higher generation holds.
+// If a member took an occurrence and died, the occurrence is claimed again in the
+// next generation. Such a claim contains the last known phase of the occurrence.
+// A member that knows of a later phase refuses the claim and sends that phase. Of
+// two marks of an occurrence, the one of the higher generation is valid.
 //
-// A member that leaves tells all others its final state, and is gone for them.
+// A member that leaves sends its final state to all others, which then treat it
+// as dead.
 //
-// Who was gone for a while and has what it took still before it asks whether it
-// still has it. Claims under way give way to that; only what was taken again
-// meanwhile stands against it.
+// A member that was away for a while, and holds occurrences that it took before,
+// checks with the others whether it still holds them. Claims under way give way to
+// this question; it is refused only if another member has taken the occurrence
+// meanwhile.
 //
 // # Doubles
 //
-// Who did not see each other may both have taken an occurrence. As soon as they
-// learn of it, the one that has not begun lets it go (of two the higher ID), and
-// if both have begun, both say so: News.
+// Two members that did not see each other may both have taken an occurrence. When
+// they learn of it, a member that has not begun its run gives the occurrence up;
+// if neither has begun, the one with the higher ID does. If both have begun, both
+// report it: see News.
 package register

@@ -19,30 +19,30 @@ type Occurrence struct {
 	Due int64
 }
 
-// Phase is how far an occurrence is that a member took, with the numbers that the
-// engine has for it.
+// Phase is the progress of an occurrence that a member took. The numbers are those of
+// the engine's phases.
 type Phase uint8
 
-// The phases, in order. Before them, in a Register alone, a member has asked.
+// The phases, in order. A claim that is not decided yet has no phase; only the Register knows it.
 const (
-	Taken Phase = iota + 1 // it is that member's to run or to skip
+	Taken Phase = iota + 1 // the member will run or skip it
 	Begun                  // its process exists
 	Over                   // it ended, or was skipped
 )
 
-// Mark says that a member took an occurrence, and how far it is.
+// Mark records that a member took an occurrence, and its progress.
 type Mark struct {
 	Occurrence
 	Member     string
-	Generation uint8 // how often it was taken before, by members that were gone
+	Generation uint8 // number of times that it was taken before, by members that died
 	Phase      Phase
-	Vanished   bool   // the process of the newest attempt did: it ended in no other way
-	Attempt    uint16 // the newest that began, also with members before; 0: none
-	Lost       uint8  // of the attempts, those that were made as the one before vanished
-	Run        int64  // of that member's runs; 0: none yet, or it was skipped
+	Vanished   bool   // the process of the latest attempt disappeared, and its exit status is unknown
+	Attempt    uint16 // number of the latest attempt that began, on any member; 0: none
+	Lost       uint8  // number of attempts that were made because the process of the previous one vanished
+	Run        int64  // ID of the run on that member; 0: none yet, or it was skipped
 }
 
-// Step is how far a member is with an occurrence that it took.
+// Step is the progress of a member with an occurrence that it took.
 type Step struct {
 	Phase    Phase
 	Vanished bool
@@ -51,32 +51,32 @@ type Step struct {
 	Run      int64 // 0: none began
 }
 
-// Grant is what became of a claim.
+// Grant is the decision on a claim.
 type Grant uint8
 
 // The grants.
 const (
-	Undecided Grant = iota // more has to be heard
+	Undecided Grant = iota // more answers are needed
 	Granted
 	Refused
-	Postponed // it is not due yet by the clock of a member: it can be claimed again
+	Postponed // by the clock of a member it is not due yet; it can be claimed again
 )
 
-// Outcome is what became of a claim.
+// Outcome is the result of a claim.
 type Outcome struct {
 	Grant Grant
-	By    string // who has it, if it was refused, or "" if that is forgotten; of Postponed: that member
-	Mark  Mark   // if it was granted: what the others are to be told
+	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered so
+	Mark  Mark   // Granted: to be sent to the other members
 }
 
-// Question asks another member for an occurrence.
+// Question is a request to another member to grant an occurrence.
 type Question struct {
 	Occurrence
-	Serial     uint32 // of the asker's claims, so that no answer counts for another
+	Serial     uint32 // number of the claim, so that an answer is not taken for one to another claim
 	Generation uint8
-	Phase      Phase  // how far it is at most in the generation before, as the asker knows; in the first: 0
+	Phase      Phase  // the last phase of the previous generation that the claimant knows of; in the first generation 0
 	Attempt    uint16 // of Phase
-	Mine       bool   // the asker took it, and asks whether it still has it
+	Mine       bool   // the claimant has taken it before, and checks whether it still holds it
 }
 
 // Reply is the kind of an Answer.
@@ -84,15 +84,15 @@ type Reply uint8
 
 // The replies.
 const (
-	Free   Reply = iota + 1 // nothing is known against it
-	Busy                    // who answers claims it too, and comes first
-	Known                   // Mark has it
-	Old                     // it is older than what is remembered, and its job is further
-	Early                   // it is not due yet by the clock of who answers
+	Free   Reply = iota + 1 // the member does not object
+	Busy                    // the member claims it too, and has precedence
+	Known                   // it is taken: see Mark
+	Old                     // it is too old to be remembered, and a later occurrence of its job was taken
+	Early                   // by the member's clock it is not due yet
 	Silent                  // there was no answer; never sent
 )
 
-// Answer is what a member says to a Question.
+// Answer is the response of a member to a Question.
 type Answer struct {
 	Occurrence
 	Serial uint32 // the question's
@@ -100,51 +100,52 @@ type Answer struct {
 	Mark   Mark // of Known
 }
 
-// News is what changed by what was learned from others.
+// News lists the changes that resulted from the reports of other members.
 type News struct {
-	Others   []Occurrence // taken by others, which was not known
-	Orphans  []Mark       // taken and not over, by members that are gone, or by this one before it was started anew
-	Doubled  []Mark       // runs of others of what ran here too
-	Deprived []Mark       // of others that took what was taken here and has not begun: it must not
+	Others   []Occurrence // newly known to be taken by others
+	Orphans  []Mark       // taken but not over, by members that died, or by this one before it was restarted
+	Doubled  []Mark       // other members' runs of occurrences that also ran here
+	Deprived []Mark       // other members' marks of occurrences that this member took and must not begin
 }
 
-// Limits bound what is remembered.
+// Limits bound the size of a Register.
 type Limits struct {
-	Marks int           // occurrences, the newest
-	Keys  int           // jobs whose newest occurrence is known
-	Age   time.Duration // of occurrences, past due
+	Marks int           // number of occurrences; the oldest are dropped
+	Keys  int           // number of jobs whose newest occurrence is remembered
+	Age   time.Duration // since the scheduled time of an occurrence
 }
 
-// DefaultLimits are enough for a day of a thousand jobs a quarter of an hour.
+// DefaultLimits are enough for a day in which a thousand jobs run every 15 minutes.
 var DefaultLimits = Limits{Marks: 100_000, Keys: 1_000_000, Age: 24 * time.Hour}
 
-// lastGeneration ends what dying members could go on with for ever.
+// lastGeneration bounds how often an occurrence is taken over when one member after another dies.
 const lastGeneration = 100
 
-// ahead is how far from now on an occurrence may be that another member took: its
-// clock may be ahead, but nobody takes what lies in the future.
+// ahead is how far in the future an occurrence may lie that another member reports as taken.
+// No member takes a future occurrence, but its clock may be ahead.
 const ahead = time.Minute
 
-// Register is one member's. It has one owner; its size is bounded by its Limits.
+// Register is the record of one member. It is not safe for concurrent use. Its Limits bound
+// its size.
 type Register struct {
 	self    name
 	limits  Limits
 	entries map[Occurrence]*entry
-	oldest  dues // of entries
+	oldest  dues // the keys of entries
 	newest  map[job.Key]newest
 	claims  map[Occurrence]*claim
 	gone    map[name]bool
-	doubles map[Occurrence][]name // whose runs were said to double ours
-	horizon int64                 // of what was forgotten, the newest
-	serial  uint32                // of the newest claim
+	doubles map[Occurrence][]name // members whose runs were already reported as doubles
+	horizon int64                 // scheduled time of the newest occurrence that was dropped
+	serial  uint32                // of the latest claim
 }
 
-// name is an ID, of which there are few, and mentions many.
+// name is a member ID. It is interned, because a few IDs occur many times.
 type name = unique.Handle[string]
 
 var nobody name
 
-// Newest is the newest occurrence of a job that some member took, and that member.
+// Newest is the newest occurrence of a job that any member took, and that member.
 type Newest struct {
 	Occurrence
 	Member string
@@ -155,12 +156,12 @@ type newest struct {
 	by           name
 }
 
-// entry is what is known of an occurrence.
+// entry is the record of an occurrence.
 type entry struct {
 	mine, theirs state
-	asked        name  // who was answered Free last, or nobody
-	lostTo       name  // who came before a claim of this member, or nobody
-	askedIn      uint8 // newest generation of both
+	asked        name  // the member that was last answered Free, or nobody
+	lostTo       name  // the member that won against a claim of this one, or nobody
+	askedIn      uint8 // the highest generation of these two claims
 	changed      int64
 }
 
@@ -169,14 +170,14 @@ type state struct {
 	run        int64
 	attempt    uint16
 	generation uint8
-	phase      Phase // 0: nobody took it
+	phase      Phase // 0: not taken
 	lost       uint8
 	vanished   bool
-	orphan     bool // its member was gone since it said so
+	orphan     bool // its member has died since it reported this state
 }
 
-// step orders how far a member is: an attempt begins, the next one waits and begins, and so
-// on, until it is over.
+// step maps a phase and an attempt to a number that grows with progress: an attempt begins, the
+// next one waits and begins, and so on, until the occurrence is over.
 func step(p Phase, attempt uint16) int {
 	switch p {
 	case Taken:
@@ -193,7 +194,7 @@ func (s *state) step() int { return step(s.phase, s.attempt) }
 
 func (s *state) began() bool { return s.phase >= Begun && s.run != 0 }
 
-// beats tells whether of two marks of an occurrence, by different members, s holds.
+// beats reports whether s is the valid one of two marks of an occurrence, by different members.
 func (s *state) beats(other *state) bool {
 	switch {
 	case s.phase == 0 || other.phase == 0:
@@ -208,7 +209,7 @@ func (s *state) beats(other *state) bool {
 	return s.member.Value() < other.member.Value()
 }
 
-// holder is the mark that holds, or one of phase 0.
+// holder returns the valid mark, or one with phase 0.
 func (e *entry) holder() *state {
 	if e.mine.beats(&e.theirs) {
 		return &e.mine
@@ -216,7 +217,7 @@ func (e *entry) holder() *state {
 	return &e.theirs
 }
 
-// Holder is the member that has an occurrence, or "".
+// Holder returns the member that holds an occurrence, or "".
 func (r *Register) Holder(o Occurrence) string {
 	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
 		return e.holder().member.Value()
@@ -224,7 +225,7 @@ func (r *Register) Holder(o Occurrence) string {
 	return ""
 }
 
-// Own is what this member has of an occurrence.
+// Own returns this member's own mark of an occurrence.
 func (r *Register) Own(o Occurrence) (Mark, bool) {
 	e := r.entries[o]
 	if e == nil || e.mine.phase == 0 {
@@ -233,11 +234,11 @@ func (r *Register) Own(o Occurrence) (Mark, bool) {
 	return mark(o, &e.mine), true
 }
 
-// ran tells whether this member ran it to its end, whatever others took it for that
-// did not know.
+// ran reports whether this member ran the occurrence to its end, even if members that did not
+// know of it took it again.
 func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !e.mine.vanished }
 
-// yield lets go what this member took and has not begun.
+// yield gives up the occurrence if this member took it and has not begun it.
 func (e *entry) yield() {
 	if e != nil && e.mine.phase == Taken {
 		e.mine = state{}
@@ -251,7 +252,7 @@ func mark(o Occurrence, s *state) Mark {
 	}
 }
 
-// New returns the register of a member, which knows nothing.
+// New returns an empty register for a member.
 func New(self string, limits Limits) *Register {
 	return &Register{
 		self:    unique.Make(self),
@@ -264,10 +265,10 @@ func New(self string, limits Limits) *Register {
 	}
 }
 
-// Progress notes how far this member is with an occurrence that it took, and
-// returns what the others are to be told. It is also how a member that starts tells
-// of its runs of the last day, so that doubles are found, and how one tells of what
-// it was granted by who knows better than all members: that it is Taken again.
+// Progress records this member's progress with an occurrence that it took, and returns the
+// mark to send to the others. There are two more uses. A member that starts reports its runs
+// of the last day, so that doubles are found. In strict mode a member that the voters granted
+// an occurrence reports it as Taken, even if another member holds it here.
 func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	e := r.entry(o, now)
 	if held := e.holder(); s.Phase == Taken && held.phase > 0 && e.mine.phase == 0 {
@@ -275,7 +276,7 @@ func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	}
 	mine := &e.mine
 	attempt := max(mine.attempt, s.Attempt)
-	if s.Phase == Begun && mine.phase == Taken { // the next one
+	if s.Phase == Begun && mine.phase == Taken { // the next attempt begins
 		attempt = max(mine.attempt+1, s.Attempt)
 	}
 	if step(s.Phase, attempt) > mine.step() {
@@ -291,10 +292,11 @@ func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	return mark(o, mine), news
 }
 
-// Abandon ends all claims of this member, as it leaves.
+// Abandon ends all claims of this member, because it leaves.
 func (r *Register) Abandon() { clear(r.claims) }
 
-// Learn takes marks from others. What they say of this member it knows better.
+// Learn applies marks from other members. A mark about this member itself is ignored, unless it
+// shows an occurrence that this one took and forgot in a restart.
 func (r *Register) Learn(marks []Mark, now time.Time) News {
 	var news News
 	for i := range marks {
@@ -349,13 +351,13 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	}
 }
 
-// knowsNothing tells whether this member cannot have begun an occurrence that
-// others have it take: it was started anew before it wrote down that it did.
+// knowsNothing reports whether this member cannot have begun an occurrence that others list as
+// taken by it, because it was restarted before it recorded the occurrence.
 func (r *Register) knowsNothing(o Occurrence, now time.Time) bool {
 	return r.entries[o] == nil && r.claims[o] == nil && !r.forgotten(o) && o.Due >= now.Add(-r.limits.Age).UnixNano()
 }
 
-// replaces tells whether a mark from others is more than what is known of them.
+// replaces reports whether a mark from another member replaces the known one.
 func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.beats(known)
@@ -363,12 +365,12 @@ func (s *state) replaces(known *state) bool {
 	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())) > 0
 }
 
-// double notes that a run of another member doubles ours, once for each member.
+// double reports, once for each member, that its run doubles a run of this member.
 func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
 		return
 	}
-	// What was lost with one member and taken again by the other ran as it should.
+	// If one member lost the run and the other one took it over, both behaved correctly.
 	if e.mine.generation < other.generation && e.mine.vanished ||
 		e.mine.generation > other.generation && (other.phase < Over || other.vanished) {
 		return
@@ -379,8 +381,8 @@ func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 	news.Doubled = append(news.Doubled, mark(o, other))
 }
 
-// Lose notes that a member is gone, or was started anew, and
-// returns what it took and has not ended, as far as is known, oldest first.
+// Lose records that a member died or was restarted. It returns the occurrences that the member
+// took and did not finish, as far as they are known, oldest first.
 func (r *Register) Lose(member string) []Mark {
 	lost := unique.Make(member)
 	if len(r.gone) >= mostGone {
@@ -400,11 +402,11 @@ func (r *Register) Lose(member string) []Mark {
 	return orphans
 }
 
-// mostGone bounds the members that are remembered as gone.
+// mostGone bounds the number of members that are remembered as dead.
 const mostGone = 4096
 
-// orphan finds what a lost member took. One that
-// asked, or whose claim came before ours, may have been granted it.
+// orphan returns the mark of an occurrence that a lost member took. A member that claimed it, or
+// won against a claim of this one, may have been granted it.
 func (r *Register) orphan(o Occurrence, e *entry, lost name) (Mark, bool) {
 	held := e.holder()
 	switch {
@@ -447,8 +449,8 @@ func (r *Register) Marks(since time.Time, limit int) []Mark {
 	return marks[:min(limit, len(marks))]
 }
 
-// Newest returns, of each job of which some member took an occurrence, the newest
-// one, if it was learned since an instant of this member's clock.
+// Newest returns the newest taken occurrence of each job, if it became known after since, by
+// this member's clock.
 func (r *Register) Newest(since time.Time) []Newest {
 	var list []Newest
 	for key, n := range r.newest {
@@ -460,7 +462,7 @@ func (r *Register) Newest(since time.Time) []Newest {
 	return list
 }
 
-// Advance takes what another member's Newest says.
+// Advance applies the list that another member's Newest returned.
 func (r *Register) Advance(list []Newest, now time.Time) {
 	for _, n := range list {
 		if !r.tooFar(n.Due, now) {
@@ -483,8 +485,8 @@ func compare(a, b Occurrence) int {
 	return cmp.Or(cmp.Compare(a.Due, b.Due), a.Key.Compare(b.Key))
 }
 
-// entry finds or makes what is known of an occurrence, as it is about to change.
-// One that is older than all that there is room for is not kept.
+// entry returns the record of an occurrence that is about to change, or creates it. If the
+// register is full and the occurrence is older than all others, the record is not kept.
 func (r *Register) entry(o Occurrence, now time.Time) *entry {
 	e := r.entries[o]
 	if e == nil {

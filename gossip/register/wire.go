@@ -8,9 +8,9 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// The kinds of messages. A message is a byte with its kind, and items until the end. There is
-// one form of each message: a decoder accepts only what an encoder writes. The high digit is
-// the version of the form.
+// The kinds of messages. A message is a byte with its kind, followed by items until the end. Each
+// message has exactly one valid encoding: the decoders reject everything else. The high digit is
+// the version of the format.
 const (
 	kindMarks     = 0x51
 	kindQuestions = 0x32
@@ -22,7 +22,7 @@ const (
 const MaxItems = 4096
 
 // AppendMarks appends a message of as many marks as fit into room bytes, at most MaxItems,
-// and returns how many fitted.
+// and returns their number.
 func AppendMarks(b []byte, marks []Mark, room int) ([]byte, int) {
 	start := len(b)
 	b = append(b, kindMarks)
