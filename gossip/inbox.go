@@ -19,30 +19,30 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Bounds of what waits for the Ring's goroutine. What is over is dropped: it
-// comes again by push/pull, or is asked for.
+// Limits of the inbox. Everything beyond them is dropped, because it arrives again by push/pull
+// or on request.
 const (
 	maxMembers   = 4096
 	maxWaiting   = 4096 // packets and states with marks
 	maxReturning = 256
 )
 
-// word is the last that was heard of a member.
+// word is the last message about a member.
 type word struct {
 	alive bool
 	meta  meta
 	addr  netip.AddrPort
 }
 
-// sample is one look at another member's clock.
+// sample is one measurement of another member's clock, with other data from the same answer.
 type sample struct {
 	offset, trip time.Duration
 	load         int
-	viewSum      uint64 // of the members that it sees
+	viewSum      uint64 // digest of the members that it sees
 	sure         bool   // most members agree with its clock, as far as it knows
 }
 
-// conflict is two hosts that say they are the same member.
+// conflict describes a host that claims the ID of another member.
 type conflict struct {
 	id    string
 	addr  netip.AddrPort
@@ -50,23 +50,23 @@ type conflict struct {
 	since time.Time
 }
 
-// deadMember is what the inbox remembers of a member, also after its death.
+// deadMember is the inbox's record of a member, which it keeps after the member's death.
 type deadMember struct {
-	stamp time.Time // of its last word
+	stamp time.Time // of its last message
 	died  time.Time
-	now   bool // it is dead, not merely known
+	now   bool // it is dead now
 }
 
-// inbox takes from memberlist's goroutines and from the daemon what the Ring's
-// goroutine then does, and never waits.
+// inbox collects messages from memberlist's goroutines and from the daemon for the Ring's
+// goroutine. Its methods never block.
 type inbox struct {
 	self   string
 	now    func() time.Time
-	signal chan struct{} // something is there
+	signal chan struct{} // receives a value when the inbox is not empty
 
 	mu    sync.Mutex
 	heard heard
-	known map[string]deadMember // of each member that was ever heard of
+	known map[string]deadMember // by ID, including live members
 	other map[string]OtherForm  // by ID
 }
 
@@ -75,11 +75,11 @@ type heard struct {
 	words     map[string]word
 	samples   map[string]sample
 	conflicts []conflict
-	returning map[string]netip.AddrPort // members that came back from the dead, as somebody says
+	returning map[string]netip.AddrPort // dead members that are reported as alive again
 	marks     [][]byte
 	dropped   int
-	stamp     time.Time // of the newest word about this member itself
-	done      []func()  // what helpers found out
+	stamp     time.Time // of the newest message about this member itself
+	done      []func()  // returned by the functions that help runs
 
 	holdings  *engine.Holdings
 	claims    []engine.Claim
@@ -92,7 +92,7 @@ func newInbox(self string, now func() time.Time) *inbox {
 	return &inbox{self: self, now: now, signal: make(chan struct{}, 1), known: make(map[string]deadMember), other: make(map[string]OtherForm)}
 }
 
-// put changes what waits, and says so.
+// put changes the contents of the inbox, and signals that.
 func (b *inbox) put(f func(*heard)) {
 	b.mu.Lock()
 	f(&b.heard)
@@ -114,9 +114,9 @@ func (b *inbox) take() heard {
 
 func (b *inbox) post(f func()) { b.put(func(h *heard) { h.done = append(h.done, f) }) }
 
-// NotifyAlive keeps out what no member says. memberlist forgets the dead after
-// a while, and then would take an old packet that somebody kept for their
-// return: who came back is asked first, over a connection that proves it.
+// NotifyAlive rejects messages that are invalid or out of date. memberlist forgets a dead member
+// after a while, and would then take a replayed old packet for its return. Therefore a member
+// that seems to be back is contacted first, over an authenticated connection.
 func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 	m, addr, err := readNode(n)
 	b.mu.Lock()
@@ -149,12 +149,11 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// staleWord is the reason against a message that gossip still carries although a later one has
-// arrived. It is not logged.
+// staleWord is the error for a message that gossip delivers after a later one. It is not logged.
 const staleWord = "a later message of this member has arrived"
 
-// otherFormTime is how long a member whose messages have another form is shown after
-// its last message.
+// otherFormTime is how long a host whose messages have a different format stays visible after its
+// last message.
 const otherFormTime = 10 * time.Minute
 
 func (b *inbox) noteForm(id string, addr netip.AddrPort, e formError) {
@@ -168,7 +167,7 @@ func (b *inbox) noteForm(id string, addr netip.AddrPort, e formError) {
 	b.other[id] = o
 }
 
-// otherForms returns the members whose messages have another form, by name.
+// otherForms returns the hosts whose messages have a different format, by name.
 func (b *inbox) otherForms() []OtherForm {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,7 +205,7 @@ func (b *inbox) revive(id string) {
 	}
 }
 
-// forget drops members that are gone for long.
+// forget drops the members that died before a time.
 func (b *inbox) forget(before time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +216,7 @@ func (b *inbox) forget(before time.Time) {
 	}
 }
 
-// readNode makes sense of a member as memberlist has it.
+// readNode decodes memberlist's record of a member.
 func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
 	ip, ok := netip.AddrFromSlice(n.Addr)
 	if wire.CheckID(n.Name) != nil || !ok || n.Port == 0 {
@@ -231,9 +230,9 @@ func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
 	return m, addr, nil
 }
 
-// reports passes on what one memberlist reports until that is shut down. Its probes and the
-// timers of its suspicions continue then, and would report members as dead that its
-// successor sees. The methods run under memberlist's lock.
+// reports forwards the reports of one memberlist until that is shut down. After the shutdown its
+// probes and suspicion timers continue, and would report members as dead that the next
+// memberlist sees. The methods run under memberlist's lock.
 type reports struct {
 	*inbox
 	over atomic.Bool
@@ -242,7 +241,7 @@ type reports struct {
 // NotifyJoin reports a member that is alive.
 func (r *reports) NotifyJoin(n *memberlist.Node) { r.hear(n, true) }
 
-// NotifyUpdate reports a member that changed what it says of itself.
+// NotifyUpdate reports a member that changed its metadata.
 func (r *reports) NotifyUpdate(n *memberlist.Node) { r.hear(n, true) }
 
 // NotifyLeave reports a member that is dead or has left.
@@ -257,7 +256,7 @@ func (r *reports) hear(n *memberlist.Node, alive bool) {
 func (b *inbox) hear(n *memberlist.Node, alive bool) {
 	m, addr, err := readNode(n)
 	if err != nil {
-		return // NotifyAlive let none such in
+		return // cannot happen: NotifyAlive rejected it
 	}
 	b.put(func(h *heard) {
 		if h.words == nil {
@@ -274,7 +273,7 @@ func (b *inbox) hear(n *memberlist.Node, alive bool) {
 	})
 }
 
-// NotifyConflict hears that two hosts have one ID.
+// NotifyConflict reports that two hosts have the same ID.
 func (b *inbox) NotifyConflict(existing, other *memberlist.Node) {
 	m, addr, err := readNode(other)
 	if err != nil {
@@ -288,10 +287,10 @@ func (b *inbox) NotifyConflict(existing, other *memberlist.Node) {
 	})
 }
 
-// NotifyMsg takes a packet with marks; the bytes are memberlist's.
+// NotifyMsg receives a packet with marks. memberlist owns the bytes.
 func (b *inbox) NotifyMsg(msg []byte) { b.addMarks(msg) }
 
-// MergeRemoteState takes the marks of a push/pull.
+// MergeRemoteState receives the marks of a push/pull.
 func (b *inbox) MergeRemoteState(state []byte, _ bool) { b.addMarks(state) }
 
 func (b *inbox) addMarks(msg []byte) {
@@ -308,11 +307,11 @@ func (b *inbox) addMarks(msg []byte) {
 	})
 }
 
-// maxState bounds what a push/pull carries beside memberlist's own.
+// maxState bounds the state that cronring adds to a push/pull.
 const maxState = 64 << 10
 
-// NotifyPingComplete takes a look at another member's clock from the answer to
-// a probe, which memberlist sends one of each second anyway.
+// NotifyPingComplete takes a sample of another member's clock from the answer to a probe.
+// memberlist sends a probe every second anyway.
 func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
 	s, ok := decodeSample(payload, trip, b.now())
 	if !ok {

@@ -17,54 +17,54 @@ import (
 
 // Verbs about occurrences.
 const (
-	verbClaim  = "claim"  // may this member take them?
-	verbTell   = "tell"   // marks that a member has to confirm
-	verbMarks  = "marks"  // who took what, since when
-	verbNewest = "newest" // the newest that was taken, of each job
+	verbClaim  = "claim"  // request to take occurrences
+	verbTell   = "tell"   // marks that the receiver must confirm
+	verbMarks  = "marks"  // request for the marks since a time
+	verbNewest = "newest" // request for the newest taken occurrence of each job
 )
 
-// Bounds on what is told of occurrences.
+// Limits of the messages about occurrences.
 const (
-	claimTime    = 500 * time.Millisecond // for an answer to a claim, at least
-	mostClaim    = 3 * time.Second        // and at most
-	claimTrips   = 3                      // round trips for an answer
-	packetRoom   = 1200                   // of marks in a packet, which no network cuts up
-	flushTime    = 10 * time.Millisecond  // that marks wait for others to go with them
+	claimTime    = 500 * time.Millisecond // shortest time to wait for an answer to a claim
+	mostClaim    = 3 * time.Second        // longest time to wait for it
+	claimTrips   = 3                      // round trips to wait for it
+	packetRoom   = 1200                   // bytes of marks in a packet, so that no network fragments it
+	flushTime    = 10 * time.Millisecond  // how long marks are collected for one packet
 	flushPerPeer = time.Millisecond
-	stateTime    = 5 * time.Second // between states for push/pulls
-	stateAge     = 5 * time.Minute // of the marks in them
+	stateTime    = 5 * time.Second // between two encodings of the state for push/pulls
+	stateAge     = 5 * time.Minute // of the marks in that state
 	marksMax     = 100_000
 	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
 )
 
-// Claim asks the others for occurrences. Each is answered by an
-// engine.Claimed. Those that the voters are to grant are not for a Ring.
+// Claim claims occurrences from the other members. The result of each claim is an
+// engine.Claimed event. In strict mode the voters decide, and Claim is not used.
 func (r *Ring) Claim(claims ...engine.Claim) {
 	r.box.put(func(h *heard) { h.claims = append(h.claims, claims...) })
 }
 
-// Progress tells the others how far occurrences are. It is also how a daemon
-// that starts tells of its runs of the last day, and how it tells of what the
-// voters granted it.
+// Progress reports the progress of occurrences to the others. A daemon also uses it to report its
+// runs of the last day when it starts, and the occurrences that the voters granted it.
 func (r *Ring) Progress(progress ...engine.Progress) {
 	r.box.put(func(h *heard) { h.progress = append(h.progress, progress...) })
 }
 
-// Taken tells members that they have occurrences, which the voters did not grant to
-// this one: they may have been started anew since, and not know.
+// Taken informs members that they hold occurrences, because the voters refused these to this
+// member. The holders may have been restarted, and may not know it.
 func (r *Ring) Taken(taken ...Holder) {
 	r.box.put(func(h *heard) { h.taken = append(h.taken, taken...) })
 }
 
-// Holder is the member that has an occurrence.
+// Holder is the member that holds an occurrence.
 type Holder struct {
 	engine.Occurrence
 	Member string
 }
 
-// heldBy tells members what they have. This one takes that in later:
-// who was cut off is refused before it sees again who is there, and hears from them
-// what has ended, which would seem to be orphaned.
+// heldBy informs members of the occurrences that they hold. This member applies the marks
+// itself only after refusalDelay. After a network partition the voters refuse its claims
+// before it sees the other members again and learns which occurrences have ended. Until then
+// these would seem to be orphaned.
 func (r *Ring) heldBy(taken []Holder) {
 	if len(taken) == 0 {
 		return
@@ -89,8 +89,8 @@ func toEngine(o register.Occurrence) engine.Occurrence {
 	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due).UTC()}
 }
 
-// claim asks all other members for occurrences, each of them once for all that came
-// together. What can be refused or granted without them is decided here.
+// claim claims occurrences. It decides locally what can be decided without the other members,
+// and sends the rest to each of them in one message.
 func (r *Ring) claim(claims []engine.Claim) {
 	if len(claims) == 0 {
 		return
@@ -138,8 +138,8 @@ func (r *Ring) claimed(o register.Occurrence, out register.Outcome) {
 	r.emit(c)
 }
 
-// question asks one member for occurrences. Who does not answer in time is no
-// reason not to take them.
+// question sends questions to one member. A member that does not answer in time does not prevent
+// the claims.
 func (r *Ring) question(to link.Peer, questions []register.Question, limit time.Duration) {
 	body := register.AppendQuestions(nil, questions)
 	r.help(func(ctx context.Context) func() {
@@ -148,7 +148,7 @@ func (r *Ring) question(to link.Peer, questions []register.Question, limit time.
 		var answers []register.Answer
 		b, err := r.o.Link.Ask(ctx, to, verbClaim, body)
 		if err == nil {
-			answers, _ = register.DecodeAnswers(b) // what makes no sense is no answer
+			answers, _ = register.DecodeAnswers(b) // a malformed answer counts as none
 		}
 		return func() { r.answered(to.ID, questions, answers) }
 	})
@@ -157,7 +157,7 @@ func (r *Ring) question(to link.Peer, questions []register.Question, limit time.
 func (r *Ring) answered(from string, questions []register.Question, answers []register.Answer) {
 	now := r.o.Now()
 	for _, q := range questions {
-		// An answer that was heard makes the register deaf to the silence behind it.
+		// If there was an answer, the register ignores Silent after it.
 		answers = append(answers, register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Silent})
 	}
 	for _, a := range answers {
@@ -193,8 +193,8 @@ func (r *Ring) progress(all []engine.Progress) {
 	}
 }
 
-// stepOf is what the register is to know of an engine's word. A run that waits is
-// an attempt that has not begun.
+// stepOf converts the progress that the engine reports. The attempt of a run that is still
+// waiting does not count, because it has not begun.
 func stepOf(p engine.Progress) register.Step {
 	attempt := p.Attempt
 	if p.Phase == engine.Taken {
@@ -210,11 +210,11 @@ func stepOf(p engine.Progress) register.Step {
 	return s
 }
 
-// announce has the others hear of a mark.
+// announce sends a mark to the other members.
 func (r *Ring) announce(m register.Mark) {
 	r.marked = true
 	if !r.joined {
-		return // who is there then asks
+		return // the others request it when they need it
 	}
 	if len(r.marks) == 0 {
 		r.after(flushTime+time.Duration(len(r.members))*flushPerPeer, r.flush)
@@ -222,8 +222,8 @@ func (r *Ring) announce(m register.Mark) {
 	r.marks = append(r.marks, m)
 }
 
-// flush sends marks to all members, by packets that may get lost: who has not
-// heard of one when it matters asks.
+// flush sends marks to all members, in packets that may be lost. A member that missed a mark
+// asks when it claims the occurrence.
 func (r *Ring) flush() {
 	peers := r.alive()
 	for len(r.marks) > 0 {
@@ -240,7 +240,7 @@ func (r *Ring) flush() {
 	r.marks = nil
 }
 
-// hearMarks takes in packets and the states of push/pulls.
+// hearMarks processes the marks from packets and from push/pulls.
 func (r *Ring) hearMarks(messages [][]byte) {
 	for _, b := range messages {
 		marks, err := register.DecodeMarks(b)
@@ -252,7 +252,7 @@ func (r *Ring) hearMarks(messages [][]byte) {
 	}
 }
 
-// report has the engine hear of what was learned.
+// report sends news to the engine.
 func (r *Ring) report(n register.News) {
 	if len(n.Others) > 0 {
 		var others engine.Others
@@ -272,7 +272,7 @@ func (r *Ring) report(n register.News) {
 	}
 	for _, m := range n.Doubled {
 		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Host: r.hostOf(m.Member), Run: job.RunID(m.Run)})
-		// The packet that says that it ran here may have been lost.
+		// The packet that reported the run on this host may have been lost.
 		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
 			b, _ := register.AppendMarks(wire.AppendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
 			r.members[m.Member].unconfirmed = append(r.members[m.Member].unconfirmed, b)
@@ -284,7 +284,7 @@ func (r *Ring) report(n register.News) {
 	r.orphaned(n.Orphans)
 }
 
-// orphaned has the engine hear of what members took that are gone.
+// orphaned reports the occurrences of dead members to the engine.
 func (r *Ring) orphaned(marks []register.Mark) {
 	by := make(map[string][]engine.Orphan)
 	var order []string
@@ -302,11 +302,10 @@ func (r *Ring) orphaned(marks []register.Mark) {
 	}
 }
 
-// lose has what a member took be taken by others, as it is gone or was started
-// anew.
+// lose lets others take over a member's occurrences, because it died or was restarted.
 func (r *Ring) lose(m *member) { r.orphaned(r.register.Lose(m.id)) }
 
-// renew prepares what push/pulls carry: the newest marks, as many as fit.
+// renew encodes the state for push/pulls: the newest marks, up to the size limit.
 func (r *Ring) renew(now time.Time) {
 	if !r.marked || now.Sub(r.renewed) < stateTime {
 		return

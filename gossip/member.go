@@ -13,57 +13,57 @@ import (
 	"github.com/cronring/cronring/gossip/link"
 )
 
-// State is what is known of whether a member is there.
+// State is the state of a member as this one sees it.
 type State uint8
 
 // The states.
 const (
 	Alive State = iota + 1
 	Gone        // it does not answer
-	Left        // it said that it goes
+	Left        // it announced that it leaves
 )
 
 func (s State) String() string {
 	return [...]string{"unknown", "alive", "gone", "left"}[s]
 }
 
-// Bounds on looks at clocks.
+// Limits of the comparison of clocks.
 const (
-	skewShown  = 250 * time.Millisecond // beyond which a member's clock is shown as off
+	skewShown  = 250 * time.Millisecond // above this offset a member's clock is displayed as wrong
 	maxSamples = 5
 )
 
-// member is another member as far as it is known.
+// member is what this member knows about another one.
 type member struct {
 	id      string
 	meta    meta
 	addr    netip.AddrPort
 	state   State
-	changed time.Time // since then it is in its state
+	changed time.Time // when state changed
 
 	diff     difference
 	basis    basis           // of diff
-	compared bool            // diff is that of some basis
-	foreign  map[job.Key]int // reports on occurrences of these jobs that were ignored; see judgeReport
+	compared bool            // diff has been computed, perhaps from an older basis
+	foreign  map[job.Key]int // number of ignored reports on occurrences of these jobs; see judgeReport
 	asking   bool
-	retry    time.Time // ask again then
+	retry    time.Time // earliest time of the next request
 	fails    int
-	trouble  string // why it could not be asked
+	trouble  string // why the last request failed
 
-	unconfirmed [][]byte // messages that it has not confirmed, and that are sent again
+	unconfirmed [][]byte // messages that are sent again until it confirms them
 	telling     bool
 	retryAt     time.Time
 	finalSince  time.Time // meta.since of the membership whose final state it sent last
 
-	labels  map[string]string // as they were asked for, if they are too many for its word
+	labels  map[string]string // as requested from it, if they do not fit into its meta
 	samples []sample
-	ahead   time.Duration // its clock, of this one's, by the samples
+	ahead   time.Duration // how far its clock is ahead of this one's: the median of samples
 }
 
 // left reports whether the member sent the final state of its present membership.
 func (m *member) left() bool { return !m.finalSince.IsZero() && m.finalSince.Equal(m.meta.since) }
 
-// basis is what a difference was made from: when it is another one, the
+// basis identifies the input of a difference. If the current basis is another one, the
 // difference is out of date.
 type basis struct {
 	ours, theirs, labels digest
@@ -77,8 +77,8 @@ func linkAddr(addr netip.AddrPort, port uint16) string {
 	return net.JoinHostPort(addr.Addr().String(), strconv.Itoa(int(port)))
 }
 
-// look takes in a look at the member's clock. How far it is ahead of this one's
-// is the median of some.
+// look adds a sample of the member's clock, and updates its offset: the median of the last
+// samples.
 func (m *member) look(s sample) {
 	m.samples = append(m.samples, s)
 	if len(m.samples) > maxSamples {
@@ -92,7 +92,7 @@ func (m *member) look(s sample) {
 	m.ahead = offsets[len(m.samples)/2]
 }
 
-// offset is how far the member's clock is ahead, if that is known.
+// offset returns how far the member's clock is ahead, and whether that is known.
 func (m *member) offset() (time.Duration, bool) { return m.ahead, len(m.samples) > 0 }
 
 func (m *member) trip() time.Duration {
@@ -111,7 +111,7 @@ func (m *member) claimTime() time.Duration {
 	return min(max(claimTime, claimTrips*slowest), mostClaim)
 }
 
-// load is the number of runs there as of its last answer to a probe.
+// load returns the number of runs on the member, from its last answer to a probe.
 func (m *member) load() int {
 	if len(m.samples) == 0 {
 		return 0
@@ -126,8 +126,8 @@ func (m *member) allLabels() map[string]string {
 	return m.meta.labels
 }
 
-// settled says what the member's difference would be made from now, and whether
-// it is known already.
+// settled returns the current basis of the member's difference, and reports whether the
+// difference is up to date.
 func (m *member) settled(r *roster) (basis, bool) {
 	b := basis{ours: r.root, theirs: m.meta.root, labels: m.meta.labelSum}
 	return b, b == m.basis
@@ -147,25 +147,25 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Snapshot is the ring as it is shown. It is immutable.
+// Snapshot is the state of the ring for display. It is immutable.
 type Snapshot struct {
 	Ring    string
 	Self    string
-	Joined  bool   // the seeds answered, or were waited for
+	Joined  bool   // the seeds answered, or the wait for them is over
 	Barred  string // why this member claims nothing, or ""
-	Remedy  string // what a person can do about that
-	Problem string // what keeps it from being in the ring, or ""
+	Remedy  string // how an administrator can fix that
+	Problem string // why this host could not join the ring, or ""
 	Members []View // by name
 	Others  []OtherForm
 }
 
-// OtherForm is a host that has a key of the ring, and whose messages have another form
-// than this member's: it runs another version of cronring, and is no member.
+// OtherForm is a host that has a key of the ring, but whose messages have a different format,
+// because it runs another version of cronring. It is not a member.
 type OtherForm struct {
-	Name      string // its ID, if it does not say its name
+	Name      string // or its ID, if its name is not known
 	Version   string // of its cronring; "": not known
 	Address   string // host:port
-	Form, Own int    // of its messages, and of this member's
+	Form, Own int    // version of the format of its messages, and of this member's
 	heard     time.Time
 }
 
@@ -174,27 +174,27 @@ type View struct {
 	ID, Name, Version string
 	Address, Link     string // host:port
 	State             State
-	Changed           time.Time // it is in its State since then
-	Since             time.Time // it came
+	Changed           time.Time // when State changed
+	Since             time.Time // when it joined
 	Part              Part
 	Labels            map[string]string
 	Weight            float64
 	Measured          bool // Offset is known
 	Offset            time.Duration
-	Trip              time.Duration // there and back, as measured last
-	Skewed            bool          // its clock is so far off that it should be seen to
-	Lacks             []job.Key     // this host's ring jobs of which it has no equal entry
-	Extra             []job.Key     // its own that this host has not, the first thousand
-	Foreign           []job.Key     // of this host's ring jobs, those of which it claims occurrences without holding the entry
-	Pending           bool          // its jobs are being asked for
-	Trouble           string        // why they could not be
+	Trip              time.Duration // last measured round trip
+	Skewed            bool          // its clock is wrong enough to need correction
+	Lacks             []job.Key     // this host's ring jobs for which it does not hold the same entry
+	Extra             []job.Key     // its ring jobs that this host lacks, the first thousand
+	Foreign           []job.Key     // this host's ring jobs of which it claims occurrences without holding the same entry
+	Pending           bool          // its jobs are being requested
+	Trouble           string        // why that request failed
 	Load              int
-	Order             uint8    // the version of rendezvous that it has
-	Keys              []uint32 // prints of its keys, the one it writes with first
+	Order             uint8    // the version of rendezvous hashing that it uses
+	Keys              []uint32 // fingerprints of its keys; it encrypts with the first
 	Rules             Rules
 }
 
-// Equal says whether the member holds the same ring jobs, as far as is known.
+// Equal reports whether the member holds the same ring jobs, as far as is known.
 func (v *View) Equal() bool { return len(v.Lacks) == 0 && len(v.Extra) == 0 && !v.Pending }
 
 func (m *member) view(r *roster) View {
@@ -212,9 +212,9 @@ func (m *member) view(r *roster) View {
 	}
 }
 
-// skew is how far this member's clock is off, as the others' say together: the
-// median of all, this one's own among them. Of two in the middle the nearer one
-// counts, as two members cannot tell whose clock is wrong.
+// skew returns how far the median of all members' clocks, this one's included, is ahead of this
+// member's clock. If there are two medians, it returns the one closer to 0, because two members
+// cannot find out which of their clocks is wrong.
 func skew(members map[string]*member) time.Duration {
 	offsets := []time.Duration{0}
 	for _, m := range members {

@@ -23,42 +23,42 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Settle is how long a member that is drained, or about to leave, still claims what it
-// owns: meanwhile the others hear of it.
+// Settle is how long a member that is drained or about to leave still claims the occurrences
+// that it owns. Meanwhile the others are informed.
 const Settle = 2 * time.Second
 
 // Times of a Ring.
 const (
-	joinWait     = 5 * time.Second // for most members, before this member takes part without them
-	stallTime    = 4 * time.Second // without a tick, after which this member was away
+	joinWait     = 5 * time.Second // how long this member waits for most members before it takes part without them
+	stallTime    = 4 * time.Second // time without a tick after which this member counts as having been away
 	bindAgain    = 5 * time.Second
 	conflictTime = 2 * time.Minute
-	reclaimTime  = 10 * time.Second // after which a dead member may come back at another address
-	goneTime     = 24 * time.Hour   // that members are shown that are gone
+	reclaimTime  = 10 * time.Second // after this time a dead member may come back at another address
+	goneTime     = 24 * time.Hour   // how long dead members stay visible
 )
 
-// Link is how members ask each other; a *link.Link is one.
+// Link carries requests between members; *link.Link implements it.
 type Link interface {
 	Ask(ctx context.Context, to link.Peer, verb string, body []byte) ([]byte, error)
 	Handle(verb string, h link.Handler)
 	Rekey(keys [][]byte) error
 }
 
-// Options is what a member is, and where it finds the others.
+// Options describe a member, and how it finds the others.
 type Options struct {
-	Ring      string // its name: members of other rings are strangers
+	Ring      string // its name; members of other rings are ignored
 	ID        string // see Identity
 	Name      string // the host's
 	Version   string // of this program
 	Bind      string // host:port, UDP and TCP
-	Advertise string // host or host:port where others reach it, if Bind does not say
+	Advertise string // host or host:port at which others reach it, if it differs from Bind
 	LinkPort  uint16 // of its Link; 0: the port that it advertises
 	Seeds     []string
-	Keys      [][]byte // none: nothing is encrypted, which is for loopback
+	Keys      [][]byte // none: no encryption; only for the loopback interface
 	Labels    map[string]string
 	Weight    float64
 	Rules     Rules
-	Dir       string // where the last known members are kept
+	Dir       string // directory of the file with the last known members
 	Link      Link
 	Log       *slog.Logger
 	Now       func() time.Time                              // nil: time.Now
@@ -73,22 +73,22 @@ type Ring struct {
 	box     *inbox
 	events  chan engine.Event
 	control chan func()
-	running chan struct{} // closed when Run is over
+	running chan struct{} // closed when Run returns
 	word    atomic.Pointer[[]byte]
 	state   atomic.Pointer[[]byte]
 	roster  atomic.Pointer[roster]
 	view    atomic.Pointer[Snapshot]
-	started atomic.Bool // Run goes, or went
+	started atomic.Bool // Run was called
 	load    atomic.Uint32
-	viewSum atomic.Uint64 // of whom it sees
+	viewSum atomic.Uint64 // digest of the members that it sees
 	sure    atomic.Bool   // most members agree with this host's clock
 
 	elsewhere elsewhere
 
-	// All that follows is Run's goroutine's.
+	// Only Run's goroutine uses the remaining fields.
 	ctx           context.Context
 	helpers       sync.WaitGroup
-	list          *memberlist.Memberlist // nil: this host is in no ring
+	list          *memberlist.Memberlist // nil: this host is not in a ring
 	reports       *reports               // of list
 	keyring       *memberlist.Keyring
 	keys          [][]byte
@@ -98,21 +98,21 @@ type Ring struct {
 	targets       map[string]*target // by address or name
 	peers         map[string]peer
 	asks          int // under way
-	disagreements int // members in a row that see other members than this one
+	disagreements int // number of consecutive members that see different members than this one
 	syncing       bool
 	out           []engine.Event
 	problem       string
 	again         time.Time // when to bind again
 
-	joining   bool // the seeds are asked for the first time
+	joining   bool // the seeds are contacted for the first time
 	joinBy    time.Time
 	joined    bool
 	draining  bool
-	departing bool      // its engine gives up what has not begun
-	final     bool      // its final state is on its way
-	idleFrom  time.Time // of a member that drains: from then on its engine takes nothing
+	departing bool      // its engine is giving up the occurrences that have not begun
+	final     bool      // its final state is being sent
+	idleFrom  time.Time // while it is drained: from then on its engine claims nothing
 	joinedAt  time.Time
-	metAll    time.Time       // by then it has heard of all members
+	metAll    time.Time       // by then it has messages from all members
 	waiting   []chan struct{} // closed when this member has left
 	clash     string          // another host has this member's ID
 	clashed   time.Time
@@ -122,16 +122,16 @@ type Ring struct {
 	register         *register.Register
 	parkedMarks      []register.Mark // of members whose jobs are not known yet
 	parkedNewest     []register.Newest
-	marks            []register.Mark // of this member, that the others are to hear of
-	marked           bool            // something is new in it, since
+	marks            []register.Mark // this member's marks that are not sent yet
+	marked           bool            // register has changed since renewed
 	renewed          time.Time
 	marksRequests    []marksRequest // not sent yet
-	requestsPending  int            // being asked for
+	requestsPending  int            // sent, and not answered yet
 	initialRequested bool           // requestInitialMarks was called
 	answersReceived  int            // to requests
 	answersBy        time.Time
 
-	changed    bool // the membership, since it was last told
+	changed    bool // the membership has changed since told
 	told       time.Time
 	newestTold time.Time
 	telling    *time.Timer
@@ -210,14 +210,13 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Events is what the engine is to hear. Who reads it late holds up nothing but
-// this.
+// Events returns the channel of events for the engine. A slow reader delays only these events.
 func (r *Ring) Events() <-chan engine.Event { return r.events }
 
-// Snapshot returns the ring as it is, or was when Run ended.
+// Snapshot returns the current state of the ring, or the last one before Run ended.
 func (r *Ring) Snapshot() *Snapshot {
 	if r.started.Load() {
-		_ = r.do(context.Background(), func() error { // else the last one stands
+		_ = r.do(context.Background(), func() error { // on error the last one remains
 			r.view.Store(r.snapshot())
 			return nil
 		})
@@ -225,20 +224,20 @@ func (r *Ring) Snapshot() *Snapshot {
 	return r.view.Load()
 }
 
-// Hold takes in all ring jobs of this host's tables.
+// Hold sets the ring jobs of this host's crontabs.
 func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings = &h }) }
 
-// SetLoad sets the number of runs on this host, which members report to whoever
-// probes them. It is shown, and decides nothing.
+// SetLoad sets the number of runs on this host. Members report it in their answers to probes. It
+// is only displayed.
 func (r *Ring) SetLoad(runs int) { r.load.Store(uint32(runs)) }
 
-// ErrNoRing is the error of what can only be asked of a member.
+// ErrNoRing is returned by operations that require membership in a ring.
 var ErrNoRing = errors.New("this host is in no ring")
 
-// errOver is the error of what is asked of a Ring whose Run is over.
+// errOver is returned by operations on a Ring whose Run has returned.
 var errOver = errors.New("this host's part in the ring is over")
 
-// do has Run's goroutine do something.
+// do runs f on Run's goroutine, and waits for it.
 func (r *Ring) do(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	select {
@@ -251,8 +250,8 @@ func (r *Ring) do(ctx context.Context, f func() error) error {
 	}
 }
 
-// Join brings a host back that left or was drained, and looks for members at
-// some addresses, host:port, beside the seeds.
+// Join makes this host a member again after Leave or Drain. It looks for members at
+// the addresses in seeds, host:port, in addition to the configured ones.
 func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 	return r.do(ctx, func() error {
 		if len(r.waiting) > 0 {
@@ -274,9 +273,9 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 	})
 }
 
-// Rekey changes the ring's keys as far as this member goes. It refuses what
-// would cut it off from members that are there: a new key is to be added in all
-// of them before one writes with it, and the old one goes when none does.
+// Rekey changes the keys of this member. It rejects a change that would cut this member off
+// from live ones. So first add a new key on all members, then encrypt with it, and remove the
+// old key when no member encrypts with it any longer.
 func (r *Ring) Rekey(ctx context.Context, keys [][]byte) error {
 	return r.do(ctx, func() error {
 		if err := checkRotation(r.keys, keys, r.alive()); err != nil {
@@ -296,7 +295,7 @@ func (r *Ring) Rekey(ctx context.Context, keys [][]byte) error {
 	})
 }
 
-// alive returns the other members that are there.
+// alive returns the other live members.
 func (r *Ring) alive() []*member {
 	var there []*member
 	for _, m := range r.members {
@@ -308,9 +307,9 @@ func (r *Ring) alive() []*member {
 	return there
 }
 
-// Run is this host's part in the ring until ctx is over. It may be called once.
-// When it returns none of its goroutines is left; a probe that memberlist has
-// under way ends by itself within a few seconds, and touches nothing.
+// Run takes part in the ring until ctx is done. It must not be called twice. When it returns,
+// all its goroutines have ended. A probe of memberlist that is still under way ends by itself
+// within a few seconds, and has no effect.
 func (r *Ring) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -351,8 +350,8 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// help does what may take long in a goroutine of its own; what it returns is
-// done by Run's goroutine then.
+// help runs f, which may block, in a separate goroutine. The function that f returns then runs on
+// Run's goroutine.
 func (r *Ring) help(f func(ctx context.Context) func()) {
 	ctx := r.ctx
 	r.helpers.Go(func() {
@@ -362,7 +361,7 @@ func (r *Ring) help(f func(ctx context.Context) func()) {
 	})
 }
 
-// come makes this host a member, to begin with of a ring of its own.
+// come makes this host a member, which at first sees no others.
 func (r *Ring) come() {
 	now := r.o.Now()
 	r.again = time.Time{}
@@ -430,7 +429,7 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.reports, r.box, r.box, delegate{r}
 	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1
 	c.DeadNodeReclaimTime = reclaimTime
-	c.EnableCompression = false // what travels is digests and hashes
+	c.EnableCompression = false // digests and hashes do not compress
 	r.keyring = nil
 	if len(r.keys) > 0 {
 		r.keyring = &memberlist.Keyring{}
@@ -440,7 +439,7 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	return c
 }
 
-// delegate is what memberlist asks this member.
+// delegate provides memberlist with the data of this member.
 type delegate struct{ *Ring }
 
 func (d delegate) NodeMeta(int) []byte               { return *d.word.Load() }
@@ -455,8 +454,8 @@ func (d delegate) NotifyPingComplete(n *memberlist.Node, trip time.Duration, pay
 	d.box.NotifyPingComplete(n, trip, payload)
 }
 
-// setPart works out what this member takes of the occurrences that come due, and tells
-// the others if that changed.
+// setPart decides whether this member claims occurrences that come due, and announces that to
+// the others.
 func (r *Ring) setPart() {
 	part := Active
 	switch {
@@ -473,19 +472,19 @@ func (r *Ring) setPart() {
 	r.say()
 }
 
-// say tells the others what this member says of itself now.
+// say publishes the current metadata of this member.
 func (r *Ring) say() {
 	r.own.stamp = later(r.o.Now(), r.own.stamp.Add(1))
 	b := r.own.encode()
 	r.word.Store(&b)
 	r.changed, r.unsaved = true, true
 	if r.list != nil {
-		// It goes on telling others behind this; it has nothing to wait for.
+		// Gossip continues in the background, so there is no reason to wait.
 		_ = r.list.UpdateNode(time.Nanosecond)
 	}
 }
 
-// after has Run's goroutine do something some time from now.
+// after calls do on Run's goroutine when wait has passed.
 func (r *Ring) after(wait time.Duration, do func()) {
 	r.help(func(ctx context.Context) func() {
 		select {
@@ -500,12 +499,12 @@ func (r *Ring) after(wait time.Duration, do func()) {
 func (r *Ring) stop() {
 	if r.list != nil {
 		r.reports.over.Store(true)
-		_ = r.list.Shutdown() // it has no errors of its own
+		_ = r.list.Shutdown() // it never fails
 		r.list = nil
 	}
 }
 
-// hear takes in what came together in the inbox.
+// hear processes the contents of the inbox.
 func (r *Ring) hear(h heard) {
 	if h.holdings != nil {
 		r.hold(h.holdings.Holdings)
@@ -531,7 +530,7 @@ func (r *Ring) hear(h heard) {
 		r.own.stamp = h.stamp // this host's clock was ahead once
 		r.say()
 	}
-	r.progress(h.progress) // before what others say of this member
+	r.progress(h.progress) // before the marks of others about this member
 	r.hearMarks(h.marks)
 	r.heldBy(h.taken)
 	r.claim(h.claims)
@@ -561,7 +560,7 @@ func (r *Ring) setRoster(n *roster) {
 	r.own.root = n.root
 }
 
-// hearOf takes in a word about another member.
+// hearOf processes a message about another member.
 func (r *Ring) hearOf(id string, w word) {
 	now := r.o.Now()
 	m := r.members[id]
@@ -574,7 +573,7 @@ func (r *Ring) hearOf(id string, w word) {
 	m.meta, m.addr = w.meta, w.addr
 	r.changed = true
 	switch {
-	case r.checkLeft(m): // gossip still carries what it said before that
+	case r.checkLeft(m): // the message is older: gossip still delivers it
 		return
 	case !w.alive:
 		r.setState(m, Gone)
@@ -601,7 +600,7 @@ func (r *Ring) hearOf(id string, w word) {
 	}
 }
 
-// setState notes whether a member is there.
+// setState records whether a member is alive.
 func (r *Ring) setState(m *member, s State) {
 	if m.state == s {
 		return
@@ -615,8 +614,8 @@ func (r *Ring) setState(m *member, s State) {
 	r.o.Log.Info("ring: member is "+s.String(), "member", m.id, "host", m.meta.name, "addr", m.addr)
 }
 
-// conflict hears that two hosts have one ID, as after a disk was copied. The
-// one that came later takes nothing.
+// conflict handles two hosts with the same ID, for example after a disk was copied. The
+// host that joined later claims nothing.
 func (r *Ring) conflict(c conflict) {
 	now := r.o.Now()
 	if now.Sub(r.clashed) > conflictTime || c.id == r.o.ID && r.clash == "" {
@@ -630,7 +629,7 @@ func (r *Ring) conflict(c conflict) {
 	}
 }
 
-// judge says whether this member may take occurrences.
+// judge decides whether this member may claim occurrences.
 func (r *Ring) judge() {
 	if r.clash != "" && r.o.Now().Sub(r.clashed) > conflictTime {
 		r.clash = ""
@@ -667,7 +666,7 @@ func (r *Ring) judge() {
 	r.setPart()
 }
 
-// tick does what is due now and then.
+// tick does the periodic work.
 func (r *Ring) tick() {
 	now := r.o.Now()
 	if gap := r.watchClock(); gap > stallTime && r.joined {

@@ -1,6 +1,6 @@
 // Package register owns what a member of a ring knows of who took which
-// occurrence, and the protocol by which one is claimed. It is a value without
-// I/O: calls come in, answers, words for the others and news go out.
+// occurrence, and the protocol by which one is claimed. It performs no I/O: the
+// methods return answers, messages for the other members, and News.
 //
 // # How an occurrence is claimed
 //

@@ -423,11 +423,11 @@ func (r *Register) orphan(o Occurrence, e *entry, lost name) (Mark, bool) {
 	return Mark{}, false
 }
 
-// Regain notes that a member that was gone is there.
+// Regain records that a dead member is alive again.
 func (r *Register) Regain(member string) { delete(r.gone, unique.Make(member)) }
 
-// Marks returns what was learned or done since an instant of this member's
-// clock: the newest limit of it by due instant, newest first.
+// Marks returns the marks of the occurrences that changed after since, by this member's clock. It
+// returns at most limit marks, those with the latest scheduled times, newest first.
 func (r *Register) Marks(since time.Time, limit int) []Mark {
 	var marks []Mark
 	for o, e := range r.entries {
