@@ -13,28 +13,28 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// What members ask each other over the link.
+// Verbs of requests between members over the link.
 const (
-	verbRoster = "roster" // what of the jobs differs
-	verbHello  = "hello"  // whether it is there, and what its clock shows
+	verbRoster = "roster" // request for the member's ring jobs
+	verbHello  = "hello"  // checks that a member is alive, and reads its clock
 )
 
-// Bounds on asking.
+// Limits of requests.
 const (
-	mostAsks  = 8 // rosters at a time
+	mostAsks  = 8 // requests for rosters at a time
 	askTime   = 10 * time.Second
 	helloTime = 2 * time.Second
 )
 
-// compare finds out in what a member's jobs differ from this one's, if that is
-// not known yet.
+// compare determines the differences between a member's jobs and this one's, if they are not
+// known yet.
 func (r *Ring) compare(m *member) {
 	ours := r.roster.Load()
 	b, settled := m.settled(ours)
 	if settled {
 		return
 	}
-	if b.ours == b.theirs && !m.meta.wide { // there is nothing to ask for
+	if b.ours == b.theirs && !m.meta.wide { // a request is not necessary
 		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, difference{}, true, nil, ""
 		r.changed = true
 		r.unpark()
@@ -70,13 +70,13 @@ func (r *Ring) compared(m *member, b basis, ours *roster, theirs page, err error
 		m.basis.labels = digest{}
 	}
 	if _, settled := m.settled(r.roster.Load()); !settled {
-		m.retry = time.Now().Add(firstRetry) // its word and its answer disagree: one is under way
+		m.retry = time.Now().Add(firstRetry) // its meta and its answer differ: one of them is out of date
 	}
 	r.changed = true
 	r.unpark()
 }
 
-// fetch asks a member for all its ring jobs.
+// fetch requests all ring jobs of a member.
 func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -115,8 +115,8 @@ func (r *Ring) answerHello(context.Context, string, []byte) ([]byte, error) {
 	return r.encodeSample(), nil
 }
 
-// check asks a member that is said to be back from the dead whether it is. Its
-// link's port is what it last said.
+// check contacts a dead member that is reported as alive again. It uses the link port from the
+// member's last message.
 func (r *Ring) check(id string, addr netip.AddrPort) {
 	m := r.members[id]
 	if m == nil || m.asking || r.list == nil || time.Now().Before(m.retry) {
@@ -132,7 +132,7 @@ func (r *Ring) check(id string, addr netip.AddrPort) {
 		_, err := r.o.Link.Ask(ctx, to, verbHello, nil)
 		if err == nil {
 			r.box.revive(id)
-			_, _ = list.Join([]string{hostPort(addr)}) // else gossip brings it
+			_, _ = list.Join([]string{hostPort(addr)}) // after an error, gossip brings it
 		}
 		return func() { m.asking = false }
 	})

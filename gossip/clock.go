@@ -11,22 +11,22 @@ import (
 )
 
 // confirmTime is how long this member waits for others to confirm its clock before it
-// tells them that it claims nothing.
+// announces that it claims nothing.
 const confirmTime = 2 * time.Second
 
-// clockCheck is what is known of this host's clock against those of the other members.
+// clockCheck is the state of the comparison of this host's clock with the other members' clocks.
 type clockCheck struct {
 	open   bool          // most members have not confirmed the clock since it was set, or since the start
 	since  time.Duration // Moment.Up at which the check began
 	agreed engine.Moment // when most members last agreed; zero: they never did
-	last   engine.Moment // of the last look at the clock
+	last   engine.Moment // when the clock was last read
 }
 
 // moment reads this host's clocks.
 func (r *Ring) moment() engine.Moment { return engine.Moment{Wall: r.o.Now(), Up: r.o.Up()} }
 
-// watchClock begins a check if the wall clock was set since the last look, and returns
-// how much time has passed since then.
+// watchClock begins a check if the wall clock was set since the last call. It returns the time
+// that has passed since then.
 func (r *Ring) watchClock() (passed time.Duration) {
 	now := r.moment()
 	passed = now.Up - r.clock.last.Up
@@ -39,8 +39,8 @@ func (r *Ring) watchClock() (passed time.Duration) {
 	return passed
 }
 
-// checkClock forgets what is known of the other members' clocks, and asks for it again.
-// Until most members agree, this one claims nothing.
+// checkClock discards the samples of the other members' clocks, and requests new ones. Until most
+// members agree, this one claims nothing.
 func (r *Ring) checkClock() {
 	r.clock.open, r.clock.since = true, r.o.Up()
 	r.sure.Store(false)
@@ -52,7 +52,7 @@ func (r *Ring) checkClock() {
 	}
 }
 
-// askClock takes a sample of a member's clock, sooner than the next probe does.
+// askClock takes a sample of a member's clock without waiting for the next probe.
 func (r *Ring) askClock(m *member) {
 	to := m.peer()
 	r.help(func(ctx context.Context) func() {
@@ -63,7 +63,7 @@ func (r *Ring) askClock(m *member) {
 		trip, now := time.Since(begun), r.o.Now()
 		s, ok := decodeSample(b, trip, now)
 		if err != nil || !ok {
-			return nil // the next probe has one
+			return nil // the next probe takes one
 		}
 		return func() {
 			m.look(s)
@@ -72,16 +72,16 @@ func (r *Ring) askClock(m *member) {
 	})
 }
 
-// encodeSample writes what other members learn from a probe of this one: its clock,
-// whether most members agree with it, how many runs there are, and whom it sees.
+// encodeSample encodes the answer of this member to a probe: its clock, whether most members
+// agree with it, the number of runs, and a digest of the members that it sees.
 func (r *Ring) encodeSample() []byte {
 	b := wire.AppendBool(wire.AppendTime(make([]byte, 0, 21), r.o.Now()), r.sure.Load())
 	b = binary.BigEndian.AppendUint32(b, r.load.Load())
 	return binary.BigEndian.AppendUint64(b, r.viewSum.Load())
 }
 
-// decodeSample reads what encodeSample wrote trip ago, there and back. What follows it is
-// of a later version.
+// decodeSample decodes what encodeSample wrote, after a round trip that took trip. It ignores
+// additional bytes, which later versions may write.
 func decodeSample(b []byte, trip time.Duration, now time.Time) (s sample, ok bool) {
 	r := wire.NewReader(b)
 	theirs := r.Time()
@@ -89,7 +89,7 @@ func decodeSample(b []byte, trip time.Duration, now time.Time) (s sample, ok boo
 	return s, r.Err() == nil && !theirs.IsZero() && trip >= 0
 }
 
-// clockFault says why this host's clock keeps this member from claiming, or "".
+// clockFault returns why this member must claim nothing because of this host's clock, or "".
 func (r *Ring) clockFault() string {
 	if !r.clock.open {
 		return barredBy(skew(r.members))
@@ -107,9 +107,9 @@ func (r *Ring) clockFault() string {
 }
 
 // clockAgrees reports whether the clocks of most members, this one included, agree with
-// this host's, and whether all have been asked. If no majority agrees, for instance when
+// this host's, and whether all clocks are known. If no majority agrees, for instance when
 // two hosts start with different times, the members whose clocks were confirmed before
-// decide; if there are none, the median does.
+// decide. If there are none, the median does.
 func (r *Ring) clockAgrees() (agrees, known bool) {
 	total, agree, asked, against := 1, 0, 0, false
 	for _, m := range r.alive() {
@@ -129,8 +129,8 @@ func (r *Ring) clockAgrees() (agrees, known bool) {
 	return agree >= total/2 || known && !against && barredBy(skew(r.members)) == "", known
 }
 
-// confirm notes that the clock is as it should be. The engine hears of it if the clock
-// has moved since it last did.
+// confirm records that the clock is correct. The engine is notified if the clock was set since
+// the last notification.
 func (r *Ring) confirm() {
 	now := r.moment()
 	if now.Drift(r.clock.agreed) > skewShown {
@@ -149,8 +149,7 @@ func (r *Ring) isEarly(due int64) bool {
 // ClockIsSure reports whether this host's clock agrees with that of most members.
 func (r *Ring) ClockIsSure() bool { return r.sure.Load() }
 
-// barredBy says why a clock that is so far off keeps a member from claiming
-// occurrences.
+// barredBy returns why a member whose clock has this offset must not claim occurrences, or "".
 func barredBy(off time.Duration) string {
 	if off.Abs() <= engine.MaxSkew {
 		return ""

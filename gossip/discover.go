@@ -21,23 +21,23 @@ const (
 	maxSearches = 8 // at a time
 	firstRetry  = time.Second
 	lastRetry   = time.Minute
-	peerTime    = 7 * 24 * time.Hour // that a member is looked for
+	peerTime    = 7 * 24 * time.Hour // how long a missing member is searched for
 	failsToWarn = 4                  // of a seed: about seven seconds, because all hosts may start together
 )
 
-// target is somewhere a member may be found: a seed, or where one was.
+// target is an address at which a member may be found: a seed, or the last address of a member.
 type target struct {
 	seed   bool
 	addr   string
-	id     string // of the member that was there
+	id     string // of the member that had this address
 	found  []netip.AddrPort
 	trying bool
-	tried  bool // since this host came
+	tried  bool // since this host became a member
 	fails  int
 	retry  time.Time
 }
 
-// recall makes targets of the seeds and of the last known members.
+// recall adds the seeds and the last known members to the targets.
 func (r *Ring) recall() {
 	m, err := recall(r.o.Dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Ring) recall() {
 	}
 }
 
-// remember keeps where a member is that is there.
+// remember stores the address of a live member.
 func (r *Ring) remember(m *member, now time.Time) {
 	p := peer{ID: m.id, Name: m.meta.name, Addr: m.addr, Seen: now, Rules: m.meta.rules}
 	if old := r.peers[m.id]; old.Addr != p.Addr || old.Name != p.Name || old.Rules != p.Rules {
@@ -67,14 +67,14 @@ func (r *Ring) remember(m *member, now time.Time) {
 	}
 }
 
-// forget looks for a member no more, as it left.
+// forget ends the search for a member, because it has left.
 func (r *Ring) forget(m *member) {
 	delete(r.peers, m.id)
 	delete(r.targets, m.id)
 	r.unsaved = true
 }
 
-// save keeps the members on disk, if there is anything new.
+// save writes the known members to disk, if they have changed.
 func (r *Ring) save() {
 	if !r.unsaved || r.saving {
 		return
@@ -98,7 +98,7 @@ func (r *Ring) saved(err error) {
 	}
 }
 
-// discover looks for members that are missing, at growing intervals.
+// discover searches for missing members, at growing intervals.
 func (r *Ring) discover() {
 	now := time.Now()
 	trying := 0
@@ -126,7 +126,7 @@ func (r *Ring) discover() {
 	}
 }
 
-// present says whether nobody is missing at a target.
+// present reports whether a target needs no search: a live member, or this one, has the address.
 func (r *Ring) present(t *target) bool {
 	if !t.seed {
 		m := r.members[t.id]
@@ -169,7 +169,7 @@ func (r *Ring) try(t *target) {
 	})
 }
 
-// contact exchanges all that is known with whoever is at one of some addresses.
+// contact exchanges the full state with the first address that answers.
 func contact(list *memberlist.Memberlist, self netip.AddrPort, found []netip.AddrPort) error {
 	var err error
 	for _, addr := range found {
@@ -223,7 +223,7 @@ func (r *Ring) tried(t *target, found []netip.AddrPort, err error) {
 	} else {
 		t.fails, wait = 0, firstRetry
 	}
-	// Not all at once, as after a network that was down for all.
+	// A random part, so that hosts do not all retry at the same time after a network failure.
 	t.retry = time.Now().Add(wait/2 + rand.N(wait))
 }
 
@@ -253,9 +253,9 @@ func (r *Ring) seesMost() bool {
 	return 2*(len(r.alive())+1) > len(others)+1
 }
 
-// joinedNow notices that this host can take part: it has heard what was taken from most
-// members, or they need not be waited for any longer. If all members were down, they begin
-// together, so that they share what was missed.
+// joinedNow lets this host claim occurrences when it sees most members and knows which
+// occurrences they took, or when it has waited long enough. If all members were down, they begin
+// together, so that they share the missed occurrences.
 func (r *Ring) joinedNow() {
 	if !r.joining || r.list == nil {
 		return
@@ -272,7 +272,7 @@ func (r *Ring) joinedNow() {
 	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.answersBy) {
 		return
 	}
-	// One of those that are asked knows about what all do.
+	// One answer is enough, because each member knows about as much as all others.
 	if r.answersReceived == 0 && (r.requestsPending > 0 || len(r.marksRequests) > 0) && time.Now().Before(r.answersBy) {
 		return
 	}
@@ -287,13 +287,13 @@ func viewSumOf(id string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// maxDisagreements is how many members in a row may see other members than this one. Gossip
-// that is under way explains so many.
+// maxDisagreements is how many consecutive members may see different members than this one,
+// which gossip that is still under way can explain.
 const maxDisagreements = 1
 
 // compareViews compares the members that another member sees with those that this one sees. If
-// they still differ after maxDisagreements, the two exchange all that they know: gossip omits a
-// member now and then, until the push/pull half a minute later.
+// they still differ after maxDisagreements, the two exchange their full state, because gossip
+// sometimes misses a member until the push/pull half a minute later.
 func (r *Ring) compareViews(m *member, viewSum uint64) {
 	if viewSum == r.viewSum.Load() {
 		r.disagreements = 0
@@ -305,7 +305,7 @@ func (r *Ring) compareViews(m *member, viewSum uint64) {
 	r.disagreements, r.syncing = 0, true
 	list, addr := r.list, hostPort(m.addr)
 	r.help(func(context.Context) func() {
-		_, _ = list.Join([]string{addr}) // else the next doubt
+		_, _ = list.Join([]string{addr}) // after an error, the next disagreement repeats it
 		return func() { r.syncing = false }
 	})
 }

@@ -25,25 +25,24 @@ const (
 	maxFile   = 1 << 20
 )
 
-// peer is a member that is to be found again.
+// peer is a known member that this host searches for after a restart.
 type peer struct {
 	ID   string         `json:"id"`
 	Name string         `json:"name"`
 	Addr netip.AddrPort `json:"addr"`
 	Seen time.Time      `json:"seen"`
-	// Rules are those that it had. Without a hold-off they are not known.
+	// Rules are its last known rules. If HoldOff is 0, they are not known.
 	Rules Rules `json:"rules"`
 }
 
-// memory is what a member keeps over its own end.
+// memory is the state of a member that survives a restart.
 type memory struct {
-	Stamp time.Time `json:"stamp"` // of the last that it said of itself
+	Stamp time.Time `json:"stamp"` // of its own last meta
 	Peers []peer    `json:"peers"`
 }
 
-// Identity returns this host's ID in rings, which is made at the first call and
-// kept in the state directory: not the host's name, which may change, or be
-// another host's too.
+// Identity returns this host's ID in rings. The first call generates the ID and stores it in the
+// state directory. The host name is not used, because it may change or not be unique.
 func Identity(dir string) (string, error) {
 	path := filepath.Join(dir, idFile)
 	b, err := readFile(path)
@@ -63,8 +62,8 @@ func Identity(dir string) (string, error) {
 	return id, nil
 }
 
-// recall reads what remember wrote. What cannot be read is no reason not to
-// join: the seeds are there too.
+// recall reads what remember wrote. If it returns an error, the host can still join through the
+// seeds.
 func recall(dir string) (memory, error) {
 	b, err := readFile(filepath.Join(dir, peersFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +114,7 @@ func readWhole(f *os.File) ([]byte, error) {
 	return b, err
 }
 
-// writeFile replaces a file whole or not at all.
+// writeFile replaces a file atomically.
 func writeFile(path string, b []byte) error {
 	tmp := path + ".tmp"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// elsewhere is the newest occurrences that others took of the jobs that this
-// member has, as they are shown.
+// elsewhere stores, for display, the newest occurrence of each job of this member that another
+// member took.
 type elsewhere struct {
 	mu    sync.Mutex
 	taken map[job.Key]taken // by key
@@ -21,8 +21,7 @@ type taken struct {
 	by  string // its host
 }
 
-// note takes in that a host took an occurrence, if it is of one of the jobs and
-// the newest.
+// note records that a host took an occurrence, if it is the newest of one of the jobs.
 func (e *elsewhere) note(jobs *roster, o register.Occurrence, by string) {
 	if _, has := jobs.find(o.Key); !has || by == "" {
 		return
@@ -37,7 +36,7 @@ func (e *elsewhere) note(jobs *roster, o register.Occurrence, by string) {
 	}
 }
 
-// keep forgets all but some jobs.
+// keep removes all jobs that are not in the roster.
 func (e *elsewhere) keep(jobs *roster) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,8 +47,8 @@ func (e *elsewhere) keep(jobs *roster) {
 	}
 }
 
-// Newest is the newest occurrence of a job that another member took, as far as is
-// known, and what names that one's host. It never waits for Run.
+// Newest returns the newest known occurrence of a job that another member took, and the name of
+// that member's host. It does not wait for Run.
 func (r *Ring) Newest(key job.Key) (due time.Time, by string, ok bool) {
 	r.elsewhere.mu.Lock()
 	defer r.elsewhere.mu.Unlock()
@@ -60,7 +59,7 @@ func (r *Ring) Newest(key job.Key) (due time.Time, by string, ok bool) {
 	return time.Unix(0, t.due).UTC(), t.by, true
 }
 
-// hostOf names the host of a member; one that is not known has its ID alone.
+// hostOf returns the host name of a member, or its ID if the name is not known.
 func (r *Ring) hostOf(id string) string {
 	if m := r.members[id]; m != nil {
 		return m.meta.name

@@ -12,31 +12,31 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// Limits of what is kept of reports of members that do not hold the entry.
+// Limits of the stored reports of members that do not hold the same entry.
 const (
 	maxParked  = marksMax
-	maxForeign = 1000 // jobs of a member that are remembered to be shown
+	maxForeign = 1000 // jobs of a member that are stored for display
 )
 
-// verdict says whether a report of a member on an occurrence counts here.
+// verdict is the decision whether a member's report on an occurrence counts here.
 type verdict uint8
 
 const (
-	accepted verdict = iota // it holds the entry, or this host does not
-	ignored                 // it holds another entry, or none
+	accepted verdict = iota // the member holds the same entry, or this host does not hold the job
+	ignored                 // the member holds another entry of the job, or none
 	unknown                 // its jobs are not known yet
 )
 
-// judgeReport decides whether the report of a member on an occurrence counts: whether it
-// holds the same entry as this host, or did when it took the occurrence. A member that
-// left is judged by the jobs that it had. The jobs of a member that cannot be asked for
-// them are taken to be the same, because a word that is ignored wrongly doubles a run.
+// judgeReport decides whether a member's report on an occurrence counts. It does if the member
+// holds the same entry as this host, or held it when it took the occurrence. A member that
+// left is judged by the jobs that it had. If the jobs of a member cannot be requested, they are
+// assumed to be the same, because a report that is ignored by mistake causes a double run.
 func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 	m := r.members[id]
 	if _, has := r.roster.Load().find(o.Key); !has || r.register.Holder(o) == id {
 		return accepted
 	}
-	if m == nil && r.isNew() { // this host just started, and has not heard of all members
+	if m == nil && r.isNew() { // this host has just started, and may not know all members yet
 		return unknown
 	}
 	if m == nil || m.state == Gone {
@@ -73,11 +73,11 @@ func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 	return ignored
 }
 
-// isNew reports that this host joined just now, and may not have heard of all members yet.
+// isNew reports whether this host has just joined, so that it may not know all members yet.
 func (r *Ring) isNew() bool { return !r.joined || time.Now().Before(r.metAll) }
 
-// isUnknown reports that the jobs of a member are being asked for. Once they were known, an
-// edit makes them unknown only to a host that is new.
+// isUnknown reports whether the jobs of a member are still being requested. If they were known
+// before and were edited, that counts as unknown only on a new host.
 func (r *Ring) isUnknown(m *member) bool {
 	if m.state != Alive || m.trouble != "" {
 		return false
@@ -86,10 +86,10 @@ func (r *Ring) isUnknown(m *member) bool {
 	return !m.compared || !settled && r.isNew()
 }
 
-// holders reports whether yet another member holds this host's entry of a job that m holds
-// otherwise, and when any member edited its jobs last. A host that just joined and is not
-// confirmed may be the first that has a new entry; else the difference is no newer than the
-// last edit.
+// holders compares the holders of a job of which m has a different entry, or none. confirmed
+// reports whether any other member holds the same entry as this host. edited is when any member
+// last edited its jobs, so the difference is not newer. If a host that just joined is not
+// confirmed, it may be the first one with a new entry.
 func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
 	edited = r.own.edited
 	for _, x := range r.members {
@@ -103,8 +103,9 @@ func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool
 // errUnknownJobs is the error while the jobs of a member are not known yet.
 var errUnknownJobs = errors.New("the jobs of the member are not known yet")
 
-// IsForeign reports whether what a member was granted does not count here, because it
-// holds another entry, or none. It fails while its jobs are not known yet.
+// IsForeign reports whether an occurrence that a member was granted does not count here, because
+// the member holds another entry of the job, or none. It returns an error while the member's jobs
+// are not known yet.
 func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence) (foreign bool, err error) {
 	err = r.do(ctx, func() error {
 		word := r.judgeReport(member, toRegister(o))
@@ -117,14 +118,14 @@ func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence
 	return foreign, err
 }
 
-// Holding returns this host's entry of a job; zero: it has none.
+// Holding returns this host's entry of a job, or the zero value.
 func (r *Ring) Holding(key job.Key) engine.Holding {
 	h, _ := r.roster.Load().find(key)
 	return h
 }
 
-// learnMarks takes in marks from others, but for those of members that do not hold
-// the entry. Marks of members whose jobs are not known yet wait until they are.
+// learnMarks applies marks from others, except the marks of members that do not hold the same
+// entry. If a member's jobs are not known yet, its marks wait.
 func (r *Ring) learnMarks(marks []register.Mark) {
 	kept := make([]register.Mark, 0, len(marks))
 	for _, m := range marks {
@@ -140,7 +141,7 @@ func (r *Ring) learnMarks(marks []register.Mark) {
 	r.report(r.register.Learn(kept, r.o.Now()))
 }
 
-// learnNewest does the same with the newest occurrences of jobs.
+// learnNewest does the same for the newest occurrences of jobs.
 func (r *Ring) learnNewest(newest []register.Newest) {
 	kept := make([]register.Newest, 0, len(newest))
 	for _, n := range newest {
@@ -157,7 +158,7 @@ func (r *Ring) learnNewest(newest []register.Newest) {
 	r.changed = true
 }
 
-// unpark takes in what waited until a member's jobs are known.
+// unpark judges again the reports that were waiting for a member's jobs.
 func (r *Ring) unpark() {
 	marks, newest := r.parkedMarks, r.parkedNewest
 	r.parkedMarks, r.parkedNewest = nil, nil
@@ -169,8 +170,7 @@ func (r *Ring) unpark() {
 	}
 }
 
-// answerOf reads a member's answer to a claim: what does not count is no reason
-// against it.
+// answerOf returns a member's answer to a claim, or Free if the answer does not count here.
 func (r *Ring) answerOf(from string, a register.Answer) register.Answer {
 	by := from
 	if a.Reply == register.Known {
@@ -182,8 +182,8 @@ func (r *Ring) answerOf(from string, a register.Answer) register.Answer {
 	return a
 }
 
-// answerTo answers a member's question. A claim of a member that does not hold the
-// entry is about another job, of which nothing is known against it.
+// answerTo answers a member's question. If the member does not hold the same entry, its claim is
+// for a different job, and this host has no objection.
 func (r *Ring) answerTo(from string, q register.Question) register.Answer {
 	if r.judgeReport(from, q.Occurrence) == ignored {
 		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Free}
@@ -194,8 +194,8 @@ func (r *Ring) answerTo(from string, q register.Question) register.Answer {
 	return r.register.Answer(from, q, r.o.Now())
 }
 
-// foreignJobs returns the jobs of which a member claimed occurrences without holding
-// the entry, in order.
+// foreignJobs returns the jobs of which a member claimed occurrences without holding the same
+// entry, in order.
 func (m *member) foreignJobs() []job.Key {
 	return slices.SortedFunc(maps.Keys(m.foreign), job.Key.Compare)
 }

@@ -136,8 +136,9 @@ func checkRotation(old, keys [][]byte, others []*member) error {
 	return nil
 }
 
-// install makes these keys the only ones of a keyring. RemoveKey moves the keys behind the
-// removed one while memberlist may read them. Therefore removed keys are moved to the end first.
+// install makes these the only keys of a keyring. RemoveKey shifts the keys that follow the
+// removed one, while memberlist may be reading them. Therefore install first moves the removed
+// keys to the end.
 func install(ring *memberlist.Keyring, keys [][]byte) error {
 	for _, k := range keys {
 		if err := ring.AddKey(k); err != nil {

@@ -14,16 +14,17 @@ import (
 
 // Limits of what members exchange after a network partition.
 const (
-	marksAge    = 24 * time.Hour // of those that a member asks for that was away
+	marksAge    = 24 * time.Hour // of the oldest marks that a member requests after it was away
 	apartMargin = time.Minute
 	marksPage   = 6    // messages in an answer
-	marksPart   = 1500 // marks in such a message, so that it fits whoever they are of
-	learnFrom   = 3    // members, when this one comes
+	marksPart   = 1500 // marks in such a message, so that it always fits, even with long member IDs
+	learnFrom   = 3    // members to request marks from when this one joins
 	learnTime   = 2 * time.Second
-	maxRequests = 4 // members that are asked at a time
+	maxRequests = 4 // requests to different members at a time
 )
 
-// requestInitialMarks requests what was taken while this member was not there from some members.
+// requestInitialMarks requests, from some members, the marks that this member missed while it was
+// away.
 func (r *Ring) requestInitialMarks() {
 	peers := r.alive()
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
@@ -34,7 +35,7 @@ func (r *Ring) requestInitialMarks() {
 	r.answersBy = time.Now().Add(learnTime)
 }
 
-// learn asks a member for all that it knows of since this one and it were apart.
+// learn requests all marks of a member since this one last saw it.
 func (r *Ring) learn(m *member, since time.Time) {
 	now := r.o.Now()
 	if oldest := now.Add(-marksAge); since.Before(oldest) {
@@ -44,7 +45,7 @@ func (r *Ring) learn(m *member, since time.Time) {
 	r.requestMarks()
 }
 
-// marksRequest is a request for what a member has learned since some time ago.
+// marksRequest is a request for the marks of a member that changed since some time ago.
 type marksRequest struct {
 	from link.Peer
 	ago  time.Duration
@@ -94,7 +95,7 @@ func (r *Ring) fetchMarks(ctx context.Context, l marksRequest) (marks []register
 	return marks, newest, err
 }
 
-// mostPages bounds what one member can make another one read.
+// mostPages bounds the answers that one member makes another one read.
 const mostPages = 64
 
 func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, take func([]byte) error) error {
@@ -125,7 +126,7 @@ func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, take func
 	return nil
 }
 
-// decodeMessages takes an answer of answerPages apart.
+// decodeMessages decodes an answer of answerPages.
 func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 	r := wire.NewReader(b)
 	next = int(r.Uint32())
@@ -135,9 +136,9 @@ func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 	return next, messages, r.End()
 }
 
-// answerPages serves what a member was told since some time ago, from an item on,
-// in messages of which each is behind its length, behind the number of the item
-// that comes then.
+// answerPages returns one page of the items that changed since some time ago. The answer begins
+// with the number of the first item of the next page, or 0. Then it has messages, each after
+// its length.
 func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all func(since time.Time) []T, message func([]T) []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	ago, skip := time.Duration(in.Uint64()), in.Number(math.MaxInt32)

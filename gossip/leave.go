@@ -13,20 +13,20 @@ import (
 
 // Times of a departure.
 const (
-	finalTime  = 3 * time.Second        // for the engine to give up what has not begun, and for all members to confirm the final state
+	finalTime  = 3 * time.Second        // for the engine to give up waiting runs, and for all members to confirm the final state
 	retryPause = 200 * time.Millisecond // between two attempts to send a message
-	leaveTime  = 2 * time.Second        // for the word that this member left
-	lastAge    = time.Minute            // of what has ended in the final state: all members know what is older
+	leaveTime  = 2 * time.Second        // for memberlist to announce that this member leaves
+	lastAge    = time.Minute            // of ended occurrences in the final state; all members know the older ones
 )
 
-// Drain makes this member take no new occurrences, from Settle on. It stays a member,
-// and continues with what it has.
+// Drain stops this member from taking new occurrences, after Settle. It stays a member, and
+// continues its runs.
 func (r *Ring) Drain(ctx context.Context) error {
 	return r.do(ctx, func() error {
 		switch {
 		case r.list == nil:
 			return ErrNoRing
-		case len(r.waiting) > 0: // it leaves already
+		case len(r.waiting) > 0: // it is already leaving
 		case !r.draining:
 			r.draining = true
 			r.setPart()
@@ -35,7 +35,7 @@ func (r *Ring) Drain(ctx context.Context) error {
 	})
 }
 
-// Leave drains this host, waits until that holds, and leaves the ring.
+// Leave drains this host, waits until that takes effect, and leaves the ring.
 func (r *Ring) Leave(ctx context.Context) error {
 	var left chan struct{}
 	err := r.do(ctx, func() error {
@@ -62,14 +62,14 @@ func (r *Ring) Leave(ctx context.Context) error {
 	}
 }
 
-// leave drains this member, has its engine give up what has not begun, tells the others its
-// final state, and goes.
+// leave drains this member, lets its engine give up the occurrences that have not begun, sends
+// the final state to the others, and leaves.
 func (r *Ring) leave() {
 	r.draining = true
 	r.setPart()
 	settle := max(0, time.Until(r.idleFrom))
 	if len(r.alive()) == 0 {
-		settle = 0 // nobody is there to take over
+		settle = 0 // there is no member to hand over to
 	}
 	r.after(settle, func() {
 		r.departing = true
@@ -79,12 +79,12 @@ func (r *Ring) leave() {
 	})
 }
 
-// Unstarted tells the others the final state of this member: what its engine gave up, and
-// how far it is with all else that it took.
+// Unstarted sends the final state of this member to the others: the occurrences that its engine
+// gave up, and the progress of all others that it took.
 func (r *Ring) Unstarted(u engine.Unstarted) { r.box.put(func(h *heard) { h.unstarted = &u }) }
 
-// broadcastFinal sends the final state to each member until it confirms that. A lost packet
-// would leave a run without anybody who knows of it.
+// broadcastFinal sends the final state to each member until it confirms it, because a lost
+// packet could lose an occurrence.
 func (r *Ring) broadcastFinal(u engine.Unstarted) {
 	now := r.o.Now()
 	for _, x := range u.Occurrences {
@@ -109,7 +109,7 @@ func (r *Ring) broadcastFinal(u engine.Unstarted) {
 	r.sendUnconfirmed()
 }
 
-// sendUnconfirmed sends members again what they have not confirmed.
+// sendUnconfirmed sends each member the next message that it has to confirm.
 func (r *Ring) sendUnconfirmed() {
 	for _, m := range r.alive() {
 		if len(m.unconfirmed) == 0 || m.telling || time.Now().Before(m.retryAt) {
@@ -125,7 +125,7 @@ func (r *Ring) sendUnconfirmed() {
 				m.telling = false
 				if err != nil {
 					m.retryAt = time.Now().Add(retryPause)
-				} else if len(m.unconfirmed) > 0 && &m.unconfirmed[0][0] == &body[0] { // else it was gone meanwhile
+				} else if len(m.unconfirmed) > 0 && &m.unconfirmed[0][0] == &body[0] { // else the member was dead meanwhile
 					m.unconfirmed = m.unconfirmed[1:]
 				}
 				r.sendUnconfirmed()
@@ -157,7 +157,7 @@ func (r *Ring) depart(latest time.Time) {
 	}
 	list := r.list
 	r.help(func(context.Context) func() {
-		// It also fails if the last of the others leaves meanwhile. They were told already.
+		// It also fails if the last other member leaves meanwhile. All members have the final state already.
 		_ = list.Leave(leaveTime)
 		return r.left
 	})

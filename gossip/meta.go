@@ -26,11 +26,11 @@ const (
 	maxWeight  = 1e6
 )
 
-// The versions of the forms of all messages between members. The meta of a member contains the
-// form that it writes, and the oldest form whose readers understand its messages. A change that
-// adds to the end of a message, where older readers ignore it, increases only metaVersion. Any
-// other change increases leastVersion, too: members with an older form cannot be in one ring with
-// this one, and are reported.
+// The versions of the formats of all messages between members. The meta of a member contains the
+// version that it writes, and the oldest version whose readers understand its messages. A change
+// that adds to the end of a message, where older readers ignore it, increases only metaVersion.
+// Any other change increases leastVersion, too: members with an older format cannot be in one
+// ring with this one, and are reported.
 const (
 	metaVersion  = 6
 	leastVersion = 6
@@ -40,10 +40,10 @@ const (
 type meta struct {
 	name     string
 	version  string
-	order    uint8 // rendezvous.Version of it
+	order    uint8 // its rendezvous.Version
 	linkPort uint16
 	weight   float64
-	since    time.Time // it joined
+	since    time.Time // when it joined
 	stamp    time.Time // of this meta; one with a later stamp replaces it
 	part     Part
 	root     digest    // of its roster
@@ -61,7 +61,7 @@ type Part uint8
 // The parts.
 const (
 	Joining  Part = iota // none yet
-	Active               // those that it owns
+	Active               // the ones that it owns
 	Draining             // no new ones: it is drained, leaves, or its clock is wrong
 )
 
@@ -97,8 +97,8 @@ func (m *meta) encode() []byte {
 	return append(b, 0)
 }
 
-// formError is the error of a member whose messages have another form. All forms so far begin
-// with the member's name and the version of its cronring.
+// formError is the error for a member whose messages have a different format. All formats so far
+// begin with the member's name and the version of its cronring.
 type formError struct {
 	form          uint8
 	name, version string
@@ -108,7 +108,7 @@ func (e formError) Error() string {
 	return fmt.Sprintf("its messages have form %d, and this host's have form %d", e.form, metaVersion)
 }
 
-// decodeMeta reads what encode wrote. It ignores bytes behind it, which are of a later version.
+// decodeMeta reads what encode wrote. It ignores additional bytes, which later versions may write.
 func decodeMeta(b []byte) (meta, error) {
 	r := wire.NewReader(b)
 	r.Check(len(b) <= maxMeta)

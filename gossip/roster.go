@@ -10,15 +10,15 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Bounds on what members tell each other about their ring jobs.
+// Limits of the messages about ring jobs.
 const (
 	maxHoldings = 1 << 20
 	pageLen     = 8192 // entries in an answer
-	maxExtra    = 1000 // entries of another member that are remembered to be shown
+	maxExtra    = 1000 // entries of another member that are stored for display
 )
 
-// roster is the ring jobs of a member. As long as members agree, only its digest
-// travels. It is immutable.
+// roster lists the ring jobs of a member. As long as members agree, they exchange only its
+// digest. It is immutable.
 type roster struct {
 	entries []engine.Holding // by key
 	root    digest
@@ -94,14 +94,14 @@ func decodePage(b []byte) (page, error) {
 	return p, r.End()
 }
 
-// difference is in what a member's jobs differ from this one's.
+// difference lists the differences between a member's jobs and this one's.
 type difference struct {
-	lacks map[job.Key]engine.Lack // this member's, of which the other holds no equal entry
-	extra []job.Key               // the other's, of which this member holds nothing
+	lacks map[job.Key]engine.Lack // this member's jobs for which the other one does not hold the same entry
+	extra []job.Key               // the other's jobs that this member does not hold
 }
 
-// compare compares a member's jobs with this one's at now. What differed in the same way
-// before has done so since then.
+// compare compares a member's jobs with this one's. A job that differed in the same way before
+// keeps the time since which it differs.
 func (r *roster) compare(theirs []engine.Holding, before difference, now time.Time) (d difference) {
 	for _, e := range r.entries {
 		other, _ := findHolding(theirs, e.Key)

@@ -33,10 +33,10 @@ func (r Rules) compare(x Rules) int {
 	return -1
 }
 
-// rulesFault says why this member must claim nothing because of its rules, or "": they
-// are not those of most members. Members that do not answer count with the rules that
-// they had, because they may run jobs on the other side of a network partition. If as many
-// members have one as the other, strict rules hold, or else those with the longer hold-off.
+// rulesFault returns why this member must claim nothing because its rules differ from those of
+// most members, or "". Members that do not answer count with their last known rules, because
+// they may run jobs on the other side of a network partition. If two rules are equally common,
+// the strict ones win, and otherwise the ones with the longer hold-off.
 func (r *Ring) rulesFault() string {
 	own := r.own.rules
 	most, by := own, map[Rules][]string{own: {r.o.Name}}
@@ -58,13 +58,13 @@ func (r *Ring) rulesFault() string {
 	return fmt.Sprintf("this host has %s, but most members have %s: %s", own, most, strings.Join(members[:min(len(members), 5)], ", "))
 }
 
-// olderTime is how long a host whose messages have an older form counts as running jobs
-// of the ring after its last message. Hosts look for each other at least once a minute.
+// olderTime is how long after its last message a host with an older message format is assumed to
+// run jobs of the ring. Hosts search for each other at least once a minute.
 const olderTime = 2 * time.Minute
 
-// olderFault says why this member must claim nothing because of a host whose cronring is
-// too old to be a member of this ring, or "": such hosts are a ring of their own, which
-// runs the jobs until the last of them is upgraded.
+// olderFault returns why this member must claim nothing because of a host whose cronring is too
+// old to be a member of this ring, or "". Such hosts form a separate ring, which runs the jobs
+// until the last of them is upgraded.
 func (r *Ring) olderFault() string {
 	since := r.o.Now().Add(-olderTime)
 	for _, o := range r.box.otherForms() {

@@ -14,7 +14,7 @@ import (
 // foldTime is how long changes of the membership are collected before they are published.
 const foldTime = 100 * time.Millisecond
 
-// tell publishes what changed, at most every 100 ms.
+// tell publishes changes of the membership, at most every 100 ms.
 func (r *Ring) tell() {
 	r.joinedNow()
 	if !r.changed || !r.joined && r.list != nil {

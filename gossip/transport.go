@@ -53,7 +53,7 @@ type stream struct {
 	read         int        // bytes; the transport's mutex guards it
 }
 
-// errTooLong is the error of a stream that is longer than any of a member.
+// errTooLong is the error for a stream that is longer than any stream of a member.
 var errTooLong = errors.New("it sends too much")
 
 // newNetTransport listens at bind over UDP, and accepts streams from a listener, which it closes after

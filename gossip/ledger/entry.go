@@ -18,7 +18,7 @@ const (
 	mostBatches = mostClaims
 )
 
-// The versions of the forms on disk and in messages.
+// The versions of the formats on disk and in messages.
 const (
 	entryForm    = 4
 	requestForm  = 4
@@ -197,7 +197,7 @@ func decodeAnswer(b []byte) (answer, error) {
 	return a, end(r, "answer")
 }
 
-// readBatch reads what batch.append wrote, in one of the forms.
+// readBatch reads what batch.append wrote, in one of the formats.
 func readBatch(r *wire.Reader, form byte) batch {
 	c := batch{claimant: r.Member()}
 	for range r.Count(mostClaims, 1) {
@@ -210,7 +210,7 @@ func readBatch(r *wire.Reader, form byte) batch {
 		}
 		one.from = r.MemberOrNone()
 		if form == formerForm {
-			r.Uint8() // an option that does not exist any more
+			r.Uint8() // an option that no longer exists
 		}
 		if r.Err() != nil {
 			break

@@ -158,8 +158,8 @@ func (g *grants) forget() {
 	}
 }
 
-// recover refuses what lost entries may have granted, and makes further tokens greater than
-// theirs.
+// recover refuses the occurrences that lost entries may have granted, and makes further tokens
+// greater than those of the lost entries.
 func (g *grants) recover(now int64, token uint64) {
 	g.floor = max(g.floor, minuteOf(now+int64(recoverMargin)))
 	g.base = max(g.base, token)
@@ -186,8 +186,8 @@ func (g *grants) freeze() image {
 	return i
 }
 
-// encode writes an image: its form, its numbers, and the buckets, each with its minute and
-// size.
+// encode writes an image: the version of the format, the numbers, and the buckets, each with its
+// minute and size.
 func (i image) encode(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	b := []byte{snapshotForm}
@@ -258,7 +258,7 @@ func (d *snapshotReader) bucket(g *grants) {
 		d.Check(offset < uint64(bucketSpan))
 		had := grant{index: d.Uvarint(), entry: entry}
 		if d.form == formerForm {
-			d.Uint8() // an option that does not exist any more
+			d.Uint8() // an option that no longer exists
 		}
 		had.by = unique.Make(d.members.Read(d.Reader))
 		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = had

@@ -52,7 +52,7 @@ type Options struct {
 	Voters []string // the same on all members, by ID
 	Dir    string   // of the log, if this member is a voter, and of nothing else
 	Link   *link.Link
-	Addr   func(member string) (addr string, ok bool) // where a member's link is
+	Addr   func(member string) (addr string, ok bool) // returns the address of a member's link
 	Gone   func(member string) bool                   // whether this member sees that another one is dead or has left
 	// Holding returns this member's entry of a job; zero: it has none.
 	Holding func(key job.Key) engine.Holding
@@ -154,9 +154,9 @@ func (l *Ledger) voterList() []string {
 
 func (l *Ledger) declared(member string) bool { return slices.Contains(l.voterList(), member) }
 
-// Run runs this member's voter until the context ends, if the member is declared as a voter. A
-// voter that is not declared any more continues, because the leader removes it. At its end a
-// leader hands over to another voter. No goroutine remains when Run returns.
+// Run runs this member's voter until the context ends, if the member is declared as a voter. If
+// the voter is no longer declared, it continues until the leader removes it from the log's list. A
+// leader hands over to another voter before it ends. No goroutine remains when Run returns.
 func (l *Ledger) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Limits of the times of raft. A follower that hears nothing from the leader for a time between
-// the heartbeat timeout and twice that stands for election. The leader resigns if it reaches no
-// majority for half of it.
+// Limits of the times of raft. A follower becomes a candidate if it receives no message from the
+// leader for a random time between one and two heartbeat timeouts. The leader resigns if it does
+// not reach a majority for half a heartbeat timeout.
 const (
 	leastBeat   = time.Second
 	mostBeat    = 8 * time.Second
@@ -22,11 +22,11 @@ const (
 // errPace ends a voter that starts again with other times.
 var errPace = errors.New("the times of raft change with those of the network")
 
-// pace is how long the other voters took to answer, the newest last. Lost packets count, because
-// they are sent again.
+// pace maps each other voter to its last answer times, the newest last. They include the time to
+// send lost packets again.
 type pace map[string][]time.Duration
 
-// measure asks all other voters who they are, and notes how long the answers take.
+// measure sends a hello to all other voters, and records how long they take to answer.
 func (v *voter) measure(ctx context.Context) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -40,7 +40,7 @@ func (v *voter) measure(ctx context.Context) {
 			_, err := l.requestHello(ctx, member)
 			took := time.Since(begun)
 			if err != nil && took < helloTime {
-				return // nobody is there
+				return // the voter is down
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -176,7 +176,7 @@ func (v *voter) handOver() {
 	}
 }
 
-// closeStreams closes all connections, and waits until raft does not use them any more.
+// closeStreams closes all connections, and waits until raft no longer uses them.
 func (v *voter) closeStreams() {
 	v.transport.Close()
 	v.streams.closeAll()

@@ -31,7 +31,7 @@ func (h hello) encode() []byte {
 	return b
 }
 
-// decodeHello reads what encode wrote. It ignores bytes behind it, which are of a later version.
+// decodeHello reads what encode wrote. It ignores additional bytes, which later versions may write.
 func decodeHello(b []byte) (hello, error) {
 	r := wire.NewReader(b)
 	h := hello{incarnation: r.Text(incarnationBytes), fresh: r.Bool()}
@@ -146,7 +146,7 @@ func (v *voter) change(ctx context.Context, voters []string) {
 	}
 }
 
-// replaced reports whether a voter has another log than when it became a voter.
+// replaced reports whether a voter's log is a different one than when it became a voter.
 func (v *voter) replaced(ctx context.Context, id raft.ServerID) bool {
 	h, err := v.ledger.requestHello(ctx, memberOf(id))
 	return err == nil && server(memberOf(id), h.incarnation) != id

@@ -35,8 +35,8 @@ func (l *Link) accept() error {
 	}
 }
 
-// begin starts the handshake with a stranger, who occupies one of the handshakes for a few
-// seconds and nothing else of this member.
+// begin starts the handshake with a stranger, which occupies one handshake slot for a few seconds,
+// and no other resource of this member.
 func (l *Link) begin(raw net.Conn) {
 	if l.enter() != nil {
 		raw.Close()
@@ -108,7 +108,7 @@ func (l *Link) reject(raw net.Conn, err error) {
 	}
 }
 
-// warn logs what strangers can cause as often as they like: one message a minute.
+// warn logs an event that strangers can cause as often as they like, at most once a minute.
 func (l *Link) warn(message string, args ...any) {
 	l.mu.Lock()
 	now := time.Now()

@@ -33,8 +33,8 @@ const (
 // The caller receives the text of the error. The answer has at most MaxBody bytes.
 type Handler func(ctx context.Context, peer string, body []byte) ([]byte, error)
 
-// Refusal is the error of a request that the peer's handler answered with an error. All
-// other errors leave open whether the peer has done what it was asked for.
+// Refusal is the error of a request that the peer's handler answered with an error. After any
+// other error, it is unknown whether the peer has performed the request.
 type Refusal struct{ Peer, Reason string }
 
 func (r *Refusal) Error() string { return "member " + r.Peer + ": " + r.Reason }
@@ -114,8 +114,8 @@ func peerOfHost(host string) (Peer, error) {
 	return Peer{id, string(addr)}, err
 }
 
-// newClient makes the HTTP client of Ask. To HTTP its connections are not encrypted, because
-// Dial has encrypted them already.
+// newClient makes the HTTP client of Ask. It uses unencrypted HTTP/2, because Dial has encrypted
+// the connections already.
 func (l *Link) newClient() *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, host string) (net.Conn, error) {

@@ -69,7 +69,7 @@ func (p Peer) String() string {
 // Options configure a link.
 type Options struct {
 	ID   string // of this member, see wire.CheckID
-	Ring string // its name: rings with the same key and other names are strangers
+	Ring string // its name: rings with the same key but different names reject each other
 	Keys [][]byte
 
 	Listener net.Listener                                             // accepts strangers; closed by Run
@@ -162,7 +162,7 @@ func (l *Link) Run(ctx context.Context) error {
 	return err
 }
 
-// close ends everything that waits, at once.
+// close immediately ends everything that blocks.
 func (l *Link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,9 +214,9 @@ func (l *Link) enter() error {
 
 // Conn is a connection with a member.
 type Conn struct {
-	net.Conn  // over TLS, which is no concern of HTTP
+	net.Conn  // over TLS, which HTTP does not see
 	peer      string
-	authority string // that signed the peer's certificate
+	authority string // the public key of the authority that signed the peer's certificate
 	raw       net.Conn
 	link      *Link
 	from      *sender // nil: this member connected

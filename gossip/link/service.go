@@ -81,7 +81,7 @@ func (s *service) end() { s.once.Do(func() { close(s.closed) }) }
 // Addr returns the address of the link.
 func (s *service) Addr() net.Addr { return s.link.listener.Addr() }
 
-// deliver passes a connection to Accept. If nobody accepts it in time, it is closed.
+// deliver passes a connection to Accept. If it is not accepted in time, it is closed.
 func (s *service) deliver(c net.Conn) {
 	timeout := time.NewTimer(deliverTime)
 	defer timeout.Stop()

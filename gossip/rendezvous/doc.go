@@ -17,8 +17,8 @@
 //	          in 128 bits; of equal ones the larger h first; then the smaller id, as bytes
 //
 // A key that is a text is its fnv. A weight is a number of 65,536ths: see
-// Weight. The 48 binary digits of the logarithm come from squaring, without
-// floating point, which architectures round and fuse in ways of their own:
+// Weight. The 48 binary digits of the logarithm come from squaring. Floating
+// point is not used, because its rounding depends on the architecture:
 //
 //	z = number of leading zeros of h; m = h << z
 //	48 times: m*m, 128 bits long, is at least 2^127 if its first bit is set:
@@ -26,14 +26,15 @@
 //	          else the digit is 0, and m the upper 64 bits of 2*m*m
 //	c = (z+1) * 2^48 - the digits, read as a number
 //
-// The cost is monotone in h, so nodes of equal weight are in the order of h, and
-// no logarithm is worked out for them. testdata/vectors.txt has examples; it is
-// frozen, as is this text: another order is another Version.
+// The cost is monotone in h. Therefore nodes of equal weight are in the order of
+// h, and their logarithms are not computed. testdata/vectors.txt has examples. It
+// is frozen, and so is this text: a different order requires a new Version.
 //
 // # How even it is
 //
-// No function that looks at one key at a time shares n keys out among m nodes
-// more evenly than lots do: the number that a node gets is binomial, its spread
-// sqrt((m-1)/n) of the mean. That is 2 % for 10,000 keys and 5 nodes, and the
-// fullest of the five has 2.3 % more than the mean on average.
+// If each key is assigned independently, no function distributes n keys among m
+// nodes more evenly than random assignment does. The number of keys of a node is
+// binomial, and its standard deviation is sqrt((m-1)/n) of the mean. That is 2 %
+// for 10,000 keys and 5 nodes. The node with the most keys then has 2.3 % more
+// than the mean on average.
 package rendezvous

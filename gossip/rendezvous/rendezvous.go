@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Version is that of the specification. Members of one group must have the same.
+// Version is the version of the specification. It must be the same on all members of a group.
 const Version = 1
 
-// Weight is a node's share of the keys against that of others, in 65,536ths. A
-// node without weight is no candidate.
+// Weight is a node's share of the keys relative to the other nodes, in 65,536ths. A node of
+// weight 0 gets no keys.
 type Weight uint64
 
 // One is the usual weight, Most the largest.
@@ -19,8 +19,8 @@ const (
 	Most Weight = 1 << 40
 )
 
-// WeightOf is the weight nearest below f: exact on every architecture. What is
-// not above 0 weighs nothing.
+// WeightOf converts a number to a weight, and rounds down. The result is the same on all
+// architectures. For numbers not above 0, and for NaN, it is 0.
 func WeightOf(f float64) Weight {
 	switch {
 	case !(f > 0):
@@ -31,7 +31,7 @@ func WeightOf(f float64) Weight {
 	return Weight(f * float64(One))
 }
 
-// Times is the weight of a node that is preferred so much.
+// Times returns the weight multiplied by a factor, at most Most.
 func (w Weight) Times(factor Weight) Weight {
 	high, low := bits.Mul64(uint64(w), uint64(factor))
 	if high > 0 || low>>16 > uint64(Most) {
@@ -40,7 +40,7 @@ func (w Weight) Times(factor Weight) Weight {
 	return Weight(low >> 16)
 }
 
-// Node is one of those that keys are shared out among. It is made by NewNode.
+// Node is a node to which keys are assigned. NewNode makes it.
 type Node struct {
 	ID     string
 	Weight Weight
@@ -48,12 +48,12 @@ type Node struct {
 	seed uint64
 }
 
-// NewNode returns the node of an ID.
+// NewNode returns a node.
 func NewNode(id string, weight Weight) Node {
 	return Node{ID: id, Weight: weight, seed: mix(Key(id) + 0x9e3779b97f4a7c15)}
 }
 
-// Key is the key of a text: FNV-1a of 64 bits.
+// Key returns the key of a text: its 64-bit FNV-1a hash.
 func Key(text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := 0; i < len(text); i++ {
@@ -71,9 +71,9 @@ func mix(x uint64) uint64 {
 
 func (n *Node) draw(key uint64) uint64 { return max(mix(key^n.seed), 1) }
 
-// First returns the index of the node that comes first for a key, or -1 if there
-// is none. weigh says what a node weighs for this key: 0 leaves it out, more than
-// its own weight prefers it; nil: what it weighs. It allocates nothing.
+// First returns the index of the first node for a key, or -1 if there is none. weigh returns the
+// weight of a node for this key: 0 excludes it, and more than its own weight prefers it. If weigh
+// is nil, each node has its own weight. First does not allocate memory.
 func First(key uint64, nodes []Node, weigh func(i int) Weight) int {
 	first := -1
 	var best place
@@ -93,9 +93,8 @@ func First(key uint64, nodes []Node, weigh func(i int) Weight) int {
 	return first
 }
 
-// Rank appends the indices of all nodes that weigh something to order, the
-// first first: the first is First's, the second who would come first without it,
-// and so on.
+// Rank appends the indices of all nodes with a weight above 0 to order. The first one is the
+// result of First, the second one would be the first without it, and so on.
 func Rank(key uint64, nodes []Node, weigh func(i int) Weight, order []int) []int {
 	places := make([]place, 0, len(nodes))
 	for i := range nodes {
@@ -114,13 +113,13 @@ func Rank(key uint64, nodes []Node, weigh func(i int) Weight, order []int) []int
 	return order
 }
 
-// place is where a node stands for a key.
+// place determines the position of a node in the order for a key.
 type place struct {
 	node   *Node
 	index  int
 	draw   uint64
 	weight Weight
-	cost   uint64 // of draw, or 0: not worked out yet
+	cost   uint64 // of draw; 0: not computed yet
 }
 
 func (p *place) compare(q *place) int {
@@ -151,8 +150,8 @@ func (p *place) settle() {
 	}
 }
 
-// hopeless tells whether p cannot come before q, by a bound below its cost that
-// is cheap: -log2(u) is more than 1-u. It spares most logarithms of large groups.
+// hopeless reports whether p certainly comes after q. It compares a lower bound of p's cost that
+// is cheap to compute: -log2(u) is more than 1-u. This avoids most logarithms in large groups.
 func (p *place) hopeless(q *place) bool {
 	if p.weight == q.weight {
 		return false
@@ -163,8 +162,8 @@ func (p *place) hopeless(q *place) bool {
 	return ph > qh || ph == qh && pl > ql
 }
 
-// cost is -log2(h / 2^64) in units of 2^-48, rounded up. It is never 0, and never
-// smaller for a smaller h.
+// cost returns -log2(h / 2^64) in units of 2^-48, rounded up. It is never 0, and it does not
+// decrease when h decreases.
 func cost(h uint64) uint64 {
 	z := bits.LeadingZeros64(h)
 	m := h << z

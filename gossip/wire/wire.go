@@ -57,9 +57,9 @@ func AppendFloat(b []byte, f float64) []byte {
 // that no member writes.
 var ErrMalformed = errors.New("malformed message")
 
-// Reader reads values from a message that anybody may have written. After the first value
-// that is missing or invalid, all further values are zero. Callers check the error once, when
-// they have read all.
+// Reader reads values from an untrusted message. After the first value that is missing or
+// invalid, all further values are zero. Callers check the error once, when they have read all
+// values.
 type Reader struct {
 	rest   []byte
 	stream io.Reader // nil: rest is all there is
@@ -75,7 +75,7 @@ func NewStream(from io.Reader) *Reader { return &Reader{stream: from} }
 // streamBuffer is how much of a stream is read at once.
 const streamBuffer = 64 << 10
 
-// fill reads from the stream until n bytes are there, or it ends.
+// fill reads from the stream until n bytes are available, or the stream ends.
 func (r *Reader) fill(n int) {
 	if r.stream == nil || len(r.rest) >= n {
 		return
@@ -92,7 +92,7 @@ func (r *Reader) fill(n int) {
 	}
 }
 
-// Check makes the message malformed unless a condition holds that its writer observes.
+// Check marks the message as malformed unless a condition holds that all writers observe.
 func (r *Reader) Check(holds bool) {
 	if !holds && r.err == nil {
 		r.err = ErrMalformed
@@ -127,7 +127,7 @@ func (r *Reader) Take(n int) []byte {
 	return taken
 }
 
-// Rest returns all that was not read yet. It is not for streams.
+// Rest returns all unread bytes. It is not for streams.
 func (r *Reader) Rest() []byte { return r.Take(len(r.rest)) }
 
 // Uint8 reads a number of 1 byte.
@@ -189,8 +189,8 @@ func (r *Reader) Number(limit int) int {
 	return int(n)
 }
 
-// Count reads how many values follow, each of them at least size bytes long. It is not more
-// than limit, nor than the message can contain. It is not for streams.
+// Count reads the number of values that follow, each at least size bytes long. The number must
+// not exceed limit, nor what the rest of the message can contain. Count is not for streams.
 func (r *Reader) Count(limit, size int) int {
 	n := r.Number(limit)
 	r.Check(n <= len(r.rest)/size)

@@ -43,15 +43,15 @@ func New() *Network {
 	return &Network{change: change{make(chan struct{})}, hosts: map[string]*listener{}, blocked: map[[2]string]bool{}, conns: map[*conn]bool{}, rand: rand.New(rand.NewPCG(1, 2))}
 }
 
-// Slow delays all that is written from now on, and loses segments, which TCP sends again after
-// 200 ms, 400 ms and so on.
+// Slow delays all data that is written from now on, and loses segments, which TCP sends again
+// after 200 ms, 400 ms and so on.
 func (n *Network) Slow(delay time.Duration, loss float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.delay, n.loss = delay, loss
 }
 
-// transit is how long a segment takes to arrive.
+// transit returns how long a segment takes to arrive.
 func (n *Network) transit() time.Duration {
 	d := n.delay
 	for again := 200 * time.Millisecond; n.rand.Float64() < n.loss; again *= 2 {
@@ -221,7 +221,7 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // half is one direction of a connection. The network's mutex guards it.
 type half struct {
-	data   []byte    // that has arrived, or is under way
+	data   []byte    // arrived, or under way
 	parts  []segment // of data
 	ended  bool      // by its writer
 	broken bool      // by the end of either host
@@ -242,7 +242,7 @@ func (h *half) send(b []byte, at time.Time) {
 	h.parts = append(h.parts, segment{len(b), at})
 }
 
-// arrived is how many bytes can be read.
+// arrived returns how many bytes can be read.
 func (h *half) arrived(now time.Time) (bytes int) {
 	for _, s := range h.parts {
 		if s.at.After(now) {
@@ -363,7 +363,7 @@ func (c *conn) Close() error {
 	defer c.net.mu.Unlock()
 	c.closed = true
 	c.out.ended = true
-	c.in.broken = true // what the peer still writes is lost
+	c.in.broken = true // data that the peer still writes is lost
 	delete(c.net.conns, c)
 	c.change.broadcast()
 	return nil
