@@ -16,7 +16,7 @@ const confirmTime = 2 * time.Second
 
 // clockCheck is the state of the comparison of this host's clock with the other members' clocks.
 type clockCheck struct {
-	open   bool          // most members have not confirmed the clock since it was set, or since the start
+	open   bool          // the clock is not confirmed yet, since it was set or since the start
 	since  time.Duration // Moment.Up at which the check began
 	agreed engine.Moment // when most members last agreed; zero: they never did
 	last   engine.Moment // when the clock was last read

@@ -253,9 +253,9 @@ func (r *Ring) seesMost() bool {
 	return 2*(len(r.alive())+1) > len(others)+1
 }
 
-// joinedNow lets this host claim occurrences when it sees most members and knows which
-// occurrences they took, or when it has waited long enough. If all members were down, they begin
-// together, so that they share the missed occurrences.
+// joinedNow lets this host claim occurrences when it sees most members and has received their
+// marks, or when it has waited long enough. If all members were down, they begin together, so
+// that they share the missed occurrences.
 func (r *Ring) joinedNow() {
 	if !r.joining || r.list == nil {
 		return
@@ -272,7 +272,7 @@ func (r *Ring) joinedNow() {
 	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.answersBy) {
 		return
 	}
-	// One answer is enough, because each member knows about as much as all others.
+	// One answer is enough, because all members have almost the same marks.
 	if r.answersReceived == 0 && (r.requestsPending > 0 || len(r.marksRequests) > 0) && time.Now().Before(r.answersBy) {
 		return
 	}

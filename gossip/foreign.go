@@ -86,9 +86,9 @@ func (r *Ring) isUnknown(m *member) bool {
 	return !m.compared || !settled && r.isNew()
 }
 
-// holders compares the holders of a job of which m has a different entry, or none. confirmed
-// reports whether any other member holds the same entry as this host. edited is when any member
-// last edited its jobs, so the difference is not newer. If a host that just joined is not
+// holders compares the entries of a job of which m has a different entry or lacks one. confirmed
+// reports whether any other member holds the same entry as this host. edited is the time of the
+// last edit on any member, so the difference is not newer. If a host that just joined is not
 // confirmed, it may be the first one with a new entry.
 func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
 	edited = r.own.edited

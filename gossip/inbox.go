@@ -39,7 +39,7 @@ type sample struct {
 	offset, trip time.Duration
 	load         int
 	viewSum      uint64 // digest of the members that it sees
-	sure         bool   // most members agree with its clock, as far as it knows
+	sure         bool   // the member reports that most members agree with its clock
 }
 
 // conflict describes a host that claims the ID of another member.
@@ -152,8 +152,8 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 // staleWord is the error for a message that gossip delivers after a later one. It is not logged.
 const staleWord = "a later message of this member has arrived"
 
-// otherFormTime is how long a host whose messages have a different format stays visible after its
-// last message.
+// otherFormTime is how long after its last message a host with a different message format stays
+// visible.
 const otherFormTime = 10 * time.Minute
 
 func (b *inbox) noteForm(id string, addr netip.AddrPort, e formError) {

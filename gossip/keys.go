@@ -112,8 +112,8 @@ func fingerprints(keys [][]byte) []uint32 {
 
 var errNoKeys = errors.New("this ring has no key: set one on all members, and restart them")
 
-// checkRotation rejects new keys with which this member and another one could not communicate:
-// all members must have the new primary key, and this one must keep theirs.
+// checkRotation rejects new keys that would prevent communication with another member: all
+// members must have the new primary key, and this one must keep their primary keys.
 func checkRotation(old, keys [][]byte, others []*member) error {
 	if len(old) == 0 {
 		return errNoKeys

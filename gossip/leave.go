@@ -62,14 +62,14 @@ func (r *Ring) Leave(ctx context.Context) error {
 	}
 }
 
-// leave drains this member, lets its engine give up the occurrences that have not begun, sends
-// the final state to the others, and leaves.
+// leave drains this member, lets its engine give up waiting occurrences, sends the final state to
+// the others, and leaves.
 func (r *Ring) leave() {
 	r.draining = true
 	r.setPart()
 	settle := max(0, time.Until(r.idleFrom))
 	if len(r.alive()) == 0 {
-		settle = 0 // there is no member to hand over to
+		settle = 0 // a hand-over is impossible without other members
 	}
 	r.after(settle, func() {
 		r.departing = true

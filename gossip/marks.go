@@ -63,8 +63,8 @@ type Holder struct {
 
 // heldBy informs members of the occurrences that they hold. This member applies the marks
 // itself only after refusalDelay. After a network partition the voters refuse its claims
-// before it sees the other members again and learns which occurrences have ended. Until then
-// these would seem to be orphaned.
+// before it sees the other members again and receives the marks of ended occurrences. Until
+// then these would seem to be orphaned.
 func (r *Ring) heldBy(taken []Holder) {
 	if len(taken) == 0 {
 		return
@@ -193,8 +193,8 @@ func (r *Ring) progress(all []engine.Progress) {
 	}
 }
 
-// stepOf converts the progress that the engine reports. The attempt of a run that is still
-// waiting does not count, because it has not begun.
+// stepOf converts the progress that the engine reports. It does not count the attempt of a run
+// that is still waiting.
 func stepOf(p engine.Progress) register.Step {
 	attempt := p.Attempt
 	if p.Phase == engine.Taken {
@@ -223,7 +223,7 @@ func (r *Ring) announce(m register.Mark) {
 }
 
 // flush sends marks to all members, in packets that may be lost. A member that missed a mark
-// asks when it claims the occurrence.
+// receives it in the answer when it claims the occurrence.
 func (r *Ring) flush() {
 	peers := r.alive()
 	for len(r.marks) > 0 {

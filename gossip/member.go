@@ -33,7 +33,7 @@ const (
 	maxSamples = 5
 )
 
-// member is what this member knows about another one.
+// member is the record of another member.
 type member struct {
 	id      string
 	meta    meta
@@ -213,8 +213,8 @@ func (m *member) view(r *roster) View {
 }
 
 // skew returns how far the median of all members' clocks, this one's included, is ahead of this
-// member's clock. If there are two medians, it returns the one closer to 0, because two members
-// cannot find out which of their clocks is wrong.
+// member's clock. If there are two medians, it returns the smaller difference, because two
+// members cannot find out which of their clocks is wrong.
 func skew(members map[string]*member) time.Duration {
 	offsets := []time.Duration{0}
 	for _, m := range members {

@@ -61,7 +61,7 @@ type Part uint8
 // The parts.
 const (
 	Joining  Part = iota // none yet
-	Active               // the ones that it owns
+	Active               // all occurrences that it owns
 	Draining             // no new ones: it is drained, leaves, or its clock is wrong
 )
 
@@ -143,8 +143,8 @@ func decodeMeta(b []byte) (meta, error) {
 	return m, m.check()
 }
 
-// lastStamp is the greatest stamp. Each stamp of a member is later than all before it, including
-// those that others received, and 64 bits of nanoseconds end in 2262.
+// lastStamp is the greatest valid stamp. Each stamp of a member must be later than all its earlier
+// stamps, and 64 bits of nanoseconds end in 2262.
 var lastStamp = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // check rejects values that no member writes.

@@ -108,7 +108,7 @@ type Ring struct {
 	joinBy    time.Time
 	joined    bool
 	draining  bool
-	departing bool      // its engine is giving up the occurrences that have not begun
+	departing bool      // its engine is giving up waiting occurrences
 	final     bool      // its final state is being sent
 	idleFrom  time.Time // while it is drained: from then on its engine claims nothing
 	joinedAt  time.Time
@@ -479,7 +479,7 @@ func (r *Ring) say() {
 	r.word.Store(&b)
 	r.changed, r.unsaved = true, true
 	if r.list != nil {
-		// Gossip continues in the background, so there is no reason to wait.
+		// Gossip continues in the background, so waiting is unnecessary.
 		_ = r.list.UpdateNode(time.Nanosecond)
 	}
 }

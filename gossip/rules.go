@@ -35,8 +35,8 @@ func (r Rules) compare(x Rules) int {
 
 // rulesFault returns why this member must claim nothing because its rules differ from those of
 // most members, or "". Members that do not answer count with their last known rules, because
-// they may run jobs on the other side of a network partition. If two rules are equally common,
-// the strict ones win, and otherwise the ones with the longer hold-off.
+// they may run jobs on the other side of a network partition. If two sets of rules are equally
+// common, strict mode wins, and then the longer hold-off.
 func (r *Ring) rulesFault() string {
 	own := r.own.rules
 	most, by := own, map[Rules][]string{own: {r.o.Name}}
@@ -59,7 +59,7 @@ func (r *Ring) rulesFault() string {
 }
 
 // olderTime is how long after its last message a host with an older message format is assumed to
-// run jobs of the ring. Hosts search for each other at least once a minute.
+// still run jobs of the ring. Hosts search for each other at least once a minute.
 const olderTime = 2 * time.Minute
 
 // olderFault returns why this member must claim nothing because of a host whose cronring is too

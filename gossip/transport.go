@@ -45,7 +45,7 @@ type netTransport struct {
 	read    int // of all streams, beyond what is usual
 }
 
-// stream is a connection that the transport knows of.
+// stream is an open connection of the transport.
 type stream struct {
 	net.Conn
 	netTransport *netTransport

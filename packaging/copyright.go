@@ -1,13 +1,12 @@
 //go:build ignore
 
-// Writes the copyright file of packages: cronring's licence, and that of every
-// module that is linked into the programs named, word for word from the source
-// that was built.
+// Writes the copyright file of packages: cronring's licence, and the licences of all modules that
+// are linked into the given programs, copied verbatim from the sources that were built.
 //
 //	go run packaging/copyright.go [-debian] PROGRAM...
 //
-// With -debian, licences that every Debian system has are named instead of printed. A module
-// without a licence, or with one that is not known to permit redistribution, is an error.
+// With -debian, licences that every Debian system has are named instead of printed. It is an error
+// if a module has no licence that is known to permit redistribution.
 package main
 
 import (
@@ -27,11 +26,11 @@ import (
 	"strings"
 )
 
-// source is a module that is linked, or Go itself, and where it lies.
+// source is a linked module, or Go itself, and the directory of its source.
 type source struct{ Path, Version, Dir string }
 
-// kinds are the licences under which cronring may be redistributed, recognised by their words; the
-// first match counts.
+// kinds are the licences that permit redistribution, with patterns to recognise them. The first
+// match counts.
 var kinds = []struct{ name, words string }{
 	{"Apache-2.0", `Apache License\s+Version 2\.0`},
 	{"MPL-2.0", `Mozilla Public License,? [Vv]ersion 2\.0`},
@@ -77,7 +76,7 @@ func write(out io.Writer, programs []string, debian bool) error {
 	return nil
 }
 
-// linkedInto gathers what the programs are made of, by path.
+// linkedInto returns Go and all modules that are linked into the programs, by path.
 func linkedInto(programs []string) ([]source, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

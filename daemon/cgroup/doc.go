@@ -9,12 +9,12 @@
 // group that delegates controllers. Without systemd, as in a container, it is a group beside the
 // daemon's own.
 //
-// The other way would be a unit of systemd for each run. It was measured: see
-// BenchmarkGroups500 of package spawn, BenchmarkUnits of package session. A
-// group costs a tenth of a millisecond and a unit several of them, and systemd
-// removes a unit's group before anybody can read what was used in it.
+// The alternative would be a systemd unit for each run. It is slower: a group costs
+// a tenth of a millisecond, and a unit several milliseconds; see BenchmarkGroups500
+// of package spawn and BenchmarkUnits of package session. Besides, systemd removes a
+// unit's group before its resource usage can be read.
 //
-// Version 2 is used if it has what is needed, version 1 otherwise, and both together on a host that
-// has both: then version 2 counts and kills, and version 1 limits. A limit that neither supports is
-// not set: Missing reports that before, and Make at the start of a run.
+// Version 2 is used if it has the needed controllers, and version 1 otherwise. On a host that has
+// both, version 2 counts and kills, and version 1 sets limits. If neither supports a limit, it is
+// not set: Missing reports that in advance, and Make at the start of a run.
 package cgroup

@@ -16,17 +16,17 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Group is the control group of one run: a directory in each hierarchy that
-// limits it or watches it. It stays until Remove.
+// Group is the control group of one run: a directory in each hierarchy that limits the run or
+// tracks its processes. It exists until Remove.
 type Group struct{ dirs place }
 
-// MarshalJSON and UnmarshalJSON are for a daemon that takes over.
+// MarshalJSON and UnmarshalJSON pass a group to the daemon that replaces this one.
 func (g *Group) MarshalJSON() ([]byte, error) { return json.Marshal(g.dirs) }
 
 func (g *Group) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &g.dirs) }
 
-// Dir is the group's directory if it can be entered at birth, by clone3(2):
-// one of version 2, and no other. Else it is "".
+// Dir returns the group's directory if clone3(2) can start a process in it: if it is a directory of
+// version 2, and the only one. Otherwise it returns "".
 func (g *Group) Dir() string {
 	if len(g.dirs) == 1 {
 		return g.dirs[v2]
@@ -34,7 +34,7 @@ func (g *Group) Dir() string {
 	return ""
 }
 
-// Doors are the files into which a process writes 0 to enter the group.
+// Doors returns the files to which a process writes 0 to enter the group.
 func (g *Group) Doors() (files []string) {
 	for _, dir := range g.dirs {
 		files = append(files, filepath.Join(dir, procs))
@@ -44,13 +44,13 @@ func (g *Group) Doors() (files []string) {
 
 const procs = "cgroup.procs"
 
-// Kill ends every process in the group, including those that it starts meanwhile.
+// Kill kills all processes in the group, including processes that start meanwhile.
 func (g *Group) Kill() {
 	dir, v := g.watched()
 	switch {
 	case v == v2 && write(dir, "cgroup.kill", "1") == nil:
 	case v == v2:
-		_ = write(dir, "cgroup.freeze", "1") // Linux 5.2; what is frozen can be killed
+		_ = write(dir, "cgroup.freeze", "1") // since Linux 5.2; frozen processes can be killed
 		killAll(dir)
 	case v == freezer:
 		for range killRounds {
@@ -72,7 +72,7 @@ const (
 	freezerState = "freezer.state"
 )
 
-// watched returns the hierarchy in which the group's processes are found.
+// watched returns the hierarchy that tracks the group's processes.
 func (g *Group) watched() (dir, hierarchy string) {
 	for _, name := range []string{v2, freezer, "pids", "memory", "cpu", "blkio"} {
 		if dir, ok := g.dirs[name]; ok {
@@ -93,7 +93,7 @@ func killAll(dir string) {
 	}
 }
 
-// killOnce kills the processes of a group, and returns how many there were.
+// killOnce kills the processes of a group, and returns their number.
 func killOnce(dir string) (n int) {
 	for _, field := range strings.Fields(read(dir, procs)) {
 		pid, err := strconv.Atoi(field)
@@ -105,9 +105,9 @@ func killOnce(dir string) (n int) {
 	return n
 }
 
-// killIn kills a process if it is in a group for certain: its number may be
-// another's by now. A handle keeps what it names, so that what is asked after
-// it was made is about the same process.
+// killIn kills a process if it is certainly in a group. The PID may belong to another process by
+// now. Therefore killIn first opens a pidfd, which always refers to the same process, and then
+// checks that the group contains the PID.
 func killIn(dir string, pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -144,7 +144,7 @@ func (g *Group) Usage() (u job.Usage) {
 	return u
 }
 
-// Limit is the limit that the group ran into, if any.
+// Limit returns the limit that the group has reached, if any.
 func (g *Group) Limit() job.Reason {
 	switch {
 	case g.killedForMemory():
@@ -159,7 +159,7 @@ func (g *Group) killedForMemory() bool {
 	return g.count(v2, "memory.events", "oom_kill") > 0 || g.count("memory", "memory.oom_control", "oom_kill") > 0
 }
 
-// count reads an event of a controller, in whichever hierarchy it is.
+// count returns an event counter of a controller, from the given hierarchy or version 2.
 func (g *Group) count(hierarchy, file, event string) int64 {
 	for _, name := range []string{hierarchy, v2} {
 		if dir, ok := g.dirs[name]; ok {
@@ -171,7 +171,7 @@ func (g *Group) count(hierarchy, file, event string) int64 {
 	return 0
 }
 
-// number is the value after a word at the beginning of a line.
+// number returns the value after a word at the beginning of a line.
 func number(text, word string) int64 {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, " "); ok && key == word {
@@ -186,8 +186,8 @@ func plain(text string) int64 {
 	return n
 }
 
-// Remove removes the group, and reports whether it could: not while a process
-// is left in it.
+// Remove removes the group. It returns false if that fails, for example because a process is left
+// in the group.
 func (g *Group) Remove() bool {
 	gone := true
 	for _, dir := range g.dirs {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Hold is the whole program of the holder of a unit. It waits for the end of its standard input,
-// which the daemon holds, and then for the last process of all groups that were made beside it. It
+// Hold is the main function of a unit's holder. It waits for the end of its standard input, which
+// the daemon keeps open, and then for the last process of all groups that were made beside it. It
 // removes empty groups.
 func Hold(unit string) error {
 	host, err := look()
@@ -36,7 +36,7 @@ func Hold(unit string) error {
 	return nil
 }
 
-// holdPause is between two looks at groups that are not empty.
+// holdPause is the time between two checks of groups that are not empty.
 const holdPause = 5 * time.Second
 
 // group returns the group of a unit, if this process is in it. Groups of other units must not be

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// v2 stands for the hierarchy of version 2 where hierarchies go by the names of
-// their controllers.
+// v2 is the name of the hierarchy of version 2. Hierarchies of version 1 have the names of their
+// controllers.
 const v2 = ""
 
 // controllers are the controllers used for limits.
@@ -18,15 +18,15 @@ var controllers = []string{"memory", "pids", "cpu", "io"}
 
 // hierarchy is one mounted tree of groups.
 type hierarchy struct {
-	mount string // where its top is in the file system
+	mount string // the mount point
 	top   string // the group that is at the mount's top
 	own   string // this process's group
 }
 
-// hierarchies are those of a host: v2, and those of version 1 by controller.
+// hierarchies are the hierarchies of a host by name: v2, and one for each controller of version 1.
 type hierarchies map[string]hierarchy
 
-// look finds out how groups are mounted, and where this process is.
+// look returns the mounted hierarchies, and the groups of this process.
 func look() (hierarchies, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -39,8 +39,8 @@ func look() (hierarchies, error) {
 	return parse(mounts, own), nil
 }
 
-// parse reads proc_pid_mountinfo(5) and the file of cgroups(7). What is not
-// mounted, or has no line of its own, is left out.
+// parse parses the content of /proc/self/mountinfo and /proc/self/cgroup. It omits hierarchies
+// that are not in both files.
 func parse(mounts, own []byte) hierarchies {
 	groups := ownGroups(own)
 	all := hierarchies{}
@@ -61,7 +61,7 @@ func parse(mounts, own []byte) hierarchies {
 	return all
 }
 
-// mounted names what a file system brings.
+// mounted returns the names of the hierarchies that a file system contains.
 func mounted(kind string, options []string) []string {
 	switch kind {
 	case "cgroup2":
@@ -92,7 +92,7 @@ func (h hierarchy) dir(group string) string {
 	return filepath.Join(h.mount, group)
 }
 
-// read is a file of a group; "" where there is none.
+// read returns the content of a group's file, or "" if it cannot be read.
 func read(dir, file string) string {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -110,10 +110,10 @@ func exists(dir, file string) bool {
 	return err == nil
 }
 
-// used are the hierarchies in which groups are made, if they exist.
+// used has the hierarchies in which groups are made, if they exist.
 var used = []string{v2, "memory", "pids", "cpu", "blkio"}
 
-// at is the place that a group is, in the hierarchies that have it.
+// at returns the directories of a group, in the hierarchies that contain it.
 func (all hierarchies) at(group string) place {
 	p := place{}
 	for _, name := range used {

@@ -7,22 +7,22 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// limit is one option and the files that carry it out, by version.
+// limit is one option and the files that set it, by version.
 type limit struct {
 	option     string
 	controller string
-	first      string // of version 1; "" has none
-	files      []file // of version 2: the first that exists is written, and one must exist
+	first      string // the controller of version 1; "": version 1 does not support the option
+	files      []file // of version 2: the first existing file is written; one must exist
 	old        []file // of version 1, likewise
-	before     []file // of either version: all that exist are written too
+	before     []file // of either version: all existing files are also written
 	after      []file
 }
 
 // file is a file of a group and the text to write.
 type file struct{ name, text string }
 
-// period is that of the processor's quota, in microseconds; longPeriod is for
-// quotas below the kernel's least.
+// period is the period of the CPU quota, in microseconds. longPeriod is for quotas that would
+// otherwise be below the kernel's minimum.
 const (
 	period     = 100_000
 	longPeriod = 1_000_000
@@ -93,7 +93,7 @@ func quota(thousandths int) (quota, of string) {
 	return strconv.Itoa(max(leastQuota, thousandths*(p/1000))), strconv.Itoa(p)
 }
 
-// bfq has weights of 1 to 1000, with the same in the middle.
+// bfq converts a weight of 1 to 10000 to the range of BFQ, 1 to 1000. The default is 100 in both.
 func bfq(weight int) string {
 	if weight <= 100 {
 		return strconv.Itoa(weight)
@@ -101,7 +101,7 @@ func bfq(weight int) string {
 	return strconv.Itoa(min(1000, 100+(weight-100)*900/9900))
 }
 
-// place is where groups are made: a delegated group in each hierarchy that has it.
+// place is a location for groups: a delegated group in each hierarchy that contains it.
 type place map[string]string
 
 // of returns the hierarchy of a limit and the files that set it; neither if that is impossible.
@@ -115,7 +115,7 @@ func (p place) of(l limit) (hierarchy string, files []file) {
 	return "", nil
 }
 
-// has is the first of the files that a group has.
+// has returns the first of the files that a group has.
 func has(dir string, files []file) file {
 	if dir == "" {
 		return file{}

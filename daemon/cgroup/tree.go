@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Unit is a part of the tree that systemd gave away.
+// Unit is a part of the tree that systemd has delegated.
 type Unit struct {
 	Group string // its path, below each hierarchy's top
 	PID   int    // of its holder
@@ -41,14 +41,14 @@ type Tree struct {
 	silent map[string]silence
 }
 
-// silence is an answer that did not come. It is not asked for again at once: a
-// run that can do without is not to wait each time.
+// silence records a request that systemd did not answer. The request is not repeated for
+// silenceTime, so that runs that can do without it do not all wait.
 type silence struct {
 	err   error
 	until time.Time
 }
 
-// silenceTime is how long an unanswered request is remembered.
+// silenceTime is how long an unanswered request is not repeated.
 const silenceTime = 10 * time.Second
 
 // Open examines the host. It makes nothing before the first use.
@@ -149,7 +149,7 @@ func (t *Tree) place(ctx context.Context, slice string) (place, error) {
 	return p, nil
 }
 
-// Close removes the remaining groups if there is no systemd, except those with processes.
+// Close removes the remaining empty groups if there is no systemd.
 func (t *Tree) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +160,7 @@ func (t *Tree) Close() {
 	}
 }
 
-// ownSlice is the slice of the daemon's own unit.
+// ownSlice returns the slice of the daemon's own unit.
 func (t *Tree) ownSlice() string {
 	for _, name := range []string{v2, "name=systemd"} {
 		for path := t.host[name].own; len(path) > 1; path = filepath.Dir(path) {
@@ -187,8 +187,8 @@ func (t *Tree) open(ctx context.Context, slice string) (place, error) {
 	return p, p.prepare(unit.PID)
 }
 
-// addFreezer makes the place's group in the hierarchy that systemd leaves
-// alone, where version 2 cannot kill a group.
+// addFreezer makes the place's group in the freezer hierarchy, which systemd does not use, if
+// version 2 cannot kill a group.
 func (t *Tree) addFreezer(p place, group string) error {
 	h, ok := t.host[freezer]
 	if !ok || p.kills() {
@@ -205,7 +205,7 @@ func (t *Tree) addFreezer(p place, group string) error {
 // delegates controllers must not contain processes.
 const holderGroup = "cronring-holder"
 
-// prepare moves the holder aside and hands controllers on to the groups to come.
+// prepare moves the holder to its own group, and enables controllers for the groups of runs.
 func (p place) prepare(holder int) error {
 	dir := p[v2]
 	if dir == "" {

@@ -17,7 +17,7 @@ import (
 // Process is a process that holds a lock.
 type Process struct {
 	PID  int
-	Name string // of its program, without directory; if that is hidden, its own; "" if it cannot be read
+	Name string // of its program, without directory; if that is hidden, the process name; "" if it cannot be read
 }
 
 func (p Process) String() string {
@@ -28,14 +28,14 @@ func (p Process) String() string {
 }
 
 // Of returns the process that holds a lock of flock(2) or fcntl(2) on a file,
-// and false if there is none, or none that may be seen.
+// and false if there is none, or if this process may not see it.
 //
 // The kernel lists the process that took the lock. A lock of flock belongs to
 // the open file, and outlives this process if another one has inherited the
-// descriptor: then Of returns the heir, which only root can find.
+// descriptor: then Of returns the process that inherited it, which only root can find.
 func Of(f *os.File) (Process, bool) { return In("", f) }
 
-// In is Of with another root directory, whose /proc is read.
+// In is like Of, but reads /proc below another root directory.
 func In(root string, f *os.File) (Process, bool) {
 	proc := filepath.Join("/", root, "proc")
 	var st syscall.Stat_t
@@ -67,7 +67,7 @@ func lockOf(line []byte, file string) (pid int, ok bool) {
 	return pid, err == nil
 }
 
-// isAlive reports whether a process exists and has not ended.
+// isAlive reports whether a process exists and is not a zombie.
 func isAlive(proc string, pid int) bool {
 	if pid <= 0 {
 		return false

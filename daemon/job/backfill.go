@@ -6,19 +6,19 @@ import "time"
 type Backfill struct {
 	ID        int64     `json:"id"` // from 1, never used twice
 	Job       ID        `json:"job"`
-	User      string    `json:"user"` // whose job it was when it was asked for
+	User      string    `json:"user"` // that the job ran as at the time of the request
 	By        string    `json:"by"`
 	Asked     time.Time `json:"asked"`
-	From      time.Time `json:"from"`    // the occurrences from this instant
-	To        time.Time `json:"to"`      // to this one, both included
-	Overlap   string    `json:"overlap"` // as overlap= of an entry, among the runs of the backfill
+	From      time.Time `json:"from"`    // first occurrence, inclusive
+	To        time.Time `json:"to"`      // last occurrence, inclusive
+	Overlap   string    `json:"overlap"` // like overlap= of an entry, but among the runs of the backfill
 	Reprocess Reprocess `json:"reprocess"`
-	MaxActive int       `json:"max_active"` // most runs of it at once, at least 1
+	MaxActive int       `json:"max_active"` // maximum number of its active runs, at least 1
 
 	Cursor  time.Time     `json:"cursor"` // the newest occurrence that was decided; before From: none
 	Started int           `json:"started"`
 	Skipped int           `json:"skipped"` // excluded by Reprocess
-	Failed  int           `json:"failed"`  // of those started: failed for good, or dropped
+	Failed  int           `json:"failed"`  // runs of Started that failed for good, or were dropped
 	State   BackfillState `json:"state"`
 }
 
@@ -39,5 +39,5 @@ type BackfillState string
 const (
 	BackfillGoing   BackfillState = "going"
 	BackfillDone    BackfillState = "done"
-	BackfillStopped BackfillState = "stopped" // by a person, or as the job is gone
+	BackfillStopped BackfillState = "stopped" // by a user, or because the job was removed
 )

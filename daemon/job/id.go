@@ -10,7 +10,7 @@ import (
 
 // ID identifies a job everywhere: in history, dependencies, commands and the
 // ring. It consists of the owner of the crontab and the name of the entry, so
-// that no crontab can change or imitate a job of another owner's:
+// that no crontab can change or imitate a job of another owner:
 //
 //   - A job of a user's crontab is USER/NAME, for example alice/backup.
 //   - A job of root's crontabs, or of a file named on the command line, is NAME.
@@ -64,7 +64,7 @@ func ParseID(text string) (id ID, ok bool) {
 func IsGlob(text string) bool { return strings.ContainsAny(text, "*?[") }
 
 // Matches reports whether a glob selects the job: by its name, or by OWNER/NAME
-// if the glob has a slash. The glob is one of path.Match.
+// if the glob has a slash. The syntax is that of path.Match.
 func (id ID) Matches(glob string) bool {
 	name := id.Name()
 	if strings.Contains(glob, "/") {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Job is an installed crontab entry as people and programs see it.
+// Job is a job as clients see it, with the crontab entry that defines it.
 type Job struct {
 	ID       ID                `json:"id"`
 	Table    string            `json:"table"` // the crontab file
@@ -15,13 +15,13 @@ type Job struct {
 	Zone     string            `json:"zone"`     // IANA name, or "Local"
 	Command  string            `json:"command"`  // text before the first unescaped %
 	Stdin    string            `json:"stdin,omitempty"`
-	Dir      string            `json:"dir,omitempty"`     // where it starts if not at home: then /bin/sh runs it, as under anacron
+	Dir      string            `json:"dir,omitempty"`     // working directory, if it is not the home directory: then /bin/sh runs it, like under anacron
 	Env      []string          `json:"env,omitempty"`     // NAME=value, in table order
 	Shard    int               `json:"shard,omitempty"`   // of Shards, from 0
-	Shards   int               `json:"shards,omitempty"`  // jobs that shards= makes of the entry; 0: it makes one
+	Shards   int               `json:"shards,omitempty"`  // number of jobs that shards= makes of the entry; 0: without shards=
 	Options  map[string]string `json:"options,omitempty"` // effective #@ options as written
 	Disabled bool              `json:"disabled,omitempty"`
-	Held     string            `json:"held,omitempty"`     // why the entry may not run: a guard that cannot be followed
+	Held     string            `json:"held,omitempty"`     // why the job must not run: an option that guards it cannot be applied
 	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
 }
 
@@ -48,7 +48,7 @@ func StartsOn(schedule string, option func(key string) string) string {
 	return strings.TrimSpace(schedule + " " + said("sec"))
 }
 
-// FieldsOf takes the seconds away again that StartsOn adds to time fields.
+// FieldsOf removes the seconds that StartsOn adds to time fields.
 func FieldsOf(startsOn string) string {
 	fields, _, _ := strings.Cut(startsOn, " sec=")
 	return fields
@@ -59,13 +59,13 @@ type Status struct {
 	Job     Job       `json:"job"`
 	State   State     `json:"state"`
 	Next    time.Time `json:"next,omitzero"`  // zero: nothing planned
-	Node    string    `json:"node,omitempty"` // of a ring job: the host whose the next is, as the ring is now
+	Node    string    `json:"node,omitempty"` // of a ring job: the current owner of the next occurrence
 	Hold    *Hold     `json:"hold,omitempty"`
 	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`    // newest ended run
-	Recent  []Run     `json:"recent,omitempty"`  // of one job alone: newest first; Last is its head
-	Trouble string    `json:"trouble,omitempty"` // what max-late=, max-run= or expect= warn of
-	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a person has seen that
+	Recent  []Run     `json:"recent,omitempty"`  // only in the answer about a single job: newest first, beginning with Last
+	Trouble string    `json:"trouble,omitempty"` // the warning of max-late=, max-run= or expect=
+	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a user has acknowledged that
 
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last
 }
@@ -84,29 +84,28 @@ type State string
 const (
 	StateFailing  State = "failing"  // the newest run failed and is not acknowledged
 	StateLate     State = "late"     // due, and neither started nor skipped; or see Trouble
-	StateRunning  State = "running"  // a run lives
-	StateHeld     State = "held"     // paused by a person, or held because a guard cannot be followed
+	StateRunning  State = "running"  // a run is live
+	StateHeld     State = "held"     // paused by a user, or held because an option that guards it cannot be applied
 	StateDisabled State = "disabled" // enabled=no
 	StateOK       State = "ok"       // the newest run succeeded, or its failure is acknowledged
 	StateNew      State = "new"      // never ran
 )
 
-// Hold is a pause that a person asked for. It survives reload and restart.
+// Hold is a pause that a user requested. It survives reload and restart.
 type Hold struct {
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
-	User   string    `json:"user,omitempty"` // whose job it was
+	User   string    `json:"user,omitempty"` // that the job ran as
 }
 
 // Binds reports whether the pause applies to that user's job, and not to a job that another user
 // had under the same name.
 func (h Hold) Binds(user string) bool { return h.User == "" || h.User == user }
 
-// Holds is the pauses of jobs. A name may pass to another account and back, and
-// each has a pause of its own. The lists never change: clones of the map share
-// them.
+// Holds are the pauses of jobs. A job name may change to another user and back, and each user's job
+// has its own pause. The lists are immutable, because clones of the map share them.
 type Holds map[ID][]Hold
 
 // Of returns the pause of a user's job.
@@ -149,6 +148,6 @@ type Mark struct {
 	Era Era       `json:"era"`
 }
 
-// Era counts how often the clock was set back so far that occurrences repeat. (job, due, era)
-// identifies one occurrence permanently.
+// Era counts the times that the clock was set back far enough for occurrences to repeat.
+// (job, due, era) identifies one occurrence permanently.
 type Era int64

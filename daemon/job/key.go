@@ -13,8 +13,8 @@ import (
 // with the key of another user's job.
 type Key [16]byte
 
-// KeyOf returns the key of the job with an ID, which contains its owner, that runs
-// as a user. The length of the ID is hashed too: no two pairs are hashed alike.
+// KeyOf returns the key of a job, from its ID, which contains its owner, and the user that it runs
+// as. The hash includes the length of the ID, so that different pairs never have the same input.
 func KeyOf(id ID, user string) Key {
 	var room [128]byte
 	b := binary.AppendUvarint(room[:0], uint64(len(id)))

@@ -6,7 +6,7 @@ import "time"
 // survives reload and restart.
 type Ledger struct {
 	Job  ID     `json:"job"`
-	User string `json:"user"` // whose runs these were
+	User string `json:"user"` // that the runs ran as
 
 	Verdict Verdict   `json:"verdict,omitempty"` // of the newest occurrence that is over
 	Run     RunID     `json:"run,omitempty"`
@@ -15,16 +15,16 @@ type Ledger struct {
 
 	Success time.Time `json:"success,omitzero"` // end of the newest success
 	Bad     int       `json:"bad,omitempty"`    // occurrences in a row that failed
-	Told    Told      `json:"told,omitempty"`   // troubles that were notified and have not ended
-	Open    time.Time `json:"open,omitzero"`    // until then breaker= holds the job; in the past: the next run is a probe
-	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no later success is known
+	Told    Told      `json:"told,omitempty"`   // current troubles for which a notification was sent
+	Open    time.Time `json:"open,omitzero"`    // until then breaker= suspends the job; in the past: the next run is a probe
+	Watched time.Time `json:"watched,omitzero"` // from when expect= counts if no later success is known
 	Ack     *Ack      `json:"ack,omitempty"`
 }
 
 // Ack records that a user has acknowledged the failure of a job. It covers runs up to Run: the next
 // failure counts again, and any run that ends an occurrence clears it.
 type Ack struct {
-	Run    RunID     `json:"run"` // the newest that it covers
+	Run    RunID     `json:"run"` // the newest run that it covers
 	At     time.Time `json:"at"`
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Record is an immutable fact. The engine writes three of them for a run
-// (decided, started, ended), each before the act that it announces; the store
-// keeps them, the event stream sends them.
+// Record is an immutable fact. For a run the engine writes three records (decided, started,
+// ended), each before the action that it describes. The store keeps them, and the event stream
+// sends them.
 type Record struct {
 	At       time.Time  `json:"at"`
 	Kind     RecordKind `json:"kind"`
 	Job      ID         `json:"job,omitempty"`
 	Due      time.Time  `json:"due,omitzero"`
-	First    time.Time  `json:"first,omitzero"`  // oldest of several occurrences skipped alike; Due is the newest
-	Count    int        `json:"count,omitempty"` // how many those are, at least; 0 means one
+	First    time.Time  `json:"first,omitzero"`  // oldest of several occurrences skipped for the same reason; Due is the newest
+	Count    int        `json:"count,omitempty"` // minimum number of those occurrences; 0 means one
 	Era      Era        `json:"era,omitempty"`
 	Decision Decision   `json:"decision,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`
 	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
 	Hold     *Hold      `json:"hold,omitempty"`
-	User     string     `json:"user,omitempty"`     // that the job ran as, of a decision to skip and of Resumed; "": not known, or all
+	User     string     `json:"user,omitempty"`     // that the job ran as, in decisions to skip and in Resumed; "": unknown, or all users
 	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
-	Was      time.Time  `json:"was,omitzero"`       // what a clock that was Stepped would show at At; the store keeps Detail alone
+	Was      time.Time  `json:"was,omitzero"`       // of Stepped: the time that the clock would show at At if it had not been set; not stored
 }
 
 // DecidesOccurrence distinguishes decisions about occurrences, which happen once and result from
@@ -40,7 +40,7 @@ func (r *Record) DecidesOccurrence() bool {
 		return r.Backfill == nil && r.Reason != AlreadyProcessed
 	}
 	switch r.Run.Trigger {
-	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency, TriggerRetry: // the last one by if-lost=rerun, after another host's
+	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency, TriggerRetry: // the last one by if-lost=rerun, after a run of another host
 		return true
 	}
 	return false
@@ -64,7 +64,7 @@ type RecordKind string
 // The kinds of record.
 const (
 	Decided  RecordKind = "decided" // an occurrence: run or hold (with Run), or skip
-	Queued   RecordKind = "queued"  // a further attempt, which waits for its time
+	Queued   RecordKind = "queued"  // another attempt was scheduled
 	Ready    RecordKind = "ready"   // a queued or waiting run is started now
 	Dropped  RecordKind = "dropped" // a queued or waiting run will never start
 	Started  RecordKind = "started"
@@ -72,16 +72,16 @@ const (
 	Ended    RecordKind = "ended"
 	Paused   RecordKind = "paused"
 	Resumed  RecordKind = "resumed"
-	Loaded   RecordKind = "loaded"  // crontabs were read; Detail counts
-	Stepped  RecordKind = "stepped" // the clock was set; Detail is by how much
+	Loaded   RecordKind = "loaded"  // crontabs were read; Detail has the counts
+	Stepped  RecordKind = "stepped" // the clock was set; Detail has the difference
 	Filled   RecordKind = "filled"  // a backfill began, continued or ended
 	Redrove  RecordKind = "redrove" // Run, a dead letter, was retried and is a dead letter no longer: Detail names the new run
 	Buried   RecordKind = "buried"  // Run, a dead letter, was discarded
 	Doubled  RecordKind = "doubled" // another member of the ring also ran the occurrence
-	Acked    RecordKind = "acked"   // a person has seen that the job failed
-	Unacked  RecordKind = "unacked" // and has taken that back
+	Acked    RecordKind = "acked"   // a user acknowledged the failure of the job
+	Unacked  RecordKind = "unacked" // a user withdrew an acknowledgement
 	Up       RecordKind = "up"      // the daemon started
-	Down     RecordKind = "down"    // the daemon stops in good order
+	Down     RecordKind = "down"    // the daemon is shutting down normally
 )
 
 // Decision is the result for an occurrence.
@@ -95,8 +95,7 @@ const (
 )
 
 // Reason explains a decision about an occurrence, or the end of a run. The list is
-// closed, and each reason has one sentence that command line, dashboard, journal and
-// mail share.
+// closed. Command line, dashboard, journal and email use the same sentence for each reason.
 type Reason string
 
 // The reasons. Sentence describes each of them.
@@ -124,12 +123,12 @@ const (
 	PastDeadline Reason = "past-deadline" // later than deadline=
 	IsPaused     Reason = "paused"
 	IsDisabled   Reason = "disabled"
-	IsHeld       Reason = "held" // an option that guards the job, or limits it, cannot be followed
+	IsHeld       Reason = "held" // an option that guards the job, or limits it, cannot be applied
 	Overlapping  Reason = "overlapping"
-	QueueFull    Reason = "queue-full" // overlap=queue holds one already
+	QueueFull    Reason = "queue-full" // overlap=queue has queued one already
 	Replaced     Reason = "replaced"   // a newer occurrence took its place in the queue
 	JobRemoved   Reason = "job-removed"
-	AlreadyRan   Reason = "already-ran" // its period is not over; the detail names the day
+	AlreadyRan   Reason = "already-ran" // its period is not over; the detail has the day
 	NoUser       Reason = "no-user"
 	// The account must not run jobs: it is expired, or its password must be changed.
 	AccountRefused Reason = "account-refused"
@@ -137,7 +136,7 @@ const (
 	OtherHost        Reason = "other-host"
 	TooMany          Reason = "too-many"       // max-instances=
 	QueueOverflow    Reason = "queue-overflow" // queue-max of the configuration
-	TooManyWait      Reason = "too-many-wait"  // runs of the account without a process
+	TooManyWait      Reason = "too-many-wait"  // the user has too many waiting runs
 	Broken           Reason = "broken"         // breaker=
 	CheckRefused     Reason = "check-refused"  // if=
 	ParentFailed     Reason = "parent-failed"
@@ -147,8 +146,8 @@ const (
 
 	OtherLabels Reason = "other-labels" // need=, avoid=
 	OtherMember Reason = "other-member"
-	HandedOver  Reason = "handed-over" // the other side of it is TakenOver
-	TakenOver   Reason = "taken-over"  // the detail names the member that handed it over
+	HandedOver  Reason = "handed-over" // the new owner records TakenOver
+	TakenOver   Reason = "taken-over"  // the detail has the member that handed it over
 	NoMember    Reason = "no-member"
 	NoQuorum    Reason = "no-quorum"
 
@@ -158,7 +157,7 @@ const (
 
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
-	WaitsForDelay Reason = "waits-for-delay" // and for its hours of the day
+	WaitsForDelay Reason = "waits-for-delay" // or for its allowed hours of the day
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
 	OverMemory    Reason = "over-memory"

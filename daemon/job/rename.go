@@ -7,8 +7,8 @@ type Rename struct {
 	User     string // that it runs as
 }
 
-// Renames finds the current IDs for those of version 0.7 or before. Several users' jobs can have
-// had the same old ID, one after the other.
+// Renames maps IDs of version 0.7 or before to current ones. Several users' jobs can have had the
+// same old ID, one after the other.
 type Renames struct {
 	All   []Rename
 	byOld map[ID]Rename
@@ -42,7 +42,7 @@ func (r *Renames) Settle(last map[ID]string) {
 			continue // that user's job no longer exists
 		}
 		if _, written := last[r.All[k].Old]; written {
-			continue // it went by another ID since
+			continue // it has used another ID since then
 		}
 		own, other := &r.All[i], &r.All[k]
 		own.New, other.New, own.User, other.User = other.New, own.New, other.User, own.User

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RunID numbers the runs of one host from 1, in the order in which they were decided. Numbers are
-// never reused.
+// RunID numbers the runs of one host from 1, in the order of their decisions. Numbers are never
+// reused.
 type RunID int64
 
 func (id RunID) String() string { return strconv.FormatInt(int64(id), 10) }
@@ -21,9 +21,9 @@ type Run struct {
 	Due        time.Time `json:"due"` // the occurrence, UTC
 	Era        Era       `json:"era,omitempty"`
 	Attempt    int       `json:"attempt"`        // from 1
-	Lost       int       `json:"lost,omitempty"` // attempts before it that were lost and, by if-lost=rerun, count for nothing against retry=
+	Lost       int       `json:"lost,omitempty"` // earlier attempts that were lost and, by if-lost=rerun, do not count for retry=
 	Trigger    Trigger   `json:"trigger"`
-	By         string    `json:"by,omitempty"` // who asked, for a manual run
+	By         string    `json:"by,omitempty"` // the user who requested it, for a manual run
 	State      RunState  `json:"state"`
 	Reason     Reason    `json:"reason,omitempty"` // why it was decided, or what it waits for
 	NotBefore  time.Time `json:"not_before,omitzero"`
@@ -37,12 +37,12 @@ type Run struct {
 	Verdict    Verdict   `json:"verdict,omitempty"`
 	Usage      Usage     `json:"usage,omitzero"`
 	Parents    []Parent  `json:"parents,omitempty"`  // the runs that after= waited for, or that on= started it for
-	Backfill   int64     `json:"backfill,omitempty"` // the Backfill that it is of
-	Token      uint64    `json:"token,omitempty"`    // of a ring with voters: each grant's is larger than those before it
-	Env        []string  `json:"env,omitempty"`      // NAME=value, which who asked for it had it have beside its table's
-	Stop       *Stop     `json:"stop,omitempty"`     // by whom and how it was stopped
+	Backfill   int64     `json:"backfill,omitempty"` // ID of its Backfill
+	Token      uint64    `json:"token,omitempty"`    // in a ring with voters: the fencing token of the grant, larger than all before it
+	Env        []string  `json:"env,omitempty"`      // NAME=value: variables that the requesting user added to the crontab's
+	Stop       *Stop     `json:"stop,omitempty"`     // the request that stopped it
 	Doubled    string    `json:"doubled,omitempty"`  // where else in the ring its occurrence ran, and as which run
-	Node       string    `json:"node,omitempty"`     // the member of the ring whose run it is; "": the reporting member
+	Node       string    `json:"node,omitempty"`     // the member of the ring that ran it; "": the reporting member
 }
 
 // Stop is a request to end a run.
@@ -65,7 +65,7 @@ func (s *Stop) Words() string {
 	return text
 }
 
-// OK reports success: what ok= counts as one, or exit status 0.
+// OK reports whether the run succeeded, according to ok=, or with exit status 0.
 func (r *Run) OK() bool {
 	if r.Verdict != "" {
 		return r.Verdict == VerdictOK
@@ -99,7 +99,7 @@ func (r *Run) Ending() string {
 	return how
 }
 
-// Standing describes the end of the run or, if it has not ended, its state.
+// Standing describes the end of the run, or its state while it is live.
 func (r *Run) Standing() string {
 	switch r.State {
 	case RunEnded:
@@ -110,7 +110,7 @@ func (r *Run) Standing() string {
 	return string(r.State)
 }
 
-// status is the outcome in words, without a judgement of exit status 0.
+// status returns the outcome in words. For exit status 0 it returns "exit 0", not "ok".
 func (r *Run) status() string {
 	if r.Outcome.OK() {
 		return "exit 0"
@@ -139,11 +139,11 @@ type Verdict string
 const (
 	VerdictOK       Verdict = "ok"
 	VerdictFail     Verdict = "fail"
-	VerdictDead     Verdict = "dead"     // failed, and lies among the dead letters
+	VerdictDead     Verdict = "dead"     // failed, and became a dead letter
 	VerdictLost     Verdict = "lost"     // its process vanished, and that counts as failed
 	VerdictLeft     Verdict = "left"     // its process vanished, and that counts as nothing
 	VerdictSkip     Verdict = "skip"     // it skipped itself, or if= or a skipped parent kept it from running
-	VerdictUpstream Verdict = "upstream" // a parent failed or did not come, so it did not run
+	VerdictUpstream Verdict = "upstream" // a parent failed or did not end in time, so it did not run
 	VerdictRetry    Verdict = "retry"    // failed, and another attempt follows
 )
 
@@ -178,7 +178,7 @@ func (v Verdict) Bad() bool {
 	return v == VerdictFail || v == VerdictDead || v == VerdictLost || v == VerdictUpstream
 }
 
-// Parent is a run that another depended on.
+// Parent is a run on which another run depended.
 type Parent struct {
 	Job     ID      `json:"job"`
 	Run     RunID   `json:"run,omitempty"`     // 0: none came
@@ -198,7 +198,7 @@ type RunState string
 
 // The states of a run. Queued, waiting, decided and running are live.
 const (
-	RunQueued  RunState = "queued"  // waits for a place: other runs must end first
+	RunQueued  RunState = "queued"  // waits for a slot: other runs must end first
 	RunWaiting RunState = "waiting" // waits for a time, for parents or for the command of if=; NotBefore is the latest
 	RunDecided RunState = "decided" // to be started now
 	RunRunning RunState = "running" // a process exists
@@ -209,7 +209,7 @@ const (
 // Live reports whether the run may still start or end.
 func (s RunState) Live() bool { return s != RunEnded && s != RunDropped }
 
-// Trigger is what caused a run.
+// Trigger is the cause of a run.
 type Trigger string
 
 // The triggers, as in the environment variable CRONRING_TRIGGER.
@@ -232,7 +232,7 @@ func Invocation(id ID, due time.Time, era Era, salt RunID) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Outcome describes how a run ended. The zero value means that it has not ended.
+// Outcome describes the end of a run. It is zero until the run ends.
 type Outcome struct {
 	Kind   OutcomeKind `json:"kind"`
 	Code   int         `json:"code,omitempty"`   // exit status, for Exited
@@ -240,7 +240,7 @@ type Outcome struct {
 	Error  string      `json:"error,omitempty"`  // what went wrong, for NotStarted and Lost
 }
 
-// OutcomeKind is the closed list of ways in which a run can end.
+// OutcomeKind is the closed list of the kinds of ends of a run.
 type OutcomeKind string
 
 // The kinds of outcome.
@@ -252,7 +252,7 @@ const (
 	Lost       OutcomeKind = "lost" // daemon or host died first; never counted as success
 )
 
-// IsZero reports whether the run has not ended.
+// IsZero reports whether there is no outcome yet.
 func (o Outcome) IsZero() bool { return o.Kind == "" }
 
 // OK reports success: exit status 0.
@@ -291,7 +291,7 @@ const (
 	System Stream = "sys"
 )
 
-// Chunk is a piece of a run's output, in the order in which it was read.
+// Chunk is a piece of a run's output. Chunks are in the order of reading.
 type Chunk struct {
 	Run    RunID     `json:"run"`
 	Job    ID        `json:"job,omitempty"`

@@ -1,10 +1,10 @@
 package job
 
-// WaitsOn is what a run waits for that has not begun. What a program does with such a
-// run depends on it, never on the run's Reason.
+// WaitsOn is the kind of event that a waiting run needs before it can begin. Programs must decide
+// by WaitsOn how to treat such a run, not by its Reason.
 type WaitsOn uint8
 
-// What a run can wait for.
+// The values of WaitsOn.
 const (
 	WaitsOnNothing WaitsOn = iota // it is about to start, runs or is over
 	WaitsOnRun                    // an earlier run of its job
@@ -15,7 +15,7 @@ const (
 	WaitsOnDelay                  // the delay and the hours of its period
 )
 
-// waits is how a run that waits is stored.
+// waits has the stored reason and state for each value of WaitsOn.
 var waits = [...]struct {
 	reason Reason
 	state  RunState
@@ -28,10 +28,10 @@ var waits = [...]struct {
 	WaitsOnDelay:   {WaitsForDelay, RunWaiting},
 }
 
-// Wait makes a run one that waits.
+// Wait makes the run a waiting one.
 func (r *Run) Wait(on WaitsOn) { r.State, r.Reason = waits[on].state, waits[on].reason }
 
-// WaitsOn returns what a run waits for.
+// WaitsOn returns what the run waits for.
 func (r *Run) WaitsOn() WaitsOn {
 	if r.State == RunQueued || r.State == RunWaiting {
 		for on, w := range waits {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Dir is such a directory. NNN is a waiting file, NNN.tmp one that is being written, NNN.OWNER.dead
-// one that was given up. Files with other names are ignored.
+// Dir is such a directory. NNN is a waiting file, NNN.tmp a file that is being written, and
+// NNN.OWNER.dead an undeliverable file. Files with other names are ignored.
 type Dir string
 
 const (
@@ -27,23 +27,23 @@ const (
 	deadSuffix = ".dead"
 )
 
-// MaxDead is the most files that are kept for a person to look at.
+// MaxDead is the maximum number of undeliverable files. They are kept for inspection.
 const MaxDead = 100
 
-// DamagedError reports an invalid file, which another try cannot repair.
+// DamagedError reports an invalid file, so that a retry is useless.
 type DamagedError struct{ Why string }
 
 func (e *DamagedError) Error() string { return "damaged: " + e.Why }
 
-// Name is the name of a file.
+// Name returns the name of a file.
 func Name(number uint64) string { return fmt.Sprintf("%020d", number) }
 
-// DeadPattern returns a pattern for all files that were given up.
+// DeadPattern returns a pattern for all undeliverable files.
 func (d Dir) DeadPattern() string { return filepath.Join(string(d), "*"+deadSuffix) }
 
 func (d Dir) path(number uint64) string { return filepath.Join(string(d), Name(number)) }
 
-// Write puts a file on the disk, and makes the directory if it is missing.
+// Write writes a file durably and atomically, and creates the directory if it is missing.
 func (d Dir) Write(number uint64, parts ...[]byte) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (d Dir) Remove(number uint64) error {
 	return err
 }
 
-// Bury sets a file of an owner aside; "" is an unknown owner. Of too many, it
-// removes the oldest of the owner who has most.
+// Bury sets an undeliverable file aside. owner "" is unknown. If there are more than MaxDead, Bury
+// removes the oldest file of the owner with the most files.
 func (d Dir) Bury(number uint64, owner string) {
 	path := d.path(number)
 	name := path + deadSuffix
@@ -132,7 +132,7 @@ func deadOwner(path string) string {
 	return owner
 }
 
-// Dead counts what was given up.
+// Dead returns the number of undeliverable files.
 func (d Dir) Dead() int {
 	dead, _ := filepath.Glob(d.DeadPattern())
 	return len(dead)
@@ -174,9 +174,8 @@ func (d Dir) Scan(examine func(number uint64) error) (newest uint64, err error) 
 	return newest, nil
 }
 
-// Patient is a context for handing something over: it lasts as long as that
-// may take, and only a little longer than ctx. What is cut off might have been
-// taken all the same.
+// Patient returns a context for a delivery. It ends after limit, or grace after the end of ctx. A
+// delivery that is interrupted may have succeeded nevertheless, so ctx does not end it immediately.
 func Patient(ctx context.Context, limit, grace time.Duration) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(ctx, func() {

@@ -14,26 +14,27 @@ import (
 // Clash is a minute in which a job would start together with others.
 type Clash struct {
 	At   time.Time `json:"at"`
-	Jobs []job.ID  `json:"jobs"`           // those with the fewest starts first
+	Jobs []job.ID  `json:"jobs"`           // jobs with the fewest starts first
 	More int       `json:"more,omitempty"` // jobs that are not listed
 }
 
 const (
 	clashNames = 5
-	mostStarts = 5_000_000 // that are looked at; schedules beyond them are left out
+	mostStarts = 5_000_000 // maximum number of starts to examine; further schedules are ignored
 )
 
-// FindClashes finds, for jobs that are added or get another schedule, the minute between from and
-// end in which most other jobs start: jobs of versions, which include the new one. It ignores
-// minutes of the old schedule, and jobs that start in every minute, because no time avoids them.
+// FindClashes finds, for each job that is added or gets another schedule, the minute between from
+// and end with the most starts of other jobs. The other jobs are all jobs of versions, which must
+// include the new version. FindClashes ignores minutes of the old schedule, and jobs that start in
+// every minute, because no schedule avoids them.
 func FindClashes(found []Difference, from, end time.Time, versions ...Version) {
-	own := map[int64]int{} // minutes that any of the jobs names, and how many others start in each
+	own := map[int64]int{} // the minutes of the found jobs, and the number of other jobs that start in each
 	minutes := make([][]int64, len(found))
 	for i, d := range found {
 		if d.New != nil && (d.Old == nil || slices.Contains(d.Changed, Schedule)) {
 			minutes[i] = d.newMinutes(from, end)
 		}
-		if len(minutes[i]) >= int(end.Sub(from)/time.Minute) { // it is always that clashes, wherever the others go
+		if len(minutes[i]) >= int(end.Sub(from)/time.Minute) { // the job starts in every minute and clashes with all others
 			minutes[i] = nil
 		}
 		for _, m := range minutes[i] {
@@ -49,7 +50,7 @@ func FindClashes(found []Difference, from, end time.Time, versions ...Version) {
 	}
 }
 
-// newMinutes is the minutes that a job has now and did not have before.
+// newMinutes returns the minutes in which the new schedule has a start and the old one does not.
 func (d *Difference) newMinutes(from, end time.Time) (minutes []int64) {
 	const most = 50_000
 	for t := d.New.schedule.Next(from.Add(-1)); !t.IsZero() && t.Before(end) && len(minutes) < most; {
@@ -62,13 +63,13 @@ func (d *Difference) newMinutes(from, end time.Time) (minutes []int64) {
 	return minutes
 }
 
-// startsIn reports whether a schedule has an instant in the minute that begins at begin.
+// startsIn reports whether a schedule has a start in the minute that begins at begin.
 func startsIn(s cron.Schedule, begin time.Time) bool {
 	t := s.Next(begin.Add(-1))
 	return !t.IsZero() && t.Before(begin.Add(time.Minute))
 }
 
-// group is jobs that start at the same times.
+// group is a set of jobs that start at the same times.
 type group struct {
 	schedule cron.Schedule
 	jobs     []job.ID
@@ -123,7 +124,7 @@ func hasKey(own map[int64]int, m int64) bool {
 	return ok
 }
 
-// fullest returns the first minute of some in which most jobs other than id start.
+// fullest returns the first of the minutes with the most starts of jobs other than id.
 func fullest(groups []*group, own map[int64]int, minutes []int64, id job.ID) *Clash {
 	if len(minutes) == 0 {
 		return nil

@@ -32,30 +32,30 @@ const (
 	Options     = "options"
 )
 
-// Difference is one job that two versions of a crontab do not agree on.
+// Difference is one job that differs between two versions of a crontab.
 type Difference struct {
 	Job     job.ID     `json:"job"`
 	Kind    string     `json:"kind"`
 	Old     *Side      `json:"old,omitempty"`
 	New     *Side      `json:"new,omitempty"`
-	First   *time.Time `json:"first,omitempty"` // the first instant that only one of the two names, if within the time of Count
+	First   *time.Time `json:"first,omitempty"` // the first scheduled time of only one version, if Count found one
 	Changed []string   `json:"changed,omitempty"`
-	Clash   *Clash     `json:"clash,omitempty"` // once FindClashes has looked for it
+	Clash   *Clash     `json:"clash,omitempty"` // set by FindClashes
 }
 
-// Side is a job as one of the two versions has it.
+// Side is a job in one of the two versions.
 type Side struct {
 	job.Job
 	Meaning  string         `json:"meaning"`
-	Runs     int            `json:"runs"` // in the time of Count, once they are counted
+	Runs     int            `json:"runs"` // set by Count
 	Entry    *crontab.Entry `json:"-"`
 	schedule cron.Schedule
 }
 
-// Version is the jobs of one version of some tables, in their order.
+// Version contains the jobs of one version of some crontabs, in their order.
 type Version struct{ view *engine.View }
 
-// NewVersion finds the jobs of tables, as the daemon would name them.
+// NewVersion returns the jobs of crontabs, with the names that the daemon would use.
 func NewVersion(tables ...*crontab.Table) Version {
 	world := engine.New(engine.State{})
 	world.Step(engine.Moment{}, engine.Load{Tables: tables})
@@ -86,8 +86,8 @@ func (s *Side) count(from, end time.Time) {
 	}
 }
 
-// Count counts the runs of both sides from one instant (inclusive) to another, and
-// finds the first that only one of them has.
+// Count counts the runs of both sides from one time (inclusive) to another (exclusive), and finds
+// the first scheduled time that only one side has.
 func Count(found []Difference, from, end time.Time) {
 	for i := range found {
 		d := &found[i]
@@ -103,8 +103,8 @@ func Count(found []Difference, from, end time.Time) {
 	}
 }
 
-// Compare lists what differs: jobs of the new version in its order, then those
-// that are gone. Runs are not counted yet.
+// Compare lists the differences: added and changed jobs in the order of the new version, then
+// removed jobs. Runs are not counted yet.
 func Compare(old, now Version) []Difference {
 	found := []Difference{}
 	for i := range now.view.Len() {
@@ -141,7 +141,7 @@ func same(a, b *crontab.Entry) bool {
 		}) && slices.Equal(a.Env(), b.Env())
 }
 
-// changes names what two entries of one job differ in.
+// changes returns the parts in which two entries of one job differ.
 func changes(old *engine.View, k int, now *engine.View, i int) []string {
 	a, b := old.Job(k), now.Job(i)
 	var changed []string
@@ -162,8 +162,8 @@ func changes(old *engine.View, k int, now *engine.View, i int) []string {
 	return changed
 }
 
-// firstChange is the first instant of the time that one of the two schedules
-// names and the other does not.
+// firstChange returns the first time between from and end that only one of the two schedules has,
+// or nil.
 func firstChange(old, now cron.Schedule, from, end time.Time) *time.Time {
 	within := func(t time.Time) bool { return !t.IsZero() && t.Before(end) }
 	at := from.Add(-1)
@@ -182,13 +182,13 @@ func firstChange(old, now cron.Schedule, from, end time.Time) *time.Time {
 	}
 }
 
-// IsNew reports whether the new version has the first instant that differs, so that it is added,
-// not dropped.
+// IsNew reports whether First is a scheduled time of the new version, so that it is added, not
+// removed.
 func (d Difference) IsNew() bool {
 	return d.First != nil && d.New.schedule.Next(d.First.Add(-1)).Equal(*d.First)
 }
 
-// Text is one version of a file's text, with the remarks on it.
+// Text is one version of a file's text, with its diagnostics.
 type Text struct {
 	Text    string
 	Remarks []crontab.Diagnostic

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is the helper's input. It has byte slices, because a crontab's bytes need not be UTF-8, and
-// JSON strings must be.
+// order is the helper's input. It has byte slices, because a crontab can contain invalid UTF-8, and
+// JSON strings cannot.
 type order struct {
 	Argv     [][]byte
 	Env      [][]byte
@@ -28,7 +28,7 @@ type order struct {
 // The descriptors that come with an order.
 const (
 	orderFile  = iota // the order itself, as JSON
-	reportPipe        // takes what the helper has to say
+	reportPipe        // receives the helper's report
 	stdin
 	stdout
 	stderr
@@ -43,14 +43,14 @@ const (
 	reportReady = 'R'
 )
 
-// reportLimit is as much as is read of a report: the process that writes it is
-// the user's.
+// reportLimit is the maximum length of a report. Longer reports are cut, because the process that
+// writes them belongs to the user.
 const reportLimit = 4 << 10
 
-// orderLimit is more than the kernel takes for a command and its environment.
+// orderLimit is above the kernel's limit for a command and its environment.
 const orderLimit = 64 << 20
 
-// failed is the helper's exit status if there is no job.
+// failed is the helper's exit status if it could not execute the job.
 const failed = 203
 
 // Become turns the process into the job that is described on its standard input. The program of
@@ -65,11 +65,11 @@ func Become() {
 		err = become(fds, report)
 	}
 	say(report, reportError, err.Error())
-	fmt.Fprintln(os.Stderr, "become a job:", err) // to the journal, unless it is the job's already
+	fmt.Fprintln(os.Stderr, "become a job:", err) // to the journal, or to the job's output if that is set up already
 	os.Exit(failed)
 }
 
-// become returns only when it could not.
+// become executes the job. It returns only if that fails.
 func become(fds []int, report io.Writer) error {
 	var o order
 	file := os.NewFile(uintptr(fds[orderFile]), "order")
@@ -108,8 +108,8 @@ func defaultReserved() {
 	}
 }
 
-// receive takes the descriptors of an order from a socket. exec closes them, except those that were
-// moved into place.
+// receive receives the descriptors of an order from a socket. exec closes all of them, except the
+// copies at the standard descriptors.
 func receive(socket int) ([]int, error) {
 	control := make([]byte, unix.CmsgSpace(orderFiles*4))
 	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
@@ -127,8 +127,8 @@ func receive(socket int) ([]int, error) {
 	return fds, nil
 }
 
-// enter changes to the job's directory as the user, which may see directories
-// that root does not.
+// enter changes to the job's directory as the user, because a user can enter some directories
+// that root cannot.
 func enter(o order, report io.Writer) error {
 	err := os.Chdir(string(o.Dir))
 	switch {
@@ -147,14 +147,14 @@ func say(report io.Writer, kind byte, text string) {
 	_, _ = report.Write(append(line, '\n'))
 }
 
-// fromSystemd are the variables that systemd itself adds. cron's jobs never had
-// them, and some make programs believe that they are the service.
+// fromSystemd are the variables that systemd itself adds. Jobs of cron never had them, and some
+// programs assume from them that they are the service itself.
 var fromSystemd = []string{
 	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE",
 	"NOTIFY_SOCKET", "MAINPID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "MANAGERPID", "TERM",
 }
 
-// merge puts the job's variables over those of PAM.
+// merge combines the variables of PAM and of the job. The job's variables override PAM's.
 func merge(session, job []string) []string {
 	inLogind := slices.ContainsFunc(session, func(entry string) bool { return strings.HasPrefix(entry, "XDG_SESSION_ID=") })
 	var env []string

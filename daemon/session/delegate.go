@@ -60,7 +60,7 @@ func (d Delegation) properties() []dbus.Property {
 		property("StandardInputFileDescriptor", godbus.UnixFD(d.Stdin.Fd())),
 		property("Slice", d.Slice),
 		property("Delegate", true),
-		// Runs outlive it, as they outlive the daemon.
+		// Runs continue after its end, like they do after the daemon's.
 		property("KillMode", "process"),
 		property("SendSIGKILL", false),
 		property("OOMPolicy", "continue"),

@@ -4,17 +4,19 @@
 //
 // systemd starts not the job's shell but a helper, which is the daemon's own
 // program calling Become. It receives the job's command, environment and
-// descriptors over the socket that is its standard input, and turns into the
-// job. There are four reasons for the detour. What a unit's properties say can
-// be read by every user of the host, so that passwords in a private crontab
-// must not be among them. PAM's variables come on top of a unit's, but below a
-// crontab's. systemd and its keeper of the PAM session hold a unit's standard
-// descriptors open, so that the end of the output would come late. And the
-// helper can say that it came as far as the job, so that an exit status of the
-// job is never taken for one of systemd's own.
+// descriptors over the socket that is its standard input, and then executes the
+// job. There are four reasons for the helper:
 //
-// A unit stays loaded after its process has ended, until Release: when the
-// daemon is replaced or dies, the next one can Wait for it. All calls go over
-// systemd's private socket, which works without a message bus, and only for
+//   - Every user of the host can read a unit's properties, so they must not
+//     contain passwords from a private crontab.
+//   - PAM's variables override a unit's, but a crontab's must override PAM's.
+//   - systemd, and its process that keeps the PAM session open, also hold a
+//     unit's standard descriptors, so the end of the output would come late.
+//   - The helper reports that it is about to execute the job, so an exit status
+//     of the job is never mistaken for one of systemd.
+//
+// A unit stays loaded after its process has ended, until Release. If the daemon
+// is replaced or dies, the next one can Wait for the unit. All calls use
+// systemd's private socket, which works without a message bus, but only for
 // root.
 package session

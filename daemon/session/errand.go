@@ -17,11 +17,11 @@ import (
 type errand struct {
 	socket *os.File // the helper's standard input, which contains the order
 	report *os.File // the helper's output
-	text   []byte   // of the report, as far as it was read
-	over   bool     // text is all of it
+	text   []byte   // the part of the report that was read
+	over   bool     // text is the whole report
 }
 
-// newErrand sends the order before there is anybody to receive it.
+// newErrand sends the order before the helper exists. The socket stores it.
 func newErrand(spec Spec) (*errand, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ func newErrand(spec Spec) (*errand, error) {
 
 func (e *errand) close() {
 	_ = e.socket.Close() // systemd and the helper have their own
-	_ = e.report.Close() // all was read
+	_ = e.report.Close() // it has been read
 }
 
-// orderIn returns a file without a name, which no directory lists.
+// orderIn writes an order into an anonymous file, which other users cannot open.
 func orderIn(o order) (*os.File, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -69,8 +69,7 @@ func orderIn(o order) (*os.File, error) {
 	return file, nil
 }
 
-// post leaves descriptors in a socket, one byte with them, and returns the end
-// at which they can be received.
+// post sends descriptors with one byte into a socket, and returns the end that receives them.
 func post(files ...*os.File) (*os.File, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -94,7 +93,7 @@ func post(files ...*os.File) (*os.File, error) {
 	return socket, nil
 }
 
-// said is a report.
+// said is the content of a report.
 type said struct {
 	note, failure string
 	ready         bool
@@ -126,12 +125,12 @@ func (e *errand) rest() []byte {
 	if err != nil {
 		return nil
 	}
-	_ = conn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), buffer) }) // nothing there: an error
+	_ = conn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), buffer) }) // an empty pipe is an error
 	return buffer[:max(n, 0)]
 }
 
-// parseReport believes nothing but that a job runs or does not: the process
-// that has written the report is the user's.
+// parseReport parses a report. It can be forged, because the process that writes it belongs to the
+// user. It only affects whether the job counts as running.
 func parseReport(text []byte) said {
 	var s said
 	for line := range bytes.Lines(text[:min(len(text), reportLimit)]) {
@@ -148,7 +147,7 @@ func parseReport(text []byte) said {
 	return s
 }
 
-// plain is text that is safe to print, on one line.
+// plain returns text that is safe to print, on one line.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 || r == '\uFFFD' {

@@ -13,16 +13,14 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// A unit has a keeper of its PAM session beside the job, and the helper has as
-// many threads, at most, before it becomes the job.
+// The processes and threads of a unit in addition to the job's.
 const (
-	keepers = 1
-	helpers = 10
+	keepers = 1  // systemd's process that keeps the PAM session open
+	helpers = 10 // maximum number of the helper's threads before it executes the job
 )
 
-// limits are the properties of a unit that carry resources out:
-// systemd.resource-control(5). Swap counts as memory, and a run that has too
-// much of it is ended whole.
+// limits returns the properties of a unit that set a run's limits: systemd.resource-control(5).
+// memory= includes swap, and a run that exceeds it is killed as a whole.
 func limits(r *crontab.Resources) (all []dbus.Property) {
 	if r == nil {
 		return nil
@@ -46,7 +44,7 @@ func limits(r *crontab.Resources) (all []dbus.Property) {
 	return all
 }
 
-// wants are the settings that the helper applies itself, with the user's rights only.
+// wants has the settings that the helper applies itself, with only the user's privileges.
 type wants struct {
 	NoFile int  `json:",omitempty"`
 	Nice   *int `json:",omitempty"`
@@ -75,7 +73,7 @@ const (
 	ioprioIdleOnly = 3 << 13
 )
 
-// do is for the thread that becomes the job.
+// do applies the settings. It must run on the thread that executes the job.
 func (w wants) do() error {
 	if w.Unit != "" {
 		if err := isIn(w.Unit); err != nil {
@@ -104,7 +102,7 @@ func (w wants) do() error {
 	return nil
 }
 
-// isIn looks for a unit in the hierarchies of systemd.
+// isIn returns an error unless this process is in a unit.
 func isIn(unit string) error {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

@@ -33,18 +33,18 @@ type End struct {
 	Outcome job.Outcome
 	At      time.Time
 	Usage   job.Usage  // of all its processes, as far as systemd reports it
-	Limit   job.Reason // job.OverMemory, if that ended it
+	Limit   job.Reason // job.OverMemory, if the memory limit ended it
 }
 
-// The time between two queries of a unit, if systemd has not noticed yet that its process ended, or
-// if there is no pidfd to wait for.
+// The time between two queries of a unit, for the moment until systemd notices the end of its
+// process, or without a pidfd to wait for.
 const (
 	firstLook = 2 * time.Millisecond
 	lastLook  = time.Second
 )
 
 // Wait waits until the process of a unit has ended. The unit may have been
-// started by another process. The error is that ctx is done.
+// started by another process. Wait returns an error only if ctx is done.
 func (m *Manager) Wait(ctx context.Context, unit string) (End, error) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		pid := 0
@@ -66,8 +66,7 @@ func (m *Manager) Wait(ctx context.Context, unit string) (End, error) {
 	}
 }
 
-// awaitExit waits until the process of a unit has ended, and reports whether
-// it could wait for that.
+// awaitExit waits until the process of a unit has ended. It returns false if it cannot wait.
 func (m *Manager) awaitExit(ctx context.Context, unit string, pid int) bool {
 	if pid <= 1 {
 		return false
@@ -78,7 +77,7 @@ func (m *Manager) awaitExit(ctx context.Context, unit string, pid int) bool {
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer f.Close()
-	// systemd reaps the process: if it still names it, the pidfd is not another's.
+	// systemd reaps the process. If systemd still reports it, the pidfd refers to the right process.
 	if s, err := m.observe(ctx, unit); err != nil || value[uint32](s, "MainPID") != uint32(pid) {
 		return false
 	}
@@ -97,11 +96,11 @@ func (m *Manager) awaitExit(ctx context.Context, unit string, pid int) bool {
 // ErrEnded reports that a unit no longer has a process.
 var ErrEnded = errors.New("the process has ended")
 
-// Kill sends a signal to the process of a unit and its process group, as the
-// end of a time limit does to other jobs. systemd itself would miss what PAM has
-// moved to another control group, and include what the job left behind on
-// purpose. SIGKILL goes to the whole unit as well, also after the end of its
-// process: a process that left the group must not survive that.
+// Kill sends a signal to the process of a unit and its process group, like a time
+// limit does for other jobs. systemd itself would miss processes that PAM has moved
+// to another control group, and would include background processes that the job left
+// on purpose. SIGKILL also goes to the whole unit, even after the end of its process,
+// because a process that left the process group must not survive it.
 func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) error {
 	s, err := m.observe(ctx, unit)
 	if err != nil {
@@ -114,37 +113,36 @@ func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) 
 	if pid <= 1 {
 		return fmt.Errorf("kill %s: %w", unit, ErrEnded)
 	}
-	// systemd names the process until it has reaped it, so that the number is
-	// not another's. The process leads a session from its first moment.
+	// systemd reports the process until it has reaped it, so the PID cannot belong to another
+	// process. The process is a session leader from its start.
 	if err := unix.Kill(-pid, signal); err != nil {
 		return fmt.Errorf("kill %s: %w", unit, err)
 	}
 	return nil
 }
 
-// killAll does nothing where nothing is left.
+// killAll kills all processes of a unit, if there are any.
 func (m *Manager) killAll(ctx context.Context, unit string) {
 	if conn, err := m.link.get(ctx); err == nil {
 		_ = conn.KillUnitWithTarget(ctx, unit, dbus.All, int32(unix.SIGKILL))
 	}
 }
 
-// Release lets systemd forget a unit that has ended. It must be called after
-// each end was recorded: until then another daemon can Wait for it. What the
-// job has left running continues.
+// Release makes systemd unload a unit that has ended. Callers must record the end first, because
+// another daemon can Wait for the unit until Release. Background processes of the job continue.
 func (m *Manager) Release(ctx context.Context, unit string) error {
 	conn, err := m.link.get(ctx)
 	if err != nil {
 		return fmt.Errorf("release %s: %w", unit, err)
 	}
-	// The first is for a unit that failed, the second for any other; the call
-	// that does not apply is refused.
+	// The first call is for a failed unit, the second for any other. systemd rejects the call that
+	// does not apply.
 	_ = conn.ResetFailedUnitContext(ctx, unit)
 	_, _ = conn.StopUnitContext(ctx, unit, "replace", nil)
 	return nil
 }
 
-// Discard ends what is left of a unit, and waits until systemd has forgotten it.
+// Discard kills the remaining processes of a unit, and waits until systemd has unloaded it.
 func (m *Manager) Discard(ctx context.Context, unit string) error {
 	m.killAll(ctx, unit)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {

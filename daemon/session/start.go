@@ -18,17 +18,17 @@ import (
 
 // Spec is a job to be started.
 type Spec struct {
-	Name        string // of the unit, ".service" at the end; of no unit that there is
-	Description string // everybody can read it
+	Name        string // of the unit, with ".service" at the end; the unit must not exist
+	Description string // all users can read it
 	User        string
 	PAMName     string // the service in /etc/pam.d
 	Argv        []string
 	Env         []string // NAME=value, overrides PAM's
 	Dir         string
-	Fallback    bool // run in / where Dir cannot be entered
+	Fallback    bool // run in / if Dir cannot be entered
 	Umask       uint32
 	Resources   *crontab.Resources // nil: no limits
-	Identifier  string             // of what PAM's modules print, in the journal
+	Identifier  string             // in the journal, of messages that PAM's modules print
 	// Files become standard input, output and error. Start does not close them.
 	Files [3]*os.File
 }
@@ -37,7 +37,7 @@ type Spec struct {
 type Process struct {
 	PID  int
 	Unit string
-	Note string // what the job's environment had to do without; may be empty
+	Note string // a problem with the job's environment, or ""
 }
 
 // NotStartedError is the reason why no process exists. The unit is released already.
@@ -52,9 +52,9 @@ func (e *NotStartedError) Outcome() job.Outcome {
 	return job.Outcome{Kind: job.NotStarted, Error: e.Reason}
 }
 
-// Start starts a job and returns when its command is executed. That takes as
-// long as the modules of PAM do. The error is a *NotStartedError, also if ctx
-// is done first: the unit is killed then.
+// Start starts a job and returns when its command is executed. That takes as long as the modules
+// of PAM do. The error is a *NotStartedError. If ctx is done first, Start kills the unit and returns
+// an error.
 func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
 	e, err := newErrand(spec)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
 		m.discard(spec.Name)
 		return Process{}, notStarted(err)
 	}
-	s, _ := m.observe(ctx, spec.Name) // without an answer the job runs nevertheless
+	s, _ := m.observe(ctx, spec.Name) // the job runs, even if systemd does not answer
 	return Process{PID: int(value[uint32](s, "ExecMainPID")), Unit: spec.Name, Note: note}, nil
 }
 
@@ -100,11 +100,11 @@ func (m *Manager) await(ctx context.Context, spec Spec, e *errand) (note string,
 		e.read(pause)
 		var s state
 		if said := parseReport(e.text); !e.over || !said.ready {
-			s, _ = m.observe(ctx, spec.Name) // without an answer it has not ended
+			s, _ = m.observe(ctx, spec.Name) // no answer counts as not ended
 		}
 		ended := s.hasEnded()
 		if ended {
-			e.read(0) // what it reported before that
+			e.read(0) // the rest of its report
 		}
 		switch said := parseReport(e.text); {
 		case said.failure != "":
@@ -119,9 +119,9 @@ func (m *Manager) await(ctx context.Context, spec Spec, e *errand) (note string,
 	}
 }
 
-// whyNot explains how a unit ended that did not come as far as the job.
+// whyNot returns an error that explains why a unit ended before it executed the job.
 func whyNot(s state, pamName string) error {
-	o := s.outcome(false) // systemd takes every exit status for a success
+	o := s.outcome(false) // for systemd, every exit status is a success
 	switch {
 	case o.Kind == job.NotStarted && o.Error == setupStep(pamStatus):
 		return fmt.Errorf("%s: see its messages about %s in the journal", o.Error, pamName)
@@ -131,9 +131,9 @@ func whyNot(s state, pamName string) error {
 	return fmt.Errorf("the helper of the daemon ended: %s", o)
 }
 
-// discard removes a unit whose job was not executed, in its own time: the
-// caller's may be over. If systemd does not answer, what is left of it ends with
-// the time limit of its start.
+// discard removes a unit whose job was not executed. It has its own timeout, because the caller's
+// context may be done. If systemd does not answer, the rest of the unit ends with the time limit of
+// its start.
 func (m *Manager) discard(unit string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -141,9 +141,9 @@ func (m *Manager) discard(unit string) {
 	_ = m.Release(ctx, unit)
 }
 
-// startUnit starts a unit once. If the connection ends before the answer
-// arrives, the unit exists if systemd received the request. It must not exist
-// before, because another's unit would look the same.
+// startUnit starts a unit exactly once. If the connection ends before the answer arrives, startUnit
+// checks whether the unit exists: then systemd has received the request. Therefore a unit of that
+// name must not exist before.
 func (m *Manager) startUnit(ctx context.Context, spec Spec, e *errand) error {
 	switch s, err := m.observe(ctx, spec.Name); {
 	case err != nil:
@@ -169,11 +169,10 @@ func (m *Manager) startUnit(ctx context.Context, spec Spec, e *errand) error {
 
 func (s state) exists() bool { return value[string](s, "LoadState") != notFound }
 
-// shutdown is how long a job has to end when the host shuts down, before the host continues without
-// it.
+// shutdown is how long the host waits for a job to end before it continues to shut down.
 const shutdown = 10 * time.Second
 
-// properties are those of the unit; systemd.exec(5), systemd.service(5).
+// properties returns the properties of the unit: systemd.exec(5), systemd.service(5).
 func (m *Manager) properties(spec Spec, e *errand) []dbus.Property {
 	all := []dbus.Property{
 		property("Description", spec.Description),
@@ -221,14 +220,14 @@ var cronSession = []string{"XDG_SESSION_CLASS=background", "XDG_SESSION_TYPE=uns
 // exitStatusSet is the type of SuccessExitStatus.
 type exitStatusSet struct{ Status, Signals []int32 }
 
-// everything is all exit statuses and all signals.
+// everything returns all exit statuses and all signals.
 func everything() exitStatusSet {
 	var all exitStatusSet
 	for status := int32(1); status <= 255; status++ {
 		all.Status = append(all.Status, status)
 	}
 	for signal := int32(1); signal <= 64; signal++ {
-		if signal != 32 && signal != 33 { // the C library's, which have no name
+		if signal != 32 && signal != 33 { // reserved for the C library, and without names
 			all.Signals = append(all.Signals, signal)
 		}
 	}

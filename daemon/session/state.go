@@ -12,7 +12,7 @@ import (
 // state holds the properties of a unit that systemd reports.
 type state map[string]any
 
-// notFound is the LoadState of a unit that systemd does not have.
+// notFound is the LoadState of a unit that does not exist.
 const notFound = "not-found"
 
 // observe queries a unit's state, and repeats that over a new connection if the old one ends.
@@ -31,14 +31,14 @@ func (m *Manager) observe(ctx context.Context, unit string) (state, error) {
 	}
 }
 
-// value is the zero value if systemd has none of that type.
+// value returns a property, or the zero value if it is missing or has another type.
 func value[T any](s state, name string) T {
 	v, _ := s[name].(T)
 	return v
 }
 
-// hasEnded reports whether the main process is gone, or never was. Other
-// processes of the unit do not matter.
+// hasEnded reports whether the main process has ended or never existed. Other processes of the unit
+// do not matter.
 func (s state) hasEnded() bool {
 	switch value[string](s, "ActiveState") {
 	case "active":
@@ -57,9 +57,9 @@ const (
 	dumped = 3 // CLD_DUMPED
 )
 
-// outcome returns how a unit ended. If the command was never executed, an exit status is one of
-// systemd's own. systemd takes the helper for the command: if a daemon was replaced during its
-// Start, 224, for example, is reported as the job's exit status.
+// outcome returns the outcome of a unit that has ended. If the command was never executed, an exit
+// status is one of systemd's own. For systemd, the helper is the command. So if a daemon was
+// replaced during its Start, status 224, for example, is reported as the job's exit status.
 func (s state) outcome(wasUp bool) job.Outcome {
 	code, status := value[int32](s, "ExecMainCode"), int(value[int32](s, "ExecMainStatus"))
 	switch {
@@ -112,8 +112,8 @@ func (s state) usage() job.Usage {
 // pamStatus is EXIT_PAM.
 const pamStatus = 224
 
-// setupSteps are the exit statuses of systemd that have a cause on the host:
-// systemd.exec(5).
+// setupSteps maps the exit statuses of systemd to the step that failed, for failures with a cause on
+// the host: systemd.exec(5).
 var setupSteps = map[int]string{
 	203:       "cannot execute the helper of the daemon",
 	204:       "out of memory",
@@ -124,8 +124,8 @@ var setupSteps = map[int]string{
 	pamStatus: "PAM refused the account or its session",
 }
 
-// setupStep returns the step in which systemd failed before it executed a program, or "" for a
-// status that is not one of systemd's.
+// setupStep returns the step that failed before systemd executed a program, or "" for a status that
+// does not come from systemd.
 func setupStep(status int) string {
 	if step, ok := setupSteps[status]; ok {
 		return step

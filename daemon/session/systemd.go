@@ -33,13 +33,13 @@ func connect(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// answer is how long systemd may take to answer a new connection. It is silent for seconds while it
-// reloads.
+// answer is the time limit for systemd to answer on a new connection. While it reloads, it does not
+// answer for seconds.
 const answer = time.Minute
 
-// greet waits until systemd answers. If systemd reads a message together with
-// the end of the authentication, it does not look at the message before the next
-// one arrives; and if the message has descriptors with it, systemd hangs up.
+// greet waits until systemd answers. If systemd reads a message together with the end of the
+// authentication, it does not process the message before the next one arrives. If that message has
+// descriptors with it, systemd closes the connection.
 func greet(ctx context.Context, conn *godbus.Conn) error {
 	systemd := conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
 	late := time.Now().Add(answer)
@@ -53,10 +53,10 @@ func greet(ctx context.Context, conn *godbus.Conn) error {
 	}
 }
 
-// link is a connection that is made when it is first needed, and again when it
-// was lost: systemd ends all of them whenever it executes itself again.
+// link is a connection that is made when it is first needed, and again after it was lost. systemd
+// closes all connections whenever it re-executes itself.
 type link struct {
-	turn chan struct{} // of capacity 1: held while conn is used or made
+	turn chan struct{} // semaphore of capacity 1 that guards conn
 	conn *dbus.Conn
 }
 
@@ -93,8 +93,8 @@ func (l *link) once(ctx context.Context) (*dbus.Conn, error) {
 	return l.conn, err
 }
 
-// isLost reports whether a call failed because the connection ended, and not
-// because systemd refused it.
+// isLost reports whether a call failed because the connection ended, and not because systemd
+// rejected the call or the context was done.
 func isLost(err error) bool {
 	_, refused := errors.AsType[godbus.Error](err)
 	return err != nil && !refused && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)

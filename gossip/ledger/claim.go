@@ -71,8 +71,8 @@ func (l *Ledger) claimOf(o engine.Occurrence) claim {
 	return claim{occurrence: occurrence{o.Key, o.Due.UnixNano()}, entry: h.Hash, former: h.Former}
 }
 
-// repeat sends those claims of a batch for which change returns a new one, and replaces their
-// results. Without an answer they are Unknown.
+// repeat sends the claims of a batch for which change returns true, in the form that change
+// returns, and replaces their results. Without an answer these are Unknown.
 func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change func(i int) (claim, bool)) {
 	next := batch{claimant: b.claimant}
 	var which []int
@@ -95,9 +95,9 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 	}
 }
 
-// decide sends a batch to the leader, and looks for the leader until the context ends. While an
-// answer is late, it also asks other voters: they have other connections to the leader, and a
-// claim can be decided twice.
+// decide sends a batch to the leader, and searches for the leader until the context ends. While
+// an answer is late, it sends the batch to other voters, too. They have other connections to the
+// leader, and deciding a claim twice does no harm.
 func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

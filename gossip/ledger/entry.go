@@ -145,7 +145,7 @@ func decodeRequest(b []byte) (request, error) {
 	return q, end(r, "claims")
 }
 
-// seen is the greatest token that this member knows of.
+// seen is the greatest token known to this member.
 type seen struct {
 	token uint64
 	term  uint64 // raft's term of the entry with that grant

@@ -51,9 +51,9 @@ func (v *voter) measure(ctx context.Context) {
 	all.Wait()
 }
 
-// beatFor returns the heartbeat timeout for n voters, a multiple of leastBeat by a power of two.
-// It follows the voter that completes a majority with this one and those that answer faster, and
-// ignores the slowest answer of each, which a busy host can cause.
+// beatFor returns the heartbeat timeout for n voters, which is leastBeat times a power of two. It
+// depends on the slowest voter of the fastest majority. The slowest answer of each voter is
+// ignored, because a busy host can cause it.
 func (p pace) beatFor(n int) time.Duration {
 	var slow []time.Duration
 	for _, samples := range p {

@@ -65,9 +65,9 @@ func (v *voter) has(s seen) bool {
 }
 
 // Recover makes this voter's log the ledger after most voters have lost theirs. The lost logs
-// may have granted anything, so that no occurrence is granted that is due before or within about
-// a minute. Recover fails unless most voters have lost their logs or are not declared any more,
-// or this voter leads with a log that lacks entries.
+// may have granted any occurrence. Therefore occurrences that are due before now, or within
+// about a minute, are refused. Recover fails unless most voters have lost their logs or are no
+// longer declared, or this voter leads with a log that lacks entries.
 func (l *Ledger) Recover(ctx context.Context) error {
 	v := l.voterNow()
 	if v == nil {

@@ -116,7 +116,7 @@ func (s *streams) keep(c *stream) bool {
 	return true
 }
 
-// closeAll closes all connections, and those that are being dialled.
+// closeAll closes all connections, including connections that are being dialled.
 func (s *streams) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ func (l *Link) accept() error {
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("accept connection: %w", err)
 		}
-		// Most likely there are no file descriptors left, until others are closed.
+		// The likely cause is a lack of file descriptors, until others are closed.
 		wait = min(max(2*wait, 10*time.Millisecond), time.Second)
 		l.warn("cannot accept connections of the ring", "error", err)
 		select {

@@ -4,9 +4,9 @@
 // Each key of the ring yields an authority (Ed25519, by HKDF over the key and the ring's
 // name). Each member makes itself a certificate, which lasts as long as its process, and
 // signs it with the authority of the primary key. A peer with a certificate of any of the
-// keys is a member. All others are rejected. They learn that this port speaks TLS, and
-// nothing else: the member ID in a certificate is encrypted. Certificates have no dates,
-// because a member's clock may be wrong: they end when their key is removed from the ring.
+// keys is a member. All others are rejected. They only find out that this port uses TLS,
+// because the member ID in a certificate is encrypted. Certificates have no dates, because a
+// member's clock may be wrong. They become invalid when their key is removed from the ring.
 //
 // Each connection is for one service, named by ALPN: requests (Ask), which are HTTP/2, or
 // streams for another package (Listen, Dial). A connection whose first byte does not begin a

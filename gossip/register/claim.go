@@ -51,8 +51,8 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 
 // Ask begins a claim. peers are the other live members. If the outcome is Undecided, the caller
 // sends the question to each of them, and passes each answer to Hear. With again it claims an
-// occurrence of a dead member, or the next attempt at an occurrence of this member. An
-// occurrence that this member took and has not begun is always checked with the others: this
+// occurrence of a dead member, or the next attempt at an occurrence of this member. If this
+// member took the occurrence but did not begin it, Ask always checks with the others: this
 // member may have been away, and another one may have taken it.
 func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
 	q := Question{Occurrence: o}
@@ -82,8 +82,8 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	return q, Outcome{}
 }
 
-// unfinished returns the state of an occurrence that this member took, still holds and has not
-// finished, or nil.
+// unfinished returns the state of an occurrence that this member took and still holds. It returns
+// nil if there is none, or if the occurrence is over.
 func (r *Register) unfinished(o Occurrence) *state {
 	e := r.entries[o]
 	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.holder() != &e.mine {
@@ -93,7 +93,7 @@ func (r *Register) unfinished(o Occurrence) *state {
 }
 
 // again decides a claim of a dead member's occurrence as far as this member can without the
-// others. If the holder is one of peers, it was restarted or is back, and answers for itself. An
+// others. If peers include the holder, it was restarted or is back, and answers for itself. An
 // occurrence without a record is assumed to have been claimed once.
 func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	q := Question{Occurrence: o, Generation: 1, Phase: Taken}

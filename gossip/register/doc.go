@@ -8,7 +8,7 @@
 // even if it is the owner: see Ask. It passes each answer, or the lack of one, to
 // Hear. The other member decides:
 //
-//   - If it knows that the occurrence is taken, it refuses and sends the mark.
+//   - If the occurrence is already taken, it refuses and sends the mark.
 //   - If it is claiming the occurrence too and has the lower ID, it refuses.
 //   - If it is claiming the occurrence too and has the higher ID, it gives way:
 //     it grants the claim, and its own claim fails.
@@ -34,7 +34,7 @@
 // If a member took an occurrence and died, the occurrence is claimed again in the
 // next generation. Such a claim contains the last known phase of the occurrence.
 // A member that knows of a later phase refuses the claim and sends that phase. Of
-// two marks of an occurrence, the one of the higher generation is valid.
+// two marks of an occurrence, the mark of the higher generation is valid.
 //
 // A member that leaves sends its final state to all others, which then treat it
 // as dead.
@@ -47,7 +47,7 @@
 // # Doubles
 //
 // Two members that did not see each other may both have taken an occurrence. When
-// they learn of it, a member that has not begun its run gives the occurrence up;
-// if neither has begun, the one with the higher ID does. If both have begun, both
-// report it: see News.
+// they find out and only one run has begun, the other member gives the occurrence
+// up. If no run has begun, the member with the higher ID gives it up. If both runs
+// have begun, both members report it: see News.
 package register

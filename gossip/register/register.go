@@ -23,7 +23,7 @@ type Occurrence struct {
 // the engine's phases.
 type Phase uint8
 
-// The phases, in order. A claim that is not decided yet has no phase; only the Register knows it.
+// The phases, in order. An undecided claim has no phase.
 const (
 	Taken Phase = iota + 1 // the member will run or skip it
 	Begun                  // its process exists
@@ -74,7 +74,7 @@ type Question struct {
 	Occurrence
 	Serial     uint32 // number of the claim, so that an answer is not taken for one to another claim
 	Generation uint8
-	Phase      Phase  // the last phase of the previous generation that the claimant knows of; in the first generation 0
+	Phase      Phase  // the last known phase of the previous generation; in the first generation 0
 	Attempt    uint16 // of Phase
 	Mine       bool   // the claimant has taken it before, and checks whether it still holds it
 }
@@ -115,13 +115,13 @@ type Limits struct {
 	Age   time.Duration // since the scheduled time of an occurrence
 }
 
-// DefaultLimits are enough for a day in which a thousand jobs run every 15 minutes.
+// DefaultLimits are sufficient for 24 hours of a thousand jobs that run every 15 minutes.
 var DefaultLimits = Limits{Marks: 100_000, Keys: 1_000_000, Age: 24 * time.Hour}
 
 // lastGeneration bounds how often an occurrence is taken over when one member after another dies.
 const lastGeneration = 100
 
-// ahead is how far in the future an occurrence may lie that another member reports as taken.
+// ahead limits how far in the future an occurrence may lie that another member reports as taken.
 // No member takes a future occurrence, but its clock may be ahead.
 const ahead = time.Minute
 
@@ -238,7 +238,7 @@ func (r *Register) Own(o Occurrence) (Mark, bool) {
 // know of it took it again.
 func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !e.mine.vanished }
 
-// yield gives up the occurrence if this member took it and has not begun it.
+// yield gives up the occurrence if this member took it but did not begin it.
 func (e *entry) yield() {
 	if e != nil && e.mine.phase == Taken {
 		e.mine = state{}

@@ -40,7 +40,7 @@ func (w Weight) Times(factor Weight) Weight {
 	return Weight(low >> 16)
 }
 
-// Node is a node to which keys are assigned. NewNode makes it.
+// Node is a receiver of keys. NewNode makes it.
 type Node struct {
 	ID     string
 	Weight Weight

@@ -99,7 +99,7 @@ func (r *Reader) Check(holds bool) {
 	}
 }
 
-// Err returns the error so far.
+// Err returns the first error, if any.
 func (r *Reader) Err() error { return r.err }
 
 // More reports whether there is more to read.

@@ -20,7 +20,7 @@ type image struct {
 	made                time.Time
 }
 
-// blob is content that is named by its hash.
+// blob is content that is addressed by its hash.
 type blob struct {
 	kind string
 	data []byte
@@ -30,7 +30,7 @@ func digest(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) 
 
 func (b blob) path() string { return "blobs/sha256/" + digest(b.data) }
 
-// descriptor points to a blob, as OCI's image specification has it.
+// descriptor refers to a blob. It is defined in OCI's image specification.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -66,7 +66,7 @@ type process struct {
 	WorkingDir string            `json:"WorkingDir"`
 	Labels     map[string]string `json:"Labels"`
 	StopSignal string            `json:"StopSignal"`
-	// Reserved by OCI for Docker, which looks after a container with it.
+	// Reserved by OCI for Docker, which monitors a container with it.
 	Healthcheck health `json:"Healthcheck"`
 }
 
@@ -98,8 +98,7 @@ type index struct {
 	Manifests     []descriptor `json:"manifests"`
 }
 
-// loadable is the table of contents that Docker had before OCI; its "docker load" still requires
-// it.
+// loadable is the table of contents that Docker used before OCI. "docker load" still requires it.
 type loadable struct {
 	Config   string
 	RepoTags []string
@@ -117,8 +116,8 @@ func (i image) labels() map[string]string {
 	}
 }
 
-// config lets both programs find the state directory and the socket in it by
-// XDG_STATE_HOME, so that "exec CONTAINER cronring status" needs no flag.
+// config returns the configuration of a container. It sets XDG_STATE_HOME, so that both programs
+// find the state directory and its socket, and "exec CONTAINER cronring status" needs no flag.
 func (i image) config(layer []byte) config {
 	return config{
 		Created: i.made, Architecture: i.arch, OS: "linux",
@@ -173,7 +172,7 @@ func (i image) write(w io.Writer, root []file) error {
 	return err
 }
 
-// encode is JSON of our own types, which always have one.
+// encode returns the JSON encoding of a value. Encoding the types of this package never fails.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

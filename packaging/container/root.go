@@ -30,9 +30,9 @@ type file struct {
 	data  []byte
 }
 
-// rootFiles is all that the image has, parents first. It has no shell: jobs bring
-// theirs, with the image that is made from this one. Time zones are in the
-// programs.
+// rootFiles returns all files of the image, parents first. The image has no shell: users add the
+// shell and the programs of their jobs in an image that is based on this one. The programs contain
+// the time zones.
 func rootFiles(bin string) ([]file, error) {
 	root := []file{
 		{"etc/", 0o755, 0, nil},
@@ -58,7 +58,7 @@ func rootFiles(bin string) ([]file, error) {
 	), nil
 }
 
-// tarball is the files as a tar archive, all of one time.
+// tarball returns the files as a tar archive, all with the same modification time.
 func tarball(files []file, made time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -72,7 +72,7 @@ func (n *Network) Listen(host string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns the function with which a host connects to others.
+// Dialer returns a function that connects a host to others.
 func (n *Network) Dialer(from string) func(ctx context.Context, to string) (net.Conn, error) {
 	return func(ctx context.Context, to string) (net.Conn, error) { return n.dial(ctx, from, to) }
 }
