@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// confirmTime is how long this member waits for others to confirm its clock before it
-// announces that it claims nothing.
+// confirmTime is the time for other members to confirm this member's clock before it announces
+// that it claims nothing.
 const confirmTime = 2 * time.Second
 
 // clockCheck is the state of the comparison of this host's clock with the other members' clocks.

@@ -41,14 +41,14 @@ type Tree struct {
 	silent map[string]silence
 }
 
-// silence records a request that systemd did not answer. The request is not repeated for
-// silenceTime, so that runs that can do without it do not all wait.
+// silence records why a place could not be opened. The request is not repeated for silenceTime, so
+// that runs that can start without a place do not all wait.
 type silence struct {
 	err   error
 	until time.Time
 }
 
-// silenceTime is how long an unanswered request is not repeated.
+// silenceTime is how long a failed request is not repeated.
 const silenceTime = 10 * time.Second
 
 // Open examines the host. It makes nothing before the first use.
@@ -149,7 +149,8 @@ func (t *Tree) place(ctx context.Context, slice string) (place, error) {
 	return p, nil
 }
 
-// Close removes the remaining empty groups if there is no systemd.
+// Close removes the empty groups of runs, and their place if none is left. With systemd it does
+// nothing.
 func (t *Tree) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

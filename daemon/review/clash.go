@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Clash is a minute in which a job would start together with others.
+// Clash is a minute with starts of a job and of other jobs.
 type Clash struct {
 	At   time.Time `json:"at"`
 	Jobs []job.ID  `json:"jobs"`           // jobs with the fewest starts first
@@ -73,7 +73,7 @@ func startsIn(s cron.Schedule, begin time.Time) bool {
 type group struct {
 	schedule cron.Schedule
 	jobs     []job.ID
-	starts   int // number of minutes in which they start
+	starts   int // number of minutes with a start
 }
 
 func gather(versions []Version) (groups []*group) {
