@@ -1,4 +1,4 @@
-// Package engine makes every decision: which occurrences run, which are skipped and
+// Package engine owns every decision: which occurrences run, which are skipped and
 // why, and which runs wait, are retried, stopped or caught up.
 //
 // Its main method is Step. Step takes one reading of the clocks and the events since

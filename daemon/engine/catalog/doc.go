@@ -1,4 +1,4 @@
-// Package catalog contains the installed jobs: the jobs of all crontabs, their
+// Package catalog owns the installed jobs: the jobs of all crontabs, their
 // identities, the jobs that they wait for, and how other hosts identify them.
 //
 // A Catalog is made from parsed crontabs and never changes; an edit makes another one. It
