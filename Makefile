@@ -13,7 +13,7 @@ MANDIR      ?= $(BIN)/man
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
 # One goroutine works for minutes in these, if the race detector watches it.
-UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps)$$
+UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 ARCHES      ?= amd64 arm64 arm

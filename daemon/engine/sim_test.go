@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 90, "worlds to simulate")
+	seeds = flag.Int("seeds", 60, "worlds to simulate")
 	first = flag.Uint64("first", 1, "the first world or ring to simulate")
 	seed  = flag.Uint64("seed", 0, "simulate this world alone, and print its story")
 )
