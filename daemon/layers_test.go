@@ -22,7 +22,8 @@ const module = "github.com/cronring/cronring"
 var layers = [][]string{
 	{"crontab", "daemon/job", "daemon/display", "gossip/rendezvous", "gossip/wire", "man"},
 	{"daemon/engine/catalog"},
-	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "gossip/register"},
+	{"gossip/register"},
+	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
 	{"daemon/review"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
 	{"gossip", "gossip/ledger"},
@@ -66,6 +67,9 @@ var impure = map[string]string{
 
 // forbidden says what a program must not link, and why.
 var forbidden = map[string]map[string]string{
+	"gossip": {
+		module + "/daemon/engine": "the ring finds out who runs an occurrence, and decides nothing about jobs",
+	},
 	"cmd/cronringd": {
 		"charm.land/bubbletea/v2":             "the daemon draws nothing; a renderer in a root process is attack surface",
 		"charm.land/lipgloss/v2":              "the daemon draws nothing; a renderer in a root process is attack surface",

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/ledger"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // ring is the loop's part in the ring of hosts. A nil ring is valid: it has no events and ignores
@@ -32,12 +33,12 @@ type ring struct {
 	link      *link.Link
 	members   *gossip.Ring
 	voters    atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
-	granted   chan engine.Event
+	granted   chan register.Event
 	ready     chan struct{} // closed when the engine has its jobs
 	left      chan struct{} // readable when the others have taken over
 	leaving   bool
 	past      chronicle
-	claims    [engine.Unknown + 1]atomic.Uint64 // answers, by Grant
+	claims    [register.Postponed + 1]atomic.Uint64 // answers, by Grant
 	transport http.RoundTripper
 	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
 	asking    sync.WaitGroup // goroutines that wait for others
@@ -76,7 +77,7 @@ func (b backend) ringProblems() []api.Problem {
 func newRing(l *loop, c config.Ring) (*ring, error) {
 	r := &ring{
 		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"),
-		granted: make(chan engine.Event, stepEvents), left: make(chan struct{}, 1), ready: make(chan struct{}),
+		granted: make(chan register.Event, stepEvents), left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -143,7 +144,7 @@ func linkKeys(keys [][]byte) [][]byte {
 }
 
 // events returns the ring's events for the engine.
-func (r *ring) events() <-chan engine.Event {
+func (r *ring) events() <-chan register.Event {
 	if r == nil {
 		return nil
 	}
@@ -151,7 +152,7 @@ func (r *ring) events() <-chan engine.Event {
 }
 
 // grants returns the voters' answers.
-func (r *ring) grants() <-chan engine.Event {
+func (r *ring) grants() <-chan register.Event {
 	if r == nil {
 		return nil
 	}
@@ -205,56 +206,44 @@ func (r *ring) attend(ctx context.Context, view func() *engine.View, history *st
 
 // take performs a step's effects on the ring. The answers arrive as events.
 func (r *ring) take(ctx context.Context, effects []engine.Effect) {
-	var own, granted []engine.Claim
-	var progress []engine.Progress
-	var unstarted *engine.Unstarted
+	var own []register.Effect
+	var strict []register.Claim
 	for _, e := range effects {
-		switch e := e.(type) {
-		case engine.Holdings:
-			r.members.Hold(e)
-		case engine.Progress:
-			progress = append(progress, e)
-		case engine.Claim:
-			if e.Ledger {
-				granted = append(granted, e)
-			} else {
-				own = append(own, e)
-			}
-		case engine.Unstarted:
-			unstarted = &e
+		x, ok := e.(engine.ToRing)
+		if !ok {
+			continue
+		}
+		if claim, ok := x.Effect.(register.Claim); ok && claim.Ledger {
+			strict = append(strict, claim)
+		} else {
+			own = append(own, x.Effect)
 		}
 	}
-	if len(progress) > 0 {
-		r.members.Progress(progress...)
-	}
 	if len(own) > 0 {
-		r.members.Claim(own...)
+		r.members.Take(own...)
 	}
-	if len(granted) > 0 {
-		r.asking.Go(func() { r.askVoters(ctx, granted) })
-	}
-	if unstarted != nil {
-		r.members.Unstarted(*unstarted)
+	if len(strict) > 0 {
+		r.asking.Go(func() { r.askVoters(ctx, strict) })
 	}
 }
 
 // askVoters claims occurrences in the ledger, and announces granted ones to other members, like all
 // claims.
-func (r *ring) askVoters(ctx context.Context, claims []engine.Claim) {
-	var answers []engine.Claimed
+func (r *ring) askVoters(ctx context.Context, claims []register.Claim) {
+	var answers []register.Claimed
 	if voters := r.voters.Load(); voters != nil {
 		answers = voters.Claim(ctx, claims)
 	} else {
 		for _, c := range claims {
-			answers = append(answers, engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown})
+			answers = append(answers, register.Claimed{Occurrence: c.Occurrence, Grant: register.Postponed})
 		}
 	}
 	for _, answer := range answers {
 		switch {
-		case answer.Grant == engine.Granted:
-			r.members.Progress(engine.Progress{Occurrence: answer.Occurrence, Phase: engine.Taken})
-		case answer.Grant == engine.Refused && answer.By != "":
-			r.members.Taken(gossip.Holder{Occurrence: answer.Occurrence, Member: answer.By})
+		case answer.Grant == register.Granted:
+			r.members.Take(register.Progress{Occurrence: answer.Occurrence, Phase: register.Taken})
+		case answer.Grant == register.Refused && answer.By != "":
+			r.members.Taken(answer.Occurrence, answer.By)
 		}
 		select {
 		case r.granted <- answer:

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // Limits of what a starting daemon announces to the ring: the occurrences that this host ran in the
@@ -30,15 +31,15 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 		return
 	}
 	now := v.Now().Wall
-	var progress []engine.Progress
-	left := map[engine.Occurrence]bool{}
+	var progress []register.Effect
+	left := map[register.Occurrence]bool{}
 	add := func(run *job.Run) {
-		o := engine.Occurrence{Key: keys[run.Job], Due: run.Due.UTC()}
+		o := register.OccurrenceOf(keys[run.Job], run.Due)
 		if run.Reason == job.HandedOver { // its attempts before that are the others' to know of
 			left[o] = true
 		}
 		if p, ok := progressOf(run); ok && !left[o] {
-			p.Key = o.Key
+			p.Occurrence = o
 			progress = append(progress, p)
 		}
 	}
@@ -54,22 +55,20 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	})
 	if err == nil {
 		err = history.Skips(ctx, shared, now.Add(-recallTime), now.Add(time.Minute), 1, func(s job.Record) {
-			progress = append(progress, engine.Progress{
-				Occurrence: engine.Occurrence{Key: keys[s.Job], Due: s.Due}, Phase: engine.Over, Verdict: job.VerdictSkip,
-			})
+			progress = append(progress, register.Progress{Occurrence: register.OccurrenceOf(keys[s.Job], s.Due), Phase: register.Over})
 		})
 	}
 	if err != nil {
 		r.log.Error("cannot announce what this host ran before to other members", "error", err)
 	}
 	if len(progress) > 0 {
-		r.members.Progress(progress...)
+		r.members.Take(progress...)
 	}
 }
 
 // progressOf returns the progress of a run's occurrence. Manual runs do not belong to the ring, and
 // occurrences of another member are reported by that member.
-func progressOf(run *job.Run) (p engine.Progress, ok bool) {
+func progressOf(run *job.Run) (p register.Progress, ok bool) {
 	switch run.Trigger {
 	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
 	default:
@@ -78,24 +77,12 @@ func progressOf(run *job.Run) (p engine.Progress, ok bool) {
 	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember || run.Reason == job.HandedOver {
 		return p, false
 	}
-	p = engine.Progress{
-		Occurrence: engine.Occurrence{Due: run.Due.UTC()}, Run: run.ID, Attempt: run.Attempt, Lost: run.Lost, Verdict: run.Verdict,
-	}
+	phase := register.Over
 	switch {
 	case run.State == job.RunQueued || run.State == job.RunWaiting:
-		p.Phase = engine.Taken
-	case run.State.Live():
-		p.Phase = engine.Begun
-	case run.Verdict == job.VerdictRetry: // the next attempt reports its own progress
-		p.Phase = engine.Begun
-	default:
-		p.Phase = engine.Over
+		phase = register.Taken
+	case run.State.Live(), run.Verdict == job.VerdictRetry: // the next attempt reports its own progress
+		phase = register.Begun
 	}
-	if run.State == job.RunDropped {
-		p.Run = 0
-	}
-	if run.Outcome.Kind == job.Lost {
-		p.Verdict = job.VerdictLost
-	}
-	return p, true
+	return register.ProgressOf(run, phase), true
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 func TestProgressOfRuns(t *testing.T) {
@@ -16,28 +16,29 @@ func TestProgressOfRuns(t *testing.T) {
 		change(r)
 		return r
 	}
-	word := func(p engine.Phase, id job.RunID, v job.Verdict) *engine.Progress {
-		return &engine.Progress{Occurrence: engine.Occurrence{Due: due}, Phase: p, Run: id, Attempt: 2, Lost: 1, Verdict: v}
+	word := func(p register.Phase, attempt uint16, id int64) *register.Progress {
+		return &register.Progress{Occurrence: register.OccurrenceOf(job.KeyOf("", ""), due), Phase: p, Run: id, Attempt: attempt, Lost: 1}
 	}
+	lost := func(p *register.Progress) *register.Progress { p.Vanished = true; return p }
 	for name, c := range map[string]struct {
 		run  *job.Run
-		want *engine.Progress
+		want *register.Progress
 	}{
-		"that ended":             {run(func(*job.Run) {}), word(engine.Over, 7, job.VerdictOK)},
-		"that runs":              {run(func(r *job.Run) { r.State, r.Verdict = job.RunRunning, "" }), word(engine.Begun, 7, "")},
-		"that is about to start": {run(func(r *job.Run) { r.State, r.Verdict = job.RunDecided, "" }), word(engine.Begun, 7, "")},
-		"that is queued":         {run(func(r *job.Run) { r.State, r.Verdict = job.RunQueued, "" }), word(engine.Taken, 7, "")},
+		"that ended":             {run(func(*job.Run) {}), word(register.Over, 2, 7)},
+		"that runs":              {run(func(r *job.Run) { r.State, r.Verdict = job.RunRunning, "" }), word(register.Begun, 2, 7)},
+		"that is about to start": {run(func(r *job.Run) { r.State, r.Verdict = job.RunDecided, "" }), word(register.Begun, 2, 7)},
+		"that is queued":         {run(func(r *job.Run) { r.State, r.Verdict = job.RunQueued, "" }), word(register.Taken, 1, 0)},
 		"that waits to be retried": {run(func(r *job.Run) {
 			r.State, r.Verdict, r.Trigger = job.RunWaiting, "", job.TriggerRetry
-		}), word(engine.Taken, 7, "")},
-		"that another attempt follows": {run(func(r *job.Run) { r.Verdict = job.VerdictRetry }), word(engine.Begun, 7, job.VerdictRetry)},
+		}), word(register.Taken, 1, 0)},
+		"that another attempt follows": {run(func(r *job.Run) { r.Verdict = job.VerdictRetry }), word(register.Begun, 2, 7)},
 		"that was lost and is tried again": {run(func(r *job.Run) {
 			r.Verdict, r.Outcome.Kind = job.VerdictRetry, job.Lost
-		}), word(engine.Begun, 7, job.VerdictLost)},
-		"that was lost": {run(func(r *job.Run) { r.Verdict, r.Outcome.Kind = job.VerdictLeft, job.Lost }), word(engine.Over, 7, job.VerdictLost)},
+		}), lost(word(register.Begun, 2, 7))},
+		"that was lost": {run(func(r *job.Run) { r.Verdict, r.Outcome.Kind = job.VerdictLeft, job.Lost }), lost(word(register.Over, 2, 7))},
 		"that was dropped": {run(func(r *job.Run) {
 			r.State, r.Reason, r.Verdict = job.RunDropped, job.PastDeadline, ""
-		}), word(engine.Over, 0, "")},
+		}), word(register.Over, 2, 0)},
 		"that another member has": {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.OtherMember }), nil},
 		"that was handed on":      {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.HandedOver }), nil},
 		"that a person asked for": {run(func(r *job.Run) { r.Trigger, r.By = job.TriggerRetry, "ann" }), nil},

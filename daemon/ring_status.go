@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -33,11 +34,11 @@ type chronicle struct {
 }
 
 // count counts the answers to claims among the ring's events.
-func (r *ring) count(ev engine.Event) engine.Event {
-	if c, ok := ev.(engine.Claimed); ok && int(c.Grant) < len(r.claims) {
+func (r *ring) count(ev register.Event) engine.FromRing {
+	if c, ok := ev.(register.Claimed); ok && int(c.Grant) < len(r.claims) {
 		r.claims[c.Grant].Add(1)
 	}
-	return ev
+	return engine.FromRing{Event: ev}
 }
 
 // watch keeps the chronicle, and the others informed of how busy this host is.
@@ -134,7 +135,7 @@ func (b ringBackend) Status() api.Ring {
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
 		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s, v),
 		Claims: api.Claims{
-			Granted: r.claims[engine.Granted].Load(), Refused: r.claims[engine.Refused].Load(), Unknown: r.claims[engine.Unknown].Load(),
+			Granted: r.claims[register.Granted].Load(), Refused: r.claims[register.Refused].Load(), Unknown: r.claims[register.Postponed].Load(),
 		},
 	}
 	r.past.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // loopbackRing makes a member at an address of this host's own.
@@ -51,7 +52,7 @@ func begin(t *testing.T, rings ...*ring) {
 	}
 	for _, r := range rings {
 		for n := 0; n < len(rings); {
-			if e, ok := (<-r.members.Events()).(engine.Ring); ok && e.Membership != nil {
+			if e, ok := (<-r.members.Events()).(register.Ring); ok && e.Membership != nil {
 				n = len(e.Membership.Members)
 			}
 		}

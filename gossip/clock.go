@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -18,19 +19,19 @@ const confirmTime = 2 * time.Second
 type clockCheck struct {
 	open   bool          // the clock is not confirmed yet, since it was set or since the start
 	since  time.Duration // Moment.Up at which the check began
-	agreed engine.Moment // when most members last agreed; zero: they never did
-	last   engine.Moment // when the clock was last read
+	agreed job.Moment    // when most members last agreed; zero: they never did
+	last   job.Moment    // when the clock was last read
 }
 
 // moment reads this host's clocks.
-func (r *Ring) moment() engine.Moment { return engine.Moment{Wall: r.o.Now(), Up: r.o.Up()} }
+func (r *Ring) moment() job.Moment { return job.Moment{Wall: r.o.Now(), Up: r.o.Up()} }
 
 // watchClock begins a check if the wall clock was set since the last call. It returns the time
 // that has passed since then.
 func (r *Ring) watchClock() (passed time.Duration) {
 	now := r.moment()
 	passed = now.Up - r.clock.last.Up
-	if now.Drift(r.clock.last) > engine.MaxSkew {
+	if now.Drift(r.clock.last) > register.MaxSkew {
 		r.o.Log.Warn("ring: this host's clock was set: it claims nothing until most members agree with it",
 			"by", (now.Wall.Sub(r.clock.last.Wall) - passed).Round(time.Millisecond))
 		r.checkClock()
@@ -118,7 +119,7 @@ func (r *Ring) clockAgrees() (agrees, known bool) {
 		switch {
 		case !ok:
 			continue
-		case offset.Abs() <= engine.MaxSkew:
+		case offset.Abs() <= register.MaxSkew:
 			agree++
 		case m.samples[len(m.samples)-1].sure:
 			against = true
@@ -143,7 +144,7 @@ func (r *Ring) confirm() {
 // isEarly reports whether an occurrence is due further ahead of this host's clock than
 // clocks may differ. While the clock is not confirmed, nothing is early.
 func (r *Ring) isEarly(due int64) bool {
-	return r.sure.Load() && due > r.o.Now().Add(engine.MaxSkew).UnixNano()
+	return r.sure.Load() && due > r.o.Now().Add(register.MaxSkew).UnixNano()
 }
 
 // ClockIsSure reports whether this host's clock agrees with that of most members.
@@ -151,7 +152,7 @@ func (r *Ring) ClockIsSure() bool { return r.sure.Load() }
 
 // barredBy returns why a member whose clock has this offset must not claim occurrences, or "".
 func barredBy(off time.Duration) string {
-	if off.Abs() <= engine.MaxSkew {
+	if off.Abs() <= register.MaxSkew {
 		return ""
 	}
 	side := "behind"

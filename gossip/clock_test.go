@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // set sets a host's wall clock while it runs.
@@ -23,8 +23,8 @@ func (h *host) barred() string {
 	return h.last.Barred
 }
 
-func due(key uint64, in time.Duration) engine.Occurrence {
-	return engine.Occurrence{Key: numbered(key), Due: time.Now().Add(in)}
+func due(key uint64, in time.Duration) register.Occurrence {
+	return register.OccurrenceOf(numbered(key), time.Now().Add(in))
 }
 
 func TestClockThatIsSetSuspendsTheMember(t *testing.T) {
@@ -120,9 +120,9 @@ func TestClaimsOfTheFutureArePostponed(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		soon, later := due(1, 4*time.Second), due(2, 6*time.Second)
-		w.hosts[1].Claim(engine.Claim{Occurrence: soon}, engine.Claim{Occurrence: later})
-		w.granted(w.hosts[1], soon, engine.Granted)
-		if by := w.granted(w.hosts[1], later, engine.Unknown); by != w.hosts[0].id && by != w.hosts[2].id {
+		w.hosts[1].Take(register.Claim{Occurrence: soon}, register.Claim{Occurrence: later})
+		w.granted(w.hosts[1], soon, register.Granted)
+		if by := w.granted(w.hosts[1], later, register.Postponed); by != w.hosts[0].id && by != w.hosts[2].id {
 			t.Errorf("postponed by the clock of %q", by)
 		}
 	})

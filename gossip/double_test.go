@@ -1,11 +1,10 @@
 package gossip
 
 import (
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -18,9 +17,9 @@ func TestBothMembersNoteADouble(t *testing.T) {
 		w.cut([]*host{a}, []*host{b, w.hosts[2]})
 		o := occurrence(7)
 		for i, h := range []*host{a, b} {
-			h.Claim(engine.Claim{Occurrence: o})
-			w.granted(h, o, engine.Granted)
-			h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: job.RunID(i + 1), Attempt: 1})
+			h.Take(register.Claim{Occurrence: o})
+			w.granted(h, o, register.Granted)
+			h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: int64(i + 1), Attempt: 1})
 		}
 		time.Sleep(time.Second) // until the packets are lost
 		w.heal()
@@ -29,7 +28,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 				t.Fatalf("%s has heard of it before", h.id)
 			}
 		}
-		m := register.Mark{Occurrence: toRegister(o), Member: b.id, Phase: register.Begun, Attempt: 1, Run: 2}
+		m := register.Mark{Occurrence: o, Member: b.id, Phase: register.Begun, Attempt: 1, Run: 2}
 		packet, _ := register.AppendMarks(nil, []register.Mark{m}, packetRoom)
 		a.box.NotifyMsg(packet)
 		w.await(time.Second, "both note it", func() bool {
@@ -39,9 +38,11 @@ func TestBothMembersNoteADouble(t *testing.T) {
 }
 
 // isDouble matches a double with a run of a host; "": of any.
-func isDouble(o engine.Occurrence, host string, run job.RunID) func(engine.Event) bool {
-	return func(e engine.Event) bool {
-		d, ok := e.(engine.Doubled)
-		return ok && d.Key == o.Key && d.Due.Equal(o.Due) && (host == "" || d.Host == host && d.Run == run)
+func isDouble(o register.Occurrence, host string, run int64) func(register.Event) bool {
+	return func(e register.Event) bool {
+		n, ok := e.(register.News)
+		return ok && slices.ContainsFunc(n.Doubled, func(d register.Report) bool {
+			return d.Occurrence == o && (host == "" || d.Host == host && d.Run == run)
+		})
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -341,8 +341,8 @@ func TestRingOverSockets(t *testing.T) {
 	}
 	go func() {
 		for {
-			if _, ok := (<-b.Events()).(engine.Departing); ok {
-				b.Unstarted(engine.Unstarted{})
+			if _, ok := (<-b.Events()).(register.Departing); ok {
+				b.Take(register.Unstarted{})
 				return
 			}
 		}

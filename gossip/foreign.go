@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -52,7 +52,7 @@ func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 	switch {
 	case !lacks:
 		return accepted
-	case r.isNew() || !lack.Since.After(r.joinedAt.Add(engine.RolloutTime)):
+	case r.isNew() || !lack.Since.After(r.joinedAt.Add(register.RolloutTime)):
 		edited, confirmed := r.holders(m, o.Key)
 		switch {
 		case confirmed && edited.Before(lack.Since):
@@ -61,7 +61,7 @@ func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 			return unknown
 		}
 	}
-	if lack.HeldSame(toEngine(o)) {
+	if lack.HeldSame(o) {
 		return accepted
 	}
 	if m.foreign == nil {
@@ -106,9 +106,9 @@ var errUnknownJobs = errors.New("the jobs of the member are not known yet")
 // IsForeign reports whether an occurrence that a member was granted does not count here, because
 // the member holds another entry of the job, or none. It returns an error while the member's jobs
 // are not known yet.
-func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence) (foreign bool, err error) {
+func (r *Ring) IsForeign(ctx context.Context, member string, o register.Occurrence) (foreign bool, err error) {
 	err = r.do(ctx, func() error {
-		word := r.judgeReport(member, toRegister(o))
+		word := r.judgeReport(member, o)
 		if word == unknown {
 			return errUnknownJobs
 		}
@@ -119,7 +119,7 @@ func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence
 }
 
 // Holding returns this host's entry of a job, or the zero value.
-func (r *Ring) Holding(key job.Key) engine.Holding {
+func (r *Ring) Holding(key job.Key) catalog.Holding {
 	h, _ := r.roster.Load().find(key)
 	return h
 }

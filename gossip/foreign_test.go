@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 func (h *host) holds(key, hash uint64) {
-	h.Hold(engine.Holdings{Holdings: []engine.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
+	h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
 }
 
 // knows waits until a host knows what the others hold: how many of them lack what
@@ -50,8 +51,8 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 				time.Sleep(2 * time.Minute) // the edit is over
 
 				o := occurrence(7)
-				hostile.Claim(engine.Claim{Occurrence: o})
-				w.granted(hostile, o, engine.Granted)
+				hostile.Take(register.Claim{Occurrence: o})
+				w.granted(hostile, o, register.Granted)
 				w.await(time.Second, "the word came", func() bool { return slices.Equal(victim.view(hostile.id).Foreign, []job.Key{numbered(7)}) })
 				if victim.heardOthers(o) {
 					t.Error("its engine hears that the occurrence is taken, want that ignored")
@@ -59,28 +60,28 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 				if _, by, ok := victim.Newest(numbered(7)); ok {
 					t.Errorf("the newest is told to be that of %s, want none", by)
 				}
-				victim.Claim(engine.Claim{Occurrence: o})
-				w.granted(victim, o, engine.Granted)
-				third.Claim(engine.Claim{Occurrence: o})
-				if by := w.granted(third, o, engine.Refused); by != victim.id {
+				victim.Take(register.Claim{Occurrence: o})
+				w.granted(victim, o, register.Granted)
+				third.Take(register.Claim{Occurrence: o})
+				if by := w.granted(third, o, register.Refused); by != victim.id {
 					t.Errorf("a member with the same entry is refused for %q, want for %q", by, victim.id)
 				}
 
 				missed := occurrence(7)
-				hostile.Claim(engine.Claim{Occurrence: missed})
-				w.granted(hostile, missed, engine.Granted)
+				hostile.Take(register.Claim{Occurrence: missed})
+				w.granted(hostile, missed, register.Granted)
 				late := w.host()
-				late.holding = []engine.Holding{{Key: numbered(7), Hash: numbered(1)}}
+				late.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
 				late.start()
 				w.agree(30*time.Second, w.hosts)
 				late.mu.Lock()
 				newest := late.newest[numbered(7)]
 				late.mu.Unlock()
-				if !newest.Equal(o.Due) {
-					t.Errorf("a member that starts has %v as the newest, want %v of a member with the same entry", newest, o.Due)
+				if !newest.Equal(o.Time()) {
+					t.Errorf("a member that starts has %v as the newest, want %v of a member with the same entry", newest, o.Time())
 				}
-				late.Claim(engine.Claim{Occurrence: missed})
-				w.granted(late, missed, engine.Granted)
+				late.Take(register.Claim{Occurrence: missed})
+				w.granted(late, missed, register.Granted)
 			})
 		})
 	}
@@ -100,18 +101,18 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 		b.holds(7, 2)
 		w.knows(a, 1)
 		o := occurrence(7)
-		b.Claim(engine.Claim{Occurrence: o})
-		w.granted(b, o, engine.Granted)
-		a.Claim(engine.Claim{Occurrence: o})
-		if by := w.granted(a, o, engine.Refused); by != b.id {
+		b.Take(register.Claim{Occurrence: o})
+		w.granted(b, o, register.Granted)
+		a.Take(register.Claim{Occurrence: o})
+		if by := w.granted(a, o, register.Refused); by != b.id {
 			t.Errorf("during an edit the claim is refused for %q, want for %q", by, b.id)
 		}
 		time.Sleep(2 * time.Minute)
-		b.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: 3, Attempt: 1})
-		b.Hold(engine.Holdings{})
+		b.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: 3, Attempt: 1})
+		b.Take(register.Holdings{})
 		w.knows(a, 1)
 		time.Sleep(time.Hour)
-		b.Progress(engine.Progress{Occurrence: o, Phase: engine.Over, Run: 3, Attempt: 1, Verdict: job.VerdictOK})
+		b.Take(register.Progress{Occurrence: o, Phase: register.Over, Run: 3, Attempt: 1})
 		w.await(time.Second, "it is known to be over", func() (over bool) {
 			a.inRun(t, func() {
 				for _, m := range a.register.Marks(time.Time{}, 10) {
@@ -136,7 +137,7 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		b.holds(7, 1)
 		w.knows(a, 0)
 		time.Sleep(time.Hour)
-		want := func(when, member string, o engine.Occurrence, want bool) {
+		want := func(when, member string, o register.Occurrence, want bool) {
 			t.Helper()
 			if got, err := a.IsForeign(t.Context(), member, o); got != want || err != nil {
 				t.Errorf("%s: the grant of %s is foreign: %t, %v; want %t", when, member, got, err, want)
@@ -178,20 +179,20 @@ func TestMarksCountForAMinuteAfterAStart(t *testing.T) {
 		w.knows(b, 0)
 		time.Sleep(time.Hour)
 		before := occurrence(7)
-		a.Claim(engine.Claim{Occurrence: before})
-		w.granted(a, before, engine.Granted)
+		a.Take(register.Claim{Occurrence: before})
+		w.granted(a, before, register.Granted)
 		b.stop()
 		b.start().holds(7, 2)
 		w.knows(b, 1)
-		b.Claim(engine.Claim{Occurrence: before})
-		if by := w.granted(b, before, engine.Refused); by != a.id {
+		b.Take(register.Claim{Occurrence: before})
+		if by := w.granted(b, before, register.Refused); by != a.id {
 			t.Errorf("the occurrence of before the edit is refused for %q, want for %q", by, a.id)
 		}
 		time.Sleep(2 * time.Minute)
 		after := occurrence(7)
-		a.Claim(engine.Claim{Occurrence: after})
-		w.granted(a, after, engine.Granted)
-		b.Claim(engine.Claim{Occurrence: after})
-		w.granted(b, after, engine.Granted)
+		a.Take(register.Claim{Occurrence: after})
+		w.granted(a, after, register.Granted)
+		b.Take(register.Claim{Occurrence: after})
+		w.granted(b, after, register.Granted)
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -81,11 +81,8 @@ type heard struct {
 	stamp     time.Time // of the newest message about this member itself
 	done      []func()  // returned by the functions that help runs
 
-	holdings  *engine.Holdings
-	claims    []engine.Claim
-	progress  []engine.Progress
-	taken     []Holder
-	unstarted *engine.Unstarted
+	effects []register.Effect // of the engine
+	taken   []register.Mark   // see Taken
 }
 
 func newInbox(self string, now func() time.Time) *inbox {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // switchboard is the links of many members, without their cryptography.
@@ -57,7 +57,7 @@ func (jack) Rekey([][]byte) error { return nil }
 // large starts n members with holdings each, and says when all see all.
 func large(w *world, n, holdings int) (took time.Duration) {
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
-	jobs := engine.Holdings{Holdings: someRoster(holdings).entries}
+	jobs := register.Holdings{Holdings: someRoster(holdings).entries}
 	began := time.Now()
 	for i := range n {
 		h := w.host()
@@ -70,7 +70,7 @@ func large(w *world, n, holdings int) (took time.Duration) {
 			return h.end, nil
 		}
 		h.run(o, func(context.Context) {})
-		h.Hold(jobs)
+		h.Take(jobs)
 	}
 	w.await(5*time.Minute, "all see all", func() bool {
 		for _, h := range w.hosts {

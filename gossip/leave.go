@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -74,23 +73,19 @@ func (r *Ring) leave() {
 	r.after(settle, func() {
 		r.departing = true
 		r.register.Abandon()
-		r.emit(engine.Departing{})
+		r.emit(register.Departing{})
 		r.depart(time.Now().Add(finalTime))
 	})
 }
 
-// Unstarted sends the final state of this member to the others: the occurrences that its engine
-// gave up, and the progress of all others that it took.
-func (r *Ring) Unstarted(u engine.Unstarted) { r.box.put(func(h *heard) { h.unstarted = &u }) }
-
 // broadcastFinal sends the final state to each member until it confirms it, because a lost
-// packet could lose an occurrence.
-func (r *Ring) broadcastFinal(u engine.Unstarted) {
+// packet could lose an occurrence: the occurrences that the engine gave up, and the progress
+// of all others that this member took.
+func (r *Ring) broadcastFinal(u register.Unstarted) {
 	now := r.o.Now()
 	for _, x := range u.Occurrences {
-		o := toRegister(x.Occurrence)
-		if holder := r.register.Holder(o); holder == "" || holder == r.o.ID {
-			r.register.Progress(o, stepOf(engine.Progress{Phase: x.Phase, Attempt: x.Attempt + 1, Lost: x.Lost}), now)
+		if holder := r.register.Holder(x.Occurrence); holder == "" || holder == r.o.ID {
+			r.register.Progress(x, now)
 		}
 	}
 	own := slices.DeleteFunc(r.register.Marks(time.Time{}, marksMax), func(m register.Mark) bool {

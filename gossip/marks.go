@@ -2,14 +2,11 @@ package gossip
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -37,42 +34,24 @@ const (
 	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
 )
 
-// Claim claims occurrences from the other members. The result of each claim is an
-// engine.Claimed event. In strict mode the voters decide, and Claim is not used.
-func (r *Ring) Claim(claims ...engine.Claim) {
-	r.box.put(func(h *heard) { h.claims = append(h.claims, claims...) })
-}
-
-// Progress reports the progress of occurrences to the others. A daemon also uses it to report its
-// runs of the last day when it starts, and the occurrences that the voters granted it.
-func (r *Ring) Progress(progress ...engine.Progress) {
-	r.box.put(func(h *heard) { h.progress = append(h.progress, progress...) })
-}
-
-// Taken informs members that they hold occurrences, because the voters refused these to this
-// member. The holders may have been restarted, and may not know it.
-func (r *Ring) Taken(taken ...Holder) {
-	r.box.put(func(h *heard) { h.taken = append(h.taken, taken...) })
-}
-
-// Holder is the member that holds an occurrence.
-type Holder struct {
-	engine.Occurrence
-	Member string
+// Taken informs a member that it holds an occurrence, because the voters refused it to this
+// member. The holder may have been restarted, and may not know it.
+func (r *Ring) Taken(o register.Occurrence, by string) {
+	r.box.put(func(h *heard) {
+		h.taken = append(h.taken, register.Mark{Occurrence: o, Member: by, Phase: register.Taken})
+	})
 }
 
 // heldBy informs members of the occurrences that they hold. This member applies the marks
 // itself only after refusalDelay. After a network partition the voters refuse its claims
 // before it sees the other members again and receives the marks of ended occurrences. Until
 // then these would seem to be orphaned.
-func (r *Ring) heldBy(taken []Holder) {
-	if len(taken) == 0 {
+func (r *Ring) heldBy(marks []register.Mark) {
+	if len(marks) == 0 {
 		return
 	}
-	marks := make([]register.Mark, len(taken))
-	for i, t := range taken {
-		marks[i] = register.Mark{Occurrence: toRegister(t.Occurrence), Member: t.Member, Phase: register.Taken}
-		if m := r.members[t.Member]; m != nil && r.list != nil {
+	for i := range marks {
+		if m := r.members[marks[i].Member]; m != nil && r.list != nil {
 			b, _ := register.AppendMarks(nil, marks[i:i+1], packetRoom)
 			// An error is as good as a lost packet.
 			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(m.addr), Name: m.id}, b)
@@ -81,17 +60,9 @@ func (r *Ring) heldBy(taken []Holder) {
 	r.after(refusalDelay, func() { r.learnMarks(marks) })
 }
 
-func toRegister(o engine.Occurrence) register.Occurrence {
-	return register.Occurrence{Key: o.Key, Due: o.Due.UnixNano()}
-}
-
-func toEngine(o register.Occurrence) engine.Occurrence {
-	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due).UTC()}
-}
-
 // claim claims occurrences. It decides locally what can be decided without the other members,
 // and sends the rest to each of them in one message.
-func (r *Ring) claim(claims []engine.Claim) {
+func (r *Ring) claim(claims []register.Claim) {
 	if len(claims) == 0 {
 		return
 	}
@@ -103,17 +74,15 @@ func (r *Ring) claim(claims []engine.Claim) {
 	}
 	var questions []register.Question
 	for _, c := range claims {
-		o := toRegister(c.Occurrence)
 		if r.list == nil || r.departing {
-			r.emit(engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown})
+			r.emit(register.Claimed{Occurrence: c.Occurrence, Grant: register.Postponed})
 			continue
 		}
-		q, out := r.register.Ask(o, c.Again, names, now)
+		q, out := r.register.Ask(c.Occurrence, c.Again, names, now)
 		if out.Grant == register.Undecided {
 			questions = append(questions, q)
-			continue
 		}
-		r.claimed(o, out)
+		r.claimed(out)
 	}
 	for part := range slices.Chunk(questions, register.MaxItems) {
 		for _, p := range peers {
@@ -122,18 +91,13 @@ func (r *Ring) claim(claims []engine.Claim) {
 	}
 }
 
-func (r *Ring) claimed(o register.Occurrence, out register.Outcome) {
-	c := engine.Claimed{Occurrence: toEngine(o), By: out.By}
-	switch out.Grant {
-	case register.Granted:
-		c.Grant = engine.Granted
-		r.announce(out.Mark)
-	case register.Refused:
-		c.Grant = engine.Refused
-	case register.Postponed:
-		c.Grant = engine.Unknown
-	default:
+// claimed reports the result of a claim, if there is one.
+func (r *Ring) claimed(c register.Claimed) {
+	if c.Grant == register.Undecided {
 		return
+	}
+	if m, ok := r.register.Own(c.Occurrence); ok && c.Grant == register.Granted {
+		r.announce(m)
 	}
 	r.emit(c)
 }
@@ -162,7 +126,7 @@ func (r *Ring) answered(from string, questions []register.Question, answers []re
 	}
 	for _, a := range answers {
 		out, news := r.register.Hear(from, r.answerOf(from, a), now)
-		r.claimed(a.Occurrence, out)
+		r.claimed(out)
 		r.report(news)
 	}
 }
@@ -182,32 +146,6 @@ func (r *Ring) answerClaim(ctx context.Context, from string, body []byte) ([]byt
 		return nil
 	})
 	return b, err
-}
-
-func (r *Ring) progress(all []engine.Progress) {
-	now := r.o.Now()
-	for _, p := range all {
-		m, news := r.register.Progress(toRegister(p.Occurrence), stepOf(p), now)
-		r.announce(m)
-		r.report(news)
-	}
-}
-
-// stepOf converts the progress that the engine reports. It does not count the attempt of a run
-// that is still waiting.
-func stepOf(p engine.Progress) register.Step {
-	attempt := p.Attempt
-	if p.Phase == engine.Taken {
-		attempt--
-	}
-	s := register.Step{Attempt: uint16(min(max(attempt, 0), math.MaxUint16))}
-	s.Lost = uint8(min(max(p.Lost, 0), int(s.Attempt), math.MaxUint8))
-	s.Phase = register.Phase(p.Phase)
-	s.Vanished = p.Phase > engine.Taken && (p.Verdict == job.VerdictLost || p.Verdict == job.VerdictLeft)
-	if p.Phase != engine.Taken {
-		s.Run = int64(p.Run)
-	}
-	return s
 }
 
 // announce sends a mark to the other members.
@@ -252,58 +190,40 @@ func (r *Ring) hearMarks(messages [][]byte) {
 	}
 }
 
-// report sends news to the engine.
+// report sends news to the engine, together with queued news of occurrences that others took.
 func (r *Ring) report(n register.News) {
-	if len(n.Others) > 0 {
-		var others engine.Others
-		if last := len(r.out) - 1; last >= 0 {
-			if o, ok := r.out[last].(engine.Others); ok {
-				others, r.out = o, r.out[:last]
-			}
-		}
-		for _, o := range n.Others {
-			others.Occurrences = append(others.Occurrences, toEngine(o))
-			r.elsewhere.note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
-		}
-		r.emit(others)
+	if len(n.Others)+len(n.Deprived)+len(n.Doubled)+len(n.Orphans) == 0 {
+		return
 	}
-	for _, m := range n.Deprived {
-		r.emit(engine.Deprived{Occurrences: []engine.Occurrence{toEngine(m.Occurrence)}, By: m.Member})
+	for _, o := range n.Others {
+		r.elsewhere.note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
 	}
-	for _, m := range n.Doubled {
-		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Host: r.hostOf(m.Member), Run: job.RunID(m.Run)})
+	for _, all := range [][]register.Report{n.Deprived, n.Doubled, n.Orphans} {
+		for i := range all {
+			m := r.members[all[i].Member]
+			all[i].Host, all[i].Left = r.hostOf(all[i].Member), m != nil && m.state == Left
+		}
+	}
+	for _, x := range n.Doubled {
 		// The packet that reported the run on this host may have been lost.
-		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
+		if own, ok := r.register.Own(x.Occurrence); ok && r.members[x.Member] != nil {
 			b, _ := register.AppendMarks(wire.AppendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
-			r.members[m.Member].unconfirmed = append(r.members[m.Member].unconfirmed, b)
+			r.members[x.Member].unconfirmed = append(r.members[x.Member].unconfirmed, b)
 		}
 	}
 	if len(n.Doubled) > 0 {
 		r.sendUnconfirmed()
 	}
-	r.orphaned(n.Orphans)
-}
-
-// orphaned reports the occurrences of dead members to the engine.
-func (r *Ring) orphaned(marks []register.Mark) {
-	by := make(map[string][]engine.Orphan)
-	var order []string
-	for _, m := range marks {
-		if by[m.Member] == nil {
-			order = append(order, m.Member)
+	if last := len(r.out) - 1; last >= 0 {
+		if o, ok := r.out[last].(register.News); ok && len(o.Deprived)+len(o.Doubled)+len(o.Orphans) == 0 {
+			n.Others, r.out = append(o.Others, n.Others...), r.out[:last]
 		}
-		by[m.Member] = append(by[m.Member], engine.Orphan{
-			Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase), Attempt: int(m.Attempt), Lost: int(m.Lost),
-		})
 	}
-	for _, id := range order {
-		m := r.members[id]
-		r.emit(engine.Orphaned{Member: id, Orphans: by[id], Left: m != nil && m.state == Left})
-	}
+	r.emit(n)
 }
 
 // lose lets others take over a member's occurrences, because it died or was restarted.
-func (r *Ring) lose(m *member) { r.orphaned(r.register.Lose(m.id)) }
+func (r *Ring) lose(m *member) { r.report(register.News{Orphans: r.register.Lose(m.id)}) }
 
 // renew encodes the state for push/pulls: the newest marks, up to the size limit.
 func (r *Ring) renew(now time.Time) {

@@ -7,36 +7,37 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
-func (h *host) heard(match func(engine.Event) bool) bool {
+func (h *host) heard(match func(register.Event) bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.events, match)
 }
 
-func (h *host) heardOthers(o engine.Occurrence) bool {
-	return h.heard(func(e engine.Event) bool {
-		others, ok := e.(engine.Others)
-		return ok && slices.ContainsFunc(others.Occurrences, func(x engine.Occurrence) bool { return x.Key == o.Key && x.Due.Equal(o.Due) })
+func (h *host) heardOthers(o register.Occurrence) bool {
+	return h.heard(func(e register.Event) bool {
+		n, ok := e.(register.News)
+		return ok && slices.Contains(n.Others, o)
 	})
 }
 
 // verdict returns the grant of a claim and who has it.
-func (h *host) verdict(o engine.Occurrence) (grant engine.Grant, by string) {
+func (h *host) verdict(o register.Occurrence) (grant register.Grant, by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.events {
-		if c, ok := e.(engine.Claimed); ok && c.Key == o.Key && c.Due.Equal(o.Due) {
+		if c, ok := e.(register.Claimed); ok && c.Key == o.Key && c.Due == o.Due {
 			return c.Grant, c.By
 		}
 	}
 	return 0, ""
 }
 
-func (w *world) granted(h *host, o engine.Occurrence, want engine.Grant) (by string) {
+func (w *world) granted(h *host, o register.Occurrence, want register.Grant) (by string) {
 	w.t.Helper()
 	w.await(2*time.Second, "the claim is answered", func() bool {
 		g, _ := h.verdict(o)
@@ -49,16 +50,16 @@ func (w *world) granted(h *host, o engine.Occurrence, want engine.Grant) (by str
 	return by
 }
 
-func occurrence(key uint64) engine.Occurrence {
-	return engine.Occurrence{Key: numbered(key), Due: time.Now()}
+func occurrence(key uint64) register.Occurrence {
+	return register.OccurrenceOf(numbered(key), time.Now())
 }
 
 func TestClaimsAreToldToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		o := occurrence(7)
-		w.hosts[1].Claim(engine.Claim{Occurrence: o})
-		w.granted(w.hosts[1], o, engine.Granted)
+		w.hosts[1].Take(register.Claim{Occurrence: o})
+		w.granted(w.hosts[1], o, register.Granted)
 		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
 			w.await(200*time.Millisecond, "others hear of it", func() bool { return h.heardOthers(o) })
 		}
@@ -71,21 +72,21 @@ func TestNewestTellsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		for _, h := range w.hosts[:2] {
-			h.Hold(engine.Holdings{Holdings: []engine.Holding{{Key: numbered(7), Hash: numbered(1)}}})
+			h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}})
 		}
 		w.await(time.Second, "its jobs are known", func() bool {
 			_, has := w.hosts[0].roster.Load().find(numbered(7))
 			return has
 		})
 		o := occurrence(7)
-		old := engine.Occurrence{Key: numbered(7), Due: o.Due.Add(-time.Second)}
-		w.hosts[1].Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: old})
-		w.granted(w.hosts[1], o, engine.Granted)
+		old := register.OccurrenceOf(numbered(7), o.Time().Add(-time.Second))
+		w.hosts[1].Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: old})
+		w.granted(w.hosts[1], o, register.Granted)
 		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
 			w.await(time.Second, "others hear of it", func() bool { return h.heardOthers(o) && h.heardOthers(old) })
 		}
-		if due, by, ok := w.hosts[0].Newest(numbered(7)); !ok || !due.Equal(o.Due) || by != w.hosts[1].o.Name {
-			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Due, w.hosts[1].o.Name)
+		if due, by, ok := w.hosts[0].Newest(numbered(7)); !ok || !due.Equal(o.Time()) || by != w.hosts[1].o.Name {
+			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Time(), w.hosts[1].o.Name)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -107,7 +108,7 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		if _, by, ok := w.hosts[2].Newest(numbered(7)); ok {
 			t.Errorf("who does not hold the job is told of %q, want nobody", by)
 		}
-		w.hosts[0].Hold(engine.Holdings{})
+		w.hosts[0].Take(register.Holdings{})
 		w.await(time.Second, "it is forgotten with the job", func() bool {
 			_, _, ok := w.hosts[0].Newest(numbered(7))
 			return !ok
@@ -120,15 +121,15 @@ func TestClaimIsRefused(t *testing.T) {
 		w.ring(4)
 		w.net.lose(1) // the mark does not arrive
 		o := occurrence(7)
-		w.hosts[1].Claim(engine.Claim{Occurrence: o})
-		w.granted(w.hosts[1], o, engine.Granted)
-		w.hosts[2].Claim(engine.Claim{Occurrence: o})
-		if by := w.granted(w.hosts[2], o, engine.Refused); by != w.hosts[1].id {
+		w.hosts[1].Take(register.Claim{Occurrence: o})
+		w.granted(w.hosts[1], o, register.Granted)
+		w.hosts[2].Take(register.Claim{Occurrence: o})
+		if by := w.granted(w.hosts[2], o, register.Refused); by != w.hosts[1].id {
 			t.Errorf("refused for %s, want %s", by, w.hosts[1].id)
 		}
 		free := occurrence(8)
-		w.hosts[3].Claim(engine.Claim{Occurrence: free})
-		w.granted(w.hosts[3], free, engine.Granted)
+		w.hosts[3].Take(register.Claim{Occurrence: free})
+		w.granted(w.hosts[3], free, register.Granted)
 	})
 }
 
@@ -138,8 +139,8 @@ func TestClaimWithoutAnswer(t *testing.T) {
 		w.hosts[2].stop() // not known to be gone yet
 		o := occurrence(7)
 		began := time.Now()
-		w.hosts[0].Claim(engine.Claim{Occurrence: o})
-		w.granted(w.hosts[0], o, engine.Granted)
+		w.hosts[0].Take(register.Claim{Occurrence: o})
+		w.granted(w.hosts[0], o, register.Granted)
 		if took := time.Since(began); took > claimTime+100*time.Millisecond {
 			t.Errorf("it took %s, want at most %s", took, claimTime)
 		}
@@ -153,12 +154,10 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 		w.ring(4)
 		o, holder := occurrence(7), w.hosts[1]
 		isOrphan := func(h *host) bool {
-			return h.heard(func(e engine.Event) bool {
-				orphaned, ok := e.(engine.Orphaned)
-				return ok && orphaned.Member == holder.id && len(orphaned.Orphans) == 1 && orphaned.Orphans[0].Phase == engine.Taken
-			})
+			all := h.orphans(holder.id)
+			return len(all) == 1 && all[0].Phase == register.Taken
 		}
-		w.hosts[2].Taken(Holder{o, holder.id})
+		w.hosts[2].Taken(o, holder.id)
 		w.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
 		w.await(2*refusalDelay, "who told of it knows it as taken", func() bool { return w.hosts[2].heardOthers(o) })
 		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
@@ -183,9 +182,9 @@ func TestMarksOfWhoIsSeenToBeGone(t *testing.T) {
 		})
 		w.agree(2*time.Minute, []*host{cut})
 		isOrphan := func() bool {
-			return cut.heard(func(e engine.Event) bool { _, ok := e.(engine.Orphaned); return ok })
+			return len(cut.orphans(holder.id)) > 0
 		}
-		cut.Taken(Holder{o, holder.id})
+		cut.Taken(o, holder.id)
 		w.net.heal()
 		w.agree(2*time.Minute, w.hosts)
 		w.await(2*refusalDelay, "it knows it as taken", func() bool { return cut.heardOthers(o) })
@@ -202,27 +201,21 @@ func TestMarksOrphans(t *testing.T) {
 		w.ring(4)
 		taken, over := occurrence(7), occurrence(8)
 		h := w.hosts[3]
-		h.Claim(engine.Claim{Occurrence: taken}, engine.Claim{Occurrence: over})
-		h.Progress(engine.Progress{Occurrence: over, Phase: engine.Over, Run: 3})
+		h.Take(register.Claim{Occurrence: taken}, register.Claim{Occurrence: over})
+		h.Take(register.Progress{Occurrence: over, Phase: register.Over, Run: 3})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(taken) })
 		h.stop()
 		w.agree(time.Minute, w.hosts[:3])
 		for _, other := range w.hosts[:3] {
-			var orphans []engine.Orphan
-			other.heard(func(e engine.Event) bool {
-				if o, ok := e.(engine.Orphaned); ok && o.Member == h.id {
-					orphans = append(orphans, o.Orphans...)
-				}
-				return false
-			})
-			if len(orphans) != 1 || orphans[0].Key != numbered(7) || orphans[0].Phase != engine.Taken {
+			orphans := other.orphans(h.id)
+			if len(orphans) != 1 || orphans[0].Key != numbered(7) || orphans[0].Phase != register.Taken {
 				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
 			}
 		}
-		w.hosts[0].Claim(engine.Claim{Occurrence: taken, Again: true})
-		w.granted(w.hosts[0], taken, engine.Granted)
-		w.hosts[1].Claim(engine.Claim{Occurrence: taken, Again: true})
-		w.granted(w.hosts[1], taken, engine.Refused)
+		w.hosts[0].Take(register.Claim{Occurrence: taken, Again: true})
+		w.granted(w.hosts[0], taken, register.Granted)
+		w.hosts[1].Take(register.Claim{Occurrence: taken, Again: true})
+		w.granted(w.hosts[1], taken, register.Refused)
 	})
 }
 
@@ -233,8 +226,8 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 		w.ring(3)
 		o, h := occurrence(7), w.hosts[2]
 		w.net.lose(1)
-		h.Claim(engine.Claim{Occurrence: o})
-		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: 3, Attempt: 1})
+		h.Take(register.Claim{Occurrence: o})
+		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: 3, Attempt: 1})
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -244,20 +237,35 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 			if got := other.view(h.id).State; got != Left {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
-			if all := other.orphans(h.id); len(all) != 1 || all[0].Phase != engine.Begun {
+			if all := other.orphans(h.id); len(all) != 1 || all[0].Phase != register.Begun || !all[0].Left {
 				t.Errorf("%s: orphans %+v, want what it began", other.id, all)
 			}
-			other.Claim(engine.Claim{Occurrence: o})
-			w.granted(other, o, engine.Refused)
+			other.Take(register.Claim{Occurrence: o})
+			w.granted(other, o, register.Refused)
 		}
 	})
 }
 
-// orphans are those of a member that left.
-func (h *host) orphans(of string) (all []engine.Orphan) {
-	h.heard(func(e engine.Event) bool {
-		if o, ok := e.(engine.Orphaned); ok && o.Member == of && o.Left {
-			all = append(all, o.Orphans...)
+// orphans are the reported occurrences of a member that is gone.
+func (h *host) orphans(of string) []register.Report {
+	return h.reports(of, func(n register.News) []register.Report { return n.Orphans })
+}
+
+// doubles are the reported runs of a member that ran here, too.
+func (h *host) doubles(of string) []register.Report {
+	return h.reports(of, func(n register.News) []register.Report { return n.Doubled })
+}
+
+func (h *host) reports(of string, kind func(register.News) []register.Report) (all []register.Report) {
+	h.heard(func(e register.Event) bool {
+		if n, ok := e.(register.News); ok {
+			all = slices.AppendSeq(all, func(yield func(register.Report) bool) {
+				for _, x := range kind(n) {
+					if x.Member == of && !yield(x) {
+						return
+					}
+				}
+			})
 		}
 		return false
 	})
@@ -272,16 +280,16 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		w.ring(4)
 		o, retried := occurrence(7), occurrence(8)
 		h := w.hosts[3]
-		h.Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: retried})
-		w.granted(h, o, engine.Granted)
-		w.granted(h, retried, engine.Granted)
-		h.Progress(engine.Progress{Occurrence: retried, Phase: engine.Begun, Run: 3, Attempt: 1})
+		h.Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: retried})
+		w.granted(h, o, register.Granted)
+		w.granted(h, retried, register.Granted)
+		h.Take(register.Progress{Occurrence: retried, Phase: register.Begun, Run: 3, Attempt: 1})
 		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(Settle)
 		w.net.lose(1)
-		h.unstarted = []engine.Orphan{{Occurrence: o, Phase: engine.Taken}, {Occurrence: retried, Phase: engine.Taken, Attempt: 1}}
+		h.unstarted = []register.Progress{{Occurrence: o, Phase: register.Taken}, {Occurrence: retried, Phase: register.Taken, Attempt: 1}}
 		began := time.Now()
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -296,19 +304,19 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
 			all := other.orphans(h.id)
-			if len(all) != 2 || all[0].Phase != engine.Taken || all[1].Phase != engine.Taken || all[0].Attempt+all[1].Attempt != 1 {
+			if len(all) != 2 || !all[0].Left || all[0].Phase != register.Taken || all[1].Phase != register.Taken || all[0].Attempt+all[1].Attempt != 1 {
 				t.Fatalf("%s: orphans %+v, want what had not begun, with the attempts", other.id, all)
 			}
 		}
 		for _, other := range w.hosts[:2] {
-			other.Claim(engine.Claim{Occurrence: retried, Again: true})
+			other.Take(register.Claim{Occurrence: retried, Again: true})
 		}
 		granted := 0
 		for _, other := range w.hosts[:2] {
 			w.await(2*time.Second, "the claim is answered", func() bool { g, _ := other.verdict(retried); return g != 0 })
-			if g, _ := other.verdict(retried); g == engine.Granted {
+			if g, _ := other.verdict(retried); g == register.Granted {
 				granted++
-				other.Progress(engine.Progress{Occurrence: retried, Phase: engine.Begun, Run: 9, Attempt: 2})
+				other.Take(register.Progress{Occurrence: retried, Phase: register.Begun, Run: 9, Attempt: 2})
 			}
 		}
 		if granted != 1 {
@@ -320,7 +328,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		w.agree(30*time.Second, w.hosts)
 		time.Sleep(10 * time.Second)
 		for _, x := range w.hosts {
-			if x.heard(func(e engine.Event) bool { _, is := e.(engine.Doubled); return is }) {
+			if x.heard(func(e register.Event) bool { n, is := e.(register.News); return is && len(n.Doubled) > 0 }) {
 				t.Errorf("%s says that it ran twice", x.id)
 			}
 		}
@@ -341,12 +349,12 @@ func TestClaimsWaitForDistantMembers(t *testing.T) {
 		w.ring(2)
 		h, holder, o := w.hosts[0], w.hosts[1], occurrence(7)
 		w.net.lose(1) // no mark arrives
-		holder.Claim(engine.Claim{Occurrence: o})
-		w.granted(holder, o, engine.Granted)
+		holder.Take(register.Claim{Occurrence: o})
+		w.granted(holder, o, register.Granted)
 		w.links.Slow(300*time.Millisecond, 0)
 		h.inRun(t, func() { h.members[holder.id].look(sample{trip: 600 * time.Millisecond}) })
-		h.Claim(engine.Claim{Occurrence: o})
-		w.granted(h, o, engine.Refused)
+		h.Take(register.Claim{Occurrence: o})
+		w.granted(h, o, register.Refused)
 	})
 }
 
@@ -357,12 +365,12 @@ func TestLeaverClaimsNothing(t *testing.T) {
 		h, o, asked := w.hosts[0], occurrence(7), occurrence(8)
 		w.net.lose(1)
 		h.inRun(t, func() {
-			h.claim([]engine.Claim{{Occurrence: asked}})
+			h.claim([]register.Claim{{Occurrence: asked}})
 			h.departing = true
 			h.register.Abandon()
 		})
-		h.Claim(engine.Claim{Occurrence: o})
-		w.granted(h, o, engine.Unknown)
+		h.Take(register.Claim{Occurrence: o})
+		w.granted(h, o, register.Postponed)
 		time.Sleep(time.Second)
 		if grant, _ := h.verdict(asked); grant != 0 {
 			t.Errorf("a claim that was under way: got grant %d, want none", grant)
@@ -395,18 +403,18 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		o := occurrence(7)
-		w.hosts[1].Claim(engine.Claim{Occurrence: o})
+		w.hosts[1].Take(register.Claim{Occurrence: o})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
 		late := w.host().start()
 		w.agree(30*time.Second, w.hosts)
 		late.mu.Lock()
 		got := late.newest[numbered(7)]
 		late.mu.Unlock()
-		if !got.Equal(o.Due) {
-			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Due)
+		if !got.Equal(o.Time()) {
+			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Time())
 		}
-		late.Claim(engine.Claim{Occurrence: o})
-		w.granted(late, o, engine.Refused)
+		late.Take(register.Claim{Occurrence: o})
+		w.granted(late, o, register.Refused)
 	})
 }
 
@@ -420,10 +428,10 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 		o := occurrence(7)
 		runners := []*host{w.hosts[0], w.hosts[3]}
 		for _, h := range runners {
-			h.Claim(engine.Claim{Occurrence: o})
-			w.granted(h, o, engine.Granted)
-			h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: 12})
-			h.Progress(engine.Progress{Occurrence: o, Phase: engine.Over, Run: 12})
+			h.Take(register.Claim{Occurrence: o})
+			w.granted(h, o, register.Granted)
+			h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: 12})
+			h.Take(register.Progress{Occurrence: o, Phase: register.Over, Run: 12})
 		}
 		time.Sleep(5 * time.Minute)
 		w.heal()
@@ -431,10 +439,8 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 		for i, h := range runners {
 			other := runners[1-i].id
 			w.await(5*time.Second, "both hear that it ran twice", func() bool {
-				return h.heard(func(e engine.Event) bool {
-					d, ok := e.(engine.Doubled)
-					return ok && d.Key == numbered(7) && d.Host == "host-"+other && d.Run == 12
-				})
+				all := h.doubles(other)
+				return len(all) > 0 && all[0].Key == numbered(7) && all[0].Host == "host-"+other && all[0].Run == 12
 			})
 		}
 	})
@@ -445,16 +451,16 @@ func TestMarksOfRestartedMember(t *testing.T) {
 		w.ring(3)
 		h := w.hosts[2]
 		o := occurrence(7)
-		h.Claim(engine.Claim{Occurrence: o})
+		h.Take(register.Claim{Occurrence: o})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
 		h.stop()
 		h.start() // before anybody missed it
 		w.await(time.Minute, "others hear that what it took is orphaned", func() bool {
-			return w.hosts[0].heard(func(e engine.Event) bool { o, ok := e.(engine.Orphaned); return ok && o.Member == h.id })
+			return len(w.hosts[0].orphans(h.id)) > 0
 		})
 		w.agree(time.Minute, w.hosts)
-		h.Claim(engine.Claim{Occurrence: o, Again: true})
-		w.granted(h, o, engine.Granted)
+		h.Take(register.Claim{Occurrence: o, Again: true})
+		w.granted(h, o, register.Granted)
 	})
 }
 
@@ -464,18 +470,18 @@ func TestMarksOfWhoWasAway(t *testing.T) {
 		w.ring(3)
 		h := w.hosts[2]
 		taken, begun := occurrence(7), occurrence(8)
-		for _, o := range []engine.Occurrence{taken, begun} {
-			h.Claim(engine.Claim{Occurrence: o})
-			w.granted(h, o, engine.Granted)
+		for _, o := range []register.Occurrence{taken, begun} {
+			h.Take(register.Claim{Occurrence: o})
+			w.granted(h, o, register.Granted)
 		}
-		h.Progress(engine.Progress{Occurrence: begun, Phase: engine.Begun, Attempt: 1, Run: 5})
+		h.Take(register.Progress{Occurrence: begun, Phase: register.Begun, Attempt: 1, Run: 5})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(begun) })
-		for _, o := range []engine.Occurrence{taken, begun} {
+		for _, o := range []register.Occurrence{taken, begun} {
 			h.mu.Lock()
 			h.events = nil
 			h.mu.Unlock()
-			h.Claim(engine.Claim{Occurrence: o, Again: true})
-			w.granted(h, o, engine.Granted)
+			h.Take(register.Claim{Occurrence: o, Again: true})
+			w.granted(h, o, register.Granted)
 		}
 	})
 }
@@ -486,20 +492,15 @@ func TestMarksCountAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		h, o := w.hosts[2], occurrence(7)
-		h.Claim(engine.Claim{Occurrence: o})
-		w.granted(h, o, engine.Granted)
-		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 1, Run: 5})
-		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 3, Lost: 1, Run: 9})
+		h.Take(register.Claim{Occurrence: o})
+		w.granted(h, o, register.Granted)
+		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 1, Run: 5})
+		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 3, Lost: 1, Run: 9})
 		time.Sleep(time.Second) // until all of it is told
 		h.stop()
-		want := engine.Orphan{Occurrence: engine.Occurrence{Key: numbered(7), Due: o.Due.UTC()}, Phase: engine.Begun, Attempt: 3, Lost: 1}
+		want := register.Mark{Occurrence: o, Member: h.id, Phase: register.Begun, Attempt: 3, Lost: 1, Run: 9}
 		w.await(time.Minute, "others hear that the third attempt was lost", func() bool {
-			return w.hosts[0].heard(func(e engine.Event) bool {
-				orphaned, ok := e.(engine.Orphaned)
-				return ok && slices.ContainsFunc(orphaned.Orphans, func(x engine.Orphan) bool {
-					return x.Due.Equal(want.Due) && x.Key == want.Key && x.Phase == want.Phase && x.Attempt == want.Attempt && x.Lost == want.Lost
-				})
-			})
+			return slices.ContainsFunc(w.hosts[0].orphans(h.id), func(x register.Report) bool { return x.Mark == want })
 		})
 	})
 }
@@ -516,16 +517,16 @@ func TestMarksDeprive(t *testing.T) {
 		o := occurrence(7)
 		waits, runs := w.hosts[0], w.hosts[3]
 		for _, h := range []*host{waits, runs} {
-			h.Claim(engine.Claim{Occurrence: o})
-			w.granted(h, o, engine.Granted)
+			h.Take(register.Claim{Occurrence: o})
+			w.granted(h, o, register.Granted)
 		}
-		runs.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 1, Run: 12})
+		runs.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 1, Run: 12})
 		w.heal()
 		w.agree(3*time.Minute, w.hosts)
 		w.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
-			return waits.heard(func(e engine.Event) bool {
-				d, ok := e.(engine.Deprived)
-				return ok && d.By == runs.id && len(d.Occurrences) == 1 && d.Occurrences[0].Key == numbered(7)
+			return waits.heard(func(e register.Event) bool {
+				n, ok := e.(register.News)
+				return ok && len(n.Deprived) == 1 && n.Deprived[0].Member == runs.id && n.Deprived[0].Key == numbered(7)
 			})
 		})
 	})
@@ -554,12 +555,12 @@ func (w *world) heal() {
 
 func TestHoldings(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		entries := make([]engine.Holding, 3000)
+		entries := make([]catalog.Holding, 3000)
 		for i := range entries {
-			entries[i] = engine.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
+			entries[i] = catalog.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 		}
 		for range 3 {
-			w.host().start().Hold(engine.Holdings{Holdings: entries})
+			w.host().start().Take(register.Holdings{Holdings: entries})
 		}
 		w.agree(30*time.Second, w.hosts)
 		w.await(10*time.Second, "all hold the same", func() bool {
@@ -570,10 +571,10 @@ func TestHoldings(t *testing.T) {
 		edited := slices.Clone(entries)
 		edited[5].Hash[0]++
 		edited = slices.Delete(edited, 9, 10)
-		edited = append(edited, engine.Holding{Key: numbered(42), Hash: numbered(42)})
+		edited = append(edited, catalog.Holding{Key: numbered(42), Hash: numbered(42)})
 		h := w.hosts[1]
 		began := time.Now()
-		h.Hold(engine.Holdings{Holdings: edited})
+		h.Take(register.Holdings{Holdings: edited})
 		other := w.hosts[0]
 		w.await(Settle, "others know", func() bool {
 			m, _ := other.of(h.id)
@@ -586,7 +587,7 @@ func TestHoldings(t *testing.T) {
 		if v := other.view(h.id); !slices.Equal(v.Extra, []job.Key{numbered(42)}) {
 			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
 		}
-		other.Hold(engine.Holdings{Holdings: edited})
+		other.Take(register.Holdings{Holdings: edited})
 		w.await(5*time.Second, "they agree again", func() bool {
 			m, _ := other.of(h.id)
 			o, _ := h.of(other.id)

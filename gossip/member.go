@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // State is the state of a member as this one sees it.
@@ -133,8 +133,8 @@ func (m *member) settled(r *roster) (basis, bool) {
 	return b, b == m.basis
 }
 
-func (m *member) membership() engine.Member {
-	return engine.Member{
+func (m *member) membership() register.Member {
+	return register.Member{
 		ID: m.id, Name: m.meta.name, Labels: m.allLabels(), Weight: m.meta.weight,
 		Draining: m.meta.part != Active, Lacks: m.diff.lacks,
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
@@ -62,7 +62,7 @@ type Options struct {
 	Link      Link
 	Log       *slog.Logger
 	Now       func() time.Time                              // nil: time.Now
-	Up        func() time.Duration                          // the time since boot, as in engine.Moment; nil: since New
+	Up        func() time.Duration                          // the time since boot, as in job.Moment; nil: since New
 	Streams   func() (net.Listener, error)                  // connections to Bind's TCP port
 	Transport func() (memberlist.NodeAwareTransport, error) // nil: UDP at Bind, and Streams
 }
@@ -71,7 +71,7 @@ type Options struct {
 type Ring struct {
 	o       Options
 	box     *inbox
-	events  chan engine.Event
+	events  chan register.Event
 	control chan func()
 	running chan struct{} // closed when Run returns
 	word    atomic.Pointer[[]byte]
@@ -100,7 +100,7 @@ type Ring struct {
 	asks          int // under way
 	disagreements int // number of consecutive members that see different members than this one
 	syncing       bool
-	out           []engine.Event
+	out           []register.Event
 	problem       string
 	again         time.Time // when to bind again
 
@@ -157,7 +157,7 @@ func New(o Options) (*Ring, error) {
 	}
 	r := &Ring{
 		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
-		events: make(chan engine.Event, 64), control: make(chan func()), running: make(chan struct{}),
+		events: make(chan register.Event, 64), control: make(chan func()), running: make(chan struct{}),
 		register: register.New(o.ID, register.DefaultLimits),
 		members:  make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
 	}
@@ -211,7 +211,7 @@ func (o *Options) check() error {
 }
 
 // Events returns the channel of events for the engine. A slow reader delays only these events.
-func (r *Ring) Events() <-chan engine.Event { return r.events }
+func (r *Ring) Events() <-chan register.Event { return r.events }
 
 // Snapshot returns the current state of the ring, or the last one before Run ended.
 func (r *Ring) Snapshot() *Snapshot {
@@ -224,8 +224,12 @@ func (r *Ring) Snapshot() *Snapshot {
 	return r.view.Load()
 }
 
-// Hold sets the ring jobs of this host's crontabs.
-func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings = &h }) }
+// Take carries out effects of the engine. The results of claims are events. A daemon also uses
+// it to report its runs of the last day when it starts, and the occurrences that the voters
+// granted it.
+func (r *Ring) Take(effects ...register.Effect) {
+	r.box.put(func(h *heard) { h.effects = append(h.effects, effects...) })
+}
 
 // SetLoad sets the number of runs on this host. Members report it in their answers to probes. It
 // is only displayed.
@@ -329,8 +333,8 @@ func (r *Ring) Run(ctx context.Context) {
 	defer r.telling.Stop()
 	for {
 		r.tell()
-		var send chan<- engine.Event
-		var next engine.Event
+		var send chan<- register.Event
+		var next register.Event
 		if len(r.out) > 0 {
 			send, next = r.events, r.out[0]
 		}
@@ -506,9 +510,6 @@ func (r *Ring) stop() {
 
 // hear processes the contents of the inbox.
 func (r *Ring) hear(h heard) {
-	if h.holdings != nil {
-		r.hold(h.holdings.Holdings)
-	}
 	for _, c := range h.conflicts {
 		r.conflict(c)
 	}
@@ -530,19 +531,37 @@ func (r *Ring) hear(h heard) {
 		r.own.stamp = h.stamp // this host's clock was ahead once
 		r.say()
 	}
-	r.progress(h.progress) // before the marks of others about this member
+	claims := r.carryOut(h.effects) // before the marks of others about this member
 	r.hearMarks(h.marks)
 	r.heldBy(h.taken)
-	r.claim(h.claims)
-	if h.unstarted != nil && r.departing && !r.final {
-		r.broadcastFinal(*h.unstarted)
-	}
+	r.claim(claims)
 	for _, f := range h.done {
 		f()
 	}
 }
 
-func (r *Ring) hold(holdings []engine.Holding) {
+// carryOut carries out effects of the engine, apart from claims, which it returns.
+func (r *Ring) carryOut(effects []register.Effect) (claims []register.Claim) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case register.Holdings:
+			r.hold(e.Holdings)
+		case register.Progress:
+			m, news := r.register.Progress(e, r.o.Now())
+			r.announce(m)
+			r.report(news)
+		case register.Claim:
+			claims = append(claims, e)
+		case register.Unstarted:
+			if r.departing && !r.final {
+				r.broadcastFinal(e)
+			}
+		}
+	}
+	return claims
+}
+
+func (r *Ring) hold(holdings []catalog.Holding) {
 	before := r.own.root
 	r.setRoster(newRoster(holdings))
 	if r.joined && r.own.root != before {

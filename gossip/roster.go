@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -20,14 +21,14 @@ const (
 // roster lists the ring jobs of a member. As long as members agree, they exchange only its
 // digest. It is immutable.
 type roster struct {
-	entries []engine.Holding // by key
+	entries []catalog.Holding // by key
 	root    digest
 }
 
-func newRoster(holdings []engine.Holding) *roster {
+func newRoster(holdings []catalog.Holding) *roster {
 	r := &roster{entries: slices.Clone(holdings)}
-	slices.SortStableFunc(r.entries, func(a, b engine.Holding) int { return a.Key.Compare(b.Key) })
-	r.entries = slices.CompactFunc(r.entries, func(a, b engine.Holding) bool { return a.Key == b.Key })
+	slices.SortStableFunc(r.entries, func(a, b catalog.Holding) int { return a.Key.Compare(b.Key) })
+	r.entries = slices.CompactFunc(r.entries, func(a, b catalog.Holding) bool { return a.Key == b.Key })
 	r.entries = r.entries[:min(len(r.entries), maxHoldings)]
 	b := make([]byte, 0, holdingLen*len(r.entries))
 	for _, e := range r.entries {
@@ -40,17 +41,17 @@ func newRoster(holdings []engine.Holding) *roster {
 // holdingLen is the length of an entry in a message.
 const holdingLen = 2 * len(job.Key{})
 
-func appendHolding(b []byte, h engine.Holding) []byte {
+func appendHolding(b []byte, h catalog.Holding) []byte {
 	return append(append(b, h.Key[:]...), h.Hash[:]...)
 }
 
 // find returns the entry of a job.
-func (r *roster) find(key job.Key) (engine.Holding, bool) { return findHolding(r.entries, key) }
+func (r *roster) find(key job.Key) (catalog.Holding, bool) { return findHolding(r.entries, key) }
 
-func findHolding(entries []engine.Holding, key job.Key) (engine.Holding, bool) {
-	i, ok := slices.BinarySearchFunc(entries, key, func(h engine.Holding, key job.Key) int { return h.Key.Compare(key) })
+func findHolding(entries []catalog.Holding, key job.Key) (catalog.Holding, bool) {
+	i, ok := slices.BinarySearchFunc(entries, key, func(h catalog.Holding, key job.Key) int { return h.Key.Compare(key) })
 	if !ok {
-		return engine.Holding{}, false
+		return catalog.Holding{}, false
 	}
 	return entries[i], true
 }
@@ -60,7 +61,7 @@ type page struct {
 	root    digest
 	labels  map[string]string
 	next    int // number of the first entry of the next page; 0: this is the last page
-	entries []engine.Holding
+	entries []catalog.Holding
 }
 
 // page returns the entries from number first on.
@@ -86,9 +87,9 @@ func (p *page) encode() []byte {
 func decodePage(b []byte) (page, error) {
 	r := wire.NewReader(b)
 	p := page{root: readSum(r), labels: readLabels(r), next: r.Number(maxHoldings)}
-	p.entries = make([]engine.Holding, r.Count(pageLen, holdingLen))
+	p.entries = make([]catalog.Holding, r.Count(pageLen, holdingLen))
 	for i := range p.entries {
-		p.entries[i] = engine.Holding{Key: r.Key(), Hash: r.Key()}
+		p.entries[i] = catalog.Holding{Key: r.Key(), Hash: r.Key()}
 		r.Check(i == 0 || p.entries[i].Key.Compare(p.entries[i-1].Key) > 0)
 	}
 	return p, r.End()
@@ -96,24 +97,24 @@ func decodePage(b []byte) (page, error) {
 
 // difference lists the differences between a member's jobs and this one's.
 type difference struct {
-	lacks map[job.Key]engine.Lack // this member's jobs for which the other one does not hold the same entry
-	extra []job.Key               // the other's jobs that this member does not hold
+	lacks map[job.Key]register.Lack // this member's jobs for which the other one does not hold the same entry
+	extra []job.Key                 // the other's jobs that this member does not hold
 }
 
 // compare compares a member's jobs with this one's. A job that differed in the same way before
 // keeps the time since which it differs.
-func (r *roster) compare(theirs []engine.Holding, before difference, now time.Time) (d difference) {
+func (r *roster) compare(theirs []catalog.Holding, before difference, now time.Time) (d difference) {
 	for _, e := range r.entries {
 		other, _ := findHolding(theirs, e.Key)
 		if other.Hash == e.Hash {
 			continue
 		}
-		lack := engine.Lack{Ours: e.Hash, Theirs: other.Hash, Since: now}
+		lack := register.Lack{Ours: e.Hash, Theirs: other.Hash, Since: now}
 		if was, ok := before.lacks[e.Key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
 			lack.Since = was.Since
 		}
 		if d.lacks == nil {
-			d.lacks = make(map[job.Key]engine.Lack)
+			d.lacks = make(map[job.Key]register.Lack)
 		}
 		d.lacks[e.Key] = lack
 	}

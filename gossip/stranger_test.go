@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // recorded is what somebody on the way has kept.
@@ -189,7 +189,7 @@ func TestStrangerReplays(t *testing.T) {
 		kept := w.net.record()
 		w.ring(4)
 		o := occurrence(7)
-		w.hosts[1].Claim(engine.Claim{Occurrence: o})
+		w.hosts[1].Take(register.Claim{Occurrence: o})
 		time.Sleep(2 * time.Minute)
 		w.hosts[2].Drain(context.Background())
 		w.hosts[2].Join(context.Background())
@@ -306,9 +306,9 @@ func TestKeysRotated(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.agree(time.Second, w.hosts[:4])
 		o := occurrence(7)
-		w.hosts[0].Claim(engine.Claim{Occurrence: o})
-		w.hosts[1].Claim(engine.Claim{Occurrence: o})
-		w.granted(w.hosts[1], o, engine.Refused)
+		w.hosts[0].Take(register.Claim{Occurrence: o})
+		w.hosts[1].Take(register.Claim{Occurrence: o})
+		w.granted(w.hosts[1], o, register.Refused)
 	})
 }
 

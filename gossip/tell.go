@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -26,7 +26,7 @@ func (r *Ring) tell() {
 		return
 	}
 	r.told, r.changed = now, false
-	r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
+	r.emit(register.Ring{Membership: r.membership(), Newest: r.newest()})
 }
 
 // newest returns the newest occurrence of each job that became known since the last call.
@@ -44,11 +44,11 @@ func (r *Ring) newest() map[job.Key]time.Time {
 	return newest
 }
 
-// emit queues an event for the engine. A queued Ring is merged with a later one.
-func (r *Ring) emit(e engine.Event) {
-	if ring, ok := e.(engine.Ring); ok {
-		r.out = slices.DeleteFunc(r.out, func(o engine.Event) bool {
-			old, ok := o.(engine.Ring)
+// emit queues an event for the register. A queued Ring is merged with a later one.
+func (r *Ring) emit(e register.Event) {
+	if ring, ok := e.(register.Ring); ok {
+		r.out = slices.DeleteFunc(r.out, func(o register.Event) bool {
+			old, ok := o.(register.Ring)
 			if ok {
 				ring.Newest = merged(old.Newest, ring.Newest)
 			}
@@ -73,19 +73,19 @@ func merged(old, later map[job.Key]time.Time) map[job.Key]time.Time {
 }
 
 // membership returns the members for the engine, or nil if this host is not in a ring.
-func (r *Ring) membership() *engine.Membership {
+func (r *Ring) membership() *register.Membership {
 	if r.list == nil {
 		return nil
 	}
-	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
-	ms.Members = append(ms.Members, engine.Member{
+	ms := &register.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
+	ms.Members = append(ms.Members, register.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
 		Draining: r.own.part == Draining && !time.Now().Before(r.idleFrom),
 	})
 	for _, m := range r.alive() {
 		ms.Members = append(ms.Members, m.membership())
 	}
-	slices.SortFunc(ms.Members, func(a, b engine.Member) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(ms.Members, func(a, b register.Member) int { return strings.Compare(a.ID, b.ID) })
 	return ms
 }
 

@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 func someMeta() meta {
@@ -80,9 +81,9 @@ func FuzzMeta(f *testing.F) {
 }
 
 func someRoster(n int) *roster {
-	entries := make([]engine.Holding, n)
+	entries := make([]catalog.Holding, n)
 	for i := range entries {
-		entries[i] = engine.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
+		entries[i] = catalog.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 	}
 	return newRoster(entries)
 }
@@ -110,17 +111,17 @@ func TestRosterDifference(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 20000} {
 		ours := someRoster(n)
 		changed := slices.Clone(ours.entries)
-		want := map[job.Key]engine.Lack{}
+		want := map[job.Key]register.Lack{}
 		for i := 0; i < len(changed); i += 50 {
 			ours := changed[i].Hash
 			changed[i].Hash[3]++
-			want[changed[i].Key] = engine.Lack{Ours: ours, Theirs: changed[i].Hash, Since: noon}
+			want[changed[i].Key] = register.Lack{Ours: ours, Theirs: changed[i].Hash, Since: noon}
 		}
 		if n > 2 {
-			want[changed[n-1].Key] = engine.Lack{Ours: ours.entries[n-1].Hash, Since: noon}
+			want[changed[n-1].Key] = register.Lack{Ours: ours.entries[n-1].Hash, Since: noon}
 			changed = changed[:n-1]
 		}
-		changed = append(changed, engine.Holding{Key: numbered(3), Hash: numbered(3)})
+		changed = append(changed, catalog.Holding{Key: numbered(3), Hash: numbered(3)})
 		d := differenceOf(t, ours, newRoster(changed), difference{}, noon)
 		if !maps.Equal(d.lacks, want) || !slices.Equal(d.extra, []job.Key{numbered(3)}) {
 			t.Errorf("%d entries: lacks %d, extra %v, want %d and 3", n, len(d.lacks), d.extra, len(want))

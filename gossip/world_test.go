@@ -20,10 +20,11 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // network is one in memory that loses packets, and can be cut.
@@ -241,12 +242,12 @@ type host struct {
 	stop   func()
 
 	mu        sync.Mutex
-	last      *engine.Membership
+	last      *register.Membership
 	newest    map[job.Key]time.Time
-	events    []engine.Event   // others than Ring
-	holding   []engine.Holding // its ring jobs when it starts
-	unstarted []engine.Orphan  // what it has not begun when it leaves
-	mute      bool             // its engine does not answer
+	events    []register.Event    // others than Ring
+	holding   []catalog.Holding   // its ring jobs when it starts
+	unstarted []register.Progress // what it has not begun when it leaves
+	mute      bool                // its engine does not answer
 	rings     int
 }
 
@@ -329,7 +330,7 @@ func (h *host) run(o Options, linked func(context.Context)) *host {
 	}
 	h.Ring = r
 	if h.holding != nil {
-		r.Hold(engine.Holdings{Holdings: h.holding})
+		r.Take(register.Holdings{Holdings: h.holding})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -352,13 +353,13 @@ func (h *host) run(o Options, linked func(context.Context)) *host {
 	return h
 }
 
-func (h *host) take(e engine.Event) {
-	if _, ok := e.(engine.Departing); ok && !h.mute {
-		h.Unstarted(engine.Unstarted{Occurrences: h.unstarted})
+func (h *host) take(e register.Event) {
+	if _, ok := e.(register.Departing); ok && !h.mute {
+		h.Take(register.Unstarted{Occurrences: h.unstarted})
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r, ok := e.(engine.Ring)
+	r, ok := e.(register.Ring)
 	if !ok {
 		h.events = append(h.events, e)
 		return
@@ -396,7 +397,7 @@ func (h *host) changes() int {
 }
 
 // of returns what the host's engine heard of a member last.
-func (h *host) of(id string) (engine.Member, bool) {
+func (h *host) of(id string) (register.Member, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last != nil {
@@ -406,7 +407,7 @@ func (h *host) of(id string) (engine.Member, bool) {
 			}
 		}
 	}
-	return engine.Member{}, false
+	return register.Member{}, false
 }
 
 func (h *host) view(id string) View {

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // ringOf returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
 // members.
-func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *Membership) {
+func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Membership) {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("#@ default scope=ring\n")
@@ -22,14 +23,14 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *Membership)
 	if len(remarks) > 0 {
 		b.Fatal(remarks[0])
 	}
-	m = &Membership{Self: "m0"}
+	m = &register.Membership{Self: "m0"}
 	for i := range members {
-		m.Members = append(m.Members, Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
+		m.Members = append(m.Members, register.Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
 	}
 	now = Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	e = New(State{})
 	e.Step(now, Load{Tables: []*crontab.Table{table}, Ring: Available})
-	e.Step(now, Ring{m, nil})
+	e.Step(now, FromRing{register.Ring{Membership: m}})
 	return e, now, m
 }
 
@@ -42,7 +43,7 @@ func BenchmarkRingChange(b *testing.B) {
 			e, now, m := ringOf(b, n, members)
 			for b.Loop() {
 				left := *m
-				e.Step(now, Ring{&left, nil})
+				e.Step(now, FromRing{register.Ring{Membership: &left}})
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // Limits for bids that neither members nor voters could decide.
@@ -18,7 +19,7 @@ const (
 
 // bid is an occurrence that this member may take.
 type bid struct {
-	Occurrence
+	register.Occurrence
 	slot      int           // its job in Engine.jobs; see optionsOf
 	until     time.Duration // Moment.Up
 	at        int           // index in the queue; -1: not in it
@@ -26,41 +27,39 @@ type bid struct {
 	ranked    bool // rank is known; otherwise it is computed when the time of the bid comes
 	missed    bool // other members may consider it decided, so this one never drops the bid
 	again     bool
-	asked     bool      // claimed, and Claimed has not come yet
-	stale     bool      // this member was suspended after the claim
-	since     time.Time // for a run of the previous daemon: when that daemon was last alive
-	run       *run      // the run whose occurrence is claimed again; nil: no run exists yet
-	orphan    Orphan
-	from      string   // the member that had taken orphan
-	left      bool     // that member left
-	ifRefused *orphan  // an orphan that was reported after the claim
-	skips     []missed // older occurrences that are skipped with it
+	asked     bool             // claimed, and Claimed has not come yet
+	stale     bool             // this member was suspended after the claim
+	since     time.Time        // for a run of the previous daemon: when that daemon was last alive
+	run       *run             // the run whose occurrence is claimed again; nil: no run exists yet
+	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
+	ifRefused *register.Report // an orphan that was reported after the claim
+	skips     []missed         // older occurrences that are skipped with it
 	tries     int
 	waiting   string // why it waits, once a claim was not decided
 	token     uint64
 }
 
 func (b *bid) before(x *bid) bool {
-	return b.until < x.until || b.until == x.until && (b.slot < x.slot || b.slot == x.slot && b.Due.Before(x.Due))
+	return b.until < x.until || b.until == x.until && (b.slot < x.slot || b.slot == x.slot && b.Due < x.Due)
 }
 
 func (b *bid) stand(at int) { b.at = at }
 
 func (e *Engine) newBid(slot int, due time.Time) *bid {
-	return &bid{Occurrence: Occurrence{e.jobs.RingKey(slot), due}, slot: slot, at: -1}
+	return &bid{Occurrence: register.OccurrenceOf(e.jobs.RingKey(slot), due), slot: slot, at: -1}
 }
 
 // compete ranks this member for an occurrence as of an instant, and makes it bid at the
 // time of its rank.
 func (e *Engine) compete(b *bid, as time.Time) {
-	rank, nobody := e.ring.seats.spot(e.jobs, b.slot, b.Due)
+	rank, nobody := e.ring.seats.spot(e.jobs, b.slot, b.Time())
 	switch {
 	case rank >= 0 && (rank < ranks || b.missed):
 		b.rank, b.ranked = rank, true
 		as = as.Add(time.Duration(rank) * e.ring.holdOff())
 		e.ring.park(b, max(e.now.Up, e.upAt(as)))
 	case nobody:
-		e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.NoMember, "")
+		e.skip(e.firing(b.slot), b.Time(), b.Time(), 1, job.NoMember, "")
 	}
 }
 
@@ -115,9 +114,9 @@ func (e *Engine) bid(b *bid) {
 	case !b.ranked:
 		e.ring.forget(b)
 		e.compete(b, e.now.Wall)
-	case b.tries > 0 && o.Deadline > 0 && e.now.Wall.Sub(b.Due) > o.Deadline:
+	case b.tries > 0 && o.Deadline > 0 && e.now.Wall.Sub(b.Time()) > o.Deadline:
 		e.ring.forget(b)
-		e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.PastDeadline, b.waiting)
+		e.skip(e.firing(b.slot), b.Time(), b.Time(), 1, job.PastDeadline, b.waiting)
 	default:
 		e.claimFor(b, o)
 	}
@@ -133,7 +132,7 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 	}
 	if ledger { // first, older ones: otherwise a crash after b was decided would lose them
 		for _, x := range r.stalled[b.Key] {
-			if _, ok := e.optionsOf(x); ok && x.run == nil && !x.asked && x.Due.Before(b.Due) {
+			if _, ok := e.optionsOf(x); ok && x.run == nil && !x.asked && x.Due < b.Due {
 				heap.Remove(&r.queue, x.at)
 				e.claim(x, ledger)
 			}
@@ -145,7 +144,11 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 // claim sends the claim for an occurrence.
 func (e *Engine) claim(b *bid, ledger bool) {
 	b.asked = true
-	e.emit(Claim{Occurrence: b.Occurrence, Job: e.jobs.ID(b.slot), Again: b.again, From: b.from, Ledger: ledger})
+	claim := register.Claim{Occurrence: b.Occurrence, Again: b.again, Ledger: ledger}
+	if b.orphan != nil {
+		claim.From = b.orphan.Member
+	}
+	e.tellRing(claim)
 }
 
 // optionsOf returns the current options of a bid's job. ok is false if this member cannot
@@ -159,34 +162,31 @@ func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
 }
 
 // claimed handles the answer to a claim.
-func (e *Engine) claimed(ev Claimed) {
-	if e.ring == nil {
-		return
-	}
+func (e *Engine) claimed(ev register.Claimed) {
 	b := e.ring.bids[ev.Occurrence]
 	if b == nil || !b.asked {
 		return
 	}
 	b.asked = false
 	switch {
-	case ev.Grant == Granted && e.ring.departed: // the others take it over
+	case ev.Grant == register.Granted && e.ring.departed: // the others take it over
 		e.ring.forget(b)
 		if b.run != nil {
 			b.run.bid = nil
 		}
-	case ev.Grant == Granted && b.stale: // others may have treated it as an orphan meanwhile
+	case ev.Grant == register.Granted && b.stale: // others may have treated it as an orphan meanwhile
 		b.stale, b.again = false, true
 		e.ring.park(b, e.now.Up)
-	case ev.Grant == Granted:
+	case ev.Grant == register.Granted:
 		e.ring.forget(b)
 		e.granted(b, ev.Token)
-	case ev.Grant == Refused:
+	case ev.Grant == register.Refused:
 		e.ring.forget(b)
 		if r := b.run; r != nil {
 			r.bid = nil
-			e.yield(r, ev.By)
+			e.yield(r, e.ring.hostOf(ev.By))
 		} else if slot, ok := e.jobs.FindRing(b.Key); ok && b.ifRefused != nil {
-			e.inherit(slot, *b.ifRefused)
+			e.inherit(slot, b.ifRefused)
 		}
 	case ev.By != "":
 		e.stall(b, "it is not due yet by the clock of "+e.ring.hostOf(ev.By))
@@ -218,20 +218,20 @@ func (e *Engine) granted(b *bid, token uint64) {
 		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
 	}
 	if r := e.decideShared(j, b); r == nil {
-		e.emit(Progress{Occurrence: b.Occurrence, Phase: Over, Verdict: job.VerdictSkip})
+		e.tellRing(register.Progress{Occurrence: b.Occurrence, Phase: register.Over})
 	}
 }
 
 func (e *Engine) decideShared(j *firing, b *bid) *run {
-	due := b.Due
+	due := b.Time()
 	if reason, detail := e.standing(j); reason != "" {
 		e.skip(j, due, due, 1, reason, detail)
 		return nil
 	}
-	if b.left {
+	if b.orphan != nil && b.orphan.Left {
 		return e.takeOver(j, b)
 	}
-	if b.orphan.began() {
+	if began(b.orphan) {
 		return e.admit(j, due, job.TriggerRetry, job.Rerun)
 	}
 	p := catchup(j.options, crontab.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
@@ -269,13 +269,13 @@ func (e *Engine) stall(b *bid, why string) {
 	}
 	for i := 0; i < len(r.stalled[b.Key]) && len(r.stalled[b.Key]) > keep; {
 		x := r.stalled[b.Key][i]
-		fresh := e.now.Wall.Sub(x.Due) <= o.Grace && len(r.stalled[b.Key]) <= mostStalled
+		fresh := e.now.Wall.Sub(x.Time()) <= o.Grace && len(r.stalled[b.Key]) <= mostStalled
 		if x.run != nil || x.asked || fresh {
 			i++
 			continue
 		}
 		r.forget(x)
-		e.skip(e.firing(b.slot), x.Due, x.Due, 1, job.NoQuorum, x.waiting)
+		e.skip(e.firing(b.slot), x.Time(), x.Time(), 1, job.NoQuorum, x.waiting)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // TestUndecidedBidOutlivesItsJob removes the last jobs of a crontab while the owner of an
@@ -13,10 +14,10 @@ func TestUndecidedBidOutlivesItsJob(t *testing.T) {
 	e, now, _ := ringOf(t, 600, 1)
 	all := e.View().Tables()
 	first, _ := crontab.Parse("ring", "#@ default scope=ring\n0 0 * * * job --number 0\n", crontab.Config{Owner: "root"})
-	pass := func(d time.Duration, events ...Event) (claims []Claim) {
+	pass := func(d time.Duration, events ...Event) (claims []register.Claim) {
 		now.Wall, now.Up = now.Wall.Add(d), now.Up+d
 		for _, effect := range e.Step(now, events...) {
-			if c, ok := effect.(Claim); ok {
+			if c, ok := claimIn(effect); ok {
 				claims = append(claims, c)
 			}
 		}
@@ -27,9 +28,9 @@ func TestUndecidedBidOutlivesItsJob(t *testing.T) {
 		t.Fatalf("got %d claims, want 1", len(claims))
 	}
 	due := claims[0].Occurrence
-	pass(time.Second, Claimed{Occurrence: due, Grant: Unknown})
-	if bids := e.View().Bids(); len(bids) != 1 || bids[0].Due != due.Due {
-		t.Fatalf("got bids %v, want the one of %v", bids, due.Due)
+	pass(time.Second, FromRing{register.Claimed{Occurrence: due, Grant: register.Postponed}})
+	if bids := e.View().Bids(); len(bids) != 1 || !bids[0].Due.Equal(due.Time()) {
+		t.Fatalf("got bids %v, want the one of %v", bids, due.Time())
 	}
 	pass(0, Load{Tables: []*crontab.Table{first}, Ring: Available})
 	if bids := e.View().Bids(); len(bids) != 0 {
@@ -40,9 +41,18 @@ func TestUndecidedBidOutlivesItsJob(t *testing.T) {
 	if len(claims) != 1 || claims[0].Occurrence != due {
 		t.Fatalf("got claims %v, want %v again", claims, due)
 	}
-	pass(0, Orphaned{Member: "gone", Orphans: []Orphan{{Occurrence: due, Phase: Taken}}}, Load{Tables: []*crontab.Table{first}, Ring: Available})
-	pass(time.Second, Claimed{Occurrence: due, Grant: Refused, By: "gone"})
+	pass(0, FromRing{register.News{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: register.Taken}}}}}, Load{Tables: []*crontab.Table{first}, Ring: Available})
+	pass(time.Second, FromRing{register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"}})
 	if len(e.ring.bids) != 0 {
 		t.Errorf("%d bids are left", len(e.ring.bids))
 	}
+}
+
+// claimIn returns the claim that an effect is.
+func claimIn(e Effect) (c register.Claim, ok bool) {
+	x, ok := e.(ToRing)
+	if ok {
+		c, ok = x.Effect.(register.Claim)
+	}
+	return c, ok
 }

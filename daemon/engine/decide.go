@@ -344,9 +344,9 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	}
 	if b := j.bid; b != nil {
 		r.Token, r.tokenAt = b.token, e.now.Up
-		if b.orphan.began() {
-			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost
-			if !b.left {
+		if began(b.orphan) {
+			r.Attempt, r.Lost = max(int(b.orphan.Attempt), 1)+1, int(b.orphan.Lost)
+			if !b.orphan.Left {
 				r.Lost++
 			}
 		}

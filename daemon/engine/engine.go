@@ -214,20 +214,10 @@ func (e *Engine) take(ev Event) {
 		e.redrive(ev)
 	case Bury:
 		e.bury(ev)
-	case Ring:
-		e.joined(ev)
-	case Others:
-		e.others(ev)
-	case Deprived:
-		e.deprived(ev)
-	case Orphaned:
-		e.orphaned(ev)
-	case Claimed:
-		e.claimed(ev)
-	case Departing:
-		e.depart()
-	case Doubled:
-		e.doubled(ev)
+	case FromRing:
+		if e.ring != nil {
+			e.fromRing(ev.Event)
+		}
 	}
 }
 

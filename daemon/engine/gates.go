@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // gate is the position of a run between overlap= and its process. A run passes the gates
@@ -68,7 +69,7 @@ func (e *Engine) start(r *run) {
 		e.recordRun(job.Ready, "", r, r.detail)
 	}
 	e.emit(e.starting(r))
-	e.progress(r, Begun)
+	e.progress(r, register.Begun)
 }
 
 // renewToken is the gate of the fencing token. If a run waited after its occurrence was

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // unfit returns the function that reports why this host cannot run an entry, or "".
@@ -62,6 +63,6 @@ func (e *Engine) bar(users map[string]Barred) {
 	before := e.candidates()
 	e.bars = maps.Clone(users)
 	if now := e.candidates(); e.ring != nil && !slices.Equal(before, now) {
-		e.emit(Holdings{now})
+		e.tellRing(register.Holdings{Holdings: now})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // A crontab whose user is not known yet, because the directory service is not up, is
@@ -124,10 +125,10 @@ func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
 	due := e.View().Entry(2).Schedule.Next(now.Wall)
 	now.Wall, now.Up = due.Add(-time.Second), now.Up+due.Sub(now.Wall)-time.Second
 	e.Step(now, Tick{})
-	e.Step(now, Ring{m, map[job.Key]time.Time{key: due.Add(time.Second)}})
+	e.Step(now, FromRing{register.Ring{Membership: m, Newest: map[job.Key]time.Time{key: due.Add(time.Second)}}})
 	now.Wall, now.Up = due, now.Up+time.Second
 	for _, effect := range e.Step(now, Tick{}) {
-		if c, ok := effect.(Claim); ok && c.Due.Equal(due) {
+		if c, ok := claimIn(effect); ok && c.Time().Equal(due) {
 			return
 		}
 	}

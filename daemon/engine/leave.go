@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -22,8 +23,8 @@ func (s *seats) isDraining() bool { return s != nil && s.self >= 0 && s.Members[
 // begin here, because the state that the others receive must be final.
 func (e *Engine) depart() {
 	r := e.ring
-	if r == nil || r.seats == nil {
-		e.emit(Unstarted{})
+	if r.seats == nil {
+		e.tellRing(register.Unstarted{})
 		return
 	}
 	r.departed = true
@@ -32,21 +33,19 @@ func (e *Engine) depart() {
 			r.forget(b)
 		}
 	}
-	var given []Orphan
+	var given []register.Progress
 	for _, x := range e.sorted() {
 		slot, ok := e.slotOf(x)
 		if _, unbegun := r.unbegun[x.ID]; !unbegun || !ok || !e.isForOthers(x, slot) {
 			continue
 		}
-		given = append(given, Orphan{
-			Occurrence: Occurrence{e.jobs.RingKey(slot), x.Due}, Phase: Taken, Attempt: x.Attempt - 1, Lost: x.Lost,
-		})
+		given = append(given, register.ProgressOf(&x.Run, register.Taken))
 		if x.WaitsOn() == job.WaitsOnSlot {
 			e.vacate(x)
 		}
 		e.dropFor(x, job.HandedOver, "")
 	}
-	e.emit(Unstarted{given})
+	e.tellRing(register.Unstarted{Occurrences: given})
 }
 
 // isForOthers reports whether a run waits that another member may take over.
@@ -70,16 +69,16 @@ func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reaso
 // not missed there, so catchup= does not apply. The pause before a further attempt begins
 // again.
 func (e *Engine) takeOver(j *firing, b *bid) *run {
-	if late := e.now.Wall.Sub(b.Due); j.options.Deadline > 0 && late > j.options.Deadline {
-		e.skip(j, b.Due, b.Due, 1, job.PastDeadline, lateness(e.now.Wall, b.Due))
+	if late := e.now.Wall.Sub(b.Time()); j.options.Deadline > 0 && late > j.options.Deadline {
+		e.skip(j, b.Time(), b.Time(), 1, job.PastDeadline, lateness(e.now.Wall, b.Time()))
 		return nil
 	}
-	from := "from " + e.ring.hostOf(b.from)
-	if !b.orphan.began() {
+	from := "from " + b.orphan.Host
+	if !began(b.orphan) {
 		j.detail = from
-		return e.admit(j, b.Due, job.TriggerClock, job.TakenOver)
+		return e.admit(j, b.Time(), job.TriggerClock, job.TakenOver)
 	}
-	r := e.newRun(j, b.Due, job.TriggerRetry)
+	r := e.newRun(j, b.Time(), job.TriggerRetry)
 	e.pauseBefore(r, backoff(r.options, r.Invocation, r.Attempt-1-r.Lost))
 	e.wait(r, job.WaitsOnRetry, from)
 	return r

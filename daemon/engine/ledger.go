@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // owned identifies a job of a user. A name may pass to another user and back: the ledger
@@ -35,7 +36,7 @@ func (e *Engine) setLedger(l job.Ledger) {
 // or the effects that the end of its occurrence has on the job and on others.
 func (e *Engine) conclude(r *run) {
 	if r.Verdict != job.VerdictRetry && !r.isElsewhere() {
-		e.progress(r, Over)
+		e.progress(r, register.Over)
 	}
 	switch {
 	case r.Verdict == job.VerdictRetry:

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // past is the stored state of a job that a load needs.
@@ -53,7 +54,7 @@ func (e *Engine) load(ev Load) {
 		}
 	}
 	if p.held {
-		e.emit(Holdings{e.candidates()})
+		e.tellRing(register.Holdings{Holdings: e.candidates()})
 	}
 	if first {
 		if e.memory.Booted {

@@ -6,16 +6,15 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // mostEarly limits how many reports of orphans are kept until the ring is known.
 const mostEarly = 1000
 
-// orphan is an Orphan with the member that had taken it.
-type orphan struct {
-	Orphan
-	from string
-	left bool
+// began reports whether any attempt of an orphan has begun.
+func began(x *register.Report) bool {
+	return x != nil && (x.Phase == register.Begun || x.Attempt > 0)
 }
 
 // orphaned bids for occurrences whose member is gone. If the member had begun an
@@ -23,20 +22,17 @@ type orphan struct {
 // The same holds for an occurrence that the ledger granted, because the member may still
 // begin it. An occurrence that this member itself took before a restart, and has no
 // record of, has not begun.
-func (e *Engine) orphaned(ev Orphaned) {
-	if e.ring == nil {
-		return
-	}
-	if e.ring.seats == nil {
-		if len(e.ring.early) < mostEarly {
-			e.ring.early = append(e.ring.early, ev)
+func (e *Engine) orphaned(all []register.Report) {
+	for _, x := range all {
+		if e.ring.seats == nil {
+			if len(e.ring.early) < mostEarly {
+				e.ring.early = append(e.ring.early, x)
+			}
+			continue
 		}
-		return
-	}
-	for _, x := range ev.Orphans {
 		slot, ok := e.jobs.FindRing(x.Key)
-		if ok && x.Phase != Over && e.liveOfOccurrence(x.Occurrence, slot) == nil {
-			e.inherit(slot, orphan{x, ev.Member, ev.Left})
+		if ok && x.Phase != register.Over && e.liveOfOccurrence(x.Occurrence, slot) == nil {
+			e.inherit(slot, &x)
 		}
 	}
 }
@@ -44,28 +40,28 @@ func (e *Engine) orphaned(ev Orphaned) {
 // inherit bids for an orphan, unless it may have begun and must not be run again. If
 // there is a claim for the occurrence already, the orphan is tried only if that claim is
 // refused, for instance by a member that does not know yet that the other one is gone.
-func (e *Engine) inherit(slot int, x orphan) {
-	if due := x.Due; due.After(e.now.Wall.Add(MaxSkew)) || !e.jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
+func (e *Engine) inherit(slot int, x *register.Report) {
+	if due := x.Time(); due.After(e.now.Wall.Add(register.MaxSkew)) || !e.jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // the entry has no such occurrence
 	}
-	o, own := e.jobs.Options(slot), x.from == e.ring.seats.Self
+	o, own := e.jobs.Options(slot), x.Member == e.ring.seats.Self
 	b := e.ring.bids[x.Occurrence]
 	switch {
 	case b != nil && b.asked:
-		b.ifRefused = &x
+		b.ifRefused = x
 		return
 	case b != nil: // the earlier bid is outdated
 		e.ring.forget(b)
 	}
-	sure := own || x.left || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
-	endsThere := x.left && (x.Phase == Begun || e.jobs.Component(slot) != nil)
+	sure := own || x.Left || x.Phase == register.Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
+	endsThere := x.Left && (x.Phase == register.Begun || e.jobs.Component(slot) != nil)
 	if endsThere || !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
 		return
 	}
-	b = e.newBid(slot, x.Due)
-	b.again, b.orphan, b.from, b.left = true, x.Orphan, x.from, x.left
+	b = e.newBid(slot, x.Time())
+	b.again, b.orphan = true, x
 	if !slices.Contains(e.pending, slot) { // otherwise earlier occurrences would remain undecided
-		e.marks[slot] = max(e.marks[slot], x.Due.UnixNano())
+		e.marks[slot] = max(e.marks[slot], x.Due)
 	}
 	if own { // no other member competes for it
 		b.ranked = true
@@ -77,59 +73,55 @@ func (e *Engine) inherit(slot int, x orphan) {
 
 // others handles a report that other members took occurrences. It keeps the bid for an
 // orphan, because the report may come from the member that is gone.
-func (e *Engine) others(ev Others) {
-	if e.ring == nil {
-		return
-	}
-	for _, o := range ev.Occurrences {
+func (e *Engine) others(all []register.Occurrence) {
+	for _, o := range all {
 		if b := e.ring.bids[o]; b != nil && !b.asked && !b.again {
 			e.ring.forget(b)
 		}
 		if slot, ok := e.jobs.FindRing(o.Key); ok {
-			e.ranElsewhere(slot, o.Due)
+			e.ranElsewhere(slot, o.Time())
 		}
 	}
 }
 
-// deprived drops occurrences that another member took too.
-func (e *Engine) deprived(ev Deprived) {
-	if e.ring == nil {
-		return
-	}
-	for _, o := range ev.Occurrences {
-		if b := e.ring.bids[o]; b != nil && b.run == nil {
+// deprived drops occurrences that another member took too, because the two did not see each
+// other. The other member keeps them: this one has not begun them.
+func (e *Engine) deprived(all []register.Report) {
+	for _, x := range all {
+		if b := e.ring.bids[x.Occurrence]; b != nil && b.run == nil {
 			e.ring.forget(b)
 		}
-		slot, ok := e.jobs.FindRing(o.Key)
+		slot, ok := e.jobs.FindRing(x.Key)
 		if !ok {
 			continue
 		}
-		if r := e.liveOfOccurrence(o, slot); r != nil {
-			e.yield(r, ev.By)
+		if r := e.liveOfOccurrence(x.Occurrence, slot); r != nil {
+			e.yield(r, x.Host)
 		}
 	}
 }
 
 // liveOfOccurrence returns the live run of an occurrence on this member, or nil.
-func (e *Engine) liveOfOccurrence(o Occurrence, slot int) *run {
+func (e *Engine) liveOfOccurrence(o register.Occurrence, slot int) *run {
 	for _, r := range e.byJob[e.jobs.ID(slot)] {
-		if r.isShared() && r.Due.Equal(o.Due) {
+		if r.isShared() && r.Due.Equal(o.Time()) {
 			return r
 		}
 	}
 	return nil
 }
 
-// doubled records that an occurrence ran twice in the ring.
-func (e *Engine) doubled(ev Doubled) {
-	slot, ok := e.jobs.FindRing(ev.Key)
-	if !ok {
-		return
+// doubled records that occurrences ran twice in the ring, because two members did not see
+// each other.
+func (e *Engine) doubled(all []register.Report) {
+	for _, x := range all {
+		if slot, ok := e.jobs.FindRing(x.Key); ok {
+			e.record(job.Record{
+				Kind: job.Doubled, Job: e.jobs.ID(slot), Due: x.Time(),
+				Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(x.Time()), x.Host, x.Run),
+			})
+		}
 	}
-	e.record(job.Record{
-		Kind: job.Doubled, Job: e.jobs.ID(slot), Due: ev.Due,
-		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), ev.Host, ev.Run),
-	})
 }
 
 // reclaim makes a run that has not begun wait until its occurrence is granted again.
@@ -174,9 +166,9 @@ func (e *Engine) resumeShared(r *run) {
 }
 
 // yield drops a run whose occurrence another member has.
-func (e *Engine) yield(r *run, by string) {
+func (e *Engine) yield(r *run, host string) {
 	if r.State != job.RunQueued && r.State != job.RunWaiting {
 		return
 	}
-	e.dropFor(r, job.OtherMember, e.ring.hostOf(by))
+	e.dropFor(r, job.OtherMember, host)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -21,14 +22,14 @@ const ranks = 4
 // occurrence is due, so a change of members costs nothing for jobs that are not due.
 // seats is immutable, except that it caches results for components.
 type seats struct {
-	*Membership
+	*register.Membership
 	since     time.Time                     // when these members became the current ones
 	nodes     []rendezvous.Node             // by place in Members
 	self      int                           // -1: not among them
 	connected map[*catalog.Component][]bool // whether each member may run its jobs
 }
 
-func newSeats(m *Membership) *seats {
+func newSeats(m *register.Membership) *seats {
 	if m == nil {
 		return nil
 	}
@@ -53,7 +54,7 @@ const mostFormer = 100
 
 // remember appends a membership to all, which is sorted by age, oldest first. If its
 // members are those of the last one, it replaces that one.
-func remember(all []*seats, m *Membership, now time.Time) []*seats {
+func remember(all []*seats, m *register.Membership, now time.Time) []*seats {
 	s := newSeats(m)
 	if s == nil {
 		return all
@@ -100,7 +101,7 @@ func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 // isFirst reports whether this member is the one that records an occurrence which no
 // member may run.
 func (s *seats) isFirst() bool {
-	first := slices.MinFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	first := slices.MinFunc(s.Members, func(a, b register.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return first.ID == s.Self
 }
 

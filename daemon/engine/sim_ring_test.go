@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // Timing of the members of a simulated ring.
@@ -110,7 +111,7 @@ type lab struct {
 	cut     map[[2]int]bool // one way
 	story   strings.Builder
 
-	granted map[Occurrence]grantOf // the voters' ledger
+	granted map[register.Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
 
@@ -118,14 +119,14 @@ type lab struct {
 	version   int         // of texts
 	rivalRuns int         // runs of entries that only one member has
 
-	starts  map[Occurrence][]ringStart
-	skipped map[Occurrence]bool // by the member that had it
-	rivaled map[Occurrence]bool // the member with an entry of its own ran it
-	doubled map[Occurrence]map[string]bool
-	died    map[Occurrence]bool // taken by a member that was killed then
+	starts  map[register.Occurrence][]ringStart
+	skipped map[register.Occurrence]bool // by the member that had it
+	rivaled map[register.Occurrence]bool // the member with an entry of its own ran it
+	doubled map[register.Occurrence]map[string]bool
+	died    map[register.Occurrence]bool // taken by a member that was killed then
 	apart   []apart
-	failed  map[Occurrence]int // the newest attempt, if it failed
-	given   int                // occurrences that were handed over
+	failed  map[register.Occurrence]int // the newest attempt, if it failed
+	given   int                         // occurrences that were handed over
 	census  []census
 }
 
@@ -202,7 +203,7 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 }
 
 type grantOf struct {
-	of    Occurrence
+	of    register.Occurrence
 	entry job.Key // for which it was claimed
 	by    string
 	token uint64
@@ -221,10 +222,10 @@ type ringStart struct {
 
 // note is the known state of an occurrence at a member.
 type note struct {
-	phase   Phase
+	phase   register.Phase
 	attempt int
 	lost    int
-	run     job.RunID
+	run     int64
 	ran     bool // to its end
 	times   int  // how often it was taken before
 }
@@ -240,16 +241,16 @@ func (x note) newer(was note) bool {
 // step orders the progress of a member: an attempt begins, the next one waits, and so on.
 func (x note) step() int {
 	switch x.phase {
-	case Taken:
+	case register.Taken:
 		return 2*x.attempt + 1
-	case Begun:
+	case register.Begun:
 		return 2 * max(x.attempt, 1)
 	}
 	return math.MaxInt
 }
 
 // began reports whether a run of it is live or has ended.
-func (x note) began() bool { return x.phase >= Begun && x.run != 0 }
+func (x note) began() bool { return x.phase >= register.Begun && x.run != 0 }
 
 // meta is what a member publishes about itself.
 type meta struct {
@@ -281,21 +282,21 @@ type node struct {
 
 	meta    meta
 	peers   map[string]meta
-	lacks   map[string]map[job.Key]Lack // differences between other members' jobs and its own
-	idle    bool                        // its engine takes nothing new
-	heard   map[string]time.Time        // when it last received a message from each live member
-	came    map[string]time.Time        // when each of them became alive
-	parted  map[string]bool             // members that announced that they leave
-	lost    map[string]bool             // members that it considers dead
-	notes   map[Occurrence]map[string]note
-	gave    map[Occurrence]string // occurrences that it granted to other members
-	asks    map[Occurrence]*question
-	shown   map[Occurrence]bool            // doubles that were reported
-	views   map[Occurrence]map[string]bool // members that it saw at its newest claim
-	claimed map[Occurrence]time.Time
-	stored  map[Occurrence]bool // its history has a decision
-	parting bool                // its final state was broadcast
-	untold  int                 // messages that it repeats until they are received
+	lacks   map[string]map[job.Key]register.Lack // differences between other members' jobs and its own
+	idle    bool                                 // its engine takes nothing new
+	heard   map[string]time.Time                 // when it last received a message from each live member
+	came    map[string]time.Time                 // when each of them became alive
+	parted  map[string]bool                      // members that announced that they leave
+	lost    map[string]bool                      // members that it considers dead
+	notes   map[register.Occurrence]map[string]note
+	gave    map[register.Occurrence]string // occurrences that it granted to other members
+	asks    map[register.Occurrence]*question
+	shown   map[register.Occurrence]bool            // doubles that were reported
+	views   map[register.Occurrence]map[string]bool // members that it saw at its newest claim
+	claimed map[register.Occurrence]time.Time
+	stored  map[register.Occurrence]bool // its history has a decision
+	parting bool                         // its final state was broadcast
+	untold  int                          // messages that it repeats until they are received
 }
 
 // question is a claim that is sent to other members.
@@ -392,14 +393,8 @@ func (n *node) read() {
 func (n *node) act(effects []Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Holdings:
-			n.hold(e)
-		case Claim:
-			n.claim(e)
-		case Progress:
-			n.progress(e)
-		case Unstarted:
-			n.farewell(e)
+		case ToRing:
+			n.carryOut(e.Effect)
 		case Start:
 			n.begin(e)
 		case Fact:
@@ -414,6 +409,27 @@ func (n *node) act(effects []Effect) {
 	}
 }
 
+func (n *node) carryOut(e register.Effect) {
+	switch e := e.(type) {
+	case register.Holdings:
+		n.hold(e)
+	case register.Claim:
+		n.claim(e)
+	case register.Progress:
+		n.progress(e)
+	case register.Unstarted:
+		n.farewell(e)
+	}
+}
+
+// tellRing passes an event of the ring to the engine.
+func (n *node) tellRing(e register.Event) { n.tell(FromRing{e}) }
+
+// tellOrphans reports occurrences of a member that is gone.
+func (n *node) tellOrphans(orphans ...register.Report) {
+	n.tellRing(register.News{Orphans: orphans})
+}
+
 // boot starts the daemon.
 func (n *node) boot() {
 	n.life++
@@ -421,14 +437,14 @@ func (n *node) boot() {
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
 	n.parted, n.lost = map[string]bool{}, map[string]bool{}
-	own := map[Occurrence]map[string]note{}
+	own := map[register.Occurrence]map[string]note{}
 	for o, all := range n.notes {
 		if x, ok := all[n.id]; ok && n.stored[o] {
 			own[o] = map[string]note{n.id: x}
 		}
 	}
-	n.notes, n.gave, n.asks = own, map[Occurrence]string{}, map[Occurrence]*question{}
-	n.lacks, n.idle = map[string]map[job.Key]Lack{}, false
+	n.notes, n.gave, n.asks = own, map[register.Occurrence]string{}, map[register.Occurrence]*question{}
+	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
 	n.meta = meta{id: n.id, labels: n.labels, drains: true}
 	n.tables, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
 	n.lab.count()
@@ -444,7 +460,7 @@ func (n *node) boot() {
 }
 
 // hold publishes the jobs that a member has.
-func (n *node) hold(e Holdings) {
+func (n *node) hold(e register.Holdings) {
 	if n.joined {
 		n.meta.edited = n.clock()
 	}
@@ -506,41 +522,44 @@ func (n *node) bury(id string) {
 	n.lab.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
 	n.lost[id] = true
-	var orphans []Orphan
+	var orphans []register.Report
 	for o, all := range n.notes {
 		x, ok := all[id]
-		if !ok || x.phase == Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
+		if !ok || x.phase == register.Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
 			return m == n.id || !n.heard[m].IsZero()
 		}) {
 			continue
 		}
-		orphans = append(orphans, x.orphan(o))
+		orphans = append(orphans, n.orphan(o, id, x))
 	}
 	for o, to := range n.gave {
 		if to == id && len(n.notes[o]) == 0 {
-			orphans = append(orphans, Orphan{Occurrence: o, Phase: Taken})
+			orphans = append(orphans, n.orphan(o, id, note{phase: register.Taken}))
 		}
 	}
-	slices.SortFunc(orphans, func(a, b Orphan) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Compare(b.Key)) })
+	slices.SortFunc(orphans, func(a, b register.Report) int { return a.Compare(b.Occurrence) })
 	n.view()
-	n.tell(Orphaned{id, orphans, n.parted[id]})
+	n.tellOrphans(orphans...)
 }
 
-func (x note) orphan(o Occurrence) Orphan { return Orphan{o, x.phase, x.attempt, x.lost} }
+func (n *node) orphan(o register.Occurrence, id string, x note) register.Report {
+	m := register.Mark{Occurrence: o, Member: id, Phase: x.phase, Attempt: uint16(x.attempt), Lost: uint8(x.lost)}
+	return register.Report{Mark: m, Host: id, Left: n.parted[id]}
+}
 
 // view passes the current membership to the engine.
 func (n *node) view() {
 	if !n.joined {
 		return
 	}
-	m := &Membership{Self: n.id, HoldOff: 2 * time.Second}
+	m := &register.Membership{Self: n.id, HoldOff: 2 * time.Second}
 	all := []meta{n.meta}
 	for id := range n.heard {
 		all = append(all, n.peers[id])
 	}
 	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
 	for _, x := range all {
-		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
+		member := register.Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
 		if x.id == n.id {
 			member.Draining = n.idle
 		} else {
@@ -550,19 +569,19 @@ func (n *node) view() {
 	}
 	newest := map[job.Key]time.Time{}
 	for o, all := range n.notes {
-		if o.Due.After(newest[o.Key]) && len(all) > 0 {
-			newest[o.Key] = o.Due
+		if o.Time().After(newest[o.Key]) && len(all) > 0 {
+			newest[o.Key] = o.Time()
 		}
 	}
-	n.tell(Ring{m, newest})
+	n.tellRing(register.Ring{Membership: m, Newest: newest})
 }
 
 // compare records how a member's jobs differ from this one's, and since when.
-func (n *node) compare(x meta) map[job.Key]Lack {
-	lacks := map[job.Key]Lack{}
+func (n *node) compare(x meta) map[job.Key]register.Lack {
+	lacks := map[job.Key]register.Lack{}
 	for key, hash := range n.meta.held {
 		if other := x.held[key]; other != hash {
-			lack := Lack{Ours: hash, Theirs: other, Since: n.clock()}
+			lack := register.Lack{Ours: hash, Theirs: other, Since: n.clock()}
 			if was, ok := n.lacks[x.id][key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
 				lack.Since = was.Since
 			}
@@ -576,14 +595,14 @@ func (n *node) compare(x meta) map[job.Key]Lack {
 // sync makes two members exchange their recent state.
 func (n *node) sync(to *node, since time.Duration) {
 	push := func(from, to *node) {
-		known := map[Occurrence]map[string]note{}
+		known := map[register.Occurrence]map[string]note{}
 		for o, all := range from.notes {
-			if from.lab.now.Sub(o.Due) < since {
+			if from.lab.now.Sub(o.Time()) < since {
 				known[o] = maps.Clone(all)
 			}
 		}
 		from.send(to, func() {
-			for _, o := range slices.SortedFunc(maps.Keys(known), inOrder) {
+			for _, o := range slices.SortedFunc(maps.Keys(known), register.Occurrence.Compare) {
 				for _, id := range slices.Sorted(maps.Keys(known[o])) {
 					to.learn(o, id, known[o][id])
 				}
@@ -594,13 +613,11 @@ func (n *node) sync(to *node, since time.Duration) {
 	n.send(to, func() { push(to, n) })
 }
 
-func inOrder(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Compare(b.Key)) }
-
 // learn handles a message about an occurrence.
-func (n *node) learn(o Occurrence, id string, x note) {
+func (n *node) learn(o register.Occurrence, id string, x note) {
 	if id == n.id { // its own state is newer, unless it was restarted
-		if x.phase == Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
-			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}, false})
+		if x.phase == register.Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
+			n.tellOrphans(n.orphan(o, n.id, x))
 		}
 		return
 	}
@@ -614,7 +631,7 @@ func (n *node) learn(o Occurrence, id string, x note) {
 }
 
 // counts reports whether a member's messages about an occurrence count for this one.
-func (n *node) counts(id string, o Occurrence) bool {
+func (n *node) counts(id string, o register.Occurrence) bool {
 	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
 	_, known := n.notes[o][id]
@@ -627,8 +644,8 @@ func (n *node) counts(id string, o Occurrence) bool {
 
 // dated corrects since when another member's entry differs, if this one noticed it when
 // it joined.
-func (n *node) dated(lack Lack, id string, key job.Key) Lack {
-	if lack.Since.After(n.joinedAt.Add(RolloutTime)) {
+func (n *node) dated(lack register.Lack, id string, key job.Key) register.Lack {
+	if lack.Since.After(n.joinedAt.Add(register.RolloutTime)) {
 		return lack
 	}
 	edited, confirmed := n.meta.edited, false
@@ -645,7 +662,7 @@ func (n *node) dated(lack Lack, id string, key job.Key) Lack {
 }
 
 // keep stores a member's progress with an occurrence.
-func (n *node) keep(o Occurrence, id string, x note) {
+func (n *node) keep(o register.Occurrence, id string, x note) {
 	was, known := n.notes[o][id]
 	if known && !x.newer(was) {
 		return
@@ -655,33 +672,33 @@ func (n *node) keep(o Occurrence, id string, x note) {
 	}
 	n.notes[o][id] = x
 	if id != n.id && !known {
-		n.tell(Others{[]Occurrence{o}})
+		n.tellRing(register.News{Others: []register.Occurrence{o}})
 	}
-	if id != n.id && n.lost[id] && x.phase != Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
-		n.tell(Orphaned{id, []Orphan{x.orphan(o)}, n.parted[id]})
+	if id != n.id && n.lost[id] && x.phase != register.Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
+		n.tellOrphans(n.orphan(o, id, x))
 	}
 	own := n.notes[o][n.id]
 	for _, other := range slices.Sorted(maps.Keys(n.notes[o])) {
 		y := n.notes[o][other]
 		if other != n.id && own.began() && y.began() && !n.shown[o] && own.lost == 0 && y.lost == 0 {
 			n.shown[o] = true
-			n.tell(Doubled{o, other, y.run})
+			n.tellRing(register.News{Doubled: []register.Report{{Mark: register.Mark{Occurrence: o, Member: other, Run: y.run}, Host: other}}})
 		}
 	}
 }
 
 // holder returns the member that has an occurrence, other than but, or "".
-func (n *node) holder(o Occurrence, but string, again bool) string {
+func (n *node) holder(o register.Occurrence, but string, again bool) string {
 	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if x := n.notes[o][id]; id != but && x.times == times && (!again || x.phase == Over || !n.lost[id]) {
+		if x := n.notes[o][id]; id != but && x.times == times && (!again || x.phase == register.Over || !n.lost[id]) {
 			return id
 		}
 	}
 	return ""
 }
 
-func (n *node) claim(c Claim) {
+func (n *node) claim(c register.Claim) {
 	o := c.Occurrence
 	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.lab.now
 	for id := range n.heard {
@@ -701,30 +718,30 @@ func (n *node) claim(c Claim) {
 }
 
 // refused gives up an occurrence that another member has.
-func (n *node) refused(o Occurrence, by string) {
-	if x := n.notes[o][n.id]; x.phase == Taken {
+func (n *node) refused(o register.Occurrence, by string) {
+	if x := n.notes[o][n.id]; x.phase == register.Taken {
 		delete(n.notes[o], n.id)
 	}
-	n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+	n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: by})
 }
 
 // have takes an occurrence.
-func (n *node) have(o Occurrence) {
+func (n *node) have(o register.Occurrence) {
 	n.note(o, n.taken(o))
-	n.tell(Claimed{Occurrence: o, Grant: Granted})
+	n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted})
 }
 
 // taken returns the note for an occurrence that this member takes, perhaps not for the
 // first time.
-func (n *node) taken(o Occurrence) note {
+func (n *node) taken(o register.Occurrence) note {
 	x, own := n.notes[o][n.id]
 	if own {
-		return note{phase: Taken, times: x.times, attempt: x.attempt}
+		return note{phase: register.Taken, times: x.times, attempt: x.attempt}
 	}
 	if len(n.notes[o]) == 0 {
-		return note{phase: Taken}
+		return note{phase: register.Taken}
 	}
-	again := note{phase: Taken, times: n.times(o) + 1}
+	again := note{phase: register.Taken, times: n.times(o) + 1}
 	for _, x := range n.notes[o] {
 		again.attempt = max(again.attempt, x.attempt)
 	}
@@ -732,7 +749,7 @@ func (n *node) taken(o Occurrence) note {
 }
 
 // times returns how often an occurrence was taken, by one member after the other.
-func (n *node) times(o Occurrence) (times int) {
+func (n *node) times(o register.Occurrence) (times int) {
 	for _, x := range n.notes[o] {
 		times = max(times, x.times)
 	}
@@ -740,22 +757,22 @@ func (n *node) times(o Occurrence) (times int) {
 }
 
 // farewell broadcasts the final state of this member, and leaves.
-func (n *node) farewell(u Unstarted) {
+func (n *node) farewell(u register.Unstarted) {
 	n.lab.given += len(u.Occurrences)
 	for _, x := range u.Occurrences {
 		y := n.notes[x.Occurrence][n.id]
-		y.phase, y.attempt, y.lost = Taken, max(x.Attempt, y.attempt), max(x.Lost, y.lost)
+		y.phase, y.attempt, y.lost = register.Taken, max(int(x.Attempt), y.attempt), max(int(x.Lost), y.lost)
 		n.keep(x.Occurrence, n.id, y)
 	}
 	clear(n.asks)
-	own := map[Occurrence]note{}
+	own := map[register.Occurrence]note{}
 	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && (x.phase != Over || n.lab.now.Sub(o.Due) < time.Minute) {
+		if x, ok := all[n.id]; ok && (x.phase != register.Over || n.lab.now.Sub(o.Time()) < time.Minute) {
 			own[o] = x
 		}
 	}
 	n.insist(func(to *node) {
-		for _, o := range slices.SortedFunc(maps.Keys(own), inOrder) {
+		for _, o := range slices.SortedFunc(maps.Keys(own), register.Occurrence.Compare) {
 			to.learn(o, n.id, own[o])
 		}
 		to.parted[n.id] = true
@@ -783,25 +800,25 @@ func (n *node) insistWith(to *node, do func(to *node)) {
 }
 
 // note stores the progress of its own occurrence, and sends it to the others.
-func (n *node) note(o Occurrence, x note) {
+func (n *node) note(o register.Occurrence, x note) {
 	n.keep(o, n.id, x)
 	n.post(func(to *node) { to.learn(o, n.id, x) })
 }
 
 // questionOf returns the question that other members must answer before a claim is
 // granted.
-func (n *node) questionOf(c Claim) *question {
+func (n *node) questionOf(c register.Claim) *question {
 	q := &question{left: map[string]bool{}}
 	all, times := n.notes[c.Occurrence], n.times(c.Occurrence)
 	own, known := all[n.id]
 	switch {
-	case known && own.phase < Over && own.times == times && (c.Again || own.phase == Taken):
+	case known && own.phase < register.Over && own.times == times && (c.Again || own.phase == register.Taken):
 		q.mine, q.times = true, times
 		if times > 0 {
-			q.last = note{phase: Taken, attempt: own.attempt}
+			q.last = note{phase: register.Taken, attempt: own.attempt}
 		}
 	case c.Again:
-		q.times, q.last = 1, note{phase: Taken}
+		q.times, q.last = 1, note{phase: register.Taken}
 		for _, x := range all {
 			if x.times == times {
 				q.times = times + 1
@@ -816,7 +833,7 @@ func (n *node) questionOf(c Claim) *question {
 
 // first returns the other member whose note of an occurrence comes before all others, or
 // "".
-func (n *node) first(o Occurrence) (first string) {
+func (n *node) first(o register.Occurrence) (first string) {
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
 		if id != n.id && (first == "" || n.notes[o][id].beats(n.notes[o][first])) {
 			first = id
@@ -831,24 +848,24 @@ func (x note) beats(y note) bool {
 	case x.times != y.times:
 		return x.times > y.times
 	}
-	return x.phase > Taken && y.phase == Taken
+	return x.phase > register.Taken && y.phase == register.Taken
 }
 
 // stands reports whether the known state of a member prevents the claim of a question.
 func (n *node) stands(id string, x note, from string, q *question) bool {
 	switch {
-	case id == from && (x.phase == Taken || q.mine && x.phase == Begun):
+	case id == from && (x.phase == register.Taken || q.mine && x.phase == register.Begun):
 		return false
 	case x.times < q.times:
 		return id == n.id || x.step() > q.last.step()
 	case x.times == q.times && q.mine:
-		return x.phase > Taken || id < from
+		return x.phase > register.Taken || id < from
 	}
 	return true
 }
 
 // inquire sends a claim to all live members.
-func (n *node) inquire(c Claim) {
+func (n *node) inquire(c register.Claim) {
 	o, q := c.Occurrence, n.questionOf(c)
 	n.asks[o] = q
 	end := func() {
@@ -896,7 +913,7 @@ func (n *node) inquire(c Claim) {
 }
 
 // answerTo returns the member that has an occurrence which another member claims, or "".
-func (n *node) answerTo(o Occurrence, from string, q *question) string {
+func (n *node) answerTo(o register.Occurrence, from string, q *question) string {
 	if !n.counts(from, o) {
 		return ""
 	}
@@ -910,17 +927,17 @@ func (n *node) answerTo(o Occurrence, from string, q *question) string {
 			return n.id
 		}
 		delete(n.asks, o)
-		n.tell(Claimed{Occurrence: o, Grant: Refused, By: from})
+		n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: from})
 	}
 	n.gave[o] = from
 	return ""
 }
 
 // vote sends a claim to the ledger of the voters.
-func (n *node) vote(c Claim) {
+func (n *node) vote(c register.Claim) {
 	l, o := n.lab, c.Occurrence
 	if !n.quorum() {
-		n.soon(time.Second, func() { n.tell(Claimed{Occurrence: o, Grant: Unknown}) })
+		n.soon(time.Second, func() { n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed}) })
 		return
 	}
 	alive := maps.Clone(n.views[o])
@@ -940,14 +957,14 @@ func (n *node) vote(c Claim) {
 		n.soon(0, func() {
 			switch {
 			case !n.quorum() || l.rng.IntN(10) == 0: // the answer is lost
-				n.tell(Claimed{Occurrence: o, Grant: Unknown})
+				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
 			case g.by == n.id:
 				n.views[o], n.claimed[o] = g.saw, g.at
-				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
+				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted, Token: g.token})
 			default:
-				n.learn(o, g.by, note{phase: Taken})
-				n.post(func(to *node) { to.learn(o, g.by, note{phase: Taken}) })
-				n.tell(Claimed{Occurrence: o, Grant: Refused, By: g.by})
+				n.learn(o, g.by, note{phase: register.Taken})
+				n.post(func(to *node) { to.learn(o, g.by, note{phase: register.Taken}) })
+				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: g.by})
 			}
 		})
 	})
@@ -955,9 +972,9 @@ func (n *node) vote(c Claim) {
 
 // apart returns the occurrence under which a claim is granted if another entry has one
 // too.
-func (n *node) apart(o Occurrence) Occurrence {
+func (n *node) apart(o register.Occurrence) register.Occurrence {
 	entry := n.meta.held[o.Key]
-	return Occurrence{job.SumKey(append(o.Key[:], entry[:]...)), o.Due}
+	return register.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
 }
 
 // quorum reports whether a member can reach a majority of the voters.
@@ -971,14 +988,14 @@ func (n *node) quorum() bool {
 	return seen > n.lab.voters/2
 }
 
-func (n *node) progress(p Progress) {
-	was, attempt := n.notes[p.Occurrence][n.id], p.Attempt
-	if was.phase == Taken && p.Phase == Begun { // the next attempt after the known ones
+func (n *node) progress(p register.Progress) {
+	was, attempt := n.notes[p.Occurrence][n.id], int(p.Attempt)
+	if was.phase == register.Taken && p.Phase == register.Begun { // the next attempt after the known ones
 		attempt = max(attempt, was.attempt+1)
 	}
 	n.note(p.Occurrence, note{
-		phase: p.Phase, attempt: attempt, lost: p.Lost, run: p.Run, times: was.times,
-		ran: p.Phase == Over && p.Run != 0 && p.Verdict != job.VerdictLost && p.Verdict != job.VerdictLeft,
+		phase: p.Phase, attempt: attempt, lost: int(p.Lost), run: p.Run, times: was.times,
+		ran: p.Phase == register.Over && p.Run != 0 && !p.Vanished,
 	})
 }
 
@@ -987,7 +1004,7 @@ func (n *node) begin(s Start) {
 	if s.Run.Trigger == job.TriggerManual || s.Run.Trigger == job.TriggerDependency {
 		return
 	}
-	o := Occurrence{job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due}
+	o := register.OccurrenceOf(job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due)
 	if rival := n.rivals[o.Key] || s.Job.User != "ann"; rival {
 		l.rivalRuns++
 		l.rivaled[o] = true
@@ -1016,7 +1033,7 @@ func keyIn(id job.ID) job.Key { return job.KeyOf(id, "ann") }
 func (n *node) fact(r job.Record) {
 	l := n.lab
 	key := keyIn(r.Job)
-	o := Occurrence{key, r.Due}
+	o := register.OccurrenceOf(key, r.Due)
 	switch {
 	case n.rivals[key] || r.Job.Owner() != "root":
 		l.rivaled[o] = l.rivaled[o] || r.Kind == job.Decided
@@ -1033,7 +1050,7 @@ func (n *node) fact(r job.Record) {
 				first = r.First
 			}
 			for at := first; !at.After(r.Due); at = at.Add(time.Second) {
-				l.skipped[Occurrence{key, at}] = true
+				l.skipped[register.OccurrenceOf(key, at)] = true
 			}
 		}
 	case r.Kind == job.Dropped && r.Reason != job.OtherMember && r.Reason != job.HandedOver:
@@ -1043,10 +1060,8 @@ func (n *node) fact(r job.Record) {
 
 func (n *node) write(e Effect) {
 	switch e := e.(type) {
-	case Claim:
-		n.lab.say("%s: claim %s %s again %t", n.id, e.Job, e.Due.Format("15:04:05"), e.Again)
-	case Progress:
-		n.lab.say("%s: %s of %v is at phase %d", n.id, e.Due.Format("15:04:05"), e.Key, e.Phase)
+	case ToRing:
+		n.lab.say("%s: %T %+v", n.id, e.Effect, e.Effect)
 	case Fact, Start:
 		n.lab.say("%s: %s", n.id, n.world.tell(e))
 	}
@@ -1059,7 +1074,7 @@ func (n *node) kill(away time.Duration) {
 		n.lab.part(n, x, away)
 	}
 	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && x.phase != Over {
+		if x, ok := all[n.id]; ok && x.phase != register.Over {
 			n.lab.died[o] = true
 		}
 	}
@@ -1099,7 +1114,7 @@ func (n *node) part() {
 	n.drains()
 	n.soon(settle, func() {
 		n.parting = true
-		n.tell(Departing{})
+		n.tellRing(register.Departing{})
 	})
 }
 
@@ -1158,7 +1173,7 @@ func (n *node) leave() {
 	}
 	n.left, n.joined = true, false
 	n.lab.count()
-	n.tell(Ring{})
+	n.tellRing(register.Ring{})
 }
 
 // edit changes a member's crontabs, unless a newer edit came first.
@@ -1200,7 +1215,7 @@ func (l *lab) add(index int) *node {
 	n := &node{
 		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index),
 		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
-		notes: map[Occurrence]map[string]note{}, shown: map[Occurrence]bool{}, views: map[Occurrence]map[string]bool{}, claimed: map[Occurrence]time.Time{}, stored: map[Occurrence]bool{},
+		notes: map[register.Occurrence]map[string]note{}, shown: map[register.Occurrence]bool{}, views: map[register.Occurrence]map[string]bool{}, claimed: map[register.Occurrence]time.Time{}, stored: map[register.Occurrence]bool{},
 	}
 	n.node, n.ring = n.id, Available
 	if l.weather.strict {
@@ -1255,8 +1270,8 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
-		granted: map[Occurrence]grantOf{}, starts: map[Occurrence][]ringStart{},
-		skipped: map[Occurrence]bool{}, rivaled: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{}, failed: map[Occurrence]int{},
+		granted: map[register.Occurrence]grantOf{}, starts: map[register.Occurrence][]ringStart{},
+		skipped: map[register.Occurrence]bool{}, rivaled: map[register.Occurrence]bool{}, doubled: map[register.Occurrence]map[string]bool{}, died: map[register.Occurrence]bool{}, failed: map[register.Occurrence]int{},
 	}
 	l.begun = l.now
 	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
@@ -1270,7 +1285,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	}
 	l.run(20 * time.Second)
 	if l.weather.rivals {
-		l.run(RolloutTime) // different entries count as the same job for this time
+		l.run(register.RolloutTime) // different entries count as the same job for this time
 	}
 	from := l.now
 	for range 12 {
@@ -1403,31 +1418,31 @@ func (l *lab) judge(from, until time.Time) {
 			continue
 		}
 		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
-			l.judgeOne(id, Occurrence{keyIn(id), due.UTC()}, until)
+			l.judgeOne(id, register.OccurrenceOf(keyIn(id), due), until)
 		}
 	}
 }
 
 // waits tells whether an occurrence waits to begin, or to begin again, with a member
 // that has it: with any, or with one that has left.
-func (l *lab) waits(id job.ID, o Occurrence, left bool) bool {
+func (l *lab) waits(id job.ID, o register.Occurrence, left bool) bool {
 	return slices.ContainsFunc(l.nodes, func(n *node) (waits bool) {
 		if left && !n.left {
 			return false
 		}
 		n.engine.View().EachRun(func(r *job.Run) {
-			waits = waits || n.up && r.Job == id && r.Due.Equal(o.Due) && (r.State == job.RunQueued || r.State == job.RunWaiting)
+			waits = waits || n.up && r.Job == id && r.Due.Equal(o.Time()) && (r.State == job.RunQueued || r.State == job.RunWaiting)
 		})
 		return waits
 	})
 }
 
 // isTold tells whether a member was told that what it ran was doubled.
-func (l *lab) isTold(o Occurrence, n *node) bool {
+func (l *lab) isTold(o register.Occurrence, n *node) bool {
 	return l.doubled[o][n.id]
 }
 
-func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
+func (l *lab) judgeOne(id job.ID, o register.Occurrence, until time.Time) {
 	var firsts []ringStart
 	for _, s := range l.starts[o] {
 		if s.attempt == 1 {
@@ -1439,19 +1454,19 @@ func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 		who = append(who, s.node.id)
 	}
 	fail := func(format string, args ...any) {
-		l.t.Errorf(format+": %s at %s by %v", append(args, id, o.Due.Format(time.TimeOnly), who)...)
+		l.t.Errorf(format+": %s at %s by %v", append(args, id, o.Time().Format(time.TimeOnly), who)...)
 	}
 	ledger := l.weather.strict && id != "yield"
-	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Due.Before(until) && !l.waits(id, o, true) {
+	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Time().Before(until) && !l.waits(id, o, true) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of a member that cannot be reached counts, whatever its entry, and any claim
 	// may count to a member that joined less than a minute ago.
 	unsure := l.rivaled[o] && (l.weather.cuts || slices.ContainsFunc(l.nodes, func(n *node) bool {
-		return n.joinedAt.Before(o.Due.Add(10*time.Second)) && n.joinedAt.Add(RolloutTime+10*time.Second).After(o.Due)
+		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(register.RolloutTime+10*time.Second).After(o.Time())
 	}))
 	switch {
-	case len(firsts) == 0 && !l.skipped[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Due):
+	case len(firsts) == 0 && !l.skipped[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Time()):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")
@@ -1477,8 +1492,8 @@ func TestMissedOccurrencesAreShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), cut: map[[2]int]bool{},
-		granted: map[Occurrence]grantOf{}, starts: map[Occurrence][]ringStart{},
-		skipped: map[Occurrence]bool{}, rivaled: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{}, failed: map[Occurrence]int{},
+		granted: map[register.Occurrence]grantOf{}, starts: map[register.Occurrence][]ringStart{},
+		skipped: map[register.Occurrence]bool{}, rivaled: map[register.Occurrence]bool{}, doubled: map[register.Occurrence]map[string]bool{}, died: map[register.Occurrence]bool{}, failed: map[register.Occurrence]int{},
 	}
 	l.begun = l.now
 	var jobs strings.Builder
@@ -1499,7 +1514,7 @@ func TestMissedOccurrencesAreShared(t *testing.T) {
 	l.run(time.Minute)
 	caught, by := 0, map[string]int{}
 	for o, starts := range l.starts {
-		if o.Due.After(from) && o.Due.Before(until) {
+		if o.Time().After(from) && o.Time().Before(until) {
 			caught++
 			by[starts[0].node.id]++
 		}

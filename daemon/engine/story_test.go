@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 var update = flag.Bool("update", false, "write what the stories really say")
@@ -322,7 +323,7 @@ func (s *story) ring(words []string) {
 }
 
 func (s *story) members(words []string) {
-	m, newest := &Membership{Self: "box"}, map[job.Key]time.Time{}
+	m, newest := &register.Membership{Self: "box"}, map[job.Key]time.Time{}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -338,9 +339,9 @@ func (s *story) members(words []string) {
 			continue
 		}
 		parts := strings.Split(word, ",")
-		x := Member{
+		x := register.Member{
 			ID: parts[0], Name: parts[0] + ".example.org", Weight: 1,
-			Labels: map[string]string{}, Lacks: map[job.Key]Lack{},
+			Labels: map[string]string{}, Lacks: map[job.Key]register.Lack{},
 		}
 		for _, part := range parts[1:] {
 			if label, value, ok := strings.Cut(part, ":"); ok && !strings.Contains(label, "=") {
@@ -352,16 +353,16 @@ func (s *story) members(words []string) {
 			case "draining":
 				x.Draining = true
 			case "lacks":
-				x.Lacks[s.ringKey(value)] = Lack{Ours: job.Key{1}}
+				x.Lacks[s.ringKey(value)] = register.Lack{Ours: job.Key{1}}
 			case "differs":
-				x.Lacks[s.ringKey(value)] = Lack{Ours: job.Key{1}, Theirs: job.Key{2}}
+				x.Lacks[s.ringKey(value)] = register.Lack{Ours: job.Key{1}, Theirs: job.Key{2}}
 			default:
 				s.t.Fatalf("story: no such word of a member: %s", part)
 			}
 		}
 		m.Members = append(m.Members, x)
 	}
-	s.w.step(Ring{m, newest})
+	s.w.step(FromRing{register.Ring{Membership: m, Newest: newest}})
 }
 
 // ringKey returns the ring key of a job that is installed here, or else of one that
@@ -377,50 +378,58 @@ func (s *story) ringKey(id string) job.Key {
 }
 
 func (s *story) ringEvent(words []string) {
-	if words[0] == "gone" {
-		o := Occurrence{s.ringKey(words[2]), s.time(words[3])}
-		phase := map[string]Phase{"taken": Taken, "begun": Begun}[words[4]]
-		orphan := Orphan{Occurrence: o, Phase: phase, Attempt: int(phase - Taken)}
+	switch words[0] {
+	case "gone":
+		phase := map[string]register.Phase{"taken": register.Taken, "begun": register.Begun}[words[4]]
+		x := s.report(words[1], words[2], words[3], phase)
+		x.Attempt = uint16(phase - register.Taken)
 		if len(words) > 5 {
-			orphan.Attempt, orphan.Lost = int(s.run(words[5])), int(s.run(words[6]))
+			x.Attempt, x.Lost = uint16(s.run(words[5])), uint8(s.run(words[6]))
 		}
-		s.w.step(Orphaned{words[1], []Orphan{orphan}, false})
+		s.w.step(FromRing{register.News{Orphans: []register.Report{x}}})
+		return
+	case "left":
+		x := s.report(words[1], words[2], words[3], register.Taken)
+		x.Attempt, x.Lost, x.Left = uint16(s.run(words[4])), uint8(s.run(words[5])), true
+		s.w.step(FromRing{register.News{Orphans: []register.Report{x}}})
+		return
+	case "depart":
+		s.w.step(FromRing{register.Departing{}})
 		return
 	}
-	if words[0] == "depart" {
-		s.w.step(Departing{})
-		return
-	}
-	if words[0] == "left" {
-		orphan := Orphan{Occurrence: Occurrence{s.ringKey(words[2]), s.time(words[3])}, Phase: Taken}
-		orphan.Attempt, orphan.Lost = int(s.run(words[4])), int(s.run(words[5]))
-		s.w.step(Orphaned{words[1], []Orphan{orphan}, true})
-		return
-	}
-	o := Occurrence{s.ringKey(words[1]), s.time(words[2])}
+	o := register.OccurrenceOf(s.ringKey(words[1]), s.time(words[2]))
 	switch words[0] {
 	case "took":
-		s.w.step(Others{[]Occurrence{o}})
+		s.w.step(FromRing{register.News{Others: []register.Occurrence{o}}})
 	case "deprived":
-		s.w.step(Deprived{[]Occurrence{o}, words[3]})
+		s.w.step(FromRing{register.News{Deprived: []register.Report{s.report(words[3], words[1], words[2], register.Taken)}}})
 	case "doubled":
-		s.w.step(Doubled{o, words[3], 7})
+		x := s.report(words[3], words[1], words[2], register.Begun)
+		x.Run, x.Host = 7, words[3]
+		s.w.step(FromRing{register.News{Doubled: []register.Report{x}}})
 	case "claim":
-		c := Claimed{Occurrence: o}
+		c := register.Claimed{Occurrence: o}
 		grant, value, _ := strings.Cut(words[3], "=")
 		switch grant {
 		case "granted":
-			c.Grant = Granted
+			c.Grant = register.Granted
 			if value != "" {
 				c.Token = uint64(s.run(value))
 			}
 		case "refused":
-			c.Grant, c.By = Refused, value
+			c.Grant, c.By = register.Refused, value
 		case "unknown":
-			c.Grant = Unknown
+			c.Grant = register.Postponed
 		}
-		s.w.step(c)
+		s.w.step(FromRing{c})
 	}
+}
+
+// report returns the mark of a member, whose host is in the membership or is named like it.
+func (s *story) report(member, id, due string, phase register.Phase) register.Report {
+	x := register.Report{Mark: register.Mark{Occurrence: register.OccurrenceOf(s.ringKey(id), s.time(due)), Member: member, Phase: phase}}
+	x.Host = s.w.engine.ring.hostOf(member)
+	return x
 }
 
 func (s *story) owner(id job.ID, at time.Time) {

@@ -35,9 +35,7 @@ func (e *Engine) in(d time.Duration) time.Duration { return sum(e.now.Up, d) }
 
 // upAt returns the time since boot at which the wall clock will show t, unless it is set
 // before.
-func (e *Engine) upAt(t time.Time) time.Duration { return e.now.upAt(t) }
-
-func (m Moment) upAt(t time.Time) time.Duration { return sum(m.Up, t.Sub(m.Wall)) }
+func (e *Engine) upAt(t time.Time) time.Duration { return sum(e.now.Up, t.Sub(e.now.Wall)) }
 
 // sum returns a + b. If the result does not fit into a Duration, it returns the nearest
 // one: an overflow would make a wait of centuries end immediately. All sums with a

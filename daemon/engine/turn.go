@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // Each occurrence of a job with scope=ring belongs to one member. When it comes due,
@@ -34,20 +35,20 @@ type ring struct {
 	mode      RingMode
 	seats     *seats   // nil: not known yet
 	former    []*seats // earlier memberships and seats, oldest first
-	bids      map[Occurrence]*bid
+	bids      map[register.Occurrence]*bid
 	queue     order[*bid]        // the bids whose time has not come
 	stalled   map[job.Key][]*bid // by key, oldest first: bids that neither members nor voters could decide
 	unbegun   map[job.RunID]*run
-	early     []Orphaned    // received before seats was known
-	shares    time.Duration // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
-	suspended bool          // it claims nothing in this step; see suspend
-	expected  time.Duration // Moment.Up for which the last step requested the next one; 0: not known
-	looked    time.Duration // Moment.Up of the last step
-	departed  bool          // its final state was broadcast: it takes nothing any longer
+	early     []register.Report // orphans that were reported before seats was known
+	shares    time.Duration     // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
+	suspended bool              // it claims nothing in this step; see suspend
+	expected  time.Duration     // Moment.Up for which the last step requested the next one; 0: not known
+	looked    time.Duration     // Moment.Up of the last step
+	departed  bool              // its final state was broadcast: it takes nothing any longer
 }
 
 func newRing() *ring {
-	return &ring{suspended: true, bids: map[Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
+	return &ring{suspended: true, bids: map[register.Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
 }
 
 // configuredMode returns the mode of the configuration; NoRing without a ring.
@@ -134,11 +135,8 @@ func (e *Engine) enroll(mode RingMode) {
 }
 
 // joined applies a new membership of the ring.
-func (e *Engine) joined(ev Ring) {
+func (e *Engine) joined(ev register.Ring) {
 	r := e.ring
-	if r == nil {
-		return
-	}
 	unknown := r.seats == nil
 	r.former = remember(r.former, ev.Membership, e.now.Wall)
 	r.seats = nil
@@ -165,9 +163,7 @@ func (e *Engine) joined(ev Ring) {
 		r.shares = e.in(startTime)
 		early := r.early
 		r.early = nil
-		for _, ev := range early {
-			e.orphaned(ev)
-		}
+		e.orphaned(early)
 	}
 }
 
@@ -180,7 +176,7 @@ func (r *ring) suspend(e *Engine) {
 	}
 	before := r.suspended
 	r.suspended = r.seats == nil || r.seats.Barred != "" ||
-		!r.seats.Clock.Wall.IsZero() && e.now.Drift(r.seats.Clock) > MaxSkew
+		!r.seats.Clock.Wall.IsZero() && e.now.Drift(r.seats.Clock) > register.MaxSkew
 	if before && !r.suspended {
 		e.pending = slices.Compact(slices.Sorted(slices.Values(append(e.pending, e.behindShared()...))))
 	}
@@ -277,18 +273,10 @@ func (r *ring) foresee(e *Engine) {
 }
 
 // progress sends the phase of an occurrence to the ring.
-func (e *Engine) progress(r *run, p Phase) {
-	if e.ring == nil || !r.isShared() {
-		return
+func (e *Engine) progress(r *run, p register.Phase) {
+	if e.ring != nil && r.isShared() {
+		e.tellRing(register.ProgressOf(&r.Run, p))
 	}
-	word := Progress{
-		Occurrence: Occurrence{job.KeyOf(r.Job, r.User), r.Due}, Phase: p,
-		Run: r.ID, Attempt: r.Attempt, Lost: r.Lost, Verdict: r.Verdict,
-	}
-	if r.State == job.RunDropped {
-		word.Run = 0
-	}
-	e.emit(word)
 }
 
 // begin marks a run as begun: it has a process.
@@ -318,7 +306,7 @@ func (r *ring) show(v *View) {
 	for _, all := range r.stalled {
 		for _, b := range all {
 			if slot, ok := v.jobs.FindRing(b.Key); ok { // otherwise a load has removed the job
-				v.bids = append(v.bids, Bid{v.jobs.ID(slot), b.Due, b.waiting})
+				v.bids = append(v.bids, Bid{v.jobs.ID(slot), b.Time(), b.waiting})
 			}
 		}
 	}

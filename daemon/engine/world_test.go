@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // process is a run as the operating system sees it.
@@ -352,28 +353,37 @@ func (w *world) tell(e Effect) string {
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
 	case Tell:
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
-	case Claim:
-		return w.tellClaim(e)
-	case Unstarted:
-		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
-		for _, o := range e.Occurrences {
-			slot, _ := w.engine.jobs.FindRing(o.Key)
-			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.ID(slot), w.clock(o.Due), o.Attempt, o.Lost)
-		}
-		return line
-	case Progress:
-		slot, _ := w.engine.jobs.FindRing(e.Key)
-		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.ID(slot), w.clock(e.Due))
-	case Holdings:
-		return fmt.Sprintf("  hold %d", len(e.Holdings))
+	case ToRing:
+		return w.tellRing(e.Effect)
 	case Roster, Ledger:
 		return ""
 	}
 	return fmt.Sprintf("  %T", e)
 }
 
-func (w *world) tellClaim(c Claim) string {
-	line := fmt.Sprintf("%s claim %s %s", w.clock(w.now.Wall), c.Job, w.clock(c.Due))
+func (w *world) tellRing(e register.Effect) string {
+	switch e := e.(type) {
+	case register.Claim:
+		return w.tellClaim(e)
+	case register.Unstarted:
+		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
+		for _, o := range e.Occurrences {
+			slot, _ := w.engine.jobs.FindRing(o.Key)
+			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.ID(slot), w.clock(register.Mark(o).Time()), o.Attempt, o.Lost)
+		}
+		return line
+	case register.Progress:
+		slot, _ := w.engine.jobs.FindRing(e.Key)
+		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.ID(slot), w.clock(register.Mark(e).Time()))
+	case register.Holdings:
+		return fmt.Sprintf("  hold %d", len(e.Holdings))
+	}
+	return fmt.Sprintf("  %T", e)
+}
+
+func (w *world) tellClaim(c register.Claim) string {
+	slot, _ := w.engine.jobs.FindRing(c.Key)
+	line := fmt.Sprintf("%s claim %s %s", w.clock(w.now.Wall), w.engine.jobs.ID(slot), w.clock(c.Time()))
 	for _, x := range []struct {
 		is   bool
 		word string

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // A member was granted an occurrence for another entry of the same key. Members with
@@ -25,32 +25,32 @@ func TestGrantsOfAnotherEntryAreApart(t *testing.T) {
 		}
 		c := claimsOf(7)[0]
 		taken := w.claim("hostile", c)
-		w.want(taken, engine.Granted, "")
+		w.want(taken, register.Granted, "")
 
 		unknown = errors.New("its jobs are not known")
-		w.want(w.claim("d", c), engine.Unknown, "")
+		w.want(w.claim("d", c), register.Postponed, "")
 		unknown, rollout = nil, true
-		w.want(w.claim("d", c), engine.Refused, "hostile")
+		w.want(w.claim("d", c), register.Refused, "hostile")
 		rollout = false
 
 		first := w.claim("d", c)
-		w.want(first, engine.Granted, "")
-		if again := w.claim("d", c); again.Grant != engine.Granted || again.Token <= first.Token {
+		w.want(first, register.Granted, "")
+		if again := w.claim("d", c); again.Grant != register.Granted || again.Token <= first.Token {
 			t.Errorf("the same claim again: got %+v, want it granted after %+v", again, first)
 		}
-		if again := w.claim("hostile", c); again.Grant != engine.Granted || again.Token <= taken.Token {
+		if again := w.claim("hostile", c); again.Grant != register.Granted || again.Token <= taken.Token {
 			t.Errorf("the claim of the other entry again: got %+v, want it granted after %+v", again, taken)
 		}
-		w.want(w.claim("e", c), engine.Refused, "d")
+		w.want(w.claim("e", c), register.Refused, "d")
 
 		again := c
 		again.Again, again.From = true, "d"
-		w.want(w.claim("e", again), engine.Refused, "d")
+		w.want(w.claim("e", again), register.Refused, "d")
 		w.kill("d")
-		w.want(w.claim("e", again), engine.Granted, "")
+		w.want(w.claim("e", again), register.Granted, "")
 		w.kill("e")
 		again.From = "e"
-		w.want(w.claim("a", again), engine.Granted, "")
+		w.want(w.claim("a", again), register.Granted, "")
 	})
 }
 
@@ -62,9 +62,9 @@ func TestGrantOfTheSameEntryOutlivesAnEdit(t *testing.T) {
 		w.hold("d", 7, 1)
 		w.hold("e", 7, 1)
 		c := claimsOf(7)[0]
-		w.want(w.claim("d", c), engine.Granted, "")
+		w.want(w.claim("d", c), register.Granted, "")
 		w.hold("d", 7, 2)
-		w.want(w.claim("e", c), engine.Refused, "d")
+		w.want(w.claim("e", c), register.Refused, "d")
 	})
 }
 
@@ -98,19 +98,19 @@ func TestLedgerOfVersion070IsRead(t *testing.T) {
 					w.leave("a")
 					w.start("a")
 				}
-				w.want(w.claim("e", c[1]), engine.Refused, "d")
-				w.want(w.claim("d", c[1]), engine.Granted, "")
-				w.want(w.claim("e", c[2]), engine.Refused, "d")
-				w.want(w.claim("d", c[3]), engine.Refused, "e")
+				w.want(w.claim("e", c[1]), register.Refused, "d")
+				w.want(w.claim("d", c[1]), register.Granted, "")
+				w.want(w.claim("e", c[2]), register.Refused, "d")
+				w.want(w.claim("d", c[3]), register.Refused, "e")
 				w.kill("e")
 				c[3].Again, c[3].From = true, "e"
-				w.want(w.claim("d", c[3]), engine.Granted, "")
-				w.want(w.claim("a", c[3]), engine.Refused, "d")
-				w.want(w.claim("d", c[4]), engine.Granted, "")
-				w.want(w.claim("a", c[4]), engine.Refused, "d")
+				w.want(w.claim("d", c[3]), register.Granted, "")
+				w.want(w.claim("a", c[3]), register.Refused, "d")
+				w.want(w.claim("d", c[4]), register.Granted, "")
+				w.want(w.claim("a", c[4]), register.Refused, "d")
 				next := c[1]
-				next.Due = next.Due.Add(time.Second)
-				w.want(w.claim("a", next), engine.Granted, "")
+				next.Due += int64(time.Second)
+				w.want(w.claim("a", next), register.Granted, "")
 			})
 		})
 	}

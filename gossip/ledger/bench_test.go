@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // town is voters on loopback with logs on this disk, and who does not vote.
@@ -39,7 +40,7 @@ func newTown(b *testing.B) *town {
 			b.Fatal(err)
 		}
 		l, err := New(Options{ID: id, Voters: three, Dir: filepath.Join(b.TempDir(), id), Link: carrier, Addr: addr, Log: quiet,
-			Gone: func(string) bool { return false }, Holding: func(key job.Key) engine.Holding { return engine.Holding{Key: key, Hash: numbered(1)} }})
+			Gone: func(string) bool { return false }, Holding: func(key job.Key) catalog.Holding { return catalog.Holding{Key: key, Hash: numbered(1)} }})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -60,13 +61,13 @@ func newTown(b *testing.B) *town {
 // claim claims n occurrences that are nobody's yet, and returns how long that
 // took.
 func (t *town) claim(b *testing.B, id string, first uint64, n int) time.Duration {
-	claims := make([]engine.Claim, n)
+	claims := make([]register.Claim, n)
 	for i := range claims {
-		claims[i].Occurrence = engine.Occurrence{Key: numbered(first + uint64(i)), Due: time.Now()}
+		claims[i].Occurrence = register.OccurrenceOf(numbered(first+uint64(i)), time.Now())
 	}
 	begun := time.Now()
 	for _, got := range t.ledgers[id].Claim(b.Context(), claims) {
-		if got.Grant != engine.Granted {
+		if got.Grant != register.Granted {
 			b.Fatalf("claim: got %+v, want it granted", got)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // Claim claims occurrences for this member, and waits for the answers until the context ends,
@@ -22,10 +22,10 @@ import (
 //
 // An occurrence that was granted for another entry is claimed under a key of its own, if its
 // holder's claims do not count here, see Options.Foreign.
-func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
+func (l *Ledger) Claim(ctx context.Context, claims []register.Claim) []register.Claimed {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
-	answers := make([]engine.Claimed, 0, len(claims))
+	answers := make([]register.Claimed, 0, len(claims))
 	for chunk := range slices.Chunk(claims, mostClaims) {
 		answers = append(answers, l.claim(ctx, chunk)...)
 	}
@@ -33,13 +33,13 @@ func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 }
 
 // claim claims as many occurrences as an entry holds.
-func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
+func (l *Ledger) claim(ctx context.Context, claims []register.Claim) []register.Claimed {
 	b := batch{claimant: l.id}
 	results := make([]result, len(claims))
 	for i, c := range claims {
 		one := l.claimOf(c.Occurrence)
 		b.claims = append(b.claims, one)
-		results[i].grant = engine.Unknown
+		results[i].grant = register.Postponed
 	}
 	l.repeat(ctx, b, results, func(i int) (claim, bool) { return b.claims[i], true })
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
@@ -48,27 +48,27 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 		}
 		foreign, err := l.foreign(ctx, results[i].by, claims[i].Occurrence)
 		if err != nil {
-			results[i] = result{grant: engine.Unknown}
+			results[i] = result{grant: register.Postponed}
 		}
 		return b.claims[i].apart(), foreign && err == nil
 	})
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
 		c.from = r.by
-		return c, claims[i].Again && r.grant == engine.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
+		return c, claims[i].Again && r.grant == register.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
 	})
-	answers := make([]engine.Claimed, len(claims))
+	answers := make([]register.Claimed, len(claims))
 	for i, r := range results {
 		l.see(seen{r.token, r.term})
-		answers[i] = engine.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
+		answers[i] = register.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
 	}
 	return answers
 }
 
 // claimOf returns the claim of an occurrence for this member's entry.
-func (l *Ledger) claimOf(o engine.Occurrence) claim {
+func (l *Ledger) claimOf(o register.Occurrence) claim {
 	h := l.holding(o.Key)
-	return claim{occurrence: occurrence{o.Key, o.Due.UnixNano()}, entry: h.Hash, former: h.Former}
+	return claim{Occurrence: o, entry: h.Hash, former: h.Former}
 }
 
 // repeat sends the claims of a batch for which change returns true, in the form that change
@@ -88,7 +88,7 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 	}
 	decided, err := l.decide(ctx, next)
 	for n, i := range which {
-		results[i] = result{grant: engine.Unknown}
+		results[i] = result{grant: register.Postponed}
 		if err == nil {
 			results[i] = decided[n]
 		}

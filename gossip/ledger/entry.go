@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -27,16 +27,10 @@ const (
 	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes, and with former keys
 )
 
-// occurrence is an engine.Occurrence without a time zone, so that it is comparable.
-type occurrence struct {
-	key job.Key
-	due int64 // Unix nanoseconds
-}
-
 // claim is one occurrence that a member claims. The occurrence may be taken from the member
 // in from, because the claimant sees that member as gone.
 type claim struct {
-	occurrence
+	register.Occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: unknown
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	from   string
@@ -45,7 +39,7 @@ type claim struct {
 // apart returns the claim under a key that only claims for the same entry have. It is for an
 // occurrence that was granted for another entry, and therefore for another job.
 func (c claim) apart() claim {
-	c.key = job.SumKey(append(c.key[:], c.entry[:]...))
+	c.Key = job.SumKey(append(c.Key[:], c.entry[:]...))
 	c.former = 0
 	return c
 }
@@ -66,7 +60,7 @@ type entry struct {
 
 // result is the decision on one claim.
 type result struct {
-	grant engine.Grant
+	grant register.Grant
 	by    string
 	token uint64
 	other bool   // refused, and granted for another entry before
@@ -89,8 +83,8 @@ func (c batch) append(b []byte) []byte {
 	b = wire.AppendText(b, c.claimant)
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
-		b = append(b, claim.key[:]...)
-		b = binary.BigEndian.AppendUint64(b, uint64(claim.due))
+		b = append(b, claim.Key[:]...)
+		b = binary.BigEndian.AppendUint64(b, uint64(claim.Due))
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
 		b = wire.AppendText(b, claim.from)
@@ -187,8 +181,8 @@ func decodeAnswer(b []byte) (answer, error) {
 		return a, end(r, "answer")
 	}
 	for range r.Count(mostClaims, 1) {
-		one := result{grant: engine.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
-		r.Check(one.grant == engine.Granted || one.grant == engine.Refused)
+		one := result{grant: register.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
+		r.Check(one.grant == register.Granted || one.grant == register.Refused)
 		if r.Err() != nil {
 			break
 		}
@@ -203,9 +197,9 @@ func readBatch(r *wire.Reader, form byte) batch {
 	for range r.Count(mostClaims, 1) {
 		var one claim
 		if form == formerForm {
-			one.occurrence = occurrence{catalog.FormerKey(r.Uint64()), int64(r.Uint64())}
+			one.Occurrence = register.Occurrence{Key: catalog.FormerKey(r.Uint64()), Due: int64(r.Uint64())}
 		} else {
-			one.occurrence = occurrence{r.Key(), int64(r.Uint64())}
+			one.Occurrence = register.Occurrence{Key: r.Key(), Due: int64(r.Uint64())}
 			one.entry, one.former = r.Key(), r.Uint64()
 		}
 		one.from = r.MemberOrNone()

@@ -8,7 +8,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
@@ -20,7 +20,7 @@ type readCloser struct{ io.Reader }
 
 func (readCloser) Close() error { return nil }
 
-var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, occurrence{}, request{}, seen{}, answer{}, result{})
+var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, request{}, seen{}, answer{}, result{})
 
 // resum gives fuzzed bytes the checksum that they need to get anywhere.
 func resum(b []byte) []byte {
@@ -36,7 +36,7 @@ func formerEntry(e entry) []byte {
 		b = binary.AppendUvarint(wire.AppendText(b, batch.claimant), uint64(len(batch.claims)))
 		for _, c := range batch.claims {
 			b = binary.BigEndian.AppendUint64(b, c.former)
-			b = binary.BigEndian.AppendUint64(b, uint64(c.due))
+			b = binary.BigEndian.AppendUint64(b, uint64(c.Due))
 			b = append(wire.AppendText(b, c.from), 0)
 		}
 	}
@@ -45,7 +45,7 @@ func formerEntry(e entry) []byte {
 
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{time: 7, batches: []batch{{"a", []claim{{occurrence{numbered(1), -2}, numbered(5), 6, ""}, {occurrence: occurrence{numbered(3), 4}, from: "b"}}}, {"c", nil}}}
+	e := entry{time: 7, batches: []batch{{"a", []claim{{register.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, ""}, {Occurrence: register.Occurrence{Key: numbered(3), Due: 4}, from: "b"}}}, {"c", nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
@@ -68,7 +68,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{occurrence{numbered(1), 2}, numbered(5), 6, "b"}}}}.encode())
+	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{register.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, "b"}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {
@@ -82,7 +82,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	f.Add(answer{true, "c", []result{{engine.Granted, "", 5, false, 0}, {engine.Refused, "b", 0, true, 0}}}.encode())
+	f.Add(answer{true, "c", []result{{register.Granted, "", 5, false, 0}, {register.Refused, "b", 0, true, 0}}}.encode())
 	f.Add(answer{leader: "b"}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAnswer(b)
@@ -127,7 +127,7 @@ func FuzzSnapshot(f *testing.F) {
 		for minute, b := range g.buckets {
 			count += len(b.grants)
 			for o := range b.grants {
-				if minuteOf(o.due) != minute {
+				if minuteOf(o.Due) != minute {
 					t.Errorf("%+v is in the bucket of minute %d", o, minute)
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"time"
 	"unique"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -44,7 +44,7 @@ type grants struct {
 // first.
 type bucket struct {
 	frozen bool
-	grants map[occurrence]grant
+	grants map[register.Occurrence]grant
 }
 
 type grant struct {
@@ -85,24 +85,24 @@ func (g *grants) apply(index uint64, e entry) [][]result {
 }
 
 func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
-	minute := minuteOf(c.due)
+	minute := minuteOf(c.Due)
 	if minute < g.floor {
-		return result{grant: engine.Refused}
+		return result{grant: register.Refused}
 	}
 	had, ok := g.find(minute, c)
 	switch {
 	case !ok:
 	case had.by == by: // with the token of the newest claim, whose run starts now
 		had.index = index
-		g.set(minute, c.occurrence, had)
-		return result{grant: engine.Granted, token: index, term: g.term}
+		g.set(minute, c.Occurrence, had)
+		return result{grant: register.Granted, token: index, term: g.term}
 	case had.index == index, had.by.Value() != c.from:
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
-		return result{grant: engine.Refused, by: had.by.Value(), other: other}
+		return result{grant: register.Refused, by: had.by.Value(), other: other}
 	}
-	g.set(minute, c.occurrence, grant{by: by, index: index, entry: c.entry})
-	g.newest = max(g.newest, c.due)
-	return result{grant: engine.Granted, token: index, term: g.term}
+	g.set(minute, c.Occurrence, grant{by: by, index: index, entry: c.entry})
+	g.newest = max(g.newest, c.Due)
+	return result{grant: register.Granted, token: index, term: g.term}
 }
 
 // find returns the grant of a claimed occurrence. A grant to a member of version 0.7.0 is
@@ -113,13 +113,13 @@ func (g *grants) find(minute int64, c claim) (had grant, ok bool) {
 	if b == nil {
 		return grant{}, false
 	}
-	if had, ok = b.grants[c.occurrence]; !ok && c.former != 0 {
-		had, ok = b.grants[occurrence{catalog.FormerKey(c.former), c.due}]
+	if had, ok = b.grants[c.Occurrence]; !ok && c.former != 0 {
+		had, ok = b.grants[register.Occurrence{Key: catalog.FormerKey(c.former), Due: c.Due}]
 	}
 	return had, ok
 }
 
-func (g *grants) set(minute int64, o occurrence, to grant) {
+func (g *grants) set(minute int64, o register.Occurrence, to grant) {
 	b := g.bucket(minute)
 	before := len(b.grants)
 	b.grants[o] = to
@@ -131,7 +131,7 @@ func (g *grants) bucket(minute int64) *bucket {
 	b := g.buckets[minute]
 	switch {
 	case b == nil:
-		b = &bucket{grants: map[occurrence]grant{}}
+		b = &bucket{grants: map[register.Occurrence]grant{}}
 		at, _ := slices.BinarySearch(g.order, minute)
 		g.order = slices.Insert(g.order, at, minute)
 	case b.frozen:
@@ -167,7 +167,7 @@ func (g *grants) recover(now int64, token uint64) {
 
 // recoverMargin is how far ahead occurrences are refused after a recovery, rounded down to the
 // minute: occurrences that are due within the allowed clock skew may have been granted before.
-const recoverMargin = time.Minute + 2*engine.MaxSkew
+const recoverMargin = time.Minute + 2*register.MaxSkew
 
 // image is an immutable copy of grants.
 type image struct {
@@ -201,8 +201,8 @@ func (i image) encode(w io.Writer) error {
 		b = binary.AppendVarint(b, minute)
 		b = binary.AppendUvarint(b, uint64(len(i.buckets[n].grants)))
 		for o, g := range i.buckets[n].grants {
-			b = append(b, o.key[:]...)
-			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
+			b = append(b, o.Key[:]...)
+			b = binary.AppendUvarint(b, uint64(o.Due-minute*bucketSpan))
 			b = append(b, g.entry[:]...)
 			b = binary.AppendUvarint(b, g.index)
 			b = members.Append(b, g.by.Value())
@@ -246,7 +246,7 @@ func (d *snapshotReader) bucket(g *grants) {
 	d.Check(len(g.order) == 0 || minute > g.order[len(g.order)-1])
 	d.Check(minute >= math.MinInt64/bucketSpan && minute < math.MaxInt64/bucketSpan)
 	d.Check(size > 0 && size <= uint64(g.most-g.count))
-	b := &bucket{grants: map[occurrence]grant{}}
+	b := &bucket{grants: map[register.Occurrence]grant{}}
 	for ; size > 0 && d.Err() == nil; size-- {
 		var key, entry job.Key
 		var offset uint64
@@ -261,7 +261,7 @@ func (d *snapshotReader) bucket(g *grants) {
 			d.Uint8() // an option that no longer exists
 		}
 		had.by = unique.Make(d.members.Read(d.Reader))
-		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = had
+		b.grants[register.Occurrence{Key: key, Due: minute*bucketSpan + int64(offset)}] = had
 	}
 	g.buckets[minute] = b
 	g.order = append(g.order, minute)

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/gossip/register"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -21,29 +22,29 @@ func (g *grants) one(index uint64, now time.Time, by string, c claim) result {
 }
 
 func at(key uint64, due time.Time) claim {
-	return claim{occurrence: occurrence{numbered(key), due.UnixNano()}}
+	return claim{Occurrence: register.Occurrence{Key: numbered(key), Due: due.UnixNano()}}
 }
 
 func TestGrantsDecide(t *testing.T) {
 	g := newGrants()
 	c := at(1, noon)
-	from := func(member string) claim { return claim{occurrence: c.occurrence, from: member} }
+	from := func(member string) claim { return claim{Occurrence: c.Occurrence, from: member} }
 	steps := []struct {
 		by   string
 		c    claim
 		want result
 	}{
-		{"a", c, result{engine.Granted, "", 1, false, 0}},
-		{"a", c, result{engine.Granted, "", 2, false, 0}},
-		{"b", c, result{engine.Refused, "a", 0, false, 0}},
-		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4, false, 0}},
-		{"b", at(2, noon), result{engine.Granted, "", 5, false, 0}},
-		{"b", from("c"), result{engine.Refused, "a", 0, false, 0}},
-		{"b", from("a"), result{engine.Granted, "", 7, false, 0}},
-		{"c", from("a"), result{engine.Refused, "b", 0, false, 0}},
-		{"a", c, result{engine.Refused, "b", 0, false, 0}},
-		{"a", from("b"), result{engine.Granted, "", 10, false, 0}},
-		{"a", at(3, time.Unix(-61, 5)), result{engine.Refused, "", 0, false, 0}},
+		{"a", c, result{register.Granted, "", 1, false, 0}},
+		{"a", c, result{register.Granted, "", 2, false, 0}},
+		{"b", c, result{register.Refused, "a", 0, false, 0}},
+		{"b", at(1, noon.Add(1)), result{register.Granted, "", 4, false, 0}},
+		{"b", at(2, noon), result{register.Granted, "", 5, false, 0}},
+		{"b", from("c"), result{register.Refused, "a", 0, false, 0}},
+		{"b", from("a"), result{register.Granted, "", 7, false, 0}},
+		{"c", from("a"), result{register.Refused, "b", 0, false, 0}},
+		{"a", c, result{register.Refused, "b", 0, false, 0}},
+		{"a", from("b"), result{register.Granted, "", 10, false, 0}},
+		{"a", at(3, time.Unix(-61, 5)), result{register.Refused, "", 0, false, 0}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
@@ -59,8 +60,8 @@ func TestGrantsDecide(t *testing.T) {
 // greater than that of the first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
-	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{c}}, {"b", []claim{{occurrence: c.occurrence, from: "a"}}}}})
-	want := [][]result{{{engine.Granted, "", 1, false, 0}}, {{engine.Refused, "a", 0, false, 0}}}
+	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{c}}, {"b", []claim{{Occurrence: c.Occurrence, from: "a"}}}}})
+	want := [][]result{{{register.Granted, "", 1, false, 0}}, {{register.Refused, "a", 0, false, 0}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
 	}
@@ -76,7 +77,7 @@ func TestGrantsForgetAfterTheRetention(t *testing.T) {
 	}
 	g.one(4, noon.Add(retention+time.Minute), "a", at(2, noon.Add(retention+time.Minute)))
 	for _, by := range []string{"a", "b"} {
-		if got := g.one(5, noon, by, old); got != (result{grant: engine.Refused}) {
+		if got := g.one(5, noon, by, old); got != (result{grant: register.Refused}) {
 			t.Errorf("older than a day, claimed by %s: got %+v, want it refused as nobody's", by, got)
 		}
 	}
@@ -99,7 +100,7 @@ func TestGrantsKeepWhatAWrongClockCallsOld(t *testing.T) {
 	}
 	for _, due := range []int64{math.MinInt64, math.MaxInt64} {
 		g := newGrants()
-		g.apply(1, entry{time: due, batches: []batch{{"a", []claim{{occurrence: occurrence{numbered(1), due}}}}}})
+		g.apply(1, entry{time: due, batches: []batch{{"a", []claim{{Occurrence: register.Occurrence{Key: numbered(1), Due: due}}}}}})
 		if g.count != 1 {
 			t.Errorf("due %d: got %d grants, want one", due, g.count)
 		}
@@ -115,7 +116,7 @@ func TestGrantsAreBounded(t *testing.T) {
 	if g.count != 10 {
 		t.Errorf("grants: got %d, want 10", g.count)
 	}
-	if got := g.one(30, noon, "b", at(1, noon.Add(9*time.Minute))); got != (result{grant: engine.Refused}) {
+	if got := g.one(30, noon, "b", at(1, noon.Add(9*time.Minute))); got != (result{grant: register.Refused}) {
 		t.Errorf("what was dropped: got %+v, want it refused", got)
 	}
 	if got := g.one(31, noon, "b", at(1, noon.Add(10*time.Minute))); got.by != "a" {
@@ -130,7 +131,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 	}
 	i := g.freeze()
 	g.one(200, noon, "late", at(1000, noon))
-	g.one(201, noon, "late", claim{occurrence: at(3, noon.Add(3*time.Second)).occurrence, from: "member-3"})
+	g.one(201, noon, "late", claim{Occurrence: at(3, noon.Add(3*time.Second)).Occurrence, from: "member-3"})
 	var b bytes.Buffer
 	if err := i.encode(&b); err != nil {
 		t.Fatal(err)
@@ -143,12 +144,12 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		t.Errorf("read back: got %+v, want 100 grants in two buckets", back)
 	}
 	for key := range uint64(100) {
-		want := result{engine.Refused, fmt.Sprint("member-", key%7), 0, false, 0}
+		want := result{register.Refused, fmt.Sprint("member-", key%7), 0, false, 0}
 		if got := back.one(300, noon, "x", at(key, noon.Add(time.Duration(key)*time.Second))); got != want {
 			t.Errorf("occurrence %d: got %+v, want %+v", key, got, want)
 		}
 	}
-	if got := back.one(301, noon, "x", at(1000, noon)); got.grant != engine.Granted {
+	if got := back.one(301, noon, "x", at(1000, noon)); got.grant != register.Granted {
 		t.Errorf("what came after the snapshot: got %+v, want it granted", got)
 	}
 }
@@ -200,7 +201,7 @@ func TestChatterIsBounded(t *testing.T) {
 // forgotten, and refused for ever.
 func TestClaimsFarAheadReachNoLog(t *testing.T) {
 	now := time.Now()
-	for ahead, want := range map[time.Duration]bool{-time.Hour: false, engine.MaxSkew: false, time.Minute: true, 2 * time.Hour: true} {
+	for ahead, want := range map[time.Duration]bool{-time.Hour: false, register.MaxSkew: false, time.Minute: true, 2 * time.Hour: true} {
 		if got := (batch{"a", []claim{at(1, now), at(2, now.Add(ahead))}}).isAhead(now); got != want {
 			t.Errorf("due in %v: got %v, want %v", ahead, got, want)
 		}

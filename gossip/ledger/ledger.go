@@ -21,9 +21,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -55,11 +56,11 @@ type Options struct {
 	Addr   func(member string) (addr string, ok bool) // returns the address of a member's link
 	Gone   func(member string) bool                   // whether this member sees that another one is dead or has left
 	// Holding returns this member's entry of a job; zero: it has none.
-	Holding func(key job.Key) engine.Holding
+	Holding func(key job.Key) catalog.Holding
 	// Foreign reports whether a member that was granted an occurrence for another entry
 	// has another job, so that the occurrence does not count here. An error means that
 	// this is not known yet.
-	Foreign func(ctx context.Context, member string, o engine.Occurrence) (bool, error)
+	Foreign func(ctx context.Context, member string, o register.Occurrence) (bool, error)
 	// ClockIsSure reports whether most members agree with this host's clock. If it leads, it
 	// then rejects claims for occurrences that are not due yet.
 	ClockIsSure func() bool
@@ -75,8 +76,8 @@ type Ledger struct {
 	gone func(string) bool
 	log  *slog.Logger
 
-	holding func(job.Key) engine.Holding
-	foreign func(context.Context, string, engine.Occurrence) (bool, error)
+	holding func(job.Key) catalog.Holding
+	foreign func(context.Context, string, register.Occurrence) (bool, error)
 
 	clockIsSure func() bool
 

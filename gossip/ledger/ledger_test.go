@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/hashicorp/raft"
 )
 
@@ -27,12 +27,12 @@ func TestClaimIsGrantedOnce(t *testing.T) {
 		leader, follower := w.leader(), w.follower()
 		c := claimsOf(1)[0]
 		first := w.claim("d", c)
-		w.want(first, engine.Granted, "")
-		w.want(w.claim(leader, c), engine.Refused, "d")
-		w.want(w.claim(follower, c), engine.Refused, "d")
+		w.want(first, register.Granted, "")
+		w.want(w.claim(leader, c), register.Refused, "d")
+		w.want(w.claim(follower, c), register.Refused, "d")
 		between := w.claim("d", claimsOf(2)[0])
 		again := w.claim("d", c)
-		if again.Grant != engine.Granted || first.Token == 0 || again.Token <= between.Token {
+		if again.Grant != register.Granted || first.Token == 0 || again.Token <= between.Token {
 			t.Errorf("the same claim again: got %+v, want it granted with a greater token than %+v and %+v", again, first, between)
 		}
 	})
@@ -47,7 +47,7 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 			keys = append(keys, key)
 		}
 		for i, got := range w.get("d").Claim(t.Context(), claimsOf(keys...)) {
-			if got.Grant != engine.Granted || got.Key != numbered(keys[i]) || got.Token != before+1 {
+			if got.Grant != register.Granted || got.Key != numbered(keys[i]) || got.Token != before+1 {
 				t.Fatalf("claim %d: got %+v, want it granted by entry %d", i, got, before+1)
 			}
 		}
@@ -70,14 +70,14 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 func TestClaimsSurviveTheLeader(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
 		first := claimsOf(1)[0]
-		w.want(w.claim("d", first), engine.Granted, "")
+		w.want(w.claim("d", first), register.Granted, "")
 		w.kill(w.leader())
 		lost := time.Now()
-		w.want(w.claim("d", claimsOf(2)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(2)[0]), register.Granted, "")
 		if took := time.Since(lost); took > 6*time.Second {
 			t.Errorf("the next grant came %s after the leader was lost", took)
 		}
-		w.want(w.claim(w.leader(), first), engine.Refused, "d")
+		w.want(w.claim(w.leader(), first), register.Refused, "d")
 	})
 }
 
@@ -92,12 +92,12 @@ func TestClaimsOfAMinorityAreUnknown(t *testing.T) {
 		}
 		w.network.Partition([]string{leader, "d"}, append(rest, "e"))
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), engine.Unknown, "")
-		w.want(w.claim(leader, c), engine.Unknown, "")
-		w.want(w.claim("e", c), engine.Granted, "")
+		w.want(w.claim("d", c), register.Postponed, "")
+		w.want(w.claim(leader, c), register.Postponed, "")
+		w.want(w.claim("e", c), register.Granted, "")
 		w.network.Heal()
-		w.want(w.claim("d", c), engine.Refused, "e")
-		w.want(w.claim(leader, c), engine.Refused, "e")
+		w.want(w.claim("d", c), register.Refused, "e")
+		w.want(w.claim(leader, c), register.Refused, "e")
 	})
 }
 
@@ -106,9 +106,9 @@ func TestClaimsWithoutAMajorityAreUnknown(t *testing.T) {
 		w.leader()
 		w.kill("a")
 		w.kill("b")
-		w.want(w.claim("c", claimsOf(1)[0]), engine.Unknown, "")
+		w.want(w.claim("c", claimsOf(1)[0]), register.Postponed, "")
 		w.start("a")
-		w.want(w.claim("c", claimsOf(2)[0]), engine.Granted, "")
+		w.want(w.claim("c", claimsOf(2)[0]), register.Granted, "")
 	})
 }
 
@@ -128,11 +128,11 @@ func TestClaimsAreKeptThroughARestartOfAllVoters(t *testing.T) {
 				w.start(id)
 			}
 			got := w.claim("d", c)
-			if got.Grant != engine.Granted || got.Token <= first.Token {
+			if got.Grant != register.Granted || got.Token <= first.Token {
 				t.Errorf("after restart %d: got %+v, want it granted after %+v", round, got, first)
 			}
 			first = got
-			w.want(w.claim("a", c), engine.Refused, "d")
+			w.want(w.claim("a", c), register.Refused, "d")
 		}
 	})
 }
@@ -142,30 +142,30 @@ func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
 		c := claimsOf(1)[0]
 		first := w.claim("d", c)
 		c.Again = true
-		w.want(w.claim("e", c), engine.Refused, "d")
+		w.want(w.claim("e", c), register.Refused, "d")
 		w.kill("d")
 		plain := c
 		plain.Again = false
-		w.want(w.claim("e", plain), engine.Refused, "d")
+		w.want(w.claim("e", plain), register.Refused, "d")
 		for _, c.From = range []string{"", "a"} { // as d had it after that one
-			w.want(w.claim("e", c), engine.Refused, "d")
+			w.want(w.claim("e", c), register.Refused, "d")
 		}
 		c.From = "d"
 		next := w.claim("e", c)
-		w.want(next, engine.Granted, "")
+		w.want(next, register.Granted, "")
 		if next.Token <= first.Token {
 			t.Errorf("token of the second grant: got %d, want more than %d", next.Token, first.Token)
 		}
 		w.start("d")
-		w.want(w.claim("d", c), engine.Refused, "e")
-		w.want(w.claim("a", c), engine.Refused, "e")
+		w.want(w.claim("d", c), register.Refused, "e")
+		w.want(w.claim("a", c), register.Refused, "e")
 	})
 }
 
 func TestClaimIsForwardedByAVoter(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
 		w.network.Partition([]string{"d"}, []string{w.leader()})
-		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(1)[0]), register.Granted, "")
 	})
 }
 
@@ -181,7 +181,7 @@ func TestClaimIsOfWhoSendsIt(t *testing.T) {
 				t.Errorf("claim of %s by d: got %v, want it refused", forged.claimant, err)
 			}
 		}
-		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(1)[0]), register.Granted, "")
 	})
 }
 
@@ -205,14 +205,14 @@ func TestRaftIsForVotersAlone(t *testing.T) {
 
 func TestLeaveHandsLeadershipOver(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(1)[0]), register.Granted, "")
 		first := w.leader()
 		w.get(first).Leave()
 		begun := time.Now()
-		w.want(w.claim("d", claimsOf(2)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(2)[0]), register.Granted, "")
 		second := w.leader()
 		w.leave(second)
-		w.want(w.claim("d", claimsOf(3)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(3)[0]), register.Granted, "")
 		if took := time.Since(begun); took >= time.Second || first == second {
 			t.Errorf("from %s to %s and on took %s, want less than an election", first, second, took)
 		}
@@ -239,7 +239,7 @@ func TestVotersChangeOneByOne(t *testing.T) {
 		t.Run(leader, func(t *testing.T) {
 			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
 				c := claimsOf(1)[0]
-				w.want(w.claim("e", c), engine.Granted, "")
+				w.want(w.claim("e", c), register.Granted, "")
 				goes := w.leader()
 				if leader == "stays" {
 					goes = w.follower()
@@ -252,8 +252,8 @@ func TestVotersChangeOneByOne(t *testing.T) {
 				}
 				w.votersBecome(voters...)
 				w.leave(goes)
-				w.want(w.claim("e", claimsOf(2)[0]), engine.Granted, "")
-				w.want(w.claim("d", c), engine.Refused, "e")
+				w.want(w.claim("e", claimsOf(2)[0]), register.Granted, "")
+				w.want(w.claim("d", c), register.Refused, "e")
 			})
 		})
 	}
@@ -262,7 +262,7 @@ func TestVotersChangeOneByOne(t *testing.T) {
 func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), engine.Granted, "")
+		w.want(w.claim("d", c), register.Granted, "")
 		lost := w.follower()
 		before := w.get(lost).voterNow().id
 		w.kill(lost)
@@ -278,14 +278,14 @@ func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
 		w.kill(w.leader()) // the one that came back is needed now
-		w.want(w.claim(lost, c), engine.Refused, "d")
+		w.want(w.claim(lost, c), register.Refused, "d")
 	})
 }
 
 func TestLedgerIsNotBegunASecondTime(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), engine.Granted, "")
+		w.want(w.claim("d", c), register.Granted, "")
 		for _, id := range []string{"a", "b"} {
 			w.kill(id)
 			if err := os.RemoveAll(filepath.Join(w.dir, id)); err != nil {
@@ -294,18 +294,18 @@ func TestLedgerIsNotBegunASecondTime(t *testing.T) {
 		}
 		w.start("a")
 		w.start("b")
-		w.want(w.claim("a", c), engine.Unknown, "")
+		w.want(w.claim("a", c), register.Postponed, "")
 		time.Sleep(30 * time.Second) // of the bubble
-		w.want(w.claim("a", c), engine.Unknown, "")
+		w.want(w.claim("a", c), register.Postponed, "")
 	})
 }
 
 func TestLedgerBeginsWhenAllVotersAreThere(t *testing.T) {
 	inWorld(t, three, nil, func(t *testing.T, w *world) {
 		w.kill("c")
-		w.want(w.claim("b", claimsOf(1)[0]), engine.Unknown, "")
+		w.want(w.claim("b", claimsOf(1)[0]), register.Postponed, "")
 		w.start("c")
-		w.want(w.claim("b", claimsOf(1)[0]), engine.Granted, "")
+		w.want(w.claim("b", claimsOf(1)[0]), register.Granted, "")
 	})
 }
 
@@ -314,9 +314,9 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 		lagging := w.follower()
 		w.kill(lagging)
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), engine.Granted, "")
+		w.want(w.claim("d", c), register.Granted, "")
 		for key := range uint64(20) {
-			w.want(w.claim("d", claimsOf(100 + key)[0]), engine.Granted, "")
+			w.want(w.claim("d", claimsOf(100 + key)[0]), register.Granted, "")
 		}
 		for _, id := range three {
 			if id == lagging {
@@ -340,10 +340,10 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
 		w.kill(w.leader())
-		w.want(w.claim(lagging, c), engine.Refused, "d")
+		w.want(w.claim(lagging, c), register.Refused, "d")
 		w.kill(lagging)
 		w.start(lagging) // with what it took over
-		w.want(w.claim(lagging, c), engine.Refused, "d")
+		w.want(w.claim(lagging, c), register.Refused, "d")
 	})
 }
 
@@ -400,7 +400,7 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, three, []string{"claimant"}, func(t *testing.T, w *world) {
 				c := claimsOf(1)[0]
-				w.want(w.claim("claimant", c), engine.Granted, "")
+				w.want(w.claim("claimant", c), register.Granted, "")
 				hurt := w.follower()
 				for w.get(hurt).Status().Index < w.get(w.leader()).Status().Index {
 					time.Sleep(10 * time.Millisecond) // of the bubble
@@ -417,9 +417,9 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 				if got := w.get(hurt).Status(); got.Problem == "" {
 					t.Errorf("status: got %+v, want a problem", got)
 				}
-				w.want(w.claim(hurt, claimsOf(2)[0]), engine.Granted, "")
-				w.want(w.claim(hurt, c), engine.Refused, "claimant")
-				w.want(w.claim("claimant", claimsOf(2)[0]), engine.Refused, hurt)
+				w.want(w.claim(hurt, claimsOf(2)[0]), register.Granted, "")
+				w.want(w.claim(hurt, c), register.Refused, "claimant")
+				w.want(w.claim("claimant", claimsOf(2)[0]), register.Refused, hurt)
 			})
 		})
 	}
@@ -445,7 +445,7 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.start(hurt)
-		w.want(w.claim(hurt, claimsOf(1)[0]), engine.Granted, "")
+		w.want(w.claim(hurt, claimsOf(1)[0]), register.Granted, "")
 		ballast := filepath.Join(dir, "ballast")
 		f, err := os.Create(ballast)
 		if err != nil {
@@ -467,13 +467,13 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 		if got := w.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
 			t.Errorf("problem with a full disk: got %q, want it named", got)
 		}
-		w.want(w.claim(hurt, claimsOf(2)[0]), engine.Granted, "")
-		w.want(w.claim("d", claimsOf(2)[0]), engine.Refused, hurt)
+		w.want(w.claim(hurt, claimsOf(2)[0]), register.Granted, "")
+		w.want(w.claim("d", claimsOf(2)[0]), register.Refused, hurt)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * retryInterval) // of the bubble
-		w.want(w.claim(hurt, claimsOf(3)[0]), engine.Granted, "")
+		w.want(w.claim(hurt, claimsOf(3)[0]), register.Granted, "")
 	})
 }
 
@@ -500,15 +500,15 @@ var onceMap = (&porcupine.NondeterministicModel{
 	},
 	Init: func() []any { return []any{""} },
 	Step: func(state, input, output any) []any {
-		has, by, got := state.(string), input.(claimOp).by, output.(engine.Claimed)
+		has, by, got := state.(string), input.(claimOp).by, output.(register.Claimed)
 		switch {
-		case got.Grant == engine.Granted && (has == "" || has == by):
+		case got.Grant == register.Granted && (has == "" || has == by):
 			return []any{by}
-		case got.Grant == engine.Refused && has != "" && has == got.By && has != by:
+		case got.Grant == register.Refused && has != "" && has == got.By && has != by:
 			return []any{has}
-		case got.Grant == engine.Unknown && has == "":
+		case got.Grant == register.Postponed && has == "":
 			return []any{"", by}
-		case got.Grant == engine.Unknown:
+		case got.Grant == register.Postponed:
 			return []any{has}
 		}
 		return nil
@@ -516,7 +516,7 @@ var onceMap = (&porcupine.NondeterministicModel{
 }).ToModel()
 
 func TestOnceMapModelFindsASecondGrant(t *testing.T) {
-	granted := engine.Claimed{Grant: engine.Granted}
+	granted := register.Claimed{Grant: register.Granted}
 	history := []porcupine.Operation{
 		{Input: claimOp{1, "a"}, Output: granted, Call: 1, Return: 2},
 		{Input: claimOp{1, "b"}, Output: granted, Call: 3, Return: 4},
@@ -549,7 +549,7 @@ func TestClaimsAreLinearizable(t *testing.T) {
 				all.Wait()
 				granted := 0
 				for _, op := range h.operations {
-					if op.Output.(engine.Claimed).Grant == engine.Granted {
+					if op.Output.(register.Claimed).Grant == register.Granted {
 						granted++
 					}
 				}
@@ -584,13 +584,13 @@ func (h *history) claimUntil(w *world, client int, id string, over <-chan struct
 		}
 		key := n + random.Uint64N(3)
 		c := claimsOf(key)[0]
-		c.Due = time.Unix(0, 0).Add(time.Hour)
+		c.Due = int64(time.Hour)
 		ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Second)
 		call := h.clock.Add(1)
-		got := m.Claim(ctx, []engine.Claim{c})[0]
+		got := m.Claim(ctx, []register.Claim{c})[0]
 		cancel()
 		back := h.clock.Add(1)
-		if got.Grant == engine.Unknown {
+		if got.Grant == register.Postponed {
 			back = 1 << 60
 		}
 		h.mu.Lock()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -26,7 +26,7 @@ type outcome struct {
 
 var errStopped = errors.New("the ledger has stopped here")
 
-var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of the voters' leader", engine.MaxSkew)
+var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of the voters' leader", register.MaxSkew)
 
 // propose adds a batch to the log. It fails unless this voter leads. After an error the batch
 // may be in the log nevertheless.
@@ -57,8 +57,8 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 // member whose clock is ahead would otherwise be granted the future occurrences of all members,
 // and the grants would be forgotten last.
 func (c batch) isAhead(now time.Time) bool {
-	latest := now.Add(engine.MaxSkew).UnixNano()
-	return slices.ContainsFunc(c.claims, func(one claim) bool { return one.due > latest })
+	latest := now.Add(register.MaxSkew).UnixNano()
+	return slices.ContainsFunc(c.claims, func(one claim) bool { return one.Due > latest })
 }
 
 // commitAll adds proposals to the log until the voter stops. Proposals that arrive while an

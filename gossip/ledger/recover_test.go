@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // dueNow is a claim of an occurrence that is due now.
-func dueNow(key uint64) engine.Claim {
-	return engine.Claim{Occurrence: engine.Occurrence{Key: numbered(key), Due: time.Now()}}
+func dueNow(key uint64) register.Claim {
+	return register.Claim{Occurrence: register.OccurrenceOf(numbered(key), time.Now())}
 }
 
 // wipe kills a voter, and starts it again with what a directory holds; "": nothing.
@@ -46,10 +46,10 @@ func (w *world) recovers(id string, newest uint64) {
 		w.t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	w.want(w.claim("e", dueNow(50)), engine.Refused, "") // nobody knows whether it was granted
+	w.want(w.claim("e", dueNow(50)), register.Refused, "") // nobody knows whether it was granted
 	time.Sleep(recoverMargin + time.Minute)
 	w.votersBecome(three...)
-	if got := w.claim("e", dueNow(51)); got.Grant != engine.Granted || got.Token <= newest {
+	if got := w.claim("e", dueNow(51)); got.Grant != register.Granted || got.Token <= newest {
 		w.t.Errorf("after the recovery: got %+v, want it granted with a token above %d", got, newest)
 	}
 	if p := w.get(id).Status().Problem; p != "" {
@@ -60,7 +60,7 @@ func (w *world) recovers(id string, newest uint64) {
 func TestLedgerIsRecoveredFromTheOnlyLogLeft(t *testing.T) {
 	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
 		c := dueNow(1)
-		w.want(w.claim("d", c), engine.Granted, "")
+		w.want(w.claim("d", c), register.Granted, "")
 		left := w.follower()
 		w.settled(left)
 		w.kill(left) // it misses some entries
@@ -71,20 +71,20 @@ func TestLedgerIsRecoveredFromTheOnlyLogLeft(t *testing.T) {
 			}
 		}
 		w.start(left)
-		w.want(w.claim("e", c), engine.Unknown, "")
+		w.want(w.claim("e", c), register.Postponed, "")
 		for _, id := range three {
 			if err := w.get(id).Recover(t.Context()); id != left && (err == nil || !strings.Contains(err.Error(), "has its log")) {
 				t.Errorf("%s has lost its log: got %v, want its recovery refused", id, err)
 			}
 		}
 		w.recovers(left, newest)
-		w.want(w.claim("e", c), engine.Refused, "")
+		w.want(w.claim("e", c), register.Refused, "")
 	})
 }
 
 func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-		w.want(w.claim("d", dueNow(1)), engine.Granted, "")
+		w.want(w.claim("d", dueNow(1)), register.Granted, "")
 		refused := func() {
 			t.Helper()
 			for _, id := range three {
@@ -108,7 +108,7 @@ func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 // a majority that does not know of some grants: they grant nothing.
 func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-		w.want(w.claim("d", dueNow(1)), engine.Granted, "")
+		w.want(w.claim("d", dueNow(1)), register.Granted, "")
 		down := w.follower()
 		w.kill(down)
 		var back string
@@ -126,15 +126,15 @@ func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 		w.start(back)
 		c := dueNow(2)
 		newest := w.claim("d", c)
-		w.want(newest, engine.Granted, "")
+		w.want(newest, register.Granted, "")
 		w.kill(w.leader())
 		w.wipe(back, old)
 		if w.get(down) == nil {
 			w.start(down)
 		}
 		leader := w.leader()
-		w.want(w.claim("d", dueNow(3)), engine.Unknown, "") // it tells what it has seen
-		w.want(w.claim("e", c), engine.Unknown, "")
+		w.want(w.claim("d", dueNow(3)), register.Postponed, "") // it tells what it has seen
+		w.want(w.claim("e", c), register.Postponed, "")
 		if got := w.get(leader).Status().Problem; !strings.Contains(got, "older copy") {
 			t.Errorf("the problem is %q", got)
 		}
@@ -144,6 +144,6 @@ func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 			}
 		}
 		w.recovers(leader, newest.Token)
-		w.want(w.claim("e", c), engine.Refused, "")
+		w.want(w.claim("e", c), register.Refused, "")
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // TestClaimsOverASlowNetwork: five members claim twice a second each while packets are slow or get
@@ -41,7 +41,7 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						took = append(took, time.Since(begun))
-						if got.Grant != engine.Granted {
+						if got.Grant != register.Granted {
 							unknown++
 						}
 					})

@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // world is members of a ring with a ledger, on a network in memory. Their logs
@@ -27,7 +28,7 @@ type world struct {
 
 	mu      sync.Mutex
 	members map[string]*member
-	held    map[string]map[job.Key]engine.Holding // by member
+	held    map[string]map[job.Key]catalog.Holding // by member
 	foreign func(asker, member string) (bool, error)
 }
 
@@ -36,12 +37,12 @@ func (w *world) hold(id string, key, hash uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held[id] == nil {
-		w.held[id] = map[job.Key]engine.Holding{}
+		w.held[id] = map[job.Key]catalog.Holding{}
 	}
-	w.held[id][numbered(key)] = engine.Holding{Key: numbered(key), Hash: numbered(hash), Former: key}
+	w.held[id][numbered(key)] = catalog.Holding{Key: numbered(key), Hash: numbered(hash), Former: key}
 }
 
-func (w *world) holding(id string, key job.Key) engine.Holding {
+func (w *world) holding(id string, key job.Key) catalog.Holding {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.held[id][key]
@@ -57,7 +58,7 @@ func inWorld(t *testing.T, voters, others []string, f func(t *testing.T, w *worl
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}, held: map[string]map[job.Key]engine.Holding{}}
+		w := &world{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}, held: map[string]map[job.Key]catalog.Holding{}}
 		for _, id := range slices.Concat(voters, others) {
 			w.start(id)
 		}
@@ -80,8 +81,8 @@ func (w *world) start(id string) *member {
 		ID: id, Voters: w.voters, Dir: filepath.Join(w.dir, id), Link: carrier, Log: quiet,
 		Addr:    func(id string) (string, bool) { return id, true },
 		Gone:    func(id string) bool { return w.get(id) == nil },
-		Holding: func(key job.Key) engine.Holding { return w.holding(id, key) },
-		Foreign: func(_ context.Context, member string, o engine.Occurrence) (bool, error) {
+		Holding: func(key job.Key) catalog.Holding { return w.holding(id, key) },
+		Foreign: func(_ context.Context, member string, o register.Occurrence) (bool, error) {
 			return w.foreign(id, member)
 		},
 		ClockIsSure: func() bool { return true },
@@ -165,20 +166,20 @@ func (w *world) follower() string {
 	return w.voters[slices.IndexFunc(w.voters, func(id string) bool { return id != leader && w.get(id) != nil })]
 }
 
-func claimsOf(keys ...uint64) []engine.Claim {
-	var all []engine.Claim
+func claimsOf(keys ...uint64) []register.Claim {
+	var all []register.Claim
 	for _, key := range keys {
-		all = append(all, engine.Claim{Occurrence: engine.Occurrence{Key: numbered(key), Due: time.Now().Truncate(time.Hour)}})
+		all = append(all, register.Claim{Occurrence: register.OccurrenceOf(numbered(key), time.Now().Truncate(time.Hour))})
 	}
 	return all
 }
 
 // claim asks for one occurrence as a member.
-func (w *world) claim(id string, c engine.Claim) engine.Claimed {
+func (w *world) claim(id string, c register.Claim) register.Claimed {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
-	answers := w.get(id).Claim(ctx, []engine.Claim{c})
+	answers := w.get(id).Claim(ctx, []register.Claim{c})
 	if len(answers) != 1 || answers[0].Occurrence != c.Occurrence {
 		w.t.Fatalf("claim of %v by %s: got %+v, want one answer to it", c.Occurrence, id, answers)
 	}
@@ -186,7 +187,7 @@ func (w *world) claim(id string, c engine.Claim) engine.Claimed {
 }
 
 // want holds an answer to a grant and whose the occurrence is.
-func (w *world) want(got engine.Claimed, grant engine.Grant, by string) {
+func (w *world) want(got register.Claimed, grant register.Grant, by string) {
 	w.t.Helper()
 	if got.Grant != grant || got.By != by {
 		w.t.Errorf("claim of %v: got grant %d by %q, want %d by %q", got.Key, got.Grant, got.By, grant, by)

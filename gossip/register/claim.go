@@ -15,21 +15,21 @@ type claim struct {
 }
 
 // own decides a claim in the first generation as far as this member can without the others.
-func (r *Register) own(o Occurrence) Outcome {
+func (r *Register) own(o Occurrence) Claimed {
 	e := r.entries[o]
 	if e == nil {
 		if r.forgotten(o) {
-			return Outcome{Grant: Refused}
+			return Claimed{Occurrence: o, Grant: Refused}
 		}
-		return Outcome{}
+		return Claimed{}
 	}
 	switch held := e.holder(); {
 	case held.phase == 0:
-		return Outcome{}
+		return Claimed{}
 	case held == &e.mine && held.phase == Taken:
-		return Outcome{Grant: Granted, Mark: mark(o, held)}
+		return Claimed{Occurrence: o, Grant: Granted}
 	default:
-		return Outcome{Grant: Refused, By: held.member.Value()}
+		return Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
 	}
 }
 
@@ -38,7 +38,7 @@ func (r *Register) forgotten(o Occurrence) bool {
 	return o.Due <= r.horizon && r.newest[o.Key].due >= o.Due
 }
 
-func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
+func (r *Register) take(o Occurrence, generation uint8, now time.Time) Claimed {
 	e := r.entry(o, now)
 	if e.mine.phase == 0 || e.mine.generation != generation {
 		before := e.holder()
@@ -46,7 +46,7 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 	}
 	e.asked, e.lostTo = nobody, nobody
 	r.advance(o, r.self, now)
-	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
+	return Claimed{Occurrence: o, Grant: Granted}
 }
 
 // Ask begins a claim. peers are the other live members. If the outcome is Undecided, the caller
@@ -54,7 +54,7 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 // occurrence of a dead member, or the next attempt at an occurrence of this member. If this
 // member took the occurrence but did not begin it, Ask always checks with the others: this
 // member may have been away, and another one may have taken it.
-func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
+func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Claimed) {
 	q := Question{Occurrence: o}
 	if own := r.unfinished(o); own != nil && (again || own.phase == Taken) {
 		q.Mine, q.Generation = true, own.generation
@@ -62,7 +62,7 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 			q.Phase, q.Attempt = Taken, own.attempt
 		}
 	} else if again {
-		out := Outcome{}
+		out := Claimed{}
 		if q, out = r.again(o, peers); out.Grant != Undecided {
 			return q, out
 		}
@@ -79,7 +79,7 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 		c.waiting = append(c.waiting, unique.Make(peer))
 	}
 	r.claims[o] = c
-	return q, Outcome{}
+	return q, Claimed{}
 }
 
 // unfinished returns the state of an occurrence that this member took and still holds. It returns
@@ -95,15 +95,15 @@ func (r *Register) unfinished(o Occurrence) *state {
 // again decides a claim of a dead member's occurrence as far as this member can without the
 // others. If peers include the holder, it was restarted or is back, and answers for itself. An
 // occurrence without a record is assumed to have been claimed once.
-func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
+func (r *Register) again(o Occurrence, peers []string) (Question, Claimed) {
 	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
 	e := r.entries[o]
 	if e == nil {
-		return q, Outcome{}
+		return q, Claimed{}
 	}
 	held := e.holder()
 	if held.phase == Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
-		return q, Outcome{Grant: Refused, By: held.member.Value()}
+		return q, Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
 		q.Generation, q.Phase, q.Attempt = next(held.generation), held.phase, held.attempt
@@ -111,7 +111,7 @@ func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	if r.gone[e.asked] || r.gone[e.lostTo] {
 		q.Generation = max(q.Generation, next(e.askedIn))
 	}
-	return q, Outcome{}
+	return q, Claimed{}
 }
 
 // next returns the generation after another one. The last generation is followed by itself.
@@ -172,15 +172,15 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 
 // Hear processes the answer of a member to a question; Silent means that it did not answer. Each
 // claim is decided at most once.
-func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
+func (r *Register) Hear(from string, a Answer, now time.Time) (Claimed, News) {
 	c := r.claims[a.Occurrence]
 	if c == nil || c.serial != a.Serial {
-		return Outcome{}, News{}
+		return Claimed{}, News{}
 	}
 	peer := unique.Make(from)
 	i := slices.Index(c.waiting, peer)
 	if i < 0 {
-		return Outcome{}, News{}
+		return Claimed{}, News{}
 	}
 	c.waiting = slices.Delete(c.waiting, i, i+1)
 	switch {
@@ -188,19 +188,19 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 		delete(r.claims, a.Occurrence)
 		news := r.Learn([]Mark{a.Mark}, now)
 		r.entries[a.Occurrence].yield()
-		return Outcome{Grant: Refused, By: a.Mark.Member}, news
+		return Claimed{Occurrence: a.Occurrence, Grant: Refused, By: a.Mark.Member}, news
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)
-		return Outcome{Grant: Refused}, News{}
+		return Claimed{Occurrence: a.Occurrence, Grant: Refused}, News{}
 	case a.Reply == Early:
 		delete(r.claims, a.Occurrence)
-		return Outcome{Grant: Postponed, By: from}, News{}
+		return Claimed{Occurrence: a.Occurrence, Grant: Postponed, By: from}, News{}
 	case a.Reply == Busy:
 		return r.fail(a.Occurrence, c.generation, peer, now), News{}
 	case c.gaveWay != nobody:
 		return r.fail(a.Occurrence, c.generation, c.gaveWay, now), News{}
 	case len(c.waiting) > 0:
-		return Outcome{}, News{}
+		return Claimed{}, News{}
 	}
 	delete(r.claims, a.Occurrence)
 	return r.take(a.Occurrence, c.generation, now), News{}
@@ -208,10 +208,10 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 
 // fail ends a claim because another member has precedence. If that member dies before it sends a
 // mark, it may have been granted the occurrence.
-func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Outcome {
+func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Claimed {
 	delete(r.claims, o)
 	e := r.entry(o, now)
 	e.yield()
 	e.lostTo, e.askedIn = to, max(e.askedIn, generation)
-	return Outcome{Grant: Refused, By: to.Value()}
+	return Claimed{Occurrence: o, Grant: Refused, By: to.Value()}
 }

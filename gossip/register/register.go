@@ -12,15 +12,25 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Occurrence names an occurrence: the key of its job and when it is due, in
-// nanoseconds since 1970.
+// Occurrence identifies an occurrence of a ring job in the same way on every member. If
+// clocks differ, it starts at another time, but it remains one occurrence.
 type Occurrence struct {
-	Key job.Key
-	Due int64
+	Key job.Key // of the job's ID and its user
+	Due int64   // nanoseconds since 1970
 }
 
-// Phase is the progress of an occurrence that a member took. The numbers are those of
-// the engine's phases.
+// OccurrenceOf returns the occurrence of a job that is due at an instant.
+func OccurrenceOf(key job.Key, due time.Time) Occurrence { return Occurrence{key, due.UnixNano()} }
+
+// Time returns when the occurrence is due, in UTC.
+func (o Occurrence) Time() time.Time { return time.Unix(0, o.Due).UTC() }
+
+// Compare orders occurrences by due time.
+func (o Occurrence) Compare(x Occurrence) int {
+	return cmp.Or(cmp.Compare(o.Due, x.Due), o.Key.Compare(x.Key))
+}
+
+// Phase is the progress of an occurrence that a member took.
 type Phase uint8
 
 // The phases, in order. An undecided claim has no phase.
@@ -42,15 +52,6 @@ type Mark struct {
 	Run        int64  // ID of the run on that member; 0: none yet, or it was skipped
 }
 
-// Step is the progress of a member with an occurrence that it took.
-type Step struct {
-	Phase    Phase
-	Vanished bool
-	Attempt  uint16
-	Lost     uint8
-	Run      int64 // 0: none began
-}
-
 // Grant is the decision on a claim.
 type Grant uint8
 
@@ -59,15 +60,8 @@ const (
 	Undecided Grant = iota // more answers are needed
 	Granted
 	Refused
-	Postponed // by the clock of a member it is not due yet; it can be claimed again
+	Postponed // it is not due yet by the clock of a member, or the voters did not answer; it can be claimed again
 )
-
-// Outcome is the result of a claim.
-type Outcome struct {
-	Grant Grant
-	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered so
-	Mark  Mark   // Granted: to be sent to the other members
-}
 
 // Question is a request to another member to grant an occurrence.
 type Question struct {
@@ -103,9 +97,16 @@ type Answer struct {
 // News lists the changes that resulted from the reports of other members.
 type News struct {
 	Others   []Occurrence // newly known to be taken by others
-	Orphans  []Mark       // taken but not over, by members that died, or by this one before it was restarted
-	Doubled  []Mark       // other members' runs of occurrences that also ran here
-	Deprived []Mark       // other members' marks of occurrences that this member took and must not begin
+	Deprived []Report     // of occurrences that this member took and must not begin
+	Doubled  []Report     // of runs of occurrences that also ran here
+	Orphans  []Report     // taken but not over, by members that died, or by this one before it was restarted
+}
+
+// Report is a mark of another member. The caller sets Host and Left.
+type Report struct {
+	Mark
+	Host string // the member's
+	Left bool   // the member left and sent its final state: it will never begin what it had not begun
 }
 
 // Limits bound the size of a Register.
@@ -269,7 +270,8 @@ func New(self string, limits Limits) *Register {
 // mark to send to the others. There are two more uses. A member that starts reports its runs
 // of the last day, so that doubles are found. In strict mode a member that the voters granted
 // an occurrence reports it as Taken, even if another member holds it here.
-func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
+func (r *Register) Progress(s Progress, now time.Time) (Mark, News) {
+	o := s.Occurrence
 	e := r.entry(o, now)
 	if held := e.holder(); s.Phase == Taken && held.phase > 0 && e.mine.phase == 0 {
 		r.take(o, next(held.generation), now)
@@ -316,7 +318,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	}
 	if s.member == r.self {
 		if s.phase == Taken && r.knowsNothing(o, now) {
-			news.Orphans = append(news.Orphans, *m)
+			news.Orphans = append(news.Orphans, Report{Mark: *m})
 		}
 		return
 	}
@@ -344,10 +346,10 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	}
 	if e.mine.phase == Taken {
 		e.mine = state{}
-		news.Deprived = append(news.Deprived, *m)
+		news.Deprived = append(news.Deprived, Report{Mark: *m})
 	}
 	if r.gone[s.member] && s.phase < Over && !e.ran() {
-		news.Orphans = append(news.Orphans, *m)
+		news.Orphans = append(news.Orphans, Report{Mark: *m})
 	}
 }
 
@@ -378,27 +380,27 @@ func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 	if r.entries[o] == e {
 		r.doubles[o] = append(r.doubles[o], other.member)
 	}
-	news.Doubled = append(news.Doubled, mark(o, other))
+	news.Doubled = append(news.Doubled, Report{Mark: mark(o, other)})
 }
 
 // Lose records that a member died or was restarted. It returns the occurrences that the member
 // took and did not finish, as far as they are known, oldest first.
-func (r *Register) Lose(member string) []Mark {
+func (r *Register) Lose(member string) []Report {
 	lost := unique.Make(member)
 	if len(r.gone) >= mostGone {
 		clear(r.gone)
 	}
 	r.gone[lost] = true
-	var orphans []Mark
+	var orphans []Report
 	for o, e := range r.entries {
 		if m, ok := r.orphan(o, e, lost); ok {
-			orphans = append(orphans, m)
+			orphans = append(orphans, Report{Mark: m})
 		}
 		if e.theirs.phase > 0 && e.theirs.member == lost {
 			e.theirs.orphan = true
 		}
 	}
-	slices.SortFunc(orphans, func(a, b Mark) int { return compare(a.Occurrence, b.Occurrence) })
+	slices.SortFunc(orphans, func(a, b Report) int { return a.Compare(b.Occurrence) })
 	return orphans
 }
 
@@ -441,7 +443,7 @@ func (r *Register) Marks(since time.Time, limit int) []Mark {
 		}
 	}
 	slices.SortFunc(marks, func(a, b Mark) int {
-		if c := compare(b.Occurrence, a.Occurrence); c != 0 {
+		if c := b.Compare(a.Occurrence); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Member, b.Member)
@@ -458,7 +460,7 @@ func (r *Register) Newest(since time.Time) []Newest {
 			list = append(list, Newest{Occurrence{key, n.due}, n.by.Value()})
 		}
 	}
-	slices.SortFunc(list, func(a, b Newest) int { return compare(a.Occurrence, b.Occurrence) })
+	slices.SortFunc(list, func(a, b Newest) int { return a.Compare(b.Occurrence) })
 	return list
 }
 
@@ -481,10 +483,6 @@ func (r *Register) advance(o Occurrence, by name, now time.Time) {
 
 func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
 
-func compare(a, b Occurrence) int {
-	return cmp.Or(cmp.Compare(a.Due, b.Due), a.Key.Compare(b.Key))
-}
-
 // entry returns the record of an occurrence that is about to change, or creates it. If the
 // register is full and the occurrence is older than all others, the record is not kept.
 func (r *Register) entry(o Occurrence, now time.Time) *entry {
@@ -502,7 +500,7 @@ func (r *Register) keep(o Occurrence, e *entry, now time.Time) {
 		r.forget()
 	}
 	if len(r.oldest) >= r.limits.Marks {
-		if compare(o, r.oldest[0]) < 0 {
+		if o.Compare(r.oldest[0]) < 0 {
 			return
 		}
 		r.forget()
@@ -522,7 +520,7 @@ func (r *Register) forget() {
 type dues []Occurrence
 
 func (d dues) Len() int           { return len(d) }
-func (d dues) Less(i, j int) bool { return compare(d[i], d[j]) < 0 }
+func (d dues) Less(i, j int) bool { return d[i].Compare(d[j]) < 0 }
 func (d dues) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
 func (d *dues) Push(x any)        { *d = append(*d, x.(Occurrence)) }
 func (d *dues) Pop() any {

@@ -24,18 +24,33 @@ func want[T any](t *testing.T, what string, got, want T) {
 }
 
 // claimAlone claims an occurrence where nobody else is there to be asked.
-func (r *Register) claimAlone(o Occurrence) Outcome {
+func (r *Register) claimAlone(o Occurrence) Claimed {
 	_, out := r.Ask(o, false, nil, noon)
 	return out
+}
+
+// ownMark returns the member's mark of an occurrence.
+func (r *Register) ownMark(o Occurrence) Mark {
+	m, _ := r.Own(o)
+	return m
+}
+
+func reports(marks ...Mark) []Report {
+	var all []Report
+	for _, m := range marks {
+		all = append(all, Report{Mark: m})
+	}
+	return all
 }
 
 func TestClaimIsIdempotentUntilItBegins(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
 	mine := Mark{Occurrence: o, Member: "a", Phase: Taken}
-	want(t, "first claim", r.claimAlone(o), Outcome{Grant: Granted, Mark: mine})
-	want(t, "second claim", r.claimAlone(o), Outcome{Grant: Granted, Mark: mine})
-	r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
-	want(t, "claim of what began", r.claimAlone(o), Outcome{Grant: Refused, By: "a"})
+	want(t, "first claim", r.claimAlone(o), Claimed{Occurrence: o, Grant: Granted})
+	want(t, "second claim", r.claimAlone(o), Claimed{Occurrence: o, Grant: Granted})
+	want(t, "its mark", r.ownMark(o), mine)
+	r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
+	want(t, "claim of what began", r.claimAlone(o), Claimed{Occurrence: o, Grant: Refused, By: "a"})
 }
 
 // TestAskerOfItsOwnWasStartedAnew: its own mark does not stand against it, unless
@@ -63,22 +78,22 @@ func TestOrphans(t *testing.T) {
 		{Occurrence: other, Member: "y", Phase: Taken},
 	}, noon)
 	r.Answer("x", Question{Occurrence: asked}, noon)
-	want(t, "orphans of x", r.Lose("x"), []Mark{
-		{Occurrence: taken, Member: "x", Phase: Taken},
-		{Occurrence: begun, Member: "x", Phase: Begun, Run: 3},
-		{Occurrence: asked, Member: "x", Phase: Taken},
-	})
+	want(t, "orphans of x", r.Lose("x"), reports(
+		Mark{Occurrence: taken, Member: "x", Phase: Taken},
+		Mark{Occurrence: begun, Member: "x", Phase: Begun, Run: 3},
+		Mark{Occurrence: asked, Member: "x", Phase: Taken},
+	))
 
 	// Word that comes afterwards is of an orphan too.
 	late := Mark{Occurrence: due(6, 0), Member: "x", Phase: Taken}
-	want(t, "late word", r.Learn([]Mark{late}, noon), News{Others: []Occurrence{late.Occurrence}, Orphans: []Mark{late}})
+	want(t, "late word", r.Learn([]Mark{late}, noon), News{Others: []Occurrence{late.Occurrence}, Orphans: reports(late)})
 	want(t, "the same again", r.Learn([]Mark{late}, noon), News{})
 	r.Regain("x")
 	x := New("x", DefaultLimits)
 	x.claimAlone(taken)
 	q, _ := r.Ask(taken, true, []string{"x"}, noon)
 	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
-	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
+	want(t, "claim of what is x's, which is back", out, Claimed{Occurrence: taken, Grant: Refused, By: "x"})
 }
 
 // TestWaitingIsAfterTheAttempt: the final state of a member that left, whose attempt failed,
@@ -90,7 +105,7 @@ func TestWaitingIsAfterTheAttempt(t *testing.T) {
 	late.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 3}}, noon)
 	waiting := Mark{Occurrence: o, Member: "x", Phase: Taken, Attempt: 1, Run: 3}
 	r.Learn([]Mark{waiting}, noon)
-	want(t, "what x lost", r.Lose("x"), []Mark{waiting})
+	want(t, "what x lost", r.Lose("x"), reports(waiting))
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
 	want(t, "the answer of a member that has not heard it", late.Answer("a", q, noon).Reply, Free)
 	other := New("c", DefaultLimits)
@@ -102,7 +117,7 @@ func TestWaitingIsAfterTheAttempt(t *testing.T) {
 func TestWhatRanHereIsNoOrphan(t *testing.T) {
 	r, lost, vanished := New("a", DefaultLimits), due(2, 0), due(3, 0)
 	for _, o := range []Occurrence{lost, vanished} {
-		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: 7, Vanished: o == vanished}, noon)
+		r.Progress(Progress{Occurrence: o, Phase: Over, Attempt: 1, Run: 7, Vanished: o == vanished}, noon)
 	}
 	news := r.Learn([]Mark{
 		{Occurrence: lost, Member: "x", Generation: 1, Phase: Taken},
@@ -110,7 +125,7 @@ func TestWhatRanHereIsNoOrphan(t *testing.T) {
 	want(t, "what x took", news, News{})
 	again := Mark{Occurrence: vanished, Member: "x", Generation: 1, Phase: Taken}
 	r.Learn([]Mark{again}, noon)
-	want(t, "what x lost", r.Lose("x"), []Mark{again})
+	want(t, "what x lost", r.Lose("x"), reports(again))
 }
 
 // TestOwnIsAskedForAnew by a member that was gone for a while: the others may
@@ -122,7 +137,7 @@ func TestOwnIsAskedForAnew(t *testing.T) {
 	b.Lose("a")
 	b.Answer("a", Question{Occurrence: o, Mine: true}, noon)
 	_, out := b.Ask(o, true, []string{"c"}, noon)
-	want(t, "claim of what a said that it has", out, Outcome{Grant: Refused, By: "a"})
+	want(t, "claim of what a said that it has", out, Claimed{Occurrence: o, Grant: Refused, By: "a"})
 
 	for _, c := range []struct {
 		name string
@@ -157,7 +172,8 @@ func TestOrphansOfAMemberThatWasStartedAnewAreClaimed(t *testing.T) {
 	r.Regain("x")
 	q, _ := r.Ask(o, true, []string{"x"}, noon)
 	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
-	want(t, "outcome", out, Outcome{Grant: Granted, Mark: Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken}})
+	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Granted})
+	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
 }
 
 // TestWhoLivesHoldsAgainstAnOrphan: of two marks of one generation that of a
@@ -169,7 +185,7 @@ func TestWhoLivesHoldsAgainstAnOrphan(t *testing.T) {
 	r.Regain("a")
 	b := Mark{Occurrence: o, Member: "b", Phase: Taken}
 	r.Learn([]Mark{b}, noon)
-	want(t, "orphans of b", r.Lose("b"), []Mark{b})
+	want(t, "orphans of b", r.Lose("b"), reports(b))
 }
 
 func TestAgainAsksForTheNextGeneration(t *testing.T) {
@@ -186,19 +202,20 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	begun := Mark{Occurrence: o, Member: "x", Phase: Begun, Run: 5}
 	want(t, "answer", a, Answer{Occurrence: o, Serial: 1, Reply: Known, Mark: begun})
 	out, news := r.Hear("b", a, noon)
-	want(t, "outcome", out, Outcome{Grant: Refused, By: "x"})
-	want(t, "news", news, News{Orphans: []Mark{begun}})
+	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "x"})
+	want(t, "news", news, News{Orphans: reports(begun)})
 
 	// Who has it rerun nevertheless asks with what it knows now.
 	q, _ = r.Ask(o, true, []string{"b"}, noon)
 	want(t, "second question", q, Question{Occurrence: o, Serial: 2, Generation: 1, Phase: Begun})
 	out, _ = r.Hear("b", b.Answer("a", q, noon), noon)
-	want(t, "second outcome", out, Outcome{Grant: Granted, Mark: Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken}})
+	want(t, "second outcome", out, Claimed{Occurrence: o, Grant: Granted})
+	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
 
 	// x was only away, and had not begun as far as it knows.
 	x := New("x", DefaultLimits)
 	x.claimAlone(o)
-	want(t, "news of x", x.Learn([]Mark{out.Mark}, noon), News{Deprived: []Mark{out.Mark}})
+	want(t, "news of x", x.Learn([]Mark{r.ownMark(o)}, noon), News{Deprived: reports(r.ownMark(o))})
 }
 
 // TestLostAndTakenAgainIsNoDouble, but what ended well after all is.
@@ -206,15 +223,15 @@ func TestLostAndTakenAgainIsNoDouble(t *testing.T) {
 	o := due(1, 0)
 	for _, lost := range []bool{true, false} {
 		x, a := New("x", DefaultLimits), New("a", DefaultLimits)
-		was, _ := x.Progress(o, Step{Phase: Over, Vanished: lost, Attempt: 1, Run: 1}, noon)
+		was, _ := x.Progress(Progress{Occurrence: o, Phase: Over, Vanished: lost, Attempt: 1, Run: 1}, noon)
 		a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 1}}, noon)
 		a.Lose("x")
 		a.Ask(o, true, nil, noon)
-		rerun, news := a.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 2}, noon)
+		rerun, news := a.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 2}, noon)
 		want(t, "news of the rerun", news, News{})
 		doubled := func(m Mark) (news News) {
 			if !lost {
-				news.Doubled = []Mark{m}
+				news.Doubled = reports(m)
 			}
 			return news
 		}
@@ -232,9 +249,9 @@ func TestAnswerOfAnotherQuestionCountsNothing(t *testing.T) {
 	r.Ask(o, false, []string{"b", "c"}, noon)
 	r.Hear("b", Answer{Occurrence: o, Serial: 2, Reply: Free}, noon)
 	out, _ := r.Hear("c", old, noon)
-	want(t, "old answer", out, Outcome{})
+	want(t, "old answer", out, Claimed{})
 	out, _ = r.Hear("d", Answer{Occurrence: o, Serial: 2, Reply: Known, Mark: Mark{Member: "d"}}, noon)
-	want(t, "answer of who was not asked", out, Outcome{})
+	want(t, "answer of who was not asked", out, Claimed{})
 	out, _ = r.Hear("c", Answer{Occurrence: o, Serial: 2, Reply: Silent}, noon)
 	want(t, "silence of the last", out.Grant, Granted)
 }
@@ -269,7 +286,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	want(t, "keys", len(r.newest), 10)
 	forgotten := due(3, 500*time.Second)
 	want(t, "reply of what was forgotten", r.Answer("b", Question{Occurrence: forgotten}, noon).Reply, Old)
-	want(t, "claim of what was forgotten", r.claimAlone(forgotten), Outcome{Grant: Refused})
+	want(t, "claim of what was forgotten", r.claimAlone(forgotten), Claimed{Occurrence: forgotten, Grant: Refused})
 	want(t, "reply of a job that nobody took", r.Answer("b", Question{Occurrence: due(77, 500*time.Second)}, noon).Reply, Free)
 
 	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: Taken}}, noon)
@@ -300,8 +317,8 @@ func BenchmarkTakeAndEnd(b *testing.B) {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
 		o := Occurrence{numbered(uint64(i % 2000)), now.UnixNano()}
 		r.claimAlone(o)
-		r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: int64(i)}, now)
-		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: int64(i)}, now)
+		r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: int64(i)}, now)
+		r.Progress(Progress{Occurrence: o, Phase: Over, Attempt: 1, Run: int64(i)}, now)
 	}
 }
 
@@ -336,18 +353,18 @@ func BenchmarkFull(b *testing.B) {
 func TestAgainAsksForOwn(t *testing.T) {
 	for _, phase := range []Phase{Taken, Begun} {
 		a, b, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
-		out := a.claimAlone(o)
-		b.Learn([]Mark{out.Mark}, noon)
+		a.claimAlone(o)
+		b.Learn([]Mark{a.ownMark(o)}, noon)
 		if phase == Begun {
-			m, _ := a.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+			m, _ := a.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
 			b.Learn([]Mark{m}, noon)
 		}
 		q, out := a.Ask(o, true, []string{"b"}, noon)
-		want(t, "outcome before an answer", out, Outcome{})
+		want(t, "outcome before an answer", out, Claimed{})
 		want(t, "question", q, Question{Occurrence: o, Serial: 1, Mine: true})
 		want(t, "answer", b.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
 		out, _ = a.Hear("b", Answer{Occurrence: o, Serial: 1, Reply: Free}, noon)
-		if out.Grant != Granted || out.Mark.Phase != phase {
+		if out.Grant != Granted || a.ownMark(o).Phase != phase {
 			t.Errorf("phase %d: %+v, want it granted as it was", phase, out)
 		}
 
@@ -355,7 +372,7 @@ func TestAgainAsksForOwn(t *testing.T) {
 		b.Ask(o, true, nil, noon)
 		q, _ = a.Ask(o, true, []string{"b"}, noon)
 		out, _ = a.Hear("b", b.Answer("a", q, noon), noon)
-		want(t, "outcome after b took it again", out, Outcome{Grant: Refused, By: "b"})
+		want(t, "outcome after b took it again", out, Claimed{Occurrence: o, Grant: Refused, By: "b"})
 	}
 }
 
@@ -364,15 +381,15 @@ func TestAttemptsAreCounted(t *testing.T) {
 	o := due(1, 0)
 	x, a := New("x", DefaultLimits), New("a", DefaultLimits)
 	x.claimAlone(o)
-	x.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
-	first, _ := x.Progress(o, Step{Phase: Begun, Attempt: 2, Lost: 1, Run: 8}, noon)
+	x.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
+	first, _ := x.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 2, Lost: 1, Run: 8}, noon)
 	want(t, "mark of the second attempt", first, Mark{Occurrence: o, Member: "x", Phase: Begun, Attempt: 2, Lost: 1, Run: 8})
 	a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 7}}, noon)
 	a.Learn([]Mark{first}, noon)
-	want(t, "orphans of x", a.Lose("x"), []Mark{first})
-	_, out := a.Ask(o, true, nil, noon)
-	want(t, "mark of who takes it again", out.Mark, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 2, Lost: 1})
-	old, _ := x.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+	want(t, "orphans of x", a.Lose("x"), reports(first))
+	a.Ask(o, true, nil, noon)
+	want(t, "mark of who takes it again", a.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 2, Lost: 1})
+	old, _ := x.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
 	want(t, "a word of the first attempt", old, first)
 }
 
@@ -381,9 +398,9 @@ func TestAttemptsAreCounted(t *testing.T) {
 func TestTakenByWhoKnowsBetter(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
 	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 7}}, noon)
-	m, _ := r.Progress(o, Step{Phase: Taken}, noon)
+	m, _ := r.Progress(Progress{Occurrence: o, Phase: Taken}, noon)
 	want(t, "mark", m, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 1})
-	_, news := r.Progress(o, Step{Phase: Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
+	_, news := r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
 	want(t, "news", news, News{})
 }
 
@@ -394,12 +411,12 @@ func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 		what   string
 		before func(*Register)
 		phase  Phase
-		want   []Mark
+		want   []Report
 	}{
-		{"taken before it was started anew", func(*Register) {}, Taken, word(Taken)},
+		{"taken before it was started anew", func(*Register) {}, Taken, reports(word(Taken)...)},
 		{"begun, of which its history is gone", func(*Register) {}, Begun, nil},
 		{"that it has", func(r *Register) { r.claimAlone(o) }, Taken, nil},
-		{"that its history has", func(r *Register) { r.Progress(o, Step{Phase: Over, Run: 3}, noon) }, Taken, nil},
+		{"that its history has", func(r *Register) { r.Progress(Progress{Occurrence: o, Phase: Over, Run: 3}, noon) }, Taken, nil},
 		{"that it asks for", func(r *Register) { r.Ask(o, false, []string{"b"}, noon) }, Taken, nil},
 		{"that another one has", func(r *Register) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: Taken}}, noon) }, Taken, nil},
 		{"that another one asks for", func(r *Register) { r.Answer("b", Question{Occurrence: o}, noon) }, Taken, nil},
@@ -409,7 +426,7 @@ func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 		want(t, "word of what is its own, "+c.what, r.Learn(word(c.phase), noon).Orphans, c.want)
 	}
 	old := Mark{Occurrence: due(1, 25*time.Hour), Member: "a", Phase: Taken}
-	want(t, "word of what is older than all that is remembered", New("a", DefaultLimits).Learn([]Mark{old}, noon).Orphans, nil)
+	want(t, "word of what is older than all that is remembered", New("a", DefaultLimits).Learn([]Mark{old}, noon).Orphans, reports())
 }
 
 // numbered returns a key that is told from others by a number.

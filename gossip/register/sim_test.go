@@ -167,7 +167,7 @@ func (w *world) question(i, j int, q Question) {
 	})
 }
 
-func (w *world) claimed(i int, o Occurrence, out Outcome) {
+func (w *world) claimed(i int, o Occurrence, out Claimed) {
 	n := w.nodes[i]
 	if out.Grant != Granted {
 		n.dropped[o] = n.dropped[o] || n.granted[o] > 0 && out.By != n.id
@@ -180,7 +180,7 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 	delete(n.heir, o)
 	n.granted[o]++
 	n.dropped[o] = false
-	w.tell(i, out.Mark)
+	w.tell(i, n.ownMark(o))
 	life := n.life
 	waits := func() bool {
 		return !n.crashed && !n.leaving && !n.dropped[o] && !n.begun[o] && !n.asking[o] && n.life == life
@@ -198,14 +198,14 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 		}
 		n.begun[o] = true
 		w.note("%s begins", n.id)
-		m, news := n.Progress(o, Step{Phase: Begun, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
+		m, news := n.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
 		w.news(i, news)
 		w.tell(i, m)
 		w.in(w.ms(2000), func() {
 			if n.crashed || n.life != life {
 				return
 			}
-			m, news := n.Progress(o, Step{Phase: Over, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
+			m, news := n.Progress(Progress{Occurrence: o, Phase: Over, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
 			w.news(i, news)
 			w.tell(i, m)
 		})
@@ -264,14 +264,14 @@ func (w *world) news(i int, news News) {
 }
 
 // orphans are claimed by each, at different times, unless they began.
-func (w *world) orphans(i int, marks []Mark) {
+func (w *world) orphans(i int, marks []Report) {
 	for _, m := range marks {
 		w.note("%s has the orphan %+v", w.nodes[i].id, m)
 		n := w.nodes[i]
-		n.orphan[m.Occurrence] = m
+		n.orphan[m.Occurrence] = m.Mark
 		if m.Phase == Taken {
 			w.in(w.ms(1500), func() {
-				if n.orphan[m.Occurrence] == m { // else another member took it meanwhile, and is lost too
+				if n.orphan[m.Occurrence] == m.Mark { // else another member took it meanwhile, and is lost too
 					w.ask(i, m.Occurrence, true)
 				}
 			})
@@ -453,7 +453,7 @@ func (w *world) restart(j int, o Occurrence) {
 	w.note("%s starts anew, begun: %v", n.id, n.begun[o])
 	if n.begun[o] {
 		n.lost = true
-		n.Progress(o, Step{Phase: Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, w.clock(j))
+		n.Progress(Progress{Occurrence: o, Phase: Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, w.clock(j))
 	} else {
 		w.in(w.ms(1500), func() { w.ask(j, o, false) })
 	}
@@ -614,7 +614,7 @@ func (m *meeting) do(i int) {
 	what()
 }
 
-func (m *meeting) note(id string, out Outcome) {
+func (m *meeting) note(id string, out Claimed) {
 	if out.Grant == Granted {
 		m.granted = append(m.granted, id)
 	}
