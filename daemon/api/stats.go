@@ -17,7 +17,7 @@ type StatsQuery struct {
 // Stats are statistics of runs, in groups.
 type Stats struct {
 	V      int          `json:"v"`
-	Since  time.Time    `json:"since"`
+	Since  time.Time    `json:"since"` // later than in the query if there are more runs or skips than are counted
 	Until  time.Time    `json:"until"`
 	By     string       `json:"by"`
 	Zone   string       `json:"zone"` // the zone of hours

@@ -83,9 +83,11 @@ type jobPast struct {
 }
 
 func (p *jobPast) take(r *job.Run) {
-	p.sum.add(r, p.options.Grace)
-	if r.State == job.RunEnded && r.Verdict == job.VerdictRetry {
-		p.again++
+	if r.State == job.RunEnded {
+		p.sum.add(resultOf(r), p.options.Grace)
+		if r.Verdict == job.VerdictRetry {
+			p.again++
+		}
 	}
 	if cell, ok := cellOf(r, p.c.now, p.options.Grace); ok {
 		p.cells = append(p.cells, cell)

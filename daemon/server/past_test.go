@@ -217,43 +217,6 @@ func TestClashesAndQuietSlots(t *testing.T) {
 	}
 }
 
-func TestStatsInGroups(t *testing.T) {
-	w := newWorld(t, "#@ name=a overlap=skip\n* * * * * ann true\n#@ name=b\n0 0 1 1 * bob true\n")
-	live(w, "001   0000200")
-	w.step(engine.RunNow{Job: "b", By: "bob"})
-	for _, r := range w.View().Runs() {
-		if r.Job == "b" {
-			w.started(r.ID)
-			w.ended(r.ID, 0)
-		}
-	}
-	c := w.client()
-	for by, want := range map[string]string{"job": "a b", "user": "ann bob", "hour": "00", "node": "db-01"} {
-		st, err := c.Stats(context.Background(), api.StatsQuery{By: by})
-		var names []string
-		for _, g := range st.Groups {
-			names = append(names, g.Name)
-		}
-		if err != nil || strings.Join(names, " ") != want || st.By != by || st.All.Runs != 11 {
-			t.Errorf("by %s: %q, %+v, %v, want %q and 11 runs", by, names, st.All, err, want)
-		}
-	}
-	st, err := c.Stats(context.Background(), api.StatsQuery{Refs: []string{"a"}})
-	if err != nil || len(st.Groups) != 1 {
-		t.Fatalf("of a: %+v, %v, want one group", st.Groups, err)
-	}
-	a := st.Groups[0]
-	if a.Runs != 10 || a.OK != 8 || a.Failed != 2 || a.Skipped != 3 || a.P50 != time.Second || a.Waste != 5*time.Second {
-		t.Errorf("%+v, want 8 of 10 ok, 3 skipped, 5s in vain", a)
-	}
-	if st, err := c.Stats(context.Background(), api.StatsQuery{Since: w.now.Add(-2*time.Minute + time.Second)}); err != nil || st.All.Runs != 3 {
-		t.Errorf("of the last two minutes: %+v, %v, want three runs", st.All, err)
-	}
-	if _, err := c.Stats(context.Background(), api.StatsQuery{By: "moon"}); api.KindOf(err) != api.Usage {
-		t.Errorf("by moon: %v, want a usage error", err)
-	}
-}
-
 // What begins where a cell does lies in that cell or a later one, however the
 // time is cut: a time line whose jobs fire each second is drawn by going on from
 // cell to cell.

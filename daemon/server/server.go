@@ -85,7 +85,10 @@ type Store interface {
 	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
 	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
 	Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error
-	CountSkips(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error
+	JobNumbers(ctx context.Context) ([]job.ID, error)
+	Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*store.Sample)) error
+	SkipSamples(ctx context.Context, from, to time.Time, f func(*store.SkipSample)) error
+	SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error)
 	SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error
 	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
 	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
 )
 
 // Bounds of what statistics look at.
@@ -17,7 +18,7 @@ const (
 	usualStats = 30 * 24 * time.Hour
 	statsRuns  = 1_000_000
 	guestRuns  = 100_000 // for accounts that are not keepers
-	statsSkips = 100_000
+	statsSkips = 100_000 // of all jobs, or of each that is named
 )
 
 // stats sums up what runs came to.
@@ -44,8 +45,28 @@ type tally struct {
 	users  map[job.ID]string // whose those are that the caller sees
 	grace  map[job.ID]time.Duration
 	groups map[string]*sum
-	all    sum
+	oldest int64 // when the oldest of the counted runs was decided
 	seen   int
+
+	// By the number of a sample, so that a run needs no look-up by name.
+	names []job.ID
+	jobOf []tallied
+
+	minute int64 // since 1970, of the newest look-up of an hour
+	ofHour *sum
+
+	// How the newest sample ended: many in a row end alike.
+	kind *store.SampleKind
+	code int
+	how  result
+}
+
+// tallied is what statistics know of a job.
+type tallied struct {
+	user  string
+	sees  bool // whether it is installed, and the caller sees it
+	grace time.Duration
+	group *sum // if groups are jobs
 }
 
 func (s *Server) newTally(ctx context.Context, c *call) (*tally, error) {
@@ -103,56 +124,96 @@ func (t *tally) choose(ctx context.Context) error {
 	return nil
 }
 
-func (t *tally) read(ctx context.Context) error {
+// read reads the newest runs and skips. If there are more than statistics count, they begin later.
+func (t *tally) read(ctx context.Context) (err error) {
 	a := &t.answer
-	oldest := a.Until
 	end := a.Until
 	if end.Equal(t.c.now) { // what is decided now is part of it
 		end = end.Add(1)
 	}
-	err := t.s.store.Between(ctx, t.jobs, a.Since, end, t.most, func(r *job.Run) {
-		t.seen++
-		oldest = r.Decided
-		if t.c.seesRun(*r) {
-			t.take(r)
-		}
-	})
-	if err != nil {
+	if t.names, err = t.s.store.JobNumbers(ctx); err != nil {
 		return err
 	}
-	if t.seen == t.most { // more ran than is looked at
-		a.Since = oldest
+	numbers := make(map[job.ID]int, len(t.names))
+	t.jobOf = make([]tallied, len(t.names))
+	for n, id := range t.names {
+		user, sees := t.users[id]
+		numbers[id], t.jobOf[n] = n, tallied{user: user, sees: sees, grace: t.grace[id]}
 	}
-	skip := func(r job.Record) {
-		if user, ok := t.users[r.Job]; ok && t.c.seesDecision(r) {
-			n := max(1, r.Count)
-			t.all.group.Skipped += n
-			t.group(r.Job, user, r.Due).group.Skipped += n
+	if t.jobs == nil {
+		if a.Since, err = t.s.store.SkipsFrom(ctx, a.Since, end, statsSkips); err != nil {
+			return err
 		}
 	}
-	if t.jobs != nil {
-		return t.s.eachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, skip)
+	if err := t.s.store.Samples(ctx, t.jobs, a.Since, end, t.most, t.take); err != nil {
+		return err
 	}
-	return t.s.store.CountSkips(ctx, a.Since, end, statsSkips, skip)
+	if t.seen == t.most {
+		a.Since = time.Unix(0, t.oldest).UTC()
+	}
+	if t.jobs == nil {
+		return t.s.store.SkipSamples(ctx, a.Since, end, func(r *store.SkipSample) {
+			if r.Number < len(t.jobOf) && t.jobOf[r.Number].sees {
+				t.group(r.Number, t.jobOf[r.Number].user, r.Due).group.Skipped += r.Count
+			}
+		})
+	}
+	return t.s.eachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, func(r job.Record) {
+		if n, ok := numbers[r.Job]; ok && t.jobOf[n].sees {
+			t.group(n, t.jobOf[n].user, r.Due.UnixNano()).group.Skipped += max(1, r.Count)
+		}
+	})
 }
 
-func (t *tally) take(r *job.Run) {
-	grace := t.grace[r.Job]
-	t.all.add(r, grace)
-	t.group(r.Job, r.User, r.Due).add(r, grace)
+func (t *tally) take(r *store.Sample) {
+	t.seen++
+	t.oldest = r.Decided
+	if r.Kind.State != job.RunEnded || r.Number >= len(t.names) || !t.c.peer.sees(r.Kind.User) {
+		return
+	}
+	when := r.Due
+	if when == store.NoTime { // a person started it
+		when = r.Decided
+	}
+	t.group(r.Number, r.Kind.User, when).add(t.result(r), t.jobOf[r.Number].grace)
 }
 
-// group returns the group of an occurrence.
-func (t *tally) group(id job.ID, user string, due time.Time) *sum {
-	name := string(id)
+func (t *tally) result(r *store.Sample) result {
+	if r.Kind != t.kind || r.Code != t.code {
+		t.kind, t.code = r.Kind, r.Code
+		how := job.Run{Verdict: r.Kind.Verdict, Outcome: job.Outcome{Kind: r.Kind.Outcome, Code: r.Code}, Trigger: r.Kind.Trigger}
+		t.how = resultOf(&how)
+	}
+	e := t.how
+	if e.started = r.Started != store.NoTime; e.started {
+		e.took = time.Duration(max(r.Ended, r.Started) - r.Started)
+		e.lag, e.cpu, e.memory = time.Duration(r.Started-r.Due), r.CPU, r.Memory
+	}
+	return e
+}
+
+// group returns the group of an occurrence of a job, which is due at a time in nanoseconds since
+// 1970.
+func (t *tally) group(number int, user string, due int64) *sum {
 	switch t.answer.By {
 	case "user":
-		name = user
+		return t.named(user)
 	case "hour":
-		name = due.In(t.zone).Format("15")
+		if minute := due / int64(time.Minute); t.ofHour == nil || minute != t.minute {
+			t.minute, t.ofHour = minute, t.named(time.Unix(0, due).In(t.zone).Format("15"))
+		}
+		return t.ofHour
 	case "node":
-		name = t.host
+		return t.named(t.host)
 	}
+	k := &t.jobOf[number]
+	if k.group == nil {
+		k.group = t.named(string(t.names[number]))
+	}
+	return k.group
+}
+
+func (t *tally) named(name string) *sum {
 	g, ok := t.groups[name]
 	if !ok {
 		g = &sum{}
@@ -165,6 +226,7 @@ func (t *tally) group(id job.ID, user string, due time.Time) *sum {
 func (t *tally) told() api.Stats {
 	a := t.answer
 	a.Groups = make([]api.StatsGroup, 0, len(t.groups))
+	all := t.all()
 	for name, g := range t.groups {
 		if told := g.told(name); told.Runs+told.Skipped > 0 {
 			a.Groups = append(a.Groups, told)
@@ -178,8 +240,22 @@ func (t *tally) told() api.Stats {
 		}
 		return cmp.Compare(x.Name, y.Name)
 	})
-	a.All = t.all.told("")
+	a.All = all.told("")
 	return a
+}
+
+// all sums up the groups.
+func (t *tally) all() (all sum) {
+	took, lags := make([][]time.Duration, 0, len(t.groups)), make([][]time.Duration, 0, len(t.groups))
+	a := &all.group
+	for _, s := range t.groups {
+		g := &s.group
+		a.Runs, a.OK, a.Failed, a.Skipped = a.Runs+g.Runs, a.OK+g.OK, a.Failed+g.Failed, a.Skipped+g.Skipped
+		a.Time, a.CPU, a.Waste, a.Memory = a.Time+g.Time, a.CPU+g.CPU, a.Waste+g.Waste, max(a.Memory, g.Memory)
+		took, lags = append(took, s.took), append(lags, s.lags)
+	}
+	all.took, all.lags = slices.Concat(took...), slices.Concat(lags...)
+	return all
 }
 
 // sum adds up runs.
@@ -190,31 +266,44 @@ type sum struct {
 	lags  []time.Duration
 }
 
-// add counts an ended run. If another attempt follows, the run is not a failure of its own, but its
-// time was wasted.
-func (s *sum) add(r *job.Run, grace time.Duration) {
-	if r.State != job.RunEnded {
-		return
+// result is an ended run as it is summed up.
+type result struct {
+	ok, failed, retried bool
+	started, clock      bool // whether it has a process, and whether the clock started it
+	took, lag, cpu      time.Duration
+	memory              int64
+}
+
+func resultOf(r *job.Run) result {
+	e := result{ok: r.OK(), failed: r.Failed(), retried: r.Verdict == job.VerdictRetry, clock: r.Trigger == job.TriggerClock}
+	if e.started = !r.Started.IsZero(); e.started {
+		e.took, e.lag, e.cpu, e.memory = r.Ended.Sub(r.Started), r.Started.Sub(r.Due), r.Usage.CPU, r.Usage.Memory
 	}
+	return e
+}
+
+// add counts a run. If another attempt follows, it is not a failure of its own, but its time was
+// wasted.
+func (s *sum) add(r result, grace time.Duration) {
 	g := &s.group
 	switch {
-	case r.OK():
+	case r.ok:
 		g.Runs, g.OK = g.Runs+1, g.OK+1
-	case r.Failed() && r.Verdict != job.VerdictRetry:
+	case r.failed && !r.retried:
 		g.Runs, g.Failed = g.Runs+1, g.Failed+1
 	}
-	if r.Started.IsZero() {
+	if !r.started {
 		return
 	}
-	took := max(0, r.Ended.Sub(r.Started))
+	took := max(0, r.took)
 	s.took = append(s.took, took)
-	g.Time, g.CPU, g.Memory = g.Time+took, g.CPU+r.Usage.CPU, max(g.Memory, r.Usage.Memory)
-	if r.Failed() {
+	g.Time, g.CPU, g.Memory = g.Time+took, g.CPU+r.cpu, max(g.Memory, r.memory)
+	if r.failed {
 		g.Waste += took
 	}
-	if lag := r.Started.Sub(r.Due); r.Trigger == job.TriggerClock && lag <= grace {
-		s.lags = append(s.lags, lag)
-	} else if r.Trigger == job.TriggerClock {
+	if r.clock && r.lag <= grace {
+		s.lags = append(s.lags, r.lag)
+	} else if r.clock {
 		s.late++
 	}
 }

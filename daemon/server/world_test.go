@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -449,7 +450,7 @@ func (w *world) Newest(_ context.Context, jobs []job.ID, n int, f func(*job.Run)
 
 func (w *world) Between(_ context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
 	for _, r := range w.allRuns() {
-		if (jobs == nil || slices.Contains(jobs, r.Job)) && !r.Decided.Before(from) && r.Decided.Before(to) && n > 0 {
+		if slices.Contains(jobs, r.Job) && !r.Decided.Before(from) && r.Decided.Before(to) && n > 0 {
 			n--
 			f(&r)
 		}
@@ -491,8 +492,49 @@ func (w *world) Skips(_ context.Context, jobs []job.ID, from, to time.Time, n in
 	return w.broken
 }
 
-func (w *world) CountSkips(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
-	return w.SkipsBetween(ctx, from, to, n, f)
+func (w *world) JobNumbers(context.Context) (jobs []job.ID, err error) {
+	for _, r := range w.facts() {
+		if !slices.Contains(jobs, r.Job) {
+			jobs = append(jobs, r.Job)
+		}
+	}
+	return jobs, w.broken
+}
+
+func (w *world) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*store.Sample)) error {
+	names, _ := w.JobNumbers(ctx)
+	if jobs == nil {
+		jobs = names
+	}
+	nanos := func(t time.Time) int64 {
+		if t.IsZero() {
+			return store.NoTime
+		}
+		return t.UnixNano()
+	}
+	return w.Between(ctx, jobs, from, to, n, func(r *job.Run) {
+		f(&store.Sample{
+			ID: r.ID, Number: slices.Index(names, r.Job), Due: nanos(r.Due), Decided: nanos(r.Decided), Started: nanos(r.Started), Ended: nanos(r.Ended),
+			Kind: &store.SampleKind{User: r.User, Trigger: r.Trigger, State: r.State, Outcome: r.Outcome.Kind, Verdict: r.Verdict},
+			Code: r.Outcome.Code, CPU: r.Usage.CPU, Memory: r.Usage.Memory,
+		})
+	})
+}
+
+func (w *world) SkipSamples(ctx context.Context, from, to time.Time, f func(*store.SkipSample)) error {
+	names, _ := w.JobNumbers(ctx)
+	return w.SkipsBetween(ctx, from, to, math.MaxInt, func(r job.Record) {
+		f(&store.SkipSample{Number: slices.Index(names, r.Job), Due: r.Due.UnixNano(), Count: max(1, r.Count)})
+	})
+}
+
+func (w *world) SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error) {
+	var times []time.Time
+	if err := w.SkipsBetween(ctx, from, to, math.MaxInt, func(r job.Record) { times = append(times, r.At) }); err != nil || len(times) <= n {
+		return from, err
+	}
+	slices.SortFunc(times, func(a, b time.Time) int { return b.Compare(a) })
+	return times[n].Add(1), nil
 }
 
 func (w *world) SkipsBetween(_ context.Context, from, to time.Time, n int, f func(job.Record)) error {

@@ -9,12 +9,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// between returns what Between passes on of all jobs, a line for each run.
-func between(t *testing.T, s *Store, from, to time.Time, n int) (lines []string) {
+// samples returns the samples of all jobs, a line for each run.
+func samples(t *testing.T, s *Store, from, to time.Time, n int) (lines []string) {
 	t.Helper()
-	err := s.Between(t.Context(), nil, from, to, n, func(r *job.Run) {
-		lines = append(lines, fmt.Sprint(r.ID, r.Job, r.User, r.Trigger, r.State, r.Due, r.Decided, r.Started, r.Ended,
-			r.Outcome.Kind, r.Outcome.Code, r.Verdict, r.Usage.CPU, r.Usage.Memory))
+	names, err := s.JobNumbers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Samples(t.Context(), nil, from, to, n, func(r *Sample) {
+		lines = append(lines, fmt.Sprint(names[r.Number], *r.Kind, r.ID, r.Due, r.Decided, r.Started, r.Ended, r.Code, r.CPU, r.Memory))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +39,8 @@ func TestBlocksEqualRows(t *testing.T) {
 			r.Run.Due, r.Run.Trigger, r.Run.Verdict = time.Time{}, job.TriggerManual, job.VerdictFail
 		case 1:
 			r.Run.State, r.Run.Started, r.Run.Ended, r.Run.Outcome = job.RunDropped, time.Time{}, time.Time{}, job.Outcome{}
+		case 3: // it was lost
+			r.Run.Ended, r.Run.Outcome, r.Run.Verdict = time.Time{}, job.Outcome{Kind: job.Lost}, job.VerdictLost
 		case 2: // the clock was set back while it ran
 			r.Run.Ended = r.Run.Started.Add(-time.Hour)
 		}
@@ -63,10 +68,10 @@ func TestBlocksEqualRows(t *testing.T) {
 			if i == 1 {
 				rows()
 			}
-			answers[0] = between(t, s, past, noon.Add(1), math.MaxInt)
-			answers[1] = between(t, s, past.Add(500*time.Second), past.Add(2500*time.Second), math.MaxInt)
-			answers[2] = between(t, s, past, noon.Add(1), blockRuns+500)
-			answers[3] = between(t, s, past.Add(1100*time.Second), past.Add(1101*time.Second), 1)
+			answers[0] = samples(t, s, past, noon.Add(1), math.MaxInt)
+			answers[1] = samples(t, s, past.Add(500*time.Second), past.Add(2500*time.Second), math.MaxInt)
+			answers[2] = samples(t, s, past, noon.Add(1), blockRuns+500)
+			answers[3] = samples(t, s, past.Add(1100*time.Second), past.Add(1101*time.Second), 1)
 		}
 		for i := range got {
 			same(t, fmt.Sprint(what, " ", i), got[i], want[i])
@@ -109,7 +114,7 @@ func TestBlockOfChangedRuns(t *testing.T) {
 	if n := count(t, s, "block"); n != 0 || err != nil {
 		t.Errorf("%d blocks, %v", n, err)
 	}
-	if n := len(between(t, s, noon.Add(-300*24*time.Hour), noon, math.MaxInt)); n != 3000 {
+	if n := len(samples(t, s, noon.Add(-300*24*time.Hour), noon, math.MaxInt)); n != 3000 {
 		t.Errorf("%d runs", n)
 	}
 }

@@ -26,9 +26,8 @@ func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Ru
 		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?)`, string(list), n)
 }
 
-// Between calls f for up to n runs of some jobs, or of all if jobs is nil, that
-// were decided from (inclusive) to (exclusive), newest first, with the same fields
-// as Newest; of all jobs without the reason, and the signal and error of the outcome.
+// Between calls f for up to n runs of some jobs that were decided from (inclusive) to
+// (exclusive), newest first, with the same fields as Newest.
 func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
 	first, err := s.before(ctx, from)
 	if err != nil {
@@ -37,9 +36,6 @@ func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, 
 	last, err := s.before(ctx, to)
 	if err != nil {
 		return err
-	}
-	if jobs == nil {
-		return s.allBetween(ctx, job.RunID(first), job.RunID(last), n, f)
 	}
 	list, err := json.Marshal(jobs)
 	if err != nil {
@@ -175,20 +171,11 @@ func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n 
 
 // SkipsBetween is Skips for all jobs and for the decisions of a period.
 func (s *Store) SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
-	return s.eachSkip(ctx, f, skipColumns+skipsBetween, nanosBound(from), nanosBound(to), n)
+	return s.eachSkip(ctx, f, skipColumns+`FROM occurrence AS o CROSS JOIN job ON job.n = o.job
+		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, nanosBound(from), nanosBound(to), n)
 }
 
-// CountSkips is SkipsBetween without First and Reason, in half the time: an index has
-// the rest.
-func (s *Store) CountSkips(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
-	return s.eachSkip(ctx, f, "SELECT job.id, o.due, NULL, o.count, o.at, '', o.user "+skipsBetween, nanosBound(from), nanosBound(to), n)
-}
-
-const (
-	skipColumns  = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "
-	skipsBetween = `FROM occurrence AS o CROSS JOIN job ON job.n = o.job
-		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`
-)
+const skipColumns = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "
 
 func (s *Store) eachSkip(ctx context.Context, f func(job.Record), query string, args ...any) error {
 	err := s.each(ctx, func(rows *sql.Rows) error {

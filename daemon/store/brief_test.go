@@ -38,7 +38,12 @@ func TestBriefRuns(t *testing.T) {
 	s := manyKinds(t)
 	var got []string
 	note := func(r *job.Run) { got = append(got, fmt.Sprint(r.Job, r.ID)) }
-	a, all := []job.ID{"a", "never"}, []job.ID(nil)
+	names, err := s.JobNumbers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := func(r *Sample) { got = append(got, fmt.Sprint(names[r.Number], r.ID)) }
+	a, all := []job.ID{"a", "never"}, []job.ID{"a", "b"}
 	from, to := noon.Add(2*time.Minute), noon.Add(5*time.Minute)
 	for _, q := range []struct {
 		name, want string
@@ -48,6 +53,8 @@ func TestBriefRuns(t *testing.T) {
 		{"Between", "b10 a9 b8 a7 b6 a5", func() error { return s.Between(t.Context(), all, from, to, 100, note) }},
 		{"Between of one", "a9 a7 a5", func() error { return s.Between(t.Context(), a, from, to, 100, note) }},
 		{"Between of few", "b10 a9", func() error { return s.Between(t.Context(), all, from, to, 2, note) }},
+		{"Samples of one", "a9 a7 a5", func() error { return s.Samples(t.Context(), a, from, to, 100, sample) }},
+		{"Samples of few", "b10 a9", func() error { return s.Samples(t.Context(), all, from, to, 2, sample) }},
 		{"LastBefore", "a3", func() error { return s.LastBefore(t.Context(), a, from, note) }},
 		{"LastBefore all", "", func() error { return s.LastBefore(t.Context(), a, noon, note) }},
 	} {
@@ -61,7 +68,7 @@ func TestBriefRuns(t *testing.T) {
 			t.Errorf("starts of %q: %v, %v, want %s", user, starts, err, want)
 		}
 	}
-	err := s.Newest(t.Context(), a, 1, func(r *job.Run) {
+	err = s.Newest(t.Context(), a, 1, func(r *job.Run) {
 		want, _, err := s.Run(t.Context(), r.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -93,5 +100,27 @@ func TestBriefSkips(t *testing.T) {
 	got = nil
 	if err := s.SkipsBetween(t.Context(), noon, noon.Add(2*time.Minute), 10, note); err != nil || len(got) != 2 {
 		t.Errorf("SkipsBetween: %v, %v, want two", got, err)
+	}
+}
+
+// Statistics count no more than some skips, and report from which time on they do.
+func TestSamplesOfSkips(t *testing.T) {
+	s := manyKinds(t)
+	for n, want := range map[int]int{20: 10, 10: 10, 4: 4, 0: 0} {
+		end := noon.Add(time.Hour)
+		from, err := s.SkipsFrom(t.Context(), noon, end, n)
+		if err != nil || n >= 10 && !from.Equal(noon) {
+			t.Errorf("%d skips are from %s on, %v", n, from, err)
+		}
+		var got []int64
+		err = s.SkipSamples(t.Context(), from, end, func(r *SkipSample) {
+			if r.Number != 1 || r.Count != 2 {
+				t.Errorf("got %+v", r)
+			}
+			got = append(got, r.Due)
+		})
+		if err != nil || len(got) != want || want > 0 && got[0] != noon.Add(9*time.Minute+30*time.Second).UnixNano() {
+			t.Errorf("the newest %d skips are %v, %v, want %d", n, got, err, want)
+		}
 	}
 }

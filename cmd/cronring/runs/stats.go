@@ -23,7 +23,11 @@ func NewStats(a *cli.App) *cobra.Command {
 		Short: "Show run statistics",
 		Long: `Show run statistics: success rate, duration, start delay and wasted time. An
 attempt that was retried does not count as a failure; its duration counts as
-wasted.`,
+wasted.
+
+At most the newest 1,000,000 runs (100,000 for users other than administrators)
+and 100,000 skips are counted. If there are more since T, a message shows from
+which time on they are counted.`,
 		Example: "  cronring stats --since 30d --by hour\n  cronring stats 'etl*' --since -7d",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +45,9 @@ wasted.`,
 			st, err := a.Daemon().Stats(cmd.Context(), q)
 			if err != nil {
 				return err
+			}
+			if st.Since.After(q.Since) {
+				a.Infof("there are too many runs to count them all: these are of the time since %s", st.Since.In(loc).Format(cli.LongTime))
 			}
 			return printStats(a, st, out, loc)
 		},
