@@ -319,7 +319,7 @@ func (p *parser) keyFix(it *item) string {
 		}
 		return it.written(key, it.Value)
 	}
-	return "see `cronring options`; keys of other programs begin with x-"
+	return "see `cronring help options`; keys of other programs begin with x-"
 }
 
 // valueFix returns the value that was probably meant, or the valid values.

@@ -36,7 +36,7 @@ func TestPackagesForARM(t *testing.T) {
 			smoke := exec.Command("sh", "-euc", `
 				emulator=$1 tree=$2
 				cronring() { "$emulator" "$tree/usr/bin/cronring" "$@"; }
-				cronring version
+				cronring --version
 				"$emulator" "$tree/usr/sbin/cronringd" --state "$tree/state" "$tree/table" >"$tree/said" 2>&1 &
 				daemon=$!
 				trap 'kill $daemon; cat "$tree/said"' EXIT

@@ -138,11 +138,11 @@ func TestPackagesAgreeAboutTheVersion(t *testing.T) {
 	output("dpkg-deb", "-x", deb, tree)
 	bare, _, _ := strings.Cut(want, "-")
 	for what, got := range map[string]string{
-		"the .deb":         output("dpkg-deb", "-f", deb, "Version"),
-		"its changelog":    strings.Trim(strings.Fields(output("zcat", filepath.Join(tree, "usr/share/doc/cronring/changelog.Debian.gz")))[1], "()"),
-		"the .rpm":         output("rpm", "-qp", "--qf", "%{VERSION}-%{RELEASE}", aPackage(t, "cronring-[^9]*.rpm")),
-		"cronringd":        strings.Fields(output(filepath.Join(tree, "usr/sbin/cronringd"), "--version"))[1] + strings.TrimPrefix(want, bare),
-		"cronring version": strings.Fields(output(filepath.Join(tree, "usr/bin/cronring"), "version"))[1] + strings.TrimPrefix(want, bare),
+		"the .deb":           output("dpkg-deb", "-f", deb, "Version"),
+		"its changelog":      strings.Trim(strings.Fields(output("zcat", filepath.Join(tree, "usr/share/doc/cronring/changelog.Debian.gz")))[1], "()"),
+		"the .rpm":           output("rpm", "-qp", "--qf", "%{VERSION}-%{RELEASE}", aPackage(t, "cronring-[^9]*.rpm")),
+		"cronringd":          strings.Fields(output(filepath.Join(tree, "usr/sbin/cronringd"), "--version"))[1] + strings.TrimPrefix(want, bare),
+		"cronring --version": strings.Fields(output(filepath.Join(tree, "usr/bin/cronring"), "--version"))[1] + strings.TrimPrefix(want, bare),
 	} {
 		if got != want {
 			t.Errorf("%s says %s, want %s as the changelog does", what, got, want)

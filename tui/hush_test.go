@@ -17,7 +17,7 @@ func TestHushAsksNobody(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	p := openPTY(t, 80, 24)
 	defer p.close()
-	cmd := p.start(t, []string{"TERM=tmux-256color", "TMUX=" + dir + "/socket,1,0"}, program(t, "cronring"), "version")
+	cmd := p.start(t, []string{"TERM=tmux-256color", "TMUX=" + dir + "/socket,1,0"}, program(t, "cronring"), "--version")
 	p.wait(t, "cronring")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("got %v, want a good end", err)

@@ -8,8 +8,9 @@ import (
 
 func newCompletion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
-		Short: "Generate a shell completion script",
+		Hidden: true, // packages install its output
+		Use:    "completion bash|zsh|fish",
+		Short:  "Generate a shell completion script",
 		Long: `Generate a shell completion script.
 
 It completes commands, flags and job names. If the daemon does not return the

@@ -29,8 +29,8 @@ func TestCompletionKnowsTheTree(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "metrics", "graph", "events", "run", "stop", "pause", "resume", "ack",
-		"backfill", "next", "explain", "set", "rm", "retry", "env", "export", "dead list", "dead retry", "dead drop", "config show",
+		"list", "show", "history", "logs", "why", "report timeline", "report clashes", "report stats", "report metrics", "report graph", "report events", "run", "stop", "pause", "resume", "ack",
+		"backfill", "next", "explain", "set", "rm", "retry", "config env", "export", "dead list", "dead retry", "dead drop", "config show",
 	} {
 		verb, rest, err := tree(t).Find(strings.Fields(line))
 		if err != nil || len(rest) > 0 || verb.ValidArgsFunction == nil {

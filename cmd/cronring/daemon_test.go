@@ -47,7 +47,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 	})
 	for _, line := range []string{
 		"status", "list", "list -o table", "list -o wide", "list -o name", "list -o json", "show x", "history", "history -o table",
-		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "notify test x", "next x", "next x*", "next x* -o plain", "explain x",
+		"history --skipped", "why x", "logs 7", "logs 7 -t", "report events", "run x", "pause x", "reload", "config notify x", "next x", "next x*", "next x* -o plain", "explain x",
 	} {
 		stdout, stderr, code := Called(t, "", append(strings.Fields(line), "--socket", socket)...)
 		all := stdout + stderr

@@ -46,7 +46,7 @@ var ownMeanings = map[string]map[int]string{
 
 // meaningsOf are the exit codes of one verb.
 func meaningsOf(verb *cobra.Command) (of []exitMeaning) {
-	_, asks := verb.Annotations[cli.UsesDaemon]
+	asks := usesDaemon(verb)
 	for _, m := range exitMeanings {
 		if m.asks && !asks || m.verbs != nil && !slices.Contains(m.verbs, verb.Name()) {
 			continue
@@ -57,6 +57,11 @@ func meaningsOf(verb *cobra.Command) (of []exitMeaning) {
 		of = append(of, m)
 	}
 	return of
+}
+
+// usesDaemon reports whether a command, or one below it, uses the daemon.
+func usesDaemon(cmd *cobra.Command) bool {
+	return cmd.Annotations[cli.UsesDaemon] != "" || slices.ContainsFunc(cmd.Commands(), usesDaemon)
 }
 
 // newExitCodes is a help topic: it has no Run.

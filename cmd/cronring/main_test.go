@@ -140,11 +140,11 @@ func TestWriteErrorFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer talk.Close()
-	if code := runApp(cli.New(strings.NewReader(""), full, talk), []string{"version"}); code != cli.ExitFailed {
-		t.Errorf("cronring version >/dev/full: got exit %d, want %d", code, cli.ExitFailed)
+	if code := runApp(cli.New(strings.NewReader(""), full, talk), []string{"--version"}); code != cli.ExitFailed {
+		t.Errorf("cronring --version >/dev/full: got exit %d, want %d", code, cli.ExitFailed)
 	}
 	if got := clitest.Contents(t, talk); !strings.Contains(got, "cannot write the result") {
-		t.Errorf("cronring version >/dev/full: got %q, want a word about the result", got)
+		t.Errorf("cronring --version >/dev/full: got %q, want a word about the result", got)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/man"
 )
 
@@ -56,13 +55,15 @@ func sectionOf(verb *cobra.Command) int {
 func newPage(verb *cobra.Command) *page {
 	p := &page{
 		name: pageName(verb), short: strings.ToLower(verb.Short[:1]) + verb.Short[1:], exits: meaningsOf(verb), seeAlso: seeAlso(verb),
-		aliases: verb.Aliases, verbs: []commandText{newText(verb)},
+		aliases: verb.Aliases,
 	}
-	if verb.Example != "" {
-		p.examples = strings.Split(undented(verb.Example), "\n")
-	}
-	for _, below := range verb.Commands() {
-		p.verbs = append(p.verbs, newText(below))
+	for _, c := range append([]*cobra.Command{verb}, verb.Commands()...) {
+		p.verbs = append(p.verbs, newText(c))
+		for line := range strings.Lines(undented(c.Example)) {
+			if line = strings.TrimSuffix(line, "\n"); !slices.Contains(p.examples, line) {
+				p.examples = append(p.examples, line)
+			}
+		}
 	}
 	return p
 }
@@ -98,7 +99,7 @@ func seeAlso(verb *cobra.Command) []reference {
 			all = append(all, reference{pageName(found), sectionOf(found)})
 		}
 	}
-	if _, asks := verb.Annotations[cli.UsesDaemon]; asks {
+	if usesDaemon(verb) {
 		all = append(all, reference{"cronringd", 8})
 	}
 	switch verb.GroupID {
@@ -110,7 +111,7 @@ func seeAlso(verb *cobra.Command) []reference {
 		all = append(all, reference{"cronring-time", 7})
 	case "why", "history", "show", "explain":
 		all = append(all, reference{"cronring-why", 7})
-	case "config", "notify":
+	case "config":
 		all = append(all, reference{"cronring.toml", 5})
 	}
 	slices.SortFunc(all, func(a, b reference) int {

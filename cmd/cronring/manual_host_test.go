@@ -38,6 +38,7 @@ var otherEnds = map[string]struct {
 	"cronring rm 'etl*' --comment-out":                               {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},
 	"cronring backfill stop 3":                                       {[]int{3}, "there is no third backfill"},
 	"cronring retry @failed --since -2h":                             {[]int{cli.ExitDone, 6}, "what the line above runs again may still go"},
+	"cronring dead drop 4213":                                        {[]int{3}, "the line above retries the run"},
 	"cronring stop 4213 --signal INT --kill-after 2m":                {[]int{3, 6}, "the run is over"},
 }
 

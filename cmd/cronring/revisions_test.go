@@ -15,18 +15,18 @@ func TestRevisionsCommand(t *testing.T) {
 	h.CallAs(clitest.AnnUID, "# 1\n", nil)
 	h.CallAs(clitest.AnnUID, "# 2\n", nil)
 	h.CallAs(clitest.AnnUID, "", nil, "-r")
-	stdout, _, code := Called(t, "", "revisions", "--user", clitest.Ann, "--socket", h.Socket, "--utc")
+	stdout, _, code := Called(t, "", "undo", "list", "--user", clitest.Ann, "--socket", h.Socket, "--utc")
 	lines := strings.Split(stdout, "\n")
 	if code != 0 || len(lines) != 6 || !strings.HasPrefix(lines[1], "4\t") || !strings.Contains(lines[1], "\tremove\t"+clitest.Ann+"\tnone\t") || !strings.Contains(lines[3], "\tinstall\t"+clitest.Ann+"\t4\t"+h.Places.Users+"/"+clitest.Ann) {
-		t.Errorf("cronring revisions: %d\n%s", code, stdout)
+		t.Errorf("cronring undo list: %d\n%s", code, stdout)
 	}
 	for args, want := range map[string]clitest.Result{
-		"revisions 2":                {Out: "# 1\n", Err: "", Code: 0},
-		"revisions 99":               {Out: "", Err: "cronring: cannot read revision 99: there is none", Code: 3},
-		"revisions x":                {Out: "", Err: "cronring: cannot find revision \"x\"", Code: 2},
+		"undo show 2":                {Out: "# 1\n", Err: "", Code: 0},
+		"undo show 99":               {Out: "", Err: "cronring: cannot read revision 99: there is none", Code: 3},
+		"undo show x":                {Out: "", Err: "cronring: cannot find revision \"x\"", Code: 2},
 		"undo 1 --user x":            {Out: "", Err: "cronring: cannot undo to revision 1 of x", Code: 2},
 		"undo --user " + clitest.Bob: {Out: "", Err: "cronring: cannot undo: no older version", Code: 6},
-		"revisions 4":                {Out: "", Err: "revision 4: from then on there was no " + h.Places.Users + "/" + clitest.Ann, Code: 0},
+		"undo show 4":                {Out: "", Err: "revision 4: from then on there was no " + h.Places.Users + "/" + clitest.Ann, Code: 0},
 	} {
 		stdout, stderr, code := Called(t, "", append(strings.Fields(args), "--socket", h.Socket)...)
 		if stdout != want.Out || !strings.HasPrefix(stderr, want.Err) || code != want.Code {
@@ -41,7 +41,7 @@ func TestRevisionTextIsCleaned(t *testing.T) {
 		"GET /v1/revisions": {api.Revisions{V: 1, Revisions: []api.Revision{{ID: 1, File: evil, User: evil, By: evil, How: evil}}}},
 		"POST /v1/undo":     {api.Installed{V: 1, User: evil, File: evil, Notice: evil, Remarks: []api.Diagnostic{{File: evil, Severity: "error", Message: evil}}}},
 	})
-	for _, line := range []string{"revisions", "revisions -o table", "undo", "undo 1"} {
+	for _, line := range []string{"undo list", "undo list -o table", "undo", "undo 1"} {
 		stdout, stderr, code := Called(t, "", append(strings.Fields(line), "--socket", socket)...)
 		if all := stdout + stderr; code != cli.ExitDone || !strings.Contains(all, "x") || strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") {
 			t.Errorf("cronring %s: got exit %d and what can steer a terminal: %q", line, code, all)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	}
 	a.AddConnection(root) // also accepted before the command
 	root.Version = api.Release()
-	root.SetVersionTemplate(host.VersionLine())
+	root.SetVersionTemplate(versionLine())
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.SetFlagErrorFunc(badFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -65,23 +66,23 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	root.SetHelpCommandGroupID("help")
 	for group, verbs := range map[string][]*cobra.Command{
 		"jobs": {
-			dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a), jobs.NewEnv(a),
-			runs.NewHistory(a), runs.NewLogs(a), runs.NewEvents(a), runs.NewDead(a),
+			dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a),
+			runs.NewHistory(a), runs.NewLogs(a), runs.NewDead(a),
 			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewState(a),
 		},
 		"crontabs": {
-			crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewRevisions(a), crontabs.NewUndo(a),
+			crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewUndo(a),
 		},
 		"analysis": {
 			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), analysis.NewSimulate(a), crontabs.NewDiff(a),
-			runs.NewTimeline(a), analysis.NewClashes(a), jobs.NewGraph(a), runs.NewStats(a),
+			newReport(a),
 		},
 		"host": {
-			doctor.NewDoctor(a), host.NewConfig(a), crontabs.NewReload(a), host.NewDB(a), host.NewMetrics(a), host.NewNotify(a),
-			migration.NewImport(a), migration.NewExport(a), host.NewPing(a), host.NewBridge(a),
+			doctor.NewDoctor(a), host.NewConfig(a), crontabs.NewReload(a), host.NewDB(a),
+			migration.NewImport(a), migration.NewExport(a), host.NewBridge(a),
 		},
 		"ring": {ring.NewRing(a)},
-		"help": {newMan(a), analysis.NewOptions(a), newCompletion(a), host.NewVersion(a)},
+		"help": {newMan(a), newCompletion(a)},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
@@ -89,10 +90,15 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			root.AddCommand(verb)
 		}
 	}
-	for _, topic := range newTopics() {
+	for _, topic := range newTopics(a) {
 		root.AddCommand(topic)
 	}
 	return root
+}
+
+// versionLine is what --version prints.
+func versionLine() string {
+	return fmt.Sprintf("cronring %s %s %s/%s\n", api.Release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // bare runs the program without a command: the dashboard on a terminal that can
@@ -105,11 +111,11 @@ func bare(a *cli.App, cmd *cobra.Command) error {
 }
 
 // offline are the commands that never ask the daemon.
-var offline = []string{"lint", "simulate", "import", "version", "bridge", "completion", "man", "options"}
+var offline = []string{"lint", "simulate", "import", "bridge", "completion", "man"}
 
 // finish adds to a command, and to those below it, what all of their kind have.
 func finish(a *cli.App, cmd *cobra.Command) {
-	if cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
+	if isGroup(cmd) {
 		cmd.Args = unknownCommand
 	} else {
 		cmd.Args = cli.CheckArgs(cmd.Args)
@@ -128,17 +134,18 @@ func finish(a *cli.App, cmd *cobra.Command) {
 	}
 }
 
+// isGroup reports whether a command takes a subcommand and no arguments of its own.
+func isGroup(cmd *cobra.Command) bool {
+	return cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ")
+}
+
 // unknownCommand rejects the arguments of a command that has only subcommands.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var verbs []string
-	for _, c := range cmd.Commands() {
-		verbs = append(verbs, c.Name())
-	}
 	fix := cmd.CommandPath() + " --help"
-	if near := crontab.Nearest(args[0], verbs); near != "" {
+	if near := nearestCommand(cmd, args[0]); near != "" {
 		fix = cmd.CommandPath() + " " + near + "    or see: " + fix
 	}
 	what := args[0]
@@ -148,7 +155,30 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return cli.UsageError(fmt.Sprintf("do %q: no such command", what), "", fix)
 }
 
+// nearestCommand returns what a user probably means by a command that cmd does not have:
+// a flag or a subcommand of that name, else the command with the most similar name.
+func nearestCommand(cmd *cobra.Command, name string) string {
+	if cmd.Flags().Lookup(name) != nil {
+		return "--" + name
+	}
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		verbs = append(verbs, c.Name())
+		for _, below := range c.Commands() {
+			if below.Name() == name {
+				return c.Name() + " " + name
+			}
+		}
+	}
+	return crontab.Nearest(name, verbs)
+}
+
+// badFlag returns the error of an invalid flag. The flags of an unknown command are not the
+// problem.
 func badFlag(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); isGroup(cmd) && len(words) > 0 {
+		return unknownCommand(cmd, words)
+	}
 	help := cmd.CommandPath() + " --help"
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string

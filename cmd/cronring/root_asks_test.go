@@ -24,7 +24,7 @@ func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
 			t.Errorf("cronring %v: exit code %d, %q, %q, want %q", args, code, stdout, stderr, want)
 		}
 	}
-	commands := [][]string{{"list"}, {"status"}, {"run", "secret"}, {"pause", "secret"}, {"events"}, {"edit", "--user", clitest.Ann}, {"bridge"}, {"metrics"}}
+	commands := [][]string{{"list"}, {"status"}, {"run", "secret"}, {"pause", "secret"}, {"report", "events"}, {"edit", "--user", clitest.Ann}, {"bridge"}, {"report", "metrics"}}
 	for _, args := range commands {
 		refused(append(args, "--socket", fake)...)
 	}

@@ -2,10 +2,18 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/analysis"
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // newTopics are the topics of help: commands without a Run.
-func newTopics() []*cobra.Command {
+func newTopics(a *cli.App) []*cobra.Command {
+	options := &cobra.Command{
+		Use:   "options",
+		Short: "All options of crontab entries; for one of them: cronring help NAME=",
+	}
+	options.SetHelpFunc(func(*cobra.Command, []string) { analysis.ListOptions(a) })
 	return []*cobra.Command{
 		newExitCodes(),
 		{
@@ -36,7 +44,7 @@ func newTopics() []*cobra.Command {
 
 A flag goes before a variable, CRONRING_COLOR before NO_COLOR, and that before
 CLICOLOR_FORCE. Secrets are never taken from flags or variables. What a job
-finds in its environment tells: cronring env JOB`,
+finds in its environment tells: cronring config env JOB`,
 		},
 		{
 			Use:   "formatting",
@@ -75,5 +83,6 @@ of list chooses the columns of a table so, and custom-columns their titles too:
 Every screen of the dashboard has a command that says the same in words; no
 command moves the cursor or draws anew what was there, but for -w on a terminal.`,
 		},
+		options,
 	}
 }

@@ -18,7 +18,10 @@ const helpWidth = 100
 // the connection are printed once, by the program's own help.
 func usage(cmd *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("Usage:\n  " + cmd.UseLine() + "\n")
+	b.WriteString("Usage:\n")
+	if !isGroup(cmd) || !cmd.HasParent() {
+		b.WriteString("  " + cmd.UseLine() + "\n")
+	}
 	if cmd.HasAvailableSubCommands() {
 		b.WriteString("  " + cmd.CommandPath() + " COMMAND\n")
 	}

@@ -196,7 +196,7 @@ func ask[T any](name string, f func(context.Context, *api.Client) (T, error)) qu
 }
 
 // questions are the requests of commands and the dashboard that read the history,
-// but for sums of weeks: those of db stats, and of a long time line.
+// but for sums of weeks: those of db size, and of a long time line.
 func (h longHistory) questions() []question {
 	const one = "job-00017"
 	day, now := time.Now().Add(-24*time.Hour), time.Now()

@@ -24,9 +24,9 @@ var tutorialShows = map[string]string{
 	"cronring history slow --skipped":  `overlapping`,
 	"cronring why slow":                `slow at`,
 	"cronring show backup":             `30 2 \* \* \*`,
-	"cronring revisions":               `(?m)^2\t.*my\.crontab`,
+	"cronring undo list":               `(?m)^2\t.*my\.crontab`,
 	"cronring next greet --until +10m": `every minute\n 1  `,
-	"cronring options retry":           `further attempts after a failure`,
+	"cronring help retry=":             `further attempts after a failure`,
 }
 
 // TestTutorial follows cronring-tutorial(7), one command after the other.

@@ -231,7 +231,7 @@ func TestNoticeIsTriedForADay(t *testing.T) {
 		if n := len(w.ran); n != 4 { // at 0, 15, 45 and 105 seconds
 			t.Errorf("%d tries in two minutes, want 4", n)
 		}
-		wantProblem(t, w.Notifier, "channel ops: 1 notice waits", "the program ended with exit 1;", "cronring notify test ops")
+		wantProblem(t, w.Notifier, "channel ops: 1 notice waits", "the program ended with exit 1;", "cronring config notify ops")
 		if log := w.log.String(); !strings.Contains(log, `error="the program ended with exit 1: out of paper`) || strings.Contains(fmt.Sprint(w.Problems()), "paper") {
 			t.Errorf("what a program complains of is for the log alone: %s, %q", log, w.Problems())
 		}

@@ -32,7 +32,7 @@ func (n *Notifier) Problems() []Problem {
 	add := func(what, why, fix string) { all = append(all, Problem{what, why, fix}) }
 	for _, name := range slices.Sorted(maps.Keys(n.lanes)) {
 		if l := n.lanes[name]; l.why != "" {
-			add(fmt.Sprintf("channel %s: %s", name, notices(len(l.items), "waits", "wait")+" to be sent"), l.why, "cronring notify test "+name)
+			add(fmt.Sprintf("channel %s: %s", name, notices(len(l.items), "waits", "wait")+" to be sent"), l.why, "cronring config notify "+name)
 		}
 	}
 	s := &n.state

@@ -487,7 +487,7 @@ func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.
 		if r.Base != old.sum() {
 			return &api.Error{
 				Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile",
-				Why: "it does not say what it said when this edit began", Fix: "cronring revisions --user " + quote(who.Name),
+				Why: "it does not say what it said when this edit began", Fix: "cronring undo list --user " + quote(who.Name),
 			}
 		}
 	}

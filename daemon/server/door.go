@@ -69,7 +69,7 @@ func (d *door) Accept() (net.Conn, error) {
 }
 
 const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
-	`{"v":1,"error":"cronringd has too many connections","why":"this user, or all users together, have as many as they may have, or this user made more than 200 in a second","fix":"close some, such as cronring events and logs -f; then try again","kind":"conflict"}` + "\n"
+	`{"v":1,"error":"cronringd has too many connections","why":"this user, or all users together, have as many as they may have, or this user made more than 200 in a second","fix":"close some, such as cronring report events and logs -f; then try again","kind":"conflict"}` + "\n"
 
 func (d *door) enter(uid uint32, now time.Time) bool {
 	d.mu.Lock()

@@ -23,7 +23,7 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 	case api.StepOverlap:
 		return ev.makeRoom()
 	case api.StepParents:
-		return []api.Remedy{ev.command("see the jobs that it waits for", "graph"), ev.command("run it now, without waiting", "run")}
+		return []api.Remedy{ev.command("see the jobs that it waits for", "report graph"), ev.command("run it now, without waiting", "run")}
 	case api.StepHost:
 		if ev.isElsewhere() {
 			return ev.askThere()

@@ -44,7 +44,7 @@ func (s *Server) listRevisions(ctx context.Context, c *call) error {
 		if f.File != "" && f.File != path {
 			return &api.Error{
 				Kind: api.NotAllowed, What: "cannot list the revisions of " + strconv.Quote(f.File),
-				Why: "you are " + c.peer.String() + ", and see those of your own crontab only", Fix: "cronring revisions",
+				Why: "you are " + c.peer.String() + ", and see those of your own crontab only", Fix: "cronring undo list",
 			}
 		}
 		f.User, f.File = who.Name, path
@@ -93,7 +93,7 @@ func (d *desk) revision(ctx context.Context, c *call, verb string, id int64) (st
 	if !ok || !d.sees(c, r) {
 		return r, &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot %s revision %d: there is none", verb, id),
-			Why: "old revisions go, and each account sees those of its own crontab only", Fix: "cronring revisions",
+			Why: "old revisions go, and each account sees those of its own crontab only", Fix: "cronring undo list",
 		}
 	}
 	if c.peer.keeper {

@@ -122,7 +122,7 @@ func (s *Server) register() {
 			Kind: api.Usage,
 			What: "cannot " + q.Method + " " + q.URL.Path + ": there is no such request",
 			Why:  "this daemon has version 1 of the interface; a newer program may use more",
-			Fix:  "cronring version",
+			Fix:  "cronring --version",
 		})
 	})
 }

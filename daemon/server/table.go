@@ -409,7 +409,7 @@ func (d *desk) change(ctx context.Context, c *call, p place, r api.TableRequest,
 	case r.Base != "" && r.Base != old.sum():
 		return &api.Error{
 			Kind: api.Conflict, What: p.quoted() + " was changed meanwhile",
-			Why: "it does not say what it said when this edit began", Fix: "cronring revisions --file " + quote(p.path),
+			Why: "it does not say what it said when this edit began", Fix: "cronring undo list --file " + quote(p.path),
 		}
 	case r.Gone && old.missing:
 		return &api.Error{Kind: api.NotFound, What: "cannot remove " + p.quoted() + ": there is none"}

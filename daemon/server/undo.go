@@ -83,7 +83,7 @@ func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
 	}
 	return store.Revision{}, &api.Error{
 		Kind: api.Conflict, What: "cannot undo: no older version of " + p.quoted() + " is known",
-		Fix: "cronring revisions --file " + quote(p.path),
+		Fix: "cronring undo list --file " + quote(p.path),
 	}
 }
 
@@ -132,7 +132,7 @@ func (d *desk) restoreOther(ctx context.Context, c *call, target store.Revision,
 		d.rememberAt(ctx, answer, c.now, p, old)
 	}
 	if err := d.write(p, string(target.Text), target.Gone); err != nil {
-		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring revisions %d", target.ID)}
+		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring undo show %d", target.ID)}
 	}
 	table, remarks := crontab.Parse(target.File, string(target.Text), d.config(p))
 	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)

@@ -129,7 +129,7 @@ func (i image) config(layer []byte) config {
 			WorkingDir:  "/",
 			Labels:      i.labels(),
 			StopSignal:  "SIGTERM",
-			Healthcheck: health{Test: []string{"CMD", "cronring", "ping"}},
+			Healthcheck: health{Test: []string{"CMD", "cronring", "status", "--ping"}},
 		},
 		RootFS:  layers{Type: "layers", DiffIDs: []string{"sha256:" + digest(layer)}},
 		History: []history{{Created: i.made, CreatedBy: "make container"}},

@@ -8,7 +8,7 @@
 sed -i "s/^dc_other_hostnames=.*/dc_other_hostnames='mylocalhost'/" /etc/exim4/update-exim4.conf.conf
 claim "mail to mylocalhost stays here" sh -c 'update-exim4.conf && systemctl restart exim4'
 claim "cronring takes cron's place" apt install ./new/*.deb
-claim "and answers" cronring ping
+claim "and answers" cronring status --ping
 
 # The words of our template are our own: the test compares with these instead.
 as alice env EDITOR=cat crontab -e >out/template 2>/dev/null

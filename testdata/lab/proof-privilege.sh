@@ -75,7 +75,7 @@ claim "no program of ours is set-id" same "$(find /usr/bin/cronring /usr/sbin/cr
 # She hears of runs of her own before and after one that is not hers.
 m "printf '#@ name=hers\n0 0 29 2 * true\n' | crontab -"
 await 60 "a plain table of hers is read" cronring show hers
-m 'echo $$ >/tmp/events.pid; exec cronring events -o jsonl' >events 2>&1 &
+m 'echo $$ >/tmp/events.pid; exec cronring report events -o jsonl' >events 2>&1 &
 hears() { local n; n=$(grep -c hers events); m "cronring run hers --wait" >/dev/null; test "$(grep -c hers events)" -gt "$n"; }
 await 60 "she hears of her own run" hears
 cronring run secret --wait >/dev/null

@@ -7,7 +7,7 @@ as alice mkdir -p "${fake%/*}"
 as alice /lab/labtool listen "$fake" >heard &
 listener=$!
 await 60 "alice listens" test -S "$fake"
-claim "alice may use a socket of her own" as alice env CRONRING_SOCKET="$fake" timeout 5 cronring ping
+claim "alice may use a socket of her own" as alice env CRONRING_SOCKET="$fake" timeout 5 cronring status --ping
 await 60 "and it is asked" test -s heard
 : >heard
 

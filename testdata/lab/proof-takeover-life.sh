@@ -21,7 +21,7 @@ restarts "systemctl restart cron" systemctl restart cron
 restarts "invoke-rc.d cron restart" invoke-rc.d cron restart
 refute "dpkg alone does not put cron back" quietly dpkg --install debs/cron_*.deb
 facts refused
-claim "and we run on" cronring ping
+claim "and we run on" cronring status --ping
 
 # Under load.
 sed -i 's/^#queue-max = .*/queue-max = 1234 # of the administrator/' /etc/cronring/cronring.toml
@@ -52,7 +52,7 @@ chmod 755 /usr/sbin/cronringd
 refute "half a program is not executed" systemctl reload cronring
 mv whole /usr/sbin/cronringd
 claim "the daemon is the same" same "$(main_pid)" "$old"
-claim "and answers" cronring ping
+claim "and answers" cronring status --ping
 
 claim "the administrator stops it" systemctl stop cronring
 claim "it is installed once more" quietly dpkg --install "$newer"

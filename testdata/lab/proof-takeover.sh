@@ -46,7 +46,7 @@ minute cron
 # It ran what our history does not know of.
 switch apt install "./$package"
 facts again
-await 60 "all is ready" cronring ping
+await 60 "all is ready" cronring status --ping
 echo "$EPOCHREALTIME" >out/end
 release
 await 60 "each letter is out" equally "$(often start alice)" grep -lr 'said by alice' out/mail

@@ -89,7 +89,7 @@ restarts() {
 	shift; old=$(main_pid)
 	claim "$what" "$@"
 	refute "the daemon is another process" same "$(main_pid)" "$old"
-	await 60 "and answers" cronring ping
+	await 60 "and answers" cronring status --ping
 }
 # over: nothing that a cron of ours started runs any more.
 over() { ! pgrep -x 'cronring-keeper|cronringd' && ! find /sys/fs/cgroup -name '*cronring*' | grep .; }

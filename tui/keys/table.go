@@ -5,7 +5,7 @@ package keys
 var table = []Binding{
 	{ShowJobs, Everywhere, []string{"1"}, "jobs", "the jobs", "cronring list"},
 	{ShowRuns, Everywhere, []string{"2"}, "runs", "every run, newest first", "cronring history"},
-	{ShowTimeline, Everywhere, []string{"3"}, "timeline", "past and coming runs on one axis", "cronring timeline"},
+	{ShowTimeline, Everywhere, []string{"3"}, "timeline", "past and coming runs on one axis", "cronring report timeline"},
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
 	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --installed"},
 	{Palette, Everywhere, []string{":", "ctrl+p"}, "cmd", "type a command", ""},
@@ -80,9 +80,9 @@ var table = []Binding{
 	{ZoomOut, Timeline, []string{"-"}, "zoom out", "show more time", ""},
 	{Now, Timeline, []string{"0"}, "now", "back to now", ""},
 	{AllJobs, DST, []string{"tab"}, "all jobs", "list all jobs whose times the next changes touch", ""},
-	{Clashes, Timeline, []string{"c"}, "clashes", "minutes with several starts", "cronring clashes"},
+	{Clashes, Timeline, []string{"c"}, "clashes", "minutes with several starts", "cronring report clashes"},
 
-	{Revisions, Files, []string{"v"}, "revisions", "the versions of the file", "cronring revisions"},
+	{Revisions, Files, []string{"v"}, "revisions", "the versions of the file", "cronring undo list"},
 	{Restore, Files, []string{"u"}, "restore", "put this version of the file back", "cronring undo REVISION"},
 	{External, Files, []string{"E"}, "own editor", "edit with $EDITOR, with the same check on save", "cronring edit FILE"},
 	{Save, Editor, []string{"ctrl+s"}, "save", "check and save", "cronring edit FILE"},

@@ -64,7 +64,7 @@ func (v *version) find(ctx context.Context, d screen.Daemon) (err error) {
 			return nil
 		}
 	}
-	return &api.Error{Kind: api.NotFound, What: "cannot undo: no other version of " + v.file + " is kept", Fix: "cronring revisions --file " + screen.Quote(v.file)}
+	return &api.Error{Kind: api.NotFound, What: "cannot undo: no other version of " + v.file + " is kept", Fix: "cronring undo list --file " + screen.Quote(v.file)}
 }
 
 // tookVersion asks whether to restore the version, unless another key was pressed

@@ -26,7 +26,7 @@ schedules have it, and for each the quietest minute within half an hour.
 
 With --suggest instead the five fields for a new job that is due each hour or
 each day, at the time when the fewest others start.`,
-		Example: "  cronring clashes --least 10\n  cronring clashes --suggest daily -o plain --no-header | cut -f1",
+		Example: "  cronring report clashes --least 10\n  cronring report clashes --suggest daily -o plain --no-header | cut -f1",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc, err := a.Location()

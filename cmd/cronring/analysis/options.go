@@ -3,47 +3,9 @@ package analysis
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/api"
 )
-
-// NewOptions returns the command options.
-func NewOptions(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "options [NAME...]",
-		Short: "Describe the options of crontab entries",
-		Long: `Describe the options of crontab entries: value, default, meaning, and what an entry
-does under plain cron, which ignores the option. Without NAME list all options.
-
-This needs no daemon. cronringd and this command read the same table.`,
-		Example: "  cronring options\n  cronring options retry backoff",
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return optionNames(), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				listOptions(a)
-				return nil
-			}
-			for i, name := range args {
-				o, ok := FindOption(name)
-				if !ok {
-					return unknownOption(name)
-				}
-				if i > 0 {
-					a.Printf("\n")
-				}
-				PrintOption(a, &o)
-			}
-			return nil
-		},
-	}
-	a.AddPager(cmd)
-	return cmd
-}
 
 // FindOption returns the option with a name, which can have "=" and a value.
 func FindOption(name string) (crontab.OptionSpec, bool) {
@@ -67,38 +29,22 @@ func PrintOption(a *cli.App, o *crontab.OptionSpec) {
 	a.PrintField("default", o.Default)
 	a.PrintField("guard", guard)
 	a.PrintField("in cron", o.Loss)
-	a.PrintField("manual", "cronring man 7 options")
+	a.PrintField("manual", "cronring man options")
 }
 
-func optionNames() (names []string) {
-	for _, o := range crontab.Vocabulary() {
-		if o.Built() {
-			names = append(names, o.Key)
-		}
-	}
-	return names
-}
-
-func listOptions(a *cli.App) {
+// ListOptions prints a table of all options.
+func ListOptions(a *cli.App) {
 	end := a.Page()
 	defer end()
 	t := &cli.Table{Header: []string{"option", "default", "meaning"}}
-	for _, name := range optionNames() {
-		o, _ := FindOption(name)
-		t.Add(o.Key+"="+o.Form, o.Default, o.Meaning)
+	for _, o := range crontab.Vocabulary() {
+		if o.Built() {
+			t.Add(o.Key+"="+o.Form, o.Default, o.Meaning)
+		}
 	}
 	form := cli.FormPlain
 	if a.Terminal {
 		form = cli.FormTable
 	}
 	a.PrintTable(t, &cli.Output{Choice: cli.Choice{Value: form}})
-}
-
-func unknownOption(name string) error {
-	key, _, _ := strings.Cut(name, "=")
-	fix := "cronring options"
-	if near := crontab.Nearest(key, optionNames()); near != "" {
-		fix = "cronring options " + near + "    or see: " + fix
-	}
-	return &api.Error{Kind: api.NotFound, What: "cannot describe the option " + key, Why: "there is no such option", Fix: fix}
 }

@@ -103,7 +103,7 @@ func placesOf(ctx context.Context, by changer) (*api.Places, error) {
 	if err == nil && places == nil {
 		err = &api.Error{
 			Kind: api.Conflict, What: "cannot apply a directory: the daemon does not manage the host's crontabs",
-			Why: "it was started with a list of files, or has an older version", Fix: "use the host's daemon: omit --socket    or see: cronring version",
+			Why: "it was started with a list of files, or has an older version", Fix: "use the host's daemon: omit --socket    or see: cronring --version",
 		}
 	}
 	return places, err

@@ -40,7 +40,7 @@ func NewDiff(a *cli.App) *cobra.Command {
 
   OLD NEW      two files; this needs no daemon
   NEW          your installed crontab, or that of --file or -u, and a file
-  --rev N NEW  a revision, as cronring revisions lists them, and a file
+  --rev N NEW  a revision, as cronring undo list lists them, and a file
   --rev N      a revision, and what is installed in its place now
 
 Jobs are identified by name=, else by user and command, so that moved lines,

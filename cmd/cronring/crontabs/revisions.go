@@ -11,34 +11,40 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// NewRevisions returns the command revisions.
-func NewRevisions(a *cli.App) *cobra.Command {
+// newUndoList returns the command undo list.
+func newUndoList(a *cli.App) *cobra.Command {
 	var q api.RevisionQuery
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "revisions [REV] [--file F|--user U]",
-		Short: "List the versions of crontabs, or print one",
-		Long: `List the versions of crontabs that the daemon keeps, the newest first, or print
-revision REV.
+		Use:   "list [--file F|--user U]",
+		Short: "List the versions of crontabs that are kept, the newest first",
+		Long: `List the versions of crontabs that the daemon keeps, the newest first.
 
 Everybody sees those of their own crontab; root sees all, and those of system
-tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`,
-		Example: "  cronring revisions\n  cronring revisions 32",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return printRevision(a, cmd, args[0], out)
-			}
-			return revisions(a, cmd, q, out)
-		},
+crontabs. The newest 10 of each file are kept, and up to 100 of the last 90 days.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return revisions(a, cmd, q, out) },
 	}
-	cmd.Flags().StringVar(&q.File, "file", "", "only versions of the crontab file `FILE`, by its whole path")
-	cmd.Flags().StringVar(&q.User, "user", "", "only versions of the crontab of the account `NAME`")
+	cmd.Flags().StringVar(&q.File, "file", "", "only versions of the crontab `FILE`, by its whole path")
+	cmd.Flags().StringVar(&q.User, "user", "", "only versions of the crontab of the user `NAME`")
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddSelection(cmd, out, api.Revisions{})
 	a.AddZone(cmd, "of the times")
 	a.AddColor(cmd)
+	return cmd
+}
+
+// newUndoShow returns the command undo show.
+func newUndoShow(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "show REV",
+		Short: "Print one version of a crontab",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return printRevision(a, cmd, args[0], out) },
+	}
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL)
 	return cmd
 }
 
@@ -110,7 +116,7 @@ func printRevision(a *cli.App, cmd *cobra.Command, number string, out *cli.Outpu
 func revisionNumber(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, cli.UsageError("find revision "+strconv.Quote(text), "a revision is a number", "cronring revisions")
+		return 0, cli.UsageError("find revision "+strconv.Quote(text), "a revision is a number", "cronring undo list")
 	}
 	return id, nil
 }

@@ -18,13 +18,13 @@ func NewUndo(a *cli.App) *cobra.Command {
 	var r api.UndoRequest
 	cmd := &cobra.Command{
 		Use:   "undo [REV] [--user U|--file F]",
-		Short: "Restore a version of a crontab",
-		Long: `Restore the version REV of a crontab (see: cronring revisions), or without REV
+		Short: "Restore a version of a crontab, or list and show the versions",
+		Long: `Restore the version REV of a crontab (see: cronring undo list), or without REV
 take back the newest change of your own, of that of --user, or of --file. An
 undo is a change, too: undoing it brings back what it replaced.
 
 Everybody restores their own crontab; root all, and system tables.`,
-		Example: "  cronring undo\n  cronring undo 32\n  sudo cronring undo --file /etc/cron.d/etl",
+		Example: "  cronring undo\n  cronring undo list\n  cronring undo show 32\n  cronring undo 32\n  sudo cronring undo --file /etc/cron.d/etl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
@@ -47,6 +47,7 @@ Everybody restores their own crontab; root all, and system tables.`,
 	cmd.MarkFlagsMutuallyExclusive("user", "file")
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)
+	cmd.AddCommand(newUndoList(a), newUndoShow(a))
 	return cmd
 }
 

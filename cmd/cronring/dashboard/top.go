@@ -77,7 +77,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		readOnly = "nothing is changed: --read-only"
 	}
 	if a.NoInput {
-		return cli.UsageError("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring events")
+		return cli.UsageError("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring report events")
 	}
 	if f.plain {
 		return plain(a, cmd, readOnly, f.root)

@@ -24,25 +24,25 @@ type plainTop struct {
 	a        *cli.App
 	root     func(*cli.App) *cobra.Command
 	readOnly string
-	tells    string // which ends of runs are heard: all, failed or off
+	follows  string // which ends of runs are printed: all, failed or off
 }
 
 // lookOnly are the commands that change nothing.
 var lookOnly = []string{
-	"status", "list", "ls", "show", "history", "logs", "why", "graph", "dead", "config", "revisions", "lint", "next", "explain",
-	"diff", "simulate", "doctor", "version", "help", "stats", "timeline", "clashes", "env", "man", "exit-codes",
+	"status", "list", "ls", "show", "history", "logs", "why", "dead list", "undo list", "undo show", "lint", "next", "explain", "diff", "simulate", "doctor",
+	"report stats", "report timeline", "report clashes", "report graph", "config show", "config env", "config check", "config path", "help", "man",
 }
 
 // unending are the commands that only ctrl+c would end.
-var unending = []string{"top", "tui", "events"}
+var unending = []string{"top", "tui", "report events"}
 
 const plainHelp = `Type a command as after "cronring" in a shell: list, list failed, why etl-orders,
 logs etl-orders, run etl-orders, history. Beside them:
-    tell all      one line for the end of every run (the default)
-    tell failed   only failed runs and what people do
-  tell off      nothing
-  help          all commands
-  quit          the end`
+  follow all      print one line for the end of every run (the default)
+  follow failed   print only failed runs and what users do
+  follow off      print nothing
+  help            list all commands
+  quit            leave`
 
 // plain runs the talk until the person ends it.
 func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) *cobra.Command) error {
@@ -53,7 +53,7 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 	if err != nil {
 		return err
 	}
-	p := &plainTop{a: a, root: root, readOnly: readOnly, tells: "all"}
+	p := &plainTop{a: a, root: root, readOnly: readOnly, follows: "all"}
 	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
 	events, lines, next := make(chan heard), make(chan typed), make(chan struct{})
 	go follow(ctx, client, events)
@@ -156,17 +156,25 @@ func (p *plainTop) answer(line string) bool {
 	case words[0] == "help" && len(words) == 1:
 		p.a.Printf("%s\n", plainHelp)
 		p.command([]string{"help"})
-	case words[0] == "tell" && len(words) == 2 && slices.Contains([]string{"all", "failed", "off"}, words[1]):
-		p.tells = words[1]
-		p.a.Printf("telling: %s\n", words[1])
-	case slices.Contains(unending, words[0]), watches(words):
-		p.a.Printf("%s never ends: it is for a shell of its own\n", words[0])
-	case p.readOnly != "" && !slices.Contains(lookOnly, words[0]):
+	case words[0] == "follow" && len(words) == 2 && slices.Contains([]string{"all", "failed", "off"}, words[1]):
+		p.follows = words[1]
+		p.a.Printf("following: %s\n", words[1])
+	case isOneOf(unending, words), watches(words):
+		p.a.Printf("%s never ends: run it in another shell\n", display.Text(strings.Join(words, " ")))
+	case p.readOnly != "" && !isOneOf(lookOnly, words):
 		p.a.Printf("%s: %s\n", display.Text(words[0]), p.readOnly)
 	default:
 		p.command(words)
 	}
 	return false
+}
+
+// isOneOf reports whether words are one of these commands, with or without arguments.
+func isOneOf(commands, words []string) bool {
+	return slices.ContainsFunc(commands, func(command string) bool {
+		name := strings.Fields(command)
+		return slices.Equal(name, words[:min(len(name), len(words))])
+	})
 }
 
 // watches reports whether a command would run endlessly because of --watch.
@@ -196,11 +204,11 @@ func (p *plainTop) command(words []string) {
 // tell prints an event as one line, if it is worth one.
 func (p *plainTop) tell(e api.Event) {
 	switch {
-	case p.tells == "off":
+	case p.follows == "off":
 	case e.Gap != nil:
 		p.a.Printf("%s left out: too much happened\n", cli.Plural(e.Gap.Lost, "event"))
 	case e.Record != nil:
-		if text := recordSentence(e.Record, p.tells == "failed"); text != "" {
+		if text := recordSentence(e.Record, p.follows == "failed"); text != "" {
 			p.a.Printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), display.Text(text))
 		}
 	}

@@ -20,10 +20,10 @@ import (
 func NewConfig(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
-		Short:   "Show or check the configuration",
+		Short:   "Show or check the configuration and a job's environment, or test a channel",
 		Example: "  cronring config show backup\n  cronring config check && systemctl reload cronring",
 	}
-	cmd.AddCommand(newConfigShow(a), newConfigCheck(a), newConfigPath(a))
+	cmd.AddCommand(newConfigShow(a), newConfigEnv(a), newConfigCheck(a), newConfigPath(a), newConfigNotify(a))
 	return cmd
 }
 

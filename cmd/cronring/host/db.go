@@ -55,7 +55,7 @@ func newDBAction(a *cli.App, do, short, long string) *cobra.Command {
 func newDBStats(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
-		Use:   "stats",
+		Use:   "size",
 		Short: "Print the size of the history",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -31,7 +31,7 @@ cronring_up 0, and the command fails.
 
 --jobs, or a name, adds a dozen series for each job, of 10000 at most. Counters
 start at 0 when the daemon starts.`,
-		Example: "  cronring metrics\n  cronring metrics 'etl-*'\n  cronring metrics --jobs --write /var/lib/node_exporter/cronring.prom",
+		Example: "  cronring report metrics\n  cronring report metrics 'etl-*'\n  cronring report metrics --jobs --write /var/lib/node_exporter/cronring.prom",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args

@@ -31,7 +31,7 @@ and the jobs that a run waits for. A job with several parents is shown in full
 once; below the other parents only its name is repeated.
 
 With JOB only what is connected with it, in either direction.`,
-		Example: "  cronring graph\n  cronring graph report -o dot | dot -Tsvg >report.svg",
+		Example: "  cronring report graph\n  cronring report graph report -o dot | dot -Tsvg >report.svg",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args

@@ -17,6 +17,7 @@ import (
 // statusFlags are the flags of status.
 type statusFlags struct {
 	check bool
+	ping  bool
 	watch bool
 	out   *cli.Output
 }
@@ -25,7 +26,7 @@ type statusFlags struct {
 func NewStatus(a *cli.App) *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{
-		Use:   "status [--check|--watch]",
+		Use:   "status [--check|--ping|--watch]",
 		Short: "Show a summary of the daemon and its jobs",
 		Long: `Show a summary of the daemon and its jobs.
 
@@ -33,14 +34,23 @@ With --check the exit code is 8 if a job fails, is late, or is held because of a
 invalid option, if a line of a crontab is invalid, or if the daemon reports a
 problem; else 0.
 
+--ping only reports whether the daemon answers, and how fast. It requests nothing
+about jobs, so every user may do it. The exit code is 5 if there is no answer.
+
 --watch keeps running: on a terminal it redraws the page, otherwise it prints the
 lines that change.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(a, cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.ping {
+				return ping(cmd.Context(), a)
+			}
+			return showStatus(a, cmd, f)
+		},
 	}
 	cmd.Flags().BoolVar(&f.check, "check", false, "exit 8 if there are problems")
 	cli.AddWatch(cmd, &f.watch, "the page")
-	cmd.MarkFlagsMutuallyExclusive("check", "watch")
+	cmd.Flags().BoolVar(&f.ping, "ping", false, "only report whether the daemon answers, and how fast")
+	cmd.MarkFlagsMutuallyExclusive("check", "ping", "watch")
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, f.out, api.Status{})
 	a.AddZone(cmd, "of the times")
@@ -58,7 +68,7 @@ func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
 	}
 	asJSON := f.out != nil && f.out.Value == cli.FormJSON
 	if f.watch && asJSON {
-		return cli.UsageError("watch with -o json", "a document would never end", "cronring events -o jsonl")
+		return cli.UsageError("watch with -o json", "a document would never end", "cronring report events -o jsonl")
 	}
 	client := a.Daemon()
 	r := &standing{app: a, loc: loc, client: client}
@@ -78,6 +88,18 @@ func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
 	if f.check && hasProblems(r.status, r.jobs) {
 		return cli.ExitCode(cli.ExitProblems)
 	}
+	return nil
+}
+
+func ping(ctx context.Context, a *cli.App) error {
+	began := time.Now()
+	h, err := a.Daemon().Health(ctx)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began).Round(10 * time.Microsecond)
+	a.Printf("cronringd %s on %s answered in %s, up %s\n", display.Text(h.Version), display.Text(h.Host), took,
+		display.Brief(a.Now().Sub(h.Started).Truncate(time.Second)))
 	return nil
 }
 

@@ -28,7 +28,7 @@ wasted.
 At most the newest 1,000,000 runs (100,000 for users other than administrators)
 and 100,000 skips are counted. If there are more since T, a message shows from
 which time on they are counted.`,
-		Example: "  cronring stats --since 30d --by hour\n  cronring stats 'etl*' --since -7d",
+		Example: "  cronring report stats --since 30d --by hour\n  cronring report stats 'etl*' --since -7d",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc, err := a.Location()

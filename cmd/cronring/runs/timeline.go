@@ -26,7 +26,7 @@ func NewTimeline(a *cli.App) *cobra.Command {
 		Long: `Draw what ran and what will run, on one axis with now in between: a line for each
 job, above them how many of all jobs start, and below the fullest minute to come.
 Without JOB the worst 40 are drawn.`,
-		Example: "  cronring timeline\n  cronring timeline 'etl*' --past 2d --next 0s",
+		Example: "  cronring report timeline\n  cronring report timeline 'etl*' --past 2d --next 0s",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc, err := a.Location()

@@ -79,7 +79,7 @@ begin() {
 		cronring run geoip-update --wait || :
 		dead=$(cronring dead list geoip-update -o name | head -n 1)
 	fi
-	revision=$(cronring revisions -o plain --no-header | head -n 1 | cut -f 1)
+	revision=$(cronring undo list -o plain --no-header | head -n 1 | cut -f 1)
 } >>begin.log 2>&1
 
 n=0

@@ -185,7 +185,7 @@ func (s *clashes) summary() []page.Paragraph {
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: display.Pad(" quietest, "+kind, 19)}, {Text: slot.Schedule, Style: canvas.Style{Bold: true}},
 			{Text: fmt.Sprintf("  %s there, %d in the busiest", page.Count(slot.Starts, "start"), slot.Busiest)}}, Hang: 3})
 	}
-	return append(text, page.Line(" same text in a shell: cronring clashes --suggest daily", canvas.Style{Role: canvas.Off}))
+	return append(text, page.Line(" same text in a shell: cronring report clashes --suggest daily", canvas.Style{Role: canvas.Off}))
 }
 
 func (s *clashes) drawMinutes(v canvas.View, w *screen.World) {

@@ -7,26 +7,16 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// NewNotify returns the command notify and its subcommand.
-func NewNotify(a *cli.App) *cobra.Command {
+func newConfigNotify(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "notify",
-		Short: "Test the notification channels of the configuration",
-	}
-	cmd.AddCommand(newNotifyTest(a))
-	return cmd
-}
-
-func newNotifyTest(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "test CHANNEL",
+		Use:   "notify CHANNEL",
 		Short: "Send a test notification through a channel",
 		Long: `Send one test notification through a channel of the configuration, without
 waiting for a job to fail, and report whether the channel accepted it. A mail
 goes to the queue like all mail.
 
 Only root may do this.`,
-		Example: "  cronring notify test ops",
+		Example: "  cronring config notify ops",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.Daemon().Notify(cmd.Context(), args[0]); err != nil {

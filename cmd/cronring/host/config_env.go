@@ -1,4 +1,4 @@
-package jobs
+package host
 
 import (
 	"fmt"
@@ -12,12 +12,11 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// NewEnv returns the command env.
-func NewEnv(a *cli.App) *cobra.Command {
+func newConfigEnv(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "env JOB",
-		Short: "Show the environment, user, limits and directory of a run",
+		Short: "Show the environment, user, limits and directory of a job",
 		Long: `Show what a run of a job would get if it started now: user and groups, the
 command, the directory, limits, and each variable. It is built exactly as for a
 real run.
@@ -27,7 +26,7 @@ opens a session for the job, the environment and limits of the session are unkno
 in advance too.
 
 -o plain has nothing but the variables, NAME=value, as env(1) does.`,
-		Example: "  cronring env backup\n  env -i $(cronring env backup -o plain) sh -c 'my-command'",
+		Example: "  cronring config env backup\n  env -i $(cronring config env backup -o plain) sh -c 'my-command'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc, err := a.Location()
