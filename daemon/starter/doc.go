@@ -11,7 +11,8 @@
 // without sharing memory, and answers with the number of the new process, which
 // becomes a child of the daemon (CLONE_PARENT). The starter never waits for the
 // new process. Between fork and exec the new process becomes the user, changes
-// its directory and sets its limits; it holds no descriptor and no lock of the
+// its directory and sets its limits; it has a copy of the few pages of the starter
+// that it needs for that (see memory.go), holds no descriptor and no lock of the
 // daemon's, and reports trouble through a pipe of its own. See Progress.
 //
 // The starter ends when the daemon's end of the socket is closed, so also when

@@ -181,7 +181,7 @@ func (p *process) setFiles() bool {
 	return true
 }
 
-var loginFile = &[]byte("/proc/self/loginuid\x00")[0]
+const loginFile = "/proc/self/loginuid\x00"
 
 //go:nosplit
 //go:norace
@@ -189,7 +189,7 @@ func (p *process) setLogin() {
 	if p.loginSize == 0 {
 		return
 	}
-	fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, cwd, address(loginFile), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
+	fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, cwd, address(unsafe.StringData(loginFile)), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
 	if e == 0 {
 		raw(unix.SYS_WRITE, fd, address(p.login), p.loginSize)
 		raw(unix.SYS_CLOSE, fd, 0, 0)
@@ -217,14 +217,17 @@ func (p *process) setNice(asUser bool) bool {
 	return true
 }
 
-// The older calls take numbers of 16 bits on the two architectures that are as
-// old, and would cut a user's number off.
-var sysSetgroups, sysSetresgid, sysSetresuid = func() (groups, gid, uid uintptr) {
+// userCalls returns the numbers of three system calls. The older ones take numbers of 16 bits on the
+// two architectures that are as old, and would cut a user's number off.
+//
+//go:nosplit
+//go:norace
+func userCalls() (setgroups, setresgid, setresuid uintptr) {
 	if runtime.GOARCH == "386" || runtime.GOARCH == "arm" {
 		return 206, 210, 208
 	}
 	return unix.SYS_SETGROUPS, unix.SYS_SETRESGID, unix.SYS_SETRESUID
-}()
+}
 
 //go:nosplit
 //go:norace
@@ -232,14 +235,16 @@ func (p *process) setGroups() bool {
 	if p.flags&flagUser == 0 {
 		return true
 	}
-	return p.call(stepGroups, sysSetgroups, uintptr(len(p.groups)), uintptr(unsafe.Pointer(unsafe.SliceData(p.groups))), 0) &&
-		p.call(stepGID, sysSetresgid, p.gid, p.gid, p.gid)
+	setgroups, setresgid, _ := userCalls()
+	return p.call(stepGroups, setgroups, uintptr(len(p.groups)), uintptr(unsafe.Pointer(unsafe.SliceData(p.groups))), 0) &&
+		p.call(stepGID, setresgid, p.gid, p.gid, p.gid)
 }
 
 //go:nosplit
 //go:norace
 func (p *process) setUser() bool {
-	return p.flags&flagUser == 0 || p.call(stepUID, sysSetresuid, p.uid, p.uid, p.uid)
+	_, _, setresuid := userCalls()
+	return p.flags&flagUser == 0 || p.call(stepUID, setresuid, p.uid, p.uid, p.uid)
 }
 
 // setLimits continues after an optional limit that cannot be set, as in a

@@ -49,7 +49,9 @@ func serve() error {
 		buf  = make([]byte, 64<<10)
 		oob  = make([]byte, unix.CmsgSpace(4*(maxFiles+2)))
 		next process
+		own  memory
 	)
+	own.limit()
 	for {
 		request, fds, err := receive(&buf, oob)
 		if err != nil || request == nil {
@@ -58,6 +60,7 @@ func serve() error {
 		errno := next.prepare(request, fds)
 		answer := reply{errno: uint32(errno)}
 		if errno == 0 {
+			own.shareFor(&next, request)
 			answer.pid, answer.errno = next.start()
 		}
 		for _, fd := range fds {

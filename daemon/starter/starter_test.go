@@ -233,3 +233,71 @@ func FuzzPrepare(f *testing.F) {
 		}
 	})
 }
+
+// TestStartOfCommandsOfAnySize has the starter use different memory for each: a new process must
+// receive all that its command needs.
+func TestStartOfCommandsOfAnySize(t *testing.T) {
+	s := starter(t)
+	long := strings.Repeat("x", 100_000)
+	sizes := []int{0, 1, 15, 3, 18, 0}
+	for range maxShared {
+		sizes = append(sizes, 1, 2, 0)
+	}
+	for _, n := range sizes {
+		c := shell(`printf '%s %s' "$#" "$LAST"`)
+		for i := range n {
+			c.Argv = append(c.Argv, "argument")
+			c.Env = append(c.Env, fmt.Sprintf("LONG%02d=%s", i, long))
+		}
+		c.Env = append(c.Env, "LAST=one")
+		want := fmt.Sprintf("%d one", max(n-1, 0)) // the first is $0
+		if output, _, progress := run(t, s, c); output != want {
+			t.Errorf("%d long variables: output %q, failure %v; want %q", n, output, progress.Failure(), want)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	c := shell("id -G | wc -w")
+	c.User = &syscall.Credential{Uid: 65534, Gid: 65534}
+	for gid := range uint32(5000) {
+		c.User.Groups = append(c.User.Groups, 100_000+gid)
+		c.Limits = append(c.Limits, Limit{Resource: unix.RLIMIT_CORE})
+	}
+	if output, _, progress := run(t, s, c); output != "5001\n" {
+		t.Errorf("output %q, failure %v; want the user's group and 5000 others", output, progress.Failure())
+	}
+}
+
+// TestStartCopiesLittleMemory compares what a new process receives with what the starter has.
+func TestStartCopiesLittleMemory(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("SKIPPED, NOT TESTED: the counters of coverage are in memory that a new process would have to receive")
+	}
+	s := starter(t)
+	if output, _, _ := run(t, s, shell("echo well")); output != "well\n" {
+		t.Fatalf("output %q", output)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", s.PID()))
+	if err != nil {
+		t.Skip("SKIPPED, NOT TESTED: ", err)
+	}
+	var size, received, all int // KiB
+	var file string
+	for line := range strings.Lines(string(text)) {
+		switch fields := strings.Fields(line); {
+		case !strings.HasSuffix(fields[0], ":"):
+			file = fields[len(fields)-1]
+		case strings.Contains(file, "/libc.so"):
+			t.Skip("SKIPPED, NOT TESTED: with a C library a new process receives everything")
+		case fields[0] == "Anonymous:":
+			fmt.Sscan(fields[1], &size)
+			all += size
+		case fields[0] == "VmFlags:" && !slices.Contains(fields, "dc"): // do not copy
+			received += size
+		}
+	}
+	if most := 128; received > most || all < 4*received || received == 0 {
+		t.Errorf("a new process receives %d of %d KiB; want at most %d", received, all, most)
+	}
+}
