@@ -17,18 +17,27 @@ const (
 	mostStalled  = 100              // per job, of bids that are on time
 )
 
+// bidState is the state of an occurrence that this member may take, until a grant makes it
+// a run.
+type bidState uint8
+
+// The states.
+const (
+	unranked bidState = iota // it waits for the time at which this member computes its rank
+	parked                   // it waits for its turn, or for the time to repeat the claim
+	asked                    // it is claimed, and Claimed has not come yet
+	outdated                 // likewise, but this member was suspended meanwhile: a grant does not count
+)
+
 // bid is an occurrence that this member may take.
 type bid struct {
 	register.Occurrence
 	slot      int           // its job in Engine.jobs; see optionsOf
 	until     time.Duration // Moment.Up
 	at        int           // index in the queue; -1: not in it
-	rank      int
-	ranked    bool // rank is known; otherwise it is computed when the time of the bid comes
-	missed    bool // other members may consider it decided, so this one never drops the bid
-	again     bool
-	asked     bool             // claimed, and Claimed has not come yet
-	stale     bool             // this member was suspended after the claim
+	state     bidState
+	missed    bool             // other members may consider it decided, so this one never drops the bid
+	again     bool             // see register.Claim
 	since     time.Time        // for a run of the previous daemon: when that daemon was last alive
 	run       *run             // the run whose occurrence is claimed again; nil: no run exists yet
 	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
@@ -55,7 +64,7 @@ func (e *Engine) compete(b *bid, as time.Time) {
 	rank, nobody := e.ring.seats.spot(e.jobs, b.slot, b.Time())
 	switch {
 	case rank >= 0 && (rank < ranks || b.missed):
-		b.rank, b.ranked = rank, true
+		b.state = parked
 		as = as.Add(time.Duration(rank) * e.ring.holdOff())
 		e.ring.park(b, max(e.now.Up, e.upAt(as)))
 	case nobody:
@@ -95,7 +104,7 @@ func (r *ring) forget(b *bid) {
 // bidAll makes the claims whose time has come, as far as the step has room.
 func (e *Engine) bidAll() {
 	r := e.ring
-	if r == nil || r.suspended || r.departed || e.draining {
+	if r.suspended || r.departed || e.draining {
 		return
 	}
 	for room := stepSize * e.pace; room > 0 && len(r.queue) > 0 && r.queue[0].until <= e.now.Up; room-- {
@@ -111,7 +120,7 @@ func (e *Engine) bid(b *bid) {
 		e.ring.forget(b)
 	case b.run != nil:
 		e.claimFor(b, o)
-	case !b.ranked:
+	case b.state == unranked:
 		e.ring.forget(b)
 		e.compete(b, e.now.Wall)
 	case b.tries > 0 && o.Deadline > 0 && e.now.Wall.Sub(b.Time()) > o.Deadline:
@@ -132,7 +141,7 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 	}
 	if ledger { // first, older ones: otherwise a crash after b was decided would lose them
 		for _, x := range r.stalled[b.Key] {
-			if _, ok := e.optionsOf(x); ok && x.run == nil && !x.asked && x.Due < b.Due {
+			if _, ok := e.optionsOf(x); ok && x.run == nil && x.state < asked && x.Due < b.Due {
 				heap.Remove(&r.queue, x.at)
 				e.claim(x, ledger)
 			}
@@ -143,12 +152,12 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 
 // claim sends the claim for an occurrence.
 func (e *Engine) claim(b *bid, ledger bool) {
-	b.asked = true
+	b.state = asked
 	claim := register.Claim{Occurrence: b.Occurrence, Again: b.again, Ledger: ledger}
 	if b.orphan != nil {
 		claim.From = b.orphan.Member
 	}
-	e.tellRing(claim)
+	e.emitToRing(claim)
 }
 
 // optionsOf returns the current options of a bid's job. ok is false if this member cannot
@@ -164,18 +173,19 @@ func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
 // claimed handles the answer to a claim.
 func (e *Engine) claimed(ev register.Claimed) {
 	b := e.ring.bids[ev.Occurrence]
-	if b == nil || !b.asked {
+	if b == nil || b.state < asked {
 		return
 	}
-	b.asked = false
+	counts := b.state == asked
+	b.state = parked
 	switch {
 	case ev.Grant == register.Granted && e.ring.departed: // the others take it over
 		e.ring.forget(b)
 		if b.run != nil {
 			b.run.bid = nil
 		}
-	case ev.Grant == register.Granted && b.stale: // others may have treated it as an orphan meanwhile
-		b.stale, b.again = false, true
+	case ev.Grant == register.Granted && !counts: // others may have treated it as an orphan meanwhile
+		b.again = true
 		e.ring.park(b, e.now.Up)
 	case ev.Grant == register.Granted:
 		e.ring.forget(b)
@@ -218,7 +228,7 @@ func (e *Engine) granted(b *bid, token uint64) {
 		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
 	}
 	if r := e.decideShared(j, b); r == nil {
-		e.tellRing(register.Progress{Occurrence: b.Occurrence, Phase: register.Over})
+		e.emitToRing(register.Progress{Occurrence: b.Occurrence, Phase: register.Over})
 	}
 }
 
@@ -270,7 +280,7 @@ func (e *Engine) stall(b *bid, why string) {
 	for i := 0; i < len(r.stalled[b.Key]) && len(r.stalled[b.Key]) > keep; {
 		x := r.stalled[b.Key][i]
 		fresh := e.now.Wall.Sub(x.Time()) <= o.Grace && len(r.stalled[b.Key]) <= mostStalled
-		if x.run != nil || x.asked || fresh {
+		if x.run != nil || x.state >= asked || fresh {
 			i++
 			continue
 		}

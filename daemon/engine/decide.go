@@ -362,7 +362,7 @@ func (e *Engine) add(r *run) {
 	e.live[r.ID] = r
 	e.stalled.join(r)
 	e.countFill(r, 1)
-	if e.ring != nil && r.isShared() && r.State != job.RunRunning {
+	if r.isShared() && r.State != job.RunRunning {
 		e.ring.unbegun[r.ID] = r
 	}
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)

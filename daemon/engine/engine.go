@@ -68,7 +68,7 @@ type Engine struct {
 	node    string
 	labels  map[string]string
 	unfit   map[*crontab.Options]string // see Load
-	ring    *ring                       // nil: this host is not in a ring
+	ring    *ring
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
 
@@ -126,6 +126,7 @@ func New(s State) *Engine {
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
 		stalled:  crowd{},
+		ring:     newRing(NoRing),
 		holds:    job.Holds{},
 		ledgers:  map[owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),
@@ -215,9 +216,7 @@ func (e *Engine) take(ev Event) {
 	case Bury:
 		e.bury(ev)
 	case FromRing:
-		if e.ring != nil {
-			e.fromRing(ev.Event)
-		}
+		e.fromRing(ev.Event)
 	}
 }
 

@@ -62,7 +62,7 @@ func (e *Engine) candidates() []Holding {
 func (e *Engine) bar(users map[string]Barred) {
 	before := e.candidates()
 	e.bars = maps.Clone(users)
-	if now := e.candidates(); e.ring != nil && !slices.Equal(before, now) {
-		e.tellRing(register.Holdings{Holdings: now})
+	if now := e.candidates(); !slices.Equal(before, now) {
+		e.emitToRing(register.Holdings{Holdings: now})
 	}
 }

@@ -24,12 +24,12 @@ func (s *seats) isDraining() bool { return s != nil && s.self >= 0 && s.Members[
 func (e *Engine) depart() {
 	r := e.ring
 	if r.seats == nil {
-		e.tellRing(register.Unstarted{})
+		e.emitToRing(register.Unstarted{})
 		return
 	}
 	r.departed = true
 	for _, b := range r.bids {
-		if !b.asked {
+		if b.state < asked {
 			r.forget(b)
 		}
 	}
@@ -45,7 +45,7 @@ func (e *Engine) depart() {
 		}
 		e.dropFor(x, job.HandedOver, "")
 	}
-	e.tellRing(register.Unstarted{Occurrences: given})
+	e.emitToRing(register.Unstarted{Occurrences: given})
 }
 
 // isForOthers reports whether a run waits that another member may take over.

@@ -28,7 +28,7 @@ func (e *Engine) load(ev Load) {
 	if p == nil || p.before != e.jobs || e.now.Wall.Before(p.at) {
 		p = prepare(&ev, e.jobs, e.now.Wall)
 	}
-	everything := first || e.node != ev.Node || !maps.Equal(e.labels, ev.Labels) || e.ring.configuredMode() != ev.Ring || !maps.Equal(e.unfit, ev.Unfit)
+	everything := first || e.node != ev.Node || !maps.Equal(e.labels, ev.Labels) || e.ring.mode != ev.Ring || !maps.Equal(e.unfit, ev.Unfit)
 	e.node, e.labels, e.unfit = ev.Node, ev.Labels, ev.Unfit
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
@@ -54,7 +54,7 @@ func (e *Engine) load(ev Load) {
 		}
 	}
 	if p.held {
-		e.tellRing(register.Holdings{Holdings: e.candidates()})
+		e.emitToRing(register.Holdings{Holdings: e.candidates()})
 	}
 	if first {
 		if e.memory.Booted {

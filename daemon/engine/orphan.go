@@ -47,7 +47,7 @@ func (e *Engine) inherit(slot int, x *register.Report) {
 	o, own := e.jobs.Options(slot), x.Member == e.ring.seats.Self
 	b := e.ring.bids[x.Occurrence]
 	switch {
-	case b != nil && b.asked:
+	case b != nil && b.state >= asked:
 		b.ifRefused = x
 		return
 	case b != nil: // the earlier bid is outdated
@@ -64,7 +64,7 @@ func (e *Engine) inherit(slot int, x *register.Report) {
 		e.marks[slot] = max(e.marks[slot], x.Due)
 	}
 	if own { // no other member competes for it
-		b.ranked = true
+		b.state = parked
 		e.ring.park(b, e.now.Up)
 		return
 	}
@@ -75,7 +75,7 @@ func (e *Engine) inherit(slot int, x *register.Report) {
 // orphan, because the report may come from the member that is gone.
 func (e *Engine) others(all []register.Occurrence) {
 	for _, o := range all {
-		if b := e.ring.bids[o]; b != nil && !b.asked && !b.again {
+		if b := e.ring.bids[o]; b != nil && b.state < asked && !b.again {
 			e.ring.forget(b)
 		}
 		if slot, ok := e.jobs.FindRing(o.Key); ok {
@@ -126,7 +126,7 @@ func (e *Engine) doubled(all []register.Report) {
 
 // reclaim makes a run that has not begun wait until its occurrence is granted again.
 func (e *Engine) reclaim(r *run) {
-	if e.ring == nil || r.bid != nil || !r.isShared() {
+	if e.ring.mode == NoRing || r.bid != nil || !r.isShared() {
 		return
 	}
 	slot, ok := e.slotOf(r)
@@ -135,12 +135,12 @@ func (e *Engine) reclaim(r *run) {
 	}
 	b := e.newBid(slot, r.Due)
 	if x := e.ring.bids[b.Occurrence]; x != nil {
-		if x.asked {
+		if x.state >= asked {
 			return
 		}
 		e.ring.forget(x)
 	}
-	b.run, b.again = r, true
+	b.run, b.again, b.state = r, true, parked
 	r.bid = b
 	e.ring.park(b, e.now.Up)
 }

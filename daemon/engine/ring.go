@@ -27,8 +27,13 @@ type ToRing struct{ register.Effect }
 func (FromRing) event() {}
 func (ToRing) effect()  {}
 
-// tellRing emits an effect for the ring.
-func (e *Engine) tellRing(x register.Effect) { e.emit(ToRing{x}) }
+// emitToRing emits an effect for the ring, if the host is in one. Its events come only from
+// there.
+func (e *Engine) emitToRing(x register.Effect) {
+	if e.ring.mode != NoRing {
+		e.emit(ToRing{x})
+	}
+}
 
 // fromRing handles an event of the ring.
 func (e *Engine) fromRing(ev register.Event) {

@@ -47,16 +47,8 @@ type ring struct {
 	departed  bool              // its final state was broadcast: it takes nothing any longer
 }
 
-func newRing() *ring {
-	return &ring{suspended: true, bids: map[register.Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
-}
-
-// configuredMode returns the mode of the configuration; NoRing without a ring.
-func (r *ring) configuredMode() RingMode {
-	if r == nil {
-		return NoRing
-	}
-	return r.mode
+func newRing(mode RingMode) *ring {
+	return &ring{mode: mode, suspended: true, bids: map[register.Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
 }
 
 func (r *ring) holdOff() time.Duration {
@@ -68,7 +60,7 @@ func (r *ring) holdOff() time.Duration {
 
 // hostOf returns the host name of a present member, or else its ID.
 func (r *ring) hostOf(id string) string {
-	if r != nil && r.seats != nil {
+	if r.seats != nil {
 		for i := range r.seats.Members {
 			if m := &r.seats.Members[i]; m.ID == id {
 				return m.Name
@@ -81,7 +73,7 @@ func (r *ring) hostOf(id string) string {
 // next returns when the first bid is due. While a run of the ring has not begun, or a
 // claim is not answered, it returns a time early enough to notice a suspend of this host.
 func (r *ring) next() (at time.Duration, ok bool) {
-	if r == nil || r.suspended {
+	if r.suspended {
 		return 0, false
 	}
 	if len(r.queue) > 0 {
@@ -118,20 +110,15 @@ func (e *Engine) eraOf(o *crontab.Options) job.Era {
 
 // enroll applies the ring mode of a load.
 func (e *Engine) enroll(mode RingMode) {
-	switch {
-	case mode == NoRing && e.ring != nil:
+	if mode == NoRing {
 		for _, b := range e.ring.bids {
 			if b.run != nil {
 				b.run.bid = nil
 			}
 		}
-		e.ring = nil
-	case mode != NoRing && e.ring == nil:
-		e.ring = newRing()
+		e.ring = newRing(mode)
 	}
-	if e.ring != nil {
-		e.ring.mode = mode
-	}
+	e.ring.mode = mode
 }
 
 // joined applies a new membership of the ring.
@@ -171,9 +158,6 @@ func (e *Engine) joined(ev register.Ring) {
 // members, is not barred, and most members agree with its clock as it is now. Occurrences
 // that came due while it was suspended are decided afterwards.
 func (r *ring) suspend(e *Engine) {
-	if r == nil {
-		return
-	}
 	before := r.suspended
 	r.suspended = r.seats == nil || r.seats.Barred != "" ||
 		!r.seats.Clock.Wall.IsZero() && e.now.Drift(r.seats.Clock) > register.MaxSkew
@@ -197,7 +181,7 @@ func (e *Engine) behindShared() (slots []int) {
 // job needs no ring, so that decide handles it.
 func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	o := e.jobs.Options(slot)
-	if e.ring == nil || !e.isCandidate(slot) {
+	if !e.isCandidate(slot) {
 		return false
 	}
 	if e.ring.suspended { // undecided, until it no longer is
@@ -245,27 +229,25 @@ func (e *Engine) isLate(due time.Time) bool { return e.now.Wall.Sub(due) >= e.ri
 // notice detects that this member was suspended for so long that others may have acted in
 // its place. If so, it claims again everything that it has not begun.
 func (r *ring) notice(e *Engine) {
-	if r == nil || r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
+	if r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
 		return
 	}
 	for _, b := range r.bids {
-		b.stale = b.asked
+		if b.state == asked {
+			b.state = outdated
+		}
 	}
 	for _, x := range e.sorted() {
 		if _, ok := r.unbegun[x.ID]; ok && (x.State == job.RunQueued || x.State == job.RunWaiting) {
-			if x.WaitsOn() == job.WaitsOnSlot {
+			if e.reclaim(x); x.bid != nil && x.WaitsOn() == job.WaitsOnSlot {
 				e.vacate(x)
 			}
-			e.reclaim(x)
 		}
 	}
 }
 
 // foresee stores when the next step is expected.
 func (r *ring) foresee(e *Engine) {
-	if r == nil {
-		return
-	}
 	r.looked, r.expected = e.now.Up, 0
 	if wake := e.Wake(); !wake.IsZero() {
 		r.expected = max(e.now.Up, e.upAt(wake))
@@ -274,23 +256,16 @@ func (r *ring) foresee(e *Engine) {
 
 // progress sends the phase of an occurrence to the ring.
 func (e *Engine) progress(r *run, p register.Phase) {
-	if e.ring != nil && r.isShared() {
-		e.tellRing(register.ProgressOf(&r.Run, p))
+	if r.isShared() {
+		e.emitToRing(register.ProgressOf(&r.Run, p))
 	}
 }
 
 // begin marks a run as begun: it has a process.
-func (r *ring) begin(x *run) {
-	if r != nil {
-		delete(r.unbegun, x.ID)
-	}
-}
+func (r *ring) begin(x *run) { delete(r.unbegun, x.ID) }
 
 // leave removes a run that is over.
 func (r *ring) leave(x *run) {
-	if r == nil {
-		return
-	}
 	delete(r.unbegun, x.ID)
 	if x.bid != nil {
 		r.forget(x.bid)
@@ -299,9 +274,6 @@ func (r *ring) leave(x *run) {
 }
 
 func (r *ring) show(v *View) {
-	if r == nil {
-		return
-	}
 	v.seats, v.former, v.drained = r.seats, r.former, r.seats.isDraining()
 	for _, all := range r.stalled {
 		for _, b := range all {
