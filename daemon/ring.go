@@ -264,7 +264,7 @@ func (r *ring) leaves(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, leaveTime)
 		defer cancel()
 		if err := r.leave(ctx); err != nil {
-			r.log.Warn("left the ring without a word: others take over when they notice", "error", err)
+			r.log.Warn("cannot leave the ring: other members take over when they find this one dead", "error", err)
 		}
 		r.left <- struct{}{}
 	})

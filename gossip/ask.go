@@ -36,7 +36,7 @@ func (r *Ring) compare(m *member) {
 	}
 	if b.ours == b.theirs && !m.meta.wide { // a request is not necessary
 		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, difference{}, true, nil, ""
-		r.changed = true
+		r.outbox.changed = true
 		r.unpark()
 		return
 	}
@@ -72,7 +72,7 @@ func (r *Ring) compared(m *member, b basis, ours *roster, theirs page, err error
 	if _, settled := m.settled(r.roster.Load()); !settled {
 		m.retry = time.Now().Add(firstRetry) // its meta and its answer differ: one of them is out of date
 	}
-	r.changed = true
+	r.outbox.changed = true
 	r.unpark()
 }
 

@@ -67,7 +67,7 @@ func (r *Ring) askClock(m *member) {
 			return nil // the next probe takes one
 		}
 		return func() {
-			m.look(s)
+			m.addSample(s)
 			r.judge()
 		}
 	})
@@ -100,7 +100,7 @@ func (r *Ring) clockFault() string {
 		r.clock.open = false
 		return ""
 	case !known && r.o.Up()-r.clock.since < confirmTime:
-		return r.barred
+		return r.fitness.fault
 	case known && barredBy(skew(r.members)) != "":
 		return barredBy(skew(r.members))
 	}
@@ -135,7 +135,7 @@ func (r *Ring) clockAgrees() (agrees, known bool) {
 func (r *Ring) confirm() {
 	now := r.moment()
 	if now.Drift(r.clock.agreed) > skewShown {
-		r.changed = true
+		r.outbox.changed = true
 		r.clock.agreed = now
 	}
 	r.sure.Store(true)

@@ -37,6 +37,20 @@ type target struct {
 	retry  time.Time
 }
 
+// search is the search for missing members.
+type search struct {
+	targets       map[string]*target // by address or name
+	peers         map[string]peer    // the last known members, by ID
+	unsaved       bool               // peers have changed since they were written
+	saving        bool
+	disagreements int // number of consecutive members that see different members than this one
+	syncing       bool
+}
+
+func newSearch() search {
+	return search{targets: make(map[string]*target), peers: make(map[string]peer)}
+}
+
 // recall adds the seeds and the last known members to the targets.
 func (r *Ring) recall() {
 	m, err := recall(r.o.Dir)
@@ -46,42 +60,42 @@ func (r *Ring) recall() {
 	r.own.stamp = m.Stamp
 	for _, p := range m.Peers {
 		if p.ID != r.o.ID {
-			r.peers[p.ID] = p
-			r.targets[p.ID] = &target{addr: hostPort(p.Addr), id: p.ID}
+			r.search.peers[p.ID] = p
+			r.search.targets[p.ID] = &target{addr: hostPort(p.Addr), id: p.ID}
 		}
 	}
 	for _, s := range r.o.Seeds {
-		r.targets["seed "+s] = &target{seed: true, addr: s}
+		r.search.targets["seed "+s] = &target{seed: true, addr: s}
 	}
 }
 
 // remember stores the address of a live member.
 func (r *Ring) remember(m *member, now time.Time) {
 	p := peer{ID: m.id, Name: m.meta.name, Addr: m.addr, Seen: now, Rules: m.meta.rules}
-	if old := r.peers[m.id]; old.Addr != p.Addr || old.Name != p.Name || old.Rules != p.Rules {
-		r.unsaved = true
+	if old := r.search.peers[m.id]; old.Addr != p.Addr || old.Name != p.Name || old.Rules != p.Rules {
+		r.search.unsaved = true
 	}
-	r.peers[m.id] = p
-	if t := r.targets[m.id]; t == nil || t.addr != hostPort(m.addr) {
-		r.targets[m.id] = &target{addr: hostPort(m.addr), id: m.id}
+	r.search.peers[m.id] = p
+	if t := r.search.targets[m.id]; t == nil || t.addr != hostPort(m.addr) {
+		r.search.targets[m.id] = &target{addr: hostPort(m.addr), id: m.id}
 	}
 }
 
 // forget ends the search for a member, because it has left.
 func (r *Ring) forget(m *member) {
-	delete(r.peers, m.id)
-	delete(r.targets, m.id)
-	r.unsaved = true
+	delete(r.search.peers, m.id)
+	delete(r.search.targets, m.id)
+	r.search.unsaved = true
 }
 
 // save writes the known members to disk, if they have changed.
 func (r *Ring) save() {
-	if !r.unsaved || r.saving {
+	if !r.search.unsaved || r.search.saving {
 		return
 	}
-	r.unsaved, r.saving = false, true
+	r.search.unsaved, r.search.saving = false, true
 	keep := memory{Stamp: r.own.stamp}
-	for _, p := range r.peers {
+	for _, p := range r.search.peers {
 		keep.Peers = append(keep.Peers, p)
 	}
 	slices.SortFunc(keep.Peers, func(a, b peer) int { return a.Addr.Compare(b.Addr) })
@@ -92,7 +106,7 @@ func (r *Ring) save() {
 }
 
 func (r *Ring) saved(err error) {
-	r.saving = false
+	r.search.saving = false
 	if err != nil {
 		r.o.Log.Error("ring: " + err.Error())
 	}
@@ -102,22 +116,22 @@ func (r *Ring) saved(err error) {
 func (r *Ring) discover() {
 	now := time.Now()
 	trying := 0
-	for _, t := range r.targets {
+	for _, t := range r.search.targets {
 		if t.trying {
 			trying++
 		}
 	}
-	for key, t := range r.targets {
+	for key, t := range r.search.targets {
 		if trying >= maxSearches {
 			return
 		}
 		if t.trying || now.Before(t.retry) || r.present(t) {
 			continue
 		}
-		if p, ok := r.peers[t.id]; ok && r.o.Now().Sub(p.Seen) > peerTime {
-			delete(r.targets, key)
-			delete(r.peers, t.id)
-			r.unsaved = true
+		if p, ok := r.search.peers[t.id]; ok && r.o.Now().Sub(p.Seen) > peerTime {
+			delete(r.search.targets, key)
+			delete(r.search.peers, t.id)
+			r.search.unsaved = true
 			continue
 		}
 		trying++
@@ -153,9 +167,9 @@ func (r *Ring) present(t *target) bool {
 }
 
 func (r *Ring) touch(id string) {
-	p := r.peers[id]
+	p := r.search.peers[id]
 	p.Seen = r.o.Now()
-	r.peers[id] = p
+	r.search.peers[id] = p
 }
 
 func (r *Ring) try(t *target) {
@@ -237,50 +251,6 @@ func (r *Ring) leftFrom(addrs []netip.AddrPort) bool {
 	return false
 }
 
-// seesMost reports whether most of the hosts that may be members are alive, this one included:
-// the seeds, and the members that it knew last.
-func (r *Ring) seesMost() bool {
-	others := make(map[string]bool)
-	for _, t := range r.targets {
-		switch {
-		case slices.Contains(t.found, r.self):
-		case len(t.found) > 0:
-			others[hostPort(t.found[0])] = true
-		default:
-			others[t.addr] = true
-		}
-	}
-	return 2*(len(r.alive())+1) > len(others)+1
-}
-
-// joinedNow lets this host claim occurrences when it sees most members and has received their
-// marks, or when it has waited long enough. If all members were down, they begin together, so
-// that they share the missed occurrences.
-func (r *Ring) joinedNow() {
-	if !r.joining || r.list == nil {
-		return
-	}
-	if !r.seesMost() && time.Now().Before(r.joinBy) {
-		return
-	}
-	if !r.initialRequested {
-		r.requestInitialMarks()
-	}
-	if r.judge(); r.clock.open && r.barred == "" {
-		return
-	}
-	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.answersBy) {
-		return
-	}
-	// One answer is enough, because all members have almost the same marks.
-	if r.answersReceived == 0 && (r.requestsPending > 0 || len(r.marksRequests) > 0) && time.Now().Before(r.answersBy) {
-		return
-	}
-	r.joining, r.joined = false, true
-	r.joinedAt, r.metAll = r.o.Now(), time.Now().Add(Settle)
-	r.setPart()
-}
-
 // viewSumOf returns what a member adds to the viewSum of a member that sees it.
 func viewSumOf(id string) uint64 {
 	sum := sumOf([]byte(id))
@@ -296,16 +266,16 @@ const maxDisagreements = 1
 // sometimes misses a member until the push/pull half a minute later.
 func (r *Ring) compareViews(m *member, viewSum uint64) {
 	if viewSum == r.viewSum.Load() {
-		r.disagreements = 0
+		r.search.disagreements = 0
 		return
 	}
-	if r.disagreements++; r.disagreements <= maxDisagreements || r.syncing || r.list == nil || m.state != Alive {
+	if r.search.disagreements++; r.search.disagreements <= maxDisagreements || r.search.syncing || r.list == nil || m.state != Alive {
 		return
 	}
-	r.disagreements, r.syncing = 0, true
+	r.search.disagreements, r.search.syncing = 0, true
 	list, addr := r.list, hostPort(m.addr)
 	r.help(func(context.Context) func() {
 		_, _ = list.Join([]string{addr}) // after an error, the next disagreement repeats it
-		return func() { r.syncing = false }
+		return func() { r.search.syncing = false }
 	})
 }

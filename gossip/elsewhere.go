@@ -64,5 +64,5 @@ func (r *Ring) hostOf(id string) string {
 	if m := r.members[id]; m != nil {
 		return m.meta.name
 	}
-	return cmp.Or(r.peers[id].Name, id)
+	return cmp.Or(r.search.peers[id].Name, id)
 }

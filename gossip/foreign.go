@@ -18,6 +18,12 @@ const (
 	maxForeign = 1000 // jobs of a member that are stored for display
 )
 
+// parked are reports of members whose jobs are not known yet.
+type parked struct {
+	marks  []register.Mark
+	newest []register.Newest
+}
+
 // verdict is the decision whether a member's report on an occurrence counts here.
 type verdict uint8
 
@@ -52,7 +58,7 @@ func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 	switch {
 	case !lacks:
 		return accepted
-	case r.isNew() || !lack.Since.After(r.joinedAt.Add(register.RolloutTime)):
+	case r.isNew() || !lack.Since.After(r.stage.joinedAt.Add(register.RolloutTime)):
 		edited, confirmed := r.holders(m, o.Key)
 		switch {
 		case confirmed && edited.Before(lack.Since):
@@ -74,7 +80,7 @@ func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
 }
 
 // isNew reports whether this host has just joined, so that it may not know all members yet.
-func (r *Ring) isNew() bool { return !r.joined || time.Now().Before(r.metAll) }
+func (r *Ring) isNew() bool { return r.stage.entry != joined || time.Now().Before(r.stage.metAll) }
 
 // isUnknown reports whether the jobs of a member are still being requested. If they were known
 // before and were edited, that counts as unknown only on a new host.
@@ -108,11 +114,11 @@ var errUnknownJobs = errors.New("the jobs of the member are not known yet")
 // are not known yet.
 func (r *Ring) IsForeign(ctx context.Context, member string, o register.Occurrence) (foreign bool, err error) {
 	err = r.do(ctx, func() error {
-		word := r.judgeReport(member, o)
-		if word == unknown {
+		judged := r.judgeReport(member, o)
+		if judged == unknown {
 			return errUnknownJobs
 		}
-		foreign = word == ignored
+		foreign = judged == ignored
 		return nil
 	})
 	return foreign, err
@@ -133,8 +139,8 @@ func (r *Ring) learnMarks(marks []register.Mark) {
 		case accepted:
 			kept = append(kept, m)
 		case unknown:
-			if len(r.parkedMarks) < maxParked {
-				r.parkedMarks = append(r.parkedMarks, m)
+			if len(r.parked.marks) < maxParked {
+				r.parked.marks = append(r.parked.marks, m)
 			}
 		}
 	}
@@ -149,19 +155,19 @@ func (r *Ring) learnNewest(newest []register.Newest) {
 		case accepted:
 			kept = append(kept, n)
 		case unknown:
-			if len(r.parkedNewest) < maxParked {
-				r.parkedNewest = append(r.parkedNewest, n)
+			if len(r.parked.newest) < maxParked {
+				r.parked.newest = append(r.parked.newest, n)
 			}
 		}
 	}
 	r.register.Advance(kept, r.o.Now())
-	r.changed = true
+	r.outbox.changed = true
 }
 
 // unpark judges again the reports that were waiting for a member's jobs.
 func (r *Ring) unpark() {
-	marks, newest := r.parkedMarks, r.parkedNewest
-	r.parkedMarks, r.parkedNewest = nil, nil
+	marks, newest := r.parked.marks, r.parked.newest
+	r.parked.marks, r.parked.newest = nil, nil
 	if len(marks) > 0 {
 		r.learnMarks(marks)
 	}

@@ -27,8 +27,8 @@ const (
 	maxReturning = 256
 )
 
-// word is the last message about a member.
-type word struct {
+// update is the last message about a member.
+type update struct {
 	alive bool
 	meta  meta
 	addr  netip.AddrPort
@@ -64,15 +64,15 @@ type inbox struct {
 	now    func() time.Time
 	signal chan struct{} // receives a value when the inbox is not empty
 
-	mu    sync.Mutex
-	heard heard
-	known map[string]deadMember // by ID, including live members
-	other map[string]OtherForm  // by ID
+	mu       sync.Mutex
+	contents contents
+	known    map[string]deadMember // by ID, including live members
+	other    map[string]OtherForm  // by ID
 }
 
-// heard is the contents of an inbox.
-type heard struct {
-	words     map[string]word
+// contents is what an inbox contains.
+type contents struct {
+	updates   map[string]update
 	samples   map[string]sample
 	conflicts []conflict
 	returning map[string]netip.AddrPort // dead members that are reported as alive again
@@ -90,9 +90,9 @@ func newInbox(self string, now func() time.Time) *inbox {
 }
 
 // put changes the contents of the inbox, and signals that.
-func (b *inbox) put(f func(*heard)) {
+func (b *inbox) put(f func(*contents)) {
 	b.mu.Lock()
-	f(&b.heard)
+	f(&b.contents)
 	b.mu.Unlock()
 	select {
 	case b.signal <- struct{}{}:
@@ -101,15 +101,15 @@ func (b *inbox) put(f func(*heard)) {
 }
 
 // take empties the inbox.
-func (b *inbox) take() heard {
+func (b *inbox) take() contents {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h := b.heard
-	b.heard = heard{}
-	return h
+	c := b.contents
+	b.contents = contents{}
+	return c
 }
 
-func (b *inbox) post(f func()) { b.put(func(h *heard) { h.done = append(h.done, f) }) }
+func (b *inbox) post(f func()) { b.put(func(c *contents) { c.done = append(c.done, f) }) }
 
 // NotifyAlive rejects messages that are invalid or out of date. memberlist forgets a dead member
 // after a while, and would then take a replayed old packet for its return. Therefore a member
@@ -126,8 +126,8 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 	}
 	delete(b.other, n.Name)
 	if n.Name == b.self {
-		if m.stamp.After(b.heard.stamp) {
-			b.heard.stamp = m.stamp
+		if m.stamp.After(b.contents.stamp) {
+			b.contents.stamp = m.stamp
 		}
 		return nil
 	}
@@ -157,7 +157,7 @@ func (b *inbox) noteForm(id string, addr netip.AddrPort, e formError) {
 	if _, known := b.other[id]; !known && len(b.other) >= maxReturning {
 		return
 	}
-	o := OtherForm{Name: id, Address: hostPort(addr), Form: int(e.form), Own: metaVersion, heard: b.now()}
+	o := OtherForm{Name: id, Address: hostPort(addr), Form: int(e.form), Own: metaVersion, seen: b.now()}
 	if e.name != "" && printable(e.name) && printable(e.version) {
 		o.Name, o.Version = e.name, e.version
 	}
@@ -169,7 +169,7 @@ func (b *inbox) otherForms() []OtherForm {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since := b.now().Add(-otherFormTime)
-	maps.DeleteFunc(b.other, func(_ string, o OtherForm) bool { return o.heard.Before(since) })
+	maps.DeleteFunc(b.other, func(_ string, o OtherForm) bool { return o.seen.Before(since) })
 	return slices.SortedFunc(maps.Values(b.other), func(x, y OtherForm) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Address, y.Address))
 	})
@@ -180,11 +180,11 @@ func (b *inbox) otherForms() []OtherForm {
 const deadMemberTime = 20 * time.Second
 
 func (b *inbox) askFirst(id string, addr netip.AddrPort) {
-	if b.heard.returning == nil {
-		b.heard.returning = make(map[string]netip.AddrPort)
+	if b.contents.returning == nil {
+		b.contents.returning = make(map[string]netip.AddrPort)
 	}
-	if len(b.heard.returning) < maxReturning {
-		b.heard.returning[id] = addr
+	if len(b.contents.returning) < maxReturning {
+		b.contents.returning[id] = addr
 	}
 	select {
 	case b.signal <- struct{}{}:
@@ -222,7 +222,7 @@ func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
 	addr := netip.AddrPortFrom(ip.Unmap(), n.Port)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return meta{}, addr, fmt.Errorf("read what it says of itself: %w", err)
+		return meta{}, addr, fmt.Errorf("read its description of itself: %w", err)
 	}
 	return m, addr, nil
 }
@@ -236,30 +236,30 @@ type reports struct {
 }
 
 // NotifyJoin reports a member that is alive.
-func (r *reports) NotifyJoin(n *memberlist.Node) { r.hear(n, true) }
+func (r *reports) NotifyJoin(n *memberlist.Node) { r.update(n, true) }
 
 // NotifyUpdate reports a member that changed its metadata.
-func (r *reports) NotifyUpdate(n *memberlist.Node) { r.hear(n, true) }
+func (r *reports) NotifyUpdate(n *memberlist.Node) { r.update(n, true) }
 
 // NotifyLeave reports a member that is dead or has left.
-func (r *reports) NotifyLeave(n *memberlist.Node) { r.hear(n, false) }
+func (r *reports) NotifyLeave(n *memberlist.Node) { r.update(n, false) }
 
-func (r *reports) hear(n *memberlist.Node, alive bool) {
+func (r *reports) update(n *memberlist.Node, alive bool) {
 	if !r.over.Load() {
-		r.inbox.hear(n, alive)
+		r.inbox.update(n, alive)
 	}
 }
 
-func (b *inbox) hear(n *memberlist.Node, alive bool) {
+func (b *inbox) update(n *memberlist.Node, alive bool) {
 	m, addr, err := readNode(n)
 	if err != nil {
 		return // cannot happen: NotifyAlive rejected it
 	}
-	b.put(func(h *heard) {
-		if h.words == nil {
-			h.words = make(map[string]word)
+	b.put(func(c *contents) {
+		if c.updates == nil {
+			c.updates = make(map[string]update)
 		}
-		h.words[n.Name] = word{alive: alive, meta: m, addr: addr}
+		c.updates[n.Name] = update{alive: alive, meta: m, addr: addr}
 		if n.Name != b.self {
 			g := deadMember{stamp: m.stamp, now: !alive}
 			if !alive {
@@ -277,9 +277,9 @@ func (b *inbox) NotifyConflict(existing, other *memberlist.Node) {
 		return
 	}
 	id := existing.Name
-	b.put(func(h *heard) {
-		if len(h.conflicts) < 16 {
-			h.conflicts = append(h.conflicts, conflict{id: id, addr: addr, name: m.name, since: m.since})
+	b.put(func(c *contents) {
+		if len(c.conflicts) < 16 {
+			c.conflicts = append(c.conflicts, conflict{id: id, addr: addr, name: m.name, since: m.since})
 		}
 	})
 }
@@ -295,12 +295,12 @@ func (b *inbox) addMarks(msg []byte) {
 		return
 	}
 	msg = bytes.Clone(msg)
-	b.put(func(h *heard) {
-		if len(h.marks) >= maxWaiting {
-			h.dropped++
+	b.put(func(c *contents) {
+		if len(c.marks) >= maxWaiting {
+			c.dropped++
 			return
 		}
-		h.marks = append(h.marks, msg)
+		c.marks = append(c.marks, msg)
 	})
 }
 
@@ -315,11 +315,11 @@ func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, paylo
 		return
 	}
 	id := n.Name
-	b.put(func(h *heard) {
-		if h.samples == nil {
-			h.samples = make(map[string]sample)
+	b.put(func(c *contents) {
+		if c.samples == nil {
+			c.samples = make(map[string]sample)
 		}
-		h.samples[id] = s
+		c.samples[id] = s
 	})
 }
 

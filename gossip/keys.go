@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -164,4 +165,26 @@ func install(ring *memberlist.Keyring, keys [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// Rekey changes the keys of this member. It rejects a change that would cut this member off
+// from live ones. So first add a new key on all members, then encrypt with it, and remove the
+// old key when no member encrypts with it any longer.
+func (r *Ring) Rekey(ctx context.Context, keys [][]byte) error {
+	return r.do(ctx, func() error {
+		if err := checkRotation(r.keys, keys, r.alive()); err != nil {
+			return fmt.Errorf("change the ring's keys: %w", err)
+		}
+		if err := r.o.Link.Rekey(keys); err != nil {
+			return fmt.Errorf("change the ring's keys: %w", err)
+		}
+		if r.keyring != nil {
+			if err := install(r.keyring, keys); err != nil {
+				return fmt.Errorf("change the ring's keys: %w", err)
+			}
+		}
+		r.keys, r.own.keys = keys, fingerprints(keys)
+		r.publish()
+		return nil
+	})
 }

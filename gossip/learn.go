@@ -23,6 +23,15 @@ const (
 	maxRequests = 4 // requests to different members at a time
 )
 
+// catchUp is what this member requests of the marks that it missed while it was away.
+type catchUp struct {
+	requests []marksRequest // not sent yet
+	pending  int            // sent, and not answered yet
+	begun    bool           // requestInitialMarks was called
+	answers  int
+	until    time.Time // how long it waits for them before it joins
+}
+
 // requestInitialMarks requests, from some members, the marks that this member missed while it was
 // away.
 func (r *Ring) requestInitialMarks() {
@@ -31,8 +40,8 @@ func (r *Ring) requestInitialMarks() {
 	for _, m := range peers[:min(len(peers), learnFrom)] {
 		r.learn(m, time.Time{})
 	}
-	r.initialRequested = true
-	r.answersBy = time.Now().Add(learnTime)
+	r.catchUp.begun = true
+	r.catchUp.until = time.Now().Add(learnTime)
 }
 
 // learn requests all marks of a member since this one last saw it.
@@ -41,7 +50,7 @@ func (r *Ring) learn(m *member, since time.Time) {
 	if oldest := now.Add(-marksAge); since.Before(oldest) {
 		since = oldest
 	}
-	r.marksRequests = append(r.marksRequests, marksRequest{from: m.peer(), ago: now.Sub(since) + apartMargin})
+	r.catchUp.requests = append(r.catchUp.requests, marksRequest{from: m.peer(), ago: now.Sub(since) + apartMargin})
 	r.requestMarks()
 }
 
@@ -52,10 +61,10 @@ type marksRequest struct {
 }
 
 func (r *Ring) requestMarks() {
-	for len(r.marksRequests) > 0 && r.requestsPending < maxRequests {
-		l := r.marksRequests[0]
-		r.marksRequests = r.marksRequests[1:]
-		r.requestsPending++
+	for len(r.catchUp.requests) > 0 && r.catchUp.pending < maxRequests {
+		l := r.catchUp.requests[0]
+		r.catchUp.requests = r.catchUp.requests[1:]
+		r.catchUp.pending++
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
@@ -66,12 +75,12 @@ func (r *Ring) requestMarks() {
 }
 
 func (r *Ring) learned(l marksRequest, marks []register.Mark, newest []register.Newest, err error) {
-	r.requestsPending--
+	r.catchUp.pending--
 	if err != nil {
 		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
 	} else {
-		r.answersReceived++
-		r.marked = true
+		r.catchUp.answers++
+		r.spread.changed = true
 	}
 	r.learnMarks(marks)
 	r.learnNewest(newest)

@@ -25,9 +25,9 @@ func (r *Ring) Drain(ctx context.Context) error {
 		switch {
 		case r.list == nil:
 			return ErrNoRing
-		case len(r.waiting) > 0: // it is already leaving
-		case !r.draining:
-			r.draining = true
+		case len(r.stage.waiting) > 0: // it is already leaving
+		case r.stage.exit < draining:
+			r.stage.exit = max(r.stage.exit, draining)
 			r.setPart()
 		}
 		return nil
@@ -42,8 +42,8 @@ func (r *Ring) Leave(ctx context.Context) error {
 			return nil
 		}
 		left = make(chan struct{})
-		r.waiting = append(r.waiting, left)
-		if len(r.waiting) == 1 {
+		r.stage.waiting = append(r.stage.waiting, left)
+		if len(r.stage.waiting) == 1 {
 			r.leave()
 		}
 		return nil
@@ -64,14 +64,14 @@ func (r *Ring) Leave(ctx context.Context) error {
 // leave drains this member, lets its engine give up waiting occurrences, sends the final state to
 // the others, and leaves.
 func (r *Ring) leave() {
-	r.draining = true
+	r.stage.exit = max(r.stage.exit, draining)
 	r.setPart()
-	settle := max(0, time.Until(r.idleFrom))
+	settle := max(0, time.Until(r.stage.idleFrom))
 	if len(r.alive()) == 0 {
 		settle = 0 // a hand-over is impossible without other members
 	}
 	r.after(settle, func() {
-		r.departing = true
+		r.stage.exit = departing
 		r.register.Abandon()
 		r.emit(register.Departing{})
 		r.depart(time.Now().Add(finalTime))
@@ -100,24 +100,24 @@ func (r *Ring) broadcastFinal(u register.Unstarted) {
 	for _, m := range r.alive() {
 		m.unconfirmed = append(m.unconfirmed, parts...)
 	}
-	r.final = true
+	r.stage.exit = final
 	r.sendUnconfirmed()
 }
 
 // sendUnconfirmed sends each member the next message that it has to confirm.
 func (r *Ring) sendUnconfirmed() {
 	for _, m := range r.alive() {
-		if len(m.unconfirmed) == 0 || m.telling || time.Now().Before(m.retryAt) {
+		if len(m.unconfirmed) == 0 || m.sending || time.Now().Before(m.retryAt) {
 			continue
 		}
-		m.telling = true
+		m.sending = true
 		body, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
-			_, err := r.o.Link.Ask(ctx, to, verbTell, body)
+			_, err := r.o.Link.Ask(ctx, to, verbConfirm, body)
 			return func() {
-				m.telling = false
+				m.sending = false
 				if err != nil {
 					m.retryAt = time.Now().Add(retryPause)
 				} else if len(m.unconfirmed) > 0 && &m.unconfirmed[0][0] == &body[0] { // else the member was dead meanwhile
@@ -134,7 +134,7 @@ func (r *Ring) depart(latest time.Time) {
 	others := r.alive()
 	var waitingFor []string
 	for _, m := range others {
-		if !r.final || len(m.unconfirmed) > 0 {
+		if r.stage.exit < final || len(m.unconfirmed) > 0 {
 			waitingFor = append(waitingFor, m.meta.name)
 		}
 	}
@@ -161,10 +161,10 @@ func (r *Ring) depart(latest time.Time) {
 // timeLen is the length of what wire.AppendTime appends.
 const timeLen = 8
 
-// answerTell accepts marks that a member sends until they are confirmed. The last message of its
+// answerConfirm accepts marks that a member sends until they are confirmed. The last message of its
 // final state begins with the time at which it joined; others begin with 0. A message can
 // arrive after its sender has joined again, and then it does not end the new membership.
-func (r *Ring) answerTell(ctx context.Context, from string, body []byte) ([]byte, error) {
+func (r *Ring) answerConfirm(ctx context.Context, from string, body []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	since := in.Time()
 	marks, err := register.DecodeMarks(in.Rest())
@@ -172,7 +172,7 @@ func (r *Ring) answerTell(ctx context.Context, from string, body []byte) ([]byte
 		return nil, err
 	}
 	return nil, r.do(ctx, func() error {
-		r.marked = true
+		r.spread.changed = true
 		r.learnMarks(marks)
 		if m := r.members[from]; m != nil && !since.IsZero() && !m.left() {
 			m.finalSince = since
@@ -199,10 +199,10 @@ func (r *Ring) left() {
 	r.stop()
 	clear(r.members)
 	r.viewSum.Store(viewSumOf(r.o.ID))
-	r.joined, r.draining, r.joining, r.departing, r.final = false, false, false, false, false
-	r.changed = true
-	for _, w := range r.waiting {
+	r.stage.entry, r.stage.exit = outside, staying
+	r.outbox.changed = true
+	for _, w := range r.stage.waiting {
 		close(w)
 	}
-	r.waiting = nil
+	r.stage.waiting = nil
 }

@@ -44,7 +44,7 @@ func (s *logWriter) Write(line []byte) (int, error) {
 	}
 	args := []any{"line", words}
 	if dropped > 0 {
-		args = append(args, "unsaid", dropped)
+		args = append(args, "suppressed", dropped)
 	}
 	s.log.Log(context.Background(), level, "ring: memberlist", args...)
 	return n, nil

@@ -14,10 +14,10 @@ import (
 
 // Verbs about occurrences.
 const (
-	verbClaim  = "claim"  // request to take occurrences
-	verbTell   = "tell"   // marks that the receiver must confirm
-	verbMarks  = "marks"  // request for the marks since a time
-	verbNewest = "newest" // request for the newest taken occurrence of each job
+	verbClaim   = "claim"  // request to take occurrences
+	verbConfirm = "tell"   // marks that the receiver must confirm
+	verbMarks   = "marks"  // request for the marks since a time
+	verbNewest  = "newest" // request for the newest taken occurrence of each job
 )
 
 // Limits of the messages about occurrences.
@@ -34,11 +34,18 @@ const (
 	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
 )
 
+// spread is what this member sends to the others about occurrences.
+type spread struct {
+	marks   []register.Mark // this member's marks that are not sent yet
+	changed bool            // register has changed since the state was encoded
+	encoded time.Time
+}
+
 // Taken informs a member that it holds an occurrence, because the voters refused it to this
 // member. The holder may have been restarted, and may not know it.
 func (r *Ring) Taken(o register.Occurrence, by string) {
-	r.box.put(func(h *heard) {
-		h.taken = append(h.taken, register.Mark{Occurrence: o, Member: by, Phase: register.Taken})
+	r.box.put(func(c *contents) {
+		c.taken = append(c.taken, register.Mark{Occurrence: o, Member: by, Phase: register.Taken})
 	})
 }
 
@@ -74,7 +81,7 @@ func (r *Ring) claim(claims []register.Claim) {
 	}
 	var questions []register.Question
 	for _, c := range claims {
-		if r.list == nil || r.departing {
+		if r.list == nil || r.stage.exit >= departing {
 			r.emit(register.Claimed{Occurrence: c.Occurrence, Grant: register.Postponed})
 			continue
 		}
@@ -125,7 +132,7 @@ func (r *Ring) answered(from string, questions []register.Question, answers []re
 		answers = append(answers, register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Silent})
 	}
 	for _, a := range answers {
-		out, news := r.register.Hear(from, r.answerOf(from, a), now)
+		out, news := r.register.Receive(from, r.answerOf(from, a), now)
 		r.claimed(out)
 		r.report(news)
 	}
@@ -150,23 +157,23 @@ func (r *Ring) answerClaim(ctx context.Context, from string, body []byte) ([]byt
 
 // announce sends a mark to the other members.
 func (r *Ring) announce(m register.Mark) {
-	r.marked = true
-	if !r.joined {
+	r.spread.changed = true
+	if r.stage.entry != joined {
 		return // the others request it when they need it
 	}
-	if len(r.marks) == 0 {
+	if len(r.spread.marks) == 0 {
 		r.after(flushTime+time.Duration(len(r.members))*flushPerPeer, r.flush)
 	}
-	r.marks = append(r.marks, m)
+	r.spread.marks = append(r.spread.marks, m)
 }
 
 // flush sends marks to all members, in packets that may be lost. A member that missed a mark
 // receives it in the answer when it claims the occurrence.
 func (r *Ring) flush() {
 	peers := r.alive()
-	for len(r.marks) > 0 {
-		b, n := register.AppendMarks(nil, r.marks, packetRoom)
-		r.marks = r.marks[n:]
+	for len(r.spread.marks) > 0 {
+		b, n := register.AppendMarks(nil, r.spread.marks, packetRoom)
+		r.spread.marks = r.spread.marks[n:]
 		if r.list == nil {
 			continue
 		}
@@ -175,17 +182,17 @@ func (r *Ring) flush() {
 			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(p.addr), Name: p.id}, b)
 		}
 	}
-	r.marks = nil
+	r.spread.marks = nil
 }
 
-// hearMarks processes the marks from packets and from push/pulls.
-func (r *Ring) hearMarks(messages [][]byte) {
+// receiveMarks processes the marks from packets and from push/pulls.
+func (r *Ring) receiveMarks(messages [][]byte) {
 	for _, b := range messages {
 		marks, err := register.DecodeMarks(b)
 		if err != nil {
 			continue
 		}
-		r.marked = true
+		r.spread.changed = true
 		r.learnMarks(marks)
 	}
 }
@@ -214,9 +221,9 @@ func (r *Ring) report(n register.News) {
 	if len(n.Doubled) > 0 {
 		r.sendUnconfirmed()
 	}
-	if last := len(r.out) - 1; last >= 0 {
-		if o, ok := r.out[last].(register.News); ok && len(o.Deprived)+len(o.Doubled)+len(o.Orphans) == 0 {
-			n.Others, r.out = append(o.Others, n.Others...), r.out[:last]
+	if last := len(r.outbox.queue) - 1; last >= 0 {
+		if o, ok := r.outbox.queue[last].(register.News); ok && len(o.Deprived)+len(o.Doubled)+len(o.Orphans) == 0 {
+			n.Others, r.outbox.queue = append(o.Others, n.Others...), r.outbox.queue[:last]
 		}
 	}
 	r.emit(n)
@@ -227,10 +234,10 @@ func (r *Ring) lose(m *member) { r.report(register.News{Orphans: r.register.Lose
 
 // renew encodes the state for push/pulls: the newest marks, up to the size limit.
 func (r *Ring) renew(now time.Time) {
-	if !r.marked || now.Sub(r.renewed) < stateTime {
+	if !r.spread.changed || now.Sub(r.spread.encoded) < stateTime {
 		return
 	}
-	r.marked, r.renewed = false, now
+	r.spread.changed, r.spread.encoded = false, now
 	marks := r.register.Marks(now.Add(-stateAge), register.MaxItems)
 	b, _ := register.AppendMarks(nil, marks, maxState)
 	r.state.Store(&b)

@@ -352,7 +352,7 @@ func TestClaimsWaitForDistantMembers(t *testing.T) {
 		holder.Take(register.Claim{Occurrence: o})
 		w.granted(holder, o, register.Granted)
 		w.links.Slow(300*time.Millisecond, 0)
-		h.inRun(t, func() { h.members[holder.id].look(sample{trip: 600 * time.Millisecond}) })
+		h.inRun(t, func() { h.members[holder.id].addSample(sample{trip: 600 * time.Millisecond}) })
 		h.Take(register.Claim{Occurrence: o})
 		w.granted(h, o, register.Refused)
 	})
@@ -366,7 +366,7 @@ func TestLeaverClaimsNothing(t *testing.T) {
 		w.net.lose(1)
 		h.inRun(t, func() {
 			h.claim([]register.Claim{{Occurrence: asked}})
-			h.departing = true
+			h.stage.exit = departing
 			h.register.Abandon()
 		})
 		h.Take(register.Claim{Occurrence: o})

@@ -51,7 +51,7 @@ type member struct {
 	trouble  string // why the last request failed
 
 	unconfirmed [][]byte // messages that are sent again until it confirms them
-	telling     bool
+	sending     bool
 	retryAt     time.Time
 	finalSince  time.Time // meta.since of the membership whose final state it sent last
 
@@ -77,9 +77,9 @@ func linkAddr(addr netip.AddrPort, port uint16) string {
 	return net.JoinHostPort(addr.Addr().String(), strconv.Itoa(int(port)))
 }
 
-// look adds a sample of the member's clock, and updates its offset: the median of the last
+// addSample adds a sample of the member's clock, and updates its offset: the median of the last
 // samples.
-func (m *member) look(s sample) {
+func (m *member) addSample(s sample) {
 	m.samples = append(m.samples, s)
 	if len(m.samples) > maxSamples {
 		m.samples = m.samples[1:]
@@ -166,7 +166,7 @@ type OtherForm struct {
 	Version   string // of its cronring; "": not known
 	Address   string // host:port
 	Form, Own int    // version of the format of its messages, and of this member's
-	heard     time.Time
+	seen      time.Time
 }
 
 // View is a member in a Snapshot.
@@ -228,4 +228,58 @@ func skew(members map[string]*member) time.Duration {
 		return low
 	}
 	return high
+}
+
+// updateMember processes a message about another member.
+func (r *Ring) updateMember(id string, u update) {
+	now := r.o.Now()
+	m := r.members[id]
+	if m == nil {
+		m = &member{id: id}
+		r.members[id] = m
+	}
+	was, apart := m.state, m.changed
+	anew := was == Alive && u.alive && !u.meta.since.Equal(m.meta.since)
+	m.meta, m.addr = u.meta, u.addr
+	r.outbox.changed = true
+	switch {
+	case r.checkLeft(m): // the message is older: gossip still delivers it
+		return
+	case !u.alive:
+		r.setState(m, Gone)
+		if was == Alive {
+			r.lose(m)
+		}
+		return
+	}
+	r.setState(m, Alive)
+	r.remember(m, now)
+	r.compare(m)
+	if anew {
+		r.lose(m)
+	}
+	if was == Alive && !anew {
+		return
+	}
+	if r.clock.open {
+		r.askClock(m)
+	}
+	r.register.Regain(m.id)
+	if r.stage.entry == joined {
+		r.learn(m, apart)
+	}
+}
+
+// setState records whether a member is alive.
+func (r *Ring) setState(m *member, s State) {
+	if m.state == s {
+		return
+	}
+	if (m.state == Alive) != (s == Alive) {
+		r.viewSum.Store(r.viewSum.Load() ^ viewSumOf(m.id))
+		r.search.disagreements = 0
+	}
+	m.state, m.changed, m.unconfirmed = s, r.o.Now(), nil
+	r.outbox.changed = true
+	r.o.Log.Info("ring: member is "+s.String(), "member", m.id, "host", m.meta.name, "addr", m.addr)
 }

@@ -209,7 +209,7 @@ func TestFinalStateOfAnEarlierMembership(t *testing.T) {
 		w.agree(time.Minute, w.hosts)
 		final, _ := register.AppendMarks(wire.AppendTime(nil, before), nil, packetRoom)
 		to := link.Peer{ID: other.id, Addr: linkAddr(other.addr, other.addr.Port()+1)}
-		if _, err := h.o.Link.Ask(t.Context(), to, verbTell, final); err != nil {
+		if _, err := h.o.Link.Ask(t.Context(), to, verbConfirm, final); err != nil {
 			t.Fatal(err)
 		}
 		if got := other.view(h.id).State; got != Alive {

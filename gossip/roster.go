@@ -125,3 +125,21 @@ func (r *roster) compare(theirs []catalog.Holding, before difference, now time.T
 	}
 	return d
 }
+
+func (r *Ring) hold(holdings []catalog.Holding) {
+	before := r.own.root
+	r.setRoster(newRoster(holdings))
+	if r.stage.entry == joined && r.own.root != before {
+		r.own.edited = r.o.Now()
+	}
+	r.elsewhere.keep(r.roster.Load())
+	r.publish()
+	for _, m := range r.alive() {
+		r.compare(m)
+	}
+}
+
+func (r *Ring) setRoster(n *roster) {
+	r.roster.Store(n)
+	r.own.root = n.root
+}

@@ -40,7 +40,7 @@ func (r Rules) compare(x Rules) int {
 func (r *Ring) rulesFault() string {
 	own := r.own.rules
 	most, by := own, map[Rules][]string{own: {r.o.Name}}
-	for _, p := range r.peers {
+	for _, p := range r.search.peers {
 		if p.Rules.HoldOff > 0 {
 			by[p.Rules] = append(by[p.Rules], p.Name)
 		}
@@ -68,7 +68,7 @@ const olderTime = 2 * time.Minute
 func (r *Ring) olderFault() string {
 	since := r.o.Now().Add(-olderTime)
 	for _, o := range r.box.otherForms() {
-		if o.Form < metaVersion && o.heard.After(since) {
+		if o.Form < metaVersion && o.seen.After(since) {
 			return fmt.Sprintf("%s runs cronring %s, which cannot be in one ring with this version: it runs the jobs until it is upgraded", o.Name, cmp.Or(o.Version, "of an older version"))
 		}
 	}

@@ -55,7 +55,7 @@ func TestOfTwoMembersTheStricterHolds(t *testing.T) {
 		"hold-off": {{false, 9 * time.Second}, {false, 2 * time.Second}},
 	} {
 		for i, own := range c {
-			r := &Ring{peers: map[string]peer{"b": {Name: "b", Rules: c[1-i]}}}
+			r := &Ring{search: search{peers: map[string]peer{"b": {Name: "b", Rules: c[1-i]}}}}
 			r.own.rules = own
 			if got := r.rulesFault(); (got == "") != (i == 0) {
 				t.Errorf("%s: %s beside %s: got %q", name, own, c[1-i], got)

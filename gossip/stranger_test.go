@@ -323,7 +323,7 @@ func TestHostOfAnotherFormIsShown(t *testing.T) {
 	if err := b.NotifyAlive(node); err == nil || !strings.Contains(err.Error(), "form 2") {
 		t.Errorf("it comes: got %v, want its form named", err)
 	}
-	want := []OtherForm{{Name: "n1", Version: "0.7.0", Address: "127.0.0.1:7946", Form: 2, Own: metaVersion, heard: now}}
+	want := []OtherForm{{Name: "n1", Version: "0.7.0", Address: "127.0.0.1:7946", Form: 2, Own: metaVersion, seen: now}}
 	if got := b.otherForms(); !slices.Equal(got, want) {
 		t.Errorf("shown: got %+v, want %+v", got, want)
 	}

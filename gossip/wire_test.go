@@ -194,7 +194,7 @@ func FuzzState(f *testing.F) {
 		r := idle(t)
 		r.box.NotifyMsg(b)
 		r.box.MergeRemoteState(b, true)
-		r.hear(r.box.take())
+		r.process(r.box.take())
 		if _, err := r.answerClaim(over(), "id-9", b); err == nil {
 			t.Error("a claim was answered by a ring that does not run")
 		}

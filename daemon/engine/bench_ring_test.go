@@ -67,7 +67,7 @@ func ringDue(b *testing.B, members int) {
 		for more := true; more; more = !e.Wake().After(now.Wall) {
 			e.Step(now, Tick{})
 		}
-		clear(e.ring.bids)
+		clear(e.ring.claims)
 		e.ring.queue = nil
 		due += n / 1440
 	}

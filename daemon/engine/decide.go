@@ -61,7 +61,7 @@ func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrenc
 func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
 	entry := e.jobs.Entry(slot)
 	due := seen.between(entry.Schedule, e.marks[slot], until)
-	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.bidFor(slot, due) {
+	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.claimDue(slot, due) {
 		return
 	}
 	e.marks[slot] = due.last().UnixNano()
@@ -100,7 +100,7 @@ type firing struct {
 	run      *run         // the waiting run that is checked again, or nil
 	parents  []job.Parent // the parent whose end starts it, by on=
 	detail   string       // how the parent ended
-	bid      *bid         // the granted bid, or nil
+	granted  *ringClaim   // the granted claim, or nil
 }
 
 // isHere reports whether host= allows a job to run on a host with that name. host= may
@@ -342,11 +342,11 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	default:
 		r.Invocation = job.Invocation(j.id, due, era, 0)
 	}
-	if b := j.bid; b != nil {
-		r.Token, r.tokenAt = b.token, e.now.Up
-		if began(b.orphan) {
-			r.Attempt, r.Lost = max(int(b.orphan.Attempt), 1)+1, int(b.orphan.Lost)
-			if !b.orphan.Left {
+	if c := j.granted; c != nil {
+		r.Token, r.tokenAt = c.token, e.now.Up
+		if began(c.orphan) {
+			r.Attempt, r.Lost = max(int(c.orphan.Attempt), 1)+1, int(c.orphan.Lost)
+			if !c.orphan.Left {
 				r.Lost++
 			}
 		}

@@ -13,10 +13,10 @@
 //	      4 expire     timers: timeout, kill, retry, delay, parents, max-late, expect
 //	      5 dispatch   assigns free slots to waiting runs
 //	      6 fire       agenda -> due occurrences -> decide
-//	      7 bidAll, fill: claims in the ring, backfills; dispatch again
+//	      7 claimAll, fill: claims in the ring, backfills; dispatch again
 //	      startNext, after 2, 4 and 7: the next in the queue of a job that lost a run
 //
-//	occurrence: of a ring: bid -> claimed -> granted, and then as any other:
+//	occurrence: of a ring: ranked -> parked -> asked -> granted, and then as any other:
 //	            standing -> period, or catchup -> admit; each of them can skip it
 //	admit:      max-instances, overlap= -> skip | begin | queue | replace, then queue
 //	run:        gates: overlap -> check -> parents -> place -> token -> open
@@ -38,7 +38,7 @@
 // (backfill.go) pass the same gates.
 //
 // On a host in a ring, the occurrences of jobs with scope=ring are first claimed
-// (turn.go, bid.go), by the members in the order of rank.go. A granted occurrence
+// (turn.go, ringclaim.go), by the members in the order of rank.go. A granted occurrence
 // passes the same gates. The ring itself is outside the engine: it reports its
 // members, answers claims, and sends the phase of each occurrence to the others.
 //

@@ -93,26 +93,26 @@ type Engine struct {
 // run is a live run: its record, and state that only the engine needs.
 type run struct {
 	job.Run
-	recorded *job.Run         // an immutable copy as of the newest record; nil: none
-	options  *crontab.Options // options of the entry that decided it
-	zone     *time.Location   // the entry's
-	slot     int              // its job in Engine.jobs; -1: none
-	stop     job.Reason       // why it is being stopped, or ""
-	gate     gate             // the gate that it has reached
-	cause    job.Reason       // why it starts, once it has passed them all
-	detail   string           // details of cause: numbers and names
-	forced   bool             // --force was used
-	asking   bool             // the command of if= is running
-	await    *awaiting        // state of the parents that it waits for; nil: it does not wait for any
-	until    time.Duration    // Moment.Up at which the wait for parents ends; 0: no limit
-	claim    *claim           // slots that it holds or waits for; nil: none
-	refused  bool             // the history already has a run of this occurrence
-	crowds   int              // its contribution to Engine.stalled
-	hurry    bool             // the daemon is ending, so the grace is short
-	dies     time.Duration    // Moment.Up of KILL, once a signal was sent
-	patience bool             // the grace was set explicitly in the stop request
-	tokenAt  time.Duration    // Moment.Up at which its Token came
-	bid      *bid             // a pending claim that must be granted before the run continues; nil: none
+	recorded  *job.Run         // an immutable copy as of the newest record; nil: none
+	options   *crontab.Options // options of the entry that decided it
+	zone      *time.Location   // the entry's
+	slot      int              // its job in Engine.jobs; -1: none
+	stop      job.Reason       // why it is being stopped, or ""
+	gate      gate             // the gate that it has reached
+	cause     job.Reason       // why it starts, once it has passed them all
+	detail    string           // details of cause: numbers and names
+	forced    bool             // --force was used
+	asking    bool             // the command of if= is running
+	await     *awaiting        // state of the parents that it waits for; nil: it does not wait for any
+	until     time.Duration    // Moment.Up at which the wait for parents ends; 0: no limit
+	claim     *claim           // slots that it holds or waits for; nil: none
+	refused   bool             // the history already has a run of this occurrence
+	crowds    int              // its contribution to Engine.stalled
+	hurry     bool             // the daemon is ending, so the grace is short
+	dies      time.Duration    // Moment.Up of KILL, once a signal was sent
+	patience  bool             // the grace was set explicitly in the stop request
+	tokenAt   time.Duration    // Moment.Up at which its Token came
+	ringClaim *ringClaim       // a pending claim that must be granted before the run continues; nil: none
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.
@@ -164,7 +164,7 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.startNext()
 	e.dispatch(nil)
 	e.fire()
-	e.bidAll()
+	e.claimAll()
 	e.fill()
 	e.dispatch(nil)
 	e.startNext()

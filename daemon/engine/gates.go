@@ -79,7 +79,7 @@ func (e *Engine) renewToken(r *run) (passes bool) {
 	if r.Token == 0 || r.tokenAt == e.now.Up {
 		return true
 	}
-	if e.reclaim(r); r.bid == nil {
+	if e.reclaim(r); r.ringClaim == nil {
 		return true
 	}
 	if r.claim == nil {
@@ -114,7 +114,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) {
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	if r.bid != nil { // resumeShared continues it when that is granted
+	if r.ringClaim != nil { // resumeShared continues it when that is granted
 		return
 	}
 	j := e.firing(slot)

@@ -17,20 +17,20 @@ import (
 // have: they wait for this host.
 
 // isDraining reports whether this member takes no new occurrences.
-func (s *seats) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }
+func (s *ranking) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }
 
 // depart gives up occurrences that have not begun. Anything granted from now on does not
 // begin here, because the state that the others receive must be final.
 func (e *Engine) depart() {
 	r := e.ring
-	if r.seats == nil {
+	if r.ranking == nil {
 		e.emitToRing(register.Unstarted{})
 		return
 	}
 	r.departed = true
-	for _, b := range r.bids {
-		if b.state < asked {
-			r.forget(b)
+	for _, c := range r.claims {
+		if c.state < asked {
+			r.forget(c)
 		}
 	}
 	var given []register.Progress
@@ -50,7 +50,7 @@ func (e *Engine) depart() {
 
 // isForOthers reports whether a run waits that another member may take over.
 func (e *Engine) isForOthers(x *run, slot int) bool {
-	s := e.ring.seats
+	s := e.ring.ranking
 	others := s.weigher(e.jobs, slot)
 	return (x.State == job.RunQueued || x.State == job.RunWaiting) && e.jobs.Component(slot) == nil &&
 		rendezvous.First(0, s.nodes, func(i int) rendezvous.Weight {
@@ -68,17 +68,17 @@ func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reaso
 // takeOver continues an occurrence that a member gave up when it left. The occurrence was
 // not missed there, so catchup= does not apply. The pause before a further attempt begins
 // again.
-func (e *Engine) takeOver(j *firing, b *bid) *run {
-	if late := e.now.Wall.Sub(b.Time()); j.options.Deadline > 0 && late > j.options.Deadline {
-		e.skip(j, b.Time(), b.Time(), 1, job.PastDeadline, lateness(e.now.Wall, b.Time()))
+func (e *Engine) takeOver(j *firing, c *ringClaim) *run {
+	if late := e.now.Wall.Sub(c.Time()); j.options.Deadline > 0 && late > j.options.Deadline {
+		e.skip(j, c.Time(), c.Time(), 1, job.PastDeadline, lateness(e.now.Wall, c.Time()))
 		return nil
 	}
-	from := "from " + b.orphan.Host
-	if !began(b.orphan) {
+	from := "from " + c.orphan.Host
+	if !began(c.orphan) {
 		j.detail = from
-		return e.admit(j, b.Time(), job.TriggerClock, job.TakenOver)
+		return e.admit(j, c.Time(), job.TriggerClock, job.TakenOver)
 	}
-	r := e.newRun(j, b.Time(), job.TriggerRetry)
+	r := e.newRun(j, c.Time(), job.TriggerRetry)
 	e.pauseBefore(r, backoff(r.options, r.Invocation, r.Attempt-1-r.Lost))
 	e.wait(r, job.WaitsOnRetry, from)
 	return r

@@ -423,8 +423,8 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	e.add(r)
 	e.watchStart(r)
-	if e.reclaim(r); r.bid != nil {
-		r.bid.since = lastSeen
+	if e.reclaim(r); r.ringClaim != nil {
+		r.ringClaim.since = lastSeen
 		return
 	}
 	e.goOnWaiting(r, lastSeen)

@@ -322,7 +322,7 @@ func (e *Engine) miss(t timer) {
 		e.expect(j.options, l)
 		return
 	}
-	if e.jobs.InRing(slot) && e.ring.seats == nil { // another member may have run it
+	if e.jobs.InRing(slot) && e.ring.ranking == nil { // another member may have run it
 		t.at = e.in(ringPause)
 		e.expected[t.of] = t.at
 		e.timers.add(t)

@@ -17,14 +17,14 @@ func began(x *register.Report) bool {
 	return x != nil && (x.Phase == register.Begun || x.Attempt > 0)
 }
 
-// orphaned bids for occurrences whose member is gone. If the member had begun an
+// orphaned claims occurrences whose member is gone. If the member had begun an
 // occurrence, it may have ended well, so it is run again only if if-lost= allows that.
 // The same holds for an occurrence that the ledger granted, because the member may still
 // begin it. An occurrence that this member itself took before a restart, and has no
 // record of, has not begun.
 func (e *Engine) orphaned(all []register.Report) {
 	for _, x := range all {
-		if e.ring.seats == nil {
+		if e.ring.ranking == nil {
 			if len(e.ring.early) < mostEarly {
 				e.ring.early = append(e.ring.early, x)
 			}
@@ -37,46 +37,46 @@ func (e *Engine) orphaned(all []register.Report) {
 	}
 }
 
-// inherit bids for an orphan, unless it may have begun and must not be run again. If
+// inherit claims an orphan, unless it may have begun and must not be run again. If
 // there is a claim for the occurrence already, the orphan is tried only if that claim is
 // refused, for instance by a member that does not know yet that the other one is gone.
 func (e *Engine) inherit(slot int, x *register.Report) {
 	if due := x.Time(); due.After(e.now.Wall.Add(register.MaxSkew)) || !e.jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // the entry has no such occurrence
 	}
-	o, own := e.jobs.Options(slot), x.Member == e.ring.seats.Self
-	b := e.ring.bids[x.Occurrence]
+	o, own := e.jobs.Options(slot), x.Member == e.ring.ranking.Self
+	c := e.ring.claims[x.Occurrence]
 	switch {
-	case b != nil && b.state >= asked:
-		b.ifRefused = x
+	case c != nil && c.state >= asked:
+		c.ifRefused = x
 		return
-	case b != nil: // the earlier bid is outdated
-		e.ring.forget(b)
+	case c != nil: // the earlier claim is out of date
+		e.ring.forget(c)
 	}
 	sure := own || x.Left || x.Phase == register.Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
 	endsThere := x.Left && (x.Phase == register.Begun || e.jobs.Component(slot) != nil)
 	if endsThere || !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
 		return
 	}
-	b = e.newBid(slot, x.Time())
-	b.again, b.orphan = true, x
+	c = e.newRingClaim(slot, x.Time())
+	c.again, c.orphan = true, x
 	if !slices.Contains(e.pending, slot) { // otherwise earlier occurrences would remain undecided
 		e.marks[slot] = max(e.marks[slot], x.Due)
 	}
 	if own { // no other member competes for it
-		b.state = parked
-		e.ring.park(b, e.now.Up)
+		c.state = parked
+		e.ring.park(c, e.now.Up)
 		return
 	}
-	e.compete(b, e.now.Wall)
+	e.compete(c, e.now.Wall)
 }
 
-// others handles a report that other members took occurrences. It keeps the bid for an
+// others handles a report that other members took occurrences. It keeps the claim for an
 // orphan, because the report may come from the member that is gone.
 func (e *Engine) others(all []register.Occurrence) {
 	for _, o := range all {
-		if b := e.ring.bids[o]; b != nil && b.state < asked && !b.again {
-			e.ring.forget(b)
+		if c := e.ring.claims[o]; c != nil && c.state < asked && !c.again {
+			e.ring.forget(c)
 		}
 		if slot, ok := e.jobs.FindRing(o.Key); ok {
 			e.ranElsewhere(slot, o.Time())
@@ -88,15 +88,15 @@ func (e *Engine) others(all []register.Occurrence) {
 // other. The other member keeps them: this one has not begun them.
 func (e *Engine) deprived(all []register.Report) {
 	for _, x := range all {
-		if b := e.ring.bids[x.Occurrence]; b != nil && b.run == nil {
-			e.ring.forget(b)
+		if c := e.ring.claims[x.Occurrence]; c != nil && c.run == nil {
+			e.ring.forget(c)
 		}
 		slot, ok := e.jobs.FindRing(x.Key)
 		if !ok {
 			continue
 		}
 		if r := e.liveOfOccurrence(x.Occurrence, slot); r != nil {
-			e.yield(r, x.Host)
+			e.dropForOther(r, x.Host)
 		}
 	}
 }
@@ -126,23 +126,23 @@ func (e *Engine) doubled(all []register.Report) {
 
 // reclaim makes a run that has not begun wait until its occurrence is granted again.
 func (e *Engine) reclaim(r *run) {
-	if e.ring.mode == NoRing || r.bid != nil || !r.isShared() {
+	if e.ring.mode == NoRing || r.ringClaim != nil || !r.isShared() {
 		return
 	}
 	slot, ok := e.slotOf(r)
 	if !ok {
 		return
 	}
-	b := e.newBid(slot, r.Due)
-	if x := e.ring.bids[b.Occurrence]; x != nil {
+	c := e.newRingClaim(slot, r.Due)
+	if x := e.ring.claims[c.Occurrence]; x != nil {
 		if x.state >= asked {
 			return
 		}
 		e.ring.forget(x)
 	}
-	b.run, b.again, b.state = r, true, parked
-	r.bid = b
-	e.ring.park(b, e.now.Up)
+	c.run, c.again, c.state = r, true, parked
+	r.ringClaim = c
+	e.ring.park(c, e.now.Up)
 }
 
 // resumeShared continues a run whose occurrence was granted again.
@@ -165,8 +165,8 @@ func (e *Engine) resumeShared(r *run) {
 	}
 }
 
-// yield drops a run whose occurrence another member has.
-func (e *Engine) yield(r *run, host string) {
+// dropForOther drops a run whose occurrence another member has.
+func (e *Engine) dropForOther(r *run, host string) {
 	if r.State != job.RunQueued && r.State != job.RunWaiting {
 		return
 	}

@@ -18,10 +18,10 @@ import (
 // ranks is the number of members that can claim an occurrence, one after the other.
 const ranks = 4
 
-// seats assigns occurrences to the members of a Membership. The owner is computed when an
+// ranking assigns occurrences to the members of a Membership. The owner is computed when an
 // occurrence is due, so a change of members costs nothing for jobs that are not due.
-// seats is immutable, except that it caches results for components.
-type seats struct {
+// ranking is immutable, except that it caches results for components.
+type ranking struct {
 	*register.Membership
 	since     time.Time                     // when these members became the current ones
 	nodes     []rendezvous.Node             // by place in Members
@@ -29,11 +29,11 @@ type seats struct {
 	connected map[*catalog.Component][]bool // whether each member may run its jobs
 }
 
-func newSeats(m *register.Membership) *seats {
+func newRanking(m *register.Membership) *ranking {
 	if m == nil {
 		return nil
 	}
-	s := &seats{Membership: m, nodes: make([]rendezvous.Node, len(m.Members)), self: -1, connected: map[*catalog.Component][]bool{}}
+	s := &ranking{Membership: m, nodes: make([]rendezvous.Node, len(m.Members)), self: -1, connected: map[*catalog.Component][]bool{}}
 	for i := range m.Members {
 		x := &m.Members[i]
 		weight := rendezvous.One
@@ -54,8 +54,8 @@ const mostFormer = 100
 
 // remember appends a membership to all, which is sorted by age, oldest first. If its
 // members are those of the last one, it replaces that one.
-func remember(all []*seats, m *register.Membership, now time.Time) []*seats {
-	s := newSeats(m)
+func remember(all []*ranking, m *register.Membership, now time.Time) []*ranking {
+	s := newRanking(m)
 	if s == nil {
 		return all
 	}
@@ -66,10 +66,10 @@ func remember(all []*seats, m *register.Membership, now time.Time) []*seats {
 	return append(slices.Clip(all[max(0, len(all)-mostFormer+1):]), s) // views share all
 }
 
-// spot returns this member's rank for an occurrence. The rank is ranks if at least that
+// own returns this member's rank for an occurrence. The rank is ranks if at least that
 // many members come before it, or -1 if this member must not claim the occurrence. nobody
 // reports that no member may run the job and that this member must record that.
-func (s *seats) spot(in *catalog.Catalog, slot int, due time.Time) (rank int, nobody bool) {
+func (s *ranking) own(in *catalog.Catalog, slot int, due time.Time) (rank int, nobody bool) {
 	if s.self < 0 {
 		return -1, false
 	}
@@ -81,7 +81,7 @@ func (s *seats) spot(in *catalog.Catalog, slot int, due time.Time) (rank int, no
 }
 
 // rank returns this member's position; ranks: it is not among the first.
-func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
+func (s *ranking) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 	var passed [ranks]int
 	for rank := range ranks {
 		i := rendezvous.First(key, s.nodes, func(i int) rendezvous.Weight {
@@ -100,7 +100,7 @@ func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 
 // isFirst reports whether this member is the one that records an occurrence which no
 // member may run.
-func (s *seats) isFirst() bool {
+func (s *ranking) isFirst() bool {
 	first := slices.MinFunc(s.Members, func(a, b register.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return first.ID == s.Self
 }
@@ -119,7 +119,7 @@ func rankKey(in *catalog.Catalog, slot int, due time.Time) uint64 {
 }
 
 // weigher returns the weights of members for a job; a member with 0 must not run it.
-func (s *seats) weigher(in *catalog.Catalog, slot int) func(i int) rendezvous.Weight {
+func (s *ranking) weigher(in *catalog.Catalog, slot int) func(i int) rendezvous.Weight {
 	lead, fits := slot, s.judge(in, slot)
 	if c := in.Component(slot); c != nil {
 		lead = c.Lead
@@ -141,7 +141,7 @@ func (s *seats) weigher(in *catalog.Catalog, slot int) func(i int) rendezvous.We
 }
 
 // judge returns whether members may run a job, and all jobs that it is connected with.
-func (s *seats) judge(in *catalog.Catalog, slot int) func(i int) bool {
+func (s *ranking) judge(in *catalog.Catalog, slot int) func(i int) bool {
 	c := in.Component(slot)
 	if c == nil {
 		o, key := in.Entry(slot).Options(), in.RingKey(slot)
@@ -157,7 +157,7 @@ func (s *seats) judge(in *catalog.Catalog, slot int) func(i int) bool {
 	return func(i int) bool { return s.connected[c][i] }
 }
 
-func (s *seats) fits(i int, key job.Key, o *crontab.Options) bool {
+func (s *ranking) fits(i int, key job.Key, o *crontab.Options) bool {
 	m := &s.Members[i]
 	_, lacks := m.Lacks[key]
 	return !lacks && isHere(o, m.Name) && misfit(o, m.Labels) == ""
@@ -193,7 +193,9 @@ type Candidate struct {
 
 // Owner returns the owner of an occurrence of job i among the current members. ok is
 // false for a job that is not a ring job, or if the members are not known.
-func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) { return v.ownerAmong(v.seats, i, at) }
+func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
+	return v.ownerAmong(v.ranking, i, at)
+}
 
 // OwnerThen returns the owner of an occurrence of job i among the members at its time. ok
 // is false if the occurrence is too old for the members to be known.
@@ -206,11 +208,11 @@ func (v *View) OwnerThen(i int, at time.Time) (owner Owner, ok bool) {
 	return Owner{}, false
 }
 
-func (v *View) ownerAmong(s *seats, slot int, at time.Time) (owner Owner, ok bool) {
+func (v *View) ownerAmong(s *ranking, slot int, at time.Time) (owner Owner, ok bool) {
 	if s == nil || !v.jobs.InRing(slot) {
 		return Owner{}, false
 	}
-	s = newSeats(s.Membership)
+	s = newRanking(s.Membership)
 	owner.Job = v.jobs.ID(slot)
 	weigh := s.weigher(v.jobs, slot)
 	for _, i := range rendezvous.Rank(rankKey(v.jobs, slot, at), s.nodes, weigh, nil) {
@@ -224,12 +226,12 @@ func (v *View) ownerAmong(s *seats, slot int, at time.Time) (owner Owner, ok boo
 	return owner, true
 }
 
-func (s *seats) candidate(i int, against string) Candidate {
+func (s *ranking) candidate(i int, against string) Candidate {
 	return Candidate{ID: s.Members[i].ID, Name: s.Members[i].Name, Self: i == s.self, Against: against}
 }
 
 // against returns why a member cannot take the occurrences of a job.
-func (s *seats) against(in *catalog.Catalog, slot int, i int) string {
+func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 	m, slots := &s.Members[i], []int{slot}
 	if c := in.Component(slot); c != nil {
 		slots = c.Jobs

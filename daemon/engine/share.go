@@ -23,16 +23,16 @@ func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
 }
 
 // SameRing reports that both views have the same jobs and members.
-func (v *View) SameRing(o *View) bool { return v.jobs == o.jobs && v.seats == o.seats }
+func (v *View) SameRing(o *View) bool { return v.jobs == o.jobs && v.ranking == o.ranking }
 
 // Shares counts the ring jobs that each member owns at an instant, by member ID, and the
 // ring jobs that no member can take.
 func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	of = map[string]int{}
-	if v.seats == nil {
+	if v.ranking == nil {
 		return of, 0
 	}
-	s := newSeats(v.seats.Membership)
+	s := newRanking(v.ranking.Membership)
 	for _, slot := range v.jobs.RingJobs() {
 		i := rendezvous.First(rankKey(v.jobs, slot, at), s.nodes, s.weigher(v.jobs, slot))
 		if i < 0 {
@@ -48,10 +48,10 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 // job i that is due at an instant, or "" if the job is not a ring job or has no owner.
 // The function must not be called concurrently.
 func (v *View) Owners() func(i int, at time.Time) string {
-	if v.seats == nil {
+	if v.ranking == nil {
 		return func(int, time.Time) string { return "" }
 	}
-	s := newSeats(v.seats.Membership)
+	s := newRanking(v.ranking.Membership)
 	return func(i int, at time.Time) string {
 		slot := i
 		if !v.jobs.InRing(slot) {

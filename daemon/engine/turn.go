@@ -33,13 +33,13 @@ const usualHoldOff = 2 * time.Second
 // ring is the engine's state of the ring that the host is a member of.
 type ring struct {
 	mode      RingMode
-	seats     *seats   // nil: not known yet
-	former    []*seats // earlier memberships and seats, oldest first
-	bids      map[register.Occurrence]*bid
-	queue     order[*bid]        // the bids whose time has not come
-	stalled   map[job.Key][]*bid // by key, oldest first: bids that neither members nor voters could decide
+	ranking   *ranking   // nil: not known yet
+	former    []*ranking // of earlier memberships, oldest first
+	claims    map[register.Occurrence]*ringClaim
+	queue     order[*ringClaim]        // the claims whose time has not come
+	stalled   map[job.Key][]*ringClaim // by key, oldest first: claims that neither members nor voters could decide
 	unbegun   map[job.RunID]*run
-	early     []register.Report // orphans that were reported before seats was known
+	early     []register.Report // orphans that were reported before the ranking was known
 	shares    time.Duration     // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
 	suspended bool              // it claims nothing in this step; see suspend
 	expected  time.Duration     // Moment.Up for which the last step requested the next one; 0: not known
@@ -48,21 +48,21 @@ type ring struct {
 }
 
 func newRing(mode RingMode) *ring {
-	return &ring{mode: mode, suspended: true, bids: map[register.Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
+	return &ring{mode: mode, suspended: true, claims: map[register.Occurrence]*ringClaim{}, stalled: map[job.Key][]*ringClaim{}, unbegun: map[job.RunID]*run{}}
 }
 
 func (r *ring) holdOff() time.Duration {
-	if r.seats == nil || r.seats.HoldOff <= 0 {
+	if r.ranking == nil || r.ranking.HoldOff <= 0 {
 		return usualHoldOff
 	}
-	return r.seats.HoldOff
+	return r.ranking.HoldOff
 }
 
 // hostOf returns the host name of a present member, or else its ID.
 func (r *ring) hostOf(id string) string {
-	if r.seats != nil {
-		for i := range r.seats.Members {
-			if m := &r.seats.Members[i]; m.ID == id {
+	if r.ranking != nil {
+		for i := range r.ranking.Members {
+			if m := &r.ranking.Members[i]; m.ID == id {
 				return m.Name
 			}
 		}
@@ -70,7 +70,7 @@ func (r *ring) hostOf(id string) string {
 	return id
 }
 
-// next returns when the first bid is due. While a run of the ring has not begun, or a
+// next returns when the next claim is due. While a run of the ring has not begun, or a
 // claim is not answered, it returns a time early enough to notice a suspend of this host.
 func (r *ring) next() (at time.Duration, ok bool) {
 	if r.suspended {
@@ -79,7 +79,7 @@ func (r *ring) next() (at time.Duration, ok bool) {
 	if len(r.queue) > 0 {
 		at, ok = r.queue[0].until, true
 	}
-	if len(r.unbegun) > 0 || len(r.bids) > len(r.queue) {
+	if len(r.unbegun) > 0 || len(r.claims) > len(r.queue) {
 		if look := r.looked + r.holdOff(); !ok || look < at {
 			at, ok = look, true
 		}
@@ -111,9 +111,9 @@ func (e *Engine) eraOf(o *crontab.Options) job.Era {
 // enroll applies the ring mode of a load.
 func (e *Engine) enroll(mode RingMode) {
 	if mode == NoRing {
-		for _, b := range e.ring.bids {
-			if b.run != nil {
-				b.run.bid = nil
+		for _, c := range e.ring.claims {
+			if c.run != nil {
+				c.run.ringClaim = nil
 			}
 		}
 		e.ring = newRing(mode)
@@ -124,13 +124,13 @@ func (e *Engine) enroll(mode RingMode) {
 // joined applies a new membership of the ring.
 func (e *Engine) joined(ev register.Ring) {
 	r := e.ring
-	unknown := r.seats == nil
+	unknown := r.ranking == nil
 	r.former = remember(r.former, ev.Membership, e.now.Wall)
-	r.seats = nil
+	r.ranking = nil
 	if ev.Membership != nil {
-		r.seats = r.former[len(r.former)-1]
+		r.ranking = r.former[len(r.former)-1]
 	}
-	r.departed = r.departed && (r.seats == nil || r.seats.isDraining())
+	r.departed = r.departed && (r.ranking == nil || r.ranking.isDraining())
 	for key, newest := range ev.Newest {
 		slot, ok := e.jobs.FindRing(key)
 		if !ok {
@@ -146,7 +146,7 @@ func (e *Engine) joined(ev register.Ring) {
 		}
 	}
 	r.suspend(e)
-	if unknown && r.seats != nil {
+	if unknown && r.ranking != nil {
 		r.shares = e.in(startTime)
 		early := r.early
 		r.early = nil
@@ -159,8 +159,8 @@ func (e *Engine) joined(ev register.Ring) {
 // that came due while it was suspended are decided afterwards.
 func (r *ring) suspend(e *Engine) {
 	before := r.suspended
-	r.suspended = r.seats == nil || r.seats.Barred != "" ||
-		!r.seats.Clock.Wall.IsZero() && e.now.Drift(r.seats.Clock) > register.MaxSkew
+	r.suspended = r.ranking == nil || r.ranking.Barred != "" ||
+		!r.ranking.Clock.Wall.IsZero() && e.now.Drift(r.ranking.Clock) > register.MaxSkew
 	if before && !r.suspended {
 		e.pending = slices.Compact(slices.Sorted(slices.Values(append(e.pending, e.behindShared()...))))
 	}
@@ -177,9 +177,9 @@ func (e *Engine) behindShared() (slots []int) {
 	return slots
 }
 
-// bidFor makes this member bid for due occurrences of a ring job. It reports false if the
+// claimDue makes this member compete for due occurrences of a ring job. It reports false if the
 // job needs no ring, so that decide handles it.
-func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
+func (e *Engine) claimDue(slot int, due occurrences) (handled bool) {
 	o := e.jobs.Options(slot)
 	if !e.isCandidate(slot) {
 		return false
@@ -189,7 +189,7 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	}
 	e.marks[slot] = due.last().UnixNano()
 	if due.older == 0 && len(due.list) == 1 && !e.isLate(due.last()) {
-		e.compete(e.newBid(slot, due.last()), due.last())
+		e.compete(e.newRingClaim(slot, due.last()), due.last())
 		return true
 	}
 	p := catchup(o, crontab.FixedTime(e.jobs.Entry(slot).Schedule), due.list, e.now.Wall)
@@ -197,13 +197,13 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	p.tooLate = min(p.tooLate, p.missed)
 	skips := leftOut(due, p)
 	for _, at := range due.list[p.missed:] {
-		b := e.newBid(slot, at)
-		b.skips = skips
-		e.competeLate(b)
+		c := e.newRingClaim(slot, at)
+		c.skips = skips
+		e.competeLate(c)
 		skips = nil
 	}
 	if len(due.list) == 0 { // all occurrences are too old to be listed
-		e.competeLate(e.newBid(slot, due.last()))
+		e.competeLate(e.newRingClaim(slot, due.last()))
 	}
 	return true
 }
@@ -214,13 +214,13 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 const startTime = 2 * time.Second
 
 // competeLate ranks this member for a missed occurrence.
-func (e *Engine) competeLate(b *bid) {
-	b.missed = true
-	if e.now.Up < e.ring.shares && len(e.ring.seats.Members) > 1 {
-		e.ring.park(b, e.ring.shares)
+func (e *Engine) competeLate(c *ringClaim) {
+	c.missed = true
+	if e.now.Up < e.ring.shares && len(e.ring.ranking.Members) > 1 {
+		e.ring.park(c, e.ring.shares)
 		return
 	}
-	e.compete(b, e.now.Wall)
+	e.compete(c, e.now.Wall)
 }
 
 // isLate reports whether an occurrence is so late that other members may have taken it.
@@ -232,14 +232,14 @@ func (r *ring) notice(e *Engine) {
 	if r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
 		return
 	}
-	for _, b := range r.bids {
-		if b.state == asked {
-			b.state = outdated
+	for _, c := range r.claims {
+		if c.state == asked {
+			c.state = outdated
 		}
 	}
 	for _, x := range e.sorted() {
 		if _, ok := r.unbegun[x.ID]; ok && (x.State == job.RunQueued || x.State == job.RunWaiting) {
-			if e.reclaim(x); x.bid != nil && x.WaitsOn() == job.WaitsOnSlot {
+			if e.reclaim(x); x.ringClaim != nil && x.WaitsOn() == job.WaitsOnSlot {
 				e.vacate(x)
 			}
 		}
@@ -267,18 +267,18 @@ func (r *ring) begin(x *run) { delete(r.unbegun, x.ID) }
 // leave removes a run that is over.
 func (r *ring) leave(x *run) {
 	delete(r.unbegun, x.ID)
-	if x.bid != nil {
-		r.forget(x.bid)
-		x.bid = nil
+	if x.ringClaim != nil {
+		r.forget(x.ringClaim)
+		x.ringClaim = nil
 	}
 }
 
 func (r *ring) show(v *View) {
-	v.seats, v.former, v.drained = r.seats, r.former, r.seats.isDraining()
+	v.ranking, v.former, v.drained = r.ranking, r.former, r.ranking.isDraining()
 	for _, all := range r.stalled {
-		for _, b := range all {
-			if slot, ok := v.jobs.FindRing(b.Key); ok { // otherwise a load has removed the job
-				v.bids = append(v.bids, Bid{v.jobs.ID(slot), b.Time(), b.waiting})
+		for _, c := range all {
+			if slot, ok := v.jobs.FindRing(c.Key); ok { // otherwise a load has removed the job
+				v.undecided = append(v.undecided, Undecided{v.jobs.ID(slot), c.Time(), c.waiting})
 			}
 		}
 	}

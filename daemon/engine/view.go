@@ -13,23 +13,23 @@ import (
 // View is an immutable snapshot of the engine. It is cheap to hold, so readers never wait
 // for decisions.
 type View struct {
-	now      Moment
-	draining bool
-	node     string
-	jobs     *catalog.Catalog
-	holds    job.Holds
-	bars     map[string]Barred
-	stamps   map[string]crontab.Day
-	busy     map[string]bool // periods that have a live run
-	live     []*job.Run
-	fills    []job.Backfill
-	over     Overflow
-	troubles map[owned]Trouble
-	labels   map[string]string
-	seats    *seats // nil: the ring is not known
-	former   []*seats
-	bids     []Bid
-	drained  bool // this member takes nothing new
+	now       Moment
+	draining  bool
+	node      string
+	jobs      *catalog.Catalog
+	holds     job.Holds
+	bars      map[string]Barred
+	stamps    map[string]crontab.Day
+	busy      map[string]bool // periods that have a live run
+	live      []*job.Run
+	fills     []job.Backfill
+	over      Overflow
+	troubles  map[owned]Trouble
+	labels    map[string]string
+	ranking   *ranking // nil: the ring is not known
+	former    []*ranking
+	undecided []Undecided
+	drained   bool // this member takes nothing new
 }
 
 // View returns a snapshot as of the last Step.
@@ -196,7 +196,7 @@ func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 // SameRules reports that both views decide the same for all jobs, apart from pauses, runs
 // and troubles.
 func (v *View) SameRules(o *View) bool {
-	return v.jobs == o.jobs && v.node == o.node && v.seats == o.seats && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
+	return v.jobs == o.jobs && v.node == o.node && v.ranking == o.ranking && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
 }
 
 // Options returns the effective options of job i: an entry that may not run is held in

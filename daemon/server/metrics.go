@@ -265,7 +265,7 @@ func (m *gauges) addRing() {
 	if !m.c.peer.keeper {
 		return
 	}
-	m.gauge("cronring_ring_undecided_occurrences", "Occurrences without a decided owner.", float64(len(m.view.Bids())))
+	m.gauge("cronring_ring_undecided_occurrences", "Occurrences without a decided owner.", float64(len(m.view.Undecided())))
 	m.Family("cronring_ring_claims_total", metrics.Counter, "Claims of this member, by answer; after unknown it claims again.")
 	m.Add(float64(r.Claims.Granted), "answer", "granted")
 	m.Add(float64(r.Claims.Refused), "answer", "refused")

@@ -32,7 +32,7 @@ func turnOf(v *engine.View, i int, ev *evidence) *ownership {
 		owner = v.OwnerThen
 	}
 	t.owner, t.known = owner(i, ev.at)
-	for _, b := range v.Bids() {
+	for _, b := range v.Undecided() {
 		if b.Job == ev.job.ID && b.Due.Equal(ev.at) {
 			t.waits, t.why = true, b.Why
 		}

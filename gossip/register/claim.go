@@ -50,7 +50,7 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Claimed {
 }
 
 // Ask begins a claim. peers are the other live members. If the outcome is Undecided, the caller
-// sends the question to each of them, and passes each answer to Hear. With again it claims an
+// sends the question to each of them, and passes each answer to Receive. With again it claims an
 // occurrence of a dead member, or the next attempt at an occurrence of this member. If this
 // member took the occurrence but did not begin it, Ask always checks with the others: this
 // member may have been away, and another one may have taken it.
@@ -138,7 +138,7 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 	}
 	if e != nil {
 		for _, s := range []*state{&e.mine, &e.theirs} {
-			if r.stands(s, asker, q) {
+			if r.blocks(s, asker, q) {
 				a.Reply, a.Mark = Known, mark(q.Occurrence, s)
 				return a
 			}
@@ -155,8 +155,8 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 	return a
 }
 
-// stands reports whether a mark is a reason to refuse a question.
-func (r *Register) stands(s *state, asker name, q Question) bool {
+// blocks reports whether a mark is a reason to refuse a question.
+func (r *Register) blocks(s *state, asker name, q Question) bool {
 	switch {
 	case s.phase == 0, s.phase == Taken && s.member == asker: // the claimant was restarted and claims its own
 		return false
@@ -170,9 +170,9 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 	return true
 }
 
-// Hear processes the answer of a member to a question; Silent means that it did not answer. Each
+// Receive processes the answer of a member to a question; Silent means that it did not answer. Each
 // claim is decided at most once.
-func (r *Register) Hear(from string, a Answer, now time.Time) (Claimed, News) {
+func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, News) {
 	c := r.claims[a.Occurrence]
 	if c == nil || c.serial != a.Serial {
 		return Claimed{}, News{}
@@ -187,7 +187,7 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Claimed, News) {
 	case a.Reply == Known:
 		delete(r.claims, a.Occurrence)
 		news := r.Learn([]Mark{a.Mark}, now)
-		r.entries[a.Occurrence].yield()
+		r.entries[a.Occurrence].release()
 		return Claimed{Occurrence: a.Occurrence, Grant: Refused, By: a.Mark.Member}, news
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)
@@ -211,7 +211,7 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Claimed, News) {
 func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Claimed {
 	delete(r.claims, o)
 	e := r.entry(o, now)
-	e.yield()
+	e.release()
 	e.lostTo, e.askedIn = to, max(e.askedIn, generation)
 	return Claimed{Occurrence: o, Grant: Refused, By: to.Value()}
 }

@@ -6,7 +6,7 @@
 //
 // A member that claims an occurrence sends a question to all other live members,
 // even if it is the owner: see Ask. It passes each answer, or the lack of one, to
-// Hear. The other member decides:
+// Receive. The other member decides:
 //
 //   - If the occurrence is already taken, it refuses and sends the mark.
 //   - If it is claiming the occurrence too and has the lower ID, it refuses.

@@ -195,8 +195,8 @@ func (s *state) step() int { return step(s.phase, s.attempt) }
 
 func (s *state) began() bool { return s.phase >= Begun && s.run != 0 }
 
-// beats reports whether s is the valid one of two marks of an occurrence, by different members.
-func (s *state) beats(other *state) bool {
+// supersedes reports whether s is the valid one of two marks of an occurrence, by different members.
+func (s *state) supersedes(other *state) bool {
 	switch {
 	case s.phase == 0 || other.phase == 0:
 		return s.phase > 0
@@ -212,7 +212,7 @@ func (s *state) beats(other *state) bool {
 
 // holder returns the valid mark, or one with phase 0.
 func (e *entry) holder() *state {
-	if e.mine.beats(&e.theirs) {
+	if e.mine.supersedes(&e.theirs) {
 		return &e.mine
 	}
 	return &e.theirs
@@ -239,8 +239,8 @@ func (r *Register) Own(o Occurrence) (Mark, bool) {
 // know of it took it again.
 func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !e.mine.vanished }
 
-// yield gives up the occurrence if this member took it but did not begin it.
-func (e *entry) yield() {
+// release gives up the occurrence if this member took it but did not begin it.
+func (e *entry) release() {
 	if e != nil && e.mine.phase == Taken {
 		e.mine = state{}
 	}
@@ -362,7 +362,7 @@ func (r *Register) knowsNothing(o Occurrence, now time.Time) bool {
 // replaces reports whether a mark from another member replaces the known one.
 func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
-		return s.beats(known)
+		return s.supersedes(known)
 	}
 	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())) > 0
 }

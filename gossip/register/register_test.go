@@ -92,7 +92,7 @@ func TestOrphans(t *testing.T) {
 	x := New("x", DefaultLimits)
 	x.claimAlone(taken)
 	q, _ := r.Ask(taken, true, []string{"x"}, noon)
-	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
+	out, _ := r.Receive("x", x.Answer("a", q, noon), noon)
 	want(t, "claim of what is x's, which is back", out, Claimed{Occurrence: taken, Grant: Refused, By: "x"})
 }
 
@@ -152,12 +152,12 @@ func TestOwnIsAskedForAnew(t *testing.T) {
 		a.claimAlone(o)
 		c.b(b)
 		q, _ := a.Ask(o, false, []string{"b"}, noon)
-		out, _ := a.Hear("b", b.Answer("a", q, noon), noon)
+		out, _ := a.Receive("b", b.Answer("a", q, noon), noon)
 		want(t, c.name, out.Grant, c.want)
 		want(t, c.name+": taken by a", a.claimAlone(o).Grant == Granted, c.want == Granted)
 		q, out = b.Ask(o, false, []string{"a"}, noon)
 		if out.Grant == Undecided {
-			out, _ = b.Hear("a", a.Answer("b", q, noon), noon)
+			out, _ = b.Receive("a", a.Answer("b", q, noon), noon)
 		}
 		want(t, c.name+": goes to b", out.Grant == Granted, c.want != Granted)
 	}
@@ -171,7 +171,7 @@ func TestOrphansOfAMemberThatWasStartedAnewAreClaimed(t *testing.T) {
 	r.Lose("x")
 	r.Regain("x")
 	q, _ := r.Ask(o, true, []string{"x"}, noon)
-	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
+	out, _ := r.Receive("x", x.Answer("a", q, noon), noon)
 	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Granted})
 	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
 }
@@ -201,14 +201,14 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	a := b.Answer("a", q, noon)
 	begun := Mark{Occurrence: o, Member: "x", Phase: Begun, Run: 5}
 	want(t, "answer", a, Answer{Occurrence: o, Serial: 1, Reply: Known, Mark: begun})
-	out, news := r.Hear("b", a, noon)
+	out, news := r.Receive("b", a, noon)
 	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "x"})
 	want(t, "news", news, News{Orphans: reports(begun)})
 
 	// Who has it rerun nevertheless asks with what it knows now.
 	q, _ = r.Ask(o, true, []string{"b"}, noon)
 	want(t, "second question", q, Question{Occurrence: o, Serial: 2, Generation: 1, Phase: Begun})
-	out, _ = r.Hear("b", b.Answer("a", q, noon), noon)
+	out, _ = r.Receive("b", b.Answer("a", q, noon), noon)
 	want(t, "second outcome", out, Claimed{Occurrence: o, Grant: Granted})
 	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
 
@@ -245,14 +245,14 @@ func TestAnswerOfAnotherQuestionCountsNothing(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
 	r.Ask(o, false, []string{"b", "c"}, noon)
 	old := Answer{Occurrence: o, Serial: 1, Reply: Free}
-	r.Hear("b", Answer{Occurrence: o, Serial: 1, Reply: Busy}, noon)
+	r.Receive("b", Answer{Occurrence: o, Serial: 1, Reply: Busy}, noon)
 	r.Ask(o, false, []string{"b", "c"}, noon)
-	r.Hear("b", Answer{Occurrence: o, Serial: 2, Reply: Free}, noon)
-	out, _ := r.Hear("c", old, noon)
+	r.Receive("b", Answer{Occurrence: o, Serial: 2, Reply: Free}, noon)
+	out, _ := r.Receive("c", old, noon)
 	want(t, "old answer", out, Claimed{})
-	out, _ = r.Hear("d", Answer{Occurrence: o, Serial: 2, Reply: Known, Mark: Mark{Member: "d"}}, noon)
+	out, _ = r.Receive("d", Answer{Occurrence: o, Serial: 2, Reply: Known, Mark: Mark{Member: "d"}}, noon)
 	want(t, "answer of who was not asked", out, Claimed{})
-	out, _ = r.Hear("c", Answer{Occurrence: o, Serial: 2, Reply: Silent}, noon)
+	out, _ = r.Receive("c", Answer{Occurrence: o, Serial: 2, Reply: Silent}, noon)
 	want(t, "silence of the last", out.Grant, Granted)
 }
 
@@ -363,7 +363,7 @@ func TestAgainAsksForOwn(t *testing.T) {
 		want(t, "outcome before an answer", out, Claimed{})
 		want(t, "question", q, Question{Occurrence: o, Serial: 1, Mine: true})
 		want(t, "answer", b.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
-		out, _ = a.Hear("b", Answer{Occurrence: o, Serial: 1, Reply: Free}, noon)
+		out, _ = a.Receive("b", Answer{Occurrence: o, Serial: 1, Reply: Free}, noon)
 		if out.Grant != Granted || a.ownMark(o).Phase != phase {
 			t.Errorf("phase %d: %+v, want it granted as it was", phase, out)
 		}
@@ -371,7 +371,7 @@ func TestAgainAsksForOwn(t *testing.T) {
 		b.Lose("a")
 		b.Ask(o, true, nil, noon)
 		q, _ = a.Ask(o, true, []string{"b"}, noon)
-		out, _ = a.Hear("b", b.Answer("a", q, noon), noon)
+		out, _ = a.Receive("b", b.Answer("a", q, noon), noon)
 		want(t, "outcome after b took it again", out, Claimed{Occurrence: o, Grant: Refused, By: "b"})
 	}
 }

@@ -144,7 +144,7 @@ func (w *world) question(i, j int, q Question) {
 			return
 		}
 		heard = true
-		out, news := w.nodes[i].Hear(w.nodes[j].id, a, w.clock(i))
+		out, news := w.nodes[i].Receive(w.nodes[j].id, a, w.clock(i))
 		w.note("%s hears %d of %s (%+v): %v by %s", w.nodes[i].id, a.Reply, w.nodes[j].id, a.Mark, out.Grant, out.By)
 		if out.Grant != Undecided {
 			w.nodes[i].asking[q.Occurrence] = false
@@ -636,7 +636,7 @@ func (m *meeting) ask(id string, o Occurrence) {
 		m.pending = append(m.pending, func() {
 			a := m.nodes[peer].Answer(id, q, m.now)
 			m.pending = append(m.pending, func() {
-				out, _ := m.nodes[id].Hear(peer, a, m.now)
+				out, _ := m.nodes[id].Receive(peer, a, m.now)
 				m.note(id, out)
 			})
 		})

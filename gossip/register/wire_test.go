@@ -185,7 +185,7 @@ func FuzzAnswers(f *testing.F) {
 		for _, a := range answers {
 			r.Ask(a.Occurrence, false, []string{"b"}, noon)
 			a.Serial = r.serial
-			r.Hear("b", a, noon)
+			r.Receive("b", a, noon)
 		}
 		if len(r.claims) > 0 {
 			t.Errorf("%d claims are undecided though all answered", len(r.claims))

@@ -14,26 +14,35 @@ import (
 // foldTime is how long changes of the membership are collected before they are published.
 const foldTime = 100 * time.Millisecond
 
-// tell publishes changes of the membership, at most every 100 ms.
-func (r *Ring) tell() {
+// outbox is what the engine has not received yet.
+type outbox struct {
+	queue      []register.Event
+	changed    bool // the membership has changed since it was reported
+	reported   time.Time
+	newestFrom time.Time // newest occurrences before that are reported
+	timer      *time.Timer
+}
+
+// reportMembership reports changes of the membership to the engine, at most every 100 ms.
+func (r *Ring) reportMembership() {
 	r.joinedNow()
-	if !r.changed || !r.joined && r.list != nil {
+	if !r.outbox.changed || r.stage.entry != joined && r.list != nil {
 		return
 	}
 	now := time.Now()
-	if wait := r.told.Add(foldTime).Sub(now); wait > 0 {
-		r.telling.Reset(wait)
+	if wait := r.outbox.reported.Add(foldTime).Sub(now); wait > 0 {
+		r.outbox.timer.Reset(wait)
 		return
 	}
-	r.told, r.changed = now, false
+	r.outbox.reported, r.outbox.changed = now, false
 	r.emit(register.Ring{Membership: r.membership(), Newest: r.newest()})
 }
 
 // newest returns the newest occurrence of each job that became known since the last call.
 func (r *Ring) newest() map[job.Key]time.Time {
 	now := r.o.Now()
-	list := r.register.Newest(r.newestTold)
-	r.newestTold = now
+	list := r.register.Newest(r.outbox.newestFrom)
+	r.outbox.newestFrom = now
 	if len(list) == 0 {
 		return nil
 	}
@@ -47,7 +56,7 @@ func (r *Ring) newest() map[job.Key]time.Time {
 // emit queues an event for the register. A queued Ring is merged with a later one.
 func (r *Ring) emit(e register.Event) {
 	if ring, ok := e.(register.Ring); ok {
-		r.out = slices.DeleteFunc(r.out, func(o register.Event) bool {
+		r.outbox.queue = slices.DeleteFunc(r.outbox.queue, func(o register.Event) bool {
 			old, ok := o.(register.Ring)
 			if ok {
 				ring.Newest = merged(old.Newest, ring.Newest)
@@ -56,7 +65,7 @@ func (r *Ring) emit(e register.Event) {
 		})
 		e = ring
 	}
-	r.out = append(r.out, e)
+	r.outbox.queue = append(r.outbox.queue, e)
 }
 
 func merged(old, later map[job.Key]time.Time) map[job.Key]time.Time {
@@ -77,10 +86,10 @@ func (r *Ring) membership() *register.Membership {
 	if r.list == nil {
 		return nil
 	}
-	ms := &register.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
+	ms := &register.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.fitness.fault, Clock: r.clock.agreed}
 	ms.Members = append(ms.Members, register.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
-		Draining: r.own.part == Draining && !time.Now().Before(r.idleFrom),
+		Draining: r.own.part == Draining && !time.Now().Before(r.stage.idleFrom),
 	})
 	for _, m := range r.alive() {
 		ms.Members = append(ms.Members, m.membership())
@@ -90,7 +99,7 @@ func (r *Ring) membership() *register.Membership {
 }
 
 func (r *Ring) snapshot() *Snapshot {
-	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Remedy: r.remedy, Problem: r.problem, Others: r.box.otherForms()}
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.stage.entry == joined, Barred: r.fitness.fault, Remedy: r.fitness.remedy, Problem: r.problem, Others: r.box.otherForms()}
 	if r.list == nil {
 		return s
 	}

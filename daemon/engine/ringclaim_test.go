@@ -8,9 +8,9 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// TestUndecidedBidOutlivesItsJob removes the last jobs of a crontab while the owner of an
+// TestUndecidedClaimOutlivesItsJob removes the last jobs of a crontab while the owner of an
 // occurrence of one of them cannot be decided.
-func TestUndecidedBidOutlivesItsJob(t *testing.T) {
+func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 	e, now, _ := ringOf(t, 600, 1)
 	all := e.View().Tables()
 	first, _ := crontab.Parse("ring", "#@ default scope=ring\n0 0 * * * job --number 0\n", crontab.Config{Owner: "root"})
@@ -29,12 +29,12 @@ func TestUndecidedBidOutlivesItsJob(t *testing.T) {
 	}
 	due := claims[0].Occurrence
 	pass(time.Second, FromRing{register.Claimed{Occurrence: due, Grant: register.Postponed}})
-	if bids := e.View().Bids(); len(bids) != 1 || !bids[0].Due.Equal(due.Time()) {
-		t.Fatalf("got bids %v, want the one of %v", bids, due.Time())
+	if all := e.View().Undecided(); len(all) != 1 || !all[0].Due.Equal(due.Time()) {
+		t.Fatalf("got undecided %v, want the one of %v", all, due.Time())
 	}
 	pass(0, Load{Tables: []*crontab.Table{first}, Ring: Available})
-	if bids := e.View().Bids(); len(bids) != 0 {
-		t.Errorf("got bids %v of a job that was removed", bids)
+	if all := e.View().Undecided(); len(all) != 0 {
+		t.Errorf("got undecided %v of a job that was removed", all)
 	}
 	claims = pass(0, Load{Tables: all, Ring: Available})
 	claims = append(claims, pass(time.Second)...)
@@ -43,8 +43,8 @@ func TestUndecidedBidOutlivesItsJob(t *testing.T) {
 	}
 	pass(0, FromRing{register.News{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: register.Taken}}}}}, Load{Tables: []*crontab.Table{first}, Ring: Available})
 	pass(time.Second, FromRing{register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"}})
-	if len(e.ring.bids) != 0 {
-		t.Errorf("%d bids are left", len(e.ring.bids))
+	if len(e.ring.claims) != 0 {
+		t.Errorf("%d claims are left", len(e.ring.claims))
 	}
 }
 
