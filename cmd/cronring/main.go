@@ -21,7 +21,7 @@ func main() {
 	signal.Notify(interrupted, os.Interrupt)
 	go func() {
 		<-interrupted
-		os.Exit(cli.ExitInterrupted)
+		os.Exit(a.Interrupt())
 	}()
 	os.Exit(a.Run(newRoot(a), os.Args[1:]))
 }

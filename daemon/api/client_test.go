@@ -250,3 +250,24 @@ func TestFindSocket(t *testing.T) {
 		t.Errorf("UserSocket: %s, want %s", got, want)
 	}
 }
+
+// Without a daemon the error names all sockets that were tried, and how to start the daemon on
+// a host, in a clone and in a container.
+func TestNoDaemonNamesSocketsAndStart(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	own := UserSocket(os.Getenv)
+	_, err := Dial(own).Status(t.Context())
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Kind != Unreachable || !strings.Contains(e.Why, "(tried "+SystemSocket+" and "+own+")") {
+		t.Errorf("without a daemon: got %+v, want both sockets", err)
+	}
+	if want := "systemctl start cronring    or in a clone: make run    or in a container: cronringd FILE...    or name its socket: --socket PATH"; ok && e.Fix != want {
+		t.Errorf("without a daemon: got fix %q, want %q", e.Fix, want)
+	}
+	named := filepath.Join(t.TempDir(), "s")
+	_, err = Dial(named).Status(t.Context())
+	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Why, "(tried "+named+")") || !strings.HasPrefix(e.Fix, "cronringd FILE...    ") {
+		t.Errorf("a named socket: got %+v, want it alone", err)
+	}
+}

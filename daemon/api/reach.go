@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
+	"strings"
 	"syscall"
 )
 
@@ -32,7 +34,7 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 		e.Why = "the connection ended (" + cause(err) + "); what ssh had to say stands above"
 		e.Fix = "see that ssh gets there without a question, and that cronring is installed there"
 	case errors.Is(err, fs.ErrNotExist):
-		e.Why = "there is no such socket: the daemon is not running, or listens elsewhere"
+		e.Why = "there is no such socket (tried " + strings.Join(tried(c.socket), " and ") + "): the daemon is not running, or listens elsewhere"
 		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket exists, but no process listens: the daemon has ended"
@@ -55,10 +57,18 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	return e
 }
 
+// tried returns the sockets that a search for the daemon tries if it ends at this one.
+func tried(socket string) []string {
+	if socket == UserSocket(os.Getenv) {
+		return []string{SystemSocket, socket}
+	}
+	return []string{socket}
+}
+
 // howToStart is the command that starts the daemon of this socket.
 func (c *Client) howToStart() string {
-	if c.socket == SystemSocket {
-		return "systemctl start cronring"
+	if c.socket == SystemSocket || len(tried(c.socket)) > 1 {
+		return "systemctl start cronring    or in a clone: make run    or in a container: cronringd FILE..."
 	}
 	return "cronringd FILE..."
 }

@@ -26,13 +26,14 @@ type App struct {
 	Printer
 	input
 	connection
-	Zone ZoneFlags
-	Now  func() time.Time
+	interruption *interruption
+	Zone         ZoneFlags
+	Now          func() time.Time
 }
 
 // New returns an app that reads in and writes to out and err.
 func New(in io.Reader, out, err *os.File) *App {
-	return &App{Printer: newPrinter(out, err), input: input{In: in}, Now: time.Now}
+	return &App{Printer: newPrinter(out, err), input: input{In: in}, interruption: &interruption{}, Now: time.Now}
 }
 
 // Run executes a command line with the commands of root, and returns the exit code.

@@ -41,7 +41,12 @@ func newDBAction(a *cli.App, do, short, long string) *cobra.Command {
 		Use: do, Short: short, Long: long,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			end := func() {}
+			if out.Value != cli.FormJSON {
+				end = a.Progress(cli.Elapsed("db " + do))
+			}
 			done, err := a.Daemon().DB(cmd.Context(), do)
+			end()
 			if err != nil {
 				return err
 			}
@@ -49,6 +54,7 @@ func newDBAction(a *cli.App, do, short, long string) *cobra.Command {
 		},
 	}
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddQuiet(cmd)
 	return cmd
 }
 

@@ -161,7 +161,12 @@ func importHost(ctx context.Context, a *cli.App, m *inventory.Machine, sources [
 	if f.out.Value == formCrontab {
 		sources = []string{"systemd"}
 	}
+	end := func() {}
+	if f.out.Value != cli.FormJSON {
+		end = a.Progress(cli.Elapsed("reading what the host has scheduled"))
+	}
 	r := report(ctx, m, sources)
+	end()
 	switch f.out.Value {
 	case cli.FormJSON:
 		if err := a.PrintJSON(r); err != nil {

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ FROM and TO are dates, as 2026-03-01, or times, as 2026-03-01T02:30 in the
 entry's zone or in RFC 3339, and both are included. --at takes these, and
 "02:30" today, "yesterday 02:30" and "-2h", too. Runs get the historic time in
 CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill continues after a
-restart of the daemon.
+restart of the daemon, and after Ctrl-C of --wait.
 
 With --overlap=queue-all, the default, one occurrence runs after the other. With
 allow, the default if --max-active is above 1, up to --max-active run at the same
@@ -64,6 +65,7 @@ affect scheduled runs.`,
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddZone(cmd, "of the times that are shown")
 	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	for _, sub := range []*cobra.Command{newBackfillList(a), newBackfillStop(a)} {
 		sub.DisableFlagsInUseLine = true
 		sub.Args = cli.CheckArgs(sub.Args)
@@ -145,7 +147,16 @@ func backfill(a *cli.App, cmd *cobra.Command, args []string, f *backfillFlags) e
 		return err
 	}
 	r.DryRun, r.Wait = false, f.wait
-	if b, err = client.Backfill(cmd.Context(), r); err != nil {
+	end := func() {}
+	if f.wait {
+		w := &backfillWait{client: client, job: b.Job, runs: b.Plan.Count - b.Plan.LeftOut}
+		a.OnInterrupt(w.interrupted)
+		if f.out.Value != cli.FormJSON {
+			end = a.Progress(func(time.Duration) string { return w.text(cmd.Context()) })
+		}
+	}
+	b, err = client.Backfill(cmd.Context(), r)
+	if end(); err != nil {
 		return err
 	}
 	if f.out.Value == cli.FormJSON {
@@ -157,6 +168,41 @@ func backfill(a *cli.App, cmd *cobra.Command, args []string, f *backfillFlags) e
 		return cli.ExitCode(cli.ExitFailed)
 	}
 	return err
+}
+
+// backfillWait reports on a backfill that the user waits for.
+type backfillWait struct {
+	client *api.Client
+	job    job.ID
+	runs   int // of all of it
+}
+
+// state returns the newest backfill of the job, or nil.
+func (w *backfillWait) state(ctx context.Context) *job.Backfill {
+	found, err := w.client.Backfills(ctx, []string{string(w.job)})
+	if err != nil || len(found) == 0 {
+		return nil // the request that waits reports the error
+	}
+	return &found[0]
+}
+
+// text describes how far the backfill is.
+func (w *backfillWait) text(ctx context.Context) string {
+	b := w.state(ctx)
+	if b == nil {
+		return ""
+	}
+	return fmt.Sprintf("backfill %d of %s  %s  %d of %d started, %d failed", b.ID, display.Text(string(w.job)),
+		bar(time.Duration(b.Started), time.Duration(max(w.runs, 1))), b.Started, w.runs, b.Failed)
+}
+
+// interrupted reports that the backfill continues after Ctrl-C.
+func (w *backfillWait) interrupted(ctx context.Context) string {
+	b := w.state(ctx)
+	if b == nil {
+		return "the backfill continues    see it: cronring backfill list"
+	}
+	return fmt.Sprintf("backfill %d of %s continues    see it: cronring backfill list    stop it: cronring backfill stop %d", b.ID, display.Text(string(w.job)), b.ID)
 }
 
 // request builds the request of a command line.

@@ -167,6 +167,11 @@ func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string
 	if f.stream.Value != "all" {
 		q.Stream = job.Stream(f.stream.Value)
 	}
+	if f.follow {
+		a.OnInterrupt(func(context.Context) string {
+			return "the run continues    follow it: cronring logs --follow " + cli.ShellWord(ref)
+		})
+	}
 	for e, err := range client.OutputOf(ctx, q) {
 		if err == nil {
 			if e.Record != nil {

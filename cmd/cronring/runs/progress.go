@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,12 +13,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// How often it is said how far runs are that are waited for: on a terminal in
-// place, elsewhere a line.
-const (
-	progressDrawn = time.Second
-	progressLines = 10 * time.Second
-)
+// progressLines is the time between two lines about runs where they cannot be drawn over
+// each other.
+const progressLines = 10 * time.Second
 
 // progress prints on stderr how far runs are that the user waits for.
 type progress struct {
@@ -28,8 +24,7 @@ type progress struct {
 	refs   []string
 	after  job.RunID                // the newest run before; theirs are newer
 	usual  map[string]time.Duration // how long all but few runs of a job take
-	drawn  bool                     // on a terminal
-	width  int                      // of what is drawn there now
+	line   *cli.ProgressLine
 }
 
 // withProgress calls wait, and prints meanwhile how far the runs are. An error of the
@@ -38,11 +33,11 @@ func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []st
 	if a.Quiet {
 		return wait()
 	}
-	talk, ok := a.Err.(*os.File)
-	p := &progress{app: a, client: client, refs: refs, drawn: ok && cli.IsTerminal(talk)}
+	p := &progress{app: a, client: client, refs: refs, line: a.NewProgressLine()}
 	if found, err := client.History(ctx, api.Filter{Refs: refs, Limit: 1}); err == nil && len(found.Runs) > 0 {
 		p.after = found.Runs[0].ID
 	}
+	a.OnInterrupt(p.interrupted)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -52,14 +47,14 @@ func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []st
 	runs, err := wait()
 	cancel()
 	<-done
-	p.draw("")
+	p.line.Put("")
 	return runs, err
 }
 
 func (p *progress) watch(ctx context.Context) {
 	every := progressLines
-	if p.drawn {
-		every = progressDrawn
+	if p.line.Shown {
+		every = cli.ProgressPace
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -73,15 +68,31 @@ func (p *progress) watch(ctx context.Context) {
 	}
 }
 
-// step requests the state of the runs and prints it.
-func (p *progress) step(ctx context.Context) {
+// live returns the active runs that the user waits for, the oldest first. After an error,
+// which wait reports, there are none.
+func (p *progress) live(ctx context.Context) []job.Run {
 	found, err := p.client.History(ctx, api.Filter{Refs: p.refs, Live: true, Limit: 1000})
 	if err != nil {
-		return // wait reports the error
+		return nil
 	}
-	runs := slices.DeleteFunc(found.Runs, func(r job.Run) bool {
+	slices.Reverse(found.Runs)
+	return slices.DeleteFunc(found.Runs, func(r job.Run) bool {
 		return r.ID <= p.after || r.Trigger != job.TriggerManual && r.Trigger != job.TriggerRetry
 	})
+}
+
+// interrupted reports which runs continue after Ctrl-C.
+func (p *progress) interrupted(ctx context.Context) string {
+	runs := p.live(ctx)
+	if r, single := cli.Single(runs); single {
+		return fmt.Sprintf("run %d of %s continues    follow it: cronring logs --follow %d", r.ID, display.Text(string(r.Job)), r.ID)
+	}
+	return "runs that were started continue    see them: cronring history --running"
+}
+
+// step requests the state of the runs and prints it.
+func (p *progress) step(ctx context.Context) {
+	runs := p.live(ctx)
 	if len(runs) == 0 {
 		return
 	}
@@ -93,27 +104,10 @@ func (p *progress) step(ctx context.Context) {
 			}
 		}
 	}
-	slices.Reverse(runs) // the oldest first
-	if text := p.text(runs, p.app.Now()); p.drawn {
-		p.draw(text)
+	if text := p.text(runs, p.app.Now()); p.line.Shown {
+		p.line.Put(text)
 	} else {
 		p.app.Infof("%s", text)
-	}
-}
-
-// draw replaces the previous line.
-func (p *progress) draw(text string) {
-	if !p.drawn || text == "" && p.width == 0 {
-		return
-	}
-	if p.app.Width > 0 {
-		text = display.Cut(text, p.app.Width-1)
-	}
-	width := display.Width(text)
-	blank := strings.Repeat(" ", max(p.width-width, 0))
-	fmt.Fprint(p.app.Err, "\r"+text+blank)
-	if p.width = width; text == "" {
-		fmt.Fprint(p.app.Err, "\r")
 	}
 }
 
@@ -138,12 +132,12 @@ func (p *progress) text(runs []job.Run, now time.Time) string {
 		return name + ": " + display.Text(r.Standing()) + ". " + r.Reason.Sentence()
 	}
 	took, usual := max(now.Sub(r.Started), 0), p.usual[string(r.Job)]
-	if !p.drawn {
+	if !p.line.Shown {
 		return name + ": running for " + takes(took, usual)
 	}
 	text := fmt.Sprintf("%s  pid %d  ", name, r.PID)
 	if usual > 0 {
-		text += bar(took, usual) + fmt.Sprintf("  %3d %%  ", percent(took, usual))
+		text += bar(took, usual) + "  "
 	}
 	return text + takes(took, usual)
 }
@@ -157,12 +151,11 @@ func takes(took, usual time.Duration) string {
 	return text
 }
 
-// percent is never all: what is usual is a guess.
-func percent(took, usual time.Duration) int { return int(min(99, took*100/usual)) }
-
-// bar draws how far a run is, if it takes as long as usual.
-func bar(took, usual time.Duration) string {
+// bar draws which part of a whole is done. It never shows all of it, because what is usual
+// is a guess.
+func bar(part, whole time.Duration) string {
 	const cells = 24
-	full := int(min(cells, took*cells/usual))
-	return cli.Sign("▕", "[") + strings.Repeat(cli.Sign("█", "#"), full) + strings.Repeat(cli.Sign("·", "."), cells-full) + cli.Sign("▏", "]")
+	full := int(min(cells, part*cells/whole))
+	return cli.Sign("▕", "[") + strings.Repeat(cli.Sign("█", "#"), full) + strings.Repeat(cli.Sign("·", "."), cells-full) + cli.Sign("▏", "]") +
+		fmt.Sprintf("  %3d %%", min(99, part*100/whole))
 }

@@ -36,7 +36,7 @@ func TestProgressText(t *testing.T) {
 		{"not begun", []job.Run{queued}, false, nil, 0, "run 4232 of x�[2J: queued. " + job.WaitsForRun.Sentence()},
 		{"several", []job.Run{running, queued}, true, usual, 0, "2 runs, 1 running, 1 queued"},
 	} {
-		p := &progress{usual: tc.usual, drawn: tc.drawn}
+		p := &progress{usual: tc.usual, line: &cli.ProgressLine{Shown: tc.drawn}}
 		got := p.text(tc.runs, progressStart.Add(tc.after))
 		if strings.Contains(got, "\x1b") || tc.name != "not begun" && got != tc.want || !strings.HasSuffix(got, tc.want[len(tc.want)-10:]) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
@@ -60,12 +60,12 @@ func TestProgressStepsInPlace(t *testing.T) {
 		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
 		a.Err, a.Socket = &said, socket
 		client := a.Daemon()
-		p := &progress{app: a, client: client, refs: []string{"j"}, after: 10, drawn: drawn}
+		p := &progress{app: a, client: client, refs: []string{"j"}, after: 10, line: &cli.ProgressLine{Printer: &a.Printer, Shown: drawn}}
 		for _, after := range []time.Duration{5, 10} {
 			a.Now = func() time.Time { return progressStart.Add(after * time.Second) }
 			p.step(t.Context())
 		}
-		p.draw("")
+		p.line.Put("")
 		client.Close()
 		first, second := "run 12 of j  pid 7  [######..................]   25 %  5s of about 20s", "run 12 of j  pid 7  [############............]   50 %  10s of about 20s"
 		want := "\r" + first + "\r" + second + "\r" + strings.Repeat(" ", len(second)) + "\r"

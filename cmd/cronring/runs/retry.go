@@ -34,8 +34,14 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 			if r.Since, err = a.PastTime("since", since, loc); err != nil {
 				return err
 			}
-			runs, err := a.Daemon().Retry(cmd.Context(), r)
-			return endRuns(a, runs, err, r.Wait, out)
+			client := a.Daemon()
+			again := func() ([]job.Run, error) { return client.Retry(cmd.Context(), r) }
+			if !r.Wait {
+				runs, err := again()
+				return endRuns(a, runs, err, false, out)
+			}
+			runs, err := withProgress(cmd.Context(), a, client, r.Refs, again)
+			return endRuns(a, runs, err, true, out)
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "", "only jobs that failed after `T`: "+cli.TimeHelp)
@@ -43,6 +49,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddZone(cmd, "of --since")
 	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 

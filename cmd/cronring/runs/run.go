@@ -35,7 +35,8 @@ With --wait or --follow the exit code is the job's own, retries included, or 128
 n ended it; for several jobs, that of the first which failed. It is 0 if ok= or
 skip-code= of the entry include it. Errors of cronring itself are 125. --wait shows
 progress on stderr: on a terminal as a bar scaled to the 95th percentile of the last
-30 days, otherwise as a line each 10 seconds; -q prints nothing.`,
+30 days, otherwise as a line each 10 seconds; -q prints nothing. Ctrl-C ends the
+waiting, not the runs, with exit code 130.`,
 		Example: "  cronring run backup --wait\n  cronring run report --env FULL=yes --env MONTH=2026-10",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
