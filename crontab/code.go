@@ -65,6 +65,7 @@ var lineCodes = map[Code]kind{
 	"B225": {Warning, "a # does not begin a comment behind a value"},
 	"B226": {Warning, "an assignment that cron overrides"},
 	"B227": {Warning, "SHELL is not a path"},
+	"B228": {Warning, "the command is a comment: nothing runs"},
 
 	"B301":    {Error, "no newline at the end of the file"},
 	"B302":    {Warning, "lines end with CR LF"},
@@ -79,7 +80,7 @@ var lineCodes = map[Code]kind{
 	"B404": {Error, "an invalid value"},
 	"B405": {Error, "an option twice for one entry"},
 	"B406": {Error, "an item that is not key or key=value"},
-	"B407": {Warning, "an option that is reserved but not implemented"},
+	"B407": {Error, "an option that is reserved but not implemented: the entry runs without it"},
 	"B408": {Error, "a guard that is not implemented: the entry is held"},
 	"B409": {Error, "a name twice in one crontab: the later entry is held"},
 	"B410": {Error, "an option that has no effect here"},
@@ -93,6 +94,8 @@ var lineCodes = map[Code]kind{
 	"B418": {Error, "a cycle of after= and on=: its entries are held"},
 	"B419": {Error, "after= and on= refer to too many jobs: the entry is held"},
 	"B420": {Warning, "options after a command have no effect"},
+	"B421": {Warning, "a comment that looks like options: it has no effect"},
+	"B422": {Warning, "a CPU limit above the processors of this host"},
 
 	"B501": {Error, "an invalid line of anacrontab"},
 	"B502": {Error, "an unknown period"},

@@ -19,7 +19,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 		"\ufeff0 1 * * * a\r\n",
 		strings.Repeat("x\n", maxRemarks+1),
 		strings.Repeat("\n", MaxText+1),
-		"#@ notify=unheard-of\n@reboot a\n#@ for people\n#@ timeout=5m\n\n#@ ?quorum=3\n@reboot a\n#@ window=08:00-20:00\n0 1 * * * a\n#@ file strict\n#@ jitter=5m\n@reboot a\n#@ nice=-1\n@reboot a\n",
+		"#@ notify=unheard-of\n@reboot a\n#@ for people\n#@no-overlap\n#@ no-overlap\n#@ cpu=64\n0 1 * * * # x\n#@ timeout=5m\n\n#@ ?quorum=3\n@reboot a\n#@ window=08:00-20:00\n0 1 * * * a\n#@ file strict\n#@ jitter=5m\n@reboot a\n#@ nice=-1\n@reboot a\n",
 		"#@ " + strings.Repeat("ok=1 ", maxItems+1) + "\n0 1 * * * a\n",
 		"@@ a\n@ a\n@every a\n0 0 0 12 1 1 a\n* * * * * * a\n",
 	}
@@ -32,7 +32,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	made := map[Code]bool{}
 	for _, text := range texts {
 		for _, format := range []Format{User, System} {
-			table, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}})
+			table, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}, Processors: 4})
 			for _, d := range append(remarks, table.Losses()...) {
 				made[d.Code] = true
 				if k, ok := lineCodes[d.Code]; d.Code.Meaning() == "" || ok && k.severity != d.Severity {

@@ -280,6 +280,14 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// numbered returns "1 minute" for 1 and "5 minutes" for 5.
+func numbered(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return plural(n, noun)
+}
+
 func ordinal(n int) string {
 	suffix := "th"
 	if n/10%10 != 1 {

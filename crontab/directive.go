@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ type item struct {
 	Option
 	spec     *OptionSpec // nil for x- keys and unknown keys
 	bare     bool        // key alone
+	quoted   bool        // the value has quotes
 	off      bool        // ignored, because it is marked with ?
 	held     string      // not "": the entry must not run, for this reason
 	degraded string      // not "": the entry runs without it, for this reason
@@ -36,6 +38,7 @@ func (p *parser) readComment(at int) {
 			return
 		}
 	}
+	p.lintComment(at)
 	p.voidBlock("a comment follows")
 }
 
@@ -50,7 +53,7 @@ func (p *parser) readDirective(at int) {
 		p.readProperties(at + len(first))
 	case isProse(first):
 		p.voidBlock("a comment follows")
-		p.remarkProse(at)
+		p.lintProse(at)
 	default:
 		if len(p.block) == 0 {
 			p.blockAt = p.number
@@ -68,13 +71,6 @@ func isProse(word string) bool {
 	word = strings.TrimPrefix(word, "?")
 	_, alias := keyAliases[word]
 	return vocabularyByKey[word] == nil && !alias && !strings.HasPrefix(word, "x-")
-}
-
-func (p *parser) remarkProse(at int) {
-	if !p.sawProse {
-		p.sawProse = true
-		p.remark(at, len(p.line)-at, "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
-	}
 }
 
 // voidBlock drops directives that are not directly above an entry.
@@ -137,6 +133,7 @@ func (p *parser) readProperties(at int) {
 // readItems reads the items from byte at and appends them to those of the lines
 // above.
 func (p *parser) readItems(at int, items []item) []item {
+	first := len(p.remarks) // of the item before
 	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
 		it, end, ok := p.scanItem(at)
 		at = end
@@ -147,7 +144,13 @@ func (p *parser) readItems(at int, items []item) []item {
 			p.refuseRest(&items[0], it.Column-1)
 			break
 		}
-		if ok {
+		before := len(items) - 1
+		switch {
+		case !ok:
+		case it.isStray() && before >= 0 && items[before].takesRest(p.number):
+			at = p.refuseStray(&it, &items[before], first)
+		default:
+			first = len(p.remarks)
 			p.judge(&it, items)
 		}
 		items = append(items, it)
@@ -209,7 +212,7 @@ func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
 	if end < len(line) && !isBlank(line[end]) {
 		return p.badItem(it, wordEnd(line, end), "text follows the closing quote")
 	}
-	it.Value = line[at+1 : end-1]
+	it.Value, it.quoted = line[at+1:end-1], true
 	return finishItem(it, end), end, true
 }
 
@@ -254,9 +257,7 @@ func (p *parser) judge(it *item, above []item) {
 		p.refuse(it, "B404", it.Key+": "+spec.check(it.Value).Error(), valueFix(it))
 	case spec.Same != "" && it.Value == spec.Same:
 	case spec.Guard:
-		p.refuse(it, "B408", it.Key+" is not implemented in this version", "delete `"+it.Key+"` if the entry may run without it")
-	case spec.Extend:
-		p.refuse(it, "B403", it.Key+" is an extension that is not implemented in this version", it.written("?"+it.Key, it.Value)+" to ignore it in such versions")
+		p.refuse(it, "B408", it.Key+" is not implemented in this version", cmp.Or(spec.Instead, "delete `"+it.Key+"` if the entry may run without it"))
 	default:
 		p.refuse(it, "B407", it.Key+" is not implemented in this version", it.written("?"+it.Key, it.Value)+" to ignore it in such versions")
 	}
@@ -306,50 +307,4 @@ func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 		Line: it.Line, Column: it.Column, Length: it.Length,
 		Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix,
 	})
-}
-
-func (p *parser) keyFix(it *item) string {
-	keys := make([]string, len(vocabulary))
-	for i := range vocabulary {
-		keys[i] = vocabulary[i].Key
-	}
-	if key := Nearest(it.Key, keys); key != "" {
-		if it.bare {
-			return "write `" + key + "`"
-		}
-		return it.written(key, it.Value)
-	}
-	return "see `cronring help options`; keys of other programs begin with x-"
-}
-
-// valueFix returns the value that was probably meant, or the valid values.
-func valueFix(it *item) string {
-	if it.spec.Values == aDuration && strings.Trim(it.Value, "0123456789") == "" {
-		if _, err := ParseDuration(it.Value + "s"); err == nil {
-			return it.written(it.Key, it.Value+"s")
-		}
-	}
-	values := strings.Split(it.spec.Values, ", ")
-	if value := Nearest(it.Value, values); value != "" {
-		return it.written(it.Key, value)
-	}
-	return it.Key + " accepts " + it.spec.Values
-}
-
-// written returns a fix that replaces the key and value of the item.
-func (it *item) written(key, value string) string {
-	if it.File != "" {
-		if strings.HasPrefix(key, "?") {
-			key = `"` + key + `"` // TOML does not allow ? in a bare key
-		}
-		return "write `" + key + " = \"" + value + "\"`"
-	}
-	quotes := ""
-	if strings.ContainsAny(value, blanks) {
-		quotes = `"`
-		if strings.Contains(value, quotes) {
-			quotes = "'"
-		}
-	}
-	return "write `" + key + "=" + quotes + value + quotes + "`"
 }

@@ -38,14 +38,15 @@ type fieldKind struct {
 	low, high int
 	names     string // three letters each, beginning with that of low
 	star      fieldFlags
+	period    int // number of different values
 }
 
 var fieldKinds = [5]fieldKind{
-	{name: "minute", index: 0, high: 59, star: fieldWildcard},
-	{name: "hour", index: 1, high: 23, star: fieldWildcard},
-	{name: "day", index: 2, low: 1, high: 31, star: fieldBothDays},
-	{name: "month", index: 3, low: 1, high: 12, names: "janfebmaraprmayjunjulaugsepoctnovdec"},
-	{name: "weekday", index: 4, high: 7, names: "sunmontuewedthufrisat", star: fieldBothDays},
+	{name: "minute", index: 0, high: 59, star: fieldWildcard, period: 60},
+	{name: "hour", index: 1, high: 23, star: fieldWildcard, period: 24},
+	{name: "day", index: 2, low: 1, high: 31, star: fieldBothDays, period: 31},
+	{name: "month", index: 3, low: 1, high: 12, names: "janfebmaraprmayjunjulaugsepoctnovdec", period: 12},
+	{name: "weekday", index: 4, high: 7, names: "sunmontuewedthufrisat", star: fieldBothDays, period: 7},
 }
 
 // reporter receives a diagnostic about length bytes of the line, from byte col.
@@ -55,13 +56,14 @@ type reporter = func(col, length int, code Code, sev Severity, message, fix stri
 // values and the end of the fifth field. It stops at the first error, with ok
 // false. seed determines the random value of ~.
 func parseFields(line string, at int, seed uint64, report reporter) (f fieldSet, end int, ok bool) {
-	r := fieldReader{line: line, at: at, seed: seed, report: report}
+	r := fieldReader{line: line, first: skipBlanks(line, at), at: at, seed: seed, report: report}
 	var starts [5]int
 	var masks [5]uint64
 	for i := range fieldKinds {
 		r.kind = &fieldKinds[i]
 		r.at = skipBlanks(line, r.at)
 		starts[i] = r.at
+		r.start = r.at
 		if r.at == len(line) {
 			return f, r.at, r.failMissing()
 		}
@@ -82,6 +84,7 @@ func parseFields(line string, at int, seed uint64, report reporter) (f fieldSet,
 // plus cronie's ~.
 type fieldReader struct {
 	line   string
+	first  int // start of the first field
 	at     int
 	seed   uint64
 	report reporter
@@ -93,7 +96,7 @@ type fieldReader struct {
 
 // field reads a list of items up to a blank.
 func (r *fieldReader) field() (mask uint64, ok bool) {
-	r.start, r.items, r.mask = r.at, 0, 0
+	r.items, r.mask = 0, 0
 	for {
 		if !r.item() {
 			return 0, false
@@ -169,8 +172,12 @@ func (r *fieldReader) rangeOf(start, first, last int) bool {
 		r.warnEmptyRange(start, first, last)
 		return true
 	}
-	if step > last-first && step > 1 {
+	switch {
+	case step == 1:
+	case step > last-first:
 		r.warnLongStep(start, first, last, step)
+	case r.line[start] == '*' && start == r.start && r.atEnd() && r.kind.period%step != 0:
+		r.warnUnevenStep(start, step)
 	}
 	if step == 1 {
 		r.mask |= (2<<last - 1) &^ (1<<first - 1)

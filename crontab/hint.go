@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // otherTool returns what to write instead of text if it is the syntax of
@@ -57,6 +58,12 @@ func nameFix(k *fieldKind, text string) string {
 			return fmt.Sprintf("`%s` belongs in the %s field, which is number %d", name, other.name, other.index+1)
 		}
 	}
+	if k.index == 0 && len(text) > 1 {
+		return "begin the line with `#` if it is a comment; an entry begins with five time fields, an assignment is NAME=value"
+	}
+	if k.names != "" {
+		return fmt.Sprintf("the %s is %d to %d, or a name such as `%s`", k.name, k.low, k.high, k.names[3:6])
+	}
 	return fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
 }
 
@@ -71,12 +78,29 @@ func nearestName(names, text string) string {
 	}
 	best, least := "", 2
 	for i := 0; i < len(names); i += 3 {
-		if d := distance(names[i:i+3], text, least); d < least {
-			best, least = names[i:i+3], d
+		name := names[i : i+3]
+		full := name
+		if len(text) > 4 {
+			full = fullNames[name]
+		}
+		if d := distance(full, text, least); d < least && full[0] == text[0] {
+			best, least = name, d
 		}
 	}
 	return best
 }
+
+// fullNames are the full names of months and weekdays by their first three letters.
+var fullNames = func() map[string]string {
+	names := map[string]string{}
+	for month := time.January; month <= time.December; month++ {
+		names[strings.ToLower(month.String()[:3])] = strings.ToLower(month.String())
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		names[strings.ToLower(day.String()[:3])] = strings.ToLower(day.String())
+	}
+	return names
+}()
 
 // text writes v as a name if like is a name, else as a number.
 func (k *fieldKind) text(like string, v int) string {

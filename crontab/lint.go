@@ -38,9 +38,10 @@ func (p *parser) lintOptions(at int) {
 func (p *parser) lintBegin(account, at int) {
 	word := p.line[account:wordEnd(p.line, account)]
 	switch {
+	case p.line[account] == '#' || p.line[at] == '#':
+		p.remark(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
 	case looksLikeField(word):
-		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but cron has five: it is part of the command",
-			"delete one field; for seconds write `#@ sec=*/10` above the line")
+		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", p.sixthFix())
 	case p.config.Format == System && !looksLikeAccount(word):
 		p.remark(account, len(word), "B223", "in this file the sixth column is the user, and "+quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
@@ -53,8 +54,22 @@ func (p *parser) lintBegin(account, at int) {
 	}
 }
 
+// sixthFix returns what to write instead of an entry whose command begins with
+// text that looks like a time field.
+func (p *parser) sixthFix() string {
+	first := strings.TrimLeft(p.line, blanks)
+	fields, _ := leadingFields(strings.TrimPrefix(first, "-"), 0)
+	if len(fields) <= len(fieldKinds) {
+		return "delete it" // after a nickname
+	}
+	return secondsFix(fields)
+}
+
 // looksLikeField reports whether word has only characters of time fields.
 func looksLikeField(word string) bool {
+	if word == "?" {
+		return true // Quartz
+	}
 	values := 0
 	for i := range len(word) {
 		switch c := word[i]; {

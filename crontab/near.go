@@ -3,11 +3,15 @@ package crontab
 import "strings"
 
 // Nearest returns the candidate that word is most likely a misspelling of, or ""
-// if none is similar. A candidate that contains word counts as similar, because
-// people abbreviate.
+// if none is similar. A word of up to four letters is similar to candidates within
+// one edit. A candidate that contains word counts as similar, because people
+// abbreviate.
 func Nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, bestDistance := "", max(2, len(word)/3)+1
+	if len(word) <= 4 {
+		bestDistance = min(len(word), 2)
+	}
 	for _, candidate := range candidates {
 		lower := strings.ToLower(candidate)
 		d := distance(word, lower, bestDistance)

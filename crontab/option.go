@@ -435,6 +435,7 @@ func (p *parser) settleRuns(plan *plan, items []item) {
 	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= requires overlap=allow: all other values allow only one run at a time", "delete `max-instances`")
 	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no effect with stop-signal=KILL, which ends a program immediately", "delete `stop-grace`")
 	if r := plan.Resources; r != nil {
+		p.lintCPU(r.CPU, items)
 		p.idle(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that a run is killed before it is slowed down", "exchange them")
 	}
 	p.settleCodes(plan, items)

@@ -118,8 +118,8 @@ type parser struct {
 	cost   int     // lines and options so far
 	excess *excess // not nil: the crontab exceeds its limit
 
-	hasNUL              bool // somewhere in the file
-	sawReturn, sawProse bool // reported once for each file
+	hasNUL    bool // somewhere in the file
+	sawReturn bool // reported once for each file
 }
 
 // standing is the context of an entry: assignments, defaults and options.
@@ -418,7 +418,7 @@ func (p *parser) checkCommand(account, at int) bool {
 		p.remarkNoCommand(account)
 		return false
 	case p.config.Format == User && command[0] == '*':
-		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", "delete one field; for seconds write #@ sec=*/10 above the line")
+		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", p.sixthFix())
 		return false
 	case len(command) > MaxCommand:
 		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")

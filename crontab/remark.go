@@ -35,6 +35,7 @@ const (
 	codeRandomValue Code = "B105"
 	codeNoDate      Code = "B106"
 	codeSundayEnd   Code = "B107"
+	codeUnevenStep  Code = "B108"
 )
 
 // fieldCodes are the meanings of the codes of time fields and nicknames.
@@ -62,11 +63,17 @@ var fieldCodes = map[Code]string{
 	codeRandomValue: "random value, chosen once",
 	codeNoDate:      "date that does not exist in any year",
 	codeSundayEnd:   "weekday range that ends in Sunday written as 0",
+	codeUnevenStep:  "step that does not divide the range: the last interval is shorter",
 }
 
-// fail reports an error about line[from:to] and returns false.
+// fail reports an error about line[from:to], or the wrong number of fields that
+// causes it, and returns false.
 func (r *fieldReader) fail(from, to int, code Code, message, fix string) bool {
-	r.report(from, to-from, code, Error, printable(message), printable(fix))
+	m, ok := r.miscounted()
+	if !ok {
+		m = mistake{from, to, code, message, fix}
+	}
+	r.report(m.from, m.to-m.from, m.code, Error, printable(m.message), printable(m.fix))
 	return false
 }
 
@@ -127,7 +134,7 @@ func (r *fieldReader) failValue(start int) bool {
 		return r.fail(start, r.at, codeTooLarge, fmt.Sprintf("%s %s is too large", k.name, text), fix)
 	}
 	if fix := otherTool(k, text, r.line[r.at:r.fieldEnd(start)]); fix != "" {
-		return r.fail(start, r.at, codeOtherTool, fmt.Sprintf("%q in the %s field is not cron syntax", text, k.name), fix)
+		return r.fail(start, r.at, codeOtherTool, r.foreign(text), fix)
 	}
 	if strings.ContainsAny(text, "0123456789") {
 		return r.fail(start, r.at, codeNotNumber, fmt.Sprintf("%s %q is not a number", k.name, text), numberFix(k, text))
@@ -153,7 +160,7 @@ func (r *fieldReader) failSign(start int) bool {
 	text := r.line[start:end]
 	switch {
 	case text[0] == '?':
-		return r.fail(start, end, codeOtherTool, fmt.Sprintf("\"?\" in the %s field is not cron syntax", k.name), "write `*`")
+		return r.fail(start, end, codeOtherTool, r.foreign(text[:1]), "write `*`")
 	case text[0] == '+' && len(text) > 1:
 		return r.fail(start, end, codeNotNumber, fmt.Sprintf("%s %q has a sign", k.name, text), fmt.Sprintf("write `%s`", text[1:]))
 	case text[0] == '/':
@@ -161,6 +168,15 @@ func (r *fieldReader) failSign(start int) bool {
 	}
 	fix := fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
 	return r.fail(start, end, codeNotNumber, fmt.Sprintf("%s %q is not a number", k.name, text), fix)
+}
+
+// foreign describes the syntax of another scheduler.
+func (r *fieldReader) foreign(text string) string {
+	tool := "Quartz"
+	if strings.EqualFold(text, "H") {
+		tool = "Jenkins"
+	}
+	return fmt.Sprintf("%q in the %s field is syntax of %s, which cron does not have", text, r.kind.name, tool)
 }
 
 func (r *fieldReader) failOpenRange(start int) bool {
@@ -248,13 +264,45 @@ func (r *fieldReader) warnLongStep(start, first, last, step int) {
 	r.warn(start, r.at, codeLongStep, message, fix)
 }
 
+// wholes are what the values of the fields repeat in.
+var wholes = [5]string{"hour", "day", "month", "year", "week"}
+
+// warnUnevenStep warns about a step that does not divide the range, because the
+// interval is shorter where the values start again.
+func (r *fieldReader) warnUnevenStep(start, step int) {
+	k := r.kind
+	unit, repeats := k.name, wholes[k.index]
+	last := k.low + (k.period-1)/step*step
+	message := fmt.Sprintf("%q starts again each %s, only %s after %s %d", r.line[start:r.at], repeats, numbered(k.low+k.period-last, strings.TrimPrefix(unit, "week")), unit, last)
+	fix := fmt.Sprintf("write a step that divides %d", k.period)
+	switch k.index {
+	case 0, 1:
+		fix += fmt.Sprintf(", or `#@ every=%d%c` on the line above for every %d %ss", step, unit[0], step, unit)
+	case 2:
+		message = fmt.Sprintf("%q starts again each month: day 1 follows day %d", r.line[start:r.at], last)
+		fix = fmt.Sprintf("for every %d days write `#@ every=%dd` on the line above, which replaces the time fields", step, step)
+	case 4:
+		fix = "write the weekdays, such as `mon,wed,fri`"
+	}
+	r.warn(start, r.at, codeUnevenStep, message, fix)
+}
+
 // skipJunk skips the text between the list and the next blank. Debian's cron
 // ignores it; cronie rejects the line. Rejecting it would stop a job that runs.
 func (r *fieldReader) skipJunk() {
 	start := r.at
 	kept, end := r.line[r.start:start], r.fieldEnd(start)
 	message := fmt.Sprintf("%q is ignored, as Debian's cron does: the %s is read as %q", r.line[start:end], r.kind.name, kept)
-	r.warn(start, end, codeJunk, message, fmt.Sprintf("write `%s`", kept))
+	fix := fmt.Sprintf("write `%s`", kept)
+	if r.kind.index == 0 && r.line[start] == ':' && end-start == 3 {
+		fix = fmt.Sprintf("write the minute first: `%s %s`", r.line[start+1:end], kept)
+	}
+	if number := r.line[start:end]; r.kind.index == 4 && len(number) == 2 && number[0] == '#' && number[1] >= '1' && number[1] <= '5' {
+		first := 7*int(number[1]-'1') + 1
+		message = fmt.Sprintf("cron ignores %q, which is syntax of Quartz: the entry runs on every weekday %s", number, kept)
+		fix = fmt.Sprintf("write `%d-%d` as the day and `*` as the weekday, and let the command test the weekday", first, min(first+6, 31))
+	}
+	r.warn(start, end, codeJunk, message, fix)
 	r.at = end
 }
 

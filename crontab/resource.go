@@ -47,6 +47,21 @@ func (o *Options) settleResources() {
 	}
 }
 
+// lintCPU warns about a limit, in thousandths of a processor, above the
+// processors of the host.
+func (p *parser) lintCPU(limit int, items []item) {
+	it := find(items, "cpu")
+	if most := p.config.Processors; most == 0 || it == nil || it.File != "" || limit <= 1000*most {
+		return
+	}
+	message := fmt.Sprintf("cpu=%s is %s, and this host has %d: it limits nothing here", it.Value, numbered(limit/1000, "processor"), p.config.Processors)
+	fix := fmt.Sprintf("write `cpu=%d` or less", p.config.Processors)
+	if n, err := strconv.Atoi(it.Value); err == nil {
+		fix += fmt.Sprintf("; for percent of one processor write `cpu=%d%%`", n)
+	}
+	p.remarkItem(it, "B422", message, fix)
+}
+
 // parseNice reads the priorities of nice(2).
 func parseNice(text string) (*int, error) {
 	n, err := strconv.Atoi(text)

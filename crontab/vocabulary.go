@@ -16,6 +16,7 @@ type OptionSpec struct {
 	Guard   bool   // running the entry without it would be unsafe, so an invalid value holds the entry
 	Same    string // the value with the same effect as no option in a plain cron
 	Meaning string
+	Instead string // what to write in this version, which does not act on the option; "" for nothing
 	Loss    string // what an entry does under a plain cron, which ignores the option
 
 	apply func(*plan, string) error // nil: not implemented in this version
@@ -77,13 +78,13 @@ var vocabulary = []OptionSpec{
 		Loss: "it runs on every day that its fields name"},
 	{Key: "except", Values: "names", Extend: true, Guard: true, Meaning: "not on the dates of named lists",
 		Loss: "it runs on every day that its fields name"},
-	{Key: "shift", Values: "none, next, prev", Extend: true, Meaning: "move an excluded start to an allowed day",
+	{Key: "shift", Values: "none, next, prev", Extend: true, Guard: true, Same: "none", Meaning: "move an excluded start to an allowed day",
 		Loss: "its days stay as they are"},
 	{Key: "window", Values: "[days/]HH:MM-HH:MM,...", Extend: true, Guard: true, Meaning: "allowed times",
 		Loss: "it runs at any time of day that its fields name"},
 	{Key: "blackout", Values: "[days/]HH:MM-HH:MM,...", Extend: true, Guard: true, Meaning: "forbidden times",
 		Loss: "it runs at any time of day that its fields name"},
-	{Key: "outside", Values: "skip, wait", Extend: true, Meaning: "what a start outside the window does",
+	{Key: "outside", Values: "skip, wait", Extend: true, Guard: true, Meaning: "what a start outside the window does",
 		Loss: "it runs outside the window, too"},
 	{Key: "from", Values: anInstant, Form: "TIME", Default: "none", Extend: true, Guard: true, Meaning: "no occurrence before this time",
 		Loss:  "it also runs before that",
@@ -100,7 +101,7 @@ var vocabulary = []OptionSpec{
 	{Key: "phase", Values: aDuration, Form: "DURATION", Default: "0", Meaning: "offset of every=",
 		Loss:  "it follows its time fields",
 		apply: func(p *plan, v string) error { return duration(&p.modifiers.phase, v) }},
-	{Key: "delay", Values: aDuration, Extend: true, Meaning: "a fixed delay after the last end",
+	{Key: "delay", Values: aDuration, Extend: true, Guard: true, Instead: "write `every=` with `overlap=skip`", Meaning: "a fixed delay after the last end",
 		Loss: "it follows its time fields"},
 	{Key: "at", Values: anInstant, Form: "TIME", Default: "none", Guard: true, Meaning: "one time instead of the time fields",
 		Loss:  "it follows its time fields, each year",
@@ -166,17 +167,17 @@ var vocabulary = []OptionSpec{
 	{Key: "stop-grace", Values: aDuration, Form: "DURATION", Default: "30s", Meaning: "time from that signal to KILL",
 		Loss:  "nothing stops a run",
 		apply: func(p *plan, v string) error { return duration(&p.StopGrace, v) }},
-	{Key: "watchdog", Values: aDuration, Extend: true, Meaning: "the run must report within this time",
+	{Key: "watchdog", Values: aDuration, Extend: true, Guard: true, Instead: "write `timeout=` to limit the time of a run", Meaning: "the run must report within this time",
 		Loss: "nothing stops a run"},
-	{Key: "cwd", Values: "a path", Extend: true, Meaning: "working folder",
+	{Key: "cwd", Values: "a path", Extend: true, Guard: true, Instead: "begin the command with `cd DIR &&`", Meaning: "working folder",
 		Loss: "it starts in the account's home"},
-	{Key: "umask", Values: "an octal number", Extend: true, Meaning: "file mode mask",
+	{Key: "umask", Values: "an octal number", Extend: true, Guard: true, Instead: "begin the command with `umask 027 &&`", Meaning: "file mode mask",
 		Loss: "it has cron's mask"},
-	{Key: "env", Values: "NAME=value", Extend: true, Meaning: "environment",
+	{Key: "env", Values: "NAME=value", Extend: true, Guard: true, Instead: "write NAME=value on a line above the options", Meaning: "environment",
 		Loss: "it has the table's environment alone"},
-	{Key: "env-file", Values: "a path", Extend: true, Meaning: "environment from a file",
+	{Key: "env-file", Values: "a path", Extend: true, Guard: true, Instead: "begin the command with `. FILE &&`", Meaning: "environment from a file",
 		Loss: "it has the table's environment alone"},
-	{Key: "group", Values: "a group", Extend: true, Meaning: "group of the run",
+	{Key: "group", Values: "a group", Extend: true, Guard: true, Instead: "start the command with `sg GROUP -c`", Meaning: "group of the run",
 		Loss: "it has the account's own groups"},
 	{Key: "ok", Values: "exit statuses: 0,3", Form: "STATUS,...", Default: "0", Same: "0", Meaning: "exit statuses that mean success",
 		Loss:  "the exit status has no effect",
@@ -193,7 +194,7 @@ var vocabulary = []OptionSpec{
 	{Key: "retry-jitter", Values: "percent: 0% to 100%", Form: "PERCENT", Default: "10%", Meaning: "random part of that wait",
 		Loss:  "there is one attempt",
 		apply: func(p *plan, v string) error { return percent(&p.RetryJitter, v) }},
-	{Key: "retry-for", Values: aDuration, Extend: true, Meaning: "total time for attempts",
+	{Key: "retry-for", Values: aDuration, Extend: true, Guard: true, Instead: "write `retry=` to limit the attempts", Meaning: "total time for attempts",
 		Loss: "there is one attempt"},
 	{Key: "retry-on", Values: "exit statuses, timeout, lost, any, none", Form: "FAILURE,...", Default: "any", Meaning: "failures to retry",
 		Loss:  "there is one attempt",
@@ -259,7 +260,7 @@ var vocabulary = []OptionSpec{
 		Loss: "it always starts"},
 	{Key: "need-disk", Values: "SIZE:PATH", Extend: true, Guard: true, Meaning: "start only if this much disk space is free",
 		Loss: "it always starts"},
-	{Key: "load", Values: "<N", Extend: true, Meaning: "start only below this load",
+	{Key: "load", Values: "<N", Extend: true, Guard: true, Instead: "write a command for `if=` that tests the load", Meaning: "start only below this load",
 		Loss: "it always starts"},
 	{Key: "on-battery", Values: "run, skip, wait", Extend: true, Guard: true, Same: "run", Meaning: "what a start on battery does",
 		Loss: "it always starts", check: checkWords("run", "skip", "wait")},
@@ -271,7 +272,7 @@ var vocabulary = []OptionSpec{
 		Loss: "nothing confines it"},
 	{Key: "write", Values: "paths", Extend: true, Guard: true, Meaning: "the only paths that the run can write",
 		Loss: "nothing confines it"},
-	{Key: "credential", Values: "ID:PATH", Extend: true, Meaning: "a secret for the run",
+	{Key: "credential", Values: "ID:PATH", Extend: true, Guard: true, Meaning: "a secret for the run",
 		Loss: "it is given no secret"},
 
 	// Output and notice.

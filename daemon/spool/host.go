@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -17,11 +18,13 @@ type Host struct {
 	Zone    *time.Location // under its IANA name if that can be found
 	Account string         // the user for whom a user's crontab is read
 	Root    bool           // that account is root
+
+	Processors int // 0: unknown
 }
 
 // ThisHost looks at the machine and at the process's own account.
 func ThisHost() Host {
-	return Host{Family: family(), Zone: zone(), Account: ownAccount(), Root: os.Geteuid() == 0}
+	return Host{Family: family(), Zone: zone(), Account: ownAccount(), Root: os.Geteuid() == 0, Processors: runtime.NumCPU()}
 }
 
 // Config returns how to parse the crontab at path. system means that it has a user column, which
@@ -42,7 +45,7 @@ func (h Host) Named(path string, system bool) crontab.Config {
 func (h Host) configAt(p Places, path string, system bool) crontab.Config {
 	c := crontab.Config{
 		Format: crontab.User, Family: h.Family, User: h.Account, Privileged: h.Root,
-		Local: h.Zone, Zone: LoadZone,
+		Local: h.Zone, Zone: LoadZone, Processors: h.Processors,
 	}
 	switch k, name := p.kindOf(path); {
 	case system, k == systemTable:

@@ -475,7 +475,7 @@ func (s *Source) config(f *file) crontab.Config {
 	if f.kind == namedTable {
 		return s.options.Host.Named(f.path, s.options.System)
 	}
-	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone}
+	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone, Processors: s.options.Host.Processors}
 	switch f.kind {
 	case userTable:
 		c.Owner = f.name

@@ -1,7 +1,9 @@
 package crontabs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,24 +60,22 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 	return carryOut(cmd.Context(), a, c, f)
 }
 
-// checkOption refuses what is no option, and what this version does not act on:
-// the entry would be held for it, or run without it.
+// checkOption rejects unknown options and options that this version does not
+// implement: the entry would be held, or run without them.
 func checkOption(setting string) error {
 	key, value, ok := strings.Cut(setting, "=")
-	if !ok {
-		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring set JOB "+cli.ShellWord(key)+"=yes    or to take it away: "+cli.ShellWord(key)+"=")
-	}
-	if strings.HasPrefix(key, "x-") || value == "" {
+	vocabulary := crontab.Vocabulary()
+	known := slices.IndexFunc(vocabulary, func(s crontab.OptionSpec) bool { return s.Key == key })
+	switch {
+	case !ok && known >= 0:
+		return cli.UsageError(fmt.Sprintf("set %q", setting), "it has no value: "+key+" accepts "+vocabulary[known].Values,
+			"cronring set JOB "+key+"=VALUE    or to remove it: "+key+"=")
+	case !ok:
+		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring help options")
+	case strings.HasPrefix(key, "x-") || value == "" || known >= 0 && vocabulary[known].Built():
 		return nil
-	}
-	for _, spec := range crontab.Vocabulary() {
-		if spec.Key != key {
-			continue
-		}
-		if spec.Built() {
-			return nil
-		}
-		return cli.UsageError("set "+key, key+" is known, but not built in this version", "man cronring-options")
+	case known >= 0:
+		return cli.UsageError("set "+key, key+" is not implemented in this version", cmp.Or(vocabulary[known].Instead, "man cronring-options"))
 	}
 	fix := "man cronring-options"
 	if near := crontab.Nearest(key, optionKeys()); near != "" {
