@@ -1,6 +1,9 @@
 package crontab
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Effective returns the value and the origin of each option that this version
 // supports, in the order of the vocabulary. The name of an entry without name=
@@ -50,6 +53,8 @@ func (e *Entry) builtIn(key string) string {
 		return "skip"
 	case key == "deadline" && o.Deadline > 0:
 		return durationText(o.Deadline)
+	case key == "stop-grace":
+		return fmt.Sprintf("(%s; %s when a person stops the run)", builtIns[key], durationText(ManualStopGrace))
 	case key == "on-exhausted" && o.Retry > 0:
 		return "dead"
 	case key == "trigger" && len(o.On) > 0:

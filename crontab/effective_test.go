@@ -53,6 +53,21 @@ func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 	}
 }
 
+// An entry without stop-grace= has two times until KILL, which are both shown.
+func TestEffectiveShowsBothTimesUntilKill(t *testing.T) {
+	table, _ := Parse("t", "0 1 * * * x\n#@ stop-grace=1m\n0 1 * * * y\n", Config{Zone: time.LoadLocation})
+	for i, want := range []string{"(30s; 10s when a person stops the run)", "1m"} {
+		for _, o := range table.Entries[i].Effective() {
+			if o.Key == "stop-grace" && o.Value != want {
+				t.Errorf("entry %d: stop-grace is %q, want %q", i, o.Value, want)
+			}
+		}
+	}
+	if DefaultOptions().StopGrace != 30*time.Second || ManualStopGrace != 10*time.Second {
+		t.Errorf("the times are %s and %s", DefaultOptions().StopGrace, ManualStopGrace)
+	}
+}
+
 func TestEffectiveTellsWhereFrom(t *testing.T) {
 	s := &Sidecar{
 		Default: set("retry=2", "mailto=host@example.org", "jitter=9m"),

@@ -133,6 +133,10 @@ const (
 	CatchupAll                 // each, oldest first, at most MaxMade newest
 )
 
+// ManualStopGrace is the time from StopSignal to SIGKILL when a person stops the run of an entry
+// that does not set stop-grace=: the default of timeout= is too long for a person at a terminal.
+const ManualStopGrace = 10 * time.Second
+
 // DefaultOptions returns the options of an entry without directives.
 func DefaultOptions() *Options {
 	return &Options{

@@ -10,13 +10,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A run is stopped with stop-signal=, and with KILL after stop-grace=. The default of
-// stop-grace= is too long for a person at a terminal, so a manual stop uses stopGrace
-// unless the entry sets stop-grace=. A daemon that ends uses abandonGrace at most.
-const (
-	stopGrace    = 10 * time.Second
-	abandonGrace = 2 * time.Second
-)
+// A run is stopped with stop-signal=, and with KILL after stop-grace=, of which a manual stop has
+// its own default. A daemon that ends uses abandonGrace at most.
+const abandonGrace = 2 * time.Second
 
 // stop sends a run's processes the signal to end. If the run is being stopped already, it
 // keeps its first reason. A request of a person replaces any reason, and replacement by a
@@ -127,7 +123,7 @@ func (r *run) usualGrace() time.Duration {
 	if r.says("stop-grace") {
 		return r.options.StopGrace
 	}
-	return stopGrace
+	return crontab.ManualStopGrace
 }
 
 // says reports whether an option is set explicitly.
