@@ -146,3 +146,56 @@ func TestNoInputReadsNothing(t *testing.T) {
 	}
 	through(tree(t), nil)
 }
+
+// TestYesExistsWhereAQuestionExists goes through all commands at a terminal where an answer
+// waits: exactly the commands with --yes take it, and none of them does with --yes.
+func TestYesExistsWhereAQuestionExists(t *testing.T) {
+	if _, err := os.Lstat(api.SystemSocket); err == nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can be asked whether to change files without the host's daemon")
+	}
+	daemon := []string{"--socket", asking(t)}
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TERM", "xterm")
+	t.Setenv("CRONRING_SOCKET", "")
+	t.Setenv("CRONRING_NO_INPUT", "")
+	t.Chdir(t.TempDir()) // ring keygen writes a file
+	questions := map[string][]string{
+		"add":      {"@daily", "true"}, // without a daemon: change the files?
+		"set":      {"a", "retry=1"},
+		"rm":       append([]string{"a", "b"}, daemon...),
+		"apply":    append([]string{"--prune", t.TempDir()}, daemon...),
+		"edit":     append([]string{"--editor", "echo '0 7 * * * root true' >>", "/etc/cron.d/one"}, daemon...),
+		"backfill": append([]string{"a", "2026-03-01..2026-03-31"}, daemon...),
+	}
+	if err := os.Mkdir(filepath.Join(questions["apply"][1], "cron.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := func(args []string) int {
+		inside := typedAhead(t, "give up")
+		runApp(cli.New(inside, inside, inside), args)
+		return unread(t, inside)
+	}
+	each(tree(t), func(c *cobra.Command) {
+		name := strings.TrimPrefix(c.CommandPath(), "cronring ")
+		if !c.Runnable() || slices.Contains([]string{"cronring", "top", "bridge"}, name) { // which read, but ask nothing
+			return
+		}
+		args, asks := questions[name]
+		words := strings.Fields(name)
+		if asks {
+			words = append(words, args...)
+		} else if words = append(words, "x"); c.Flags().Lookup("config") != nil { // ring init would write this host's
+			words = append(words, "--config", t.TempDir())
+		}
+		if !asks && c.Annotations[cli.UsesDaemon] != "" {
+			words = append(words, daemon...)
+		}
+		n := left(words)
+		if yes := c.Flags().Lookup("yes") != nil; yes != asks || asks != (n == 0) {
+			t.Errorf("cronring %s: --yes %t, expected to ask %t, %d bytes of the answer left", strings.Join(words, " "), yes, asks, n)
+		}
+		if asks && slices.Contains(args, "--socket") && left(append(words, "--yes")) == 0 {
+			t.Errorf("cronring %s --yes: the answer was taken", strings.Join(words, " "))
+		}
+	})
+}

@@ -23,6 +23,11 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	}
 	var p place
 	if r.Revision == 0 {
+		if r.File == "" && r.User == "" && len(d.Files) > 0 && c.peer.keeper {
+			if r.File, err = d.lastChanged(ctx); err != nil {
+				return err
+			}
+		}
 		if d, p, err = s.placeOf(ctx, c, r.File, r.User); err != nil {
 			return err
 		}
@@ -57,6 +62,21 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	}
 	s.takeIn(ctx, c, &answer)
 	return c.answer(answer)
+}
+
+// lastChanged returns the file with the newest change, of a daemon that was started with a list of
+// files: it has no user's own crontab.
+func (d *desk) lastChanged(ctx context.Context) (string, error) {
+	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{})
+	if err != nil {
+		return "", err
+	}
+	for _, r := range newest {
+		if _, err := d.known(r.File); err == nil {
+			return r.File, nil
+		}
+	}
+	return d.Files[0], nil
 }
 
 // previous returns the version of the crontab at a place before its newest change.

@@ -51,7 +51,7 @@ func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) erro
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {
 		return err
 	}
-	by, err := openTables(cmd.Context(), a)
+	by, err := openTables(cmd.Context(), a, &f.changeFlags)
 	if err != nil {
 		return err
 	}

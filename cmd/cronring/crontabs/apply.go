@@ -57,7 +57,7 @@ With -H the files go to where the other host has them.`,
 }
 
 func apply(ctx context.Context, a *cli.App, dir string, prune bool, f *changeFlags) error {
-	by, err := openTables(ctx, a)
+	by, err := openTables(ctx, a, f)
 	if err != nil {
 		return err
 	}

@@ -38,33 +38,55 @@ type changer interface {
 
 // changeFlags are the flags of all commands that change crontabs.
 type changeFlags struct {
-	dryRun bool
-	yes    bool
+	dryRun  bool
+	yes     bool
+	offline bool
 }
 
 func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&f.offline, "offline", false, "change the files also if the daemon is not running; for root")
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)
 }
 
 // openTables returns the daemon, or the files themselves if the host's own daemon does not
-// run. A daemon that was named must answer.
-func openTables(ctx context.Context, a *cli.App) (changer, error) {
+// run. A daemon that was named must answer. f is nil if nothing will be changed.
+func openTables(ctx context.Context, a *cli.App, f *changeFlags) (changer, error) {
 	_, err := a.Daemon().Health(ctx)
 	if err == nil {
 		return a.Daemon(), nil
 	}
 	named := a.Host != "" || a.Socket != "" || os.Getenv("CRONRING_SOCKET") != ""
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		e.What = strings.Replace(e.What, "cannot see the health", "cannot reach the crontabs", 1)
+	}
 	if api.KindOf(err) != api.Unreachable || named || os.Geteuid() != 0 {
 		return nil, err
 	}
-	if a.ReadOnly {
-		return nil, err
+	if f != nil && !f.dryRun {
+		if a.ReadOnly {
+			return nil, err
+		}
+		if err := f.goOffline(a, err); err != nil {
+			return nil, err
+		}
 	}
 	a.Infof("cronringd does not answer; continuing without it")
 	return direct.NewTables(), nil
+}
+
+// goOffline asks whether to change files without the daemon. If no user can be asked,
+// --offline is required.
+func (f *changeFlags) goOffline(a *cli.App, unreachable error) error {
+	if f.offline {
+		return nil
+	}
+	if e, ok := errors.AsType[*api.Error](unreachable); ok && !a.CanAsk() {
+		return &api.Error{Kind: e.Kind, What: e.What, Why: e.Why, Fix: "systemctl start cronring    or change the files without it: --offline"}
+	}
+	return confirm(a, "change the files although cronringd does not answer", "yes", f)
 }
 
 // Change is one crontab that is being changed.

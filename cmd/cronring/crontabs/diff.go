@@ -127,7 +127,7 @@ func readVersions(ctx context.Context, a *cli.App, args []string, f *diffFlags, 
 	case len(args) == 0 && f.rev == "":
 		return v, cli.UsageError("compare nothing", "no file is named, and no revision", "cronring diff NEW    or: cronring diff --rev N")
 	}
-	by, err := openTables(ctx, a)
+	by, err := openTables(ctx, a, nil)
 	if err != nil {
 		return v, err
 	}

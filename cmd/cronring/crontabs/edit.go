@@ -85,7 +85,7 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
-	by, err := openTables(ctx, a)
+	by, err := openTables(ctx, a, &f.changeFlags)
 	if err != nil {
 		return err
 	}

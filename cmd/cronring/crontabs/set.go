@@ -38,7 +38,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 			return err
 		}
 	}
-	by, err := openTables(cmd.Context(), a)
+	by, err := openTables(cmd.Context(), a, f)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ func NewUndo(a *cli.App) *cobra.Command {
 		Short: "Restore a version of a crontab, or list and show the versions",
 		Long: `Restore the version REV of a crontab (see: cronring undo list), or without REV
 take back the newest change of your own, of that of --user, or of --file. An
-undo is a change, too: undoing it brings back what it replaced.
+undo is a change, too: undoing it brings back what it replaced. If the daemon was
+started with a list of files, undo without REV takes back the newest change of them.
 
 Everybody restores their own crontab; root all, and system tables.`,
 		Example: "  cronring undo\n  cronring undo list\n  cronring undo show 32\n  cronring undo 32\n  sudo cronring undo --file /etc/cron.d/etl",

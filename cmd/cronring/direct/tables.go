@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
@@ -120,7 +122,35 @@ func (d *Tables) InstallTable(ctx context.Context, r api.TableRequest) (api.Inst
 	}
 	table, _ := crontab.Parse(now.File, string(r.Text), now.Config(spool.LoadZone))
 	done := api.Installed{User: now.User, File: now.File, Gone: r.Gone, Entries: len(table.Entries), Notice: Notice}
+	if !now.Missing {
+		kept, err := keep(now)
+		if err != nil {
+			return api.Installed{}, err
+		}
+		done.Notice += "; the previous version is " + kept
+	}
 	return done, d.write(ctx, now, r)
+}
+
+// replacedDir is where previous versions of crontabs are kept that were changed without the
+// daemon, which keeps revisions. Only root can read it.
+const replacedDir = "/var/lib/cronring/replaced"
+
+// keep writes a copy of a crontab, and returns its path.
+func keep(t api.TableText) (path string, err error) {
+	if err := os.MkdirAll(replacedDir, 0o700); err != nil {
+		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, err)
+	}
+	name := strings.ReplaceAll(strings.TrimPrefix(t.File, "/"), "/", "-")
+	f, err := os.CreateTemp(replacedDir, name+"."+time.Now().UTC().Format("20060102T150405Z")+".*")
+	if err != nil {
+		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, err)
+	}
+	_, err = f.Write(t.Text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, errors.Join(err, os.Remove(f.Name())))
+	}
+	return f.Name(), nil
 }
 
 func (d *Tables) write(ctx context.Context, now api.TableText, r api.TableRequest) error {
