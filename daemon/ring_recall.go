@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
@@ -23,9 +25,11 @@ const (
 func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store) {
 	var shared []job.ID
 	keys := map[job.ID]job.Key{}
+	owned := map[string][]job.ID{}
 	for i, h := range v.Holdings() {
 		shared = append(shared, v.ID(i))
 		keys[v.ID(i)] = h.Key
+		owned[h.Owner] = append(owned[h.Owner], v.ID(i))
 	}
 	if len(shared) == 0 {
 		return
@@ -48,7 +52,7 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 			add(&run)
 		}
 	}
-	err := history.Between(ctx, shared, now.Add(-recallTime), now.Add(time.Minute), recallMost, func(run *job.Run) {
+	err := eachRecent(ctx, history, owned, now, recallMost, func(run *job.Run) {
 		if !run.State.Live() {
 			add(run)
 		}
@@ -64,6 +68,26 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	if len(progress) > 0 {
 		r.members.Take(progress...)
 	}
+}
+
+// eachRecent calls f for the newest runs of recallTime, limit at most. Each user has an equal share
+// of the limit, and root also what the others leave, so no user's runs displace those of others.
+func eachRecent(ctx context.Context, history *store.Store, owned map[string][]job.ID, now time.Time, limit int, f func(*job.Run)) error {
+	owners := slices.Sorted(maps.Keys(owned))
+	if i := slices.Index(owners, "root"); i >= 0 {
+		owners = append(slices.Delete(owners, i, i+1), "root")
+	}
+	for i, owner := range owners {
+		share := limit / (len(owners) - i)
+		err := history.Between(ctx, owned[owner], now.Add(-recallTime), now.Add(time.Minute), share, func(run *job.Run) {
+			limit--
+			f(run)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // progressOf returns the progress of a run's occurrence. Manual runs do not belong to the ring, and

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"maps"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -49,6 +51,41 @@ func TestProgressOfRuns(t *testing.T) {
 		if ok != (c.want != nil) || ok && got != *c.want {
 			t.Errorf("run %s: got %+v, %v, want %+v", name, got, ok, c.want)
 		}
+	}
+}
+
+// TestEachRecentSharesItsLimit has a job of ann that runs every second, and older runs of root's.
+func TestEachRecentSharesItsLimit(t *testing.T) {
+	history, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer history.Close()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var id job.RunID
+	add := func(of job.ID, user string, runs int) {
+		b := store.Batch{At: now, Era: 1, BootID: "boot"}
+		for range runs {
+			id++
+			run := &job.Run{
+				ID: id, Job: of, User: user, Due: now.Add(time.Duration(id) * time.Second), Decided: now,
+				Trigger: job.TriggerClock, State: job.RunDecided, Attempt: 1,
+			}
+			b.Records = append(b.Records, job.Record{At: now, Kind: job.Decided, Decision: job.DecideRun, Job: of, Due: run.Due, Run: run})
+		}
+		if err := history.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("backup", "root", 6)
+	add("ann/often", "ann", 100)
+	got := map[job.ID]int{}
+	owned := map[string][]job.ID{"root": {"backup"}, "ann": {"ann/often"}}
+	if err := eachRecent(t.Context(), history, owned, now, 20, func(run *job.Run) { got[run.Job]++ }); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[job.ID]int{"backup": 6, "ann/often": 10}; !maps.Equal(got, want) {
+		t.Errorf("runs %v, want %v", got, want)
 	}
 }
 

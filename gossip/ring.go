@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
@@ -97,8 +98,14 @@ func New(o Options) (*Ring, error) {
 	r := &Ring{
 		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
 		events: make(chan register.Event, 64), control: make(chan func()), running: make(chan struct{}),
-		register: register.New(o.ID, register.DefaultLimits), members: make(map[string]*member), search: newSearch(),
+		members: make(map[string]*member), search: newSearch(),
 	}
+	limits := register.DefaultLimits
+	limits.Owner = func(key job.Key) string {
+		held, _ := r.roster.Load().find(key)
+		return held.Owner
+	}
+	r.register = register.New(o.ID, limits)
 	r.own = meta{
 		name: o.Name, version: o.Version, order: rendezvous.Version, weight: o.Weight,
 		labels: o.Labels, keys: fingerprints(o.Keys), rules: o.Rules,

@@ -35,7 +35,8 @@ func (r *Register) own(o Occurrence) Claimed {
 
 // forgotten reports whether an occurrence without a record may have been taken nevertheless.
 func (r *Register) forgotten(o Occurrence) bool {
-	return o.Due <= r.horizon && r.newest[o.Key].due >= o.Due
+	known := r.newest[o.Key]
+	return known.due >= o.Due && o.Due <= max(r.horizon, known.dropped)
 }
 
 func (r *Register) take(o Occurrence, generation uint8, now time.Time) Claimed {

@@ -111,9 +111,13 @@ type Report struct {
 
 // Limits bound the size of a Register.
 type Limits struct {
-	Marks int           // number of occurrences; the oldest are dropped
+	Marks int           // number of occurrences; the oldest of the user who has the most are dropped
 	Keys  int           // number of jobs whose newest occurrence is remembered
 	Age   time.Duration // since the scheduled time of an occurrence
+
+	// Owner returns the user in whose crontab a job is, or "" if this host does not know the job.
+	// nil means that it knows none.
+	Owner func(job.Key) string
 }
 
 // DefaultLimits are sufficient for 24 hours of a thousand jobs that run every 15 minutes.
@@ -132,12 +136,12 @@ type Register struct {
 	self    name
 	limits  Limits
 	entries map[Occurrence]*entry
-	oldest  dues // the keys of entries
+	oldest  map[string]*dues // the keys of entries, by user
 	newest  map[job.Key]newest
 	claims  map[Occurrence]*claim
 	gone    map[name]bool
 	doubles map[Occurrence][]name // members whose runs were already reported as doubles
-	horizon int64                 // scheduled time of the newest occurrence that was dropped
+	horizon int64                 // scheduled time of the newest occurrence that was dropped for its age
 	serial  uint32                // of the latest claim
 }
 
@@ -154,6 +158,7 @@ type Newest struct {
 
 type newest struct {
 	due, changed int64
+	dropped      int64 // scheduled time of the newest occurrence that was dropped for lack of space
 	by           name
 }
 
@@ -259,6 +264,7 @@ func New(self string, limits Limits) *Register {
 		self:    unique.Make(self),
 		limits:  limits,
 		entries: map[Occurrence]*entry{},
+		oldest:  map[string]*dues{},
 		newest:  map[job.Key]newest{},
 		claims:  map[Occurrence]*claim{},
 		gone:    map[name]bool{},
@@ -478,13 +484,14 @@ func (r *Register) advance(o Occurrence, by name, now time.Time) {
 	if !ok && len(r.newest) >= r.limits.Keys || ok && known.due >= o.Due {
 		return
 	}
-	r.newest[o.Key] = newest{o.Due, now.UnixNano(), by}
+	r.newest[o.Key] = newest{o.Due, now.UnixNano(), known.dropped, by}
 }
 
 func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
 
 // entry returns the record of an occurrence that is about to change, or creates it. If the
-// register is full and the occurrence is older than all others, the record is not kept.
+// register is full, and the occurrence is older than all others of the user who has the most, the
+// record is not kept.
 func (r *Register) entry(o Occurrence, now time.Time) *entry {
 	e := r.entries[o]
 	if e == nil {
@@ -496,24 +503,64 @@ func (r *Register) entry(o Occurrence, now time.Time) *entry {
 }
 
 func (r *Register) keep(o Occurrence, e *entry, now time.Time) {
-	for len(r.oldest) > 0 && r.oldest[0].Due < now.Add(-r.limits.Age).UnixNano() {
-		r.forget()
+	for owner, all := range r.oldest {
+		for len(*all) > 0 && (*all)[0].Due < now.Add(-r.limits.Age).UnixNano() {
+			r.horizon = max(r.horizon, r.forget(all).Due)
+		}
+		if len(*all) == 0 {
+			delete(r.oldest, owner)
+		}
 	}
-	if len(r.oldest) >= r.limits.Marks {
-		if o.Compare(r.oldest[0]) < 0 {
+	own := r.ownersDues(o.Key)
+	if len(r.entries) >= r.limits.Marks {
+		all := r.fullest(own)
+		if all == own && o.Compare((*own)[0]) < 0 {
+			r.drop(o)
 			return
 		}
-		r.forget()
+		r.drop(r.forget(all))
 	}
 	r.entries[o] = e
-	heap.Push(&r.oldest, o)
+	heap.Push(own, o)
 }
 
-func (r *Register) forget() {
-	o := heap.Pop(&r.oldest).(Occurrence)
+// ownersDues returns the occurrences of the user of a job.
+func (r *Register) ownersDues(key job.Key) *dues {
+	owner := ""
+	if r.limits.Owner != nil {
+		owner = r.limits.Owner(key)
+	}
+	if r.oldest[owner] == nil {
+		r.oldest[owner] = &dues{}
+	}
+	return r.oldest[owner]
+}
+
+// fullest returns the occurrences of the user who has the most, which is own if no user has more.
+// So a user whose jobs run often drops only occurrences of these jobs.
+func (r *Register) fullest(own *dues) *dues {
+	most, of := own, ""
+	for owner, all := range r.oldest {
+		if len(*all) > len(*most) || len(*all) == len(*most) && most != own && owner < of {
+			most, of = all, owner
+		}
+	}
+	return most
+}
+
+// drop remembers that an occurrence is not recorded for lack of space.
+func (r *Register) drop(o Occurrence) {
+	if known, ok := r.newest[o.Key]; ok {
+		known.dropped = max(known.dropped, o.Due)
+		r.newest[o.Key] = known
+	}
+}
+
+func (r *Register) forget(all *dues) Occurrence {
+	o := heap.Pop(all).(Occurrence)
 	delete(r.entries, o)
 	delete(r.doubles, o)
-	r.horizon = max(r.horizon, o.Due)
+	return o
 }
 
 // dues is a heap of occurrences, the oldest on top.

@@ -282,7 +282,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		r.Learn([]Mark{{Occurrence: due(uint64(i%20), time.Duration(1000-i)*time.Second), Member: "b", Phase: Over}}, noon)
 	}
 	want(t, "entries", len(r.entries), 100)
-	want(t, "heap", len(r.oldest), 100)
+	want(t, "heap", len(*r.oldest[""]), 100)
 	want(t, "keys", len(r.newest), 10)
 	forgotten := due(3, 500*time.Second)
 	want(t, "reply of what was forgotten", r.Answer("b", Question{Occurrence: forgotten}, noon).Reply, Old)
@@ -293,13 +293,40 @@ func TestMemoryIsBounded(t *testing.T) {
 	later := noon.Add(2 * time.Hour)
 	r.Learn([]Mark{{Occurrence: Occurrence{numbered(1), later.UnixNano()}, Member: "b", Phase: Taken}}, later)
 	want(t, "entries two hours later", len(r.entries), 1)
-	want(t, "heap two hours later", len(r.oldest), 1)
+	want(t, "heap two hours later", len(*r.oldest[""]), 1)
 	for range 3 * mostGone {
 		r.Lose("x")
 	}
 	if len(r.gone) > mostGone {
 		t.Errorf("%d members are remembered as gone, want at most %d", len(r.gone), mostGone)
 	}
+}
+
+// TestUserDropsOnlyOwnOccurrences has a job of ann run every second, until it needs many times the
+// space of the register.
+func TestUserDropsOnlyOwnOccurrences(t *testing.T) {
+	const anns, bobs, strangers = 1, 2, 3
+	owners := map[job.Key]string{numbered(anns): "ann", numbered(bobs): "bob"}
+	r := New("a", Limits{Marks: 100, Keys: 10, Age: time.Hour, Owner: func(key job.Key) string { return owners[key] }})
+	begun, over, never, strange := due(bobs, 50*time.Minute), due(bobs, 40*time.Minute), due(bobs, 45*time.Minute), due(strangers, 50*time.Minute)
+	r.Learn([]Mark{
+		{Occurrence: begun, Member: "b", Phase: Begun, Attempt: 1, Run: 1}, {Occurrence: over, Member: "b", Phase: Over, Run: 2},
+		{Occurrence: strange, Member: "b", Phase: Begun, Attempt: 1, Run: 3},
+	}, noon)
+	for i := range 2000 {
+		r.Learn([]Mark{{Occurrence: due(anns, time.Duration(2000-i)*time.Second), Member: "b", Phase: Over, Run: 4}}, noon)
+	}
+	want(t, "entries", len(r.entries), 100)
+	dropped := due(anns, 1500*time.Second)
+	want(t, "claim of an occurrence of ann's that was dropped", r.claimAlone(dropped), Claimed{Occurrence: dropped, Grant: Refused})
+	want(t, "reply to it", r.Answer("c", Question{Occurrence: dropped}, noon).Reply, Old)
+	want(t, "claim of one of bob's that ran", r.claimAlone(over), Claimed{Occurrence: over, Grant: Refused, By: "b"})
+	want(t, "reply to one of bob's that nobody took", r.Answer("c", Question{Occurrence: never}, noon).Reply, Free)
+	orphans := map[Occurrence]bool{}
+	for _, m := range r.Lose("b") {
+		orphans[m.Occurrence] = true
+	}
+	want(t, "orphans", orphans, map[Occurrence]bool{begun: true, strange: true})
 }
 
 func TestGenerationsEnd(t *testing.T) {

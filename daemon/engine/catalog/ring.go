@@ -36,6 +36,7 @@ type Holding struct {
 	// Former is the argument of FormerKey for the job: members of version 0.7.0 were
 	// granted its occurrences under that key. It is for this host only.
 	Former uint64
+	Owner  string // the user in whose crontab the job is; for this host only
 }
 
 // findRing sorts the jobs of scope=ring by key, and finds the components of connected
@@ -114,7 +115,7 @@ func (c *Catalog) findHoldings() []Holding {
 	held, specs := make([]Holding, 0, len(c.ring.jobs)), map[cron.Schedule]job.Key{}
 	for _, i := range c.ring.jobs {
 		if o := c.Options(i); o.Enabled && o.Held == "" {
-			held = append(held, Holding{c.ring.keys[i], c.entryHash(i, specs), c.Former(i)})
+			held = append(held, Holding{c.ring.keys[i], c.entryHash(i, specs), c.Former(i), c.ID(i).Owner()})
 		}
 	}
 	return held
