@@ -90,7 +90,7 @@ fuzz: ## each fuzz target for FUZZTIME
 sim: ## SEEDS simulated years from the seed FIRST on against the engine's invariants, a third of them with every option, half as many rings, and why of their occurrences
 	$(GO) test ./daemon/engine -run 'Simulation(Same|Trails|OfOwners|OfEdits|$$)' -count=1 -timeout 2h -first $(FIRST) -seeds $(SEEDS)
 	$(GO) test ./daemon/engine -run SimulationOfRings -count=1 -timeout 2h -first $(FIRST) -seeds $$(($(SEEDS) * 3 / 2))
-	$(GO) test ./daemon/server -run WhyOfEvery -count=1 -timeout 2h -seeds $$(($(SEEDS) / 100))
+	$(GO) test ./daemon/server/why -run WhyOfEvery -count=1 -timeout 2h -seeds $$(($(SEEDS) / 100))
 
 crash: build ## kill -9 of a busy daemon at CRASHES random points, without a service manager and, for root, with one
 	CRONRING_CRASHES=$(CRASHES) $(GO) test ./cmd/cronringd -run '^TestCrash$$' -count=1 -timeout 3h -v

@@ -91,6 +91,19 @@ const (
 	StateNew      State = "new"      // never ran
 )
 
+// States are the states of a job, worst first.
+var States = [...]State{StateFailing, StateLate, StateRunning, StateHeld, StateDisabled, StateOK, StateNew}
+
+// Severity returns the index of a state in States. An unknown state is the least severe.
+func (s State) Severity() int {
+	for i, known := range States {
+		if s == known {
+			return i
+		}
+	}
+	return len(States) - 1
+}
+
 // Hold is a pause that a user requested. It survives reload and restart.
 type Hold struct {
 	Since  time.Time `json:"since"`

@@ -1,6 +1,9 @@
 package job
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // MaxText is the maximum length in bytes of a text in a request, such as the reason of a pause.
 const MaxText = 500
@@ -17,3 +20,6 @@ func CutText(text string) string {
 	}
 	return text[:end] + "..."
 }
+
+// OneLine returns a text for a row of a list: without line breaks, and cut as by CutText.
+func OneLine(text string) string { return CutText(strings.ReplaceAll(text, "\n", " ")) }

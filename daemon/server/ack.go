@@ -7,17 +7,19 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
 )
 
 // ack notes that a person has seen that jobs failed, or takes that back.
-func (s *Server) ack(ctx context.Context, c *call) error {
-	r, err := body[api.AckRequest](c)
+func (s *Server) ack(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.AckRequest](c)
 	if err != nil {
 		return err
 	}
 	switch {
 	case r.All && len(r.Refs) > 0:
-		return badRequest("cannot ack: both all jobs and some are named", "one or the other is wanted")
+		return call.BadRequest("cannot ack: both all jobs and some are named", "one or the other is wanted")
 	case r.Undo:
 		return s.unack(ctx, c, r)
 	}
@@ -31,18 +33,18 @@ func (s *Server) ack(ctx context.Context, c *call) error {
 		ids[k], newest[st.Job.ID] = st.Job.ID, st.Last.ID
 	}
 	_, err = s.each(ctx, c, "ack", ids, func(id job.ID) engine.Event {
-		return engine.Ack{Job: id, Seen: job.Ack{Run: newest[id], By: c.peer.String(), Reason: r.Reason}}
+		return engine.Ack{Job: id, Seen: job.Ack{Run: newest[id], By: c.Peer.String(), Reason: r.Reason}}
 	})
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Changed{V: api.Version, Jobs: ids})
+	return c.Answer(api.Changed{V: api.Version, Jobs: ids})
 }
 
 // failing returns the jobs whose failure must be acknowledged. A named job that does not fail is an
 // error; with All the list may be empty.
-func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]counted, error) {
-	jobs := c.visible()
+func (s *Server) failing(ctx context.Context, c *call.Call, r api.AckRequest) ([]jobstate.Numbered, error) {
+	jobs := c.Visible()
 	if !r.All {
 		ids, err := s.targets(ctx, c, "ack", r.Refs)
 		if err != nil {
@@ -50,13 +52,13 @@ func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]coun
 		}
 		jobs = jobs[:0]
 		for _, id := range ids {
-			if i, ok := c.view.Find(id); ok {
+			if i, ok := c.View.Find(id); ok {
 				jobs = append(jobs, i)
 			}
 		}
 	}
-	var failed []counted
-	for st, err := range s.census(ctx, c, jobs) {
+	var failed []jobstate.Numbered
+	for st, err := range s.states.Census(ctx, c, jobs) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -69,7 +71,7 @@ func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]coun
 	return failed, nil
 }
 
-func notFailing(st counted) *api.Error {
+func notFailing(st jobstate.Numbered) *api.Error {
 	e := &api.Error{
 		Kind: api.Conflict, What: fmt.Sprintf("cannot acknowledge a failure of %q: it does not fail", st.Job.ID),
 		Why: "its newest run did not fail", Fix: "cronring list --state failing",
@@ -83,17 +85,17 @@ func notFailing(st counted) *api.Error {
 	return e
 }
 
-func (s *Server) unack(ctx context.Context, c *call, r api.AckRequest) error {
+func (s *Server) unack(ctx context.Context, c *call.Call, r api.AckRequest) error {
 	if r.All {
 		r.Refs = nil
-		for _, i := range c.where(func(i int) bool { return c.view.Ack(i) != nil }) {
-			r.Refs = append(r.Refs, string(c.view.ID(i)))
+		for _, i := range c.Where(func(i int) bool { return c.View.Ack(i) != nil }) {
+			r.Refs = append(r.Refs, string(c.View.ID(i)))
 		}
 		if len(r.Refs) == 0 {
-			return c.answer(api.Changed{V: api.Version, Jobs: []job.ID{}})
+			return c.Answer(api.Changed{V: api.Version, Jobs: []job.ID{}})
 		}
 	}
 	return s.change(ctx, c, "ack --undo", r.Refs, func(id job.ID) engine.Event {
-		return engine.Unack{Job: id, By: c.peer.String()}
+		return engine.Unack{Job: id, By: c.Peer.String()}
 	})
 }

@@ -9,17 +9,20 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
-func (s *Server) runJobs(ctx context.Context, c *call) error {
-	r, err := body[api.RunRequest](c)
+func (s *Server) runJobs(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.RunRequest](c)
 	if err != nil {
 		return err
 	}
 	if err := job.CheckEnv(r.Env); err != nil {
-		return badRequest("cannot run with such an environment", err.Error())
+		return call.BadRequest("cannot run with such an environment", err.Error())
 	}
 	jobs, err := s.targets(ctx, c, "run", r.Refs)
 	if err != nil {
@@ -27,17 +30,17 @@ func (s *Server) runJobs(ctx context.Context, c *call) error {
 	}
 	runs, err := s.begin(ctx, c, r.Wait, func() ([]job.Run, error) {
 		return s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
-			return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force, Env: r.Env}
+			return engine.RunNow{Job: id, By: c.Peer.String(), Force: r.Force, Env: r.Env}
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Runs{V: api.Version, Runs: runs})
+	return c.Answer(api.Runs{V: api.Version, Runs: runs})
 }
 
-func (s *Server) stopRuns(ctx context.Context, c *call) error {
-	r, err := body[api.StopRequest](c)
+func (s *Server) stopRuns(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.StopRequest](c)
 	if err != nil {
 		return err
 	}
@@ -48,11 +51,11 @@ func (s *Server) stopRuns(ctx context.Context, c *call) error {
 	var jobs []string
 	stopped := []job.Run{}
 	for _, text := range r.Refs {
-		ref, err := parseRunRef(text)
+		ref, err := lookup.ParseRunRef(text)
 		if err != nil {
 			return err
 		}
-		if ref.id == 0 && ref.job == text {
+		if ref.ID == 0 && ref.Job == text {
 			jobs = append(jobs, text)
 			continue
 		}
@@ -69,28 +72,28 @@ func (s *Server) stopRuns(ctx context.Context, c *call) error {
 		}
 		stopped = append(stopped, runs...)
 	}
-	return c.answer(api.Runs{V: api.Version, Runs: stopped})
+	return c.Answer(api.Runs{V: api.Version, Runs: stopped})
 }
 
 // longestStop is the maximum time from the stop of a run to its KILL.
 const longestStop = 24 * time.Hour
 
 // stopOf returns how to end runs.
-func stopOf(c *call, r api.StopRequest) (how engine.Stop, err error) {
-	how = engine.Stop{By: c.peer.String(), Grace: r.KillAfter}
+func stopOf(c *call.Call, r api.StopRequest) (how engine.Stop, err error) {
+	how = engine.Stop{By: c.Peer.String(), Grace: r.KillAfter}
 	if r.KillAfter < 0 || r.KillAfter > longestStop {
-		return how, badRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
+		return how, call.BadRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
 	}
 	if r.Signal != "" {
 		if how.Signal, err = crontab.ParseSignal(r.Signal); err != nil {
-			return how, badRequest("cannot stop with the signal "+quote(r.Signal), err.Error())
+			return how, call.BadRequest("cannot stop with the signal "+display.Quote(r.Signal), err.Error())
 		}
 	}
 	return how, nil
 }
 
-func (s *Server) stopOne(ctx context.Context, c *call, text string, how engine.Stop) ([]job.Run, error) {
-	r, err := s.oneRun(ctx, c, "stop", text)
+func (s *Server) stopOne(ctx context.Context, c *call.Call, text string, how engine.Stop) ([]job.Run, error) {
+	r, err := s.find.OneRun(ctx, c, "stop", text)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func (s *Server) stopOne(ctx context.Context, c *call, text string, how engine.S
 	return a.Runs, nil
 }
 
-func (s *Server) stopJobs(ctx context.Context, c *call, refs []string, how engine.Stop) ([]job.Run, error) {
+func (s *Server) stopJobs(ctx context.Context, c *call.Call, refs []string, how engine.Stop) ([]job.Run, error) {
 	jobs, err := s.targets(ctx, c, "stop", refs)
 	if err != nil {
 		return nil, err
@@ -116,34 +119,34 @@ func (s *Server) stopJobs(ctx context.Context, c *call, refs []string, how engin
 	})
 }
 
-func (s *Server) pauseJobs(ctx context.Context, c *call) error {
-	r, err := body[api.PauseRequest](c)
+func (s *Server) pauseJobs(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.PauseRequest](c)
 	if err != nil {
 		return err
 	}
-	if !r.Until.IsZero() && !r.Until.After(c.now) {
-		return badRequest("the pause would end before it begins", "now is "+c.now.Format("2006-01-02T15:04:05Z07:00"))
+	if !r.Until.IsZero() && !r.Until.After(c.Now) {
+		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
 	}
 	if !r.Until.IsZero() && !crontab.InRange(r.Until) {
-		return badRequest("the pause would end after the year "+strconv.Itoa(crontab.LastYear), "leave the end out to pause until it is resumed")
+		return call.BadRequest("the pause would end after the year "+strconv.Itoa(crontab.LastYear), "leave the end out to pause until it is resumed")
 	}
-	hold := job.Hold{Until: r.Until.UTC(), By: c.peer.String(), Reason: r.Reason}
+	hold := job.Hold{Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
 	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) engine.Event {
 		return engine.Pause{Job: id, Hold: hold}
 	})
 }
 
-func (s *Server) resumeJobs(ctx context.Context, c *call) error {
-	r, err := body[api.ResumeRequest](c)
+func (s *Server) resumeJobs(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.ResumeRequest](c)
 	if err != nil {
 		return err
 	}
 	return s.change(ctx, c, "resume", r.Refs, func(id job.ID) engine.Event {
-		return engine.Resume{Job: id, By: c.peer.String()}
+		return engine.Resume{Job: id, By: c.Peer.String()}
 	})
 }
 
-func (s *Server) change(ctx context.Context, c *call, verb string, refs []string, event func(job.ID) engine.Event) error {
+func (s *Server) change(ctx context.Context, c *call.Call, verb string, refs []string, event func(job.ID) engine.Event) error {
 	jobs, err := s.targets(ctx, c, verb, refs)
 	if err != nil {
 		return err
@@ -151,15 +154,15 @@ func (s *Server) change(ctx context.Context, c *call, verb string, refs []string
 	if _, err := s.each(ctx, c, verb, jobs, event); err != nil {
 		return err
 	}
-	return c.answer(api.Changed{V: api.Version, Jobs: jobs})
+	return c.Answer(api.Changed{V: api.Version, Jobs: jobs})
 }
 
 // targets returns the jobs to act on: at least one.
-func (s *Server) targets(ctx context.Context, c *call, verb string, refs []string) ([]job.ID, error) {
+func (s *Server) targets(ctx context.Context, c *call.Call, verb string, refs []string) ([]job.ID, error) {
 	if len(refs) == 0 {
-		return nil, badRequest("cannot "+verb+": no job is named", "a name, a glob, FILE:LINE or a set like @failed is wanted")
+		return nil, call.BadRequest("cannot "+verb+": no job is named", "a name, a glob, FILE:LINE or a set like @failed is wanted")
 	}
-	numbers, err := s.resolve(ctx, c, verb, refs)
+	numbers, err := s.find.Resolve(ctx, c, verb, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -167,20 +170,20 @@ func (s *Server) targets(ctx context.Context, c *call, verb string, refs []strin
 		return nil, &api.Error{
 			Kind: api.NotFound,
 			What: fmt.Sprintf("cannot %s %s: there is no such job now", verb, job.CutText(strings.Join(refs, " "))),
-			Why:  "of " + c.loaded(c.visible()) + ", none is in that state",
+			Why:  "of " + lookup.LoadedWords(c, c.Visible()) + ", none is in that state",
 			Fix:  "cronring list",
 		}
 	}
 	ids := make([]job.ID, len(numbers))
 	for k, i := range numbers {
-		ids[k] = c.view.ID(i)
+		ids[k] = c.View.ID(i)
 	}
 	return ids, nil
 }
 
 // each sends an event to the engine for each job. A refusal for one job does not affect the others;
 // the first refusal is the error.
-func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, event func(job.ID) engine.Event) ([]job.Run, error) {
+func (s *Server) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, event func(job.ID) engine.Event) ([]job.Run, error) {
 	var done []string
 	var first *api.Error
 	runs := []job.Run{}
@@ -208,14 +211,14 @@ func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, 
 
 // refused returns the error for what the engine refused to do to a job or run.
 func refused(verb, name string, r *engine.Refusal) *api.Error {
-	e := &api.Error{Kind: api.Conflict, What: "cannot " + doing(verb) + " " + strconv.Quote(name), Why: clause(r.Reason)}
+	e := &api.Error{Kind: api.Conflict, What: "cannot " + lookup.Doing(verb) + " " + strconv.Quote(name), Why: display.Clause(r.Reason)}
 	switch {
 	case r.Kind == engine.NotFound:
 		e.Kind, e.Fix = api.NotFound, "cronring list"
 	case r.Kind == engine.Draining:
 		e.Fix = "wait until the daemon is up again: cronring status"
 	case verb == "run":
-		e.Fix = "cronring run --force " + quote(name)
+		e.Fix = "cronring run --force " + display.Quote(name)
 	default:
 		e.Fix = "cronring list"
 	}

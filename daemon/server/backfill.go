@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -22,24 +23,24 @@ const (
 	backfillRows = 1000
 )
 
-func (s *Server) backfill(ctx context.Context, c *call) error {
-	r, err := body[api.BackfillRequest](c)
+func (s *Server) backfill(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.BackfillRequest](c)
 	if err != nil {
 		return err
 	}
-	i, err := s.only(ctx, c, "backfill", r.Ref)
+	i, err := s.find.Only(ctx, c, "backfill", r.Ref)
 	if err != nil {
 		return err
 	}
-	b, err := c.backfillOf(i, &r)
+	b, err := backfillOf(c, i, &r)
 	if err != nil {
 		return err
 	}
-	ran, err := s.store.Ran(ctx, b.Job, c.view.Entry(i).User(), b.From, b.To)
+	ran, err := s.store.Ran(ctx, b.Job, c.View.Entry(i).User(), b.From, b.To)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	plan, err := c.view.PlanBackfill(b, ran, planned)
+	plan, err := c.View.PlanBackfill(b, ran, planned)
 	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
 		return refused("backfill", string(b.Job), refusal)
 	}
@@ -47,7 +48,7 @@ func (s *Server) backfill(ctx context.Context, c *call) error {
 		Count: plan.Count, LeftOut: plan.LeftOut, First: append([]time.Time{}, plan.First...),
 	}}
 	if r.DryRun {
-		return c.answer(answer)
+		return c.Answer(answer)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -64,18 +65,18 @@ func (s *Server) backfill(ctx context.Context, c *call) error {
 	}
 	answer.Backfill = *a.Backfill
 	if r.Wait {
-		c.end()
+		c.End()
 		if answer.Backfill, err = s.awaitBackfill(ctx, happenings, *a.Backfill); err != nil {
 			return err
 		}
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // backfillOf reads a request.
-func (c *call) backfillOf(i int, r *api.BackfillRequest) (job.Backfill, error) {
+func backfillOf(c *call.Call, i int, r *api.BackfillRequest) (job.Backfill, error) {
 	b := job.Backfill{
-		Job: c.view.ID(i), User: c.view.Entry(i).User(), By: c.peer.String(),
+		Job: c.View.ID(i), User: c.View.Entry(i).User(), By: c.Peer.String(),
 		Overlap: r.Overlap, Reprocess: cmp.Or(r.Reprocess, job.ReprocessNone), MaxActive: cmp.Or(r.MaxActive, 1),
 	}
 	switch {
@@ -84,7 +85,7 @@ func (c *call) backfillOf(i int, r *api.BackfillRequest) (job.Backfill, error) {
 	case b.Overlap == "":
 		b.Overlap = "queue-all"
 	}
-	loc := c.view.Entry(i).Zone().Location()
+	loc := c.View.Entry(i).Zone().Location()
 	from, _, ok := parseSpan(r.From, loc)
 	first, last, ok2 := parseSpan(r.To, loc)
 	if !ok || !ok2 {
@@ -92,12 +93,12 @@ func (c *call) backfillOf(i int, r *api.BackfillRequest) (job.Backfill, error) {
 		if ok {
 			text = r.To
 		}
-		return b, badRequest(fmt.Sprintf("cannot backfill %q: %q is not a time", r.Ref, text),
+		return b, call.BadRequest(fmt.Sprintf("cannot backfill %q: %q is not a time", r.Ref, text),
 			"it must look like 2026-03-01, 2026-03-01T02:30 (both in the entry's zone) or 2026-03-01T02:30:00Z")
 	}
 	b.From, b.To = from.UTC(), last.UTC()
-	if !first.After(c.now) && last.After(c.now) { // today until now
-		b.To = c.now
+	if !first.After(c.Now) && last.After(c.Now) { // today until now
+		b.To = c.Now
 	}
 	return b, nil
 }
@@ -155,19 +156,19 @@ func (s *Server) backfillBy(ctx context.Context, b job.Backfill) (job.Backfill, 
 	return b, nil
 }
 
-func (s *Server) listBackfills(ctx context.Context, c *call) error {
+func (s *Server) listBackfills(ctx context.Context, c *call.Call) error {
 	of := store.Of{Limit: backfillRows}
-	if !c.peer.keeper {
-		of.User = c.peer.String()
+	if !c.Peer.Admin {
+		of.User = c.Peer.String()
 	}
-	if refs := c.query["job"]; len(refs) > 0 {
-		numbers, err := s.resolve(ctx, c, "list the backfills of", refs)
+	if refs := c.Query["job"]; len(refs) > 0 {
+		numbers, err := s.find.Resolve(ctx, c, "list the backfills of", refs)
 		if err != nil {
 			return err
 		}
 		of.Jobs = []job.ID{}
 		for _, i := range numbers {
-			of.Jobs = append(of.Jobs, c.view.ID(i))
+			of.Jobs = append(of.Jobs, c.View.ID(i))
 		}
 	}
 	stored, err := s.store.Backfills(ctx, of)
@@ -175,7 +176,7 @@ func (s *Server) listBackfills(ctx context.Context, c *call) error {
 		return fmt.Errorf("read history: %w", err)
 	}
 	now := map[int64]job.Backfill{} // the store lags behind while its disk is full
-	for _, b := range c.view.Backfills() {
+	for _, b := range c.View.Backfills() {
 		now[b.ID] = b
 	}
 	answer := api.Backfills{V: api.Version, Backfills: []job.Backfill{}}
@@ -183,31 +184,31 @@ func (s *Server) listBackfills(ctx context.Context, c *call) error {
 		if live, ok := now[b.ID]; ok {
 			b = live
 		}
-		if c.peer.sees(b.User) {
+		if c.Peer.Sees(b.User) {
 			answer.Backfills = append(answer.Backfills, b)
 		}
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
-func (s *Server) stopBackfill(ctx context.Context, c *call) error {
-	r, err := body[api.BackfillStop](c)
+func (s *Server) stopBackfill(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.BackfillStop](c)
 	if err != nil {
 		return err
 	}
-	mine := func(b job.Backfill) bool { return b.ID == r.ID && c.peer.sees(b.User) }
-	if !slices.ContainsFunc(c.view.Backfills(), mine) {
+	mine := func(b job.Backfill) bool { return b.ID == r.ID && c.Peer.Sees(b.User) }
+	if !slices.ContainsFunc(c.View.Backfills(), mine) {
 		return &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot stop backfill %d: no such backfill is active", r.ID),
 			Why: "it never was, is over, or belongs to another account", Fix: "cronring backfill list",
 		}
 	}
-	a, err := s.ask(ctx, engine.StopBackfill{ID: r.ID, By: c.peer.String()})
+	a, err := s.ask(ctx, engine.StopBackfill{ID: r.ID, By: c.Peer.String()})
 	if err != nil {
 		return err
 	}
 	if a.Err != nil {
 		return refused("stop", "backfill "+strconv.FormatInt(r.ID, 10), a.Err)
 	}
-	return c.answer(api.Backfill{V: api.Version, Backfill: *a.Backfill})
+	return c.Answer(api.Backfill{V: api.Version, Backfill: *a.Backfill})
 }

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
 )
 
 // How a board is sent.
@@ -24,30 +27,30 @@ const (
 )
 
 // board answers with all jobs that the caller sees, and then with their changes.
-func (s *Server) board(ctx context.Context, c *call) error {
-	w := s.boards.watch(c.peer)
+func (s *Server) board(ctx context.Context, c *call.Call) error {
+	w := s.states.Watch(c.Peer)
 	if w == nil {
 		return &api.Error{
 			Kind: api.Conflict, What: "cannot show another board",
 			Why: "this account, or all accounts together, have as many open as there may be", Fix: "close some: each cronring top is one",
 		}
 	}
-	defer s.boards.unwatch(w)
-	if _, err := s.boards.follow(ctx); err != nil {
+	defer s.states.Unwatch(w)
+	if _, err := s.states.Follow(ctx); err != nil {
 		return err
 	}
-	c.patient()
-	c.w.Header().Set("Content-Type", "application/vnd.cronring.board")
-	c.w.WriteHeader(http.StatusOK)
-	control := http.NewResponseController(c.w)
+	c.Patient()
+	c.Writer.Header().Set("Content-Type", "application/vnd.cronring.board")
+	c.Writer.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(c.Writer)
 	control.SetWriteDeadline(time.Time{})
 	var encoder api.BoardEncoder
 	var frames []byte
-	b := newBoard(s, c.peer, w, func(u *api.BoardUpdate) (err error) {
+	b := newBoard(s, c.Peer, w, func(u *api.BoardUpdate) (err error) {
 		if frames, err = encoder.Append(frames[:0], u); err != nil {
 			return err
 		}
-		if _, err := c.w.Write(frames); err != nil {
+		if _, err := c.Writer.Write(frames); err != nil {
 			return errReaderGone{err}
 		}
 		return control.Flush()
@@ -56,8 +59,8 @@ func (s *Server) board(ctx context.Context, c *call) error {
 	if _, gone := err.(errReaderGone); err == nil || gone || ctx.Err() != nil {
 		return nil
 	}
-	if frames, err = encoder.AppendError(frames[:0], asError(err)); err == nil {
-		c.w.Write(frames) // the last frame; a reader that left misses nothing
+	if frames, err = encoder.AppendError(frames[:0], call.AsError(err)); err == nil {
+		c.Writer.Write(frames) // the last frame; a reader that left misses nothing
 	}
 	return nil
 }
@@ -68,19 +71,19 @@ type errReaderGone struct{ error }
 // board is the state that one reader has received, by the number of each job.
 type board struct {
 	s     *Server
-	peer  peer
-	watch *watcher
+	peer  call.Peer
+	watch *jobstate.Watcher
 	send  func(*api.BoardUpdate) error
 	seed  maphash.Seed
 	own   string // table of the peer's own
 
-	names   *numbering
+	names   *jobstate.Numbering
 	view    *engine.View
 	now     time.Time
 	sums    []uint64 // of the row that was sent; 0: none was
 	due     []int64  // when the row will be another though nothing happens, Unix nanoseconds
 	next    []int64  // the job's next start, likewise
-	state   []uint8  // index of severities, or unseen
+	state   []uint8  // index in job.States, or unseen
 	head    api.Status
 	remarks struct{ errors, warnings int }
 	totals  *totals
@@ -91,7 +94,7 @@ type board struct {
 // unseen is the state of a job that the reader does not see.
 const unseen = 255
 
-func newBoard(s *Server, p peer, w *watcher, send func(*api.BoardUpdate) error) *board {
+func newBoard(s *Server, p call.Peer, w *jobstate.Watcher, send func(*api.BoardUpdate) error) *board {
 	return &board{s: s, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: s.desk.ownTable(p), totals: &totals{told: make(chan struct{}, 1)}}
 }
 
@@ -123,7 +126,7 @@ func (b *board) rest(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-b.watch.wake:
+	case <-b.watch.Wake:
 	case <-b.totals.told:
 	case <-idle.C:
 	}
@@ -140,14 +143,14 @@ func (b *board) soonest() time.Time {
 
 // round sends what has changed since the last one; the first sends all.
 func (b *board) round(ctx context.Context) error {
-	names, err := b.s.boards.follow(ctx)
+	names, err := b.s.states.Follow(ctx)
 	if err != nil {
 		return err
 	}
-	slots, all := b.s.boards.changed(b.watch, names)
+	slots, all := b.s.states.Changed(b.watch, names)
 	view := b.s.backend.View() // only now: it includes all these changes, and later ones wake the watcher again
-	if !view.SameJobs(names.view) {
-		b.s.boards.forget(b.watch)
+	if !view.SameJobs(names.View) {
+		b.s.states.Forget(b.watch)
 		return nil
 	}
 	first, before := b.names == nil, b.view
@@ -164,46 +167,50 @@ func (b *board) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.peer.keeper {
+	if b.peer.Admin {
 		b.totals.look(ctx, b.s, b.now)
 	}
 	return nil
 }
 
 // renumber copies the state of remaining jobs to the new numbers, and returns the removed jobs.
-func (b *board) renumber(names *numbering) (gone []job.ID) {
-	before, n := *b, len(names.order)
+func (b *board) renumber(names *jobstate.Numbering) (gone []job.ID) {
+	before, n := *b, len(names.Order)
 	b.names = names
 	b.sums, b.due, b.next, b.state = make([]uint64, n), make([]int64, n), make([]int64, n), make([]uint8, n)
 	for i := range n {
 		b.due[i], b.next[i], b.state[i] = math.MaxInt64, math.MaxInt64, unseen
 	}
 	b.remarks.errors, b.remarks.warnings = 0, 0
-	if b.peer.keeper {
+	if b.peer.Admin {
 		b.remarks.errors, b.remarks.warnings = remarkCounts(b.s.backend.Diagnostics())
 	}
 	if before.names == nil {
 		return nil
 	}
-	for key, from := range before.names.slots {
-		to, stays := names.slots[key]
+	for key, from := range before.names.Slots {
+		to, stays := names.Slots[key]
 		switch {
 		case before.sums[from] == 0:
 		case stays && b.sees(int(to)):
 			b.sums[to] = before.sums[from]
 		default:
-			gone = append(gone, before.names.view.ID(int(from)))
+			gone = append(gone, before.names.View.ID(int(from)))
 		}
 	}
 	return gone
 }
 
-func (b *board) sees(i int) bool { return b.peer.keeper || b.peer.sees(b.names.view.Entry(i).User()) }
+func (b *board) look(slots []int32) *painter {
+	return &painter{b.s.states.Look(b.names, b.view, b.now, b.peer, slots), b.own}
+}
+
+func (b *board) sees(i int) bool { return b.peer.Admin || b.peer.Sees(b.names.View.Entry(i).User()) }
 
 // sendAll compares all rows with what was sent. The worst come first, and of
 // the first time a screenful at once.
 func (b *board) sendAll(gone []job.ID, first bool) error {
-	p := b.painter(nil)
+	p := b.look(nil)
 	u := api.BoardUpdate{Now: b.now, Gone: gone}
 	ranks, ok := b.rank(p)
 	if !ok {
@@ -235,9 +242,9 @@ func (b *board) sendAll(gone []job.ID, first bool) error {
 
 // rank sorts all jobs that the reader sees by state, and by name in each.
 func (b *board) rank(p *painter) (ranks [][]int32, ok bool) {
-	ranks = make([][]int32, len(severities))
-	for slots := range slices.Chunk(b.names.order, otherPages) {
-		pasts, ok := p.read(slots)
+	ranks = make([][]int32, len(job.States))
+	for slots := range slices.Chunk(b.names.Order, otherPages) {
+		pasts, ok := p.Read(slots)
 		if !ok {
 			return nil, false
 		}
@@ -245,8 +252,8 @@ func (b *board) rank(p *painter) (ranks [][]int32, ok bool) {
 			if !b.sees(int(slot)) {
 				continue
 			}
-			c, _ := p.condition(slot, &pasts[k])
-			state := severity(c.state())
+			c, _ := p.Condition(slot, &pasts[k])
+			state := c.State().Severity()
 			b.state[slot] = uint8(state)
 			ranks[state] = append(ranks[state], slot)
 		}
@@ -257,7 +264,7 @@ func (b *board) rank(p *painter) (ranks [][]int32, ok bool) {
 // again ends a round with what has come together, as the tables have changed
 // meanwhile: the next one begins at once.
 func (b *board) again(u *api.BoardUpdate) error {
-	b.s.boards.forget(b.watch)
+	b.s.states.Forget(b.watch)
 	return b.flush(u)
 }
 
@@ -274,7 +281,7 @@ func (b *board) sendSome(slots []int32) error {
 	slots = slices.Compact(slots)
 	u := api.BoardUpdate{Now: b.now}
 	if len(slots) > 0 {
-		p := b.painter(slots)
+		p := b.look(slots)
 		for part := range slices.Chunk(slots, otherPages) {
 			if err := b.flush(&u); err != nil {
 				return err
@@ -311,13 +318,13 @@ func (b *board) finish(u *api.BoardUpdate) error {
 // compare adds the rows that are not as they were sent. It reports false if the
 // tables have changed meanwhile.
 func (b *board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
-	pasts, ok := p.read(slots)
+	pasts, ok := p.Read(slots)
 	if !ok {
 		return false
 	}
 	for k, slot := range slots {
 		row, due := p.row(slot, &pasts[k])
-		b.due[slot], b.next[slot], b.state[slot] = due, math.MaxInt64, uint8(severity(row.State))
+		b.due[slot], b.next[slot], b.state[slot] = due, math.MaxInt64, uint8(row.State.Severity())
 		if !row.Next.IsZero() {
 			b.next[slot] = row.Next.UnixNano()
 		}
@@ -345,14 +352,14 @@ func (b *board) newHead() *api.Status {
 			continue
 		}
 		h.Jobs++
-		h.States[severities[state]]++
+		h.States[job.States[state]]++
 		if at := b.next[slot]; at != math.MaxInt64 && (soonest < 0 || at < b.next[soonest]) {
 			soonest = slot
 		}
 	}
 	if soonest >= 0 {
-		at := timeOf(b.next[soonest])
-		h.Next = &api.Upcoming{Job: b.view.ID(soonest), At: at, Node: b.s.whereabouts(b.view).of(soonest, at)}
+		at := jobstate.TimeOf(b.next[soonest])
+		h.Next = &api.Upcoming{Job: b.view.ID(soonest), At: at, Node: b.s.states.Whereabouts(b.view).Of(soonest, at)}
 	}
 	before := b.head
 	b.head = h
@@ -369,5 +376,5 @@ func someProblems(all []api.Problem) []api.Problem {
 	if len(all) <= enough {
 		return all
 	}
-	return append(slices.Clone(all[:enough]), api.Problem{What: count(len(all)-enough, "more"), Fix: "cronring status"})
+	return append(slices.Clone(all[:enough]), api.Problem{What: display.Count(len(all)-enough, "more"), Fix: "cronring status"})
 }

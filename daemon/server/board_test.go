@@ -18,6 +18,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -55,9 +57,9 @@ func (w *world) reader(s *Server, uid uint32) *reader {
 	w.t.Helper()
 	r := &reader{t: w.t, w: w, s: s, uid: uid, rows: map[job.ID]api.Row{}}
 	name, _ := accountName(uid)
-	p := peer{uid: uid, name: name, keeper: s.keeps(uid)}
-	watch := s.boards.watch(p)
-	w.t.Cleanup(func() { s.boards.unwatch(watch) })
+	p := call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
+	watch := s.states.Watch(p)
+	w.t.Cleanup(func() { s.states.Unwatch(watch) })
 	r.board = newBoard(s, p, watch, r.take)
 	return r
 }
@@ -95,8 +97,8 @@ func (r *reader) round() {
 func (r *reader) check(when string) {
 	r.t.Helper()
 	c := r.w.call(r.s, r.uid)
-	jobs := c.visible()
-	all, err := collect(r.s.census(context.Background(), c, jobs))
+	jobs := c.Visible()
+	all, err := jobstate.Collect(r.s.states.Census(context.Background(), c, jobs))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -109,14 +111,14 @@ func (r *reader) check(when string) {
 		}
 		states[st.State]++
 		row := r.w.rowOf(st)
-		row.Fixed = !c.peer.keeper
+		row.Fixed = !c.Peer.Admin
 		want[st.Job.ID] = row
 	}
 	if diff := cmp.Diff(want, forgetWhy(r.rows)); diff != "" {
-		r.t.Fatalf("%s, board of %s (-list +board):\n%s", when, c.peer, diff)
+		r.t.Fatalf("%s, board of %s (-list +board):\n%s", when, c.Peer, diff)
 	}
 	if r.head == nil || !maps.Equal(r.head.States, states) || r.head.Jobs != len(jobs) {
-		r.t.Fatalf("%s, board of %s: head %+v, want %d jobs with %v", when, c.peer, r.head, len(jobs), states)
+		r.t.Fatalf("%s, board of %s: head %+v, want %d jobs with %v", when, c.Peer, r.head, len(jobs), states)
 	}
 }
 
@@ -130,7 +132,7 @@ func forgetWhy(rows map[job.ID]api.Row) map[job.ID]api.Row {
 }
 
 // rowOf is the row that a job of a list ought to have.
-func (w *world) rowOf(st counted) api.Row {
+func (w *world) rowOf(st jobstate.Numbered) api.Row {
 	j := st.Job
 	r := api.Row{
 		Job: j.ID, User: j.User, Table: j.Table, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
@@ -159,9 +161,9 @@ func (w *world) rowOf(st counted) api.Row {
 }
 
 // call is what a request of an account would be.
-func (w *world) call(s *Server, uid uint32) *call {
+func (w *world) call(s *Server, uid uint32) *call.Call {
 	name, _ := accountName(uid)
-	return &call{peer: peer{uid: uid, name: name, keeper: s.keeps(uid)}, view: w.View(), now: w.clock().UTC()}
+	return &call.Call{Peer: call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, View: w.View(), Now: w.clock().UTC()}
 }
 
 // happen lets something happen, by chance.
@@ -425,38 +427,6 @@ func TestBoardOverTheSocket(t *testing.T) {
 		}
 	}
 	t.Error("the stream ended before the pause came")
-}
-
-// A daemon whose board nobody opens keeps nothing for it.
-func TestBoardThatNobodyOpensCostsNothing(t *testing.T) {
-	w := newWorld(t, boardTable)
-	s := w.server()
-	w.to("2026-11-20T00:10:00Z")
-	if m := s.boards; m.names != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended) != 0 {
-		t.Errorf("it keeps %+v", m)
-	}
-}
-
-// One account cannot have as many boards as it likes; the keepers always can.
-func TestBoardsOfAnAccountAreBounded(t *testing.T) {
-	s := newWorld(t, boardTable).server()
-	for i := range accountBoards + 1 {
-		if w := s.boards.watch(peer{uid: annUID, name: "ann"}); (w != nil) != (i < accountBoards) {
-			t.Errorf("board %d of ann's is given: %t", i+1, w != nil)
-		}
-	}
-	given := 0
-	for uid := range uint32(2 * guestBoards) {
-		if s.boards.watch(peer{uid: 30000 + uid, name: "user"}) != nil {
-			given++
-		}
-	}
-	if want := guestBoards - accountBoards; given != want {
-		t.Errorf("%d boards are given to others, want %d", given, want)
-	}
-	if s.boards.watch(peer{keeper: true}) == nil {
-		t.Error("root gets no board")
-	}
 }
 
 func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {

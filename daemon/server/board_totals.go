@@ -35,7 +35,7 @@ const (
 func (t *totals) look(ctx context.Context, s *Server, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	ends := s.boards.ended()
+	ends := s.states.Ended()
 	pause := max(totalsTime, totalsShare*t.took)
 	if ends == t.ends {
 		pause = max(pause, totalsIdle)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // Limits of the answer.
@@ -20,18 +22,18 @@ const (
 )
 
 // clashes answers with the coming minutes in which jobs start together.
-func (s *Server) clashes(ctx context.Context, c *call) error {
-	q, err := c.clashQuery()
+func (s *Server) clashes(ctx context.Context, c *call.Call) error {
+	q, err := clashQuery(c)
 	if err != nil {
 		return err
 	}
-	jobs := c.visible()
-	if refs := c.query["job"]; len(refs) > 0 {
-		if jobs, err = s.resolve(ctx, c, "clashes", refs); err != nil {
+	jobs := c.Visible()
+	if refs := c.Query["job"]; len(refs) > 0 {
+		if jobs, err = s.find.Resolve(ctx, c, "clashes", refs); err != nil {
 			return err
 		}
 	}
-	l, err := newLoad(ctx, c.view, jobs, q.From, q.To)
+	l, err := newLoad(ctx, c.View, jobs, q.From, q.To)
 	if err != nil {
 		return err
 	}
@@ -43,33 +45,33 @@ func (s *Server) clashes(ctx context.Context, c *call) error {
 	}
 	for _, m := range full[:min(q.Limit, len(full))] {
 		answer.Clashes = append(answer.Clashes, api.Clash{
-			At: l.at(m), Starts: l.counts[m], Jobs: l.starting(c.view, m, clashNames), Quiet: l.quietNear(m),
+			At: l.at(m), Starts: l.counts[m], Jobs: l.starting(c.View, m, clashNames), Quiet: l.quietNear(m),
 		})
 	}
 	if q.Suggest != "" {
 		answer.Suggest = l.suggest(q.Suggest, zoneOf(answer.Zone))
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
-func (c *call) clashQuery() (q api.ClashQuery, err error) {
-	if q.From, q.To, err = c.period("from", "to"); err != nil {
+func clashQuery(c *call.Call) (q api.ClashQuery, err error) {
+	if q.From, q.To, err = c.Period("from", "to"); err != nil {
 		return q, err
 	}
-	least, err := c.number("least")
+	least, err := c.Number("least")
 	if err != nil {
 		return q, err
 	}
-	limit, err := c.number("limit")
+	limit, err := c.Number("limit")
 	if err != nil {
 		return q, err
 	}
-	q.Least, q.Limit, q.Suggest = max(2, int(least)), usualLimit, c.query.Get("suggest")
+	q.Least, q.Limit, q.Suggest = max(2, int(least)), usualLimit, c.Query.Get("suggest")
 	if limit > 0 {
 		q.Limit = int(min(limit, mostClashes))
 	}
 	if q.From.IsZero() {
-		q.From = c.now
+		q.From = c.Now
 	}
 	q.From = q.From.Truncate(time.Minute)
 	if q.To.IsZero() {
@@ -78,9 +80,9 @@ func (c *call) clashQuery() (q api.ClashQuery, err error) {
 	q.To = q.To.Truncate(time.Minute)
 	switch d := q.To.Sub(q.From); {
 	case d <= 0, d > mostClash:
-		return q, badRequest("cannot find clashes in that time", fmt.Sprintf("it must be after its beginning, and not longer than %s", length(mostClash)))
+		return q, call.BadRequest("cannot find clashes in that time", fmt.Sprintf("it must be after its beginning, and not longer than %s", display.Length(mostClash)))
 	case q.Suggest != "" && q.Suggest != "hourly" && q.Suggest != "daily":
-		return q, badRequest(fmt.Sprintf("no time can be suggested for %q", q.Suggest), "it is one of hourly, daily")
+		return q, call.BadRequest(fmt.Sprintf("no time can be suggested for %q", q.Suggest), "it is one of hourly, daily")
 	}
 	return q, nil
 }

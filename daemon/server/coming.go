@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // usualComing is the default number of coming runs.
@@ -16,14 +17,14 @@ const usualComing = 10
 const skew = time.Minute
 
 // coming answers with the coming runs of several jobs in order of time.
-func (s *Server) coming(ctx context.Context, c *call) error {
-	q, err := c.comingQuery()
+func (s *Server) coming(ctx context.Context, c *call.Call) error {
+	q, err := comingQuery(c)
 	if err != nil {
 		return err
 	}
-	jobs := c.visible()
+	jobs := c.Visible()
 	if len(q.Refs) > 0 {
-		if jobs, err = s.resolve(ctx, c, "next", q.Refs); err != nil {
+		if jobs, err = s.find.Resolve(ctx, c, "next", q.Refs); err != nil {
 			return err
 		}
 	}
@@ -31,38 +32,38 @@ func (s *Server) coming(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Coming{V: api.Version, Jobs: len(jobs), Runs: runs})
+	return c.Answer(api.Coming{V: api.Version, Jobs: len(jobs), Runs: runs})
 }
 
-func (c *call) comingQuery() (q api.ComingQuery, err error) {
-	q.Refs = c.query["job"]
-	if q.From, q.Until, err = c.period("from", "until"); err != nil {
+func comingQuery(c *call.Call) (q api.ComingQuery, err error) {
+	q.Refs = c.Query["job"]
+	if q.From, q.Until, err = c.Period("from", "until"); err != nil {
 		return q, err
 	}
-	limit, err := c.number("limit")
+	limit, err := c.Number("limit")
 	if err != nil {
 		return q, err
 	}
 	q.Limit = int(min(cmp.Or(limit, usualComing), api.MaxComing))
 	if q.From.IsZero() {
-		q.From = c.now
+		q.From = c.Now
 	}
-	if q.From.Before(c.now.Add(-skew)) {
+	if q.From.Before(c.Now.Add(-skew)) {
 		return q, &api.Error{
 			Kind: api.Usage, What: "cannot list the coming runs from " + q.From.Format(time.RFC3339) + " on: that is in the past",
 			Why: "past runs are in the history, and the schedule may have been different then", Fix: "cronring history",
 		}
 	}
-	if !q.From.After(c.now) {
-		q.From = c.now.Add(1) // what is due now is decided already
+	if !q.From.After(c.Now) {
+		q.From = c.Now.Add(1) // what is due now is decided already
 	}
 	return q, nil
 }
 
 // comingOf merges the coming runs of jobs. A run may be at q.From itself.
-func (s *Server) comingOf(ctx context.Context, c *call, jobs []int, q api.ComingQuery) ([]api.ComingRun, error) {
+func (s *Server) comingOf(ctx context.Context, c *call.Call, jobs []int, q api.ComingQuery) ([]api.ComingRun, error) {
 	next := func(i int, after time.Time) (t time.Time, ok bool) {
-		t = c.view.Next(i, after)
+		t = c.View.Next(i, after)
 		return t, t.After(after) && (q.Until.IsZero() || t.Before(q.Until))
 	}
 	line := make(nextRuns, 0, len(jobs))
@@ -75,10 +76,10 @@ func (s *Server) comingOf(ctx context.Context, c *call, jobs []int, q api.Coming
 		}
 	}
 	heap.Init(&line)
-	runs, where := []api.ComingRun{}, s.whereabouts(c.view)
+	runs, where := []api.ComingRun{}, s.states.Whereabouts(c.View)
 	for len(runs) < q.Limit && len(line) > 0 {
 		first := line[0]
-		runs = append(runs, api.ComingRun{At: first.at.UTC(), Job: c.view.ID(first.job), Node: where.of(first.job, first.at)})
+		runs = append(runs, api.ComingRun{At: first.at.UTC(), Job: c.View.ID(first.job), Node: where.Of(first.job, first.at)})
 		if t, ok := next(first.job, first.at); ok {
 			line[0].at = t
 			heap.Fix(&line, 0)

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -78,14 +78,14 @@ func newDesk(c *Crontabs) *desk {
 
 // enter waits for room for a table of that many bytes; fewer than 0 is not
 // known.
-func (d *desk) enter(ctx context.Context, c *call, size int64) (leave func(), err error) {
-	if c.peer.keeper || size >= 0 && size <= maxBody {
+func (d *desk) enter(ctx context.Context, c *call.Call, size int64) (leave func(), err error) {
+	if c.Peer.Admin || size >= 0 && size <= call.MaxBody {
 		return func() {}, nil
 	}
-	c.patient()
+	c.Patient()
 	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	own, _ := d.largeOf.LoadOrStore(c.peer.limitKey(), make(chan struct{}, 1))
+	own, _ := d.largeOf.LoadOrStore(c.Peer.LimitKey(), make(chan struct{}, 1))
 	var entered []chan struct{}
 	leave = func() {
 		for _, room := range entered {
@@ -139,42 +139,12 @@ func (s *sharedReload) count(n uint64) uint64 {
 	return s.changes
 }
 
-// callerKey finds the pid of who is at the other end of a connection.
-type callerKey struct{}
-
-// withCaller is the http.Server's ConnContext.
-func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
-	ctx = s.withPeer(ctx, c)
-	return context.WithValue(ctx, callerKey{}, sync.OnceValue(func() int { return peerPID(c.(*guest).Conn) }))
-}
-
-func peerPID(c net.Conn) (pid int) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return 0
-	}
-	raw, err := u.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
-			pid = int(cred.Pid)
-		}
-	})
-	return pid
-}
-
 // note writes a line of cron's log about the caller.
-func (d *desk) note(ctx context.Context, c *call, word, text string) {
+func (d *desk) note(ctx context.Context, c *call.Call, word, text string) {
 	if d.Note == nil {
 		return
 	}
-	pid := 0
-	if find, ok := ctx.Value(callerKey{}).(func() int); ok {
-		pid = find()
-	}
-	d.Note(pid, c.peer.String(), word, text)
+	d.Note(call.PIDOf(ctx), c.Peer.String(), word, text)
 }
 
 // hostDesk is the desk, where there are users' tables on it.
@@ -191,18 +161,18 @@ func (s *Server) hostDesk() (*desk, error) {
 
 // owner checks whether the caller may change the crontab of a user, and returns the user. "" is the
 // caller.
-func (d *desk) owner(ctx context.Context, c *call, name string) (account.Account, error) {
-	if c.peer.name == "" {
+func (d *desk) owner(ctx context.Context, c *call.Call, name string) (account.Account, error) {
+	if c.Peer.Name == "" {
 		return account.Account{}, &api.Error{
-			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.peer.String(),
+			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
 			Why: "no user of this host has that uid",
 		}
 	}
 	if name == "" {
-		name = c.peer.name
+		name = c.Peer.Name
 	}
-	if !c.peer.keeper && name != c.peer.name {
-		return account.Account{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.peer.String()}
+	if !c.Peer.Admin && name != c.Peer.Name {
+		return account.Account{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.Peer.String()}
 	}
 	if _, err := d.Places.UserTable(name); err != nil {
 		return account.Account{}, unknownUser(name)
@@ -214,10 +184,10 @@ func (d *desk) owner(ctx context.Context, c *call, name string) (account.Account
 	if err != nil {
 		return account.Account{}, fmt.Errorf("find account: %w", err)
 	}
-	if !c.peer.keeper && who.UID != c.peer.uid {
+	if !c.Peer.Admin && who.UID != c.Peer.UID {
 		return account.Account{}, &api.Error{
-			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.peer.String(),
-			Why: fmt.Sprintf("you are uid %d, but the user of that name is uid %d", c.peer.uid, who.UID),
+			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
+			Why: fmt.Sprintf("you are uid %d, but the user of that name is uid %d", c.Peer.UID, who.UID),
 		}
 	}
 	return who, d.admit(ctx, c, name)
@@ -228,9 +198,9 @@ func unknownUser(name string) error {
 }
 
 // admit checks cron.allow and cron.deny, and answers in the words of the family's crontab(1).
-func (d *desk) admit(ctx context.Context, c *call, target string) error {
-	caller := c.peer.name
-	if c.peer.keeper {
+func (d *desk) admit(ctx context.Context, c *call.Call, target string) error {
+	caller := c.Peer.Name
+	if c.Peer.Admin {
 		caller = "root"
 	}
 	err := d.Places.MayUse(d.Host.Family, caller, target)
@@ -240,29 +210,29 @@ func (d *desk) admit(ctx context.Context, c *call, target string) error {
 	}
 	d.note(ctx, c, "AUTH", "crontab command not allowed")
 	e := &api.Error{
-		Kind: api.NotAllowed, What: "You (" + c.peer.name + ") are not allowed to use this program (crontab)",
+		Kind: api.NotAllowed, What: "You (" + c.Peer.Name + ") are not allowed to use this program (crontab)",
 		Why: barred.Why, Fix: "See crontab(1) for more information",
 	}
-	if barred.Name != c.peer.name {
+	if barred.Name != c.Peer.Name {
 		e.What, e.Fix = "The user "+barred.Name+" cannot use this program (crontab)", ""
 	}
 	return e
 }
 
-func (s *Server) showCrontab(ctx context.Context, c *call) error {
+func (s *Server) showCrontab(ctx context.Context, c *call.Call) error {
 	d, err := s.hostDesk()
 	if err != nil {
 		return err
 	}
-	edit, err := c.flag("edit")
+	edit, err := c.Flag("edit")
 	if err != nil {
 		return err
 	}
-	header, err := c.flag("header")
+	header, err := c.Flag("header")
 	if err != nil {
 		return err
 	}
-	who, err := d.owner(ctx, c, c.query.Get("user"))
+	who, err := d.owner(ctx, c, c.Query.Get("user"))
 	if err != nil {
 		return err
 	}
@@ -284,17 +254,17 @@ func (s *Server) showCrontab(ctx context.Context, c *call) error {
 	if header {
 		text = t.raw
 	}
-	return c.answer(api.Crontab{
+	return c.Answer(api.Crontab{
 		V: api.Version, User: who.Name, File: t.path, Missing: t.missing, Text: []byte(text), Sum: t.sum(),
 	})
 }
 
 // askedFor returns whose crontab a request is about that names no file.
-func (s *Server) askedFor(ctx context.Context, c *call) (d *desk, who account.Account, err error) {
+func (s *Server) askedFor(ctx context.Context, c *call.Call) (d *desk, who account.Account, err error) {
 	if d, err = s.hostDesk(); err != nil {
 		return nil, who, err
 	}
-	r, err := body[api.UserRequest](c)
+	r, err := call.Body[api.UserRequest](c)
 	if err != nil {
 		return nil, who, err
 	}
@@ -302,13 +272,13 @@ func (s *Server) askedFor(ctx context.Context, c *call) (d *desk, who account.Ac
 	return d, who, err
 }
 
-func (s *Server) endEdit(ctx context.Context, c *call) error {
+func (s *Server) endEdit(ctx context.Context, c *call.Call) error {
 	d, who, err := s.askedFor(ctx, c)
 	if err != nil {
 		return err
 	}
 	d.note(ctx, c, "END EDIT", who.Name)
-	return c.answer(api.Crontab{V: api.Version, User: who.Name})
+	return c.Answer(api.Crontab{V: api.Version, User: who.Name})
 }
 
 // installed is a user's table as it is on disk.
@@ -390,16 +360,16 @@ func fits(user string, table *crontab.Table, remarks []crontab.Diagnostic) error
 
 // fitsLimit rejects the body of a request whose crontab must be beyond the
 // limit of the caller, before the daemon spends memory on it.
-func (d *desk) fitsLimit(c *call) error {
-	most := crontab.MaxBytes(d.maxEntries(account.Account{UID: c.peer.uid}))
-	size := c.r.ContentLength
-	if c.peer.keeper || size <= bodyFor(most) {
+func (d *desk) fitsLimit(c *call.Call) error {
+	most := crontab.MaxBytes(d.maxEntries(account.Account{UID: c.Peer.UID}))
+	size := c.Request.ContentLength
+	if c.Peer.Admin || size <= bodyFor(most) {
 		return nil
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(c.r.Body, maxInstall)) // a client reads the answer after it has sent all
+	_, _ = io.Copy(io.Discard, io.LimitReader(c.Request.Body, maxInstall)) // a client reads the answer after it has sent all
 	return &api.Error{
 		Kind: api.Usage, What: "the crontab is not installed: it is too large",
-		Why: fmt.Sprintf("it has about %d bytes, and the limit of a user who may have %d entries is %d", size/4*3, d.maxEntries(account.Account{UID: c.peer.uid}), most),
+		Why: fmt.Sprintf("it has about %d bytes, and the limit of a user who may have %d entries is %d", size/4*3, d.maxEntries(account.Account{UID: c.Peer.UID}), most),
 		Fix: "let a script start several entries, or have the administrator raise max-entries-per-user in cronring.toml",
 	}
 }
@@ -408,27 +378,27 @@ func (d *desk) fitsLimit(c *call) error {
 // many bytes: as base64, beside a few words.
 func bodyFor(bytes int) int64 { return int64(bytes)/3*4 + 64<<10 }
 
-func (s *Server) installCrontab(ctx context.Context, c *call) error {
+func (s *Server) installCrontab(ctx context.Context, c *call.Call) error {
 	d, err := s.hostDesk()
 	if err != nil {
 		return err
 	}
-	leave, err := d.enter(ctx, c, c.r.ContentLength)
+	leave, err := d.enter(ctx, c, c.Request.ContentLength)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	c.patient()
+	c.Patient()
 	end, err := d.pace(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	c.hurry()
+	c.Hurry()
 	if err := d.fitsLimit(c); err != nil {
 		return err
 	}
-	r, err := bodyOf[api.InstallRequest](c, maxInstall)
+	r, err := call.BodyOf[api.InstallRequest](c, maxInstall)
 	if err != nil {
 		return err
 	}
@@ -451,7 +421,7 @@ func (s *Server) installCrontab(ctx context.Context, c *call) error {
 	}
 	d.note(ctx, c, "REPLACE", who.Name)
 	s.takeIn(ctx, c, &answer)
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // flawless refuses a table with an error, as crontab(1) always has: the daemon
@@ -476,7 +446,7 @@ func flawless(user string, remarks []crontab.Diagnostic) error {
 }
 
 // install replaces the table of a user, keeping what it said.
-func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.InstallRequest, answer *api.Installed) error {
+func (d *desk) install(ctx context.Context, c *call.Call, who account.Account, r api.InstallRequest, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.look(who)
@@ -487,18 +457,18 @@ func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.
 		if r.Base != old.sum() {
 			return &api.Error{
 				Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile",
-				Why: "it does not say what it said when this edit began", Fix: "cronring undo list --user " + quote(who.Name),
+				Why: "it does not say what it said when this edit began", Fix: "cronring undo list --user " + display.Quote(who.Name),
 			}
 		}
 	}
 	if err == nil { // an unreadable file, which another user may have planted, is not stored
-		d.remember(ctx, answer, c.now, who, old)
+		d.remember(ctx, answer, c.Now, who, old)
 	}
-	if err := spool.Install(d.Places, who, d.dress(r.File, string(r.Text), c.now)); err != nil {
+	if err := spool.Install(d.Places, who, d.dress(r.File, string(r.Text), c.Now)); err != nil {
 		return cannot("install", who, err)
 	}
 	d.save(ctx, answer, store.Revision{
-		File: old.path, User: who.Name, UID: who.UID, At: c.now, By: c.peer.String(), How: store.RevisionInstalled, Text: r.Text,
+		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: store.RevisionInstalled, Text: r.Text,
 	})
 	return nil
 }
@@ -518,7 +488,7 @@ func (d *desk) zone() *time.Location {
 	return d.Host.Zone
 }
 
-func (s *Server) removeCrontab(ctx context.Context, c *call) error {
+func (s *Server) removeCrontab(ctx context.Context, c *call.Call) error {
 	d, who, err := s.askedFor(ctx, c)
 	if err != nil {
 		return err
@@ -533,11 +503,11 @@ func (s *Server) removeCrontab(ctx context.Context, c *call) error {
 		return err
 	}
 	s.takeIn(ctx, c, &answer)
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // remove removes the table of a user, keeping what it said.
-func (d *desk) remove(ctx context.Context, c *call, who account.Account, how string, answer *api.Installed) error {
+func (d *desk) remove(ctx context.Context, c *call.Call, who account.Account, how string, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.look(who)
@@ -546,7 +516,7 @@ func (d *desk) remove(ctx context.Context, c *call, who account.Account, how str
 		return &api.Error{Kind: api.NotFound, What: noCrontab + who.Name}
 	}
 	if err == nil {
-		d.remember(ctx, answer, c.now, who, old)
+		d.remember(ctx, answer, c.Now, who, old)
 		table, _ := d.parse(old.path, who, old.body)
 		answer.Entries = len(table.Entries)
 	}
@@ -555,7 +525,7 @@ func (d *desk) remove(ctx context.Context, c *call, who account.Account, how str
 	}
 	d.note(ctx, c, "DELETE", who.Name)
 	d.save(ctx, answer, store.Revision{
-		File: old.path, User: who.Name, UID: who.UID, At: c.now, By: c.peer.String(), How: how, Gone: true,
+		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: how, Gone: true,
 	})
 	return nil
 }
@@ -584,14 +554,14 @@ func (d *desk) save(ctx context.Context, answer *api.Installed, r store.Revision
 func join(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
 
 // takeIn waits until the daemon has read the tables again.
-func (s *Server) takeIn(ctx context.Context, c *call, answer *api.Installed) {
+func (s *Server) takeIn(ctx context.Context, c *call.Call, answer *api.Installed) {
 	err := s.desk.reloads.after(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		_, err := s.backend.Reload(ctx)
 		return err
 	})
-	if err != nil && c.peer.keeper { // it may be about files that are not the caller's business
+	if err != nil && c.Peer.Admin { // it may be about files that are not the caller's business
 		answer.Notice = join(answer.Notice, "the daemon reported while it read its crontabs: "+err.Error())
 	}
 }

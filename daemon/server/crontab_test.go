@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -205,8 +206,8 @@ func TestInstallOfLargestTable(t *testing.T) {
 		t.Errorf("%d bytes came back of %d", len(c.Text), len(text))
 	}
 	for _, path := range []string{"/v1/crontab/remove", "/v1/undo", "/v1/crontab/edited"} {
-		if _, e := h.post(annUID, path, api.UserRequest{User: strings.Repeat("x", maxBody)}); e == nil || e.Kind != api.Usage {
-			t.Errorf("%s takes a body of more than %d bytes: %v", path, maxBody, e)
+		if _, e := h.post(annUID, path, api.UserRequest{User: strings.Repeat("x", call.MaxBody)}); e == nil || e.Kind != api.Usage {
+			t.Errorf("%s takes a body of more than %d bytes: %v", path, call.MaxBody, e)
 		}
 	}
 }
@@ -373,10 +374,10 @@ func TestInstallConcurrentlyOneWins(t *testing.T) {
 func TestLargeTablesWaitForRoom(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	s := h.server()
-	if _, e := h.install(bobUID, "", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", maxBody/1024+1)); e != nil {
+	if _, e := h.install(bobUID, "", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
 		t.Fatal(e)
 	}
-	large := walked{body: `{"text":"Iwo="}` + strings.Repeat(" ", maxBody)}
+	large := walked{body: `{"text":"Iwo="}` + strings.Repeat(" ", call.MaxBody)}
 	ask := func(uid uint32, method, path string, q walked, want int) {
 		t.Helper()
 		if status, text := h.walkOn(s, uid, method, path, q); status != want {
@@ -413,18 +414,18 @@ func takeAll(t *testing.T, places chan<- struct{}) {
 
 func TestLargeTablesWithoutRoomAreRefused(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
-	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", maxBody/1024+1)); e != nil {
+	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
 		t.Fatal(e)
 	}
 	d := h.server().desk
 	takeAll(t, d.large)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if the time were over
-	c := &call{peer: peer{uid: annUID, name: "ann"}, w: httptest.NewRecorder()}
-	if size := d.size(account.Account{Name: "ann"}); size <= maxBody {
+	c := &call.Call{Peer: call.Peer{UID: annUID, Name: "ann"}, Writer: httptest.NewRecorder()}
+	if size := d.size(account.Account{Name: "ann"}); size <= call.MaxBody {
 		t.Fatalf("the table has %d bytes", size)
 	}
-	for _, size := range []int64{-1, maxBody + 1} {
+	for _, size := range []int64{-1, call.MaxBody + 1} {
 		if _, err := d.enter(ctx, c, size); api.KindOf(err) != api.Conflict {
 			t.Errorf("%d bytes: %v, want a conflict", size, err)
 		}
@@ -486,7 +487,7 @@ func (fullHistory) SaveRevision(context.Context, store.Revision) (int64, error) 
 
 func TestCrontabWithoutHostMode(t *testing.T) {
 	w := newWorld(t, "")
-	for _, r := range routes {
+	for _, r := range w.server().routes() {
 		if !strings.Contains(r.path, "crontab") && !strings.Contains(r.path, "revision") && r.path != "/v1/undo" {
 			continue
 		}

@@ -7,20 +7,21 @@ import (
 	"os"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
 )
 
-func (s *Server) dbStats(ctx context.Context, c *call) error {
+func (s *Server) dbStats(ctx context.Context, c *call.Call) error {
 	sizes, err := s.store.Sizes(ctx)
 	if err != nil {
 		return fmt.Errorf("measure history: %w", err)
 	}
-	return c.answer(api.DBStats{V: api.Version, Path: sizes.Path, Bytes: sizes.Bytes, Free: sizes.Free, Rows: sizes.Rows})
+	return c.Answer(api.DBStats{V: api.Version, Path: sizes.Path, Bytes: sizes.Bytes, Free: sizes.Free, Rows: sizes.Rows})
 }
 
 // dbKeep looks after the history. One at a time: each reads all of it.
-func (s *Server) dbKeep(ctx context.Context, c *call) error {
-	r, err := body[api.DBRequest](c)
+func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.DBRequest](c)
 	if err != nil {
 		return err
 	}
@@ -40,9 +41,9 @@ func (s *Server) dbKeep(ctx context.Context, c *call) error {
 		p, err = s.backend.Prune(ctx)
 		done.Runs, done.Skips, done.Letters, done.Outputs = p.Runs, p.Skips, p.Letters, p.Outputs
 	case api.DBBackup:
-		done.Path, done.Bytes, err = s.store.Backup(ctx, c.now)
+		done.Path, done.Bytes, err = s.store.Backup(ctx, c.Now)
 	default:
-		return badRequest(fmt.Sprintf("do=%q is nothing that can be done to the history", r.Do), "it is check, prune or backup")
+		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done to the history", r.Do), "it is check, prune or backup")
 	}
 	if errors.Is(err, os.ErrExist) {
 		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this second", Why: err.Error(), Fix: "cronring db backup"}
@@ -50,5 +51,5 @@ func (s *Server) dbKeep(ctx context.Context, c *call) error {
 	if err != nil {
 		return fmt.Errorf("%s history: %w", r.Do, err)
 	}
-	return c.answer(done)
+	return c.Answer(done)
 }

@@ -6,28 +6,31 @@ import (
 	"fmt"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
 )
 
-func (s *Server) listDead(ctx context.Context, c *call) error {
-	limit, err := c.number("limit")
+func (s *Server) listDead(ctx context.Context, c *call.Call) error {
+	limit, err := c.Number("limit")
 	if err != nil {
 		return err
 	}
-	jobs, err := s.historyOf(ctx, c)
+	jobs, err := s.find.HistoryOf(ctx, c)
 	if err != nil {
 		return err
 	}
-	found, err := s.lettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), maxRows)))
+	found, err := s.lettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), lookup.MaxRows)))
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Letters{V: api.Version, Letters: found})
+	return c.Answer(api.Letters{V: api.Version, Letters: found})
 }
 
-func (s *Server) redrive(ctx context.Context, c *call) error {
+func (s *Server) redrive(ctx context.Context, c *call.Call) error {
 	letters, err := s.named(ctx, c, "redrive")
 	if err != nil {
 		return err
@@ -36,31 +39,31 @@ func (s *Server) redrive(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Runs{V: api.Version, Runs: runs})
+	return c.Answer(api.Runs{V: api.Version, Runs: runs})
 }
 
 // runAgain starts each run's occurrence again. verb is the requested command.
-func (s *Server) runAgain(ctx context.Context, c *call, verb string, letters []api.Letter) ([]job.Run, error) {
+func (s *Server) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.Letter) ([]job.Run, error) {
 	runs := []job.Run{}
 	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) engine.Event {
-		return engine.Redrive{Dead: l.Run, By: c.peer.String()}
+		return engine.Redrive{Dead: l.Run, By: c.Peer.String()}
 	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
 	return runs, err
 }
 
-func (s *Server) drop(ctx context.Context, c *call) error {
+func (s *Server) drop(ctx context.Context, c *call.Call) error {
 	letters, err := s.named(ctx, c, "drop")
 	if err != nil {
 		return err
 	}
 	dropped := []api.Letter{}
 	err = s.eachLetter(ctx, "drop", letters, func(l api.Letter) engine.Event {
-		return engine.Bury{Dead: l.Run, By: c.peer.String()}
+		return engine.Bury{Dead: l.Run, By: c.Peer.String()}
 	}, func(l api.Letter, _ engine.Answer) { dropped = append(dropped, l) })
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Letters{V: api.Version, Letters: dropped})
+	return c.Answer(api.Letters{V: api.Version, Letters: dropped})
 }
 
 // eachLetter sends an event to the engine for each letter. A refusal for one does not affect the
@@ -80,7 +83,7 @@ func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Lett
 		case first == nil:
 			first = refused(verb, "run "+l.Run.ID.String(), a.Err)
 			if first.Fix = "cronring dead list"; verb == "retry" {
-				first.Fix = "cronring history " + quote(string(l.Run.Job))
+				first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
 			}
 		}
 	}
@@ -94,21 +97,21 @@ func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Lett
 }
 
 // named returns the letters that a request names: at least one.
-func (s *Server) named(ctx context.Context, c *call, verb string) ([]api.Letter, error) {
-	r, err := body[api.LetterRequest](c)
+func (s *Server) named(ctx context.Context, c *call.Call, verb string) ([]api.Letter, error) {
+	r, err := call.Body[api.LetterRequest](c)
 	if err != nil {
 		return nil, err
 	}
 	if len(r.Refs) > 0 == r.All {
-		return nil, badRequest("cannot "+verb+": name runs or jobs, or say all", "neither was named, or both were")
+		return nil, call.BadRequest("cannot "+verb+": name runs or jobs, or say all", "neither was named, or both were")
 	}
 	var found []api.Letter
 	if r.All {
-		jobs, err := s.historyOf(ctx, c)
+		jobs, err := s.find.HistoryOf(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		found, err = s.lettersOf(ctx, c, jobs, maxRows)
+		found, err = s.lettersOf(ctx, c, jobs, lookup.MaxRows)
 		if err != nil {
 			return nil, err
 		}
@@ -133,13 +136,13 @@ func (s *Server) named(ctx context.Context, c *call, verb string) ([]api.Letter,
 }
 
 // lettersBy returns the letters that a reference names: that of a run, or all of a job.
-func (s *Server) lettersBy(ctx context.Context, c *call, verb, text string) ([]api.Letter, error) {
-	ref, err := parseRunRef(text)
+func (s *Server) lettersBy(ctx context.Context, c *call.Call, verb, text string) ([]api.Letter, error) {
+	ref, err := lookup.ParseRunRef(text)
 	if err != nil {
 		return nil, err
 	}
-	if ref.id > 0 || ref.job != text {
-		r, err := s.oneRun(ctx, c, verb, text)
+	if ref.ID > 0 || ref.Job != text {
+		r, err := s.find.OneRun(ctx, c, verb, text)
 		if err != nil {
 			return nil, err
 		}
@@ -153,29 +156,29 @@ func (s *Server) lettersBy(ctx context.Context, c *call, verb, text string) ([]a
 		return []api.Letter{posted(l)}, nil
 	}
 	var ids []job.ID
-	found, err := s.resolveOne(ctx, c, verb, text)
+	found, err := s.find.ResolveOne(ctx, c, verb, text)
 	gone, ok := job.ID(""), false
 	if err != nil {
-		if gone, ok = s.removed(ctx, c, text); !ok {
+		if gone, ok = s.find.Removed(ctx, c, text); !ok {
 			return nil, err
 		}
 		ids = []job.ID{gone}
 	}
 	for _, i := range found {
-		ids = append(ids, c.view.ID(i))
+		ids = append(ids, c.View.ID(i))
 	}
-	letters, err := s.lettersOf(ctx, c, ids, maxRows)
+	letters, err := s.lettersOf(ctx, c, ids, lookup.MaxRows)
 	if err == nil && len(letters) == 0 {
-		err = noLetter(verb, quote(text))
+		err = noLetter(verb, display.Quote(text))
 	}
 	return letters, err
 }
 
 // lettersOf returns the letters of jobs, or of all if jobs is nil, that the caller sees.
-func (s *Server) lettersOf(ctx context.Context, c *call, jobs []job.ID, limit int) ([]api.Letter, error) {
+func (s *Server) lettersOf(ctx context.Context, c *call.Call, jobs []job.ID, limit int) ([]api.Letter, error) {
 	of := store.Of{Jobs: jobs, Limit: limit}
-	if !c.peer.keeper {
-		of.User = c.peer.name
+	if !c.Peer.Admin {
+		of.User = c.Peer.Name
 	}
 	found, err := s.store.Letters(ctx, of)
 	if err != nil {
@@ -183,7 +186,7 @@ func (s *Server) lettersOf(ctx context.Context, c *call, jobs []job.ID, limit in
 	}
 	letters := make([]api.Letter, 0, len(found))
 	for _, l := range found {
-		if c.seesRun(l.Run) {
+		if c.SeesRun(l.Run) {
 			letters = append(letters, posted(l))
 		}
 	}

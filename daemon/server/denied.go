@@ -4,15 +4,16 @@ import (
 	"errors"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
 // ownTable returns the path of the peer's own crontab; "" if it has none here.
-func (d *desk) ownTable(p peer) string {
+func (d *desk) ownTable(p call.Peer) string {
 	if d.Crontabs == nil || len(d.Files) > 0 {
 		return ""
 	}
-	path, err := d.Places.UserTable(p.name)
+	path, err := d.Places.UserTable(p.Name)
 	if err != nil {
 		return ""
 	}
@@ -21,8 +22,8 @@ func (d *desk) ownTable(p peer) string {
 
 // denied returns which requests of a user will be refused, as far as that is known without looking
 // up the user again: routes, placeOf and owner decide.
-func (s *Server) denied(p peer) api.Denied {
-	if p.keeper {
+func (s *Server) denied(p call.Peer) api.Denied {
+	if p.Admin {
 		return api.Denied{}
 	}
 	return api.Denied{
@@ -32,14 +33,14 @@ func (s *Server) denied(p peer) api.Denied {
 	}
 }
 
-func (s *Server) deniedCrontab(p peer) string {
-	if p.name == "" {
+func (s *Server) deniedCrontab(p call.Peer) string {
+	if p.Name == "" {
 		return "crontab is not allowed for " + p.String() + ": the host has no user with that uid"
 	}
 	if s.desk.ownTable(p) == "" {
 		return "this daemon keeps no crontab of yours; you are " + p.String()
 	}
-	err := s.desk.Places.MayUse(s.desk.Host.Family, p.name, p.name)
+	err := s.desk.Places.MayUse(s.desk.Host.Family, p.Name, p.Name)
 	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
 		return "crontab is not allowed for " + p.String() + ": " + barred.Why
 	}

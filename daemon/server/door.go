@@ -1,9 +1,15 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // How many connections there may be. The daemon's keepers always find room,
@@ -128,4 +134,56 @@ func (d *door) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.inside
+}
+
+// withCaller is the http.Server's ConnContext.
+func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
+	g := c.(*guest)
+	return call.WithPeer(ctx, func() call.Peer {
+		p := call.Peer{UID: g.uid, Admin: s.keeps(g.uid)}
+		if name, err := s.account(g.uid); err == nil {
+			p.Name = name
+		}
+		return p
+	}, func() int { return peerPID(g.Conn) })
+}
+
+func (s *Server) keeps(uid uint32) bool { return uid == 0 || uid == s.selfUID }
+
+// peerUID returns the uid at the other end, from the kernel.
+func peerUID(c net.Conn) (uint32, error) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0, errors.New("read peer: not a unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, fmt.Errorf("read peer: %w", err)
+	}
+	var cred *syscall.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return 0, fmt.Errorf("read peer: %w", err)
+	}
+	return cred.Uid, nil
+}
+
+func peerPID(c net.Conn) (pid int) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // holding are the options that hold a run to something.
@@ -19,38 +21,38 @@ var holding = []string{
 }
 
 // jobEnvironment answers with what the next run of a job would find if it started now.
-func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
-	i, err := s.only(ctx, c, "env", c.query.Get("job"))
+func (s *Server) jobEnvironment(ctx context.Context, c *call.Call) error {
+	i, err := s.find.Only(ctx, c, "env", c.Query.Get("job"))
 	if err != nil {
 		return err
 	}
-	j, e := c.view.Job(i), c.view.Entry(i)
-	due := c.view.Next(i, c.now)
+	j, e := c.View.Job(i), c.View.Entry(i)
+	due := c.View.Next(i, c.Now)
 	if due.IsZero() {
-		due = c.now
+		due = c.Now
 	}
-	c.end() // Plan can wait for a directory service
+	c.End() // Plan can wait for a directory service
 	answer, err := s.backend.Plan(ctx, engine.Start{Job: j, Entry: e, Run: job.Run{
 		Job: j.ID, Due: due, Attempt: 1, Trigger: triggerOf(e), User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
 	}})
 	if unknown, ok := errors.AsType[*account.UnknownError](err); ok {
 		return &api.Error{
-			Kind: api.Conflict, What: "cannot show the environment of " + quote(string(j.ID)) + ": its user does not exist",
-			Why: unknown.Error(), Fix: "cronring why " + quote(string(j.ID)),
+			Kind: api.Conflict, What: "cannot show the environment of " + display.Quote(string(j.ID)) + ": its user does not exist",
+			Why: unknown.Error(), Fix: "cronring why " + display.Quote(string(j.ID)),
 		}
 	}
 	if err != nil {
 		return &api.Error{
-			Kind: api.Conflict, What: "cannot show the environment of " + quote(string(j.ID)), Why: err.Error(), Fix: "cronring why " + quote(string(j.ID)),
+			Kind: api.Conflict, What: "cannot show the environment of " + display.Quote(string(j.ID)), Why: err.Error(), Fix: "cronring why " + display.Quote(string(j.ID)),
 		}
 	}
 	answer.V, answer.Job, answer.Due = api.Version, j.ID, due
 	for _, o := range e.Effective() {
 		if slices.Contains(holding, o.Key) && !slices.Contains([]string{"", "0", "no"}, cmp.Or(o.Value, "")) {
-			answer.Held = append(answer.Held, c.setting(o, i))
+			answer.Held = append(answer.Held, setting(c, o, i))
 		}
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // triggerOf returns what causes the runs of an entry.

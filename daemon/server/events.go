@@ -10,6 +10,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
 // stream writes NDJSON. A reader may be as slow as it likes: then the
@@ -20,11 +22,11 @@ type stream struct {
 }
 
 // newStream begins an answer without an end. After its header the caller misses no event.
-func (c *call) newStream() *stream {
-	c.patient()
-	c.w.Header().Set("Content-Type", "application/x-ndjson")
-	c.w.WriteHeader(http.StatusOK)
-	st := &stream{json.NewEncoder(c.w), http.NewResponseController(c.w)}
+func newStream(c *call.Call) *stream {
+	c.Patient()
+	c.Writer.Header().Set("Content-Type", "application/x-ndjson")
+	c.Writer.WriteHeader(http.StatusOK)
+	st := &stream{json.NewEncoder(c.Writer), http.NewResponseController(c.Writer)}
 	st.control.SetWriteDeadline(time.Time{})
 	st.control.Flush()
 	return st
@@ -46,49 +48,49 @@ func (st *stream) relay(events <-chan api.Event, choose func(api.Event) (send, d
 	}
 }
 
-func (s *Server) events(ctx context.Context, c *call) error {
+func (s *Server) events(ctx context.Context, c *call.Call) error {
 	wanted, err := s.wanted(ctx, c)
 	if err != nil {
 		return err
 	}
 	events := s.backend.Subscribe(ctx)
-	prints := s.printers(ctx, c.peer)
-	c.end()
-	c.newStream().relay(events, func(e api.Event) (send, done bool) {
-		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.peer, e, prints), false
+	prints := s.printers(ctx, c.Peer)
+	c.End()
+	newStream(c).relay(events, func(e api.Event) (send, done bool) {
+		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.Peer, e, prints), false
 	})
 	return nil
 }
 
 // wanted returns which jobs a stream is about. Names and globs also select jobs that are loaded
 // later; the other forms mean the current jobs.
-func (s *Server) wanted(ctx context.Context, c *call) (func(job.ID) bool, error) {
-	refs := c.query["job"]
+func (s *Server) wanted(ctx context.Context, c *call.Call) (func(job.ID) bool, error) {
+	refs := c.Query["job"]
 	if len(refs) == 0 {
 		return func(job.ID) bool { return true }, nil
 	}
 	now := map[job.ID]bool{}
-	var globs []jobRef
+	var globs []lookup.JobRef
 	for _, text := range refs {
-		found, err := s.resolveOne(ctx, c, "events", text)
+		found, err := s.find.ResolveOne(ctx, c, "events", text)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range found {
-			now[c.view.ID(i)] = true
+			now[c.View.ID(i)] = true
 		}
-		if r, err := parseJobRef(text); err == nil && r.glob {
+		if r, err := lookup.ParseJobRef(text); err == nil && r.Glob {
 			globs = append(globs, r)
 		}
 	}
 	return func(id job.ID) bool {
-		return now[id] || slices.ContainsFunc(globs, func(r jobRef) bool { return id.Matches(r.text) })
+		return now[id] || slices.ContainsFunc(globs, func(r lookup.JobRef) bool { return id.Matches(r.Text) })
 	}, nil
 }
 
 // printers returns a function that reports whether the peer may see the output of a run. It checks
 // the run and not its job: the name may belong to another user by now.
-func (s *Server) printers(ctx context.Context, p peer) func(job.RunID) bool {
+func (s *Server) printers(ctx context.Context, p call.Peer) func(job.RunID) bool {
 	const most = 1000
 	known := map[job.RunID]bool{}
 	return func(id job.RunID) bool {
@@ -96,7 +98,7 @@ func (s *Server) printers(ctx context.Context, p peer) func(job.RunID) bool {
 		if ok {
 			return sees
 		}
-		r, ok := liveRun(s.backend.View(), id)
+		r, ok := lookup.LiveRun(s.backend.View(), id)
 		if !ok { // it has just ended
 			var err error
 			if r, ok, err = s.store.Run(ctx, id); err != nil || !ok {
@@ -106,30 +108,30 @@ func (s *Server) printers(ctx context.Context, p peer) func(job.RunID) bool {
 		if len(known) >= most {
 			clear(known)
 		}
-		known[id] = p.sees(r.User)
+		known[id] = p.Sees(r.User)
 		return known[id]
 	}
 }
 
 // mayHear reports whether the peer may see an event. All users may see events of the daemon itself.
-func (s *Server) mayHear(p peer, e api.Event, prints func(job.RunID) bool) bool {
-	if p.keeper {
+func (s *Server) mayHear(p call.Peer, e api.Event, prints func(job.RunID) bool) bool {
+	if p.Admin {
 		return true
 	}
 	if e.Record != nil && e.Record.Run != nil {
-		return p.sees(e.Record.Run.User)
+		return p.Sees(e.Record.Run.User)
 	}
 	if e.Record != nil && e.Record.User != "" {
-		return p.sees(e.Record.User)
+		return p.Sees(e.Record.User)
 	}
 	if e.Record != nil && e.Record.Backfill != nil {
-		return p.sees(e.Record.Backfill.User)
+		return p.Sees(e.Record.Backfill.User)
 	}
 	if e.Chunk != nil {
 		return prints(e.Chunk.Run)
 	}
 	if e.Notice != nil {
-		return p.sees(e.Notice.User)
+		return p.Sees(e.Notice.User)
 	}
 	id := jobOf(e)
 	if id == "" {
@@ -137,7 +139,7 @@ func (s *Server) mayHear(p peer, e api.Event, prints func(job.RunID) bool) bool 
 	}
 	view := s.backend.View()
 	i, ok := view.Find(id)
-	return ok && p.sees(view.Entry(i).User())
+	return ok && p.Sees(view.Entry(i).User())
 }
 
 func jobOf(e api.Event) job.ID {

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // excerpt is the part of a run's output that is asked for.
@@ -16,16 +18,16 @@ type excerpt struct {
 	lines  int        // the last lines; 0: all
 }
 
-func (c *call) excerpt() (q excerpt, err error) {
-	if q.since, err = c.instant("since"); err != nil {
+func readExcerpt(c *call.Call) (q excerpt, err error) {
+	if q.since, err = c.Instant("since"); err != nil {
 		return q, err
 	}
-	lines, err := c.number("lines")
+	lines, err := c.Number("lines")
 	q.lines = int(min(lines, math.MaxInt32))
-	switch q.stream = job.Stream(c.query.Get("stream")); q.stream {
+	switch q.stream = job.Stream(c.Query.Get("stream")); q.stream {
 	case "", job.Stdout, job.Stderr, job.System:
 	default:
-		return q, badRequest("unknown stream "+quote(string(q.stream)), "use out, err or sys")
+		return q, call.BadRequest("unknown stream "+display.Quote(string(q.stream)), "use out, err or sys")
 	}
 	return q, err
 }

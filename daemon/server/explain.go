@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // explainedClashes is the maximum number of shared minutes in an explanation.
@@ -16,35 +17,35 @@ const explainedClashes = 3
 
 // explain describes a job: when and how often it runs, how changes of its zone affect it, what its
 // options mean, and which jobs start at the same time.
-func (s *Server) explain(ctx context.Context, c *call) error {
-	i, err := s.only(ctx, c, "explain", c.query.Get("job"))
+func (s *Server) explain(ctx context.Context, c *call.Call) error {
+	i, err := s.find.Only(ctx, c, "explain", c.Query.Get("job"))
 	if err != nil {
 		return err
 	}
-	from, err := c.instant("from")
+	from, err := c.Instant("from")
 	if err != nil {
 		return err
 	}
 	if from.IsZero() {
-		from = c.now
+		from = c.Now
 	}
-	e, j := c.view.Entry(i), c.view.Job(i)
+	e, j := c.View.Entry(i), c.View.Job(i)
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), s.remarksOn(c, i), from.In(e.Zone().Location()))
 	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o crontab.Option) bool { return o.Origin == crontab.BuiltIn }))
-	x.Job, x.User, x.Table, x.Line, x.Held, x.Hold = j.ID, j.User, j.Table, j.Line, j.Held, c.view.Hold(i)
-	if err := c.addClashes(ctx, &x, i, from.Truncate(time.Minute)); err != nil {
+	x.Job, x.User, x.Table, x.Line, x.Held, x.Hold = j.ID, j.User, j.Table, j.Line, j.Held, c.View.Hold(i)
+	if err := addClashes(c, ctx, &x, i, from.Truncate(time.Minute)); err != nil {
 		return err
 	}
-	return c.answer(x)
+	return c.Answer(x)
 }
 
 // addClashes finds the minutes of a week that a job shares with others.
-func (c *call) addClashes(ctx context.Context, x *api.Explanation, i int, from time.Time) error {
-	l, err := newLoad(ctx, c.view, c.visible(), from, from.Add(mostClash))
+func addClashes(c *call.Call, ctx context.Context, x *api.Explanation, i int, from time.Time) error {
+	l, err := newLoad(ctx, c.View, c.Visible(), from, from.Add(mostClash))
 	if err != nil {
 		return err
 	}
-	own, err := newLoad(ctx, c.view, []int{i}, from, from.Add(mostClash))
+	own, err := newLoad(ctx, c.View, []int{i}, from, from.Add(mostClash))
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (c *call) addClashes(ctx context.Context, x *api.Explanation, i int, from t
 	for _, m := range shared[:min(explainedClashes, len(shared))] {
 		x.Clashes = append(x.Clashes, api.Clash{
 			At: l.at(m), Starts: l.counts[m], Quiet: l.quietNear(m),
-			Jobs: slices.DeleteFunc(l.starting(c.view, m, clashNames), func(id job.ID) bool { return id == x.Job }),
+			Jobs: slices.DeleteFunc(l.starting(c.View, m, clashNames), func(id job.ID) bool { return id == x.Job }),
 		})
 	}
 	return nil

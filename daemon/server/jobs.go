@@ -10,24 +10,27 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
-func (s *Server) listJobs(ctx context.Context, c *call) error {
-	jobs := c.visible()
-	if refs := c.query["job"]; len(refs) > 0 {
+func (s *Server) listJobs(ctx context.Context, c *call.Call) error {
+	jobs := c.Visible()
+	if refs := c.Query["job"]; len(refs) > 0 {
 		var err error
-		if jobs, err = s.resolve(ctx, c, "list", refs); err != nil {
+		if jobs, err = s.find.Resolve(ctx, c, "list", refs); err != nil {
 			return err
 		}
 	}
-	jobs = slices.DeleteFunc(jobs, func(i int) bool { return !c.asksFor(i) })
+	jobs = slices.DeleteFunc(jobs, func(i int) bool { return !asksFor(c, i) })
 	list, err := s.bySeverity(ctx, c, jobs)
 	if err != nil {
 		return err
 	}
-	return answerRows(ctx, c, "jobs", func(yield func(job.Status, error) bool) {
-		for st, err := range s.census(ctx, c, list) {
-			if (err != nil || c.asksForState(st.State)) && !yield(st.Status, err) {
+	return call.AnswerRows(ctx, c, "jobs", func(yield func(job.Status, error) bool) {
+		for st, err := range s.states.Census(ctx, c, list) {
+			if (err != nil || asksForState(c, st.State)) && !yield(st.Status, err) {
 				return
 			}
 		}
@@ -35,25 +38,25 @@ func (s *Server) listJobs(ctx context.Context, c *call) error {
 }
 
 // asksForState applies what narrows a list to some states.
-func (c *call) asksForState(st job.State) bool {
-	states := c.query["state"]
+func asksForState(c *call.Call, st job.State) bool {
+	states := c.Query["state"]
 	return len(states) == 0 || slices.Contains(states, string(st))
 }
 
 // bySeverity sorts jobs by state, the worst first, and then by name. It omits jobs that the caller
 // does not request.
-func (s *Server) bySeverity(ctx context.Context, c *call, jobs []int) ([]int, error) {
+func (s *Server) bySeverity(ctx context.Context, c *call.Call, jobs []int) ([]int, error) {
 	type ranked struct {
 		severity, number int
 		id               job.ID
 	}
 	order := make([]ranked, 0, len(jobs))
-	for st, err := range s.states(ctx, c, jobs) {
+	for st, err := range s.states.States(ctx, c, jobs) {
 		if err != nil {
 			return nil, err
 		}
-		if state := st.state(); c.asksForState(state) {
-			order = append(order, ranked{severity(state), st.number, st.id})
+		if state := st.State(); asksForState(c, state) {
+			order = append(order, ranked{state.Severity(), st.Number, st.ID})
 		}
 	}
 	slices.SortFunc(order, func(a, b ranked) int {
@@ -67,10 +70,10 @@ func (s *Server) bySeverity(ctx context.Context, c *call, jobs []int) ([]int, er
 }
 
 // asksFor applies what narrows a list without looking at history.
-func (c *call) asksFor(i int) bool {
-	e := c.view.Entry(i)
-	user, table := c.query.Get("user"), c.query.Get("table")
-	return (user == "" || user == e.User()) && (table == "" || isTable(table, e.Table().Name)) && hasLabels(e, c.query["label"])
+func asksFor(c *call.Call, i int) bool {
+	e := c.View.Entry(i)
+	user, table := c.Query.Get("user"), c.Query.Get("table")
+	return (user == "" || user == e.User()) && (table == "" || lookup.IsTable(table, e.Table().Name)) && hasLabels(e, c.Query["label"])
 }
 
 // hasLabels reports whether an entry has all of some labels.
@@ -87,12 +90,12 @@ func hasLabels(e *crontab.Entry, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(label string) bool { return !crontab.HasLabel(labels, label) })
 }
 
-func (s *Server) showJob(ctx context.Context, c *call) error {
-	i, err := s.only(ctx, c, "show", c.query.Get("job"))
+func (s *Server) showJob(ctx context.Context, c *call.Call) error {
+	i, err := s.find.Only(ctx, c, "show", c.Query.Get("job"))
 	if err != nil {
 		return err
 	}
-	found, err := collect(s.census(ctx, c, []int{i}))
+	found, err := jobstate.Collect(s.states.Census(ctx, c, []int{i}))
 	if err != nil {
 		return err
 	}
@@ -100,27 +103,27 @@ func (s *Server) showJob(ctx context.Context, c *call) error {
 	if status.Recent, err = s.recent(ctx, c, status.Job.ID); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	return c.answer(api.Job{
+	return c.Answer(api.Job{
 		V:           api.Version,
 		Status:      status,
-		Meaning:     crontab.Describe(c.view.Entry(i).Schedule),
-		Upcoming:    c.upcoming(i),
+		Meaning:     crontab.Describe(c.View.Entry(i).Schedule),
+		Upcoming:    upcoming(c, i),
 		Diagnostics: api.NewDiagnostics(s.remarksOn(c, i)),
 	})
 }
 
 // upcoming returns the next few occurrences that will run.
-func (c *call) upcoming(i int) []time.Time {
+func upcoming(c *call.Call, i int) []time.Time {
 	const few = 5
 	var list []time.Time
-	for t := c.view.Next(i, c.now); !t.IsZero() && len(list) < few; t = c.view.Next(i, t) {
+	for t := c.View.Next(i, c.Now); !t.IsZero() && len(list) < few; t = c.View.Next(i, t) {
 		list = append(list, t)
 	}
 	return list
 }
 
-func (s *Server) remarksOn(c *call, i int) []crontab.Diagnostic {
-	e := c.view.Entry(i)
+func (s *Server) remarksOn(c *call.Call, i int) []crontab.Diagnostic {
+	e := c.View.Entry(i)
 	var remarks []crontab.Diagnostic
 	for _, d := range s.backend.Diagnostics() {
 		if d.File == e.Table().Name && d.Line == e.Line() {
@@ -128,4 +131,33 @@ func (s *Server) remarksOn(c *call, i int) []crontab.Diagnostic {
 		}
 	}
 	return remarks
+}
+
+// aStrip is the number of recent runs in a job's strip.
+const aStrip = 12
+
+// recent returns the newest ended runs of a job that the caller sees.
+func (s *Server) recent(ctx context.Context, c *call.Call, id job.ID) ([]job.Run, error) {
+	ended, err := s.store.Ended(ctx, []job.ID{id}, aStrip)
+	if err != nil {
+		return nil, err
+	}
+	seen := slices.DeleteFunc(ended[id], func(r job.Run) bool { return !c.SeesRun(r) })
+	if len(seen) == 0 { // the name was another account's meanwhile
+		return s.ownLast(ctx, id, c.Peer.Name)
+	}
+	return seen, nil
+}
+
+// ownLast returns the newest ended run of a job as a user, if any.
+func (s *Server) ownLast(ctx context.Context, id job.ID, user string) (runs []job.Run, err error) {
+	var newest job.RunID
+	if err := s.store.LastBy(ctx, id, user, func(r job.Run) { newest = r.ID }); err != nil || newest == 0 {
+		return nil, err
+	}
+	r, ok, err := s.store.Run(ctx, newest)
+	if ok {
+		runs = append(runs, r)
+	}
+	return runs, err
 }

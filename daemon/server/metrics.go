@@ -16,6 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/metrics"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
 )
 
 // mostMetricJobs is the maximum number of jobs with metrics of their own: each has a dozen series
@@ -25,7 +27,7 @@ const mostMetricJobs = 10_000
 // metrics answers with the metrics. Metrics of the whole host are for admins; other users receive
 // those of their own jobs. It answers even if the history cannot be read, because monitoring is
 // needed most then.
-func (s *Server) metrics(ctx context.Context, c *call) error {
+func (s *Server) metrics(ctx context.Context, c *call.Call) error {
 	m, err := s.newGauges(ctx, c)
 	if err != nil {
 		return err
@@ -35,14 +37,14 @@ func (s *Server) metrics(ctx context.Context, c *call) error {
 		return ctx.Err()
 	}
 	m.addDaemon(read)
-	if c.peer.keeper {
+	if c.Peer.Admin {
 		m.addHost()
 	}
 	m.addRing()
 	if m.each != nil {
 		m.addJobs()
 	}
-	c.send(http.StatusOK, metrics.ContentType, m.Bytes())
+	c.Send(http.StatusOK, metrics.ContentType, m.Bytes())
 	return nil
 }
 
@@ -50,7 +52,7 @@ func (s *Server) metrics(ctx context.Context, c *call) error {
 type gauges struct {
 	*metrics.Text
 	s      *Server
-	c      *call
+	c      *call.Call
 	view   *engine.View
 	health api.Health
 	ring   *api.Ring // nil: the host is in none
@@ -59,36 +61,36 @@ type gauges struct {
 
 	states map[job.State]int
 	told   []toldJob
-	where  *whereabouts
+	where  *jobstate.Whereabouts
 }
 
 // toldJob is a job with its own metrics.
 type toldJob struct {
 	i int
-	past
+	jobstate.Past
 	elsewhere bool // another member claimed its newest occurrence
 }
 
-func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
-	m := &gauges{s: s, c: c, view: c.view, health: s.healthNow(), states: map[job.State]int{}}
+func (s *Server) newGauges(ctx context.Context, c *call.Call) (*gauges, error) {
+	m := &gauges{s: s, c: c, view: c.View, health: s.healthNow(), states: map[job.State]int{}}
 	m.Text = metrics.New("node", m.health.Host)
 	if r := s.backend.Ring(); r != nil {
 		status := r.Status()
 		m.ring = &status
 	}
-	jobs, err := c.flag("jobs")
+	jobs, err := c.Flag("jobs")
 	if err != nil || !jobs {
 		return m, err
 	}
-	wanted := c.visible()
-	if refs := c.query["job"]; len(refs) > 0 {
-		if wanted, err = s.resolve(ctx, c, "read the metrics of", refs); err != nil {
+	wanted := c.Visible()
+	if refs := c.Query["job"]; len(refs) > 0 {
+		if wanted, err = s.find.Resolve(ctx, c, "read the metrics of", refs); err != nil {
 			return nil, err
 		}
 	}
 	m.each = make([]job.ID, len(wanted))
 	for k, i := range wanted {
-		m.each[k] = c.view.ID(i)
+		m.each[k] = c.View.ID(i)
 	}
 	slices.Sort(m.each) // so that, of too many, the same ones are included each time
 	m.left = max(0, len(m.each)-mostMetricJobs)
@@ -101,11 +103,11 @@ func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
 func (m *gauges) look(ctx context.Context) bool {
 	const tries = 3 // the tables may change meanwhile
 	for range tries {
-		names, err := m.s.boards.follow(ctx)
+		names, err := m.s.states.Follow(ctx)
 		if err != nil {
 			break
 		}
-		if view := m.s.backend.View(); view.SameJobs(names.view) {
+		if view := m.s.backend.View(); view.SameJobs(names.View) {
 			m.view = view
 			if m.count(names) {
 				return true
@@ -117,31 +119,30 @@ func (m *gauges) look(ctx context.Context) bool {
 	return false
 }
 
-func (m *gauges) count(names *numbering) bool {
+func (m *gauges) count(names *jobstate.Numbering) bool {
 	clear(m.states)
 	m.told = m.told[:0]
-	b := &board{s: m.s, peer: m.c.peer, names: names, view: m.view, now: m.c.now}
-	p := b.painter(nil)
-	m.where = p.where
-	for slots := range slices.Chunk(names.order, otherPages) {
-		pasts, ok := p.read(slots)
+	p := m.s.states.Look(names, m.view, m.c.Now, m.c.Peer, nil)
+	m.where = p.Where
+	for slots := range slices.Chunk(names.Order, otherPages) {
+		pasts, ok := p.Read(slots)
 		if !ok {
 			return false
 		}
 		for k, slot := range slots {
-			if b.sees(int(slot)) {
-				c, _ := p.condition(slot, &pasts[k])
-				m.states[c.state()]++
+			if p.Sees(int(slot)) {
+				c, _ := p.Condition(slot, &pasts[k])
+				m.states[c.State()]++
 			}
 		}
 	}
 	for _, id := range m.each {
-		if i, ok := m.view.Find(id); ok && b.sees(i) {
-			pasts, ok := p.read([]int32{int32(i)})
+		if i, ok := m.view.Find(id); ok && p.Sees(i) {
+			pasts, ok := p.Read([]int32{int32(i)})
 			if !ok {
 				return false
 			}
-			m.told = append(m.told, toldJob{i: i, past: pasts[0], elsewhere: p.where.since(i, pasts[0].at()) != nil})
+			m.told = append(m.told, toldJob{i: i, Past: pasts[0], elsewhere: p.Where.Since(i, pasts[0].At()) != nil})
 		}
 	}
 	return true
@@ -178,13 +179,13 @@ func (m *gauges) addDaemon(read bool) {
 	m.gauge("cronring_history_readable", "Whether the history could be read; else cronring_jobs is missing.", truth(read))
 	if read {
 		m.Family("cronring_jobs", metrics.Gauge, "Jobs by state; a job counts once, by its worst.")
-		for _, state := range severities {
+		for _, state := range job.States {
 			m.Add(float64(m.states[state]), "state", string(state))
 		}
 	}
 	live := map[job.RunState]int{}
 	m.view.EachRun(func(r *job.Run) {
-		if m.c.seesRun(*r) {
+		if m.c.SeesRun(*r) {
 			live[r.State]++
 		}
 	})
@@ -262,7 +263,7 @@ func (m *gauges) addRing() {
 	m.gauge("cronring_ring_jobs", "Ring jobs of this host's crontabs.", float64(r.Jobs))
 	m.gauge("cronring_ring_jobs_owned", "Ring jobs that this member owns.", float64(owned))
 	m.gauge("cronring_ring_jobs_unowned", "Ring jobs that no member may run.", float64(r.Unowned))
-	if !m.c.peer.keeper {
+	if !m.c.Peer.Admin {
 		return
 	}
 	m.gauge("cronring_ring_undecided_occurrences", "Occurrences without a decided owner.", float64(len(m.view.Undecided())))
@@ -288,27 +289,27 @@ func (m *gauges) addJobs() {
 		}
 	}
 	each("cronring_job_last_run_success", "Whether the newest run that ended did not fail.",
-		func(j *toldJob) (float64, bool) { return truth(!j.failed), j.run != 0 && !j.elsewhere })
+		func(j *toldJob) (float64, bool) { return truth(!j.Failed), j.Run != 0 && !j.elsewhere })
 	each("cronring_job_last_run_timestamp_seconds", "When the newest run that ended did.",
-		func(j *toldJob) (float64, bool) { return seconds(timeOf(j.ended)), j.run != 0 })
+		func(j *toldJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Ended)), j.Run != 0 })
 	each("cronring_job_last_run_duration_seconds", "How long that run took.",
 		func(j *toldJob) (float64, bool) {
-			return time.Duration(j.ended - j.began).Seconds(), j.run != 0 && j.began != 0
+			return time.Duration(j.Ended - j.Began).Seconds(), j.Run != 0 && j.Began != 0
 		})
 	each("cronring_job_last_success_timestamp_seconds", "When the newest run that succeeded ended.",
-		func(j *toldJob) (float64, bool) { return seconds(timeOf(j.success)), j.success != 0 })
+		func(j *toldJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Success)), j.Success != 0 })
 	each("cronring_job_failed_in_row", "Occurrences in a row that failed, up to the newest.",
-		func(j *toldJob) (float64, bool) { return float64(j.streak), !j.elsewhere })
+		func(j *toldJob) (float64, bool) { return float64(j.Streak), !j.elsewhere })
 	each("cronring_job_next_timestamp_seconds", "When it runs next.",
 		func(j *toldJob) (float64, bool) {
-			next := m.view.Next(j.i, m.c.now)
+			next := m.view.Next(j.i, m.c.Now)
 			return seconds(next), !next.IsZero()
 		})
 	if m.ring != nil {
 		each("cronring_job_owned", "Of a ring job, whether its next occurrence is this member's.",
 			func(j *toldJob) (float64, bool) {
 				_, shared := m.view.RingKey(j.i)
-				return truth(m.where.of(j.i, m.view.Next(j.i, m.c.now)) == m.health.Host), shared
+				return truth(m.where.Of(j.i, m.view.Next(j.i, m.c.Now)) == m.health.Host), shared
 			})
 	}
 	m.addJobCounts(labels)

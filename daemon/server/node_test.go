@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -198,14 +199,14 @@ func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Jobs) != 1 {
 			t.Fatalf("%v: %s", err, text)
 		}
-		names, err := s.boards.follow(t.Context())
+		names, err := s.states.Follow(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &board{s: s, peer: peer{keeper: true}, names: names, view: w.View(), now: w.clock()}
+		b := &board{s: s, peer: call.Peer{Admin: true}, names: names, view: w.View(), now: w.clock()}
 		i, _ := w.View().Find("j3")
-		p := b.painter([]int32{int32(i)})
-		pasts, _ := p.read([]int32{int32(i)})
+		p := b.look([]int32{int32(i)})
+		pasts, _ := p.Read([]int32{int32(i)})
 		row, due := p.row(int32(i), &pasts[0])
 		if again := time.Unix(0, due).Sub(w.clock()); row.State == job.StateFailing && again > longIdle {
 			t.Errorf("the row is looked at again in %s, want within %s", again, longIdle)

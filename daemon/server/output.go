@@ -7,20 +7,22 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
 // output sends what a run wrote; with follow=true it continues until the run has ended, and sends
 // the record of that last.
-func (s *Server) output(ctx context.Context, c *call) error {
-	follow, err := c.flag("follow")
+func (s *Server) output(ctx context.Context, c *call.Call) error {
+	follow, err := c.Flag("follow")
 	if err != nil {
 		return err
 	}
-	q, err := c.excerpt()
+	q, err := readExcerpt(c)
 	if err != nil {
 		return err
 	}
-	r, err := s.oneRun(ctx, c, "logs", c.query.Get("run"))
+	r, err := s.find.OneRun(ctx, c, "logs", c.Query.Get("run"))
 	if err != nil {
 		return err
 	}
@@ -32,16 +34,16 @@ func (s *Server) output(ctx context.Context, c *call) error {
 		}
 	}
 	chunks = q.of(chunks)
-	c.slot.rest()
-	st := c.newStream()
-	st.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	c.Rest()
+	st := newStream(c)
+	st.control.SetWriteDeadline(time.Now().Add(call.WriteTimeout))
 	for i := range chunks {
 		if st.send(api.Event{Chunk: &chunks[i]}) != nil {
 			return nil
 		}
 	}
 	st.control.SetWriteDeadline(time.Time{})
-	c.end()
+	c.End()
 	switch {
 	case follow && live:
 		s.follow(ctx, c, st, r.ID, events, q)
@@ -52,7 +54,7 @@ func (s *Server) output(ctx context.Context, c *call) error {
 }
 
 // follow sends the output that is still to come, and the record of the end.
-func (s *Server) follow(ctx context.Context, c *call, st *stream, id job.RunID, events <-chan api.Event, q excerpt) {
+func (s *Server) follow(ctx context.Context, c *call.Call, st *stream, id job.RunID, events <-chan api.Event, q excerpt) {
 	st.relay(events, func(e api.Event) (send, done bool) {
 		switch {
 		case e.Chunk != nil:
@@ -72,15 +74,15 @@ func (s *Server) follow(ctx context.Context, c *call, st *stream, id job.RunID, 
 }
 
 func (s *Server) isLive(id job.RunID) bool {
-	_, live := liveRun(s.backend.View(), id)
+	_, live := lookup.LiveRun(s.backend.View(), id)
 	return live
 }
 
 // sendEnd sends the record of a run's end, from the store.
-func (s *Server) sendEnd(ctx context.Context, c *call, st *stream, id job.RunID) {
-	r, err := s.numbered(ctx, c, "logs", id)
+func (s *Server) sendEnd(ctx context.Context, c *call.Call, st *stream, id job.RunID) {
+	r, err := s.find.Numbered(ctx, c, "logs", id)
 	if err != nil {
-		st.send(api.Event{Error: asError(err)})
+		st.send(api.Event{Error: call.AsError(err)})
 		return
 	}
 	st.send(api.Event{Record: &job.Record{

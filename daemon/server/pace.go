@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // A user changes crontabs for at most one part in restShare+1 of the time,
@@ -52,17 +53,17 @@ func (p *paces) begin(ctx context.Context, uid uint32) (end func(), err error) {
 }
 
 // pace waits until the caller can change a crontab. Root never waits.
-func (d *desk) pace(ctx context.Context, c *call) (end func(), err error) {
-	if c.peer.keeper {
+func (d *desk) pace(ctx context.Context, c *call.Call) (end func(), err error) {
+	if c.Peer.Admin {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	end, err = d.paces.begin(ctx, c.peer.uid)
+	end, err = d.paces.begin(ctx, c.Peer.UID)
 	if err != nil {
 		return nil, &api.Error{
 			Kind: api.Conflict, What: "cannot change the crontab now",
-			Why: "other changes of " + c.peer.String() + " are still loading", Fix: "try again",
+			Why: "other changes of " + c.Peer.String() + " are still loading", Fix: "try again",
 		}
 	}
 	return end, nil

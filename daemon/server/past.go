@@ -8,7 +8,9 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // Limits of the answer.
@@ -20,60 +22,60 @@ const (
 
 // past answers with the newest occurrences of some jobs, and statistics of their last runs. It
 // takes exact names, as on a board.
-func (s *Server) past(ctx context.Context, c *call) error {
-	n, err := c.number("n")
+func (s *Server) past(ctx context.Context, c *call.Call) error {
+	n, err := c.Number("n")
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		n = usualCells
 	}
-	names := c.query["job"]
+	names := c.Query["job"]
 	if len(names) > api.MaxPast || n > mostCells {
-		return badRequest("too much of the past is requested", fmt.Sprintf("the maximum is %d cells of %d jobs", mostCells, api.MaxPast))
+		return call.BadRequest("too much of the past is requested", fmt.Sprintf("the maximum is %d cells of %d jobs", mostCells, api.MaxPast))
 	}
 	pasts := make([]*jobPast, 0, len(names))
 	for k, name := range names {
-		if i, ok := c.view.Find(job.ID(name)); ok && c.seesJob(i) && !slices.Contains(names[:k], name) {
-			pasts = append(pasts, &jobPast{c: c, i: i, options: c.view.Options(i), most: int(n)})
+		if i, ok := c.View.Find(job.ID(name)); ok && c.SeesJob(i) && !slices.Contains(names[:k], name) {
+			pasts = append(pasts, &jobPast{c: c, i: i, options: c.View.Options(i), most: int(n)})
 		}
 	}
 	if err := s.recallAll(ctx, c, pasts); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	answer := api.Pasts{V: api.Version, Now: c.now, Jobs: make([]api.JobPast, len(pasts))}
+	answer := api.Pasts{V: api.Version, Now: c.Now, Jobs: make([]api.JobPast, len(pasts))}
 	for k, p := range pasts {
 		answer.Jobs[k] = p.told()
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // recallAll reads the history of jobs.
-func (s *Server) recallAll(ctx context.Context, c *call, pasts []*jobPast) error {
+func (s *Server) recallAll(ctx context.Context, c *call.Call, pasts []*jobPast) error {
 	ids := make([]job.ID, len(pasts))
 	byID := make(map[job.ID]*jobPast, len(pasts))
 	most := 0
 	for k, p := range pasts {
-		ids[k] = c.view.ID(p.i)
+		ids[k] = c.View.ID(p.i)
 		byID[ids[k]] = p
 		most = max(most, p.most)
 	}
 	err := s.store.Newest(ctx, ids, max(most, summedRuns), func(r *job.Run) {
-		if c.seesRun(*r) {
+		if c.SeesRun(*r) {
 			byID[r.Job].take(r)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return s.eachSkip(ctx, c, ids, time.Time{}, farFuture, most, func(r job.Record) { byID[r.Job].takeSkip(r) })
+	return s.find.EachSkip(ctx, c, ids, time.Time{}, farFuture, most, func(r job.Record) { byID[r.Job].takeSkip(r) })
 }
 
 var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // jobPast collects the past of one job.
 type jobPast struct {
-	c       *call
+	c       *call.Call
 	i       int // in the view
 	options *crontab.Options
 	most    int        // cells
@@ -89,13 +91,13 @@ func (p *jobPast) take(r *job.Run) {
 			p.again++
 		}
 	}
-	if cell, ok := cellOf(r, p.c.now, p.options.Grace); ok {
+	if cell, ok := cellOf(r, p.c.Now, p.options.Grace); ok {
 		p.cells = append(p.cells, cell)
 	}
 }
 
 func (p *jobPast) takeSkip(r job.Record) {
-	p.cells = append(p.cells, api.Cell{Kind: api.CellSkipped, Due: r.Due, Count: r.Count, Ending: clause(r.Reason.Sentence())})
+	p.cells = append(p.cells, api.Cell{Kind: api.CellSkipped, Due: r.Due, Count: r.Count, Ending: display.Clause(r.Reason.Sentence())})
 }
 
 // cellOf returns the cell of a run; ok is false if the run need not have begun yet.
@@ -107,16 +109,16 @@ func cellOf(r *job.Run, now time.Time, grace time.Duration) (cell api.Cell, ok b
 			cell.Took = r.Ended.Sub(r.Started)
 		}
 		if r.Failed() {
-			cell.Kind, cell.Ending = api.CellFailed, oneLine(r.Ending())
+			cell.Kind, cell.Ending = api.CellFailed, job.OneLine(r.Ending())
 		} else if r.Verdict == job.VerdictSkip {
-			cell.Kind, cell.Ending = api.CellSkipped, oneLine(r.Ending())
+			cell.Kind, cell.Ending = api.CellSkipped, job.OneLine(r.Ending())
 		}
 	case r.State == job.RunDropped:
-		cell.Kind, cell.Ending = api.CellSkipped, clause(r.Reason.Sentence())
+		cell.Kind, cell.Ending = api.CellSkipped, display.Clause(r.Reason.Sentence())
 	case r.State == job.RunRunning:
 		cell.Kind = api.CellRunning
 	case r.State != job.RunWaiting && now.After(r.Due.Add(grace)):
-		cell.Kind, cell.Ending = api.CellLate, clause(r.Reason.Sentence())
+		cell.Kind, cell.Ending = api.CellLate, display.Clause(r.Reason.Sentence())
 	default:
 		return cell, false
 	}
@@ -138,7 +140,7 @@ func (p *jobPast) told() api.JobPast {
 	slices.Reverse(cells)
 	q := p.sum.told("")
 	return api.JobPast{
-		Job: p.c.view.ID(p.i), Cells: cells, Runs: q.Runs + p.again, OK: q.OK, Failed: q.Failed + p.again, Late: p.sum.late,
+		Job: p.c.View.ID(p.i), Cells: cells, Runs: q.Runs + p.again, OK: q.OK, Failed: q.Failed + p.again, Late: p.sum.late,
 		P50: q.P50, P95: q.P95, Max: q.Max, LagP99: q.LagP99,
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 const annsTable = `
@@ -119,7 +119,7 @@ func TestRoutesPerPeer(t *testing.T) {
 		{"bob", bobUID, false, false},
 		{"uid without account", noneUID, false, false},
 	}
-	for _, r := range routes {
+	for _, r := range newWorld(t, "").server().routes() {
 		for _, p := range peers {
 			t.Run(r.method+r.path+" as "+p.name, func(t *testing.T) {
 				q, known := request[r.method+" "+r.path]
@@ -185,10 +185,10 @@ func (w *world) walk(uid uint32, method, path string, q walked) (int, string) {
 
 func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (int, string) {
 	r := httptest.NewRequest(method, path+"?"+q.query, strings.NewReader(q.body))
-	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, sync.OnceValue(func() peer {
+	r = r.WithContext(call.WithPeer(r.Context(), func() call.Peer {
 		name, _ := accountName(uid)
-		return peer{uid: uid, name: name, keeper: s.keeps(uid)}
-	})))
+		return call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
+	}, func() int { return 0 }))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	r = r.WithContext(ctx)

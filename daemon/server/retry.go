@@ -7,12 +7,14 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 // retry runs occurrences again. A dead letter is removed by that.
-func (s *Server) retry(ctx context.Context, c *call) error {
-	r, err := body[api.RetryRequest](c)
+func (s *Server) retry(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.RetryRequest](c)
 	if err != nil {
 		return err
 	}
@@ -24,11 +26,11 @@ func (s *Server) retry(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Runs{V: api.Version, Runs: runs})
+	return c.Answer(api.Runs{V: api.Version, Runs: runs})
 }
 
 // toRetry returns the runs that a request names, each once: at least one.
-func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (again []api.Letter, err error) {
+func (s *Server) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (again []api.Letter, err error) {
 	seen := map[job.RunID]bool{}
 	for _, text := range r.Refs {
 		runs, err := s.failedBy(ctx, c, text, r.Since)
@@ -58,22 +60,22 @@ func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (agai
 }
 
 // failedBy returns the run that a reference names; if it names jobs, the newest failed run of each.
-func (s *Server) failedBy(ctx context.Context, c *call, text string, since time.Time) ([]job.Run, error) {
-	ref, err := parseRunRef(text)
+func (s *Server) failedBy(ctx context.Context, c *call.Call, text string, since time.Time) ([]job.Run, error) {
+	ref, err := lookup.ParseRunRef(text)
 	if err != nil {
 		return nil, err
 	}
-	if ref.id > 0 || ref.job != text {
-		r, err := s.oneRun(ctx, c, "retry", text)
+	if ref.ID > 0 || ref.Job != text {
+		r, err := s.find.OneRun(ctx, c, "retry", text)
 		return []job.Run{r}, err
 	}
-	jobs, err := s.resolveOne(ctx, c, "retry", text)
+	jobs, err := s.find.ResolveOne(ctx, c, "retry", text)
 	if err != nil {
 		return nil, err
 	}
 	var all []job.Run
 	for _, i := range jobs {
-		runs, err := s.runs(ctx, c, store.Filter{Jobs: []job.ID{c.view.ID(i)}, FailedOnly: true, Since: since, Limit: 1})
+		runs, err := s.find.Runs(ctx, c, store.Filter{Jobs: []job.ID{c.View.ID(i)}, FailedOnly: true, Since: since, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

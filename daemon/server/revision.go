@@ -7,32 +7,34 @@ import (
 	"strconv"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 // sees reports whether the caller may see a version of a crontab: admins all versions, other users
 // those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
 // contain passwords.
-func (d *desk) sees(c *call, r store.Revision) bool {
+func (d *desk) sees(c *call.Call, r store.Revision) bool {
 	name, ok := d.Places.IsUserTable(r.File)
-	return c.peer.keeper || ok && c.peer.name != "" && name == c.peer.name && r.User == name && r.UID == c.peer.uid
+	return c.Peer.Admin || ok && c.Peer.Name != "" && name == c.Peer.Name && r.User == name && r.UID == c.Peer.UID
 }
 
-func (s *Server) listRevisions(ctx context.Context, c *call) error {
+func (s *Server) listRevisions(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}
-	f := store.RevisionFilter{File: c.query.Get("file"), User: c.query.Get("user")}
-	if f.Before, err = c.number("before"); err != nil {
+	f := store.RevisionFilter{File: c.Query.Get("file"), User: c.Query.Get("user")}
+	if f.Before, err = c.Number("before"); err != nil {
 		return err
 	}
-	limit, err := c.number("limit")
+	limit, err := c.Number("limit")
 	if err != nil {
 		return err
 	}
-	f.Limit = int(min(cmp.Or(limit, 100), maxRows))
-	if !c.peer.keeper {
+	f.Limit = int(min(cmp.Or(limit, 100), lookup.MaxRows))
+	if !c.Peer.Admin {
 		who, err := d.owner(ctx, c, f.User)
 		if err != nil {
 			return err
@@ -44,7 +46,7 @@ func (s *Server) listRevisions(ctx context.Context, c *call) error {
 		if f.File != "" && f.File != path {
 			return &api.Error{
 				Kind: api.NotAllowed, What: "cannot list the revisions of " + strconv.Quote(f.File),
-				Why: "you are " + c.peer.String() + ", and see those of your own crontab only", Fix: "cronring undo list",
+				Why: "you are " + c.Peer.String() + ", and see those of your own crontab only", Fix: "cronring undo list",
 			}
 		}
 		f.User, f.File = who.Name, path
@@ -60,15 +62,15 @@ func (s *Server) listRevisions(ctx context.Context, c *call) error {
 		}
 		answer.Revisions = append(answer.Revisions, written(r))
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
-func (s *Server) showRevision(ctx context.Context, c *call) error {
+func (s *Server) showRevision(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}
-	id, err := c.number("revision")
+	id, err := c.Number("revision")
 	if err != nil {
 		return err
 	}
@@ -81,11 +83,11 @@ func (s *Server) showRevision(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(api.OneRevision{V: api.Version, Revision: written(r)})
+	return c.Answer(api.OneRevision{V: api.Version, Revision: written(r)})
 }
 
 // revision returns one version. A version that the caller may not see is reported as missing.
-func (d *desk) revision(ctx context.Context, c *call, verb string, id int64) (store.Revision, error) {
+func (d *desk) revision(ctx context.Context, c *call.Call, verb string, id int64) (store.Revision, error) {
 	r, ok, err := d.Revisions.Revision(ctx, id)
 	if err != nil {
 		return r, err
@@ -96,7 +98,7 @@ func (d *desk) revision(ctx context.Context, c *call, verb string, id int64) (st
 			Why: "old revisions go, and each account sees those of its own crontab only", Fix: "cronring undo list",
 		}
 	}
-	if c.peer.keeper {
+	if c.Peer.Admin {
 		return r, nil
 	}
 	_, err = d.owner(ctx, c, r.User)

@@ -3,48 +3,42 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/members"
 )
 
 // Ring is the ring that the daemon is a member of, as far as the server sees it.
 type Ring interface {
-	// Status is the ring as this member sees it. It never blocks.
-	Status() api.Ring
+	members.Ring
 	// Change performs an action for root, and waits until the other members have been notified.
 	Change(ctx context.Context, r api.RingRequest) (api.RingDone, error)
-	// Taken is the newest occurrence of a job, by its View.RingKey, that another
-	// member took, and what names that one's host. It never blocks.
-	Taken(key job.Key) (due time.Time, by string, ok bool)
-	// Transport carries requests to the daemons of members: their hosts are IDs.
-	Transport() http.RoundTripper
+	jobstate.Ring
 }
 
 // ring answers with the state of the ring, also if the host is not in one.
-func (s *Server) ring(ctx context.Context, c *call) error {
+func (s *Server) ring(ctx context.Context, c *call.Call) error {
 	answer := api.Ring{Members: []api.Member{}}
 	if r := s.backend.Ring(); r != nil {
 		answer = r.Status()
 		var err error
-		if answer.Doubled, err = s.counts.doubledSince(ctx, s.store, c.now.Add(-24*time.Hour)); err != nil {
+		if answer.Doubled, err = s.counts.doubledSince(ctx, s.store, c.Now.Add(-24*time.Hour)); err != nil {
 			return err
 		}
 	}
 	answer.V = api.Version
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 func noRing(do string) *api.Error {
@@ -54,15 +48,15 @@ func noRing(do string) *api.Error {
 	}
 }
 
-func (s *Server) changeRing(ctx context.Context, c *call) error {
-	r, err := body[api.RingRequest](c)
+func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.RingRequest](c)
 	if err != nil {
 		return err
 	}
 	switch r.Do {
 	case api.RingJoin, api.RingLeave, api.RingDrain, api.RingUndrain, api.RingRotate, api.RingRecover:
 	default:
-		return badRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain, rotate-key or recover")
+		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain, rotate-key or recover")
 	}
 	ring := s.backend.Ring()
 	if ring == nil {
@@ -73,20 +67,20 @@ func (s *Server) changeRing(ctx context.Context, c *call) error {
 		return err
 	}
 	done.V = api.Version
-	return c.answer(done)
+	return c.Answer(done)
 }
 
 // ringJobs is this host's ring jobs, for other members to compare with theirs.
-func (s *Server) ringJobs(_ context.Context, c *call) error {
-	return c.answer(api.RingJobs{V: api.Version, Jobs: c.ringJobs()})
+func (s *Server) ringJobs(_ context.Context, c *call.Call) error {
+	return c.Answer(api.RingJobs{V: api.Version, Jobs: ringJobs(c)})
 }
 
 // ringJobs lists the ring jobs that the caller may see, by name.
-func (c *call) ringJobs() []api.RingJob {
+func ringJobs(c *call.Call) []api.RingJob {
 	jobs := []api.RingJob{}
-	for i, h := range c.view.Holdings() {
-		j := c.view.Job(i)
-		if !c.peer.sees(j.User) {
+	for i, h := range c.View.Holdings() {
+		j := c.View.Job(i)
+		if !c.Peer.Sees(j.User) {
 			continue
 		}
 		jobs = append(jobs, api.RingJob{
@@ -98,22 +92,22 @@ func (c *call) ringJobs() []api.RingJob {
 	return jobs
 }
 
-func (s *Server) ringDiff(ctx context.Context, c *call) error {
+func (s *Server) ringDiff(ctx context.Context, c *call.Call) error {
 	ring := s.backend.Ring()
 	if ring == nil {
 		return noRing("compare ring jobs")
 	}
-	m, err := memberOf(ring.Status(), c.query.Get("member"))
+	m, err := members.Find(ring.Status(), c.Query.Get("member"))
 	if err != nil {
 		return err
 	}
-	theirs, err := askMember[api.RingJobs](ctx, c, ring, m, "/v1/ring/jobs", nil)
+	theirs, err := members.Ask[api.RingJobs](ctx, c, ring, m, "/v1/ring/jobs", nil)
 	if err != nil {
 		return err
 	}
-	answer := diffJobs(c.ringJobs(), theirs.Jobs)
+	answer := diffJobs(ringJobs(c), theirs.Jobs)
 	answer.V, answer.Member = api.Version, m.Name
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // diffJobs compares two lists of ring jobs.
@@ -141,91 +135,13 @@ func diffJobs(here, there []api.RingJob) (d api.RingDiff) {
 	return d
 }
 
-// memberOf finds another member by name or ID.
-func memberOf(r api.Ring, name string) (api.Member, error) {
-	var found []api.Member
-	for _, m := range r.Members {
-		if m.ID != r.Self && (m.ID == name || m.Name == name) {
-			found = append(found, m)
-		}
-	}
-	// A member that left and came back under another ID leaves its name behind.
-	if up := slices.DeleteFunc(slices.Clone(found), func(m api.Member) bool { return !m.State.Up() }); len(up) > 0 {
-		found = up
-	}
-	switch len(found) {
-	case 0:
-		return api.Member{}, &api.Error{
-			Kind: api.NotFound, What: fmt.Sprintf("cannot ask %q: there is no such other member", name),
-			Why: fmt.Sprintf("the ring %q has %d members, this host among them", r.Name, len(r.Members)), Fix: "cronring ring status",
-		}
-	case 1:
-		return found[0], nil
-	}
-	return api.Member{}, &api.Error{
-		Kind: api.Conflict, What: fmt.Sprintf("cannot ask %q: %d members have that name", name, len(found)),
-		Why: "several hosts may have the same name; IDs are unique", Fix: "name it by its ID: cronring ring status -o wide",
-	}
-}
-
-// The bounds of what another member may answer.
-const (
-	memberTimeout = 3 * time.Second
-	memberAnswer  = 8 << 20
-	memberWords   = 1000 // of an error
-	membersAsked  = 16   // at a time
-)
-
-// askMember queries another member's daemon, as root. Users with the same name on two hosts need
-// not be the same person, so no other user may query.
-func askMember[T any](ctx context.Context, c *call, ring Ring, m api.Member, path string, query url.Values) (answer T, err error) {
-	if !c.peer.keeper {
-		return answer, notAllowed(c.r, c.peer)
-	}
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.ID+path+"?"+query.Encode(), nil)
-	if err != nil {
-		return answer, fmt.Errorf("ask member: %w", err)
-	}
-	response, err := ring.Transport().RoundTrip(r)
-	if err != nil {
-		return answer, &api.Error{
-			Kind: api.Unreachable, What: "cannot ask " + m.Name, Why: err.Error(), Fix: "cronring ring status",
-		}
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, memberAnswer+1))
-	switch {
-	case err != nil:
-		return answer, &api.Error{Kind: api.Unreachable, What: "cannot read what " + m.Name + " answers", Why: err.Error(), Fix: "ask again"}
-	case len(text) > memberAnswer:
-		return answer, &api.Error{Kind: api.Internal, What: m.Name + " answers too much", Why: fmt.Sprintf("more than %d bytes", memberAnswer), Fix: "ask for less: -n"}
-	case response.StatusCode != http.StatusOK:
-		var e api.Error
-		if json.Unmarshal(text, &e) != nil || e.What == "" {
-			e = api.Error{Kind: api.Internal, What: "cannot be answered", Why: response.Status}
-		}
-		if _, ok := httpStatus[e.Kind]; !ok {
-			e.Kind = api.Internal
-		}
-		return answer, &api.Error{Kind: e.Kind, What: m.Name + ": " + brief(e.What), Why: brief(e.Why), Fix: brief(e.Fix)}
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return answer, fmt.Errorf("read answer of %s: %w", m.Name, err)
-	}
-	return answer, nil
-}
-
-// brief limits the length of another member's text.
-func brief(words string) string {
-	return strings.ToValidUTF8(words[:min(len(words), memberWords)], "")
-}
+// membersAsked is the maximum number of members that are asked at a time.
+const membersAsked = 16
 
 // addNodes adds the history of other members: of the named one, or of all that are up. Members that
 // cannot be queried are listed in Missing.
-func (s *Server) addNodes(ctx context.Context, c *call, limit int, answer *api.Runs) error {
-	which := c.query.Get("node")
+func (s *Server) addNodes(ctx context.Context, c *call.Call, limit int, answer *api.Runs) error {
+	which := c.Query.Get("node")
 	ring := s.backend.Ring()
 	if which == "" {
 		return nil
@@ -243,20 +159,20 @@ func (s *Server) addNodes(ctx context.Context, c *call, limit int, answer *api.R
 		}
 	} else {
 		answer.Runs, answer.Skipped = []job.Run{}, nil
-		m, err := memberOf(status, which)
+		m, err := members.Find(status, which)
 		if err != nil {
 			return err
 		}
 		ask = append(ask, m)
 	}
-	query := c.r.URL.Query()
+	query := c.Request.URL.Query()
 	query.Del("node")
 	for some := range slices.Chunk(ask, membersAsked) {
 		answers := make([]api.Runs, len(some))
 		failed := make([]error, len(some))
 		var asked sync.WaitGroup
 		for i, m := range some {
-			asked.Go(func() { answers[i], failed[i] = askMember[api.Runs](ctx, c, ring, m, "/v1/runs", query) })
+			asked.Go(func() { answers[i], failed[i] = members.Ask[api.Runs](ctx, c, ring, m, "/v1/runs", query) })
 		}
 		asked.Wait()
 		for i, m := range some {
@@ -286,16 +202,15 @@ func addNode(all *api.Runs, name string, one *api.Runs, limit int) {
 	all.Skipped = slices.Clone(all.Skipped[:min(limit, len(all.Skipped))])
 }
 
-// memberRoutes are the requests that the daemons of other members may send.
-var memberRoutes = []struct {
-	path   string
-	handle handler
-}{
-	{"/v1/runs", (*Server).listRuns},
-	{"/v1/run", (*Server).showRun},
-	{"/v1/output", (*Server).output},
-	{"/v1/why", (*Server).why},
-	{"/v1/ring/jobs", (*Server).ringJobs},
+// memberRoutes returns the requests that the daemons of other members may send.
+func (s *Server) memberRoutes() map[string]handler {
+	return map[string]handler{
+		"/v1/runs":      s.listRuns,
+		"/v1/run":       s.showRun,
+		"/v1/output":    s.output,
+		"/v1/why":       s.whys.Answer,
+		"/v1/ring/jobs": s.ringJobs,
+	}
 }
 
 // ServeMembers answers other members on l, the ring's own connections, until ctx ends, and returns
@@ -307,7 +222,7 @@ func (s *Server) ServeMembers(ctx context.Context, l net.Listener) error {
 	var active sync.WaitGroup
 	hs := &http.Server{
 		Handler: http.MaxBytesHandler(s.memberMux(&active), 0), BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: call.ReadTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	context.AfterFunc(ctx, func() { hs.Close() })
@@ -325,16 +240,16 @@ func (s *Server) ServeMembers(ctx context.Context, l net.Listener) error {
 // host alone: a member queries each of the others itself.
 func (s *Server) memberMux(active *sync.WaitGroup) *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, r := range memberRoutes {
-		mux.HandleFunc("GET "+r.path, func(w http.ResponseWriter, q *http.Request) {
+	for path, handle := range s.memberRoutes() {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, q *http.Request) {
 			active.Add(1)
 			defer active.Done()
-			q = q.WithContext(context.WithValue(q.Context(), peerKey{}, func() peer { return peer{name: "root", keeper: true} }))
-			c := newCall(s, w, q)
-			c.query.Del("node")
-			c.query.Set("alone", "yes")
-			if err := r.handle(s, q.Context(), c); err != nil {
-				c.fail(err)
+			root := func() call.Peer { return call.Peer{Name: "root", Admin: true} }
+			c := s.newCall(w, q.WithContext(call.WithPeer(q.Context(), root, func() int { return 0 })))
+			c.Query.Del("node")
+			c.Query.Set("alone", "yes")
+			if err := handle(c.Request.Context(), c); err != nil {
+				c.Fail(err)
 			}
 		})
 	}

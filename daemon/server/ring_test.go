@@ -17,6 +17,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/members"
 )
 
 // fakeRing is a ring whose other members answer what a test says.
@@ -97,7 +98,7 @@ func TestMembersAnswersAreBounded(t *testing.T) {
 		text   string
 		want   string
 	}{
-		"too much":   {http.StatusOK, strings.Repeat(" ", memberAnswer+1), "answers too much"},
+		"too much":   {http.StatusOK, strings.Repeat(" ", members.MaxAnswer+1), "answers too much"},
 		"no JSON":    {http.StatusOK, "<html>", "read answer of db-02"},
 		"an error":   {http.StatusNotFound, `{"v":1,"kind":"not-found","error":"cannot see it","why":"none"}`, "db-02: cannot see it"},
 		"no words":   {http.StatusTeapot, "{}", "db-02: cannot be answered"},
@@ -114,13 +115,13 @@ func TestMembersAnswersAreBounded(t *testing.T) {
 func TestMembersErrorsAreBrief(t *testing.T) {
 	w := newWorld(t, "0 0 1 1 * true\n")
 	w.ring = ringOfThree()
-	long := strings.Repeat("x", 10*memberWords)
+	long := strings.Repeat("x", 10*members.MaxWords)
 	w.ring.answer = func(string, string) (int, string, error) {
 		return http.StatusNotFound, fmt.Sprintf(`{"v":1,"kind":"no-such-kind","error":%q,"why":%q,"fix":%q}`, long, long, long), nil
 	}
 	_, err := w.client().History(t.Context(), api.Filter{Node: "db-02"})
 	e, ok := errors.AsType[*api.Error](err)
-	if !ok || e.Kind != api.Internal || len(e.What)+len(e.Why)+len(e.Fix) > 4*memberWords {
+	if !ok || e.Kind != api.Internal || len(e.What)+len(e.Why)+len(e.Fix) > 4*members.MaxWords {
 		t.Errorf("got %.100v, want an internal error of few words", err)
 	}
 }

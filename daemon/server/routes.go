@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // may is the permission of a route. Answers contain only jobs that the user sees: see peer.sees.
@@ -16,109 +17,99 @@ const (
 	keeper            // root and the daemon's own account
 )
 
-// cost is how a route is limited in its use of memory and processors.
-type cost int
-
-const (
-	// cheap requests do little work once the job is found, or have a limit of
-	// their own: watch counts the boards, and enter the large crontabs.
-	cheap cost = iota
-	// expensive requests look at many jobs or at much of the history, at least
-	// for some arguments. See expensiveQueries.
-	expensive
-)
-
 // handler answers one request, or returns why not.
-type handler func(s *Server, ctx context.Context, c *call) error
+type handler func(ctx context.Context, c *call.Call) error
 
-// routes is everything that can be asked.
-var routes = []struct {
+// route is a request that the daemon answers.
+type route struct {
 	method, path string
 	may          may
-	cost         cost
+	cost         call.Cost
 	handle       handler
-}{
-	{"GET", "/v1/health", anyone, cheap, (*Server).health},
-	{"GET", "/v1/status", owner, expensive, (*Server).status},
-	{"GET", "/v1/metrics", owner, expensive, (*Server).metrics},
-	{"GET", "/v1/jobs", owner, expensive, (*Server).listJobs},
-	{"GET", "/v1/job", owner, expensive, (*Server).showJob},
-	{"GET", "/v1/next", owner, expensive, (*Server).coming},
-	{"GET", "/v1/explain", owner, expensive, (*Server).explain},
-	{"GET", "/v1/why", owner, expensive, (*Server).why},
-	{"GET", "/v1/graph", owner, expensive, (*Server).graph},
-	{"GET", "/v1/runs", owner, expensive, (*Server).listRuns},
-	{"GET", "/v1/run", owner, expensive, (*Server).showRun},
-	{"GET", "/v1/output", owner, expensive, (*Server).output},
-	{"GET", "/v1/events", owner, expensive, (*Server).events},
-	{"GET", "/v1/board", owner, cheap, (*Server).board},
-	{"GET", "/v1/past", owner, expensive, (*Server).past},
-	{"GET", "/v1/timeline", owner, expensive, (*Server).timeline},
-	{"GET", "/v1/clashes", owner, expensive, (*Server).clashes},
-	{"GET", "/v1/stats", owner, expensive, (*Server).stats},
-	{"GET", "/v1/diagnostics", keeper, cheap, (*Server).diagnostics},
-	{"GET", "/v1/config", keeper, cheap, (*Server).config},
-	{"GET", "/v1/env", owner, expensive, (*Server).jobEnvironment},
-	{"GET", "/v1/config/job", owner, expensive, (*Server).jobConfig},
-	{"POST", "/v1/run", owner, expensive, (*Server).runJobs},
-	{"POST", "/v1/stop", owner, expensive, (*Server).stopRuns},
-	{"POST", "/v1/pause", owner, expensive, (*Server).pauseJobs},
-	{"POST", "/v1/resume", owner, expensive, (*Server).resumeJobs},
-	{"POST", "/v1/ack", owner, expensive, (*Server).ack},
-	{"GET", "/v1/backfills", owner, expensive, (*Server).listBackfills},
-	{"POST", "/v1/backfill", owner, expensive, (*Server).backfill},
-	{"POST", "/v1/backfill/stop", owner, cheap, (*Server).stopBackfill},
-	{"GET", "/v1/state", owner, cheap, (*Server).readState},
-	{"POST", "/v1/state", owner, cheap, (*Server).writeState},
-	{"GET", "/v1/dead", owner, expensive, (*Server).listDead},
-	{"POST", "/v1/retry", owner, expensive, (*Server).retry},
-	{"POST", "/v1/redrive", owner, expensive, (*Server).redrive},
-	{"POST", "/v1/drop", owner, expensive, (*Server).drop},
-	{"POST", "/v1/reload", keeper, cheap, (*Server).reload},
-	{"GET", "/v1/db", keeper, cheap, (*Server).dbStats},
-	{"POST", "/v1/db", keeper, cheap, (*Server).dbKeep},
-	{"POST", "/v1/notify", keeper, cheap, (*Server).tryChannel},
-	{"GET", "/v1/ring", owner, cheap, (*Server).ring},
-	{"GET", "/v1/ring/diff", keeper, cheap, (*Server).ringDiff},
-	{"POST", "/v1/ring", keeper, cheap, (*Server).changeRing},
-	{"GET", "/v1/crontab", owner, cheap, (*Server).showCrontab},
-	{"POST", "/v1/crontab/install", owner, cheap, (*Server).installCrontab},
-	{"POST", "/v1/crontab/remove", owner, cheap, (*Server).removeCrontab},
-	{"POST", "/v1/crontab/edited", owner, cheap, (*Server).endEdit},
-	{"GET", "/v1/tables", owner, cheap, (*Server).listTables},
-	{"GET", "/v1/table", owner, cheap, (*Server).showTable},
-	{"POST", "/v1/table/install", owner, cheap, (*Server).installTable},
-	{"GET", "/v1/revisions", owner, expensive, (*Server).listRevisions},
-	{"GET", "/v1/revision", owner, cheap, (*Server).showRevision},
-	{"POST", "/v1/undo", owner, cheap, (*Server).undo},
+}
+
+// routes returns all requests that users may send.
+func (s *Server) routes() []route {
+	return []route{
+		{"GET", "/v1/health", anyone, call.Cheap, s.health},
+		{"GET", "/v1/status", owner, call.Expensive, s.status},
+		{"GET", "/v1/metrics", owner, call.Expensive, s.metrics},
+		{"GET", "/v1/jobs", owner, call.Expensive, s.listJobs},
+		{"GET", "/v1/job", owner, call.Expensive, s.showJob},
+		{"GET", "/v1/next", owner, call.Expensive, s.coming},
+		{"GET", "/v1/explain", owner, call.Expensive, s.explain},
+		{"GET", "/v1/why", owner, call.Expensive, s.whys.Answer},
+		{"GET", "/v1/graph", owner, call.Expensive, s.graph},
+		{"GET", "/v1/runs", owner, call.Expensive, s.listRuns},
+		{"GET", "/v1/run", owner, call.Expensive, s.showRun},
+		{"GET", "/v1/output", owner, call.Expensive, s.output},
+		{"GET", "/v1/events", owner, call.Expensive, s.events},
+		{"GET", "/v1/board", owner, call.Cheap, s.board},
+		{"GET", "/v1/past", owner, call.Expensive, s.past},
+		{"GET", "/v1/timeline", owner, call.Expensive, s.timeline},
+		{"GET", "/v1/clashes", owner, call.Expensive, s.clashes},
+		{"GET", "/v1/stats", owner, call.Expensive, s.stats},
+		{"GET", "/v1/diagnostics", keeper, call.Cheap, s.diagnostics},
+		{"GET", "/v1/config", keeper, call.Cheap, s.config},
+		{"GET", "/v1/env", owner, call.Expensive, s.jobEnvironment},
+		{"GET", "/v1/config/job", owner, call.Expensive, s.jobConfig},
+		{"POST", "/v1/run", owner, call.Expensive, s.runJobs},
+		{"POST", "/v1/stop", owner, call.Expensive, s.stopRuns},
+		{"POST", "/v1/pause", owner, call.Expensive, s.pauseJobs},
+		{"POST", "/v1/resume", owner, call.Expensive, s.resumeJobs},
+		{"POST", "/v1/ack", owner, call.Expensive, s.ack},
+		{"GET", "/v1/backfills", owner, call.Expensive, s.listBackfills},
+		{"POST", "/v1/backfill", owner, call.Expensive, s.backfill},
+		{"POST", "/v1/backfill/stop", owner, call.Cheap, s.stopBackfill},
+		{"GET", "/v1/state", owner, call.Cheap, s.readState},
+		{"POST", "/v1/state", owner, call.Cheap, s.writeState},
+		{"GET", "/v1/dead", owner, call.Expensive, s.listDead},
+		{"POST", "/v1/retry", owner, call.Expensive, s.retry},
+		{"POST", "/v1/redrive", owner, call.Expensive, s.redrive},
+		{"POST", "/v1/drop", owner, call.Expensive, s.drop},
+		{"POST", "/v1/reload", keeper, call.Cheap, s.reload},
+		{"GET", "/v1/db", keeper, call.Cheap, s.dbStats},
+		{"POST", "/v1/db", keeper, call.Cheap, s.dbKeep},
+		{"POST", "/v1/notify", keeper, call.Cheap, s.tryChannel},
+		{"GET", "/v1/ring", owner, call.Cheap, s.ring},
+		{"GET", "/v1/ring/diff", keeper, call.Cheap, s.ringDiff},
+		{"POST", "/v1/ring", keeper, call.Cheap, s.changeRing},
+		{"GET", "/v1/crontab", owner, call.Cheap, s.showCrontab},
+		{"POST", "/v1/crontab/install", owner, call.Cheap, s.installCrontab},
+		{"POST", "/v1/crontab/remove", owner, call.Cheap, s.removeCrontab},
+		{"POST", "/v1/crontab/edited", owner, call.Cheap, s.endEdit},
+		{"GET", "/v1/tables", owner, call.Cheap, s.listTables},
+		{"GET", "/v1/table", owner, call.Cheap, s.showTable},
+		{"POST", "/v1/table/install", owner, call.Cheap, s.installTable},
+		{"GET", "/v1/revisions", owner, call.Expensive, s.listRevisions},
+		{"GET", "/v1/revision", owner, call.Cheap, s.showRevision},
+		{"POST", "/v1/undo", owner, call.Cheap, s.undo},
+	}
 }
 
 func (s *Server) register() {
-	for _, r := range routes {
+	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
-			c := newCall(s, w, q)
-			if r.may == keeper && !c.peer.keeper {
-				c.fail(notAllowed(q, c.peer))
+			c := s.newCall(w, q)
+			if r.may == keeper && !c.Peer.Admin {
+				c.Fail(c.NotAllowed())
 				return
 			}
-			if err := checkQuery(c.query); err != nil {
-				c.fail(err)
+			if err := call.CheckQuery(c.Query); err != nil {
+				c.Fail(err)
 				return
 			}
-			c.cost, c.limit = r.cost, s.queries
-			defer c.end()
-			if q.Method == http.MethodGet && r.cost == expensive { // otherwise body does it
-				if err := c.begin(q.Context()); err != nil {
-					return // the caller has disconnected
-				}
+			defer c.End()
+			if err := c.Bound(q.Context(), r.cost, s.queries); err != nil {
+				return // the caller has disconnected
 			}
-			if err := r.handle(s, q.Context(), c); err != nil {
-				c.fail(err)
+			if err := r.handle(q.Context(), c); err != nil {
+				c.Fail(err)
 			}
 		})
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
-		newCall(s, w, q).fail(&api.Error{
+		s.newCall(w, q).Fail(&api.Error{
 			Kind: api.Usage,
 			What: "cannot " + q.Method + " " + q.URL.Path + ": there is no such request",
 			Why:  "this daemon has version 1 of the interface; a newer program may use more",
@@ -127,11 +118,6 @@ func (s *Server) register() {
 	})
 }
 
-func notAllowed(q *http.Request, p peer) *api.Error {
-	return &api.Error{
-		Kind: api.NotAllowed,
-		What: "cannot " + q.Method + " " + q.URL.Path + ": only root and the daemon's own account may",
-		Why:  "you are " + p.String(),
-		Fix:  "ask as root: sudo cronring ...",
-	}
+func (s *Server) newCall(w http.ResponseWriter, r *http.Request) *call.Call {
+	return call.New(s.backend.View(), s.now(), w, r)
 }

@@ -7,17 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
 // manyOf is a system crontab with n jobs of ann.
@@ -54,7 +52,7 @@ func (i *intercepted) Last(ctx context.Context, f func(job.Run)) error {
 
 // manyPages is more jobs than a memory asks for one by one, and than a socket has
 // room for.
-const manyPages = 24 * censusPage
+const manyPages = 24 * nodesPage
 
 // When a caller disconnects, its query stops, and its other requests, which
 // wait for that one, never start.
@@ -108,8 +106,8 @@ func TestListsStopWhenCallersDisconnect(t *testing.T) {
 	if n := store.reads.Load(); n != stop {
 		t.Errorf("the history was read %d times, want %d", n, stop)
 	}
-	if len(s.queries.users) != 0 {
-		t.Errorf("slots are still taken: %v", s.queries.users)
+	if len(s.queries.Users) != 0 {
+		t.Errorf("slots are still taken: %v", s.queries.Users)
 	}
 }
 
@@ -123,7 +121,7 @@ func TestListThatFailsHalfway(t *testing.T) {
 	}{
 		{"while states are read", 1, "disk on fire"},
 		{"at the first page", 2, "disk on fire"},
-		{"after rows were sent", manyPages / censusPage, "unexpected EOF"},
+		{"after rows were sent", manyPages / nodesPage, "unexpected EOF"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := api.Dial(w.serveStore(&intercepted{world: w, before: func(_ context.Context, n int32) error {
@@ -160,7 +158,7 @@ func TestRowsAreOneDocument(t *testing.T) {
 
 // Pages of runs come out as one list, without a run twice or missing.
 func TestRunsOfManyPages(t *testing.T) {
-	const n = 2*runsPage + 7
+	const n = 2*1000 + 7
 	w := newWorld(t, "0 0 1 1 * ann true\n")
 	var all []job.Run
 	for i := range n {
@@ -172,7 +170,7 @@ func TestRunsOfManyPages(t *testing.T) {
 	}
 	w.mu.Unlock()
 	c := w.client()
-	for _, limit := range []int{1, runsPage, runsPage + 1, n, n + 1} {
+	for _, limit := range []int{1, 1000, lookup.RunsPage + 1, n, n + 1} {
 		runs, err := c.History(patient(t), api.Filter{Limit: limit})
 		if err != nil || len(runs.Runs) != min(n, limit) {
 			t.Fatalf("limit %d: %d runs, %v", limit, len(runs.Runs), err)
@@ -209,39 +207,5 @@ func TestSlowReaderOfListDelaysNobody(t *testing.T) {
 				}
 			}
 		})
-	})
-}
-
-// deadlines is a ResponseWriter that records how long each write may take.
-type deadlines struct {
-	http.ResponseWriter
-	limits []time.Duration
-	begun  time.Time
-}
-
-func (d *deadlines) SetWriteDeadline(t time.Time) error {
-	d.limits = append(d.limits, t.Sub(d.begun))
-	return nil
-}
-
-func TestRowsMustBeReadInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &deadlines{ResponseWriter: httptest.NewRecorder(), begun: time.Now()}
-		row := strings.Repeat("x", slowestRate)
-		err := answerRows(t.Context(), &call{w: d}, "rows", func(yield func(string, error) bool) {
-			for range 3 {
-				if !yield(row, nil) {
-					return
-				}
-			}
-		})
-		if err != nil || len(d.limits) == 0 {
-			t.Fatalf("%d writes, %v", len(d.limits), err)
-		}
-		for i, limit := range d.limits {
-			if limit < writeTimeout || limit > writeTimeout+4*time.Second {
-				t.Errorf("write %d of %d must end after %s", i, len(d.limits), limit)
-			}
-		}
 	})
 }

@@ -14,6 +14,11 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/server/members"
+	"github.com/cronring/cronring/daemon/server/why"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -131,10 +136,12 @@ type Server struct {
 	account func(uid uint32) (string, error)
 	log     *slog.Logger
 	desk    *desk
-	boards  *memory
+	states  *jobstate.Jobs
+	find    *lookup.Searcher
+	whys    *why.Explainer
 	counts  *counts
 	loads   *loads
-	queries *expensiveQueries
+	queries *call.Queries
 	mux     *http.ServeMux
 	keeping sync.Mutex     // held by who looks after the history
 	active  sync.WaitGroup // handlers
@@ -147,12 +154,14 @@ func New(o Options) *Server {
 		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
-	s.loads, s.queries = newLoads(), newExpensiveQueries()
-	s.boards = newMemory(o.Store, o.Backend.View)
+	s.loads, s.queries = newLoads(), call.NewQueries()
+	s.states = jobstate.New(o.Store, o.Backend.View, func() jobstate.Ring { return o.Backend.Ring() })
+	s.find = lookup.New(o.Store, o.Backend.View, s.states)
+	s.whys = why.New(o.Store, s.find, func() string { return o.Backend.Health().Host }, func() members.Ring { return o.Backend.Ring() })
 	s.counts = newCounts(o.Backend.View, o.Now())
 	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
 		s.counts.tap(facts)
-		s.boards.tap(facts, ledgers)
+		s.states.Tap(facts, ledgers)
 	})
 	s.register()
 	return s
@@ -162,13 +171,10 @@ func New(o Options) *Server {
 // and may leave it unread: it costs one connection, which door counts.
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = 15 * time.Second // the whole request
-	writeTimeout  = 30 * time.Second // an answer that is not a stream
 	idleTimeout   = time.Minute      // between requests
 	askTimeout    = 10 * time.Second // for the loop's answer
 	closeTimeout  = time.Second      // from the end of Serve's ctx to closing connections by force
 	maxHeader     = 64 << 10
-	maxBody       = 256 << 10
 )
 
 // Serve answers on l, a unix socket, until ctx ends, and returns when all
@@ -181,7 +187,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       s.withCaller,
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
+		ReadTimeout:       call.ReadTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
@@ -221,4 +227,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
 	defer s.active.Done()
 	s.mux.ServeHTTP(w, r)
+}
+
+// ask hands an event to the loop and waits for the answer, but not for long:
+// the loop does nothing slow, so that something is wrong.
+func (s *Server) ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	a, err := s.backend.Ask(ctx, e)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return a, &api.Error{
+			Kind: api.Internal, What: "the daemon did not take the request",
+			Why: "it answered nothing for " + askTimeout.String() + "; whether it will still act on it is not known",
+			Fix: "cronring status",
+		}
+	}
+	return a, err
 }

@@ -6,25 +6,27 @@ import (
 	"fmt"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 // memory returns the job of a reference and its user: saved state belongs to the user.
-func (s *Server) memory(ctx context.Context, c *call, ref string) (job.ID, string, error) {
-	i, err := s.only(ctx, c, "state", ref)
+func (s *Server) memory(ctx context.Context, c *call.Call, ref string) (job.ID, string, error) {
+	i, err := s.find.Only(ctx, c, "state", ref)
 	if err != nil {
 		return "", "", err
 	}
-	return c.view.ID(i), c.view.Entry(i).User(), nil
+	return c.View.ID(i), c.View.Entry(i).User(), nil
 }
 
-func (s *Server) readState(ctx context.Context, c *call) error {
-	id, user, err := s.memory(ctx, c, c.query.Get("job"))
+func (s *Server) readState(ctx context.Context, c *call.Call) error {
+	id, user, err := s.memory(ctx, c, c.Query.Get("job"))
 	if err != nil {
 		return err
 	}
-	key := c.query.Get("key")
+	key := c.Query.Get("key")
 	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
 	if key == "" {
 		all, err := s.store.States(ctx, id, user)
@@ -34,7 +36,7 @@ func (s *Server) readState(ctx context.Context, c *call) error {
 		for _, e := range all {
 			answer.Entries = append(answer.Entries, api.StateEntry{Key: e.Key, Size: e.Size, At: e.At})
 		}
-		return c.answer(answer)
+		return c.Answer(answer)
 	}
 	value, ok, err := s.store.State(ctx, id, user, key)
 	switch {
@@ -44,18 +46,18 @@ func (s *Server) readState(ctx context.Context, c *call) error {
 		return noState(id, key)
 	}
 	answer.Entries = append(answer.Entries, api.StateEntry{Key: key, Size: len(value), Value: value})
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 func noState(id job.ID, key string) *api.Error {
 	return &api.Error{
-		Kind: api.NotFound, What: fmt.Sprintf("cannot find %s of %s: it keeps nothing by that name", quote(key), quote(string(id))),
-		Fix: "cronring state list --job " + quote(string(id)),
+		Kind: api.NotFound, What: fmt.Sprintf("cannot find %s of %s: it keeps nothing by that name", display.Quote(key), display.Quote(string(id))),
+		Fix: "cronring state list --job " + display.Quote(string(id)),
 	}
 }
 
-func (s *Server) writeState(ctx context.Context, c *call) error {
-	r, err := body[api.StateRequest](c)
+func (s *Server) writeState(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.StateRequest](c)
 	if err != nil {
 		return err
 	}
@@ -72,15 +74,15 @@ func (s *Server) writeState(ctx context.Context, c *call) error {
 		case !found:
 			return noState(id, r.Key)
 		}
-		return c.answer(answer)
+		return c.Answer(answer)
 	}
-	err = s.store.SetState(ctx, id, user, r.Key, r.Value, c.now)
+	err = s.store.SetState(ctx, id, user, r.Key, r.Value, c.Now)
 	if bound, ok := errors.AsType[*store.StateError](err); ok {
-		return badRequest("cannot keep "+quote(r.Key), bound.Error())
+		return call.BadRequest("cannot keep "+display.Quote(r.Key), bound.Error())
 	}
 	if err != nil {
 		return fmt.Errorf("keep state: %w", err)
 	}
-	answer.Entries = append(answer.Entries, api.StateEntry{Key: r.Key, Size: len(r.Value), At: c.now})
-	return c.answer(answer)
+	answer.Entries = append(answer.Entries, api.StateEntry{Key: r.Key, Size: len(r.Value), At: c.Now})
+	return c.Answer(answer)
 }

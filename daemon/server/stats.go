@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 // stats sums up what runs came to.
-func (s *Server) stats(ctx context.Context, c *call) error {
+func (s *Server) stats(ctx context.Context, c *call.Call) error {
 	t, err := s.newTally(ctx, c)
 	if err != nil {
 		return err
@@ -30,13 +31,13 @@ func (s *Server) stats(ctx context.Context, c *call) error {
 	if err := t.read(ctx); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	return c.answer(t.told())
+	return c.Answer(t.told())
 }
 
 // tally is statistics as they are made.
 type tally struct {
 	s      *Server
-	c      *call
+	c      *call.Call
 	answer api.Stats
 	zone   *time.Location
 	host   string
@@ -69,20 +70,20 @@ type tallied struct {
 	group *sum // if groups are jobs
 }
 
-func (s *Server) newTally(ctx context.Context, c *call) (*tally, error) {
-	since, until, err := c.period("since", "until")
+func (s *Server) newTally(ctx context.Context, c *call.Call) (*tally, error) {
+	since, until, err := c.Period("since", "until")
 	if err != nil {
 		return nil, err
 	}
 	if until.IsZero() {
-		until = c.now
+		until = c.Now
 	}
 	if since.IsZero() {
 		since = until.Add(-usualStats)
 	}
-	by := cmp.Or(c.query.Get("by"), "job")
+	by := cmp.Or(c.Query.Get("by"), "job")
 	if !slices.Contains([]string{"job", "user", "hour", "node"}, by) {
-		return nil, badRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, node")
+		return nil, call.BadRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, node")
 	}
 	h := s.backend.Health()
 	t := &tally{
@@ -103,19 +104,19 @@ func zoneOf(name string) *time.Location {
 // choose finds the requested jobs. For admins who request all, jobs that are no longer installed
 // count too.
 func (t *tally) choose(ctx context.Context) error {
-	jobs := t.c.visible()
-	if refs := t.c.query["job"]; len(refs) > 0 {
+	jobs := t.c.Visible()
+	if refs := t.c.Query["job"]; len(refs) > 0 {
 		var err error
-		if jobs, err = t.s.resolve(ctx, t.c, "stats", refs); err != nil {
+		if jobs, err = t.s.find.Resolve(ctx, t.c, "stats", refs); err != nil {
 			return err
 		}
 		t.jobs = []job.ID{}
 	}
-	if t.most = statsRuns; !t.c.peer.keeper {
+	if t.most = statsRuns; !t.c.Peer.Admin {
 		t.jobs, t.most = []job.ID{}, guestRuns
 	}
 	for _, i := range jobs {
-		id, e := t.c.view.ID(i), t.c.view.Entry(i)
+		id, e := t.c.View.ID(i), t.c.View.Entry(i)
 		t.users[id], t.grace[id] = e.User(), e.Options().Grace
 		if t.jobs != nil {
 			t.jobs = append(t.jobs, id)
@@ -128,7 +129,7 @@ func (t *tally) choose(ctx context.Context) error {
 func (t *tally) read(ctx context.Context) (err error) {
 	a := &t.answer
 	end := a.Until
-	if end.Equal(t.c.now) { // what is decided now is part of it
+	if end.Equal(t.c.Now) { // what is decided now is part of it
 		end = end.Add(1)
 	}
 	if t.names, err = t.s.store.JobNumbers(ctx); err != nil {
@@ -158,7 +159,7 @@ func (t *tally) read(ctx context.Context) (err error) {
 			}
 		})
 	}
-	return t.s.eachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, func(r job.Record) {
+	return t.s.find.EachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, func(r job.Record) {
 		if n, ok := numbers[r.Job]; ok && t.jobOf[n].sees {
 			t.group(n, t.jobOf[n].user, r.Due.UnixNano()).group.Skipped += max(1, r.Count)
 		}
@@ -168,7 +169,7 @@ func (t *tally) read(ctx context.Context) (err error) {
 func (t *tally) take(r *store.Sample) {
 	t.seen++
 	t.oldest = r.Decided
-	if r.Kind.State != job.RunEnded || r.Number >= len(t.names) || !t.c.peer.sees(r.Kind.User) {
+	if r.Kind.State != job.RunEnded || r.Number >= len(t.names) || !t.c.Peer.Sees(r.Kind.User) {
 		return
 	}
 	when := r.Due

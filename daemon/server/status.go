@@ -8,10 +8,11 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
-func (s *Server) health(_ context.Context, c *call) error {
-	return c.answer(s.healthNow())
+func (s *Server) health(_ context.Context, c *call.Call) error {
+	return c.Answer(s.healthNow())
 }
 
 func (s *Server) healthNow() api.Health {
@@ -21,20 +22,20 @@ func (s *Server) healthNow() api.Health {
 }
 
 // status answers even if the history cannot be read, because it is needed most then.
-func (s *Server) status(ctx context.Context, c *call) error {
-	jobs := c.visible()
-	st := s.head(c.view, c.now)
-	st.Jobs, st.Denied = len(jobs), s.denied(c.peer)
+func (s *Server) status(ctx context.Context, c *call.Call) error {
+	jobs := c.Visible()
+	st := s.head(c.View, c.Now)
+	st.Jobs, st.Denied = len(jobs), s.denied(c.Peer)
 	if err := s.addStates(ctx, c, &st, jobs); err != nil {
 		st.Problems = append(st.Problems, unreadable(err))
 	}
-	if c.peer.keeper {
+	if c.Peer.Admin {
 		st.Errors, st.Warnings = remarkCounts(s.backend.Diagnostics())
 		if err := s.addTotals(ctx, &st); err != nil {
 			st.Problems = append(st.Problems, unreadable(err))
 		}
 	}
-	return c.answer(st)
+	return c.Answer(st)
 }
 
 // head is a status without anything about jobs that are not everybody's.
@@ -53,22 +54,22 @@ func unreadable(err error) api.Problem {
 	}
 }
 
-func (s *Server) addStates(ctx context.Context, c *call, st *api.Status, jobs []int) error {
+func (s *Server) addStates(ctx context.Context, c *call.Call, st *api.Status, jobs []int) error {
 	first := -1
 	for _, i := range jobs {
-		at := c.view.Next(i, c.now)
+		at := c.View.Next(i, c.Now)
 		if !at.IsZero() && (st.Next == nil || at.Before(st.Next.At)) {
-			first, st.Next = i, &api.Upcoming{Job: c.view.ID(i), At: at}
+			first, st.Next = i, &api.Upcoming{Job: c.View.ID(i), At: at}
 		}
 	}
 	if st.Next != nil {
-		st.Next.Node = s.whereabouts(c.view).of(first, st.Next.At)
+		st.Next.Node = s.states.Whereabouts(c.View).Of(first, st.Next.At)
 	}
-	for one, err := range s.states(ctx, c, jobs) {
+	for one, err := range s.states.States(ctx, c, jobs) {
 		if err != nil {
 			return err
 		}
-		st.States[one.state()]++
+		st.States[one.State()]++
 	}
 	return nil
 }
@@ -100,15 +101,15 @@ func remarkCounts(remarks []crontab.Diagnostic) (errors, warnings int) {
 	return errors, warnings
 }
 
-func (s *Server) diagnostics(_ context.Context, c *call) error {
-	return c.answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(s.backend.Diagnostics())})
+func (s *Server) diagnostics(_ context.Context, c *call.Call) error {
+	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(s.backend.Diagnostics())})
 }
 
-func (s *Server) reload(ctx context.Context, c *call) error {
-	c.patient()
+func (s *Server) reload(ctx context.Context, c *call.Call) error {
+	c.Patient()
 	remarks, err := s.backend.Reload(ctx)
 	if err != nil {
 		return err
 	}
-	return c.answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(remarks)})
+	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(remarks)})
 }

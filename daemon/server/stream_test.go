@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 func TestEventsOfChosenJobs(t *testing.T) {
@@ -157,7 +158,7 @@ func TestKindsHaveExitCodes(t *testing.T) {
 	var got []int
 	for _, k := range []api.Kind{api.Internal, api.Usage, api.NotFound, api.NotAllowed, api.Unreachable, api.Conflict} {
 		got = append(got, k.Exit())
-		if httpStatus[k] == 0 {
+		if call.HTTPStatus[k] == 0 {
 			t.Errorf("kind %s has no HTTP status", k)
 		}
 	}

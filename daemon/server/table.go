@@ -15,7 +15,9 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -45,13 +47,13 @@ func (s *Server) anyDesk() (*desk, error) {
 
 // placeOf checks whether the caller may change a file, and returns it: a user's own crontab as for
 // crontab(1), any other only for admins.
-func (s *Server) placeOf(ctx context.Context, c *call, file, user string) (*desk, place, error) {
+func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (*desk, place, error) {
 	d, err := s.anyDesk()
 	if err != nil {
 		return nil, place{}, err
 	}
 	if file != "" && user != "" {
-		return nil, place{}, badRequest("a file and a user are named", "it is one of the two")
+		return nil, place{}, call.BadRequest("a file and a user are named", "it is one of the two")
 	}
 	name, isUsers := user, file == ""
 	if !isUsers && len(d.Files) == 0 {
@@ -68,10 +70,10 @@ func (s *Server) placeOf(ctx context.Context, c *call, file, user string) (*desk
 		path, err := d.Places.UserTable(who.Name)
 		return d, place{path, true, who}, err
 	}
-	if !c.peer.keeper {
+	if !c.Peer.Admin {
 		return nil, place{}, &api.Error{
-			Kind: api.NotAllowed, What: "cannot touch " + quote(file) + ": it is not your own crontab",
-			Why: "you are " + c.peer.String(), Fix: "ask as root: sudo cronring ...",
+			Kind: api.NotAllowed, What: "cannot touch " + display.Quote(file) + ": it is not your own crontab",
+			Why: "you are " + c.Peer.String(), Fix: "ask as root: sudo cronring ...",
 		}
 	}
 	path, err := d.known(file)
@@ -80,7 +82,7 @@ func (s *Server) placeOf(ctx context.Context, c *call, file, user string) (*desk
 
 // known finds a file among those that the daemon reads, or would read.
 func (d *desk) known(file string) (string, error) {
-	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + quote(file), Fix: "cronring lint --installed"}
+	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + display.Quote(file), Fix: "cronring lint --installed"}
 	if len(d.Files) == 0 {
 		if d.Places.IsSystemTable(file) {
 			return file, nil
@@ -174,8 +176,8 @@ func (d *desk) rememberAt(ctx context.Context, answer *api.Installed, now time.T
 	})
 }
 
-func (s *Server) showTable(ctx context.Context, c *call) error {
-	d, p, err := s.placeOf(ctx, c, c.query.Get("file"), c.query.Get("user"))
+func (s *Server) showTable(ctx context.Context, c *call.Call) error {
+	d, p, err := s.placeOf(ctx, c, c.Query.Get("file"), c.Query.Get("user"))
 	if err != nil {
 		return err
 	}
@@ -208,7 +210,7 @@ func (s *Server) showTable(ctx context.Context, c *call) error {
 	if len(newest) > 0 && d.sees(c, newest[0]) {
 		date(&answer.Table, newest[0])
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // date sets the revision of a crontab. A revision that a watcher saw has no author.
@@ -239,7 +241,7 @@ func (s *Server) entryOf(p place) api.Table {
 	}
 	t.Mode = uint32(info.Mode().Perm())
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		t.Owner = peer{uid: st.Uid, name: s.nameOf(st.Uid)}.String()
+		t.Owner = call.Peer{UID: st.Uid, Name: s.nameOf(st.Uid)}.String()
 	}
 	return t
 }
@@ -254,7 +256,7 @@ func (s *Server) nameOf(uid uint32) string {
 
 // listTables lists what the caller may change: a keeper everything, others
 // their own.
-func (s *Server) listTables(ctx context.Context, c *call) error {
+func (s *Server) listTables(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
@@ -273,12 +275,12 @@ func (s *Server) listTables(ctx context.Context, c *call) error {
 	if len(d.Files) == 0 {
 		answer.Places = &api.Places{Crontab: d.Places.Crontab, Anacrontab: d.Places.Anacrontab, CronD: d.Places.CronD}
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // newestOf returns the newest revisions of crontabs. For a user it queries only the user's own.
-func (s *Server) newestOf(ctx context.Context, c *call, d *desk, list []api.Table) (map[string]store.Revision, error) {
-	if c.peer.keeper {
+func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api.Table) (map[string]store.Revision, error) {
+	if c.Peer.Admin {
 		return d.Revisions.NewestRevisions(ctx)
 	}
 	found := map[string]store.Revision{}
@@ -297,7 +299,7 @@ func (s *Server) newestOf(ctx context.Context, c *call, d *desk, list []api.Tabl
 // loaded lists the crontabs that the daemon has read, those that it refuses, and the caller's own,
 // even if missing; in the order in which it reads them. Users who are not admins receive only their
 // own.
-func (s *Server) loaded(c *call, d *desk) []api.Table {
+func (s *Server) loaded(c *call.Call, d *desk) []api.Table {
 	type found struct{ errors, warnings int }
 	remarks := map[string]*found{}
 	for _, r := range s.backend.Diagnostics() {
@@ -313,7 +315,7 @@ func (s *Server) loaded(c *call, d *desk) []api.Table {
 			f.warnings++
 		}
 	}
-	own := d.ownTable(c.peer)
+	own := d.ownTable(c.Peer)
 	list, at := []api.Table{}, map[string]int{}
 	put := func(path string) *api.Table {
 		i, ok := at[path]
@@ -327,8 +329,8 @@ func (s *Server) loaded(c *call, d *desk) []api.Table {
 		}
 		return &list[i]
 	}
-	for _, table := range c.view.Tables() {
-		if !c.peer.keeper && table.Name != own {
+	for _, table := range c.View.Tables() {
+		if !c.Peer.Admin && table.Name != own {
 			continue
 		}
 		t := put(table.Name)
@@ -338,7 +340,7 @@ func (s *Server) loaded(c *call, d *desk) []api.Table {
 		}
 	}
 	for _, r := range s.backend.Refused() {
-		if !c.peer.keeper && r.Path != own {
+		if !c.Peer.Admin && r.Path != own {
 			continue
 		}
 		t := put(r.Path)
@@ -350,27 +352,27 @@ func (s *Server) loaded(c *call, d *desk) []api.Table {
 	return list
 }
 
-func (s *Server) installTable(ctx context.Context, c *call) error {
+func (s *Server) installTable(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}
-	leave, err := d.enter(ctx, c, c.r.ContentLength)
+	leave, err := d.enter(ctx, c, c.Request.ContentLength)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	c.patient()
+	c.Patient()
 	end, err := d.pace(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	c.hurry()
+	c.Hurry()
 	if err := d.fitsLimit(c); err != nil {
 		return err
 	}
-	r, err := bodyOf[api.TableRequest](c, maxInstall)
+	r, err := call.BodyOf[api.TableRequest](c, maxInstall)
 	if err != nil {
 		return err
 	}
@@ -379,7 +381,7 @@ func (s *Server) installTable(ctx context.Context, c *call) error {
 		return err
 	}
 	if len(r.Text) > crontab.MaxText {
-		return badRequest("the crontab has more than 16 MiB", "no crontab has")
+		return call.BadRequest("the crontab has more than 16 MiB", "no crontab has")
 	}
 	answer := api.Installed{V: api.Version, File: p.path, Gone: r.Gone}
 	answer.User, _ = p.mine()
@@ -392,13 +394,13 @@ func (s *Server) installTable(ctx context.Context, c *call) error {
 			answer.Notice = join(answer.Notice, "the daemon does not read it: "+cmp.Or(refused.Why, refused.Word))
 		}
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // change replaces or removes the crontab at a place, and stores the previous version. It refuses a
 // file that would not be read there, and new errors in it. Earlier errors are not this caller's,
 // and do not prevent another change.
-func (d *desk) change(ctx context.Context, c *call, p place, r api.TableRequest, answer *api.Installed) error {
+func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.TableRequest, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.see(p)
@@ -409,7 +411,7 @@ func (d *desk) change(ctx context.Context, c *call, p place, r api.TableRequest,
 	case r.Base != "" && r.Base != old.sum():
 		return &api.Error{
 			Kind: api.Conflict, What: p.quoted() + " was changed meanwhile",
-			Why: "it does not say what it said when this edit began", Fix: "cronring undo list --file " + quote(p.path),
+			Why: "it does not say what it said when this edit began", Fix: "cronring undo list --file " + display.Quote(p.path),
 		}
 	case r.Gone && old.missing:
 		return &api.Error{Kind: api.NotFound, What: "cannot remove " + p.quoted() + ": there is none"}
@@ -417,10 +419,10 @@ func (d *desk) change(ctx context.Context, c *call, p place, r api.TableRequest,
 	if err := d.refuse(p, old, r, answer); err != nil {
 		return err
 	}
-	d.rememberAt(ctx, answer, c.now, p, old)
+	d.rememberAt(ctx, answer, c.Now, p, old)
 	text := string(r.Text)
 	if p.user && !r.Gone {
-		text = d.dress(p.path, text, c.now)
+		text = d.dress(p.path, text, c.Now)
 	}
 	if err := d.write(p, text, r.Gone); err != nil {
 		e := &api.Error{Kind: api.Internal, What: "cannot change " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
@@ -436,7 +438,7 @@ func (d *desk) change(ctx context.Context, c *call, p place, r api.TableRequest,
 	d.note(ctx, c, word, cmp.Or(p.who.Name, p.path))
 	user, uid := p.mine()
 	d.save(ctx, answer, store.Revision{
-		File: p.path, User: user, UID: uid, At: c.now, By: c.peer.String(), How: how, Gone: r.Gone, Text: r.Text,
+		File: p.path, User: user, UID: uid, At: c.Now, By: c.Peer.String(), How: how, Gone: r.Gone, Text: r.Text,
 	})
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // Whoever takes the name of another account's job must not hear what a run of
@@ -15,12 +16,12 @@ func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
 	s := w.server()
 	e := api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Stream: job.Stdout, Data: []byte("ann-secret-output")}}
 	for _, test := range []struct {
-		who   peer
+		who   call.Peer
 		hears bool
 	}{
-		{peer{uid: bobUID, name: "bob"}, false},
-		{peer{uid: annUID, name: "ann"}, true},
-		{peer{uid: 0, name: "root", keeper: true}, true},
+		{call.Peer{UID: bobUID, Name: "bob"}, false},
+		{call.Peer{UID: annUID, Name: "ann"}, true},
+		{call.Peer{UID: 0, Name: "root", Admin: true}, true},
 	} {
 		if got := s.mayHear(test.who, e, s.printers(t.Context(), test.who)); got != test.hears {
 			t.Errorf("%s hears the output of ann's run: %t, want %t", test.who, got, test.hears)

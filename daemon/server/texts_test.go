@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 func repeat(n int) []string {
@@ -97,7 +97,7 @@ func TestClientSplitsLongLists(t *testing.T) {
 // FuzzRequest holds that no body and no query makes a handler panic, or leaves
 // behind a text that is too long.
 func FuzzRequest(f *testing.F) {
-	for _, r := range routes {
+	for _, r := range emptyWorld(f).server().routes() {
 		f.Add(r.method, r.path, "job=old&limit=3", `{"jobs":["old"],"reason":"x"}`)
 	}
 	f.Add("POST", "/v1/pause", "", `{"jobs":["*"],"until":"2030-01-01T00:00:00Z"}`)
@@ -107,7 +107,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		w := newWorld(t, etlTable)
 		s := w.server()
-		r := httptest.NewRequest("GET", "http://cronring/", strings.NewReader(body)).WithContext(context.WithValue(t.Context(), peerKey{}, func() peer { return peer{uid: annUID, name: "ann"} }))
+		r := httptest.NewRequest("GET", "http://cronring/", strings.NewReader(body)).WithContext(call.WithPeer(t.Context(), func() call.Peer { return call.Peer{UID: annUID, Name: "ann"} }, func() int { return 0 }))
 		r.Method, r.URL.Path, r.URL.RawQuery = method, path, query
 		if path == "/v1/events" || path == "/v1/board" || strings.Contains(body, "wait") {
 			return // these wait for events
@@ -125,7 +125,7 @@ func FuzzRequest(f *testing.F) {
 				t.Errorf("%s %s with %q left %d bytes behind", method, path, body, len(r.Detail))
 			}
 		}
-		if len(s.queries.users) != 0 {
+		if len(s.queries.Users) != 0 {
 			t.Errorf("%s %s?%s keeps its slot", method, path, query)
 		}
 	})

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
 )
 
 // Bounds of a time line.
@@ -25,32 +28,32 @@ const (
 )
 
 // timeline answers with past and planned runs on one axis.
-func (s *Server) timeline(ctx context.Context, c *call) error {
-	a, err := c.axis()
+func (s *Server) timeline(ctx context.Context, c *call.Call) error {
+	a, err := readAxis(c)
 	if err != nil {
 		return err
 	}
 	var jobs []int
-	if refs := c.query["job"]; len(refs) > 0 {
-		if jobs, err = s.resolve(ctx, c, "timeline", refs); err != nil {
+	if refs := c.Query["job"]; len(refs) > 0 {
+		if jobs, err = s.find.Resolve(ctx, c, "timeline", refs); err != nil {
 			return err
 		}
 	}
 	if len(jobs) > lineJobs {
-		return badRequest("too many jobs for one time line", fmt.Sprintf("%d are named, at most %d can be", len(jobs), lineJobs))
+		return call.BadRequest("too many jobs for one time line", fmt.Sprintf("%d are named, at most %d can be", len(jobs), lineJobs))
 	}
 	lines, err := s.lines(ctx, c, a, jobs)
 	if err != nil {
 		return err
 	}
-	answer := api.Timeline{V: api.Version, Now: c.now, From: a.from, To: a.to, Cells: a.cells, Jobs: []api.TimelineJob{}}
+	answer := api.Timeline{V: api.Version, Now: c.Now, From: a.from, To: a.to, Cells: a.cells, Jobs: []api.TimelineJob{}}
 	for _, l := range lines {
 		answer.Jobs = append(answer.Jobs, l.told())
 	}
 	if err := s.addLoad(ctx, c, a, &answer); err != nil {
 		return err
 	}
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // axis is time cut into cells.
@@ -59,20 +62,20 @@ type axis struct {
 	cells         int
 }
 
-func (c *call) axis() (a axis, err error) {
-	a.now = c.now
-	if a.from, a.to, err = c.period("from", "to"); err != nil {
+func readAxis(c *call.Call) (a axis, err error) {
+	a.now = c.Now
+	if a.from, a.to, err = c.Period("from", "to"); err != nil {
 		return a, err
 	}
-	cells, err := c.number("cells")
+	cells, err := c.Number("cells")
 	if err != nil {
 		return a, err
 	}
 	if a.from.IsZero() {
-		a.from = c.now.Add(-usualReach)
+		a.from = c.Now.Add(-usualReach)
 	}
 	if a.to.IsZero() {
-		a.to = c.now.Add(usualReach)
+		a.to = c.Now.Add(usualReach)
 	}
 	a.cells = int(min(cells, math.MaxInt32))
 	span := a.to.Sub(a.from)
@@ -80,8 +83,8 @@ func (c *call) axis() (a axis, err error) {
 		a.cells = min(api.MaxCells, max(1, int(span/usualCell)))
 	}
 	if span < time.Duration(a.cells) || span > longestLine || a.cells > api.MaxCells {
-		return a, badRequest("invalid time line",
-			fmt.Sprintf("it must be no longer than %s, and have at most %d cells", length(longestLine), api.MaxCells))
+		return a, call.BadRequest("invalid time line",
+			fmt.Sprintf("it must be no longer than %s, and have at most %d cells", display.Length(longestLine), api.MaxCells))
 	}
 	return a, nil
 }
@@ -107,7 +110,7 @@ func (a *axis) begin(cell int) time.Time {
 
 // line is one job on the axis.
 type line struct {
-	c     *call
+	c     *call.Call
 	axis  axis
 	i     int
 	state job.State
@@ -118,8 +121,8 @@ type line struct {
 }
 
 // lines draws the past and the future of jobs.
-func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*line, error) {
-	counts, err := collect(s.census(ctx, c, jobs))
+func (s *Server) lines(ctx context.Context, c *call.Call, a axis, jobs []int) ([]*line, error) {
+	counts, err := jobstate.Collect(s.states.Census(ctx, c, jobs))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +130,7 @@ func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*lin
 	ids := make([]job.ID, len(jobs))
 	byID := map[job.ID]*line{}
 	for k, st := range counts {
-		lines[k] = &line{c: c, axis: a, i: jobs[k], state: st.State, grace: c.view.Options(jobs[k]).Grace, cells: make([]api.TimelineCell, a.cells)}
+		lines[k] = &line{c: c, axis: a, i: jobs[k], state: st.State, grace: c.View.Options(jobs[k]).Grace, cells: make([]api.TimelineCell, a.cells)}
 		ids[k], byID[st.Job.ID] = st.Job.ID, lines[k]
 	}
 	if err := s.drawPast(ctx, c, a, ids, byID); err != nil {
@@ -147,12 +150,12 @@ func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*lin
 
 // drawPast reads the runs of the period, the run of each job before it, because that may have
 // lasted into it, and skips.
-func (s *Server) drawPast(ctx context.Context, c *call, a axis, ids []job.ID, byID map[job.ID]*line) error {
+func (s *Server) drawPast(ctx context.Context, c *call.Call, a axis, ids []job.ID, byID map[job.ID]*line) error {
 	if len(ids) == 0 || !a.from.Before(a.now) {
 		return nil
 	}
 	draw := func(r *job.Run) {
-		if l := byID[r.Job]; c.seesRun(*r) && !r.State.Live() {
+		if l := byID[r.Job]; c.SeesRun(*r) && !r.State.Live() {
 			l.run(r)
 		}
 	}
@@ -162,7 +165,7 @@ func (s *Server) drawPast(ctx context.Context, c *call, a axis, ids []job.ID, by
 	if err := s.store.LastBefore(ctx, ids, a.from, draw); err != nil {
 		return err
 	}
-	return s.eachSkip(ctx, c, ids, a.from, a.to, lineSkips, func(r job.Record) {
+	return s.find.EachSkip(ctx, c, ids, a.from, a.to, lineSkips, func(r job.Record) {
 		byID[r.Job].put(r.Due, api.TimelineCell{Kind: api.CellSkipped, Count: max(1, r.Count), Due: r.Due})
 	})
 }
@@ -217,7 +220,7 @@ func rank(k api.CellKind) int { return slices.Index(ranks, k) }
 // future draws what is planned, what a pause will skip, and how long a run that
 // is going may still take.
 func (l *line) future(ctx context.Context, live []job.Run) error {
-	v, a := l.c.view, l.axis
+	v, a := l.c.View, l.axis
 	slices.Sort(l.took)
 	usual := quantile(l.took, 95)
 	for i := range live {
@@ -270,7 +273,7 @@ func (l *line) expect(from, to, due time.Time, id job.RunID) {
 }
 
 func (l *line) told() api.TimelineJob {
-	v := l.c.view
+	v := l.c.View
 	told := api.TimelineJob{
 		Job: v.ID(l.i), State: l.state, Zone: v.Entry(l.i).Zone().String(), Next: v.Next(l.i, l.axis.now).UTC(), Cells: []api.TimelineCell{},
 	}
@@ -284,7 +287,7 @@ func (l *line) told() api.TimelineJob {
 
 // addLoad counts the starts of all jobs by cell: past starts until now, and scheduled starts from
 // the next minute on. It finds the fullest coming minute.
-func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) error {
+func (s *Server) addLoad(ctx context.Context, c *call.Call, a axis, t *api.Timeline) error {
 	t.Load = make([]int, a.cells)
 	if a.to.Sub(a.from) > longestLoad {
 		return nil
@@ -295,8 +298,8 @@ func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) 
 	}
 	copy(t.Load, starts)
 	next := 0
-	if !c.now.Before(l.from) {
-		next = l.minute(c.now) + 1
+	if !c.Now.Before(l.from) {
+		next = l.minute(c.Now) + 1
 	}
 	for m := next; m < len(l.counts); m++ {
 		if k := a.cell(l.at(m)); k >= 0 && k < a.cells {
@@ -323,8 +326,8 @@ const loadAge = 20 * time.Second
 
 func newLoads() *loads { return &loads{turn: make(chan struct{}, 1)} }
 
-func (k *loads) find(ctx context.Context, s *Server, c *call, a axis) (*load, []int, error) {
-	if !c.peer.keeper {
+func (k *loads) find(ctx context.Context, s *Server, c *call.Call, a axis) (*load, []int, error) {
+	if !c.Peer.Admin {
 		return s.countLoad(ctx, c, a)
 	}
 	select {
@@ -335,25 +338,25 @@ func (k *loads) find(ctx context.Context, s *Server, c *call, a axis) (*load, []
 	}
 	same := a
 	same.now = k.axis.now
-	if k.load != nil && k.axis == same && c.view.SameRules(k.view) && a.now.Sub(k.axis.now).Abs() < loadAge {
+	if k.load != nil && k.axis == same && c.View.SameRules(k.view) && a.now.Sub(k.axis.now).Abs() < loadAge {
 		return k.load, k.starts, nil
 	}
 	l, starts, err := s.countLoad(ctx, c, a)
 	if err == nil {
-		k.view, k.axis, k.load, k.starts = c.view, a, &load{from: l.from, counts: l.counts}, starts
+		k.view, k.axis, k.load, k.starts = c.View, a, &load{from: l.from, counts: l.counts}, starts
 	}
 	return l, starts, err
 }
 
 // countLoad counts what schedules have, by the minute, and the runs that have
 // begun, by the cells of an axis.
-func (s *Server) countLoad(ctx context.Context, c *call, a axis) (*load, []int, error) {
-	l, err := newLoad(ctx, c.view, c.visible(), a.from.Truncate(time.Minute), a.to.Add(time.Minute-1).Truncate(time.Minute))
-	if err != nil || !a.from.Before(a.now) || !c.peer.keeper && c.peer.name == "" {
+func (s *Server) countLoad(ctx context.Context, c *call.Call, a axis) (*load, []int, error) {
+	l, err := newLoad(ctx, c.View, c.Visible(), a.from.Truncate(time.Minute), a.to.Add(time.Minute-1).Truncate(time.Minute))
+	if err != nil || !a.from.Before(a.now) || !c.Peer.Admin && c.Peer.Name == "" {
 		return l, nil, err
 	}
-	user := c.peer.name
-	if c.peer.keeper {
+	user := c.Peer.Name
+	if c.Peer.Admin {
 		user = ""
 	}
 	starts, err := s.store.Starts(ctx, user, a.from, a.to, a.cells)

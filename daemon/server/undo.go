@@ -8,22 +8,24 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
 
-func (s *Server) undo(ctx context.Context, c *call) error {
+func (s *Server) undo(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}
-	r, err := body[api.UndoRequest](c)
+	r, err := call.Body[api.UndoRequest](c)
 	if err != nil {
 		return err
 	}
 	var p place
 	if r.Revision == 0 {
-		if r.File == "" && r.User == "" && len(d.Files) > 0 && c.peer.keeper {
+		if r.File == "" && r.User == "" && len(d.Files) > 0 && c.Peer.Admin {
 			if r.File, err = d.lastChanged(ctx); err != nil {
 				return err
 			}
@@ -61,7 +63,7 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 		return err
 	}
 	s.takeIn(ctx, c, &answer)
-	return c.answer(answer)
+	return c.Answer(answer)
 }
 
 // lastChanged returns the file with the newest change, of a daemon that was started with a list of
@@ -103,13 +105,13 @@ func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
 	}
 	return store.Revision{}, &api.Error{
 		Kind: api.Conflict, What: "cannot undo: no older version of " + p.quoted() + " is known",
-		Fix: "cronring undo list --file " + quote(p.path),
+		Fix: "cronring undo list --file " + display.Quote(p.path),
 	}
 }
 
 // restoreUser works like crontab(1). A version that was installed once may be installed again, even
 // if this version of cronring reports errors in it.
-func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, answer *api.Installed) error {
+func (d *desk) restoreUser(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
 	who, err := d.owner(ctx, c, target.User)
 	if err != nil {
 		return err
@@ -125,9 +127,9 @@ func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, err := d.look(who); err == nil {
-		d.remember(ctx, answer, c.now, who, old)
+		d.remember(ctx, answer, c.Now, who, old)
 	}
-	text := d.dress(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.now)
+	text := d.dress(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
 	if err := spool.Install(d.Places, who, text); err != nil {
 		return cannot("restore", who, err)
 	}
@@ -136,20 +138,20 @@ func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, 
 	return nil
 }
 
-func undone(c *call, target store.Revision) store.Revision {
+func undone(c *call.Call, target store.Revision) store.Revision {
 	return store.Revision{
-		File: target.File, User: target.User, UID: target.UID, At: c.now, By: c.peer.String(), How: store.RevisionUndone,
+		File: target.File, User: target.User, UID: target.UID, At: c.Now, By: c.Peer.String(), How: store.RevisionUndone,
 		Gone: target.Gone, Text: target.Text,
 	}
 }
 
 // restoreOther writes a crontab that is not a user's; only admins come here.
-func (d *desk) restoreOther(ctx context.Context, c *call, target store.Revision, answer *api.Installed) error {
+func (d *desk) restoreOther(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := place{path: target.File}
 	if old, err := d.see(p); err == nil {
-		d.rememberAt(ctx, answer, c.now, p, old)
+		d.rememberAt(ctx, answer, c.Now, p, old)
 	}
 	if err := d.write(p, string(target.Text), target.Gone); err != nil {
 		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring undo show %d", target.ID)}

@@ -7,12 +7,14 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 // begin starts runs and, with wait, returns them as they are after their last attempt. It
 // subscribes before they start, so that no end is missed.
-func (s *Server) begin(ctx context.Context, c *call, wait bool, start func() ([]job.Run, error)) ([]job.Run, error) {
+func (s *Server) begin(ctx context.Context, c *call.Call, wait bool, start func() ([]job.Run, error)) ([]job.Run, error) {
 	if !wait {
 		return start()
 	}
@@ -23,13 +25,13 @@ func (s *Server) begin(ctx context.Context, c *call, wait bool, start func() ([]
 	if err != nil {
 		return nil, err
 	}
-	c.end()
+	c.End()
 	return s.await(ctx, c, events, runs)
 }
 
 // await returns runs as they are after their last attempt. events must have been subscribed to
 // before the request.
-func (s *Server) await(ctx context.Context, c *call, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
+func (s *Server) await(ctx context.Context, c *call.Call, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
 	left := len(runs)
 	settled := make([]bool, len(runs))
 	for left > 0 {
@@ -75,12 +77,12 @@ func (s *Server) goesOn(r job.Run) bool {
 // lastAttempt returns the newest attempt at a run without live attempts. The event can be older:
 // attempts may have followed. The store has the newest one, unless its disk is full; then the event
 // is used.
-func (s *Server) lastAttempt(ctx context.Context, c *call, e api.Event, r job.Run) job.Run {
+func (s *Server) lastAttempt(ctx context.Context, c *call.Call, e api.Event, r job.Run) job.Run {
 	if e.Gap == nil {
 		r = *e.Record.Run
 	}
-	f := store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided, Limit: maxRows}
-	for newest, err := range s.eachRun(ctx, c, f) {
+	f := store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided, Limit: lookup.MaxRows}
+	for newest, err := range s.find.EachRun(ctx, c, f) {
 		if err != nil || newest.Invocation == r.Invocation {
 			if err == nil && (newest.ID > r.ID || e.Gap != nil) {
 				return newest

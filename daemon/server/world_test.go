@@ -23,6 +23,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -286,7 +287,7 @@ func (w *world) Tap(f func([]job.Record, []job.Ledger)) {
 
 func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
 	events := w.Subscribe(ctx)
-	if _, live := liveRun(w.View(), id); !live {
+	if _, live := lookup.LiveRun(w.View(), id); !live {
 		return nil, events
 	}
 	return w.chunks[id], events

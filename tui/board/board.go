@@ -38,7 +38,7 @@ type Board struct {
 	slots    map[uint64]Slot // by hash of the name
 	free     []Slot
 	wasted   int // bytes of text no longer in use
-	counts   [len(severities)]int
+	counts   [len(job.States)]int
 	byName   []Slot // in order of name, except fresh; some may be deleted
 	fresh    []Slot // jobs that are not in byName yet
 	expected int    // number of jobs according to the daemon; it may be wrong
@@ -54,7 +54,7 @@ type columns struct {
 	name     []uint16 // length
 	command  []uint16 // length
 	hay      []int32  // place in hays
-	state    []uint8  // place in severities; gone if the slot is free
+	state    []uint8  // index in job.States; gone if the slot is free
 	flags    []uint8
 	seen     []uint8 // stream that last contained it
 	line     []int32
@@ -95,20 +95,6 @@ const (
 	fixed
 	unsorted // it is in fresh
 )
-
-// severities is the order of states, worst first.
-var severities = [...]job.State{
-	job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
-}
-
-func severity(s job.State) int {
-	for i, known := range severities {
-		if s == known {
-			return i
-		}
-	}
-	return len(severities) - 1
-}
 
 // New makes an empty board.
 func New() *Board {
@@ -275,7 +261,7 @@ func (b *Board) waste(slot Slot) {
 
 func (b *Board) set(slot Slot, row *api.Row) {
 	c := &b.cols
-	c.state[slot], c.flags[slot], c.seen[slot] = uint8(severity(row.State)), c.flags[slot]&unsorted, b.stream
+	c.state[slot], c.flags[slot], c.seen[slot] = uint8(row.State.Severity()), c.flags[slot]&unsorted, b.stream
 	if row.Protected {
 		c.flags[slot] |= protected
 	}
@@ -323,7 +309,7 @@ func (b *Board) remove(id job.ID) {
 func (b *Board) Len() int { return len(b.slots) }
 
 // Count returns the number of jobs in a state.
-func (b *Board) Count(s job.State) int { return b.counts[severity(s)] }
+func (b *Board) Count(s job.State) int { return b.counts[s.Severity()] }
 
 // Owned returns the number of ring jobs that have an owner.
 func (b *Board) Owned() int { return b.owned }
@@ -343,7 +329,7 @@ func (b *Board) Row(s Slot) api.Row {
 	return api.Row{
 		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line[s]),
 		User: b.words.text(c.user[s]), Table: b.words.text(c.table[s]), Schedule: b.words.text(c.schedule[s]), Zone: b.words.text(c.zone[s]),
-		State: severities[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0, Fixed: c.flags[s]&fixed != 0,
+		State: job.States[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0, Fixed: c.flags[s]&fixed != 0,
 		Next: instant(c.next[s]), Began: instant(c.began[s]), Last: instant(c.last[s]), HeldUntil: instant(c.until[s]),
 		Live: int(c.live[s]), LastRun: job.RunID(c.run[s]), Took: time.Duration(c.took[s]), Streak: int(c.streak[s]),
 		Ending: b.words.text(c.ending[s]), Why: b.words.text(c.why[s]),

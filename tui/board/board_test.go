@@ -85,7 +85,7 @@ func compare(o Order, a, b *api.Row) int {
 	case ByTable:
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Line, b.Line))
 	}
-	if c := cmp.Compare(severity(a.State), severity(b.State)); c != 0 || a.State != job.StateFailing {
+	if c := cmp.Compare(a.State.Severity(), b.State.Severity()); c != 0 || a.State != job.StateFailing {
 		return c
 	}
 	return b.Last.Compare(a.Last)
@@ -102,7 +102,7 @@ func someRow(r *rand.Rand, n int) api.Row {
 	word := func() string { return words[r.IntN(len(words))] }
 	return api.Row{
 		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Table: "/etc/cron.d/" + word(), Line: r.IntN(5), Schedule: word(),
-		Zone: word(), Command: word() + " " + word(), State: severities[r.IntN(len(severities))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0, Fixed: r.IntN(2) == 0,
+		Zone: word(), Command: word() + " " + word(), State: job.States[r.IntN(len(job.States))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0, Fixed: r.IntN(2) == 0,
 		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(100)), Last: when(), Took: time.Duration(r.IntN(5)) * time.Second,
 		Ending: word(), Streak: r.IntN(3), HeldUntil: when(), Why: fmt.Sprint(word(), r.IntN(1000)),
 	}
@@ -133,7 +133,7 @@ func TestBoardAsTheModel(t *testing.T) {
 				Order: Orders[r.IntN(len(Orders))], Reverse: r.IntN(2) == 0,
 			}
 			if r.IntN(3) == 0 {
-				q.States = severities[r.IntN(3):5]
+				q.States = job.States[r.IntN(3):5]
 			}
 			if r.IntN(2) == 0 {
 				list.Set(q)
@@ -169,7 +169,7 @@ func compareBoards(t *testing.T, b *Board, m *model) {
 	if diff := gocmp.Diff(m.rows, got); diff != "" {
 		t.Fatalf("rows (-model +board):\n%s", diff)
 	}
-	for _, s := range severities {
+	for _, s := range job.States {
 		if b.Count(s) != counts[s] {
 			t.Fatalf("%d are %s, want %d", b.Count(s), s, counts[s])
 		}
@@ -319,7 +319,7 @@ func BenchmarkBoard(b *testing.B) {
 		for b.Loop() {
 			n++
 			row := rows[n%len(rows)]
-			row.State = severities[n%7]
+			row.State = job.States[n%7]
 			board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 			l.Refresh(false)
 		}

@@ -145,8 +145,8 @@ func (n *needle) index(in []byte) int {
 	return -1
 }
 
-func wantedStates(states []job.State) (wanted [len(severities)]bool) {
-	for i, s := range severities {
+func wantedStates(states []job.State) (wanted [len(job.States)]bool) {
+	for i, s := range job.States {
 		wanted[i] = len(states) == 0 || slices.Contains(states, s)
 	}
 	return wanted

@@ -167,7 +167,7 @@ func (b *Board) keyOf(o Order) func(Slot) uint64 {
 // newest is smaller the later a failing job has failed, in seconds, because the latest failure
 // matters most. Other jobs are sorted by state alone.
 func (c *columns) newest(s Slot) uint32 {
-	if severities[c.state[s]] != job.StateFailing || c.last[s] == never {
+	if job.States[c.state[s]] != job.StateFailing || c.last[s] == never {
 		return math.MaxUint32
 	}
 	return ^uint32(c.last[s] / int64(time.Second))

@@ -1,4 +1,4 @@
-package server
+package why
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -149,7 +150,7 @@ func (ev *evidence) crossFact(step api.StepName) string {
 	case step == api.StepClock:
 		return ev.stepped.Detail + " at " + ev.stamp(ev.stepped.At)
 	case step == api.StepParents && ev.run != nil && len(ev.run.Parents) > 0:
-		return clause(ev.reason().Sentence()) + ": " + ev.parentWords(ev.run.Parents)
+		return display.Clause(ev.reason().Sentence()) + ": " + ev.parentWords(ev.run.Parents)
 	case step == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "the command could not be started: " + ev.run.Outcome.Error
 	}
@@ -158,9 +159,9 @@ func (ev *evidence) crossFact(step api.StepName) string {
 
 // because returns the reason with its numbers and names.
 func (ev *evidence) because() string {
-	fact := clause(ev.reason().Sentence())
+	fact := display.Clause(ev.reason().Sentence())
 	if ev.record.Detail != "" && ev.reason() == ev.record.Reason {
-		fact += ": " + clause(ev.record.Detail)
+		fact += ": " + display.Clause(ev.record.Detail)
 	}
 	return fact
 }
@@ -183,9 +184,9 @@ func (ev *evidence) absence() string {
 func (ev *evidence) standing() string {
 	switch {
 	case ev.job.Disabled:
-		return clause(job.IsDisabled.Sentence())
+		return display.Clause(job.IsDisabled.Sentence())
 	case ev.job.Held != "":
-		return "the entry is held: " + clause(ev.job.Held)
+		return "the entry is held: " + display.Clause(ev.job.Held)
 	}
 	fact := fmt.Sprintf("paused by %s since %s", ev.hold.By, ev.stamp(ev.hold.Since))
 	if !ev.hold.Until.IsZero() {
@@ -255,7 +256,7 @@ func (ev *evidence) daemonFact() string {
 		return fmt.Sprintf("down from %s%s to %s", ev.stamp(ended(*ev.before)), lastSign(ev.before.Clean), ev.stamp(ev.after.Up))
 	case ev.decided && ev.late():
 		return fmt.Sprintf("up since %s, but it noticed it only at %s, %s late: the host was suspended or stalled",
-			ev.stamp(ev.up.Up), ev.stamp(ev.record.At), length(ev.record.At.Sub(ev.at)))
+			ev.stamp(ev.up.Up), ev.stamp(ev.record.At), display.Length(ev.record.At.Sub(ev.at)))
 	case ev.decided:
 		return fmt.Sprintf("up since %s, decided it %s", ev.stamp(ev.up.Up), lateness(ev.record.At.Sub(ev.at)))
 	case ev.stops:
@@ -268,7 +269,7 @@ func lateness(d time.Duration) string {
 	if d < time.Millisecond {
 		return "immediately"
 	}
-	return length(d) + " after its time"
+	return display.Length(d) + " after its time"
 }
 
 // lastSign marks the end of a life that was not recorded.

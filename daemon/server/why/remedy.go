@@ -1,9 +1,10 @@
-package server
+package why
 
 import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -37,12 +38,12 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 
 // command is a remedy that is a verb of the command line.
 func (ev *evidence) command(what, verb string) api.Remedy {
-	return api.Remedy{What: what, Command: "cronring " + verb + " " + quote(string(ev.job.ID))}
+	return api.Remedy{What: what, Command: "cronring " + verb + " " + display.Quote(string(ev.job.ID))}
 }
 
 // set is an option that changes what becomes of the next ones.
 func (ev *evidence) set(what, option string) api.Remedy {
-	return api.Remedy{What: what, Command: "cronring set " + quote(string(ev.job.ID)) + " " + option}
+	return api.Remedy{What: what, Command: "cronring set " + display.Quote(string(ev.job.ID)) + " " + option}
 }
 
 // missed runs the occurrence that did not come. What the schedule does not name,
@@ -57,11 +58,11 @@ func (ev *evidence) missed() []api.Remedy {
 	if t, err := time.ParseInLocation(minute, at, loc); err != nil || !t.Equal(ev.at) { // it has seconds, or the clock shows it twice
 		at = ev.at.In(loc).Format(time.RFC3339)
 	}
-	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + quote(string(ev.job.ID)) + " --at " + at}}
+	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + display.Quote(string(ev.job.ID)) + " --at " + at}}
 }
 
 func (ev *evidence) lint() api.Remedy {
-	return api.Remedy{What: "see what is wrong with the entry", Command: "cronring lint " + quote(ev.job.Table)}
+	return api.Remedy{What: "see what is wrong with the entry", Command: "cronring lint " + display.Quote(ev.job.Table)}
 }
 
 func (ev *evidence) enable() []api.Remedy {
@@ -69,9 +70,9 @@ func (ev *evidence) enable() []api.Remedy {
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
 	case ev.bar == job.NoUser:
-		return []api.Remedy{{What: "check that the user exists", Command: "getent passwd " + quote(ev.job.User)}}
+		return []api.Remedy{{What: "check that the user exists", Command: "getent passwd " + display.Quote(ev.job.User)}}
 	case ev.bar == job.AccountRefused:
-		return []api.Remedy{{What: "see when the account expires", Command: "chage -l " + quote(ev.job.User)}}
+		return []api.Remedy{{What: "see when the account expires", Command: "chage -l " + display.Quote(ev.job.User)}}
 	case ev.job.Held != "":
 		return []api.Remedy{ev.lint()}
 	case ev.job.Disabled:

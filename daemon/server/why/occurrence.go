@@ -1,4 +1,4 @@
-package server
+package why
 
 import (
 	"cmp"
@@ -9,15 +9,17 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 // addDecision settles which occurrence is meant, and what became of it.
-func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
+func (x *Explainer) addDecision(ctx context.Context, c *call.Call, ev *evidence) error {
 	if ev.at.IsZero() {
-		if err := s.addNewest(ctx, c, ev); err != nil || ev.decided {
+		if err := x.addNewest(ctx, c, ev); err != nil || ev.decided {
 			ev.named = ev.decided && isOccurrence(ev.entry.Schedule, ev.at)
-			s.addRun(c, ev)
+			x.addRun(c, ev)
 			return err
 		}
 		// What is held or paused has no next start, but an occurrence that it
@@ -27,13 +29,13 @@ func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
 			ev.at = ev.now
 		}
 	}
-	return s.addAt(ctx, c, ev)
+	return x.addAt(ctx, c, ev)
 }
 
 // addAt looks for a decision for the instant ev.at itself; then for the occurrence within the
 // minute that begins there, and then for a manual run in that minute.
-func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
-	if done, err := s.addExactly(ctx, c, ev); done || err != nil {
+func (x *Explainer) addAt(ctx context.Context, c *call.Call, ev *evidence) error {
+	if done, err := x.addExactly(ctx, c, ev); done || err != nil {
 		return err
 	}
 	from, to := ev.at, ev.at.Add(time.Minute)
@@ -43,27 +45,27 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 		ev.findStart(c, from, to)
 	}
 	var err error
-	if ev.record, ev.decided, err = s.decisionAt(ctx, c, ev.job.ID, ev.at); err != nil {
+	if ev.record, ev.decided, err = x.find.DecisionAt(ctx, c, ev.job.ID, ev.at); err != nil {
 		return err
 	}
 	if !ev.decided && !ev.named {
-		if err := s.addAsked(ctx, c, ev, store.Filter{Since: from, Until: to}); err != nil {
+		if err := x.addAsked(ctx, c, ev, store.Filter{Since: from, Until: to}); err != nil {
 			return err
 		}
 	}
-	s.addRun(c, ev)
+	x.addRun(c, ev)
 	return nil
 }
 
 // addExactly looks for a decision for the instant itself. The schedule may have another occurrence
 // soon after a manual run.
-func (s *Server) addExactly(ctx context.Context, c *call, ev *evidence) (done bool, err error) {
+func (x *Explainer) addExactly(ctx context.Context, c *call.Call, ev *evidence) (done bool, err error) {
 	at := ev.at
-	if ev.record, ev.decided, err = s.decisionAt(ctx, c, ev.job.ID, at); err != nil {
+	if ev.record, ev.decided, err = x.find.DecisionAt(ctx, c, ev.job.ID, at); err != nil {
 		return false, err
 	}
 	if !ev.decided {
-		if err = s.addAsked(ctx, c, ev, store.Filter{Since: at, Until: at.Add(time.Second)}); err != nil {
+		if err = x.addAsked(ctx, c, ev, store.Filter{Since: at, Until: at.Add(time.Second)}); err != nil {
 			return false, err
 		}
 	}
@@ -72,20 +74,20 @@ func (s *Server) addExactly(ctx context.Context, c *call, ev *evidence) (done bo
 		return false, nil
 	}
 	ev.named = isOccurrence(ev.entry.Schedule, at)
-	s.addRun(c, ev)
+	x.addRun(c, ev)
 	return true, nil
 }
 
 // findStart looks for the occurrence of an entry with a period that starts
 // within a time: it comes before, by the delay and the hours of its line.
-func (ev *evidence) findStart(c *call, from, to time.Time) {
+func (ev *evidence) findStart(c *call.Call, from, to time.Time) {
 	p := ev.entry.Options().Period
 	if p == nil {
 		return
 	}
 	within := func(start time.Time) bool { return !start.Before(from) && start.Before(to) }
-	for _, r := range c.view.Runs() {
-		if r.Job == ev.job.ID && within(r.NotBefore) && c.seesRun(r) {
+	for _, r := range c.View.Runs() {
+		if r.Job == ev.job.ID && within(r.NotBefore) && c.SeesRun(r) {
 			ev.at = r.Due
 			return
 		}
@@ -98,9 +100,9 @@ func (ev *evidence) findStart(c *call, from, to time.Time) {
 
 // addAsked finds the newest manual run among the chosen ones. It is not an occurrence, so the
 // ledger does not contain it.
-func (s *Server) addAsked(ctx context.Context, c *call, ev *evidence, f store.Filter) error {
+func (x *Explainer) addAsked(ctx context.Context, c *call.Call, ev *evidence, f store.Filter) error {
 	f.Jobs, f.Trigger, f.Limit = []job.ID{ev.job.ID}, job.TriggerManual, 1
-	runs, err := s.runs(ctx, c, f)
+	runs, err := x.find.Runs(ctx, c, f)
 	if err != nil || len(runs) == 0 || ev.decided && runs[0].Decided.Before(ev.record.At) {
 		return err
 	}
@@ -115,16 +117,16 @@ func (s *Server) addAsked(ctx context.Context, c *call, ev *evidence, f store.Fi
 
 // addNewest finds the newest decision: a manual run, or an occurrence. Of the occurrences of the
 // last hour, day or month it prefers the newest that was not run.
-func (s *Server) addNewest(ctx context.Context, c *call, ev *evidence) error {
-	if err := s.addNewestOccurrence(ctx, c, ev); err != nil {
+func (x *Explainer) addNewest(ctx context.Context, c *call.Call, ev *evidence) error {
+	if err := x.addNewestOccurrence(ctx, c, ev); err != nil {
 		return err
 	}
-	return s.addAsked(ctx, c, ev, store.Filter{})
+	return x.addAsked(ctx, c, ev, store.Filter{})
 }
 
-func (s *Server) addNewestOccurrence(ctx context.Context, c *call, ev *evidence) error {
+func (x *Explainer) addNewestOccurrence(ctx context.Context, c *call.Call, ev *evidence) error {
 	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, month} {
-		found, err := s.newestSince(ctx, c, ev, ev.now.Add(-span))
+		found, err := x.newestSince(ctx, c, ev, ev.now.Add(-span))
 		if err != nil {
 			return err
 		}
@@ -139,8 +141,8 @@ func (s *Server) addNewestOccurrence(ctx context.Context, c *call, ev *evidence)
 }
 
 // newestSince returns the newest decision; it prefers skips.
-func (s *Server) newestSince(ctx context.Context, c *call, ev *evidence, from time.Time) (newest job.Record, err error) {
-	records, err := s.decisions(ctx, c, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
+func (x *Explainer) newestSince(ctx context.Context, c *call.Call, ev *evidence, from time.Time) (newest job.Record, err error) {
+	records, err := x.find.Decisions(ctx, c, ev.job.ID, from, ev.now.Add(time.Second), lookup.MaxRows)
 	for _, r := range records {
 		if r.Decision == job.DecideSkip || newest.Decision != job.DecideSkip {
 			newest = r
@@ -150,12 +152,12 @@ func (s *Server) newestSince(ctx context.Context, c *call, ev *evidence, from ti
 }
 
 // addRun brings the run of the decision up to date.
-func (s *Server) addRun(c *call, ev *evidence) {
-	if ev.record.Run == nil || !c.seesRun(*ev.record.Run) {
+func (x *Explainer) addRun(c *call.Call, ev *evidence) {
+	if ev.record.Run == nil || !c.SeesRun(*ev.record.Run) {
 		return
 	}
 	r := *ev.record.Run
-	if live, ok := liveRun(c.view, r.ID); ok {
+	if live, ok := lookup.LiveRun(c.View, r.ID); ok {
 		r = live
 	}
 	ev.run = &r

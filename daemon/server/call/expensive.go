@@ -1,4 +1,4 @@
-package server
+package call
 
 import (
 	"context"
@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// expensiveQueries limits each non-admin user to one expensive query at a
+// Queries limits each non-admin user to one expensive query at a
 // time: from its computation until the caller has received the answer. This
 // bounds the memory that a user can make the daemon hold. Of all non-admin
 // users together, at most as many queries compute at a time as half of the
 // processors, so that the loop always finds one. A caller that reads its answer
 // slowly does not compute, so no user waits for another user's slow reader.
 // Admins are not limited.
-type expensiveQueries struct {
+type Queries struct {
 	computing chan struct{} // one element for each query that computes
 
 	mu    sync.Mutex
-	users map[uint32]*userQuery // by peer.limitKey
+	Users map[uint32]*userQuery // by peer.limitKey
 }
 
 // userQuery is the slot of one user.
@@ -26,27 +26,27 @@ type userQuery struct {
 	queries int           // that have the slot or wait for it
 }
 
-func newExpensiveQueries() *expensiveQueries {
-	return &expensiveQueries{
+func NewQueries() *Queries {
+	return &Queries{
 		computing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		users:     map[uint32]*userQuery{},
+		Users:     map[uint32]*userQuery{},
 	}
 }
 
 // slot is what an expensive query holds. The nil slot belongs to a query without a limit.
 type slot struct {
-	all       *expensiveQueries
+	all       *Queries
 	key       uint32 // see peer.limitKey
 	computing bool
 }
 
 // take waits until the caller may start an expensive query. end releases the slot. The error is
 // that of ctx.
-func (q *expensiveQueries) take(ctx context.Context, p peer) (*slot, error) {
-	if p.keeper {
+func (q *Queries) take(ctx context.Context, p Peer) (*slot, error) {
+	if p.Admin {
 		return nil, nil
 	}
-	s := &slot{all: q, key: p.limitKey()}
+	s := &slot{all: q, key: p.LimitKey()}
 	select {
 	case q.join(s.key) <- struct{}{}:
 	case <-ctx.Done():
@@ -89,24 +89,24 @@ func (s *slot) end() {
 	}
 }
 
-func (q *expensiveQueries) join(key uint32) chan struct{} {
+func (q *Queries) join(key uint32) chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own := q.users[key]
+	own := q.Users[key]
 	if own == nil {
 		own = &userQuery{taken: make(chan struct{}, 1)}
-		q.users[key] = own
+		q.Users[key] = own
 	}
 	own.queries++
 	return own.taken
 }
 
-func (q *expensiveQueries) leave(key uint32) chan struct{} {
+func (q *Queries) leave(key uint32) chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own := q.users[key]
+	own := q.Users[key]
 	if own.queries--; own.queries == 0 {
-		delete(q.users, key)
+		delete(q.Users, key)
 	}
 	return own.taken
 }

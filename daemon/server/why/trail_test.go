@@ -1,4 +1,4 @@
-package server
+package why
 
 import (
 	"flag"
@@ -11,19 +11,23 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/testdata/worlds"
 )
 
 var seeds = flag.Uint64("seeds", 10, "worlds to ask why of")
 
-// interview is a world whose history is in a real store, and the server over it.
+// interview is a world whose history is in a real store, and what explains it.
 type interview struct {
-	t      *testing.T
-	seed   uint64
-	server *Server
-	call   *call
-	runs   map[job.RunID]job.Run // as of their newest record
+	t    *testing.T
+	seed uint64
+	whys *Explainer
+	call *call.Call
+	runs map[job.RunID]job.Run // as of their newest record
 }
 
 // TestWhyOfEveryOccurrence lives through random worlds in which every option
@@ -67,10 +71,10 @@ func askWorld(t *testing.T, seed uint64) {
 		}
 	}
 	defer history.Close()
-	w := &world{t: t, engine: lived.Engine, now: lived.Now.Wall, lives: []store.Life{{Up: lived.Now.Wall}}}
-	w.view.Store(w.engine.View())
-	a.server = New(Options{Backend: w, Store: history, Now: func() time.Time { return w.now }, SelfUID: selfUID, Account: accountName})
-	a.call = &call{peer: peer{keeper: true}, view: w.View(), now: w.now}
+	view := lived.Engine.View
+	states := jobstate.New(history, view, func() jobstate.Ring { return nil })
+	a.whys = New(history, lookup.New(history, view, states), func() string { return "db-01" }, func() members.Ring { return nil })
+	a.call = &call.Call{Peer: call.Peer{Admin: true}, View: view(), Now: lived.Now.Wall}
 	a.about(records)
 }
 
@@ -133,16 +137,16 @@ func (a *interview) about(records []job.Record) {
 }
 
 func (a *interview) ask(r job.Record) {
-	i, ok := a.call.view.Find(r.Job)
+	i, ok := a.call.View.Find(r.Job)
 	if !ok {
 		return // the job is gone, and cannot be asked about
 	}
-	ev, err := a.server.gather(a.t.Context(), a.call, i, r.Due)
+	ev, err := a.whys.gather(a.t.Context(), a.call, i, r.Due)
 	if err != nil {
 		a.t.Errorf("seed %d: why %s at %s: %v", a.seed, r.Job, r.Due, err)
 		return
 	}
-	again, err := a.server.again(a.t.Context(), a.call, ev)
+	again, err := a.whys.again(a.t.Context(), a.call, ev)
 	if err != nil {
 		a.t.Errorf("seed %d: why %s at %s: %v", a.seed, r.Job, r.Due, err)
 		return

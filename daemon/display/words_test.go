@@ -1,4 +1,4 @@
-package server
+package display
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestLength(t *testing.T) {
 		24 * time.Hour:                "1d",
 		74 * time.Hour:                "3d2h",
 	} {
-		if got := length(d); got != want {
+		if got := Length(d); got != want {
 			t.Errorf("length(%s) = %q, want %q", d, got, want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"etl-orders": "etl-orders", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a*": "'a*'",
 	} {
-		if got := quote(text); got != want {
+		if got := Quote(text); got != want {
 			t.Errorf("quote(%q) = %s, want %s", text, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package jobstate
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // memory caches the newest ended run of every job, for boards and lists. Reading the history each
@@ -23,46 +24,54 @@ type memory struct {
 	turn  chan struct{} // held while updating; the updater has all of it
 
 	mu    sync.Mutex
-	names *numbering // nil: not used yet
+	names *Numbering // nil: not used yet
 	known
 	filling  bool
 	missed   news // updates that arrived during filling
 	ends     int  // of runs
-	watchers map[*watcher]struct{}
+	watchers map[*Watcher]struct{}
 }
 
 // known holds the past of jobs, by number.
 type known struct {
 	lasts   []last
 	endings map[int32]string // of failed runs
-	own     map[int32]past   // if the newest run was another user's: the newest of its own
+	own     map[int32]Past   // if the newest run was another user's: the newest of its own
 }
 
 func newKnown(jobs int) *known {
-	return &known{lasts: make([]last, jobs), endings: map[int32]string{}, own: map[int32]past{}}
+	return &known{lasts: make([]last, jobs), endings: map[int32]string{}, own: map[int32]Past{}}
 }
 
 // last is the newest ended run of a job.
 type last struct {
-	run     job.RunID // 0: none
-	began   int64     // Unix nanoseconds; 0: it could not be started
-	ended   int64
-	success int64 // end of the newest success of its account; 0: none is known
-	streak  int32
-	failed  bool
+	Run     job.RunID // 0: none
+	Began   int64     // Unix nanoseconds; 0: it could not be started
+	Ended   int64
+	Success int64 // end of the newest success of its account; 0: none is known
+	Streak  int32
+	Failed  bool
 	foreign bool // it was the run of another account
 }
 
 // lastOf is a run as the newest of its job.
 func lastOf(r *job.Run) last {
-	return last{run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), failed: r.Failed()}
+	return last{Run: r.ID, Began: nanosOf(r.Started), Ended: nanosOf(r.Ended), Failed: r.Failed()}
 }
 
-// numbering assigns numbers to jobs. It is immutable, and valid until the crontabs change.
-type numbering struct {
-	view  *engine.View // one with these numbers
-	slots map[uint64]int32
-	order []int32 // by name
+// At returns when it began, or ended if it could not begin; the zero time if there is none.
+func (l *last) At() time.Time {
+	if l.Began != 0 {
+		return TimeOf(l.Began)
+	}
+	return TimeOf(l.Ended)
+}
+
+// Numbering assigns numbers to jobs. It is immutable, and valid until the crontabs change.
+type Numbering struct {
+	View  *engine.View // one with these numbers
+	Slots map[uint64]int32
+	Order []int32 // by name
 }
 
 // news is an update of a memory.
@@ -71,10 +80,10 @@ type news struct {
 	streaks []job.Ledger
 }
 
-// watcher receives the jobs that have changed since its last query.
-type watcher struct {
-	peer  peer
-	wake  chan struct{} // readable when a job has changed
+// Watcher receives the jobs that have changed since its last query.
+type Watcher struct {
+	peer  call.Peer
+	Wake  chan struct{} // readable when a job has changed
 	dirty []uint64      // by number, a bit each
 	all   bool          // any may have
 }
@@ -82,15 +91,15 @@ type watcher struct {
 func newMemory(s Store, view func() *engine.View) *memory {
 	return &memory{
 		store: s, view: view, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
-		watchers: map[*watcher]struct{}{},
+		watchers: map[*Watcher]struct{}{},
 	}
 }
 
 // key represents a job's name. It is a seeded hash, so that users cannot construct a collision.
 func (m *memory) key(id job.ID) uint64 { return maphash.String(m.seed, string(id)) }
 
-// tap receives the results of each step; see Backend.Tap.
-func (m *memory) tap(facts []job.Record, ledgers []job.Ledger) {
+// Tap receives the results of each step; see Backend.Tap.
+func (m *memory) Tap(facts []job.Record, ledgers []job.Ledger) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names == nil && !m.filling {
@@ -135,55 +144,55 @@ func (m *memory) takeStreak(l job.Ledger) {
 
 // takeEnd stores the end of a run, unless a newer one is known. So the order of ends does not
 // matter.
-func (n *numbering) takeEnd(m *memory, r *job.Run, k *known) {
-	slot, ok := n.slots[m.key(r.Job)]
+func (n *Numbering) takeEnd(m *memory, r *job.Run, k *known) {
+	slot, ok := n.Slots[m.key(r.Job)]
 	if !ok {
 		return
 	}
-	before, streak := k.past(slot), k.lasts[slot].streak
-	now := past{last: lastOf(r)}
-	now.success, now.streak, now.foreign = before.success, streak, r.User != n.view.Entry(int(slot)).User()
+	before, streak := k.past(slot), k.lasts[slot].Streak
+	now := Past{last: lastOf(r)}
+	now.Success, now.Streak, now.foreign = before.Success, streak, r.User != n.View.Entry(int(slot)).User()
 	if r.OK() && !now.foreign {
-		now.success = max(now.success, now.ended)
-		k.lasts[slot].success = now.success
+		now.Success = max(now.Success, now.Ended)
+		k.lasts[slot].Success = now.Success
 	}
-	if now.failed {
-		now.ending = oneLine(r.Ending())
+	if now.Failed {
+		now.Ending = job.OneLine(r.Ending())
 	}
 	switch {
-	case r.ID >= before.run && now.foreign && !before.foreign && before.run != 0:
+	case r.ID >= before.Run && now.foreign && !before.foreign && before.Run != 0:
 		k.own[slot] = before
-	case r.ID >= before.run && !now.foreign:
+	case r.ID >= before.Run && !now.foreign:
 		delete(k.own, slot)
-	case r.ID < before.run && before.foreign && !now.foreign && r.ID >= k.own[slot].run:
+	case r.ID < before.Run && before.foreign && !now.foreign && r.ID >= k.own[slot].Run:
 		k.own[slot] = now
 	}
-	if r.ID >= before.run {
+	if r.ID >= before.Run {
 		k.put(slot, now)
 	}
 }
 
 // past returns the newest ended run of a job.
-func (k *known) past(slot int32) past {
-	p := past{last: k.lasts[slot]}
-	if p.failed {
-		p.ending = k.endings[slot]
+func (k *known) past(slot int32) Past {
+	p := Past{last: k.lasts[slot]}
+	if p.Failed {
+		p.Ending = k.endings[slot]
 	}
 	return p
 }
 
-func (k *known) put(slot int32, p past) {
+func (k *known) put(slot int32, p Past) {
 	k.lasts[slot] = p.last
-	if p.failed {
-		k.endings[slot] = p.ending
+	if p.Failed {
+		k.endings[slot] = p.Ending
 	} else {
 		delete(k.endings, slot)
 	}
 }
 
-func (n *numbering) takeStreak(m *memory, l job.Ledger, k *known) {
-	if slot, ok := n.slots[m.key(l.Job)]; ok && l.User == n.view.Entry(int(slot)).User() {
-		k.lasts[slot].streak, k.lasts[slot].success = int32(l.Bad), max(k.lasts[slot].success, nanosOf(l.Success))
+func (n *Numbering) takeStreak(m *memory, l job.Ledger, k *known) {
+	if slot, ok := n.Slots[m.key(l.Job)]; ok && l.User == n.View.Entry(int(slot)).User() {
+		k.lasts[slot].Streak, k.lasts[slot].Success = int32(l.Bad), max(k.lasts[slot].Success, nanosOf(l.Success))
 	}
 }
 
@@ -194,7 +203,7 @@ func nanosOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func timeOf(nanos int64) time.Time {
+func TimeOf(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
 	}
@@ -205,7 +214,7 @@ func (m *memory) touch(id job.ID) {
 	if m.names == nil || len(m.watchers) == 0 {
 		return
 	}
-	slot, ok := m.names.slots[m.key(id)]
+	slot, ok := m.names.Slots[m.key(id)]
 	if !ok {
 		return
 	}
@@ -222,9 +231,9 @@ func (m *memory) touchAll() {
 	}
 }
 
-func (w *watcher) poke() {
+func (w *Watcher) poke() {
 	select {
-	case w.wake <- struct{}{}:
+	case w.Wake <- struct{}{}:
 	default:
 	}
 }
@@ -236,14 +245,14 @@ const (
 	accountBoards = 4
 )
 
-// watch adds a watcher that has everything to read; nil if the user has too many.
-func (m *memory) watch(p peer) *watcher {
+// Watch adds a watcher that has everything to read; nil if the user has too many.
+func (m *memory) Watch(p call.Peer) *Watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if guests, own := m.guests(p.limitKey()); !p.keeper && (guests >= guestBoards || own >= accountBoards) {
+	if guests, own := m.guests(p.LimitKey()); !p.Admin && (guests >= guestBoards || own >= accountBoards) {
 		return nil
 	}
-	w := &watcher{peer: p, wake: make(chan struct{}, 1), all: true}
+	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), all: true}
 	if m.names != nil {
 		w.dirty = make([]uint64, len(m.lasts)/64+1)
 	}
@@ -254,25 +263,25 @@ func (m *memory) watch(p peer) *watcher {
 // guests counts the watchers of users who are not admins, and those of one user.
 func (m *memory) guests(key uint32) (all, own int) {
 	for w := range m.watchers {
-		if !w.peer.keeper {
+		if !w.peer.Admin {
 			all++
 		}
-		if w.peer.limitKey() == key {
+		if w.peer.LimitKey() == key {
 			own++
 		}
 	}
 	return all, own
 }
 
-func (m *memory) unwatch(w *watcher) {
+func (m *memory) Unwatch(w *Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.watchers, w)
 }
 
-// changed returns the numbers of the jobs that have changed since the last call, or all if any may
+// Changed returns the numbers of the jobs that have changed since the last call, or all if any may
 // have; they are those of names. all is also true if the numbers are no longer valid.
-func (m *memory) changed(w *watcher, names *numbering) (slots []int32, all bool) {
+func (m *memory) Changed(w *Watcher, names *Numbering) (slots []int32, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if w.all || m.names != names {
@@ -291,23 +300,23 @@ func (m *memory) changed(w *watcher, names *numbering) (slots []int32, all bool)
 	return slots, false
 }
 
-// forget has all count as changed for a watcher, at once.
-func (m *memory) forget(w *watcher) {
+// Forget has all count as changed for a watcher, at once.
+func (m *memory) Forget(w *Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w.all = true
 	w.poke()
 }
 
-// past describes a job's newest ended run.
-type past struct {
+// Past describes a job's newest ended run.
+type Past struct {
 	last
-	ending string // how it failed
+	Ending string // how it failed
 }
 
 // read appends what a keeper, or else their account, may know of some jobs,
 // unless the numbers are no longer good.
-func (m *memory) read(to []past, names *numbering, slots []int32, keeper bool) (all []past, ok bool) {
+func (m *memory) read(to []Past, names *Numbering, slots []int32, keeper bool) (all []Past, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names != names {
@@ -320,12 +329,12 @@ func (m *memory) read(to []past, names *numbering, slots []int32, keeper bool) (
 }
 
 // pastFor is past as a keeper, or else the account of the job, may know it.
-func (k *known) pastFor(slot int32, keeper bool) past {
+func (k *known) pastFor(slot int32, keeper bool) Past {
 	p := k.past(slot)
 	if p.foreign && !keeper {
-		streak, success := p.streak, p.success
+		streak, success := p.Streak, p.Success
 		p = k.own[slot]
-		p.streak, p.success = streak, success
+		p.Streak, p.Success = streak, success
 	}
 	return p
 }
@@ -333,29 +342,29 @@ func (k *known) pastFor(slot int32, keeper bool) past {
 // newest returns the newest ended run of each job as a keeper, or else its account,
 // may know it.
 func (m *memory) newest(ctx context.Context, ids []job.ID, keeper bool) ([]last, error) {
-	if _, err := m.follow(ctx); err != nil {
+	if _, err := m.Follow(ctx); err != nil {
 		return nil, err
 	}
 	lasts := make([]last, len(ids))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, id := range ids {
-		if slot, ok := m.names.slots[m.key(id)]; ok {
+		if slot, ok := m.names.Slots[m.key(id)]; ok {
 			lasts[k] = m.pastFor(slot, keeper).last
 		}
 	}
 	return lasts, nil
 }
 
-// ended returns the number of runs whose end was received.
-func (m *memory) ended() int {
+// Ended returns the number of runs whose end was received.
+func (m *memory) Ended() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ends
 }
 
-// follow updates the memory to the current crontabs, and returns its numbers.
-func (m *memory) follow(ctx context.Context) (*numbering, error) {
+// Follow updates the memory to the current crontabs, and returns its numbers.
+func (m *memory) Follow(ctx context.Context) (*Numbering, error) {
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
@@ -366,7 +375,7 @@ func (m *memory) follow(ctx context.Context) (*numbering, error) {
 	m.mu.Lock()
 	before := m.names
 	m.mu.Unlock()
-	if before != nil && before.view.SameJobs(view) {
+	if before != nil && before.View.SameJobs(view) {
 		return before, nil
 	}
 	next := m.number(view)
@@ -376,21 +385,21 @@ func (m *memory) follow(ctx context.Context) (*numbering, error) {
 	return next, nil
 }
 
-func (m *memory) number(view *engine.View) *numbering {
+func (m *memory) number(view *engine.View) *Numbering {
 	n := view.Len()
 	ids := make([]job.ID, n)
-	next := &numbering{view: view, slots: make(map[uint64]int32, n), order: make([]int32, n)}
+	next := &Numbering{View: view, Slots: make(map[uint64]int32, n), Order: make([]int32, n)}
 	for i := range n {
 		ids[i] = view.ID(i)
-		next.slots[m.key(ids[i])], next.order[i] = int32(i), int32(i)
+		next.Slots[m.key(ids[i])], next.Order[i] = int32(i), int32(i)
 	}
-	slices.SortFunc(next.order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
+	slices.SortFunc(next.Order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
 	return next
 }
 
 // refill moves from one numbering to another. It keeps what it has, and reads the rest from the
 // history. Updates that arrive meanwhile are stored separately.
-func (m *memory) refill(ctx context.Context, before, next *numbering) error {
+func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 	m.mu.Lock()
 	m.filling = true
 	m.mu.Unlock()
@@ -399,7 +408,7 @@ func (m *memory) refill(ctx context.Context, before, next *numbering) error {
 		m.filling, m.missed = false, news{}
 		m.mu.Unlock()
 	}()
-	k := newKnown(len(next.order))
+	k := newKnown(len(next.Order))
 	missing := m.keep(before, next, k)
 	if err := m.ask(ctx, next, missing, k); err != nil {
 		return err
@@ -422,16 +431,16 @@ func (m *memory) refill(ctx context.Context, before, next *numbering) error {
 
 // keep copies the data of remaining jobs, and returns the numbers of the others. It releases the
 // lock from time to time, so that the loop can proceed.
-func (m *memory) keep(before, next *numbering, k *known) (missing []int32) {
+func (m *memory) keep(before, next *Numbering, k *known) (missing []int32) {
 	const some = 4096
 	type pair struct{ from, to int32 }
 	var pairs []pair
-	for key, to := range next.slots {
+	for key, to := range next.Slots {
 		from, known := int32(0), false
 		if before != nil {
-			from, known = before.slots[key]
+			from, known = before.Slots[key]
 		}
-		if !known || before.view.Entry(int(from)).User() != next.view.Entry(int(to)).User() {
+		if !known || before.View.Entry(int(from)).User() != next.View.Entry(int(to)).User() {
 			missing = append(missing, to)
 			continue
 		}
@@ -451,7 +460,7 @@ func (m *memory) keep(before, next *numbering, k *known) (missing []int32) {
 }
 
 // ask reads the history of some jobs; it looks at all if they are many.
-func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, k *known) error {
+func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *known) error {
 	const many, some = 10_000, 500
 	if len(slots) == 0 {
 		return nil
@@ -467,14 +476,14 @@ func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, k *kno
 		if err == nil {
 			ids := make([]job.ID, len(part))
 			for i, slot := range part {
-				ids[i] = next.view.ID(int(slot))
+				ids[i] = next.View.ID(int(slot))
 			}
 			err = m.store.LastOf(ctx, ids, end)
 		}
 	}
 	for _, slot := range missing { // few: names that have passed from one account to another
 		if err == nil && k.lasts[slot].foreign {
-			err = m.store.LastBy(ctx, next.view.ID(int(slot)), next.view.Entry(int(slot)).User(), end)
+			err = m.store.LastBy(ctx, next.View.ID(int(slot)), next.View.Entry(int(slot)).User(), end)
 		}
 	}
 	return err

@@ -1,4 +1,4 @@
-package server
+package lookup
 
 import (
 	"path"
@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// jobRef is a job reference as written: a name, OWNER/NAME, a glob, FILE:LINE, or
+// JobRef is a job reference as written: a name, OWNER/NAME, a glob, FILE:LINE, or
 // the name of a set.
-type jobRef struct {
-	text string
+type JobRef struct {
+	Text string
 	set  jobSet // @failed and so on; ""
-	glob bool
+	Glob bool
 	file string // FILE:LINE
 	line int
 }
@@ -28,24 +29,24 @@ const (
 	setPaused  jobSet = "@paused"
 )
 
-// parseJobRef reads a job reference. A name may look like any other form, so
+// ParseJobRef reads a job reference. A name may look like any other form, so
 // the exact name is tried first wherever a reference is looked up.
-func parseJobRef(text string) (jobRef, error) {
-	r := jobRef{text: text}
+func ParseJobRef(text string) (JobRef, error) {
+	r := JobRef{Text: text}
 	switch {
 	case text == "":
-		return r, badRequest("a job reference is empty", "")
+		return r, call.BadRequest("a job reference is empty", "")
 	case strings.HasPrefix(text, "@"):
 		r.set = jobSet(text)
 		switch r.set {
 		case setFailed, setRunning, setLate, setPaused:
 			return r, nil
 		}
-		return r, badRequest(strconv.Quote(text)+" names no set of jobs", "the sets are @failed @running @late @paused")
+		return r, call.BadRequest(strconv.Quote(text)+" names no set of jobs", "the sets are @failed @running @late @paused")
 	case job.IsGlob(text):
-		r.glob = true
+		r.Glob = true
 		if _, err := path.Match(text, ""); err != nil {
-			return r, badRequest(strconv.Quote(text)+" is not a pattern", "a [ has no ]")
+			return r, call.BadRequest(strconv.Quote(text)+" is not a pattern", "a [ has no ]")
 		}
 		return r, nil
 	}
@@ -64,51 +65,51 @@ func lineNumber(text string) (int, bool) {
 
 // matchesPlace reports whether FILE:LINE is the place of a job. FILE may be any end of the path
 // that begins after a slash.
-func (r jobRef) matchesPlace(table string, line int) bool {
-	return line == r.line && isTable(r.file, table)
+func (r JobRef) matchesPlace(table string, line int) bool {
+	return line == r.line && IsTable(r.file, table)
 }
 
-func isTable(name, table string) bool {
+func IsTable(name, table string) bool {
 	return table == name || strings.HasSuffix(table, "/"+name)
 }
 
 // runRef is a run reference as written: a number, or a job and which of its
 // runs. A bare job means its last.
 type runRef struct {
-	id     job.RunID
-	job    string
+	ID     job.RunID
+	Job    string
 	back   int  // 1 is the last run, 2 the previous one
 	failed bool // the last that failed
 }
 
-// parseRunRef reads a run reference. The part after the last @ only counts
+// ParseRunRef reads a run reference. The part after the last @ only counts
 // when it can be one, as derived names may hold an @ (user@domain).
-func parseRunRef(text string) (runRef, error) {
+func ParseRunRef(text string) (runRef, error) {
 	if text == "" {
-		return runRef{}, badRequest("a run reference is empty", "")
+		return runRef{}, call.BadRequest("a run reference is empty", "")
 	}
 	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
 		if n == 0 {
-			return runRef{}, badRequest("0 names no run", "runs are numbered from 1")
+			return runRef{}, call.BadRequest("0 names no run", "runs are numbered from 1")
 		}
-		return runRef{id: job.RunID(n)}, nil
+		return runRef{ID: job.RunID(n)}, nil
 	}
 	i := strings.LastIndexByte(text, '@')
 	if i <= 0 {
-		return runRef{job: text, back: 1}, nil
+		return runRef{Job: text, back: 1}, nil
 	}
 	switch which := text[i+1:]; {
 	case which == "last":
-		return runRef{job: text[:i], back: 1}, nil
+		return runRef{Job: text[:i], back: 1}, nil
 	case which == "failed":
-		return runRef{job: text[:i], failed: true}, nil
+		return runRef{Job: text[:i], failed: true}, nil
 	case strings.HasPrefix(which, "-"):
 		if n, ok := lineNumber(which[1:]); ok && n <= maxBack {
-			return runRef{job: text[:i], back: n}, nil
+			return runRef{Job: text[:i], back: n}, nil
 		}
-		return runRef{}, badRequest(strconv.Quote(text)+" names no run", "after @- comes a number from 1 (the last run) to "+strconv.Itoa(maxBack))
+		return runRef{}, call.BadRequest(strconv.Quote(text)+" names no run", "after @- comes a number from 1 (the last run) to "+strconv.Itoa(maxBack))
 	}
-	return runRef{job: text, back: 1}, nil
+	return runRef{Job: text, back: 1}, nil
 }
 
 // maxBack is the maximum N of job@-N.

@@ -1,4 +1,4 @@
-package server
+package call
 
 import (
 	"bufio"
@@ -18,12 +18,12 @@ const (
 	slowestRate = 256 << 10 // bytes per second: a caller that reads slower for longer than writeTimeout is disconnected
 )
 
-// answerRows sends a document {"v":1,"NAME":[row,...]}. It encodes one row at a
+// AnswerRows sends a document {"v":1,"NAME":[row,...]}. It encodes one row at a
 // time, so that the memory that an answer takes does not grow with its length.
 // An error among the first rows becomes the answer. If rows have been sent
 // already, an error ends the connection: the caller finds the document
 // incomplete.
-func answerRows[T any](ctx context.Context, c *call, name string, rows iter.Seq2[T, error]) error {
+func AnswerRows[T any](ctx context.Context, c *Call, name string, rows iter.Seq2[T, error]) error {
 	w := &rowWriter{c: c, begun: time.Now()}
 	err := writeRows(ctx, c, bufio.NewWriterSize(w, rowsBuffer), name, rows)
 	if err != nil && w.sent > 0 {
@@ -32,7 +32,7 @@ func answerRows[T any](ctx context.Context, c *call, name string, rows iter.Seq2
 	return err
 }
 
-func writeRows[T any](ctx context.Context, c *call, w *bufio.Writer, name string, rows iter.Seq2[T, error]) error {
+func writeRows[T any](ctx context.Context, c *Call, w *bufio.Writer, name string, rows iter.Seq2[T, error]) error {
 	fmt.Fprintf(w, `{"v":%d,%q:[`, api.Version, name)
 	separator := ""
 	for row, err := range rows {
@@ -59,19 +59,19 @@ func writeRows[T any](ctx context.Context, c *call, w *bufio.Writer, name string
 // rowWriter sends parts of an answer. While it waits for the caller to read,
 // other users may compute.
 type rowWriter struct {
-	c     *call
+	c     *Call
 	begun time.Time
 	sent  int
 }
 
 func (w *rowWriter) Write(part []byte) (int, error) {
 	if w.sent == 0 {
-		w.c.w.Header().Set("Content-Type", "application/json")
-		w.c.w.WriteHeader(http.StatusOK)
+		w.c.Writer.Header().Set("Content-Type", "application/json")
+		w.c.Writer.WriteHeader(http.StatusOK)
 	}
 	w.c.slot.rest()
 	w.sent += len(part)
-	limit := w.begun.Add(writeTimeout + time.Duration(w.sent/slowestRate)*time.Second)
-	http.NewResponseController(w.c.w).SetWriteDeadline(limit)
-	return w.c.w.Write(part)
+	limit := w.begun.Add(WriteTimeout + time.Duration(w.sent/slowestRate)*time.Second)
+	http.NewResponseController(w.c.Writer).SetWriteDeadline(limit)
+	return w.c.Writer.Write(part)
 }

@@ -1,4 +1,4 @@
-package server
+package lookup
 
 import (
 	"path"
@@ -8,22 +8,22 @@ import (
 
 func TestParseRunRef(t *testing.T) {
 	for text, want := range map[string]runRef{
-		"42":                     {id: 42},
-		"a":                      {job: "a", back: 1},
-		"a@last":                 {job: "a", back: 1},
-		"a@-3":                   {job: "a", back: 3},
-		"a@failed":               {job: "a", failed: true},
-		"t.ann@corp.com.ab@last": {job: "t.ann@corp.com.ab", back: 1},
-		"t.ann@corp.com.ab":      {job: "t.ann@corp.com.ab", back: 1},
-		"etl:14@failed":          {job: "etl:14", failed: true},
-		"@failed":                {job: "@failed", back: 1},
+		"42":                     {ID: 42},
+		"a":                      {Job: "a", back: 1},
+		"a@last":                 {Job: "a", back: 1},
+		"a@-3":                   {Job: "a", back: 3},
+		"a@failed":               {Job: "a", failed: true},
+		"t.ann@corp.com.ab@last": {Job: "t.ann@corp.com.ab", back: 1},
+		"t.ann@corp.com.ab":      {Job: "t.ann@corp.com.ab", back: 1},
+		"etl:14@failed":          {Job: "etl:14", failed: true},
+		"@failed":                {Job: "@failed", back: 1},
 	} {
-		if got, err := parseRunRef(text); err != nil || got != want {
+		if got, err := ParseRunRef(text); err != nil || got != want {
 			t.Errorf("parseRunRef(%q): %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "0", "a@-", "a@-0", "a@--1", "a@-+1", "a@-99999999"} {
-		if got, err := parseRunRef(text); err == nil {
+		if got, err := ParseRunRef(text); err == nil {
 			t.Errorf("parseRunRef(%q): %+v, want an error", text, got)
 		}
 	}
@@ -34,16 +34,16 @@ func FuzzJobRef(f *testing.F) {
 		f.Add(text, "/etc/cron.d/etl", 14)
 	}
 	f.Fuzz(func(t *testing.T, text, table string, line int) {
-		r, err := parseJobRef(text)
+		r, err := ParseJobRef(text)
 		if err != nil {
 			return
 		}
-		if r.glob {
+		if r.Glob {
 			if _, err := path.Match(text, table); err != nil {
 				t.Errorf("%q is taken for a pattern: %v", text, err)
 			}
 		}
-		if r.line > 0 && (r.glob || r.set != "" || r.file == "" || !strings.HasPrefix(text, r.file+":")) {
+		if r.line > 0 && (r.Glob || r.set != "" || r.file == "" || !strings.HasPrefix(text, r.file+":")) {
 			t.Errorf("%q reads as %+v", text, r)
 		}
 		if r.line > 0 && r.matchesPlace(table, line) && !strings.HasSuffix(table, r.file) {
@@ -57,14 +57,14 @@ func FuzzRunRef(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := parseRunRef(text)
+		r, err := ParseRunRef(text)
 		if err != nil {
 			return
 		}
-		if (r.id > 0) == (r.job != "") {
+		if (r.ID > 0) == (r.Job != "") {
 			t.Errorf("%q reads as %+v: a number or a job is wanted", text, r)
 		}
-		if r.job != "" && (r.failed == (r.back > 0) || r.back > maxBack || !strings.HasPrefix(text, r.job)) {
+		if r.Job != "" && (r.failed == (r.back > 0) || r.back > maxBack || !strings.HasPrefix(text, r.Job)) {
 			t.Errorf("%q reads as %+v", text, r)
 		}
 	})

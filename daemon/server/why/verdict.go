@@ -1,4 +1,4 @@
-package server
+package why
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -24,23 +25,23 @@ func (ev *evidence) verdict(cross api.StepName) string {
 	case ev.run != nil && ev.waitsForOthers():
 		return "It has not started yet. " + ev.reason().Sentence()
 	case cross == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
-		return "It could not be started. " + sentence(ev.run.Outcome.Error)
+		return "It could not be started. " + display.Sentence(ev.run.Outcome.Error)
 	case cross == "" && ev.run != nil:
 		return ev.told()
 	case cross == "":
-		return "It is due in " + length(ev.at.Sub(ev.now)) + "."
+		return "It is due in " + display.Length(ev.at.Sub(ev.now)) + "."
 	case !ev.decided && cross == api.StepSchedule:
 		return "It was not due then: the schedule does not include that time."
 	case !ev.decided && ev.at.After(ev.now):
-		return "It will not start. " + sentence(ev.crossFact(cross))
+		return "It will not start. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided && cross == api.StepEntry:
 		return "It did not start, and no decision about it is recorded."
 	case !ev.decided && cross == api.StepHost && ev.turn.taker != "":
 		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.said
 	case !ev.decided && cross == api.StepHost:
-		return "It was not decided here. " + sentence(ev.crossFact(cross))
+		return "It was not decided here. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided:
-		return "It did not start. " + sentence(ev.crossFact(cross))
+		return "It did not start. " + display.Sentence(ev.crossFact(cross))
 	}
 	return "It did not start. " + ev.reason().Sentence()
 }
@@ -56,15 +57,15 @@ func (ev *evidence) told() string {
 	case r.Started.IsZero():
 		return "It is about to start. " + ev.reason().Sentence()
 	case r.State.Live():
-		return fmt.Sprintf("It is running, since %s. %s", length(ev.now.Sub(r.Started)), ev.reason().Sentence())
+		return fmt.Sprintf("It is running, since %s. %s", display.Length(ev.now.Sub(r.Started)), ev.reason().Sentence())
 	case r.Outcome.OK() && r.OK():
-		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)))
+		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)))
 	case !r.Failed():
 		return fmt.Sprintf("It ran. %s Run %s ended after %s: %s.",
-			ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Ending())
+			ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending())
 	}
 	return fmt.Sprintf("It ran, and failed. %s Run %s ended after %s: %s.%s",
-		ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
+		ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
 }
 
 // follows describes what comes after a failure.
@@ -80,7 +81,7 @@ func (ev *evidence) follows() string {
 	case r.State.Live():
 		return fmt.Sprintf(" Attempt %d, run %s, is under way.", r.Attempt, r.ID)
 	case r.State == job.RunDropped:
-		return fmt.Sprintf(" Attempt %d, run %s, did not start: %s.", r.Attempt, r.ID, clause(r.Reason.Sentence()))
+		return fmt.Sprintf(" Attempt %d, run %s, did not start: %s.", r.Attempt, r.ID, display.Clause(r.Reason.Sentence()))
 	default:
 		return fmt.Sprintf(" Attempt %d, run %s, was the last: %s.", r.Attempt, r.ID, r.Ending())
 	}
@@ -119,10 +120,10 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 			facts = append(facts, fmt.Sprintf("%d more occurrences are waiting", len(ev.waiting)-i))
 			break
 		}
-		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting, as run %d: %s", ev.stamp(r.Due), r.ID, clause(r.Reason.Sentence())))
+		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting, as run %d: %s", ev.stamp(r.Due), r.ID, display.Clause(r.Reason.Sentence())))
 	}
 	if !ev.next.IsZero() && cross != api.StepSchedule {
-		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), length(ev.next.Sub(ev.now))))
+		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), display.Length(ev.next.Sub(ev.now))))
 	}
 	return facts
 }
@@ -150,12 +151,12 @@ func (ev *evidence) durations() []string {
 		took[i] = r.Ended.Sub(r.Started)
 	}
 	slices.Sort(took)
-	fact := "its last run took " + length(took[0])
+	fact := "its last run took " + display.Length(took[0])
 	if n := len(took); n > 1 {
-		fact = fmt.Sprintf("of its last %d runs the median took %s, the longest %s", n, length(took[n/2]), length(took[n-1]))
+		fact = fmt.Sprintf("of its last %d runs the median took %s, the longest %s", n, display.Length(took[n/2]), display.Length(took[n-1]))
 	}
 	if before := crontab.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
-		fact += "; the occurrence before was " + length(ev.at.Sub(before)) + " earlier"
+		fact += "; the occurrence before was " + display.Length(ev.at.Sub(before)) + " earlier"
 	}
 	return []string{fact}
 }

@@ -1,4 +1,4 @@
-package server
+package call
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 // A user's second expensive query waits for the first, even while the caller
 // reads the answer of the first. Other users and admins do not wait.
 func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
-	all := newExpensiveQueries()
-	ann, bob := peer{uid: annUID, name: "ann"}, peer{uid: bobUID, name: "bob"}
+	all := NewQueries()
+	ann, bob := Peer{UID: 1000, Name: "ann"}, Peer{UID: 1001, Name: "bob"}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	first, err := all.take(patient(t), ann)
+	first, err := all.take(t.Context(), ann)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,8 +20,8 @@ func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
 	if _, err := all.take(over, ann); err == nil {
 		t.Error("ann has two expensive queries at a time")
 	}
-	for _, p := range []peer{bob, {keeper: true}, {keeper: true}} {
-		if other, err := all.take(patient(t), p); err != nil {
+	for _, p := range []Peer{bob, {Admin: true}, {Admin: true}} {
+		if other, err := all.take(t.Context(), p); err != nil {
 			t.Errorf("%+v waits for ann: %v", p, err)
 		} else {
 			other.end()
@@ -29,23 +29,23 @@ func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
 	}
 	next := make(chan error)
 	go func() {
-		s, err := all.take(patient(t), ann)
+		s, err := all.take(t.Context(), ann)
 		s.end()
 		next <- err
 	}()
 	first.end()
-	if err := await(t, "ann's next query", next); err != nil {
+	if err := <-next; err != nil {
 		t.Errorf("ann's next query: %v", err)
 	}
-	if len(all.users) != 0 {
-		t.Errorf("slots that nobody has or waits for are kept: %v", all.users)
+	if len(all.Users) != 0 {
+		t.Errorf("slots that nobody has or waits for are kept: %v", all.Users)
 	}
 }
 
 // All uids without a user share one slot.
 func TestExpensiveQueriesOfUnnamedUIDs(t *testing.T) {
-	all := newExpensiveQueries()
-	s, err := all.take(patient(t), peer{uid: 100_001})
+	all := NewQueries()
+	s, err := all.take(t.Context(), Peer{UID: 100_001})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,39 +53,39 @@ func TestExpensiveQueriesOfUnnamedUIDs(t *testing.T) {
 	s.rest()
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := all.take(over, peer{uid: 100_002}); err == nil {
+	if _, err := all.take(over, Peer{UID: 100_002}); err == nil {
 		t.Error("two uids without a user have an expensive query each")
 	}
 }
 
 // Users compute in turns; admins at any time.
 func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
-	all := newExpensiveQueries()
+	all := NewQueries()
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	var slots []*slot
 	for uid := range uint32(cap(all.computing)) {
-		s, err := all.take(patient(t), peer{uid: 1 + uid, name: "user"})
+		s, err := all.take(t.Context(), Peer{UID: 1 + uid, Name: "user"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.end()
 		slots = append(slots, s)
 	}
-	bob := peer{uid: bobUID, name: "bob"}
+	bob := Peer{UID: 1001, Name: "bob"}
 	if _, err := all.take(over, bob); err == nil {
 		t.Error("more queries compute than may")
 	}
-	if _, err := all.take(over, peer{keeper: true}); err != nil {
+	if _, err := all.take(over, Peer{Admin: true}); err != nil {
 		t.Errorf("an admin waits: %v", err)
 	}
 	slots[0].rest()
-	s, err := all.take(patient(t), bob)
+	s, err := all.take(t.Context(), bob)
 	if err != nil {
 		t.Fatalf("bob waits for a reader: %v", err)
 	}
 	s.end()
-	if err := slots[0].compute(patient(t)); err != nil {
+	if err := slots[0].compute(t.Context()); err != nil {
 		t.Errorf("compute again: %v", err)
 	}
 }
@@ -93,16 +93,16 @@ func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
 // The query of a caller that has disconnected does not begin, even if it could
 // begin at that moment.
 func TestExpensiveQueriesOfDisconnectedCallers(t *testing.T) {
-	all := newExpensiveQueries()
+	all := NewQueries()
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 100 {
-		if s, err := all.take(over, peer{uid: annUID, name: "ann"}); err == nil {
+		if s, err := all.take(over, Peer{UID: 1000, Name: "ann"}); err == nil {
 			s.end()
 			t.Fatal("the query of a disconnected caller begins")
 		}
 	}
-	if len(all.users)+len(all.computing) != 0 {
-		t.Errorf("slots are still taken: %v, %d compute", all.users, len(all.computing))
+	if len(all.Users)+len(all.computing) != 0 {
+		t.Errorf("slots are still taken: %v, %d compute", all.Users, len(all.computing))
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package call
 
 import (
 	"cmp"
@@ -51,8 +51,8 @@ func checkValue(v reflect.Value, name string, most int) error {
 	return nil
 }
 
-// checkQuery is checkTexts for the parameters of a request without a body.
-func checkQuery(query url.Values) error {
+// CheckQuery is checkTexts for the parameters of a request without a body.
+func CheckQuery(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		most := job.MaxText
 		if name == "file" || name == "table" {

@@ -1,4 +1,4 @@
-package server
+package why
 
 import (
 	"context"
@@ -10,27 +10,53 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/store"
 )
 
-func (s *Server) why(ctx context.Context, c *call) error {
-	i, err := s.only(ctx, c, "why", c.query.Get("job"))
+// Store is the history, as far as explanations need it.
+type Store interface {
+	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
+	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
+	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
+	Lives(ctx context.Context, from, to time.Time) ([]store.Life, error)
+}
+
+// Explainer explains what became of an occurrence.
+type Explainer struct {
+	store Store
+	find  *lookup.Searcher
+	host  func() string
+	ring  func() members.Ring // nil: this host is in none
+}
+
+// New returns an explainer. host returns the name of this host, and ring its ring, or nil.
+func New(s Store, find *lookup.Searcher, host func() string, ring func() members.Ring) *Explainer {
+	return &Explainer{s, find, host, ring}
+}
+
+// Answer explains the occurrence that a request is about.
+func (x *Explainer) Answer(ctx context.Context, c *call.Call) error {
+	i, err := x.find.Only(ctx, c, "why", c.Query.Get("job"))
 	if err != nil {
 		return err
 	}
-	at, err := c.instant("at")
+	at, err := c.Instant("at")
 	if err != nil {
 		return err
 	}
-	ev, err := s.gather(ctx, c, i, at)
+	ev, err := x.gather(ctx, c, i, at)
 	if err != nil {
 		return err
 	}
-	again, err := s.again(ctx, c, ev)
+	again, err := x.again(ctx, c, ev)
 	if err != nil {
 		return err
 	}
-	return c.answer(ev.explain(again))
+	return c.Answer(ev.explain(again))
 }
 
 // evidence is all that is known about one occurrence of a job.
@@ -65,39 +91,39 @@ type evidence struct {
 	ends map[job.RunID]time.Time // of the runs that it depends on
 }
 
-func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evidence, error) {
+func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Time) (*evidence, error) {
 	ev := &evidence{
-		job: c.view.Job(i), entry: c.view.Entry(i), now: c.now, host: s.backend.Health().Host,
-		hold: c.view.Hold(i), ack: c.view.Ack(i), next: c.view.Next(i, c.now), stops: c.view.Draining(),
+		job: c.View.Job(i), entry: c.View.Entry(i), now: c.Now, host: x.host(),
+		hold: c.View.Hold(i), ack: c.View.Ack(i), next: c.View.Next(i, c.Now), stops: c.View.Draining(),
 	}
-	if b, barred := c.view.Barred(ev.job.User); barred {
+	if b, barred := c.View.Barred(ev.job.User); barred {
 		ev.bar = b.Reason
 	}
-	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addAttempts, s.addClock, s.addLives, s.addPast, s.addParents}
+	steps := []func(context.Context, *call.Call, *evidence) error{x.addDecision, x.addAttempts, x.addClock, x.addLives, x.addPast, x.addParents}
 	ev.at = at
 	for _, add := range steps {
 		if err := add(ctx, c, ev); err != nil {
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}
-	for _, r := range c.view.Runs() {
+	for _, r := range c.View.Runs() {
 		waits := r.State == job.RunQueued || r.State == job.RunWaiting
-		if waits && r.Job == ev.job.ID && c.seesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
+		if waits && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
 			ev.waiting = append(ev.waiting, r)
 		}
 	}
-	ev.turn = turnOf(c.view, i, ev)
-	return ev, s.addOthers(ctx, c, ev)
+	ev.turn = turnOf(c.View, i, ev)
+	return ev, x.addOthers(ctx, c, ev)
 }
 
 // addAttempts finds what came of the attempts that followed the run.
-func (s *Server) addAttempts(ctx context.Context, c *call, ev *evidence) error {
+func (x *Explainer) addAttempts(ctx context.Context, c *call.Call, ev *evidence) error {
 	if ev.run == nil || ev.run.Verdict != job.VerdictRetry {
 		return nil
 	}
-	attempts, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{ev.job.ID}, Trigger: job.TriggerRetry, Since: ev.run.Decided, Limit: maxRows})
+	attempts, err := x.store.Runs(ctx, store.Filter{Jobs: []job.ID{ev.job.ID}, Trigger: job.TriggerRetry, Since: ev.run.Decided, Limit: lookup.MaxRows})
 	i := slices.IndexFunc(attempts, func(r job.Run) bool {
-		return r.Invocation == ev.run.Invocation && r.Backfill == ev.run.Backfill && c.seesRun(r)
+		return r.Invocation == ev.run.Invocation && r.Backfill == ev.run.Backfill && c.SeesRun(r)
 	})
 	if i >= 0 {
 		ev.last = &attempts[i]
@@ -107,11 +133,11 @@ func (s *Server) addAttempts(ctx context.Context, c *call, ev *evidence) error {
 
 // addClock finds the facts about clock and tables that bear on it. A clock
 // that jumped over it was noticed by the very step that decided it.
-func (s *Server) addClock(ctx context.Context, _ *call, ev *evidence) error {
+func (x *Explainer) addClock(ctx context.Context, _ *call.Call, ev *evidence) error {
 	if ev.at.After(ev.now) {
 		return nil
 	}
-	records, err := s.store.Records(ctx, ev.at, ev.now.Add(time.Second), maxRows)
+	records, err := x.store.Records(ctx, ev.at, ev.now.Add(time.Second), lookup.MaxRows)
 	if err != nil {
 		return err
 	}
@@ -133,11 +159,11 @@ const lookBack = 366 * 24 * time.Hour
 
 // addLives finds out whether the daemon was up. If a later life decided the occurrence, no earlier
 // life was up for it, whatever it wrote last.
-func (s *Server) addLives(ctx context.Context, _ *call, ev *evidence) error {
+func (x *Explainer) addLives(ctx context.Context, _ *call.Call, ev *evidence) error {
 	if ev.at.After(ev.now) {
 		return nil
 	}
-	lives, err := s.store.Lives(ctx, ev.at.Add(-lookBack), ev.now)
+	lives, err := x.store.Lives(ctx, ev.at.Add(-lookBack), ev.now)
 	if err != nil {
 		return err
 	}
@@ -164,14 +190,14 @@ func ended(l store.Life) time.Time {
 	return l.Down
 }
 
-func (s *Server) addPast(ctx context.Context, c *call, ev *evidence) error {
+func (x *Explainer) addPast(ctx context.Context, c *call.Call, ev *evidence) error {
 	const some = 50
-	recent, err := s.store.Recent(ctx, []job.ID{ev.job.ID}, some)
+	recent, err := x.store.Recent(ctx, []job.ID{ev.job.ID}, some)
 	if err != nil {
 		return err
 	}
 	for _, r := range recent[ev.job.ID] {
-		if c.seesRun(r) && r.State == job.RunEnded && !r.Started.IsZero() {
+		if c.SeesRun(r) && r.State == job.RunEnded && !r.Started.IsZero() {
 			ev.past = append(ev.past, r)
 		}
 	}
@@ -179,17 +205,17 @@ func (s *Server) addPast(ctx context.Context, c *call, ev *evidence) error {
 }
 
 // addParents finds out when the runs ended that this one depends on.
-func (s *Server) addParents(ctx context.Context, c *call, ev *evidence) error {
+func (x *Explainer) addParents(ctx context.Context, c *call.Call, ev *evidence) error {
 	if ev.run == nil {
 		return nil
 	}
 	ev.ends = map[job.RunID]time.Time{}
 	for _, p := range ev.run.Parents[:min(len(ev.run.Parents), mostParents)] {
-		r, ok, err := s.store.Run(ctx, p.Run)
+		r, ok, err := x.store.Run(ctx, p.Run)
 		if err != nil {
 			return err
 		}
-		if ok && c.seesRun(r) && p.Verdict != "" {
+		if ok && c.SeesRun(r) && p.Verdict != "" {
 			ev.ends[p.Run] = r.Ended
 		}
 	}
@@ -197,12 +223,12 @@ func (s *Server) addParents(ctx context.Context, c *call, ev *evidence) error {
 }
 
 // again counts how often the same became of the job's occurrences lately.
-func (s *Server) again(ctx context.Context, c *call, ev *evidence) (int, error) {
+func (x *Explainer) again(ctx context.Context, c *call.Call, ev *evidence) (int, error) {
 	const enough = 50_000
 	if !ev.decided {
 		return 0, nil
 	}
-	records, err := s.decisions(ctx, c, ev.job.ID, ev.now.Add(-month), ev.now.Add(time.Second), enough)
+	records, err := x.find.Decisions(ctx, c, ev.job.ID, ev.now.Add(-month), ev.now.Add(time.Second), enough)
 	if err != nil {
 		return 0, fmt.Errorf("read history: %w", err)
 	}

@@ -1,4 +1,4 @@
-package server
+package display
 
 import (
 	"strconv"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// count returns a number of things in words.
-func count(n int, thing string) string {
+// Count returns a number of things in words.
+func Count(n int, thing string) string {
 	switch n {
 	case 0:
 		return "no " + thing + "s"
@@ -17,8 +17,8 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// length formats a duration in its two largest units: 7h57m, 3d2h, 12.4s.
-func length(d time.Duration) string {
+// Length formats a duration in its two largest units: 7h57m, 3d2h, 12.4s.
+func Length(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
@@ -40,8 +40,8 @@ func twoUnits(d, large time.Duration, largeName string, small time.Duration, sma
 	return text
 }
 
-// clause makes a part of a sentence of one.
-func clause(text string) string {
+// Clause makes a part of a sentence of one.
+func Clause(text string) string {
 	text = strings.TrimSuffix(text, ".")
 	if text == "" || text[0] < 'A' || text[0] > 'Z' {
 		return text
@@ -49,8 +49,8 @@ func clause(text string) string {
 	return string(text[0]-'A'+'a') + text[1:]
 }
 
-// sentence makes one of a clause.
-func sentence(text string) string {
+// Sentence makes one of a clause.
+func Sentence(text string) string {
 	text = strings.TrimSuffix(text, ".") + "."
 	if text[0] < 'a' || text[0] > 'z' {
 		return text
@@ -58,8 +58,8 @@ func sentence(text string) string {
 	return string(text[0]-'a'+'A') + text[1:]
 }
 
-// quote makes one word for a shell.
-func quote(text string) string {
+// Quote makes one word for a shell.
+func Quote(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
 	}

@@ -1,0 +1,244 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// Cost is how a request is limited in its use of memory and processors.
+type Cost int
+
+const (
+	// Cheap requests do little work once the job is found, or have a limit of
+	// their own: watch counts the boards, and enter the large crontabs.
+	Cheap Cost = iota
+	// Expensive requests look at many jobs or at much of the history, at least
+	// for some arguments. See expensiveQueries.
+	Expensive
+)
+
+// Limits on what a caller may take.
+const (
+	ReadTimeout  = 15 * time.Second // the whole request
+	WriteTimeout = 30 * time.Second // an answer that is not a stream
+	MaxBody      = 256 << 10
+)
+
+// Call is one request: the caller, and the view that the whole answer is
+// based on.
+type Call struct {
+	Peer    Peer
+	View    *engine.View
+	Now     time.Time
+	Query   url.Values
+	Request *http.Request
+	Writer  http.ResponseWriter
+
+	cost  Cost
+	limit *Queries // nil: another member's request
+	slot  *slot    // from begin to end; nil for admins
+}
+
+// New returns the call of a request, whose context must be one of withPeer.
+func New(view *engine.View, now time.Time, w http.ResponseWriter, r *http.Request) *Call {
+	return &Call{Peer: peerOf(r.Context()), View: view, Now: now.UTC(), Query: r.URL.Query(), Request: r, Writer: w}
+}
+
+// Bound makes the call obey the limits on requests of its cost. It waits until the request may do
+// expensive work; one with a body waits when the body has been read.
+func (c *Call) Bound(ctx context.Context, cost Cost, limit *Queries) error {
+	c.cost, c.limit = cost, limit
+	if c.Request.Method == http.MethodGet && cost == Expensive {
+		return c.Begin(ctx)
+	}
+	return nil
+}
+
+// Begin waits until the request may do expensive work, unless it has begun
+// already. The whole request must have been read: otherwise a caller could hold
+// the slot by sending the rest slowly.
+func (c *Call) Begin(ctx context.Context) (err error) {
+	if c.limit == nil || c.slot != nil {
+		return nil
+	}
+	c.Patient()
+	c.slot, err = c.limit.take(ctx, c.Peer)
+	return err
+}
+
+// End releases what begin acquired, unless already released. It is also called before a request
+// waits for events.
+func (c *Call) End() {
+	c.slot.end()
+	c.slot = nil
+}
+
+// Rest lets other users compute while the caller reads.
+func (c *Call) Rest() { c.slot.rest() }
+
+// Answer sends a document. Use answerRows for a list without a small limit.
+func (c *Call) Answer(document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	c.Send(http.StatusOK, "application/json", append(text, '\n'))
+	return nil
+}
+
+// Fail sends an error.
+func (c *Call) Fail(err error) {
+	e := AsError(err)
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // four strings and a number
+	}
+	c.Send(HTTPStatus[e.Kind], "application/json", append(text, '\n'))
+}
+
+// AsError converts an error for the wire. An error that is not an Error is an internal error of the
+// daemon.
+func AsError(err error) *api.Error {
+	e := api.Error{Kind: api.Internal, What: "cannot answer", Why: err.Error(), Fix: "cronring status"}
+	if known, ok := errors.AsType[*api.Error](err); ok {
+		e = *known
+	}
+	e.V = api.Version
+	return &e
+}
+
+var HTTPStatus = map[api.Kind]int{
+	api.Internal:    http.StatusInternalServerError,
+	api.Usage:       http.StatusBadRequest,
+	api.NotFound:    http.StatusNotFound,
+	api.NotAllowed:  http.StatusForbidden,
+	api.Unreachable: http.StatusServiceUnavailable,
+	api.Conflict:    http.StatusConflict,
+	api.TimedOut:    http.StatusGatewayTimeout,
+}
+
+// Send writes an answer. A write error concerns only the caller, who has
+// disconnected or does not read.
+func (c *Call) Send(status int, contentType string, text []byte) {
+	c.slot.rest()
+	http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(WriteTimeout))
+	c.Writer.Header().Set("Content-Type", contentType)
+	c.Writer.WriteHeader(status)
+	c.Writer.Write(text)
+}
+
+// Patient lets the answer take as long as it takes: the request has been read
+// whole, and the time limit on reading would end it.
+func (c *Call) Patient() {
+	http.NewResponseController(c.Writer).SetReadDeadline(time.Time{})
+}
+
+// Hurry takes patience back: the rest of the request must come within the
+// limit on reading.
+func (c *Call) Hurry() {
+	http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(ReadTimeout))
+}
+
+// Body reads the request's document. Unknown fields are refused: a newer
+// program may mean something by them that this daemon would not do.
+func Body[T any](c *Call) (T, error) { return BodyOf[T](c, MaxBody) }
+
+// BodyOf is body for a document of at most limit bytes.
+func BodyOf[T any](c *Call, limit int64) (T, error) {
+	var document T
+	d := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
+	d.DisallowUnknownFields()
+	err := d.Decode(&document)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the document")
+		}
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return document, BadRequest("the request's body is too large", fmt.Sprintf("at most %d bytes are accepted", limit))
+	}
+	if err != nil {
+		return document, BadRequest("the request's body cannot be read", err.Error())
+	}
+	if err := checkTexts(document); err != nil {
+		return document, err
+	}
+	c.Patient() // acting on many jobs is many steps of the loop
+	if c.cost == Expensive {
+		err = c.Begin(c.Request.Context())
+	}
+	return document, err
+}
+
+func BadRequest(what, why string) *api.Error {
+	return &api.Error{Kind: api.Usage, What: what, Why: why, Fix: "cronring help"}
+}
+
+// Instant reads a time of the query; none is the zero time. One outside the
+// years that have occurrences and runs is moved to the nearest that has.
+func (c *Call) Instant(key string) (time.Time, error) {
+	text := c.Query.Get(key)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, BadRequest(fmt.Sprintf("%s=%q is not a time", key, text), "it must look like 2026-11-20T02:30:00Z")
+	}
+	return crontab.Range(t.UTC()), nil
+}
+
+// Period reads two instants of the query.
+func (c *Call) Period(from, to string) (begin, end time.Time, err error) {
+	if begin, err = c.Instant(from); err == nil {
+		end, err = c.Instant(to)
+	}
+	return begin, end, err
+}
+
+// Number reads a number of the query; none is 0.
+func (c *Call) Number(key string) (int64, error) {
+	text := c.Query.Get(key)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, BadRequest(fmt.Sprintf("%s=%q is not a number", key, text), "it must be 0 or more")
+	}
+	return n, nil
+}
+
+// Flag reads a yes or no of the query; none is no.
+func (c *Call) Flag(key string) (bool, error) {
+	text := c.Query.Get(key)
+	if text == "" {
+		return false, nil
+	}
+	set, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, BadRequest(fmt.Sprintf("%s=%q is neither true nor false", key, text), "")
+	}
+	return set, nil
+}
+
+// NotAllowed rejects a request that is for admins only.
+func (c *Call) NotAllowed() *api.Error {
+	return &api.Error{
+		Kind: api.NotAllowed,
+		What: "cannot " + c.Request.Method + " " + c.Request.URL.Path + ": only root and the daemon's own account may",
+		Why:  "you are " + c.Peer.String(),
+		Fix:  "ask as root: sudo cronring ...",
+	}
+}

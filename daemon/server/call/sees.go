@@ -1,0 +1,52 @@
+package call
+
+import (
+	"slices"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Visible returns the numbers of all jobs that the caller sees, in crontab order.
+func (c *Call) Visible() []int {
+	seen := make([]int, 0, c.View.Len())
+	for i := range c.View.Len() {
+		if c.SeesJob(i) {
+			seen = append(seen, i)
+		}
+	}
+	return seen
+}
+
+func (c *Call) SeesJob(i int) bool {
+	return c.Peer.Admin || c.Peer.Sees(c.View.Entry(i).User())
+}
+
+// SeesRun is stricter than seesJob: the name of a job can have been that of
+// another account's job before.
+func (c *Call) SeesRun(r job.Run) bool {
+	return c.Peer.Sees(r.User)
+}
+
+// Where returns the visible jobs for which choose is true.
+func (c *Call) Where(choose func(i int) bool) []int {
+	return slices.DeleteFunc(c.Visible(), func(i int) bool { return !choose(i) })
+}
+
+// SeesDecision is seesRun for a decision, which has a run or, for a skip, its own user.
+func (c *Call) SeesDecision(r job.Record) bool {
+	if r.Run != nil {
+		return c.SeesRun(*r.Run)
+	}
+	return c.Peer.Sees(r.User)
+}
+
+// LiveByJob returns the live runs that the caller sees, oldest first.
+func (c *Call) LiveByJob() map[job.ID][]job.Run {
+	live := map[job.ID][]job.Run{}
+	for _, r := range c.View.Runs() {
+		if c.SeesRun(r) {
+			live[r.Job] = append(live[r.Job], r)
+		}
+	}
+	return live
+}

@@ -1,0 +1,255 @@
+package jobstate
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// Store is the history, as far as the states of jobs need it.
+type Store interface {
+	Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) error
+	Last(ctx context.Context, f func(job.Run)) error
+	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
+	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
+	Streaks(ctx context.Context, f func(l job.Ledger)) error
+}
+
+// Jobs finds the states of jobs.
+type Jobs struct {
+	*memory
+	store Store
+	taken func() Ring
+}
+
+// New returns the states of the jobs of a view. taken returns what is known of the ring,
+// or nil if the host is in none.
+func New(s Store, view func() *engine.View, taken func() Ring) *Jobs {
+	return &Jobs{newMemory(s, view), s, taken}
+}
+
+// Numbered is a job in a census.
+type Numbered struct {
+	job.Status
+	Number int // in the view
+}
+
+// How many jobs are looked at at a time: by a census, which describes them, and by
+// states.
+const (
+	censusPage = 512
+	statesPage = 4096
+)
+
+// State is the state of one job.
+type State struct {
+	Condition
+	Number int // in the view
+	ID     job.ID
+}
+
+// States yields the states of jobs, in the order of jobs. It is for lists that are sorted or
+// filtered by state: it reads the history only for jobs that the memory lacks, and does not
+// describe the jobs. An error is the last item.
+func (s *Jobs) States(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		live, where := c.LiveByJob(), s.Whereabouts(c.View)
+		for page := range slices.Chunk(jobs, statesPage) {
+			ids := make([]job.ID, len(page))
+			for k, i := range page {
+				ids[k] = c.View.ID(i)
+			}
+			lasts, err := s.newest(ctx, ids, c.Peer.Admin)
+			if err != nil {
+				yield(State{}, err)
+				return
+			}
+			for k, i := range page {
+				p, _ := conditionOf(c.View, i, &lasts[k], where, true)
+				for r := range live[ids[k]] {
+					p.add(c.View, i, &live[ids[k]][r], c.Now)
+				}
+				if !yield(State{Condition: p, Number: i, ID: ids[k]}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Census yields the status of jobs, in the order given. An error is the last item.
+func (s *Jobs) Census(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[Numbered, error] {
+	return func(yield func(Numbered, error) bool) {
+		live, where := c.LiveByJob(), s.Whereabouts(c.View)
+		for page := range slices.Chunk(jobs, censusPage) {
+			lasts, err := s.lastRuns(ctx, c, page)
+			if err != nil {
+				yield(Numbered{}, fmt.Errorf("read history: %w", err))
+				return
+			}
+			for k, i := range page {
+				j := c.View.Job(i)
+				if !yield(statusOf(c, i, j, live[j.ID], lasts[k], where), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lastRuns returns the newest ended run that the caller sees of each job, or nil.
+func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) ([]*job.Run, error) {
+	ids := make([]job.ID, len(jobs))
+	for k, i := range jobs {
+		ids[k] = c.View.ID(i)
+	}
+	known, err := s.newest(ctx, ids, c.Peer.Admin)
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[job.RunID]int, len(jobs))
+	numbers := make([]job.RunID, 0, len(jobs))
+	for k := range known {
+		if id := known[k].Run; id != 0 {
+			places[id], numbers = k, append(numbers, id)
+		}
+	}
+	lasts := make([]*job.Run, len(jobs))
+	err = s.store.Numbered(ctx, numbers, func(r job.Run) {
+		if c.SeesRun(r) {
+			lasts[places[r.ID]] = &r
+		}
+	})
+	return lasts, err
+}
+
+// Collect is census as a slice, for a small number of jobs.
+func Collect(all iter.Seq2[Numbered, error]) (list []Numbered, err error) {
+	for st, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, st)
+	}
+	return list, nil
+}
+
+func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, where *Whereabouts) Numbered {
+	st := job.Status{Job: j, Next: c.View.Next(i, c.Now), Running: live, Last: newest}
+	var l last
+	if newest != nil {
+		l = lastOf(newest)
+	}
+	p, said := conditionOf(c.View, i, &l, where, true)
+	for k := range live {
+		p.add(c.View, i, &live[k], c.Now)
+	}
+	st.State, st.Hold, st.Trouble, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Trouble, said.Ack, said.Away
+	st.Node = where.Of(i, st.Next)
+	return Numbered{Status: st, Number: i}
+}
+
+// Condition is what determines a job's state.
+type Condition struct {
+	ended, Failed bool // its newest run; a failure that was not acknowledged
+	Late, Running bool
+	held          bool
+	disabled      bool
+}
+
+// Standing is the pause, problem or remote state of a job.
+type Standing struct {
+	Hold    *job.Hold
+	Held    string // why its entry must not run
+	Trouble string
+	Ack     *job.Ack // of the failure of its newest run
+	Away    *job.Elsewhere
+}
+
+// conditionOf returns the condition of job i apart from its live runs, and the reasons for it.
+// marked reports whether the job may have a pause, a problem or an acknowledgement; see
+// View.Marked.
+func conditionOf(v *engine.View, i int, l *last, where *Whereabouts, marked bool) (Condition, Standing) {
+	var s Standing
+	o := v.Options(i)
+	s.Held = o.Held
+	if b, barred := v.BarOf(i); barred && s.Held == "" {
+		s.Held = b.Detail
+	}
+	if marked {
+		s.Hold, s.Trouble = v.Hold(i), v.Trouble(i).Words()
+		if l.Failed {
+			if a := v.Ack(i); a.Covers(l.Run) {
+				s.Ack = a
+			}
+		}
+	}
+	s.Away = where.Since(i, l.At())
+	return Condition{
+		ended: l.Run != 0 || s.Away != nil, Failed: l.Failed && s.Ack == nil && s.Away == nil, Late: s.Trouble != "",
+		held: s.Hold != nil || s.Held != "", disabled: !o.Enabled,
+	}, s
+}
+
+// add takes a live run of job i into account. It is late when it should have
+// started by now: it is due, its grace is over, and it waits behind another or
+// for a process.
+func (p *Condition) add(v *engine.View, i int, r *job.Run, now time.Time) {
+	switch r.State {
+	case job.RunRunning:
+		p.Running = true
+	case job.RunDecided:
+		p.Running = true
+		p.Late = p.Late || now.After(LateAt(v, i, r))
+	case job.RunQueued:
+		p.Late = p.Late || now.After(LateAt(v, i, r))
+	}
+}
+
+// LateAt is after when a run of job i that has no process is late.
+func LateAt(v *engine.View, i int, r *job.Run) time.Time {
+	return r.Due.Add(v.Entry(i).Options().Grace)
+}
+
+// State is the worst of what can be said of a job.
+func (p Condition) State() job.State {
+	switch {
+	case p.Failed:
+		return job.StateFailing
+	case p.Late:
+		return job.StateLate
+	case p.Running:
+		return job.StateRunning
+	case p.held:
+		return job.StateHeld
+	case p.disabled:
+		return job.StateDisabled
+	case p.ended:
+		return job.StateOK
+	}
+	return job.StateNew
+}
+
+// Why describes briefly what prevents a job from running.
+func (s *Standing) Why(c Condition, waiting *job.Run) string {
+	switch {
+	case s.Trouble != "":
+		return s.Trouble
+	case waiting != nil && waiting.State != job.RunDecided:
+		return display.Clause(waiting.Reason.Sentence())
+	case waiting != nil && c.Late:
+		return "it is decided, but not started yet"
+	case s.Hold != nil && s.Hold.Reason != "":
+		return "paused by " + s.Hold.By + ": " + s.Hold.Reason
+	case s.Hold != nil:
+		return "paused by " + s.Hold.By
+	}
+	return s.Held
+}

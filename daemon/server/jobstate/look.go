@@ -1,0 +1,84 @@
+package jobstate
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// Look reads the conditions of jobs, as a user sees them at one moment.
+type Look struct {
+	memory *memory
+	names  *Numbering
+	View   *engine.View
+	Now    time.Time
+	Peer   call.Peer
+	pasts  []Past
+	Live   map[int32][]*job.Run // live runs that the reader sees
+	marked map[int32]bool       // jobs that a pause or a trouble is known of; nil: any may be one
+	Where  *Whereabouts
+}
+
+// Look returns one for some jobs, or for all if slots is nil. The view must have the same jobs as
+// names.
+func (s *Jobs) Look(names *Numbering, view *engine.View, now time.Time, peer call.Peer, slots []int32) *Look {
+	p := &Look{
+		memory: s.memory, names: names, View: view, Now: now, Peer: peer, Live: map[int32][]*job.Run{}, Where: s.Whereabouts(view),
+	}
+	var wanted map[int32]bool
+	if slots == nil {
+		p.marked = map[int32]bool{}
+		for _, id := range view.Marked() {
+			if slot, ok := p.slot(id); ok {
+				p.marked[slot] = true
+			}
+		}
+	} else {
+		wanted = make(map[int32]bool, len(slots))
+		for _, slot := range slots {
+			wanted[slot] = true
+		}
+	}
+	view.EachRun(func(r *job.Run) {
+		if slot, ok := p.slot(r.Job); ok && (wanted == nil || wanted[slot]) && p.Peer.Sees(r.User) {
+			p.Live[slot] = append(p.Live[slot], r)
+		}
+	})
+	return p
+}
+
+func (p *Look) slot(id job.ID) (int32, bool) {
+	slot, ok := p.names.Slots[p.memory.key(id)]
+	return slot, ok
+}
+
+// Sees reports whether the user sees a job.
+func (p *Look) Sees(i int) bool { return p.Peer.Admin || p.Peer.Sees(p.View.Entry(i).User()) }
+
+// Read reads the past of jobs, valid until the next call.
+func (p *Look) Read(slots []int32) (pasts []Past, ok bool) {
+	p.pasts, ok = p.memory.read(p.pasts[:0], p.names, slots, p.Peer.Admin)
+	return p.pasts, ok
+}
+
+// Condition returns the condition of a job and the reasons for it.
+func (p *Look) Condition(slot int32, l *Past) (Condition, Standing) {
+	c, s := conditionOf(p.View, int(slot), &l.last, p.Where, p.marked == nil || p.marked[slot])
+	for _, r := range p.Live[slot] {
+		c.add(p.View, int(slot), r, p.Now)
+	}
+	return c, s
+}
+
+// Waiting is the oldest live run of a job that has no process, or nil.
+func (p *Look) Waiting(slot int32) *job.Run {
+	var oldest *job.Run
+	for _, r := range p.Live[slot] {
+		if r.State != job.RunRunning && (oldest == nil || r.ID < oldest.ID) {
+			oldest = r
+		}
+	}
+	return oldest
+}

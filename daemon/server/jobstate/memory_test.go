@@ -1,0 +1,45 @@
+package jobstate
+
+import (
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// Until the first board or list, the memory stores nothing.
+func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
+	e := engine.New(engine.State{})
+	table, _ := crontab.Parse("/etc/cron.d/etl", "* * * * * ann sync\n", crontab.Config{Format: crontab.System})
+	e.Step(engine.Moment{}, engine.Load{Tables: []*crontab.Table{table}})
+	m := newMemory(nil, e.View)
+	run := &job.Run{ID: 1, Job: e.View().ID(0), User: "ann", State: job.RunEnded}
+	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Ledger{{Job: run.Job, User: "ann", Bad: 1}})
+	if m.names != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended)+len(m.missed.streaks) != 0 {
+		t.Errorf("it stores %+v", m)
+	}
+}
+
+// A user cannot have any number of boards; admins can.
+func TestWatchersOfAUserAreBounded(t *testing.T) {
+	m := newMemory(nil, nil)
+	for i := range accountBoards + 1 {
+		if w := m.Watch(call.Peer{UID: 20001, Name: "ann"}); (w != nil) != (i < accountBoards) {
+			t.Errorf("board %d of ann's is given: %t", i+1, w != nil)
+		}
+	}
+	given := 0
+	for uid := range uint32(2 * guestBoards) {
+		if m.Watch(call.Peer{UID: 30000 + uid, Name: "user"}) != nil {
+			given++
+		}
+	}
+	if want := guestBoards - accountBoards; given != want {
+		t.Errorf("%d boards are given to others, want %d", given, want)
+	}
+	if m.Watch(call.Peer{Admin: true}) == nil {
+		t.Error("root gets no board")
+	}
+}

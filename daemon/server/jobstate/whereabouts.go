@@ -1,0 +1,58 @@
+package jobstate
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Whereabouts finds where ring jobs run. If a job failed here and another member has since claimed
+// an occurrence, that member reports its state: here it would be failing forever.
+type Whereabouts struct {
+	view  *engine.View
+	ring  Ring // nil: this host is not in a ring
+	owner func(i int, at time.Time) string
+}
+
+// Ring is what other members of the ring have claimed.
+type Ring interface {
+	// Taken is the newest occurrence of a job, by its View.RingKey, that another
+	// member took, and what names that one's host. It never blocks.
+	Taken(key job.Key) (due time.Time, by string, ok bool)
+}
+
+// Whereabouts is for one goroutine.
+func (s *Jobs) Whereabouts(v *engine.View) *Whereabouts {
+	w := &Whereabouts{view: v, ring: s.taken()}
+	if w.ring != nil {
+		w.owner = v.Owners()
+	}
+	return w
+}
+
+// Of returns the host name of the owner of an occurrence of job i; "": it has none, or
+// the job is this host's alone.
+func (w *Whereabouts) Of(i int, at time.Time) string {
+	if w.ring == nil || at.IsZero() {
+		return ""
+	}
+	return w.owner(i, at)
+}
+
+// Since is the newest occurrence of job i, if another member took it later than at
+// an instant: the start or the end of what ran here.
+func (w *Whereabouts) Since(i int, last time.Time) *job.Elsewhere {
+	if w.ring == nil {
+		return nil
+	}
+	key, shared := w.view.RingKey(i)
+	if !shared {
+		return nil
+	}
+	due, by, ok := w.ring.Taken(key)
+	if !ok || !due.After(last) {
+		return nil
+	}
+	return &job.Elsewhere{Node: by, Due: due}
+}
