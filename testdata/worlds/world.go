@@ -323,11 +323,18 @@ func (w *World) act(e engine.Effect) {
 	}
 }
 
+// crowd is the number of processes from which on none lasts longer than a few minutes. As each step
+// takes time for each of them, a world with thousands would take hours.
+const crowd = 100
+
 // process returns a process with a random duration and outcome.
 func (w *World) process() *process {
 	lengths := []time.Duration{time.Second, time.Minute, 20 * time.Minute, 3 * time.Hour, 1000 * time.Hour}
 	p := &process{began: w.Now.Up, deaf: w.rng.IntN(4) == 0}
 	p.ends = p.began + time.Duration(w.rng.Int64N(int64(lengths[w.rng.IntN(len(lengths))])))
+	if len(w.processes) >= crowd {
+		p.ends = min(p.ends, p.began+5*time.Minute)
+	}
 	codes := []int{0, 0, 0, 0, 1, 2, 3, 10, 75, 99, 127}
 	p.outcome = job.Outcome{Kind: job.Exited, Code: codes[w.rng.IntN(len(codes))]}
 	if w.rng.IntN(20) == 0 {
