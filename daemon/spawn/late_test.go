@@ -58,6 +58,37 @@ func TestBackgroundProcessPrintsMoreThanIsKept(t *testing.T) {
 	}
 }
 
+// On a busy machine a process may have started, ended and lingered before its start is
+// reported. What it left in the background lives on all the same.
+func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
+	began := make(chan job.RunID, 10)
+	r := newRigWithQueue(t, Options{Linger: time.Millisecond, Began: func(id job.RunID, _ int) { began <- id }}, 0)
+	other, wait, alive := newGate(t), newGate(t), newGate(t)
+	r.start(other.command())
+	select { // the pump reports its start until the test receives that
+	case <-began:
+	case <-time.After(patience):
+		t.Fatal("the other run does not start")
+	}
+	id := r.start("(" + wait.command() + "; echo late; echo alive >" + alive.path + ") &")
+	poll(t, "the end of the process", func() bool {
+		r.spawner.mu.Lock()
+		defer r.spawner.mu.Unlock()
+		l := r.spawner.pump.lingering
+		return len(l) == 1 && hasPassed(l[0].until)
+	})
+	if e := r.await(id); !e.Late {
+		t.Error("nothing is said to follow")
+	}
+	wait.open(1)
+	alive.read("a sign of life of the background process")
+	r.until("its end", func() bool { return r.over[id] })
+	if got := r.lateText(id, job.Stdout); got != "late\n" {
+		t.Errorf("late output %q", got)
+	}
+	other.open(1)
+}
+
 // The descriptors of background processes are limited, so that those of one user
 // do not keep the jobs of others from having their output read. Beyond that they
 // are read slowly, and neither stop nor end.

@@ -346,7 +346,7 @@ func (p *pump) leave(fd int32) {
 // background processes hold stay open; the others are closed.
 func (p *pump) expire() {
 	for _, l := range p.overdue(time.Now()) {
-		if p.leaveOpen(l.child) {
+		if p.lingerAgain(l.child) || p.leaveOpen(l.child) {
 			continue
 		}
 		for _, fd := range l.pipes {
@@ -356,6 +356,19 @@ func (p *pump) expire() {
 			}
 		}
 	}
+}
+
+// lingerAgain lets a child linger once more if it has ended before its start could be reported: on a
+// busy machine the pump may get to both late. Whether its background processes may keep its output
+// depends on whether its command ran.
+func (p *pump) lingerAgain(c *child) bool {
+	if c.progress == nil || c.progress.Failure() != nil {
+		return false
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.linger(c)
+	return true
 }
 
 // overdue removes the lingerers whose time has passed, and sets the deadline for the next.
