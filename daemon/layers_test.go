@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"daemon/server/why"},
 	{"daemon/server"},
 	{"daemon"},
-	{"tui/keys", "tui/hush"},
+	{"tui/keys", "tui/nocolor"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui/page", "tui/screen/screentest"},

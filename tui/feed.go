@@ -22,9 +22,9 @@ type feed struct {
 	client *api.Client
 	send   func(tea.Msg)
 
-	mu      sync.Mutex
-	pending []api.BoardUpdate
-	told    bool // the program has been notified of pending data
+	mu       sync.Mutex
+	pending  []api.BoardUpdate
+	notified bool // the program has been notified of pending data
 }
 
 // Messages of the feed to the program.
@@ -64,8 +64,8 @@ func (f *feed) run(ctx context.Context) {
 func (f *feed) put(u api.BoardUpdate) {
 	f.mu.Lock()
 	f.pending = append(f.pending, u)
-	tell := !f.told
-	f.told = true
+	tell := !f.notified
+	f.notified = true
 	f.mu.Unlock()
 	if tell {
 		f.send(fed{})
@@ -86,7 +86,7 @@ func (f *feed) take() (some []api.BoardUpdate, more bool) {
 	}
 	some, f.pending = f.pending[:n:n], f.pending[n:]
 	if more = len(f.pending) > 0; !more {
-		f.pending, f.told = nil, false
+		f.pending, f.notified = nil, false
 	}
 	return some, more
 }

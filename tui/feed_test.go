@@ -12,14 +12,14 @@ import (
 // What comes faster than it is shown is taken in by parts, and the program is told
 // once.
 func TestFeedGivesParts(t *testing.T) {
-	told := 0
-	f := feed{send: func(tea.Msg) { told++ }}
+	notified := 0
+	f := feed{send: func(tea.Msg) { notified++ }}
 	rows := []int{64, mostRows - 64, 5, 0, 1, mostRows + 1, 7}
 	for _, n := range rows {
 		f.put(api.BoardUpdate{Rows: make([]api.Row, n)})
 	}
-	if told != 1 {
-		t.Errorf("the program was told %d times, want once", told)
+	if notified != 1 {
+		t.Errorf("the program was told %d times, want once", notified)
 	}
 	for i, want := range [][]int{{64, mostRows - 64}, {5, 0, 1, mostRows + 1}, {7}} {
 		some, more := f.take()
@@ -32,7 +32,7 @@ func TestFeedGivesParts(t *testing.T) {
 		}
 	}
 	f.put(api.BoardUpdate{})
-	if told != 2 {
-		t.Errorf("the program was told %d times, want once more as all was taken", told)
+	if notified != 2 {
+		t.Errorf("the program was told %d times, want once more as all was taken", notified)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/cronring/cronring/tui/canvas"
-	"github.com/cronring/cronring/tui/hush"
+	"github.com/cronring/cronring/tui/nocolor"
 )
 
-func init() { hush.End() }
+func init() { nocolor.End() }
 
 // palette writes styles as the terminal reads them. What a style looks like is
 // worked out once.

@@ -22,8 +22,8 @@ type conversation struct {
 	inside  *os.File
 }
 
-// hear reads until a text comes.
-func (c *conversation) hear(until string) string {
+// expect reads until a text appears.
+func (c *conversation) expect(until string) string {
 	c.t.Helper()
 	var all strings.Builder
 	for part := make([]byte, 4096); !strings.Contains(all.String(), until); {
@@ -36,7 +36,7 @@ func (c *conversation) hear(until string) string {
 	return all.String()
 }
 
-func (c *conversation) say(text string) {
+func (c *conversation) enter(text string) {
 	c.t.Helper()
 	if _, err := c.outside.WriteString(text + "\n"); err != nil {
 		c.t.Fatal(err)
@@ -64,30 +64,30 @@ func TestChangesAskOnATerminal(t *testing.T) {
 	socket := []string{"--socket", h.Socket, table}
 
 	code := c.begin(append([]string{"edit", "--editor", h.Script(`echo "0 6 * * * two" >>"$1"`)}, socket...)...)
-	c.hear("install, edit again, or give up? (i/e/g) ")
-	c.say("e")
-	c.hear("(i/e/g) ")
-	c.say("i")
+	c.expect("install, edit again, or give up? (i/e/g) ")
+	c.enter("e")
+	c.expect("(i/e/g) ")
+	c.enter("i")
 	if got := <-code; got != 0 || text() != "0 5 * * * one\n0 6 * * * two\n0 6 * * * two\n" {
 		t.Errorf("edited twice: exit %d, %q", got, text())
 	}
-	c.hear("undo: cronring undo")
+	c.expect("undo: cronring undo")
 
 	before := text()
 	code = c.begin(append([]string{"edit", "--editor", h.Script(`echo "61 6 * * * bad" >>"$1"`)}, socket...)...)
-	c.hear("edit again, or give up? (e/g) ")
-	c.say("g")
+	c.expect("edit again, or give up? (e/g) ")
+	c.enter("g")
 	if got := <-code; got != 0 || text() != before {
 		t.Errorf("given up: exit %d, %q", got, text())
 	}
-	c.hear("stays as it is")
+	c.expect("stays as it is")
 
 	code = c.begin(append([]string{"edit", "--editor", h.Script(`echo "0 7 * * * three" >>"$1"`)}, socket...)...)
-	c.hear("(i/e/g) ")
+	c.expect("(i/e/g) ")
 	h.CallAs(clitest.AnnUID, "# meanwhile\n", nil)
-	c.say("i")
-	c.hear("install yours over it, or give up? (i/g) ")
-	c.say("i")
+	c.enter("i")
+	c.expect("install yours over it, or give up? (i/g) ")
+	c.enter("i")
 	if got := <-code; got != 0 || text() != before+"0 7 * * * three\n" {
 		t.Errorf("installed over another version: exit %d, %q", got, text())
 	}

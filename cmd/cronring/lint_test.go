@@ -54,10 +54,10 @@ func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 		{"--installed"},
 		{pipe, large, stranger, writable}, // a pipe must not be waited for
 	} {
-		out, talk, code := Called(t, "", append([]string{"lint", "--root", root}, args...)...)
+		out, messages, code := Called(t, "", append([]string{"lint", "--root", root}, args...)...)
 		for _, line := range want {
 			if !strings.Contains(out, line) {
-				t.Errorf("lint %q does not say %q:\n%s%s", args, line, out, talk)
+				t.Errorf("lint %q does not say %q:\n%s%s", args, line, out, messages)
 			}
 		}
 		if code != cli.ExitProblems {

@@ -48,13 +48,13 @@ func Called(t testing.TB, stdin string, args ...string) (stdout, stderr string, 
 		t.Fatal(err)
 	}
 	defer out.Close()
-	talk, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	messages, err := os.Create(filepath.Join(t.TempDir(), "err"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer talk.Close()
-	code = runApp(cli.New(strings.NewReader(stdin), out, talk), args)
-	return clitest.Contents(t, out), clitest.Contents(t, talk), code
+	defer messages.Close()
+	code = runApp(cli.New(strings.NewReader(stdin), out, messages), args)
+	return clitest.Contents(t, out), clitest.Contents(t, messages), code
 }
 
 // TestNoEscapePiped holds that nothing that this program prints to something
@@ -135,15 +135,15 @@ func TestWriteErrorFails(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	talk, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	messages, err := os.Create(filepath.Join(t.TempDir(), "err"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer talk.Close()
-	if code := runApp(cli.New(strings.NewReader(""), full, talk), []string{"--version"}); code != cli.ExitFailed {
+	defer messages.Close()
+	if code := runApp(cli.New(strings.NewReader(""), full, messages), []string{"--version"}); code != cli.ExitFailed {
 		t.Errorf("cronring --version >/dev/full: got exit %d, want %d", code, cli.ExitFailed)
 	}
-	if got := clitest.Contents(t, talk); !strings.Contains(got, "cannot write the result") {
+	if got := clitest.Contents(t, messages); !strings.Contains(got, "cannot write the result") {
 		t.Errorf("cronring --version >/dev/full: got %q, want a word about the result", got)
 	}
 }

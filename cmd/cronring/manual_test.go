@@ -167,8 +167,8 @@ func TestManualKeyFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(e.Text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, remarks := tui.ReadKeys(path); len(remarks) > 0 {
-			t.Errorf("%v: got %q, want no remark", e, remarks)
+		if _, diagnostics := tui.ReadKeys(path); len(diagnostics) > 0 {
+			t.Errorf("%v: got %q, want no remark", e, diagnostics)
 		}
 		return
 	}
@@ -280,10 +280,10 @@ func TestManualIsNoWiderThanATerminal(t *testing.T) {
 func TestManualNamesEachVariable(t *testing.T) {
 	_, section, _ := strings.Cut(manPage(t), ".Sh ENVIRONMENT")
 	section, _, _ = strings.Cut(section, ".Sh FILES")
-	var told, named, sought []string
+	var printed, named, sought []string
 	variable := regexp.MustCompile(`\b[A-Z][A-Z_]{2,}\b`)
 	for _, item := range clitest.Submatches(section, `(?m)^\.(It Ev .*|Ev LESS)$`) {
-		told = append(told, variable.FindAllString(item, -1)...)
+		printed = append(printed, variable.FindAllString(item, -1)...)
 	}
 	topic, _, _ := strings.Cut(newTopics(cli.New(strings.NewReader(""), os.Stdout, os.Stderr))[1].Long, "A flag goes before")
 	for line := range strings.Lines(topic) {
@@ -291,7 +291,7 @@ func TestManualNamesEachVariable(t *testing.T) {
 			named = append(named, variable.FindAllString(strings.Split(line, "  ")[1], -1)...)
 		}
 	}
-	clitest.CompareSets(t, "variables of cronring help environment", named, told)
+	clitest.CompareSets(t, "variables of cronring help environment", named, printed)
 
 	for _, pattern := range []string{"*.go", "*/*.go", "../../tui/*.go", "../../tui/*/*.go", "../../daemon/api/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -309,7 +309,7 @@ func TestManualNamesEachVariable(t *testing.T) {
 		}
 	}
 	for _, name := range sought {
-		if !slices.Contains(told, name) && !strings.Contains(manPage(t), name) && !slices.Contains([]string{"TMPDIR", "CRONTAB_NOHEADER"}, name) { // crontab(1)'s
+		if !slices.Contains(printed, name) && !strings.Contains(manPage(t), name) && !slices.Contains([]string{"TMPDIR", "CRONTAB_NOHEADER"}, name) { // crontab(1)'s
 			t.Errorf("the program looks %s up: got nothing about it in man/cronring.1", name)
 		}
 	}

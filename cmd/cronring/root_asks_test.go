@@ -15,8 +15,8 @@ import (
 // is named, and looks for none in a home directory.
 func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
-	heard := make(chan string, 100)
-	fake := h.FakeDaemon(clitest.BobUID, heard)
+	requests := make(chan string, 100)
+	fake := h.FakeDaemon(clitest.BobUID, requests)
 	refused := func(args ...string) {
 		t.Helper()
 		stdout, stderr, code := Called(t, "GET /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n", args...)
@@ -48,7 +48,7 @@ func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
 		t.Errorf("cronring list without a daemon of the host: exit code %d, %q", code, stderr)
 	}
 	select {
-	case text := <-heard:
+	case text := <-requests:
 		t.Errorf("the other user's daemon received %q", text)
 	default:
 	}

@@ -76,8 +76,8 @@ func (h *host) boot() {
 	h.t.Helper()
 	h.init = exec.Command("ip", "netns", "exec", h.space(h.i), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc",
 		"--mount-proc", "--propagation", "private", "sh", "-ec", hostInit, "sh", h.disk, h.name())
-	var said bytes.Buffer
-	h.init.Stderr = &said
+	var message bytes.Buffer
+	h.init.Stderr = &message
 	out, err := h.init.StdoutPipe()
 	if err != nil {
 		h.t.Fatal(err)
@@ -87,7 +87,7 @@ func (h *host) boot() {
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
 		h.init.Wait()
-		h.t.Skipf("SKIPPED: no host can be made here: %q, %v\n%s", line, err, said.String())
+		h.t.Skipf("SKIPPED: no host can be made here: %q, %v\n%s", line, err, message.String())
 	}
 	if h.pid = childOf(h.init.Process.Pid, ""); h.pid == 0 {
 		h.t.Fatal("the host has no process 1")

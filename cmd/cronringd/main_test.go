@@ -37,13 +37,13 @@ func TestMain(m *testing.M) {
 
 // running is a daemon under test.
 type running struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	dir    string
-	client *api.Client
-	lines  chan string // standard output
-	mu     sync.Mutex
-	said   strings.Builder // standard error and output, for failures
+	t       *testing.T
+	cmd     *exec.Cmd
+	dir     string
+	client  *api.Client
+	lines   chan string // standard output
+	mu      sync.Mutex
+	message strings.Builder // standard error and output, for failures
 }
 
 // table writes a crontab and returns its path.
@@ -117,7 +117,7 @@ func (d *running) begin() {
 		d.cmd.Wait()
 		if t.Failed() {
 			d.mu.Lock()
-			t.Logf("the daemon said:\n%s", d.said.String())
+			t.Logf("the daemon said:\n%s", d.message.String())
 			d.mu.Unlock()
 		}
 	})
@@ -128,7 +128,7 @@ func (d *running) read(r io.Reader, each func(string), end func()) {
 	defer end()
 	for s := bufio.NewScanner(r); s.Scan(); {
 		d.mu.Lock()
-		fmt.Fprintln(&d.said, s.Text())
+		fmt.Fprintln(&d.message, s.Text())
 		d.mu.Unlock()
 		each(s.Text())
 	}

@@ -38,8 +38,8 @@ func TestManPageHasTheFlags(t *testing.T) {
 		cronFlags(f, &daemon.Options{}, family, new(bool))
 		f.VisitAll(func(f *pflag.Flag) { inProgram = append(inProgram, f.Shorthand) })
 		slices.Sort(inProgram)
-		if told := flagsIn(regexp.MustCompile(`(?m)^\.Fl ([A-Za-z])\b(?: , ([a-z])$)?`), text); !slices.Equal(inProgram, told) {
-			t.Errorf("options of cron, family %v: the program has %q, the page %q", family, inProgram, told)
+		if printed := flagsIn(regexp.MustCompile(`(?m)^\.Fl ([A-Za-z])\b(?: , ([a-z])$)?`), text); !slices.Equal(inProgram, printed) {
+			t.Errorf("options of cron, family %v: the program has %q, the page %q", family, inProgram, printed)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (l *lab) settle() (end int64) {
 func (l *lab) check(end int64) (doubled int) {
 	l.t.Helper()
 	for _, o := range l.lost(end) {
-		l.t.Errorf("%v is lost\n%s", o, l.told(o))
+		l.t.Errorf("%v is lost\n%s", o, l.printed(o))
 	}
 	for o, starts := range l.tally() {
 		if len(starts) < 2 {
@@ -207,7 +207,7 @@ func (l *lab) checkDouble(o occurrence, a, b start) {
 	excused := slices.IndexFunc(l.troubles, func(x trouble) bool { return x.hits(o.due, a.member(), b.member()) })
 	switch {
 	case excused < 0 || l.mode == api.RingStrict && !l.reruns(o.job):
-		l.t.Errorf("%v started twice: %v and %v\n%s", o, a, b, l.told(o))
+		l.t.Errorf("%v started twice: %v and %v\n%s", o, a, b, l.printed(o))
 	case l.mode == api.RingStrict:
 		l.t.Logf("%v started twice: %v and %v, as %s", o, a, b, l.troubles[excused].what)
 	}
@@ -249,7 +249,7 @@ func (l *lab) reruns(name string) bool {
 }
 
 // told is what all members say of an occurrence.
-func (l *lab) told(o occurrence) string {
+func (l *lab) printed(o occurrence) string {
 	var b strings.Builder
 	for i, d := range l.nodes {
 		why, err := d.client.Why(context.Background(), o.job, time.Unix(o.due, 0))
@@ -304,7 +304,7 @@ func (l *lab) checkTokens() {
 			})
 		}
 		if !porcupine.CheckOperations(grants, history) {
-			l.t.Errorf("no order of grants makes the starts of %v: %v\n%s", o, starts, l.told(o))
+			l.t.Errorf("no order of grants makes the starts of %v: %v\n%s", o, starts, l.printed(o))
 		}
 	}
 	if a, b, ok := backwardStart(slices.DeleteFunc(slices.Clone(l.seen), l.wasStopped)); ok {

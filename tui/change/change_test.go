@@ -55,9 +55,9 @@ func TestFilesDeleteTakesEntriesOutOfTheirFile(t *testing.T) {
 
 func TestForcedRunSaysWhatCameOfIt(t *testing.T) {
 	d := &screentest.Daemon{}
-	said, err := ForceRun("j").Call(context.Background(), d)
-	if err != nil || said != "started run 4231 of j" {
-		t.Errorf("got %q, %v", said, err)
+	message, err := ForceRun("j").Call(context.Background(), d)
+	if err != nil || message != "started run 4231 of j" {
+		t.Errorf("got %q, %v", message, err)
 	}
 	if !slices.Equal(d.Asked, []string{"run j"}) {
 		t.Errorf("it asked for %v, want one run of j", d.Asked)
@@ -83,9 +83,9 @@ func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
 	if do.Class != screen.Effects {
 		t.Errorf("it is of class %d, want one that is asked about", do.Class)
 	}
-	said, err := do.Call(t.Context(), d)
-	if want := "# orders\n#@ overlap=queue\n*/5 * * * * etl /opt/etl-orders/run --all\n"; err != nil || text != want || said != "etl-orders has overlap=queue" {
-		t.Errorf("the file says %q, and the dashboard %q, %v; want %q", text, said, err, want)
+	message, err := do.Call(t.Context(), d)
+	if want := "# orders\n#@ overlap=queue\n*/5 * * * * etl /opt/etl-orders/run --all\n"; err != nil || text != want || message != "etl-orders has overlap=queue" {
+		t.Errorf("the file says %q, and the dashboard %q, %v; want %q", text, message, err, want)
 	}
 	if _, err := do.Undo.Call(t.Context(), d); err != nil || !slices.Contains(d.Asked, "undo") || !slices.Contains(do.Undo.Command, "31") {
 		t.Errorf("taking it back asks for %v as %v, %v; want revision 31", d.Asked, do.Undo.Command, err)

@@ -33,11 +33,11 @@ func Install(r api.TableRequest, name string, command []string, slot string) scr
 				return "", err
 			}
 			*undo = Restore(done.Before, name)
-			said := fmt.Sprintf("saved %s, %s", name, page.Count(done.Entries, "entry"))
+			message := fmt.Sprintf("saved %s, %s", name, page.Count(done.Entries, "entry"))
 			if done.Notice != "" {
-				said += "; " + done.Notice
+				message += "; " + done.Notice
 			}
-			return said, nil
+			return message, nil
 		},
 	}
 }

@@ -62,7 +62,7 @@ func Run(w *screen.World, about screen.Subject) screen.Do {
 		Class: screen.Effects, Question: question, Detail: detail, Command: Command("run", about),
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			runs, err := d.Run(ctx, request)
-			return runsSaid("started", runs), err
+			return runsMessage("started", runs), err
 		},
 		Watch: watch(about),
 	})
@@ -78,7 +78,7 @@ func watch(about screen.Subject) func(*screen.World) []screen.Effect {
 	}
 }
 
-func runsSaid(verb string, runs []job.Run) string {
+func runsMessage(verb string, runs []job.Run) string {
 	switch len(runs) {
 	case 0:
 		return "nothing " + verb
@@ -105,7 +105,7 @@ func Stop(w *screen.World, about screen.Subject) screen.Do {
 	d.Learn = living(about)
 	d.Call = func(ctx context.Context, daemon screen.Daemon) (string, error) {
 		runs, err := daemon.Stop(ctx, request)
-		return runsSaid("stopping", runs), err
+		return runsMessage("stopping", runs), err
 	}
 	return Guard(w, about, d)
 }
@@ -164,7 +164,7 @@ func Retry(w *screen.World, about screen.Subject) screen.Do {
 		Command: append([]string{"cronring", "retry"}, request.Refs...),
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			runs, err := d.Retry(ctx, request)
-			return runsSaid("started", runs), err
+			return runsMessage("started", runs), err
 		},
 		Watch: watch(about),
 	})
@@ -210,15 +210,15 @@ func Acknowledge(w *screen.World, about screen.Subject) screen.Do {
 }
 
 func ackDo(about screen.Subject, undo bool) screen.Do {
-	said, line := "acknowledged "+screen.JobsText(about), Command("ack", about)
+	message, line := "acknowledged "+screen.JobsText(about), Command("ack", about)
 	if undo {
-		said, line = screen.JobsText(about)+" counts as failing again", Command("ack", about, "--undo")
+		message, line = screen.JobsText(about)+" counts as failing again", Command("ack", about, "--undo")
 	}
 	return screen.Do{
-		Class: screen.Undoable, Question: said, Command: line,
+		Class: screen.Undoable, Question: message, Command: line,
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			_, err := d.Ack(ctx, api.AckRequest{Refs: screen.Refs(about), Undo: undo})
-			return said, err
+			return message, err
 		},
 	}
 }

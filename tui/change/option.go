@@ -21,7 +21,7 @@ func ForceRun(id job.ID) screen.Do {
 		Command:  []string{"cronring", "run", "--force", string(id)},
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			runs, err := d.Run(ctx, api.RunRequest{Refs: []string{string(id)}, Force: true})
-			return runsSaid("started", runs), err
+			return runsMessage("started", runs), err
 		},
 	}
 }

@@ -28,8 +28,8 @@ type Checker struct {
 func NewChecker(t *api.TableText, zone func(string) (*time.Location, error)) *Checker {
 	c := &Checker{name: t.File, config: t.Config(zone)}
 	c.old.Text = string(t.Text)
-	table, remarks := crontab.Parse(c.name, c.old.Text, c.config)
-	c.old.Remarks, c.before, c.lines = remarks, review.NewVersion(table), map[job.ID]int{}
+	table, diagnostics := crontab.Parse(c.name, c.old.Text, c.config)
+	c.old.Remarks, c.before, c.lines = diagnostics, review.NewVersion(table), map[job.ID]int{}
 	for _, j := range c.before.Jobs() {
 		c.lines[j.ID] = j.Line
 	}
@@ -46,27 +46,27 @@ type Checked struct {
 	Blocking []crontab.Diagnostic // errors that were not there before: it cannot be saved with them
 	Changes  []review.Difference  // what a save would do; runs are not counted
 
-	table   *crontab.Table
-	remarks map[int][]crontab.Diagnostic // by line, from 1; notices are left out
-	lines   []int                        // that have some, in order
-	saved   map[int]int                  // line of each entry before the edit; new entries have none
+	table       *crontab.Table
+	diagnostics map[int][]crontab.Diagnostic // by line, from 1; notices are left out
+	lines       []int                        // that have some, in order
+	saved       map[int]int                  // line of each entry before the edit; new entries have none
 }
 
 // Check reads a text as the daemon would.
 func (c *Checker) Check(text string) *Checked {
-	table, remarks := crontab.Parse(c.name, text, c.config)
+	table, diagnostics := crontab.Parse(c.name, text, c.config)
 	now := review.NewVersion(table)
 	checked := &Checked{
-		Blocking: review.NewErrors(c.old, review.Text{Text: text, Remarks: remarks}),
+		Blocking: review.NewErrors(c.old, review.Text{Text: text, Remarks: diagnostics}),
 		Changes:  review.Compare(c.before, now),
-		table:    table, remarks: map[int][]crontab.Diagnostic{}, saved: map[int]int{},
+		table:    table, diagnostics: map[int][]crontab.Diagnostic{}, saved: map[int]int{},
 	}
 	for _, j := range now.Jobs() {
 		if line, ok := c.lines[j.ID]; ok {
 			checked.saved[j.Line] = line
 		}
 	}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		switch d.Severity {
 		case crontab.Error:
 			checked.Errors++
@@ -75,27 +75,27 @@ func (c *Checker) Check(text string) *Checked {
 		default:
 			continue
 		}
-		if len(checked.remarks[d.Line]) == 0 {
+		if len(checked.diagnostics[d.Line]) == 0 {
 			checked.lines = append(checked.lines, d.Line)
 		}
-		checked.remarks[d.Line] = append(checked.remarks[d.Line], d)
+		checked.diagnostics[d.Line] = append(checked.diagnostics[d.Line], d)
 	}
 	return checked
 }
 
 // Remarks are the errors and warnings on a line, from 1.
-func (c *Checked) Remarks(line int) []crontab.Diagnostic { return c.remarks[line] }
+func (c *Checked) Remarks(line int) []crontab.Diagnostic { return c.diagnostics[line] }
 
-// Worst is the worst remark on a line, Notice where there is none.
+// Worst is the worst diagnostic on a line, Notice where there is none.
 func (c *Checked) Worst(line int) crontab.Severity {
 	worst := crontab.Notice
-	for _, d := range c.remarks[line] {
+	for _, d := range c.diagnostics[line] {
 		worst = max(worst, d.Severity)
 	}
 	return worst
 }
 
-// NextProblem is the line with a remark that follows a line, or the first one.
+// NextProblem is the line with a diagnostic that follows a line, or the first one.
 func (c *Checked) NextProblem(line int) (next int, ok bool) {
 	for _, at := range c.lines {
 		if at > line {

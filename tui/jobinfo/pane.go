@@ -84,8 +84,8 @@ func DrawMeaning(row canvas.View, w *screen.World, r *api.Row, d *Info) {
 // next.
 func drawReasons(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	lines := []string{Situation(w, r, d.Past)}
-	if said := d.complaint(r); said != "" {
-		lines = append(lines, said)
+	if message := d.complaint(r); message != "" {
+		lines = append(lines, message)
 	} else if r.Why != "" {
 		lines = append(lines, r.Why)
 	}

@@ -20,17 +20,17 @@ func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.Job
 	if v.Height() == 0 {
 		return
 	}
-	said := d.complaint(r)
+	message := d.complaint(r)
 	if v.Width() < screen.WordFrom {
-		drawGlance(v, w, r, said, past)
+		drawGlance(v, w, r, message, past)
 		return
 	}
 	page.DrawRule(v.Row(0), string(r.Job)+": "+Situation(w, r, past), w.Glyphs)
 	v = v.Below(1)
 	y := 0
-	if said != "" {
+	if message != "" {
 		x := v.Put(1, y, "err ", canvas.Style{Role: canvas.Bad})
-		y += page.DrawWrapped(v.In(x, y, v.Width()-x-1, v.Height()-2), said, w)
+		y += page.DrawWrapped(v.In(x, y, v.Width()-x-1, v.Height()-2), message, w)
 	} else if r.Why != "" {
 		v.PutCut(1, y, v.Width()-2, r.Why, w.Glyphs.Ellipsis, canvas.Style{})
 		y++
@@ -43,16 +43,16 @@ func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.Job
 }
 
 // drawGlance draws the same on a narrow screen: one line, or two.
-func drawGlance(v canvas.View, w *screen.World, r *api.Row, said string, past *api.JobPast) {
-	if said == "" {
-		said = Situation(w, r, past)
+func drawGlance(v canvas.View, w *screen.World, r *api.Row, message string, past *api.JobPast) {
+	if message == "" {
+		message = Situation(w, r, past)
 	} else if v.Height() == 1 {
-		said = r.Ending + " " + said
+		message = r.Ending + " " + message
 	} else {
 		v.PutCut(0, 0, v.Width(), Situation(w, r, past), w.Glyphs.Ellipsis, canvas.Style{})
 		v = v.Below(1)
 	}
-	page.DrawWrapped(v, said, w)
+	page.DrawWrapped(v, message, w)
 }
 
 // Situation describes the state of a job in half a sentence.

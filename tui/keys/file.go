@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// maxRemarks bounds how much is said about one key file.
-const maxRemarks = 20
+// maxDiagnostics bounds how much is said about one key file.
+const maxDiagnostics = 20
 
 // Read returns the table with the keys of a key file. A line is "ACTION = KEY KEY":
 // only these keys perform the action, or none if there are no keys. Invalid lines are
 // ignored and reported.
 func Read(text string) (*Map, []string) {
 	bindings := slices.Clone(table)
-	var remarks []string
+	var diagnostics []string
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if why := rebind(bindings, line); why != "" && len(remarks) < maxRemarks {
-			remarks = append(remarks, fmt.Sprintf("line %d: %s", i+1, why))
+		if why := rebind(bindings, line); why != "" && len(diagnostics) < maxDiagnostics {
+			diagnostics = append(diagnostics, fmt.Sprintf("line %d: %s", i+1, why))
 		}
 	}
-	return newMap(bindings), remarks
+	return newMap(bindings), diagnostics
 }
 
 // rebind assigns keys to an action, or returns why it cannot.

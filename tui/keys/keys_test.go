@@ -46,9 +46,9 @@ func TestTableIsSound(t *testing.T) {
 }
 
 func TestReadKeyFile(t *testing.T) {
-	m, remarks := Read("# my keys\n\nrun = ctrl+e\n stop=\nretry = r\n")
-	if len(remarks) != 0 {
-		t.Fatalf("got remarks %q, want none", remarks)
+	m, diagnostics := Read("# my keys\n\nrun = ctrl+e\n stop=\nretry = r\n")
+	if len(diagnostics) != 0 {
+		t.Fatalf("got diagnostics %q, want none", diagnostics)
 	}
 	for _, tc := range []struct {
 		key  string
@@ -71,15 +71,15 @@ func TestReadKeyFileTellsWhatItLeavesOut(t *testing.T) {
 		{"run = ctrl+c", "line 1: ctrl+c is quit already"},
 		{"quit = x", "line 1: ctrl+c always ends"},
 	} {
-		m, remarks := Read(tc.text)
-		if len(remarks) != 1 || !strings.HasPrefix(remarks[0], tc.want) {
-			t.Errorf("%q: got %q, want %q", tc.text, remarks, tc.want)
+		m, diagnostics := Read(tc.text)
+		if len(diagnostics) != 1 || !strings.HasPrefix(diagnostics[0], tc.want) {
+			t.Errorf("%q: got %q, want %q", tc.text, diagnostics, tc.want)
 		}
 		if got, _ := m.Find("r", Subject); got != Run {
 			t.Errorf("%q: r is %q, want run as before", tc.text, got)
 		}
 	}
-	if _, remarks := Read(strings.Repeat("x\n", 1000)); len(remarks) != maxRemarks {
-		t.Errorf("got %d remarks on 1000 bad lines, want %d", len(remarks), maxRemarks)
+	if _, diagnostics := Read(strings.Repeat("x\n", 1000)); len(diagnostics) != maxDiagnostics {
+		t.Errorf("got %d diagnostics on 1000 bad lines, want %d", len(diagnostics), maxDiagnostics)
 	}
 }

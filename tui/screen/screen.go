@@ -137,7 +137,7 @@ type Do struct {
 	Count    int      // number that the user types, if the class requires it
 	Name     string   // of a protected job, to be typed
 	Command  []string // the shell command that does the same, as arguments
-	Call     func(ctx context.Context, d Daemon) (said string, err error)
+	Call     func(ctx context.Context, d Daemon) (message string, err error)
 	Watch    func(w *World) []Effect                               // for "run and watch"; nil: there is none
 	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
 	Learn    func(ctx context.Context, d Daemon) ([]string, error) // requests more lines for Detail; nil: none

@@ -18,7 +18,7 @@ type entry struct {
 	number  int
 	at      time.Time
 	command string
-	said    string
+	message string
 	failed  bool
 	ended   bool
 }
@@ -31,10 +31,10 @@ func (s *Shell) note(d screen.Do) *entry {
 	return e
 }
 
-func (e *entry) end(said string, err error) {
-	e.said, e.ended = said, true
+func (e *entry) end(message string, err error) {
+	e.message, e.ended = message, true
 	if err != nil {
-		e.said, e.failed = plainError(err), true
+		e.message, e.failed = plainError(err), true
 	}
 }
 
@@ -83,15 +83,15 @@ func (l *commandLog) draw(v canvas.View, s *Shell) {
 
 func (e *entry) draw(v canvas.View, w *screen.World) {
 	sign, style := w.Glyphs.OK, canvas.Style{Role: canvas.Good}
-	said := e.said
+	message := e.message
 	switch {
 	case !e.ended:
-		sign, style, said = w.Glyphs.Running, canvas.Style{Role: canvas.Busy}, "waiting for the daemon"
+		sign, style, message = w.Glyphs.Running, canvas.Style{Role: canvas.Busy}, "waiting for the daemon"
 	case e.failed:
 		sign, style = w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
 	}
 	x := v.Put(1, 0, e.at.In(w.Local).Format("15:04:05")+" ", canvas.Style{})
 	x = v.Put(x, 0, sign+" ", style)
 	v.PutCut(x, 0, v.Width()-x-1, e.command, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-	v.PutCut(x, 1, v.Width()-x-1, said, w.Glyphs.Ellipsis, canvas.Style{Faint: !e.failed})
+	v.PutCut(x, 1, v.Width()-x-1, message, w.Glyphs.Ellipsis, canvas.Style{Faint: !e.failed})
 }

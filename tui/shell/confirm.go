@@ -190,12 +190,12 @@ func (s *Shell) took(a screen.Answer) {
 		return
 	}
 	delete(s.waiting, a.Slot)
-	said, _ := a.Value.(string)
-	w.entry.end(said, a.Err)
+	message, _ := a.Value.(string)
+	w.entry.end(message, a.Err)
 	if a.Err != nil {
 		s.warn(plainError(a.Err))
 	} else {
-		s.say(w.toast(said))
+		s.say(w.toast(message))
 	}
 	if a.Err == nil && w.do.Undo != nil {
 		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)
@@ -209,12 +209,12 @@ func (s *Shell) took(a screen.Answer) {
 const maxUndo = 100
 
 // toast returns what was done, the key that undoes it, and the command.
-func (w waiting) toast(said string) string {
-	if said == "" {
-		said = w.do.Question
+func (w waiting) toast(message string) string {
+	if message == "" {
+		message = w.do.Question
 	}
 	if w.do.Undo != nil {
-		said += "   z undo"
+		message += "   z undo"
 	}
-	return said + "   " + w.entry.command
+	return message + "   " + w.entry.command
 }

@@ -175,12 +175,12 @@ func (s *Shell) drawBanner(body canvas.View) int {
 	lines := page.Wrap(s.w.Glyphs.Failed+" "+display.Text(s.linkError()), width, width)
 	bad := len(lines)
 	if body.Height() >= 12 {
-		said := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
+		message := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
 		if s.w.Board.Len() > 0 {
-			said = fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
+			message = fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
 				s.w.Now.In(s.zone()).Format("15:04:05"), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
 		}
-		lines = append(lines, page.Wrap(said, width, width)...)
+		lines = append(lines, page.Wrap(message, width, width)...)
 		lines = append(lines, "Try:  systemctl start cronring    in a clone: make run    cronring doctor")
 	}
 	lines = lines[:min(len(lines), max(body.Height()/2, 1))]

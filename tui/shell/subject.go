@@ -78,8 +78,8 @@ func reload() screen.Do {
 	return screen.Do{
 		Class: screen.Undoable, Question: "read all crontab files again", Command: []string{"cronring", "reload"},
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
-			remarks, err := d.Reload(ctx)
-			return fmt.Sprintf("read all crontab files again: %d remarks", len(remarks)), err
+			diagnostics, err := d.Reload(ctx)
+			return fmt.Sprintf("read all crontab files again: %d diagnostics", len(diagnostics)), err
 		},
 	}
 }

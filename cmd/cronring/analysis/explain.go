@@ -90,19 +90,19 @@ func explainJob(ctx context.Context, a *cli.App, ref string, from time.Time) (ap
 // whole line.
 func explainText(text string, f *explainFlags, loc *time.Location, from time.Time) (api.Explanation, error) {
 	zone := crontab.NewZone(loc)
-	s, remarks := crontab.ParseSchedule(text, zone, 0)
+	s, diagnostics := crontab.ParseSchedule(text, zone, 0)
 	if s != nil {
-		return api.NewExplanation(text, s, zone, remarks, from), nil
+		return api.NewExplanation(text, s, zone, diagnostics, from), nil
 	}
-	table, lineRemarks := f.Parse(cli.Source{Name: "-", Text: text + "\n"}, loc)
+	table, lineDiagnostics := f.Parse(cli.Source{Name: "-", Text: text + "\n"}, loc)
 	if len(table.Entries) == 0 {
-		if len(lineRemarks) > 0 {
-			remarks = lineRemarks
+		if len(lineDiagnostics) > 0 {
+			diagnostics = lineDiagnostics
 		}
-		return api.Explanation{}, BadSchedule(text, remarks)
+		return api.Explanation{}, BadSchedule(text, diagnostics)
 	}
 	e := &table.Entries[0]
-	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), lineRemarks, from)
+	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), lineDiagnostics, from)
 	x.AddEntry(e, e.Options().Items)
 	if table.Format == crontab.System {
 		x.User = e.User()

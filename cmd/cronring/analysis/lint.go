@@ -82,14 +82,14 @@ func lint(ctx context.Context, a *cli.App, names []string, f lintFlags, out *cli
 	} else {
 		l.files(ctx, a, names, f, source)
 	}
-	if err := PrintLint(a, l.remarks, l.texts, out); err != nil {
+	if err := PrintLint(a, l.diagnostics, l.texts, out); err != nil {
 		return err
 	}
-	a.Infof("%s, %s", cli.Plural(len(l.texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(l.remarks)))
+	a.Infof("%s, %s", cli.Plural(len(l.texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(l.diagnostics)))
 	switch {
 	case l.unread != nil:
 		return l.unread
-	case Fails(l.remarks, f.strict):
+	case Fails(l.diagnostics, f.strict):
 		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
@@ -118,9 +118,9 @@ func TablesAt(a *cli.App, root string) (spool.SourceOptions, error) {
 
 // linted collects the findings in all files.
 type linted struct {
-	remarks []crontab.Diagnostic
-	texts   map[string]string // of the files that were read
-	unread  error             // the last file that was not
+	diagnostics []crontab.Diagnostic
+	texts       map[string]string // of the files that were read
+	unread      error             // the last file that was not
 }
 
 // files checks the contents of files. In directories of cron it also checks whether cron
@@ -130,7 +130,7 @@ func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFl
 	for _, name := range names {
 		refusal := l.judge(ctx, name, source)
 		if refusal != nil && (refusal.Code == spool.CodeType || refusal.Code == spool.CodeSize) {
-			l.remarks = append(l.remarks, refusal.Diagnostic())
+			l.diagnostics = append(l.diagnostics, refusal.Diagnostic())
 			continue // a pipe would be waited for
 		}
 		s, err := a.ReadSource(name)
@@ -142,11 +142,11 @@ func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFl
 			continue
 		}
 		if refusal != nil {
-			l.remarks = append(l.remarks, refusal.Diagnostic())
+			l.diagnostics = append(l.diagnostics, refusal.Diagnostic())
 		}
 		table, found := crontab.Parse(s.Name, s.Text, source.Config(s.Name, f.System))
 		l.texts[name] = s.Text
-		l.remarks = append(l.remarks, found...)
+		l.diagnostics = append(l.diagnostics, found...)
 		l.addLosses(table, f)
 		tables = append(tables, table)
 	}
@@ -157,7 +157,7 @@ func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFl
 // asked for.
 func (l *linted) addLosses(table *crontab.Table, f lintFlags) {
 	if f.portable {
-		l.remarks = append(l.remarks, table.Losses()...)
+		l.diagnostics = append(l.diagnostics, table.Losses()...)
 	}
 }
 
@@ -167,7 +167,7 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 	}
 	refusal, ignored := source.Judge(ctx, name)
 	if ignored != nil {
-		l.remarks = append(l.remarks, ignored.Diagnostic())
+		l.diagnostics = append(l.diagnostics, ignored.Diagnostic())
 	}
 	return refusal
 }
@@ -180,14 +180,14 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 		source.Channels, source.RingUsers = c.ChannelUsers(), c.RingUsers()
 	}
 	found := spool.OpenSource(source).Scan(ctx)
-	l.remarks = append(append(l.remarks, c.Remarks...), UnusedOf(c, found)...)
+	l.diagnostics = append(append(l.diagnostics, c.Remarks...), UnusedOf(c, found)...)
 	for _, r := range found.Refused {
-		l.remarks = append(l.remarks, r.Diagnostic())
+		l.diagnostics = append(l.diagnostics, r.Diagnostic())
 	}
 	for _, i := range found.Ignored {
-		l.remarks = append(l.remarks, i.Diagnostic())
+		l.diagnostics = append(l.diagnostics, i.Diagnostic())
 	}
-	l.remarks = append(l.remarks, found.Remarks...)
+	l.diagnostics = append(l.diagnostics, found.Remarks...)
 	for _, table := range found.Tables {
 		l.addLosses(table, f)
 	}
@@ -200,8 +200,8 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 }
 
 // Fails reports whether diagnostics include an error, or with strict a warning.
-func Fails(remarks []crontab.Diagnostic, strict bool) bool {
-	for _, d := range remarks {
+func Fails(diagnostics []crontab.Diagnostic, strict bool) bool {
+	for _, d := range diagnostics {
 		if d.Severity == crontab.Error || strict && d.Severity == crontab.Warning {
 			return true
 		}
@@ -210,15 +210,15 @@ func Fails(remarks []crontab.Diagnostic, strict bool) bool {
 }
 
 // PrintLint prints diagnostics with the lines of texts, or as JSON or SARIF.
-func PrintLint(a *cli.App, remarks []crontab.Diagnostic, texts map[string]string, out *cli.Output) error {
+func PrintLint(a *cli.App, diagnostics []crontab.Diagnostic, texts map[string]string, out *cli.Output) error {
 	switch out.Value {
 	case cli.FormJSON:
-		return a.PrintJSON(api.NewDiagnostics(remarks))
+		return a.PrintJSON(api.NewDiagnostics(diagnostics))
 	case cli.FormSARIF:
-		return a.PrintJSON(newSARIF(remarks, texts))
+		return a.PrintJSON(newSARIF(diagnostics, texts))
 	}
 	lines := map[string][]string{}
-	for _, d := range api.NewDiagnostics(remarks) {
+	for _, d := range api.NewDiagnostics(diagnostics) {
 		if lines[d.File] == nil {
 			lines[d.File] = strings.Split(texts[d.File], "\n")
 		}

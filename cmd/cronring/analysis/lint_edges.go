@@ -34,7 +34,7 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 			d.Severity = crontab.Warning
 			d.Message = strings.TrimSuffix(d.Message, ": the entry is held") + " in these files: if none is elsewhere, the entry is held"
 		}
-		l.remarks = append(l.remarks, d)
+		l.diagnostics = append(l.diagnostics, d)
 	}
 }
 

@@ -158,16 +158,16 @@ func (w Window) includes(t time.Time) bool {
 }
 
 func scheduleNext(spec string, loc *time.Location, w Window) (coming, error) {
-	s, remarks := crontab.ParseSchedule(spec, crontab.NewZone(loc), 0)
+	s, diagnostics := crontab.ParseSchedule(spec, crontab.NewZone(loc), 0)
 	if s == nil {
-		return coming{}, BadSchedule(spec, remarks)
+		return coming{}, BadSchedule(spec, diagnostics)
 	}
-	return newComing(spec, s, loc, w, remarks), nil
+	return newComing(spec, s, loc, w, diagnostics), nil
 }
 
 // BadSchedule makes the first error in a schedule that of the command.
-func BadSchedule(spec string, remarks []crontab.Diagnostic) error {
-	for _, d := range remarks {
+func BadSchedule(spec string, diagnostics []crontab.Diagnostic) error {
+	for _, d := range diagnostics {
 		if d.Severity == crontab.Error {
 			return cli.UsageError(fmt.Sprintf("read the schedule %q", spec), fmt.Sprintf("column %d: %s (%s)", d.Column, d.Message, d.Code), d.Fix)
 		}
@@ -175,8 +175,8 @@ func BadSchedule(spec string, remarks []crontab.Diagnostic) error {
 	return cli.UsageError(fmt.Sprintf("read the schedule %q", spec), "it names no time", "")
 }
 
-func newComing(spec string, s cron.Schedule, loc *time.Location, w Window, remarks []crontab.Diagnostic) coming {
-	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: crontab.Describe(s), Diagnostics: api.NewDiagnostics(remarks)}
+func newComing(spec string, s cron.Schedule, loc *time.Location, w Window, diagnostics []crontab.Diagnostic) coming {
+	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: crontab.Describe(s), Diagnostics: api.NewDiagnostics(diagnostics)}
 	c.PerYear = crontab.PerYear(s, w.From.In(loc).Year())
 	for _, t := range w.Runs(s) {
 		c.Next = append(c.Next, t.In(loc))
@@ -192,9 +192,9 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 	if err != nil {
 		return coming{}, err
 	}
-	table, remarks := f.Parse(s, loc)
+	table, diagnostics := f.Parse(s, loc)
 	var about []crontab.Diagnostic
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Line == line {
 			about = append(about, d)
 		}
@@ -303,9 +303,9 @@ func printMeaning(a *cli.App, c coming, loc *time.Location) {
 	}
 }
 
-// printAdvice writes remarks on something that has no place in a file.
-func printAdvice(a *cli.App, remarks []api.Diagnostic) {
-	for _, d := range remarks {
+// printAdvice writes diagnostics on something that has no place in a file.
+func printAdvice(a *cli.App, diagnostics []api.Diagnostic) {
+	for _, d := range diagnostics {
 		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], d.Severity), d.Code, display.Text(d.Message))
 		if d.Fix != "" {
 			a.Printf("; fix: %s", display.Text(d.Fix))

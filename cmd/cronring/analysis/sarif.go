@@ -65,11 +65,11 @@ var sarifLevels = map[crontab.Severity]string{crontab.Error: "error", crontab.Wa
 
 // newSARIF converts diagnostics to SARIF. It needs texts because SARIF counts columns in
 // characters, and diagnostics count bytes.
-func newSARIF(remarks []crontab.Diagnostic, texts map[string]string) sarifLog {
+func newSARIF(diagnostics []crontab.Diagnostic, texts map[string]string) sarifLog {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "cronring", Version: api.Release(), InformationURI: "https://github.com/cronring/cronring", Rules: []sarifRule{}}
 	lines := map[string][]string{}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if rule := (sarifRule{string(d.Code)}); !slices.Contains(run.Tool.Driver.Rules, rule) {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
 		}

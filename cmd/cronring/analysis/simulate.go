@@ -135,8 +135,8 @@ func readTables(a *cli.App, names []string, f cli.FormatFlags, loc *time.Locatio
 		if err != nil {
 			return nil, err
 		}
-		table, remarks := f.Parse(s, loc)
-		cli.WarnBroken(a, name, remarks)
+		table, diagnostics := f.Parse(s, loc)
+		cli.WarnBroken(a, name, diagnostics)
 		tables[i] = table
 	}
 	return tables, nil

@@ -21,8 +21,8 @@ func (a *App) CanAsk() bool {
 		return false
 	}
 	in, ok := a.In.(*os.File)
-	talk, talks := a.Err.(*os.File)
-	return ok && talks && IsTerminal(in) && IsTerminal(talk)
+	messages, isFile := a.Err.(*os.File)
+	return ok && isFile && IsTerminal(in) && IsTerminal(messages)
 }
 
 // Ask puts a question and reads one line.

@@ -18,17 +18,17 @@ func Entries(n int) string {
 }
 
 // WarnBroken warns on stderr that lines of a file are ignored because of errors.
-func WarnBroken(a *App, name string, remarks []crontab.Diagnostic) {
-	n := ErrorsIn(remarks)
+func WarnBroken(a *App, name string, diagnostics []crontab.Diagnostic) {
+	n := ErrorsIn(diagnostics)
 	if n > 0 {
 		a.Infof("%s: %s, those lines are left out    cronring lint %s", display.Text(name), Plural(n, "error"), display.Text(name))
 	}
 }
 
 // ErrorsIn counts the errors among diagnostics.
-func ErrorsIn(remarks []crontab.Diagnostic) int {
+func ErrorsIn(diagnostics []crontab.Diagnostic) int {
 	n := 0
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Severity == crontab.Error {
 			n++
 		}

@@ -11,7 +11,7 @@ import (
 // SeverityTone holds the tone of each severity.
 var SeverityTone = map[string]Tone{"error": Bad, "warning": Warn, "notice": Faint}
 
-// PrintDiagnostic writes one remark in one line, as compilers do.
+// PrintDiagnostic writes one diagnostic in one line, as compilers do.
 func (p *Printer) PrintDiagnostic(d api.Diagnostic) {
 	place := display.Text(d.File)
 	if d.Line > 0 { // else it is about the file as a whole
@@ -26,7 +26,7 @@ func (p *Printer) PrintDiagnostic(d api.Diagnostic) {
 // excerptSide limits how much of a long line is shown on either side of the error.
 const excerptSide = 60
 
-// PrintExcerpt shows the line, with carets under the place of the remark.
+// PrintExcerpt shows the line, with carets under the place of the diagnostic.
 func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
 	at := min(max(d.Column-1, 0), len(line))
 	end := min(at+max(d.Length, 1), len(line))
@@ -48,10 +48,10 @@ func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
 // oneCellTabs replaces tabs by blanks, so that carets align.
 func oneCellTabs(text string) string { return display.Text(strings.ReplaceAll(text, "\t", " ")) }
 
-// CountDiagnostics sums remarks up: "1 error, 2 warnings".
-func CountDiagnostics(remarks []api.Diagnostic) string {
+// CountDiagnostics sums diagnostics up: "1 error, 2 warnings".
+func CountDiagnostics(diagnostics []api.Diagnostic) string {
 	n := map[string]int{}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		n[d.Severity]++
 	}
 	parts := []string{Plural(n["error"], "error"), Plural(n["warning"], "warning")}

@@ -28,7 +28,7 @@ func (a *App) Interrupt() int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), interruptTime)
 	defer cancel()
-	if talk, ok := a.Err.(*os.File); ok && IsTerminal(talk) {
+	if messages, ok := a.Err.(*os.File); ok && IsTerminal(messages) {
 		fmt.Fprintln(a.Err) // leave the line with the echoed ^C
 	}
 	fmt.Fprintln(a.Err, (*report)(ctx))

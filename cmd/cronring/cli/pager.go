@@ -26,7 +26,7 @@ func (p *Printer) Page() (end func()) {
 		return func() {}
 	}
 	result := p.Out
-	through := &pager{program: program, to: result, lines: p.height - 1, terminal: os.Stdout, talk: p.Err}
+	through := &pager{program: program, to: result, lines: p.height - 1, terminal: os.Stdout, messages: p.Err}
 	p.Out = bufio.NewWriterSize(through, 1<<12)
 	return func() {
 		_ = p.Out.Flush() // an error only means that the user has left the pager
@@ -42,7 +42,7 @@ type pager struct {
 	to       io.Writer // what is short goes there
 	lines    int       // how many lines fit
 	terminal *os.File
-	talk     io.Writer
+	messages io.Writer
 	held     []byte
 	cmd      *exec.Cmd
 	pipe     io.WriteCloser
@@ -68,7 +68,7 @@ func (p *pager) Write(text []byte) (int, error) {
 // LESS is set, less leaves short text on the screen and shows colours.
 func (p *pager) begin() bool {
 	p.cmd = exec.Command("/bin/sh", "-c", p.program)
-	p.cmd.Stdout, p.cmd.Stderr = p.terminal, p.talk
+	p.cmd.Stdout, p.cmd.Stderr = p.terminal, p.messages
 	p.cmd.Env = os.Environ()
 	if os.Getenv("LESS") == "" {
 		p.cmd.Env = append(p.cmd.Env, "LESS=FRX")

@@ -14,7 +14,7 @@ func TestPagerIsForLongResults(t *testing.T) {
 	}{{2, false}, {3, false}, {4, true}, {10_000, true}} {
 		dir := t.TempDir()
 		var short strings.Builder
-		p := &pager{program: "cat >" + filepath.Join(dir, "paged"), to: &short, lines: 3, terminal: os.Stdout, talk: os.Stderr}
+		p := &pager{program: "cat >" + filepath.Join(dir, "paged"), to: &short, lines: 3, terminal: os.Stdout, messages: os.Stderr}
 		text := strings.Repeat("a line\n", c.lines)
 		for half := range strings.SplitAfterSeq(text, "a ") { // in pieces, as it comes
 			if _, err := p.Write([]byte(half)); err != nil {
@@ -34,7 +34,7 @@ func TestPagerIsForLongResults(t *testing.T) {
 }
 
 func TestPagerThatIsLeftEarlyIsNoTrouble(t *testing.T) {
-	p := &pager{program: "true", to: os.Stdout, lines: 1, terminal: os.Stdout, talk: os.Stderr}
+	p := &pager{program: "true", to: os.Stdout, lines: 1, terminal: os.Stdout, messages: os.Stderr}
 	for range 1000 {
 		if _, err := p.Write([]byte(strings.Repeat("x\n", 1000))); err != nil {
 			break // the pager is gone

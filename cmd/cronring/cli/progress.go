@@ -21,8 +21,8 @@ type ProgressLine struct {
 
 // NewProgressLine returns an empty line.
 func (p *Printer) NewProgressLine() *ProgressLine {
-	talk, ok := p.Err.(*os.File)
-	return &ProgressLine{Printer: p, Shown: ok && IsTerminal(talk) && !p.Quiet}
+	messages, ok := p.Err.(*os.File)
+	return &ProgressLine{Printer: p, Shown: ok && IsTerminal(messages) && !p.Quiet}
 }
 
 // Put replaces the previous text. "" leaves nothing of it.

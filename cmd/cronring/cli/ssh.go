@@ -57,7 +57,7 @@ func (a *App) overSSH(host string) func(context.Context) (net.Conn, error) {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, a.Err
 		c := &sshConn{Conn: ours, host: host, ended: make(chan struct{})}
 		if a.Drawing {
-			cmd.Stderr = &c.talk
+			cmd.Stderr = &c.messages
 		}
 		if err := cmd.Start(); err != nil {
 			return nil, errors.Join(fmt.Errorf("run ssh: %w", err), ours.Close())
@@ -74,10 +74,10 @@ func (a *App) overSSH(host string) func(context.Context) (net.Conn, error) {
 // said if that is held back from a terminal on which the dashboard is drawn.
 type sshConn struct {
 	net.Conn
-	host   string
-	talk   heldTalk
-	ended  chan struct{}
-	failed error // how ssh ended, once it has
+	host     string
+	messages messageTail
+	ended    chan struct{}
+	failed   error // how ssh ended, once it has
 }
 
 // sshEnds limits how long ssh may keep running after its end of the connection is closed.
@@ -104,35 +104,35 @@ func (c *sshConn) explain(err error) error {
 	case <-time.After(sshEnds):
 		return err
 	}
-	said := c.talk.last()
-	if c.failed == nil || said == "" {
+	message := c.messages.last()
+	if c.failed == nil || message == "" {
 		return err
 	}
 	return &api.Error{
 		Kind: api.Unreachable, What: "cannot reach the daemon of " + c.host + " through ssh",
-		Why: said, Fix: "see that this gets there without a question: ssh " + c.host,
+		Why: message, Fix: "see that this gets there without a question: ssh " + c.host,
 	}
 }
 
-// heldTalk keeps the last messages of a program.
-type heldTalk struct {
+// messageTail keeps the last messages of a program.
+type messageTail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// mostTalk limits the size of heldTalk.
-const mostTalk = 4 << 10
+// maxMessageTail limits the size of messageTail.
+const maxMessageTail = 4 << 10
 
-func (h *heldTalk) Write(p []byte) (int, error) {
+func (h *messageTail) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.text = append(h.text, p...)
-	h.text = h.text[max(0, len(h.text)-mostTalk):]
+	h.text = h.text[max(0, len(h.text)-maxMessageTail):]
 	return len(p), nil
 }
 
 // last is the last line that was said, fit for a terminal.
-func (h *heldTalk) last() string {
+func (h *messageTail) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(h.text)), "\n")

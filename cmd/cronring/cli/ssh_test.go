@@ -14,9 +14,9 @@ import (
 func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
 	clitest.FakeProgram(t, "ssh", `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
 	for _, drawn := range []bool{true, false} {
-		var said bytes.Buffer
+		var message bytes.Buffer
 		a := New(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.Err, a.Host, a.Drawing = &said, "ann@far", drawn
+		a.Err, a.Host, a.Drawing = &message, "ann@far", drawn
 		client := a.Daemon()
 		_, err := client.Health(t.Context())
 		client.Close()
@@ -26,22 +26,22 @@ func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
 		if got := strings.Contains(err.Error(), "ann@far through ssh: ssh: ") && strings.Contains(err.Error(), "no route to host"); got != drawn || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("drawn %v: got the error %q, want what ssh said there if drawn", drawn, err)
 		}
-		if got := said.Len() == 0; got != drawn {
-			t.Errorf("drawn %v: got %q on stderr, want nothing there if drawn", drawn, said.String())
+		if got := message.Len() == 0; got != drawn {
+			t.Errorf("drawn %v: got %q on stderr, want nothing there if drawn", drawn, message.String())
 		}
-		if asks := !strings.Contains(said.String(), "BatchMode"); !drawn && !asks {
-			t.Errorf("not drawn: got %q, want that ssh may ask", said.String())
+		if asks := !strings.Contains(message.String(), "BatchMode"); !drawn && !asks {
+			t.Errorf("not drawn: got %q, want that ssh may ask", message.String())
 		}
 	}
 }
 
 func TestHeldTalkIsBounded(t *testing.T) {
-	var h heldTalk
+	var h messageTail
 	for range 100 {
 		h.Write([]byte(strings.Repeat("x", 1000) + "\n"))
 	}
 	h.Write([]byte("the end\n\n"))
-	if len(h.text) > mostTalk || h.last() != "the end" {
-		t.Errorf("got %d bytes that end with %q, want at most %d and the last line", len(h.text), h.last(), mostTalk)
+	if len(h.text) > maxMessageTail || h.last() != "the end" {
+		t.Errorf("got %d bytes that end with %q, want at most %d and the last line", len(h.text), h.last(), maxMessageTail)
 	}
 }

@@ -166,15 +166,15 @@ type Result struct {
 // CallAs runs crontab in a process of a user.
 func (h *Host) CallAs(uid int, stdin string, env []string, args ...string) Result {
 	h.T.Helper()
-	var out, talk strings.Builder
+	var out, messages strings.Builder
 	cmd := exec.Command(h.Program, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = strings.NewReader(stdin), &out, &talk, "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = strings.NewReader(stdin), &out, &messages, "/"
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "CRONRING_SOCKET=" + h.Socket, "TMPDIR=" + h.Temp()}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		h.T.Fatal(err)
 	}
-	return Result{out.String(), talk.String(), cmd.ProcessState.ExitCode()}
+	return Result{out.String(), messages.String(), cmd.ProcessState.ExitCode()}
 }
 
 // Temp is a directory for drafts that goes with the test.
@@ -219,7 +219,7 @@ func (h *Host) Script(text string) string {
 
 // FakeDaemon listens as another user: the kernel reports to clients the uid of the
 // listener.
-func (h *Host) FakeDaemon(uid int, heard chan<- string) string {
+func (h *Host) FakeDaemon(uid int, requests chan<- string) string {
 	h.T.Helper()
 	path := filepath.Join(h.Dir, "fake")
 	if err := os.Chmod(h.Dir, 0o777); err != nil {
@@ -260,7 +260,7 @@ func (h *Host) FakeDaemon(uid int, heard chan<- string) string {
 			}
 			text := make([]byte, 1<<16)
 			if n, _ := unix.Read(conn, text); n > 0 {
-				heard <- string(text[:n])
+				requests <- string(text[:n])
 			}
 			unix.Close(conn)
 		}

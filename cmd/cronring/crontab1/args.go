@@ -92,7 +92,7 @@ func (c *Program) option(a *crontabArgs, letter byte) error {
 }
 
 // errCluster points cronie's two options for several hosts to what does more.
-var errCluster = errSaid{"crontab: -n and -c of cronie's clusters are not understood here: jobs of several hosts are the business of cronringd's ring"}
+var errCluster = messageError{"crontab: -n and -c of cronie's clusters are not understood here: jobs of several hosts are the business of cronringd's ring"}
 
 // operands takes what is no option: the file of a new table.
 func (c *Program) operands(a *crontabArgs, operands []string, bare bool) error {

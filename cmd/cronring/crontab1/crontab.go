@@ -94,7 +94,7 @@ const probeTime = 20 * time.Second
 // tables finds the daemon, or goes without it.
 func (c *Program) tables(ctx context.Context) (tables, error) {
 	client := api.Dial(c.socket)
-	probe, cancel := context.WithTimeoutCause(ctx, probeTime, errSaid{fmt.Sprintf("cronringd did not answer for %s on %s", probeTime, c.socket)})
+	probe, cancel := context.WithTimeoutCause(ctx, probeTime, messageError{fmt.Sprintf("cronringd did not answer for %s on %s", probeTime, c.socket)})
 	defer cancel()
 	_, err := client.Health(probe)
 	switch {
@@ -206,7 +206,7 @@ func (c *Program) test() error {
 	case err != nil && c.debian():
 		return err
 	case err != nil:
-		return errSaid{"Invalid crontab file. Syntax issues were found."}
+		return messageError{"Invalid crontab file. Syntax issues were found."}
 	case c.debian():
 		c.say("The syntax of the crontab file was successfully checked.")
 	default:
@@ -227,16 +227,16 @@ func (c *Program) readFile(name string) (string, error) {
 	} else {
 		var err error
 		if f, err = os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
-			return "", errSaid{display.Text(name) + ": " + errnoText(err)}
+			return "", messageError{display.Text(name) + ": " + errnoText(err)}
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return "", errSaid{display.Text(name) + ": Not a regular file."}
+			return "", messageError{display.Text(name) + ": Not a regular file."}
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 	if err != nil {
-		return "", errSaid{display.Text(name) + ": " + errnoText(err)}
+		return "", messageError{display.Text(name) + ": " + errnoText(err)}
 	}
 	return string(text), nil
 }
@@ -251,8 +251,8 @@ func errnoText(err error) string {
 	return err.Error()
 }
 
-// ShownRemarks bounds what a bad table makes the terminal scroll.
-const ShownRemarks = 20
+// ShownDiagnostics bounds what a bad table makes the terminal scroll.
+const ShownDiagnostics = 20
 
 // check reads a table as the daemon will, shows what is wrong with it, and
 // fails if a line has an error: here is a person who can mend it.
@@ -260,9 +260,9 @@ func (c *Program) check(name, text string) error {
 	config := c.Host.Config(name, false)
 	config.Format, config.Owner, config.User = crontab.User, c.userName(), ""
 	config.Privileged = config.Owner == "root"
-	_, remarks := crontab.Parse(name, text, config)
+	_, diagnostics := crontab.Parse(name, text, config)
 	failed, cut, shown := false, false, 0
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Severity == crontab.Notice {
 			continue
 		}
@@ -270,27 +270,27 @@ func (c *Program) check(name, text string) error {
 		if cut = cut || d.Code == "B301"; d.Code == "B301" && c.debian() {
 			continue
 		}
-		if shown++; shown <= ShownRemarks {
-			c.showRemark(name, text, d)
+		if shown++; shown <= ShownDiagnostics {
+			c.showDiagnostic(name, text, d)
 		}
 	}
-	if shown > ShownRemarks {
-		c.say("%d more of the kind", shown-ShownRemarks)
+	if shown > ShownDiagnostics {
+		c.say("%d more of the kind", shown-ShownDiagnostics)
 	}
 	switch {
 	case !failed:
 		return nil
 	case cut && c.debian():
-		return errSaid{"new crontab file is missing newline before EOF, can't install."}
+		return messageError{"new crontab file is missing newline before EOF, can't install."}
 	case c.debian():
-		return errSaid{"errors in crontab file, can't install."}
+		return messageError{"errors in crontab file, can't install."}
 	}
-	return errSaid{"Invalid crontab file, can't install."}
+	return messageError{"Invalid crontab file, can't install."}
 }
 
-// showRemark begins as cron does, with the file's name in quotes; unlike
+// showDiagnostic begins as cron does, with the file's name in quotes; unlike
 // Debian's cron it counts lines from 1.
-func (c *Program) showRemark(name, text string, d crontab.Diagnostic) {
+func (c *Program) showDiagnostic(name, text string, d crontab.Diagnostic) {
 	line := fmt.Sprintf("\"%s\":%d: ", display.Text(name), d.Line)
 	if d.Severity == crontab.Warning {
 		line += "warning: "
@@ -311,10 +311,10 @@ func (c *Program) showRemark(name, text string, d crontab.Diagnostic) {
 	}
 }
 
-// errSaid is an error in cron's own words.
-type errSaid struct{ text string }
+// messageError is an error in cron's own words.
+type messageError struct{ text string }
 
-func (e errSaid) Error() string { return e.text }
+func (e messageError) Error() string { return e.text }
 
 // errUsageShown is an error that is a page of help.
 type errUsageShown struct{ text string }

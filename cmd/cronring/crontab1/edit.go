@@ -88,7 +88,7 @@ func (c *Program) editDraft(ctx context.Context, t tables, d *Draft, base string
 			if c.askedOr(retry, func() { c.say("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
 				continue
 			}
-			return c.leave(d, errSaid{})
+			return c.leave(d, messageError{})
 		}
 		return c.leave(d, c.installDraft(ctx, t, text, d.Path, base))
 	}
@@ -111,7 +111,7 @@ func (c *Program) installDraft(ctx context.Context, t tables, text []byte, path,
 			return err
 		}
 		if !c.asked("crontab: " + display.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
-			return errSaid{}
+			return messageError{}
 		}
 		base = now.Sum
 	}
@@ -128,10 +128,10 @@ func (c *Program) leave(d *Draft, err error) error {
 		return err
 	}
 	d.Keep = true
-	if said, ok := err.(errSaid); !ok || said.text != "" {
+	if message, ok := err.(messageError); !ok || message.text != "" {
 		c.report(err)
 	}
-	return errSaid{"crontab: edits left in " + display.Text(d.Path)}
+	return messageError{"crontab: edits left in " + display.Text(d.Path)}
 }
 
 // unopened is the error, in cron's words, for a draft that cannot be read after the edit.
@@ -156,16 +156,16 @@ type Draft struct {
 func (c *Program) NewDraft(start []byte) (*Draft, error) {
 	dir, err := os.MkdirTemp(c.tempDir(), "crontab.")
 	if err != nil {
-		return nil, errSaid{display.Text(c.tempDir()) + ": " + errnoText(err)}
+		return nil, messageError{display.Text(c.tempDir()) + ": " + errnoText(err)}
 	}
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, errSaid{display.Text(dir) + ": " + errnoText(err)}
+		return nil, messageError{display.Text(dir) + ": " + errnoText(err)}
 	}
 	d := &Draft{dir: f, Path: filepath.Join(dir, "crontab"), Start: start}
 	if err := os.WriteFile(d.Path, start, 0o600); err != nil {
 		d.Close()
-		return nil, errSaid{display.Text(d.Path) + ": " + errnoText(err)}
+		return nil, messageError{display.Text(d.Path) + ": " + errnoText(err)}
 	}
 	return d, nil
 }
@@ -190,13 +190,13 @@ func (d *Draft) Read() ([]byte, error) {
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, errSaid{display.Text(d.Path) + ": " + errnoText(err)}
+		return nil, messageError{display.Text(d.Path) + ": " + errnoText(err)}
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, errSaid{display.Text(d.Path) + ": Not a regular file."}
+		return nil, messageError{display.Text(d.Path) + ": Not a regular file."}
 	case st.Uid != uint32(os.Geteuid()):
-		return nil, errSaid{"crontab: " + display.Text(d.Path) + " belongs to another user now"}
+		return nil, messageError{"crontab: " + display.Text(d.Path) + " belongs to another user now"}
 	}
 	return io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 }
@@ -264,7 +264,7 @@ func (c *Program) RunEditor(d *Draft) error {
 		if status.CoreDump() {
 			core = "core dumped"
 		}
-		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", display.Text(editor), status.Signal(), core)}
+		return messageError{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", display.Text(editor), status.Signal(), core)}
 	}
-	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", display.Text(strings.TrimSpace(editor)), status.ExitStatus())}
+	return messageError{fmt.Sprintf("crontab: \"%s\" exited with status %d", display.Text(strings.TrimSpace(editor)), status.ExitStatus())}
 }

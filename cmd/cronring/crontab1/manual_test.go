@@ -17,9 +17,9 @@ func TestManualHasTheOptionsOfCrontab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told, taken []string
+	var printed, taken []string
 	for _, item := range clitest.Submatches(string(page), `(?m)^\.It (Fl .*)$`) {
-		told = append(told, clitest.Submatches(item, `Fl (\w)`)...)
+		printed = append(printed, clitest.Submatches(item, `Fl (\w)`)...)
 	}
 	for letter := 'A'; letter <= 'z'; letter++ {
 		for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
@@ -30,5 +30,5 @@ func TestManualHasTheOptionsOfCrontab(t *testing.T) {
 			}
 		}
 	}
-	clitest.CompareSets(t, "options of crontab(1)", taken, told)
+	clitest.CompareSets(t, "options of crontab(1)", taken, printed)
 }

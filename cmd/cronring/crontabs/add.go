@@ -45,8 +45,8 @@ default root. A missing file is created.`,
 }
 
 func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) error {
-	if s, remarks := crontab.ParseSchedule(expr, crontab.NewZone(nil), 0); s == nil {
-		return analysis.BadSchedule(expr, remarks)
+	if s, diagnostics := crontab.ParseSchedule(expr, crontab.NewZone(nil), 0); s == nil {
+		return analysis.BadSchedule(expr, diagnostics)
 	}
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {
 		return err
@@ -93,14 +93,14 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 	if err != nil {
 		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.Old.File, Why: err.Error(), Fix: "cronring edit " + c.Old.File}
 	}
-	table, remarks := crontab.Parse(c.Old.File, c.draft.Text(), c.config)
+	table, diagnostics := crontab.Parse(c.Old.File, c.draft.Text(), c.config)
 	for i := range table.Entries {
 		e := &table.Entries[i]
 		if e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
-			return c.heed(e)
+			return c.rejectHeld(e)
 		}
 	}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Line >= first && d.Severity == crontab.Error {
 			return cli.UsageError("add to "+c.Old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
 		}
@@ -108,8 +108,8 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 	return cli.UsageError("add to "+c.Old.File, "cron would not read the line as an entry: "+line, "cronring explain 'LINE'")
 }
 
-// heed rejects an entry that would be held: nobody adds one on purpose.
-func (c *Change) heed(e *crontab.Entry) error {
+// rejectHeld rejects an entry that would be held, because that is never the purpose.
+func (c *Change) rejectHeld(e *crontab.Entry) error {
 	if held := e.Options().Held; held != "" {
 		return cli.UsageError("add to "+c.Old.File, held, "cronring lint "+cli.ShellWord(c.Old.File))
 	}

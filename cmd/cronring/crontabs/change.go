@@ -114,8 +114,8 @@ func openChange(ctx context.Context, by changer, file, user string) (*Change, er
 // review compares the draft with the installed text, and rejects a draft with new errors.
 func (c *Change) review(now time.Time) (*crontab.Table, []review.Difference, error) {
 	text := c.draft.Text()
-	table, remarks := crontab.Parse(c.Old.File, text, c.config)
-	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: remarks})
+	table, diagnostics := crontab.Parse(c.Old.File, text, c.config)
+	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: diagnostics})
 	if len(fresh) > 0 {
 		return nil, nil, cli.UsageError("change "+c.Old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
 	}

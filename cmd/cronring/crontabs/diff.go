@@ -150,8 +150,8 @@ func installedDiff(ctx context.Context, a *cli.App, by changer, args []string, f
 	}
 	config := table.Config(spool.LoadZone)
 	read := func(name, text string) review.Version {
-		parsed, remarks := crontab.Parse(table.File, text, config)
-		cli.WarnBroken(a, name, remarks)
+		parsed, diagnostics := crontab.Parse(table.File, text, config)
+		cli.WarnBroken(a, name, diagnostics)
 		return review.NewVersion(parsed)
 	}
 	before, name := string(table.Text), table.File
@@ -210,8 +210,8 @@ func version(a *cli.App, name, as string, f *diffFlags, loc *time.Location) (rev
 	}
 	format := f.FormatFlags
 	format.System = format.System || spool.SystemTable(name)
-	table, remarks := format.Parse(cli.Source{Name: as, Text: s.Text}, loc)
-	cli.WarnBroken(a, name, remarks)
+	table, diagnostics := format.Parse(cli.Source{Name: as, Text: s.Text}, loc)
+	cli.WarnBroken(a, name, diagnostics)
 	return review.NewVersion(table), nil
 }
 

@@ -232,8 +232,8 @@ func showDraft(a *cli.App, c *Change) (blocked, err error) {
 		return nil, err
 	}
 	text := c.draft.Text()
-	_, remarks := crontab.Parse(c.Old.File, text, c.config)
-	showRemarks(a, c, text, remarks)
+	_, diagnostics := crontab.Parse(c.Old.File, text, c.config)
+	showDiagnostics(a, c, text, diagnostics)
 	_, found, blocked := c.review(a.Now())
 	printDifferences(a, found, loc)
 	if blocked == nil && len(found) == 0 {
@@ -242,21 +242,21 @@ func showDraft(a *cli.App, c *Change) (blocked, err error) {
 	return blocked, nil
 }
 
-// showRemarks prints what is doubtful about lines that the old text did not
+// showDiagnostics prints what is doubtful about lines that the old text did not
 // have.
-func showRemarks(a *cli.App, c *Change, text string, remarks []crontab.Diagnostic) {
+func showDiagnostics(a *cli.App, c *Change, text string, diagnostics []crontab.Diagnostic) {
 	known := map[string]bool{}
 	for line := range strings.Lines(string(c.Old.Text)) {
 		known[line] = true
 	}
 	lines := strings.SplitAfter(text, "\n")
 	shown := 0
-	for _, d := range api.NewDiagnostics(remarks) {
+	for _, d := range api.NewDiagnostics(diagnostics) {
 		if d.Severity == crontab.Notice.String() || d.Line < 1 || d.Line > len(lines) || known[lines[d.Line-1]] {
 			continue
 		}
-		if shown++; shown > crontab1.ShownRemarks {
-			a.Infof("more remarks: cronring lint FILE")
+		if shown++; shown > crontab1.ShownDiagnostics {
+			a.Infof("more diagnostics: cronring lint FILE")
 			return
 		}
 		a.PrintDiagnostic(d)

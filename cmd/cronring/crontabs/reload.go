@@ -16,14 +16,14 @@ func NewReload(a *cli.App) *cobra.Command {
 Unchanged jobs neither run again nor skip a run, and active runs continue.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			remarks, err := a.Daemon().Reload(cmd.Context())
+			diagnostics, err := a.Daemon().Reload(cmd.Context())
 			if err != nil {
 				return err
 			}
-			for _, d := range remarks {
+			for _, d := range diagnostics {
 				a.PrintDiagnostic(d)
 			}
-			a.Infof("reloaded, %s", cli.CountDiagnostics(remarks))
+			a.Infof("reloaded, %s", cli.CountDiagnostics(diagnostics))
 			return nil
 		},
 	}

@@ -91,25 +91,25 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		socket = api.FindSocket(os.Getenv)
 	}
 	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
-	bindings, remarks := tui.ReadKeys(tui.KeyFile(os.Getenv))
+	bindings, diagnostics := tui.ReadKeys(tui.KeyFile(os.Getenv))
 	viewFile := tui.ViewFile(os.Getenv)
 	views, err := tui.ReadViews(viewFile)
 	if err != nil {
-		remarks = append(remarks, err.Error())
+		diagnostics = append(diagnostics, err.Error())
 	}
-	if len(remarks) > 0 {
-		remarks[0] = "key file: " + remarks[0]
+	if len(diagnostics) > 0 {
+		diagnostics[0] = "key file: " + diagnostics[0]
 	}
 	world := screen.World{
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(),
 	}
-	talk, ok := a.Err.(*os.File)
-	a.Drawing = ok && cli.IsTerminal(talk)
+	messages, ok := a.Err.(*os.File)
+	a.Drawing = ok && cli.IsTerminal(messages)
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start: shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; ")},
+		Start: shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(diagnostics, "; ")},
 		Edit:  f.edit,
 		Views: viewFile,
 	})

@@ -55,14 +55,14 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 	}
 	p := &plainTop{a: a, root: root, readOnly: readOnly, follows: "all"}
 	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
-	events, lines, next := make(chan heard), make(chan typed), make(chan struct{})
+	events, lines, next := make(chan received), make(chan typed), make(chan struct{})
 	go follow(ctx, client, events)
 	go readLines(ctx, a.In, next, lines)
-	return p.talk(events, lines, next)
+	return p.loop(events, lines, next)
 }
 
-// heard is one thing that happened, or the end of hearing about it.
-type heard struct {
+// received is one event, or the end of the stream.
+type received struct {
 	event api.Event
 	err   error
 }
@@ -73,16 +73,16 @@ type typed struct {
 	err  error
 }
 
-func follow(ctx context.Context, client *api.Client, to chan<- heard) {
+func follow(ctx context.Context, client *api.Client, to chan<- received) {
 	for e, err := range client.Events(ctx) {
 		select {
-		case to <- heard{e, err}:
+		case to <- received{e, err}:
 		case <-ctx.Done():
 			return
 		}
 	}
 	select {
-	case to <- heard{err: errors.New("the daemon has ended the connection")}:
+	case to <- received{err: errors.New("the daemon has ended the connection")}:
 	case <-ctx.Done():
 	}
 }
@@ -125,7 +125,7 @@ func readLine(in io.Reader) (string, error) {
 	}
 }
 
-func (p *plainTop) talk(events <-chan heard, lines <-chan typed, next chan<- struct{}) error {
+func (p *plainTop) loop(events <-chan received, lines <-chan typed, next chan<- struct{}) error {
 	ask := next
 	for {
 		p.a.Out.Flush()

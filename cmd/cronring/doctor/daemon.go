@@ -63,9 +63,9 @@ func maybe(fix string) []remedy {
 
 func unanswered(err error) finding {
 	found := finding{Grade: gradeProblem, What: "the daemon does not answer", Why: err.Error()}
-	if said, ok := errors.AsType[*api.Error](err); ok {
-		found.What, found.Why, found.Fix = strings.TrimPrefix(said.What, "cannot see the status: "), said.Why, maybe(said.Fix)
-		if said.Kind == api.NotAllowed {
+	if failure, ok := errors.AsType[*api.Error](err); ok {
+		found.What, found.Why, found.Fix = strings.TrimPrefix(failure.What, "cannot see the status: "), failure.Why, maybe(failure.Fix)
+		if failure.Kind == api.NotAllowed {
 			found.Grade = gradeUnseen
 		}
 	}

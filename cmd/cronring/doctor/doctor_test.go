@@ -97,7 +97,7 @@ const goodUnit = "Id=cronring.service\nLoadState=loaded\nActiveState=active\nSub
 var goodUnits = map[string]string{"cronring.service": goodUnit}
 
 // told is the findings that are not in order, one a line.
-func told(t *testing.T, e *examination) string {
+func printed(t *testing.T, e *examination) string {
 	t.Helper()
 	var lines []string
 	for _, f := range e.examine(context.Background()) {
@@ -132,7 +132,7 @@ func TestDoctorTellsHowPAMDecides(t *testing.T) {
 
 func TestDoctorFindsNothingOnAGoodHost(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t))
-	if got := told(t, e); got != "" {
+	if got := printed(t, e); got != "" {
 		t.Errorf("got %s", got)
 	}
 	stdout, stderr, err := inventorytest.Spoken(t, func(a *cli.App) error {
@@ -272,7 +272,7 @@ func TestDoctorFinds(t *testing.T) {
 			if tc.spoil != nil {
 				tc.spoil(e)
 			}
-			if got := told(t, e); got != tc.want {
+			if got := printed(t, e); got != tc.want {
 				t.Errorf("got  %q\nwant %q", got, tc.want)
 			}
 		})
@@ -303,7 +303,7 @@ func TestDoctorInAnOutageOfTheDirectoryService(t *testing.T) {
 			return a, err
 		}
 	}
-	if got, want := told(t, e), "problem tables: /var/spool/cron/crontabs/silent is refused: CAN'T LOOK UP USER\n"+
+	if got, want := printed(t, e), "problem tables: /var/spool/cron/crontabs/silent is refused: CAN'T LOOK UP USER\n"+
 		"problem tables: /var/spool/cron/crontabs/unknown is refused: ORPHAN"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -366,7 +366,7 @@ func TestDoctorReadsTheKernelsLocks(t *testing.T) {
 	if err := os.WriteFile(e.Path("/proc/locks"), locks, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := told(t, e), fmt.Sprintf("process %d is also active", os.Getpid()); !strings.Contains(got, want) {
+	if got, want := printed(t, e), fmt.Sprintf("process %d is also active", os.Getpid()); !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -414,7 +414,7 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 		return api.Status{}, &api.Error{What: "cannot see the status: no", Kind: api.NotAllowed}
 	}
 	want := "unseen daemon: no\nunseen second cron: no second cron is seen, but processes of other accounts are hidden here"
-	if got := told(t, e); got != want {
+	if got := printed(t, e); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -438,7 +438,7 @@ func TestDoctorLeavesAnacronAlone(t *testing.T) {
 		if tc.files != nil {
 			chmod(e, "/usr/sbin/anacron", 0o755)
 		}
-		if got := told(t, e); got != tc.want {
+		if got := printed(t, e); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -502,13 +502,13 @@ func TestDoctorLooksAtTheRing(t *testing.T) {
 		`problem ring: the daemon does not take part in the ring "x" of the configuration`,
 		"warning ring: the clock of this member is not synchronised",
 	}
-	if got := told(t, e); !strings.Contains(got, strings.Join(want, "\n")) {
+	if got := printed(t, e); !strings.Contains(got, strings.Join(want, "\n")) {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 	e.askRing = func(context.Context) (api.Ring, error) {
 		return api.Ring{Name: "x", Self: "a", Members: []api.Member{{ID: "a", Addr: "127.0.0.1:1", State: api.MemberUp}}, Voters: []api.Voter{{ID: "a"}, {ID: "127.0.0.1:2"}}}, nil
 	}
-	if got, want := told(t, e), "problem ring: no member is known that is the voter 127.0.0.1:2"; !strings.Contains(got, want) {
+	if got, want := printed(t, e), "problem ring: no member is known that is the voter 127.0.0.1:2"; !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	whole := patient(t, goodUnits, healthy(t))

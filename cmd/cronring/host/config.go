@@ -144,20 +144,20 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 	}
 	c := config.Read(dir)
 	source.Sidecar, source.Channels, source.RingUsers = c.Sidecar, c.ChannelUsers(), c.RingUsers()
-	remarks := append(c.Remarks, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
+	diagnostics := append(c.Remarks, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
 	if c.Sidecar != nil {
-		remarks = append(remarks, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
+		diagnostics = append(diagnostics, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}
 	texts := analysis.ConfigTexts(dir)
 	form := &cli.Output{Choice: cli.Choice{Value: cli.FormText}}
 	if out.Value == cli.FormJSON {
 		form.Value = cli.FormJSON
 	}
-	if err := analysis.PrintLint(a, remarks, texts, form); err != nil {
+	if err := analysis.PrintLint(a, diagnostics, texts, form); err != nil {
 		return err
 	}
-	a.Infof("%s, %s", cli.Plural(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(remarks)))
-	if analysis.Fails(remarks, false) {
+	a.Infof("%s, %s", cli.Plural(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(diagnostics)))
+	if analysis.Fails(diagnostics, false) {
 		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil

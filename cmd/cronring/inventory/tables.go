@@ -74,15 +74,15 @@ func (m *Machine) tablesOf(scan spool.Snapshot) []Table {
 	for _, c := range scan.Changes {
 		texts[c.Path] = c.Text
 	}
-	remarks := map[string][]crontab.Diagnostic{}
+	diagnostics := map[string][]crontab.Diagnostic{}
 	for _, d := range scan.Remarks {
 		path := d.File
 		d.File = m.HostPath(path)
-		remarks[path] = append(remarks[path], d)
+		diagnostics[path] = append(diagnostics[path], d)
 	}
 	var list []Table
 	for _, table := range scan.Tables {
-		list = append(list, Table{Path: m.HostPath(table.Name), Table: table, Text: texts[table.Name], Remarks: remarks[table.Name]})
+		list = append(list, Table{Path: m.HostPath(table.Name), Table: table, Text: texts[table.Name], Remarks: diagnostics[table.Name]})
 	}
 	for _, r := range scan.Refused {
 		list = append(list, Table{

@@ -177,11 +177,11 @@ func (l *listing) watch(ctx context.Context) error {
 		w.Draw = func() error { return s.Put(l.app.Capture(func() { _ = l.print() })) } // to memory
 		return w.Run(ctx)
 	}
-	told := &toldJobs{}
+	printed := &printedJobs{}
 	w.Draw = func() error {
 		out := *l.flags.out
-		out.NoHeader = out.NoHeader || told.lines != nil
-		if changed := told.changed(l); len(changed) > 0 {
+		out.NoHeader = out.NoHeader || printed.lines != nil
+		if changed := printed.changed(l); len(changed) > 0 {
 			if err := printJobs(l.app, changed, l.flags, &out, l.loc); err != nil {
 				return err
 			}
@@ -191,21 +191,21 @@ func (l *listing) watch(ctx context.Context) error {
 	return w.Run(ctx)
 }
 
-// toldJobs holds the lines that were printed of each job.
-type toldJobs struct {
-	lines map[job.ID]toldJob
+// printedJobs holds the lines that were printed of each job.
+type printedJobs struct {
+	lines map[job.ID]printedJob
 }
 
-type toldJob struct {
+type printedJob struct {
 	line string
 	job  job.Status
 }
 
 // changed returns the jobs whose line has changed, and those that have left the list. The
 // first time it returns all.
-func (t *toldJobs) changed(l *listing) (jobs []job.Status) {
+func (t *printedJobs) changed(l *listing) (jobs []job.Status) {
 	before := t.lines
-	t.lines = make(map[job.ID]toldJob, len(l.jobs))
+	t.lines = make(map[job.ID]printedJob, len(l.jobs))
 	columns := l.flags.fields.columns
 	if l.flags.out.Value == cli.FormJSONL {
 		columns = wholeJob
@@ -217,7 +217,7 @@ func (t *toldJobs) changed(l *listing) (jobs []job.Status) {
 			line.WriteString(c.Text + "\t")
 		}
 		id := l.jobs[i].Job.ID
-		t.lines[id] = toldJob{line.String(), l.jobs[i]}
+		t.lines[id] = printedJob{line.String(), l.jobs[i]}
 		if before[id].line != line.String() {
 			jobs = append(jobs, l.jobs[i])
 		}

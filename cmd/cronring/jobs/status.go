@@ -137,16 +137,16 @@ func (r *standing) watch(ctx context.Context) error {
 		w.Draw = func() error { return s.Put(r.text()) }
 		return w.Run(ctx)
 	}
-	told := map[string]bool{}
+	printed := map[string]bool{}
 	w.Draw = func() error {
 		now := map[string]bool{}
 		for line := range strings.Lines(string(r.text())) {
 			now[line] = true
-			if !told[line] {
+			if !printed[line] {
 				r.app.Out.WriteString(line)
 			}
 		}
-		told = now
+		printed = now
 		return r.app.Out.Flush()
 	}
 	return w.Run(ctx)

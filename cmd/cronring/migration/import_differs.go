@@ -14,12 +14,12 @@ import (
 // change is a difference between cronring and the host's cron, for a line or a whole
 // table.
 type change struct {
-	Code crontab.Code `json:"code,omitempty"` // of the remark that lint makes about it
+	Code crontab.Code `json:"code,omitempty"` // of the diagnostic that lint makes about it
 	Text string       `json:"text"`
 }
 
-// lineChanges are the changes that a remark of lint stands for, by family: the
-// remarks say where a line means something else than it did. A remark that is
+// lineChanges are the changes that a diagnostic of lint causes, by family: the
+// diagnostics show where a line means something else than it did. A diagnostic that is
 // not here is about what both read alike.
 var lineChanges = map[crontab.Family]map[crontab.Code]string{
 	crontab.Debian: {
@@ -50,7 +50,7 @@ var deadLines = map[crontab.Family]map[crontab.Code]string{
 	},
 }
 
-// plainComments are the remarks about #@ lines, which are comments to an old
+// plainComments are the diagnostics about #@ lines, which are comments to an old
 // cron.
 func plainComment(code crontab.Code) bool { return strings.HasPrefix(string(code), "B4") }
 
@@ -70,7 +70,7 @@ func (c *tableChanges) add(line int, code crontab.Code, text string) {
 func compareOld(t *inventory.Table, family crontab.Family, now time.Time) tableChanges {
 	c := tableChanges{entries: map[int][]change{}}
 	for _, d := range t.Remarks {
-		c.remark(t, d, family)
+		c.diagnostic(t, d, family)
 	}
 	if family == crontab.Debian {
 		if why := debianRefuses(t); why != "" {
@@ -83,9 +83,9 @@ func compareOld(t *inventory.Table, family crontab.Family, now time.Time) tableC
 	return c
 }
 
-// remark adds what a remark of lint stands for. One about an assignment holds
+// diagnostic adds the changes that a diagnostic of lint causes. One about an assignment holds
 // for all lines, and so for the table.
-func (c *tableChanges) remark(t *inventory.Table, d crontab.Diagnostic, family crontab.Family) {
+func (c *tableChanges) diagnostic(t *inventory.Table, d crontab.Diagnostic, family crontab.Family) {
 	if text, ok := deadLines[family][d.Code]; ok {
 		c.dead = append(c.dead, change{d.Code, fmt.Sprintf("line %d: %s", d.Line, text)})
 		return

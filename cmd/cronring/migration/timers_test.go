@@ -50,9 +50,9 @@ func TestTimersTranslate(t *testing.T) {
 		if lines := strings.Join(got.Lines, "\n"); lines != tc.want || (tc.want == "") == (len(got.WhyNot) == 0) {
 			t.Errorf("%s: got %q, why not %q; want %q", tc.name, lines, got.WhyNot, tc.want)
 		}
-		// What is offered must be read back without a remark of lint.
-		if _, remarks := crontab.Parse("x", tc.want+"\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation}); cli.ErrorsIn(remarks) > 0 {
-			t.Errorf("%s: lint says %v", tc.name, remarks)
+		// What is offered must be read back without a diagnostic of lint.
+		if _, diagnostics := crontab.Parse("x", tc.want+"\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation}); cli.ErrorsIn(diagnostics) > 0 {
+			t.Errorf("%s: lint says %v", tc.name, diagnostics)
 		}
 	}
 }

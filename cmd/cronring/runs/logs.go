@@ -159,7 +159,7 @@ func runsSince(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	p := &outputPrinter{App: a, flags: f, loc: loc, cleaners: map[job.Stream]*display.Lines{}}
 	if f.journal {
-		if p.said, err = journalOf(ctx, a, client, ref, f.since); err != nil {
+		if p.pending, err = journalOf(ctx, a, client, ref, f.since); err != nil {
 			return nil, err
 		}
 	}
@@ -185,24 +185,24 @@ func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string
 		}
 	}
 	if last != nil && f.journal { // more was said until its end
-		if p.said, err = journalOf(ctx, a, client, last.ID.String(), cmp.Or(p.heard, f.since)); err != nil {
+		if p.pending, err = journalOf(ctx, a, client, last.ID.String(), cmp.Or(p.printedUntil, f.since)); err != nil {
 			p.close()
 			return last, err
 		}
 	}
-	return last, errors.Join(p.sayUntil(time.Time{}), p.close())
+	return last, errors.Join(p.printUntil(time.Time{}), p.close())
 }
 
 // outputPrinter prints the chunks of one run. Each stream has its own cleaner,
 // so that lines of the two are not mixed up.
 type outputPrinter struct {
 	*cli.App
-	flags    *logFlags
-	loc      *time.Location
-	at       time.Time // of the chunk being printed
-	cleaners map[job.Stream]*display.Lines
-	said     []job.Chunk // of the journal, still to be printed
-	heard    time.Time   // just after the newest line of it that was printed
+	flags        *logFlags
+	loc          *time.Location
+	at           time.Time // of the chunk being printed
+	cleaners     map[job.Stream]*display.Lines
+	pending      []job.Chunk // of the journal, still to be printed
+	printedUntil time.Time   // just after the newest line of it that was printed
 }
 
 // event prints one item of the stream. The record that ends a followed one is
@@ -212,7 +212,7 @@ func (p *outputPrinter) event(e api.Event) error {
 	case e.Gap != nil:
 		p.Infof("%s left out: this reader was too slow", cli.Plural(e.Gap.Lost, "piece"))
 	case e.Chunk != nil:
-		if err := errors.Join(p.sayUntil(e.Chunk.At), p.print(*e.Chunk)); err != nil {
+		if err := errors.Join(p.printUntil(e.Chunk.At), p.print(*e.Chunk)); err != nil {
 			return err
 		}
 	}
@@ -222,12 +222,12 @@ func (p *outputPrinter) event(e api.Event) error {
 	return nil
 }
 
-// sayUntil prints the lines of the journal from before an instant, the zero time
+// printUntil prints the lines of the journal from before an instant, the zero time
 // for all.
-func (p *outputPrinter) sayUntil(at time.Time) error {
-	for len(p.said) > 0 && (at.IsZero() || p.said[0].At.Before(at)) {
-		c := p.said[0]
-		p.said, p.heard = p.said[1:], c.At.Add(time.Microsecond)
+func (p *outputPrinter) printUntil(at time.Time) error {
+	for len(p.pending) > 0 && (at.IsZero() || p.pending[0].At.Before(at)) {
+		c := p.pending[0]
+		p.pending, p.printedUntil = p.pending[1:], c.At.Add(time.Microsecond)
 		if err := p.print(c); err != nil {
 			return err
 		}

@@ -80,8 +80,8 @@ func journalctl(ctx context.Context, args []string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "journalctl", args...)
-	var said bytes.Buffer
-	cmd.Stderr, cmd.WaitDelay = &said, time.Second // what it began may hold its pipes open
+	var messages bytes.Buffer
+	cmd.Stderr, cmd.WaitDelay = &messages, time.Second // what it began may hold its pipes open
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func journalctl(ctx context.Context, args []string) ([]byte, error) {
 		return lines[:bytes.LastIndexByte(lines, '\n')+1], err
 	}
 	if err := cmd.Wait(); err != nil {
-		return nil, errors.New(strings.TrimSpace(err.Error() + " " + said.String()))
+		return nil, errors.New(strings.TrimSpace(err.Error() + " " + messages.String()))
 	}
 	return lines, nil
 }

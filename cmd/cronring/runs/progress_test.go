@@ -56,9 +56,9 @@ func TestProgressStepsInPlace(t *testing.T) {
 		"GET /v1/stats": {api.Stats{Groups: []api.StatsGroup{{Name: "j", P95: 20 * time.Second}}}},
 	})
 	for _, drawn := range []bool{true, false} {
-		var said bytes.Buffer
+		var message bytes.Buffer
 		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.Err, a.Socket = &said, socket
+		a.Err, a.Socket = &message, socket
 		client := a.Daemon()
 		p := &progress{app: a, client: client, refs: []string{"j"}, after: 10, line: &cli.ProgressLine{Printer: &a.Printer, Shown: drawn}}
 		for _, after := range []time.Duration{5, 10} {
@@ -72,7 +72,7 @@ func TestProgressStepsInPlace(t *testing.T) {
 		if !drawn {
 			want = "run 12 of j: running for 5s of about 20s\nrun 12 of j: running for 10s of about 20s\n"
 		}
-		if got := said.String(); got != want {
+		if got := message.String(); got != want {
 			t.Errorf("drawn %v: got %q, want %q", drawn, got, want)
 		}
 	}

@@ -17,16 +17,16 @@ func TestStatsOfLessThanTheRequestedTime(t *testing.T) {
 	asked := time.Date(2026, 10, 21, 0, 0, 0, 0, time.UTC)
 	for name, since := range map[string]time.Time{"all": asked, "the newest": asked.Add(21 * 24 * time.Hour)} {
 		t.Setenv("CRONRING_SOCKET", clitest.Scripted(t, map[string][]any{"GET /v1/stats": {api.Stats{V: api.Version, Since: since, By: "job"}}}))
-		var said bytes.Buffer
+		var message bytes.Buffer
 		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.Err = &said
+		a.Err = &message
 		cmd := NewStats(a)
 		cmd.SetArgs([]string{"--since", "2026-10-21T00:00:00Z", "-o", "plain"})
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := strings.Contains(said.String(), "since Wed 2026-11-11 00:00:00"), !since.Equal(asked); got != want {
-			t.Errorf("of %s: %q", name, said.String())
+		if got, want := strings.Contains(message.String(), "since Wed 2026-11-11 00:00:00"), !since.Equal(asked); got != want {
+			t.Errorf("of %s: %q", name, message.String())
 		}
 	}
 }

@@ -188,9 +188,9 @@ func lineStyle(line string) canvas.Style {
 // drawRemark underlines the part of the line that the worst diagnostic is about, and
 // shows its message.
 func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *screen.World) {
-	remarks := e.checked.Remarks(i + 1)
-	worst := remarks[0]
-	for _, d := range remarks {
+	diagnostics := e.checked.Remarks(i + 1)
+	worst := diagnostics[0]
+	for _, d := range diagnostics {
 		if d.Severity > worst.Severity {
 			worst = d
 		}

@@ -126,9 +126,9 @@ func TestEditorSavesOverWhatItRead(t *testing.T) {
 	if !ok || do.Class != screen.Undoable || strings.Join(do.Command, " ") != "cronring edit /etc/cron.d/etl" {
 		t.Fatalf("save: got %+v", rest)
 	}
-	said, err := do.Call(context.Background(), d)
-	if err != nil || said != "saved /etc/cron.d/etl, 4 entries" || got.Base != "sum 1" || string(got.Text) != screentest.ETLText+"@daily etl x\n" {
-		t.Errorf("saved: %q, %v, %+v", said, err, got)
+	message, err := do.Call(context.Background(), d)
+	if err != nil || message != "saved /etc/cron.d/etl, 4 entries" || got.Base != "sum 1" || string(got.Text) != screentest.ETLText+"@daily etl x\n" {
+		t.Errorf("saved: %q, %v, %+v", message, err, got)
 	}
 	if strings.Join(do.Undo.Command, " ") != "cronring undo 31" {
 		t.Errorf("undo: got %v", do.Undo.Command)

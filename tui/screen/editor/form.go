@@ -51,14 +51,14 @@ var optionFields = []formField{
 func (e *Editor) newForm(entry *crontab.Entry) *form {
 	f := &form{title: "New entry"}
 	spec, user, command := "0 5 * * *", "root", ""
-	said := map[string]string{}
+	message := map[string]string{}
 	if entry != nil {
 		f.line = entry.Line()
 		f.title = fmt.Sprintf("Line %d", f.line+e.table.Above)
 		spec, user, command = entry.Spec(), entry.User(), commandText(entry)
 		for _, it := range entry.Options().Items {
 			if it.Origin == crontab.FromDirective {
-				said[it.Key] = it.Value
+				message[it.Key] = it.Value
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 	}
 	f.add(formField{name: "command", hint: "for the shell; % is written \\%"}, command)
 	for _, field := range optionFields {
-		f.add(field, said[field.option])
+		f.add(field, message[field.option])
 	}
 	return f
 }
@@ -230,11 +230,11 @@ func (f *form) meaning() string {
 			words = append(words, f.fields[i].line.Text())
 		}
 	}
-	s, remarks := crontab.ParseSchedule(strings.Join(words, " "), crontab.NewZone(nil), 0)
+	s, diagnostics := crontab.ParseSchedule(strings.Join(words, " "), crontab.NewZone(nil), 0)
 	if s != nil {
 		return crontab.Describe(s)
 	}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Severity == crontab.Error {
 			return d.Message
 		}

@@ -14,9 +14,9 @@ func TestFormCommandAsWritten(t *testing.T) {
 		" \t-5  4 * * *\troot\trun -n":              "run -n",
 		"@daily \troot root":                        "root",
 	} {
-		table, remarks := crontab.Parse("t", line+"\n", crontab.Config{Format: crontab.System})
+		table, diagnostics := crontab.Parse("t", line+"\n", crontab.Config{Format: crontab.System})
 		if len(table.Entries) != 1 {
-			t.Errorf("%q: got no entry: %v", line, remarks)
+			t.Errorf("%q: got no entry: %v", line, diagnostics)
 			continue
 		}
 		if got := commandText(&table.Entries[0]); got != want {

@@ -19,7 +19,7 @@ import (
 
 // incidentDaemon has failures of three jobs, of two causes.
 func incidentDaemon() *screentest.Daemon {
-	said := map[job.ID]string{
+	message := map[job.ID]string{
 		"etl-orders":    `psql: error: connection to server at "pg-2" (10.0.0.7) failed: timeout`,
 		"certbot-renew": "DNS problem: SERVFAIL for example.com failed",
 		"geoip-update":  "DNS problem: SERVFAIL for example.com failed",
@@ -45,7 +45,7 @@ func incidentDaemon() *screentest.Daemon {
 		OnOutput: func(ref string) []api.Event {
 			for _, r := range runs {
 				if r.ID.String() == ref {
-					return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte(said[r.Job] + "\n")}}}
+					return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte(message[r.Job] + "\n")}}}
 				}
 			}
 			return nil

@@ -167,14 +167,14 @@ func TestOutputGoesThroughRuns(t *testing.T) {
 		{keys.NextRun, 4213, ""},
 	} {
 		rest := screentest.Act(t, o, w, d, tt.key)
-		said := ""
+		message := ""
 		for _, e := range rest {
 			if s, ok := e.(screen.Say); ok {
-				said = s.Text
+				message = s.Text
 			}
 		}
-		if o.run.ID != tt.want || o.Subject(w).Run != tt.want || said != tt.says {
-			t.Errorf("%s: shows run %d of %v and says %q, want %d and %q", tt.key, o.run.ID, o.Subject(w), said, tt.want, tt.says)
+		if o.run.ID != tt.want || o.Subject(w).Run != tt.want || message != tt.says {
+			t.Errorf("%s: shows run %d of %v and says %q, want %d and %q", tt.key, o.run.ID, o.Subject(w), message, tt.want, tt.says)
 		}
 	}
 }

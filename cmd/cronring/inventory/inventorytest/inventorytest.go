@@ -177,20 +177,20 @@ func Spoken(t *testing.T, f func(a *cli.App) error) (stdout, stderr string, err 
 	t.Helper()
 	dir := t.TempDir()
 	out, e1 := os.Create(filepath.Join(dir, "out"))
-	talk, e2 := os.Create(filepath.Join(dir, "err"))
+	messages, e2 := os.Create(filepath.Join(dir, "err"))
 	if e1 != nil || e2 != nil {
 		t.Fatal(e1, e2)
 	}
 	defer out.Close()
-	defer talk.Close()
+	defer messages.Close()
 	t.Setenv("LC_ALL", "C.UTF-8")
-	a := cli.New(strings.NewReader(""), out, talk)
+	a := cli.New(strings.NewReader(""), out, messages)
 	a.Now = func() time.Time { return Noon }
 	err = f(a)
 	if e := a.Out.Flush(); e != nil {
 		t.Fatal(e)
 	}
-	return clitest.Contents(t, out), clitest.Contents(t, talk), err
+	return clitest.Contents(t, out), clitest.Contents(t, messages), err
 }
 
 // Golden compares text with a file of testdata/import, or writes that with

@@ -1,4 +1,4 @@
-// Package hush owns the environment while packages are initialised: it sets NO_COLOR so that Lip
+// Package nocolor owns the environment while packages are initialised: it sets NO_COLOR so that Lip
 // Gloss skips its colour detection. For a default printer that cronring does not use, Lip Gloss
 // determines how many colours the terminal has; in tmux it starts another program for that and
 // waits for it, even for commands that print nothing with it.
@@ -7,7 +7,7 @@
 // package needs only os, and precedes os/exec, on which Lip Gloss depends. The package tui is
 // initialised after Lip Gloss, because it imports it, and restores the environment: the program and
 // its child processes see no difference.
-package hush
+package nocolor
 
 import "os"
 
