@@ -75,7 +75,7 @@ func newCounts(view func() *engine.View, now time.Time) *counts {
 	}
 }
 
-// key stands for an account's job; see memory.key.
+// key stands for an account's job; it is a seeded hash, as in jobstate.
 func (c *counts) key(id job.ID, user string) uint64 {
 	return maphash.Comparable(c.seed, [2]string{string(id), user})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// may is the permission of a route. Answers contain only jobs that the user sees: see peer.sees.
+// may is the permission of a route. Answers contain only jobs that the user sees: see call.Peer.Sees.
 type may int
 
 const (

@@ -106,8 +106,8 @@ func TestListsStopWhenCallersDisconnect(t *testing.T) {
 	if n := store.reads.Load(); n != stop {
 		t.Errorf("the history was read %d times, want %d", n, stop)
 	}
-	if len(s.queries.Users) != 0 {
-		t.Errorf("slots are still taken: %v", s.queries.Users)
+	if n := s.queries.Users(); n != 0 {
+		t.Errorf("%d users still have slots", n)
 	}
 }
 

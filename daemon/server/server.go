@@ -73,34 +73,23 @@ type Waiting struct {
 	Notices int // to channels
 }
 
-// Store is the history, as far as the server reads it.
+// Store is the history: as far as the packages below read it, and what this one reads.
 type Store interface {
-	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
-	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
-	Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) error
-	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	jobstate.Store
+	lookup.Store
+	why.Store
+
 	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
-	Last(ctx context.Context, f func(job.Run)) error
-	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
-	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
-	Streaks(ctx context.Context, f func(l job.Ledger)) error
 	Bytes() int64
 	Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error
 	Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error
 	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
 	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
-	Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error
 	JobNumbers(ctx context.Context) ([]job.ID, error)
 	Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*store.Sample)) error
 	SkipSamples(ctx context.Context, from, to time.Time, f func(*store.SkipSample)) error
 	SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error)
-	SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error
-	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
-	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)
-	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
-	Doubles(ctx context.Context, since time.Time, f func(id job.ID, detail string)) error
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
-	Lives(ctx context.Context, from, to time.Time) ([]store.Life, error)
 	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)
 	States(ctx context.Context, id job.ID, user string) ([]store.StateEntry, error)
 	SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error

@@ -2,13 +2,15 @@ package screen
 
 import (
 	"strings"
+
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // ShellCommand writes arguments so that a shell reads them as they are.
 func ShellCommand(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
-		quoted[i] = Quote(arg)
+		quoted[i] = display.Quote(arg)
 	}
 	return strings.Join(quoted, " ")
 }
@@ -20,14 +22,4 @@ func (w *World) InShell(line string) string {
 		return "cronring " + ShellCommand(w.Reach) + " " + rest
 	}
 	return line
-}
-
-func Quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -64,7 +65,7 @@ func (v *version) find(ctx context.Context, d screen.Daemon) (err error) {
 			return nil
 		}
 	}
-	return &api.Error{Kind: api.NotFound, What: "cannot undo: no other version of " + v.file + " is kept", Fix: "cronring undo list --file " + screen.Quote(v.file)}
+	return &api.Error{Kind: api.NotFound, What: "cannot undo: no other version of " + v.file + " is kept", Fix: "cronring undo list --file " + display.Quote(v.file)}
 }
 
 // tookVersion asks whether to restore the version, unless another key was pressed

@@ -24,7 +24,7 @@ const (
 	// their own: watch counts the boards, and enter the large crontabs.
 	Cheap Cost = iota
 	// Expensive requests look at many jobs or at much of the history, at least
-	// for some arguments. See expensiveQueries.
+	// for some arguments. See Queries.
 	Expensive
 )
 
@@ -50,7 +50,7 @@ type Call struct {
 	slot  *slot    // from begin to end; nil for admins
 }
 
-// New returns the call of a request, whose context must be one of withPeer.
+// New returns the call of a request, whose context must be one of WithPeer.
 func New(view *engine.View, now time.Time, w http.ResponseWriter, r *http.Request) *Call {
 	return &Call{Peer: peerOf(r.Context()), View: view, Now: now.UTC(), Query: r.URL.Query(), Request: r, Writer: w}
 }
@@ -87,7 +87,7 @@ func (c *Call) End() {
 // Rest lets other users compute while the caller reads.
 func (c *Call) Rest() { c.slot.rest() }
 
-// Answer sends a document. Use answerRows for a list without a small limit.
+// Answer sends a document. Use AnswerRows for a list without a small limit.
 func (c *Call) Answer(document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {

@@ -17,7 +17,7 @@ type Queries struct {
 	computing chan struct{} // one element for each query that computes
 
 	mu    sync.Mutex
-	Users map[uint32]*userQuery // by peer.limitKey
+	users map[uint32]*userQuery // by Peer.LimitKey
 }
 
 // userQuery is the slot of one user.
@@ -29,14 +29,14 @@ type userQuery struct {
 func NewQueries() *Queries {
 	return &Queries{
 		computing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		Users:     map[uint32]*userQuery{},
+		users:     map[uint32]*userQuery{},
 	}
 }
 
 // slot is what an expensive query holds. The nil slot belongs to a query without a limit.
 type slot struct {
 	all       *Queries
-	key       uint32 // see peer.limitKey
+	key       uint32 // see Peer.LimitKey
 	computing bool
 }
 
@@ -89,13 +89,20 @@ func (s *slot) end() {
 	}
 }
 
+// Users returns how many users hold a slot or wait for one.
+func (q *Queries) Users() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.users)
+}
+
 func (q *Queries) join(key uint32) chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own := q.Users[key]
+	own := q.users[key]
 	if own == nil {
 		own = &userQuery{taken: make(chan struct{}, 1)}
-		q.Users[key] = own
+		q.users[key] = own
 	}
 	own.queries++
 	return own.taken
@@ -104,9 +111,9 @@ func (q *Queries) join(key uint32) chan struct{} {
 func (q *Queries) leave(key uint32) chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own := q.Users[key]
+	own := q.users[key]
 	if own.queries--; own.queries == 0 {
-		delete(q.Users, key)
+		delete(q.users, key)
 	}
 	return own.taken
 }

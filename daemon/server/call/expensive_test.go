@@ -37,8 +37,8 @@ func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
 	if err := <-next; err != nil {
 		t.Errorf("ann's next query: %v", err)
 	}
-	if len(all.Users) != 0 {
-		t.Errorf("slots that nobody has or waits for are kept: %v", all.Users)
+	if len(all.users) != 0 {
+		t.Errorf("slots that nobody has or waits for are kept: %v", all.users)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestExpensiveQueriesOfDisconnectedCallers(t *testing.T) {
 			t.Fatal("the query of a disconnected caller begins")
 		}
 	}
-	if len(all.Users)+len(all.computing) != 0 {
-		t.Errorf("slots are still taken: %v, %d compute", all.Users, len(all.computing))
+	if len(all.users)+len(all.computing) != 0 {
+		t.Errorf("slots are still taken: %v, %d compute", all.users, len(all.computing))
 	}
 }

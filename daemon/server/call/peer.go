@@ -36,13 +36,13 @@ func (p Peer) LimitKey() uint32 {
 	return p.UID
 }
 
-// peerKey and pidKey are the keys of what withPeer adds.
+// peerKey and pidKey are the keys of what WithPeer adds.
 type (
 	peerKey struct{}
 	pidKey  struct{}
 )
 
-// WithPeer returns a context for the requests of a connection. peer and pid are called once, at the
+// WithPeer returns a context for the requests of a connection. user and pid are called once, at the
 // first request that needs them: looking up a user can wait for a directory service, and must not
 // delay the connections of others.
 func WithPeer(ctx context.Context, user func() Peer, pid func() int) context.Context {

@@ -21,7 +21,7 @@ func (c *Call) SeesJob(i int) bool {
 	return c.Peer.Admin || c.Peer.Sees(c.View.Entry(i).User())
 }
 
-// SeesRun is stricter than seesJob: the name of a job can have been that of
+// SeesRun is stricter than SeesJob: the name of a job can have been that of
 // another account's job before.
 func (c *Call) SeesRun(r job.Run) bool {
 	return c.Peer.Sees(r.User)
@@ -32,7 +32,7 @@ func (c *Call) Where(choose func(i int) bool) []int {
 	return slices.DeleteFunc(c.Visible(), func(i int) bool { return !choose(i) })
 }
 
-// SeesDecision is seesRun for a decision, which has a run or, for a skip, its own user.
+// SeesDecision is SeesRun for a decision, which has a run or, for a skip, its own user.
 func (c *Call) SeesDecision(r job.Record) bool {
 	if r.Run != nil {
 		return c.SeesRun(*r.Run)

@@ -62,7 +62,7 @@ func (s *Searcher) Removed(ctx context.Context, c *call.Call, text string) (job.
 	return "", false
 }
 
-// Runs is eachRun as a slice.
+// Runs is EachRun as a slice.
 func (s *Searcher) Runs(ctx context.Context, c *call.Call, f store.Filter) ([]job.Run, error) {
 	seen := []job.Run{}
 	for r, err := range s.EachRun(ctx, c, f) {

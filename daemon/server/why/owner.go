@@ -102,7 +102,7 @@ func (ev *evidence) isElsewhere() bool { return ev.turn != nil && !ev.decided }
 const mostAsked = 4
 
 // addOthers asks the likely owners about an occurrence that was not decided here. Only for root:
-// see askMember.
+// see members.Ask.
 func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) error {
 	ring := x.ring()
 	if ring == nil || !ev.isElsewhere() || ev.at.After(ev.now) || !c.Peer.Admin || c.Query.Get("alone") != "" {

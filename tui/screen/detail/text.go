@@ -33,7 +33,7 @@ func (s *Detail) nextText(w *screen.World, row *api.Row) []page.Paragraph {
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " "}, {Text: c.Text("Mon 2 Jan 2006")}}, Hang: 3})
 	}
 	text = append(text, page.Heading("In a shell"))
-	return append(text, page.Line(" cronring explain "+screen.Quote(string(row.Job)), canvas.Style{Bold: true}))
+	return append(text, page.Line(" cronring explain "+display.Quote(string(row.Job)), canvas.Style{Bold: true}))
 }
 
 // configText is the tab of the options that hold, and who said so.
@@ -63,7 +63,7 @@ func (s *Detail) configText(width int) []page.Paragraph {
 		text = append(append(text, page.Heading("Defaults")), rest...)
 	}
 	text = append(text, page.Heading("In a shell"))
-	return append(text, page.Line(" cronring config show "+screen.Quote(string(s.id)), canvas.Style{Bold: true}))
+	return append(text, page.Line(" cronring config show "+display.Quote(string(s.id)), canvas.Style{Bold: true}))
 }
 
 // settingParagraphs returns the lines of one option. Built-in values are dim.

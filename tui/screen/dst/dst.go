@@ -154,7 +154,7 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 		text = append(text, page.Line(" each start comes later than that by jitter= or spread=", canvas.Style{}))
 	}
 	if s.job.Job.Options["dst"] == "" {
-		command := "cronring explain " + screen.Quote(spec) + " --tz " + screen.Quote(w.ZoneName(s.job.Job.Zone))
+		command := "cronring explain " + display.Quote(spec) + " --tz " + display.Quote(w.ZoneName(s.job.Job.Zone))
 		text = append(text, page.Line(" same text in a shell: "+command, canvas.Style{Role: canvas.Off}))
 	}
 	return text

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/keys"
@@ -17,7 +18,7 @@ func (s *Why) remedy(w *screen.World, r api.Remedy) []screen.Effect {
 	subject := s.Subject(w)
 	program, rest, _ := strings.Cut(r.Command, " ")
 	verb, rest, _ := strings.Cut(rest, " ")
-	name := screen.Quote(string(s.answer.Job))
+	name := display.Quote(string(s.answer.Job))
 	about, option, _ := strings.Cut(rest, " ")
 	key, value, isOption := strings.Cut(option, "=")
 	switch {

@@ -335,7 +335,7 @@ func paired(what, command string, column int, style canvas.Style) []page.Paragra
 
 // command returns the shell command that prints the same.
 func (s *Why) command(w *screen.World) string {
-	return w.InShell("cronring why " + screen.Quote(string(s.answer.Job)) + " --at " + shellTime(s.answer.At, w.Now, w.Local))
+	return w.InShell("cronring why " + display.Quote(string(s.answer.Job)) + " --at " + shellTime(s.answer.At, w.Now, w.Local))
 }
 
 // shellTime writes an instant as the command line reads it, as short as it can.
