@@ -18,8 +18,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// backend is the loop as the server sees it.
-type backend struct{ *loop }
+// backend is the daemon as the server sees it.
+type backend struct{ *shared }
 
 func (b backend) View() *engine.View { return b.view.Load() }
 
@@ -215,7 +215,7 @@ func storeProblem(t *trouble, dir string) api.Problem {
 // server answers for the loop on the control socket.
 func (l *loop) server() *server.Server {
 	o := server.Options{
-		Backend: backend{l}, Store: l.history, Log: l.log,
+		Backend: backend{&l.shared}, Store: l.history, Log: l.log,
 		Now:     func() time.Time { return l.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
 		Account: l.accountName,

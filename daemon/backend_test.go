@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // Whoever asks for a reload may be gone before it is over: it is the loop's, and
 // ends without them.
 func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
-	l := &loop{rereads: make(chan chan<- error)}
+	l := &shared{rereads: make(chan chan<- error)}
 	ctx, leave := context.WithCancel(t.Context())
 	answer := make(chan error)
 	go func() {
@@ -48,6 +49,16 @@ func TestStartedAtAfterTheClockWasSet(t *testing.T) {
 		got := startedAt(begun, engine.Moment{Wall: test.wall, Up: time.Hour + 10*time.Minute})
 		if !got.Equal(test.want) {
 			t.Errorf("now %s, ten minutes later: started at %s, want %s", test.wall, got, test.want)
+		}
+	}
+}
+
+// Requests of users run beside the loop. They must not be able to reach what only its goroutine may
+// use.
+func TestBackendCannotReachTheEngine(t *testing.T) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[backend]()) {
+		if f.Type == reflect.TypeFor[*engine.Engine]() || f.Type == reflect.TypeFor[*loop]() {
+			t.Errorf("the backend has a field %s of type %s", f.Name, f.Type)
 		}
 	}
 }

@@ -24,15 +24,17 @@ import (
 
 func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 	l = &loop{
-		options: *o, manager: service, boot: bootID(),
-		memory:   budget.New(spawn.UserMemory, spawn.RootMemory),
-		asks:     make(chan ask, 64),
-		rereads:  make(chan chan<- error),
-		waiting:  map[engine.Token]chan<- engine.Answer{},
-		entries:  map[job.RunID]*crontab.Entry{},
-		locks:    map[string]*spool.StampLock{},
-		pruneNow: make(chan struct{}, 1),
-		away:     make(chan struct{}),
+		shared: shared{
+			options: *o, manager: service, boot: bootID(),
+			asks:     make(chan ask, 64),
+			rereads:  make(chan chan<- error),
+			pruneNow: make(chan struct{}, 1),
+			away:     make(chan struct{}),
+		},
+		memory:  budget.New(spawn.UserMemory, spawn.RootMemory),
+		waiting: map[engine.Token]chan<- engine.Answer{},
+		entries: map[job.RunID]*crontab.Entry{},
+		locks:   map[string]*spool.StampLock{},
 	}
 	l.hub = newHub(l.memory)
 	l.voice, l.log, err = openVoice(o, l.mailTakes, l.zone)

@@ -151,7 +151,7 @@ func TestRefusedRunIsKnownIfTheRestCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, waited := range []bool{false, true} {
-		l := &loop{history: history, log: slog.New(slog.DiscardHandler), backlog: backlog{failing: waited, due: waited}}
+		l := &loop{shared: shared{history: history, log: slog.New(slog.DiscardHandler)}, backlog: backlog{failing: waited, due: waited}}
 		l.trouble.Store(&trouble{})
 		refused := l.commit(store.Batch{Records: decided(2), Ledgers: []job.Ledger{{Job: "a", User: "ann"}}})
 		if !refused[2] || l.trouble.Load().err == nil || len(l.backlog.records) != 1 {

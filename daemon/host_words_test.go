@@ -63,10 +63,10 @@ func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
 			}
 			h.userTable("ann", annID, "3 0 * * * true\n")
 			sink := &cronSink{}
-			l := &loop{
+			l := &loop{shared: shared{
 				options: Options{Root: h.Root, Family: c.family}, voice: newVoice(sink), log: slog.New(slog.DiscardHandler),
 				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
-			}
+			}}
 			if err := l.openTables(t.Context(), 1, false); err != nil {
 				t.Fatal(err)
 			}

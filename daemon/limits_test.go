@@ -32,7 +32,7 @@ func tableOf(t *testing.T, text string) *crontab.Table {
 // What the host cannot enforce is said when the tables are loaded, and the
 // entry is held.
 func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
-	l := &loop{groups: groupsWithoutSystemd(t)}
+	l := &loop{shared: shared{groups: groupsWithoutSystemd(t)}}
 	table := tableOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
 	unfit := l.unfit(t.Context(), []*crontab.Table{table})
 	if len(unfit) != 1 || !strings.Contains(unfit[table.Entries[0].Options()], "slice= needs systemd") {

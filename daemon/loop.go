@@ -44,9 +44,10 @@ const (
 // retry or to the next run in a queue.
 const rest = 10 * time.Millisecond
 
-// loop is the one goroutine that owns the engine. Its fields above the line
-// belong to that goroutine alone.
+// loop is the one goroutine that owns the engine. Its own fields belong to that goroutine alone.
 type loop struct {
+	shared
+
 	engine     *engine.Engine
 	backlog    backlog
 	waiting    map[engine.Token]chan<- engine.Answer
@@ -64,9 +65,11 @@ type loop struct {
 	sincePrune int
 	commitTime time.Duration  // of the last commits; see noteCommit
 	memory     *budget.Budget // for what runs print, until it is in the history and in its mail
+}
 
-	// ----
-
+// shared is the part of the loop that all goroutines may use: requests of users come here, and
+// cannot reach the rest.
+type shared struct {
 	options   Options
 	log       *slog.Logger
 	runs      string // directory of the output of running jobs, or ""
@@ -504,7 +507,7 @@ func (l *loop) statusLine() string {
 		}
 	}
 	line := fmt.Sprintf("%d jobs, %d running", v.Len(), running)
-	if n := len(backend{l}.Health().Problems); n > 0 {
+	if n := len(backend{&l.shared}.Health().Problems); n > 0 {
 		line += fmt.Sprintf(", %d problems: see cronring status", n)
 	}
 	return line

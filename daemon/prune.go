@@ -51,7 +51,7 @@ func (l *loop) prune(ctx context.Context) error {
 }
 
 // pruneOnce looks for old history, of all jobs if all is set.
-func (l *loop) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) {
+func (l *shared) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) {
 	p := policy(l.view.Load(), l.config.current().HistoryRows)
 	p.All = all
 	return l.history.Prune(ctx, l.clock.Now().Wall, p)

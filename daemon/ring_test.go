@@ -33,7 +33,7 @@ func loopbackRing(t *testing.T, key []byte, seeds ...string) *ring {
 			t.Fatal(err)
 		}
 	}
-	r, err := newRing(&loop{options: Options{State: dir}, log: slog.New(slog.NewTextHandler(io.Discard, nil))}, c)
+	r, err := newRing(&loop{shared: shared{options: Options{State: dir}, log: slog.New(slog.NewTextHandler(io.Discard, nil))}}, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{clock: c, config: &configuration{}, voice: newVoice(nil), tables: &tables{bars: bars{accounts: account.New(account.Options{Root: root})}}}
+	l := &loop{shared: shared{clock: c, config: &configuration{}, voice: newVoice(nil), tables: &tables{bars: bars{accounts: account.New(account.Options{Root: root})}}}}
 	find := func(want ...string) {
 		t.Helper()
 		l.findBars(t.Context(), []*crontab.Table{table})

@@ -186,7 +186,7 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 		changes = append(changes, l.view.Load().Prepare(load))
 	}
 	for _, e := range changes {
-		if _, err := (backend{l}).Ask(ctx, e); err != nil {
+		if _, err := (backend{&l.shared}).Ask(ctx, e); err != nil {
 			return err
 		}
 	}

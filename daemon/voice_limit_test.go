@@ -146,7 +146,7 @@ func TestOutputIsLimitedInSharedLogsOnly(t *testing.T) {
 // take more of the processor than a job that prints much.
 func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
 	var out strings.Builder
-	l := loop{hub: newHub(budget.New(1<<20, 1<<20)), voice: newVoice(journal.NewText(&out))}
+	l := loop{shared: shared{hub: newHub(budget.New(1<<20, 1<<20)), voice: newVoice(journal.NewText(&out))}}
 	l.voice.limit = newOutputLimit()
 	l.voice.limit.begin(1)
 	events := l.hub.subscribe(t.Context())
