@@ -20,7 +20,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab", "daemon/job", "daemon/display", "gossip/rendezvous", "gossip/wire", "man"},
+	{"crontab", "daemon/job", "daemon/display", "daemon/atomicfile", "gossip/rendezvous", "gossip/wire", "man"},
 	{"daemon/engine/catalog"},
 	{"gossip/register"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},

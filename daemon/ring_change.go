@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -153,7 +154,7 @@ func endsHere(here []job.Run) (lines []string) {
 }
 
 func (r *ring) drain(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
-	if err := writeAtomic(r.drained(), nil); err != nil {
+	if err := atomicfile.Write(r.drained(), nil); err != nil {
 		return api.RingDone{}, err
 	}
 	here, err := r.stopClaiming(ctx, view)
@@ -282,7 +283,7 @@ func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
 	for {
 		err := r.members.Rekey(ctx, keys)
 		if err == nil {
-			return writeAtomic(r.config.KeyFile, keyText(keys))
+			return atomicfile.Write(r.config.KeyFile, keyText(keys))
 		}
 		select {
 		case <-ctx.Done():

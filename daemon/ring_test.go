@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip"
@@ -180,7 +181,7 @@ func TestWriteAtomicLeavesRootAlone(t *testing.T) {
 	if err := os.Symlink(other, path); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeAtomic(path, []byte("new")); err != nil {
+	if err := atomicfile.Write(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(path)
@@ -205,7 +206,7 @@ func TestDrainedHostStaysSoWhenItsNetworkComesLate(t *testing.T) {
 	if err := r.members.Drain(t.Context()); err == nil {
 		t.Fatal("a host in no ring is drained, want an error")
 	}
-	if err := writeAtomic(r.drained(), nil); err != nil {
+	if err := atomicfile.Write(r.drained(), nil); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)

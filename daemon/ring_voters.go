@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/ledger"
@@ -163,39 +163,9 @@ func (r *ring) recallVoters() map[string]string {
 func (r *ring) rememberVoters(known map[string]string) {
 	text, err := json.Marshal(known)
 	if err == nil {
-		err = writeAtomic(filepath.Join(r.dir, votersFile), text)
+		err = atomicfile.Write(filepath.Join(r.dir, votersFile), text)
 	}
 	if err != nil {
 		r.log.Error("cannot keep who the voters are", "error", err)
 	}
-}
-
-// writeAtomic puts a file of root's alone in the place of another, whole or not at
-// all.
-func writeAtomic(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-// syncDir has the names in a directory outlive a crash.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

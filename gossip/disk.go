@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -50,7 +51,7 @@ func Identity(dir string) (string, error) {
 		var id [8]byte
 		rand.Read(id[:])
 		b = []byte(hex.EncodeToString(id[:]) + "\n")
-		err = writeFile(path, b)
+		err = atomicfile.Write(path, b)
 	}
 	if err != nil {
 		return "", fmt.Errorf("keep this host's ring ID: %w", err)
@@ -89,7 +90,7 @@ func recall(dir string) (memory, error) {
 func remember(dir string, m memory) error {
 	b, err := json.MarshalIndent(m, "", "\t")
 	if err == nil {
-		err = writeFile(filepath.Join(dir, peersFile), append(b, '\n'))
+		err = atomicfile.Write(filepath.Join(dir, peersFile), append(b, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the last known members: %w", err)
@@ -112,38 +113,4 @@ func readWhole(f *os.File) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than %d bytes", f.Name(), maxFile)
 	}
 	return b, err
-}
-
-// writeFile replaces a file atomically.
-func writeFile(path string, b []byte) error {
-	tmp := path + ".tmp"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	err := writeNew(tmp, b)
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-func writeNew(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	return f.Sync()
 }

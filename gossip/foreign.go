@@ -21,7 +21,7 @@ const (
 // parked are reports of members whose jobs are not known yet.
 type parked struct {
 	marks  []register.Mark
-	newest []register.Newest
+	newest []register.Mark
 }
 
 // verdict is the decision whether a member's report on an occurrence counts here.
@@ -130,38 +130,32 @@ func (r *Ring) Holding(key job.Key) catalog.Holding {
 	return h
 }
 
-// learnMarks applies marks from others, except the marks of members that do not hold the same
-// entry. If a member's jobs are not known yet, its marks wait.
+// learnMarks applies marks from others.
 func (r *Ring) learnMarks(marks []register.Mark) {
+	r.report(r.register.Learn(r.counting(marks, &r.parked.marks), r.o.Now()))
+}
+
+// learnNewest applies the newest occurrences of jobs from others.
+func (r *Ring) learnNewest(newest []register.Mark) {
+	r.register.Advance(r.counting(newest, &r.parked.newest), r.o.Now())
+	r.outbox.changed = true
+}
+
+// counting returns the marks of members that hold the same entry. If a member's jobs are not
+// known yet, its marks are parked.
+func (r *Ring) counting(marks []register.Mark, parked *[]register.Mark) []register.Mark {
 	kept := make([]register.Mark, 0, len(marks))
 	for _, m := range marks {
 		switch r.judgeReport(m.Member, m.Occurrence) {
 		case accepted:
 			kept = append(kept, m)
 		case unknown:
-			if len(r.parked.marks) < maxParked {
-				r.parked.marks = append(r.parked.marks, m)
+			if len(*parked) < maxParked {
+				*parked = append(*parked, m)
 			}
 		}
 	}
-	r.report(r.register.Learn(kept, r.o.Now()))
-}
-
-// learnNewest does the same for the newest occurrences of jobs.
-func (r *Ring) learnNewest(newest []register.Newest) {
-	kept := make([]register.Newest, 0, len(newest))
-	for _, n := range newest {
-		switch r.judgeReport(n.Member, n.Occurrence) {
-		case accepted:
-			kept = append(kept, n)
-		case unknown:
-			if len(r.parked.newest) < maxParked {
-				r.parked.newest = append(r.parked.newest, n)
-			}
-		}
-	}
-	r.register.Advance(kept, r.o.Now())
-	r.outbox.changed = true
+	return kept
 }
 
 // unpark judges again the reports that were waiting for a member's jobs.

@@ -68,13 +68,17 @@ func (r *Ring) requestMarks() {
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			marks, newest, err := r.fetchMarks(ctx, l)
+			marks, err := r.pages(ctx, l, verbMarks, register.DecodeMarks)
+			var newest []register.Mark
+			if err == nil {
+				newest, err = r.pages(ctx, l, verbNewest, register.DecodeNewest)
+			}
 			return func() { r.learned(l, marks, newest, err) }
 		})
 	}
 }
 
-func (r *Ring) learned(l marksRequest, marks []register.Mark, newest []register.Newest, err error) {
+func (r *Ring) learned(l marksRequest, marks, newest []register.Mark, err error) {
 	r.catchUp.pending--
 	if err != nil {
 		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
@@ -87,52 +91,37 @@ func (r *Ring) learned(l marksRequest, marks []register.Mark, newest []register.
 	r.requestMarks()
 }
 
-// fetchMarks reads all pages of a member's answers.
-func (r *Ring) fetchMarks(ctx context.Context, l marksRequest) (marks []register.Mark, newest []register.Newest, err error) {
-	err = r.pages(ctx, l, verbMarks, func(message []byte) error {
-		part, err := register.DecodeMarks(message)
-		marks = append(marks, part...)
-		return err
-	})
-	if err == nil {
-		err = r.pages(ctx, l, verbNewest, func(message []byte) error {
-			part, err := register.DecodeNewest(message)
-			newest = append(newest, part...)
-			return err
-		})
-	}
-	return marks, newest, err
-}
-
 // mostPages bounds the answers that one member makes another one read.
 const mostPages = 64
 
-func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, take func([]byte) error) error {
+// pages reads all pages of a member's answers.
+func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, decode func([]byte) ([]register.Mark, error)) (all []register.Mark, err error) {
 	skip := 0
 	for range mostPages {
 		body := binary.AppendUvarint(binary.BigEndian.AppendUint64(nil, uint64(l.ago)), uint64(skip))
 		b, err := r.o.Link.Ask(ctx, l.from, verb, body)
 		if err != nil {
-			return err
+			return all, err
 		}
 		next, messages, err := decodeMessages(b)
 		if err != nil {
-			return err
+			return all, err
 		}
 		for _, m := range messages {
-			if err := take(m); err != nil {
-				return err
+			part, err := decode(m)
+			if all = append(all, part...); err != nil {
+				return all, err
 			}
 		}
 		if next == 0 {
-			return nil
+			return all, nil
 		}
 		if next <= skip {
-			return wire.ErrMalformed
+			return all, wire.ErrMalformed
 		}
 		skip = next
 	}
-	return nil
+	return all, nil
 }
 
 // decodeMessages decodes an answer of answerPages.
@@ -148,14 +137,14 @@ func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 // answerPages returns one page of the items that changed since some time ago. The answer begins
 // with the number of the first item of the next page, or 0. Then it has messages, each after
 // its length.
-func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all func(since time.Time) []T, message func([]T) []byte) ([]byte, error) {
+func (r *Ring) answerPages(ctx context.Context, body []byte, each int, all func(since time.Time) []register.Mark, message func([]register.Mark) []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	ago, skip := time.Duration(in.Uint64()), in.Number(math.MaxInt32)
 	in.Check(ago >= 0)
 	if err := in.End(); err != nil {
 		return nil, err
 	}
-	var items []T
+	var items []register.Mark
 	err := r.do(ctx, func() error {
 		items = all(r.o.Now().Add(-ago))
 		return nil
@@ -181,7 +170,7 @@ func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all
 }
 
 func (r *Ring) answerMarks(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return answerPages(r, ctx, body, marksPart, func(since time.Time) []register.Mark {
+	return r.answerPages(ctx, body, marksPart, func(since time.Time) []register.Mark {
 		return r.register.Marks(since, marksMax)
 	}, func(part []register.Mark) []byte {
 		b, _ := register.AppendMarks(nil, part, link.MaxBody/marksPage)
@@ -190,9 +179,7 @@ func (r *Ring) answerMarks(ctx context.Context, _ string, body []byte) ([]byte, 
 }
 
 func (r *Ring) answerNewest(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return answerPages(r, ctx, body, register.MaxItems, func(since time.Time) []register.Newest {
-		return r.register.Newest(since)
-	}, func(part []register.Newest) []byte {
+	return r.answerPages(ctx, body, register.MaxItems, r.register.Newest, func(part []register.Mark) []byte {
 		return register.AppendNewest(nil, part)
 	})
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // Dir is such a directory. NNN is a waiting file, NNN.tmp a file that is being written, and
@@ -23,7 +25,6 @@ import (
 type Dir string
 
 const (
-	tmpSuffix  = ".tmp"
 	deadSuffix = ".dead"
 )
 
@@ -48,39 +49,7 @@ func (d Dir) Write(number uint64, parts ...[]byte) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	path := d.path(number)
-	err := writeFile(path+tmpSuffix, parts...)
-	if err == nil {
-		err = os.Rename(path+tmpSuffix, path)
-	}
-	if err != nil {
-		os.Remove(path + tmpSuffix)
-		return err
-	}
-	return syncDir(string(d))
-}
-
-func writeFile(path string, parts ...[]byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for _, part := range parts {
-		if _, err := f.Write(part); err != nil {
-			return err
-		}
-	}
-	return f.Sync()
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return atomicfile.Write(d.path(number), parts...)
 }
 
 // Open opens a file for reading.
@@ -150,7 +119,7 @@ func (d Dir) Scan(examine func(number uint64) error) (newest uint64, err error) 
 		return 0, err
 	}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), tmpSuffix) {
+		if strings.HasSuffix(entry.Name(), atomicfile.Suffix) {
 			os.Remove(filepath.Join(string(d), entry.Name()))
 			continue
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/types"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 const (
@@ -265,31 +267,7 @@ func (m *meta) write(s metaState) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(m.dir, metaName)
-	if err := writeSynced(name+".new", b); err != nil {
-		return err
-	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return err
-	}
-	return syncDir(m.dir)
-}
-
-func writeSynced(name string, b []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.Write(filepath.Join(m.dir, metaName), b)
 }
 
 // CommitState implements types.MetaStore.

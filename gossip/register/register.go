@@ -150,12 +150,6 @@ type name = unique.Handle[string]
 
 var nobody name
 
-// Newest is the newest occurrence of a job that any member took, and that member.
-type Newest struct {
-	Occurrence
-	Member string
-}
-
 type newest struct {
 	due, changed int64
 	dropped      int64 // scheduled time of the newest occurrence that was dropped for lack of space
@@ -457,21 +451,21 @@ func (r *Register) Marks(since time.Time, limit int) []Mark {
 	return marks[:min(limit, len(marks))]
 }
 
-// Newest returns the newest taken occurrence of each job, if it became known after since, by
-// this member's clock.
-func (r *Register) Newest(since time.Time) []Newest {
-	var list []Newest
+// Newest returns the newest taken occurrence of each job and the member that took it, if that
+// became known after since, by this member's clock.
+func (r *Register) Newest(since time.Time) []Mark {
+	var list []Mark
 	for key, n := range r.newest {
 		if n.changed >= since.UnixNano() {
-			list = append(list, Newest{Occurrence{key, n.due}, n.by.Value()})
+			list = append(list, Mark{Occurrence: Occurrence{key, n.due}, Member: n.by.Value()})
 		}
 	}
-	slices.SortFunc(list, func(a, b Newest) int { return a.Compare(b.Occurrence) })
+	slices.SortFunc(list, func(a, b Mark) int { return a.Compare(b.Occurrence) })
 	return list
 }
 
 // Advance applies the list that another member's Newest returned.
-func (r *Register) Advance(list []Newest, now time.Time) {
+func (r *Register) Advance(list []Mark, now time.Time) {
 	for _, n := range list {
 		if !r.tooFar(n.Due, now) {
 			r.advance(n.Occurrence, unique.Make(n.Member), now)

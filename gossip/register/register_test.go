@@ -264,9 +264,9 @@ func TestNewest(t *testing.T) {
 		{Occurrence: due(2, 48*time.Hour), Member: "b", Phase: Over}, // too old to be kept, and it counts
 		{Occurrence: due(3, -time.Hour), Member: "b", Phase: Taken},  // nobody takes what is to come
 	}, noon)
-	r.Advance([]Newest{{due(4, time.Hour), "c"}, {due(5, -time.Hour), "c"}}, noon.Add(time.Second))
-	want(t, "all", r.Newest(time.Time{}), []Newest{{due(2, 48*time.Hour), "b"}, {due(4, time.Hour), "c"}, {due(1, time.Minute), "a"}})
-	want(t, "the newest of it", r.Newest(noon.Add(time.Second)), []Newest{{due(4, time.Hour), "c"}})
+	r.Advance([]Mark{{Occurrence: due(4, time.Hour), Member: "c"}, {Occurrence: due(5, -time.Hour), Member: "c"}}, noon.Add(time.Second))
+	want(t, "all", r.Newest(time.Time{}), []Mark{{Occurrence: due(2, 48*time.Hour), Member: "b"}, {Occurrence: due(4, time.Hour), Member: "c"}, {Occurrence: due(1, time.Minute), Member: "a"}})
+	want(t, "the newest of it", r.Newest(noon.Add(time.Second)), []Mark{{Occurrence: due(4, time.Hour), Member: "c"}})
 	want(t, "marks", r.Marks(time.Time{}, 10), []Mark{
 		{Occurrence: due(1, time.Minute), Member: "a", Phase: Taken},
 		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},

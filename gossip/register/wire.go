@@ -102,8 +102,9 @@ func DecodeAnswers(b []byte) ([]Answer, error) {
 	})
 }
 
-// AppendNewest appends a message of at most MaxItems occurrences, one of each job.
-func AppendNewest(b []byte, list []Newest) []byte {
+// AppendNewest appends a message of at most MaxItems occurrences, one of each job, with the
+// members that took them.
+func AppendNewest(b []byte, list []Mark) []byte {
 	b = append(b, kindNewest)
 	var members wire.Members
 	for _, n := range list {
@@ -113,8 +114,8 @@ func AppendNewest(b []byte, list []Newest) []byte {
 }
 
 // DecodeNewest reads what AppendNewest wrote.
-func DecodeNewest(b []byte) ([]Newest, error) {
-	return decode(b, kindNewest, func(d *decoder) Newest { return Newest{d.occurrence(), d.member()} })
+func DecodeNewest(b []byte) ([]Mark, error) {
+	return decode(b, kindNewest, func(d *decoder) Mark { return Mark{Occurrence: d.occurrence(), Member: d.member()} })
 }
 
 func appendOccurrence(b []byte, o Occurrence) []byte {

@@ -44,7 +44,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "answers", gotAnswers, answers)
 
-	newest := []Newest{{Occurrence{numbered(1), 2}, "a"}, {Occurrence{numbered(3), 4}, "b"}, {Occurrence{numbered(5), 6}, "a"}}
+	newest := []Mark{{Occurrence: Occurrence{numbered(1), 2}, Member: "a"}, {Occurrence: Occurrence{numbered(3), 4}, Member: "b"}, {Occurrence: Occurrence{numbered(5), 6}, Member: "a"}}
 	gotNewest, err := DecodeNewest(AppendNewest(nil, newest))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestDecodersRefuse(t *testing.T) {
 			t.Errorf("answer with reply %d was read, want an error", reply)
 		}
 	}
-	if _, err := DecodeNewest(AppendNewest(nil, slices.Repeat([]Newest{{Member: "a"}}, MaxItems+1))); err == nil {
+	if _, err := DecodeNewest(AppendNewest(nil, slices.Repeat([]Mark{{Member: "a"}}, MaxItems+1))); err == nil {
 		t.Errorf("%d occurrences were read, want an error", MaxItems+1)
 	}
 }
@@ -194,7 +194,7 @@ func FuzzAnswers(f *testing.F) {
 }
 
 func FuzzNewest(f *testing.F) {
-	f.Add(AppendNewest(nil, []Newest{{Occurrence{numbered(1), 2}, "a"}}))
+	f.Add(AppendNewest(nil, []Mark{{Occurrence: Occurrence{numbered(1), 2}, Member: "a"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := DecodeNewest(b)
 		if err != nil {

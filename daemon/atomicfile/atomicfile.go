@@ -1,0 +1,54 @@
+// Package atomicfile owns replacing small files so that a crash leaves the old or the new
+// content.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Suffix is that of a file that is being written. A crash may leave such a file behind.
+const Suffix = ".tmp"
+
+// Write replaces a file, or makes one that only its owner can read. It does not follow
+// symbolic links.
+func Write(path string, parts ...[]byte) error {
+	unfinished := path + Suffix
+	err := os.Remove(unfinished)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = writeNew(unfinished, parts)
+	}
+	if err == nil {
+		err = os.Rename(unfinished, path)
+	}
+	if err != nil {
+		os.Remove(unfinished)
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func writeNew(path string, parts [][]byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		_, wrong := f.Write(part)
+		err = errors.Join(err, wrong)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

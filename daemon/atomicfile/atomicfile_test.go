@@ -1,0 +1,52 @@
+package atomicfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWriteReplaces(t *testing.T) {
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "f"), filepath.Join(dir, "target")
+	for _, name := range []string{path, target} {
+		if err := os.WriteFile(name, []byte("old and long"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(target, path+Suffix); err != nil { // left by somebody else
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("ne"), []byte("w")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "new" {
+		t.Errorf("got %q (%v), want the new content", got, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got mode %v (%v), want 0600", info.Mode(), err)
+	}
+	if got, _ := os.ReadFile(target); string(got) != "old and long" {
+		t.Errorf("the target of the link has %q, want what it had", got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*"+Suffix)); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// TestWriteKeepsTheFileAfterAnError: a file that cannot be replaced stays as it was.
+func TestWriteKeepsTheFileAfterAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.MkdirAll(filepath.Join(path, "content"), 0o700); err != nil { // no file can replace it
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("new")); err == nil {
+		t.Error("got no error")
+	}
+	if _, err := os.Stat(filepath.Join(path, "content")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path + Suffix); err == nil {
+		t.Error("the unfinished file is left")
+	}
+}
