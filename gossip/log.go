@@ -6,30 +6,26 @@ import (
 	"log"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
+
+	"github.com/cronring/cronring/gossip/link"
 )
 
 // Limits of memberlist's log: a stranger can cause a line with each packet.
 const (
-	lineBurst = 20
-	lineEvery = 3 * time.Second // one more after that
+	lineBurst = 20 // a minute
 	lineMax   = 300
 )
 
 // logWriter writes warnings and errors of memberlist to the daemon's log, a few lines a minute.
 type logWriter struct {
-	log *slog.Logger
-
-	mu      sync.Mutex
-	left    int
-	last    time.Time
-	dropped int
+	log   *slog.Logger
+	limit link.LogLimit
 }
 
 func newLogWriter(l *slog.Logger) *log.Logger {
-	return log.New(&logWriter{log: l, left: lineBurst}, "", 0)
+	return log.New(&logWriter{l, link.LogLimit{Lines: lineBurst, Interval: time.Minute}}, "", 0)
 }
 
 func (s *logWriter) Write(line []byte) (int, error) {
@@ -38,15 +34,9 @@ func (s *logWriter) Write(line []byte) (int, error) {
 	if !ok {
 		return n, nil
 	}
-	dropped, ok := s.allow()
-	if !ok {
-		return n, nil
+	if suppressed, ok := s.limit.Next(time.Now()); ok {
+		s.log.Log(context.Background(), level, "ring: memberlist", "line", words, "suppressed", suppressed)
 	}
-	args := []any{"line", words}
-	if dropped > 0 {
-		args = append(args, "suppressed", dropped)
-	}
-	s.log.Log(context.Background(), level, "ring: memberlist", args...)
 	return n, nil
 }
 
@@ -71,22 +61,4 @@ func readLine(line []byte) (slog.Level, string, bool) {
 		return c
 	}, string(line))
 	return level, words, words != ""
-}
-
-// allow reports whether a line may be written, and how many were dropped before it.
-func (s *logWriter) allow() (int, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if more := int(now.Sub(s.last) / lineEvery); more > 0 {
-		s.left, s.last = min(lineBurst, s.left+more), now
-	}
-	if s.left == 0 {
-		s.dropped++
-		return 0, false
-	}
-	s.left--
-	dropped := s.dropped
-	s.dropped = 0
-	return dropped, true
 }

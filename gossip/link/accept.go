@@ -110,16 +110,8 @@ func (l *Link) reject(raw net.Conn, err error) {
 
 // warn logs an event that strangers can cause as often as they like, at most once a minute.
 func (l *Link) warn(message string, args ...any) {
-	l.mu.Lock()
-	now := time.Now()
-	skip := !l.logged.IsZero() && now.Sub(l.logged) < logInterval
-	if !skip {
-		l.logged = now
-	}
-	refused := l.stats.refused
-	l.mu.Unlock()
-	if !skip {
-		l.log.Warn(message, append(args, "refused_so_far", refused)...)
+	if suppressed, ok := l.logLimit.Next(time.Now()); ok {
+		l.log.Warn(message, append(args, "suppressed", suppressed)...)
 	}
 }
 

@@ -92,6 +92,7 @@ type Link struct {
 	stop       context.CancelFunc
 	work       sync.WaitGroup
 	handshakes handshakes
+	logLimit   LogLimit // of messages about rejected connections
 
 	mu       sync.Mutex
 	closed   bool
@@ -101,7 +102,6 @@ type Link struct {
 	conns    map[*Conn]bool
 	senders  map[string]*sender // by ID
 	stats    stats
-	logged   time.Time // the last message about a rejected connection
 }
 
 // sender is a member that connected to this one.
@@ -127,6 +127,7 @@ func New(o Options) (*Link, error) {
 	}
 	l := &Link{
 		id: o.ID, ring: o.Ring, listener: o.Listener, dial: o.Dial, log: o.Log, identity: identity,
+		logLimit: LogLimit{Lines: 1, Interval: logInterval},
 		services: map[string]*service{}, handlers: map[string]Handler{}, conns: map[*Conn]bool{}, senders: map[string]*sender{},
 	}
 	if l.dial == nil {

@@ -14,23 +14,15 @@ type claim struct {
 	gaveWay    name // the member that it gave way to, or whose mark arrived meanwhile, or nobody
 }
 
-// own decides a claim in the first generation as far as this member can without the others.
+// own refuses a claim in the first generation, if this member knows that the occurrence is taken,
+// or that it may be. Otherwise the claim is undecided.
 func (r *Register) own(o Occurrence) Claimed {
-	e := r.entries[o]
-	if e == nil {
-		if r.forgotten(o) {
-			return Claimed{Occurrence: o, Grant: Refused}
-		}
-		return Claimed{}
+	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
+		return Claimed{Occurrence: o, Grant: Refused, By: e.holder().member.Value()}
+	} else if e == nil && r.forgotten(o) {
+		return Claimed{Occurrence: o, Grant: Refused}
 	}
-	switch held := e.holder(); {
-	case held.phase == 0:
-		return Claimed{}
-	case held == &e.mine && held.phase == Taken:
-		return Claimed{Occurrence: o, Grant: Granted}
-	default:
-		return Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
-	}
+	return Claimed{}
 }
 
 // forgotten reports whether an occurrence without a record may have been taken nevertheless.
