@@ -93,7 +93,7 @@ func (d *dashboard) end() {
 	d.close()
 }
 
-// see waits until a text was written, and gives when.
+// see waits until a text was written, and returns the time.
 func (d *dashboard) see(b *testing.B, text string) time.Time {
 	b.Helper()
 	var got []byte
@@ -121,7 +121,7 @@ func (d *dashboard) quiet() {
 	}
 }
 
-// press presses a key, and gives how long it took until something was written.
+// press presses a key, and returns the time until something was written.
 func (d *dashboard) press(b *testing.B, key string) time.Duration {
 	b.Helper()
 	d.quiet()
@@ -244,7 +244,7 @@ func (d *dashboard) threads(b *testing.B) []int64 {
 	return all
 }
 
-// memory is what the dashboard has resident, or had at most, in megabytes.
+// memory returns the current or maximum resident size of the dashboard, in megabytes.
 func (d *dashboard) memory(b *testing.B, what string) float64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.cmd.Process.Pid), "status"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHushAsksNobody runs a command in what says that it is tmux.
+// TestHushAsksNobody runs a command in an environment that claims to be tmux.
 func TestHushAsksNobody(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n>"+dir+"/asked\n"), 0o700); err != nil {

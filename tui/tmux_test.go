@@ -80,7 +80,7 @@ func shellWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// read keeps what the program writes, and says each time that it has.
+// read stores the output of the program, and signals each change.
 func (x *terminal) read(from *os.File) {
 	defer from.Close()
 	for {
@@ -99,14 +99,14 @@ func (x *terminal) read(from *os.File) {
 	}
 }
 
-// written is what the program has written so far. It may be behind the screen.
+// written returns the output of the program until now. It may be behind the screen.
 func (x *terminal) written() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return string(x.bytes)
 }
 
-// quit quits the program, and gives all that it has written.
+// quit ends the program, and returns everything that it has written.
 func (x *terminal) quit() string {
 	x.t.Helper()
 	x.keys("C-c")
@@ -144,7 +144,7 @@ func (x *terminal) resize(width, height int) {
 	x.tmux("resize-window", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
 }
 
-// screen is what is shown now.
+// screen returns the current content of the screen.
 func (x *terminal) screen() string {
 	x.t.Helper()
 	return x.tmux("capture-pane", "-p")
@@ -186,7 +186,7 @@ func (x *terminal) until(what string, holds func(screen string) bool) string {
 	}
 }
 
-// ended waits until the program has ended, and gives its exit code.
+// ended waits until the program has ended, and returns its exit code.
 func (x *terminal) ended() string {
 	x.t.Helper()
 	select {

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the scripts of testdata/script that need no daemon. With
-// UPDATE_SCRIPTS=1 the golden files in them are written anew.
+// UPDATE_SCRIPTS=1 the golden files in them are written again.
 func TestScript(t *testing.T) {
 	names, err := filepath.Glob("../../testdata/script/offline_*.txtar")
 	if err != nil || len(names) == 0 {

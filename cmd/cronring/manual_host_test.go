@@ -17,7 +17,7 @@ import (
 )
 
 // hostOfPages is a host on which the examples of the manual pages mean something:
-// it has the jobs, files and failures that they tell of.
+// it has the jobs, files and failures that they mention.
 //
 //go:embed testdata/manual.sh
 var hostOfPages string

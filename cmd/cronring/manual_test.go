@@ -107,7 +107,7 @@ func checkCommandLine(t *testing.T, where string, words []string, complete bool)
 }
 
 // TestManualPrints runs the commands of which a page shows what they print; with
-// UPDATE_SCRIPTS=1 it writes that anew. None of them needs a daemon.
+// UPDATE_SCRIPTS=1 it writes that again. None of them needs a daemon.
 func TestManualPrints(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	t.Setenv("LC_ALL", "C.UTF-8")

@@ -42,7 +42,7 @@ func typedAhead(t *testing.T, line string) (inside *os.File) {
 	return inside
 }
 
-// unread is how many bytes of what was typed nobody has read.
+// unread returns the number of typed bytes that were not read.
 func unread(t *testing.T, inside *os.File) int {
 	t.Helper()
 	n, err := unix.IoctlGetInt(int(inside.Fd()), unix.TIOCINQ)

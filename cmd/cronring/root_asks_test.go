@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// cronring of root asks nothing of the daemon of another user, however its socket
+// cronring of root sends nothing to the daemon of another user, however its socket
 // is named, and looks for none in a home directory.
 func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// scopeTitles are what the manual page calls the scopes, in its order.
+// scopeTitles are the titles of the scopes on the manual page, in its order.
 var scopeTitles = []struct {
 	scope keys.Scope
 	title string
@@ -22,7 +22,7 @@ var scopeTitles = []struct {
 }
 
 // TestManKeys holds the keys of the manual page to those of the dashboard; with
-// UPDATE_SCRIPTS=1 it writes them anew.
+// UPDATE_SCRIPTS=1 it writes them again.
 func TestManKeys(t *testing.T) {
 	page := readPage(t, "../../man/cronring-dashboard.7")
 	before, rest, found := strings.Cut(page, ".Ss Keys\n")

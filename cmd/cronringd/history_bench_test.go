@@ -202,7 +202,7 @@ func (h longHistory) crontab(b *testing.B) string {
 	return table(b, text.String())
 }
 
-// question is what a command or the dashboard requests.
+// question is a request of a command or of the dashboard.
 type question struct {
 	name string
 	ask  func(context.Context, *api.Client) error

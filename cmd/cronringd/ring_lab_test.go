@@ -179,8 +179,8 @@ func (l *lab) pass(d time.Duration) {
 	}
 }
 
-// owner waits for the next start of the job of each second, and tells whose it
-// was.
+// owner waits for the next start of the job of each second, and returns its
+// member.
 func (l *lab) owner() int {
 	l.t.Helper()
 	for {
@@ -239,8 +239,8 @@ func (l *lab) says(i int, o occurrence, what string, ok func(*api.Why) bool) {
 	}
 }
 
-// explains checks that a member which did not run an occurrence tells who did, and
-// has that one's history to show.
+// explains checks that a member which did not run an occurrence names the owner, and
+// can show its history.
 func (l *lab) explains(watcher int, s start) {
 	l.t.Helper()
 	l.says(watcher, occurrence{s.job, s.due}, "that "+s.node+" ran it", func(why *api.Why) bool {
@@ -259,7 +259,7 @@ func (l *lab) signal(i int, s syscall.Signal) {
 	}
 }
 
-// renew has a daemon execute its program anew, and waits until it is back.
+// renew makes a daemon execute its program again, and waits until it answers.
 func (l *lab) renew(i int) {
 	l.t.Helper()
 	before, err := l.nodes[i].client.Health(l.t.Context())
@@ -389,7 +389,7 @@ func (l *lab) mend(what string, from time.Time, side func(int) int) {
 	l.figures(what, from, time.Now())
 }
 
-// stopped has a member stand still.
+// stopped stops the process of a member.
 func (l *lab) stopped(long time.Duration) {
 	l.t.Helper()
 	still, from := l.owner(), time.Now()
@@ -404,7 +404,7 @@ func (l *lab) stopped(long time.Duration) {
 	l.figures("one stood still", from, time.Now())
 }
 
-// renewed has all daemons execute their program anew, one after the other.
+// renewed makes all daemons execute their program again, one after the other.
 func (l *lab) renewed() {
 	l.t.Helper()
 	from := time.Now()
@@ -415,7 +415,7 @@ func (l *lab) renewed() {
 	l.figures("rolling upgrade", from, time.Now())
 }
 
-// restarted tells a daemon to end, and starts it again.
+// restarted stops a daemon, and starts it again.
 func (l *lab) restarted(i int) {
 	l.t.Helper()
 	from := time.Now()
@@ -471,7 +471,7 @@ func TestRingWithAClockAhead(t *testing.T) {
 	l.check(l.settle())
 }
 
-// ahead starts a member anew, with a clock that is two seconds ahead.
+// ahead starts a member again, with a clock that is two seconds ahead.
 func (l *lab) ahead(i int) {
 	l.t.Helper()
 	l.underOwnClock(i, "2")

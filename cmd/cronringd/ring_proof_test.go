@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// start is a job that began, as the job itself tells it.
+// start is the start of a job, as the job itself reports it.
 type start struct {
 	node, job string
 	due       int64 // Unix seconds
@@ -37,7 +37,7 @@ func (s start) String() string {
 	return fmt.Sprintf("on %s at %s with token %d", s.node, s.at.UTC().Format("15:04:05.000"), s.token)
 }
 
-// occurrence is what starts once.
+// occurrence is a scheduled time of a job, which must start once.
 type occurrence struct {
 	job string
 	due int64
@@ -70,7 +70,7 @@ func (j labJob) line(command string) string {
 	return fmt.Sprintf("#@ name=%s sec=%s if-lost=%s\n%s * * * * %s\n", j.name, seconds, lost, minutes, command)
 }
 
-// trouble is what happened to the ring for a while.
+// trouble is a fault of the ring for some time.
 type trouble struct {
 	what             string
 	from, mended, to time.Time            // to: when all members saw each other again
@@ -82,7 +82,7 @@ type trouble struct {
 // each other all.
 const about = 10 * time.Second
 
-// hits tells whether an occurrence may start on two members because of it.
+// hits reports whether an occurrence might start on two members because of it.
 func (x *trouble) hits(due int64, a, b int) bool {
 	at := time.Unix(due, 0)
 	if at.Before(x.from.Add(-about)) || at.After(x.to.Add(about)) {
@@ -110,15 +110,15 @@ type death struct {
 	at     time.Time
 }
 
-// hits tells whether the member may have been about to start an occurrence, and
-// nobody can tell whether it did.
+// hits reports whether the member might have been about to start an occurrence, so that
+// it is unknown whether it did.
 func (d death) hits(due int64) bool {
 	const starting = 3 * time.Second
 	at := time.Unix(due, 0)
 	return at.Before(d.at) && at.After(d.at.Add(-starting))
 }
 
-// tally is how often each occurrence started.
+// tally counts the starts of each occurrence.
 func (l *lab) tally() map[occurrence][]start {
 	by := map[occurrence][]start{}
 	for _, s := range l.seen {
@@ -149,8 +149,8 @@ func (l *lab) lost(end int64) (all []occurrence) {
 	return all
 }
 
-// diedWithIt tells whether a member that was killed says that it was about to start an
-// occurrence, and that nobody can tell whether it did.
+// diedWithIt reports whether a member that was killed was about to start an occurrence
+// according to its own history, so that it is unknown whether it did.
 func (l *lab) diedWithIt(o occurrence) bool {
 	return slices.ContainsFunc(l.deaths, func(d death) bool {
 		if !d.hits(o.due) {
@@ -232,7 +232,7 @@ func (l *lab) listsDouble(o occurrence, one, other start) {
 	}
 }
 
-// wasLost tells whether of two starts one was lost with the daemon that was killed,
+// wasLost reports whether one of two starts was lost with the daemon that was killed,
 // and the other is in its place.
 func (l *lab) wasLost(o occurrence, a, b start) bool {
 	if l.mode == api.RingStrict && !l.reruns(o.job) {
@@ -248,7 +248,7 @@ func (l *lab) reruns(name string) bool {
 	return slices.ContainsFunc(l.jobs, func(j labJob) bool { return j.name == name && j.reruns })
 }
 
-// told is what all members say of an occurrence.
+// told holds the history of an occurrence on all members.
 func (l *lab) printed(o occurrence) string {
 	var b strings.Builder
 	for i, d := range l.nodes {
@@ -432,7 +432,7 @@ func (l *lab) late(from, to time.Time) (firsts []start) {
 
 func (s start) lateness() time.Duration { return s.at.Sub(time.Unix(s.due, 0)) }
 
-// figures tells how late jobs started that were due in a part of the test.
+// figures reports how late jobs started that were due in a part of the test.
 func (l *lab) figures(what string, from, to time.Time) {
 	l.t.Helper()
 	late := l.late(from, to)
@@ -446,7 +446,7 @@ func (l *lab) figures(what string, from, to time.Time) {
 		what, len(late), round(part(50)), round(part(99)), round(last), occurrence{last.job, last.due}, last.node)
 }
 
-// claims tells how long after its time what was due in a part of the test was its
+// claims reports how long after its time what was due in a part of the test was its
 // member's: by then that one had woken, claimed it and been granted it.
 func (l *lab) claims(from, to time.Time) {
 	l.t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/testdata/manpages"
 )
 
-// tutorialShows is what commands of the tutorial print.
+// tutorialShows has the expected output of commands of the tutorial.
 var tutorialShows = map[string]string{
 	"cronring list":                    `backup(?s:.*)greet(?s:.*)slow`,
 	"cronring next backup":             `at 02:30 every day`,

@@ -62,7 +62,7 @@ func TestLookAheadTellsYearAndClocks(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck is what a key costs in a crontab of 2,000 lines, aside from the
+// BenchmarkCheck measures the cost of a key in a crontab of 2,000 lines, aside from the
 // drawing: the text is put together, read, and compared.
 func BenchmarkCheck(b *testing.B) {
 	var text strings.Builder

@@ -88,7 +88,7 @@ func shellOn(w *screen.World) (*Shell, *plainScreen) {
 // nothing does nothing, well.
 func nothing(context.Context, screen.Daemon) (string, error) { return "", nil }
 
-// typeKeys gives keys to a shell, and what it wants done.
+// typeKeys sends keys to a shell, and executes its effects.
 func typeKeys(s *Shell, names ...string) []Order {
 	var all []Order
 	for _, name := range names {

@@ -13,11 +13,11 @@ import (
 // Slice is a slice as items of a listing.
 type Slice[K comparable] []K
 
-// Len is how many there are, At the identity of one.
+// Len returns the number of rows, At the identity of one.
 func (s Slice[K]) Len() int   { return len(s) }
 func (s Slice[K]) At(i int) K { return s[i] }
 
-// Place is where one stands.
+// Place returns the position of a row.
 func (s Slice[K]) Place(k K) int {
 	for i := range s {
 		if s[i] == k {
@@ -29,7 +29,7 @@ func (s Slice[K]) Place(k K) int {
 
 func letters(text string) Slice[string] { return strings.Split(text, "") }
 
-// press gives a listing keys by their actions, parted by blanks.
+// press sends keys to a listing, by their actions, separated by blanks.
 func press(t *testing.T, l *list[string], items Slice[string], actions ...keys.Action) {
 	t.Helper()
 	for _, a := range actions {

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// What ssh says must not be written over the dashboard, nor be lost.
+// Messages of ssh must neither be written over the dashboard nor be lost.
 func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
 	clitest.FakeProgram(t, "ssh", `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
 	for _, drawn := range []bool{true, false} {

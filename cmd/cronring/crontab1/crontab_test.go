@@ -240,7 +240,7 @@ func TestCrontabEdits(t *testing.T) {
 func TestCrontabEditOfChangedTableAsks(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
 	call(h, clitest.AnnUID, "# 1\n")
-	// While the editor runs, somebody else installs.
+	// While the editor runs, another user installs a version.
 	other := h.Script(`echo "# other" | ` + h.Program + ` -; echo "# mine" >"$1"`)
 	r := callWith(h, clitest.AnnUID, "n\n", []string{"EDITOR=" + other}, "-e")
 	if r.Code != 1 || !strings.Contains(r.Out, "was changed while you edited it") || !strings.Contains(r.Err, "edits left in") {
@@ -301,7 +301,7 @@ func TestCrontabListShowsWhatHides(t *testing.T) {
 	}
 }
 
-// Without a daemon root goes on, and others are told what to do.
+// Without a daemon root continues, and other users read what to do.
 func TestCrontabWithoutDaemon(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
 	call(h, clitest.AnnUID, "# 1\n")

@@ -96,7 +96,7 @@ const goodUnit = "Id=cronring.service\nLoadState=loaded\nActiveState=active\nSub
 
 var goodUnits = map[string]string{"cronring.service": goodUnit}
 
-// told is the findings that are not in order, one a line.
+// told returns the findings that are problems, one per line.
 func printed(t *testing.T, e *examination) string {
 	t.Helper()
 	var lines []string

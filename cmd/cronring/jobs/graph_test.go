@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// drawn is what the graph of some nodes looks like, in ASCII.
+// drawn returns the drawing of a graph, in ASCII.
 func drawn(t *testing.T, draw func(*cli.App, api.Graph), nodes ...api.Node) string {
 	t.Helper()
 	t.Setenv("LC_ALL", "C")

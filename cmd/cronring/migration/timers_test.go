@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// oneTimer is what import makes of x.timer and x.service.
+// oneTimer returns the result of import for x.timer and x.service.
 func oneTimer(t *testing.T, timerText, service string, more ...inventorytest.Files) timer {
 	t.Helper()
 	files := append(more, inventorytest.Files{"/usr/lib/systemd/system/x.timer": timerText, "/usr/lib/systemd/system/x.service": service})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestBackfillAtAsPeopleWriteIt: a time of day is one of the entry's zone, so
-// that also one that the person's own zone has no such time for comes through.
+// TestBackfillAtAsPeopleWriteIt holds that a time of day is read in the zone of the entry,
+// also if that time does not exist in the zone of the user.
 func TestBackfillAtAsPeopleWriteIt(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -71,7 +71,7 @@ func TestDSTScreens(t *testing.T) {
 	screentest.Check(t, "dst-error", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, &screentest.Daemon{}), v, w) })
 }
 
-// What the screen says is what the command line says.
+// The screen and the command line report the same.
 func TestDSTAgreesWithExplain(t *testing.T) {
 	w := screentest.NewWorld(t)
 	for _, tc := range []struct {

@@ -344,7 +344,7 @@ func TestEditorAddsWhereTheUserMay(t *testing.T) {
 	}
 }
 
-// BenchmarkEditorKey is what a key costs before its picture is there, in a
+// BenchmarkEditorKey measures the cost of a key before its picture is there, in a
 // crontab of 2,000 lines; the check of the text comes aside.
 func BenchmarkEditorKey(b *testing.B) {
 	table := screentest.ETLTable()

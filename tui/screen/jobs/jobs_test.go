@@ -79,7 +79,7 @@ func TestJobsScreens(t *testing.T) {
 	}
 }
 
-// newJobs is the screen as it stands after its questions are answered.
+// newJobs returns the screen after its requests are answered.
 func newJobs(t *testing.T, width, height int) (*Jobs, *screen.World, *screentest.Daemon) {
 	t.Helper()
 	w := screentest.NewWorld(t)

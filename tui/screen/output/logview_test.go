@@ -31,7 +31,7 @@ func logOf(chunks ...job.Chunk) *logView {
 	return l
 }
 
-// shownLog is what a log shows in raw form at a size, without trailing blanks.
+// shownLog returns the raw text of a log at a size, without trailing blanks.
 func shownLog(t testing.TB, l *logView, width, height int) []string {
 	t.Helper()
 	c := canvas.New(width, height)

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/tui/shell/shelltest"
 )
 
-// printed is what a daemon sends of a run that wrote some lines and failed.
+// printed holds the events of a run that wrote some lines and failed.
 func printed(r job.Run) []api.Event {
 	at := func(ms int) time.Time { return r.Started.Add(time.Duration(ms) * time.Millisecond) }
 	chunk := func(ms int, s job.Stream, text string) api.Event {
