@@ -78,7 +78,8 @@
 //  17. While a breaker holds a job, it starts only if a person requests that;
 //     afterwards one probe at a time starts.
 //  18. After a restart, the engine's ledgers equal those in the store.
-//  19. Channels are notified once of a trouble, until a success.
+//  19. Channels are notified once of a trouble, until a success. If a job has no
+//     success within expect=, that is a trouble.
 //  20. No start takes more slots than exist, or exceeds a pool's rate, unless a
 //     person forces it.
 //  21. No run starts before another one that waits for the same slots and comes
@@ -109,4 +110,6 @@
 //  31. A run gets its stop signal exactly when timeout= is over, and KILL exactly
 //     when stop-grace= is over after that.
 //  32. A further attempt starts no earlier than backoff= allows, and waits no longer.
+//  33. While a job is paused, its scheduled occurrences are skipped. A pause until a
+//     time ends then, and not before.
 package engine

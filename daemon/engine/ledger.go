@@ -106,7 +106,9 @@ func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 	}
 	l.Told &^= over
 	e.tellSuccess(before, *l, r)
-	e.expect(r.options, *l)
+	if slot, ok := e.slotOf(r); ok && isOf(r, e.jobs.Entry(slot).User()) {
+		e.expect(e.jobs.Options(slot), *l) // not those of r, which may have started before an edit
+	}
 }
 
 // pauseFailed pauses a job whose run failed for good, if on-exhausted= requires that.

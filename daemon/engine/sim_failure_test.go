@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -14,10 +16,73 @@ type trials struct {
 	ledgers  map[owned]job.Ledger       // as of the effect that is being checked
 	began    map[job.RunID]job.Run      // live processes, as started
 	told     map[job.ID]map[string]bool // trouble that channels were notified of and that is not over
+	holds    job.Holds                  // as of the effect that is being checked
+	ahead    time.Duration              // how far the clock was set forward
+	pauses   *rand.Rand
 }
 
-func newTrials() trials {
-	return trials{map[invoked]job.RunID{}, map[owned]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
+func newTrials(seed uint64) trials {
+	return trials{
+		verdicts: map[invoked]job.RunID{}, ledgers: map[owned]job.Ledger{}, began: map[job.RunID]job.Run{}, told: map[job.ID]map[string]bool{},
+		holds: job.Holds{}, pauses: rand.New(rand.NewPCG(seed, 2)),
+	}
+}
+
+// randomHold is a pause, until a time or not. Its random numbers are its own, so that worlds that
+// found a fault remain as they are until one of their jobs is paused.
+func (h *history) randomHold() job.Hold {
+	hold := job.Hold{By: "ann"}
+	if rng := h.trials.pauses; rng.IntN(2) == 0 {
+		hold.Until = h.w.now.Wall.Add(time.Duration(rng.Int64N(int64(6 * time.Hour))))
+	}
+	return hold
+}
+
+// paused checks invariant 33 for a record: while a job is paused its scheduled occurrences are
+// skipped, and a pause ends at its time.
+func (h *history) paused(r job.Record) {
+	switch r.Kind {
+	case job.Paused:
+		h.trials.holds.Put(r.Job, *r.Hold)
+	case job.Resumed:
+		if hold, _ := h.trials.holds.Of(r.Job, r.User); !strings.HasPrefix(r.Detail, "by ") && (hold.Until.IsZero() || r.At.Before(hold.Until)) {
+			h.w.t.Errorf("invariant 33: %s was resumed at %s, before %s", r.Job, r.At, hold.Until)
+		}
+		h.trials.holds.Lift(r.Job, r.User)
+	case job.Decided:
+		slot, ok := h.find(r.Job)
+		if !ok {
+			return
+		}
+		hold, paused := h.trials.holds.Of(r.Job, h.jobs.Entry(slot).User())
+		paused = paused && (hold.Until.IsZero() || r.At.Before(hold.Until))
+		byClock := r.Run != nil && r.Run.Trigger == job.TriggerClock && r.Run.Attempt == 1
+		if paused && byClock || !paused && r.Reason == job.IsPaused {
+			h.w.t.Errorf("invariant 33: %s at %s, paused %v until %s: %s %s", r.Job, r.At, paused, hold.Until, r.Decision, r.Reason)
+		}
+	}
+}
+
+// expected checks the other half of invariant 19: channels are notified if a job had no success
+// within expect=. The notification is late by no more than the clock was set forward.
+func (h *history) expected() {
+	if !h.sleeps() {
+		return
+	}
+	for slot, id := range h.ids {
+		o := h.jobs.Options(slot)
+		if o.Expect == 0 || !o.Enabled || !isHere(o, h.w.engine.node) {
+			continue
+		}
+		l := h.w.ledgers[owned{id, h.jobs.Entry(slot).User()}]
+		since := l.Success
+		if l.Watched.After(since) {
+			since = l.Watched
+		}
+		if late := h.w.now.Wall.Sub(since) - h.trials.ahead; late > o.Expect && l.Told&job.ToldExpect == 0 {
+			h.w.t.Errorf("invariant 19: no notification about %s, which had no success since %s with expect=%s", id, since, o.Expect)
+		}
+	}
 }
 
 // randomPolicies are options about failures; the first one of each key is used.
@@ -65,6 +130,7 @@ func (h *history) failures(effects []Effect) {
 	for i, effect := range effects {
 		switch effect := effect.(type) {
 		case Fact:
+			h.paused(effect.Record)
 			h.judged(effect.Record, effects[i+1:])
 		case Start:
 			h.tried(effect)

@@ -52,12 +52,13 @@ func simulateAgain(t *testing.T, seed uint64) {
 
 // TestSimulationOfFoundFaults repeats worlds that have found faults: a pool that
 // was no longer declared (639), a retry that the next load dropped (1711), a
-// queue that grew while the daemon drained (2009138), and two runs under overlap=skip,
-// which a load had set while both waited (4018555). In the others an invariant
+// queue that grew while the daemon drained (2009138), two runs under overlap=skip,
+// which a load had set while both waited (4018555), and an expect= that a load had set
+// before a run succeeded (8000167). In the others an invariant
 // was checked too strictly: runs of backfills (2010681, 2017450, 2020497), a run of a
 // period whose entry was gone (4000812), and a clock that was set back (4012189, 4030870).
 func TestSimulationOfFoundFaults(t *testing.T) {
-	for _, s := range []uint64{639, 1711, 2009138, 4018555, 2010681, 2017450, 2020497, 4000812, 4012189, 4030870} {
+	for _, s := range []uint64{639, 1711, 2009138, 4018555, 8000167, 2010681, 2017450, 2020497, 4000812, 4012189, 4030870} {
 		simulateAgain(t, s)
 	}
 }
@@ -105,7 +106,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	h := &history{
 		w: w, decided: map[instant]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{}, ahead: map[job.ID]time.Time{},
 		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
-		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(), queueing: newQueueing(), times: newDurations(),
+		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(seed), queueing: newQueueing(), times: newDurations(),
 	}
 	w.check = h.check
 	if verbose {
@@ -249,7 +250,7 @@ func (h *history) do(rng *rand.Rand) {
 		if v.Len() > 0 {
 			id := v.ID(rng.IntN(v.Len()))
 			say("ask %s", id)
-			asks := []Event{RunNow{Job: id, By: "ann"}, Stop{Job: id, By: "ann"}, Pause{Job: id, Hold: job.Hold{By: "ann"}}, Resume{Job: id, By: "ann"}}
+			asks := []Event{RunNow{Job: id, By: "ann"}, Stop{Job: id, By: "ann"}, Pause{Job: id, Hold: h.randomHold()}, Resume{Job: id, By: "ann"}}
 			w.step(asks[rng.IntN(len(asks))])
 			if rng.IntN(2) == 0 {
 				w.step(h.randomLetter(rng))
@@ -269,6 +270,7 @@ func (h *history) set(d time.Duration) {
 	if d < 0 {
 		maps.Copy(h.kin.unclear, h.kin.waits)
 	}
+	h.trials.ahead += max(d, 0)
 	clear(h.times.tries) // the time of an attempt is one of the wall clock to the next daemon
 	if d <= -smallStep {
 		h.restartEra()
@@ -437,6 +439,7 @@ func (h *history) check(w *world, effects []Effect) {
 	h.complete()
 	h.goesOn()
 	h.timely(effects)
+	h.expected()
 }
 
 // sleeps reports whether the engine has nothing left to do now.
