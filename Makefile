@@ -11,6 +11,8 @@ BIN         ?= bin
 MANDIR      ?= $(BIN)/man
 # What needs no host to be tested.
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
+# Tests of package crontab that take minutes in an emulator, or assert a time.
+UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHold|ConnectCutsLongCircles|PerYear|BeyondTheLimit|EachCodeIsListed
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
 # One goroutine works for minutes in these, if the race detector watches it.
 UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
@@ -107,8 +109,8 @@ attacks: ## an ordinary user attacks a booted host: delays of root's jobs, again
 
 arm: ## vet for 32 bits, tests of packages without I/O, and the packaged programs, on emulated arm64 and armhf (qemu-user-static)
 	GOARCH=arm $(GO) vet ./...
-	GOARCH=arm64 $(GO) test -short -count=1 -timeout 1h -exec qemu-aarch64-static $(DECIDING)
-	GOARCH=arm $(GO) test -short -count=1 -timeout 1h -exec qemu-arm-static $(DECIDING)
+	GOARCH=arm64 $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-aarch64-static $(DECIDING) ./crontab
+	GOARCH=arm $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-arm-static $(DECIDING) ./crontab
 	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestPackagesForARM$$' -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
