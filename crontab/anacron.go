@@ -332,8 +332,7 @@ func (p *parser) readAnacronJob(at int) {
 	if p.anacron.noMail {
 		e.section.env = &setting{name: "MAILTO", above: e.section.env}
 	}
-	daily, _, _, _ := parseNickname("@daily", 0, nil)
-	e.Schedule = &periodic{inner: daily.schedule("@daily", e.section.zone), period: &period}
+	e.Schedule = newPeriodic(&period, e.section.zone)
 	p.anacron.periods = append(p.anacron.periods, &period)
 	p.table.Entries = append(p.table.Entries, e)
 }

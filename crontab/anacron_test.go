@@ -337,3 +337,16 @@ func FuzzAnacrontab(f *testing.F) {
 		}
 	})
 }
+
+func TestIdentityOfPeriods(t *testing.T) {
+	line := func(text string, seed uint64) string {
+		table, _ := Parse("a", text, Config{Format: Anacron, Family: RHEL, Seed: seed})
+		return Identity(table.Entries[0].Schedule)
+	}
+	if a, b := line("RANDOM_DELAY=600\n1 5 a b\n", 1), line("RANDOM_DELAY=600\n1 5 a b\n", 2); a != b {
+		t.Errorf("another draw makes another schedule: %q, %q", a, b)
+	}
+	if a, b := line("1 5 a b\n", 1), line("7 5 a b\n", 1); a == b {
+		t.Errorf("two periods have one identity: %q", a)
+	}
+}

@@ -1,6 +1,10 @@
 package crontab
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Code identifies a kind of diagnostic. The meaning of a code never changes.
 //
@@ -15,11 +19,14 @@ type Code string
 
 // Meaning returns a description of one line, or "" for an unknown code.
 func (c Code) Meaning() string {
-	if k, ok := lineCodes[c]; ok {
-		return k.meaning
-	}
-	return fieldCodes[c]
+	return codes[c].meaning
 }
+
+// Severity returns the severity of diagnostics with the code.
+func (c Code) Severity() Severity { return codes[c].severity }
+
+// Codes returns all codes, sorted.
+func Codes() []Code { return slices.Sorted(maps.Keys(codes)) }
 
 // OfOption reports whether the code is about an option: the entry was parsed,
 // and is held or runs without the option.
@@ -36,8 +43,31 @@ type kind struct {
 // CodeLimit is the code of a crontab beyond Config.MaxEntries.
 const CodeLimit Code = "B306"
 
-// lineCodes are all codes except those of time fields, which are in fieldCodes.
-var lineCodes = map[Code]kind{
+var codes = map[Code]kind{
+	"B001": {Error, "value above the highest of its field"},
+	"B002": {Error, "value below the lowest of its field"},
+	"B003": {Error, "field value that is not a number"},
+	"B004": {Error, "unknown name of a month or weekday"},
+	"B005": {Error, "empty item in a list"},
+	"B006": {Error, "range without an end"},
+	"B007": {Error, "step without a range"},
+	"B008": {Error, "step that is missing, zero or not a number"},
+	"B009": {Error, "number too large"},
+	"B010": {Error, "syntax of another scheduler"},
+	"B011": {Error, "random range that is reversed or has a step"},
+	"B012": {Error, "fewer than five time fields"},
+	"B013": {Error, "unknown nickname"},
+	"B014": {Error, "nickname without a time"},
+	"B015": {Error, "more than five time fields"},
+	"B101": {Warning, "reversed range, which is empty"},
+	"B102": {Warning, "day of month and day of week both set: either is enough"},
+	"B103": {Warning, "step beyond the range: only the first value is used"},
+	"B104": {Warning, "characters after a field value that are ignored"},
+	"B105": {Warning, "random value, chosen once"},
+	"B106": {Warning, "date that does not exist in any year"},
+	"B107": {Warning, "weekday range that ends in Sunday written as 0"},
+	"B108": {Warning, "step that does not divide the range: the last interval is shorter"},
+
 	"B201": {Error, "an assignment that is not written as NAME=value"},
 	"B202": {Warning, "an assignment that is too long for the kernel is ignored"},
 	"B203": {Warning, "an assignment without a name is ignored"},

@@ -90,3 +90,31 @@ func secondsFix(fields []string) string {
 	}
 	return fmt.Sprintf("delete one field: `%s` if the first is seconds, and write `#@ sec=%s` on the line above", rest, fields[0])
 }
+
+// looksLikeField reports whether word has only characters of time fields.
+func looksLikeField(word string) bool {
+	if word == "?" {
+		return true // Quartz
+	}
+	values := 0
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c >= '0' && c <= '9', c == '*':
+			values++
+		case c != '/' && c != ',' && c != '-' && c != '?':
+			return false
+		}
+	}
+	return values > 0
+}
+
+// sixthFix returns what to write instead of line, an entry whose command begins with
+// text that looks like a time field.
+func sixthFix(line string) string {
+	first := strings.TrimLeft(line, blanks)
+	fields, _ := leadingFields(strings.TrimPrefix(first, "-"), 0)
+	if len(fields) <= len(fieldKinds) {
+		return "delete it" // after a nickname
+	}
+	return secondsFix(fields)
+}

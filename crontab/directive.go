@@ -305,6 +305,6 @@ func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 	}
 	p.add(Diagnostic{
 		Line: it.Line, Column: it.Column, Length: it.Length,
-		Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix,
+		Code: code, Severity: code.Severity(), Message: message, Fix: fix,
 	})
 }

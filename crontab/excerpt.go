@@ -19,7 +19,7 @@ const (
 // are escaped and long lines are cut. A diagnostic about a whole line has no
 // carets. Excerpt returns "" if text has no such line.
 func (d Diagnostic) Excerpt(text string) string {
-	line, ok := lineOf(strings.TrimPrefix(text, byteOrderMark), d.Line)
+	line, ok := lineOf(strings.TrimPrefix(text, "\ufeff"), d.Line)
 	if !ok {
 		return ""
 	}

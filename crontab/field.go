@@ -297,15 +297,6 @@ func (r *fieldReader) itemEnd(start int) int {
 
 func isAlnum(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }
 
-// hash mixes a seed with a number (SplitMix64), for random choices that must stay
-// the same.
-func hash(seed, n uint64) uint64 {
-	h := seed + (n+1)*0x9e3779b97f4a7c15
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
-
 // runsPerYear estimates the number of occurrences in an average year.
 func (f *fieldSet) runsPerYear() int {
 	daysOf := func(month int) (sevenths int) {

@@ -265,7 +265,8 @@ func TestRandomValueIsStableAndInRange(t *testing.T) {
 }
 
 func TestEveryFieldCodeIsExplained(t *testing.T) {
-	for code, text := range fieldCodes {
+	for _, code := range Codes() {
+		text := code.Meaning()
 		if len(code) != 4 || code[0] != 'B' || text == "" {
 			t.Errorf("code %q: %q", code, text)
 		}

@@ -26,7 +26,7 @@ func FuzzParseSchedule(f *testing.F) {
 			if r.Column < 1 || r.Length < 1 || r.Column-1+r.Length > len(spec)+1 {
 				t.Errorf("%q: %s is about bytes outside: column %d, length %d", spec, r.Code, r.Column, r.Length)
 			}
-			if fieldCodes[r.Code] == "" || r.Message == "" {
+			if r.Code.Meaning() == "" || r.Message == "" {
 				t.Errorf("%q: code %q is not listed, or says nothing", spec, r.Code)
 			}
 			if strings.ContainsFunc(r.Message+r.Fix, func(c rune) bool { return !unicode.IsPrint(c) }) {

@@ -325,8 +325,8 @@ func (g *Graph) Remarks(entry func(int) *Entry) []Diagnostic {
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {
 		f, e := g.Faults[i], entry(i)
 		d := Diagnostic{
-			File: e.Table().Name, Line: e.Line(), Severity: lineCodes[f.Code].severity, Code: f.Code,
-			Message: printable(f.Text) + ": the entry is held",
+			File: e.Table().Name, Line: e.Line(), Severity: f.Code.Severity(), Code: f.Code,
+			Message: harmless(f.Text) + ": the entry is held",
 		}
 		for _, it := range e.Options().Items {
 			if it.Key == f.Key && (it.File == "" || it.File == d.File) {

@@ -40,16 +40,6 @@ func TestIdentityTellsSchedulesApart(t *testing.T) {
 	if a, b := Identity(parse("@daily", NewZone(east))), Identity(parse("@daily", NewZone(time.FixedZone("Local", 3600)))); a != b {
 		t.Errorf("a host that stayed has two identities: %q, %q", a, b)
 	}
-	line := func(text string, seed uint64) string {
-		table, _ := Parse("a", text, Config{Format: Anacron, Family: RHEL, Seed: seed})
-		return Identity(table.Entries[0].Schedule)
-	}
-	if a, b := line("RANDOM_DELAY=600\n1 5 a b\n", 1), line("RANDOM_DELAY=600\n1 5 a b\n", 2); a != b {
-		t.Errorf("another draw makes another schedule: %q, %q", a, b)
-	}
-	if a, b := line("1 5 a b\n", 1), line("7 5 a b\n", 1); a == b {
-		t.Errorf("two periods have one identity: %q", a)
-	}
 	if a, b := Identity(parse("0 0 * * *", utc)), Identity(parse("0  0\t* * *", utc)); a != b {
 		t.Errorf("blanks make another schedule: %q, %q", a, b)
 	}

@@ -41,7 +41,7 @@ func (p *parser) lintBegin(account, at int) {
 	case p.line[account] == '#' || p.line[at] == '#':
 		p.remark(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
 	case looksLikeField(word):
-		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", p.sixthFix())
+		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", sixthFix(p.line))
 	case p.config.Format == System && !looksLikeAccount(word):
 		p.remark(account, len(word), "B223", "in this file the sixth column is the user, and "+quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
@@ -52,34 +52,6 @@ func (p *parser) lintBegin(account, at int) {
 	if rest := p.line[at:]; rest[0] == '-' {
 		p.remark(at, wordEnd(rest, 0), "B216", quote(rest[:wordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
-}
-
-// sixthFix returns what to write instead of an entry whose command begins with
-// text that looks like a time field.
-func (p *parser) sixthFix() string {
-	first := strings.TrimLeft(p.line, blanks)
-	fields, _ := leadingFields(strings.TrimPrefix(first, "-"), 0)
-	if len(fields) <= len(fieldKinds) {
-		return "delete it" // after a nickname
-	}
-	return secondsFix(fields)
-}
-
-// looksLikeField reports whether word has only characters of time fields.
-func looksLikeField(word string) bool {
-	if word == "?" {
-		return true // Quartz
-	}
-	values := 0
-	for i := range len(word) {
-		switch c := word[i]; {
-		case c >= '0' && c <= '9', c == '*':
-			values++
-		case c != '/' && c != ',' && c != '-' && c != '?':
-			return false
-		}
-	}
-	return values > 0
 }
 
 // looksLikeAccount reports whether word could be a user of some host or of a
@@ -121,8 +93,6 @@ func looksLikeFormat(text string) bool {
 	text = strings.TrimLeft(text, "-_0123456789.#+^:")
 	return text != "" && isLetter(text[0]) && (len(text) == 1 || !isLetter(text[1]))
 }
-
-func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
 func (p *parser) lintBackslash(command string, at int) {
 	if strings.HasSuffix(command, `\`) {
@@ -189,17 +159,3 @@ func (p *parser) lintValue(a assignment) {
 		p.remark(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment after a value is part of the value", "put the comment on a line of its own")
 	}
 }
-
-func isIdentifier(name string) bool {
-	if name == "" || name[0] >= '0' && name[0] <= '9' {
-		return false
-	}
-	for i := range len(name) {
-		if !isIdentifierByte(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func isIdentifierByte(c byte) bool { return c == '_' || isLetter(c) || c >= '0' && c <= '9' }

@@ -33,8 +33,8 @@ func (o *Option) loss(e *Entry) (d Diagnostic, ok bool) {
 	if spec == nil || !spec.Built() || spec.Loss == nothingLost || spec.Same == o.Value {
 		return d, false
 	}
-	const code = "B416"
-	d = Diagnostic{File: e.Table().Name, Line: e.Line(), Code: code, Severity: lineCodes[code].severity}
+	const code Code = "B416"
+	d = Diagnostic{File: e.Table().Name, Line: e.Line(), Code: code, Severity: code.Severity()}
 	value := o.Value
 	if len(value) > longestShown {
 		value = value[:longestShown-3] + "..."

@@ -112,6 +112,12 @@ type periodic struct {
 	period *Period
 }
 
+// newPeriodic returns the schedule of an entry with a period.
+func newPeriodic(p *Period, zone *Zone) cron.Schedule {
+	daily, _, _, _ := parseNickname("@daily", 0, nil)
+	return &periodic{inner: daily.schedule("@daily", zone), period: p}
+}
+
 func (p *periodic) Next(t time.Time) time.Time { return p.inner.Next(t) }
 func (p *periodic) Unwrap() cron.Schedule      { return p.inner }
 

@@ -36,7 +36,7 @@ func parseNickname(line string, at int, report reporter) (f fieldSet, end int, r
 			return nicknames[i].fields, end, false, true
 		}
 	}
-	report(at, end-at, codeNickname, Error, printable(fmt.Sprintf("nickname %s is unknown", word)), printable(nicknameFix(line[at:], word)))
+	report(at, end-at, codeNickname, Error, harmless(fmt.Sprintf("nickname %s is unknown", word)), harmless(nicknameFix(line[at:], word)))
 	return f, end, false, false
 }
 

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/robfig/cron/v3"
 )
 
 // Options are the options of an entry, with all defaults applied. The zero value
@@ -158,51 +156,6 @@ func DefaultOptions() *Options {
 
 // plain is the shared Options of all entries without options.
 var plain = DefaultOptions()
-
-// modifiers are the options that change a schedule. It is comparable, so that
-// equal schedules can be found and shared.
-type modifiers struct {
-	every, phase   time.Duration
-	at             time.Time
-	from, until    time.Time
-	count          int
-	seconds        uint64
-	jitter, spread time.Duration
-	dst            DST
-}
-
-// apply wraps the schedule of an entry's time fields, or replaces it.
-func (m *modifiers) apply(fields *Schedule, seed uint64) cron.Schedule {
-	var s cron.Schedule = fields.follow(m.dst)
-	switch {
-	case !m.at.IsZero():
-		s = At(m.at)
-	case m.every > 0:
-		s = Every(m.every, m.phase)
-	case m.seconds != 0:
-		s = Seconds(s, m.seconds)
-	}
-	if !m.from.IsZero() || !m.until.IsZero() {
-		s = Between(s, m.from, m.until)
-	}
-	if m.count > 0 {
-		s = Count(s, m.from, m.count)
-	}
-	if seconds := uint64(m.spread / time.Second); seconds > 0 {
-		s = Spread(s, time.Duration(mix(seed, "spread")%seconds)*time.Second)
-	}
-	if m.jitter > 0 {
-		s = Jitter(s, m.jitter, seed)
-	}
-	return s
-}
-
-// replaceFields reports whether options replace an entry's time fields.
-func (m *modifiers) replaceFields() bool { return !m.at.IsZero() || m.every > 0 }
-
-// own reports whether each entry needs a schedule of its own, because its delay is
-// random.
-func (m *modifiers) own() bool { return m.jitter > 0 || m.spread > 0 }
 
 // plan is the options of one entry while they are read.
 type plan struct {

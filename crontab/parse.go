@@ -20,11 +20,6 @@ const maxRemarks = 10_000
 // Parse allocates in advance for a file with many short lines.
 const shortLine = 16
 
-const (
-	blanks        = " \t"
-	byteOrderMark = "\ufeff"
-)
-
 // Parse reads the text of a crontab file in one pass. It returns the valid entries
 // and diagnostics about the rest, sorted by position. An invalid line never
 // affects other lines. A diagnostic with severity Error means that its line is
@@ -279,8 +274,8 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 // between two of its occurrences. If it applies to several entries, such as
 // RANDOM_DELAY or a default, it is lowered instead; see Jitter.
 func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
-	delayed, ok := schedule.(*jitter)
-	if !ok || delayed.limit == above.modifiers.jitter {
+	inner, limit, apart, ok := above.modifiers.shortJitter(schedule)
+	if !ok {
 		return schedule, above
 	}
 	it := find(above.items, "jitter")
@@ -289,14 +284,14 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 	}
 	section, plan, refused := *above.section, plan{Options: *above.section.options}, *it
 	fix := "delete `jitter`"
-	if delayed.limit > 0 {
-		fix = it.written("jitter", durationText(delayed.limit)) + " or less"
+	if limit > 0 {
+		fix = it.written("jitter", durationText(limit)) + " or less"
 	}
-	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+durationText(spacing(delayed.inner)), fix)
+	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+durationText(apart), fix)
 	plan.take(&refused)
 	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o Option) bool { return o.Key == "jitter" })
 	section.options = &plan.Options
-	return delayed.inner, &standing{section: &section, items: above.items}
+	return inner, &standing{section: &section, items: above.items}
 }
 
 // readQuiet reads cronie's - before the time fields and returns their start, or
@@ -373,18 +368,6 @@ func (p *parser) seed(end int, above *standing) uint64 {
 	return mix(base, identity)
 }
 
-// mix is FNV-1a over seed and text with a final mixing step, because the last
-// bytes have little effect on the high bits of FNV.
-func mix(seed uint64, text string) uint64 {
-	const prime = 1_099_511_628_211
-	h := seed ^ 14_695_981_039_346_656_037
-	for i := 0; i < len(text); i++ {
-		h = (h ^ uint64(text[i])) * prime
-	}
-	h = (h ^ h>>32) * 0x9e37_79b9_7f4a_7c15
-	return h ^ h>>29
-}
-
 // readCommand reads user, flag and command after the time fields, which end at
 // byte at, and returns the start of the command.
 func (p *parser) readCommand(at int, e *Entry) (int, bool) {
@@ -418,7 +401,7 @@ func (p *parser) checkCommand(account, at int) bool {
 		p.remarkNoCommand(account)
 		return false
 	case p.config.Format == User && command[0] == '*':
-		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", p.sixthFix())
+		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", sixthFix(p.line))
 		return false
 	case len(command) > MaxCommand:
 		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
@@ -484,20 +467,4 @@ func timesEnd(line string, at int) int {
 		end = wordEnd(line, next)
 	}
 	return end
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }
-
-func skipBlanks(line string, at int) int {
-	for at < len(line) && isBlank(line[at]) {
-		at++
-	}
-	return at
-}
-
-func wordEnd(line string, at int) int {
-	for at < len(line) && !isBlank(line[at]) {
-		at++
-	}
-	return at
 }

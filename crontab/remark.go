@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // The codes of errors in time fields and nicknames.
@@ -38,34 +37,6 @@ const (
 	codeUnevenStep  Code = "B108"
 )
 
-// fieldCodes are the meanings of the codes of time fields and nicknames.
-var fieldCodes = map[Code]string{
-	codeAbove:       "value above the highest of its field",
-	codeBelow:       "value below the lowest of its field",
-	codeNotNumber:   "field value that is not a number",
-	codeUnknownName: "unknown name of a month or weekday",
-	codeEmptyItem:   "empty item in a list",
-	codeOpenRange:   "range without an end",
-	codeLoneStep:    "step without a range",
-	codeStep:        "step that is missing, zero or not a number",
-	codeTooLarge:    "number too large",
-	codeOtherTool:   "syntax of another scheduler",
-	codeRandom:      "random range that is reversed or has a step",
-	codeMissing:     "fewer than five time fields",
-	codeNickname:    "unknown nickname",
-	codeNoTime:      "nickname without a time",
-	codeMoreFields:  "more than five time fields",
-
-	codeEmptyRange:  "reversed range, which is empty",
-	codeEitherDay:   "day of month and day of week both set: either is enough",
-	codeLongStep:    "step beyond the range: only the first value is used",
-	codeJunk:        "characters after a field value that are ignored",
-	codeRandomValue: "random value, chosen once",
-	codeNoDate:      "date that does not exist in any year",
-	codeSundayEnd:   "weekday range that ends in Sunday written as 0",
-	codeUnevenStep:  "step that does not divide the range: the last interval is shorter",
-}
-
 // fail reports an error about line[from:to], or the wrong number of fields that
 // causes it, and returns false.
 func (r *fieldReader) fail(from, to int, code Code, message, fix string) bool {
@@ -73,23 +44,12 @@ func (r *fieldReader) fail(from, to int, code Code, message, fix string) bool {
 	if !ok {
 		m = mistake{from, to, code, message, fix}
 	}
-	r.report(m.from, m.to-m.from, m.code, Error, printable(m.message), printable(m.fix))
+	r.report(m.from, m.to-m.from, m.code, Error, harmless(m.message), harmless(m.fix))
 	return false
 }
 
 func (r *fieldReader) warn(from, to int, code Code, message, fix string) {
-	r.report(from, to-from, code, Warning, printable(message), printable(fix))
-}
-
-// printable replaces control characters, because diagnostics are shown in
-// terminals.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
+	r.report(from, to-from, code, Warning, harmless(message), harmless(fix))
 }
 
 func (r *fieldReader) failMissing() bool {

@@ -54,7 +54,7 @@ func (p *parser) lintCPU(limit int, items []item) {
 	if most := p.config.Processors; most == 0 || it == nil || it.File != "" || limit <= 1000*most {
 		return
 	}
-	message := fmt.Sprintf("cpu=%s is %s, and this host has %d: it limits nothing here", it.Value, numbered(limit/1000, "processor"), p.config.Processors)
+	message := fmt.Sprintf("cpu=%s is above the processors of this host, %d: it limits nothing here", it.Value, p.config.Processors)
 	fix := fmt.Sprintf("write `cpu=%d` or less", p.config.Processors)
 	if n, err := strconv.Atoi(it.Value); err == nil {
 		fix += fmt.Sprintf("; for percent of one processor write `cpu=%d%%`", n)

@@ -98,7 +98,7 @@ func unusedJob(name string, j JobConfig, stranger string) Diagnostic {
 
 func (at Place) remark(code Code, message, fix string) Diagnostic {
 	return Diagnostic{
-		File: at.File, Line: at.Line, Code: code, Severity: lineCodes[code].severity,
+		File: at.File, Line: at.Line, Code: code, Severity: code.Severity(),
 		Message: harmless(message), Fix: harmless(fix),
 	}
 }

@@ -55,10 +55,7 @@ func TestPrecedence(t *testing.T) {
 	for _, l := range levels {
 		table, remarks := parseWith(t, l.sidecar, l.text)
 		e := &table.Entries[len(table.Entries)-1]
-		var got time.Duration
-		if j, ok := e.Schedule.(*jitter); ok {
-			got = j.limit
-		}
+		_, got := jitterOf(e.Schedule)
 		from := ""
 		for _, it := range e.Options().Items {
 			if it.Key == "jitter" {
@@ -77,7 +74,8 @@ func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 	var got []string
 	for i := range table.Entries {
 		e := &table.Entries[i]
-		_, delayed := e.Schedule.(*jitter)
+		_, limit := jitterOf(e.Schedule)
+		delayed := limit > 0
 		got = append(got, fmt.Sprint(e.Zone(), " ", delayed, " ", len(e.Settings())))
 	}
 	want := []string{"Asia/Tokyo true 0", "Asia/Kolkata true 1", "UTC true 0", "UTC false 1"}

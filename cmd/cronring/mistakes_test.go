@@ -46,7 +46,7 @@ func TestCommonMistakes(t *testing.T) {
 func TestLintComparesCPU(t *testing.T) {
 	for text, want := range map[string]bool{"#@ cpu=1000": true, "#@ cpu=50%": false} {
 		out, _, _ := Called(t, text+"\n0 * * * * /usr/bin/sync\n", "lint", "-")
-		if got := strings.Contains(out, "warning B422 cpu=1000 is 1000 processors, and this host has "); got != want {
+		if got := strings.Contains(out, "warning B422 cpu=1000 is above the processors of this host, "); got != want {
 			t.Errorf("%s: warned: got %v, want %v\n%s", text, got, want, out)
 		}
 	}
