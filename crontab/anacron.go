@@ -7,6 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // The two versions of anacron read anacrontab differently. Both join lines at a
@@ -28,7 +32,7 @@ type anacrontab struct {
 	noMail      bool          // NO_MAIL_OUTPUT, for the lines below
 	from, until int           // START_HOURS_RANGE, for all lines
 	preferred   int           // PREFERRED_HOUR plus one, for all lines
-	periods     []*Period
+	periods     []*timetable.Period
 }
 
 // readAnacrontab joins the lines of /etc/anacrontab and reads them. Like anacron,
@@ -123,7 +127,7 @@ func (p *parser) spot(at, length int) (line, column, in int) {
 
 // readAnacronLine tries blank, comment, assignment and job, in this order.
 func (p *parser) readAnacronLine() {
-	at := skipBlanks(p.line, 0)
+	at := lex.SkipBlanks(p.line, 0)
 	switch {
 	case at == len(p.line):
 		p.voidBlock("a blank line follows")
@@ -164,8 +168,8 @@ func (p *parser) readAnacronComment(at int) {
 func (p *parser) lintDropped() {
 	for i, s := range p.places[1:] {
 		if s.line == p.places[i].line {
-			p.add(Diagnostic{
-				Line: s.line, Column: s.column - 1, Length: 1, Code: "B507", Severity: Warning,
+			p.add(diagnostic.Diagnostic{
+				Line: s.line, Column: s.column - 1, Length: 1, Code: "B507", Severity: diagnostic.Warning,
 				Message: "Debian's anacron removes every backslash from the command",
 				Fix:     "put the command into a script",
 			})
@@ -178,10 +182,10 @@ func (p *parser) lintDropped() {
 // including blanks and quotes.
 func readAnacronSetting(line string, at int) (a assignment, ok bool) {
 	end := at
-	for end < len(line) && !isBlank(line[end]) && line[end] != '=' {
+	for end < len(line) && !lex.IsBlank(line[end]) && line[end] != '=' {
 		end++
 	}
-	equals := skipBlanks(line, end)
+	equals := lex.SkipBlanks(line, end)
 	if end == at || equals == len(line) || line[equals] != '=' {
 		return a, false
 	}
@@ -236,7 +240,7 @@ func (p *parser) setAnacron(a assignment) bool {
 	case "RANDOM_DELAY":
 		var minutes int
 		if minutes, ok = wholeNumber(a.value, maxDelay); ok {
-			t.delay = time.Duration(mix(p.config.Seed, a.name)%uint64(minutes+1)) * time.Minute
+			t.delay = time.Duration(timetable.Mix(p.config.Seed, a.name)%uint64(minutes+1)) * time.Minute
 		}
 		fix = "write a number of minutes"
 	}
@@ -277,14 +281,14 @@ func (p *parser) settleHours() {
 var anacronNames = []struct {
 	name   string
 	family Family // RHEL: cronie's alone
-	period Period
+	period timetable.Period
 }{
-	{"@monthly", Debian, Period{Month: true}},
-	{"@yearly", Debian, Period{Year: true}},
-	{"@annually", RHEL, Period{Year: true}},
-	{"@annualy", RHEL, Period{Year: true}},
-	{"@daily", RHEL, Period{Days: 1}},
-	{"@weekly", RHEL, Period{Days: 7}},
+	{"@monthly", Debian, timetable.Period{Month: true}},
+	{"@yearly", Debian, timetable.Period{Year: true}},
+	{"@annually", RHEL, timetable.Period{Year: true}},
+	{"@annualy", RHEL, timetable.Period{Year: true}},
+	{"@daily", RHEL, timetable.Period{Days: 1}},
+	{"@weekly", RHEL, timetable.Period{Days: 7}},
 }
 
 // readAnacronJob reads PERIOD DELAY IDENTIFIER COMMAND.
@@ -294,16 +298,16 @@ func (p *parser) readAnacronJob(at int) {
 		return
 	}
 	e := Entry{start: uint32(p.start), line: uint32(p.number)}
-	id := skipBlanks(p.line, end)
-	idEnd := wordEnd(p.line, id)
-	command := skipBlanks(p.line, idEnd)
+	id := lex.SkipBlanks(p.line, end)
+	idEnd := lex.WordEnd(p.line, id)
+	command := lex.SkipBlanks(p.line, idEnd)
 	period.ID = p.line[id:idEnd]
 	switch {
 	case period.ID == "":
 		p.remark(len(p.line), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return
 	case !namesStamp(period.ID):
-		p.remark(id, len(period.ID), "B504", quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
+		p.remark(id, len(period.ID), "B504", diagnostic.Quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
 		return
 	case command == len(p.line):
 		p.remark(command, 1, "B218", "no command", "write a command after the identifier")
@@ -332,17 +336,17 @@ func (p *parser) readAnacronJob(at int) {
 	if p.anacron.noMail {
 		e.section.env = &setting{name: "MAILTO", above: e.section.env}
 	}
-	e.Schedule = newPeriodic(&period, e.section.zone)
+	e.Schedule = timetable.NewPeriodic(&period, e.section.zone)
 	p.anacron.periods = append(p.anacron.periods, &period)
 	p.table.Entries = append(p.table.Entries, e)
 }
 
 // readPeriod reads the first two columns, and returns their end.
-func (p *parser) readPeriod(at int) (period Period, end int, ok bool) {
+func (p *parser) readPeriod(at int) (period timetable.Period, end int, ok bool) {
 	wordAt := at
-	word := p.line[wordAt:wordEnd(p.line, wordAt)]
-	delayAt := skipBlanks(p.line, wordAt+len(word))
-	delay := p.line[delayAt:wordEnd(p.line, delayAt)]
+	word := p.line[wordAt:lex.WordEnd(p.line, wordAt)]
+	delayAt := lex.SkipBlanks(p.line, wordAt+len(word))
+	delay := p.line[delayAt:lex.WordEnd(p.line, delayAt)]
 	end = delayAt + len(delay)
 	if !strings.HasPrefix(word, "@") && strings.Trim(word, "0123456789") != "" || delay == "" || strings.Trim(delay, "0123456789") != "" {
 		p.remark(at, len(word), "B501", "the line is neither an assignment nor a job: it is ignored",
@@ -356,21 +360,21 @@ func (p *parser) readPeriod(at int) (period Period, end int, ok bool) {
 			return period, end, false
 		}
 	case !inRange:
-		p.remark(at, len(word), "B503", "the period "+quote(word)+" is out of range", "write a number of days")
+		p.remark(at, len(word), "B503", "the period "+diagnostic.Quote(word)+" is out of range", "write a number of days")
 		return period, end, false
 	default:
 		period.Days = days
 	}
 	minutes, inRange := wholeNumber(delay, maxDelay)
 	if !inRange {
-		p.remark(delayAt, len(delay), "B503", "the delay "+quote(delay)+" is out of range", "write a number of minutes, at most 527040")
+		p.remark(delayAt, len(delay), "B503", "the delay "+diagnostic.Quote(delay)+" is out of range", "write a number of minutes, at most 527040")
 		return period, end, false
 	}
 	period.Delay = time.Duration(minutes)*time.Minute + p.anacron.delay
 	return period, end, true
 }
 
-func (p *parser) periodNamed(word string) (period Period, ok bool) {
+func (p *parser) periodNamed(word string) (period timetable.Period, ok bool) {
 	for _, n := range anacronNames {
 		if n.name == word && (n.family == Debian || p.config.Family == RHEL) {
 			return n.period, true
@@ -392,7 +396,7 @@ func (p *parser) remarkPeriodName(at int, word string) {
 			return
 		}
 	}
-	p.remark(at, len(word), "B502", "the name "+quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
+	p.remark(at, len(word), "B502", "the name "+diagnostic.Quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
 }
 
 // namesStamp reports whether id can be the name of a timestamp file.
@@ -418,9 +422,9 @@ func (p *parser) aboveJob(id, command string) *standing {
 // nameAfter sets the name of a job to its identifier, unless it has name= or the
 // identifier is not a valid name. If an earlier job has the same identifier, the
 // later one is held: two jobs cannot share a timestamp.
-func (p *parser) nameAfter(period *Period, options *Options, above *standing, at int) {
+func (p *parser) nameAfter(period *timetable.Period, options *Options, above *standing, at int) {
 	if first, taken := p.names[period.ID]; taken {
-		p.remark(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", quote(period.ID), first), "give it another identifier")
+		p.remark(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
 		options.Name = ""
 		options.hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
 		return
@@ -436,7 +440,7 @@ func (p *parser) nameAfter(period *Period, options *Options, above *standing, at
 // oncePer returns the context of an entry that runs once in a period: unless its
 // options differ, missed runs are caught up at any time, and two never run at the
 // same time. The host's defaults for these options do not apply to it.
-func (p *parser) oncePer(above *standing, period *Period) *section {
+func (p *parser) oncePer(above *standing, period *timetable.Period) *section {
 	s := *above.section
 	options := *s.options
 	options.Period = period
@@ -463,7 +467,7 @@ func (p *parser) oncePer(above *standing, period *Period) *section {
 // standsIn returns the period of an entry that replaces anacron: its command uses
 // run-parts to run the scripts of /etc/cron.daily, cron.weekly or cron.monthly,
 // like the crontabs of Debian and RHEL. The entry keeps its times.
-func standsIn(command string) *Period {
+func standsIn(command string) *timetable.Period {
 	if !strings.Contains(command, "run-parts") { // nearly all lines
 		return nil
 	}
@@ -475,11 +479,11 @@ func standsIn(command string) *Period {
 		for _, of := range words[i+1:] {
 			switch strings.TrimSuffix(of, "/") {
 			case "/etc/cron.daily":
-				return &Period{ID: "cron.daily", Days: 1}
+				return &timetable.Period{ID: "cron.daily", Days: 1}
 			case "/etc/cron.weekly":
-				return &Period{ID: "cron.weekly", Days: 7}
+				return &timetable.Period{ID: "cron.weekly", Days: 7}
 			case "/etc/cron.monthly":
-				return &Period{ID: "cron.monthly", Month: true}
+				return &timetable.Period{ID: "cron.monthly", Month: true}
 			}
 			if !strings.HasPrefix(of, "-") {
 				break

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // stockDebian and stockRHEL are the tables that the packages ship.
@@ -49,7 +51,7 @@ func tellAnacron(e *Entry) string {
 	} else if p.Year {
 		every = "year"
 	}
-	text := fmt.Sprintf("%s +%s", every, durationText(p.Delay))
+	text := fmt.Sprintf("%s +%s", every, timetable.DurationText(p.Delay))
 	if p.Until > 0 {
 		text += fmt.Sprintf(" %d-%d", p.From, p.Until)
 	}
@@ -198,13 +200,13 @@ func TestAnacrontabEntryIsAJobOfRoot(t *testing.T) {
 		t.Error("the options of all other entries were changed")
 	}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	if next := e.Schedule.Next(at); !next.Equal(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)) || !FixedTime(e.Schedule) {
+	if next := e.Schedule.Next(at); !next.Equal(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)) || !timetable.FixedTime(e.Schedule) {
 		t.Errorf("Next(%s) = %s, want each midnight, as a fixed time", at, next)
 	}
-	if got, want := Describe(e.Schedule), "once in 7 days, 10m after it is found due"; got != want {
+	if got, want := timetable.Describe(e.Schedule), "once in 7 days, 10m after it is found due"; got != want {
 		t.Errorf("Describe = %q, want %q", got, want)
 	}
-	if got := PerYear(e.Schedule, 2026); got != 52 {
+	if got := timetable.PerYear(e.Schedule, 2026); got != 52 {
 		t.Errorf("PerYear = %d, want 52", got)
 	}
 }
@@ -341,7 +343,7 @@ func FuzzAnacrontab(f *testing.F) {
 func TestIdentityOfPeriods(t *testing.T) {
 	line := func(text string, seed uint64) string {
 		table, _ := Parse("a", text, Config{Format: Anacron, Family: RHEL, Seed: seed})
-		return Identity(table.Entries[0].Schedule)
+		return timetable.Identity(table.Entries[0].Schedule)
 	}
 	if a, b := line("RANDOM_DELAY=600\n1 5 a b\n", 1), line("RANDOM_DELAY=600\n1 5 a b\n", 2); a != b {
 		t.Errorf("another draw makes another schedule: %q, %q", a, b)

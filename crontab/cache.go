@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Cache shares zones, schedules and host-wide options between the crontabs that
@@ -13,8 +15,8 @@ import (
 // value. It only grows: use a new one for each load of a host's crontabs. It is
 // not safe for concurrent calls of Parse.
 type Cache struct {
-	zones     map[string]*Zone
-	hosts     map[*time.Location]*Zone
+	zones     map[string]*timetable.Zone
+	hosts     map[*time.Location]*timetable.Zone
 	schedules map[timing]map[string]known
 	rulings   map[*Sidecar]*ruling
 	options   map[defaulted]*Options
@@ -29,8 +31,8 @@ type defaulted struct {
 
 // timing is the key that distinguishes schedules with the same time fields.
 type timing struct {
-	zone      *Zone
-	modifiers modifiers
+	zone      *timetable.Zone
+	modifiers timetable.Modifiers
 }
 
 // known is a cached schedule; clean means that parsing it gave no diagnostics.
@@ -42,8 +44,8 @@ type known struct {
 // NewCache returns an empty cache.
 func NewCache() *Cache {
 	return &Cache{
-		zones:     map[string]*Zone{},
-		hosts:     map[*time.Location]*Zone{},
+		zones:     map[string]*timetable.Zone{},
+		hosts:     map[*time.Location]*timetable.Zone{},
 		schedules: map[timing]map[string]known{},
 		rulings:   map[*Sidecar]*ruling{},
 		options:   map[defaulted]*Options{},
@@ -75,16 +77,16 @@ func (c *Cache) share(d defaulted, o *Options) *Options {
 	return first
 }
 
-func (c *Cache) host(location *time.Location) *Zone {
+func (c *Cache) host(location *time.Location) *timetable.Zone {
 	zone, ok := c.hosts[location]
 	if !ok {
-		zone = NewZone(location)
+		zone = timetable.NewZone(location)
 		c.hosts[location] = zone
 	}
 	return zone
 }
 
-func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*Zone, error) {
+func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*timetable.Zone, error) {
 	if zone, ok := c.zones[name]; ok {
 		return zone, nil
 	}
@@ -95,7 +97,7 @@ func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*Z
 	if err != nil {
 		return nil, fmt.Errorf("unknown zone %q", name)
 	}
-	zone := NewZone(location)
+	zone := timetable.NewZone(location)
 	c.zones[strings.Clone(name)] = zone
 	return zone, nil
 }

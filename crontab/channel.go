@@ -3,6 +3,8 @@ package crontab
 import (
 	"fmt"
 	"slices"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // MailChannel is the built-in channel: an email to the recipients of the job's
@@ -37,11 +39,11 @@ func (p *parser) barred(it *item, name string) (why, fix string) {
 	case name == MailChannel:
 		return "", ""
 	case !known:
-		return fmt.Sprintf("channel %s does not exist", quote(name)), "use `mail` or a channel from the configuration ([channel.NAME])"
+		return fmt.Sprintf("channel %s does not exist", diagnostic.Quote(name)), "use `mail` or a channel from the configuration ([channel.NAME])"
 	case it.File != "" || p.isRoots() || slices.Contains(users, "*") || slices.Contains(users, p.table.user):
 		return "", ""
 	}
-	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", quote(name), quote(p.table.user)), "use `mail`, or ask the administrator to add the user to the channel's users"
+	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", diagnostic.Quote(name), diagnostic.Quote(p.table.user)), "use `mail`, or ask the administrator to add the user to the channel's users"
 }
 
 // remarkChannel adds one diagnostic for each item. Without this check a default

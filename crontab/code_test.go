@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // TestEachCodeIsListedAndMade reads the tables of testdata and what they
@@ -29,7 +32,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 			texts = append(texts, string(text))
 		}
 	}
-	made := map[Code]bool{}
+	made := map[diagnostic.Code]bool{}
 	for _, text := range texts {
 		for _, format := range []Format{User, System} {
 			table, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}, Processors: 4})
@@ -64,12 +67,12 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	_, remarks := Parse("codes", "0 1 * * * a\n0 1 * * * b\n", Config{MaxEntries: 1})
 	made[remarks[0].Code] = true
 	for _, spec := range []string{"@reboot", "0 0 * * * x"} { // these two only where a line is all time fields
-		_, remarks := ParseSchedule(spec, NewZone(nil), 0)
+		_, remarks := timetable.ParseSchedule(spec, timetable.NewZone(nil), 0)
 		for _, d := range remarks {
 			made[d.Code] = true
 		}
 	}
-	for _, code := range Codes() {
+	for _, code := range diagnostic.Codes() {
 		if !made[code] {
 			t.Errorf("%s (%s) is listed, but no line of this test makes it", code, code.Meaning())
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 var update = flag.Bool("update", false, "write the golden files of ../testdata/crontab")
@@ -46,7 +48,7 @@ func formatOf(name string) Format {
 }
 
 // remarkLines is remarks as golden files have them.
-func remarkLines(remarks []Diagnostic) string {
+func remarkLines(remarks []diagnostic.Diagnostic) string {
 	var b strings.Builder
 	for _, d := range remarks {
 		fmt.Fprintf(&b, "%d:%d+%d %s %s: %s\n", d.Line, d.Column, d.Length, d.Code, d.Severity, d.Message)
@@ -73,7 +75,7 @@ func TestStrangeLinesRun(t *testing.T) {
 			b.WriteByte('\n')
 		}
 		for _, d := range remarks {
-			if d.Severity == Error {
+			if d.Severity == diagnostic.Error {
 				t.Errorf("%s: got error %v, want none", name, d)
 			}
 		}
@@ -89,7 +91,7 @@ func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 		table, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
 		var errors int
 		for _, d := range remarks {
-			if d.Severity != Error {
+			if d.Severity != diagnostic.Error {
 				continue
 			}
 			errors++
@@ -115,7 +117,7 @@ func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 func TestDemoTableIsClean(t *testing.T) {
 	table, remarks := Parse("demo", readCorpus(t, "demo.crontab"), Config{Zone: time.LoadLocation})
 	for _, d := range remarks {
-		if d.Severity != Notice {
+		if d.Severity != diagnostic.Notice {
 			t.Errorf("got %v, want notices at most", d)
 		}
 	}
@@ -141,7 +143,7 @@ func TestRealTablesLoad(t *testing.T) {
 		text := readCorpus(t, filepath.Join("real", name))
 		table, remarks := Parse(name, text, Config{Format: System, Zone: time.LoadLocation})
 		for _, d := range remarks {
-			if d.Severity == Error {
+			if d.Severity == diagnostic.Error {
 				t.Errorf("%v\n%s", d, d.Excerpt(text))
 			} else {
 				t.Log(d, d.Code)
@@ -166,7 +168,7 @@ func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
 	for _, name := range []string{"options.crontab", "options.cron.d"} {
 		table, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
 		for _, d := range remarks {
-			if d.Severity != Notice && d.Code != "B407" { // the file property owner is known by name only
+			if d.Severity != diagnostic.Notice && d.Code != "B407" { // the file property owner is known by name only
 				t.Errorf("got %v (%s), want notices at most", d, d.Code)
 			}
 		}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 // maxItems is the highest number of options of one entry, and of all #@ default
@@ -32,8 +35,8 @@ func (it *item) isDefault() bool { return it.Origin == FromDefault || it.Origin 
 // readComment reads a comment, which is a directive line if it begins with #@ and
 // a blank. #@daily without a blank is an entry that was commented out.
 func (p *parser) readComment(at int) {
-	if rest := p.line[at:]; len(rest) > 2 && rest[1] == '@' && isBlank(rest[2]) {
-		if first := skipBlanks(p.line, at+2); first < len(p.line) {
+	if rest := p.line[at:]; len(rest) > 2 && rest[1] == '@' && lex.IsBlank(rest[2]) {
+		if first := lex.SkipBlanks(p.line, at+2); first < len(p.line) {
 			p.readDirective(first)
 			return
 		}
@@ -43,7 +46,7 @@ func (p *parser) readComment(at int) {
 }
 
 func (p *parser) readDirective(at int) {
-	first := p.line[at:wordEnd(p.line, at)]
+	first := p.line[at:lex.WordEnd(p.line, at)]
 	switch {
 	case first == "default":
 		p.voidBlock("a #@ default line follows")
@@ -115,7 +118,7 @@ func (p *parser) readDefaults(at int) {
 // readProperties reads a #@ file line. Its properties are reserved, but not
 // implemented.
 func (p *parser) readProperties(at int) {
-	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
+	for at = lex.SkipBlanks(p.line, at); at < len(p.line); at = lex.SkipBlanks(p.line, at) {
 		it, end, ok := p.scanItem(at)
 		switch {
 		case it.Key == "--":
@@ -124,7 +127,7 @@ func (p *parser) readProperties(at int) {
 		case it.Key == "strict" || it.Key == "owner":
 			p.remarkItem(&it, "B407", "the file property "+it.Key+" is not implemented in this version", "")
 		case !strings.HasPrefix(it.Key, "x-"):
-			p.remarkItem(&it, "B403", "unknown file property "+quote(it.Key), "the properties are strict and owner")
+			p.remarkItem(&it, "B403", "unknown file property "+diagnostic.Quote(it.Key), "the properties are strict and owner")
 		}
 		at = end
 	}
@@ -134,7 +137,7 @@ func (p *parser) readProperties(at int) {
 // above.
 func (p *parser) readItems(at int, items []item) []item {
 	first := len(p.remarks) // of the item before
-	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
+	for at = lex.SkipBlanks(p.line, at); at < len(p.line); at = lex.SkipBlanks(p.line, at) {
 		it, end, ok := p.scanItem(at)
 		at = end
 		if it.Key == "--" {
@@ -177,13 +180,13 @@ func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 		key++
 	}
 	end = key
-	for end < len(line) && !isBlank(line[end]) && line[end] != '=' {
+	for end < len(line) && !lex.IsBlank(line[end]) && line[end] != '=' {
 		end++
 	}
 	it.Key = line[key:end]
-	switch blank := skipBlanks(line, end); {
+	switch blank := lex.SkipBlanks(line, end); {
 	case end < len(line) && line[end] == '=' && end == key:
-		return p.badItem(it, wordEnd(line, end), "no key before =")
+		return p.badItem(it, lex.WordEnd(line, end), "no key before =")
 	case end < len(line) && line[end] == '=':
 		return p.scanValue(it, end+1)
 	case blank < len(line) && line[blank] == '=':
@@ -196,11 +199,11 @@ func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 // scanValue reads the value of an item, after its =.
 func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
 	line := p.line
-	if next := skipBlanks(line, at); next > at && next < len(line) && !strings.Contains(line[next:wordEnd(line, next)], "=") {
-		return p.badItem(it, wordEnd(line, next), "no blank is allowed before or after =")
+	if next := lex.SkipBlanks(line, at); next > at && next < len(line) && !strings.Contains(line[next:lex.WordEnd(line, next)], "=") {
+		return p.badItem(it, lex.WordEnd(line, next), "no blank is allowed before or after =")
 	}
 	if at == len(line) || line[at] != '"' && line[at] != '\'' {
-		end = wordEnd(line, at)
+		end = lex.WordEnd(line, at)
 		it.Value = line[at:end]
 		return finishItem(it, end), end, true
 	}
@@ -209,15 +212,15 @@ func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
 		return p.badItem(it, len(line), "the quoted value is not closed")
 	}
 	end = at + length + 2
-	if end < len(line) && !isBlank(line[end]) {
-		return p.badItem(it, wordEnd(line, end), "text follows the closing quote")
+	if end < len(line) && !lex.IsBlank(line[end]) {
+		return p.badItem(it, lex.WordEnd(line, end), "text follows the closing quote")
 	}
 	it.Value, it.quoted = line[at+1:end-1], true
 	return finishItem(it, end), end, true
 }
 
 // valueEnd returns the end of the word at byte at, or of the next word.
-func valueEnd(line string, at int) int { return wordEnd(line, skipBlanks(line, at)) }
+func valueEnd(line string, at int) int { return lex.WordEnd(line, lex.SkipBlanks(line, at)) }
 
 // finishItem sets the length of an item that ends at byte end, replaces aliases
 // and looks up the option.
@@ -243,7 +246,7 @@ func (p *parser) judge(it *item, above []item) {
 		p.refuse(it, "B405", it.Key+"= is set twice for one entry", "delete one of them")
 	case strings.HasPrefix(it.Key, "x-"):
 	case spec == nil:
-		p.refuse(it, "B403", "unknown option "+quote(it.Key), p.keyFix(it))
+		p.refuse(it, "B403", "unknown option "+diagnostic.Quote(it.Key), p.keyFix(it))
 	case it.bare && spec.Values != yesNo:
 		p.refuse(it, "B404", it.Key+" requires a value", it.Key+" accepts "+spec.Values)
 	case spec.Built():
@@ -266,7 +269,7 @@ func (p *parser) judge(it *item, above []item) {
 // refuse adds a diagnostic about an item. The item is ignored if it is marked
 // with ?. Otherwise the entry is held if the item is a guard, and runs without
 // the item if not.
-func (p *parser) refuse(it *item, code Code, why, fix string) {
+func (p *parser) refuse(it *item, code diagnostic.Code, why, fix string) {
 	switch {
 	case it.Maybe && code != "B406":
 		it.off = true
@@ -295,7 +298,7 @@ func (it *item) where() string {
 
 // remarkItem adds a diagnostic at the position of an item, which may be in an
 // earlier line. For an item of the sidecar it uses the position of the entry.
-func (p *parser) remarkItem(it *item, code Code, message, fix string) {
+func (p *parser) remarkItem(it *item, code diagnostic.Code, message, fix string) {
 	if it.File != "" {
 		if it.File != p.table.Name {
 			message = it.where() + ": " + message
@@ -303,7 +306,7 @@ func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 		p.remarkLine(p.number, code, message, fix)
 		return
 	}
-	p.add(Diagnostic{
+	p.add(diagnostic.Diagnostic{
 		Line: it.Line, Column: it.Column, Length: it.Length,
 		Code: code, Severity: code.Severity(), Message: message, Fix: fix,
 	})

@@ -2,6 +2,9 @@ package crontab
 
 import (
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 // habits are words that people use for an option of another name, and what to
@@ -18,11 +21,11 @@ var habits = map[string]string{
 // lintComment warns about a comment that was probably meant as a line of
 // options: #@key=value without a blank, or # @ key=value. at is that of the #.
 func (p *parser) lintComment(at int) {
-	text := strings.Trim(p.line[at+1:], blanks)
+	text := strings.Trim(p.line[at+1:], lex.Blanks)
 	if text == "" || text[0] != '@' {
 		return
 	}
-	text = strings.TrimLeft(text[1:], blanks)
+	text = strings.TrimLeft(text[1:], lex.Blanks)
 	if key, _, ok := strings.Cut(text, "="); ok && isKey(key) {
 		p.remark(at, len(p.line)-at, "B421", "the line is a comment: a line of options begins with `#@` and a blank", "write `#@ "+text+"`")
 	}
@@ -31,7 +34,7 @@ func (p *parser) lintComment(at int) {
 // lintProse reports a line that begins with #@ but not with an option, which
 // begins at byte at. Two words or more are probably for people.
 func (p *parser) lintProse(at int) {
-	text := strings.Trim(p.line[at:], blanks)
+	text := strings.Trim(p.line[at:], lex.Blanks)
 	words := strings.Fields(text)
 	key, value, ok := strings.Cut(words[0], ":")
 	fix := ""
@@ -48,7 +51,7 @@ func (p *parser) lintProse(at int) {
 		p.remark(at, len(text), "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
 		return
 	}
-	p.remark(at, len(text), "B421", quote(words[0])+" is not an option: the line is a comment", fix)
+	p.remark(at, len(text), "B421", diagnostic.Quote(words[0])+" is not an option: the line is a comment", fix)
 }
 
 // habit returns the item to write instead of word=value, or "".
@@ -81,8 +84,8 @@ func (it *item) takesRest(number int) bool { return it.Line == number && !it.bar
 func (p *parser) refuseStray(it, before *item, first int) (end int) {
 	start := it.Column - 1
 	end = start + it.Length
-	for next := skipBlanks(p.line, end); next < len(p.line); next = skipBlanks(p.line, end) {
-		word := p.line[next:wordEnd(p.line, next)]
+	for next := lex.SkipBlanks(p.line, end); next < len(p.line); next = lex.SkipBlanks(p.line, end) {
+		word := p.line[next:lex.WordEnd(p.line, next)]
 		if word == "--" || strings.ContainsRune(word, '=') || isKey(strings.TrimPrefix(word, "?")) {
 			break
 		}
@@ -92,7 +95,7 @@ func (p *parser) refuseStray(it, before *item, first int) (end int) {
 	if !before.effective() {
 		p.remarks = p.remarks[:first]
 	}
-	p.refuse(it, "B406", "the value of "+before.Key+"= ends before "+quote(it.Key)+", which is not an option", p.quoteFix(before, it.Key))
+	p.refuse(it, "B406", "the value of "+before.Key+"= ends before "+diagnostic.Quote(it.Key)+", which is not an option", p.quoteFix(before, it.Key))
 	return end
 }
 
@@ -120,7 +123,7 @@ func (p *parser) keyFix(it *item) string {
 	for i := range vocabulary {
 		keys[i] = vocabulary[i].Key
 	}
-	if key := Nearest(it.Key, keys); key != "" && !it.bare {
+	if key := diagnostic.Nearest(it.Key, keys); key != "" && !it.bare {
 		return it.written(key, it.Value)
 	}
 	return "see `cronring help options`; keys of other programs begin with x-"
@@ -135,7 +138,7 @@ func valueFix(it *item) string {
 		}
 	}
 	values := strings.Split(it.spec.Values, ", ")
-	if value := Nearest(it.Value, values); value != "" {
+	if value := diagnostic.Nearest(it.Value, values); value != "" {
 		return it.written(it.Key, value) + "; " + accepts
 	}
 	return accepts
@@ -150,7 +153,7 @@ func (it *item) written(key, value string) string {
 		return "write `" + key + " = \"" + value + "\"`"
 	}
 	quotes := ""
-	if strings.ContainsAny(value, blanks) {
+	if strings.ContainsAny(value, lex.Blanks) {
 		quotes = `"`
 		if strings.Contains(value, quotes) {
 			quotes = "'"

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // optionsOf parses text and returns the options of its last entry with the
@@ -366,18 +369,18 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 	for _, items := range []string{"on=job:a", "trigger=manual"} {
 		for _, times := range []string{"* * * * *", "@reboot", "@daily", "~ 3 * * *", "0 0 31 2 *"} {
 			e, codes := optionsOf(t, "RANDOM_DELAY=5\n#@ "+items+"\n"+times+" x\n")
-			if e.Schedule != Never || e.Reboot() || slices.Contains(codes, string(codeNoDate)) {
+			if e.Schedule != timetable.Never || e.Reboot() || slices.Contains(codes, string(timetable.CodeNoDate)) {
 				t.Errorf("%s above %s: got %v %v, want Never", items, times, e.Schedule, codes)
 			}
 		}
 	}
 	for _, items := range []string{"every=5m", "at=2027-01-01T00:00"} {
-		if e, codes := optionsOf(t, "#@ "+items+"\n0 0 31 2 * x\n"); slices.Contains(codes, string(codeNoDate)) {
+		if e, codes := optionsOf(t, "#@ "+items+"\n0 0 31 2 * x\n"); slices.Contains(codes, string(timetable.CodeNoDate)) {
 			t.Errorf("%s in place of a date that never comes: got %v, and it is %v", items, codes, e.Schedule)
 		}
 	}
-	if _, codes := optionsOf(t, "0 0 31 2 * x\n"); !slices.Contains(codes, string(codeNoDate)) {
-		t.Errorf("0 0 31 2 *: got %v, want %s", codes, codeNoDate)
+	if _, codes := optionsOf(t, "0 0 31 2 * x\n"); !slices.Contains(codes, string(timetable.CodeNoDate)) {
+		t.Errorf("0 0 31 2 *: got %v, want %s", codes, timetable.CodeNoDate)
 	}
 	table, remarks := Parse("t", "#@ trigger=manual\n1 5 a x\n#@ on=job:a\n1 5 b x\n#@ trigger=clock\n1 5 c x\n", Config{Format: Anacron})
 	if o := table.Entries[0].Options(); o.Held == "" || table.Entries[1].Options().Held == "" || table.Entries[2].Options().Held != "" {
@@ -455,7 +458,7 @@ func TestDirectivesAddUp(t *testing.T) {
 func TestDirectivesMustTouchTheirEntry(t *testing.T) {
 	for _, between := range []string{"", "# note", "A=b", "#@ default", "#@ file owner=x", "#@ for people"} {
 		table, remarks := Parse("t", "#@ timeout=5m\n"+between+"\n0 1 * * * x\n", Config{})
-		i := slices.IndexFunc(remarks, func(d Diagnostic) bool { return d.Code == "B402" })
+		i := slices.IndexFunc(remarks, func(d diagnostic.Diagnostic) bool { return d.Code == "B402" })
 		if i < 0 || remarks[i].Line != 1 || !strings.Contains(remarks[i].Message, "in line 2") {
 			t.Errorf("with %q between: got %v, want B402 about line 1 naming line 2", between, remarks)
 		}

@@ -1,5 +1,5 @@
-// Package crontab owns the syntax of crontab files and the schedules of their
-// entries: it parses the bytes of a file into entries and computes their times.
+// Package crontab owns the syntax of crontab files: it parses the bytes of a file
+// into entries with their options. Package timetable computes their times.
 //
 // It does not read the clock, the disk or the environment, and starts no
 // goroutines, so any Go program can use it. The caller passes time zones as
@@ -10,9 +10,6 @@
 //		e := &t.Entries[i]
 //		fmt.Println(e.Schedule.Next(time.Now()), e.User(), e.Command())
 //	}
-//
-// Schedules implement the Schedule interface of robfig/cron v3, and functions
-// of this package accept any implementation of that interface.
 //
 // The package also parses /etc/anacrontab. Its entries have a Period. So have
 // the entries of a crontab that replace anacron on a host without it.

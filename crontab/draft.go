@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 // Draft is the text of a crontab file while a program changes it. A change does
@@ -20,8 +23,8 @@ type Draft struct {
 // NewDraft returns a draft with the text of a file.
 func NewDraft(text string, f Format) *Draft {
 	d := &Draft{joined: f == Anacron}
-	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
-		d.mark, text = byteOrderMark, rest
+	if rest, ok := strings.CutPrefix(text, lex.ByteOrderMark); ok {
+		d.mark, text = lex.ByteOrderMark, rest
 	}
 	if text != "" {
 		d.lines = strings.SplitAfter(text, "\n")
@@ -57,7 +60,7 @@ func (d *Draft) Append(lines ...string) (number int, err error) {
 	end := d.lineEnd()
 	if n := len(d.lines); n > 0 {
 		last := d.lines[n-1]
-		switch at := skipBlanks(last, 0); {
+		switch at := lex.SkipBlanks(last, 0); {
 		case strings.HasSuffix(last, "\n"):
 		case at < len(last) && last[at] != '#' && !d.joined:
 			return 0, fmt.Errorf("line %d, the last one, is ignored because it has no newline; the change would activate it", n)
@@ -92,15 +95,15 @@ func (d *Draft) goesOn(i int) bool {
 // isDirective reports whether a line has options for the entry below it.
 func (d *Draft) isDirective(i int) bool {
 	line := bare(d.lines[i])
-	at := skipBlanks(line, 0)
+	at := lex.SkipBlanks(line, 0)
 	if !strings.HasPrefix(line[at:], "#@") || d.goesOn(i) || d.goesOn(i-1) {
 		return false
 	}
-	first := skipBlanks(line, at+2)
+	first := lex.SkipBlanks(line, at+2)
 	if first == at+2 || first == len(line) {
 		return false
 	}
-	word := line[first:wordEnd(line, first)]
+	word := line[first:lex.WordEnd(line, first)]
 	return word != "default" && word != "file" && !isProse(word)
 }
 
@@ -200,7 +203,7 @@ func (d *Draft) Set(number int, key, value string) (now int, err error) {
 }
 
 // isSpent reports whether a directive line has no options left.
-func (d *Draft) isSpent(i int) bool { return strings.Trim(bare(d.lines[i]), blanks) == "#@" }
+func (d *Draft) isSpent(i int) bool { return strings.Trim(bare(d.lines[i]), lex.Blanks) == "#@" }
 
 // setIn replaces an option in a line and removes duplicates of it. If done is
 // true, the option was already set in another line, and setIn only removes it.
@@ -222,7 +225,7 @@ func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 			found = true
 			continue
 		}
-		for from > 0 && isBlank(line[from-1]) {
+		for from > 0 && lex.IsBlank(line[from-1]) {
 			from--
 		}
 		line = line[:from] + line[to:]
@@ -239,7 +242,7 @@ func itemsOf(line string) []item {
 	p := newParser("", "", Config{})
 	p.line = line
 	var items []item
-	for at := skipBlanks(line, skipBlanks(line, 0)+2); at < len(line); at = skipBlanks(line, at) {
+	for at := lex.SkipBlanks(line, lex.SkipBlanks(line, 0)+2); at < len(line); at = lex.SkipBlanks(line, at) {
 		it, end, _ := p.scanItem(at)
 		if it.Key == "--" {
 			break
@@ -274,11 +277,11 @@ func (d *Draft) appendItem(i int, text string) {
 func writeOption(key, value string) (string, error) {
 	quotes := ""
 	switch {
-	case key == "" || strings.ContainsAny(key, blanks+"=?\n\r\x00"):
-		return "", fmt.Errorf("%s is not a valid option name", quote(key))
+	case key == "" || strings.ContainsAny(key, lex.Blanks+"=?\n\r\x00"):
+		return "", fmt.Errorf("%s is not a valid option name", diagnostic.Quote(key))
 	case fitsOnLine(value) != nil:
 		return "", fitsOnLine(value)
-	case strings.ContainsAny(value, blanks) || strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
+	case strings.ContainsAny(value, lex.Blanks) || strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
 		if quotes = `"`; strings.Contains(value, quotes) {
 			quotes = "'"
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // maxEdges is the highest number of jobs in after= or on=.
@@ -81,7 +83,7 @@ func (e *edges) add(job string, outcome Outcomes) error {
 		return err
 	}
 	if e.seen[job] {
-		return fmt.Errorf("%s is named twice", quote(job))
+		return fmt.Errorf("%s is named twice", diagnostic.Quote(job))
 	}
 	if len(e.list) == maxEdges {
 		return fmt.Errorf("more than %d jobs", maxEdges)
@@ -154,7 +156,7 @@ func parseOn(text string) ([]Edge, error) {
 			}
 			e.list[len(e.list)-1].Outcomes, word = 0, first
 		} else if !further {
-			return nil, fmt.Errorf("%s is not job:NAME", quote(item))
+			return nil, fmt.Errorf("%s is not job:NAME", diagnostic.Quote(item))
 		}
 		outcome, err := oneOf(word, outcomes)
 		if err != nil {

@@ -3,6 +3,8 @@ package crontab
 import (
 	"fmt"
 	"slices"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Effective returns the value and the origin of each option that this version
@@ -36,7 +38,7 @@ func (e *Entry) Effective() []Option {
 
 // timeless reports whether the entry has no schedule of its own.
 func (e *Entry) timeless() bool {
-	return e.Schedule == Reboot || e.Schedule == Never || e.section.table.Format == Anacron
+	return e.Schedule == timetable.Reboot || e.Schedule == timetable.Never || e.section.table.Format == Anacron
 }
 
 // builtIn returns the value that applies to the entry if an option is not set:
@@ -52,9 +54,9 @@ func (e *Entry) builtIn(key string) string {
 	case key == "overlap" && anacron:
 		return "skip"
 	case key == "deadline" && o.Deadline > 0:
-		return durationText(o.Deadline)
+		return timetable.DurationText(o.Deadline)
 	case key == "stop-grace":
-		return fmt.Sprintf("(%s; %s when a person stops the run)", builtIns[key], durationText(ManualStopGrace))
+		return fmt.Sprintf("(%s; %s when a person stops the run)", builtIns[key], timetable.DurationText(ManualStopGrace))
 	case key == "on-exhausted" && o.Retry > 0:
 		return "dead"
 	case key == "trigger" && len(o.On) > 0:

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 // MaxSetting is the longest NAME=value in bytes, the kernel's limit for a string
@@ -92,14 +94,14 @@ func readAssignment(line string, at int) (a assignment, ok bool) {
 	if !ok {
 		return a, false
 	}
-	at = skipBlanks(line, at)
+	at = lex.SkipBlanks(line, at)
 	if at == len(line) || line[at] != '=' {
 		return a, false
 	}
-	at = skipBlanks(line, at+1)
+	at = lex.SkipBlanks(line, at+1)
 	a.name, a.valueAt = name, at
 	if at == len(line) || line[at] != '\'' && line[at] != '"' {
-		a.value = strings.TrimRight(line[at:], blanks)
+		a.value = strings.TrimRight(line[at:], lex.Blanks)
 		return a, true
 	}
 	length := strings.IndexByte(line[at+1:], line[at])
@@ -107,7 +109,7 @@ func readAssignment(line string, at int) (a assignment, ok bool) {
 		return a, false
 	}
 	a.value, a.quoted = line[at+1:at+1+length], true
-	return a, skipBlanks(line, at+length+2) == len(line)
+	return a, lex.SkipBlanks(line, at+length+2) == len(line)
 }
 
 // readName reads the name before =, with or without quotes. A = inside quotes

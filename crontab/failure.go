@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // Failures is a set of failures that retry-on= and no-retry-on= select.
@@ -78,7 +80,7 @@ type Breaker struct {
 func parseBreaker(text string) (b Breaker, err error) {
 	number, length, ok := strings.Cut(text, "/")
 	if !ok {
-		return b, fmt.Errorf("%s is not N/duration", quote(text))
+		return b, fmt.Errorf("%s is not N/duration", diagnostic.Quote(text))
 	}
 	if b.Failures, err = parseInt(number, 1, 1000); err != nil {
 		return b, err
@@ -169,7 +171,7 @@ func parseBackoff(text string) (b Backoff, err error) {
 	if scaled {
 		b.Factor, err = strconv.ParseFloat(factor, 64)
 		if err != nil || !(b.Factor >= 1 && b.Factor <= 100) {
-			return b, fmt.Errorf("%s is not a factor between 1 and 100", quote(factor))
+			return b, fmt.Errorf("%s is not a factor between 1 and 100", diagnostic.Quote(factor))
 		}
 	}
 	b.Max, err = ParseDuration(high)

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // addCorpus seeds a fuzz target with the real tables and the strange ones.
@@ -62,9 +66,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func checkRemarks(t *testing.T, text string, remarks []Diagnostic) {
+func checkRemarks(t *testing.T, text string, remarks []diagnostic.Diagnostic) {
 	t.Helper()
-	lines := strings.Split(strings.TrimPrefix(text, byteOrderMark), "\n")
+	lines := strings.Split(strings.TrimPrefix(text, lex.ByteOrderMark), "\n")
 	for _, d := range remarks {
 		if d.Line < 1 || d.Line > len(lines) {
 			t.Fatalf("%v %s: the text has %d lines", d, d.Code, len(lines))
@@ -139,9 +143,9 @@ func FuzzDirective(f *testing.F) {
 		}
 		e := &table.Entries[0]
 		o := e.Options()
-		if first := strings.TrimLeft(items, blanks); !strings.HasPrefix(first, "file") && !strings.HasPrefix(first, "default") {
+		if first := strings.TrimLeft(items, lex.Blanks); !strings.HasPrefix(first, "file") && !strings.HasPrefix(first, "default") {
 			for _, d := range remarks {
-				if d.Severity == Error && d.Line == 1 && o.Held == "" && o.Degraded == "" {
+				if d.Severity == diagnostic.Error && d.Line == 1 && o.Held == "" && o.Degraded == "" {
 					t.Fatalf("%q: %v, but the entry is neither held nor degraded", items, d)
 				}
 			}
@@ -162,7 +166,7 @@ func FuzzDirective(f *testing.F) {
 			r.Nice != nil && *r.Nice < 0 || r.IOWeight > usualWeight || r.CPUWeight > usualWeight) {
 			t.Fatalf("%q: a user's entry got %+v", items, *r)
 		}
-		if started := len(o.On) > 0 || o.Manual; started != (e.Schedule == Never) {
+		if started := len(o.On) > 0 || o.Manual; started != (e.Schedule == timetable.Never) {
 			t.Fatalf("%q: got schedule %v with on= %v, trigger=manual %v", items, e.Schedule, o.On, o.Manual)
 		}
 		for _, d := range table.Losses() {

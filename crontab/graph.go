@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // maxLinks is the highest number of references in after= and on= of all entries
@@ -12,7 +14,7 @@ import (
 const maxLinks = 200_000
 
 // CodeNobody is the code for a reference to a missing job.
-const CodeNobody Code = "B417"
+const CodeNobody diagnostic.Code = "B417"
 
 // Graph is the connections of entries by after= and on=. The caller numbers the
 // entries. The graph has no links of entries with a fault.
@@ -31,7 +33,7 @@ type Link struct {
 // Fault is the reason why an entry must not run.
 type Fault struct {
 	Key  string // after or on
-	Code Code
+	Code diagnostic.Code
 	Text string
 }
 
@@ -320,13 +322,13 @@ func (c *connecting) named(child, parent int) (key, name string) {
 }
 
 // Remarks returns the faults as diagnostics, sorted by entry.
-func (g *Graph) Remarks(entry func(int) *Entry) []Diagnostic {
-	var remarks []Diagnostic
+func (g *Graph) Remarks(entry func(int) *Entry) []diagnostic.Diagnostic {
+	var remarks []diagnostic.Diagnostic
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {
 		f, e := g.Faults[i], entry(i)
-		d := Diagnostic{
+		d := diagnostic.Diagnostic{
 			File: e.Table().Name, Line: e.Line(), Severity: f.Code.Severity(), Code: f.Code,
-			Message: harmless(f.Text) + ": the entry is held",
+			Message: diagnostic.Harmless(f.Text) + ": the entry is held",
 		}
 		for _, it := range e.Options().Items {
 			if it.Key == f.Key && (it.File == "" || it.File == d.File) {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 // linesPerEntry and bytesPerEntry bound the rest of a crontab whose entries
@@ -65,9 +68,9 @@ func (p *parser) below() string {
 }
 
 // diagnostic describes the excess.
-func (x *excess) diagnostic(name string) Diagnostic {
-	return Diagnostic{
-		File: name, Line: x.line, Code: CodeLimit, Severity: Error, Message: x.message,
+func (x *excess) diagnostic(name string) diagnostic.Diagnostic {
+	return diagnostic.Diagnostic{
+		File: name, Line: x.line, Code: diagnostic.CodeLimit, Severity: diagnostic.Error, Message: x.message,
 		Fix: "let a script start several of them, or have the administrator raise max-entries-per-user in cronring.toml",
 	}
 }
@@ -75,7 +78,7 @@ func (x *excess) diagnostic(name string) Diagnostic {
 // entryLines counts the lines that look like entries. It does not parse them.
 func entryLines(text string) (n int) {
 	for line := range strings.Lines(text) {
-		at := skipBlanks(line, 0)
+		at := lex.SkipBlanks(line, 0)
 		if at == len(line) || line[at] == '\n' || line[at] == '\r' || line[at] == '#' {
 			continue
 		}

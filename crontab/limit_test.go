@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
@@ -18,7 +21,7 @@ func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
 		{"at the limit", strings.Repeat(entry, 10), 10, 0, ""},
 		{"one more", strings.Repeat(entry, 11), 10, 11, "the crontab has 11 jobs, and the limit of a user is 10"},
 		{"many more", strings.Repeat(entry, 1500) + "A=b\n# comment\n\n" + entry, 10, 11, "the crontab has 1,501 jobs"},
-		{"a byte order mark", byteOrderMark + strings.Repeat(entry, 11), 10, 11, "11 jobs"},
+		{"a byte order mark", lex.ByteOrderMark + strings.Repeat(entry, 11), 10, 11, "11 jobs"},
 		{"shards count", "#@ shards=5\n" + entry + entry + "#@ shards=4\n" + entry + entry, 3, 6, "11 jobs"},
 		{"too many shards in one entry", entry + "#@ shards=11\n" + entry + entry, 1, 3, "13 jobs"},
 		{"comments count", entry + strings.Repeat("# comment\n", 200) + entry, 1, 201, "more than 200 lines and options"},
@@ -38,8 +41,8 @@ func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
 				return
 			}
 			last := remarks[len(remarks)-1]
-			if last.Code != CodeLimit || last.Severity != Error || last.Line != test.line || !strings.Contains(last.Message, test.message) || last.Fix == "" {
-				t.Errorf("got %+v, want %s in line %d with %q", last, CodeLimit, test.line, test.message)
+			if last.Code != diagnostic.CodeLimit || last.Severity != diagnostic.Error || last.Line != test.line || !strings.Contains(last.Message, test.message) || last.Fix == "" {
+				t.Errorf("got %+v, want %s in line %d with %q", last, diagnostic.CodeLimit, test.line, test.message)
 			}
 			if unlimited, _ := Parse("t", test.text, Config{}); unlimited.Truncated() || len(unlimited.Entries) <= test.entries {
 				t.Error("a crontab without a limit is cut, too")

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"path"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // lintCommand warns about commands that probably do not do what the author meant.
@@ -24,11 +28,11 @@ func (p *parser) lintCommand(account, at int) {
 func (p *parser) lintOptions(at int) {
 	command := p.line[at:]
 	i := strings.LastIndex(command, "#@")
-	if i < 1 || !isBlank(command[i-1]) || strings.Count(command[:i], `"`)%2 > 0 || strings.Count(command[:i], "'")%2 > 0 {
+	if i < 1 || !lex.IsBlank(command[i-1]) || strings.Count(command[:i], `"`)%2 > 0 || strings.Count(command[:i], "'")%2 > 0 {
 		return
 	}
-	options := strings.Trim(command[i+2:], blanks)
-	if options == "" || options == command[i+2:] || isProse(options[:wordEnd(options, 0)]) {
+	options := strings.Trim(command[i+2:], lex.Blanks)
+	if options == "" || options == command[i+2:] || isProse(options[:lex.WordEnd(options, 0)]) {
 		return
 	}
 	p.remark(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
@@ -36,21 +40,21 @@ func (p *parser) lintOptions(at int) {
 
 // lintBegin warns about a command or user that looks like another column.
 func (p *parser) lintBegin(account, at int) {
-	word := p.line[account:wordEnd(p.line, account)]
+	word := p.line[account:lex.WordEnd(p.line, account)]
 	switch {
 	case p.line[account] == '#' || p.line[at] == '#':
 		p.remark(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
-	case looksLikeField(word):
-		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", sixthFix(p.line))
+	case timetable.LooksLikeField(word):
+		p.remark(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.line))
 	case p.config.Format == System && !looksLikeAccount(word):
-		p.remark(account, len(word), "B223", "in this file the sixth column is the user, and "+quote(word)+" is not a valid user name",
+		p.remark(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
 	case p.config.Format == User && account+len(word) < len(p.line) && p.isKnownAccount(word):
-		p.remark(account, len(word), "B214", "a user's crontab has no user column: "+quote(word)+" is part of the command",
+		p.remark(account, len(word), "B214", "a user's crontab has no user column: "+diagnostic.Quote(word)+" is part of the command",
 			"delete `"+word+"`")
 	}
 	if rest := p.line[at:]; rest[0] == '-' {
-		p.remark(at, wordEnd(rest, 0), "B216", quote(rest[:wordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
+		p.remark(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
 }
 
@@ -58,7 +62,7 @@ func (p *parser) lintBegin(account, at int) {
 // directory service (DOMAIN\bob, bob@example.org).
 func looksLikeAccount(word string) bool {
 	for i := range len(word) {
-		if c := word[i]; !isIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
+		if c := word[i]; !lex.IsIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
 			return false
 		}
 	}
@@ -91,7 +95,7 @@ func (p *parser) lintPercent(command string, at int) {
 // printf after its %: a single letter.
 func looksLikeFormat(text string) bool {
 	text = strings.TrimLeft(text, "-_0123456789.#+^:")
-	return text != "" && isLetter(text[0]) && (len(text) == 1 || !isLetter(text[1]))
+	return text != "" && lex.IsLetter(text[0]) && (len(text) == 1 || !lex.IsLetter(text[1]))
 }
 
 func (p *parser) lintBackslash(command string, at int) {
@@ -108,22 +112,22 @@ func (p *parser) lintBackslash(command string, at int) {
 // begin, is an invalid assignment. If so, it adds a diagnostic.
 func (p *parser) notAssignment(at int) bool {
 	rest := p.line[at:]
-	if !isLetter(rest[0]) && rest[0] != '_' && rest[0] != '"' && rest[0] != '\'' {
+	if !lex.IsLetter(rest[0]) && rest[0] != '_' && rest[0] != '"' && rest[0] != '\'' {
 		return false
 	}
 	equals := strings.IndexByte(rest, '=')
 	if equals < 0 {
 		return false
 	}
-	word, name := rest[:wordEnd(rest, 0)], strings.Trim(rest[:equals], blanks)
+	word, name := rest[:lex.WordEnd(rest, 0)], strings.Trim(rest[:equals], lex.Blanks)
 	switch {
 	case word == "export" || word == "set" || word == "setenv":
-		p.remark(at, len(word), "B201", quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
-			"write `"+strings.TrimLeft(rest[len(word):], blanks)+"`")
-	case strings.ContainsAny(name, blanks):
+		p.remark(at, len(word), "B201", diagnostic.Quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
+			"write `"+strings.TrimLeft(rest[len(word):], lex.Blanks)+"`")
+	case strings.ContainsAny(name, lex.Blanks):
 		return false
 	default:
-		value := skipBlanks(rest, equals+1)
+		value := lex.SkipBlanks(rest, equals+1)
 		p.remark(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or text follows its closing quote",
 			"end the line with the closing quote")
 	}
@@ -134,8 +138,8 @@ func (p *parser) notAssignment(at int) bool {
 // author meant.
 func (p *parser) lintSetting(a assignment) {
 	switch {
-	case !isIdentifier(a.name):
-		p.remark(a.nameAt, len(a.name), "B204", "the line is an assignment to "+quote(a.name)+", because = follows the first word", "")
+	case !lex.IsIdentifier(a.name):
+		p.remark(a.nameAt, len(a.name), "B204", "the line is an assignment to "+diagnostic.Quote(a.name)+", because = follows the first word", "")
 	case a.name == "TZ":
 		p.remark(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
 	case a.name == "CRON_TZ" && p.config.Family == Debian:
@@ -149,7 +153,7 @@ func (p *parser) lintSetting(a assignment) {
 }
 
 func (p *parser) lintValue(a assignment) {
-	if i := strings.IndexByte(a.value, '$'); i >= 0 && i+1 < len(a.value) && (isIdentifierByte(a.value[i+1]) || a.value[i+1] == '{') {
+	if i := strings.IndexByte(a.value, '$'); i >= 0 && i+1 < len(a.value) && (lex.IsIdentifierByte(a.value[i+1]) || a.value[i+1] == '{') {
 		p.remark(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment", "write the value in full")
 	}
 	if strings.HasPrefix(a.value, "~/") || strings.Contains(a.value, ":~/") {

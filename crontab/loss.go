@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // Losses returns a diagnostic for each option that another cron would ignore,
 // with what the entry does there. Its position is the option, if that is in a
 // line above the entry, or else the entry.
-func (t *Table) Losses() []Diagnostic {
-	var losses []Diagnostic
+func (t *Table) Losses() []diagnostic.Diagnostic {
+	var losses []diagnostic.Diagnostic
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		for _, o := range e.Options().Items {
@@ -19,7 +21,7 @@ func (t *Table) Losses() []Diagnostic {
 			}
 		}
 	}
-	slices.SortStableFunc(losses, func(a, b Diagnostic) int {
+	slices.SortStableFunc(losses, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return losses
@@ -28,13 +30,13 @@ func (t *Table) Losses() []Diagnostic {
 // longestShown is the longest value in bytes that these diagnostics quote in full.
 const longestShown = 40
 
-func (o *Option) loss(e *Entry) (d Diagnostic, ok bool) {
+func (o *Option) loss(e *Entry) (d diagnostic.Diagnostic, ok bool) {
 	spec := vocabularyByKey[o.Key]
 	if spec == nil || !spec.Built() || spec.Loss == nothingLost || spec.Same == o.Value {
 		return d, false
 	}
-	const code Code = "B416"
-	d = Diagnostic{File: e.Table().Name, Line: e.Line(), Code: code, Severity: code.Severity()}
+	const code diagnostic.Code = "B416"
+	d = diagnostic.Diagnostic{File: e.Table().Name, Line: e.Line(), Code: code, Severity: code.Severity()}
 	value := o.Value
 	if len(value) > longestShown {
 		value = value[:longestShown-3] + "..."
@@ -48,6 +50,6 @@ func (o *Option) loss(e *Entry) (d Diagnostic, ok bool) {
 	default:
 		said += fmt.Sprintf(" of %s:%d", o.File, o.Line)
 	}
-	d.Message = harmless(fmt.Sprintf("%s: under a plain cron %s", said, spec.Loss))
+	d.Message = diagnostic.Harmless(fmt.Sprintf("%s: under a plain cron %s", said, spec.Loss))
 	return d, true
 }

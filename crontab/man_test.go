@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/testdata/manpages"
 )
 
@@ -67,7 +69,7 @@ func checkExample(t *testing.T, e manpages.Example, c Config) {
 	void := false
 	for _, d := range remarks {
 		void = void || d.Code == "B402"
-		if d.Severity == Error || d.Severity == Warning && d.Code != "B102" && d.Code != "B105" && (d.Code != "B402" || e.More != "void") {
+		if d.Severity == diagnostic.Error || d.Severity == diagnostic.Warning && d.Code != "B102" && d.Code != "B105" && (d.Code != "B402" || e.More != "void") {
 			t.Errorf("%v: %v (%s)\n%s", e, d, d.Code, d.Excerpt(e.Text))
 		}
 	}
@@ -89,7 +91,7 @@ func checkExample(t *testing.T, e manpages.Example, c Config) {
 		if e.More == "void" && o != plain {
 			t.Errorf("%v: got options %+v, want none", e, *o)
 		}
-		if s := entry.Schedule; s != Reboot && s != Never && s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		if s := entry.Schedule; s != timetable.Reboot && s != timetable.Never && s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 			t.Errorf("%v: %q is never due", e, entry.Raw())
 		}
 	}
@@ -106,7 +108,7 @@ func TestMigrationTables(t *testing.T) {
 		options := strings.ReplaceAll(row[1], `""`, `"`)
 		table, remarks := Parse("example", "#@ "+options+"\n0 4 * * * root true\n", Config{Format: System, StandIn: true, Zone: time.LoadLocation})
 		for _, d := range remarks {
-			if d.Severity != Notice {
+			if d.Severity != diagnostic.Notice {
 				t.Errorf("%s: %v", options, d)
 			}
 		}
@@ -244,7 +246,7 @@ func TestManualNamesAllThatIsBuilt(t *testing.T) {
 	for _, word := range strings.FieldsFunc(manual, func(r rune) bool { return r == ' ' || r == '\n' || r == '=' }) {
 		words[word] = true
 	}
-	names := append(nicknameWords(), "CRON_TZ", "RANDOM_DELAY", "START_HOURS_RANGE", "PREFERRED_HOUR", "NO_MAIL_OUTPUT")
+	names := append(timetable.Nicknames(), "CRON_TZ", "RANDOM_DELAY", "START_HOURS_RANGE", "PREFERRED_HOUR", "NO_MAIL_OUTPUT")
 	for _, n := range anacronNames {
 		if n.name != "@annualy" { // cronie's slip
 			names = append(names, n.name)
@@ -260,7 +262,7 @@ func TestManualNamesAllThatIsBuilt(t *testing.T) {
 // TestManualHasEachCode holds the list of codes to those that there are, with what
 // they mean; with UPDATE_SCRIPTS=1 it writes the list anew.
 func TestManualHasEachCode(t *testing.T) {
-	codes := Codes()
+	codes := diagnostic.Codes()
 	var want strings.Builder
 	for _, code := range codes {
 		want.WriteString(".It Li " + string(code) + "\n" + code.Meaning() + "\n")

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Options are the options of an entry, with all defaults applied. The zero value
@@ -71,7 +74,7 @@ type Options struct {
 	Avoid       []Label      // not on hosts that have any of these
 	Prefer      []Preference // each label that a member has counts
 
-	Period *Period // not nil: runs once in a period; the schedule only sets the time of the check
+	Period *timetable.Period // not nil: runs once in a period; the schedule only sets the time of the check
 
 	Held     string   // not "": the entry must not run, for this reason
 	Degraded string   // not "": the entry runs, but without an option, for this reason
@@ -161,13 +164,13 @@ var plain = DefaultOptions()
 type plan struct {
 	Options
 	parser    *parser
-	zone      *Zone
-	modifiers modifiers
+	zone      *timetable.Zone
+	modifiers timetable.Modifiers
 	limited   bool // deadline= is given
 }
 
 func (p *parser) newPlan() *plan {
-	plan := &plan{Options: *plain, parser: p, zone: p.zone, modifiers: modifiers{jitter: p.delay}}
+	plan := &plan{Options: *plain, parser: p, zone: p.zone, modifiers: timetable.Modifiers{Jitter: p.delay}}
 	plan.Exhausted = ExhaustedDefault
 	return plan
 }
@@ -220,7 +223,7 @@ func (p *parser) stand(block []item, over ...[]item) *standing {
 		modifiers: plan.modifiers,
 		items:     items,
 	}
-	if !s.modifiers.own() {
+	if !s.modifiers.Random() {
 		s.schedules = p.cache.of(timing{plan.zone, plan.modifiers})
 	}
 	return s
@@ -335,7 +338,7 @@ func (p *parser) settleRights(plan *plan, items []item) {
 		return true
 	}
 	if it := find(items, "scope"); it != nil && it.File == "" && it.effective() && plan.Scope == ScopeRing && !p.mayUseRing() {
-		p.refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", quote(p.table.owner)),
+		p.refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", diagnostic.Quote(p.table.owner)),
 			"delete `scope=ring`, or ask the administrator to add the user to `ring.users` on each member")
 		plan.take(it)
 		if it.off {
@@ -371,14 +374,14 @@ func (p *parser) mayUseRing() bool {
 
 func (p *parser) settleTimes(plan *plan, items []item) {
 	m := &plan.modifiers
-	p.clash(plan, items, "count", m.from.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
+	p.clash(plan, items, "count", m.From.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
 		"write `from=2026-01-01 count=3`")
-	p.idle(plan, items, "phase", m.every == 0, "phase= requires every=", "write `every=10m phase=3m`")
-	p.clash(plan, items, "phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
-	p.idle(plan, items, "every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
-	p.idle(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= requires time fields, which every= and at= replace", "delete `sec`")
-	p.idle(plan, items, "dst", m.every > 0 || !m.at.IsZero(), "dst= requires time fields, which every= and at= replace", "delete `dst`")
-	p.clash(plan, items, "until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=, so that the entry never runs", "exchange them")
+	p.idle(plan, items, "phase", m.Every == 0, "phase= requires every=", "write `every=10m phase=3m`")
+	p.clash(plan, items, "phase", m.Every > 0 && m.Phase >= m.Every, "phase= must be shorter than every=", "")
+	p.idle(plan, items, "every", !m.At.IsZero(), "every= and at= exclude each other", "delete one of them")
+	p.idle(plan, items, "sec", m.Every > 0 || !m.At.IsZero(), "sec= requires time fields, which every= and at= replace", "delete `sec`")
+	p.idle(plan, items, "dst", m.Every > 0 || !m.At.IsZero(), "dst= requires time fields, which every= and at= replace", "delete `dst`")
+	p.clash(plan, items, "until", !m.Until.IsZero() && m.Until.Before(m.From), "until= is before from=, so that the entry never runs", "exchange them")
 	p.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
 	plan.Manual = plan.Manual && len(plan.On) == 0
 }
@@ -458,7 +461,7 @@ func (p *parser) claimName(above *standing) {
 		return
 	}
 	line := strconv.Itoa(first)
-	p.remarkItem(it, "B409", "the entry in line "+line+" has the name "+quote(it.Value)+" too: this entry is held", "give it another name")
+	p.remarkItem(it, "B409", "the entry in line "+line+" has the name "+diagnostic.Quote(it.Value)+" too: this entry is held", "give it another name")
 	options.Name = ""
 	options.hold("The entry in line " + line + " has name=" + it.Value + " too.")
 }

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // The limits of options about output, history and notifications.
@@ -68,8 +72,8 @@ func checkAddresses(text string) error {
 		}
 		for i := range len(address) {
 			c := address[i]
-			if !isLetter(c) && (c < '0' || c > '9') && (i == 0 || strings.IndexByte("@!:%-._+", c) < 0) {
-				return fmt.Errorf("%s has a character that is not allowed in an address", quote(address))
+			if !lex.IsLetter(c) && (c < '0' || c > '9') && (i == 0 || strings.IndexByte("@!:%-._+", c) < 0) {
+				return fmt.Errorf("%s has a character that is not allowed in an address", diagnostic.Quote(address))
 			}
 		}
 	}
@@ -124,7 +128,7 @@ func parseChannels(text string) ([]string, error) {
 			return nil, err
 		}
 		if slices.Contains(list[:i], name) {
-			return nil, fmt.Errorf("%s is named twice", quote(name))
+			return nil, fmt.Errorf("%s is named twice", diagnostic.Quote(name))
 		}
 	}
 	return list, nil
@@ -141,8 +145,8 @@ func parseHosts(text string) ([]string, error) {
 			return nil, fmt.Errorf("a host name must have 1 to %d characters", longestHost)
 		}
 		for i := range len(name) {
-			if c := name[i]; !isIdentifierByte(c) && (i == 0 || c != '.' && c != '-') {
-				return nil, fmt.Errorf("%s has a character that is not allowed in a host name", quote(name))
+			if c := name[i]; !lex.IsIdentifierByte(c) && (i == 0 || c != '.' && c != '-') {
+				return nil, fmt.Errorf("%s has a character that is not allowed in a host name", diagnostic.Quote(name))
 			}
 		}
 	}
@@ -164,7 +168,7 @@ func parseKeep(text string) (k Keep, err error) {
 		err = k.read(second)
 	}
 	if err == nil && both && (k.Runs == 0 || k.Age == 0) {
-		err = fmt.Errorf("%s sets one limit twice", quote(text))
+		err = fmt.Errorf("%s sets one limit twice", diagnostic.Quote(text))
 	}
 	return k, err
 }
@@ -175,7 +179,7 @@ func (k *Keep) read(text string) (err error) {
 		return err
 	}
 	if err = positive(&k.Age, text); err == nil && k.Age > mostAge {
-		err = fmt.Errorf("%s is more than %s", quote(text), durationText(mostAge))
+		err = fmt.Errorf("%s is more than %s", diagnostic.Quote(text), timetable.DurationText(mostAge))
 	}
 	return err
 }

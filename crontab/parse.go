@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // MaxText is the largest crontab file in bytes.
@@ -27,7 +31,7 @@ const shortLine = 16
 //
 // Parse stops at the limit c.MaxEntries, with a diagnostic with CodeLimit at the
 // first line that it does not read.
-func Parse(name, text string, c Config) (*Table, []Diagnostic) {
+func Parse(name, text string, c Config) (*Table, []diagnostic.Diagnostic) {
 	t, remarks, beyond := parse(name, text, c)
 	if beyond == nil {
 		return t, remarks
@@ -39,14 +43,14 @@ func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 }
 
 // parse is Parse; beyond is nil if the whole text was read.
-func parse(name, text string, c Config) (t *Table, remarks []Diagnostic, beyond *excess) {
-	p := newParser(name, strings.TrimPrefix(text, byteOrderMark), c)
+func parse(name, text string, c Config) (t *Table, remarks []diagnostic.Diagnostic, beyond *excess) {
+	p := newParser(name, strings.TrimPrefix(text, lex.ByteOrderMark), c)
 	if len(text) > MaxText {
 		p.table.text = ""
 		p.remarkLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
 		return p.table, p.remarks, nil
 	}
-	if strings.HasPrefix(text, byteOrderMark) {
+	if strings.HasPrefix(text, lex.ByteOrderMark) {
 		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
 	if c.Format == Anacron {
@@ -67,7 +71,7 @@ func parse(name, text string, c Config) (t *Table, remarks []Diagnostic, beyond 
 	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
 		p.table.Entries = slices.Clone(p.table.Entries) // tables stay in memory for long
 	}
-	slices.SortStableFunc(p.remarks, func(a, b Diagnostic) int {
+	slices.SortStableFunc(p.remarks, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return p.table, slices.Compact(p.remarks), nil
@@ -78,9 +82,9 @@ type parser struct {
 	config  Config
 	cache   *Cache
 	table   *Table
-	remarks []Diagnostic
-	report  reporter // p.remarkAs, bound once
-	dropped bool     // remarks beyond maxRemarks
+	remarks []diagnostic.Diagnostic
+	report  timetable.Reporter // p.remarkAs, bound once
+	dropped bool               // remarks beyond maxRemarks
 
 	// The current line.
 	line   string  // without its line end
@@ -91,7 +95,7 @@ type parser struct {
 
 	// The settings of the lines so far, which apply to those below.
 	env      environment
-	zone     *Zone
+	zone     *timetable.Zone
 	zoneHeld string        // not "": entries must not run, because CRON_TZ is not a zone
 	delay    time.Duration // RANDOM_DELAY
 	defaults []item
@@ -120,7 +124,7 @@ type parser struct {
 // standing is the context of an entry: assignments, defaults and options.
 type standing struct {
 	section   *section
-	modifiers modifiers
+	modifiers timetable.Modifiers
 	items     []item
 	schedules map[string]known     // nil if each entry needs a schedule of its own
 	under     map[string]*standing // contexts with matching parts of the sidecar, by their key; see over
@@ -189,7 +193,7 @@ func (p *parser) trimReturn(line string) string {
 
 // readLine tries blank, comment, assignment and entry, in this order.
 func (p *parser) readLine() {
-	at := skipBlanks(p.line, 0)
+	at := lex.SkipBlanks(p.line, 0)
 	switch {
 	case at == len(p.line):
 		p.voidBlock("a blank line follows")
@@ -237,8 +241,8 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	if schedule, above = p.timeless(schedule, above); schedule == Never || above.modifiers.replaceFields() {
-		p.forgive(remarks, codeNoDate) // such entries use an impossible date to stop other crons from running them
+	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
+		p.forgive(remarks, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
 	}
 	jobs := max(1, above.section.options.Shards)
 	if p.exceeded(jobs) {
@@ -248,7 +252,7 @@ func (p *parser) readEntry(at int) {
 	schedule, above = p.fitJitter(schedule, above)
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
-	if p.config.StandIn && p.config.Format == System && schedule != Reboot && schedule != Never {
+	if p.config.StandIn && p.config.Format == System && schedule != timetable.Reboot && schedule != timetable.Never {
 		if period := standsIn(p.line[command:]); period != nil {
 			e.section = p.oncePer(above, period)
 		}
@@ -261,11 +265,11 @@ func (p *parser) readEntry(at int) {
 func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
 	switch o := above.section.options; {
 	case len(o.On) > 0:
-		return Never, p.withoutTimes(above, "an entry that on= starts")
+		return timetable.Never, p.withoutTimes(above, "an entry that on= starts")
 	case o.Manual:
-		return Never, p.withoutTimes(above, "an entry that is started by hand")
-	case schedule == Reboot:
-		return Reboot, p.withoutTimes(above, "@reboot, which has no scheduled time", notOfOneMember(o)...)
+		return timetable.Never, p.withoutTimes(above, "an entry that is started by hand")
+	case schedule == timetable.Reboot:
+		return timetable.Reboot, p.withoutTimes(above, "@reboot, which has no scheduled time", notOfOneMember(o)...)
 	}
 	return schedule, above
 }
@@ -274,7 +278,7 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 // between two of its occurrences. If it applies to several entries, such as
 // RANDOM_DELAY or a default, it is lowered instead; see Jitter.
 func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
-	inner, limit, apart, ok := above.modifiers.shortJitter(schedule)
+	inner, limit, apart, ok := above.modifiers.ShortJitter(schedule)
 	if !ok {
 		return schedule, above
 	}
@@ -285,9 +289,9 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 	section, plan, refused := *above.section, plan{Options: *above.section.options}, *it
 	fix := "delete `jitter`"
 	if limit > 0 {
-		fix = it.written("jitter", durationText(limit)) + " or less"
+		fix = it.written("jitter", timetable.DurationText(limit)) + " or less"
 	}
-	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+durationText(apart), fix)
+	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+timetable.DurationText(apart), fix)
 	plan.take(&refused)
 	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o Option) bool { return o.Key == "jitter" })
 	section.options = &plan.Options
@@ -297,8 +301,8 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 // readQuiet reads cronie's - before the time fields and returns their start, or
 // -1 after an error.
 func (p *parser) readQuiet(at int, e *Entry) int {
-	if next := at + 1; next == len(p.line) || isBlank(p.line[next]) {
-		p.remark(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], blanks)+"`")
+	if next := at + 1; next == len(p.line) || lex.IsBlank(p.line[next]) {
+		p.remark(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], lex.Blanks)+"`")
 		return -1
 	}
 	if p.config.Privileged || p.config.Format == System {
@@ -319,7 +323,7 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 		return before.schedule, end, true
 	}
 	remarks := len(p.remarks)
-	chance := above.modifiers.own() || strings.IndexByte(spec, '~') >= 0
+	chance := above.modifiers.Random() || strings.IndexByte(spec, '~') >= 0
 	var seed uint64
 	if chance {
 		seed = p.seed(end, above)
@@ -329,26 +333,26 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 	case !ok:
 		return nil, end, false
 	case reboot:
-		return Reboot, end, true
+		return timetable.Reboot, end, true
 	case seen:
 		return before.schedule, end, true
 	}
 	if p.config.Cache != nil {
 		spec = strings.Clone(spec) // the schedule may outlive the table's text
 	}
-	schedule = above.modifiers.apply(f.schedule(spec, above.section.zone), seed)
+	schedule = above.modifiers.Apply(f.Schedule(spec, above.section.zone), seed)
 	if !chance {
 		above.schedules[spec] = known{schedule, len(p.remarks) == remarks && !p.dropped}
 	}
 	return schedule, end, true
 }
 
-func (p *parser) parseTimes(at int, seed uint64) (f fieldSet, reboot, ok bool) {
+func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, ok bool) {
 	if p.line[at] == '@' {
-		f, _, reboot, ok = parseNickname(p.line, at, p.report)
+		f, _, reboot, ok = timetable.ParseNickname(p.line, at, p.report)
 		return f, reboot, ok
 	}
-	f, _, ok = parseFields(p.line, at, seed, p.report)
+	f, _, ok = timetable.ParseFields(p.line, at, seed, p.report)
 	return f, false, ok
 }
 
@@ -361,11 +365,11 @@ func (p *parser) seed(end int, above *standing) uint64 {
 	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
 		base = 0
 	}
-	identity := p.table.user + "\x00" + strings.Trim(p.line[end:], blanks)
+	identity := p.table.user + "\x00" + strings.Trim(p.line[end:], lex.Blanks)
 	if it := find(above.items, "name"); it != nil {
 		identity = it.Value
 	}
-	return mix(base, identity)
+	return timetable.Mix(base, identity)
 }
 
 // readCommand reads user, flag and command after the time fields, which end at
@@ -381,13 +385,13 @@ func (p *parser) readCommand(at int, e *Entry) (int, bool) {
 // columns returns the start of user and command after the time fields, which end
 // at byte at, and whether the flag -n precedes the command.
 func (p *parser) columns(at int) (account, command int, onFailure bool) {
-	account = skipBlanks(p.line, at)
+	account = lex.SkipBlanks(p.line, at)
 	at = account
 	if p.config.Format == System {
-		at = skipBlanks(p.line, wordEnd(p.line, at))
+		at = lex.SkipBlanks(p.line, lex.WordEnd(p.line, at))
 	}
-	if strings.HasPrefix(p.line[at:], "-n") && (at+2 == len(p.line) || isBlank(p.line[at+2])) {
-		return account, skipBlanks(p.line, at+2), true
+	if strings.HasPrefix(p.line[at:], "-n") && (at+2 == len(p.line) || lex.IsBlank(p.line[at+2])) {
+		return account, lex.SkipBlanks(p.line, at+2), true
 	}
 	return account, at, false
 }
@@ -401,7 +405,7 @@ func (p *parser) checkCommand(account, at int) bool {
 		p.remarkNoCommand(account)
 		return false
 	case p.config.Format == User && command[0] == '*':
-		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", sixthFix(p.line))
+		p.remark(at, lex.WordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", timetable.SixthFix(p.line))
 		return false
 	case len(command) > MaxCommand:
 		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
@@ -413,17 +417,17 @@ func (p *parser) checkCommand(account, at int) bool {
 
 func (p *parser) remarkNoCommand(account int) {
 	rest := p.line[account:]
-	word := rest[:wordEnd(rest, 0)]
-	flag := strings.HasSuffix(strings.TrimRight(rest, blanks), "-n")
+	word := rest[:lex.WordEnd(rest, 0)]
+	flag := strings.HasSuffix(strings.TrimRight(rest, lex.Blanks), "-n")
 	switch {
 	case word == "":
 		p.remark(len(p.line), 1, "B218", "no command", "write a command after the time fields")
 	case flag:
 		p.remark(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
 	case looksLikeAccount(word):
-		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+quote(word), "write a command after the user")
+		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
 	default:
-		p.remark(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+quote(word)+" is not a valid user name", "write `root "+word+"`")
+		p.remark(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")
 	}
 }
 
@@ -458,13 +462,13 @@ func timesEnd(line string, at int) int {
 	if line[at] == '@' {
 		words = 1
 	}
-	end := wordEnd(line, at)
+	end := lex.WordEnd(line, at)
 	for ; words > 1; words-- {
-		next := skipBlanks(line, end)
+		next := lex.SkipBlanks(line, end)
 		if next == len(line) {
 			break
 		}
-		end = wordEnd(line, next)
+		end = lex.WordEnd(line, next)
 	}
 	return end
 }

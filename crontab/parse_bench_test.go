@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // fieldLines is n lines of time fields as real tables mix them: many minutes,
@@ -52,10 +55,10 @@ func BenchmarkParse(b *testing.B) {
 		perLine(b)
 	})
 	b.Run("fields", func(b *testing.B) {
-		report := func(int, int, Code, Severity, string, string) {}
+		report := func(int, int, diagnostic.Code, diagnostic.Severity, string, string) {}
 		for b.Loop() {
 			for _, spec := range specs {
-				if _, _, ok := parseFields(spec, 0, 0, report); !ok {
+				if _, _, ok := timetable.ParseFields(spec, 0, 0, report); !ok {
 					b.Fatal(spec)
 				}
 			}
@@ -97,7 +100,7 @@ func BenchmarkLoad100k(b *testing.B) {
 	for b.Loop() {
 		table, remarks := Parse("bench", text.String(), Config{Format: System})
 		for _, d := range remarks {
-			if d.Severity == Error {
+			if d.Severity == diagnostic.Error {
 				b.Fatal(d)
 			}
 		}

@@ -3,6 +3,8 @@ package crontab
 import (
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 func TestPreviousIsTheOneBefore(t *testing.T) {
@@ -26,10 +28,10 @@ func TestPreviousIsTheOneBefore(t *testing.T) {
 			if next.IsZero() {
 				break
 			}
-			if got := Previous(s, next); !last.IsZero() && !got.Equal(last) {
+			if got := timetable.Previous(s, next); !last.IsZero() && !got.Equal(last) {
 				t.Errorf("%s%s: before %s comes %s, want %s", c.directive, c.spec, next, got, last)
 			}
-			if got := Previous(s, next.Add(1)); !got.Equal(next) {
+			if got := timetable.Previous(s, next.Add(1)); !got.Equal(next) {
 				t.Errorf("%s%s: just after %s the newest is %s", c.directive, c.spec, next, got)
 			}
 			last, at = next, next
@@ -38,8 +40,8 @@ func TestPreviousIsTheOneBefore(t *testing.T) {
 			t.Errorf("%s%s names nothing", c.directive, c.spec)
 		}
 	}
-	for _, s := range []interface{ Next(time.Time) time.Time }{Never, Reboot} {
-		if got := Previous(s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)); !got.IsZero() {
+	for _, s := range []interface{ Next(time.Time) time.Time }{timetable.Never, timetable.Reboot} {
+		if got := timetable.Previous(s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)); !got.IsZero() {
 			t.Errorf("%v: got %s, want none", s, got)
 		}
 	}
@@ -50,7 +52,7 @@ func TestPreviousIsTheOneBefore(t *testing.T) {
 func TestPreviousAsksLittle(t *testing.T) {
 	table, _ := Parse("t", "#@ every=1s from=2020-01-01 until=2020-12-31\n* * * * * x\n", Config{Zone: time.LoadLocation})
 	asked := &askedSchedule{inner: table.Entries[0].Schedule}
-	got := Previous(asked, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	got := timetable.Previous(asked, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if want := time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC); !got.Equal(want) || asked.n > 80 {
 		t.Errorf("got %s after %d questions, want %s after at most 80", got, asked.n, want)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // Resources are limits and priorities of a run's processes. Zero values and
@@ -66,7 +68,7 @@ func (p *parser) lintCPU(limit int, items []item) {
 func parseNice(text string) (*int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < -20 || n > 19 {
-		return nil, fmt.Errorf("%s is not between -20 and 19", quote(text))
+		return nil, fmt.Errorf("%s is not between -20 and 19", diagnostic.Quote(text))
 	}
 	return &n, nil
 }
@@ -79,11 +81,11 @@ func parseSize(text string, low, high int64) (int64, error) {
 		shift = 10 * (1 + strings.Index("KMGT", unit))
 	}
 	if n < 1 || len(unit) > 1 || unit != "" && shift == 0 {
-		return 0, fmt.Errorf("%s is not a size", quote(text))
+		return 0, fmt.Errorf("%s is not a size", diagnostic.Quote(text))
 	}
 	size := n << shift
 	if size>>shift != n || size < low || size > high {
-		return 0, fmt.Errorf("%s is not between %s and %s", quote(text), sizeText(low), sizeText(high))
+		return 0, fmt.Errorf("%s is not between %s and %s", diagnostic.Quote(text), sizeText(low), sizeText(high))
 	}
 	return size, nil
 }
@@ -113,10 +115,10 @@ func parseCPU(text string) (int, error) {
 	}
 	n, err := strconv.ParseFloat(number, 64)
 	if err != nil || strings.Trim(number, "0123456789.") != "" {
-		return 0, fmt.Errorf("%s is neither percent nor processors", quote(text))
+		return 0, fmt.Errorf("%s is neither percent nor processors", diagnostic.Quote(text))
 	}
 	if n *= thousandths; !(n >= leastCPU && n <= mostCPU) {
-		return 0, fmt.Errorf("%s is not between 1%% and %d processors", quote(text), mostCPU/1000)
+		return 0, fmt.Errorf("%s is not between 1%% and %d processors", diagnostic.Quote(text), mostCPU/1000)
 	}
 	return int(n + 0.5), nil
 }
@@ -129,7 +131,7 @@ func parseSlice(text string) (string, error) {
 		return "", err
 	}
 	if strings.HasPrefix(stem, "-") || strings.HasSuffix(stem, "-") || strings.Contains(stem, "--") {
-		return "", fmt.Errorf("%s has a hyphen without a name on both sides", quote(text))
+		return "", fmt.Errorf("%s has a hyphen without a name on both sides", diagnostic.Quote(text))
 	}
 	return stem + ".slice", nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // Scope selects the hosts that run an entry.
@@ -97,14 +99,14 @@ func parseLabels(text string) ([]Label, error) {
 func parseLabel(text string) (Label, error) {
 	key, value, ok := strings.Cut(text, ":")
 	if !ok {
-		return Label{}, fmt.Errorf("%s is not a label such as zone:a", quote(text))
+		return Label{}, fmt.Errorf("%s is not a label such as zone:a", diagnostic.Quote(text))
 	}
 	for _, part := range []string{key, value} {
 		if part == "" || len(part) > longestLabel {
 			return Label{}, fmt.Errorf("a label must have 1 to %d characters on both sides of the colon", longestLabel)
 		}
 		if strings.ContainsFunc(part, func(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(":*=", c) }) {
-			return Label{}, fmt.Errorf("%s has a character that is not allowed in a label", quote(text))
+			return Label{}, fmt.Errorf("%s has a character that is not allowed in a label", diagnostic.Quote(text))
 		}
 	}
 	return Label{key, value}, nil
@@ -153,7 +155,7 @@ func parsePrefer(text string) ([]Preference, error) {
 func parseWeight(text string) (float64, error) {
 	w, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.Trim(text, "0123456789.") != "" {
-		return 0, fmt.Errorf("%s is not a number", quote(text))
+		return 0, fmt.Errorf("%s is not a number", diagnostic.Quote(text))
 	}
 	if !(w >= 0.01 && w <= 100) {
 		return 0, errors.New("a weight must be between 0.01 and 100")

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 )
 
 // Sidecar is the options of entries in the daemon's configuration, in addition to
@@ -54,7 +57,7 @@ type Match struct {
 
 // Check returns the errors of the Sidecar that do not depend on crontabs, sorted
 // by file and line. It uses only Zone and Local of the Config.
-func (s *Sidecar) Check(c Config) []Diagnostic {
+func (s *Sidecar) Check(c Config) []diagnostic.Diagnostic {
 	_, remarks := newRuling(s, Config{Zone: c.Zone, Local: c.Local})
 	slices.SortStableFunc(remarks, byPlace)
 	return remarks
@@ -62,7 +65,7 @@ func (s *Sidecar) Check(c Config) []Diagnostic {
 
 // Unused returns a diagnostic for each part of the Sidecar that matches no entry
 // of tables, which were parsed with it.
-func (s *Sidecar) Unused(tables []*Table) []Diagnostic {
+func (s *Sidecar) Unused(tables []*Table) []diagnostic.Diagnostic {
 	all := newTouched()
 	for _, t := range tables {
 		if t.touched != nil {
@@ -71,7 +74,7 @@ func (s *Sidecar) Unused(tables []*Table) []Diagnostic {
 			maps.Copy(all.strangers, t.touched.strangers)
 		}
 	}
-	var remarks []Diagnostic
+	var remarks []diagnostic.Diagnostic
 	for name, j := range s.Jobs {
 		if !all.jobs[name] {
 			remarks = append(remarks, unusedJob(name, j, all.strangers[name]))
@@ -88,7 +91,7 @@ func (s *Sidecar) Unused(tables []*Table) []Diagnostic {
 
 // unusedJob reports that no entry has the name, or only an entry of another user,
 // stranger.
-func unusedJob(name string, j JobConfig, stranger string) Diagnostic {
+func unusedJob(name string, j JobConfig, stranger string) diagnostic.Diagnostic {
 	what := "[job." + name + "] matches no entry: "
 	if stranger == "" {
 		return j.At.remark("B601", what+"no job has that name", "")
@@ -96,14 +99,14 @@ func unusedJob(name string, j JobConfig, stranger string) Diagnostic {
 	return j.At.remark("B601", what+"the job with that name runs as "+stranger, "write `user = \""+stranger+"\"` to select it")
 }
 
-func (at Place) remark(code Code, message, fix string) Diagnostic {
-	return Diagnostic{
+func (at Place) remark(code diagnostic.Code, message, fix string) diagnostic.Diagnostic {
+	return diagnostic.Diagnostic{
 		File: at.File, Line: at.Line, Code: code, Severity: code.Severity(),
-		Message: harmless(message), Fix: harmless(fix),
+		Message: diagnostic.Harmless(message), Fix: diagnostic.Harmless(fix),
 	}
 }
 
-func byPlace(a, b Diagnostic) int {
+func byPlace(a, b diagnostic.Diagnostic) int {
 	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Message, b.Message))
 }
 
@@ -139,13 +142,13 @@ type ruledMatch struct {
 
 // newRuling checks the items of a sidecar. Only Check uses the diagnostics:
 // Parse would repeat them for each crontab.
-func newRuling(s *Sidecar, c Config) (*ruling, []Diagnostic) {
+func newRuling(s *Sidecar, c Config) (*ruling, []diagnostic.Diagnostic) {
 	p := newParser("", "", c)
 	r := &ruling{jobs: make(map[string]ruledJob, len(s.Jobs)), matches: make([]ruledMatch, len(s.Matches))}
 	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= can be set for one entry only")
 	for name, j := range s.Jobs {
 		if err := checkReference(name); err != nil {
-			p.remarks = append(p.remarks, j.At.remark("B602", quote(name)+" is not a valid job name: "+err.Error(), ""))
+			p.remarks = append(p.remarks, j.At.remark("B602", diagnostic.Quote(name)+" is not a valid job name: "+err.Error(), ""))
 		}
 		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, FromSidecar, "the entry already has a name")}
 	}
@@ -171,7 +174,7 @@ func (m *Match) check() error {
 		return errors.New("a [[match]] requires file, user or command; use [default] for all entries")
 	}
 	if _, err := path.Match(m.File, ""); err != nil {
-		return errors.New("file: " + quote(m.File) + " is not a pattern")
+		return errors.New("file: " + diagnostic.Quote(m.File) + " is not a pattern")
 	}
 	return nil
 }
@@ -216,10 +219,10 @@ func (p *parser) subjectAt(name string, at int) subject {
 	s := subject{name: name, user: p.table.user}
 	account, command, _ := p.columns(timesEnd(p.line, at))
 	if p.config.Format == System {
-		s.user = p.line[account:wordEnd(p.line, account)]
+		s.user = p.line[account:lex.WordEnd(p.line, account)]
 	}
 	s.command, _, _ = splitCommand(p.line[command:])
-	s.command = strings.TrimRight(s.command, blanks)
+	s.command = strings.TrimRight(s.command, lex.Blanks)
 	return s
 }
 

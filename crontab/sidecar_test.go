@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // set makes settings of key=value words, each in a line of its own of c.toml.
@@ -20,7 +22,7 @@ func set(words ...string) []Setting {
 }
 
 // parseWith reads a table of root's with an account column.
-func parseWith(t *testing.T, s *Sidecar, text string) (*Table, []Diagnostic) {
+func parseWith(t *testing.T, s *Sidecar, text string) (*Table, []diagnostic.Diagnostic) {
 	t.Helper()
 	table, remarks := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
 	if len(table.Entries) == 0 {
@@ -168,7 +170,7 @@ func TestSidecarFindsEntries(t *testing.T) {
 		}
 		unused := s.Unused(all)
 		for _, d := range unused {
-			if d.File != "c.toml" || d.Line != 1 || d.Code != "B601" || d.Severity != Notice {
+			if d.File != "c.toml" || d.Line != 1 || d.Code != "B601" || d.Severity != diagnostic.Notice {
 				t.Errorf("%s: got %v %s, want B601 at c.toml:1", tt.what, d, d.Code)
 			}
 		}
@@ -339,11 +341,11 @@ func FuzzSidecar(f *testing.F) {
 				t.Fatalf("%q = %q: got %d entries, want 1", key, value, len(table.Entries))
 			}
 			found := len(s.Matches) == 0 || table.touched != nil
-			refused := slices.ContainsFunc(s.Check(Config{Zone: zones}), func(d Diagnostic) bool {
+			refused := slices.ContainsFunc(s.Check(Config{Zone: zones}), func(d diagnostic.Diagnostic) bool {
 				if d.File != "c.toml" || d.Line != 3 && d.Code != "B602" || d.Message == "" || d.Code.Meaning() == "" {
 					t.Fatalf("%q = %q: got %+v", key, value, d)
 				}
-				return d.Severity == Error || d.Severity == Warning
+				return d.Severity == diagnostic.Error || d.Severity == diagnostic.Warning
 			})
 			clash := len(remarks) > 0
 			o := table.Entries[0].Options()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 func TestSpacing(t *testing.T) {
@@ -39,11 +41,11 @@ func TestSpacing(t *testing.T) {
 		{"spread=1h from=2026-01-01 until=2027-01-01 count=5", "0 3 * * *", day},
 	} {
 		table, _ := Parse("t", "#@ x-y "+test.options+"\n"+test.spec+" x\n", Config{Zone: zones})
-		if got := spacing(table.Entries[0].Schedule); got != test.want {
+		if got := timetable.Spacing(table.Entries[0].Schedule); got != test.want {
 			t.Errorf("%s %s: got %s, want %s", test.options, test.spec, got, test.want)
 		}
 	}
-	if got := spacing(cron.Every(time.Hour)); got != 0 {
+	if got := timetable.Spacing(cron.Every(time.Hour)); got != 0 {
 		t.Errorf("a schedule of another package: got %s, want 0", got)
 	}
 }
@@ -99,19 +101,19 @@ func TestPerYearOfSecondsInAPartOfAYear(t *testing.T) {
 		for at := inner.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(-1)); !at.IsZero() && at.Year() == 2026; at = inner.Next(at) {
 			want++
 		}
-		if got := PerYear(s, 2026); got != want {
+		if got := timetable.PerYear(s, 2026); got != want {
 			t.Errorf("%s: got %d, want %d", options, got, want)
 		}
 	}
 	table, _ := Parse("t", "#@ sec=* from=2026-01-01\n* * * * * x\n", Config{Zone: zones})
 	begun := time.Now()
-	if got, took := PerYear(table.Entries[0].Schedule, 2026), time.Since(begun); got != 365*86400 || took > 2*time.Second {
+	if got, took := timetable.PerYear(table.Entries[0].Schedule, 2026), time.Since(begun); got != 365*86400 || took > 2*time.Second {
 		t.Errorf("got %d after %s, want %d", got, took, 365*86400)
 	}
 }
 
 // endOfYears is the last second of LastYear.
-var endOfYears = time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
+var endOfYears = time.Date(timetable.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
 
 // jitterOf returns the longest delay of a schedule with a jitter, and the
 // schedule without it.
@@ -175,7 +177,7 @@ func checkNext(t *testing.T, s cron.Schedule, at time.Time) {
 	t.Helper()
 	if inner, limit := jitterOf(s); limit > 0 { // the only modifier that looks at several occurrences of what it delays
 		counted := &asks{Schedule: inner}
-		Jitter(counted, limit, 3).Next(at)
+		timetable.Jitter(counted, limit, 3).Next(at)
 		if counted.n > 5 {
 			t.Fatalf("%v after %s: asked %d times", s, at, counted.n)
 		}

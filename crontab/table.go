@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Format is the column layout of a file.
@@ -82,7 +85,7 @@ type Entry struct {
 type section struct {
 	table   *Table
 	env     *setting // the nearest assignment above
-	zone    *Zone
+	zone    *timetable.Zone
 	options *Options
 }
 
@@ -116,7 +119,7 @@ func (e *Entry) Raw() string {
 // blank between two fields. In anacrontab it returns period and delay.
 func (e *Entry) Spec() string {
 	s := e.section.table.text[e.start : e.start+uint32(e.spec)]
-	s = strings.TrimPrefix(strings.TrimLeft(s, blanks), "-")
+	s = strings.TrimPrefix(strings.TrimLeft(s, lex.Blanks), "-")
 	if strings.IndexByte(s, '\t') < 0 && !strings.Contains(s, "  ") { // most are cut out of the text, and take no memory
 		return s
 	}
@@ -134,8 +137,8 @@ func (e *Entry) User() string {
 		return "root"
 	}
 	between := t.text[e.start+uint32(e.spec) : e.start+uint32(e.command)]
-	between = strings.TrimLeft(between, blanks)
-	return between[:wordEnd(between, 0)]
+	between = strings.TrimLeft(between, lex.Blanks)
+	return between[:lex.WordEnd(between, 0)]
 }
 
 // Command returns the command for the shell: the text up to the first unescaped
@@ -175,7 +178,7 @@ func (e *Entry) Lookup(name string) (string, bool) { return e.section.env.lookup
 func (e *Entry) Options() *Options { return e.section.options }
 
 // Zone returns the time zone of the time fields.
-func (e *Entry) Zone() *Zone { return e.section.zone }
+func (e *Entry) Zone() *timetable.Zone { return e.section.zone }
 
 // Quiet reports whether starts of the entry are not logged (cronie's leading -,
 // which only root's crontabs may use).
@@ -196,4 +199,4 @@ func (e *Entry) Dir() string {
 }
 
 // Reboot reports whether the entry runs once at each start of the host.
-func (e *Entry) Reboot() bool { return e.Schedule == Reboot }
+func (e *Entry) Reboot() bool { return e.Schedule == timetable.Reboot }

@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 var units = map[byte]time.Duration{
@@ -24,14 +28,14 @@ func ParseDuration(text string) (time.Duration, error) {
 	for rest != "" {
 		n, after := digits(rest)
 		if n < 0 || after == "" {
-			return 0, fmt.Errorf("%s is not a duration", quote(text))
+			return 0, fmt.Errorf("%s is not a duration", diagnostic.Quote(text))
 		}
 		unit, ok := units[after[0]]
 		if !ok {
-			return 0, fmt.Errorf("%s is not a duration", quote(text))
+			return 0, fmt.Errorf("%s is not a duration", diagnostic.Quote(text))
 		}
-		if n > int64((MaxDuration-sum)/unit) {
-			return 0, fmt.Errorf("%s is longer than 100 years (%s)", quote(text), durationText(MaxDuration))
+		if n > int64((timetable.MaxDuration-sum)/unit) {
+			return 0, fmt.Errorf("%s is longer than 100 years (%s)", diagnostic.Quote(text), timetable.DurationText(timetable.MaxDuration))
 		}
 		sum += time.Duration(n) * unit
 		rest = after[1:]
@@ -58,13 +62,13 @@ func digits(text string) (n int64, rest string) {
 
 // parseInstant reads RFC 3339, or a local date with or without time in zone.
 // An instant before 1970 or after LastYear is an error.
-func parseInstant(text string, zone *Zone) (time.Time, error) {
+func parseInstant(text string, zone *timetable.Zone) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(form, text, zone.Location()); err == nil {
-			return t.UTC(), checkRange(t, text)
+			return t.UTC(), timetable.CheckRange(t, text)
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date or time", quote(text))
+	return time.Time{}, fmt.Errorf("%s is not a date or time", diagnostic.Quote(text))
 }
 
 // parseSeconds reads a list of seconds in the syntax of a minute field.
@@ -84,7 +88,7 @@ func parseSeconds(text string) (mask uint64, err error) {
 			step, err = parseInt(stepText, 1, 59)
 		}
 		if err != nil || stepped && span != "*" && !ranged {
-			return 0, fmt.Errorf("%s is not a list of seconds", quote(text))
+			return 0, fmt.Errorf("%s is not a list of seconds", diagnostic.Quote(text))
 		}
 		for second := first; second <= last; second += step {
 			mask |= 1 << second
@@ -96,7 +100,7 @@ func parseSeconds(text string) (mask uint64, err error) {
 func parseInt(text string, low, high int) (int, error) {
 	n, rest := digits(text)
 	if n < 0 || rest != "" {
-		return 0, fmt.Errorf("%s is not a number", quote(text))
+		return 0, fmt.Errorf("%s is not a number", diagnostic.Quote(text))
 	}
 	if n < int64(low) || n > int64(high) {
 		return 0, fmt.Errorf("%s is not between %d and %d", text, low, high)
@@ -109,11 +113,11 @@ func parseCatchup(text string, o *Options) error {
 	word, number, limited := strings.Cut(text, ":")
 	rule, err := oneOf(word, catchups)
 	if err != nil || limited && rule != CatchupAll {
-		return fmt.Errorf("%s is not a catch-up rule", quote(text))
+		return fmt.Errorf("%s is not a catch-up rule", diagnostic.Quote(text))
 	}
 	made := o.MaxMade
 	if limited {
-		if made, err = parseInt(number, 1, MaxMissed); err != nil {
+		if made, err = parseInt(number, 1, timetable.MaxMissed); err != nil {
 			return err
 		}
 	}
@@ -136,7 +140,7 @@ var triggers = map[string]bool{"clock": false, "manual": true}
 func oneOf[T any](text string, values map[string]T) (T, error) {
 	value, ok := values[text]
 	if !ok {
-		return value, fmt.Errorf("%s is not one of the values", quote(text))
+		return value, fmt.Errorf("%s is not one of the values", diagnostic.Quote(text))
 	}
 	return value, nil
 }
@@ -149,11 +153,11 @@ func checkName(text string) error {
 		return errors.New("a name must have 1 to 64 characters")
 	}
 	if text[0] == '-' {
-		return fmt.Errorf("%s begins with a hyphen", quote(text))
+		return fmt.Errorf("%s begins with a hyphen", diagnostic.Quote(text))
 	}
 	for i := range len(text) {
-		if c := text[i]; !isIdentifierByte(c) && c != '.' && c != '-' {
-			return fmt.Errorf("%s has a character that is not allowed in a name", quote(text))
+		if c := text[i]; !lex.IsIdentifierByte(c) && c != '.' && c != '-' {
+			return fmt.Errorf("%s has a character that is not allowed in a name", diagnostic.Quote(text))
 		}
 	}
 	return nil
@@ -166,7 +170,7 @@ func checkReference(text string) error {
 	case !full:
 		return checkName(text)
 	case owner == "" || !looksLikeAccount(owner):
-		return fmt.Errorf("%s is not OWNER/NAME: %s is not a user name", quote(text), quote(owner))
+		return fmt.Errorf("%s is not OWNER/NAME: %s is not a user name", diagnostic.Quote(text), diagnostic.Quote(owner))
 	}
 	return checkName(name)
 }
@@ -191,6 +195,6 @@ func checkWords(words ...string) func(string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s is not one of the values", quote(text))
+		return fmt.Errorf("%s is not one of the values", diagnostic.Quote(text))
 	}
 }

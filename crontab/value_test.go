@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // optionValues are values that each core option takes, and some that it does
@@ -84,7 +87,7 @@ var optionValues = []struct{ key, good, bad string }{
 // it takes and to some that it does not, also where this version does not act
 // on it.
 func TestValuesAreChecked(t *testing.T) {
-	codeOf := func(item string) Code {
+	codeOf := func(item string) diagnostic.Code {
 		_, remarks := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation, Privileged: true})
 		if len(remarks) == 0 {
 			return ""
@@ -120,7 +123,7 @@ func TestValuesAreChecked(t *testing.T) {
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "0s": 0, "90s": 90 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute,
-		"36525d": MaxDuration, "36524d24h": MaxDuration, "2d": 48 * time.Hour, "1w": 168 * time.Hour, "1w1d1h1m1s": 193*time.Hour + 61*time.Second,
+		"36525d": timetable.MaxDuration, "36524d24h": timetable.MaxDuration, "2d": 48 * time.Hour, "1w": 168 * time.Hour, "1w1d1h1m1s": 193*time.Hour + 61*time.Second,
 	} {
 		if got, err := ParseDuration(text); got != want || err != nil {
 			t.Errorf("ParseDuration(%q): got %v, %v, want %v", text, got, err, want)
@@ -139,14 +142,14 @@ func TestDiagnosticsAreHarmless(t *testing.T) {
 		t.Fatalf("got %v, want two remarks", remarks)
 	}
 	for _, d := range remarks {
-		if said := d.Message + d.Fix; strings.Contains(said, "\x1b") || !utf8.ValidString(said) || len(d.Message) > maxSentence {
-			t.Errorf("got %q, want no escape and at most %d bytes", d.Message, maxSentence)
+		if said := d.Message + d.Fix; strings.Contains(said, "\x1b") || !utf8.ValidString(said) || len(d.Message) > diagnostic.MaxSentence {
+			t.Errorf("got %q, want no escape and at most %d bytes", d.Message, diagnostic.MaxSentence)
 		}
 	}
 }
 
 func TestDiagnosticAsError(t *testing.T) {
-	d := Diagnostic{File: "/etc/crontab", Line: 7, Column: 3, Message: "hour 24 is above 23"}
+	d := diagnostic.Diagnostic{File: "/etc/crontab", Line: 7, Column: 3, Message: "hour 24 is above 23"}
 	if got, want := d.Error(), "/etc/crontab:7:3: hour 24 is above 23"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

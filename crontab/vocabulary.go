@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // OptionSpec describes one option.
@@ -66,10 +68,10 @@ var vocabulary = []OptionSpec{
 		apply: func(p *plan, v string) error { return p.setZone(v) }},
 	{Key: "dst", Values: "cron, literal, second", Form: "cron|literal|second", Default: "cron", Same: "cron", Meaning: "rule for changes of the clock",
 		Loss:  "changes of the clock follow the rules of that cron",
-		apply: func(p *plan, v string) (err error) { p.modifiers.dst, err = oneOf(v, dsts); return err }},
+		apply: func(p *plan, v string) (err error) { p.modifiers.DST, err = oneOf(v, timetable.DSTs); return err }},
 	{Key: "sec", Values: "seconds: 0,30 or */10 or 0-30/5", Form: "LIST", Default: "0", Extend: true, Meaning: "seconds within each minute",
 		Loss:  "it runs once per minute, at second 0",
-		apply: func(p *plan, v string) (err error) { p.modifiers.seconds, err = parseSeconds(v); return err }},
+		apply: func(p *plan, v string) (err error) { p.modifiers.Seconds, err = parseSeconds(v); return err }},
 	{Key: "year", Values: "years", Extend: true, Guard: true, Meaning: "only in these years",
 		Loss: "it runs in every year"},
 	{Key: "day", Values: "last, workday, mon#2, ...", Extend: true, Guard: true, Meaning: "a further filter on the date",
@@ -88,24 +90,27 @@ var vocabulary = []OptionSpec{
 		Loss: "it runs outside the window, too"},
 	{Key: "from", Values: anInstant, Form: "TIME", Default: "none", Extend: true, Guard: true, Meaning: "no occurrence before this time",
 		Loss:  "it also runs before that",
-		apply: func(p *plan, v string) (err error) { p.modifiers.from, err = parseInstant(v, p.zone); return err }},
+		apply: func(p *plan, v string) (err error) { p.modifiers.From, err = parseInstant(v, p.zone); return err }},
 	{Key: "until", Values: anInstant, Form: "TIME", Default: "none", Extend: true, Guard: true, Meaning: "no occurrence after this time",
 		Loss:  "it continues to run after that",
-		apply: func(p *plan, v string) (err error) { p.modifiers.until, err = parseInstant(v, p.zone); return err }},
+		apply: func(p *plan, v string) (err error) { p.modifiers.Until, err = parseInstant(v, p.zone); return err }},
 	{Key: "count", Values: "1 to 1000", Form: "N", Default: "none", Extend: true, Guard: true, Meaning: "the first N occurrences since from=",
-		Loss:  "it runs without limit",
-		apply: func(p *plan, v string) (err error) { p.modifiers.count, err = parseInt(v, 1, MaxCount); return err }},
+		Loss: "it runs without limit",
+		apply: func(p *plan, v string) (err error) {
+			p.modifiers.Count, err = parseInt(v, 1, timetable.MaxCount)
+			return err
+		}},
 	{Key: "every", Values: aDuration, Form: "DURATION", Default: "none", Meaning: "fixed interval instead of time fields",
 		Loss:  "it follows its time fields",
-		apply: func(p *plan, v string) error { return positive(&p.modifiers.every, v) }},
+		apply: func(p *plan, v string) error { return positive(&p.modifiers.Every, v) }},
 	{Key: "phase", Values: aDuration, Form: "DURATION", Default: "0", Meaning: "offset of every=",
 		Loss:  "it follows its time fields",
-		apply: func(p *plan, v string) error { return duration(&p.modifiers.phase, v) }},
+		apply: func(p *plan, v string) error { return duration(&p.modifiers.Phase, v) }},
 	{Key: "delay", Values: aDuration, Extend: true, Guard: true, Instead: "write `every=` with `overlap=skip`", Meaning: "a fixed delay after the last end",
 		Loss: "it follows its time fields"},
 	{Key: "at", Values: anInstant, Form: "TIME", Default: "none", Guard: true, Meaning: "one time instead of the time fields",
 		Loss:  "it follows its time fields, each year",
-		apply: func(p *plan, v string) (err error) { p.modifiers.at, err = parseInstant(v, p.zone); return err }},
+		apply: func(p *plan, v string) (err error) { p.modifiers.At, err = parseInstant(v, p.zone); return err }},
 	{Key: "on", Values: "job:NAME[:OUTCOME,...], file:GLOB, event:NAME, boot, resume", Form: "job:NAME[:OUTCOME]", Default: "none", Guard: true, Meaning: "start when another job ends",
 		Loss:  "it follows its time fields; 31 February means never",
 		apply: func(p *plan, v string) (err error) { p.On, err = p.edges("on="+v, parseOn); return err }},
@@ -114,10 +119,10 @@ var vocabulary = []OptionSpec{
 		apply: func(p *plan, v string) (err error) { p.Manual, err = oneOf(v, triggers); return err }},
 	{Key: "jitter", Values: aDuration, Form: "DURATION", Default: "0", Same: "0", Meaning: "random delay, another each time",
 		Loss:  "it starts on the minute",
-		apply: func(p *plan, v string) error { return duration(&p.modifiers.jitter, v) }},
+		apply: func(p *plan, v string) error { return duration(&p.modifiers.Jitter, v) }},
 	{Key: "spread", Values: aDuration, Form: "DURATION", Default: "0", Extend: true, Same: "0", Meaning: "random delay, always the same",
 		Loss:  "it starts on the minute",
-		apply: func(p *plan, v string) error { return duration(&p.modifiers.spread, v) }},
+		apply: func(p *plan, v string) error { return duration(&p.modifiers.Spread, v) }},
 
 	// Late, missed, overlapping.
 	{Key: "grace", Values: aDuration, Form: "DURATION", Default: "60s", Meaning: "delay up to which a start is on time",

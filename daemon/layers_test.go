@@ -20,7 +20,9 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab", "daemon/job", "daemon/display", "daemon/atomicfile", "gossip/rendezvous", "gossip/wire", "man"},
+	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "gossip/rendezvous", "gossip/wire", "man"},
+	{"crontab/timetable"},
+	{"crontab"},
 	{"daemon/engine/catalog"},
 	{"gossip/register"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
@@ -56,7 +58,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
 
 // impure says why a pure package must not import something.
 var impure = map[string]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // newHelp returns the command help. It knows commands and topics, options of crontabs, and
@@ -51,7 +52,7 @@ func help(a *cli.App, root *cobra.Command, args []string) error {
 		return nil
 	}
 	fix := "cronring help"
-	if near := crontab.Nearest(args[0], helpNames(root)); near != "" {
+	if near := diagnostic.Nearest(args[0], helpNames(root)); near != "" {
 		fix = "cronring help " + near + "    or see: " + fix
 	}
 	return cli.UsageError("help with \""+strings.Join(args, " ")+"\"", "there is no such command, topic, option or page", fix)

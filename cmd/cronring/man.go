@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/man"
 )
@@ -157,7 +157,7 @@ func pageNamed(all []manualPage, args []string) (manualPage, error) {
 		names = append(names, p.short())
 	}
 	fix := "cronring man"
-	if near := crontab.Nearest(name, names); near != "" {
+	if near := diagnostic.Nearest(name, names); near != "" {
 		fix = "cronring man " + near
 	}
 	return manualPage{}, &api.Error{Kind: api.NotFound, What: fmt.Sprintf("cannot show the page %q", name), Why: "there is no such page", Fix: fix}

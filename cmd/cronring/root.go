@@ -20,7 +20,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/migration"
 	"github.com/cronring/cronring/cmd/cronring/ring"
 	"github.com/cronring/cronring/cmd/cronring/runs"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -170,7 +170,7 @@ func nearestCommand(cmd *cobra.Command, name string) string {
 			}
 		}
 	}
-	return crontab.Nearest(name, verbs)
+	return diagnostic.Nearest(name, verbs)
 }
 
 // badFlag returns the error of an invalid flag. The flags of an unknown command are not the
@@ -183,7 +183,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := crontab.Nearest(missing.GetSpecifiedName(), names); near != "" {
+		if near := diagnostic.Nearest(missing.GetSpecifiedName(), names); near != "" {
 			help = cmd.CommandPath() + " --" + near + "    or see: " + help
 		}
 	}

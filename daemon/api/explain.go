@@ -8,6 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -58,21 +59,21 @@ const explainedRuns = 3
 
 // NewExplanation explains a schedule as seen from the instant from. Its location determines the
 // calendar year.
-func NewExplanation(spec string, s cron.Schedule, zone *crontab.Zone, remarks []crontab.Diagnostic, from time.Time) Explanation {
+func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, remarks []crontab.Diagnostic, from time.Time) Explanation {
 	x := Explanation{
-		V: Version, Schedule: spec, Meaning: crontab.Describe(s), Zone: zone.String(),
-		Year: from.Year(), Runs: crontab.PerYear(s, from.Year()),
+		V: Version, Schedule: spec, Meaning: timetable.Describe(s), Zone: zone.String(),
+		Year: from.Year(), Runs: timetable.PerYear(s, from.Year()),
 		Next: []time.Time{}, Changes: []ZoneChange{}, Diagnostics: NewDiagnostics(remarks),
 	}
 	for t := s.Next(from.Add(-1)); len(x.Next) < explainedRuns && !t.IsZero(); t = s.Next(t) {
 		x.Next = append(x.Next, t)
 	}
-	if s == crontab.Reboot || s == crontab.Never {
+	if s == timetable.Reboot || s == timetable.Never {
 		return x
 	}
 	for _, c := range zone.Coming(from, 2) {
 		x.Changes = append(x.Changes, ZoneChange{
-			At: c.At, Before: crontab.Wall(c.At, c.Before).Format("15:04"), After: crontab.Wall(c.At, c.After).Format("15:04"),
+			At: c.At, Before: timetable.Wall(c.At, c.Before).Format("15:04"), After: timetable.Wall(c.At, c.After).Format("15:04"),
 			Effect: c.Effect(spec, s),
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/notify"
 )
@@ -166,7 +167,7 @@ func (r *reader) take(document map[string]any, keys []key, file string) {
 
 func (r *reader) remarkUnknown(path []string, at crontab.Place) {
 	fix := ""
-	if near := crontab.Nearest(path[len(path)-1], knownKeys(path)); near != "" {
+	if near := diagnostic.Nearest(path[len(path)-1], knownKeys(path)); near != "" {
 		fix = "write `" + dotted(append(slices.Clone(path[:len(path)-1]), near)) + "`"
 	}
 	r.remark(at, unknown, "unknown key "+dotted(path), fix)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 )
 
@@ -36,7 +36,7 @@ func nextAfter(s cron.Schedule, t time.Time) time.Time {
 	return time.Time{}
 }
 
-func isOccurrence(next, after time.Time) bool { return next.After(after) && crontab.InRange(next) }
+func isOccurrence(next, after time.Time) bool { return next.After(after) && timetable.InRange(next) }
 
 // reset computes the next time of every group again after the clock was set back.
 func (a *agenda) reset(now time.Time) {
@@ -59,7 +59,7 @@ func (a *agenda) plan(i int, now time.Time) bool {
 	case next.IsZero():
 		return false
 	case !isOccurrence(next, now):
-		if crontab.InRange(now) {
+		if timetable.InRange(now) {
 			a.faulty = append(a.faulty, i)
 		}
 		return false

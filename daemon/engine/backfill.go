@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -116,9 +117,9 @@ func fillOf(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill, i
 	switch {
 	case o.Period != nil:
 		why = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
-	case entry.Schedule == crontab.Reboot || entry.Schedule == crontab.Never:
+	case entry.Schedule == timetable.Reboot || entry.Schedule == timetable.Never:
 		why = "the clock never starts it, so there are no occurrences to go over"
-	case !crontab.InRange(b.From):
+	case !timetable.InRange(b.From):
 		why = "the time begins before 1970"
 	case b.To.Before(b.From):
 		why = "the time ends before it begins"
@@ -265,7 +266,7 @@ func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 		return 0, "the entry was removed from its table"
 	}
 	entry := e.jobs.Entry(slot)
-	if entry.Schedule == crontab.Never || entry.Schedule == crontab.Reboot || entry.Options().Period != nil {
+	if entry.Schedule == timetable.Never || entry.Schedule == timetable.Reboot || entry.Options().Period != nil {
 		return 0, "the clock names no occurrences of the entry any more"
 	}
 	return slot, ""

@@ -6,6 +6,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -19,7 +20,7 @@ const (
 // Limits of the work after a long absence. The newest keepMissed occurrences of a
 // schedule are listed, unless they are older than lookBack. Older ones are skipped
 // together, and their count may be too low. Of the listed ones, the newest
-// crontab.MaxMissed at most are on time, however long grace= is.
+// timetable.MaxMissed at most are on time, however long grace= is.
 const (
 	lookBack   = 366 * 24 * time.Hour
 	keepMissed = 10_000
@@ -110,7 +111,7 @@ type plan struct {
 func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) plan {
 	p := plan{
 		tooLate: 0,
-		onTime:  max(firstWithin(list, now, o.Grace), len(list)-crontab.MaxMissed),
+		onTime:  max(firstWithin(list, now, o.Grace), len(list)-timetable.MaxMissed),
 	}
 	if o.Deadline > 0 {
 		p.tooLate = firstWithin(list, now, o.Deadline)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -64,7 +64,7 @@ func (e *Engine) setBack(by time.Duration) {
 
 // afterSetBack returns the mark of a job after the clock was set back to now.
 func afterSetBack(s cron.Schedule, mark, now int64, by time.Duration) int64 {
-	if mark <= now || by < smallStep || by < Correction && crontab.FixedTime(s) {
+	if mark <= now || by < smallStep || by < Correction && timetable.FixedTime(s) {
 		return mark
 	}
 	return now

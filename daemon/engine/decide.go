@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -75,7 +76,7 @@ func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
 		e.decidePeriod(j, due)
 		return
 	}
-	p := catchup(j.options, crontab.FixedTime(entry.Schedule), due.list, e.now.Wall)
+	p := catchup(j.options, timetable.FixedTime(entry.Schedule), due.list, e.now.Wall)
 	e.skipOld(j, due, p)
 	for i, at := range due.list[p.missed:] {
 		if p.missed+i < p.onTime {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -106,9 +107,9 @@ func (e *Engine) sinceOf(r *run) time.Time {
 	slot, _ := e.slotOf(r)
 	s := e.jobs.Entry(slot).Schedule
 	switch {
-	case s == crontab.Reboot:
+	case s == timetable.Reboot:
 		return r.Due.Add(-1)
-	case s == crontab.Never:
+	case s == timetable.Never:
 		if l := e.ledger(r.Job, r.User); l.Due.Before(r.Due) {
 			return l.Due
 		}
@@ -116,9 +117,9 @@ func (e *Engine) sinceOf(r *run) time.Time {
 	}
 	due := r.Due
 	if p := r.options.Period; p != nil && !s.Next(due.Add(-1)).Equal(due) { // found due in between
-		due = crontab.Previous(s, due)
+		due = timetable.Previous(s, due)
 	}
-	return crontab.Previous(s, due)
+	return timetable.Previous(s, due)
 }
 
 // endOf returns the state of a parent's newest occurrence after since, for a run that is

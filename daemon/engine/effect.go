@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -68,7 +69,7 @@ type Known struct {
 // this to the file that anacron would read.
 type Stamp struct {
 	ID  string // ID of the Period; contains no slash and is neither . nor ..
-	Day crontab.Day
+	Day timetable.Day
 }
 
 // Start starts a run. Started or Ended reports the result.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -25,7 +26,7 @@ type State struct {
 	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
 	Booted   bool      // first start since the host booted: @reboot entries run
 	Since    time.Time // until then another cron ran the same crontabs; zero: none did
-	Stamps   map[string]crontab.Day
+	Stamps   map[string]timetable.Day
 	Adopted  []Adopted
 	Ledgers  []job.Ledger
 
@@ -70,7 +71,7 @@ type Engine struct {
 	unfit   map[*crontab.Options]string // see Load
 	ring    *ring
 	bars    map[string]Barred
-	stamps  map[string]crontab.Day
+	stamps  map[string]timetable.Day
 
 	troubles map[owned]Trouble       // see noteTrouble
 	shown    bool                    // a view shares troubles

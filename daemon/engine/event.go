@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -189,7 +190,7 @@ type Barred struct {
 // the start. The event is used when anacron, which wrote them until now, is removed from
 // a host.
 type Stamps struct {
-	Days map[string]crontab.Day
+	Days map[string]timetable.Day
 }
 
 // Abandon, after Drain, ends all running jobs: first TERM, then KILL.

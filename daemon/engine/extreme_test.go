@@ -11,6 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -20,7 +21,7 @@ func TestSumSaturates(t *testing.T) {
 	const most, least = time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
 	for _, c := range []struct{ a, b, want time.Duration }{
 		{1, 2, 3}, {-1, -2, -3}, {most, 1, most}, {most - 1, 1, most}, {most, most, most}, {least, -1, least}, {least, least, least},
-		{most, least, -1}, {0, least, least}, {crontab.MaxDuration, crontab.MaxDuration, 2 * crontab.MaxDuration},
+		{most, least, -1}, {0, least, least}, {timetable.MaxDuration, timetable.MaxDuration, 2 * timetable.MaxDuration},
 	} {
 		if got := sum(c.a, c.b); got != c.want {
 			t.Errorf("%d + %d: got %d, want %d", c.a, c.b, got, c.want)
@@ -219,7 +220,7 @@ func TestOccurrencesAfterALongTime(t *testing.T) {
 		if n := len(o.list); c.exact > 0 && n != c.exact || c.exact == 0 && (n < keepMissed || n > 2*keepMissed) {
 			t.Errorf("%s: %d are listed, want %d or %d to %d", name, n, c.exact, keepMissed, 2*keepMissed)
 		}
-		if want := crontab.Previous(s, now.Add(1)); !o.last().Equal(want) {
+		if want := timetable.Previous(s, now.Add(1)); !o.last().Equal(want) {
 			t.Errorf("%s: the newest is %s, want %s", name, o.last(), want)
 		}
 		for i, at := range o.list[1:] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -23,7 +24,7 @@ func ringFault(entry *crontab.Entry, o *crontab.Options, mode RingMode) string {
 	switch {
 	case o.Scope != crontab.ScopeRing:
 		return ""
-	case entry.Schedule == crontab.Reboot:
+	case entry.Schedule == timetable.Reboot:
 		return "scope=ring: each host starts by itself, so @reboot cannot be one member's"
 	case o.Period != nil:
 		return "scope=ring: each host has days of its own on which its periods ran, so a line that runs once in a period cannot be one member's"

@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
@@ -458,7 +459,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
 	}
-	p := catchup(r.options, crontab.FixedTime(e.jobs.Entry(slot).Schedule), []time.Time{due}, e.now.Wall)
+	p := catchup(r.options, timetable.FixedTime(e.jobs.Entry(slot).Schedule), []time.Time{due}, e.now.Wall)
 	if old.Backfill != 0 { // its occurrences are always in the past
 		p = plan{}
 	}
@@ -482,7 +483,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 // boot runs the @reboot entries of some crontabs, in order.
 func (e *Engine) boot(of func(*crontab.Table) bool) {
 	for slot := range e.jobs.Len() {
-		if entry := e.jobs.Entry(slot); entry.Schedule != crontab.Reboot || !of(entry.Table()) {
+		if entry := e.jobs.Entry(slot); entry.Schedule != timetable.Reboot || !of(entry.Table()) {
 			continue
 		}
 		j := e.firing(slot)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -25,7 +26,7 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 		e.skip(j, due.first, due.last(), due.older+len(due.list), job.AlreadyRan, day)
 		return
 	}
-	p := catchup(j.options, crontab.FixedTime(j.entry.Schedule), due.list, e.now.Wall)
+	p := catchup(j.options, timetable.FixedTime(j.entry.Schedule), due.list, e.now.Wall)
 	p.missed = max(p.missed, len(due.list)-1)
 	e.skipOld(j, due, p)
 	for i, at := range due.list[p.missed:] {
@@ -40,10 +41,10 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 // ranOn reports whether the job already ran in the current period, and on which day.
 // Without a stamp it did not.
 func (e *Engine) ranOn(j *firing) (day string, ran bool) {
-	return ranOn(e.stamps, e.jobs.Period(j.entry), crontab.DayOf(e.now.Wall, j.entry.Zone().Location()))
+	return ranOn(e.stamps, e.jobs.Period(j.entry), timetable.DayOf(e.now.Wall, j.entry.Zone().Location()))
 }
 
-func ranOn(stamps map[string]crontab.Day, p *crontab.Period, today crontab.Day) (day string, ran bool) {
+func ranOn(stamps map[string]timetable.Day, p *timetable.Period, today timetable.Day) (day string, ran bool) {
 	stamp, known := stamps[p.ID]
 	if !known || p.Due(stamp, today) {
 		return "", false
@@ -74,7 +75,7 @@ func waiting(r *run) string { return "until " + r.NotBefore.In(r.zone).Format(ti
 
 // startOf returns when a run that is found due now may start. As in anacron, the hours do
 // not apply to a job that never ran.
-func startOf(stamps map[string]crontab.Day, p *crontab.Period, now time.Time, zone *time.Location) time.Time {
+func startOf(stamps map[string]timetable.Day, p *timetable.Period, now time.Time, zone *time.Location) time.Time {
 	if _, known := stamps[p.ID]; !known {
 		return now.Add(p.Delay)
 	}
@@ -88,7 +89,7 @@ func (e *Engine) waitUntil(r *run, at time.Time) {
 }
 
 // holder returns the oldest live run of a period, other than but; or nil.
-func (e *Engine) holder(p *crontab.Period, but *run) *run {
+func (e *Engine) holder(p *timetable.Period, but *run) *run {
 	var oldest *run
 	for _, r := range e.live {
 		if q := r.options.Period; q != nil && q.ID == p.ID && r != but && (oldest == nil || r.ID < oldest.ID) {
@@ -145,15 +146,15 @@ func (e *Engine) stamp(r *run) bool {
 	if waited := r.Run.Started.Add(-p.Delay); r.Trigger != job.TriggerRetry && !r.NotBefore.IsZero() && waited.After(found) {
 		found = waited // it waited into another day, for its hours or during a suspend
 	}
-	day := crontab.DayOf(found, r.zone)
+	day := timetable.DayOf(found, r.zone)
 	e.setStamp(p.ID, day)
 	e.emit(Stamp{p.ID, day})
 	return true
 }
 
 // setStamp replaces the map, because views share the old one.
-func (e *Engine) setStamp(id string, day crontab.Day) {
-	stamps := make(map[string]crontab.Day, len(e.stamps)+1)
+func (e *Engine) setStamp(id string, day timetable.Day) {
+	stamps := make(map[string]timetable.Day, len(e.stamps)+1)
 	for k, v := range e.stamps {
 		stamps[k] = v
 	}
@@ -165,7 +166,7 @@ func (e *Engine) setStamp(id string, day crontab.Day) {
 // occurrence of that later day was skipped because the run was still live.
 func (e *Engine) lookAgain(r *run) {
 	p := r.options.Period
-	if stamp, known := e.stamps[p.ID]; !known || stamp >= crontab.DayOf(e.now.Wall, r.zone) {
+	if stamp, known := e.stamps[p.ID]; !known || stamp >= timetable.DayOf(e.now.Wall, r.zone) {
 		return
 	}
 	for _, slot := range e.jobs.Periods() {
@@ -198,7 +199,7 @@ func (e *Engine) look(slot int) {
 	if reason, _ := e.standing(j); reason != "" || e.holder(j.options.Period, nil) != nil {
 		return
 	}
-	today := crontab.DayOf(now, j.entry.Zone().Location())
+	today := timetable.DayOf(now, j.entry.Zone().Location())
 	if _, ran := ranOn(e.stamps, j.options.Period, today); ran || !anacronLine(j.entry) && !e.missesToday(j) {
 		return
 	}
@@ -226,21 +227,21 @@ func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 	p, zone := v.jobs.Period(entry), entry.Zone().Location()
 	stamps := v.stamps
 	if v.busy[p.ID] { // the live run is today's
-		stamps = map[string]crontab.Day{p.ID: crontab.DayOf(v.now.Wall, zone)}
+		stamps = map[string]timetable.Day{p.ID: timetable.DayOf(v.now.Wall, zone)}
 	}
 	at := v.now.Wall
 	for range patience {
 		if at = nextAfter(entry.Schedule, at); at.IsZero() {
 			break
 		}
-		today := crontab.DayOf(at, zone)
+		today := timetable.DayOf(at, zone)
 		if _, ran := ranOn(stamps, p, today); ran {
 			continue
 		}
 		if start := startOf(stamps, p, at, zone); start.After(after) {
 			return start
 		}
-		stamps = map[string]crontab.Day{p.ID: today}
+		stamps = map[string]timetable.Day{p.ID: today}
 	}
 	return time.Time{}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -65,5 +66,5 @@ func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
 	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
 	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
 	wait *= 1 + draw*float64(o.RetryJitter)/100
-	return max(leastWait, time.Duration(min(wait, float64(2*crontab.MaxDuration))))
+	return max(leastWait, time.Duration(min(wait, float64(2*timetable.MaxDuration))))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -244,7 +245,7 @@ func (e *Engine) decideShared(j *firing, c *ringClaim) *run {
 	if began(c.orphan) {
 		return e.admit(j, due, job.TriggerRetry, job.Rerun)
 	}
-	p := catchup(j.options, crontab.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
+	p := catchup(j.options, timetable.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
 	switch {
 	case p.tooLate == 1:
 		e.skip(j, due, due, 1, job.PastDeadline, lateness(e.now.Wall, due))

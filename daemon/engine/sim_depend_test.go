@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -171,7 +172,7 @@ func (h *history) parentsLack(r job.Run) {
 		return
 	}
 	e := h.w.engine.jobs.Entry(slot)
-	since := crontab.Previous(e.Schedule, r.Due)
+	since := timetable.Previous(e.Schedule, r.Due)
 	ends := slices.ContainsFunc(e.Options().After, func(edge crontab.Edge) bool { return h.kin.ended[job.ID(edge.Job)] })
 	if since.IsZero() || !ends || e.Options().Period != nil {
 		return
@@ -298,7 +299,7 @@ func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 		return
 	}
 	slot, _ := h.find(r.Job)
-	since := crontab.Previous(h.w.engine.jobs.Entry(slot).Schedule, r.Due) // zero for those without a schedule
+	since := timetable.Previous(h.w.engine.jobs.Entry(slot).Schedule, r.Due) // zero for those without a schedule
 	was, known := h.kin.runs[p.Run]
 	if !known || was.Verdict != p.Verdict || was.State.Live() || !was.Due.After(since) {
 		t.Errorf("invariant 11: run %d of %s, due %s, takes %v for its parent since %s, which is %+v", r.ID, r.Job, r.Due, p, since, was)

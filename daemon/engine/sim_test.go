@@ -13,6 +13,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -177,7 +178,7 @@ func (h *history) parse() { h.w.tables = h.w.parse(h.texts) }
 func (h *history) stamps(rng *rand.Rand) {
 	for _, id := range []string{"cron.daily", "cron.weekly", "cron.monthly"} {
 		if rng.IntN(3) == 0 {
-			h.w.state.Stamps[id] = crontab.DayOf(h.w.now.Wall, nil) - crontab.Day(rng.IntN(40))
+			h.w.state.Stamps[id] = timetable.DayOf(h.w.now.Wall, nil) - timetable.Day(rng.IntN(40))
 		}
 	}
 }
@@ -482,7 +483,7 @@ func (h *history) period(r job.Run) {
 	}
 	p := h.w.engine.jobs.Period(entry)
 	if r.Trigger == job.TriggerClock || r.Trigger == job.TriggerCatchup {
-		today := crontab.DayOf(h.w.now.Wall, entry.Zone().Location())
+		today := timetable.DayOf(h.w.now.Wall, entry.Zone().Location())
 		if stamp, known := h.w.state.Stamps[p.ID]; known && !p.Due(stamp, today) {
 			h.w.t.Errorf("invariant 8: run %d of %s starts on %s, and it ran on %s", r.ID, p.ID, today, stamp)
 		}
@@ -510,7 +511,7 @@ func (h *history) stamped(r *job.Run, left Stamp) {
 	if wants != (left.ID != "") || wants && left.ID != id {
 		h.w.t.Errorf("invariant 8: run %d of %q ended %s and left %+v", r.ID, id, r.Outcome, left)
 	}
-	if wants && (left.Day < crontab.DayOf(r.Decided, nil)-1 || left.Day > crontab.DayOf(h.w.now.Wall, nil)+1) {
+	if wants && (left.Day < timetable.DayOf(r.Decided, nil)-1 || left.Day > timetable.DayOf(h.w.now.Wall, nil)+1) {
 		h.w.t.Errorf("invariant 8: run %d was decided at %s and left the stamp %s at %s", r.ID, r.Decided, left.Day, h.w.now.Wall)
 	}
 }
@@ -619,7 +620,7 @@ func (h *history) schedule(id job.ID) cron.Schedule {
 	return h.w.engine.jobs.Entry(slot).Schedule
 }
 
-func (h *history) boots(id job.ID) bool { return h.schedule(id) == crontab.Reboot }
+func (h *history) boots(id job.ID) bool { return h.schedule(id) == timetable.Reboot }
 
 // finish ends everything and checks invariant 6: a finished world is empty.
 func (h *history) finish() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -132,7 +133,7 @@ func (s *story) stamps(words []string) {
 		if err != nil {
 			s.t.Fatalf("story: %v", err)
 		}
-		s.w.state.Stamps[id] = crontab.DayOf(at, nil)
+		s.w.state.Stamps[id] = timetable.DayOf(at, nil)
 	}
 	if s.w.engine != nil {
 		s.w.step(Stamps{s.w.state.Stamps})

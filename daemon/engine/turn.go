@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -192,7 +193,7 @@ func (e *Engine) claimDue(slot int, due occurrences) (handled bool) {
 		e.compete(e.newRingClaim(slot, due.last()), due.last())
 		return true
 	}
-	p := catchup(o, crontab.FixedTime(e.jobs.Entry(slot).Schedule), due.list, e.now.Wall)
+	p := catchup(o, timetable.FixedTime(e.jobs.Entry(slot).Schedule), due.list, e.now.Wall)
 	p.missed = max(0, min(p.missed, len(due.list)-1)) // the record of the newest occurrence also covers the skipped ones before it
 	p.tooLate = min(p.tooLate, p.missed)
 	skips := leftOut(due, p)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -19,7 +20,7 @@ type View struct {
 	jobs      *catalog.Catalog
 	holds     job.Holds
 	bars      map[string]Barred
-	stamps    map[string]crontab.Day
+	stamps    map[string]timetable.Day
 	busy      map[string]bool // periods that have a live run
 	live      []*job.Run
 	fills     []job.Backfill
@@ -178,7 +179,7 @@ func (v *View) Barred(user string) (b Barred, ok bool) {
 
 // Stamp returns the day on which the job of a period last ran. ok is false if it is not
 // known.
-func (v *View) Stamp(id string) (day crontab.Day, ok bool) {
+func (v *View) Stamp(id string) (day timetable.Day, ok bool) {
 	day, ok = v.stamps[id]
 	return day, ok
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -59,7 +60,7 @@ type world struct {
 func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	return &world{
 		t: t, node: "box.example.org", now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
-		state: State{Holds: job.Holds{}, Stamps: map[string]crontab.Day{}},
+		state: State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
 		ledgers: map[owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -81,7 +81,7 @@ func gather(versions []Version) (groups []*group) {
 	for _, v := range versions {
 		for i := range v.view.Len() {
 			s := v.view.Entry(i).Schedule
-			if s == crontab.Reboot || s == crontab.Never || !v.view.Planned(i) {
+			if s == timetable.Reboot || s == timetable.Never || !v.view.Planned(i) {
 				continue
 			}
 			g := bySchedule[s]

@@ -12,6 +12,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -73,7 +74,7 @@ func (v Version) Jobs() []job.Job {
 
 func (v Version) side(i int) *Side {
 	e := v.view.Entry(i)
-	return &Side{Job: v.view.Job(i), Meaning: crontab.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
+	return &Side{Job: v.view.Job(i), Meaning: timetable.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
 }
 
 // Week returns the default end of a comparison.
@@ -149,7 +150,7 @@ func changes(old *engine.View, k int, now *engine.View, i int) []string {
 		name string
 		same bool
 	}{
-		{Schedule, crontab.Identity(old.Entry(k).Schedule) == crontab.Identity(now.Entry(i).Schedule)},
+		{Schedule, timetable.Identity(old.Entry(k).Schedule) == timetable.Identity(now.Entry(i).Schedule)},
 		{User, a.User == b.User},
 		{Command, a.Command == b.Command && a.Stdin == b.Stdin},
 		{Environment, slices.Equal(a.Env, b.Env)},

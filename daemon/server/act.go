@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
@@ -127,8 +128,8 @@ func (s *Server) pauseJobs(ctx context.Context, c *call.Call) error {
 	if !r.Until.IsZero() && !r.Until.After(c.Now) {
 		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
 	}
-	if !r.Until.IsZero() && !crontab.InRange(r.Until) {
-		return call.BadRequest("the pause would end after the year "+strconv.Itoa(crontab.LastYear), "leave the end out to pause until it is resumed")
+	if !r.Until.IsZero() && !timetable.InRange(r.Until) {
+		return call.BadRequest("the pause would end after the year "+strconv.Itoa(timetable.LastYear), "leave the end out to pause until it is resumed")
 	}
 	hold := job.Hold{Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
 	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) engine.Event {

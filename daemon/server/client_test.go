@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -165,7 +165,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if ids, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"etl*"}, Reason: "move"}); err != nil || !slices.Equal(ids, []job.ID{"etl-orders", "etl-nightly"}) {
 		t.Errorf("Pause: %v, %v", ids, err)
 	}
-	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: time.Date(crontab.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)}); api.KindOf(err) != api.Usage {
+	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: time.Date(timetable.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)}); api.KindOf(err) != api.Usage {
 		t.Errorf("Pause beyond the last year: %v, want a usage error", err)
 	}
 	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: w.now}); api.KindOf(err) != api.Usage {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -106,7 +107,7 @@ func (s *Server) showJob(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.Job{
 		V:           api.Version,
 		Status:      status,
-		Meaning:     crontab.Describe(c.View.Entry(i).Schedule),
+		Meaning:     timetable.Describe(c.View.Entry(i).Schedule),
 		Upcoming:    upcoming(c, i),
 		Diagnostics: api.NewDiagnostics(s.remarksOn(c, i)),
 	})

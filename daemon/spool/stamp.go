@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // ErrStampLocked reports that another process, such as anacron, runs the job.
@@ -23,8 +23,8 @@ const stampLength = 9
 // ReadStamps reads the dates on which anacron's jobs last ran, by their IDs. A
 // stamp that anacron could not read is left out, so that its job is due; so is
 // everything when the directory cannot be read.
-func ReadStamps(dir string) map[string]crontab.Day {
-	stamps := map[string]crontab.Day{}
+func ReadStamps(dir string) map[string]timetable.Day {
+	stamps := map[string]timetable.Day{}
 	open, ids, err := list(dir)
 	if err != nil {
 		return stamps
@@ -38,7 +38,7 @@ func ReadStamps(dir string) map[string]crontab.Day {
 	return stamps
 }
 
-func readStamp(dir int, id string) (crontab.Day, error) {
+func readStamp(dir int, id string) (timetable.Day, error) {
 	if err := checkStampID(id); err != nil {
 		return 0, err
 	}
@@ -55,7 +55,7 @@ func readStamp(dir int, id string) (crontab.Day, error) {
 	if err != nil {
 		return 0, err
 	}
-	return crontab.DayOf(date, time.UTC), nil
+	return timetable.DayOf(date, time.UTC), nil
 }
 
 // checkStampID refuses what cannot be the name of a stamp: a job's ID comes
@@ -128,23 +128,23 @@ func createStamp(dir, id string) (*os.File, error) {
 }
 
 // Read returns the day in the stamp; false if it is empty.
-func (l *StampLock) Read() (crontab.Day, bool) {
+func (l *StampLock) Read() (timetable.Day, bool) {
 	var text [8]byte
 	if _, err := l.file.ReadAt(text[:], 0); err != nil {
 		return 0, false
 	}
 	date, err := time.Parse("20060102", string(text[:]))
-	return crontab.DayOf(date, time.UTC), err == nil
+	return timetable.DayOf(date, time.UTC), err == nil
 }
 
 // Write notes the day on which the run began.
-func (l *StampLock) Write(day crontab.Day) error { return writeStamp(l.file, l.id, day) }
+func (l *StampLock) Write(day timetable.Day) error { return writeStamp(l.file, l.id, day) }
 
 // Close releases the lock.
 func (l *StampLock) Close() error { return l.file.Close() }
 
 // WriteStamp notes the day on which a job ran, without asking for its lock.
-func WriteStamp(dir, id string, day crontab.Day) error {
+func WriteStamp(dir, id string, day timetable.Day) error {
 	f, err := createStamp(dir, id)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func WriteStamp(dir, id string, day crontab.Day) error {
 
 // writeStamp writes into the file and does not replace it, because anacron's lock belongs to it.
 // Nine bytes in one call to one block are either old or new.
-func writeStamp(f *os.File, id string, day crontab.Day) error {
+func writeStamp(f *os.File, id string, day timetable.Day) error {
 	year, month, date := day.Date()
 	text := fmt.Sprintf("%04d%02d%02d\n", year, month, date)
 	if len(text) != stampLength {

@@ -13,16 +13,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
-func day(t *testing.T, text string) crontab.Day {
+func day(t *testing.T, text string) timetable.Day {
 	t.Helper()
 	date, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return crontab.DayOf(date, time.UTC)
+	return timetable.DayOf(date, time.UTC)
 }
 
 func TestStampsAreAnacrons(t *testing.T) {
@@ -53,7 +53,7 @@ func TestStampsAreAnacrons(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]crontab.Day{
+	want := map[string]timetable.Day{
 		"cron.daily": day(t, "2026-11-21"), "örtlich": day(t, "1999-12-31"), "longer": day(t, "2026-01-02"), "bare": day(t, "2026-01-03"),
 	}
 	if got := ReadStamps(dir); !maps.Equal(got, want) {

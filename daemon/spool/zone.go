@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // hostZone is the host's time zone, as it changes. Go reads the zone once for
@@ -114,8 +114,10 @@ func sameClock(a, b *time.Location) bool {
 	_, offsetA := from.In(a).Zone()
 	_, offsetB := from.In(b).Zone()
 	return offsetA == offsetB && slices.EqualFunc(
-		crontab.NewZone(a).Changes(from, to), crontab.NewZone(b).Changes(from, to),
-		func(x, y crontab.Change) bool { return x.At.Equal(y.At) && x.Before == y.Before && x.After == y.After },
+		timetable.NewZone(a).Changes(from, to), timetable.NewZone(b).Changes(from, to),
+		func(x, y timetable.Change) bool {
+			return x.At.Equal(y.At) && x.Before == y.Before && x.After == y.After
+		},
 	)
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -182,7 +182,7 @@ func (w *World) ask() {
 			ev = engine.StopBackfill{ID: going[0].ID, By: "ann", Token: 1}
 		}
 	case 8:
-		w.kept.state.Stamps = map[string]crontab.Day{"cron.daily": crontab.DayOf(w.Now.Wall, nil) - 1}
+		w.kept.state.Stamps = map[string]timetable.Day{"cron.daily": timetable.DayOf(w.Now.Wall, nil) - 1}
 		ev = engine.Stamps{Days: maps.Clone(w.kept.state.Stamps)}
 	default:
 		if dead := slices.Sorted(maps.Keys(w.kept.dead)); len(dead) > 0 {

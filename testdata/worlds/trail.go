@@ -8,7 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -118,7 +118,7 @@ const (
 
 func (t *Trail) setBack(now time.Time, by time.Duration) {
 	for _, j := range t.installed {
-		if j.newest.After(now) && (by >= correction || !crontab.FixedTime(j.schedule)) {
+		if j.newest.After(now) && (by >= correction || !timetable.FixedTime(j.schedule)) {
 			j.newest = now
 		}
 	}
@@ -133,7 +133,7 @@ func (t *Trail) load(w *World, now time.Time) {
 	v := w.Engine.View()
 	for i := range v.Len() {
 		s := v.Entry(i).Schedule
-		j := &installed{s, crontab.Identity(s), v.Entry(i).Options().Period != nil, now}
+		j := &installed{s, timetable.Identity(s), v.Entry(i).Options().Period != nil, now}
 		old := before[v.ID(i)]
 		switch {
 		case old == nil:
@@ -185,7 +185,7 @@ func (t *Trail) decide(now time.Time, r job.Record) {
 	}
 	t.decided[key] = r
 	j := t.installed[r.Job]
-	if j == nil || j.schedule == crontab.Reboot || j.schedule == crontab.Never {
+	if j == nil || j.schedule == timetable.Reboot || j.schedule == timetable.Never {
 		return
 	}
 	if j.period && !j.schedule.Next(r.Due.Add(-1)).Equal(r.Due) {

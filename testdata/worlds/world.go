@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -95,7 +96,7 @@ func New(seed uint64) *World {
 	w := &World{
 		Seed: seed, rng: rng, Now: engine.Moment{Wall: at, Up: time.Hour}, booted: rng.IntN(2) == 0,
 		kept: kept{
-			state: engine.State{Holds: job.Holds{}, Stamps: map[string]crontab.Day{}, NextRun: 1, NextBackfill: 1},
+			state: engine.State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}, NextRun: 1, NextBackfill: 1},
 			marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, ledgers: map[jobOf]job.Ledger{},
 			ran: map[job.ID][]job.Run{}, dead: map[job.RunID]job.Run{}, fills: map[int64]job.Backfill{},
 		},
@@ -115,7 +116,7 @@ func New(seed uint64) *World {
 	if rng.IntN(3) == 0 {
 		w.files = append(w.files, &file{name: "/etc/anacrontab", format: crontab.Anacron})
 		for _, id := range []string{"cron.daily", "cron.weekly"} {
-			w.kept.state.Stamps[id] = crontab.DayOf(at, nil) - crontab.Day(rng.IntN(20))
+			w.kept.state.Stamps[id] = timetable.DayOf(at, nil) - timetable.Day(rng.IntN(20))
 		}
 	}
 	for _, f := range w.files {

@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/review"
@@ -184,8 +185,8 @@ type Outlook struct {
 func (c *Checked) LookAhead(e *crontab.Entry, now time.Time) Outlook {
 	zone := e.Zone()
 	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years", Others: c.others(e, now)}
-	o.Runs = crontab.PerYear(e.Schedule, o.Year)
-	if e.Reboot() || e.Schedule == crontab.Never {
+	o.Runs = timetable.PerYear(e.Schedule, o.Year)
+	if e.Reboot() || e.Schedule == timetable.Never {
 		return o
 	}
 	var effects []string

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/screen"
@@ -108,7 +108,7 @@ func TestSituationOfEachState(t *testing.T) {
 
 func TestReadScheduleAsTheDaemonDoes(t *testing.T) {
 	w := screentest.NewWorld(t)
-	zone := crontab.NewZone(w.Local)
+	zone := timetable.NewZone(w.Local)
 	at := time.Date(2026, 11, 21, 2, 17, 0, 0, w.Local)
 	for _, tc := range []struct {
 		name     string

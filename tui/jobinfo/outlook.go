@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -34,7 +34,7 @@ const maxOutlook = 40
 // daemon sent counts.
 func newOutlook(j *api.Job, now time.Time, loc *time.Location) outlook {
 	o := outlook{Runs: j.Upcoming}
-	zone := crontab.NewZone(loc)
+	zone := timetable.NewZone(loc)
 	spec, s := ReadSchedule(j, zone)
 	if s == nil || len(j.Upcoming) == 0 || Delayed(j) {
 		return o
@@ -45,7 +45,7 @@ func newOutlook(j *api.Job, now time.Time, loc *time.Location) outlook {
 	}
 	o.Runs = runs
 	for _, c := range zone.Coming(now, 2) {
-		o.Changes = append(o.Changes, clockChange{crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After), c.Effect(spec, s)})
+		o.Changes = append(o.Changes, clockChange{timetable.Wall(c.At, c.Before), timetable.Wall(c.At, c.After), c.Effect(spec, s)})
 	}
 	return o
 }

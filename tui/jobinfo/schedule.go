@@ -8,6 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -20,7 +21,7 @@ var shaping = []string{"dst", "sec", "from", "until", "count"}
 // ~ replaced by the values of the next occurrence, and the options that alter the
 // schedule. s is nil if the job does not run by the clock, or if the result disagrees
 // with the occurrences that the daemon reported.
-func ReadSchedule(j *api.Job, zone *crontab.Zone) (spec string, s cron.Schedule) {
+func ReadSchedule(j *api.Job, zone *timetable.Zone) (spec string, s cron.Schedule) {
 	spec = job.FieldsOf(job.StartsOn(j.Job.Schedule, func(key string) string { return j.Job.Options[key] }))
 	switch {
 	case spec != j.Job.Schedule, strings.ContainsAny(spec, "\n\r"), len(j.Upcoming) == 0 && strings.Contains(spec, "~"):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -89,8 +90,8 @@ func explainJob(ctx context.Context, a *cli.App, ref string, from time.Time) (ap
 // explainText takes text for a schedule, and if more follows the time, for a
 // whole line.
 func explainText(text string, f *explainFlags, loc *time.Location, from time.Time) (api.Explanation, error) {
-	zone := crontab.NewZone(loc)
-	s, diagnostics := crontab.ParseSchedule(text, zone, 0)
+	zone := timetable.NewZone(loc)
+	s, diagnostics := timetable.ParseSchedule(text, zone, 0)
 	if s != nil {
 		return api.NewExplanation(text, s, zone, diagnostics, from), nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -158,7 +159,7 @@ func (w Window) includes(t time.Time) bool {
 }
 
 func scheduleNext(spec string, loc *time.Location, w Window) (coming, error) {
-	s, diagnostics := crontab.ParseSchedule(spec, crontab.NewZone(loc), 0)
+	s, diagnostics := timetable.ParseSchedule(spec, timetable.NewZone(loc), 0)
 	if s == nil {
 		return coming{}, BadSchedule(spec, diagnostics)
 	}
@@ -176,8 +177,8 @@ func BadSchedule(spec string, diagnostics []crontab.Diagnostic) error {
 }
 
 func newComing(spec string, s cron.Schedule, loc *time.Location, w Window, diagnostics []crontab.Diagnostic) coming {
-	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: crontab.Describe(s), Diagnostics: api.NewDiagnostics(diagnostics)}
-	c.PerYear = crontab.PerYear(s, w.From.In(loc).Year())
+	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: timetable.Describe(s), Diagnostics: api.NewDiagnostics(diagnostics)}
+	c.PerYear = timetable.PerYear(s, w.From.In(loc).Year())
 	for _, t := range w.Runs(s) {
 		c.Next = append(c.Next, t.In(loc))
 	}

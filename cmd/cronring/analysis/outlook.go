@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -74,7 +74,7 @@ func (o *outlook) overlap(id job.ID) *overlap {
 
 func printOutlook(a *cli.App, o *outlook, view *engine.View, takes time.Duration) {
 	a.Printf("%s, %s: %s\n", o.period(), cli.Plural(view.Len(), "job"), cli.Plural(o.starts, "start"))
-	for _, c := range crontab.NewZone(o.loc).Changes(o.from, o.to) {
+	for _, c := range timetable.NewZone(o.loc).Changes(o.from, o.to) {
 		a.Printf("%s\n", changeNote(c, view))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(o.skips)) {
@@ -106,8 +106,8 @@ func (o *outlook) period() string {
 func isMidnight(t time.Time) bool { return t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 }
 
 // changeNote describes the effect of a change of the host's zone on jobs.
-func changeNote(c crontab.Change, view *engine.View) string {
-	before, after := crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After)
+func changeNote(c timetable.Change, view *engine.View) string {
+	before, after := timetable.Wall(c.At, c.Before), timetable.Wall(c.At, c.After)
 	low, high := before, after
 	if after.Before(before) {
 		low, high = after, before
@@ -115,15 +115,15 @@ func changeNote(c crontab.Change, view *engine.View) string {
 	fixed, interval, second := 0, 0, 0
 	for i := range view.Len() {
 		e := view.Entry(i)
-		if e.Schedule == crontab.Never || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec()) {
+		if e.Schedule == timetable.Never || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec()) {
 			continue
 		}
-		switch crontab.PassesOf(e.Schedule) {
-		case crontab.PassFirst:
+		switch timetable.PassesOf(e.Schedule) {
+		case timetable.PassFirst:
 			fixed++
-		case crontab.PassEach:
+		case timetable.PassEach:
 			interval++
-		case crontab.PassLast:
+		case timetable.PassLast:
 			second++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/display"
 )
 
@@ -73,7 +73,7 @@ func (f *fieldsFlag) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(known, name) {
 			hint := ""
-			if near := crontab.Nearest(name, known); near != "" {
+			if near := diagnostic.Nearest(name, known); near != "" {
 				hint = fmt.Sprintf("; nearest is %q", near)
 			}
 			return fmt.Errorf("unknown field %q%s; --json alone lists the fields", name, hint)

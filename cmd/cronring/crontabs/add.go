@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -45,7 +46,7 @@ default root. A missing file is created.`,
 }
 
 func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) error {
-	if s, diagnostics := crontab.ParseSchedule(expr, crontab.NewZone(nil), 0); s == nil {
+	if s, diagnostics := timetable.ParseSchedule(expr, timetable.NewZone(nil), 0); s == nil {
 		return analysis.BadSchedule(expr, diagnostics)
 	}
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // NewSet returns the command set.
@@ -78,7 +79,7 @@ func checkOption(setting string) error {
 		return cli.UsageError("set "+key, key+" is not implemented in this version", cmp.Or(vocabulary[known].Instead, "man cronring-options"))
 	}
 	fix := "man cronring-options"
-	if near := crontab.Nearest(key, optionKeys()); near != "" {
+	if near := diagnostic.Nearest(key, optionKeys()); near != "" {
 		fix = "cronring set JOB " + cli.ShellWord(near+"="+value) + "    or see: " + fix
 	}
 	return cli.UsageError(fmt.Sprintf("set %q: no such option", key), "", fix)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -162,7 +162,7 @@ func columnOf(name string) (column, error) {
 	known := jobFields()
 	if !slices.Contains(known, name) && !strings.HasPrefix(name, "job.options.") {
 		hint := ""
-		if near := crontab.Nearest(name, known); near != "" {
+		if near := diagnostic.Nearest(name, known); near != "" {
 			hint = fmt.Sprintf("; nearest is %q", near)
 		}
 		return column{}, fmt.Errorf("unknown field %q%s; --fields alone lists the fields", name, hint)

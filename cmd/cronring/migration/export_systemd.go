@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/crontabs"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // unitsOf returns the timer and the service that come nearest to an entry. The service
@@ -38,7 +39,7 @@ func timerOf(e crontabs.FoundEntry) (text string, lacks []string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Unit]\nDescription=When %s runs\n\n[Timer]\n", unitText(string(e.Id)))
 	switch s := e.Entry.Schedule.(type) {
-	case *crontab.Schedule:
+	case *timetable.Schedule:
 		events := s.OnCalendar()
 		if len(events) == 0 {
 			return "", []string{"nothing starts it: its time fields name no instant"}
@@ -48,8 +49,8 @@ func timerOf(e crontabs.FoundEntry) (text string, lacks []string) {
 		}
 		lacks = append(lacks, "when the clock is changed, systemd drops a time that does not exist; cron runs it after the gap")
 	default:
-		if s != crontab.Reboot {
-			return "", []string{"nothing starts it: systemd has no calendar event for " + crontab.Describe(s)}
+		if s != timetable.Reboot {
+			return "", []string{"nothing starts it: systemd has no calendar event for " + timetable.Describe(s)}
 		}
 		b.WriteString("OnBootSec=0\n")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -268,7 +269,7 @@ func importAnacron(m *inventory.Machine, tables []inventory.Table) *importedAnac
 		if p == nil {
 			continue
 		}
-		today := crontab.DayOf(m.Now(), m.Host.Zone)
+		today := timetable.DayOf(m.Now(), m.Host.Zone)
 		phase := importedPhase{ID: p.ID, Line: e.Line(), Period: periodText(p), Delay: delayText(m, e, p), Command: e.Command(), Due: true}
 		if stamp, ok := stamp(m, p.ID); ok {
 			phase.Stamp, phase.Due = stamp.String(), p.Due(stamp, today)
@@ -278,7 +279,7 @@ func importAnacron(m *inventory.Machine, tables []inventory.Table) *importedAnac
 	return r
 }
 
-func periodText(p *crontab.Period) string {
+func periodText(p *timetable.Period) string {
 	switch {
 	case p.Month:
 		return "monthly"
@@ -292,7 +293,7 @@ func periodText(p *crontab.Period) string {
 
 // delayText is a delay as written. The part of it that is drawn at random is
 // not what the daemon draws.
-func delayText(m *inventory.Machine, e *crontab.Entry, p *crontab.Period) string {
+func delayText(m *inventory.Machine, e *crontab.Entry, p *timetable.Period) string {
 	text := display.Brief(p.Delay)
 	random, _ := e.Lookup("RANDOM_DELAY")
 	if columns := strings.Fields(e.Raw()); random != "" && len(columns) > 1 && m.Host.Family == crontab.RHEL {
@@ -305,14 +306,14 @@ func delayText(m *inventory.Machine, e *crontab.Entry, p *crontab.Period) string
 }
 
 // stamp reads the day on which a job of anacron ran last.
-func stamp(m *inventory.Machine, id string) (crontab.Day, bool) {
+func stamp(m *inventory.Machine, id string) (timetable.Day, bool) {
 	const form = "20060102"
 	text, err := m.Read(m.HostPath(filepath.Join(m.Places().Stamps, filepath.Base(id))))
 	if err != nil || len(text) < len(form) {
 		return 0, false
 	}
 	t, err := time.Parse(form, text[:len(form)])
-	return crontab.DayOf(t, time.UTC), err == nil
+	return timetable.DayOf(t, time.UTC), err == nil
 }
 
 // changes counts what is different.

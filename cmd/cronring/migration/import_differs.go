@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // change is a difference between cronring and the host's cron, for a line or a whole
@@ -179,15 +180,15 @@ const mostMadeUp = 3 * time.Hour
 // gapMinutes counts the wall minutes that a fixed-time entry names in the next
 // gap of its zone, within a year: an old cron starts it for each of them.
 func gapMinutes(e *crontab.Entry, now time.Time) (n int, at time.Time) {
-	if !crontab.FixedTime(e.Schedule) {
+	if !timetable.FixedTime(e.Schedule) {
 		return 0, at
 	}
 	for _, change := range e.Zone().Changes(now, now.AddDate(1, 0, 0)) {
-		low, high := crontab.Wall(change.At, change.Before), crontab.Wall(change.At, change.After)
+		low, high := timetable.Wall(change.At, change.Before), timetable.Wall(change.At, change.After)
 		if gap := high.Sub(low); gap <= 0 || gap > mostMadeUp {
 			continue
 		}
-		s, _ := crontab.ParseSchedule(e.Spec(), nil, 0)
+		s, _ := timetable.ParseSchedule(e.Spec(), nil, 0)
 		if s == nil {
 			return 0, at
 		}
@@ -233,7 +234,7 @@ func twins(tables []inventory.Table) map[*crontab.Entry]string {
 		}
 		for j := range tables[i].Table.Entries {
 			e := &tables[i].Table.Entries[j]
-			identity := crontab.Identity(e.Schedule)
+			identity := timetable.Identity(e.Schedule)
 			if e.Reboot() {
 				identity = "@reboot"
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -139,7 +140,7 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 // anacron's jobs.
 func (s *shadow) load(ctx context.Context) []engine.Event {
 	scan := s.source.Scan(ctx)
-	barred, asked, stamps := map[string]engine.Barred{}, map[string]bool{}, map[string]crontab.Day{}
+	barred, asked, stamps := map[string]engine.Barred{}, map[string]bool{}, map[string]timetable.Day{}
 	for _, table := range scan.Tables {
 		for i := range table.Entries {
 			e := &table.Entries[i]

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/cmd/cronring/inventory"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // timer is a systemd timer as a candidate for a crontab.
@@ -288,11 +288,11 @@ func (t *timer) translate(name string, u, service unit) {
 
 // longestJitter is the longest jitter= that time fields allow.
 func longestJitter(spec string) time.Duration {
-	s, _ := crontab.ParseSchedule(spec, nil, 0)
+	s, _ := timetable.ParseSchedule(spec, nil, 0)
 	if s == nil {
 		return 0
 	}
-	return crontab.MaxJitter(s)
+	return timetable.MaxJitter(s)
 }
 
 // plainSettings are those of a service that change nothing in what a command

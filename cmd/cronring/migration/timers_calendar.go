@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -77,7 +77,7 @@ func translateCalendar(expression string) (calendar, error) {
 		weekdays = "*/7"
 	}
 	c.spec = strings.Join([]string{minute, hour, day, month, weekdays}, " ")
-	if s, _ := crontab.ParseSchedule(c.spec, nil, 0); s == nil || s.Never() {
+	if s, _ := timetable.ParseSchedule(c.spec, nil, 0); s == nil || s.Never() {
 		return c, fmt.Errorf("%q names no instant in cron", c.spec)
 	}
 	return c, nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 var translated = map[string]string{
@@ -103,7 +103,7 @@ func TestCalendarAgreesWithSystemd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, _ := crontab.ParseSchedule(c.spec, crontab.NewZone(zone), 0)
+		s, _ := timetable.ParseSchedule(c.spec, timetable.NewZone(zone), 0)
 		at := begin
 		for _, m := range when.FindAllStringSubmatch(string(out), -1) {
 			at = s.Next(at)

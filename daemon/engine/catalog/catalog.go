@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -238,12 +239,12 @@ func (c *Catalog) Periods() []int { return c.once }
 // An entry of a crontab alone is checked only at its own times. If its period applied
 // unchanged, a weekly entry that was caught up on Wednesday would not run on Sunday, and
 // next in eleven days. It therefore runs at its times, and at most once a day.
-func (c *Catalog) Period(e *crontab.Entry) *crontab.Period {
+func (c *Catalog) Period(e *crontab.Entry) *timetable.Period {
 	p := e.Options().Period
 	if c.daily[p.ID] {
 		return p
 	}
-	return &crontab.Period{ID: p.ID, Days: 1, Delay: p.Delay, From: p.From, Until: p.Until}
+	return &timetable.Period{ID: p.ID, Days: 1, Delay: p.Delay, From: p.From, Until: p.Until}
 }
 
 // Hold returns a catalog in which the jobs of some groups are held too. groups contains

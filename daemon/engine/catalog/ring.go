@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -152,7 +153,7 @@ func (c *Catalog) entryHash(i int, specs map[cron.Schedule]job.Key) job.Key {
 	e := c.Entry(i)
 	spec, ok := specs[e.Schedule]
 	if !ok {
-		spec = job.SumKey([]byte(crontab.Identity(e.Schedule)))
+		spec = job.SumKey([]byte(timetable.Identity(e.Schedule)))
 		specs[e.Schedule] = spec
 	}
 	b := append(make([]byte, 0, 512), spec[:]...)

@@ -3,7 +3,7 @@ package catalog
 import (
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Group is the jobs of one schedule: entries with the same times in the same zone
@@ -72,7 +72,7 @@ type Specs map[cron.Schedule]uint64
 func (m Specs) Of(s cron.Schedule) uint64 {
 	h, ok := m[s]
 	if !ok {
-		h = hash(crontab.Identity(s))
+		h = hash(timetable.Identity(s))
 		m[s] = h
 	}
 	return h

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 )
@@ -196,7 +196,7 @@ func (c *Call) Instant(key string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, BadRequest(fmt.Sprintf("%s=%q is not a time", key, text), "it must look like 2026-11-20T02:30:00Z")
 	}
-	return crontab.Range(t.UTC()), nil
+	return timetable.Range(t.UTC()), nil
 }
 
 // Period reads two instants of the query.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
@@ -204,7 +204,7 @@ func noSuchJob(c *call.Call, verb, text string) *api.Error {
 	for _, i := range visible {
 		names = append(names, string(c.View.ID(i)))
 	}
-	if near := crontab.Nearest(text, names); near != "" {
+	if near := diagnostic.Nearest(text, names); near != "" {
 		e.Why += fmt.Sprintf("; nearest is %q", near)
 		e.Fix = fmt.Sprintf("cronring %s %s    or list: cronring list", verb, display.Quote(near))
 	}

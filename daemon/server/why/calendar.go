@@ -8,14 +8,15 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // mismatch returns why a schedule does not contain an instant.
 func mismatch(e *crontab.Entry, at time.Time) string {
 	fields := strings.Fields(e.Spec())
-	base, plain := unwrap(e.Schedule).(*crontab.Schedule)
+	base, plain := unwrap(e.Schedule).(*timetable.Schedule)
 	if !plain || len(fields) != 5 {
-		return fmt.Sprintf("%s (%s) does not name it", e.Spec(), crontab.Describe(e.Schedule))
+		return fmt.Sprintf("%s (%s) does not name it", e.Spec(), timetable.Describe(e.Schedule))
 	}
 	wall := at.In(e.Zone().Location())
 	if against := wrongFields(fields, wall); len(against) > 0 {
@@ -27,7 +28,7 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 		}
 		return "the fields match the wall clock, but not this instant"
 	}
-	return "the fields match, but what stands above the entry moves or ends it: " + crontab.Describe(e.Schedule)
+	return "the fields match, but what stands above the entry moves or ends it: " + timetable.Describe(e.Schedule)
 }
 
 // unwrap returns the schedule below modifiers.
@@ -68,7 +69,7 @@ func wrongFields(fields []string, wall time.Time) []string {
 // names reports whether fields match a wall time. It checks in UTC, where each wall time exists
 // once. The value chosen for ~ is not known here, so a field with ~ always matches.
 func names(spec string, wall time.Time) bool {
-	s, _ := crontab.ParseSchedule(spec, nil, 0)
+	s, _ := timetable.ParseSchedule(spec, nil, 0)
 	if s == nil || strings.Contains(spec, "~") {
 		return true
 	}
@@ -79,7 +80,7 @@ func names(spec string, wall time.Time) bool {
 func quoted(field string) string { return `"` + field + `"` }
 
 // wallFact describes how often the wall time of an instant exists on its day.
-func wallFact(z *crontab.Zone, at time.Time) string {
+func wallFact(z *timetable.Zone, at time.Time) string {
 	if fact := repeatFact(z, at); fact != "" {
 		return fact
 	}
@@ -94,7 +95,7 @@ func wallFact(z *crontab.Zone, at time.Time) string {
 }
 
 // repeatFact reports that the wall time of an instant occurs twice, or returns "".
-func repeatFact(z *crontab.Zone, at time.Time) string {
+func repeatFact(z *timetable.Zone, at time.Time) string {
 	for _, c := range changesOn(z, at) {
 		length := time.Duration(c.Before-c.After) * time.Second
 		if length <= 0 || at.Before(c.At.Add(-length)) || !at.Before(c.At.Add(length)) {
@@ -111,7 +112,7 @@ func repeatFact(z *crontab.Zone, at time.Time) string {
 }
 
 // changesOn returns the changes of offset on the civil day of an instant.
-func changesOn(z *crontab.Zone, at time.Time) []crontab.Change {
+func changesOn(z *timetable.Zone, at time.Time) []timetable.Change {
 	y, m, d := at.In(z.Location()).Date()
 	day := time.Date(y, m, d, 0, 0, 0, 0, z.Location())
 	return z.Changes(day.Add(-3*time.Hour), day.Add(28*time.Hour))

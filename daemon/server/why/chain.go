@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -200,7 +200,7 @@ func (ev *evidence) standing() string {
 
 func (ev *evidence) neighbours() string {
 	text := ""
-	if before := crontab.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
+	if before := timetable.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
 		text += "; the occurrence before is " + ev.stamp(before)
 	}
 	if after := ev.entry.Schedule.Next(ev.at); !after.IsZero() {
@@ -226,9 +226,9 @@ func (ev *evidence) scheduleFact() string {
 		}
 	}
 	if !ev.named {
-		return "it was scheduled when it was decided; the schedule is different now: " + crontab.Describe(ev.entry.Schedule)
+		return "it was scheduled when it was decided; the schedule is different now: " + timetable.Describe(ev.entry.Schedule)
 	}
-	return crontab.Describe(ev.entry.Schedule)
+	return timetable.Describe(ev.entry.Schedule)
 }
 
 func (ev *evidence) clockFact() string {

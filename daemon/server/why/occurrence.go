@@ -7,7 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -92,7 +92,7 @@ func (ev *evidence) findStart(c *call.Call, from, to time.Time) {
 			return
 		}
 	}
-	due := crontab.Previous(ev.entry.Schedule, to)
+	due := timetable.Previous(ev.entry.Schedule, to)
 	if !due.IsZero() && (within(due.Add(p.Delay)) || within(p.Start(due, ev.entry.Zone().Location()))) {
 		ev.at, ev.named = due.UTC(), true
 	}

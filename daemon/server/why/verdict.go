@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -155,7 +155,7 @@ func (ev *evidence) durations() []string {
 	if n := len(took); n > 1 {
 		fact = fmt.Sprintf("of its last %d runs the median took %s, the longest %s", n, display.Length(took[n/2]), display.Length(took[n-1]))
 	}
-	if before := crontab.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
+	if before := timetable.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
 		fact += "; the occurrence before was " + display.Length(ev.at.Sub(before)) + " earlier"
 	}
 	return []string{fact}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
@@ -25,7 +25,7 @@ type affected struct {
 	table.Table[touchedKey, touched]
 	rows   table.Rows[touchedKey, touched]
 	found  bool
-	zones  map[string]*crontab.Zone
+	zones  map[string]*timetable.Zone
 	jobs   map[job.ID]*api.Job // as far as they were in view
 	asking bool
 }
@@ -38,7 +38,7 @@ type touchedKey struct {
 
 type touched struct {
 	key    touchedKey
-	change crontab.Change
+	change timetable.Change
 	zone   string
 	spec   string
 }
@@ -73,7 +73,7 @@ func (s *affected) columns(wide bool) []table.Column[touched] {
 	return []table.Column[touched]{
 		name,
 		{Title: "CHANGE", Width: 22, Text: func(_ *screen.World, r *touched) (string, canvas.Style) {
-			before, after := crontab.Wall(r.change.At, r.change.Before), crontab.Wall(r.change.At, r.change.After)
+			before, after := timetable.Wall(r.change.At, r.change.Before), timetable.Wall(r.change.At, r.change.After)
 			return fmt.Sprintf("%s %s -> %s", before.Format("2 Jan"), before.Format("15:04"), after.Format("15:04")), canvas.Style{}
 		}},
 		{Title: "EFFECT", Fill: true, Text: func(w *screen.World, r *touched) (string, canvas.Style) { return s.effect(w, r), canvas.Style{} }},
@@ -94,10 +94,10 @@ func (s *affected) Open(w *screen.World) []screen.Effect {
 
 // find checks all jobs. Equal schedules in one zone are checked once.
 func (s *affected) find(w *screen.World) {
-	s.zones, s.found = map[string]*crontab.Zone{}, w.Board.Complete()
+	s.zones, s.found = map[string]*timetable.Zone{}, w.Board.Complete()
 	rows := s.rows.All()[:0]
 	type written struct{ schedule, zone string }
-	changes := map[written][]crontab.Change{}
+	changes := map[written][]timetable.Change{}
 	for id := range w.Board.Jobs() {
 		row, ok := w.Row(screen.Subject{Jobs: []job.ID{id}})
 		if !ok {
@@ -127,10 +127,10 @@ func (s *affected) find(w *screen.World) {
 // mostZones bounds the zones that are held: they are as large as a file.
 const mostZones = 600
 
-func (s *affected) zoneOf(w *screen.World, name string) *crontab.Zone {
+func (s *affected) zoneOf(w *screen.World, name string) *timetable.Zone {
 	z, ok := s.zones[name]
 	if !ok {
-		z = crontab.NewZone(w.LoadZone(name))
+		z = timetable.NewZone(w.LoadZone(name))
 		if len(s.zones) < mostZones {
 			s.zones[name] = z
 		}
@@ -203,7 +203,7 @@ func (s *affected) effect(w *screen.World, r *touched) string {
 		}
 	}
 	fields := job.FieldsOf(r.spec)
-	schedule, _ := crontab.ParseSchedule(fields, zone, 0)
+	schedule, _ := timetable.ParseSchedule(fields, zone, 0)
 	if schedule == nil {
 		return "no effect"
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -130,7 +130,7 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 	case s.job == nil:
 		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
 	}
-	zone := crontab.NewZone(w.LoadZone(s.job.Job.Zone))
+	zone := timetable.NewZone(w.LoadZone(s.job.Job.Zone))
 	spec, schedule := jobinfo.ReadSchedule(s.job, zone)
 	changes := zone.Coming(w.Now, 2)
 	switch {
@@ -161,12 +161,12 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 }
 
 // changeTitle returns the day and the times of a change.
-func changeTitle(c crontab.Change) string {
+func changeTitle(c timetable.Change) string {
 	verb := "fall"
 	if c.Forward() {
 		verb = "jump"
 	}
-	before, after := crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After)
+	before, after := timetable.Wall(c.At, c.Before), timetable.Wall(c.At, c.After)
 	return fmt.Sprintf("%s  clocks %s %s -> %s", before.Format("Mon 2 Jan 2006"), verb, before.Format("15:04"), after.Format("15:04"))
 }
 
@@ -176,7 +176,7 @@ const tableFrom = 78
 
 // changeTable shows each stretch around a change: the clock, UTC, what the fields
 // match, and what cronring runs.
-func changeTable(w *screen.World, c crontab.Change, stretches []crontab.Stretch, width int) []page.Paragraph {
+func changeTable(w *screen.World, c timetable.Change, stretches []timetable.Stretch, width int) []page.Paragraph {
 	lines := [][]page.Span{{{Text: "wall"}}, {{Text: "UTC"}}, {{Text: "match"}}, {{Text: "here"}}}
 	for i := range stretches {
 		for line, cell := range stretchCells(w, c, &stretches[i]) {
@@ -219,12 +219,12 @@ func turned(lines [][]page.Span) [][]page.Span {
 }
 
 // stretchCells is a stretch in four short texts.
-func stretchCells(w *screen.World, c crontab.Change, st *crontab.Stretch) [4]page.Span {
+func stretchCells(w *screen.World, c timetable.Change, st *timetable.Stretch) [4]page.Span {
 	dim, good, bad := canvas.Style{Role: canvas.Off}, canvas.Style{Role: canvas.Good}, canvas.Style{Role: canvas.Bad, Bold: true}
 	wall := page.Span{Text: st.Wall.Format("15:04")}
 	match, here := page.Span{Text: ".", Style: dim}, page.Span{Text: ".", Style: dim}
 	switch {
-	case st.Pass == crontab.Missing:
+	case st.Pass == timetable.Missing:
 		wall = page.Span{Text: "[" + st.Wall.Format("15:04") + "-" + st.End.Format("15:04") + "]", Style: bad}
 		if n := len(st.Named); n > 0 {
 			match = page.Span{Text: w.Glyphs.Failed + " " + timesText(st.Named), Style: bad}
@@ -232,21 +232,21 @@ func stretchCells(w *screen.World, c crontab.Change, st *crontab.Stretch) [4]pag
 	case len(st.Named) > 0:
 		match = page.Span{Text: w.Glyphs.OK + " " + timesText(st.Named), Style: good}
 	}
-	if st.Pass == crontab.First || st.Pass == crontab.Again {
+	if st.Pass == timetable.First || st.Pass == timetable.Again {
 		wall.Text += " " + st.Abbrev
 	}
 	switch {
-	case len(st.Runs) > 0 && st.Pass == crontab.Missing:
-		here = page.Span{Text: w.Glyphs.OK + " at " + crontab.Wall(c.At, c.After).Format("15:04"), Style: good}
+	case len(st.Runs) > 0 && st.Pass == timetable.Missing:
+		here = page.Span{Text: w.Glyphs.OK + " at " + timetable.Wall(c.At, c.After).Format("15:04"), Style: good}
 	case len(st.Runs) > 0:
 		here = page.Span{Text: w.Glyphs.OK + " runs", Style: good}
 		if n := len(st.Runs); n > 1 {
 			here.Text = fmt.Sprintf("%s %d runs", w.Glyphs.OK, n)
 		}
 	case len(st.Named) == 0:
-	case st.Pass == crontab.Missing:
+	case st.Pass == timetable.Missing:
 		here = page.Span{Text: "- no run", Style: dim}
-	case st.Pass == crontab.First:
+	case st.Pass == timetable.First:
 		here = page.Span{Text: "- later", Style: dim}
 	default:
 		here = page.Span{Text: "- not again", Style: dim}

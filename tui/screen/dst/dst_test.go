@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
@@ -23,7 +23,7 @@ func nightJob(w *screen.World, schedule string, options map[string]string) api.J
 	j := api.Job{V: api.Version, Status: job.Status{Job: job.Job{
 		ID: "etl-nightly", Table: "/etc/cron.d/etl", Line: 15, User: "etl", Schedule: schedule, Zone: "Europe/Berlin", Options: options,
 	}}}
-	_, s := jobinfo.ReadSchedule(&j, crontab.NewZone(w.Local))
+	_, s := jobinfo.ReadSchedule(&j, timetable.NewZone(w.Local))
 	for t := w.Now; s != nil && len(j.Upcoming) < 5; {
 		if t = s.Next(t); t.IsZero() {
 			break

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/tui/canvas"
@@ -241,7 +242,7 @@ func (e *Editor) drawAbout(v canvas.View, w *screen.World) {
 // lineWords describes a line.
 func (e *Editor) lineWords(line int) string {
 	if e.about != nil {
-		text := crontab.Describe(e.about.Schedule) + ", as " + e.about.User()
+		text := timetable.Describe(e.about.Schedule) + ", as " + e.about.User()
 		if zone := e.about.Zone().String(); zone != "Local" {
 			text += ", " + zone
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/change"
@@ -224,7 +225,7 @@ func (e *Editor) consider(w *screen.World) []screen.Effect {
 	e.about = e.entry()
 	key := ""
 	if e.about != nil {
-		key = crontab.Identity(e.about.Schedule) + "\n" + e.about.Spec()
+		key = timetable.Identity(e.about.Schedule) + "\n" + e.about.Spec()
 	}
 	if key == e.look {
 		return nil

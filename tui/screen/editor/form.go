@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/page"
@@ -230,9 +231,9 @@ func (f *form) meaning() string {
 			words = append(words, f.fields[i].line.Text())
 		}
 	}
-	s, diagnostics := crontab.ParseSchedule(strings.Join(words, " "), crontab.NewZone(nil), 0)
+	s, diagnostics := timetable.ParseSchedule(strings.Join(words, " "), timetable.NewZone(nil), 0)
 	if s != nil {
-		return crontab.Describe(s)
+		return timetable.Describe(s)
 	}
 	for _, d := range diagnostics {
 		if d.Severity == crontab.Error {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
@@ -23,10 +23,10 @@ import (
 func fixtureLine(w *screen.World, q api.TimelineQuery) (api.Timeline, error) {
 	a := axis{q.From, q.To.Sub(q.From) / time.Duration(q.Cells), q.Cells}
 	line := api.Timeline{V: api.Version, Now: screentest.Now, From: q.From, To: q.To, Cells: q.Cells, Load: make([]int, q.Cells)}
-	zone := crontab.NewZone(w.Local)
+	zone := timetable.NewZone(w.Local)
 	for id := range w.Board.Jobs() {
 		row, _ := w.Row(screen.Subject{Jobs: []job.ID{id}})
-		s, _ := crontab.ParseSchedule(row.Schedule, zone, 0)
+		s, _ := timetable.ParseSchedule(row.Schedule, zone, 0)
 		if s == nil {
 			continue
 		}

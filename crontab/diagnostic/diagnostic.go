@@ -1,0 +1,68 @@
+package diagnostic
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Severity is the severity of a diagnostic.
+type Severity uint8
+
+// The severities. A line with an Error is ignored or its entry held; a line with
+// a Warning or Notice takes effect.
+const (
+	Notice Severity = iota
+	Warning
+	Error
+)
+
+func (s Severity) String() string { return [...]string{"notice", "warning", "error"}[s] }
+
+// Diagnostic is an error, warning or note about a place in a crontab file.
+type Diagnostic struct {
+	File     string
+	Line     int // from 1
+	Column   int // from 1, in bytes; 0 for the whole line or file
+	Length   int // in bytes, for the line with carets; 0 means 1
+	Severity Severity
+	Code     Code   // stable: "B001"
+	Message  string // what is wrong, lower case, no full stop
+	Fix      string // what to write instead, or ""
+}
+
+// Error returns file:line:column: message, like a compiler.
+func (d Diagnostic) Error() string {
+	if d.Column == 0 {
+		return fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
+}
+
+// MaxSentence is the longest message or fix in bytes.
+const MaxSentence = 300
+
+// Harmless makes text that may quote the file safe for a terminal and a log.
+func Harmless(text string) string {
+	if len(text) > MaxSentence {
+		text = text[:MaxSentence-3] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case r == '\t':
+			return ' '
+		}
+		return '?'
+	}, text)
+}
+
+// Quote puts a word of the file in double quotes, shortened to 40 bytes, with
+// unprintable bytes escaped.
+func Quote(word string) string {
+	if len(word) > 40 {
+		word = word[:37] + "..."
+	}
+	return fmt.Sprintf("%q", word)
+}

@@ -1,0 +1,19 @@
+package crontab
+
+import "github.com/cronring/cronring/crontab/diagnostic"
+
+// The types of diagnostics, which Parse returns.
+type (
+	Diagnostic = diagnostic.Diagnostic
+	Severity   = diagnostic.Severity
+	Code       = diagnostic.Code
+)
+
+// The severities; see package diagnostic.
+const (
+	Notice  = diagnostic.Notice
+	Warning = diagnostic.Warning
+	Error   = diagnostic.Error
+
+	CodeLimit = diagnostic.CodeLimit
+)

@@ -1,0 +1,47 @@
+// Package lex owns how a line of a crontab is divided into words. The parsers of
+// time fields and of lines share it.
+package lex
+
+// Blanks are the bytes that separate words: blank and tab.
+const Blanks = " \t"
+
+// ByteOrderMark is the byte order mark of UTF-8.
+const ByteOrderMark = "\ufeff"
+
+// IsBlank reports whether c separates words.
+func IsBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// SkipBlanks returns the first byte of line from at that is not a blank.
+func SkipBlanks(line string, at int) int {
+	for at < len(line) && IsBlank(line[at]) {
+		at++
+	}
+	return at
+}
+
+// WordEnd returns the end of the word at byte at.
+func WordEnd(line string, at int) int {
+	for at < len(line) && !IsBlank(line[at]) {
+		at++
+	}
+	return at
+}
+
+// IsLetter reports whether c is a letter of ASCII.
+func IsLetter(c byte) bool { return c|0x20-'a' < 26 }
+
+// IsIdentifier reports whether name can be the name of a variable of a shell.
+func IsIdentifier(name string) bool {
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	for i := range len(name) {
+		if !IsIdentifierByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsIdentifierByte reports whether c can be in the name of a variable.
+func IsIdentifierByte(c byte) bool { return c == '_' || IsLetter(c) || c >= '0' && c <= '9' }
