@@ -65,3 +65,12 @@ func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestLintReportsAMissingJobOnce has an entry with several jobs, as the daemon
+// counts them.
+func TestLintReportsAMissingJobOnce(t *testing.T) {
+	out, _, _ := Called(t, "#@ after=nosuch shards=3\n0 * * * * /usr/bin/sync\n", "lint", "-")
+	if n := strings.Count(out, "B417"); n != 1 {
+		t.Errorf("got %d diagnostics, want 1:\n%s", n, out)
+	}
+}
