@@ -1,0 +1,269 @@
+package crontab
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/timetable"
+)
+
+func (p *parser) readEntry(at int) {
+	e := Entry{start: uint32(p.start), line: uint32(p.number)}
+	if p.line[at] == '-' {
+		if at = p.readQuiet(at, &e); at < 0 {
+			return
+		}
+	}
+	if p.notAssignment(at) {
+		return
+	}
+	above := p.above(at)
+	remarks := len(p.remarks)
+	schedule, end, ok := p.readTimes(at, above)
+	if !ok {
+		return
+	}
+	command, ok := p.readCommand(end, &e)
+	if !ok {
+		return
+	}
+	if command > 1<<16-1 {
+		p.remark(at, end-at, "B222", "time fields and user have more than 65,535 bytes", "write them shorter")
+		return
+	}
+	e.spec, e.command = uint16(end), uint16(command)
+	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
+		p.forgive(remarks, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
+	}
+	jobs := max(1, above.section.options.Shards)
+	if p.exceeded(jobs) {
+		return
+	}
+	p.jobs += jobs
+	schedule, above = p.fitJitter(schedule, above)
+	p.claimName(above)
+	e.Schedule, e.section = schedule, above.section
+	if p.config.StandIn && p.config.Format == System && schedule != timetable.Reboot && schedule != timetable.Never {
+		if period := standsIn(p.line[command:]); period != nil {
+			e.section = p.oncePer(above, period)
+		}
+	}
+	p.table.Entries = append(p.table.Entries, e)
+}
+
+// timeless returns the schedule and context of an entry. Entries that an event or
+// a person starts ignore their time fields.
+func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
+	switch o := above.section.options; {
+	case len(o.On) > 0:
+		return timetable.Never, p.withoutTimes(above, "an entry that on= starts")
+	case o.Manual:
+		return timetable.Never, p.withoutTimes(above, "an entry that is started by hand")
+	case schedule == timetable.Reboot:
+		return timetable.Reboot, p.withoutTimes(above, "@reboot, which has no scheduled time", notOfOneMember(o)...)
+	}
+	return schedule, above
+}
+
+// fitJitter refuses a jitter= of this entry that is not shorter than the time
+// between two of its occurrences. If it applies to several entries, such as
+// RANDOM_DELAY or a default, it is lowered instead; see Jitter.
+func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
+	inner, limit, apart, ok := above.modifiers.ShortJitter(schedule)
+	if !ok {
+		return schedule, above
+	}
+	it := find(above.items, "jitter")
+	if it == nil || it.isDefault() || it.Origin == FromSetting {
+		return schedule, above
+	}
+	section, plan, refused := *above.section, plan{Options: *above.section.options}, *it
+	fix := "delete `jitter`"
+	if limit > 0 {
+		fix = it.written("jitter", timetable.DurationText(limit)) + " or less"
+	}
+	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+timetable.DurationText(apart), fix)
+	plan.take(&refused)
+	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o Option) bool { return o.Key == "jitter" })
+	section.options = &plan.Options
+	return inner, &standing{section: &section, items: above.items}
+}
+
+// readQuiet reads cronie's - before the time fields and returns their start, or
+// -1 after an error.
+func (p *parser) readQuiet(at int, e *Entry) int {
+	if next := at + 1; next == len(p.line) || lex.IsBlank(p.line[next]) {
+		p.remark(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], lex.Blanks)+"`")
+		return -1
+	}
+	if p.config.Privileged || p.config.Format == System {
+		e.flags |= flagQuiet
+	} else {
+		p.remark(at, 1, "B217", "the - prefix has an effect only in root's crontabs: the entry runs and is logged", "delete the -")
+	}
+	return at + 1
+}
+
+// readTimes reads the time fields at byte at. Most entries of a large file have
+// the same fields as another, so it looks in the cache before it parses them.
+func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
+	end = timesEnd(p.line, at)
+	spec := p.line[at:end]
+	before, seen := above.schedules[spec]
+	if seen && before.clean {
+		return before.schedule, end, true
+	}
+	remarks := len(p.remarks)
+	chance := above.modifiers.Random() || strings.IndexByte(spec, '~') >= 0
+	var seed uint64
+	if chance {
+		seed = p.seed(end, above)
+	}
+	f, reboot, ok := p.parseTimes(at, seed)
+	switch {
+	case !ok:
+		return nil, end, false
+	case reboot:
+		return timetable.Reboot, end, true
+	case seen:
+		return before.schedule, end, true
+	}
+	if p.config.Cache != nil {
+		spec = strings.Clone(spec) // the schedule may outlive the table's text
+	}
+	schedule = above.modifiers.Apply(f.Schedule(spec, above.section.zone), seed)
+	if !chance {
+		above.schedules[spec] = known{schedule, len(p.remarks) == remarks && !p.dropped}
+	}
+	return schedule, end, true
+}
+
+func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, ok bool) {
+	if p.line[at] == '@' {
+		f, _, reboot, ok = timetable.ParseNickname(p.line, at, p.report)
+		return f, reboot, ok
+	}
+	f, _, ok = timetable.ParseFields(p.line, at, seed, p.report)
+	return f, false, ok
+}
+
+// seed returns the seed of random choices for the entry on this line whose time
+// fields end at byte end. It depends on the entry's name, or else on user and
+// command, but not on other lines or the times. It also depends on the host,
+// unless the entry has scope=ring: those must be equal on all members.
+func (p *parser) seed(end int, above *standing) uint64 {
+	base := p.config.Seed
+	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
+		base = 0
+	}
+	identity := p.table.user + "\x00" + strings.Trim(p.line[end:], lex.Blanks)
+	if it := find(above.items, "name"); it != nil {
+		identity = it.Value
+	}
+	return timetable.Mix(base, identity)
+}
+
+// readCommand reads user, flag and command after the time fields, which end at
+// byte at, and returns the start of the command.
+func (p *parser) readCommand(at int, e *Entry) (int, bool) {
+	account, at, onFailure := p.columns(at)
+	if onFailure {
+		e.flags |= flagMailOnFailure
+	}
+	return at, p.checkCommand(account, at)
+}
+
+// columns returns the start of user and command after the time fields, which end
+// at byte at, and whether the flag -n precedes the command.
+func (p *parser) columns(at int) (account, command int, onFailure bool) {
+	account = lex.SkipBlanks(p.line, at)
+	at = account
+	if p.config.Format == System {
+		at = lex.SkipBlanks(p.line, lex.WordEnd(p.line, at))
+	}
+	if strings.HasPrefix(p.line[at:], "-n") && (at+2 == len(p.line) || lex.IsBlank(p.line[at+2])) {
+		return account, lex.SkipBlanks(p.line, at+2), true
+	}
+	return account, at, false
+}
+
+// checkCommand rejects commands that are certainly mistakes and warns about
+// doubtful ones. account is the start of the user column of a system crontab.
+func (p *parser) checkCommand(account, at int) bool {
+	command := p.line[at:]
+	switch {
+	case command == "":
+		p.remarkNoCommand(account)
+		return false
+	case p.config.Format == User && command[0] == '*':
+		p.remark(at, lex.WordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", timetable.SixthFix(p.line))
+		return false
+	case len(command) > MaxCommand:
+		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
+		return false
+	}
+	p.lintCommand(account, at)
+	return true
+}
+
+func (p *parser) remarkNoCommand(account int) {
+	rest := p.line[account:]
+	word := rest[:lex.WordEnd(rest, 0)]
+	flag := strings.HasSuffix(strings.TrimRight(rest, lex.Blanks), "-n")
+	switch {
+	case word == "":
+		p.remark(len(p.line), 1, "B218", "no command", "write a command after the time fields")
+	case flag:
+		p.remark(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
+	case looksLikeAccount(word):
+		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
+	default:
+		p.remark(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")
+	}
+}
+
+// above returns the context of an entry on the current line whose time fields
+// begin at byte at.
+func (p *parser) above(at int) *standing {
+	name := ""
+	if it := find(p.block, "name"); it != nil && it.effective() {
+		name = it.Value
+	}
+	if p.isSubject(name) {
+		return p.under(p.subjectAt(name, at))
+	}
+	return p.byItself()
+}
+
+// byItself returns the context of an entry on the current line from the crontab
+// itself and [default] of the sidecar.
+func (p *parser) byItself() *standing {
+	if len(p.block) > 0 {
+		return p.stand(p.block)
+	}
+	if p.common == nil {
+		p.common = p.stand(nil)
+	}
+	return p.common
+}
+
+// timesEnd returns the end of five words, or of one word that begins with @.
+func timesEnd(line string, at int) int {
+	words := 5
+	if line[at] == '@' {
+		words = 1
+	}
+	end := lex.WordEnd(line, at)
+	for ; words > 1; words-- {
+		next := lex.SkipBlanks(line, end)
+		if next == len(line) {
+			break
+		}
+		end = lex.WordEnd(line, next)
+	}
+	return end
+}

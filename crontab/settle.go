@@ -1,0 +1,149 @@
+package crontab
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+)
+
+// settle checks the options against each other: which ones exclude or require
+// another.
+func (p *parser) settle(plan *plan, items []item) {
+	if find(items, "tz") == nil && p.zoneHeld != "" {
+		plan.hold(p.zoneHeld)
+	}
+	if !plan.limited && (plan.Catchup == CatchupOnce || plan.Catchup == CatchupAll) {
+		plan.Deadline = 24 * time.Hour
+	}
+	if !p.isRoots() {
+		p.settleRights(plan, items)
+	}
+	plan.settleExhausted()
+	plan.settleResources()
+	p.settleTimes(plan, items)
+	p.settleRuns(plan, items)
+	p.settleChannels(plan, items)
+	p.settleRing(plan, items)
+}
+
+// clash refuses the option key if bad is true, because it contradicts others.
+func (p *parser) clash(plan *plan, items []item, key string, bad bool, why, fix string) {
+	if it := find(items, key); bad && it != nil && it.effective() {
+		p.refuse(it, "B411", why, fix)
+		plan.take(it)
+	}
+}
+
+// idle is like clash, for an option without effect. It accepts defaults, because
+// they are meant for other entries, where they have an effect.
+func (p *parser) idle(plan *plan, items []item, key string, bad bool, why, fix string) {
+	if it := find(items, key); bad && it != nil && !it.isDefault() {
+		p.clash(plan, items, key, bad, why, fix)
+	}
+}
+
+// needs is like idle, for an option that has an effect only with another one.
+func (p *parser) needs(plan *plan, items []item, key, other string, met bool) {
+	if !met && find(items, key) != nil {
+		p.idle(plan, items, key, true, key+"= requires "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
+	}
+}
+
+// settleRights refuses options that would give a user's jobs preference over those
+// of others. Items of the sidecar are allowed, because the administrator sets
+// them.
+func (p *parser) settleRights(plan *plan, items []item) {
+	above := func(key string, bad bool, why, fix string) bool {
+		it := find(items, key)
+		if it == nil || !bad || it.Origin != FromDefault && it.Origin != FromDirective {
+			return false
+		}
+		if it.effective() {
+			p.refuse(it, "B414", why+" is allowed only in root's crontabs and in the configuration", fix)
+			plan.take(it)
+		}
+		return true
+	}
+	if it := find(items, "scope"); it != nil && it.File == "" && it.effective() && plan.Scope == ScopeRing && !p.mayUseRing() {
+		p.refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", diagnostic.Quote(p.table.owner)),
+			"delete `scope=ring`, or ask the administrator to add the user to `ring.users` on each member")
+		plan.take(it)
+		if it.off {
+			plan.Scope = ScopeHost
+		}
+	}
+	if above("priority", plan.Priority > plain.Priority, "a priority above 5", "write `priority=5`, or less") {
+		plan.Priority = plain.Priority
+	}
+	r := plan.Resources
+	if r == nil {
+		return
+	}
+	if above("nice", r.Nice != nil && *r.Nice < 0, "a nice value below 0", "write `nice=0`, or more") {
+		r.Nice = nil
+	}
+	if above("io-weight", r.IOWeight > usualWeight, "an io-weight above 100", "write `io-weight=100`, or less") {
+		r.IOWeight = 0
+	}
+	if above("cpu-weight", r.CPUWeight > usualWeight, "a cpu-weight above 100", "write `cpu-weight=100`, or less") {
+		r.CPUWeight = 0
+	}
+	if above("slice", r.Slice != "", "slice=", "delete `slice`, or ask the administrator to set it for this job") {
+		r.Slice = ""
+	}
+}
+
+// mayUseRing reports whether the owner of a user's crontab may have jobs of the ring.
+func (p *parser) mayUseRing() bool {
+	users := p.config.RingUsers
+	return users == nil || slices.Contains(users, "*") || slices.Contains(users, p.table.owner)
+}
+
+func (p *parser) settleTimes(plan *plan, items []item) {
+	m := &plan.modifiers
+	p.clash(plan, items, "count", m.From.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
+		"write `from=2026-01-01 count=3`")
+	p.idle(plan, items, "phase", m.Every == 0, "phase= requires every=", "write `every=10m phase=3m`")
+	p.clash(plan, items, "phase", m.Every > 0 && m.Phase >= m.Every, "phase= must be shorter than every=", "")
+	p.idle(plan, items, "every", !m.At.IsZero(), "every= and at= exclude each other", "delete one of them")
+	p.idle(plan, items, "sec", m.Every > 0 || !m.At.IsZero(), "sec= requires time fields, which every= and at= replace", "delete `sec`")
+	p.idle(plan, items, "dst", m.Every > 0 || !m.At.IsZero(), "dst= requires time fields, which every= and at= replace", "delete `dst`")
+	p.clash(plan, items, "until", !m.Until.IsZero() && m.Until.Before(m.From), "until= is before from=, so that the entry never runs", "exchange them")
+	p.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
+	plan.Manual = plan.Manual && len(plan.On) == 0
+}
+
+func (p *parser) settleRuns(plan *plan, items []item) {
+	p.needs(plan, items, "when", "after", len(plan.After) > 0)
+	p.needs(plan, items, "wait", "after", len(plan.After) > 0)
+	p.needs(plan, items, "retry-on", "retry", plan.Retry > 0)
+	p.needs(plan, items, "no-retry-on", "retry", plan.Retry > 0)
+	p.needs(plan, items, "notify-on", "notify", len(plan.Notify) > 0)
+	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= requires overlap=allow: all other values allow only one run at a time", "delete `max-instances`")
+	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no effect with stop-signal=KILL, which ends a program immediately", "delete `stop-grace`")
+	if r := plan.Resources; r != nil {
+		p.lintCPU(r.CPU, items)
+		p.idle(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that a run is killed before it is slowed down", "exchange them")
+	}
+	p.settleCodes(plan, items)
+}
+
+// settleCodes makes sure that no exit status means both success and skipped: ok=
+// has precedence.
+func (p *parser) settleCodes(plan *plan, items []item) {
+	both := slices.IndexFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
+	if both < 0 {
+		return
+	}
+	code := plan.SkipCodes[both]
+	p.idle(plan, items, "skip-code", true, fmt.Sprintf("exit status %d already means success", code),
+		fmt.Sprintf("remove %d here or from `ok=`", code))
+	if find(items, "skip-code").isDefault() { // the remaining codes apply
+		plan.SkipCodes = slices.DeleteFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
+		return
+	}
+	plan.SkipCodes = nil
+}
