@@ -59,10 +59,11 @@ func TestSimulationOfRings(t *testing.T) {
 
 // TestSimulationOfRingsWithFoundFaults repeats rings that have found faults: an
 // occurrence that was granted twice because its entry was edited while a member was
-// down (1000003), and one that never ran because a member that started counted the
-// claim of another entry (1004060).
+// down (1000003), one that never ran because a member that started counted the
+// claim of another entry (1004060), and one that was granted for its entry once more
+// after a rerun under another entry (700335).
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
-	for _, s := range []uint64{1000003, 1004060} {
+	for _, s := range []uint64{1000003, 1004060, 700335} {
 		simulateRing(t, s, false)
 	}
 }
@@ -950,6 +951,9 @@ func (n *node) vote(c register.Claim) {
 		}
 		if !ok || c.Again && c.From == g.by && !alive[g.by] {
 			l.tokens++
+			if ok {
+				entry = g.entry // a rerun under another entry leaves this one's as run
+			}
 			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
 			l.granted[at] = g
 			l.died[o] = l.died[o] || !n.up

@@ -100,7 +100,11 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
 		return result{grant: register.Refused, by: had.by.Value(), other: other}
 	}
-	g.set(minute, c.Occurrence, grant{by: by, index: index, entry: c.entry})
+	to := grant{by: by, index: index, entry: c.entry}
+	if had.entry != (job.Key{}) { // also after a rerun under another entry, the first entry has run
+		to.entry = had.entry
+	}
+	g.set(minute, c.Occurrence, to)
 	g.newest = max(g.newest, c.Due)
 	return result{grant: register.Granted, token: index, term: g.term}
 }

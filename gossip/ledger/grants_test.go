@@ -56,6 +56,21 @@ func TestGrantsDecide(t *testing.T) {
 	}
 }
 
+// TestRerunKeepsTheEntryOfTheFirstGrant: a member whose entry was edited runs an occurrence
+// again. The members with the first entry, which has run, do not claim it apart.
+func TestRerunKeepsTheEntryOfTheFirstGrant(t *testing.T) {
+	g := newGrants()
+	first, edited := at(1, noon), at(1, noon)
+	first.entry, edited.entry = numbered(5), numbered(6)
+	g.one(1, noon, "a", first)
+	again := edited
+	again.from = "a"
+	g.one(2, noon, "b", again)
+	if got, want := g.one(3, noon, "c", first), (result{register.Refused, "b", 0, false, 0}); got != want {
+		t.Errorf("a claim for the first entry: got %+v, want %+v", got, want)
+	}
+}
+
 // TestGrantsOfOneEntryHaveOneHolder: the token of a second grant is to be
 // greater than that of the first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
