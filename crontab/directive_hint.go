@@ -46,7 +46,7 @@ func (p *parser) lintProse(at int) {
 	case habit(words[0], "VALUE") != "":
 		fix = "write `#@ " + habit(words[0], "VALUE") + "`"
 	case len(words) == 1:
-		fix = "write `key=value`, or `#` without @ for a comment; `cronring help options` lists the options"
+		fix = "write `key=value`, or `#` without @ for a comment; `cronring options` lists the options"
 	default:
 		p.remark(at, len(text), "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
 		return
@@ -126,7 +126,7 @@ func (p *parser) keyFix(it *item) string {
 	if key := diagnostic.Nearest(it.Key, keys); key != "" && !it.bare {
 		return it.written(key, it.Value)
 	}
-	return "see `cronring help options`; keys of other programs begin with x-"
+	return "see `cronring options`; keys of other programs begin with x-"
 }
 
 // valueFix returns the value that was probably meant, or the valid values.

@@ -59,7 +59,7 @@ func TestManPagesAreTheTree(t *testing.T) {
 			guides++
 		}
 	}
-	if guides != 2 || len(pages) != described+len(hand)-guides {
+	if guides != 3 || len(pages) != described+len(hand)-guides {
 		t.Errorf("got %d pages for %d commands and %d pages by hand, %d of which describe a command", len(pages), described, len(hand), guides)
 	}
 }
@@ -170,16 +170,18 @@ func TestHelpFindsEverything(t *testing.T) {
 		"help":                "Usage:\n  cronring",
 		"help tz=Europe/Oslo": "if the value is invalid, the job is held",
 		"help overlap=":       "a new run starts beside a running one",
-		"help options":        "retry=N\t0\tfurther attempts after a failure\n",
+		"options tz overlap":  "\n\noverlap=POLICY:",
+		"options":             "retry=N\t0\tfurther attempts after a failure\n",
 	} {
 		if got, stderr, code := Called(t, "", strings.Fields(line)...); code != cli.ExitDone || !strings.Contains(got, want) {
 			t.Errorf("cronring %s: got exit %d, %q and %q, want %q", line, code, got, stderr, want)
 		}
 	}
 	for line, want := range map[string]string{
-		"help explian":  "fix   cronring help explain",
-		"help overlop=": "fix   cronring help overlap=",
-		"help cokbook":  "fix   cronring help cookbook",
+		"help explian":    "fix   cronring help explain",
+		"help overlop=":   "fix   cronring help overlap=",
+		"options overlop": "fix   cronring options overlap",
+		"help cokbook":    "fix   cronring help cookbook",
 	} {
 		if _, stderr, code := Called(t, "", strings.Fields(line)...); code == cli.ExitDone || !strings.Contains(stderr, want) {
 			t.Errorf("cronring %s: got exit %d and %q, want %q", line, code, stderr, want)

@@ -82,7 +82,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			migration.NewImport(a), migration.NewExport(a), host.NewBridge(a),
 		},
 		"ring": {ring.NewRing(a)},
-		"help": {newMan(a), newCompletion(a)},
+		"help": {analysis.NewOptions(a), newMan(a), newCompletion(a)},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
@@ -111,7 +111,7 @@ func bare(a *cli.App, cmd *cobra.Command) error {
 }
 
 // offline are the commands that never ask the daemon.
-var offline = []string{"lint", "simulate", "import", "bridge", "completion", "man"}
+var offline = []string{"lint", "simulate", "import", "bridge", "completion", "man", "options"}
 
 // finish adds to a command, and to those below it, what all of their kind have.
 func finish(a *cli.App, cmd *cobra.Command) {

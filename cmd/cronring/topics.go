@@ -3,17 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // newTopics are the topics of help: commands without a Run.
 func newTopics(a *cli.App) []*cobra.Command {
-	options := &cobra.Command{
-		Use:   "options",
-		Short: "All options of crontab entries; for one of them: cronring help NAME=",
-	}
-	options.SetHelpFunc(func(*cobra.Command, []string) { analysis.ListOptions(a) })
 	return []*cobra.Command{
 		newExitCodes(),
 		{
@@ -83,6 +77,5 @@ of list chooses the columns of a table so, and custom-columns their titles too:
 Every screen of the dashboard has a command that says the same in words; no
 command moves the cursor or draws anew what was there, but for -w on a terminal.`,
 		},
-		options,
 	}
 }

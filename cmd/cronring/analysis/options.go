@@ -3,9 +3,65 @@ package analysis
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/daemon/api"
 )
+
+// NewOptions returns the command options.
+func NewOptions(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "options [NAME...]",
+		Short: "Describe the options of crontab entries",
+		Long: `Describe the options of crontab entries: values, default, meaning, and what an entry
+does under plain cron, which ignores the option. Without NAME list all options.
+
+This needs no daemon. cronringd and this command read the same table.`,
+		Example: "  cronring options\n  cronring options retry backoff",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return optionNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				listOptions(a)
+			}
+			for i, name := range args {
+				o, ok := FindOption(name)
+				if !ok {
+					return unknownOption(name)
+				}
+				if i > 0 {
+					a.Printf("\n")
+				}
+				PrintOption(a, &o)
+			}
+			return nil
+		},
+	}
+	a.AddPager(cmd)
+	return cmd
+}
+
+func optionNames() (names []string) {
+	for _, o := range crontab.Vocabulary() {
+		if o.Built() {
+			names = append(names, o.Key)
+		}
+	}
+	return names
+}
+
+func unknownOption(name string) error {
+	key, _, _ := strings.Cut(name, "=")
+	fix := "cronring options"
+	if near := diagnostic.Nearest(key, optionNames()); near != "" {
+		fix = "cronring options " + near + "    or see: " + fix
+	}
+	return &api.Error{Kind: api.NotFound, What: "cannot describe the option " + key, Why: "there is no such option", Fix: fix}
+}
 
 // FindOption returns the option with a name, which can have "=" and a value.
 func FindOption(name string) (crontab.OptionSpec, bool) {
@@ -32,8 +88,8 @@ func PrintOption(a *cli.App, o *crontab.OptionSpec) {
 	a.PrintField("manual", "cronring man options")
 }
 
-// ListOptions prints a table of all options.
-func ListOptions(a *cli.App) {
+// listOptions prints a table of all options.
+func listOptions(a *cli.App) {
 	end := a.Page()
 	defer end()
 	t := &cli.Table{Header: []string{"option", "default", "meaning"}}

@@ -72,7 +72,7 @@ func checkOption(setting string) error {
 		return cli.UsageError(fmt.Sprintf("set %q", setting), "it has no value: "+key+" accepts "+vocabulary[known].Values,
 			"cronring set JOB "+key+"=VALUE    or to remove it: "+key+"=")
 	case !ok:
-		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring help options")
+		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring options")
 	case strings.HasPrefix(key, "x-") || value == "" || known >= 0 && vocabulary[known].Built():
 		return nil
 	case known >= 0:
