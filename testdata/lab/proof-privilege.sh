@@ -33,9 +33,9 @@ for job in secret private; do
 	claim "root sees $job" sh -c "timeout 60 cronring logs $job | grep SECRET"
 done
 for job in secret private; do
-	for verb in show history logs why run stop pause resume "events --once"; do
+	for verb in show history logs why run stop pause resume "report events --once"; do
 		case $verb in
-		history | "events --once") blind "$verb $job" "timeout 3 cronring ${verb% *} $job 2>&1 | sed 's/.$job.//g; s/$job//g'" ;;
+		history | "report events --once") blind "$verb $job" "timeout 3 cronring ${verb% *} $job 2>&1 | sed 's/.$job.//g; s/$job//g'" ;;
 		*) try "$verb $job" "cronring $verb $job" ;;
 		esac
 	done
