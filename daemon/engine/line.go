@@ -190,9 +190,6 @@ func (p *places) leave(c *claim) {
 	t.account.waiting--
 	p.forgetAccount(t.account)
 	p.waiting--
-	if p.waiting == 0 {
-		clear(p.served)
-	}
 }
 
 func (p *places) forgetAccount(a *account) {

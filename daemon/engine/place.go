@@ -138,6 +138,7 @@ func (e *Engine) dispatch(asker *run) bool {
 	}
 	p.hurry(e.now.Up) // also if nothing waits: otherwise Wake would stay in the past
 	if p.waiting == 0 {
+		clear(p.served) // not when the last run leaves: a load lines it up again
 		return false
 	}
 	p.asker = asker
