@@ -184,9 +184,19 @@ func (h *history) count(x seat, by int) {
 	}
 }
 
-// forget drops the state that belongs to other limits or to another daemon.
+// waiting counts the waiting runs of each account.
+func (q *queueing) waiting() map[string]int {
+	n := map[string]int{}
+	for _, s := range q.waits {
+		n[s.account]++
+	}
+	return n
+}
+
+// forget drops the state that belongs to other limits or to another daemon. What waits
+// may continue to wait, also if less can from now on.
 func (q *queueing) forget() {
-	q.used = nil
+	q.used, q.waited = nil, q.waiting()
 	clear(q.rates)
 	clear(q.turns)
 }
@@ -261,10 +271,7 @@ func (h *history) allServed() {
 			w.t.Errorf("invariant 22: run %d (%+v) waits, and nothing is in its way: %+v, held %+v", id, s, l, h.queueing.held)
 		}
 	}
-	waiting := map[string]int{}
-	for _, s := range h.queueing.waits {
-		waiting[s.account]++
-	}
+	waiting := h.queueing.waiting()
 	for account, n := range waiting {
 		if n > max(l.QueueMax, h.queueing.waited[account]) { // as many as before, if the queue was longer then
 			w.t.Errorf("invariant 22: %d runs of %s wait, %d can", n, account, l.QueueMax)
