@@ -24,9 +24,10 @@ import (
 //
 // The run's own previous occurrence is the previous time of its schedule. This works for
 // runs that are caught up late and across changes of the time zone. A @reboot entry has
-// no previous time: it waits for parents of the same start of the daemon. A run that on=
-// starts has the previous run of its job as previous occurrence. Manual runs, backfills
-// and further attempts do not wait for parents.
+// no previous time: it waits for what its parents do since the boot. All their live runs
+// count, such as runs lost in a crash that start again; if there are none, the next one
+// counts. A run that on= starts has the previous run of its job as previous occurrence.
+// Manual runs, backfills and further attempts do not wait for parents.
 
 // awaiting is the state of the parents that a run waits for.
 type awaiting struct {
@@ -89,7 +90,7 @@ func (e *Engine) await(r *run) *awaiting {
 	parents := e.jobs.Parents(slot)
 	w := &awaiting{parents: parents, since: e.sinceOf(r), known: make([]job.Parent, len(parents)), tally: tally{edges: len(parents)}}
 	for i, p := range parents {
-		w.known[i] = e.endOf(p, w.since, r.Due)
+		w.known[i] = e.endOf(p, w.since, r)
 		w.tally.count(w.known[i].Verdict, p.Outcomes, 1)
 	}
 	return w
@@ -122,23 +123,25 @@ func (e *Engine) sinceOf(r *run) time.Time {
 	return timetable.Previous(s, due)
 }
 
-// endOf returns the state of a parent's newest occurrence after since, for a run that is
-// due.
-func (e *Engine) endOf(p catalog.Parent, since, due time.Time) job.Parent {
+// endOf returns the state of the newest occurrence of a parent that counts for run r,
+// whose previous occurrence was due at since.
+func (e *Engine) endOf(p catalog.Parent, since time.Time, r *run) job.Parent {
+	atBoot := r.Trigger == job.TriggerBoot
 	var newest *run
-	for _, r := range e.byJob[p.ID] {
-		if isOf(r, p.User) && r.Backfill == 0 && r.Due.After(since) && !r.Due.After(due) && (newest == nil || !r.Due.Before(newest.Due)) {
-			newest = r
+	for _, x := range e.byJob[p.ID] {
+		if isOf(x, p.User) && x.Backfill == 0 && (x.Due.After(since) || atBoot) && !x.Due.After(r.Due) && (newest == nil || !x.Due.Before(newest.Due)) {
+			newest = x
 		}
 	}
 	if newest != nil {
 		return job.Parent{Job: p.ID, Run: newest.ID}
 	}
-	if e.undecided(p.Job, due) {
+	if e.undecided(p.Job, r.Due) {
 		return job.Parent{Job: p.ID}
 	}
 	l := e.ledger(p.ID, p.User)
-	if l.Verdict.Final() && l.Due.After(since) && !l.Due.After(e.now.Wall) { // else the clock was set back behind it
+	counts := l.Due.After(since) || atBoot && l.Ended.After(r.Due)
+	if l.Verdict.Final() && counts && !l.Due.After(e.now.Wall) { // else the clock was set back behind it
 		return job.Parent{Job: p.ID, Run: l.Run, Verdict: l.Verdict}
 	}
 	return job.Parent{Job: p.ID}
@@ -229,7 +232,7 @@ func (e *Engine) heed(slot int) {
 			if r.await == nil || !r.waitsForParents() || b.Edge >= len(r.await.parents) || r.await.parents[b.Edge].Job != slot {
 				continue
 			}
-			now := e.endOf(r.await.parents[b.Edge], r.await.since, r.Due)
+			now := e.endOf(r.await.parents[b.Edge], r.await.since, r)
 			if r.await.known[b.Edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.await.parents[b.Edge]).After(r.Due) {
 				continue // the parent's newer occurrence does not change the result that this run waited for
 			}

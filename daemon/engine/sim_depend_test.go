@@ -304,7 +304,12 @@ func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 	if !known || was.Verdict != p.Verdict || was.State.Live() || !was.Due.After(since) {
 		t.Errorf("invariant 11: run %d of %s, due %s, takes %v for its parent since %s, which is %+v", r.ID, r.Job, r.Due, p, since, was)
 	}
-	if since.IsZero() {
+	switch {
+	case r.Trigger == job.TriggerBoot: // all that lives counts, and what ended since the boot
+		if was.Due.Before(r.Due) && !was.Ended.After(r.Due) {
+			t.Errorf("invariant 11: run %d of %s, at the boot of %s, takes %v for its parent, which ended before: %+v", r.ID, r.Job, r.Due, p, was)
+		}
+	case since.IsZero():
 		since = h.previousDue(r)
 	}
 	for id := range h.kin.live[p.Job] {
