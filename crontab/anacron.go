@@ -39,12 +39,12 @@ type anacrontab struct {
 func (p *parser) readAnacrontab() {
 	lines := p.joinLines()
 	var text strings.Builder
-	text.Grow(len(p.table.text) + 1)
+	text.Grow(len(p.file.text) + 1)
 	for i := range lines {
 		text.WriteString(lines[i].text)
 		text.WriteByte('\n')
 	}
-	p.table.text = text.String()
+	p.file.text = text.String()
 	at := 0
 	for i := range lines {
 		l := &lines[i]
@@ -268,7 +268,7 @@ func (p *parser) readAnacronJob(at int) {
 	}
 	e.Schedule = timetable.NewPeriodic(&period, e.section.zone)
 	p.anacron.periods = append(p.anacron.periods, &period)
-	p.table.Entries = append(p.table.Entries, e)
+	p.file.Entries = append(p.file.Entries, e)
 }
 
 // readPeriod reads the first two columns, and returns their end.

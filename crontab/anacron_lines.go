@@ -21,7 +21,7 @@ func (p *parser) joinLines() []joined {
 	var lines []joined
 	var text strings.Builder
 	var places []place
-	rest := p.table.text
+	rest := p.file.text
 	for number := 1; rest != "" || text.Len() > 0 || len(places) > 0; number++ {
 		line, after, ended := strings.Cut(rest, "\n")
 		rest = after

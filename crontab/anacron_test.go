@@ -59,9 +59,9 @@ func tellAnacron(e *Entry) string {
 }
 
 func readAnacron(text string, family Family) (entries, codes []string) {
-	table, remarks := Parse("/etc/anacrontab", text, Config{Format: Anacron, Family: family, Seed: 1})
-	for i := range table.Entries {
-		entries = append(entries, tellAnacron(&table.Entries[i]))
+	file, remarks := Parse("/etc/anacrontab", text, Config{Format: Anacron, Family: family, Seed: 1})
+	for i := range file.Entries {
+		entries = append(entries, tellAnacron(&file.Entries[i]))
 	}
 	for _, d := range remarks {
 		codes = append(codes, string(d.Code))
@@ -79,16 +79,16 @@ func TestAnacrontabOfTheFamilies(t *testing.T) {
 	if !slices.Equal(got, want) || len(codes) > 0 {
 		t.Errorf("Debian: got %q, remarks %q, want %q", got, codes, want)
 	}
-	table, remarks := Parse("/etc/anacrontab", stockRHEL, Config{Format: Anacron, Family: RHEL, Seed: 1})
-	if len(remarks) > 0 || len(table.Entries) != 3 {
-		t.Fatalf("RHEL: got %d entries, remarks %v", len(table.Entries), remarks)
+	file, remarks := Parse("/etc/anacrontab", stockRHEL, Config{Format: Anacron, Family: RHEL, Seed: 1})
+	if len(remarks) > 0 || len(file.Entries) != 3 {
+		t.Fatalf("RHEL: got %d entries, remarks %v", len(file.Entries), remarks)
 	}
-	drawn := table.Entries[0].Options().Period.Delay - 5*time.Minute
+	drawn := file.Entries[0].Options().Period.Delay - 5*time.Minute
 	if drawn < 0 || drawn > 45*time.Minute || drawn%time.Minute != 0 {
 		t.Errorf("RANDOM_DELAY=45 adds %s", drawn)
 	}
 	for i, delay := range []time.Duration{5, 25, 45} {
-		p := table.Entries[i].Options().Period
+		p := file.Entries[i].Options().Period
 		if p.Delay != delay*time.Minute+drawn {
 			t.Errorf("%s: delay %s, want %d minutes and the draw of %s", p.ID, p.Delay, delay, drawn)
 		}
@@ -181,8 +181,8 @@ func TestAnacrontabClaims(t *testing.T) {
 
 func TestAnacrontabEntryIsAJobOfRoot(t *testing.T) {
 	text := "A= ' x' \nB=1\n7 10 cron.weekly one %two\nB=\n"
-	table, _ := Parse("/etc/anacrontab", text, Config{Format: Anacron, Owner: "bob"})
-	e := &table.Entries[0]
+	file, _ := Parse("/etc/anacrontab", text, Config{Format: Anacron, Owner: "bob"})
+	e := &file.Entries[0]
 	if got := fmt.Sprint(e.User(), e.Dir(), e.Spec(), e.Line()); got != "root/7 103" {
 		t.Errorf("got %q", got)
 	}
@@ -212,8 +212,8 @@ func TestAnacrontabEntryIsAJobOfRoot(t *testing.T) {
 }
 
 func TestAnacrontabTakesOptions(t *testing.T) {
-	table, remarks := Parse("a", "#@ name=backup timeout=1h overlap=allow catchup=skip\n1 5 a b\n1 5 c d\n#@ every=5m\n1 5 e f\n", Config{Format: Anacron})
-	first, second, third := table.Entries[0].Options(), table.Entries[1].Options(), table.Entries[2].Options()
+	file, remarks := Parse("a", "#@ name=backup timeout=1h overlap=allow catchup=skip\n1 5 a b\n1 5 c d\n#@ every=5m\n1 5 e f\n", Config{Format: Anacron})
+	first, second, third := file.Entries[0].Options(), file.Entries[1].Options(), file.Entries[2].Options()
 	if first.Name != "backup" || first.Period.ID != "a" || first.Timeout != time.Hour || first.Overlap != OverlapAllow || first.Catchup != CatchupSkip {
 		t.Errorf("with options: got %+v", first)
 	}
@@ -223,32 +223,32 @@ func TestAnacrontabTakesOptions(t *testing.T) {
 	if third.Degraded == "" || len(remarks) != 1 || remarks[0].Code != "B410" {
 		t.Errorf("every= on a line of anacrontab: got %+v, remarks %v", third, remarks)
 	}
-	if next := table.Entries[2].Schedule.Next(time.Unix(0, 0)); next.Unix() != 86400 {
+	if next := file.Entries[2].Schedule.Next(time.Unix(0, 0)); next.Unix() != 86400 {
 		t.Errorf("every= moved the line to %s", next)
 	}
 }
 
 func TestAnacrontabIdentifierThatIsNoName(t *testing.T) {
-	table, remarks := Parse("a", "1 5 a+b c\n", Config{Format: Anacron})
-	if o := table.Entries[0].Options(); o.Name != "" || o.Period.ID != "a+b" || o.Held != "" || len(remarks) > 0 {
+	file, remarks := Parse("a", "1 5 a+b c\n", Config{Format: Anacron})
+	if o := file.Entries[0].Options(); o.Name != "" || o.Period.ID != "a+b" || o.Held != "" || len(remarks) > 0 {
 		t.Errorf("got %+v, remarks %v; want the period a+b of a job without name", o, remarks)
 	}
 }
 
 func TestAnacrontabIdentifierTwiceHoldsTheLater(t *testing.T) {
-	table, remarks := Parse("a", "1 5 a b\n7 5 a c\n", Config{Format: Anacron})
-	if first := table.Entries[0].Options(); first.Held != "" || first.Name != "a" {
+	file, remarks := Parse("a", "1 5 a b\n7 5 a c\n", Config{Format: Anacron})
+	if first := file.Entries[0].Options(); first.Held != "" || first.Name != "a" {
 		t.Errorf("the first: got %+v", first)
 	}
-	if second := table.Entries[1].Options(); second.Held == "" || second.Name != "" || len(remarks) != 1 || remarks[0].Code != "B505" {
+	if second := file.Entries[1].Options(); second.Held == "" || second.Name != "" || len(remarks) != 1 || remarks[0].Code != "B505" {
 		t.Errorf("the second: got %+v, remarks %v", second, remarks)
 	}
 }
 
 func TestAnacrontabNoMailIsForTheLinesBelow(t *testing.T) {
-	table, _ := Parse("a", "MAILTO=ops\n1 5 a b\nNO_MAIL_OUTPUT=1\n1 5 c d\nNO_MAIL_OUTPUT=\n1 5 e f\n", Config{Format: Anacron, Family: RHEL})
+	file, _ := Parse("a", "MAILTO=ops\n1 5 a b\nNO_MAIL_OUTPUT=1\n1 5 c d\nNO_MAIL_OUTPUT=\n1 5 e f\n", Config{Format: Anacron, Family: RHEL})
 	for i, want := range []string{"ops", "", "ops"} {
-		if got, ok := table.Entries[i].Lookup("MAILTO"); !ok || got != want {
+		if got, ok := file.Entries[i].Lookup("MAILTO"); !ok || got != want {
 			t.Errorf("entry %d: MAILTO is %q, want %q", i, got, want)
 		}
 	}
@@ -278,8 +278,8 @@ func TestStandInsForAnacron(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, standIn := range []bool{true, false} {
-			table, _ := Parse("/etc/crontab", tt.line+"\n", Config{Format: System, StandIn: standIn})
-			o, got := table.Entries[0].Options(), ""
+			file, _ := Parse("/etc/crontab", tt.line+"\n", Config{Format: System, StandIn: standIn})
+			o, got := file.Entries[0].Options(), ""
 			if o.Period != nil {
 				got = o.Period.ID
 				if o.Catchup != CatchupOnce || o.Overlap != OverlapSkip || o.Deadline != 0 || o.Name != "" || o.Period.Delay != 0 || o.Period.Until != 0 {
@@ -291,12 +291,12 @@ func TestStandInsForAnacron(t *testing.T) {
 			}
 		}
 	}
-	table, _ := Parse("/etc/crontab", "#@ catchup=skip overlap=queue\n25 6 * * * root run-parts /etc/cron.daily\n", Config{Format: System, StandIn: true})
-	if o := table.Entries[0].Options(); o.Period == nil || o.Catchup != CatchupSkip || o.Overlap != OverlapQueue {
+	file, _ := Parse("/etc/crontab", "#@ catchup=skip overlap=queue\n25 6 * * * root run-parts /etc/cron.daily\n", Config{Format: System, StandIn: true})
+	if o := file.Entries[0].Options(); o.Period == nil || o.Catchup != CatchupSkip || o.Overlap != OverlapQueue {
 		t.Errorf("the author's options do not win: %+v", o)
 	}
-	table, _ = Parse("bob", "25 6 * * * run-parts /etc/cron.daily\n", Config{StandIn: true})
-	if table.Entries[0].Options().Period != nil {
+	file, _ = Parse("bob", "25 6 * * * run-parts /etc/cron.daily\n", Config{StandIn: true})
+	if file.Entries[0].Options().Period != nil {
 		t.Error("a user's line stands in for anacron")
 	}
 }
@@ -316,11 +316,11 @@ func FuzzAnacrontab(f *testing.F) {
 		if rhel {
 			c.Family = RHEL
 		}
-		table, remarks := Parse("fuzz", text, c)
+		file, remarks := Parse("fuzz", text, c)
 		checkRemarks(t, text, remarks)
 		last := 0
-		for i := range table.Entries {
-			e := &table.Entries[i]
+		for i := range file.Entries {
+			e := &file.Entries[i]
 			if e.Line() <= last {
 				t.Fatalf("entry %d is in line %d, after line %d", i, e.Line(), last)
 			}
@@ -342,8 +342,8 @@ func FuzzAnacrontab(f *testing.F) {
 
 func TestIdentityOfPeriods(t *testing.T) {
 	line := func(text string, seed uint64) string {
-		table, _ := Parse("a", text, Config{Format: Anacron, Family: RHEL, Seed: seed})
-		return timetable.Identity(table.Entries[0].Schedule)
+		file, _ := Parse("a", text, Config{Format: Anacron, Family: RHEL, Seed: seed})
+		return timetable.Identity(file.Entries[0].Schedule)
 	}
 	if a, b := line("RANDOM_DELAY=600\n1 5 a b\n", 1), line("RANDOM_DELAY=600\n1 5 a b\n", 2); a != b {
 		t.Errorf("another draw makes another schedule: %q, %q", a, b)

@@ -40,10 +40,10 @@ func (p *parser) barred(it *item, name string) (why, fix string) {
 		return "", ""
 	case !known:
 		return fmt.Sprintf("channel %s does not exist", diagnostic.Quote(name)), "use `mail` or a channel from the configuration ([channel.NAME])"
-	case it.File != "" || p.isRoots() || slices.Contains(users, "*") || slices.Contains(users, p.table.user):
+	case it.File != "" || p.isRoots() || slices.Contains(users, "*") || slices.Contains(users, p.file.user):
 		return "", ""
 	}
-	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", diagnostic.Quote(name), diagnostic.Quote(p.table.user)), "use `mail`, or ask the administrator to add the user to the channel's users"
+	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", diagnostic.Quote(name), diagnostic.Quote(p.file.user)), "use `mail`, or ask the administrator to add the user to the channel's users"
 }
 
 // remarkChannel adds one diagnostic for each item. Without this check a default

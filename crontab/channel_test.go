@@ -29,8 +29,8 @@ func TestChannelsOfTables(t *testing.T) {
 		if c.config.Format == System {
 			entry = "0 1 * * * eve x\n"
 		}
-		table, remarks := Parse("t", "#@ notify="+c.notify+"\n"+entry, c.config)
-		o := table.Entries[0].Options()
+		file, remarks := Parse("t", "#@ notify="+c.notify+"\n"+entry, c.config)
+		o := file.Entries[0].Options()
 		if got := strings.Join(o.Notify, " "); got != c.want || (o.Degraded != "") != (c.why != "") || o.Held != "" {
 			t.Errorf("%s: tells %q, degraded %q, held %q; want %q", name, got, o.Degraded, o.Held, c.want)
 		}
@@ -53,19 +53,19 @@ func TestChannelsOfDefaultsAndSidecar(t *testing.T) {
 	for i := range 20 {
 		text += fmt.Sprintf("#@ grace=%ds\n%d 1 * * * x\n", i+1, i)
 	}
-	table, remarks := Parse("t", text, config)
+	file, remarks := Parse("t", text, config)
 	if len(remarks) != 2 || remarks[0].Line != 1 || remarks[1].Line != 1 {
 		t.Errorf("remarks %v, want one for each channel", remarks)
 	}
-	for i := range table.Entries {
-		if o := table.Entries[i].Options(); len(o.Notify) > 0 || o.Degraded == "" {
+	for i := range file.Entries {
+		if o := file.Entries[i].Options(); len(o.Notify) > 0 || o.Degraded == "" {
 			t.Fatalf("entry %d tells %q, degraded %q", i, o.Notify, o.Degraded)
 		}
 	}
 
 	config.Sidecar = &Sidecar{Default: []Setting{{Key: "notify", Value: "ops,opps", File: "c.toml", Line: 3}}}
-	table, remarks = Parse("t", "0 1 * * * x\n", config)
-	o := table.Entries[0].Options()
+	file, remarks = Parse("t", "0 1 * * * x\n", config)
+	o := file.Entries[0].Options()
 	if !slices.Equal(o.Notify, []string{"ops"}) || !strings.Contains(o.Degraded, `c.toml:3`) || !strings.Contains(o.Degraded, `"opps"`) || len(remarks) > 0 {
 		t.Errorf("the administrator's word: tells %q, degraded %q, remarks %v", o.Notify, o.Degraded, remarks)
 	}

@@ -35,8 +35,8 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	made := map[diagnostic.Code]bool{}
 	for _, text := range texts {
 		for _, format := range []Format{User, System} {
-			table, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}, Processors: 4})
-			for _, d := range append(remarks, table.Losses()...) {
+			file, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}, Processors: 4})
+			for _, d := range append(remarks, file.Losses()...) {
 				made[d.Code] = true
 				if d.Code.Meaning() == "" || d.Code.Severity() != d.Severity {
 					t.Fatalf("%v: code %s is not listed as %v", d, d.Code, d.Severity)

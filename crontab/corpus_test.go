@@ -61,10 +61,10 @@ func remarkLines(remarks []diagnostic.Diagnostic) string {
 
 func TestStrangeLinesRun(t *testing.T) {
 	for name, least := range map[string]int{"strange.crontab": 50, "strange.cron.d": 10} {
-		table, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
+		file, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
 		var b strings.Builder
-		for i := range table.Entries {
-			e := &table.Entries[i]
+		for i := range file.Entries {
+			e := &file.Entries[i]
 			fmt.Fprintf(&b, "%d\t%s\t%s\t%q", e.Line(), e.Spec(), e.User(), e.Command())
 			if stdin, ok := e.Stdin(); ok {
 				fmt.Fprintf(&b, " reads %q", stdin)
@@ -79,8 +79,8 @@ func TestStrangeLinesRun(t *testing.T) {
 				t.Errorf("%s: got error %v, want none", name, d)
 			}
 		}
-		if len(table.Entries) < least {
-			t.Errorf("%s: got %d entries, want at least %d", name, len(table.Entries), least)
+		if len(file.Entries) < least {
+			t.Errorf("%s: got %d entries, want at least %d", name, len(file.Entries), least)
 		}
 		compareGolden(t, name+".want", b.String()+"\n"+remarkLines(remarks))
 	}
@@ -88,7 +88,7 @@ func TestStrangeLinesRun(t *testing.T) {
 
 func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 	for name, least := range map[string]int{"broken.crontab": 50, "broken.cron.d": 10} {
-		table, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
+		file, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
 		var errors int
 		for _, d := range remarks {
 			if d.Severity != diagnostic.Error {
@@ -105,8 +105,8 @@ func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 		if errors < least {
 			t.Errorf("%s: got %d errors, want at least %d", name, errors, least)
 		}
-		for i := range table.Entries {
-			if e := &table.Entries[i]; e.Line() < 55 && formatOf(name) == User || formatOf(name) == System {
+		for i := range file.Entries {
+			if e := &file.Entries[i]; e.Line() < 55 && formatOf(name) == User || formatOf(name) == System {
 				t.Errorf("%s:%d: a broken line runs: %q", name, e.Line(), e.Raw())
 			}
 		}
@@ -115,19 +115,19 @@ func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 }
 
 func TestDemoTableIsClean(t *testing.T) {
-	table, remarks := Parse("demo", readCorpus(t, "demo.crontab"), Config{Zone: time.LoadLocation})
+	file, remarks := Parse("demo", readCorpus(t, "demo.crontab"), Config{Zone: time.LoadLocation})
 	for _, d := range remarks {
 		if d.Severity != diagnostic.Notice {
 			t.Errorf("got %v, want notices at most", d)
 		}
 	}
-	for i := range table.Entries {
-		if o := table.Entries[i].Options(); o.Held != "" || o.Degraded != "" {
-			t.Errorf("line %d: held %q, degraded %q", table.Entries[i].Line(), o.Held, o.Degraded)
+	for i := range file.Entries {
+		if o := file.Entries[i].Options(); o.Held != "" || o.Degraded != "" {
+			t.Errorf("line %d: held %q, degraded %q", file.Entries[i].Line(), o.Held, o.Degraded)
 		}
 	}
-	if len(table.Entries) < 15 {
-		t.Errorf("got %d entries, want at least 15", len(table.Entries))
+	if len(file.Entries) < 15 {
+		t.Errorf("got %d entries, want at least 15", len(file.Entries))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestRealTablesLoad(t *testing.T) {
 	for _, path := range paths {
 		name := filepath.Base(path)
 		text := readCorpus(t, filepath.Join("real", name))
-		table, remarks := Parse(name, text, Config{Format: System, Zone: time.LoadLocation})
+		file, remarks := Parse(name, text, Config{Format: System, Zone: time.LoadLocation})
 		for _, d := range remarks {
 			if d.Severity == diagnostic.Error {
 				t.Errorf("%v\n%s", d, d.Excerpt(text))
@@ -156,8 +156,8 @@ func TestRealTablesLoad(t *testing.T) {
 				entries++
 			}
 		}
-		if len(table.Entries) != entries {
-			t.Errorf("%s: got %d entries, want %d", name, len(table.Entries), entries)
+		if len(file.Entries) != entries {
+			t.Errorf("%s: got %d entries, want %d", name, len(file.Entries), entries)
 		}
 	}
 }
@@ -166,17 +166,17 @@ func TestRealTablesLoad(t *testing.T) {
 // shown: all that they say has effect here.
 func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
 	for _, name := range []string{"options.crontab", "options.cron.d"} {
-		table, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
+		file, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
 		for _, d := range remarks {
 			if d.Severity != diagnostic.Notice && d.Code != "B407" { // the file property owner is known by name only
 				t.Errorf("got %v (%s), want notices at most", d, d.Code)
 			}
 		}
 		used := map[string]bool{}
-		for i := range table.Entries {
-			o := table.Entries[i].Options()
+		for i := range file.Entries {
+			o := file.Entries[i].Options()
 			if o.Held != "" || o.Degraded != "" {
-				t.Errorf("%s:%d: held %q, degraded %q", name, table.Entries[i].Line(), o.Held, o.Degraded)
+				t.Errorf("%s:%d: held %q, degraded %q", name, file.Entries[i].Line(), o.Held, o.Degraded)
 			}
 			for _, it := range o.Items {
 				used[it.Key] = true

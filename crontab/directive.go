@@ -300,7 +300,7 @@ func (it *item) where() string {
 // earlier line. For an item of the sidecar it uses the position of the entry.
 func (p *parser) remarkItem(it *item, code diagnostic.Code, message, fix string) {
 	if it.File != "" {
-		if it.File != p.table.Name {
+		if it.File != p.file.Name {
 			message = it.where() + ": " + message
 		}
 		p.remarkLine(p.number, code, message, fix)

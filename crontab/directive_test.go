@@ -18,16 +18,16 @@ import (
 // codes of all remarks.
 func optionsOf(t *testing.T, text string) (*Entry, []string) {
 	t.Helper()
-	table, remarks := Parse("t", text, Config{Zone: time.LoadLocation, Seed: 1})
+	file, remarks := Parse("t", text, Config{Zone: time.LoadLocation, Seed: 1})
 	var codes []string
 	for _, d := range remarks {
 		codes = append(codes, string(d.Code))
 	}
 	slices.Sort(codes)
-	if len(table.Entries) == 0 {
+	if len(file.Entries) == 0 {
 		t.Fatalf("Parse(%q): no entry; %v", text, remarks)
 	}
-	return &table.Entries[len(table.Entries)-1], codes
+	return &file.Entries[len(file.Entries)-1], codes
 }
 
 func TestBuiltOptions(t *testing.T) {
@@ -382,8 +382,8 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 	if _, codes := optionsOf(t, "0 0 31 2 * x\n"); !slices.Contains(codes, string(timetable.CodeNoDate)) {
 		t.Errorf("0 0 31 2 *: got %v, want %s", codes, timetable.CodeNoDate)
 	}
-	table, remarks := Parse("t", "#@ trigger=manual\n1 5 a x\n#@ on=job:a\n1 5 b x\n#@ trigger=clock\n1 5 c x\n", Config{Format: Anacron})
-	if o := table.Entries[0].Options(); o.Held == "" || table.Entries[1].Options().Held == "" || table.Entries[2].Options().Held != "" {
+	file, remarks := Parse("t", "#@ trigger=manual\n1 5 a x\n#@ on=job:a\n1 5 b x\n#@ trigger=clock\n1 5 c x\n", Config{Format: Anacron})
+	if o := file.Entries[0].Options(); o.Held == "" || file.Entries[1].Options().Held == "" || file.Entries[2].Options().Held != "" {
 		t.Errorf("anacrontab: got %v, want the first two lines held", remarks)
 	}
 }
@@ -418,8 +418,8 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 		{"the administrator over a user", "name=j priority=10 slice=x", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
 	}
 	for _, tt := range tests {
-		table, remarks := Parse("t", "#@ "+tt.items+"\n0 1 * * * x\n", tt.config)
-		got := *table.Entries[0].Options()
+		file, remarks := Parse("t", "#@ "+tt.items+"\n0 1 * * * x\n", tt.config)
+		got := *file.Entries[0].Options()
 		if len(remarks) != tt.codes || (got.Held != "") != tt.held || (got.Degraded != "") != tt.degraded {
 			t.Errorf("%s: got held %q, degraded %q, remarks %v; want held %v, degraded %v, %d remarks", tt.what, got.Held, got.Degraded, remarks, tt.held, tt.degraded, tt.codes)
 		}
@@ -457,12 +457,12 @@ func TestDirectivesAddUp(t *testing.T) {
 
 func TestDirectivesMustTouchTheirEntry(t *testing.T) {
 	for _, between := range []string{"", "# note", "A=b", "#@ default", "#@ file owner=x", "#@ for people"} {
-		table, remarks := Parse("t", "#@ timeout=5m\n"+between+"\n0 1 * * * x\n", Config{})
+		file, remarks := Parse("t", "#@ timeout=5m\n"+between+"\n0 1 * * * x\n", Config{})
 		i := slices.IndexFunc(remarks, func(d diagnostic.Diagnostic) bool { return d.Code == "B402" })
 		if i < 0 || remarks[i].Line != 1 || !strings.Contains(remarks[i].Message, "in line 2") {
 			t.Errorf("with %q between: got %v, want B402 about line 1 naming line 2", between, remarks)
 		}
-		if got := table.Entries[0].Options().Timeout; got != 0 {
+		if got := file.Entries[0].Options().Timeout; got != 0 {
 			t.Errorf("with %q between: got timeout %v, want none", between, got)
 		}
 	}
@@ -480,29 +480,29 @@ func TestDirectivesEndWithBrokenEntry(t *testing.T) {
 
 func TestDefaultsHoldUntilReset(t *testing.T) {
 	text := "#@ default timeout=5m retry=2\n0 1 * * * a\n#@ timeout=1m\n0 1 * * * b\n#@ default retry=3\n0 1 * * * c\n#@ default\n0 1 * * * d\n"
-	table, remarks := Parse("t", text, Config{})
+	file, remarks := Parse("t", text, Config{})
 	if len(remarks) > 0 {
 		t.Fatal(remarks)
 	}
 	want := []string{"5m0s 2", "1m0s 2", "5m0s 3", "0s 0"}
-	for i := range table.Entries {
-		o := table.Entries[i].Options()
+	for i := range file.Entries {
+		o := file.Entries[i].Options()
 		if got := fmt.Sprint(o.Timeout, " ", o.Retry); got != want[i] {
 			t.Errorf("entry %d: got %s, want %s", i, got, want[i])
 		}
 	}
-	items := table.Entries[1].Options().Items
+	items := file.Entries[1].Options().Items
 	if len(items) != 2 || items[0].Key != "retry" || items[0].Origin != FromDefault || items[1].Key != "timeout" || items[1].Origin != FromDirective {
 		t.Errorf("got items %+v, want the default retry, then timeout", items)
 	}
 }
 
 func TestNameBelongsToOneEntry(t *testing.T) {
-	table, remarks := Parse("t", "#@ name=a\n61 1 * * * x\n#@ name=a\n0 1 * * * x\n#@ name=a\n0 2 * * * y\n", Config{})
+	file, remarks := Parse("t", "#@ name=a\n61 1 * * * x\n#@ name=a\n0 1 * * * x\n#@ name=a\n0 2 * * * y\n", Config{})
 	if len(remarks) != 2 || remarks[1].Code != "B409" || remarks[1].Line != 5 {
 		t.Errorf("got %v, want B001 and B409 in line 5", remarks)
 	}
-	first, second := table.Entries[0].Options(), table.Entries[1].Options()
+	first, second := file.Entries[0].Options(), file.Entries[1].Options()
 	if first.Name != "a" || first.Held != "" || second.Name != "" || second.Held == "" {
 		t.Errorf("got %+v and %+v, want the second held without name", first, second)
 	}
@@ -515,20 +515,20 @@ func TestRebootHasNoInstants(t *testing.T) {
 			t.Errorf("%s: got %v %+v, want B410, held %v", items, codes, o, held)
 		}
 	}
-	table, _ := Parse("t", "#@ default jitter=5m\n@reboot x\n0 1 * * * y\n", Config{})
-	if o := table.Entries[1].Options(); o.Degraded != "" {
+	file, _ := Parse("t", "#@ default jitter=5m\n@reboot x\n0 1 * * * y\n", Config{})
+	if o := file.Entries[1].Options(); o.Degraded != "" {
 		t.Errorf("got %q for the entry below @reboot, want nothing", o.Degraded)
 	}
 }
 
 func TestRandomDelayIsJitter(t *testing.T) {
-	table, _ := Parse("t", "RANDOM_DELAY=45\n0 1 * * * x\n#@ jitter=0\n0 1 * * * y\n", Config{Seed: 7})
+	file, _ := Parse("t", "RANDOM_DELAY=45\n0 1 * * * x\n#@ jitter=0\n0 1 * * * y\n", Config{Seed: 7})
 	start := time.Date(2026, 1, 1, 0, 30, 0, 0, time.UTC)
-	delayed := table.Entries[0].Schedule.Next(start).Sub(start) - 30*time.Minute
+	delayed := file.Entries[0].Schedule.Next(start).Sub(start) - 30*time.Minute
 	if delayed <= 0 || delayed > 45*time.Minute {
 		t.Errorf("got a delay of %v, want one up to 45m", delayed)
 	}
-	if got := table.Entries[1].Schedule.Next(start).Sub(start); got != 30*time.Minute {
+	if got := file.Entries[1].Schedule.Next(start).Sub(start); got != 30*time.Minute {
 		t.Errorf("with jitter=0: got %v, want 30m", got)
 	}
 }
@@ -537,8 +537,8 @@ func TestRandomDelayIsJitter(t *testing.T) {
 // its time change its delay, and that its command and the seed do.
 func TestSpreadHangsOnIdentity(t *testing.T) {
 	delay := func(text string, seed uint64) time.Duration {
-		table, _ := Parse("t", text, Config{Seed: seed, Owner: "bob"})
-		e := &table.Entries[len(table.Entries)-1]
+		file, _ := Parse("t", text, Config{Seed: seed, Owner: "bob"})
+		e := &file.Entries[len(file.Entries)-1]
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		return e.Schedule.Next(start).Sub(start) % time.Hour
 	}

@@ -38,7 +38,7 @@ func (e *Entry) Effective() []Option {
 
 // timeless reports whether the entry has no schedule of its own.
 func (e *Entry) timeless() bool {
-	return e.Schedule == timetable.Reboot || e.Schedule == timetable.Never || e.section.table.Format == Anacron
+	return e.Schedule == timetable.Reboot || e.Schedule == timetable.Never || e.section.file.Format == Anacron
 }
 
 // builtIn returns the value that applies to the entry if an option is not set:

@@ -13,13 +13,13 @@ import (
 func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 	const beside = "retry=1 after=a notify=c "
 	parse := func(items string) (*Entry, Options) {
-		table, remarks := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation})
+		file, remarks := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation})
 		if len(remarks) > 0 {
 			t.Errorf("%s: %v", items, remarks)
 		}
-		o := *table.Entries[0].Options()
+		o := *file.Entries[0].Options()
 		o.Items, o.Resources = nil, nil
-		return &table.Entries[0], o
+		return &file.Entries[0], o
 	}
 	e, _ := parse("retry=0")
 	for _, o := range e.Effective() {
@@ -55,9 +55,9 @@ func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 
 // An entry without stop-grace= has two times until KILL, which are both shown.
 func TestEffectiveShowsBothTimesUntilKill(t *testing.T) {
-	table, _ := Parse("t", "0 1 * * * x\n#@ stop-grace=1m\n0 1 * * * y\n", Config{Zone: time.LoadLocation})
+	file, _ := Parse("t", "0 1 * * * x\n#@ stop-grace=1m\n0 1 * * * y\n", Config{Zone: time.LoadLocation})
 	for i, want := range []string{"(30s; 10s when a person stops the run)", "1m"} {
-		for _, o := range table.Entries[i].Effective() {
+		for _, o := range file.Entries[i].Effective() {
 			if o.Key == "stop-grace" && o.Value != want {
 				t.Errorf("entry %d: stop-grace is %q, want %q", i, o.Value, want)
 			}
@@ -74,13 +74,13 @@ func TestEffectiveTellsWhereFrom(t *testing.T) {
 		Matches: []Match{{User: "root", Set: set("timeout=1m")}},
 		Jobs:    map[string]JobConfig{"j": {Set: set("nice=5")}},
 	}
-	table, _ := parseWith(t, s, "MAILTO=ops\nCRON_TZ=Asia/Tokyo\nRANDOM_DELAY=3\n#@ default grace=5s keep=9\n#@ name=j keep=7 catchup=once\n0 1 * * * root x\n1 5 * * * root y\n")
+	file, _ := parseWith(t, s, "MAILTO=ops\nCRON_TZ=Asia/Tokyo\nRANDOM_DELAY=3\n#@ default grace=5s keep=9\n#@ name=j keep=7 catchup=once\n0 1 * * * root x\n1 5 * * * root y\n")
 	want := map[string]string{
 		"retry": "2 [default] 1", "mailto": "ops assignment 1", "tz": "Asia/Tokyo assignment 2", "jitter": "3m assignment 3",
 		"grace": "5s #@ default 4", "keep": "7 #@ 5", "name": "j #@ 5", "timeout": "1m [[match]] 1", "nice": "5 [job.NAME] 1",
 		"deadline": "1d built-in 0", "catchup": "once #@ 5", "on-exhausted": "dead built-in 0", "overlap": "allow built-in 0",
 	}
-	for _, o := range table.Entries[0].Effective() {
+	for _, o := range file.Entries[0].Effective() {
 		got := fmt.Sprint(o.Value, " ", o.Origin, " ", o.Line)
 		if want[o.Key] != "" && got != want[o.Key] {
 			t.Errorf("%s: got %q, want %q", o.Key, got, want[o.Key])

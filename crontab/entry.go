@@ -52,7 +52,7 @@ func (p *parser) readEntry(at int) {
 			e.section = p.oncePer(above, period)
 		}
 	}
-	p.table.Entries = append(p.table.Entries, e)
+	p.file.Entries = append(p.file.Entries, e)
 }
 
 // timeless returns the schedule and context of an entry. Entries that an event or
@@ -160,7 +160,7 @@ func (p *parser) seed(end int, above *standing) uint64 {
 	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
 		base = 0
 	}
-	identity := p.table.user + "\x00" + strings.Trim(p.line[end:], lex.Blanks)
+	identity := p.file.user + "\x00" + strings.Trim(p.line[end:], lex.Blanks)
 	if it := find(above.items, "name"); it != nil {
 		identity = it.Value
 	}

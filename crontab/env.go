@@ -67,7 +67,7 @@ func (e *Entry) Settings() []Option {
 			return
 		}
 	}
-	if e.section.table.Format != Anacron { // anacron ignores CRON_TZ, and its RANDOM_DELAY is different
+	if e.section.file.Format != Anacron { // anacron ignores CRON_TZ, and its RANDOM_DELAY is different
 		add("CRON_TZ", "tz", func(v string) (string, bool) { return v, v != "" })
 		add("RANDOM_DELAY", "jitter", func(v string) (string, bool) { return v + "m", strings.Trim(v, "0123456789") == "" && v != "" })
 	}

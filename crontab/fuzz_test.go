@@ -52,11 +52,11 @@ func FuzzParse(f *testing.F) {
 		if system {
 			c.Format = System
 		}
-		table, remarks := Parse("fuzz", text, c)
+		file, remarks := Parse("fuzz", text, c)
 		checkRemarks(t, text, remarks)
 		last := 0
-		for i := range table.Entries {
-			e := &table.Entries[i]
+		for i := range file.Entries {
+			e := &file.Entries[i]
 			if e.Line() <= last {
 				t.Fatalf("entry %d is in line %d, after line %d", i, e.Line(), last)
 			}
@@ -136,12 +136,12 @@ func FuzzDirective(f *testing.F) {
 			return
 		}
 		text := "#@ " + items + "\n0 1 * * * x\n"
-		table, remarks := Parse("fuzz", text, Config{Zone: zones})
+		file, remarks := Parse("fuzz", text, Config{Zone: zones})
 		checkRemarks(t, text, remarks)
-		if len(table.Entries) != 1 {
-			t.Fatalf("%q: got %d entries, want 1: %v", items, len(table.Entries), remarks)
+		if len(file.Entries) != 1 {
+			t.Fatalf("%q: got %d entries, want 1: %v", items, len(file.Entries), remarks)
 		}
-		e := &table.Entries[0]
+		e := &file.Entries[0]
 		o := e.Options()
 		if first := strings.TrimLeft(items, lex.Blanks); !strings.HasPrefix(first, "file") && !strings.HasPrefix(first, "default") {
 			for _, d := range remarks {
@@ -169,7 +169,7 @@ func FuzzDirective(f *testing.F) {
 		if started := len(o.On) > 0 || o.Manual; started != (e.Schedule == timetable.Never) {
 			t.Fatalf("%q: got schedule %v with on= %v, trigger=manual %v", items, e.Schedule, o.On, o.Manual)
 		}
-		for _, d := range table.Losses() {
+		for _, d := range file.Losses() {
 			if d.Line < 1 || d.Line > 2 || d.Code.Meaning() == "" {
 				t.Fatalf("%q: got %v", items, d)
 			}

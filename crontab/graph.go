@@ -55,7 +55,7 @@ func Connect(edged []int, entry func(int) *Entry, called func(owner, name string
 	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int]Fault{}
 	c.findAll()
 	if c.lead() {
-		isRoots := func(at int) bool { return c.entry(at).Table().owner == "root" }
+		isRoots := func(at int) bool { return c.entry(at).File().owner == "root" }
 		c.refuseCycles(isRoots, func(int) bool { return true })
 		c.refuseCycles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	}
@@ -84,7 +84,7 @@ func (c *connecting) findAll() {
 	links := map[string]int{} // by owner
 	for at := range c.edged {
 		child := c.entry(at)
-		o, owner := child.Options(), child.Table().owner
+		o, owner := child.Options(), child.File().owner
 		links[owner] += len(o.After)
 		c.After[at] = c.find(at, "after", o.After, links[owner])
 		links[owner] += len(o.On)
@@ -100,14 +100,14 @@ func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 	}
 	child := c.entry(at)
 	if all > maxLinks {
-		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s have more than %d references in total", child.Table().owner, maxLinks)})
+		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s have more than %d references in total", child.File().owner, maxLinks)})
 		return nil
 	}
 	links := make([]Link, len(edges))
 	for n, edge := range edges {
 		parent, ok := c.parent(child, edge.Job)
 		if !ok {
-			c.refuse(at, Fault{key, CodeNobody, key + "= refers to " + edge.Job + ", which is not a job of " + child.Table().owner + orElse(child, edge.Job)})
+			c.refuse(at, Fault{key, CodeNobody, key + "= refers to " + edge.Job + ", which is not a job of " + child.File().owner + orElse(child, edge.Job)})
 			return nil
 		}
 		links[n] = Link{parent, edge.Outcomes}
@@ -117,7 +117,7 @@ func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 
 // orElse returns a hint for references in root's crontabs to a user's job.
 func orElse(child *Entry, reference string) string {
-	if child.Table().owner != "root" || strings.Contains(reference, "/") {
+	if child.File().owner != "root" || strings.Contains(reference, "/") {
 		return ""
 	}
 	return " (a job of a user's crontab is USER/" + reference + ")"
@@ -125,7 +125,7 @@ func orElse(child *Entry, reference string) string {
 
 // parent resolves a reference of child.
 func (c *connecting) parent(child *Entry, reference string) (parent int, ok bool) {
-	own := child.Table().owner
+	own := child.File().owner
 	visible := func(owner, name string) (int, bool) {
 		i, ok := c.called(owner, name)
 		return i, ok && (own == "root" || owner == own || c.numbered(i).User() == own)
@@ -327,7 +327,7 @@ func (g *Graph) Remarks(entry func(int) *Entry) []diagnostic.Diagnostic {
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {
 		f, e := g.Faults[i], entry(i)
 		d := diagnostic.Diagnostic{
-			File: e.Table().Name, Line: e.Line(), Severity: f.Code.Severity(), Code: f.Code,
+			File: e.File().Name, Line: e.Line(), Severity: f.Code.Severity(), Code: f.Code,
 			Message: diagnostic.Harmless(f.Text) + ": the entry is held",
 		}
 		for _, it := range e.Options().Items {

@@ -9,11 +9,11 @@ import (
 )
 
 // connectNamed connects the entries of tables by their names alone.
-func connectNamed(tables ...*Table) (*Graph, []*Entry) {
+func connectNamed(crontabs ...*File) (*Graph, []*Entry) {
 	var entries []*Entry
 	var edged []int
 	names := map[string]int{}
-	for _, t := range tables {
+	for _, t := range crontabs {
 		for i := range t.Entries {
 			e, n := &t.Entries[i], len(entries)
 			entries = append(entries, e)
@@ -27,64 +27,64 @@ func connectNamed(tables ...*Table) (*Graph, []*Entry) {
 	return Connect(edged, func(i int) *Entry { return entries[i] }, called), entries
 }
 
-func userTable(t testing.TB, owner, text string) *Table {
+func userTable(t testing.TB, owner, text string) *File {
 	t.Helper()
-	table, remarks := Parse("crontabs/"+owner, text, Config{Owner: owner})
+	file, remarks := Parse("crontabs/"+owner, text, Config{Owner: owner})
 	if len(remarks) > 0 {
 		t.Fatal(remarks)
 	}
-	return table
+	return file
 }
 
-func systemTable(t testing.TB, text string) *Table {
+func systemTable(t testing.TB, text string) *File {
 	t.Helper()
-	table, remarks := Parse("etc/crontab", text, Config{Format: System})
+	file, remarks := Parse("etc/crontab", text, Config{Format: System})
 	if len(remarks) > 0 {
 		t.Fatal(remarks)
 	}
-	return table
+	return file
 }
 
 func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		tables []*Table
+		tables []*File
 		want   map[string]string // by name of the entry
 	}{
-		{"a chain", []*Table{userTable(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
-		{"an unknown name", []*Table{userTable(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemTable(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
+		{"a chain", []*File{userTable(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
+		{"an unknown name", []*File{userTable(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemTable(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
 			map[string]string{"a": "after= refers to dumb, which is not a job of ann", "c": "on= refers to dumb, which is not a job of root (a job of a user's crontab is USER/dumb)"}},
-		{"itself", []*Table{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
-		{"a circle", []*Table{userTable(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
+		{"itself", []*File{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
+		{"a circle", []*File{userTable(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
 			map[string]string{
 				"dump":   "after= forms a cycle: dump -> report -> dump",
 				"upload": "after= forms a cycle: dump -> report -> dump",
 				"report": "after= forms a cycle: dump -> report -> dump",
 			}},
-		{"a circle of both words", []*Table{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
+		{"a circle of both words", []*File{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
 			map[string]string{"a": "after= and on= form a cycle: a -> b -> a", "b": "after= and on= form a cycle: a -> b -> a"}},
-		{"a circle of on=", []*Table{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
+		{"a circle of on=", []*File{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
 			map[string]string{"a": "on= forms a cycle: a -> b -> a", "b": "on= forms a cycle: a -> b -> a"}},
-		{"two circles", []*Table{userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
+		{"two circles", []*File{userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
 			map[string]string{
 				"a": "after= forms a cycle: a -> b -> a", "b": "after= forms a cycle: a -> b -> a",
 				"c": "after= forms a cycle: c -> d -> c", "d": "after= forms a cycle: c -> d -> c",
 			}},
-		{"another account's", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+		{"another account's", []*File{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to b, which is not a job of ann"}},
-		{"another user's, in full", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
+		{"another user's, in full", []*File{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to bob/b, which is not a job of ann"}},
-		{"her own, in full", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
-		{"root's, in full", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
-		{"root's, in full, that runs as another", []*Table{systemTable(t, "#@ name=b\n* * * * * bob b\n"), userTable(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
+		{"her own, in full", []*File{userTable(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
+		{"root's, in full", []*File{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
+		{"root's, in full, that runs as another", []*File{systemTable(t, "#@ name=b\n* * * * * bob b\n"), userTable(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to root/b, which is not a job of ann"}},
-		{"root's, that runs as the account", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
-		{"anybody's, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
-		{"a user's by a bare name, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")},
+		{"root's, that runs as the account", []*File{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
+		{"anybody's, of root", []*File{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
+		{"a user's by a bare name, of root", []*File{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")},
 			map[string]string{"a": "after= refers to b, which is not a job of root (a job of a user's crontab is USER/b)"}},
-		{"a circle that an account closes around root's", []*Table{systemTable(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+		{"a circle that an account closes around root's", []*File{systemTable(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
 			map[string]string{"a": "after= forms a cycle: b -> ann/a -> b"}},
-		{"root's own circle, and one of an account around it", []*Table{
+		{"root's own circle, and one of an account around it", []*File{
 			systemTable(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userTable(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
 		}, map[string]string{"x": "after= forms a cycle: x -> y -> x", "y": "after= forms a cycle: x -> y -> x"}},
 	} {
@@ -101,8 +101,8 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 
 func TestConnectPrefersTheSameOwner(t *testing.T) {
 	mine := userTable(t, "ann", "#@ name=b\n* * * * * mine\n#@ name=a after=b\n* * * * * a\n")
-	for _, tables := range [][]*Table{{systemTable(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemTable(t, "#@ name=b\n* * * * * ann theirs\n")}} {
-		g, entries := connectNamed(tables...)
+	for _, crontabs := range [][]*File{{systemTable(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemTable(t, "#@ name=b\n* * * * * ann theirs\n")}} {
+		g, entries := connectNamed(crontabs...)
 		for i, links := range g.After {
 			if parent := entries[links[0].Parent]; parent.Command() != "mine" {
 				t.Errorf("after=b of entry %d means %q, want that of the same table", i, parent.Command())
@@ -195,7 +195,7 @@ func TestConnectHoldsJustTheMembersOfCircles(t *testing.T) {
 }
 
 // graphTable is n entries in layers, each waiting for all of the layer before.
-func graphTable(t testing.TB, layers, width int) *Table {
+func graphTable(t testing.TB, layers, width int) *File {
 	var b strings.Builder
 	for l := range layers {
 		for w := range width {
@@ -210,20 +210,20 @@ func graphTable(t testing.TB, layers, width int) *Table {
 			b.WriteString("\n0 3 * * * x\n")
 		}
 	}
-	table, remarks := Parse("bench", b.String(), Config{Owner: "ann", Zone: time.LoadLocation})
+	file, remarks := Parse("bench", b.String(), Config{Owner: "ann", Zone: time.LoadLocation})
 	if len(remarks) > 0 {
 		t.Fatal(remarks)
 	}
-	return table
+	return file
 }
 
 // BenchmarkConnect finds whom 1,000 entries mean, in a chain and in layers.
 func BenchmarkConnect(b *testing.B) {
 	for _, c := range []struct{ layers, width int }{{1000, 1}, {10, 100}} {
 		b.Run(fmt.Sprintf("%dx%d", c.layers, c.width), func(b *testing.B) {
-			table := graphTable(b, c.layers, c.width)
+			file := graphTable(b, c.layers, c.width)
 			for b.Loop() {
-				if g, _ := connectNamed(table); len(g.Faults) > 0 {
+				if g, _ := connectNamed(file); len(g.Faults) > 0 {
 					b.Fatal(g.Faults)
 				}
 			}

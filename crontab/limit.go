@@ -63,7 +63,7 @@ func (p *parser) exceed(message string) {
 
 // below returns the text below the present line.
 func (p *parser) below() string {
-	rest := p.table.text[p.start:]
+	rest := p.file.text[p.start:]
 	return rest[strings.IndexByte(rest, '\n')+1:]
 }
 

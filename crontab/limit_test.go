@@ -30,11 +30,11 @@ func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
 		{"bytes count", entry + "# " + strings.Repeat("x", minLimitedBytes) + "\n" + entry, 1, 2, "and the limit of a user who may have 10 entries is 1,048,576"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			table, remarks := Parse("t", test.text, Config{MaxEntries: 10})
-			if len(table.Entries) != test.entries {
-				t.Errorf("got %d entries, want %d", len(table.Entries), test.entries)
+			file, remarks := Parse("t", test.text, Config{MaxEntries: 10})
+			if len(file.Entries) != test.entries {
+				t.Errorf("got %d entries, want %d", len(file.Entries), test.entries)
 			}
-			if got := table.Truncated(); got != (test.line > 0) {
+			if got := file.Truncated(); got != (test.line > 0) {
 				t.Errorf("Truncated() is %t", got)
 			}
 			if test.line == 0 {
@@ -66,12 +66,12 @@ func TestCrontabBeyondTheLimitTakesLittleMemory(t *testing.T) {
 	alternating := strings.Repeat("A=1\nB=2\n0 1 * * * job\n", 10_000)
 	for name, text := range map[string]string{"entries": many, "assignments": alternating} {
 		before := heapInUse()
-		table, _ := Parse("t", strings.Clone(text), Config{MaxEntries: 10_000})
+		file, _ := Parse("t", strings.Clone(text), Config{MaxEntries: 10_000})
 		if got := (heapInUse() - before) >> 20; got > 8 {
 			t.Errorf("%s: the table takes %d MiB, want at most 8", name, got)
 		}
-		if len(table.Entries) != 10_000 {
-			t.Errorf("%s: got %d entries", name, len(table.Entries))
+		if len(file.Entries) != 10_000 {
+			t.Errorf("%s: got %d entries", name, len(file.Entries))
 		}
 	}
 }
@@ -89,20 +89,20 @@ func TestEnvironmentStaysTheSameWhenItIsCompacted(t *testing.T) {
 		fmt.Fprintf(&text, "V%d=%d\n", i*7%13, i)
 	}
 	text.WriteString("MAILTO=ann\n0 1 * * * job\n")
-	table, _ := Parse("t", text.String(), Config{})
+	file, _ := Parse("t", text.String(), Config{})
 	want := "[V0=195"
-	env := fmt.Sprint(table.Entries[0].Env())
+	env := fmt.Sprint(file.Entries[0].Env())
 	if !strings.HasPrefix(env, want) || !strings.HasSuffix(env, "MAILTO=ann]") || strings.Count(env, "=") != 14 {
 		t.Errorf("got %s", env)
 	}
 	for i := range 13 {
 		name := fmt.Sprint("V", i)
-		value, ok := table.Entries[0].Lookup(name)
+		value, ok := file.Entries[0].Lookup(name)
 		if !ok || !strings.Contains(env, name+"="+value) {
 			t.Errorf("%s is %q in Lookup, and Env is %s", name, value, env)
 		}
 	}
-	if n := chainLength(table.Entries[0].section.env); n > 16+2*14+1 {
+	if n := chainLength(file.Entries[0].section.env); n > 16+2*14+1 {
 		t.Errorf("the environment of 14 names is a chain of %d settings", n)
 	}
 }
@@ -125,9 +125,9 @@ func TestEnvironmentOfAUserIsLimited(t *testing.T) {
 		"bytes": "A=" + long + "\nB=" + long + "\nA=1" + long + "\nC=" + long + "\n",
 	} {
 		text += "0 1 * * * job\n"
-		table, remarks := Parse("t", text, Config{MaxEntries: 10_000})
+		file, remarks := Parse("t", text, Config{MaxEntries: 10_000})
 		all, _ := Parse("t", text, Config{})
-		got, want := len(table.Entries[0].Env()), len(all.Entries[0].Env())
+		got, want := len(file.Entries[0].Env()), len(all.Entries[0].Env())
 		if got >= want || len(remarks) == 0 || remarks[0].Code != "B202" {
 			t.Errorf("%s: got %d of %d variables and %v", name, got, want, remarks)
 		}

@@ -16,12 +16,12 @@ func readOne(t *testing.T, text string, c Config) (entry string, codes []string)
 	if c.Zone == nil {
 		c.Zone = time.LoadLocation
 	}
-	table, remarks := Parse("table", text, c)
+	file, remarks := Parse("table", text, c)
 	for _, d := range remarks {
 		codes = append(codes, string(d.Code))
 	}
-	for i := range table.Entries {
-		e := &table.Entries[i]
+	for i := range file.Entries {
+		e := &file.Entries[i]
 		entry += e.Spec() + "|" + e.Command()
 	}
 	return entry, codes
@@ -135,17 +135,17 @@ func TestLineClaims(t *testing.T) {
 
 func TestParseRefusesHugeFile(t *testing.T) {
 	text := strings.Repeat("0 1 * * * a\n", MaxText/12+1)
-	table, remarks := Parse("huge", text, Config{})
-	if len(table.Entries) != 0 || len(remarks) != 1 || remarks[0].Code != "B304" {
-		t.Errorf("got %d entries and %v, want none and B304", len(table.Entries), remarks)
+	file, remarks := Parse("huge", text, Config{})
+	if len(file.Entries) != 0 || len(remarks) != 1 || remarks[0].Code != "B304" {
+		t.Errorf("got %d entries and %v, want none and B304", len(file.Entries), remarks)
 	}
 }
 
 func TestParseTakesManyLines(t *testing.T) {
 	const lines = 20_000
-	table, remarks := Parse("many", strings.Repeat("0 1 * * * a\n", lines), Config{})
-	if len(table.Entries) != lines || len(remarks) != 0 {
-		t.Errorf("got %d entries and %v, want %d and none", len(table.Entries), remarks, lines)
+	file, remarks := Parse("many", strings.Repeat("0 1 * * * a\n", lines), Config{})
+	if len(file.Entries) != lines || len(remarks) != 0 {
+		t.Errorf("got %d entries and %v, want %d and none", len(file.Entries), remarks, lines)
 	}
 }
 
@@ -182,38 +182,38 @@ func TestAssignments(t *testing.T) {
 		{"A-b=c", "A-b", "c"},
 	}
 	for _, tt := range tests {
-		table, _ := Parse("env", tt.line+"\n0 1 * * * x\n", Config{})
+		file, _ := Parse("env", tt.line+"\n0 1 * * * x\n", Config{})
 		want := []string{tt.name + "=" + tt.value}
-		if len(table.Entries) != 1 {
-			t.Errorf("%q: got %d entries, want 1", tt.line, len(table.Entries))
+		if len(file.Entries) != 1 {
+			t.Errorf("%q: got %d entries, want 1", tt.line, len(file.Entries))
 			continue
 		}
-		if got := table.Entries[0].Env(); !slices.Equal(got, want) {
+		if got := file.Entries[0].Env(); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", tt.line, got, want)
 		}
 	}
 }
 
 func TestAssignmentTooLongIsLeftOut(t *testing.T) {
-	table, remarks := Parse("env", "A="+strings.Repeat("x", MaxSetting-1)+"\nB="+strings.Repeat("x", MaxSetting-2)+"\n0 1 * * * x\n", Config{})
-	_, a := table.Entries[0].Lookup("A")
-	_, b := table.Entries[0].Lookup("B")
+	file, remarks := Parse("env", "A="+strings.Repeat("x", MaxSetting-1)+"\nB="+strings.Repeat("x", MaxSetting-2)+"\n0 1 * * * x\n", Config{})
+	_, a := file.Entries[0].Lookup("A")
+	_, b := file.Entries[0].Lookup("B")
 	if a || !b || len(remarks) != 1 || remarks[0].Code != "B202" {
 		t.Errorf("got A %v, B %v, %v; want only B and one B202", a, b, remarks)
 	}
 }
 
 func TestAssignmentsActOnLinesBelow(t *testing.T) {
-	table, _ := Parse("env", "A=1\nB=1\n0 1 * * * x\nA=2\nC=3\n0 2 * * * y\n", Config{})
+	file, _ := Parse("env", "A=1\nB=1\n0 1 * * * x\nA=2\nC=3\n0 2 * * * y\n", Config{})
 	for i, want := range [][]string{{"A=1", "B=1"}, {"A=2", "B=1", "C=3"}} {
-		if got := table.Entries[i].Env(); !slices.Equal(got, want) {
+		if got := file.Entries[i].Env(); !slices.Equal(got, want) {
 			t.Errorf("entry %d: got %q, want %q", i, got, want)
 		}
 	}
-	if got, ok := table.Entries[1].Lookup("A"); got != "2" || !ok {
+	if got, ok := file.Entries[1].Lookup("A"); got != "2" || !ok {
 		t.Errorf("Lookup(A): got %q, %v, want 2", got, ok)
 	}
-	if got, ok := table.Entries[0].Lookup("C"); ok {
+	if got, ok := file.Entries[0].Lookup("C"); ok {
 		t.Errorf("Lookup(C): got %q, want none", got)
 	}
 }
@@ -238,8 +238,8 @@ func TestStdin(t *testing.T) {
 		{`printf '[\%s]' a\\b c\%d`, `printf '[%s]' a\\b c%d`, "", false},
 	}
 	for _, tt := range tests {
-		table, _ := Parse("stdin", "0 1 * * * "+tt.line+"\n", Config{})
-		e := &table.Entries[0]
+		file, _ := Parse("stdin", "0 1 * * * "+tt.line+"\n", Config{})
+		e := &file.Entries[0]
 		stdin, has := e.Stdin()
 		if e.Command() != tt.command || stdin != tt.stdin || has != tt.has {
 			t.Errorf("%q: got %q, %q, %v; want %q, %q, %v", tt.line, e.Command(), stdin, has, tt.command, tt.stdin, tt.has)
@@ -264,15 +264,15 @@ func TestSystemFormat(t *testing.T) {
 		{"0 1 * * * root -n", "", "", "B218"},
 	}
 	for _, tt := range tests {
-		table, remarks := Parse("system", tt.line+"\n", Config{Format: System, Owner: "nobody"})
+		file, remarks := Parse("system", tt.line+"\n", Config{Format: System, Owner: "nobody"})
 		var codes []string
 		for _, d := range remarks {
 			codes = append(codes, string(d.Code))
 		}
 		slices.Sort(codes)
 		var user, command string
-		if len(table.Entries) == 1 {
-			user, command = table.Entries[0].User(), table.Entries[0].Command()
+		if len(file.Entries) == 1 {
+			user, command = file.Entries[0].User(), file.Entries[0].Command()
 		}
 		if user != tt.user || command != tt.command || strings.Join(codes, " ") != tt.codes {
 			t.Errorf("%q: got %q %q %v, want %q %q [%s]", tt.line, user, command, codes, tt.user, tt.command, tt.codes)
@@ -282,23 +282,23 @@ func TestSystemFormat(t *testing.T) {
 
 func TestEntryMethods(t *testing.T) {
 	text := "# one\nCRON_TZ=Asia/Tokyo\n  -30 2 * * 1-5\tbob  -n  run it%in\r\n@reboot root x\n"
-	table, _ := Parse("t", text, Config{Format: System, Zone: time.LoadLocation})
-	e := &table.Entries[0]
+	file, _ := Parse("t", text, Config{Format: System, Zone: time.LoadLocation})
+	e := &file.Entries[0]
 	stdin, _ := e.Stdin()
 	got := fmt.Sprintf("%d|%s|%s|%s|%s|%q|%v|%v|%v|%s", e.Line(), e.Raw(), e.Spec(), e.User(), e.Command(), stdin, e.Quiet(), e.MailOnFailure(), e.Reboot(), e.Zone())
 	want := "3|  -30 2 * * 1-5\tbob  -n  run it%in|30 2 * * 1-5|bob|run it|\"in\\n\"|true|true|false|Asia/Tokyo"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if e.Table() != table || !e.Options().Enabled || !table.Entries[1].Reboot() {
+	if e.File() != file || !e.Options().Enabled || !file.Entries[1].Reboot() {
 		t.Error("table, options or @reboot is wrong")
 	}
 }
 
 func TestQuietNeedsPrivilege(t *testing.T) {
 	for _, privileged := range []bool{true, false} {
-		table, remarks := Parse("t", "-0 1 * * * x\n", Config{Owner: "root", Privileged: privileged})
-		if got := table.Entries[0].Quiet(); got != privileged || (len(remarks) == 0) != privileged {
+		file, remarks := Parse("t", "-0 1 * * * x\n", Config{Owner: "root", Privileged: privileged})
+		if got := file.Entries[0].Quiet(); got != privileged || (len(remarks) == 0) != privileged {
 			t.Errorf("privileged %v: got quiet %v and %v", privileged, got, remarks)
 		}
 	}
@@ -306,14 +306,14 @@ func TestQuietNeedsPrivilege(t *testing.T) {
 
 func TestUnknownZoneHoldsEntriesBelow(t *testing.T) {
 	text := "0 1 * * * a\nCRON_TZ=Mars/Base\n0 1 * * * b\n#@ tz=Europe/Paris\n0 1 * * * c\nCRON_TZ=\n0 1 * * * d\n"
-	table, _ := Parse("t", text, Config{Zone: time.LoadLocation})
+	file, _ := Parse("t", text, Config{Zone: time.LoadLocation})
 	for i, held := range []bool{false, true, false, false} {
-		if got := table.Entries[i].Options().Held; (got != "") != held {
+		if got := file.Entries[i].Options().Held; (got != "") != held {
 			t.Errorf("entry %d: got held %q, want %v", i, got, held)
 		}
 	}
-	if want := `CRON_TZ in line 2 is an unknown zone "Mars/Base".`; table.Entries[1].Options().Held != want {
-		t.Errorf("got %q, want %q", table.Entries[1].Options().Held, want)
+	if want := `CRON_TZ in line 2 is an unknown zone "Mars/Base".`; file.Entries[1].Options().Held != want {
+		t.Errorf("got %q, want %q", file.Entries[1].Options().Held, want)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestEqualTimesShareSchedule(t *testing.T) {
 	c := Config{Zone: time.LoadLocation, Cache: cache}
 	a, _ := Parse("a", "0 1 * * * x\n0 1 * * * y\n0 2 * * * z\nCRON_TZ=Asia/Tokyo\n0 1 * * * x\n#@ sec=30\n0 1 * * * x\n", c)
 	b, _ := Parse("b", "0 1 * * * x\n#@ sec=30 tz=Asia/Tokyo\n0 1 * * * x\n~ 1 * * * x\n~ 1 * * * x\n", c)
-	s := func(t *Table, i int) any { return t.Entries[i].Schedule }
+	s := func(t *File, i int) any { return t.Entries[i].Schedule }
 	if s(a, 0) != s(a, 1) || s(a, 0) != s(b, 0) || s(a, 4) != s(b, 1) {
 		t.Error("equal times in the same zone are not shared")
 	}

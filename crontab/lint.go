@@ -74,7 +74,7 @@ func (p *parser) isKnownAccount(word string) bool {
 	case "root", "nobody", "daemon", "www-data", "postgres", "mysql", "apache", "nginx":
 		return true
 	}
-	return word == p.table.user
+	return word == p.file.user
 }
 
 // lintPercent distinguishes a date format with a missing backslash from text

@@ -11,7 +11,7 @@ import (
 // Losses returns a diagnostic for each option that another cron would ignore,
 // with what the entry does there. Its position is the option, if that is in a
 // line above the entry, or else the entry.
-func (t *Table) Losses() []diagnostic.Diagnostic {
+func (t *File) Losses() []diagnostic.Diagnostic {
 	var losses []diagnostic.Diagnostic
 	for i := range t.Entries {
 		e := &t.Entries[i]
@@ -36,7 +36,7 @@ func (o *Option) loss(e *Entry) (d diagnostic.Diagnostic, ok bool) {
 		return d, false
 	}
 	const code diagnostic.Code = "B416"
-	d = diagnostic.Diagnostic{File: e.Table().Name, Line: e.Line(), Code: code, Severity: code.Severity()}
+	d = diagnostic.Diagnostic{File: e.File().Name, Line: e.Line(), Code: code, Severity: code.Severity()}
 	value := o.Value
 	if len(value) > longestShown {
 		value = value[:longestShown-3] + "..."

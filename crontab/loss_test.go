@@ -20,7 +20,7 @@ func TestLossesNameEachOptionOfEachEntry(t *testing.T) {
 0 5 * * * e
 `
 	s := &Sidecar{Jobs: map[string]JobConfig{"a": {User: "bob", Set: []Setting{{"priority", "2", "c.toml", 7}}}}}
-	table, _ := Parse("t", text, Config{Zone: time.LoadLocation, Owner: "bob", Sidecar: s})
+	file, _ := Parse("t", text, Config{Zone: time.LoadLocation, Owner: "bob", Sidecar: s})
 	want := []string{
 		"t:2:11: overlap=skip: under a plain cron a new run starts beside a running one; busybox skips it",
 		"t:2:24: retry=2: under a plain cron there is one attempt",
@@ -31,7 +31,7 @@ func TestLossesNameEachOptionOfEachEntry(t *testing.T) {
 		"t:8: timeout=5m of line 1: under a plain cron a run can last forever",
 	}
 	var got []string
-	for _, d := range table.Losses() {
+	for _, d := range file.Losses() {
 		got = append(got, d.Error())
 		if d.Column > 0 && !strings.HasPrefix(d.Message, strings.Split(text, "\n")[d.Line-1][d.Column-1:d.Column-1+d.Length]) {
 			t.Errorf("%v: got length %d", d, d.Length)

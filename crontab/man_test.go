@@ -65,7 +65,7 @@ func TestManualExamplesParse(t *testing.T) {
 func checkExample(t *testing.T, e manpages.Example, c Config) {
 	t.Helper()
 	c.StandIn, c.Zone = true, time.LoadLocation
-	table, remarks := Parse("example", e.Text, c)
+	file, remarks := Parse("example", e.Text, c)
 	void := false
 	for _, d := range remarks {
 		void = void || d.Code == "B402"
@@ -76,11 +76,11 @@ func checkExample(t *testing.T, e manpages.Example, c Config) {
 	if void != (e.More == "void") {
 		t.Errorf("%v: directives without effect: got %v", e, void)
 	}
-	if len(table.Entries) == 0 {
+	if len(file.Entries) == 0 {
 		t.Errorf("%v: an example without entry", e)
 	}
-	for i := range table.Entries {
-		entry := &table.Entries[i]
+	for i := range file.Entries {
+		entry := &file.Entries[i]
 		o := entry.Options()
 		if o.Held != "" || o.Degraded != "" {
 			t.Errorf("%v: held %q, degraded %q", e, o.Held, o.Degraded)
@@ -106,13 +106,13 @@ func TestMigrationTables(t *testing.T) {
 	}
 	for _, row := range rows {
 		options := strings.ReplaceAll(row[1], `""`, `"`)
-		table, remarks := Parse("example", "#@ "+options+"\n0 4 * * * root true\n", Config{Format: System, StandIn: true, Zone: time.LoadLocation})
+		file, remarks := Parse("example", "#@ "+options+"\n0 4 * * * root true\n", Config{Format: System, StandIn: true, Zone: time.LoadLocation})
 		for _, d := range remarks {
 			if d.Severity != diagnostic.Notice {
 				t.Errorf("%s: %v", options, d)
 			}
 		}
-		if o := table.Entries[0].Options(); o == plain || o.Held != "" || o.Degraded != "" {
+		if o := file.Entries[0].Options(); o == plain || o.Held != "" || o.Degraded != "" {
 			t.Errorf("%s: got %+v, want options that are in effect", options, o)
 		}
 	}

@@ -218,7 +218,7 @@ func (p *parser) stand(block []item, over ...[]item) *standing {
 		}
 	}
 	s := &standing{
-		section:   &section{table: p.table, env: p.env.newest, zone: plan.zone, options: options},
+		section:   &section{file: p.file, env: p.env.newest, zone: plan.zone, options: options},
 		modifiers: plan.modifiers,
 		items:     items,
 	}

@@ -29,7 +29,7 @@ const shortLine = 16
 //
 // Parse stops at the limit c.MaxEntries, with a diagnostic with CodeLimit at the
 // first line that it does not read.
-func Parse(name, text string, c Config) (*Table, []diagnostic.Diagnostic) {
+func Parse(name, text string, c Config) (*File, []diagnostic.Diagnostic) {
 	t, remarks, beyond := parse(name, text, c)
 	if beyond == nil {
 		return t, remarks
@@ -41,12 +41,12 @@ func Parse(name, text string, c Config) (*Table, []diagnostic.Diagnostic) {
 }
 
 // parse is Parse; beyond is nil if the whole text was read.
-func parse(name, text string, c Config) (t *Table, remarks []diagnostic.Diagnostic, beyond *excess) {
+func parse(name, text string, c Config) (t *File, remarks []diagnostic.Diagnostic, beyond *excess) {
 	p := newParser(name, strings.TrimPrefix(text, lex.ByteOrderMark), c)
 	if len(text) > MaxText {
-		p.table.text = ""
+		p.file.text = ""
 		p.remarkLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
-		return p.table, p.remarks, nil
+		return p.file, p.remarks, nil
 	}
 	if strings.HasPrefix(text, lex.ByteOrderMark) {
 		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
@@ -58,28 +58,28 @@ func parse(name, text string, c Config) (t *Table, remarks []diagnostic.Diagnost
 		if c.MaxEntries > 0 {
 			room = min(room, c.MaxEntries)
 		}
-		p.table.Entries = make([]Entry, 0, room)
+		p.file.Entries = make([]Entry, 0, room)
 		p.readLines()
 	}
 	if p.excess != nil {
-		p.excess.at += len(text) - len(p.table.text)
+		p.excess.at += len(text) - len(p.file.text)
 		return nil, nil, p.excess
 	}
 	p.voidBlock("the file ends")
-	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
-		p.table.Entries = slices.Clone(p.table.Entries) // tables stay in memory for long
+	if spare := cap(p.file.Entries) - len(p.file.Entries); spare > len(p.file.Entries)/8 {
+		p.file.Entries = slices.Clone(p.file.Entries) // tables stay in memory for long
 	}
 	slices.SortStableFunc(p.remarks, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return p.table, slices.Compact(p.remarks), nil
+	return p.file, slices.Compact(p.remarks), nil
 }
 
 // parser is the state of one Parse.
 type parser struct {
 	config  Config
 	cache   *Cache
-	table   *Table
+	file    *File
 	remarks []diagnostic.Diagnostic
 	report  timetable.Reporter // p.remarkAs, bound once
 	dropped bool               // remarks beyond maxRemarks
@@ -132,11 +132,11 @@ func newParser(name, text string, c Config) *parser {
 	p := &parser{
 		config: c,
 		cache:  c.Cache,
-		table:  &Table{Name: name, Format: c.Format, text: text, owner: "root", user: cmp.Or(c.User, c.Owner)},
+		file:   &File{Name: name, Format: c.Format, text: text, owner: "root", user: cmp.Or(c.User, c.Owner)},
 		names:  map[string]int{},
 	}
 	if c.Format == User && c.Owner != "" {
-		p.table.owner = c.Owner
+		p.file.owner = c.Owner
 	}
 	if p.cache == nil {
 		p.cache = NewCache()
@@ -145,13 +145,13 @@ func newParser(name, text string, c Config) *parser {
 	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.zone = p.cache.host(c.Local)
 	if p.ruling = p.cache.ruling(c.Sidecar, c); p.ruling != nil {
-		p.matches = p.forTable()
+		p.matches = p.forFile()
 	}
 	return p
 }
 
 func (p *parser) readLines() {
-	text := p.table.text
+	text := p.file.text
 	most := MaxBytes(p.config.MaxEntries)
 	for at := 0; at < len(text); {
 		length := strings.IndexByte(text[at:], '\n')

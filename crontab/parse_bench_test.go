@@ -48,8 +48,8 @@ func BenchmarkParse(b *testing.B) {
 	b.Run("lines", func(b *testing.B) {
 		b.SetBytes(int64(text.Len()))
 		for b.Loop() {
-			if table, _ := Parse("bench", text.String(), Config{}); len(table.Entries) != len(specs) {
-				b.Fatalf("got %d entries, want %d", len(table.Entries), len(specs))
+			if file, _ := Parse("bench", text.String(), Config{}); len(file.Entries) != len(specs) {
+				b.Fatalf("got %d entries, want %d", len(file.Entries), len(specs))
 			}
 		}
 		perLine(b)
@@ -98,14 +98,14 @@ func BenchmarkLoad100k(b *testing.B) {
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		table, remarks := Parse("bench", text.String(), Config{Format: System})
+		file, remarks := Parse("bench", text.String(), Config{Format: System})
 		for _, d := range remarks {
 			if d.Severity == diagnostic.Error {
 				b.Fatal(d)
 			}
 		}
-		if len(table.Entries) < lines*9/10 {
-			b.Fatalf("got %d entries", len(table.Entries))
+		if len(file.Entries) < lines*9/10 {
+			b.Fatalf("got %d entries", len(file.Entries))
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/lines, "ns/line")

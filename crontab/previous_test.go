@@ -19,8 +19,8 @@ func TestPreviousIsTheOneBefore(t *testing.T) {
 		{"#@ every=7m phase=1m\n", "* * * * *"}, {"#@ sec=*/20\n", "5 * * * *"}, {"#@ jitter=45m\n", "0 * * * *"},
 		{"#@ spread=5h\n", "15 2 * * *"}, {"#@ from=2025-01-01 count=4000\n", "0 3 * * *"},
 	} {
-		table, _ := Parse("t", c.directive+c.spec+" x\n", Config{Local: paris, Zone: time.LoadLocation, Seed: 5})
-		s := table.Entries[0].Schedule
+		file, _ := Parse("t", c.directive+c.spec+" x\n", Config{Local: paris, Zone: time.LoadLocation, Seed: 5})
+		s := file.Entries[0].Schedule
 		at := time.Date(2026, 3, 28, 0, 30, 0, 0, time.UTC) // the clock is set forward on the next day
 		var last time.Time
 		for range 60 {
@@ -50,8 +50,8 @@ func TestPreviousIsTheOneBefore(t *testing.T) {
 // TestPreviousAsksLittle holds that a stranger's schedule of many instants
 // costs no more than one of few.
 func TestPreviousAsksLittle(t *testing.T) {
-	table, _ := Parse("t", "#@ every=1s from=2020-01-01 until=2020-12-31\n* * * * * x\n", Config{Zone: time.LoadLocation})
-	asked := &askedSchedule{inner: table.Entries[0].Schedule}
+	file, _ := Parse("t", "#@ every=1s from=2020-01-01 until=2020-12-31\n* * * * * x\n", Config{Zone: time.LoadLocation})
+	asked := &askedSchedule{inner: file.Entries[0].Schedule}
 	got := timetable.Previous(asked, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if want := time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC); !got.Equal(want) || asked.n > 80 {
 		t.Errorf("got %s after %d questions, want %s after at most 80", got, asked.n, want)

@@ -19,12 +19,12 @@ func TestReadmeCrontab(t *testing.T) {
 	if !ok {
 		t.Fatal("README.md shows no crontab")
 	}
-	table, diagnostics := Parse("README.md", text, Config{Zone: time.LoadLocation})
+	file, diagnostics := Parse("README.md", text, Config{Zone: time.LoadLocation})
 	for _, d := range diagnostics {
 		t.Errorf("%v", d)
 	}
-	if len(table.Entries) != 3 {
-		t.Errorf("%d entries, want 3", len(table.Entries))
+	if len(file.Entries) != 3 {
+		t.Errorf("%d entries, want 3", len(file.Entries))
 	}
 	for option := range strings.FieldsSeq("tz=Europe/Berlin overlap=skip timeout=1h retry=3 backoff=30s..10m catchup=once on=job:pg-backup") {
 		if !strings.Contains(text, option) || !strings.Contains(rest[len(text):], option) {

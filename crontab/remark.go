@@ -25,7 +25,7 @@ func (p *parser) remarkAs(at, length int, code diagnostic.Code, severity diagnos
 }
 
 func (p *parser) add(d diagnostic.Diagnostic) {
-	d.File = p.table.Name
+	d.File = p.file.Name
 	d.Message, d.Fix = diagnostic.Harmless(d.Message), diagnostic.Harmless(d.Fix)
 	if len(p.remarks) < maxRemarks {
 		p.remarks = append(p.remarks, d)

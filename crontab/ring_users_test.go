@@ -27,8 +27,8 @@ func TestRingIsForListedUsers(t *testing.T) {
 		if c.config.Format == System {
 			entry = "0 1 * * * eve x\n"
 		}
-		table, remarks := Parse("t", "#@ "+c.option+"\n"+entry, c.config)
-		o := table.Entries[0].Options()
+		file, remarks := Parse("t", "#@ "+c.option+"\n"+entry, c.config)
+		o := file.Entries[0].Options()
 		if o.Scope != c.scope || (o.Held != "") != c.held {
 			t.Errorf("%s: scope %v, held %q; want scope %v, held %t", name, o.Scope, o.Held, c.scope, c.held)
 		}

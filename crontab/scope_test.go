@@ -27,14 +27,14 @@ func TestWhatEachHostGoesThroughIsNotOneMembers(t *testing.T) {
 		if c.anacron {
 			config.Format = Anacron
 		}
-		table, remarks := Parse("t", c.text, config)
-		held := table.Entries[0].Options().Held
+		file, remarks := Parse("t", c.text, config)
+		held := file.Entries[0].Options().Held
 		if (held != "") != (c.held != "") || !strings.Contains(held, c.held) || (len(remarks) > 0) != (c.held != "") {
 			t.Errorf("%q: held %q with remarks %v, want held for %q", c.text, held, remarks, c.held)
 		}
 	}
-	table, _ := Parse("t", "#@ shards=3\n1 5 a x\n", Config{Format: Anacron, Zone: time.LoadLocation})
-	if o := table.Entries[0].Options(); !strings.Contains(o.Degraded, "shards") {
+	file, _ := Parse("t", "#@ shards=3\n1 5 a x\n", Config{Format: Anacron, Zone: time.LoadLocation})
+	if o := file.Entries[0].Options(); !strings.Contains(o.Degraded, "shards") {
 		t.Errorf("shards above a line of anacrontab: degraded %q, want that it has none", o.Degraded)
 	}
 }
@@ -61,11 +61,11 @@ func TestLabelsAreBounded(t *testing.T) {
 // entry that meant another time on each member would be another job there.
 func TestEntriesOfARingMeanTheSameOnAllHosts(t *testing.T) {
 	next := func(options string, seed uint64) time.Time {
-		table, remarks := Parse("t", "#@ name=a "+options+"\n~ ~ * * * x\n", Config{Seed: seed, Owner: "root"})
-		if len(table.Entries) != 1 {
+		file, remarks := Parse("t", "#@ name=a "+options+"\n~ ~ * * * x\n", Config{Seed: seed, Owner: "root"})
+		if len(file.Entries) != 1 {
 			t.Fatalf("%s: %v", options, remarks)
 		}
-		return table.Entries[0].Schedule.Next(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+		return file.Entries[0].Schedule.Next(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	}
 	for options, same := range map[string]bool{"scope=ring": true, "scope=ring spread=1h": true, "scope=ring jitter=1h": true, "scope=host": false, "": false} {
 		if one, other := next(options, 1), next(options, 2); one.Equal(other) != same {

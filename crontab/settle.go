@@ -68,7 +68,7 @@ func (p *parser) settleRights(plan *plan, items []item) {
 		return true
 	}
 	if it := find(items, "scope"); it != nil && it.File == "" && it.effective() && plan.Scope == ScopeRing && !p.mayUseRing() {
-		p.refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", diagnostic.Quote(p.table.owner)),
+		p.refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", diagnostic.Quote(p.file.owner)),
 			"delete `scope=ring`, or ask the administrator to add the user to `ring.users` on each member")
 		plan.take(it)
 		if it.off {
@@ -99,7 +99,7 @@ func (p *parser) settleRights(plan *plan, items []item) {
 // mayUseRing reports whether the owner of a user's crontab may have jobs of the ring.
 func (p *parser) mayUseRing() bool {
 	users := p.config.RingUsers
-	return users == nil || slices.Contains(users, "*") || slices.Contains(users, p.table.owner)
+	return users == nil || slices.Contains(users, "*") || slices.Contains(users, p.file.owner)
 }
 
 func (p *parser) settleTimes(plan *plan, items []item) {

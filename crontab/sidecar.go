@@ -65,9 +65,9 @@ func (s *Sidecar) Check(c Config) []diagnostic.Diagnostic {
 
 // Unused returns a diagnostic for each part of the Sidecar that matches no entry
 // of tables, which were parsed with it.
-func (s *Sidecar) Unused(tables []*Table) []diagnostic.Diagnostic {
+func (s *Sidecar) Unused(crontabs []*File) []diagnostic.Diagnostic {
 	all := newTouched()
-	for _, t := range tables {
+	for _, t := range crontabs {
 		if t.touched != nil {
 			maps.Copy(all.jobs, t.touched.jobs)
 			maps.Copy(all.matches, t.touched.matches)
@@ -188,7 +188,7 @@ func (p *parser) readSettings(set []Setting, from Origin, unnamed string) []item
 		it := item{Option: Option{Key: key, Value: s.Value, Line: s.Line, Maybe: maybe, Origin: from, File: s.File}}
 		it.Key, it.Value = unalias(it.Key, it.Value)
 		it.spec = vocabularyByKey[it.Key]
-		p.table.Name, p.number = s.File, s.Line
+		p.file.Name, p.number = s.File, s.Line
 		switch {
 		case len(items) == maxItems:
 			p.refuse(&items[0], "B413", "more than 64 options in one section", "delete some of them")
@@ -216,7 +216,7 @@ func (p *parser) isSubject(name string) bool {
 // subjectAt returns the subject for the entry whose time fields begin at byte at
 // of the current line. The entry might turn out to be invalid.
 func (p *parser) subjectAt(name string, at int) subject {
-	s := subject{name: name, user: p.table.user}
+	s := subject{name: name, user: p.file.user}
 	account, command, _ := p.columns(timesEnd(p.line, at))
 	if p.config.Format == System {
 		s.user = p.line[account:lex.WordEnd(p.line, account)]
@@ -280,7 +280,7 @@ func (p *parser) over(s subject) (items [][]item, parts string, named bool) {
 	if s.name == "" {
 		return items, parts, named
 	}
-	for _, name := range []string{s.name, p.table.owner + "/" + s.name} { // the full name overrides the bare one
+	for _, name := range []string{s.name, p.file.owner + "/" + s.name} { // the full name overrides the bare one
 		j, ok := p.ruling.jobs[name]
 		switch {
 		case !ok:
@@ -298,22 +298,22 @@ func (p *parser) over(s subject) (items [][]item, parts string, named bool) {
 func (p *parser) isRoots() bool { return p.config.Format != User || p.config.Privileged }
 
 func (p *parser) touch() *touched {
-	if p.table.touched == nil {
-		p.table.touched = newTouched()
+	if p.file.touched == nil {
+		p.file.touched = newTouched()
 	}
-	return p.table.touched
+	return p.file.touched
 }
 
-// forTable returns the matches that might apply to entries of the current crontab.
-func (p *parser) forTable() (matches []int) {
+// forFile returns the matches that might apply to entries of the current crontab.
+func (p *parser) forFile() (matches []int) {
 	for i := range p.ruling.matches {
 		m := &p.ruling.matches[i]
 		meant := m.check() == nil && (p.isRoots() || m.File != "" || m.User != "")
-		if meant && m.File != "" && m.File != p.table.Name {
-			meant, _ = path.Match(m.File, p.table.Name)
+		if meant && m.File != "" && m.File != p.file.Name {
+			meant, _ = path.Match(m.File, p.file.Name)
 		}
 		if meant && m.User != "" && p.config.Format == User {
-			meant = m.User == p.table.user
+			meant = m.User == p.file.user
 		}
 		if meant {
 			matches = append(matches, i)

@@ -22,13 +22,13 @@ func set(words ...string) []Setting {
 }
 
 // parseWith reads a table of root's with an account column.
-func parseWith(t *testing.T, s *Sidecar, text string) (*Table, []diagnostic.Diagnostic) {
+func parseWith(t *testing.T, s *Sidecar, text string) (*File, []diagnostic.Diagnostic) {
 	t.Helper()
-	table, remarks := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
-	if len(table.Entries) == 0 {
+	file, remarks := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
+	if len(file.Entries) == 0 {
 		t.Fatalf("Parse(%q): no entry; %v", text, remarks)
 	}
-	return table, remarks
+	return file, remarks
 }
 
 // TestPrecedence gives one option at each level in turn, and at all below it:
@@ -55,8 +55,8 @@ func TestPrecedence(t *testing.T) {
 		{"[job.NAME]", &Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "[job.NAME]"},
 	}
 	for _, l := range levels {
-		table, remarks := parseWith(t, l.sidecar, l.text)
-		e := &table.Entries[len(table.Entries)-1]
+		file, remarks := parseWith(t, l.sidecar, l.text)
+		e := &file.Entries[len(file.Entries)-1]
 		_, got := jitterOf(e.Schedule)
 		from := ""
 		for _, it := range e.Options().Items {
@@ -72,10 +72,10 @@ func TestPrecedence(t *testing.T) {
 
 func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 	s := &Sidecar{Default: set("tz=Asia/Tokyo", "jitter=5m", "output-max=1K")}
-	table, _ := parseWith(t, s, "0 1 * * * root a\nCRON_TZ=Asia/Kolkata\n0 1 * * * root b\nCRON_TZ=\n0 1 * * * root c\nRANDOM_DELAY=0\n0 1 * * * root d\n")
+	file, _ := parseWith(t, s, "0 1 * * * root a\nCRON_TZ=Asia/Kolkata\n0 1 * * * root b\nCRON_TZ=\n0 1 * * * root c\nRANDOM_DELAY=0\n0 1 * * * root d\n")
 	var got []string
-	for i := range table.Entries {
-		e := &table.Entries[i]
+	for i := range file.Entries {
+		e := &file.Entries[i]
 		_, limit := jitterOf(e.Schedule)
 		delayed := limit > 0
 		got = append(got, fmt.Sprint(e.Zone(), " ", delayed, " ", len(e.Settings())))
@@ -85,8 +85,8 @@ func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 		t.Errorf("got zone, delay and settings %q, want %q", got, want)
 	}
 	for _, text := range []string{"CRON_TZ=Mars/Base\n0 1 * * * root x\n"} {
-		table, _ := parseWith(t, s, text)
-		if table.Entries[0].Options().Held == "" {
+		file, _ := parseWith(t, s, text)
+		if file.Entries[0].Options().Held == "" {
 			t.Errorf("%q: [default] let an entry run in another zone than the one that its table asks for", text)
 		}
 	}
@@ -94,14 +94,14 @@ func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 
 func TestSidecarItemsKeepTheirPlace(t *testing.T) {
 	s := &Sidecar{Default: set("retry=2"), Jobs: map[string]JobConfig{"j": {Set: set("timeout=1m", "grace=9s")}}}
-	table, _ := parseWith(t, s, "#@ name=j timeout=5m\n0 1 * * * root x\n")
+	file, _ := parseWith(t, s, "#@ name=j timeout=5m\n0 1 * * * root x\n")
 	want := []Option{
 		{Key: "retry", Value: "2", Line: 1, Origin: FromSidecarDefault, File: "c.toml"},
 		{Key: "name", Value: "j", Line: 1, Column: 4, Length: 6, Origin: FromDirective},
 		{Key: "timeout", Value: "1m", Line: 1, Origin: FromSidecar, File: "c.toml"},
 		{Key: "grace", Value: "9s", Line: 2, Origin: FromSidecar, File: "c.toml"},
 	}
-	o := table.Entries[0].Options()
+	o := file.Entries[0].Options()
 	if !reflect.DeepEqual(o.Items, want) || o.Timeout != time.Minute || o.Retry != 2 || o.Grace != 9*time.Second {
 		t.Errorf("got %+v\nwant items %+v", *o, want)
 	}
@@ -159,12 +159,12 @@ func TestSidecarFindsEntries(t *testing.T) {
 			s.Jobs[name] = j
 		}
 		var found []string
-		var all []*Table
+		var all []*File
 		for _, e := range entries {
 			c := e.c
 			c.Sidecar = &s
-			table, _ := Parse(e.path, e.text, c)
-			if all = append(all, table); table.Entries[0].Options().Grace == 7*time.Second {
+			file, _ := Parse(e.path, e.text, c)
+			if all = append(all, file); file.Entries[0].Options().Grace == 7*time.Second {
 				found = append(found, e.id)
 			}
 		}
@@ -182,12 +182,12 @@ func TestSidecarFindsEntries(t *testing.T) {
 
 func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
 	s := &Sidecar{Jobs: map[string]JobConfig{"backup": {Set: set("nice=1"), At: Place{"c.toml", 4}}}}
-	table, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
-	got := s.Unused([]*Table{table})
+	file, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
+	got := s.Unused([]*File{file})
 	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` to select it" {
 		t.Errorf("got %+v, want a hint at bob's table", got)
 	}
-	if o := table.Entries[0].Options(); len(o.Items) != 1 {
+	if o := file.Entries[0].Options(); len(o.Items) != 1 {
 		t.Errorf("got items %+v: bob took what is root's job's", o.Items)
 	}
 }
@@ -197,12 +197,12 @@ func TestMatchGivesNames(t *testing.T) {
 		Matches: []Match{{File: "/etc/cron.d/t", Command: "a", Set: set("name=j", "grace=7s")}},
 		Jobs:    map[string]JobConfig{"j": {Set: set("timeout=1m")}},
 	}
-	table, remarks := parseWith(t, s, "#@ name=own\n0 1 * * * root a\n0 1 * * * root b\n")
-	if o := table.Entries[0].Options(); o.Name != "j" || o.Timeout != time.Minute || o.Grace != 7*time.Second || len(remarks) > 0 {
+	file, remarks := parseWith(t, s, "#@ name=own\n0 1 * * * root a\n0 1 * * * root b\n")
+	if o := file.Entries[0].Options(); o.Name != "j" || o.Timeout != time.Minute || o.Grace != 7*time.Second || len(remarks) > 0 {
 		t.Errorf("got %+v %v, want the name of the sidecar and what it says of it", *o, remarks)
 	}
-	table, remarks = parseWith(t, s, "0 1 * * * root a\n0 1 * * * root b\n0 2 * * * root a\n")
-	first, third := table.Entries[0].Options(), table.Entries[2].Options()
+	file, remarks = parseWith(t, s, "0 1 * * * root a\n0 1 * * * root b\n0 2 * * * root a\n")
+	first, third := file.Entries[0].Options(), file.Entries[2].Options()
 	if first.Held != "" || third.Held == "" || third.Name != "" || len(remarks) != 1 || remarks[0].Code != "B409" || remarks[0].Line != 3 || !strings.HasPrefix(remarks[0].Message, "c.toml:1: ") {
 		t.Errorf("got %+v, %+v, %v; want the second entry of that name held, said at its line", *first, *third, remarks)
 	}
@@ -239,8 +239,8 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 			if tt.code == "" && len(got) > 0 || tt.code != "" && (len(got) != 1 || string(got[0].Code) != tt.code || got[0].Fix != tt.fix || got[0].File != "c.toml" || got[0].Line != 2) {
 				t.Errorf("%s: got %+v, want %s at c.toml:2 with fix %q", tt.word, got, tt.code, tt.fix)
 			}
-			table, remarks := parseWith(t, s, "#@ name=j\n0 1 * * * root x\n")
-			o := table.Entries[0].Options()
+			file, remarks := parseWith(t, s, "#@ name=j\n0 1 * * * root x\n")
+			o := file.Entries[0].Options()
 			if len(remarks) > 0 || (o.Held != "") != tt.held || (o.Degraded != "") != tt.degraded {
 				t.Errorf("%s: got held %q degraded %q %v, want held %v degraded %v", tt.word, o.Held, o.Degraded, remarks, tt.held, tt.degraded)
 			}
@@ -253,22 +253,22 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 
 func TestSidecarMendsAndOverridesGuards(t *testing.T) {
 	s := &Sidecar{Jobs: map[string]JobConfig{"j": {Set: set("overlap=skip", "enabled=no")}}}
-	table, _ := parseWith(t, s, "#@ name=j overlap=skpi\n0 1 * * * root x\n")
-	if o := table.Entries[0].Options(); o.Held != "" || o.Overlap != OverlapSkip || o.Enabled {
+	file, _ := parseWith(t, s, "#@ name=j overlap=skpi\n0 1 * * * root x\n")
+	if o := file.Entries[0].Options(); o.Held != "" || o.Overlap != OverlapSkip || o.Enabled {
 		t.Errorf("got %+v, want the administrator's word", *o)
 	}
 }
 
 func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 	s := &Sidecar{Default: set("phase=2h", "every=1h")}
-	table, remarks := parseWith(t, s, "# one\n0 1 * * * root x\n")
+	file, remarks := parseWith(t, s, "# one\n0 1 * * * root x\n")
 	if len(remarks) != 1 || remarks[0].Code != "B411" || remarks[0].Line != 2 || remarks[0].File != "/etc/cron.d/t" || !strings.HasPrefix(remarks[0].Message, "c.toml:1: phase=") {
 		t.Errorf("got %+v, want B411 in line 2 that names c.toml:1", remarks)
 	}
-	if o := table.Entries[0].Options(); !strings.Contains(o.Degraded, "c.toml:1") {
+	if o := file.Entries[0].Options(); !strings.Contains(o.Degraded, "c.toml:1") {
 		t.Errorf("got degraded %q", o.Degraded)
 	}
-	if table, remarks := parseWith(t, s, "#@ every=3h\n0 1 * * * root x\n"); len(remarks) > 0 || table.Entries[0].Options().Degraded != "" {
+	if file, remarks := parseWith(t, s, "#@ every=3h\n0 1 * * * root x\n"); len(remarks) > 0 || file.Entries[0].Options().Degraded != "" {
 		t.Errorf("a good pair of options: got %v", remarks)
 	}
 }
@@ -277,16 +277,16 @@ func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 // anacrontab have no instants, and those have catch-up rules of their own.
 func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
 	s := &Sidecar{Default: set("jitter=5m", "catchup=skip", "deadline=1h", "overlap=kill")}
-	table, remarks := parseWith(t, s, "@reboot root x\n")
-	if o := table.Entries[0].Options(); len(remarks) > 0 || o.Degraded != "" || !table.Entries[0].Reboot() || o.Overlap != OverlapKill {
+	file, remarks := parseWith(t, s, "@reboot root x\n")
+	if o := file.Entries[0].Options(); len(remarks) > 0 || o.Degraded != "" || !file.Entries[0].Reboot() || o.Overlap != OverlapKill {
 		t.Errorf("@reboot: got %+v %v", *o, remarks)
 	}
-	table, remarks = Parse("/etc/anacrontab", "1 5 cron.daily x\n", Config{Format: Anacron, Sidecar: s})
-	if o := table.Entries[0].Options(); len(remarks) > 0 || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip {
+	file, remarks = Parse("/etc/anacrontab", "1 5 cron.daily x\n", Config{Format: Anacron, Sidecar: s})
+	if o := file.Entries[0].Options(); len(remarks) > 0 || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip {
 		t.Errorf("anacrontab: got %+v %v; want anacron's own rules", *o, remarks)
 	}
 	held := &Sidecar{Default: set("from=2030-01-01")}
-	if table, _ = parseWith(t, held, "@reboot root x\n"); table.Entries[0].Options().Held == "" {
+	if file, _ = parseWith(t, held, "@reboot root x\n"); file.Entries[0].Options().Held == "" {
 		t.Error("@reboot runs although [default] forbids it until 2030")
 	}
 }
@@ -303,12 +303,12 @@ func TestSidecarIsShared(t *testing.T) {
 		for j := range lines {
 			fmt.Fprintf(&text, "0 %d * * * root %s%d\n", j%4, []string{"m", "x"}[j%2], j)
 		}
-		table, remarks := Parse(fmt.Sprint("/etc/cron.d/t", i), text.String(), Config{Format: System, Sidecar: s, Cache: cache})
+		file, remarks := Parse(fmt.Sprint("/etc/cron.d/t", i), text.String(), Config{Format: System, Sidecar: s, Cache: cache})
 		if len(remarks) > 0 {
 			t.Fatal(remarks)
 		}
-		for k := range table.Entries {
-			e := &table.Entries[k]
+		for k := range file.Entries {
+			e := &file.Entries[k]
 			options[e.section.options], sections[e.section], schedules[e.Schedule] = true, true, true
 			if o := e.Options(); o.Catchup != CatchupOnce || o.Deadline != 24*time.Hour || o.Retry != 1-k%2 {
 				t.Fatalf("entry %d: got %+v", k, *o)
@@ -318,7 +318,7 @@ func TestSidecarIsShared(t *testing.T) {
 	if len(options) != 1+tables || len(sections) != 2*tables || len(schedules) != 4 {
 		t.Errorf("got %d options, %d sections, %d schedules for %d entries; want %d, %d, 4", len(options), len(sections), len(schedules), tables*lines, 1+tables, 2*tables)
 	}
-	if table, _ := parseWith(t, &Sidecar{}, "0 1 * * * root x\n"); table.Entries[0].Options() != plain {
+	if file, _ := parseWith(t, &Sidecar{}, "0 1 * * * root x\n"); file.Entries[0].Options() != plain {
 		t.Error("an empty sidecar gives an entry options of its own")
 	}
 }
@@ -335,12 +335,12 @@ func FuzzSidecar(f *testing.F) {
 		at := []Setting{{Key: key, Value: value, File: "c.toml", Line: 3}}
 		text := "0 1 * * * root x\n"
 		for _, s := range []*Sidecar{{Default: at}, {Matches: []Match{{User: "root", Command: command, Set: at}}}, {Jobs: map[string]JobConfig{"j": {Set: at}}}} {
-			table, remarks := Parse("fuzz", "#@ name=j\n"+text, Config{Format: System, Zone: zones, Sidecar: s})
+			file, remarks := Parse("fuzz", "#@ name=j\n"+text, Config{Format: System, Zone: zones, Sidecar: s})
 			checkRemarks(t, "#@ name=j\n"+text, remarks)
-			if len(table.Entries) != 1 {
-				t.Fatalf("%q = %q: got %d entries, want 1", key, value, len(table.Entries))
+			if len(file.Entries) != 1 {
+				t.Fatalf("%q = %q: got %d entries, want 1", key, value, len(file.Entries))
 			}
-			found := len(s.Matches) == 0 || table.touched != nil
+			found := len(s.Matches) == 0 || file.touched != nil
 			refused := slices.ContainsFunc(s.Check(Config{Zone: zones}), func(d diagnostic.Diagnostic) bool {
 				if d.File != "c.toml" || d.Line != 3 && d.Code != "B602" || d.Message == "" || d.Code.Meaning() == "" {
 					t.Fatalf("%q = %q: got %+v", key, value, d)
@@ -348,7 +348,7 @@ func FuzzSidecar(f *testing.F) {
 				return d.Severity == diagnostic.Error || d.Severity == diagnostic.Warning
 			})
 			clash := len(remarks) > 0
-			o := table.Entries[0].Options()
+			o := file.Entries[0].Options()
 			if bad := o.Held != "" || o.Degraded != ""; found && key != "name" && bad != (refused || clash) {
 				t.Fatalf("%q = %q: refused %t, %v, but held %q, degraded %q", key, value, refused, remarks, o.Held, o.Degraded)
 			}

@@ -40,8 +40,8 @@ func TestSpacing(t *testing.T) {
 		{"at=2026-11-20", "* * * * *", 0},
 		{"spread=1h from=2026-01-01 until=2027-01-01 count=5", "0 3 * * *", day},
 	} {
-		table, _ := Parse("t", "#@ x-y "+test.options+"\n"+test.spec+" x\n", Config{Zone: zones})
-		if got := timetable.Spacing(table.Entries[0].Schedule); got != test.want {
+		file, _ := Parse("t", "#@ x-y "+test.options+"\n"+test.spec+" x\n", Config{Zone: zones})
+		if got := timetable.Spacing(file.Entries[0].Schedule); got != test.want {
 			t.Errorf("%s %s: got %s, want %s", test.options, test.spec, got, test.want)
 		}
 	}
@@ -67,8 +67,8 @@ func TestJitterNotShorterThanThePeriod(t *testing.T) {
 		{"RANDOM_DELAY=45\n*/5 * * * * x\n", "", "", 299 * time.Second},
 		{"RANDOM_DELAY=45\n#@ jitter=1h\n0 3 * * * x\n", "", "", time.Hour},
 	} {
-		table, remarks := Parse("t", test.text, Config{Zone: zones})
-		e := table.Entries[0]
+		file, remarks := Parse("t", test.text, Config{Zone: zones})
+		e := file.Entries[0]
 		_, delay := jitterOf(e.Schedule)
 		message, fix := "", ""
 		if len(remarks) > 0 {
@@ -91,8 +91,8 @@ func TestPerYearOfSecondsInAPartOfAYear(t *testing.T) {
 		"sec=0 from=2026-12-31T23:59 until=2027-01-02", "sec=10,20,59 from=2025-12-31T23:59:30 until=2026-01-01T00:01:20", "sec=* until=2025-01-01",
 		"sec=30 from=2026-03-01T10:00:07 count=7", "every=7s from=2026-03-01 until=2026-03-01T05:00", "sec=*/7 from=2026-05-05 until=2026-05-06 spread=1h",
 	} {
-		table, _ := Parse("t", "#@ "+options+"\n*/3 * * * * x\n", Config{Zone: zones})
-		s := table.Entries[0].Schedule
+		file, _ := Parse("t", "#@ "+options+"\n*/3 * * * * x\n", Config{Zone: zones})
+		s := file.Entries[0].Schedule
 		inner := s
 		if strings.Contains(options, "spread=") {
 			inner = s.(interface{ Unwrap() cron.Schedule }).Unwrap()
@@ -105,9 +105,9 @@ func TestPerYearOfSecondsInAPartOfAYear(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", options, got, want)
 		}
 	}
-	table, _ := Parse("t", "#@ sec=* from=2026-01-01\n* * * * * x\n", Config{Zone: zones})
+	file, _ := Parse("t", "#@ sec=* from=2026-01-01\n* * * * * x\n", Config{Zone: zones})
 	begun := time.Now()
-	if got, took := timetable.PerYear(table.Entries[0].Schedule, 2026), time.Since(begun); got != 365*86400 || took > 2*time.Second {
+	if got, took := timetable.PerYear(file.Entries[0].Schedule, 2026), time.Since(begun); got != 365*86400 || took > 2*time.Second {
 		t.Errorf("got %d after %s, want %d", got, took, 365*86400)
 	}
 }
@@ -151,9 +151,9 @@ func FuzzSchedule(f *testing.F) {
 			t.Skip()
 		}
 		begun := time.Now()
-		table, _ := Parse("fuzz", "#@ "+options+"\n"+fields+" x\n", Config{Zone: zones, Seed: 3})
-		for i := range table.Entries {
-			checkNext(t, table.Entries[i].Schedule, time.Unix(from, 0))
+		file, _ := Parse("fuzz", "#@ "+options+"\n"+fields+" x\n", Config{Zone: zones, Seed: 3})
+		for i := range file.Entries {
+			checkNext(t, file.Entries[i].Schedule, time.Unix(from, 0))
 		}
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Fatalf("%q above %q: took %s", options, fields, took)
@@ -165,9 +165,9 @@ func FuzzSchedule(f *testing.F) {
 func TestSchedulesOfExtremeOptions(t *testing.T) {
 	for _, a := range modifierValues {
 		for _, b := range modifierValues {
-			table, _ := Parse("t", "#@ "+a+" "+b+"\n* * * * * x\n", Config{Zone: zones, Seed: 3})
+			file, _ := Parse("t", "#@ "+a+" "+b+"\n* * * * * x\n", Config{Zone: zones, Seed: 3})
 			for _, from := range []time.Time{{}, time.Unix(0, 0), time.Date(2026, 11, 20, 21, 7, 31, 0, time.UTC), time.Unix(endOfYears, 0), time.Unix(1<<40, 0)} {
-				checkNext(t, table.Entries[0].Schedule, from)
+				checkNext(t, file.Entries[0].Schedule, from)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s := b.tables.current()
+	s := b.crontabs.current()
 	var refused []error
 	for _, r := range s.Refused {
 		refused = append(refused, fmt.Errorf("%s is not read: %s", r.Path, r.Why))
@@ -69,10 +69,10 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 }
 
 func (b backend) Diagnostics() []crontab.Diagnostic {
-	return append(b.config.remarks(), b.tables.current().Remarks...)
+	return append(b.config.remarks(), b.crontabs.current().Remarks...)
 }
 
-func (b backend) Refused() []spool.Refusal { return b.tables.current().Refused }
+func (b backend) Refused() []spool.Refusal { return b.crontabs.current().Refused }
 
 func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.subscribe(ctx) }
 
@@ -119,7 +119,7 @@ func startedAt(begun, now engine.Moment) time.Time {
 // Health returns the problems of the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()
-	s := b.tables.current()
+	s := b.crontabs.current()
 	h := api.Health{
 		V: api.Version, Version: b.options.Version, PID: os.Getpid(), Host: host,
 		Zone: s.Zone.String(), Started: startedAt(b.begun, b.clock.Now()),
@@ -139,7 +139,7 @@ func (b backend) Health() api.Health {
 	b.sessions.health(&h)
 	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
-	h.Problems = append(h.Problems, tableProblems(s)...)
+	h.Problems = append(h.Problems, crontabProblems(s)...)
 	if b.post != nil {
 		for _, p := range b.post.Problems() {
 			h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
@@ -175,8 +175,8 @@ func (b backend) queueProblems() []api.Problem {
 	}}
 }
 
-// tableProblems reports crontabs that are not in force, and changes that may be noticed late.
-func tableProblems(s spool.Snapshot) []api.Problem {
+// crontabProblems reports crontabs that are not in force, and changes that may be noticed late.
+func crontabProblems(s spool.Snapshot) []api.Problem {
 	var all []api.Problem
 	for _, r := range s.Refused {
 		what := r.Path + " is not read: " + r.Word
@@ -185,7 +185,7 @@ func tableProblems(s spool.Snapshot) []api.Problem {
 		}
 		all = append(all, api.Problem{What: what, Why: r.Why, Fix: r.Fix})
 	}
-	for _, t := range s.Tables {
+	for _, t := range s.Crontabs {
 		if t.Truncated() {
 			all = append(all, api.Problem{
 				What: "only the beginning of " + t.Name + " is loaded", Why: "it is beyond the limit of a user", Fix: "cronring lint " + t.Name,
@@ -221,7 +221,7 @@ func (l *loop) server() *server.Server {
 		Account: l.accountName,
 	}
 	o.Crontabs = &server.Crontabs{
-		Host: l.tables.host, Places: l.tables.places, Accounts: l.accounts,
+		Host: l.crontabs.host, Places: l.crontabs.places, Accounts: l.accounts,
 		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
 		Files: l.options.Files, System: l.options.System,
 		MaxEntries: func() int { c := l.config.current(); return c.EntriesPerUser() },

@@ -20,7 +20,7 @@ import (
 // time.
 type bars struct {
 	accounts *account.Directory
-	tables   []*crontab.Table // that users were taken from
+	crontabs []*crontab.File // that users were taken from
 	users    []string
 	said     map[string]engine.Barred
 }
@@ -36,9 +36,9 @@ const (
 // find looks up all users of the crontabs and reports whether the result has changed. If a user
 // cannot be looked up, the previous result stays. Initially no user is barred; starting a run fails
 // then.
-func (b *bars) find(ctx context.Context, tables []*crontab.Table, now time.Time) (barred map[string]engine.Barred, changed bool) {
-	if !slices.Equal(b.tables, tables) {
-		b.tables, b.users = tables, usersOf(tables)
+func (b *bars) find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]engine.Barred, changed bool) {
+	if !slices.Equal(b.crontabs, crontabs) {
+		b.crontabs, b.users = crontabs, usersOf(crontabs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, barPatience)
 	defer cancel()
@@ -90,9 +90,9 @@ func (b *bars) lookUp(ctx context.Context, user string, now time.Time, before en
 
 // usersOf names the accounts of tables, but for the daemon's own number, which
 // in a container may have no name.
-func usersOf(tables []*crontab.Table) []string {
+func usersOf(crontabs []*crontab.File) []string {
 	seen := map[string]bool{}
-	for _, t := range tables {
+	for _, t := range crontabs {
 		last := "" // mostly the same for all of a table
 		for i := range t.Entries {
 			if user := t.Entries[i].User(); user != last {

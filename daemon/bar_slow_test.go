@@ -24,7 +24,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&text, "* * * * * user%d true\n", i)
 	}
-	table, _ := crontab.Parse("x", text.String(), crontab.Config{Format: crontab.System})
+	file, _ := crontab.Parse("x", text.String(), crontab.Config{Format: crontab.System})
 	const absent = 2 // getent(1)
 	synctest.Test(t, func(t *testing.T) {
 		dead := false
@@ -38,7 +38,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 		find := func(what string) {
 			t.Helper()
 			before := time.Now()
-			barred, _ := b.find(t.Context(), []*crontab.Table{table}, before)
+			barred, _ := b.find(t.Context(), []*crontab.File{file}, before)
 			if took := time.Since(before); took > barPatience {
 				t.Errorf("%s: it took %v, want %v at most", what, took, barPatience)
 			}
@@ -51,7 +51,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 		find("and that does not answer any more")
 		b.said = nil
 		before := time.Now()
-		if barred, _ := b.find(t.Context(), []*crontab.Table{table}, before); len(barred) != 0 {
+		if barred, _ := b.find(t.Context(), []*crontab.File{file}, before); len(barred) != 0 {
 			t.Errorf("nothing is known of the accounts, and %d are barred", len(barred))
 		}
 		if took := time.Since(before); took > barPatience {

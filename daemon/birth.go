@@ -43,8 +43,8 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 
 // zone is the host's, as it is now.
 func (l *loop) zone() *time.Location {
-	if l.tables != nil {
-		if zone := l.tables.current().Zone; zone != nil {
+	if l.crontabs != nil {
+		if zone := l.crontabs.current().Zone; zone != nil {
 			return zone
 		}
 	}
@@ -268,7 +268,7 @@ func (l *loop) spawnOptions() spawn.Options {
 		Began:    l.voice.began,
 		Ready:    l.voice.ready,
 		Memory:   l.memory,
-		Location: func(name string) (*time.Location, error) { return l.tables.location(name) },
+		Location: func(name string) (*time.Location, error) { return l.crontabs.location(name) },
 		Accounts: l.accounts,
 		Family:   l.options.Family,
 		Runs:     l.runs,
@@ -322,7 +322,7 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 		if l.options.relieves && state.Since.IsZero() {
 			state.Since = now.Wall // it is unknown until when the other cron ran
 		}
-		state.Stamps = spool.ReadStamps(l.tables.places.Stamps)
+		state.Stamps = spool.ReadStamps(l.crontabs.places.Stamps)
 	}
 	for _, c := range in.children {
 		if c.Tail {

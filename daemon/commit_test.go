@@ -18,8 +18,8 @@ import (
 
 func TestBacklogKeepsOrderAndNewestRoster(t *testing.T) {
 	var k backlog
-	old := &engine.Roster{Whole: true, Tables: []engine.RosterTable{{Name: "a"}, {Name: "b"}}}
-	fresh := &engine.Roster{Tables: []engine.RosterTable{{Name: "b", Known: []engine.Known{{Spec: 1}}}}}
+	old := &engine.Roster{Whole: true, Crontabs: []engine.RosterCrontab{{Name: "a"}, {Name: "b"}}}
+	fresh := &engine.Roster{Crontabs: []engine.RosterCrontab{{Name: "b", Known: []engine.Known{{Spec: 1}}}}}
 	k.add(store.Batch{Records: []job.Record{{Detail: "1"}}, Roster: old})
 	k.add(store.Batch{Records: []job.Record{{Detail: "2"}}, Roster: fresh})
 	k.add(store.Batch{Records: []job.Record{{Detail: "3"}}})
@@ -27,7 +27,7 @@ func TestBacklogKeepsOrderAndNewestRoster(t *testing.T) {
 	if len(b.Records) != 3 || b.Records[0].Detail != "1" || b.Records[2].Detail != "3" {
 		t.Errorf("records: %v", b.Records)
 	}
-	if r := b.Roster; !r.Whole || len(r.Tables) != 2 || len(r.All()) != 1 {
+	if r := b.Roster; !r.Whole || len(r.Crontabs) != 2 || len(r.All()) != 1 {
 		t.Errorf("the roster %+v is not the older one with what changed since", r)
 	}
 	if k.done(b); !k.empty() {

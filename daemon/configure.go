@@ -66,12 +66,12 @@ func (c *configuration) readAgain() (changed bool) {
 }
 
 // look finds out which parts are for no entry of the tables.
-func (c *configuration) look(tables []*crontab.Table) {
+func (c *configuration) look(crontabs []*crontab.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unused = nil
 	if c.now.Sidecar != nil {
-		c.unused = c.now.Sidecar.Unused(tables)
+		c.unused = c.now.Sidecar.Unused(crontabs)
 	}
 }
 
@@ -112,10 +112,10 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 func (l *loop) configure() (changed bool) {
 	changed = l.config.readAgain()
 	inForce := l.config.current()
-	l.tables.source.SetSidecar(inForce.Sidecar)
-	l.tables.source.SetChannels(inForce.ChannelUsers())
-	l.tables.source.SetRingUsers(inForce.RingUsers())
-	l.tables.source.SetMaxEntries(inForce.EntriesPerUser())
+	l.crontabs.source.SetSidecar(inForce.Sidecar)
+	l.crontabs.source.SetChannels(inForce.ChannelUsers())
+	l.crontabs.source.SetRingUsers(inForce.RingUsers())
+	l.crontabs.source.SetMaxEntries(inForce.EntriesPerUser())
 	l.notices.Configure(inForce.Channels)
 	if changed {
 		l.log.Info("configuration read", "directory", l.config.dir)
@@ -131,9 +131,9 @@ func (l *loop) configure() (changed bool) {
 }
 
 // loadOf returns the crontabs with the host's settings.
-func (l *loop) loadOf(ctx context.Context, tables []*crontab.Table) engine.Load {
+func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) engine.Load {
 	c := l.config.current()
 	return engine.Load{
-		Tables: tables, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.unfit(ctx, tables),
+		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.unfit(ctx, crontabs),
 	}
 }

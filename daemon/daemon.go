@@ -135,7 +135,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		l.sessions.look()
 		defer l.sessions.calls.Wait()
 	}
-	if err := l.openTables(ctx, memory.Seed, before != nil); err != nil {
+	if err := l.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
 		letGo()
 		return nil, errors.Join(err, spawning.wait())
 	}

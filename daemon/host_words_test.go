@@ -67,11 +67,11 @@ func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
 				options: Options{Root: h.Root, Family: c.family}, voice: newVoice(sink), log: slog.New(slog.DiscardHandler),
 				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
 			}}
-			if err := l.openTables(t.Context(), 1, false); err != nil {
+			if err := l.openCrontabs(t.Context(), 1, false); err != nil {
 				t.Fatal(err)
 			}
-			l.announce(l.tables.current())
-			look := func() { l.announce(l.tables.read(t.Context())) }
+			l.announce(l.crontabs.current())
+			look := func() { l.announce(l.crontabs.read(t.Context())) }
 			look() // nothing happened; and of what is read first, cron says nothing
 			pkg := h.path("etc/cron.d/pkg")
 			if err := os.Chmod(pkg, 0o666); err != nil {

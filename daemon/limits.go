@@ -142,10 +142,10 @@ func (g *groups) Find(text []byte) (spawn.Group, error) {
 }
 
 // unfit returns the options whose limits cannot be enforced on this host, and why.
-func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.Options]string {
+func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*crontab.Options]string {
 	all := map[*crontab.Options]string{}
 	asked := map[crontab.Resources]string{}
-	for _, t := range tables {
+	for _, t := range crontabs {
 		for i := range t.Entries {
 			o := t.Entries[i].Options()
 			if o.Resources == nil {

@@ -20,26 +20,26 @@ func groupsWithoutSystemd(t *testing.T) *groups {
 	return g
 }
 
-func tableOf(t *testing.T, text string) *crontab.Table {
+func tableOf(t *testing.T, text string) *crontab.File {
 	t.Helper()
-	table, remarks := crontab.Parse("test", text, crontab.Config{Format: crontab.System, Privileged: true})
-	if len(table.Entries) == 0 {
+	file, remarks := crontab.Parse("test", text, crontab.Config{Format: crontab.System, Privileged: true})
+	if len(file.Entries) == 0 {
 		t.Fatal(remarks)
 	}
-	return table
+	return file
 }
 
 // What the host cannot enforce is said when the tables are loaded, and the
 // entry is held.
 func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
 	l := &loop{shared: shared{groups: groupsWithoutSystemd(t)}}
-	table := tableOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
-	unfit := l.unfit(t.Context(), []*crontab.Table{table})
-	if len(unfit) != 1 || !strings.Contains(unfit[table.Entries[0].Options()], "slice= needs systemd") {
+	file := tableOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
+	unfit := l.unfit(t.Context(), []*crontab.File{file})
+	if len(unfit) != 1 || !strings.Contains(unfit[file.Entries[0].Options()], "slice= needs systemd") {
 		t.Errorf("got %v, want the first entry alone", unfit)
 	}
 	e := engine.New(engine.State{NextRun: 1})
-	e.Step(engine.Moment{Wall: noon}, engine.Load{Tables: []*crontab.Table{table}, Unfit: unfit})
+	e.Step(engine.Moment{Wall: noon}, engine.Load{Crontabs: []*crontab.File{file}, Unfit: unfit})
 	v := e.View()
 	for i, want := range []bool{true, false, false} {
 		if j := v.Job(i); (j.Held != "") != want {

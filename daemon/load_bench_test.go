@@ -33,7 +33,7 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 			}
 			defer history.Close()
 			cache := crontab.NewCache()
-			parse := func(user, version int) *crontab.Table {
+			parse := func(user, version int) *crontab.File {
 				owner := fmt.Sprintf("user%d", user)
 				t, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, userTable(kind, user*each, each, version),
 					crontab.Config{Owner: owner, Cache: cache, MaxEntries: each, Zone: time.LoadLocation})
@@ -42,10 +42,10 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 				}
 				return t
 			}
-			tables := make([]*crontab.Table, users)
+			crontabs := make([]*crontab.File, users)
 			empty := heapBytes()
-			for user := range tables {
-				tables[user] = parse(user, 0)
+			for user := range crontabs {
+				crontabs[user] = parse(user, 0)
 			}
 			e := engine.New(engine.State{})
 			now := engine.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
@@ -68,7 +68,7 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 				e.View()
 				return threadTime() - begin
 			}
-			first := step(engine.Load{Tables: tables})
+			first := step(engine.Load{Crontabs: crontabs})
 			perUser := float64(heapBytes()-empty) / users
 			var longest []time.Duration // step of each edit
 			var prepared time.Duration
@@ -76,11 +76,11 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 			edit := func() (most time.Duration) {
 				version++
 				begin := time.Now()
-				edited := append([]*crontab.Table(nil), tables...)
+				edited := append([]*crontab.File(nil), crontabs...)
 				edited[users/2] = parse(users/2, version)
-				load := e.View().Prepare(engine.Load{Tables: edited})
+				load := e.View().Prepare(engine.Load{Crontabs: edited})
 				prepared = max(prepared, time.Since(begin))
-				tables = edited
+				crontabs = edited
 				for most = step(load); !e.Wake().IsZero() && !e.Wake().After(now.Wall); {
 					most = max(most, step())
 				}

@@ -75,7 +75,7 @@ type shared struct {
 	runs      string // directory of the output of running jobs, or ""
 	manager   *manager.Manager
 	accounts  *account.Directory
-	tables    *tables
+	crontabs  *crontabs
 	config    *configuration
 	history   *store.Store
 	clock     *clock.Clock
@@ -255,7 +255,7 @@ func (l *loop) recall() {
 // tell registers a run with the parts that report it until its end.
 func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
 	l.entries[r.ID] = entry
-	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
+	if p := entry.Options().Period; p != nil && entry.File().Format == crontab.Anacron {
 		l.voice.beginAnacron(r, j, p.ID)
 		return
 	}

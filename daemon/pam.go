@@ -130,7 +130,7 @@ func (s *sessions) Takes(j *job.Job) bool {
 	if !s.look().PAM {
 		return false
 	}
-	isSystem := s.family == crontab.RHEL && strings.HasPrefix(j.Table, "/etc/")
+	isSystem := s.family == crontab.RHEL && strings.HasPrefix(j.Crontab, "/etc/")
 	return j.User != "root" || s.systemd && !isSystem
 }
 

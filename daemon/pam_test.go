@@ -17,7 +17,7 @@ func TestSessionsAsThePAMFileRequires(t *testing.T) {
 	var log strings.Builder
 	pam := account.PAM{Service: "cron"}
 	s := &sessions{pam: func() account.PAM { return pam }, systemd: true, log: slog.New(slog.NewTextHandler(&log, nil))}
-	takes := func(user, table string) bool { return s.Takes(&job.Job{User: user, Table: table}) }
+	takes := func(user, table string) bool { return s.Takes(&job.Job{User: user, Crontab: table}) }
 	health := func() (h api.Health) { s.health(&h); return h }
 
 	if takes("alice", "alice") || takes("root", "/etc/crontab") {

@@ -161,7 +161,7 @@ func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spa
 		Job: &j, Run: r, Account: a, Path: l.options.jobPath(),
 		MailOnFailure: entry.MailOnFailure(), When: entry.Options().Mail, To: entry.Options().MailTo,
 	}
-	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
+	if p := entry.Options().Period; p != nil && entry.File().Format == crontab.Anacron {
 		report.Anacron = p.ID
 	}
 	text, size := mail.Output(out.Output)

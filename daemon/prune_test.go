@@ -12,12 +12,12 @@ import (
 
 func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	text := "* * * * * a\n#@ name=probe keep=20\n* * * * * b\n#@ name=other keep=20\n* * * * * c\n#@ name=audit keep=365d\n* * * * * d\n"
-	table, remarks := crontab.Parse("/spool/ann", text, crontab.Config{Owner: "ann", Zone: time.LoadLocation})
+	file, remarks := crontab.Parse("/spool/ann", text, crontab.Config{Owner: "ann", Zone: time.LoadLocation})
 	if len(remarks) > 0 {
 		t.Fatal(remarks)
 	}
 	e := engine.New(engine.State{})
-	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Tables: []*crontab.Table{table}})
+	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Crontabs: []*crontab.File{file}})
 	p := policy(e.View(), 7)
 	usual := crontab.DefaultOptions().Keep
 	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 {

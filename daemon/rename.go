@@ -14,7 +14,7 @@ import (
 // giveOwners renames jobs in the data of version 0.7 or before, whose IDs did not contain the owner
 // of the crontab. Only the crontabs determine which IDs become USER/NAME.
 func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
-	renames := catalog.Renames(l.allTables())
+	renames := catalog.Renames(l.allCrontabs())
 	if err := l.history.Rename(ctx, renames, memory); err != nil {
 		l.log.Error("the jobs in the history cannot be renamed yet; it is tried again with each commit", "error", err)
 	}
@@ -34,20 +34,20 @@ func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inher
 	in.backlog.ledgers.keep(ledgers)
 }
 
-// allTables is the crontabs that were read, and those whose users are not known
+// allCrontabs is the crontabs that were read, and those whose users are not known
 // because a directory service is out of reach.
-func (l *loop) allTables() []*crontab.Table {
-	s := l.tables.current()
-	all := slices.Clone(s.Tables)
+func (l *loop) allCrontabs() []*crontab.File {
+	s := l.crontabs.current()
+	all := slices.Clone(s.Crontabs)
 	for path, unsure := range awaited(s) {
-		user, ok := l.tables.places.IsUserTable(path)
+		user, ok := l.crontabs.places.IsUserCrontab(path)
 		info, err := os.Lstat(path)
 		if !unsure || !ok || err != nil || !info.Mode().IsRegular() {
 			continue // its jobs keep their former IDs in the history
 		}
 		if text, err := spool.Read(path); err == nil {
-			table, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar})
-			all = append(all, table)
+			file, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar})
+			all = append(all, file)
 		}
 	}
 	return all

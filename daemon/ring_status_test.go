@@ -115,9 +115,9 @@ func TestProblemsNameMembersOfOtherRules(t *testing.T) {
 
 func TestForeignClaimsAreProblems(t *testing.T) {
 	e, key := engine.New(engine.State{}), job.KeyOf("nightly", "ann")
-	table, _ := crontab.Parse("t", "#@ name=nightly scope=ring\n* * * * * x\n", crontab.Config{User: "ann", Zone: time.LoadLocation})
+	file, _ := crontab.Parse("t", "#@ name=nightly scope=ring\n* * * * * x\n", crontab.Config{User: "ann", Zone: time.LoadLocation})
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
-	e.Step(engine.Moment{Wall: now, Up: time.Hour}, engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Available})
+	e.Step(engine.Moment{Wall: now, Up: time.Hour}, engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
 	for want, keys := range map[string][]job.Key{
 		"": nil,
 		"n1 claims occurrences of job nightly without holding the entry":                  {key},

@@ -15,7 +15,7 @@ func (l *loop) lockStamp(entry *crontab.Entry) bool {
 	if p == nil {
 		return true
 	}
-	lock, err := spool.LockStamp(l.tables.places.Stamps, p.ID)
+	lock, err := spool.LockStamp(l.crontabs.places.Stamps, p.ID)
 	switch {
 	case errors.Is(err, spool.ErrStampLocked):
 		return false
@@ -37,7 +37,7 @@ func (l *loop) stamp(s engine.Stamp) {
 		if lock != nil {
 			err = errors.Join(lock.Write(s.Day), lock.Close())
 		} else {
-			err = spool.WriteStamp(l.tables.places.Stamps, s.ID, s.Day)
+			err = spool.WriteStamp(l.crontabs.places.Stamps, s.ID, s.Day)
 		}
 		if err != nil {
 			l.log.Warn("anacron's timestamp cannot be written", "period", s.ID, "error", err)

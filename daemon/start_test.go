@@ -19,15 +19,15 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 	writeFile(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
 	writeFile(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
 	writeFile(t, filepath.Join(root, "etc/shadow"), "old:*:19000:0:99999:7::19001:\n", 0o600)
-	table, _ := crontab.Parse("x", "* * * * * later true\n* * * * * old true\n", crontab.Config{Format: crontab.System})
+	file, _ := crontab.Parse("x", "* * * * * later true\n* * * * * old true\n", crontab.Config{Format: crontab.System})
 	c, err := clock.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{shared: shared{clock: c, config: &configuration{}, voice: newVoice(nil), tables: &tables{bars: bars{accounts: account.New(account.Options{Root: root})}}}}
+	l := &loop{shared: shared{clock: c, config: &configuration{}, voice: newVoice(nil), crontabs: &crontabs{bars: bars{accounts: account.New(account.Options{Root: root})}}}}
 	find := func(want ...string) {
 		t.Helper()
-		l.findBars(t.Context(), []*crontab.Table{table})
+		l.findBars(t.Context(), []*crontab.File{file})
 		items, _, _ := l.voice.takeAll()
 		var got []string
 		for _, item := range items {

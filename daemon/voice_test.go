@@ -123,7 +123,7 @@ func of(r *journal.Run) string {
 	if r == nil {
 		return "of nothing known"
 	}
-	return fmt.Sprintf("of %s line %d, process %d, quiet %t, printed %t, stamp %q", r.Table, r.Line, r.PID, r.Quiet, r.Printed, r.Anacron)
+	return fmt.Sprintf("of %s line %d, process %d, quiet %t, printed %t, stamp %q", r.Crontab, r.Line, r.PID, r.Quiet, r.Printed, r.Anacron)
 }
 
 // What the loop tells of a run reaches the sink with all that the run does,
@@ -131,7 +131,7 @@ func of(r *journal.Run) string {
 func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
 	v := newVoice(h)
-	j := &job.Job{ID: "j", Table: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
+	j := &job.Job{ID: "j", Crontab: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
 	v.begin(&job.Run{ID: 1, Job: "j"}, j, lineOfTable(t, "-* * * * * root true"))
 	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
 	v.chunk(piece(1, job.Stdout, "early\n"))
@@ -241,11 +241,11 @@ func TestVoiceSpeaksToTheJournal(t *testing.T) {
 // lineOfTable is the entry of one line, below its directives, in a table of root's.
 func lineOfTable(t *testing.T, text string) *crontab.Entry {
 	t.Helper()
-	table, remarks := crontab.Parse("test", text+"\n", crontab.Config{Format: crontab.System, Privileged: true})
-	if len(table.Entries) != 1 {
+	file, remarks := crontab.Parse("test", text+"\n", crontab.Config{Format: crontab.System, Privileged: true})
+	if len(file.Entries) != 1 {
 		t.Fatalf("%s: %v", text, remarks)
 	}
-	return &table.Entries[0]
+	return &file.Entries[0]
 }
 
 func TestVoiceLeavesOutWhatGoesElsewhere(t *testing.T) {

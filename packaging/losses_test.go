@@ -162,14 +162,14 @@ type loss struct {
 func statedLosses(t *testing.T, cases []lossCase) []loss {
 	t.Helper()
 	text := strings.ReplaceAll(lossTable(cases, "some", "root "), inGap, eachMinute)
-	table, remarks := crontab.Parse("losses", text, crontab.Config{Format: crontab.System, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	file, remarks := crontab.Parse("losses", text, crontab.Config{Format: crontab.System, Owner: "root", Privileged: true, Zone: time.LoadLocation})
 	for _, d := range remarks {
 		if d.Severity != crontab.Notice && d.Code != "B106" { // never runs, as is meant
 			t.Errorf("got %v (%s), want notices at most", d, d.Code)
 		}
 	}
 	var all []loss
-	for _, d := range table.Losses() {
+	for _, d := range file.Losses() {
 		said, text, ok := strings.Cut(d.Message, ": under a plain cron ")
 		option, _, _ := strings.Cut(said, "=")
 		if !ok {

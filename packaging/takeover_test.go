@@ -101,8 +101,8 @@ func duties(now time.Time) []duty {
 
 // next is when it is due after an instant.
 func (d duty) next(after time.Time) time.Time {
-	table, _ := crontab.Parse("duty", d.fields+" true\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
-	return table.Entries[0].Schedule.Next(after)
+	file, _ := crontab.Parse("duty", d.fields+" true\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
+	return file.Entries[0].Schedule.Next(after)
 }
 
 // dutyTables are the entries as files of a machine: root's are in /etc/cron.d,

@@ -39,11 +39,11 @@ func BenchmarkDashboard(b *testing.B) {
 
 // manyJobs is a crontab that starts a job now and then.
 func manyJobs() string {
-	var table strings.Builder
+	var file strings.Builder
 	for i := range benchJobs {
-		fmt.Fprintf(&table, "#@ name=tenant-%05d-sync\n%d %d %d * * /opt/tenants/bin/sync --tenant %05d --quiet\n", i, i%60, i/60%24, 1+i%28, i)
+		fmt.Fprintf(&file, "#@ name=tenant-%05d-sync\n%d %d %d * * /opt/tenants/bin/sync --tenant %05d --quiet\n", i, i%60, i/60%24, 1+i%28, i)
 	}
-	return table.String()
+	return file.String()
 }
 
 // figure is one number of the benchmark.

@@ -95,7 +95,7 @@ func (h *host) start() {
 	defer client.Close()
 	for end := time.Now().Add(patience); ; {
 		s, err := client.Status(context.Background())
-		if err == nil && s.Tables > 0 {
+		if err == nil && s.Crontabs > 0 {
 			return
 		}
 		if time.Now().After(end) {

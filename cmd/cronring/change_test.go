@@ -110,11 +110,11 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 		var answer any = api.Health{V: 1}
 		switch r.URL.Path {
 		case "/v1/tables":
-			answer = api.Tables{V: 1, Places: places, Tables: []api.Table{{File: "/srv/etc/cron.d/old"}, {File: "/etc/cron.d/mine"}}}
+			answer = api.CrontabFiles{V: 1, Places: places, Crontabs: []api.CrontabFile{{File: "/srv/etc/cron.d/old"}, {File: "/etc/cron.d/mine"}}}
 		case "/v1/table":
 			file := r.URL.Query().Get("file")
 			asked = append(asked, file)
-			answer = api.TableText{V: 1, Table: api.Table{File: file}, Format: api.FormatSystem, Account: "root", Zone: "UTC"}
+			answer = api.CrontabText{V: 1, CrontabFile: api.CrontabFile{File: file}, Format: api.FormatSystem, Account: "root", Zone: "UTC"}
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)

@@ -17,7 +17,7 @@ func hostileJob() job.Status {
 	end := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
 	last := job.Run{ID: 7, Job: evil, State: job.RunEnded, Started: end, Ended: end, Outcome: job.Outcome{Kind: job.NotStarted, Error: evil}, By: evil}
 	return job.Status{
-		Job:   job.Job{ID: evil, Table: evil, Command: evil, User: evil, Schedule: evil, Stdin: evil, Env: []string{evil}, Held: evil, Options: map[string]string{"name": evil}},
+		Job:   job.Job{ID: evil, Crontab: evil, Command: evil, User: evil, Schedule: evil, Stdin: evil, Env: []string{evil}, Held: evil, Options: map[string]string{"name": evil}},
 		State: job.StateFailing, Last: &last, Recent: []job.Run{last}, Hold: &job.Hold{By: evil, Reason: evil},
 	}
 }
@@ -31,7 +31,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{j}}},
 		"GET /v1/job":    {api.Job{V: 1, Status: j, Meaning: evil}},
 		"GET /v1/next":   {api.Coming{V: 1, Jobs: 1, Runs: []api.ComingRun{{Job: j.Job.ID}}}},
-		"GET /v1/explain": {api.Explanation{V: 1, Job: j.Job.ID, Schedule: evil, Meaning: evil, Zone: evil, User: evil, Command: evil, Table: evil, Line: 1,
+		"GET /v1/explain": {api.Explanation{V: 1, Job: j.Job.ID, Schedule: evil, Meaning: evil, Zone: evil, User: evil, Command: evil, Crontab: evil, Line: 1,
 			Held: evil, Hold: j.Hold, Options: []api.OptionMeaning{{Key: evil, Value: evil, Meaning: evil}}, Shared: 1, Clashes: []api.Clash{{Starts: 2, Jobs: []job.ID{j.Job.ID}}},
 			Changes: []api.ZoneChange{{Before: evil, After: evil, Effect: evil}}, Diagnostics: []api.Diagnostic{{Severity: "error", Message: evil, Fix: evil}}}},
 		"GET /v1/runs":   {api.Runs{V: 1, Runs: j.Recent, Skipped: []job.Record{{Job: j.Job.ID, Detail: evil}}}},

@@ -57,19 +57,19 @@ func asking(t *testing.T) (socket string) {
 	t.Helper()
 	const one, two = "/etc/cron.d/one", "/etc/cron.d/two"
 	text := "#@ name=a protect=yes\n0 5 * * * root true\n#@ name=b\n0 6 * * * root true\n"
-	table := api.TableText{
-		V: 1, Table: api.Table{File: one, Entries: 2}, Text: []byte(text), Sum: "1", Format: api.FormatSystem,
+	file := api.CrontabText{
+		V: 1, CrontabFile: api.CrontabFile{File: one, Entries: 2}, Text: []byte(text), Sum: "1", Format: api.FormatSystem,
 		Family: api.FamilyDebian, Account: "root", Zone: "UTC",
 	}
 	jobs := api.Jobs{V: 1, Jobs: []job.Status{
-		{Job: job.Job{ID: "a", Table: one, Line: 2, User: "root", Command: "true", Options: map[string]string{"protect": "yes"}}},
-		{Job: job.Job{ID: "b", Table: one, Line: 4, User: "root", Command: "true"}},
+		{Job: job.Job{ID: "a", Crontab: one, Line: 2, User: "root", Command: "true", Options: map[string]string{"protect": "yes"}}},
+		{Job: job.Job{ID: "b", Crontab: one, Line: 4, User: "root", Command: "true"}},
 	}}
 	return clitest.Scripted(t, map[string][]any{
 		"GET /v1/health": {api.Health{V: 1}},
 		"GET /v1/jobs":   {jobs},
-		"GET /v1/table":  {table},
-		"GET /v1/tables": {api.Tables{V: 1, Places: &api.Places{Crontab: "/etc/crontab", CronD: "/etc/cron.d"}, Tables: []api.Table{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
+		"GET /v1/table":  {file},
+		"GET /v1/tables": {api.CrontabFiles{V: 1, Places: &api.Places{Crontab: "/etc/crontab", CronD: "/etc/cron.d"}, Crontabs: []api.CrontabFile{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
 		"POST /v1/table": {api.Installed{V: 1, File: one}},
 		"POST /v1/backfill": {api.Backfill{V: 1, Backfill: job.Backfill{Job: "a"},
 			Plan: &api.BackfillPlan{Count: 40, First: []time.Time{time.Unix(0, 0)}}}},

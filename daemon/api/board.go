@@ -27,7 +27,7 @@ type BoardUpdate struct {
 type Row struct {
 	Job       job.ID
 	User      string
-	Table     string
+	Crontab   string
 	Line      int
 	Schedule  string // as written
 	Zone      string // IANA name, or "Local"

@@ -103,7 +103,7 @@ func longest[T any](all []T, size func(*T) int) (some, rest []T) {
 }
 
 func (r *Row) textSize() int {
-	return len(r.Job) + len(r.User) + len(r.Table) + len(r.Schedule) + len(r.Zone) + len(r.Command) + len(r.Ending) + len(r.Why) + len(r.Node) + len(r.Elsewhere)
+	return len(r.Job) + len(r.User) + len(r.Crontab) + len(r.Schedule) + len(r.Zone) + len(r.Command) + len(r.Ending) + len(r.Why) + len(r.Node) + len(r.Elsewhere)
 }
 
 func (e *BoardEncoder) appendPart(to []byte, u *BoardUpdate) ([]byte, error) {
@@ -164,7 +164,7 @@ func (e *BoardEncoder) row(r *Row) error {
 	e.frame = binary.AppendUvarint(e.frame, r.has())
 	e.text(string(r.Job))
 	e.shared(0, r.User)
-	e.shared(1, r.Table)
+	e.shared(1, r.Crontab)
 	e.shared(2, r.Schedule)
 	e.shared(3, r.Zone)
 	e.size(r.Line)
@@ -388,7 +388,7 @@ func (f *frame) row(r *Row) {
 	r.State = boardStates[state]
 	r.Protected, r.Acked, r.Fixed = has&hasProtected != 0, has&hasAcked != 0, has&hasFixed != 0
 	r.Job = job.ID(f.text())
-	r.User, r.Table, r.Schedule, r.Zone = f.shared(), f.shared(), f.shared(), f.shared()
+	r.User, r.Crontab, r.Schedule, r.Zone = f.shared(), f.shared(), f.shared(), f.shared()
 	r.Line = int(f.unsigned())
 	r.Command = f.text()
 	r.Streak = int(f.unsigned())

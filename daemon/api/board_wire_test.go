@@ -25,7 +25,7 @@ func someRow(r *rand.Rand, now time.Time) Row {
 		return now.Add(time.Duration(r.Int64N(1e18)) - 5e17)
 	}
 	return Row{
-		Job: job.ID(fmt.Sprintf("job-%d", r.IntN(1000))), User: maybe("ann"), Table: fmt.Sprintf("/etc/cron.d/%d", r.IntN(40_000)),
+		Job: job.ID(fmt.Sprintf("job-%d", r.IntN(1000))), User: maybe("ann"), Crontab: fmt.Sprintf("/etc/cron.d/%d", r.IntN(40_000)),
 		Line: r.IntN(1000), Schedule: maybe("*/5 * * * *"), Zone: maybe("Europe/Berlin"), Command: maybe("true \x1b[31m\xff"),
 		State: boardStates[r.IntN(len(boardStates))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0,
 		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(3)), Last: when(),

@@ -155,7 +155,7 @@ func (q Query) values() url.Values {
 		v.Add("label", label)
 	}
 	setText(v, "user", q.User)
-	setText(v, "table", q.Table)
+	setText(v, "table", q.Crontab)
 	return v
 }
 

@@ -31,7 +31,7 @@ type Explanation struct {
 	Held        string          `json:"held,omitempty"`
 	Degraded    string          `json:"degraded,omitempty"`
 	Job         job.ID          `json:"job,omitempty"`
-	Table       string          `json:"table,omitempty"`
+	Crontab     string          `json:"table,omitempty"`
 	Line        int             `json:"line,omitempty"`
 	Hold        *job.Hold       `json:"hold,omitempty"`
 	Shared      int             `json:"shared,omitempty"`  // minutes of the next seven days in which other jobs also start

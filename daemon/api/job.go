@@ -9,11 +9,11 @@ import (
 // Query chooses jobs. Each field narrows the choice; the zero value chooses
 // all that the account may see.
 type Query struct {
-	Refs   []string    // job references: name, glob, FILE:LINE, @failed @running @late @paused
-	States []job.State // any of them
-	User   string
-	Table  string   // path of a crontab file, or its last element
-	Labels []string // all of them: key:value, or a key
+	Refs    []string    // job references: name, glob, FILE:LINE, @failed @running @late @paused
+	States  []job.State // any of them
+	User    string
+	Crontab string   // path of a crontab file, or its last element
+	Labels  []string // all of them: key:value, or a key
 }
 
 // Jobs is a list of jobs, worst state first, then by name.

@@ -14,7 +14,7 @@ type Status struct {
 	Draining bool              `json:"draining,omitempty"` // starts nothing more, and ends soon
 	Loaded   int               `json:"loaded"`             // jobs of all accounts
 	Jobs     int               `json:"jobs"`               // jobs that the asking account may see
-	Tables   int               `json:"tables"`             // crontab files
+	Crontabs int               `json:"tables"`             // crontab files
 	States   map[job.State]int `json:"states"`             // of the jobs that may be seen
 	Next     *Upcoming         `json:"next,omitempty"`     // the nearest start; nil: none planned
 	Day      *Totals           `json:"day,omitempty"`      // the last 24 hours of all jobs; only for accounts that see all

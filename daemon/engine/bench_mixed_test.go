@@ -16,7 +16,7 @@ var quiet = engine.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), 
 
 // mixed returns n jobs with options of all kinds, or none, in crontabs of 100 jobs, and
 // the size of their text.
-func mixed(b *testing.B, n int, plain bool) (tables []*crontab.Table, text int) {
+func mixed(b *testing.B, n int, plain bool) (crontabs []*crontab.File, text int) {
 	b.Helper()
 	cache := crontab.NewCache()
 	for first := 0; first < n; first += 100 {
@@ -25,12 +25,12 @@ func mixed(b *testing.B, n int, plain bool) (tables []*crontab.Table, text int) 
 			t = worlds.Plain(first, 100)
 		}
 		text += len(t)
-		tables = append(tables, parsed(b, cache, first, t))
+		crontabs = append(crontabs, parsed(b, cache, first, t))
 	}
-	return tables, text
+	return crontabs, text
 }
 
-func parsed(b *testing.B, cache *crontab.Cache, first int, text string) *crontab.Table {
+func parsed(b *testing.B, cache *crontab.Cache, first int, text string) *crontab.File {
 	b.Helper()
 	t, problems := crontab.Parse(fmt.Sprintf("/etc/cron.d/bench%d", first), text, crontab.Config{Owner: "root", Cache: cache, Zone: time.LoadLocation})
 	for _, p := range problems {
@@ -54,12 +54,12 @@ func heap() uint64 {
 // (BenchmarkReloadOneOfThousand of the daemon measures all of it).
 func BenchmarkReloadOneOf100k(b *testing.B) {
 	before, _ := mixed(b, 100_000, false)
-	after := append([]*crontab.Table(nil), before...)
+	after := append([]*crontab.File(nil), before...)
 	after[0] = parsed(b, crontab.NewCache(), 0, worlds.Mixed(0, 100, "")+"0 0 1 1 * new\n")
 	e := engine.New(engine.State{})
-	e.Step(quiet, engine.Load{Tables: before})
+	e.Step(quiet, engine.Load{Crontabs: before})
 	for b.Loop() {
-		e.Step(quiet, engine.Load{Tables: after})
+		e.Step(quiet, engine.Load{Crontabs: after})
 		before, after = after, before
 	}
 }
@@ -71,10 +71,10 @@ func BenchmarkTickMixed(b *testing.B) {
 	for _, plain := range []bool{false, true} {
 		b.Run(fmt.Sprintf("plain=%t", plain), func(b *testing.B) {
 			empty := heap()
-			tables, text := mixed(b, n, plain)
+			crontabs, text := mixed(b, n, plain)
 			e, now := engine.New(engine.State{}), quiet
-			e.Step(now, engine.Load{Tables: tables})
-			tables = nil
+			e.Step(now, engine.Load{Crontabs: crontabs})
+			crontabs = nil
 			perJob := (float64(heap()-empty) - float64(text)) / n
 			for b.Loop() { // nothing is due within the minute
 				now.Wall, now.Up = now.Wall.Add(time.Nanosecond), now.Up+time.Nanosecond
@@ -94,13 +94,13 @@ func BenchmarkDueMixed(b *testing.B) {
 	due := time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)
 	for _, plain := range []bool{false, true} {
 		b.Run(fmt.Sprintf("plain=%t", plain), func(b *testing.B) {
-			tables, _ := mixed(b, 100_000, plain)
+			crontabs, _ := mixed(b, 100_000, plain)
 			var facts int
 			for b.Loop() {
 				b.StopTimer()
 				now := engine.Moment{Wall: due.Add(-time.Second), Up: time.Hour}
 				e := engine.New(engine.State{})
-				e.Step(now, engine.Load{Tables: tables})
+				e.Step(now, engine.Load{Crontabs: crontabs})
 				facts = 0
 				b.StartTimer()
 				for minute := range 5 {

@@ -19,7 +19,7 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Me
 	for i := range n {
 		fmt.Fprintf(&text, "%d %d * * * job --number %d\n", i%60, i/60%24, i)
 	}
-	table, remarks := crontab.Parse("ring", text.String(), crontab.Config{Owner: "root", Cache: crontab.NewCache()})
+	file, remarks := crontab.Parse("ring", text.String(), crontab.Config{Owner: "root", Cache: crontab.NewCache()})
 	if len(remarks) > 0 {
 		b.Fatal(remarks[0])
 	}
@@ -29,7 +29,7 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Me
 	}
 	now = Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	e = New(State{})
-	e.Step(now, Load{Tables: []*crontab.Table{table}, Ring: Available})
+	e.Step(now, Load{Crontabs: []*crontab.File{file}, Ring: Available})
 	e.Step(now, FromRing{register.Ring{Membership: m}})
 	return e, now, m
 }

@@ -13,7 +13,7 @@ import (
 
 // million returns crontabs with n jobs on 1,440 distinct schedules, none of which fires
 // between 08:00 and 23:59, and the size of their text.
-func million(b *testing.B, n int) (tables []*crontab.Table, text int) {
+func million(b *testing.B, n int) (crontabs []*crontab.File, text int) {
 	b.Helper()
 	const chunk = 100_000 // a file of more than 16 MiB is refused
 	cache := crontab.NewCache()
@@ -26,10 +26,10 @@ func million(b *testing.B, n int) (tables []*crontab.Table, text int) {
 		if len(problems) > 0 {
 			b.Fatal(problems[0])
 		}
-		tables = append(tables, t)
+		crontabs = append(crontabs, t)
 		text += s.Len()
 	}
-	return tables, text
+	return crontabs, text
 }
 
 func heapBytes() uint64 {
@@ -45,11 +45,11 @@ func heapBytes() uint64 {
 func BenchmarkTickMillion(b *testing.B) {
 	const n = 1_000_000
 	before := heapBytes()
-	tables, text := million(b, n)
+	crontabs, text := million(b, n)
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	e := New(State{})
-	e.Step(now, Load{Tables: tables})
-	tables = nil
+	e.Step(now, Load{Crontabs: crontabs})
+	crontabs = nil
 	perJob := (float64(heapBytes()-before) - float64(text)) / n
 
 	for b.Loop() {
@@ -68,17 +68,17 @@ func BenchmarkTickMillion(b *testing.B) {
 // BenchmarkDueMillion measures the slowest minute of a million jobs: 2,083 of them come
 // due at the same time and are decided, 64 in each step.
 func BenchmarkDueMillion(b *testing.B) {
-	tables, _ := million(b, 1_000_000)
+	crontabs, _ := million(b, 1_000_000)
 	due := time.Date(2026, 12, 1, 3, 17, 0, 0, time.UTC)
 	e := New(State{})
 	now := Moment{Wall: due.Add(-time.Second), Up: time.Hour}
-	e.Step(now, Load{Tables: tables})
+	e.Step(now, Load{Crontabs: crontabs})
 	runs := 0
 	for b.Loop() {
 		b.StopTimer()
 		e = New(State{})
 		now = Moment{Wall: due.Add(-time.Second), Up: time.Hour}
-		e.Step(now, Load{Tables: tables})
+		e.Step(now, Load{Crontabs: crontabs})
 		now = Moment{Wall: due, Up: now.Up + time.Second}
 		runs = 0
 		b.StartTimer()
@@ -96,18 +96,18 @@ func BenchmarkDueMillion(b *testing.B) {
 
 // BenchmarkLoad100k loads and reloads 100,000 parsed entries.
 func BenchmarkLoad100k(b *testing.B) {
-	tables, _ := million(b, 100_000)
+	crontabs, _ := million(b, 100_000)
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			New(State{}).Step(now, Load{Tables: tables})
+			New(State{}).Step(now, Load{Crontabs: crontabs})
 		}
 	})
 	b.Run("again", func(b *testing.B) {
 		e := New(State{})
-		e.Step(now, Load{Tables: tables})
+		e.Step(now, Load{Crontabs: crontabs})
 		for b.Loop() {
-			e.Step(now, Load{Tables: tables})
+			e.Step(now, Load{Crontabs: crontabs})
 		}
 	})
 }
@@ -125,14 +125,14 @@ func BenchmarkDispatch(b *testing.B) {
 				}
 				fmt.Fprintf(&text, "#@ name=job%d priority=%d\n* * * * * user%d job\n", i, 1+i%10, i%accounts)
 			}
-			table, _ := crontab.Parse("/etc/cron.d/bench", text.String(), crontab.Config{Format: crontab.System})
+			file, _ := crontab.Parse("/etc/cron.d/bench", text.String(), crontab.Config{Format: crontab.System})
 			limits := Limits{MaxRunning: places, QueueMax: 10 * waiting, Pools: map[string]Pool{}}
 			for i := range 10 {
 				limits.Pools[fmt.Sprintf("p%d", i)] = Pool{Size: 3}
 			}
 			e := New(State{})
 			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
-			e.Step(now, Load{Tables: []*crontab.Table{table}, Limits: limits})
+			e.Step(now, Load{Crontabs: []*crontab.File{file}, Limits: limits})
 			var running []job.RunID
 			note := func(effects []Effect) {
 				for _, x := range effects {

@@ -38,7 +38,7 @@ var dags = []struct{ layers, width int }{{1000, 1}, {100, 10}, {10, 100}}
 func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 	for _, dag := range dags {
 		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-		w.tables = []*crontab.Table{w.table("dag", layered(dag.layers, dag.width))}
+		w.crontabs = []*crontab.File{w.table("dag", layered(dag.layers, dag.width))}
 		w.start()
 		w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
 		for l := range dag.layers {
@@ -66,7 +66,7 @@ func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-	w.tables = []*crontab.Table{w.table("chain", layered(n, 1))}
+	w.crontabs = []*crontab.File{w.table("chain", layered(n, 1))}
 	w.start()
 	w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
 	w.end(1, job.Outcome{Kind: job.Exited, Code: 1})
@@ -84,18 +84,18 @@ func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 // BenchmarkDAG measures a night of a thousand jobs: load, due, and all ends.
 func BenchmarkDAG(b *testing.B) {
 	for _, dag := range dags {
-		tables := []*crontab.Table{newWorld(b, time.Time{}, time.UTC).table("dag", layered(dag.layers, dag.width))}
+		crontabs := []*crontab.File{newWorld(b, time.Time{}, time.UTC).table("dag", layered(dag.layers, dag.width))}
 		b.Run(fmt.Sprintf("load/%dx%d", dag.layers, dag.width), func(b *testing.B) {
 			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 			for b.Loop() {
-				New(State{}).Step(now, Load{Tables: tables})
+				New(State{}).Step(now, Load{Crontabs: crontabs})
 			}
 		})
 		b.Run(fmt.Sprintf("night/%dx%d", dag.layers, dag.width), func(b *testing.B) {
 			for b.Loop() {
 				now := Moment{Wall: time.Date(2026, 11, 20, 2, 59, 59, 0, time.UTC), Up: time.Hour}
 				e := New(State{})
-				e.Step(now, Load{Tables: tables})
+				e.Step(now, Load{Crontabs: crontabs})
 				now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
 				var ends []Event
 				for wake := now.Wall; len(ends) > 0 || !wake.IsZero() && !wake.After(now.Wall); wake = e.Wake() {

@@ -37,11 +37,11 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 			others := w.table("a", strings.Repeat("0 3 * * * busy\n", c.busy))
 			starts := 0
 			w.log = func(e Effect) {
-				if s, ok := e.(Start); ok && s.Entry.Table().Name == "t" {
+				if s, ok := e.(Start); ok && s.Entry.File().Name == "t" {
 					starts++
 				}
 			}
-			w.tables = []*crontab.Table{others, w.table("t", c.before+"\n")}
+			w.crontabs = []*crontab.File{others, w.table("t", c.before+"\n")}
 			w.start()
 			w.advance(three.Add(-time.Second))
 			if c.inTime {
@@ -49,7 +49,7 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 				w.step(Tick{})
 			}
 			w.pass(three.Add(c.late).Sub(w.now.Wall))
-			w.tables = []*crontab.Table{others, w.table("t", c.after+"\n")}
+			w.crontabs = []*crontab.File{others, w.table("t", c.after+"\n")}
 			ev := w.load()
 			ev.Saved, ev.prepared = map[string]time.Time{"t": three.Add(c.saved)}, nil
 			w.step(w.engine.View().Prepare(ev))

@@ -21,19 +21,19 @@ type Fact struct{ Record job.Record }
 // current schedule. The store keeps it, so that a later start can distinguish a missed
 // occurrence from one that did not exist yet.
 type Roster struct {
-	Whole  bool          // true: all crontabs; false: only the crontabs that changed
-	Tables []RosterTable // by crontab
+	Whole    bool            // true: all crontabs; false: only the crontabs that changed
+	Crontabs []RosterCrontab // by crontab
 }
 
-// RosterTable contains the jobs of one crontab, and is empty if the crontab is gone.
-type RosterTable struct {
+// RosterCrontab contains the jobs of one crontab, and is empty if the crontab is gone.
+type RosterCrontab struct {
 	Name  string
 	Known []Known
 }
 
 // All returns the jobs of all crontabs of the roster.
 func (r *Roster) All() (all []Known) {
-	for _, t := range r.Tables {
+	for _, t := range r.Crontabs {
 		all = append(all, t.Known...)
 	}
 	return all
@@ -45,14 +45,14 @@ func (r *Roster) After(before *Roster) *Roster {
 	if r.Whole || before == nil {
 		return r
 	}
-	newer := make(map[string]bool, len(r.Tables))
-	for _, t := range r.Tables {
+	newer := make(map[string]bool, len(r.Crontabs))
+	for _, t := range r.Crontabs {
 		newer[t.Name] = true
 	}
-	both := &Roster{Whole: before.Whole, Tables: slices.Clone(r.Tables)}
-	for _, t := range before.Tables {
+	both := &Roster{Whole: before.Whole, Crontabs: slices.Clone(r.Crontabs)}
+	for _, t := range before.Crontabs {
 		if !newer[t.Name] {
-			both.Tables = append(both.Tables, t)
+			both.Crontabs = append(both.Crontabs, t)
 		}
 	}
 	return both

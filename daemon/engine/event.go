@@ -23,7 +23,7 @@ type Tick struct{}
 // Load replaces all crontabs. Jobs with the same identity keep their mark, hold and live
 // runs.
 type Load struct {
-	Tables []*crontab.Table
+	Crontabs []*crontab.File
 
 	// Awaited, in the first Load, lists crontabs that cannot be loaded yet because their
 	// users are not known. When they are loaded later, they are treated as if they had

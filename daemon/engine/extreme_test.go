@@ -32,9 +32,9 @@ func TestSumSaturates(t *testing.T) {
 // longest sets the longest possible durations for each entry of a world, like values that
 // an older daemon might have stored: the crontab language allows less.
 func longest(w *world, change func(*crontab.Options)) {
-	for _, table := range w.tables {
-		for i := range table.Entries {
-			change(table.Entries[i].Options())
+	for _, file := range w.crontabs {
+		for i := range file.Entries {
+			change(file.Entries[i].Options())
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, extremeStart, time.UTC)
 			w.now.Up = 30 * 24 * time.Hour
-			w.tables = []*crontab.Table{w.table("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
+			w.crontabs = []*crontab.File{w.table("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
 			longest(w, c.change)
 			var seen []string
 			w.log = func(e Effect) {
@@ -146,8 +146,8 @@ func TestFaultySchedulesAreHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, extremeStart, time.UTC)
-			w.tables = []*crontab.Table{w.table("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
-			w.tables[0].Entries[0].Schedule = &stuck{next}
+			w.crontabs = []*crontab.File{w.table("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
+			w.crontabs[0].Entries[0].Schedule = &stuck{next}
 			records := 0
 			w.log = func(e Effect) {
 				if _, ok := e.(Fact); ok {
@@ -192,8 +192,8 @@ func minTime(a, b time.Time) time.Time {
 func TestOccurrencesAfterALongTime(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	parse := func(text string) cron.Schedule {
-		table, _ := crontab.Parse("t", text+" x\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
-		return table.Entries[0].Schedule
+		file, _ := crontab.Parse("t", text+" x\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
+		return file.Entries[0].Schedule
 	}
 	for _, c := range []struct {
 		text  string
@@ -242,7 +242,7 @@ func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&text, "#@ name=j%d catchup=once every=%ds\n* * * * * x\n", i, i+1)
 	}
-	w.tables = []*crontab.Table{w.table("t", text.String())}
+	w.crontabs = []*crontab.File{w.table("t", text.String())}
 	w.start()
 	w.now.Wall, w.now.Up = w.now.Wall.Add(30*24*time.Hour), w.now.Up+30*24*time.Hour // asleep for a month
 	steps := 0

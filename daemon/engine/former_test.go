@@ -22,7 +22,7 @@ func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 	up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
 	var known, former []Known
 	before := New(State{})
-	for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Tables: []*crontab.Table{host, twins, late}}) {
+	for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Crontabs: []*crontab.File{host, twins, late}}) {
 		if r, ok := e.(Roster); ok {
 			known = r.All()
 		}
@@ -42,9 +42,9 @@ func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 		e := New(State{Known: known, Marks: marks, LastSeen: noon.Add(-3 * time.Hour), NextRun: 1})
 		said := ""
 		for i, load := range []Load{
-			{Tables: []*crontab.Table{edited, twins}, Awaited: map[string]bool{late.Name: false}},
-			{Tables: []*crontab.Table{edited, twins, late}},
-			{Tables: []*crontab.Table{edited, late}},
+			{Crontabs: []*crontab.File{edited, twins}, Awaited: map[string]bool{late.Name: false}},
+			{Crontabs: []*crontab.File{edited, twins, late}},
+			{Crontabs: []*crontab.File{edited, late}},
 		} {
 			for _, x := range e.Step(up(noon.Add(time.Duration(1+i)*time.Minute)), load) {
 				switch x := x.(type) {

@@ -39,12 +39,12 @@ func TestIdentityStaysUnderEdits(t *testing.T) {
 		e := New(State{})
 		now := Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Up: time.Hour}
 		load := func(text string, s *crontab.Sidecar) *View {
-			table, remarks := crontab.Parse("/etc/cron.d/backup", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation, Sidecar: s})
+			file, remarks := crontab.Parse("/etc/cron.d/backup", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation, Sidecar: s})
 			if len(remarks) > 0 {
 				t.Fatalf("%s: %v", c.what, remarks)
 			}
 			now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
-			e.Step(now, Load{Tables: []*crontab.Table{table}})
+			e.Step(now, Load{Crontabs: []*crontab.File{file}})
 			return e.View()
 		}
 		id := load(c.before, nil).ID(0)

@@ -25,11 +25,11 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 		{"no answer", map[string]bool{"late": true}, job.TriggerCatchup, true},
 	} {
 		w := newWorld(t, noon, time.UTC)
-		table := func() *crontab.Table { return w.table("late", text) }
+		file := func() *crontab.File { return w.table("late", text) }
 		up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
 		before := New(State{})
 		var known []Known
-		for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Tables: []*crontab.Table{table()}}) {
+		for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Crontabs: []*crontab.File{file()}}) {
 			if r, ok := e.(Roster); ok {
 				known = r.All()
 			}
@@ -39,7 +39,7 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 		for i := range 3 { // it is loaded, and stays loaded
 			var hourly job.Trigger
 			boot := false
-			for _, x := range e.Step(up(noon.Add(time.Duration(2+i)*time.Minute)), Load{Tables: []*crontab.Table{table()}}) {
+			for _, x := range e.Step(up(noon.Add(time.Duration(2+i)*time.Minute)), Load{Crontabs: []*crontab.File{file()}}) {
 				s, ok := x.(Start)
 				switch {
 				case ok && s.Run.Job == "hourly":
@@ -66,13 +66,13 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	here, late := w.table("here", "* * * * * x\n1 * * * * x\n"), w.table("late", "2 * * * * x\n")
 	var known []Known
-	for _, e := range New(State{}).Step(Moment{Wall: noon, Up: time.Hour}, Load{Tables: []*crontab.Table{here, late}}) {
+	for _, e := range New(State{}).Step(Moment{Wall: noon, Up: time.Hour}, Load{Crontabs: []*crontab.File{here, late}}) {
 		if r, ok := e.(Roster); ok {
 			known = r.All()
 		}
 	}
 	e := New(State{Known: known, LastSeen: noon, NextRun: 1})
-	e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{here}, Awaited: map[string]bool{"late": false}})
+	e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{here}, Awaited: map[string]bool{"late": false}})
 	if n := len(e.awaited.past); n != 1 {
 		t.Errorf("%d jobs are remembered, want the one of the table that has not come", n)
 	}
@@ -81,14 +81,14 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 // Another cron was stopped at 12:00:30, and this daemon begins at 12:02:10.
 func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
-	load := Load{Tables: []*crontab.Table{w.table("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
+	load := Load{Crontabs: []*crontab.File{w.table("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
 	var known []Known
 	for _, e := range New(State{}).Step(Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
 		if r, ok := e.(Roster); ok {
 			known = r.All()
 		}
 	}
-	load.Tables = append(load.Tables, w.table("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
+	load.Crontabs = append(load.Crontabs, w.table("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
 	stopped, begins := noon.Add(30*time.Second), noon.Add(2*time.Minute+10*time.Second)
 	for _, c := range []struct {
 		name  string

@@ -47,7 +47,7 @@ func (e *Engine) load(ev Load) {
 	e.holdFaulty()
 	e.pending = e.behind(p, late, remembers)
 	if p.Changed || first {
-		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", e.jobs.Len(), len(ev.Tables))})
+		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", e.jobs.Len(), len(ev.Crontabs))})
 		if first {
 			e.emit(e.roster())
 		} else {
@@ -98,7 +98,7 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 			continue
 		}
 		entry := e.jobs.Entry(slot)
-		until := p.since(entry.Table().Name, e.now.Wall)
+		until := p.since(entry.File().Name, e.now.Wall)
 		if e.draining { // no run can start
 			if due := seen.between(entry.Schedule, e.marks[slot], until); !due.empty() {
 				e.skip(e.firing(slot), due.first, due.last(), due.older+len(due.list), job.JobRemoved, "")
@@ -120,7 +120,7 @@ func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
 	last := map[string]int64{}
 	for old, slot := range p.To {
 		if slot < 0 && e.marks[old] <= e.now.Wall.UnixNano() {
-			name := e.jobs.Entry(old).Table().Name
+			name := e.jobs.Entry(old).File().Name
 			last[name] = max(last[name], e.marks[old])
 		}
 	}
@@ -163,10 +163,10 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int) {
 			past, known = e.awaited.past[p.jobs.Key(slot)]
 			same = known && past.spec == specs.Of(s)
 		}
-		since := p.since(entry.Table().Name, e.now.Wall).UnixNano()
+		since := p.since(entry.File().Name, e.now.Wall).UnixNano()
 		switch {
 		case !known:
-			marks[slot] = max(since, removed[entry.Table().Name])
+			marks[slot] = max(since, removed[entry.File().Name])
 			if entry.Options().Period != nil {
 				periods = append(periods, slot)
 			}
@@ -218,15 +218,15 @@ func afterOther(mark, now int64, since time.Time, known bool) int64 {
 // awaited is the state kept for crontabs that are loaded after the first Load, because
 // their users were not known then.
 type awaited struct {
-	tables   map[string]bool
+	crontabs map[string]bool
 	past     map[job.Key]past
 	lastSeen time.Time
 	since    time.Time
 	booted   bool
 }
 
-func (s *State) await(tables map[string]bool) *awaited {
-	return &awaited{maps.Clone(tables), s.past(), s.LastSeen, s.Since, s.Booted}
+func (s *State) await(file map[string]bool) *awaited {
+	return &awaited{maps.Clone(file), s.past(), s.LastSeen, s.Since, s.Booted}
 }
 
 // forget drops the state of jobs that the first Load installed. A crontab whose user was
@@ -245,7 +245,7 @@ func (a *awaited) has(entry *crontab.Entry) bool {
 	if a == nil {
 		return false
 	}
-	_, ok := a.tables[entry.Table().Name]
+	_, ok := a.crontabs[entry.File().Name]
 	return ok
 }
 
@@ -255,12 +255,12 @@ func (e *Engine) welcome() {
 		return
 	}
 	if e.awaited.booted {
-		e.boot(func(t *crontab.Table) bool { return e.awaited.tables[t.Name] })
+		e.boot(func(t *crontab.File) bool { return e.awaited.crontabs[t.Name] })
 	}
-	for _, t := range e.jobs.Tables() {
-		delete(e.awaited.tables, t.Name)
+	for _, t := range e.jobs.Crontabs() {
+		delete(e.awaited.crontabs, t.Name)
 	}
-	if len(e.awaited.tables) == 0 {
+	if len(e.awaited.crontabs) == 0 {
 		e.awaited = nil
 	}
 }
@@ -305,7 +305,7 @@ func rename(known map[job.Key]past, jobs *catalog.Catalog) {
 
 // roster returns all jobs.
 func (e *Engine) roster() Roster {
-	r := Roster{Whole: true, Tables: make([]RosterTable, len(e.jobs.Tables()))}
+	r := Roster{Whole: true, Crontabs: make([]RosterCrontab, len(e.jobs.Crontabs()))}
 	known := make([]Known, len(e.marks))
 	for slot := range known {
 		known[slot].Key, known[slot].Since = e.jobs.Key(slot), time.Unix(0, e.marks[slot]).UTC()
@@ -315,9 +315,9 @@ func (e *Engine) roster() Roster {
 			known[slot].Spec = g.Spec
 		}
 	}
-	for i, t := range e.jobs.Tables() {
+	for i, t := range e.jobs.Crontabs() {
 		first, past := e.jobs.Of(i)
-		r.Tables[i] = RosterTable{t.Name, known[first:past]}
+		r.Crontabs[i] = RosterCrontab{t.Name, known[first:past]}
 	}
 	return r
 }
@@ -391,7 +391,7 @@ func (e *Engine) restore() {
 	e.freed = slices.Sorted(maps.Keys(e.byJob))
 	e.startNext()
 	if memory.Booted {
-		e.boot(func(*crontab.Table) bool { return true })
+		e.boot(func(*crontab.File) bool { return true })
 	}
 }
 
@@ -481,9 +481,9 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 }
 
 // boot runs the @reboot entries of some crontabs, in order.
-func (e *Engine) boot(of func(*crontab.Table) bool) {
+func (e *Engine) boot(of func(*crontab.File) bool) {
 	for slot := range e.jobs.Len() {
-		if entry := e.jobs.Entry(slot); entry.Schedule != timetable.Reboot || !of(entry.Table()) {
+		if entry := e.jobs.Entry(slot); entry.Schedule != timetable.Reboot || !of(entry.File()) {
 			continue
 		}
 		j := e.firing(slot)

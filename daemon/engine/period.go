@@ -207,7 +207,7 @@ func (e *Engine) look(slot int) {
 	e.admitPeriod(j, now, job.TriggerCatchup, job.FoundDue)
 }
 
-func anacronLine(entry *crontab.Entry) bool { return entry.Table().Format == crontab.Anacron }
+func anacronLine(entry *crontab.Entry) bool { return entry.File().Format == crontab.Anacron }
 
 // missesToday reports whether a job with a stamp had an occurrence today.
 func (e *Engine) missesToday(j *firing) bool {

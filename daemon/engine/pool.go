@@ -45,7 +45,7 @@ func (l *Limits) shortOf(entry *crontab.Entry, known map[demand]string) string {
 	if o.Pool == "" || o.Slots <= 1 {
 		return ""
 	}
-	d := demand{entry.Table().Owner(), o.Pool, o.Slots}
+	d := demand{entry.File().Owner(), o.Pool, o.Slots}
 	why, ok := known[d]
 	if !ok {
 		why = l.shortage(d)

@@ -29,8 +29,8 @@ type prepared struct {
 	watch   []int // the watched jobs that are new, or whose Held or Degraded changed
 	held    bool  // the holdings changed
 
-	rosters []RosterTable // of crontabs with fresh slots, without Known.Since
-	first   []int         // for each of rosters: its first slot
+	rosters []RosterCrontab // of crontabs with fresh slots, without Known.Since
+	first   []int           // for each of rosters: its first slot
 }
 
 // Prepare returns ev with the slow part of the load done, which depends only on what is
@@ -45,7 +45,7 @@ func (v *View) Prepare(ev Load) Load {
 }
 
 func prepare(ev *Load, before *catalog.Catalog, now time.Time) *prepared {
-	next := catalog.New(ev.Tables, before, ev.unfit())
+	next := catalog.New(ev.Crontabs, before, ev.unfit())
 	p := &prepared{
 		before: before, at: now, saved: ev.Saved, jobs: next, Diff: next.Compare(before),
 		held: !slices.Equal(next.Holdings(), before.Holdings()),
@@ -110,8 +110,8 @@ func isHeldOtherwise(a, b *crontab.Options) bool { return a.Held != b.Held || a.
 // listRosters lists the jobs of crontabs with fresh slots, and the crontabs
 // that are gone.
 func (p *prepared) listRosters() {
-	specs, names := catalog.Specs{}, make(map[string]bool, len(p.jobs.Tables()))
-	for i, t := range p.jobs.Tables() {
+	specs, names := catalog.Specs{}, make(map[string]bool, len(p.jobs.Crontabs()))
+	for i, t := range p.jobs.Crontabs() {
 		names[t.Name] = true
 		first, past := p.jobs.Of(i)
 		if !slices.Contains(p.From[first:past], -1) {
@@ -122,11 +122,11 @@ func (p *prepared) listRosters() {
 			slot := first + k
 			known[k].Key, known[k].Spec = p.jobs.Key(slot), specs.Of(p.jobs.Entry(slot).Schedule)
 		}
-		p.rosters, p.first = append(p.rosters, RosterTable{t.Name, known}), append(p.first, first)
+		p.rosters, p.first = append(p.rosters, RosterCrontab{t.Name, known}), append(p.first, first)
 	}
-	for _, t := range p.before.Tables() {
+	for _, t := range p.before.Crontabs() {
 		if !names[t.Name] {
-			p.rosters, p.first = append(p.rosters, RosterTable{Name: t.Name}), append(p.first, 0)
+			p.rosters, p.first = append(p.rosters, RosterCrontab{Name: t.Name}), append(p.first, 0)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (p *prepared) roster(marks []int64) Roster {
 			t.Known[k].Since = time.Unix(0, marks[p.first[i]+k]).UTC()
 		}
 	}
-	return Roster{Tables: p.rosters}
+	return Roster{Crontabs: p.rosters}
 }
 
 // moveRuns updates the slots of all live runs for the new catalog. It passes to settle

@@ -45,13 +45,13 @@ var found = []uint64{1226, 7000096}
 func followTrails(t *testing.T, seed uint64, verbose bool) {
 	w, trail := worlds.New(seed), worlds.NewTrail()
 	w.Watch = trail
-	tables := w.Tables()
+	file := w.Crontabs()
 	w.Live(things)
 	if len(trail.Faults) > 0 {
 		t.Errorf("seed %d:\n%s", seed, strings.Join(trail.Faults, "\n"))
 	}
 	if verbose {
-		t.Logf("%s\n%s", tables, w.Story())
+		t.Logf("%s\n%s", file, w.Story())
 	}
 }
 

@@ -36,7 +36,7 @@ type edits struct {
 	*world
 	rng     *rand.Rand
 	story   strings.Builder
-	others  *crontab.Table // its jobs come first at each minute
+	others  *crontab.File // its jobs come first at each minute
 	entries map[job.ID]*crontab.Entry
 	since   map[job.ID]time.Time // no occurrence is expected yet after this
 	decided map[decided]job.Decision
@@ -77,7 +77,7 @@ func (w *edits) write(saved time.Time) {
 	edited := w.table("edited", b.String())
 	fmt.Fprintf(&w.story, "> saved at %s: %q\n", saved.Format("15:04:05.000"), b.String())
 	entries, since := map[job.ID]*crontab.Entry{}, map[job.ID]time.Time{}
-	set := catalog.New([]*crontab.Table{edited}, nil, nil)
+	set := catalog.New([]*crontab.File{edited}, nil, nil)
 	for slot := range set.Len() {
 		id := set.ID(slot)
 		entries[id], since[id] = set.Entry(slot), saved
@@ -85,7 +85,7 @@ func (w *edits) write(saved time.Time) {
 			since[id] = w.since[id]
 		}
 	}
-	w.tables = []*crontab.Table{w.others, edited}
+	w.crontabs = []*crontab.File{w.others, edited}
 	w.entries, w.since = entries, since
 }
 

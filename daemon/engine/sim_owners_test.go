@@ -60,15 +60,15 @@ func newNeighbourhood(t *testing.T, at time.Time, zone *time.Location, watched, 
 
 // install parses the crontabs again, in the order of their owners.
 func (n *neighbourhood) install() {
-	n.tables = nil
+	n.crontabs = nil
 	for _, owner := range owners {
 		text, ok := n.texts[owner]
 		switch {
 		case !ok:
 		case owner == "root":
-			n.tables = append(n.tables, n.table("sim", text))
+			n.crontabs = append(n.crontabs, n.table("sim", text))
 		default:
-			n.tables = append(n.tables, n.users(owner, text))
+			n.crontabs = append(n.crontabs, n.users(owner, text))
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (h *history) seatOf(r job.Run) seat {
 	}
 	entry := h.w.engine.jobs.Entry(slot)
 	o := entry.Options()
-	s.priority, s.pool, s.slots, s.owner = o.Priority, o.Pool, o.Slots, entry.Table().Owner()
+	s.priority, s.pool, s.slots, s.owner = o.Priority, o.Pool, o.Slots, entry.File().Owner()
 	return s
 }
 

@@ -447,7 +447,7 @@ func (n *node) boot() {
 	n.notes, n.gave, n.asks = own, map[register.Occurrence]string{}, map[register.Occurrence]*question{}
 	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
 	n.meta = meta{id: n.id, labels: n.labels, drains: true}
-	n.tables, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
+	n.crontabs, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
 	n.lab.count()
 	n.read()
 	n.world.start()
@@ -1185,7 +1185,7 @@ func (n *node) edit(texts []tableText, version int) {
 	if version <= n.version {
 		return
 	}
-	n.tables, n.version = n.parse(n.own(texts)), version
+	n.crontabs, n.version = n.parse(n.own(texts)), version
 	n.read()
 	n.inbox = append(n.inbox, n.world.load())
 	n.live()

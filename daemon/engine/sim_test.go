@@ -173,7 +173,7 @@ func randomZone(t *testing.T, rng *rand.Rand) *time.Location {
 	return zone
 }
 
-func (h *history) parse() { h.w.tables = h.w.parse(h.texts) }
+func (h *history) parse() { h.w.crontabs = h.w.parse(h.texts) }
 
 // stamps writes the stamps that anacron left on some hosts.
 func (h *history) stamps(rng *rand.Rand) {
@@ -337,7 +337,7 @@ func (h *history) adopt(rng *rand.Rand) {
 // successor starts the next daemon. Of all runs, it knows to be live only those that it
 // watches.
 func (h *history) successor() {
-	set := catalog.New(h.w.tables, nil, nil)
+	set := catalog.New(h.w.crontabs, nil, nil)
 	for id := range h.periods {
 		slot, known := set.Find(h.w.live[id].Job)
 		switch {
@@ -368,7 +368,7 @@ func (h *history) watched(id job.RunID) bool {
 // whose times changed, starts from now, or from what was decided at most a minute ahead
 // before the clock was set back.
 func (h *history) expect() {
-	set := catalog.New(h.w.tables, nil, nil)
+	set := catalog.New(h.w.crontabs, nil, nil)
 	before := map[job.ID]string{}
 	if h.w.engine != nil {
 		v := h.w.engine.View()
@@ -704,7 +704,7 @@ func TestSimulationSameSeedSameYear(t *testing.T) {
 		w := newWorld(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
 		var b strings.Builder
 		w.log = func(e Effect) { fmt.Fprintln(&b, w.tell(e)) }
-		w.tables = []*crontab.Table{w.table("sim", randomTable(rng))}
+		w.crontabs = []*crontab.File{w.table("sim", randomTable(rng))}
 		w.start()
 		w.advance(w.now.Wall.AddDate(0, 0, 2))
 		return b.String()

@@ -115,7 +115,7 @@ type story struct {
 }
 
 // parse reads all crontabs, as a daemon does when one of them changes or the host moves.
-func (s *story) parse() { s.w.tables = s.w.parse(s.texts) }
+func (s *story) parse() { s.w.crontabs = s.w.parse(s.texts) }
 
 func (s *story) zone(name string) *time.Location {
 	zone, err := time.LoadLocation(name)
@@ -536,7 +536,7 @@ func (s *story) start(words []string) {
 	if s.w.adopted {
 		s.w.now.Up += s.w.now.Wall.Sub(before)
 	}
-	if s.w.tables != nil {
+	if s.w.crontabs != nil {
 		s.w.start()
 		s.w.settle()
 	}

@@ -246,5 +246,5 @@ func (v *View) Busy() (runs int) {
 	return runs
 }
 
-// Tables returns the loaded crontabs.
-func (v *View) Tables() []*crontab.Table { return v.jobs.Tables() }
+// Crontabs returns the loaded crontabs.
+func (v *View) Crontabs() []*crontab.File { return v.jobs.Crontabs() }

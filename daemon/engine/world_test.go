@@ -23,13 +23,13 @@ type process struct {
 // world is everything around an engine that a test needs: a clock that can be set, a
 // store that survives the engine, and the processes.
 type world struct {
-	t      testing.TB
-	engine *Engine
-	now    Moment
-	zone   *time.Location
-	seed   uint64
-	pace   int // pace of the engine; 0: the default
-	tables []*crontab.Table
+	t        testing.TB
+	engine   *Engine
+	now      Moment
+	zone     *time.Location
+	seed     uint64
+	pace     int // pace of the engine; 0: the default
+	crontabs []*crontab.File
 
 	// the store
 	state   State
@@ -67,19 +67,19 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 }
 
 // table parses a file that was named on the command line of ann's daemon.
-func (w *world) table(name, text string) *crontab.Table {
-	table, _ := crontab.Parse(name, text, crontab.Config{
+func (w *world) table(name, text string) *crontab.File {
+	file, _ := crontab.Parse(name, text, crontab.Config{
 		User: "ann", Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
 	})
-	return table
+	return file
 }
 
 // users parses the crontab of a user.
-func (w *world) users(owner, text string) *crontab.Table {
-	table, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, text, crontab.Config{
+func (w *world) users(owner, text string) *crontab.File {
+	file, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, text, crontab.Config{
 		Owner: owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
 	})
-	return table
+	return file
 }
 
 // tableText is a crontab in a story: the words after load, and the text.
@@ -89,8 +89,8 @@ type tableText struct {
 }
 
 // parse reads all crontabs again.
-func (w *world) parse(texts []tableText) []*crontab.Table {
-	var tables []*crontab.Table
+func (w *world) parse(texts []tableText) []*crontab.File {
+	var crontabs []*crontab.File
 	for _, x := range texts {
 		name := "story"
 		if len(x.words) > 0 {
@@ -98,27 +98,27 @@ func (w *world) parse(texts []tableText) []*crontab.Table {
 		}
 		switch {
 		case name == "anacrontab" || slices.Contains(x.words, "system"):
-			tables = append(tables, w.system(name, x.text))
+			crontabs = append(crontabs, w.system(name, x.text))
 		case slices.Contains(x.words, "user"):
-			tables = append(tables, w.users(name, x.text))
+			crontabs = append(crontabs, w.users(name, x.text))
 		default:
-			tables = append(tables, w.table(name, x.text))
+			crontabs = append(crontabs, w.table(name, x.text))
 		}
 	}
-	return tables
+	return crontabs
 }
 
 // system parses a system crontab: an anacrontab by that name, otherwise a crontab with a
 // user column.
-func (w *world) system(name, text string) *crontab.Table {
+func (w *world) system(name, text string) *crontab.File {
 	c := crontab.Config{
 		Format: crontab.System, Family: w.family, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed, StandIn: true,
 	}
 	if name == "anacrontab" {
 		c.Format = crontab.Anacron
 	}
-	table, _ := crontab.Parse(name, text, c)
-	return table
+	file, _ := crontab.Parse(name, text, c)
+	return file
 }
 
 // die ends a daemon; the runs that it was stopping are handed over to the next one.
@@ -166,7 +166,7 @@ func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 // load returns the event with the crontabs and the configuration: not prepared,
 // prepared for what is installed, or for what was installed before.
 func (w *world) load() Load {
-	ev := Load{Tables: w.tables, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
+	ev := Load{Crontabs: w.crontabs, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
 	if w.engine == nil {
 		return ev
 	}

@@ -78,11 +78,11 @@ func (id ID) Matches(glob string) bool {
 // of the command's SHA-256 and, from the second identical entry on, an ordinal. In root's crontabs,
 // the file's stem and the user precede it. Time fields and line number do not count, so a job keeps
 // its history when its time or its line changes.
-func DeriveID(owner, table, user, command string, twin int) ID {
+func DeriveID(owner, file, user, command string, twin int) ID {
 	sum := sha256.Sum256([]byte(command))
-	id := make([]byte, 0, len(owner)+len(table)+len(user)+16)
+	id := make([]byte, 0, len(owner)+len(file)+len(user)+16)
 	if owner == root {
-		id = appendStem(id, table)
+		id = appendStem(id, file)
 		id = append(id, '.')
 		id = appendUser(id, user)
 		id = append(id, '.')

@@ -75,14 +75,14 @@ func TestIDMatchesGlob(t *testing.T) {
 // makes an ID that belongs to another owner, and none of a user's leaves his own.
 func FuzzDeriveID(f *testing.F) {
 	f.Add("ann", "/etc/cron.d/alice", "alice/x", "true", 2)
-	f.Fuzz(func(t *testing.T, owner, table, user, command string, twin int) {
+	f.Fuzz(func(t *testing.T, owner, file, user, command string, twin int) {
 		if owner == "" || strings.Contains(owner, "/") { // not the name of a file in the spool
 			return
 		}
-		if id := DeriveID("root", table, user, command, twin); id.Owner() != "root" {
+		if id := DeriveID("root", file, user, command, twin); id.Owner() != "root" {
 			t.Errorf("the ID %q of a root crontab has the owner %q", id, id.Owner())
 		}
-		if id := DeriveID(owner, table, user, command, twin); id.Owner() != owner {
+		if id := DeriveID(owner, file, user, command, twin); id.Owner() != owner {
 			t.Errorf("the ID %q of the crontab of %q has the owner %q", id, owner, id.Owner())
 		}
 	})

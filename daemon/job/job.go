@@ -8,7 +8,7 @@ import (
 // Job is a job as clients see it, with the crontab entry that defines it.
 type Job struct {
 	ID       ID                `json:"id"`
-	Table    string            `json:"table"` // the crontab file
+	Crontab  string            `json:"table"` // the crontab file
 	Line     int               `json:"line"`  // counted from 1
 	User     string            `json:"user"`
 	Schedule string            `json:"schedule"` // as written: "*/5 * * * *", "@daily"

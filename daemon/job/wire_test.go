@@ -31,7 +31,7 @@ func TestWireForm(t *testing.T) {
 	enc.SetIndent("", "  ")
 	for _, noun := range []any{
 		Job{
-			ID: "backup", Table: "/etc/crontab", Line: 17, User: "root", Schedule: "30 2 * * *", Zone: "Europe/Berlin",
+			ID: "backup", Crontab: "/etc/crontab", Line: 17, User: "root", Schedule: "30 2 * * *", Zone: "Europe/Berlin",
 			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Shard: 1, Shards: 2, Options: map[string]string{"retry": "3"},
 			Disabled: true, Held: "why", Degraded: "what",
 		},

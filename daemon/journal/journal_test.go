@@ -145,7 +145,7 @@ func aside(t *testing.T, do func()) {
 // life is all that is said of some runs.
 func life(s Sink, words Words) {
 	outcome := job.Outcome{Kind: job.Exited, Code: 3}
-	j := job.Job{ID: "backup", Table: "/etc/cron.d/backup", Line: 7, User: "bob", Command: "backup 50% ü\t\x1b[1m"}
+	j := job.Job{ID: "backup", Crontab: "/etc/cron.d/backup", Line: 7, User: "bob", Command: "backup 50% ü\t\x1b[1m"}
 	run := job.Run{
 		ID: 12, Job: "backup", Due: noon, Attempt: 2, Trigger: job.TriggerRetry, Reason: job.Retried,
 		Invocation: job.Invocation("backup", noon, 0, 0),
@@ -301,7 +301,7 @@ func TestNativeForgesNoField(t *testing.T) {
 	s := listen(t, filepath.Join(t.TempDir(), "log"))
 	sink := openScribe(t, Options{Mode: ModeJournal, Journal: s.path})
 	evil := "x\nPRIORITY=0\nSYSLOG_IDENTIFIER=sshd\n_UID=0\n\x00=\nMESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00x\n"
-	j := job.Job{ID: job.ID(evil), Table: evil, User: evil, Command: evil}
+	j := job.Job{ID: job.ID(evil), Crontab: evil, User: evil, Command: evil}
 	run := job.Run{ID: 1, Job: j.ID, Invocation: evil, Trigger: job.Trigger(evil), PID: 4, User: evil, Outcome: job.Outcome{Kind: job.NotStarted, Error: evil}}
 	aside(t, func() {
 		sink.Line(&Line{Job: j.ID, Run: 1, Stream: job.Stream(evil), Text: []byte(evil), About: NewRun(&run, &j, false)})

@@ -315,7 +315,7 @@ func about(fields []field, r *Run, id job.ID, run job.RunID) []field {
 		field{"CRONRING_ATTEMPT", strconv.Itoa(r.Attempt)},
 		field{"CRONRING_TRIGGER", string(r.Trigger)},
 		field{"CRONRING_USER", r.User},
-		field{"CRONRING_TABLE", r.Table},
+		field{"CRONRING_TABLE", r.Crontab},
 		field{"CRONRING_LINE", strconv.Itoa(r.Line)},
 	)
 	return due(fields, r.Due)

@@ -32,7 +32,7 @@ type Run struct {
 	Trigger    job.Trigger
 	Reason     job.Reason
 	User       string
-	Table      string
+	Crontab    string
 	Line       int
 	Command    string
 	Quiet      bool   // the entry suppresses cron's CMD line
@@ -47,7 +47,7 @@ type Run struct {
 func NewRun(r *job.Run, j *job.Job, quiet bool) *Run {
 	return &Run{
 		Job: r.Job, ID: r.ID, Invocation: r.Invocation, Due: r.Due, Attempt: r.Attempt, Trigger: r.Trigger, Reason: r.Reason,
-		User: j.User, Table: j.Table, Line: j.Line, Command: j.Command, Quiet: quiet, PID: r.PID,
+		User: j.User, Crontab: j.Crontab, Line: j.Line, Command: j.Command, Quiet: quiet, PID: r.PID,
 	}
 }
 

@@ -57,9 +57,9 @@ type Side struct {
 type Version struct{ view *engine.View }
 
 // NewVersion returns the jobs of crontabs, with the names that the daemon would use.
-func NewVersion(tables ...*crontab.Table) Version {
+func NewVersion(crontabs ...*crontab.File) Version {
 	world := engine.New(engine.State{})
-	world.Step(engine.Moment{}, engine.Load{Tables: tables})
+	world.Step(engine.Moment{}, engine.Load{Crontabs: crontabs})
 	return Version{world.View()}
 }
 

@@ -12,13 +12,13 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func parse(text string) (*crontab.Table, []crontab.Diagnostic) {
+func parse(text string) (*crontab.File, []crontab.Diagnostic) {
 	return crontab.Parse("/etc/cron.d/etl", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 }
 
 func version(text string) Version {
-	table, _ := parse(text)
-	return NewVersion(table)
+	file, _ := parse(text)
+	return NewVersion(file)
 }
 
 func TestCompareTellsWhatChanges(t *testing.T) {
@@ -96,8 +96,8 @@ func BenchmarkKey(b *testing.B) {
 		b.Fatal(err)
 	}
 	read := func(text string) Version {
-		table, _ := crontab.Parse("/etc/cron.d/etl", text, crontab.Config{Format: crontab.System, Local: berlin})
-		return NewVersion(table)
+		file, _ := crontab.Parse("/etc/cron.d/etl", text, crontab.Config{Format: crontab.System, Local: berlin})
+		return NewVersion(file)
 	}
 	old := read(text.String())
 	for b.Loop() {

@@ -23,9 +23,9 @@ func (p *painter) row(slot int32, l *jobstate.Past) (r api.Row, due int64) {
 	c, s := p.Condition(slot, l)
 	e, o := p.View.Entry(i), p.View.Options(i)
 	r = api.Row{
-		Job: p.View.ID(i), User: e.User(), Table: e.Table().Name, Line: e.Line(), Schedule: job.OneLine(startsOn(e, o)),
+		Job: p.View.ID(i), User: e.User(), Crontab: e.File().Name, Line: e.Line(), Schedule: job.OneLine(startsOn(e, o)),
 		Zone: e.Zone().String(), Command: job.OneLine(e.Command()), State: c.State(), Protected: o.Protect, Acked: s.Ack != nil,
-		Fixed: !p.Peer.Admin && (p.own == "" || e.Table().Name != p.own),
+		Fixed: !p.Peer.Admin && (p.own == "" || e.File().Name != p.own),
 		Next:  p.View.Next(i, p.Now).UTC(), Live: len(p.Live[slot]), LastRun: l.Run, Ending: l.Ending, Streak: int(l.Streak),
 		Why: job.OneLine(s.Why(c, p.Waiting(slot))),
 	}

@@ -135,7 +135,7 @@ func forgetWhy(rows map[job.ID]api.Row) map[job.ID]api.Row {
 func (w *world) rowOf(st jobstate.Numbered) api.Row {
 	j := st.Job
 	r := api.Row{
-		Job: j.ID, User: j.User, Table: j.Table, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
+		Job: j.ID, User: j.User, Crontab: j.Crontab, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
 		Schedule:  job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] }),
 		Protected: j.Options["protect"] == "yes", Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
 		Streak: w.ledgers[string(j.ID)+"/"+j.User].Bad,
@@ -215,20 +215,20 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 		w.step(engine.Unack{Job: id, By: "ann"})
 		return "unack " + string(id)
 	case 13:
-		table := boardTable
+		file := boardTable
 		if r.IntN(2) == 0 {
-			table = strings.Replace(table, "* * * * * bob unnamed\n", "#@ name=more\n* * * * * ann more\n", 1)
+			file = strings.Replace(file, "* * * * * bob unnamed\n", "#@ name=more\n* * * * * ann more\n", 1)
 		}
 		if r.IntN(4) == 0 {
-			table = "0 0 * * * bob other\n" + table
+			file = "0 0 * * * bob other\n" + file
 		}
 		if r.IntN(4) == 0 { // names pass to others, and back
-			table = strings.NewReplacer("bob nightly", "ann nightly", "ann orders", "bob orders").Replace(table)
+			file = strings.NewReplacer("bob nightly", "ann nightly", "ann orders", "bob orders").Replace(file)
 		}
 		if r.IntN(4) == 0 {
-			table = strings.Replace(table, "name=broken", "name=renamed", 1)
+			file = strings.Replace(file, "name=broken", "name=renamed", 1)
 		}
-		w.load(table)
+		w.load(file)
 		return "load"
 	case 14:
 		if r.IntN(8) == 0 {
@@ -315,11 +315,11 @@ func TestBoardWhileThingsHappen(t *testing.T) {
 }
 
 func TestBoardComesWorstFirst(t *testing.T) {
-	var table strings.Builder
+	var file strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&table, "#@ name=job-%03d\n0 0 1 1 * root true\n", 199-i)
+		fmt.Fprintf(&file, "#@ name=job-%03d\n0 0 1 1 * root true\n", 199-i)
 	}
-	w := newWorld(t, table.String())
+	w := newWorld(t, file.String())
 	for _, id := range []job.ID{"job-150", "job-007"} {
 		w.step(engine.RunNow{Job: id, By: "root"})
 		runs := w.View().Runs()
@@ -492,16 +492,16 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 // bigWorld serves 100,000 jobs whose newest runs are in a real history.
 func bigWorld(b *testing.B) (*world, string) {
 	w := emptyWorld(b)
-	var tables []*crontab.Table
+	var crontabs []*crontab.File
 	for i := range 1000 {
 		var text strings.Builder
 		for k := range 100 {
 			fmt.Fprintf(&text, "%d %d * * * root /usr/local/bin/tenant-sync --tenant %d-%d\n", k%60, i%24, i, k)
 		}
 		parsed, _ := crontab.Parse(fmt.Sprintf("/etc/cron.d/tenants-%d", i), text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-		tables = append(tables, parsed)
+		crontabs = append(crontabs, parsed)
 	}
-	w.step(engine.Load{Tables: tables})
+	w.step(engine.Load{Crontabs: crontabs})
 	history, err := store.Open(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)

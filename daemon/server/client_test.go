@@ -61,7 +61,7 @@ func TestListSortsBySeverity(t *testing.T) {
 		{api.Query{Refs: []string{"etl:5"}}, "etl-nightly:running"},
 		{api.Query{Refs: []string{"/etc/cron.d/etl:5"}}, "etl-nightly:running"},
 		{api.Query{User: "root"}, "certbot:held old:disabled"},
-		{api.Query{Table: "etl", States: []job.State{job.StateHeld, job.StateDisabled}}, "certbot:held old:disabled"},
+		{api.Query{Crontab: "etl", States: []job.State{job.StateHeld, job.StateDisabled}}, "certbot:held old:disabled"},
 	} {
 		jobs, err := c.List(context.Background(), test.query)
 		if err != nil || states(jobs) != test.want {

@@ -23,7 +23,7 @@ func (s *Server) jobConfig(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	e, j := c.View.Entry(i), c.View.Job(i)
-	answer := api.JobConfig{V: api.Version, Job: j.ID, Table: j.Table, Line: j.Line, Held: j.Held, Degraded: j.Degraded}
+	answer := api.JobConfig{V: api.Version, Job: j.ID, Crontab: j.Crontab, Line: j.Line, Held: j.Held, Degraded: j.Degraded}
 	for _, o := range e.Effective() {
 		answer.Options = append(answer.Options, setting(c, o, i))
 	}
@@ -44,7 +44,7 @@ func setting(c *call.Call, o crontab.Option, i int) api.Setting {
 	case o.Key == "name" && o.Value == "":
 		s.Value, s.Origin = string(c.View.ID(i)), "derived"
 	case o.Origin != crontab.BuiltIn:
-		s.File = cmp.Or(o.File, c.View.Entry(i).Table().Name)
+		s.File = cmp.Or(o.File, c.View.Entry(i).File().Name)
 	}
 	return s
 }

@@ -174,7 +174,7 @@ func (d *desk) owner(ctx context.Context, c *call.Call, name string) (account.Ac
 	if !c.Peer.Admin && name != c.Peer.Name {
 		return account.Account{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.Peer.String()}
 	}
-	if _, err := d.Places.UserTable(name); err != nil {
+	if _, err := d.Places.UserCrontab(name); err != nil {
 		return account.Account{}, unknownUser(name)
 	}
 	who, err := d.Accounts.Find(ctx, name)
@@ -291,10 +291,10 @@ type installed struct {
 
 // look reads the crontab of a user; a missing one is not an error.
 func (d *desk) look(who account.Account) (t installed, err error) {
-	if t.path, err = d.Places.UserTable(who.Name); err != nil {
+	if t.path, err = d.Places.UserCrontab(who.Name); err != nil {
 		return t, err
 	}
-	t.raw, err = d.Places.ReadTable(who)
+	t.raw, err = d.Places.ReadCrontab(who)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.missing, err = true, nil
 	}
@@ -313,7 +313,7 @@ func cannot(verb string, who account.Account, err error) error {
 
 // size returns the size of a user's crontab in bytes.
 func (d *desk) size(who account.Account) int64 {
-	path, err := d.Places.UserTable(who.Name)
+	path, err := d.Places.UserCrontab(who.Name)
 	if err != nil {
 		return 0
 	}
@@ -327,13 +327,13 @@ func (d *desk) size(who account.Account) int64 {
 // sum returns the checksum of a version of a crontab.
 func (t installed) sum() string {
 	if t.missing {
-		return spool.NoTable
+		return spool.NoCrontab
 	}
 	return spool.Sum(t.body)
 }
 
 // parse reads a user's table as the daemon will.
-func (d *desk) parse(name string, who account.Account, text string) (*crontab.Table, []crontab.Diagnostic) {
+func (d *desk) parse(name string, who account.Account, text string) (*crontab.File, []crontab.Diagnostic) {
 	c := d.Host.Config(name, false)
 	c.Format, c.Owner, c.User, c.Privileged = crontab.User, who.Name, "", who.UID == 0
 	c.MaxEntries = d.maxEntries(who)
@@ -350,8 +350,8 @@ func (d *desk) maxEntries(who account.Account) int {
 
 // fits rejects a crontab of a user that is beyond the limit: the daemon would
 // read it in part.
-func fits(user string, table *crontab.Table, remarks []crontab.Diagnostic) error {
-	if !table.Truncated() {
+func fits(user string, file *crontab.File, remarks []crontab.Diagnostic) error {
+	if !file.Truncated() {
 		return nil
 	}
 	beyond := remarks[len(remarks)-1]
@@ -406,15 +406,15 @@ func (s *Server) installCrontab(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	table, remarks := d.parse(r.File, who, string(r.Text))
-	if err := fits(who.Name, table, remarks); err != nil {
+	file, remarks := d.parse(r.File, who, string(r.Text))
+	if err := fits(who.Name, file, remarks); err != nil {
 		return err
 	}
 	if err := flawless(who.Name, remarks); err != nil {
 		return err
 	}
 	answer := api.Installed{
-		V: api.Version, User: who.Name, Entries: len(table.Entries), Remarks: api.NewDiagnostics(remarks),
+		V: api.Version, User: who.Name, Entries: len(file.Entries), Remarks: api.NewDiagnostics(remarks),
 	}
 	if err := d.install(ctx, c, who, r, &answer); err != nil {
 		return err
@@ -517,8 +517,8 @@ func (d *desk) remove(ctx context.Context, c *call.Call, who account.Account, ho
 	}
 	if err == nil {
 		d.remember(ctx, answer, c.Now, who, old)
-		table, _ := d.parse(old.path, who, old.body)
-		answer.Entries = len(table.Entries)
+		file, _ := d.parse(old.path, who, old.body)
+		answer.Entries = len(file.Entries)
 	}
 	if err := spool.Remove(d.Places, who); err != nil {
 		return cannot("remove", who, err)

@@ -8,12 +8,12 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// ownTable returns the path of the peer's own crontab; "" if it has none here.
-func (d *desk) ownTable(p call.Peer) string {
+// ownCrontab returns the path of the peer's own crontab; "" if it has none here.
+func (d *desk) ownCrontab(p call.Peer) string {
 	if d.Crontabs == nil || len(d.Files) > 0 {
 		return ""
 	}
-	path, err := d.Places.UserTable(p.Name)
+	path, err := d.Places.UserCrontab(p.Name)
 	if err != nil {
 		return ""
 	}
@@ -37,7 +37,7 @@ func (s *Server) deniedCrontab(p call.Peer) string {
 	if p.Name == "" {
 		return "crontab is not allowed for " + p.String() + ": the host has no user with that uid"
 	}
-	if s.desk.ownTable(p) == "" {
+	if s.desk.ownCrontab(p) == "" {
 		return "this daemon keeps no crontab of yours; you are " + p.String()
 	}
 	err := s.desk.Places.MayUse(s.desk.Host.Family, p.Name, p.Name)

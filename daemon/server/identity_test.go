@@ -16,15 +16,15 @@ import (
 // root's jobs, report, runs as ann.
 func owners(t *testing.T) *world {
 	w := emptyWorld(t)
-	parse := func(name, text string, c crontab.Config) *crontab.Table {
+	parse := func(name, text string, c crontab.Config) *crontab.File {
 		c.Zone = time.LoadLocation
-		table, remarks := crontab.Parse(name, text, c)
+		file, remarks := crontab.Parse(name, text, c)
 		if len(remarks) > 0 {
 			t.Fatal(remarks)
 		}
-		return table
+		return file
 	}
-	w.step(engine.Load{Tables: []*crontab.Table{
+	w.step(engine.Load{Crontabs: []*crontab.File{
 		parse("/etc/cron.d/etl", "#@ name=backup\n0 1 * * * root true\n#@ name=report\n0 1 * * * ann true\n", crontab.Config{Format: crontab.System}),
 		parse("/var/spool/cron/crontabs/ann", "#@ name=backup\n0 2 * * * true\n#@ name=own\n0 2 * * * true\n0 3 * * * unnamed\n", crontab.Config{Owner: "ann"}),
 		parse("/var/spool/cron/crontabs/bob", "#@ name=backup\n0 2 * * * true\n#@ name=both\n0 2 * * * true\n", crontab.Config{Owner: "bob"}),

@@ -73,8 +73,8 @@ func (s *Server) bySeverity(ctx context.Context, c *call.Call, jobs []int) ([]in
 // asksFor applies what narrows a list without looking at history.
 func asksFor(c *call.Call, i int) bool {
 	e := c.View.Entry(i)
-	user, table := c.Query.Get("user"), c.Query.Get("table")
-	return (user == "" || user == e.User()) && (table == "" || lookup.IsTable(table, e.Table().Name)) && hasLabels(e, c.Query["label"])
+	user, file := c.Query.Get("user"), c.Query.Get("table")
+	return (user == "" || user == e.User()) && (file == "" || lookup.IsCrontab(file, e.File().Name)) && hasLabels(e, c.Query["label"])
 }
 
 // hasLabels reports whether an entry has all of some labels.
@@ -127,7 +127,7 @@ func (s *Server) remarksOn(c *call.Call, i int) []crontab.Diagnostic {
 	e := c.View.Entry(i)
 	var remarks []crontab.Diagnostic
 	for _, d := range s.backend.Diagnostics() {
-		if d.File == e.Table().Name && d.Line == e.Line() {
+		if d.File == e.File().Name && d.Line == e.Line() {
 			remarks = append(remarks, d)
 		}
 	}

@@ -212,7 +212,7 @@ func (m *gauges) addHost() {
 	m.counter("cronring_clock_steps_total", "How often the host's clock was found set.", float64(t.steps))
 
 	errors, warnings := remarkCounts(m.s.backend.Diagnostics())
-	m.gauge("cronring_crontabs", "Crontab files that are read.", float64(len(m.view.Tables())))
+	m.gauge("cronring_crontabs", "Crontab files that are read.", float64(len(m.view.Crontabs())))
 	m.gauge("cronring_crontabs_refused", "Crontab files that are not read, as they are not safe.", float64(len(m.s.backend.Refused())))
 	m.gauge("cronring_crontab_errors", "Lines of crontab files that do not count.", float64(errors))
 	m.gauge("cronring_crontab_warnings", "Warnings about lines of crontab files.", float64(warnings))

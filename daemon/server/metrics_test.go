@@ -376,11 +376,11 @@ func TestRingReadsDoublesOnce(t *testing.T) {
 }
 
 func manyLines(n int) string {
-	var table strings.Builder
+	var file strings.Builder
 	for i := range n {
-		fmt.Fprintf(&table, "0 0 1 1 * ann job %d\n", i)
+		fmt.Fprintf(&file, "0 0 1 1 * ann job %d\n", i)
 	}
-	return table.String()
+	return file.String()
 }
 
 func BenchmarkMetrics(b *testing.B) {

@@ -21,9 +21,9 @@ import (
 // and whether another member had it too.
 func TestWhyOfRingJobs(t *testing.T) {
 	w := emptyWorld(t)
-	table, _ := crontab.Parse("/etc/cron.d/etl",
+	file, _ := crontab.Parse("/etc/cron.d/etl",
 		"#@ name=j scope=ring\n0 * * * * ann x\n#@ name=db scope=ring need=role:db\n0 * * * * ann y\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Strict})
+	w.step(engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Strict})
 	due := w.now.Truncate(time.Hour).Add(time.Hour)
 	occurrence := register.OccurrenceOf(job.KeyOf("j", "ann"), due)
 	why := func(id, step string) string {
@@ -116,8 +116,8 @@ func ringWorld(t *testing.T) *world {
 		fmt.Fprintf(&text, "#@ name=j%d scope=ring\n0 * * * * ann x%d\n", i, i)
 	}
 	text.WriteString("#@ name=own\n30 * * * * ann y\n")
-	table, _ := crontab.Parse("/etc/cron.d/etl", text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Available})
+	file, _ := crontab.Parse("/etc/cron.d/etl", text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	w.step(engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
 	m := &register.Membership{Self: "a"}
 	for id, name := range map[string]string{"a": "db-01", "b": "db-02"} {
 		m.Members = append(m.Members, register.Member{ID: id, Name: name, Weight: 1})

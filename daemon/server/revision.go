@@ -16,7 +16,7 @@ import (
 // those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
 // contain passwords.
 func (d *desk) sees(c *call.Call, r store.Revision) bool {
-	name, ok := d.Places.IsUserTable(r.File)
+	name, ok := d.Places.IsUserCrontab(r.File)
 	return c.Peer.Admin || ok && c.Peer.Name != "" && name == c.Peer.Name && r.User == name && r.UID == c.Peer.UID
 }
 
@@ -39,7 +39,7 @@ func (s *Server) listRevisions(ctx context.Context, c *call.Call) error {
 		if err != nil {
 			return err
 		}
-		path, err := d.Places.UserTable(who.Name)
+		path, err := d.Places.UserCrontab(who.Name)
 		if err != nil {
 			return err
 		}

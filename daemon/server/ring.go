@@ -84,7 +84,7 @@ func ringJobs(c *call.Call) []api.RingJob {
 			continue
 		}
 		jobs = append(jobs, api.RingJob{
-			Job: j.ID, Table: j.Table, Line: j.Line, User: j.User, Schedule: j.Schedule, Command: j.Command,
+			Job: j.ID, Crontab: j.Crontab, Line: j.Line, User: j.User, Schedule: j.Schedule, Command: j.Command,
 			Options: j.Options, Hash: h.Hash,
 		})
 	}

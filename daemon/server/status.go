@@ -42,7 +42,7 @@ func (s *Server) status(ctx context.Context, c *call.Call) error {
 func (s *Server) head(v *engine.View, now time.Time) api.Status {
 	return api.Status{
 		Health: s.healthNow(), Now: now, Draining: v.Draining(),
-		Loaded: v.Len(), Tables: len(v.Tables()), States: map[job.State]int{},
+		Loaded: v.Len(), Crontabs: len(v.Crontabs()), States: map[job.State]int{},
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Server) undo(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	answer := api.Installed{V: api.Version, User: target.User, File: target.File, Gone: target.Gone, Restored: target.ID}
-	if _, ok := d.Places.IsUserTable(target.File); !ok {
+	if _, ok := d.Places.IsUserCrontab(target.File); !ok {
 		err = d.restoreOther(ctx, c, target, &answer)
 	} else if d, err = s.hostDesk(); err == nil {
 		err = d.restoreUser(ctx, c, target, &answer)
@@ -119,11 +119,11 @@ func (d *desk) restoreUser(ctx context.Context, c *call.Call, target store.Revis
 	if target.Gone {
 		return d.remove(ctx, c, who, store.RevisionUndone, answer)
 	}
-	table, remarks := d.parse(target.File, who, string(target.Text))
-	if err := fits(who.Name, table, remarks); err != nil {
+	file, remarks := d.parse(target.File, who, string(target.Text))
+	if err := fits(who.Name, file, remarks); err != nil {
 		return err
 	}
-	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)
+	answer.Entries, answer.Remarks = len(file.Entries), api.NewDiagnostics(remarks)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, err := d.look(who); err == nil {
@@ -156,8 +156,8 @@ func (d *desk) restoreOther(ctx context.Context, c *call.Call, target store.Revi
 	if err := d.write(p, string(target.Text), target.Gone); err != nil {
 		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring undo show %d", target.ID)}
 	}
-	table, remarks := crontab.Parse(target.File, string(target.Text), d.config(p))
-	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)
+	file, remarks := crontab.Parse(target.File, string(target.Text), d.config(p))
+	answer.Entries, answer.Remarks = len(file.Entries), api.NewDiagnostics(remarks)
 	d.save(ctx, answer, undone(c, target))
 	return nil
 }

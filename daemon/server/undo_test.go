@@ -199,7 +199,7 @@ func TestUndoOfFile(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	h.file(h.places.Crontab, "0 4 * * * root true\n", 0o644)
 	for _, text := range []string{"0 5 * * * root true\n", "0 6 * * * root true\n"} {
-		if _, e := h.change(0, api.TableRequest{File: h.places.Crontab, Text: []byte(text)}); e != nil {
+		if _, e := h.change(0, api.CrontabFileRequest{File: h.places.Crontab, Text: []byte(text)}); e != nil {
 			t.Fatal(e)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // names. Both are asked about.
 func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	w := newWorld(t, "")
-	table, _ := crontab.Parse("/etc/anacrontab", "1 5 daily true\n7 10 weekly true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
-	w.step(engine.Load{Tables: []*crontab.Table{table}}) // found due, without stamps
+	file, _ := crontab.Parse("/etc/anacrontab", "1 5 daily true\n7 10 weekly true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	w.step(engine.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
 	client := w.client()
 	ask := func(ref, at string) api.Why {
 		t.Helper()

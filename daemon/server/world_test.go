@@ -64,10 +64,10 @@ type world struct {
 const firstUp = "2026-11-20T00:00:00Z"
 
 // newWorld has the entries of a system crontab loaded and begins at firstUp.
-func newWorld(t *testing.T, table string) *world {
+func newWorld(t *testing.T, file string) *world {
 	t.Helper()
 	w := emptyWorld(t)
-	w.load(table)
+	w.load(file)
 	return w
 }
 
@@ -92,16 +92,16 @@ func instant(t testing.TB, text string) time.Time {
 	return at
 }
 
-func (w *world) load(table string) {
+func (w *world) load(file string) {
 	w.t.Helper()
-	parsed, remarks := crontab.Parse("/etc/cron.d/etl", table, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	parsed, remarks := crontab.Parse("/etc/cron.d/etl", file, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.mu.Lock()
 	w.remarks = remarks
 	w.mu.Unlock()
 	w.loadTable(parsed)
 }
 
-func (w *world) loadTable(t *crontab.Table) { w.step(engine.Load{Tables: []*crontab.Table{t}}) }
+func (w *world) loadTable(t *crontab.File) { w.step(engine.Load{Crontabs: []*crontab.File{t}}) }
 
 // to lets the time pass until an instant, one minute after the other.
 func (w *world) to(text string) {

@@ -74,11 +74,11 @@ func entry(t testing.TB, directives string, format crontab.Format) func(*engine.
 		if format == crontab.System {
 			line = "* * * * * " + s.Job.User + " true\n"
 		}
-		table, remarks := crontab.Parse("test", directives+"\n"+line, crontab.Config{Format: format, Owner: s.Job.User})
-		if len(table.Entries) != 1 || table.Entries[0].Options().Held != "" {
+		file, remarks := crontab.Parse("test", directives+"\n"+line, crontab.Config{Format: format, Owner: s.Job.User})
+		if len(file.Entries) != 1 || file.Entries[0].Options().Held != "" {
 			t.Fatalf("%s: %v", directives, remarks)
 		}
-		s.Entry = &table.Entries[0]
+		s.Entry = &file.Entries[0]
 	}
 }
 

@@ -55,7 +55,7 @@ func wanted(start *engine.Start) wants {
 // isOwn reports whether an option was set by the user, in the user's crontab and not in the
 // daemon's configuration.
 func isOwn(e *crontab.Entry, key string) (own bool) {
-	if e == nil || e.Table().Format != crontab.User {
+	if e == nil || e.File().Format != crontab.User {
 		return false
 	}
 	for _, it := range e.Options().Items {

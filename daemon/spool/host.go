@@ -48,11 +48,11 @@ func (h Host) configAt(p Places, path string, system bool) crontab.Config {
 		Local: h.Zone, Zone: LoadZone, Processors: h.Processors,
 	}
 	switch k, name := p.kindOf(path); {
-	case system, k == systemTable:
+	case system, k == systemCrontab:
 		c.Format, c.Privileged = crontab.System, true
-	case k == anacronTable:
+	case k == anacrontab:
 		c.Format, c.Privileged = crontab.Anacron, true
-	case k == userTable:
+	case k == userCrontab:
 		c.Owner, c.User, c.Privileged = name, "", name == "root"
 	}
 	return c
@@ -67,11 +67,11 @@ func LoadZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// SystemTable reports whether cron itself would read the file with a column for
+// SystemCrontab reports whether cron itself would read the file with a column for
 // the account.
-func SystemTable(path string) bool {
+func SystemCrontab(path string) bool {
 	k, _ := Host{}.Places("").kindOf(path)
-	return k == systemTable
+	return k == systemCrontab
 }
 
 // family returns the cron whose defaults apply here.

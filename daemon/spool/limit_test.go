@@ -22,9 +22,9 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	r.SetMaxEntries(10)
 	entries := func(want ...int) {
 		t.Helper()
-		for i, table := range r.Tables {
-			if got := len(table.Entries); got != want[i] || table.Truncated() != (want[i] < 12) {
-				t.Errorf("%s has %d entries and Truncated() is %t; want %d entries", table.Name, got, table.Truncated(), want[i])
+		for i, file := range r.Crontabs {
+			if got := len(file.Entries); got != want[i] || file.Truncated() != (want[i] < 12) {
+				t.Errorf("%s has %d entries and Truncated() is %t; want %d entries", file.Name, got, file.Truncated(), want[i])
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	entries(12, 11, 12)
 	h.write(h.user("bob"), text[:10*len("1 1 * * * bobs\n")], 0o600, bobUID)
 	r.scan().expect("=pkg", "=bob", "=root", "bob reloaded")
-	if len(r.Remarks) != 0 || r.Tables[1].Truncated() {
+	if len(r.Remarks) != 0 || r.Crontabs[1].Truncated() {
 		t.Errorf("after the edit: remarks %v", r.Remarks)
 	}
 }

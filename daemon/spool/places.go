@@ -57,20 +57,20 @@ func (h Host) Places(root string) Places {
 func (p Places) kindOf(path string) (kind, string) {
 	abs, err := filepath.Abs(path)
 	if err != nil || path == "-" {
-		return namedTable, ""
+		return namedCrontab, ""
 	}
 	dir, name := filepath.Split(abs)
 	switch dir = filepath.Clean(dir); {
 	case abs == p.Crontab:
-		return systemTable, ""
+		return systemCrontab, ""
 	case abs == p.Anacrontab:
-		return anacronTable, name
+		return anacrontab, name
 	case dir == p.CronD:
-		return systemTable, name
+		return systemCrontab, name
 	case dir == p.Users:
-		return userTable, name
+		return userCrontab, name
 	}
-	return namedTable, ""
+	return namedCrontab, ""
 }
 
 // AnacronInstalled reports whether anacron is installed to do its own work.

@@ -61,7 +61,7 @@ func (t trust) load(c candidate, who *account.Account, unknown error) (string, *
 // A file that is not regular is not opened at all, because opening a device may have effects. If it
 // replaces a regular file just then, O_NONBLOCK keeps a pipe or a lease from blocking the daemon.
 func (t trust) open(f *facts) *os.File {
-	if f.kind == userTable && f.account == nil {
+	if f.kind == userCrontab && f.account == nil {
 		return nil
 	}
 	var st unix.Stat_t
@@ -72,7 +72,7 @@ func (t trust) open(f *facts) *os.File {
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		link := st
 		f.link = &link
-		if t.family == crontab.Debian && f.kind == userTable && !t.permissive {
+		if t.family == crontab.Debian && f.kind == userCrontab && !t.permissive {
 			f.err = pathError("open", f.path, unix.ELOOP)
 			return nil
 		}

@@ -75,14 +75,14 @@ type Source struct {
 // Snapshot is the result of one scan. It is immutable and shares unchanged crontabs with earlier
 // snapshots.
 type Snapshot struct {
-	Tables  []*crontab.Table     // /etc/crontab, cron.d, users, anacrontab; each directory by name
-	Remarks []crontab.Diagnostic // on their lines, in the same order
-	Refused []Refusal            // not read; all that hold now, not only new ones
-	Ignored []Ignored            // passed over for their names
-	Changes []Change             // since the scan before
-	Changed bool                 // tables or zone are not those of the scan before
-	Zone    *time.Location       // of the host
-	Notice  string               // why changes are not noticed at once, or ""
+	Crontabs []*crontab.File      // /etc/crontab, cron.d, users, anacrontab; each directory by name
+	Remarks  []crontab.Diagnostic // on their lines, in the same order
+	Refused  []Refusal            // not read; all that hold now, not only new ones
+	Ignored  []Ignored            // passed over for their names
+	Changes  []Change             // since the scan before
+	Changed  bool                 // tables or zone are not those of the scan before
+	Zone     *time.Location       // of the host
+	Notice   string               // why changes are not noticed at once, or ""
 }
 
 // ChangeKind is the kind of a file's change.
@@ -123,7 +123,7 @@ type file struct {
 	unknown    error             // why the owner is not known
 	text       string            // "" if the table is truncated: what is not loaded must take no memory
 	sum        [sha256.Size]byte // of the text of a truncated table
-	table      *crontab.Table    // nil: nothing is loaded
+	file       *crontab.File     // nil: nothing is loaded
 	remarks    []crontab.Diagnostic
 	generation int // of the table
 	privileged bool
@@ -229,9 +229,9 @@ func (s *Source) Scan(ctx context.Context) Snapshot {
 		if f.scan == scan {
 			continue // named twice
 		}
-		before := f.table
+		before := f.file
 		changes = s.refresh(f, found.look, owners, changes)
-		moved = moved || f.table != before
+		moved = moved || f.file != before
 		f.scan, order = scan, append(order, f)
 	}
 	order, changes, ended := s.forget(scan, order, changes)
@@ -256,8 +256,8 @@ func (s *Source) refreshHost(now time.Time) {
 func (s *Source) installed() int {
 	n := len(s.files)
 	for _, f := range s.files {
-		if f.table != nil {
-			n += len(f.table.Entries)
+		if f.file != nil {
+			n += len(f.file.Entries)
 		}
 	}
 	return n
@@ -269,16 +269,16 @@ func (s *Source) look() *scanned {
 	if s.options.Files != nil {
 		for _, path := range s.options.Files {
 			l, _ := lookAt(unix.AT_FDCWD, path) // trouble shows when it is read
-			scan.found = append(scan.found, found{candidate{namedTable, path, path}, l})
+			scan.found = append(scan.found, found{candidate{namedCrontab, path, path}, l})
 		}
 		return scan
 	}
 	p := s.options.Places
-	scan.file(candidate{systemTable, p.Crontab, ""}, s.trust)
-	scan.directory(systemTable, p.CronD, s.trust, s.options.LSBNames)
-	scan.directory(userTable, p.Users, s.trust, false)
+	scan.file(candidate{systemCrontab, p.Crontab, ""}, s.trust)
+	scan.directory(systemCrontab, p.CronD, s.trust, s.options.LSBNames)
+	scan.directory(userCrontab, p.Users, s.trust, false)
 	if s.standIn {
-		scan.file(candidate{anacronTable, p.Anacrontab, filepath.Base(p.Anacrontab)}, s.trust)
+		scan.file(candidate{anacrontab, p.Anacrontab, filepath.Base(p.Anacrontab)}, s.trust)
 	}
 	return scan
 }
@@ -286,8 +286,8 @@ func (s *Source) look() *scanned {
 // refresh reads the file if it may have changed, and adds what became of it to
 // the changes.
 func (s *Source) refresh(f *file, l look, owners map[string]owner, changes []Change) []Change {
-	other := f.kind == userTable && f.takeOwner(owners[f.name])
-	if other || f.again || f.look != l || s.isStale(f) && f.table.Truncated() {
+	other := f.kind == userCrontab && f.takeOwner(owners[f.name])
+	if other || f.again || f.look != l || s.isStale(f) && f.file.Truncated() {
 		return s.read(f, l, changes)
 	}
 	s.renew(f)
@@ -306,7 +306,7 @@ func (s *Source) askOwners(ctx context.Context, scan *scanned) map[string]owner 
 	var names, known []string
 	for _, found := range scan.found {
 		switch f := s.files[found.path]; {
-		case found.kind != userTable:
+		case found.kind != userCrontab:
 		case f != nil && f.unknown == nil:
 			known = append(known, found.name)
 		default:
@@ -360,7 +360,7 @@ func isUnknown(err error) bool {
 }
 
 func (s *Source) read(f *file, l look, changes []Change) []Change {
-	if f.kind == namedTable && f.table != nil && l.self != (shape{}) && !l.regular() {
+	if f.kind == namedCrontab && f.file != nil && l.self != (shape{}) && !l.regular() {
 		// A pipe can be read only once.
 		s.renew(f)
 		return changes
@@ -374,7 +374,7 @@ func (s *Source) read(f *file, l look, changes []Change) []Change {
 }
 
 func (s *Source) load(f *file) (string, *Refusal) {
-	if f.kind == namedTable {
+	if f.kind == namedCrontab {
 		text, err := Read(f.path)
 		if err != nil {
 			return "", s.trust.refuse(&facts{candidate: f.candidate, err: err})
@@ -382,7 +382,7 @@ func (s *Source) load(f *file) (string, *Refusal) {
 		return text, nil
 	}
 	var owner *account.Account
-	if f.kind == userTable && f.unknown == nil {
+	if f.kind == userCrontab && f.unknown == nil {
 		owner = &f.owner
 	}
 	return s.trust.load(f.candidate, owner, f.unknown)
@@ -394,11 +394,11 @@ func (s *Source) refuse(f *file, r *Refusal, changes []Change) []Change {
 	before := f.refusal
 	f.refusal = r
 	f.again = f.again || r.Code == CodeOpen
-	if over := r.gone && f.kind != namedTable || r.Code == CodeOrphan && isUnknown(f.unknown); over && f.table != nil {
+	if over := r.gone && f.kind != namedCrontab || r.Code == CodeOrphan && isUnknown(f.unknown); over && f.file != nil {
 		changes = append(changes, s.change(Gone, f))
 		f.drop()
 	}
-	r.Kept = f.table != nil
+	r.Kept = f.file != nil
 	s.renew(f)
 	if before != nil && before.Word == r.Word && before.Kept == r.Kept || f.temporary() {
 		return changes
@@ -412,7 +412,7 @@ func (s *Source) accept(f *file, text string, changes []Change) []Change {
 	refused := f.refusal != nil
 	f.refusal = nil
 	switch {
-	case f.table == nil:
+	case f.file == nil:
 		s.parse(f, text)
 		return append(changes, s.changeTo(Loaded, f, text))
 	case !f.says(text):
@@ -436,7 +436,7 @@ func (s *Source) accept(f *file, text string, changes []Change) []Change {
 
 // says reports whether the loaded crontab was parsed from text.
 func (f *file) says(text string) bool {
-	if f.table.Truncated() {
+	if f.file.Truncated() {
 		return f.sum == sha256.Sum256([]byte(text))
 	}
 	return f.text == text
@@ -445,7 +445,7 @@ func (f *file) says(text string) bool {
 // renew parses a loaded text again if it means something else now. A truncated
 // table stays as it is until its file can be read.
 func (s *Source) renew(f *file) {
-	if s.isStale(f) && !f.table.Truncated() {
+	if s.isStale(f) && !f.file.Truncated() {
 		s.parse(f, f.text)
 	}
 }
@@ -453,7 +453,7 @@ func (s *Source) renew(f *file) {
 // isStale reports whether the text of a loaded table may mean something else
 // than it did when it was parsed.
 func (s *Source) isStale(f *file) bool {
-	return f.table != nil && (f.generation != s.generation || f.privileged != f.isPrivileged())
+	return f.file != nil && (f.generation != s.generation || f.privileged != f.isPrivileged())
 }
 
 func (s *Source) parse(f *file, text string) {
@@ -464,38 +464,38 @@ func (s *Source) parse(f *file, text string) {
 		c.MaxEntries = s.options.MaxEntries
 	}
 	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
-	f.table, f.remarks = crontab.Parse(f.path, text, c)
-	if f.table.Truncated() {
+	f.file, f.remarks = crontab.Parse(f.path, text, c)
+	if f.file.Truncated() {
 		f.text, f.sum = "", sha256.Sum256([]byte(text))
 	}
-	s.parsed += 1 + len(f.table.Entries)
+	s.parsed += 1 + len(f.file.Entries)
 }
 
 func (s *Source) config(f *file) crontab.Config {
-	if f.kind == namedTable {
+	if f.kind == namedCrontab {
 		return s.options.Host.Named(f.path, s.options.System)
 	}
 	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone, Processors: s.options.Host.Processors}
 	switch f.kind {
-	case userTable:
+	case userCrontab:
 		c.Owner = f.name
-	case systemTable:
+	case systemCrontab:
 		c.Format = crontab.System
-	case anacronTable:
+	case anacrontab:
 		c.Format = crontab.Anacron
 	}
 	return c
 }
 
 // isPrivileged reports whether the table is root's.
-func (f *file) isPrivileged() bool { return f.kind != userTable || f.owner.UID == 0 }
+func (f *file) isPrivileged() bool { return f.kind != userCrontab || f.owner.UID == 0 }
 
-func (f *file) drop() { f.table, f.text, f.remarks = nil, "", nil }
+func (f *file) drop() { f.file, f.text, f.remarks = nil, "", nil }
 
 // temporary reports whether the file is one that crontab(1) is about to rename, which crons do not
 // log.
 func (f *file) temporary() bool {
-	return f.kind == userTable && strings.HasPrefix(f.name, "tmp.") && f.refusal != nil && f.refusal.Code == CodeOrphan
+	return f.kind == userCrontab && strings.HasPrefix(f.name, "tmp.") && f.refusal != nil && f.refusal.Code == CodeOrphan
 }
 
 func (s *Source) change(kind ChangeKind, f *file) Change {
@@ -504,9 +504,9 @@ func (s *Source) change(kind ChangeKind, f *file) Change {
 
 func (s *Source) changeTo(kind ChangeKind, f *file, text string) Change {
 	c := s.change(kind, f)
-	c.Text, c.Remarks, c.Truncated = text, f.remarks, f.table.Truncated()
+	c.Text, c.Remarks, c.Truncated = text, f.remarks, f.file.Truncated()
 	c.Saved = f.look.saved()
-	c.Errors = cronErrors(f.path, text, f.table.Format, f.remarks)
+	c.Errors = cronErrors(f.path, text, f.file.Format, f.remarks)
 	return c
 }
 
@@ -524,7 +524,7 @@ func (s *Source) forget(scan *scanned, order []*file, changes []Change) ([]*file
 			order, kept = append(order, f), true
 		default:
 			delete(s.files, path)
-			if f.table != nil {
+			if f.file != nil {
 				changes, ended = append(changes, s.change(Gone, f)), true
 			}
 		}
@@ -542,13 +542,13 @@ func (s *Source) forget(scan *scanned, order []*file, changes []Change) ([]*file
 func byPlace(a, b *file) int {
 	rank := func(f *file) int {
 		switch {
-		case f.kind == systemTable && f.name == "":
+		case f.kind == systemCrontab && f.name == "":
 			return 0
-		case f.kind == systemTable:
+		case f.kind == systemCrontab:
 			return 1
-		case f.kind == userTable && f.name == "root":
+		case f.kind == userCrontab && f.name == "root":
 			return 2
-		case f.kind == userTable:
+		case f.kind == userCrontab:
 			return 3
 		}
 		return 4
@@ -560,7 +560,7 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 	snap := Snapshot{
 		Ignored: scan.ignored, Changes: changes, Changed: moved || s.shown != s.zone.location,
 		Zone: s.zone.location, Notice: s.notice,
-		Tables: make([]*crontab.Table, 0, len(order)),
+		Crontabs: make([]*crontab.File, 0, len(order)),
 	}
 	s.shown = s.zone.location
 	for _, r := range scan.failed {
@@ -571,8 +571,8 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 		if f.target != "" {
 			targets = append(targets, f.target)
 		}
-		if f.table != nil {
-			snap.Tables = append(snap.Tables, f.table)
+		if f.file != nil {
+			snap.Crontabs = append(snap.Crontabs, f.file)
 			snap.Remarks = append(snap.Remarks, f.remarks...)
 		}
 		switch {
@@ -614,14 +614,14 @@ func (o SourceOptions) places() Places {
 func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignored) {
 	s := OpenSource(o)
 	k, name := s.options.Places.kindOf(path)
-	if k == namedTable {
+	if k == namedCrontab {
 		return nil, nil
 	}
 	if passed := o.Passes(path); passed != nil {
 		return nil, passed
 	}
 	f := &file{candidate: candidate{k, path, name}}
-	if k == userTable {
+	if k == userCrontab {
 		f.takeOwner(s.askOwner(ctx, name))
 	}
 	_, refusal := s.load(f)
@@ -632,7 +632,7 @@ func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignor
 // it exists; nil if not.
 func (o SourceOptions) Passes(path string) *Ignored {
 	k, name := o.places().kindOf(path)
-	if k != userTable && (k != systemTable || name == "") {
+	if k != userCrontab && (k != systemCrontab || name == "") {
 		return nil
 	}
 	why := ignore(k, o.Host.Family, o.LSBNames, name)

@@ -48,8 +48,8 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 			if took := time.Since(before); took > patience {
 				t.Errorf("an answer takes %v: the scan took %v, want %v at most", c.takes, took, patience)
 			}
-			if len(s.Tables) != c.tables || len(s.Refused) != 1+users-c.tables {
-				t.Errorf("an answer takes %v: %d tables, %d refused; want %d tables", c.takes, len(s.Tables), len(s.Refused), c.tables)
+			if len(s.Crontabs) != c.tables || len(s.Refused) != 1+users-c.tables {
+				t.Errorf("an answer takes %v: %d tables, %d refused; want %d tables", c.takes, len(s.Crontabs), len(s.Refused), c.tables)
 			}
 			for _, r := range s.Refused {
 				if r.Code != CodeUnchecked {
@@ -66,7 +66,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 			s.Scan(t.Context())
 			time.Sleep(time.Minute)
 		}
-		if n := len(s.Scan(t.Context()).Tables); n != 1+users {
+		if n := len(s.Scan(t.Context()).Crontabs); n != 1+users {
 			t.Errorf("after four scans there are %d tables, want %d", n, 1+users)
 		}
 	})

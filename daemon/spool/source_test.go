@@ -35,7 +35,7 @@ func (r *reads) scan() *reads {
 func (r *reads) expect(want ...string) {
 	r.Helper()
 	var got []string
-	for _, t := range r.Tables {
+	for _, t := range r.Crontabs {
 		got = append(got, "="+filepath.Base(t.Name))
 	}
 	for _, c := range r.Changes {
@@ -63,7 +63,7 @@ func (r *reads) refused(want ...string) {
 
 func (r *reads) commands() string {
 	var all []string
-	for _, t := range r.Tables {
+	for _, t := range r.Crontabs {
 		for i := range t.Entries {
 			all = append(all, t.Entries[i].User()+":"+t.Entries[i].Command())
 		}
@@ -114,8 +114,8 @@ func TestSourceReadsAllPlacesInOrder(t *testing.T) {
 	if !r.Changed || r.Zone != time.UTC {
 		t.Errorf("changed %t, zone %v; want true, UTC", r.Changed, r.Zone)
 	}
-	before := r.Tables
-	if r.scan(); r.Changed || len(r.Changes) > 0 || !slices.Equal(before, r.Tables) || len(r.Refused) != 1 || len(r.Ignored) != 2 {
+	before := r.Crontabs
+	if r.scan(); r.Changed || len(r.Changes) > 0 || !slices.Equal(before, r.Crontabs) || len(r.Refused) != 1 || len(r.Ignored) != 2 {
 		t.Errorf("a second scan of the same: changed %t, changes %v", r.Changed, r.Changes)
 	}
 }
@@ -143,14 +143,14 @@ func TestSourceFollowsEdits(t *testing.T) {
 	h.write(h.system("b"), "1 1 * * * root b1\n", 0o644, 0)
 	r := h.open()
 	r.scan().expect("=a", "=b", "a loaded", "b loaded")
-	b := r.Tables[1]
+	b := r.Crontabs[1]
 
 	// An editor that renames its copy over the file.
 	h.write(h.system("a.new"), "1 1 * * * root a2\n", 0o644, 0)
 	h.must(os.Rename(h.system("a.new"), h.system("a")))
 	r.scan().expect("=a", "=b", "a reloaded")
 	r.runs("root:a2 root:b1")
-	if r.Tables[1] != b {
+	if r.Crontabs[1] != b {
 		t.Error("a table that did not change was parsed again")
 	}
 	if c := r.Changes[0]; c.Log != "(*system*a) RELOAD ("+h.system("a")+")" || c.Text != "1 1 * * * root a2\n" {
@@ -166,7 +166,7 @@ func TestSourceFollowsEdits(t *testing.T) {
 	// Touched, but the same.
 	h.must(os.Chtimes(h.system("b"), time.Now(), time.Unix(0, 0)))
 	r.scan().expect("=a", "=b")
-	if r.Changed || r.Tables[1] != b {
+	if r.Changed || r.Crontabs[1] != b {
 		t.Error("a table that was only touched was parsed again")
 	}
 
@@ -271,13 +271,13 @@ func TestSourceAcceptsWhatWasMended(t *testing.T) {
 	h.write(h.user("bob"), goodUser, 0o600, bobUID)
 	r := h.open()
 	r.scan()
-	table := r.Tables[0]
+	file := r.Crontabs[0]
 	h.must(os.Chmod(h.user("bob"), 0o644))
 	r.scan().refused("bob: INSECURE MODE (mode 0600 expected) (kept)")
 	h.must(os.Chmod(h.user("bob"), 0o600))
 	r.scan().expect("=bob", "bob accepted")
-	if r.Tables[0] != table || r.Changes[0].Log != "(bob) RELOAD (crontabs/bob)" {
-		t.Errorf("change %+v, same table %t; want RELOAD of the same", r.Changes[0], r.Tables[0] == table)
+	if r.Crontabs[0] != file || r.Changes[0].Log != "(bob) RELOAD (crontabs/bob)" {
+		t.Errorf("change %+v, same table %t; want RELOAD of the same", r.Changes[0], r.Crontabs[0] == file)
 	}
 	// What was never good has nothing to keep.
 	h.write(h.user("eve"), goodUser, 0o666, eveUID)
@@ -356,8 +356,8 @@ func TestSourceTakesNoise(t *testing.T) {
 	h.write(h.system("noise"), string(noise), 0o644, 0)
 	h.write(h.system("pkg"), goodSystem, 0o644, 0)
 	r := h.open().scan()
-	if len(r.Tables) != 2 || len(r.Tables[1].Entries) != 1 || len(r.Remarks) == 0 {
-		t.Errorf("%d tables, %d remarks; want noise to be remarked on and the rest to run", len(r.Tables), len(r.Remarks))
+	if len(r.Crontabs) != 2 || len(r.Crontabs[1].Entries) != 1 || len(r.Remarks) == 0 {
+		t.Errorf("%d tables, %d remarks; want noise to be remarked on and the rest to run", len(r.Crontabs), len(r.Remarks))
 	}
 }
 
@@ -430,7 +430,7 @@ func TestSourceFollowsTheHostsZone(t *testing.T) {
 	h.link(h.places.Localtime, "/usr/share/zoneinfo/Europe/Berlin")
 	r := h.open()
 	hour := func(i int) int {
-		return r.Tables[i].Entries[0].Schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).UTC().Hour()
+		return r.Crontabs[i].Entries[0].Schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).UTC().Hour()
 	}
 	zone := func(name string, plain int) {
 		t.Helper()
@@ -495,8 +495,8 @@ func TestSourcePackageManagersBurst(t *testing.T) {
 		}
 	}
 	r.scan()
-	if len(r.Tables) != 100 || len(r.Ignored) != 0 || len(r.Refused) != 0 {
-		t.Errorf("%d tables, ignored %v, refused %v; want 100 and none", len(r.Tables), r.Ignored, r.Refused)
+	if len(r.Crontabs) != 100 || len(r.Ignored) != 0 || len(r.Refused) != 0 {
+		t.Errorf("%d tables, ignored %v, refused %v; want 100 and none", len(r.Crontabs), r.Ignored, r.Refused)
 	}
 }
 
@@ -525,7 +525,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 	s := OpenSource(h.options())
 	s.fresh = -time.Hour // what was just made is taken to be old
-	if n := len(s.Scan(b.Context()).Tables); n != files {
+	if n := len(s.Scan(b.Context()).Crontabs); n != files {
 		b.Fatalf("%d tables, want %d", n, files)
 	}
 	b.Run("Unchanged", func(b *testing.B) {
@@ -548,7 +548,7 @@ func BenchmarkScan(b *testing.B) {
 	})
 	b.Run("Fresh", func(b *testing.B) {
 		for b.Loop() {
-			if n := len(OpenSource(h.options()).Scan(b.Context()).Tables); n != files {
+			if n := len(OpenSource(h.options()).Scan(b.Context()).Crontabs); n != files {
 				b.Fatal(n)
 			}
 		}
@@ -564,22 +564,22 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 	r.scan()
 	same := func(want bool, what string) {
 		t.Helper()
-		before := r.Tables
-		if r.scan(); slices.Equal(before, r.Tables) != want || r.Changed == want || len(r.Changes) > 0 {
-			t.Errorf("%s: same tables %t, changed %t, changes %v; want the same: %t", what, slices.Equal(before, r.Tables), r.Changed, r.Changes, want)
+		before := r.Crontabs
+		if r.scan(); slices.Equal(before, r.Crontabs) != want || r.Changed == want || len(r.Changes) > 0 {
+			t.Errorf("%s: same tables %t, changed %t, changes %v; want the same: %t", what, slices.Equal(before, r.Crontabs), r.Changed, r.Changes, want)
 		}
 	}
 	sidecar := &crontab.Sidecar{Default: []crontab.Setting{{Key: "retry", Value: "3"}}}
 	r.SetSidecar(sidecar)
 	same(false, "another sidecar")
-	if got := r.Tables[1].Entries[0].Options().Retry; got != 3 {
+	if got := r.Crontabs[1].Entries[0].Options().Retry; got != 3 {
 		t.Errorf("got retry %d, want that of the sidecar", got)
 	}
 	r.SetSidecar(sidecar)
 	same(true, "the same sidecar")
-	b := r.Tables[1]
+	b := r.Crontabs[1]
 	h.write(h.system("a"), "1 1 * * * root a2\n", 0o644, 0)
-	if r.scan(); r.Tables[1] != b || r.Tables[0].Entries[0].Options() != b.Entries[0].Options() {
+	if r.scan(); r.Crontabs[1] != b || r.Crontabs[0].Entries[0].Options() != b.Entries[0].Options() {
 		t.Error("an edit of one table: the other was parsed again, or they do not share their options")
 	}
 	r.SetSidecar(nil)

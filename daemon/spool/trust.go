@@ -57,10 +57,10 @@ func (r *Refusal) Diagnostic() crontab.Diagnostic {
 type kind uint8
 
 const (
-	namedTable   kind = iota // named by hand: it need only be readable
-	userTable                // in the spool
-	systemTable              // /etc/crontab and /etc/cron.d/*
-	anacronTable             // /etc/anacrontab
+	namedCrontab  kind = iota // named by hand: it need only be readable
+	userCrontab               // in the spool
+	systemCrontab             // /etc/crontab and /etc/cron.d/*
+	anacrontab                // /etc/anacrontab
 )
 
 // candidate is a file that may be a table.
@@ -93,7 +93,7 @@ type facts struct {
 func (t trust) refuse(f *facts) *Refusal {
 	var (
 		debian   = t.family == crontab.Debian
-		user     = f.kind == userTable
+		user     = f.kind == userCrontab
 		strict   = !t.permissive
 		stranger = strict && f.file.Uid != 0 && !(user && f.account != nil && f.file.Uid == f.account.UID)
 		regular  = f.file.Mode&unix.S_IFMT == unix.S_IFREG
@@ -114,9 +114,9 @@ func (t trust) refuse(f *facts) *Refusal {
 		return t.say(f, CodeType, "NOT A REGULAR FILE", "NOT REGULAR", "it is "+typeName(f.file.Mode)+", not a regular file", "")
 	case strict && debian && user && mode != 0o600:
 		return t.say(f, CodeMode, "INSECURE MODE (mode 0600 expected)", "", fmt.Sprintf("its mode is %04o, not 0600", mode), "chmod 600 "+quoted(f.path))
-	case strict && (debian || f.kind == anacronTable) && mode&0o022 != 0:
+	case strict && (debian || f.kind == anacrontab) && mode&0o022 != 0:
 		return t.say(f, CodeMode, "INSECURE MODE (group/other writable)", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: others than the owner may write it", mode), "chmod go-w "+quoted(f.path))
-	case strict && !debian && f.kind != anacronTable && mode&0o7533 != 0o400:
+	case strict && !debian && f.kind != anacrontab && mode&0o7533 != 0o400:
 		return t.say(f, CodeMode, "", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: it must be readable for its owner, neither executable nor set-id, and not writable for others", mode), "chmod "+f.goodMode()+" "+quoted(f.path))
 	case stranger:
 		return t.say(f, CodeOwner, "", "WRONG FILE OWNER", f.stranger(), f.owned())
@@ -136,7 +136,7 @@ func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string)
 	}
 	r := &Refusal{Path: f.path, Who: t.who(f.candidate), Code: code, Word: word, Why: why, Fix: fix}
 	r.gone = errors.Is(f.err, fs.ErrNotExist) && code == CodeOpen
-	if f.kind == namedTable {
+	if f.kind == namedCrontab {
 		return r
 	}
 	detail := t.logPath(f.candidate)
@@ -175,21 +175,21 @@ func (f *facts) unopened() string {
 }
 
 func (f *facts) stranger() string {
-	if f.kind == userTable {
+	if f.kind == userCrontab {
 		return fmt.Sprintf("it belongs to %s, neither to %s (uid %d) nor to root: check its content before you fix that", uid(f.file.Uid), quoted(f.name), f.account.UID)
 	}
 	return fmt.Sprintf("it belongs to %s, not to root: check its content before you fix that", uid(f.file.Uid))
 }
 
 func (f *facts) owned() string {
-	if f.kind == userTable {
+	if f.kind == userCrontab {
 		return "chown " + quoted(f.name) + " " + quoted(f.path)
 	}
 	return "chown root " + quoted(f.path)
 }
 
 func (f *facts) goodMode() string {
-	if f.kind == userTable {
+	if f.kind == userCrontab {
 		return "600"
 	}
 	return "644"
@@ -198,9 +198,9 @@ func (f *facts) goodMode() string {
 // who is the name before a refusal in cron's log.
 func (t trust) who(c candidate) string {
 	switch {
-	case c.kind == namedTable:
+	case c.kind == namedCrontab:
 		return ""
-	case c.kind == userTable:
+	case c.kind == userCrontab:
 		return c.name
 	case t.family == crontab.RHEL:
 		return "root"
@@ -210,7 +210,7 @@ func (t trust) who(c candidate) string {
 
 // whoReloads is the name before RELOAD, where cronie has another.
 func (t trust) whoReloads(c candidate) string {
-	if t.family == crontab.RHEL && (c.kind == systemTable || c.kind == anacronTable) {
+	if t.family == crontab.RHEL && (c.kind == systemCrontab || c.kind == anacrontab) {
 		return "*system*"
 	}
 	return t.who(c)
@@ -218,7 +218,7 @@ func (t trust) whoReloads(c candidate) string {
 
 // logPath returns the path in cron's log: Debian's cron runs in the directory above its spool.
 func (t trust) logPath(c candidate) string {
-	if t.family == crontab.Debian && c.kind == userTable {
+	if t.family == crontab.Debian && c.kind == userCrontab {
 		return filepath.Base(filepath.Dir(c.path)) + "/" + c.name
 	}
 	return c.path
@@ -226,7 +226,7 @@ func (t trust) logPath(c candidate) string {
 
 // reload is the line that cron logs when it reads a table again.
 func (t trust) reload(c candidate) string {
-	if c.kind == namedTable {
+	if c.kind == namedCrontab {
 		return ""
 	}
 	return logLine(t.whoReloads(c), "RELOAD", t.logPath(c))

@@ -27,7 +27,7 @@ func ignore(k kind, family crontab.Family, lsb bool, name string) string {
 	switch {
 	case family == crontab.RHEL:
 		why = cronieIgnores(name)
-	case k == userTable:
+	case k == userCrontab:
 		why = leadingDot(name)
 	case lsb:
 		why = lsbIgnores(name)

@@ -21,7 +21,7 @@ func nameTaken(k kind, family crontab.Family, lsb bool, name string) bool {
 	switch {
 	case family == crontab.RHEL:
 		return !cronieIgnored.MatchString(name)
-	case k == userTable:
+	case k == userCrontab:
 		return !strings.HasPrefix(name, ".")
 	case !lsb:
 		return debianNames.MatchString(name)
@@ -39,7 +39,7 @@ func checkName(t *testing.T, name string) {
 		return // no file has such a name
 	}
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
-		for _, k := range []kind{userTable, systemTable} {
+		for _, k := range []kind{userCrontab, systemCrontab} {
 			for _, lsb := range []bool{false, true} {
 				why, want := ignore(k, family, lsb, name), nameTaken(k, family, lsb, name)
 				if got := why == ""; got != want {
@@ -75,11 +75,11 @@ func TestNamesIgnoredSayWhy(t *testing.T) {
 		"a b":       "ignored: a blank in the name; Debian's cron does the same",
 		"x~":        "ignored: a ~ in the name; Debian's cron does the same",
 	} {
-		if got := ignore(systemTable, crontab.Debian, false, name); got != want {
+		if got := ignore(systemCrontab, crontab.Debian, false, name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
-	if got, want := ignore(userTable, crontab.RHEL, false, "x.rpmnew"), "ignored: rpm left it behind (.rpmnew); cronie does the same"; got != want {
+	if got, want := ignore(userCrontab, crontab.RHEL, false, "x.rpmnew"), "ignored: rpm left it behind (.rpmnew); cronie does the same"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

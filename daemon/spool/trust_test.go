@@ -212,13 +212,13 @@ func TestTrustEveryRow(t *testing.T) {
 				h := newHost(t, family)
 				h.write(h.user("bob"), goodUser, 0o600, bobUID)
 				row.make(h, h.user("bob"), bobUID)
-				h.judge(candidate{userTable, h.user("bob"), "bob"}, user)
+				h.judge(candidate{userCrontab, h.user("bob"), "bob"}, user)
 			})
 			t.Run(fmt.Sprintf("%d/%s, system", family, row.name), func(t *testing.T) {
 				h := newHost(t, family)
 				h.write(h.system("pkg"), goodSystem, 0o644, 0)
 				row.make(h, h.system("pkg"), 0)
-				h.judge(candidate{systemTable, h.system("pkg"), "pkg"}, file)
+				h.judge(candidate{systemCrontab, h.system("pkg"), "pkg"}, file)
 			})
 		}
 	}
@@ -263,13 +263,13 @@ func TestTrustPermissiveAsksOnlyWhatCanBeRead(t *testing.T) {
 	h.write(h.user("bob"), goodUser, 0o666, eveUID)
 	bob := account.Account{Name: "bob", UID: bobUID}
 	p := trust{family: crontab.RHEL, permissive: true}
-	if _, r := p.load(candidate{userTable, h.user("bob"), "bob"}, &bob, nil); r != nil {
+	if _, r := p.load(candidate{userCrontab, h.user("bob"), "bob"}, &bob, nil); r != nil {
 		t.Errorf("another's file that all may write is refused with -p: %v", r)
 	}
-	if _, r := p.load(candidate{userTable, h.user("bob"), "bob"}, nil, nil); r == nil || r.Word != "ORPHAN" {
+	if _, r := p.load(candidate{userCrontab, h.user("bob"), "bob"}, nil, nil); r == nil || r.Word != "ORPHAN" {
 		t.Errorf("a table of nobody: %v; want ORPHAN with -p, too", r)
 	}
-	if _, r := p.load(candidate{systemTable, h.places.CronD, "x"}, nil, nil); r == nil || r.Word != "NOT REGULAR" {
+	if _, r := p.load(candidate{systemCrontab, h.places.CronD, "x"}, nil, nil); r == nil || r.Word != "NOT REGULAR" {
 		t.Errorf("a directory: %v; want NOT REGULAR with -p, too", r)
 	}
 }
@@ -293,7 +293,7 @@ func TestTrustAnacrontabIsRoots(t *testing.T) {
 	} {
 		h := newHost(t, test.family)
 		h.write(h.places.Anacrontab, "1 5 x true\n", test.mode, test.uid)
-		h.judge(candidate{anacronTable, h.places.Anacrontab, "anacrontab"}, test.want)
+		h.judge(candidate{anacrontab, h.places.Anacrontab, "anacrontab"}, test.want)
 	}
 }
 
@@ -306,27 +306,27 @@ func TestTrustLogsAsCronDoes(t *testing.T) {
 	}{
 		{crontab.Debian, func(h *host) candidate {
 			h.write(h.user("bob"), goodUser, 0o600, eveUID)
-			return candidate{userTable, h.user("bob"), "bob"}
+			return candidate{userCrontab, h.user("bob"), "bob"}
 		}, "(bob) WRONG FILE OWNER (crontabs/bob)"},
 		{crontab.Debian, func(h *host) candidate {
 			h.write(h.system("pkg"), goodSystem, 0o666, 0)
-			return candidate{systemTable, h.system("pkg"), "pkg"}
+			return candidate{systemCrontab, h.system("pkg"), "pkg"}
 		}, "(*system*pkg) INSECURE MODE (group/other writable) (PATH)"},
 		{crontab.Debian, func(h *host) candidate {
 			h.write(h.places.Crontab, goodSystem, 0o666, 0)
-			return candidate{systemTable, h.places.Crontab, ""}
+			return candidate{systemCrontab, h.places.Crontab, ""}
 		}, "(*system*) INSECURE MODE (group/other writable) (PATH)"},
 		{crontab.RHEL, func(h *host) candidate {
 			h.write(h.user("bob"), goodUser, 0o777, bobUID)
-			return candidate{userTable, h.user("bob"), "bob"}
+			return candidate{userCrontab, h.user("bob"), "bob"}
 		}, "(bob) BAD FILE MODE (PATH)"},
 		{crontab.RHEL, func(h *host) candidate {
 			h.write(h.system("pkg"), goodSystem, 0o666, 0)
-			return candidate{systemTable, h.system("pkg"), "pkg"}
+			return candidate{systemCrontab, h.system("pkg"), "pkg"}
 		}, "(root) BAD FILE MODE (PATH)"},
 		{crontab.RHEL, func(h *host) candidate {
 			h.link(h.system("pkg"), "/nowhere/at/all")
-			return candidate{systemTable, h.system("pkg"), "pkg"}
+			return candidate{systemCrontab, h.system("pkg"), "pkg"}
 		}, "(root) CAN'T OPEN (PATH): no such file or directory"},
 	} {
 		h := newHost(t, test.family)
@@ -338,7 +338,7 @@ func TestTrustLogsAsCronDoes(t *testing.T) {
 			t.Errorf("logs %v\nwant %s", r, want)
 		}
 	}
-	odd := candidate{userTable, "/spool/b\x1b[31mö", "b\x1b[31mö"}
+	odd := candidate{userCrontab, "/spool/b\x1b[31mö", "b\x1b[31mö"}
 	_, r := trust{}.load(odd, nil, nil)
 	if want := `(b^[[31m\303\266) ORPHAN (no passwd entry)`; r == nil || r.Log != want {
 		t.Errorf("logs %v; want %s", r, want)

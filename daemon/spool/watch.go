@@ -294,8 +294,8 @@ func (s *Source) plan() plan {
 		} {
 			p.file(path)
 		}
-		p.directory(o.Places.CronD, s.accepts(systemTable, o.LSBNames))
-		p.directory(o.Places.Users, s.accepts(userTable, false))
+		p.directory(o.Places.CronD, s.accepts(systemCrontab, o.LSBNames))
+		p.directory(o.Places.Users, s.accepts(userCrontab, false))
 	}
 	p.file(o.Places.Localtime)
 	p.file(o.Places.Timezone)

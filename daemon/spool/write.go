@@ -25,20 +25,20 @@ import (
 // pass over names that begin with a dot, and so does this daemon.
 const tempPrefix = ".cronring-"
 
-// UserTable returns the path of the crontab of a user. A user whose name is not a valid file name,
+// UserCrontab returns the path of the crontab of a user. A user whose name is not a valid file name,
 // or one that cron would ignore, has none.
-func (p Places) UserTable(name string) (string, error) {
+func (p Places) UserCrontab(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || cronieIgnores(name) != "" {
 		return "", fmt.Errorf("name table of %q: no table can have that name", name)
 	}
 	return filepath.Join(p.Users, name), nil
 }
 
-// ReadTable reads the crontab of a user from the disk; the error is fs.ErrNotExist if there is
+// ReadCrontab reads the crontab of a user from the disk; the error is fs.ErrNotExist if there is
 // none. It reads nothing that the user could have planted to see another user's file: no link, and
 // no file of a third user or with a second name.
-func (p Places) ReadTable(who account.Account) (string, error) {
-	path, err := p.UserTable(who.Name)
+func (p Places) ReadCrontab(who account.Account) (string, error) {
+	path, err := p.UserCrontab(who.Name)
 	if err != nil {
 		return "", err
 	}
@@ -73,8 +73,8 @@ func (p Places) ReadTable(who account.Account) (string, error) {
 	return b.String(), err
 }
 
-// NoTable is the sum of a table that is not there.
-const NoTable = "none"
+// NoCrontab is the sum of a table that is not there.
+const NoCrontab = "none"
 
 // Sum returns the checksum of a version of a crontab, which depends only on its owner's text.
 func Sum(body string) string {
@@ -90,7 +90,7 @@ const headerRoom = 1 << 10
 // link or another unexpected file in its place is replaced, not followed. If the spool is missing,
 // Install makes it, with the permissions that the family's cron uses.
 func Install(p Places, who account.Account, text string) error {
-	if _, err := p.UserTable(who.Name); err != nil {
+	if _, err := p.UserCrontab(who.Name); err != nil {
 		return err
 	}
 	group, shared := p.group()
@@ -113,7 +113,7 @@ func Install(p Places, who account.Account, text string) error {
 
 // Remove removes the table of an account; fs.ErrNotExist when there is none.
 func Remove(p Places, who account.Account) error {
-	if _, err := p.UserTable(who.Name); err != nil {
+	if _, err := p.UserCrontab(who.Name); err != nil {
 		return err
 	}
 	return withdraw(p.Users, who.Name)
@@ -122,7 +122,7 @@ func Remove(p Places, who account.Account) error {
 // Restore writes a system crontab. Its owner and mode stay; a new one is root's, readable for all.
 // It refuses a symbolic link, because other programs may use the target.
 func Restore(p Places, path, text string) error {
-	dir, name, err := p.systemTable(path)
+	dir, name, err := p.systemCrontab(path)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func rewrite(dir int, name, path, text string) error {
 
 // Withdraw removes a system table; fs.ErrNotExist when there is none.
 func Withdraw(p Places, path string) error {
-	dir, name, err := p.systemTable(path)
+	dir, name, err := p.systemCrontab(path)
 	if err != nil {
 		return err
 	}
@@ -167,26 +167,26 @@ func Withdraw(p Places, path string) error {
 	return withdraw(filepath.Dir(path), name)
 }
 
-// systemTable opens the directory of a table that root keeps. Any other path
+// systemCrontab opens the directory of a table that root keeps. Any other path
 // is refused.
-func (p Places) systemTable(path string) (dir int, name string, err error) {
-	if !p.IsSystemTable(path) {
+func (p Places) systemCrontab(path string) (dir int, name string, err error) {
+	if !p.IsSystemCrontab(path) {
 		return -1, "", fmt.Errorf("write %s: it is not a system crontab", path)
 	}
 	dir, err = openDirectory(filepath.Dir(path))
 	return dir, filepath.Base(path), err
 }
 
-// IsSystemTable reports whether path is the place of a crontab of root.
-func (p Places) IsSystemTable(path string) bool {
+// IsSystemCrontab reports whether path is the place of a crontab of root.
+func (p Places) IsSystemCrontab(path string) bool {
 	kind, _ := p.kindOf(path)
-	return path == filepath.Clean(path) && (kind == systemTable || kind == anacronTable)
+	return path == filepath.Clean(path) && (kind == systemCrontab || kind == anacrontab)
 }
 
-// IsUserTable reports whether path is in the spool, and whose crontab it is.
-func (p Places) IsUserTable(path string) (name string, ok bool) {
+// IsUserCrontab reports whether path is in the spool, and whose crontab it is.
+func (p Places) IsUserCrontab(path string) (name string, ok bool) {
 	kind, name := p.kindOf(path)
-	return name, kind == userTable
+	return name, kind == userCrontab
 }
 
 func withdraw(path, name string) error {

@@ -76,7 +76,7 @@ func TestInstallMakesSpoolAndTable(t *testing.T) {
 		if st.Mode != unix.S_IFREG|0o600 || st.Uid != bob.UID || int(st.Gid) != gid || st.Nlink != 1 {
 			t.Errorf("family %d: table has mode %o, owner %d:%d, %d names; want 0600 of %d:%d, one", family, st.Mode, st.Uid, st.Gid, st.Nlink, bob.UID, gid)
 		}
-		if text, err := p.ReadTable(bob); err != nil || text != "* * * * * true\n" {
+		if text, err := p.ReadCrontab(bob); err != nil || text != "* * * * * true\n" {
 			t.Errorf("ReadTable: %q, %v", text, err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestInstalledTableIsTrusted(t *testing.T) {
 		if err := Install(p, bob, "* * * * * true\n"); err != nil {
 			t.Fatal(err)
 		}
-		f := facts{candidate: candidate{userTable, filepath.Join(p.Users, "bob"), "bob"}, account: &bob, file: stat(t, filepath.Join(p.Users, "bob"))}
+		f := facts{candidate: candidate{userCrontab, filepath.Join(p.Users, "bob"), "bob"}, account: &bob, file: stat(t, filepath.Join(p.Users, "bob"))}
 		if r := (trust{family: family}).refuse(&f); r != nil {
 			t.Errorf("family %d: the table is refused: %v", family, r)
 		}
@@ -113,7 +113,7 @@ func TestInstallFollowsNothingPlanted(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(p.Users, 0o700), plant(victim, path)); err != nil {
 				t.Fatal(err)
 			}
-			if text, err := p.ReadTable(bob); err == nil {
+			if text, err := p.ReadCrontab(bob); err == nil {
 				t.Errorf("ReadTable shows %q", text)
 			}
 			if err := Install(p, bob, "* * * * * true\n"); err != nil {
@@ -150,7 +150,7 @@ func TestReadTableRefusesStrangers(t *testing.T) {
 	if err := os.Chown(path, int(bob.UID)+7, 0); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := p.ReadTable(bob); err == nil {
+	if text, err := p.ReadCrontab(bob); err == nil {
 		t.Errorf("the file of a third account is shown: %q", text)
 	}
 }
@@ -168,7 +168,7 @@ func write(t *testing.T, path, text string) {
 func TestUserTableTakesNoPaths(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
 	for _, name := range []string{"", ".", "..", "../../etc/passwd", "a/b", "/etc/passwd", ".hidden", "a\x00b", "a\nb", "#bob", "bob~", "bob.rpmsave", tempPrefix + "x"} {
-		if path, err := p.UserTable(name); err == nil {
+		if path, err := p.UserCrontab(name); err == nil {
 			t.Errorf("%q has the table %s", name, path)
 		}
 		if err := Install(p, account.Account{Name: name}, "x"); err == nil {
@@ -179,7 +179,7 @@ func TestUserTableTakesNoPaths(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"bob", "john.doe", "EXAMPLE\\bob", "bob@example.org", "www-data", "a b", "машa"} {
-		if path, err := p.UserTable(name); err != nil || path != filepath.Join(p.Users, name) {
+		if path, err := p.UserCrontab(name); err != nil || path != filepath.Join(p.Users, name) {
 			t.Errorf("%q: %s, %v", name, path, err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestInstallConcurrentlyLeavesOneWhole(t *testing.T) {
 		})
 	}
 	all.Wait()
-	text, err := p.ReadTable(bob)
+	text, err := p.ReadCrontab(bob)
 	first, _, _ := strings.Cut(text, "\n")
 	if err != nil || text != strings.Repeat(first+"\n", 5000) {
 		t.Errorf("the table is mixed from several, or cut: %d bytes, %v", len(text), err)
@@ -223,7 +223,7 @@ func TestInstallOnFullDiskKeepsOldTable(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("Install: %v, want no space", err)
 	}
-	if text, err := p.ReadTable(bob); err != nil || text != "* * * * * old\n" {
+	if text, err := p.ReadCrontab(bob); err != nil || text != "* * * * * old\n" {
 		t.Errorf("the old table: %q, %v", text, err)
 	}
 	if found := listNames(t, p.Users); len(found) != 1 {

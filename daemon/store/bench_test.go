@@ -60,7 +60,7 @@ func BenchmarkManyJobs(b *testing.B) {
 		all = append(all, jobName(n))
 	}
 	roster := bigRoster()
-	known := roster.Tables[0].Known
+	known := roster.Crontabs[0].Known
 	for _, q := range []struct {
 		name string
 		ask  func() error

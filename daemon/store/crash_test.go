@@ -134,14 +134,14 @@ func checkSteps(t *testing.T, s *Store) int {
 	t.Helper()
 	steps := count(t, s, "record")
 	runs := steps * crashJobs
-	for table, want := range map[string]int{
+	for file, want := range map[string]int{
 		"run": runs, "occurrence": runs,
 		"run WHERE state = 'ended'": runs - crashJobs,
 		"output":                    runs - crashJobs,
 		"(SELECT DISTINCT job, due, era FROM run)": runs,
 	} {
-		if got := count(t, s, table); got != want {
-			t.Errorf("%d rows of %s after %d steps, want %d", got, table, steps, want)
+		if got := count(t, s, file); got != want {
+			t.Errorf("%d rows of %s after %d steps, want %d", got, file, steps, want)
 		}
 	}
 	last := noon.Add(time.Duration(steps-1) * time.Second)

@@ -30,9 +30,9 @@ func own(jobs map[job.ID]Keep) func(job.ID) (Keep, bool) {
 }
 
 // count is the number of rows in a table.
-func count(t *testing.T, s *Store, table string) (n int) {
+func count(t *testing.T, s *Store, file string) (n int) {
 	t.Helper()
-	if err := s.read.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+	if err := s.read.QueryRowContext(t.Context(), "SELECT count(*) FROM "+file).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -65,9 +65,9 @@ func TestPruneByAgeKeepsLiveAndNewest(t *testing.T) {
 	if err != nil || !slices.Equal(ids(runs), []job.RunID{7, 5, 2}) {
 		t.Errorf("left are runs %v, %v; want 7, 5, 2", ids(runs), err)
 	}
-	for table, want := range map[string]int{"output": 3, "occurrence": 4, "record": 1} {
-		if got := count(t, s, table); got != want {
-			t.Errorf("%d rows of %s are left, want %d", got, table, want)
+	for file, want := range map[string]int{"output": 3, "occurrence": 4, "record": 1} {
+		if got := count(t, s, file); got != want {
+			t.Errorf("%d rows of %s are left, want %d", got, file, want)
 		}
 	}
 	r := restore(t, s)
@@ -98,9 +98,9 @@ func TestPrunePerJobKeepsTheNewest(t *testing.T) {
 	if got, want := ids(recent[jobName(9)]), []job.RunID{500, 490, 480, 470, 460, 450, 440}; !slices.Equal(got, want) {
 		t.Errorf("left of another job: %v, want %v", got, want)
 	}
-	for table, want := range map[string]int{"output": 71, "occurrence": 71 + 7} {
-		if got := count(t, s, table); got != want {
-			t.Errorf("%d rows of %s are left, want %d", got, table, want)
+	for file, want := range map[string]int{"output": 71, "occurrence": 71 + 7} {
+		if got := count(t, s, file); got != want {
+			t.Errorf("%d rows of %s are left, want %d", got, file, want)
 		}
 	}
 	same(t, "marks", restore(t, s).Marks, marks)

@@ -9,9 +9,9 @@ import (
 )
 
 // usersOf lists the users of an index without reading all of it.
-func usersOf(table, column, but string) string {
-	which := " FROM " + table + " WHERE " + column + " <> '" + but + "'"
-	if table == "occurrence" {
+func usersOf(file, column, but string) string {
+	which := " FROM " + file + " WHERE " + column + " <> '" + but + "'"
+	if file == "occurrence" {
 		which += " AND run IS NULL"
 	}
 	return `WITH RECURSIVE users (name) AS (SELECT min(` + column + `)` + which + ` UNION ALL

@@ -154,9 +154,9 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 	if want := []string{"ann/01", "ann/03", "ann/15", "ann/16", "ann/17", "ann/18", "ann/19"}; !slices.Equal(left, want) {
 		t.Errorf("left of ann's jobs are %v, want %v: one is installed, one runs", left, want)
 	}
-	for table, want := range map[string]int{"state": 0, "output": 1, "ledger": 20 + 7, "run": 20 + 7 + 1 + 1} {
-		if got := count(t, s, table); got != want {
-			t.Errorf("%d rows of %s are left, want %d", got, table, want)
+	for file, want := range map[string]int{"state": 0, "output": 1, "ledger": 20 + 7, "run": 20 + 7 + 1 + 1} {
+		if got := count(t, s, file); got != want {
+			t.Errorf("%d rows of %s are left, want %d", got, file, want)
 		}
 	}
 	commit(t, s, Batch{Records: []job.Record{runOf("ann", 200, "ann/00")}}) // the name comes back

@@ -153,18 +153,18 @@ func TestRosterWritesWhatChanged(t *testing.T) {
 			t.Errorf("%s: the roster came back otherwise", c.what)
 		}
 	}
-	part := func(tables ...engine.RosterTable) *engine.Roster { return &engine.Roster{Tables: tables} }
+	part := func(crontabs ...engine.RosterCrontab) *engine.Roster { return &engine.Roster{Crontabs: crontabs} }
 	for _, c := range []struct {
 		what   string
 		roster *engine.Roster
 		rows   int64
 		known  int
 	}{
-		{"another crontab", part(engine.RosterTable{Name: "other", Known: known[:3]}), 1, len(known) + 3},
-		{"both change", part(engine.RosterTable{Name: "other", Known: known[:5]}, engine.RosterTable{Name: "t", Known: known[:2]}), 5, 7},
-		{"one is gone", part(engine.RosterTable{Name: "other"}), 1, 2},
-		{"an unknown one is gone", part(engine.RosterTable{Name: "never"}), 0, 2},
-		{"all are others", &engine.Roster{Whole: true, Tables: []engine.RosterTable{{Name: "a", Known: known[:1]}, {Name: "b", Known: known[1:4]}}}, 3, 4},
+		{"another crontab", part(engine.RosterCrontab{Name: "other", Known: known[:3]}), 1, len(known) + 3},
+		{"both change", part(engine.RosterCrontab{Name: "other", Known: known[:5]}, engine.RosterCrontab{Name: "t", Known: known[:2]}), 5, 7},
+		{"one is gone", part(engine.RosterCrontab{Name: "other"}), 1, 2},
+		{"an unknown one is gone", part(engine.RosterCrontab{Name: "never"}), 0, 2},
+		{"all are others", &engine.Roster{Whole: true, Crontabs: []engine.RosterCrontab{{Name: "a", Known: known[:1]}, {Name: "b", Known: known[1:4]}}}, 3, 4},
 	} {
 		before := changes()
 		commit(t, s, Batch{At: noon, Roster: c.roster})
@@ -226,7 +226,7 @@ func bigRoster() *engine.Roster {
 
 // wholeRoster is the roster of a host with one crontab.
 func wholeRoster(known []engine.Known) *engine.Roster {
-	return &engine.Roster{Whole: true, Tables: []engine.RosterTable{{Name: "t", Known: known}}}
+	return &engine.Roster{Whole: true, Crontabs: []engine.RosterCrontab{{Name: "t", Known: known}}}
 }
 
 func TestRestoreBigRosterInOrder(t *testing.T) {

@@ -35,7 +35,7 @@ func (w *writer) putRoster(r *engine.Roster) error {
 		}
 	}
 	blob := make([]byte, 0, 1+rosterPart*knownSize)
-	for _, t := range r.Tables {
+	for _, t := range r.Crontabs {
 		part, end := partsOf(t.Name)
 		for known := t.Known; len(known) > 0 && part < end; part++ {
 			n := min(len(known), rosterPart)
@@ -59,9 +59,9 @@ func (w *writer) putRoster(r *engine.Roster) error {
 
 // keepRoster deletes the rows of all crontabs that are not in r.
 func (w *writer) keepRoster(r *engine.Roster) error {
-	gaps := make([]int64, 0, 2*len(r.Tables)+2)
+	gaps := make([]int64, 0, 2*len(r.Crontabs)+2)
 	gaps = append(gaps, 0)
-	for _, t := range r.Tables {
+	for _, t := range r.Crontabs {
 		part, end := partsOf(t.Name)
 		gaps = append(gaps, part, end)
 	}

@@ -28,7 +28,7 @@ func Mixed(first, n int, account string) string {
 	var b strings.Builder
 	for i := first; i < first+n; i++ {
 		if mix := mixes[i%len(mixes)]; strings.Contains(mix, "%[2]") && i == first {
-			b.WriteString("#@ overlap=skip\n") // the job before it is in another table
+			b.WriteString("#@ overlap=skip\n") // the job before it is in another crontab
 		} else if strings.Contains(mix, "%") {
 			b.WriteString(strings.NewReplacer("%[1]d", strconv.Itoa(i), "%[2]d", strconv.Itoa(i-1)).Replace(mix))
 		} else {

@@ -135,8 +135,8 @@ func (w *World) move() {
 	w.zone = zone
 }
 
-// Tables returns the text of all crontabs.
-func (w *World) Tables() string {
+// Crontabs returns the text of all crontabs.
+func (w *World) Crontabs() string {
 	var b strings.Builder
 	for _, f := range w.files {
 		fmt.Fprintf(&b, "== %s\n%s", f.name, f.text)
@@ -152,7 +152,7 @@ func (w *World) say(format string, args ...any) {
 func (w *World) load() engine.Load {
 	l := engine.Load{Limits: w.limits, Node: Node}
 	for _, f := range w.files {
-		l.Tables = append(l.Tables, f.table)
+		l.Crontabs = append(l.Crontabs, f.parsed)
 	}
 	return l
 }

@@ -271,7 +271,7 @@ func (b *Board) set(slot Slot, row *api.Row) {
 	if row.Fixed {
 		c.flags[slot] |= fixed
 	}
-	c.user[slot], c.table[slot], c.schedule[slot] = b.words.of(row.User), b.words.of(row.Table), b.words.of(row.Schedule)
+	c.user[slot], c.table[slot], c.schedule[slot] = b.words.of(row.User), b.words.of(row.Crontab), b.words.of(row.Schedule)
 	c.line[slot], c.streak[slot], c.live[slot] = int32(row.Line), int32(row.Streak), int32(row.Live)
 	c.zone[slot], c.ending[slot], c.why[slot] = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
 	c.node[slot], c.away[slot] = b.words.of(row.Node), b.words.of(row.Elsewhere)
@@ -328,7 +328,7 @@ func (b *Board) Row(s Slot) api.Row {
 	}
 	return api.Row{
 		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line[s]),
-		User: b.words.text(c.user[s]), Table: b.words.text(c.table[s]), Schedule: b.words.text(c.schedule[s]), Zone: b.words.text(c.zone[s]),
+		User: b.words.text(c.user[s]), Crontab: b.words.text(c.table[s]), Schedule: b.words.text(c.schedule[s]), Zone: b.words.text(c.zone[s]),
 		State: job.States[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0, Fixed: c.flags[s]&fixed != 0,
 		Next: instant(c.next[s]), Began: instant(c.began[s]), Last: instant(c.last[s]), HeldUntil: instant(c.until[s]),
 		Live: int(c.live[s]), LastRun: job.RunID(c.run[s]), Took: time.Duration(c.took[s]), Streak: int(c.streak[s]),
@@ -355,9 +355,9 @@ func (b *Board) Find(id job.ID) (Slot, bool) {
 }
 
 // At is the job of an entry, by its place.
-func (b *Board) At(table string, line int) (api.Row, bool) {
+func (b *Board) At(file string, line int) (api.Row, bool) {
 	for s := range Slot(len(b.cols.at)) {
-		if c := &b.cols; c.state[s] != gone && c.line[s] == int32(line) && b.words.text(c.table[s]) == table {
+		if c := &b.cols; c.state[s] != gone && c.line[s] == int32(line) && b.words.text(c.table[s]) == file {
 			return b.Row(s), true
 		}
 	}

@@ -45,7 +45,7 @@ func (m *model) list(q Query) []job.ID {
 	text := strings.ToLower(q.Text)
 	var found []api.Row
 	for _, r := range m.rows {
-		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Table, r.Command}, "\n"))
+		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Crontab, r.Command}, "\n"))
 		if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && strings.Contains(all, text) {
 			found = append(found, r)
 		}
@@ -82,8 +82,8 @@ func compare(o Order, a, b *api.Row) int {
 		return cmp.Compare(b.Took, a.Took)
 	case ByUser:
 		return cmp.Compare(a.User, b.User)
-	case ByTable:
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Line, b.Line))
+	case ByCrontab:
+		return cmp.Or(cmp.Compare(a.Crontab, b.Crontab), cmp.Compare(a.Line, b.Line))
 	}
 	if c := cmp.Compare(a.State.Severity(), b.State.Severity()); c != 0 || a.State != job.StateFailing {
 		return c
@@ -101,7 +101,7 @@ func someRow(r *rand.Rand, n int) api.Row {
 	words := []string{"", "Etl", "backup", "Ünï", "orders\tx", "a\nb", "\xff", "ZFS"}
 	word := func() string { return words[r.IntN(len(words))] }
 	return api.Row{
-		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Table: "/etc/cron.d/" + word(), Line: r.IntN(5), Schedule: word(),
+		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Crontab: "/etc/cron.d/" + word(), Line: r.IntN(5), Schedule: word(),
 		Zone: word(), Command: word() + " " + word(), State: job.States[r.IntN(len(job.States))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0, Fixed: r.IntN(2) == 0,
 		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(100)), Last: when(), Took: time.Duration(r.IntN(5)) * time.Second,
 		Ending: word(), Streak: r.IntN(3), HeldUntil: when(), Why: fmt.Sprint(word(), r.IntN(1000)),
@@ -247,7 +247,7 @@ func TestBoardExpectsWithinBounds(t *testing.T) {
 func TestBoardForgetsOldText(t *testing.T) {
 	b := New()
 	for i := range 20_000 {
-		b.Apply(api.BoardUpdate{Rows: []api.Row{{Job: "a", Command: strings.Repeat("x", 100), Table: fmt.Sprint(i), Why: fmt.Sprint("reason ", i)}}})
+		b.Apply(api.BoardUpdate{Rows: []api.Row{{Job: "a", Command: strings.Repeat("x", 100), Crontab: fmt.Sprint(i), Why: fmt.Sprint("reason ", i)}}})
 	}
 	if size := len(b.text) + len(b.hay); size > 1<<20 || b.words.len() > 1<<17 || len(b.hays) > 20_000 {
 		t.Errorf("%d bytes of text, %d words and %d parts for one job", size, b.words.len(), len(b.hays))
@@ -259,7 +259,7 @@ func bigBoard() (*Board, []api.Row) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
 		rows[i] = api.Row{
-			Job: job.ID(fmt.Sprintf("tenants-%d.app.%08x", i/100, int64(i)*2654435761%(1<<32))), User: "app", Table: fmt.Sprintf("/etc/cron.d/tenants-%d", i/100),
+			Job: job.ID(fmt.Sprintf("tenants-%d.app.%08x", i/100, int64(i)*2654435761%(1<<32))), User: "app", Crontab: fmt.Sprintf("/etc/cron.d/tenants-%d", i/100),
 			Line: i % 100, Schedule: fmt.Sprintf("%d %d * * *", i%60, i%24), Zone: "Europe/Berlin",
 			Command: fmt.Sprintf("/opt/app/bin/tenant-sync --tenant %d --quiet", i), State: job.StateOK,
 			Next: noon.Add(time.Duration(r.IntN(86400)) * time.Second), Last: noon.Add(-time.Duration(r.IntN(86400)) * time.Second),

@@ -14,17 +14,17 @@ type Order string
 // The orders. ByState is severity: failing, late, running, held, ok, new; of the
 // failing ones, who has failed last is first.
 const (
-	ByState Order = "state"
-	ByName  Order = "job"
-	ByNext  Order = "next"
-	ByLast  Order = "last"
-	ByTook  Order = "took"
-	ByUser  Order = "user"
-	ByTable Order = "source"
+	ByState   Order = "state"
+	ByName    Order = "job"
+	ByNext    Order = "next"
+	ByLast    Order = "last"
+	ByTook    Order = "took"
+	ByUser    Order = "user"
+	ByCrontab Order = "source"
 )
 
 // Orders are all orders, in the order in which a key cycles through them.
-var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByTable}
+var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByCrontab}
 
 // Query selects and sorts the jobs of a list.
 type Query struct {
@@ -157,7 +157,7 @@ func (b *Board) keyOf(o Order) func(Slot) uint64 {
 	case ByUser:
 		ranks := b.words.ranks(c.user)
 		return func(s Slot) uint64 { return uint64(ranks[c.user[s]]) }
-	case ByTable:
+	case ByCrontab:
 		ranks := b.words.ranks(c.table)
 		return func(s Slot) uint64 { return uint64(ranks[c.table[s]])<<32 | uint64(uint32(c.line[s])) }
 	}

@@ -32,12 +32,12 @@ func TestLineChangesComeFromOneTextToAnother(t *testing.T) {
 
 func TestFilesDeleteTakesEntriesOutOfTheirFile(t *testing.T) {
 	d := screentest.FilesDaemon()
-	var got []api.TableRequest
-	d.OnInstall = func(r api.TableRequest) (api.Installed, error) {
+	var got []api.CrontabFileRequest
+	d.OnInstall = func(r api.CrontabFileRequest) (api.Installed, error) {
 		got = append(got, r)
 		return api.Installed{File: r.File, Before: 41}, nil
 	}
-	nightly := job.Job{ID: "nightly", Table: "/etc/cron.d/etl", Line: 7, Command: "/opt/etl/run nightly"}
+	nightly := job.Job{ID: "nightly", Crontab: "/etc/cron.d/etl", Line: 7, Command: "/opt/etl/run nightly"}
 	d.OnList = func(api.Query) ([]job.Status, error) { return []job.Status{{Job: nightly}}, nil }
 	remove := Remove(screentest.NewWorld(t), screen.Subject{Jobs: []job.ID{"nightly"}})
 	if _, err := remove.Call(t.Context(), d); err != nil || strings.Join(remove.Undo.Command, " ") != "cronring undo 41" {
@@ -69,12 +69,12 @@ func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
 	text := "# orders\n*/5 * * * * etl /opt/etl-orders/run --all\n"
 	d := &screentest.Daemon{
 		OnList: func(api.Query) ([]job.Status, error) {
-			return []job.Status{{Job: job.Job{ID: "etl-orders", Table: "/etc/cron.d/etl", Line: 2, Command: "/opt/etl-orders/run --all"}}}, nil
+			return []job.Status{{Job: job.Job{ID: "etl-orders", Crontab: "/etc/cron.d/etl", Line: 2, Command: "/opt/etl-orders/run --all"}}}, nil
 		},
-		OnTable: func(file, _ string) (api.TableText, error) {
-			return api.TableText{Table: api.Table{File: file}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "UTC"}, nil
+		OnCrontabText: func(file, _ string) (api.CrontabText, error) {
+			return api.CrontabText{CrontabFile: api.CrontabFile{File: file}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "UTC"}, nil
 		},
-		OnInstall: func(r api.TableRequest) (api.Installed, error) {
+		OnInstall: func(r api.CrontabFileRequest) (api.Installed, error) {
 			text = string(r.Text)
 			return api.Installed{Before: 31}, nil
 		},

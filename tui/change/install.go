@@ -23,12 +23,12 @@ func LoadZone(name string) (*time.Location, error) {
 }
 
 // Install changes a crontab file.
-func Install(r api.TableRequest, name string, command []string, slot string) screen.Do {
+func Install(r api.CrontabFileRequest, name string, command []string, slot string) screen.Do {
 	undo := &screen.Do{Class: screen.Undoable, Question: "restored " + name}
 	return screen.Do{
 		Class: screen.Undoable, Question: "saved " + name, Command: command, Slot: slot, Undo: undo,
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
-			done, err := d.InstallTable(ctx, r)
+			done, err := d.InstallCrontabFile(ctx, r)
 			if err != nil {
 				return "", err
 			}
@@ -75,7 +75,7 @@ func putBack(done []api.Installed, name string) screen.Do {
 
 // changeEntries changes the entries of jobs in their file.
 func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job.Job, change func(draft *crontab.Draft, lines []int) error) (api.Installed, error) {
-	t, err := d.Table(ctx, file, "")
+	t, err := d.CrontabText(ctx, file, "")
 	if err != nil {
 		return api.Installed{}, err
 	}
@@ -95,11 +95,11 @@ func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job
 	if err := change(draft, lines); err != nil {
 		return api.Installed{}, err
 	}
-	return d.InstallTable(ctx, api.TableRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum})
+	return d.InstallCrontabFile(ctx, api.CrontabFileRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum})
 }
 
 // FileName returns a crontab's name in lists: its path, or its user.
-func FileName(t *api.Table) string {
+func FileName(t *api.CrontabFile) string {
 	if t.User != "" {
 		return "crontab " + t.User
 	}

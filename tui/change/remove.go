@@ -18,9 +18,9 @@ func Remove(w *screen.World, about screen.Subject) screen.Do {
 	var detail []string
 	rows := w.Rows(about)
 	for i, r := range rows {
-		files[r.Table] = true
+		files[r.Crontab] = true
 		if i < shown {
-			detail = append(detail, fmt.Sprintf("- %s:%d  %s  %s", r.Table, r.Line, r.Schedule, r.Command))
+			detail = append(detail, fmt.Sprintf("- %s:%d  %s  %s", r.Crontab, r.Line, r.Schedule, r.Command))
 		}
 	}
 	if more := len(rows) - shown; more > 0 {
@@ -50,10 +50,10 @@ func removeEntries(ctx context.Context, d screen.Daemon, refs []string) ([]api.I
 	var files []string
 	for i := range jobs {
 		j := jobs[i].Job
-		if byFile[j.Table] == nil {
-			files = append(files, j.Table)
+		if byFile[j.Crontab] == nil {
+			files = append(files, j.Crontab)
 		}
-		byFile[j.Table] = append(byFile[j.Table], j)
+		byFile[j.Crontab] = append(byFile[j.Crontab], j)
 	}
 	var done []api.Installed
 	for _, file := range files {

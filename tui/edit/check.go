@@ -26,11 +26,11 @@ type Checker struct {
 }
 
 // NewChecker is for the edits of a crontab. zone finds the zones that it names.
-func NewChecker(t *api.TableText, zone func(string) (*time.Location, error)) *Checker {
+func NewChecker(t *api.CrontabText, zone func(string) (*time.Location, error)) *Checker {
 	c := &Checker{name: t.File, config: t.Config(zone)}
 	c.old.Text = string(t.Text)
-	table, diagnostics := crontab.Parse(c.name, c.old.Text, c.config)
-	c.old.Remarks, c.before, c.lines = diagnostics, review.NewVersion(table), map[job.ID]int{}
+	file, diagnostics := crontab.Parse(c.name, c.old.Text, c.config)
+	c.old.Remarks, c.before, c.lines = diagnostics, review.NewVersion(file), map[job.ID]int{}
 	for _, j := range c.before.Jobs() {
 		c.lines[j.ID] = j.Line
 	}
@@ -47,7 +47,7 @@ type Checked struct {
 	Blocking []crontab.Diagnostic // errors that were not there before: it cannot be saved with them
 	Changes  []review.Difference  // what a save would do; runs are not counted
 
-	table       *crontab.Table
+	file        *crontab.File
 	diagnostics map[int][]crontab.Diagnostic // by line, from 1; notices are left out
 	lines       []int                        // that have some, in order
 	saved       map[int]int                  // line of each entry before the edit; new entries have none
@@ -55,12 +55,12 @@ type Checked struct {
 
 // Check reads a text as the daemon would.
 func (c *Checker) Check(text string) *Checked {
-	table, diagnostics := crontab.Parse(c.name, text, c.config)
-	now := review.NewVersion(table)
+	file, diagnostics := crontab.Parse(c.name, text, c.config)
+	now := review.NewVersion(file)
 	checked := &Checked{
 		Blocking: review.NewErrors(c.old, review.Text{Text: text, Remarks: diagnostics}),
 		Changes:  review.Compare(c.before, now),
-		table:    table, diagnostics: map[int][]crontab.Diagnostic{}, saved: map[int]int{},
+		file:     file, diagnostics: map[int][]crontab.Diagnostic{}, saved: map[int]int{},
 	}
 	for _, j := range now.Jobs() {
 		if line, ok := c.lines[j.ID]; ok {
@@ -111,7 +111,7 @@ func (c *Checked) NextProblem(line int) (next int, ok bool) {
 
 // Entry is the entry of a line, from 1; nil where there is none.
 func (c *Checked) Entry(line int) *crontab.Entry {
-	entries := c.table.Entries
+	entries := c.file.Entries
 	i, ok := slices.BinarySearchFunc(entries, line, func(e crontab.Entry, line int) int { return e.Line() - line })
 	if !ok {
 		return nil
@@ -216,8 +216,8 @@ func (c *Checked) others(e *crontab.Entry, now time.Time) int {
 	}
 	minute := next.Truncate(time.Minute)
 	n := 0
-	for i := range c.table.Entries {
-		other := &c.table.Entries[i]
+	for i := range c.file.Entries {
+		other := &c.file.Entries[i]
 		if t := other.Schedule.Next(minute.Add(-1)); other.Line() != e.Line() && !t.IsZero() && t.Before(minute.Add(time.Minute)) {
 			n++
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 func checker(text string) *Checker {
-	return NewChecker(&api.TableText{
-		Table: api.Table{File: "/etc/cron.d/etl"}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian,
+	return NewChecker(&api.CrontabText{
+		CrontabFile: api.CrontabFile{File: "/etc/cron.d/etl"}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian,
 		Account: "root", Privileged: true, Zone: "Europe/Berlin",
 	}, time.LoadLocation)
 }

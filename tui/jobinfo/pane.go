@@ -71,7 +71,7 @@ func DrawMeaning(row canvas.View, w *screen.World, r *api.Row, d *Info) {
 	if d.ID == r.Job && d.Job != nil && d.Job.Meaning != "" {
 		meaning = d.Job.Meaning
 	}
-	place := fmt.Sprintf("%s:%d   user %s", r.Table, r.Line, r.User)
+	place := fmt.Sprintf("%s:%d   user %s", r.Crontab, r.Line, r.User)
 	if row.Width() < PaneWidth-2 {
 		place = sourceOf(r)
 	}

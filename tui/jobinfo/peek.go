@@ -154,7 +154,7 @@ func drawPlan(row canvas.View, w *screen.World, r *api.Row, d *Info) {
 		plan = "next " + nextText(w, r)
 	}
 	x := row.Put(1, 0, plan, canvas.Style{})
-	place := fmt.Sprintf("%s:%d as %s", r.Table, r.Line, r.User)
+	place := fmt.Sprintf("%s:%d as %s", r.Crontab, r.Line, r.User)
 	zone := "TZ " + w.ZoneName(r.Zone)
 	if x = max(x+2, 34); x+page.Width(place) < row.Width() {
 		x = row.Put(x, 0, place, canvas.Style{})

@@ -36,11 +36,11 @@ func ReadSchedule(j *api.Job, zone *timetable.Zone) (spec string, s cron.Schedul
 			line, err = draft.Set(line, key, value)
 		}
 	}
-	table, _ := crontab.Parse("-", draft.Text(), crontab.Config{Format: crontab.User, Local: zone.Location(), Zone: time.LoadLocation})
-	if err != nil || len(table.Entries) != 1 {
+	file, _ := crontab.Parse("-", draft.Text(), crontab.Config{Format: crontab.User, Local: zone.Location(), Zone: time.LoadLocation})
+	if err != nil || len(file.Entries) != 1 {
 		return spec, nil
 	}
-	s = table.Entries[0].Schedule
+	s = file.Entries[0].Schedule
 	if !Delayed(j) && !agrees(s, j.Upcoming) {
 		return spec, nil
 	}

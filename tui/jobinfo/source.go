@@ -9,18 +9,18 @@ import (
 )
 
 // SourceName is a crontab file without its directory.
-func SourceName(table string) string {
-	return table[strings.LastIndexByte(table, filepath.Separator)+1:]
+func SourceName(file string) string {
+	return file[strings.LastIndexByte(file, filepath.Separator)+1:]
 }
 
-// IsUsersTable reports whether a crontab belongs to a user, who edits it with crontab
+// IsUserCrontab reports whether a crontab belongs to a user, who edits it with crontab
 // -e.
-func IsUsersTable(table string) bool { return strings.HasPrefix(table, "/var/spool/") }
+func IsUserCrontab(file string) bool { return strings.HasPrefix(file, "/var/spool/") }
 
 // sourceOf returns the place of a job in a few cells: "etl:14", "crontab www:2".
 func sourceOf(r *api.Row) string {
-	name := SourceName(r.Table) + ":" + strconv.Itoa(r.Line)
-	if IsUsersTable(r.Table) {
+	name := SourceName(r.Crontab) + ":" + strconv.Itoa(r.Line)
+	if IsUserCrontab(r.Crontab) {
 		return "crontab " + name
 	}
 	return name

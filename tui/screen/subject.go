@@ -87,7 +87,7 @@ func (w *World) Row(s Subject) (api.Row, bool) {
 // screen named none.
 func (w *World) Placed(s Subject) Subject {
 	if row, ok := w.Row(s); ok && s.File == "" {
-		s.File, s.Line = row.Table, row.Line
+		s.File, s.Line = row.Crontab, row.Line
 	}
 	return s
 }

@@ -21,7 +21,7 @@ func newCopyMenu(w *screen.World, about screen.Subject) *copyMenu {
 	}
 	if rows := w.Rows(about); len(rows) == 1 {
 		add("c", "command", rows[0].Command)
-		add("s", "source", fmt.Sprintf("%s:%d", rows[0].Table, rows[0].Line))
+		add("s", "source", fmt.Sprintf("%s:%d", rows[0].Crontab, rows[0].Line))
 		if about.Run == 0 {
 			about.Run = rows[0].LastRun
 		}

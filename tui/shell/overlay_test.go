@@ -86,7 +86,7 @@ func TestHostileWordsOnEveryOverlay(t *testing.T) {
 	evilError := errors.New(evil)
 	w := screentest.NewWorld(t)
 	w.Status.Host = evil
-	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{{Job: evil, User: evil, Table: evil, Command: evil, Why: evil, State: job.StateFailing, Live: 1, LastRun: 1, Protected: true}}})
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{{Job: evil, User: evil, Crontab: evil, Command: evil, Why: evil, State: job.StateFailing, Live: 1, LastRun: 1, Protected: true}}})
 	for _, overlay := range []string{"r", "x", "p", "y", ":", "?", "@", "V", "b"} {
 		s, front := shellOn(w)
 		front.about = screen.Subject{Jobs: []job.ID{evil}}

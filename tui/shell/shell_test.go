@@ -315,8 +315,8 @@ func TestBusyEndsAfterAMove(t *testing.T) {
 // selected job said before, whoever changed it.
 func TestUndoOffersTheVersionBefore(t *testing.T) {
 	d := &screentest.Daemon{
-		OnTable: func(file, _ string) (api.TableText, error) {
-			return api.TableText{Table: api.Table{File: file, By: "bob", Changed: screentest.Now.Add(-time.Hour)}, Text: []byte("a\nb\n")}, nil
+		OnCrontabText: func(file, _ string) (api.CrontabText, error) {
+			return api.CrontabText{CrontabFile: api.CrontabFile{File: file, By: "bob", Changed: screentest.Now.Add(-time.Hour)}, Text: []byte("a\nb\n")}, nil
 		},
 		OnRevisions: func(q api.RevisionQuery) ([]api.Revision, error) {
 			return []api.Revision{{ID: 32, File: q.File}, {ID: 31, File: q.File}, {ID: 30, File: q.File}}, nil

@@ -16,9 +16,9 @@ const versionSlot = "version"
 
 // version is a search for the version to restore.
 type version struct {
-	file  string
-	table api.TableText
-	old   api.Revision
+	file    string
+	crontab api.CrontabText
+	old     api.Revision
 }
 
 // takeBack undoes the last change of this dashboard, or if there is none, the last
@@ -50,10 +50,10 @@ func (s *Shell) refusesUndo(about screen.Subject) string {
 // find finds the newest version that the file does not have now.
 func (v *version) find(ctx context.Context, d screen.Daemon) (err error) {
 	const few = 10
-	if v.table, err = d.Table(ctx, v.file, ""); err != nil {
+	if v.crontab, err = d.CrontabText(ctx, v.file, ""); err != nil {
 		return err
 	}
-	all, err := d.Revisions(ctx, api.RevisionQuery{File: v.table.File, Limit: few})
+	all, err := d.Revisions(ctx, api.RevisionQuery{File: v.crontab.File, Limit: few})
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (v *version) find(ctx context.Context, d screen.Daemon) (err error) {
 		if v.old, err = d.Revision(ctx, r.ID); err != nil {
 			return err
 		}
-		if v.old.Gone != v.table.Missing || string(v.old.Text) != string(v.table.Text) {
+		if v.old.Gone != v.crontab.Missing || string(v.old.Text) != string(v.crontab.Text) {
 			return nil
 		}
 	}
@@ -80,15 +80,15 @@ func (s *Shell) tookVersion(a screen.Answer) {
 		s.warn(plainError(a.Err))
 		return
 	}
-	name := change.FileName(&v.table.Table)
+	name := change.FileName(&v.crontab.CrontabFile)
 	d := change.Restore(v.old.ID, name)
 	d.Class, d.Question = screen.Effects, fmt.Sprintf("Put revision %d of %s back?", v.old.ID, name)
 	if v.old.Gone {
 		d.Question = fmt.Sprintf("Take %s away, as it was not there before?", name)
 	}
-	d.Detail = []string{change.CountChanges(change.DiffLines(string(v.table.Text), string(v.old.Text)))}
-	if v.table.By != "" {
-		d.Detail = append(d.Detail, fmt.Sprintf("The last change is of %s, %s.", v.table.By, s.w.Past(v.table.Changed, "")))
+	d.Detail = []string{change.CountChanges(change.DiffLines(string(v.crontab.Text), string(v.old.Text)))}
+	if v.crontab.By != "" {
+		d.Detail = append(d.Detail, fmt.Sprintf("The last change is of %s, %s.", v.crontab.By, s.w.Past(v.crontab.Changed, "")))
 	}
 	s.confirm(nil, d)
 }

@@ -95,17 +95,17 @@ func explainText(text string, f *explainFlags, loc *time.Location, from time.Tim
 	if s != nil {
 		return api.NewExplanation(text, s, zone, diagnostics, from), nil
 	}
-	table, lineDiagnostics := f.Parse(cli.Source{Name: "-", Text: text + "\n"}, loc)
-	if len(table.Entries) == 0 {
+	file, lineDiagnostics := f.Parse(cli.Source{Name: "-", Text: text + "\n"}, loc)
+	if len(file.Entries) == 0 {
 		if len(lineDiagnostics) > 0 {
 			diagnostics = lineDiagnostics
 		}
 		return api.Explanation{}, BadSchedule(text, diagnostics)
 	}
-	e := &table.Entries[0]
+	e := &file.Entries[0]
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), lineDiagnostics, from)
 	x.AddEntry(e, e.Options().Items)
-	if table.Format == crontab.System {
+	if file.Format == crontab.System {
 		x.User = e.User()
 	}
 	return x, nil
@@ -114,7 +114,7 @@ func explainText(text string, f *explainFlags, loc *time.Location, from time.Tim
 func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.Location) {
 	a.PrintField("job", string(x.Job))
 	if x.Line > 0 {
-		a.PrintField("source", fmt.Sprintf("%s:%d", x.Table, x.Line))
+		a.PrintField("source", fmt.Sprintf("%s:%d", x.Crontab, x.Line))
 	}
 	a.PrintField("schedule", x.Schedule)
 	a.PrintField("meaning", x.Meaning)

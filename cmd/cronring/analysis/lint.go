@@ -67,7 +67,7 @@ with what the entry does there.`,
 }
 
 func lint(ctx context.Context, a *cli.App, names []string, f lintFlags, out *cli.Output) error {
-	source, err := TablesAt(a, f.root)
+	source, err := CrontabsAt(a, f.root)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func lint(ctx context.Context, a *cli.App, names []string, f lintFlags, out *cli
 	return nil
 }
 
-// TablesAt is the tables of this host, or of one whose root is at a directory.
-func TablesAt(a *cli.App, root string) (spool.SourceOptions, error) {
+// CrontabsAt is the tables of this host, or of one whose root is at a directory.
+func CrontabsAt(a *cli.App, root string) (spool.SourceOptions, error) {
 	m := inventory.This(a.Now)
 	if root != "" {
 		root, err := filepath.Abs(root)
@@ -126,7 +126,7 @@ type linted struct {
 // files checks the contents of files. In directories of cron it also checks whether cron
 // would read them.
 func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFlags, source spool.SourceOptions) {
-	var tables []*crontab.Table
+	var crontabs []*crontab.File
 	for _, name := range names {
 		refusal := l.judge(ctx, name, source)
 		if refusal != nil && (refusal.Code == spool.CodeType || refusal.Code == spool.CodeSize) {
@@ -144,20 +144,20 @@ func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFl
 		if refusal != nil {
 			l.diagnostics = append(l.diagnostics, refusal.Diagnostic())
 		}
-		table, found := crontab.Parse(s.Name, s.Text, source.Config(s.Name, f.System))
+		file, found := crontab.Parse(s.Name, s.Text, source.Config(s.Name, f.System))
 		l.texts[name] = s.Text
 		l.diagnostics = append(l.diagnostics, found...)
-		l.addLosses(table, f)
-		tables = append(tables, table)
+		l.addLosses(file, f)
+		crontabs = append(crontabs, file)
 	}
-	l.addEdges(tables, false)
+	l.addEdges(crontabs, false)
 }
 
 // addLosses adds what the entries of a table lose under other crons, if that is
 // asked for.
-func (l *linted) addLosses(table *crontab.Table, f lintFlags) {
+func (l *linted) addLosses(file *crontab.File, f lintFlags) {
 	if f.portable {
-		l.diagnostics = append(l.diagnostics, table.Losses()...)
+		l.diagnostics = append(l.diagnostics, file.Losses()...)
 	}
 }
 
@@ -188,10 +188,10 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 		l.diagnostics = append(l.diagnostics, i.Diagnostic())
 	}
 	l.diagnostics = append(l.diagnostics, found.Remarks...)
-	for _, table := range found.Tables {
-		l.addLosses(table, f)
+	for _, file := range found.Crontabs {
+		l.addLosses(file, f)
 	}
-	l.addEdges(found.Tables, true)
+	l.addEdges(found.Crontabs, true)
 	for _, c := range found.Changes {
 		if c.Kind == spool.Loaded {
 			l.texts[c.Path] = c.Text

@@ -10,8 +10,8 @@ import (
 
 // addEdges adds errors in after= and on= across all crontabs. An unknown name may be in a
 // file that lint was not given; if all is set, there is no such file.
-func (l *linted) addEdges(tables []*crontab.Table, all bool) {
-	for _, d := range slices.Compact(catalog.New(tables, nil, nil).Remarks()) { // once for all shards
+func (l *linted) addEdges(crontabs []*crontab.File, all bool) {
+	for _, d := range slices.Compact(catalog.New(crontabs, nil, nil).Remarks()) { // once for all shards
 		if d.Code == crontab.CodeNobody && !all {
 			d.Severity = crontab.Warning
 			d.Message = strings.TrimSuffix(d.Message, ": the entry is held") + " in these files: if none is elsewhere, the entry is held"

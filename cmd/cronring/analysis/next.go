@@ -193,15 +193,15 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 	if err != nil {
 		return coming{}, err
 	}
-	table, diagnostics := f.Parse(s, loc)
+	file, diagnostics := f.Parse(s, loc)
 	var about []crontab.Diagnostic
 	for _, d := range diagnostics {
 		if d.Line == line {
 			about = append(about, d)
 		}
 	}
-	for i := range table.Entries {
-		if e := &table.Entries[i]; e.Line() == line {
+	for i := range file.Entries {
+		if e := &file.Entries[i]; e.Line() == line {
 			return newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about), nil
 		}
 	}

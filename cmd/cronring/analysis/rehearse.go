@@ -33,7 +33,7 @@ type runEnd struct {
 // rehearse simulates crontabs from one instant up to, but not including, another, as if
 // the daemon had been up all along; @reboot entries do not run. It calls seen with each
 // effect.
-func rehearse(tables []*crontab.Table, from, to time.Time, takes time.Duration, seen func(time.Time, engine.Effect) error) (*engine.View, error) {
+func rehearse(crontabs []*crontab.File, from, to time.Time, takes time.Duration, seen func(time.Time, engine.Effect) error) (*engine.View, error) {
 	r := &rehearsal{
 		engine: engine.New(engine.State{}),
 		from:   from, to: to, takes: takes, seen: seen, killed: map[job.RunID]bool{},
@@ -41,7 +41,7 @@ func rehearse(tables []*crontab.Table, from, to time.Time, takes time.Duration, 
 	// What is due at the moment of a load is not missed, so the load comes
 	// just before the first instant that counts.
 	r.at = from.Add(-1)
-	r.events = []engine.Event{engine.Load{Tables: tables, Node: HostName()}}
+	r.events = []engine.Event{engine.Load{Crontabs: crontabs, Node: HostName()}}
 	for ok := true; ok; r.at, ok = r.next() {
 		if err := r.step(); err != nil {
 			return nil, err

@@ -25,7 +25,7 @@ type simulated struct {
 	Due      time.Time   `json:"due"`   // the occurrence, UTC
 	At       time.Time   `json:"at"`    // the start: later than due after a queue or a retry
 	Local    time.Time   `json:"local"` // due in the zone of --tz
-	Table    string      `json:"table"`
+	Crontab  string      `json:"table"`
 	Line     int         `json:"line"`
 	Command  string      `json:"command"`
 	User     string      `json:"user"`
@@ -77,12 +77,12 @@ func simulate(a *cli.App, names []string, f *simulateFlags) error {
 	if err != nil {
 		return err
 	}
-	tables, err := readTables(a, names, f.FormatFlags, loc)
+	crontabs, err := readCrontabs(a, names, f.FormatFlags, loc)
 	if err != nil {
 		return err
 	}
 	list, sum := []simulated{}, newOutlook(from, to, loc)
-	view, err := rehearse(tables, from, to, time.Duration(f.takes), func(at time.Time, e engine.Effect) error {
+	view, err := rehearse(crontabs, from, to, time.Duration(f.takes), func(at time.Time, e engine.Effect) error {
 		start, ok := e.(engine.Start)
 		switch {
 		case f.out.Value == cli.FormText:
@@ -128,23 +128,23 @@ func span(a *cli.App, f *simulateFlags, loc *time.Location) (from, to time.Time,
 	return from.UTC(), to.UTC(), nil
 }
 
-func readTables(a *cli.App, names []string, f cli.FormatFlags, loc *time.Location) ([]*crontab.Table, error) {
-	tables := make([]*crontab.Table, len(names))
+func readCrontabs(a *cli.App, names []string, f cli.FormatFlags, loc *time.Location) ([]*crontab.File, error) {
+	crontabs := make([]*crontab.File, len(names))
 	for i, name := range names {
 		s, err := a.ReadSource(name)
 		if err != nil {
 			return nil, err
 		}
-		table, diagnostics := f.Parse(s, loc)
+		file, diagnostics := f.Parse(s, loc)
 		cli.WarnBroken(a, name, diagnostics)
-		tables[i] = table
+		crontabs[i] = file
 	}
-	return tables, nil
+	return crontabs, nil
 }
 
 func newSimulated(at time.Time, s engine.Start, loc *time.Location) simulated {
 	return simulated{
-		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Table: s.Job.Table, Line: s.Job.Line, Command: s.Job.Command,
+		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Crontab: s.Job.Crontab, Line: s.Job.Line, Command: s.Job.Command,
 		User: s.Job.User, Job: s.Job.ID, Schedule: cli.ScheduleText(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
 	}
 }
@@ -156,7 +156,7 @@ func simulatedTable(list []simulated, out *cli.Output) *cli.Table {
 		form = cli.LongTime
 	}
 	for _, s := range list {
-		t.Add(s.Local.Format(form), string(s.Job), s.Table+":"+strconv.Itoa(s.Line), s.Schedule, string(s.Trigger), s.Command)
+		t.Add(s.Local.Format(form), string(s.Job), s.Crontab+":"+strconv.Itoa(s.Line), s.Schedule, string(s.Trigger), s.Command)
 	}
 	return t
 }

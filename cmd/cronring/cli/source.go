@@ -43,7 +43,7 @@ func (a *App) ReadSource(name string) (Source, error) {
 }
 
 // Parse reads a source in the zone loc.
-func (f *FormatFlags) Parse(s Source, loc *time.Location) (*crontab.Table, []crontab.Diagnostic) {
+func (f *FormatFlags) Parse(s Source, loc *time.Location) (*crontab.File, []crontab.Diagnostic) {
 	c := spool.ThisHost().Config(s.Name, f.System)
 	c.Local = loc
 	return crontab.Parse(s.Name, s.Text, c)

@@ -24,9 +24,9 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// tables reads and writes crontabs: the daemon, or for root without a daemon the spool
+// crontabs reads and writes crontabs: the daemon, or for root without a daemon the spool
 // itself.
-type tables interface {
+type crontabs interface {
 	Crontab(ctx context.Context, user string, edit, header bool) (api.Crontab, error)
 	InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error)
 	RemoveCrontab(ctx context.Context, user string) (api.Installed, error)
@@ -91,8 +91,8 @@ func (c *Program) do(ctx context.Context) error {
 // probeTime limits how long the daemon may take for its first answer.
 const probeTime = 20 * time.Second
 
-// tables finds the daemon, or goes without it.
-func (c *Program) tables(ctx context.Context) (tables, error) {
+// crontabs finds the daemon, or goes without it.
+func (c *Program) crontabs(ctx context.Context) (crontabs, error) {
 	client := api.Dial(c.socket)
 	probe, cancel := context.WithTimeoutCause(ctx, probeTime, messageError{fmt.Sprintf("cronringd did not answer for %s on %s", probeTime, c.socket)})
 	defer cancel()
@@ -114,19 +114,19 @@ func (c *Program) tables(ctx context.Context) (tables, error) {
 }
 
 func (c *Program) list(ctx context.Context) error {
-	t, err := c.tables(ctx)
+	t, err := c.crontabs(ctx)
 	if err != nil {
 		return err
 	}
 	header := c.places.Header && c.Env("CRONTAB_NOHEADER") == "N"
-	table, err := t.Crontab(ctx, c.args.user, false, header)
+	file, err := t.Crontab(ctx, c.args.user, false, header)
 	if err != nil {
 		return err
 	}
-	if table.Missing {
-		return &api.Error{Kind: api.NotFound, What: "no crontab for " + table.User}
+	if file.Missing {
+		return &api.Error{Kind: api.NotFound, What: "no crontab for " + file.User}
 	}
-	text := string(table.Text)
+	text := string(file.Text)
 	if c.debian() {
 		text = obfuscation.Replace(text)
 	}
@@ -143,7 +143,7 @@ func (c *Program) list(ctx context.Context) error {
 var obfuscation = strings.NewReplacer("\r\n", "\r\n", "\r", `\r`, "\b", `\b`)
 
 func (c *Program) remove(ctx context.Context) error {
-	t, err := c.tables(ctx)
+	t, err := c.crontabs(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *Program) replace(ctx context.Context) error {
 	if err := c.check(c.args.file, text); err != nil {
 		return err
 	}
-	t, err := c.tables(ctx)
+	t, err := c.crontabs(ctx)
 	if err != nil {
 		return err
 	}

@@ -39,18 +39,18 @@ const FirstLines = `# One line for each task: when, and what.
 // edit lets a person change a table with an editor. No signal of the terminal
 // ends it in between, as the edits would be lost.
 func (c *Program) edit(ctx context.Context) error {
-	t, err := c.tables(ctx)
+	t, err := c.crontabs(ctx)
 	if err != nil {
 		return err
 	}
-	table, err := t.Crontab(ctx, c.args.user, true, false)
+	file, err := t.Crontab(ctx, c.args.user, true, false)
 	if err != nil {
 		return err
 	}
 	defer t.EndEdit(ctx, c.args.user)
-	start := table.Text
-	if table.Missing {
-		c.say("no crontab for %s - using an empty one", display.Text(table.User))
+	start := file.Text
+	if file.Missing {
+		c.say("no crontab for %s - using an empty one", display.Text(file.User))
 		start = nil
 		if c.debian() {
 			start = []byte(FirstLines)
@@ -61,10 +61,10 @@ func (c *Program) edit(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
-	return c.editDraft(ctx, t, d, table.Sum)
+	return c.editDraft(ctx, t, d, file.Sum)
 }
 
-func (c *Program) editDraft(ctx context.Context, t tables, d *Draft, base string) error {
+func (c *Program) editDraft(ctx context.Context, t crontabs, d *Draft, base string) error {
 	for {
 		if err := c.RunEditor(d); err != nil {
 			return c.leave(d, err)
@@ -96,7 +96,7 @@ func (c *Program) editDraft(ctx context.Context, t tables, d *Draft, base string
 
 // installDraft installs the text over the version that the edit began with. If that has
 // changed, it asks.
-func (c *Program) installDraft(ctx context.Context, t tables, text []byte, path, base string) error {
+func (c *Program) installDraft(ctx context.Context, t crontabs, text []byte, path, base string) error {
 	for {
 		done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: path, Text: text, Base: base})
 		if err == nil {

@@ -52,7 +52,7 @@ func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) erro
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {
 		return err
 	}
-	by, err := openTables(cmd.Context(), a, &f.changeFlags)
+	by, err := openCrontabs(cmd.Context(), a, &f.changeFlags)
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 	if err != nil {
 		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.Old.File, Why: err.Error(), Fix: "cronring edit " + c.Old.File}
 	}
-	table, diagnostics := crontab.Parse(c.Old.File, c.draft.Text(), c.config)
-	for i := range table.Entries {
-		e := &table.Entries[i]
+	file, diagnostics := crontab.Parse(c.Old.File, c.draft.Text(), c.config)
+	for i := range file.Entries {
+		e := &file.Entries[i]
 		if e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
 			return c.rejectHeld(e)
 		}

@@ -57,7 +57,7 @@ With -H the files go to where the other host has them.`,
 }
 
 func apply(ctx context.Context, a *cli.App, dir string, prune bool, f *changeFlags) error {
-	by, err := openTables(ctx, a, f)
+	by, err := openCrontabs(ctx, a, f)
 	if err != nil {
 		return err
 	}
@@ -153,12 +153,12 @@ func readApplied(dir string, places *api.Places) ([]applied, error) {
 }
 
 // planApply checks every file and returns the changes to make.
-func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([]api.TableRequest, error) {
+func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([]api.CrontabFileRequest, error) {
 	loc, err := a.Location()
 	if err != nil {
 		return nil, err
 	}
-	var plan []api.TableRequest
+	var plan []api.CrontabFileRequest
 	var bad []error
 	for _, w := range wanted {
 		if err := onlyRegular(w.source); err != nil {
@@ -207,13 +207,13 @@ func onlyRegular(path string) error {
 }
 
 // planPrune returns the crontabs that the directory could contain but does not.
-func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
-	tables, err := by.Tables(ctx)
+func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted []applied, places *api.Places) ([]api.CrontabFileRequest, error) {
+	crontabs, err := by.CrontabFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var plan []api.TableRequest
-	for _, t := range tables {
+	var plan []api.CrontabFileRequest
+	for _, t := range crontabs {
 		kept := slices.ContainsFunc(wanted, func(w applied) bool {
 			return w.file == t.File || t.User != "" && w.user == t.User
 		})
@@ -226,12 +226,12 @@ func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted [
 		if _, err := os.Stat(filepath.Join(dir, from)); kept || t.Missing || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		now, err := by.Table(ctx, t.File, "")
+		now, err := by.CrontabText(ctx, t.File, "")
 		if err != nil {
 			return nil, err
 		}
 		a.Printf("%s %s  %s\n", a.Paint(cli.Warn, "-"), display.Text(t.File), cli.Entries(now.Entries))
-		plan = append(plan, api.TableRequest{File: t.File, Gone: true, Base: now.Sum})
+		plan = append(plan, api.CrontabFileRequest{File: t.File, Gone: true, Base: now.Sum})
 	}
 	return plan, nil
 }

@@ -29,10 +29,10 @@ import (
 // changer reads and changes crontabs: the daemon, or for root without a daemon the files
 // themselves.
 type changer interface {
-	Tables(ctx context.Context) ([]api.Table, error)
+	CrontabFiles(ctx context.Context) ([]api.CrontabFile, error)
 	Places(ctx context.Context) (*api.Places, error)
-	Table(ctx context.Context, file, user string) (api.TableText, error)
-	InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error)
+	CrontabText(ctx context.Context, file, user string) (api.CrontabText, error)
+	InstallCrontabFile(ctx context.Context, r api.CrontabFileRequest) (api.Installed, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)
 }
 
@@ -51,9 +51,9 @@ func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
 	a.AddQuiet(cmd)
 }
 
-// openTables returns the daemon, or the files themselves if the host's own daemon does not
+// openCrontabs returns the daemon, or the files themselves if the host's own daemon does not
 // run. A daemon that was named must answer. f is nil if nothing will be changed.
-func openTables(ctx context.Context, a *cli.App, f *changeFlags) (changer, error) {
+func openCrontabs(ctx context.Context, a *cli.App, f *changeFlags) (changer, error) {
 	_, err := a.Daemon().Health(ctx)
 	if err == nil {
 		return a.Daemon(), nil
@@ -74,7 +74,7 @@ func openTables(ctx context.Context, a *cli.App, f *changeFlags) (changer, error
 		}
 	}
 	a.Infof("cronringd does not answer; continuing without it")
-	return direct.NewTables(), nil
+	return direct.NewHostCrontabs(), nil
 }
 
 // goOffline asks whether to change files without the daemon. If no user can be asked,
@@ -92,60 +92,60 @@ func (f *changeFlags) goOffline(a *cli.App, unreachable error) error {
 // Change is one crontab that is being changed.
 type Change struct {
 	by     changer
-	Old    api.TableText
+	Old    api.CrontabText
 	config crontab.Config
-	table  *crontab.Table
+	file   *crontab.File
 	draft  *crontab.Draft
 	before []crontab.Diagnostic
 }
 
 // openChange reads the crontab at a path, or that of a user.
 func openChange(ctx context.Context, by changer, file, user string) (*Change, error) {
-	old, err := readTable(ctx, by, file, user)
+	old, err := readCrontab(ctx, by, file, user)
 	if err != nil {
 		return nil, err
 	}
 	c := &Change{by: by, Old: old, config: old.Config(spool.LoadZone)}
-	c.table, c.before = crontab.Parse(old.File, string(old.Text), c.config)
+	c.file, c.before = crontab.Parse(old.File, string(old.Text), c.config)
 	c.draft = crontab.NewDraft(string(old.Text), c.config.Format)
 	return c, nil
 }
 
 // review compares the draft with the installed text, and rejects a draft with new errors.
-func (c *Change) review(now time.Time) (*crontab.Table, []review.Difference, error) {
+func (c *Change) review(now time.Time) (*crontab.File, []review.Difference, error) {
 	text := c.draft.Text()
-	table, diagnostics := crontab.Parse(c.Old.File, text, c.config)
+	file, diagnostics := crontab.Parse(c.Old.File, text, c.config)
 	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: diagnostics})
 	if len(fresh) > 0 {
 		return nil, nil, cli.UsageError("change "+c.Old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
 	}
-	found := review.Compare(review.NewVersion(c.table), review.NewVersion(table))
+	found := review.Compare(review.NewVersion(c.file), review.NewVersion(file))
 	review.Count(found, now, review.Week(now))
-	return table, found, nil
+	return file, found, nil
 }
 
-// readTable finds a crontab by its absolute path, or by the name that the daemon uses: a
+// readCrontab finds a crontab by its absolute path, or by the name that the daemon uses: a
 // daemon started with relative names keeps them.
-func readTable(ctx context.Context, by changer, file, user string) (api.TableText, error) {
+func readCrontab(ctx context.Context, by changer, file, user string) (api.CrontabText, error) {
 	if file == "" || filepath.IsAbs(file) {
-		return by.Table(ctx, file, user)
+		return by.CrontabText(ctx, file, user)
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
-		return api.TableText{}, cli.FileError(file, err)
+		return api.CrontabText{}, cli.FileError(file, err)
 	}
-	t, err := by.Table(ctx, whole, user)
+	t, err := by.CrontabText(ctx, whole, user)
 	if api.KindOf(err) != api.NotFound {
 		return t, err
 	}
-	if named, again := by.Table(ctx, file, user); again == nil {
+	if named, again := by.CrontabText(ctx, file, user); again == nil {
 		return named, nil
 	}
 	return t, err
 }
 
-func (c *Change) request() api.TableRequest {
-	return api.TableRequest{File: c.Old.File, Text: []byte(c.draft.Text()), Base: c.Old.Sum}
+func (c *Change) request() api.CrontabFileRequest {
+	return api.CrontabFileRequest{File: c.Old.File, Text: []byte(c.draft.Text()), Base: c.Old.Sum}
 }
 
 // carryOut shows what a change does and, unless it is only to be shown, makes it.
@@ -167,12 +167,12 @@ func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error 
 }
 
 // install makes a change and prints how to undo it.
-func install(ctx context.Context, a *cli.App, by changer, r api.TableRequest, f *changeFlags) error {
+func install(ctx context.Context, a *cli.App, by changer, r api.CrontabFileRequest, f *changeFlags) error {
 	if f.dryRun {
 		a.Infof("%s is not changed: this was a dry run", display.Text(r.File))
 		return nil
 	}
-	done, err := by.InstallTable(ctx, r)
+	done, err := by.InstallCrontabFile(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -210,12 +210,12 @@ func OpenJobs(ctx context.Context, by changer, refs []string) ([]*Change, map[*C
 	byFile, entries := map[string]*Change{}, map[*Change][]FoundEntry{}
 	for i := range jobs {
 		j := &jobs[i].Job
-		c := byFile[j.Table]
+		c := byFile[j.Crontab]
 		if c == nil {
-			if c, err = openChange(ctx, by, j.Table, ""); err != nil {
+			if c, err = openChange(ctx, by, j.Crontab, ""); err != nil {
 				return nil, nil, err
 			}
-			byFile[j.Table], order = c, append(order, c)
+			byFile[j.Crontab], order = c, append(order, c)
 		}
 		e, err := c.find(j)
 		if err != nil {
@@ -233,13 +233,13 @@ func OpenJobs(ctx context.Context, by changer, refs []string) ([]*Change, map[*C
 // daemon read it.
 func (c *Change) find(j *job.Job) (*crontab.Entry, error) {
 	line := j.Line - c.Old.Above
-	for i := range c.table.Entries {
-		if e := &c.table.Entries[i]; e.Line() == line && e.Command() == j.Command && e.User() == j.User {
+	for i := range c.file.Entries {
+		if e := &c.file.Entries[i]; e.Line() == line && e.Command() == j.Command && e.User() == j.User {
 			return e, nil
 		}
 	}
 	return nil, &api.Error{
-		Kind: api.Conflict, What: fmt.Sprintf("cannot find %s in %s", j.ID, j.Table),
+		Kind: api.Conflict, What: fmt.Sprintf("cannot find %s in %s", j.ID, j.Crontab),
 		Why: fmt.Sprintf("line %d is another one by now: the file was changed since the daemon read it", j.Line), Fix: "cronring reload",
 	}
 }
@@ -262,7 +262,7 @@ func confirm(a *cli.App, what, word string, f *changeFlags) error {
 
 // oneOfFileAndUser refuses what names a table twice.
 func oneOfFileAndUser(file, user string) error {
-	if file != "" && user != "" && !spool.SystemTable(file) {
+	if file != "" && user != "" && !spool.SystemCrontab(file) {
 		return cli.UsageError("change "+file+" of "+user, "a file belongs to one account already", "give one of --file and --user")
 	}
 	return nil

@@ -32,11 +32,11 @@ func TestAddedCommandIsWhatWasTyped(t *testing.T) {
 		if line != tc.line {
 			t.Errorf("%q is written %q, want %q", tc.words, line, tc.line)
 		}
-		table, _ := crontab.Parse("t", "0 5 * * * "+line+"\n", crontab.Config{})
-		if len(table.Entries) != 1 {
+		file, _ := crontab.Parse("t", "0 5 * * * "+line+"\n", crontab.Config{})
+		if len(file.Entries) != 1 {
 			t.Fatalf("%q is no entry", line)
 		}
-		if got := table.Entries[0].Command(); got != tc.want {
+		if got := file.Entries[0].Command(); got != tc.want {
 			t.Errorf("%q: the shell gets %q, want %q", tc.words, got, tc.want)
 		}
 	}
@@ -70,8 +70,8 @@ func TestAddedOptionsAreWhatWasTyped(t *testing.T) {
 		{addFlags{user: "ann"}, "#@ name=b", "0 5 * * * ann #@ name=b\n"},
 	} {
 		config := crontab.Config{Format: crontab.System, Privileged: true, Zone: spool.LoadZone}
-		c := &Change{Old: api.TableText{Table: api.Table{File: "t"}}, config: config, draft: crontab.NewDraft("", crontab.System)}
-		c.table, _ = crontab.Parse("t", "", config)
+		c := &Change{Old: api.CrontabText{CrontabFile: api.CrontabFile{File: "t"}}, config: config, draft: crontab.NewDraft("", crontab.System)}
+		c.file, _ = crontab.Parse("t", "", config)
 		err := c.append("0 5 * * *", tc.line, &tc.flags)
 		if err == nil {
 			_, _, err = c.review(time.Now())

@@ -127,7 +127,7 @@ func readVersions(ctx context.Context, a *cli.App, args []string, f *diffFlags, 
 	case len(args) == 0 && f.rev == "":
 		return v, cli.UsageError("compare nothing", "no file is named, and no revision", "cronring diff NEW    or: cronring diff --rev N")
 	}
-	by, err := openTables(ctx, a, nil)
+	by, err := openCrontabs(ctx, a, nil)
 	if err != nil {
 		return v, err
 	}
@@ -144,17 +144,17 @@ func installedDiff(ctx context.Context, a *cli.App, by changer, args []string, f
 		}
 		f.file = revision.File
 	}
-	table, err := readTable(ctx, by, f.file, f.user)
+	file, err := readCrontab(ctx, by, f.file, f.user)
 	if err != nil {
 		return v, err
 	}
-	config := table.Config(spool.LoadZone)
+	config := file.Config(spool.LoadZone)
 	read := func(name, text string) review.Version {
-		parsed, diagnostics := crontab.Parse(table.File, text, config)
+		parsed, diagnostics := crontab.Parse(file.File, text, config)
 		cli.WarnBroken(a, name, diagnostics)
 		return review.NewVersion(parsed)
 	}
-	before, name := string(table.Text), table.File
+	before, name := string(file.Text), file.File
 	if f.rev != "" {
 		before, name = string(revision.Text), "revision "+f.rev
 	}
@@ -166,9 +166,9 @@ func installedDiff(ctx context.Context, a *cli.App, by changer, args []string, f
 		}
 		v.now = read(s.Name, s.Text)
 	} else {
-		v.now = read(table.File, string(table.Text))
+		v.now = read(file.File, string(file.Text))
 	}
-	v.others, err = otherTables(ctx, by, table.File)
+	v.others, err = otherCrontabs(ctx, by, file.File)
 	return v, err
 }
 
@@ -181,17 +181,17 @@ func oneRevision(ctx context.Context, a *cli.App, number string) (api.Revision, 
 	return a.Daemon().Revision(ctx, id)
 }
 
-// otherTables reads all crontabs that the caller may read but one.
-func otherTables(ctx context.Context, by changer, but string) (others []review.Version, err error) {
-	tables, err := by.Tables(ctx)
+// otherCrontabs reads all crontabs that the caller may read but one.
+func otherCrontabs(ctx context.Context, by changer, but string) (others []review.Version, err error) {
+	crontabs, err := by.CrontabFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tables {
+	for _, t := range crontabs {
 		if t.File == but || t.Missing || t.Refused != "" || t.Entries == 0 {
 			continue
 		}
-		text, err := by.Table(ctx, t.File, "")
+		text, err := by.CrontabText(ctx, t.File, "")
 		if err != nil {
 			return nil, err
 		}
@@ -209,10 +209,10 @@ func version(a *cli.App, name, as string, f *diffFlags, loc *time.Location) (rev
 		return review.Version{}, err
 	}
 	format := f.FormatFlags
-	format.System = format.System || spool.SystemTable(name)
-	table, diagnostics := format.Parse(cli.Source{Name: as, Text: s.Text}, loc)
+	format.System = format.System || spool.SystemCrontab(name)
+	file, diagnostics := format.Parse(cli.Source{Name: as, Text: s.Text}, loc)
 	cli.WarnBroken(a, name, diagnostics)
-	return review.NewVersion(table), nil
+	return review.NewVersion(file), nil
 }
 
 // printDifferences prints differences whose runs were counted over a week.

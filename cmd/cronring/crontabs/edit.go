@@ -67,7 +67,7 @@ func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error 
 	if err := f.check(file); err != nil {
 		return err
 	}
-	t, err := readTable(cmd.Context(), a.Daemon(), file, f.user)
+	t, err := readCrontab(cmd.Context(), a.Daemon(), file, f.user)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
-	by, err := openTables(ctx, a, &f.changeFlags)
+	by, err := openCrontabs(ctx, a, &f.changeFlags)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func judgeDraft(ctx context.Context, a *cli.App, c *Change, f *editFlags) (again
 	if choose(a, "install yours over it, or give up? (i/g) ", "i", "g") == "g" {
 		return false, errGivenUp
 	}
-	now, err := c.by.Table(ctx, c.Old.File, "")
+	now, err := c.by.CrontabText(ctx, c.Old.File, "")
 	if err != nil {
 		return false, err
 	}

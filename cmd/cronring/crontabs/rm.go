@@ -35,7 +35,7 @@ protected one; -y skips the question. The old version is kept as a revision.`,
 }
 
 func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFlags) error {
-	by, err := openTables(cmd.Context(), a, f)
+	by, err := openCrontabs(cmd.Context(), a, f)
 	if err != nil {
 		return err
 	}

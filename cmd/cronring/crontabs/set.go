@@ -39,7 +39,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 			return err
 		}
 	}
-	by, err := openTables(cmd.Context(), a, f)
+	by, err := openCrontabs(cmd.Context(), a, f)
 	if err != nil {
 		return err
 	}

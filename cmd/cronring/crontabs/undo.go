@@ -52,7 +52,7 @@ Everybody restores their own crontab; root all, and system tables.`,
 	return cmd
 }
 
-// undo finds a file as readTable does: by its whole path, or by the name that the
+// undo finds a file as readCrontab does: by its whole path, or by the name that the
 // daemon was given.
 func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Installed, error) {
 	named := r

@@ -53,9 +53,9 @@ func (d *Crontabs) Crontab(ctx context.Context, user string, _, header bool) (ap
 	if err != nil {
 		return api.Crontab{}, err
 	}
-	raw, err := d.places.ReadTable(who)
+	raw, err := d.places.ReadCrontab(who)
 	if errors.Is(err, fs.ErrNotExist) {
-		return api.Crontab{User: who.Name, Missing: true, Sum: spool.NoTable}, nil
+		return api.Crontab{User: who.Name, Missing: true, Sum: spool.NoCrontab}, nil
 	}
 	if err != nil {
 		return api.Crontab{}, err
@@ -105,9 +105,9 @@ func (d *Crontabs) RemoveCrontab(ctx context.Context, user string) (api.Installe
 		return api.Installed{}, err
 	}
 	done := api.Installed{User: who.Name, Gone: true, Notice: Notice}
-	if raw, err := d.places.ReadTable(who); err == nil {
-		table, _ := crontab.Parse(who.Name, raw, crontab.Config{Owner: who.Name})
-		done.Entries = len(table.Entries)
+	if raw, err := d.places.ReadCrontab(who); err == nil {
+		file, _ := crontab.Parse(who.Name, raw, crontab.Config{Owner: who.Name})
+		done.Entries = len(file.Entries)
 	}
 	err = spool.Remove(d.places, who)
 	if errors.Is(err, fs.ErrNotExist) {

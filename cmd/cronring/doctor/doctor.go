@@ -76,7 +76,7 @@ var checks = []check{
 	{"PAM", checkPAM},
 	{"rights", checkRights},
 	{"crontab(1)", checkCrontab},
-	{"tables", checkTables},
+	{"tables", checkCrontabs},
 	{"clock", checkClock},
 	{"zone", checkZone},
 	{"timers", checkTimers},
@@ -98,7 +98,7 @@ type examination struct {
 
 	status    api.Status
 	statusErr error
-	tables    []inventory.Table
+	crontabs  []inventory.Crontab
 }
 
 // kernel makes the system calls of checks.
@@ -208,7 +208,7 @@ type examined struct {
 // examine makes all checks.
 func (e *examination) examine(ctx context.Context) []finding {
 	e.status, e.statusErr = e.greet(ctx)
-	e.tables = e.Machine.Tables(ctx)
+	e.crontabs = e.Machine.Crontabs(ctx)
 	var all []finding
 	for _, c := range checks {
 		for _, found := range c.look(ctx, e) {

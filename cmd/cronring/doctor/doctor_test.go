@@ -78,7 +78,7 @@ func patient(t *testing.T, units map[string]string, files ...inventorytest.Files
 	return &examination{
 		Machine: m, privileged: true, socket: api.SystemSocket,
 		ask: func(context.Context) (api.Status, error) {
-			return api.Status{Health: api.Health{Version: "1", PID: 77}, Loaded: 1, Tables: 1}, nil
+			return api.Status{Health: api.Health{Version: "1", PID: 77}, Loaded: 1, Crontabs: 1}, nil
 		},
 		askRing: func(context.Context) (api.Ring, error) { return api.Ring{}, nil },
 		kernel: kernel{

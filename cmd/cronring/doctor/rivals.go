@@ -25,9 +25,9 @@ var rivalPrograms = []string{busyboxCron, "fcron", "bcron-sched", "bcron-start"}
 
 const busyboxCron = "busybox crond"
 
-// foreignTables reports a cron with tables of its own: nothing of it runs
+// foreignCrontabs reports a cron with tables of its own: nothing of it runs
 // twice.
-func foreignTables(name string) bool { return strings.HasPrefix(name, "fcron") }
+func foreignCrontabs(name string) bool { return strings.HasPrefix(name, "fcron") }
 
 // checkRivals searches for another cron in three ways, because each misses some: the
 // units, the lock of most crons, and the processes of the others.
@@ -60,10 +60,10 @@ func sameCron(unit, program string) bool {
 
 // rival describes the effect of another cron beside cronring.
 func (e *examination) rival(what, program, fix string) finding {
-	if foreignTables(program) {
+	if foreignCrontabs(program) {
 		return finding{Grade: gradeWarning, What: what + " is also active: its jobs are in tables of its own, and not seen here"}
 	}
-	twice := cli.Entries(inventory.CountEntries(e.tables))
+	twice := cli.Entries(inventory.CountEntries(e.crontabs))
 	if !e.privileged {
 		twice = "at least " + twice
 	}

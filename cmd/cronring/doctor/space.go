@@ -48,12 +48,12 @@ func checkMail(_ context.Context, e *examination) []finding {
 
 // mailing counts the entries that name a MAILTO, and all that mail.
 func (e *examination) mailing() (named, wanted int) {
-	for i := range e.tables {
-		if !e.tables[i].Counts() || e.tables[i].Anacron() && e.AnacronInstalled() {
+	for i := range e.crontabs {
+		if !e.crontabs[i].Counts() || e.crontabs[i].Anacron() && e.AnacronInstalled() {
 			continue
 		}
-		for j := range e.tables[i].Table.Entries {
-			to, set := e.tables[i].Table.Entries[j].Lookup("MAILTO")
+		for j := range e.crontabs[i].File.Entries {
+			to, set := e.crontabs[i].File.Entries[j].Lookup("MAILTO")
 			switch {
 			case !set:
 				wanted++

@@ -138,7 +138,7 @@ func settingTable(what string, settings []api.Setting) *cli.Table {
 // configCheck reads the configuration and, where that is possible, the tables
 // that it is for.
 func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) error {
-	source, err := analysis.TablesAt(a, "")
+	source, err := analysis.CrontabsAt(a, "")
 	if err != nil {
 		return err
 	}

@@ -188,8 +188,8 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Table is one crontab of the host, as far as it may be read and trusted.
-type Table struct {
+// Crontab is one crontab of the host, as far as it may be read and trusted.
+type Crontab struct {
 	Path    string // its path on the host
 	Refused string // cron's word for a table that does not count, or ""
 	Why     string // it is refused or ignored
@@ -197,26 +197,26 @@ type Table struct {
 	Denied  bool // refused as this process may not read it
 	Ignored bool // its name is none that cron reads
 	Text    string
-	Table   *crontab.Table
+	File    *crontab.File
 	Remarks []crontab.Diagnostic
 }
 
 // Counts reports whether the table's good lines run.
-func (t *Table) Counts() bool { return t.Table != nil }
+func (t *Crontab) Counts() bool { return t.File != nil }
 
 // entries returns how many lines of the table cron runs.
-func (t *Table) entries() int {
+func (t *Crontab) entries() int {
 	if !t.Counts() || t.Anacron() {
 		return 0
 	}
-	return len(t.Table.Entries)
+	return len(t.File.Entries)
 }
 
 // CountEntries returns how many lines of all tables run.
-func CountEntries(tables []Table) int {
+func CountEntries(crontabs []Crontab) int {
 	n := 0
-	for i := range tables {
-		n += tables[i].entries()
+	for i := range crontabs {
+		n += crontabs[i].entries()
 	}
 	return n
 }

@@ -45,10 +45,10 @@ func rhelSkips(name string) bool {
 var debianName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // Accounts returns the users of the table's entries.
-func (t *Table) Accounts() []string {
+func (t *Crontab) Accounts() []string {
 	var names []string
-	for i := range t.Table.Entries {
-		names = append(names, t.Table.Entries[i].User())
+	for i := range t.File.Entries {
+		names = append(names, t.File.Entries[i].User())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -44,9 +44,9 @@ var jobColumns = []column{
 	{"took", func(r *jobRow) string { return r.a.Took(r.Last) }, nil,
 		func(one, other *job.Status) int { return cmp.Compare(lastLength(other), lastLength(one)) }},
 	{"user", func(r *jobRow) string { return r.Job.User }, nil, nil},
-	{"source", func(r *jobRow) string { return fmt.Sprintf("%s:%d", r.Job.Table, r.Job.Line) }, nil,
+	{"source", func(r *jobRow) string { return fmt.Sprintf("%s:%d", r.Job.Crontab, r.Job.Line) }, nil,
 		func(one, other *job.Status) int {
-			return cmp.Or(cmp.Compare(one.Job.Table, other.Job.Table), cmp.Compare(one.Job.Line, other.Job.Line))
+			return cmp.Or(cmp.Compare(one.Job.Crontab, other.Job.Crontab), cmp.Compare(one.Job.Line, other.Job.Line))
 		}},
 	{"command", func(r *jobRow) string { return r.Job.Command }, nil, nil},
 }

@@ -14,9 +14,9 @@ func TestSortJobs(t *testing.T) {
 		return &job.Run{Started: at.Add(began), Ended: at.Add(began + took)}
 	}
 	jobs := []job.Status{
-		{Job: job.Job{ID: "c", Table: "/b", Line: 10, User: "z"}, State: job.StateFailing, Next: at.Add(2), Last: run(-time.Hour, time.Minute)},
-		{Job: job.Job{ID: "a", Table: "/b", Line: 9, User: "y"}, State: job.StateRunning, Last: run(-time.Minute, time.Second)},
-		{Job: job.Job{ID: "b", Table: "/a", Line: 11, User: "y"}, State: job.StateNew, Next: at.Add(1)},
+		{Job: job.Job{ID: "c", Crontab: "/b", Line: 10, User: "z"}, State: job.StateFailing, Next: at.Add(2), Last: run(-time.Hour, time.Minute)},
+		{Job: job.Job{ID: "a", Crontab: "/b", Line: 9, User: "y"}, State: job.StateRunning, Last: run(-time.Minute, time.Second)},
+		{Job: job.Job{ID: "b", Crontab: "/a", Line: 11, User: "y"}, State: job.StateNew, Next: at.Add(1)},
 	}
 	for by, want := range map[string]string{
 		"state": "cab", "job": "abc", "next": "bca", "last": "acb", "took": "cab", "user": "abc", "source": "bac",

@@ -55,7 +55,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	a.Printf("%s  %s\n", display.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+string(j.State)))
 	a.PrintField("schedule", cli.ScheduleText(&j.Job)+"   "+j.Meaning)
 	a.PrintField("zone", j.Job.Zone)
-	a.PrintField("source", fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line))
+	a.PrintField("source", fmt.Sprintf("%s:%d", j.Job.Crontab, j.Job.Line))
 	a.PrintField("user", j.Job.User)
 	a.PrintField("command", j.Job.Command)
 	a.PrintField("stdin", j.Job.Stdin)

@@ -61,16 +61,16 @@ func export(ctx context.Context, a *cli.App, refs []string, f *exportFlags) erro
 		}
 		return a.PrintJSON(api.Jobs{V: api.Version, Jobs: jobs})
 	}
-	tables, entries, err := crontabs.OpenJobs(ctx, client, refs)
+	crontabs, entries, err := crontabs.OpenJobs(ctx, client, refs)
 	if err != nil {
 		return err
 	}
 	if f.to.Value == "ical" {
-		return exportCalendar(a, tables, entries, time.Duration(f.length))
+		return exportCalendar(a, crontabs, entries, time.Duration(f.length))
 	}
-	for _, t := range tables {
+	for _, t := range crontabs {
 		if f.to.Value == "crontab" {
-			exportTable(a, t)
+			exportCrontab(a, t)
 			continue
 		}
 		for _, e := range entries[t] {
@@ -82,9 +82,9 @@ func export(ctx context.Context, a *cli.App, refs []string, f *exportFlags) erro
 	return nil
 }
 
-// exportTable prints a crontab as it is, but to a terminal without what could
+// exportCrontab prints a crontab as it is, but to a terminal without what could
 // steer it.
-func exportTable(a *cli.App, t *crontabs.Change) {
+func exportCrontab(a *cli.App, t *crontabs.Change) {
 	text := string(t.Old.Text)
 	if a.Terminal {
 		text = cli.EscapeText(text)
@@ -131,14 +131,14 @@ const (
 )
 
 // exportCalendar prints the coming runs of jobs.
-func exportCalendar(a *cli.App, tables []*crontabs.Change, entries map[*crontabs.Change][]crontabs.FoundEntry, length time.Duration) error {
+func exportCalendar(a *cli.App, crontabs []*crontabs.Change, entries map[*crontabs.Change][]crontabs.FoundEntry, length time.Duration) error {
 	now := a.Now()
 	w := analysis.Window{From: now, Until: now.Add(length), Number: mostRuns}
 	calendarLine(a, "BEGIN:VCALENDAR")
 	calendarLine(a, "VERSION:2.0")
 	calendarLine(a, "PRODID:-//cronring//cronring//EN")
 	events := 0
-	for _, t := range tables {
+	for _, t := range crontabs {
 		for _, e := range entries[t] {
 			for _, at := range w.Runs(e.Entry.Schedule) {
 				if events++; events > mostEvents {

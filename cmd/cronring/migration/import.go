@@ -111,12 +111,12 @@ type imported struct {
 }
 
 type importedCron struct {
-	Tables   []importedTable          `json:"tables"`
+	Crontabs []importedCrontab        `json:"tables"`
 	Settings []inventory.Setting      `json:"settings,omitempty"`
 	Silent   []inventory.SilentScript `json:"silent_scripts,omitempty"` // that run-parts leaves out
 }
 
-type importedTable struct {
+type importedCrontab struct {
 	Path     string          `json:"path"`
 	Ignored  string          `json:"ignored,omitempty"` // why its name is passed over
 	Refused  string          `json:"refused,omitempty"` // cron's word
@@ -139,7 +139,7 @@ type importedEntry struct {
 
 type importedAnacron struct {
 	Installed bool            `json:"installed"` // then it keeps running its jobs
-	Table     string          `json:"table,omitempty"`
+	Crontab   string          `json:"table,omitempty"`
 	Refused   string          `json:"refused,omitempty"`
 	Jobs      []importedPhase `json:"jobs,omitempty"`
 }
@@ -191,18 +191,18 @@ func importHost(ctx context.Context, a *cli.App, m *inventory.Machine, sources [
 // report looks at all sources that are asked for.
 func report(ctx context.Context, m *inventory.Machine, sources []string) imported {
 	r := imported{V: api.Version, Family: familyName(m.Host.Family), Zone: m.Host.Zone.String()}
-	tables := m.Tables(ctx)
+	crontabs := m.Crontabs(ctx)
 	if slices.Contains(sources, "cron") {
-		r.Cron = &importedCron{Settings: append(m.Settings(), m.PAMSetting()...), Silent: m.SilentScripts(), Tables: []importedTable{}}
-		again := twins(tables)
-		for i := range tables {
-			if !tables[i].Anacron() && tables[i].Path != "/etc/anacrontab" {
-				r.Cron.Tables = append(r.Cron.Tables, importTable(ctx, m, &tables[i], again))
+		r.Cron = &importedCron{Settings: append(m.Settings(), m.PAMSetting()...), Silent: m.SilentScripts(), Crontabs: []importedCrontab{}}
+		again := twins(crontabs)
+		for i := range crontabs {
+			if !crontabs[i].Anacron() && crontabs[i].Path != "/etc/anacrontab" {
+				r.Cron.Crontabs = append(r.Cron.Crontabs, importCrontab(ctx, m, &crontabs[i], again))
 			}
 		}
 	}
 	if slices.Contains(sources, "anacron") {
-		r.Anacron = importAnacron(m, tables)
+		r.Anacron = importAnacron(m, crontabs)
 	}
 	if slices.Contains(sources, "systemd") {
 		r.Timers = timers(ctx, m)
@@ -217,8 +217,8 @@ func familyName(f crontab.Family) string {
 	return "debian"
 }
 
-func importTable(ctx context.Context, m *inventory.Machine, t *inventory.Table, again map[*crontab.Entry]string) importedTable {
-	r := importedTable{Path: t.Path, Refused: t.Refused, Why: t.Why}
+func importCrontab(ctx context.Context, m *inventory.Machine, t *inventory.Crontab, again map[*crontab.Entry]string) importedCrontab {
+	r := importedCrontab{Path: t.Path, Refused: t.Refused, Why: t.Why}
 	if t.Ignored {
 		r.Ignored, r.Why = t.Why, ""
 	}
@@ -227,21 +227,21 @@ func importTable(ctx context.Context, m *inventory.Machine, t *inventory.Table, 
 	}
 	r.readable, r.Errors = true, cli.ErrorsIn(t.Remarks)
 	c := compareOld(t, m.Host.Family, m.Now())
-	r.Changes, r.NotRun = c.table, c.dead
+	r.Changes, r.NotRun = c.file, c.dead
 	reasons, whys := map[string]job.Reason{}, map[string]string{}
 	for _, name := range t.Accounts() {
 		reasons[name], whys[name] = m.Barred(ctx, name)
 	}
 	refused := false
-	for i := range t.Table.Entries {
-		e := &t.Table.Entries[i]
+	for i := range t.File.Entries {
+		e := &t.File.Entries[i]
 		entry := importedEntry{Line: e.Line(), Schedule: e.Spec(), User: e.User(), Command: e.Command(), Changes: c.entries[e.Line()], Notes: notes(t, e)}
 		if place, ok := again[e]; ok {
 			entry.Notes = append(entry.Notes, "the same command at the same times as "+place)
 		}
 		if reason := reasons[e.User()]; reason != "" {
 			entry.Notes = append(entry.Notes, "does not run: "+whys[e.User()])
-			refused = refused || reason == job.NoUser && m.Host.Family == crontab.Debian && t.Table.Format == crontab.System
+			refused = refused || reason == job.NoUser && m.Host.Family == crontab.Debian && t.File.Format == crontab.System
 		}
 		r.Entries = append(r.Entries, entry)
 	}
@@ -251,20 +251,20 @@ func importTable(ctx context.Context, m *inventory.Machine, t *inventory.Table, 
 	return r
 }
 
-func importAnacron(m *inventory.Machine, tables []inventory.Table) *importedAnacron {
+func importAnacron(m *inventory.Machine, crontabs []inventory.Crontab) *importedAnacron {
 	r := &importedAnacron{Installed: m.AnacronInstalled()}
-	for i := range tables {
-		if tables[i].Path == "/etc/anacrontab" && !tables[i].Counts() {
-			r.Table, r.Refused = tables[i].Path, tables[i].Refused+": "+tables[i].Why
+	for i := range crontabs {
+		if crontabs[i].Path == "/etc/anacrontab" && !crontabs[i].Counts() {
+			r.Crontab, r.Refused = crontabs[i].Path, crontabs[i].Refused+": "+crontabs[i].Why
 		}
 	}
-	t := inventory.Anacrontab(tables)
+	t := inventory.Anacrontab(crontabs)
 	if t == nil {
 		return r
 	}
-	r.Table = t.Path
-	for i := range t.Table.Entries {
-		e := &t.Table.Entries[i]
+	r.Crontab = t.Path
+	for i := range t.File.Entries {
+		e := &t.File.Entries[i]
 		p := e.Options().Period
 		if p == nil {
 			continue
@@ -322,7 +322,7 @@ func (r *imported) changes() int {
 		return 0
 	}
 	n := 0
-	for _, t := range r.Cron.Tables {
+	for _, t := range r.Cron.Crontabs {
 		n += len(t.Changes) + len(t.NotRun)
 		for _, e := range t.Entries {
 			n += len(e.Changes)
@@ -350,15 +350,15 @@ func printImported(a *cli.App, r *imported) {
 
 func printImportedCron(a *cli.App, c *importedCron) {
 	n, read := 0, 0
-	for _, t := range c.Tables {
+	for _, t := range c.Crontabs {
 		n += len(t.Entries)
 		if t.readable {
 			read++
 		}
 	}
 	a.Printf("%s in %s\n", cli.Entries(n), cli.Plural(read, "table"))
-	for i := range c.Tables {
-		printImportedTable(a, &c.Tables[i])
+	for i := range c.Crontabs {
+		printImportedCrontab(a, &c.Crontabs[i])
 	}
 	for _, s := range c.Silent {
 		a.Printf("%s  never runs: %s\n", display.Text(s.Path), s.Why)
@@ -377,7 +377,7 @@ func printImportedCron(a *cli.App, c *importedCron) {
 	}
 }
 
-func printImportedTable(a *cli.App, t *importedTable) {
+func printImportedCrontab(a *cli.App, t *importedCrontab) {
 	path := display.Text(t.Path)
 	switch {
 	case t.Ignored != "":
@@ -413,18 +413,18 @@ func printChanges(a *cli.App, indent string, changes []change) {
 
 func printAnacron(a *cli.App, r *importedAnacron) {
 	switch {
-	case r.Table == "" && !r.Installed:
+	case r.Crontab == "" && !r.Installed:
 		return
-	case r.Table == "":
+	case r.Crontab == "":
 		a.Printf("anacron is installed, without a table\n")
 		return
 	case r.Refused != "":
-		a.Printf("%s  refused, %s\n", r.Table, display.Text(r.Refused))
+		a.Printf("%s  refused, %s\n", r.Crontab, display.Text(r.Refused))
 		return
 	case r.Installed:
-		a.Printf("%s  %s of anacron, which is installed and keeps running them\n", r.Table, cli.Plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is installed and keeps running them\n", r.Crontab, cli.Plural(len(r.Jobs), "job"))
 	default:
-		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Table, cli.Plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Crontab, cli.Plural(len(r.Jobs), "job"))
 	}
 	for _, j := range r.Jobs {
 		last := "never ran"

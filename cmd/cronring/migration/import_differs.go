@@ -55,38 +55,38 @@ var deadLines = map[crontab.Family]map[crontab.Code]string{
 // cron.
 func plainComment(code crontab.Code) bool { return strings.HasPrefix(string(code), "B4") }
 
-// tableChanges is a table with what changes in it.
-type tableChanges struct {
-	table   []change         // for the table as a whole
+// crontabChanges is a table with what changes in it.
+type crontabChanges struct {
+	file    []change         // for the table as a whole
 	entries map[int][]change // by line
 	dead    []change         // lines that ran before and no longer do
 }
 
-func (c *tableChanges) add(line int, code crontab.Code, text string) {
+func (c *crontabChanges) add(line int, code crontab.Code, text string) {
 	c.entries[line] = append(c.entries[line], change{code, text})
 }
 
 // compareOld returns what cronring does differently with a table. It searches the year
 // after now for changes of the zone.
-func compareOld(t *inventory.Table, family crontab.Family, now time.Time) tableChanges {
-	c := tableChanges{entries: map[int][]change{}}
+func compareOld(t *inventory.Crontab, family crontab.Family, now time.Time) crontabChanges {
+	c := crontabChanges{entries: map[int][]change{}}
 	for _, d := range t.Remarks {
 		c.diagnostic(t, d, family)
 	}
 	if family == crontab.Debian {
 		if why := debianRefuses(t); why != "" {
-			c.table = append(c.table, change{Text: "the old cron ignored the whole table: " + why + "; now its good lines run"})
+			c.file = append(c.file, change{Text: "the old cron ignored the whole table: " + why + "; now its good lines run"})
 		}
 	}
-	for i := range t.Table.Entries {
-		c.entry(&t.Table.Entries[i], family, now)
+	for i := range t.File.Entries {
+		c.entry(&t.File.Entries[i], family, now)
 	}
 	return c
 }
 
 // diagnostic adds the changes that a diagnostic of lint causes. One about an assignment holds
 // for all lines, and so for the table.
-func (c *tableChanges) diagnostic(t *inventory.Table, d crontab.Diagnostic, family crontab.Family) {
+func (c *crontabChanges) diagnostic(t *inventory.Crontab, d crontab.Diagnostic, family crontab.Family) {
 	if text, ok := deadLines[family][d.Code]; ok {
 		c.dead = append(c.dead, change{d.Code, fmt.Sprintf("line %d: %s", d.Line, text)})
 		return
@@ -94,8 +94,8 @@ func (c *tableChanges) diagnostic(t *inventory.Table, d crontab.Diagnostic, fami
 	text, ok := lineChanges[family][d.Code]
 	switch {
 	case !ok:
-	case d.Code == "B302" || !slices.ContainsFunc(t.Table.Entries, func(e crontab.Entry) bool { return e.Line() == d.Line }):
-		c.table = append(c.table, change{d.Code, text})
+	case d.Code == "B302" || !slices.ContainsFunc(t.File.Entries, func(e crontab.Entry) bool { return e.Line() == d.Line }):
+		c.file = append(c.file, change{d.Code, text})
 	default:
 		c.add(d.Line, d.Code, text)
 	}
@@ -114,7 +114,7 @@ var (
 
 // debianRefuses returns why Debian's cron ignores a whole table that cronring reads: one
 // invalid line is enough.
-func debianRefuses(t *inventory.Table) string {
+func debianRefuses(t *inventory.Crontab) string {
 	for _, d := range t.Remarks {
 		_, ran := deadLines[crontab.Debian][d.Code]
 		if d.Severity == crontab.Error && !ran && !plainComment(d.Code) {
@@ -127,8 +127,8 @@ func debianRefuses(t *inventory.Table) string {
 	if at := emptyAssignment.FindStringIndex(t.Text); at != nil {
 		return fmt.Sprintf("line %d assigns nothing", 1+strings.Count(t.Text[:at[0]], "\n"))
 	}
-	for i := range t.Table.Entries {
-		e := &t.Table.Entries[i]
+	for i := range t.File.Entries {
+		e := &t.File.Entries[i]
 		switch {
 		case strings.HasPrefix(strings.TrimLeft(e.Raw(), " \t"), "-"):
 			return fmt.Sprintf("line %d begins with -", e.Line())
@@ -142,7 +142,7 @@ func debianRefuses(t *inventory.Table) string {
 }
 
 // entry adds the differences that lint does not report.
-func (c *tableChanges) entry(e *crontab.Entry, family crontab.Family, now time.Time) {
+func (c *crontabChanges) entry(e *crontab.Entry, family crontab.Family, now time.Time) {
 	line := e.Line()
 	if zone, ok := e.Lookup("CRON_TZ"); ok && zone != "" && family == crontab.Debian {
 		c.add(line, "B207", "its times are read in "+e.Zone().String()+": the old cron ignored CRON_TZ")
@@ -208,7 +208,7 @@ func gapMinutes(e *crontab.Entry, now time.Time) (n int, at time.Time) {
 }
 
 // notes returns facts about an entry that are the same in every cron.
-func notes(t *inventory.Table, e *crontab.Entry) []string {
+func notes(t *inventory.Crontab, e *crontab.Entry) []string {
 	var list []string
 	if e.Reboot() {
 		list = append(list, "@reboot: runs once a boot, and not on the change to cronring: the marks of this boot are honoured")
@@ -226,14 +226,14 @@ type twin struct{ schedule, user, command string }
 
 // twins finds entries that occur more than once in the host's tables. It returns the place
 // of the first for each of the others.
-func twins(tables []inventory.Table) map[*crontab.Entry]string {
+func twins(crontabs []inventory.Crontab) map[*crontab.Entry]string {
 	first, found := map[twin]string{}, map[*crontab.Entry]string{}
-	for i := range tables {
-		if !tables[i].Counts() {
+	for i := range crontabs {
+		if !crontabs[i].Counts() {
 			continue
 		}
-		for j := range tables[i].Table.Entries {
-			e := &tables[i].Table.Entries[j]
+		for j := range crontabs[i].File.Entries {
+			e := &crontabs[i].File.Entries[j]
 			identity := timetable.Identity(e.Schedule)
 			if e.Reboot() {
 				identity = "@reboot"
@@ -243,7 +243,7 @@ func twins(tables []inventory.Table) map[*crontab.Entry]string {
 				found[e] = place
 				continue
 			}
-			first[key] = fmt.Sprintf("%s:%d", tables[i].Path, e.Line())
+			first[key] = fmt.Sprintf("%s:%d", crontabs[i].Path, e.Line())
 		}
 	}
 	return found

@@ -27,7 +27,7 @@ type shadowed struct {
 	At      time.Time `json:"at"` // of the start
 	Due     time.Time `json:"due"`
 	Job     job.ID    `json:"job"`
-	Table   string    `json:"table"`
+	Crontab string    `json:"table"`
 	Line    int       `json:"line"`
 	User    string    `json:"user"`
 	Command string    `json:"command"`
@@ -141,9 +141,9 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 func (s *shadow) load(ctx context.Context) []engine.Event {
 	scan := s.source.Scan(ctx)
 	barred, asked, stamps := map[string]engine.Barred{}, map[string]bool{}, map[string]timetable.Day{}
-	for _, table := range scan.Tables {
-		for i := range table.Entries {
-			e := &table.Entries[i]
+	for _, file := range scan.Crontabs {
+		for i := range file.Entries {
+			e := &file.Entries[i]
 			if p := e.Options().Period; p != nil {
 				if day, ok := stamp(s.Machine, p.ID); ok {
 					stamps[p.ID] = day
@@ -159,18 +159,18 @@ func (s *shadow) load(ctx context.Context) []engine.Event {
 			}
 		}
 	}
-	return []engine.Event{engine.Stamps{Days: stamps}, engine.Bar{Users: barred}, engine.Load{Tables: scan.Tables, Node: analysis.HostName()}}
+	return []engine.Event{engine.Stamps{Days: stamps}, engine.Bar{Users: barred}, engine.Load{Crontabs: scan.Crontabs, Node: analysis.HostName()}}
 }
 
 func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {
 	one := shadowed{
-		At: now, Due: start.Run.Due.In(s.Host.Zone), Job: start.Job.ID, Table: s.HostPath(start.Job.Table), Line: start.Job.Line,
+		At: now, Due: start.Run.Due.In(s.Host.Zone), Job: start.Job.ID, Crontab: s.HostPath(start.Job.Crontab), Line: start.Job.Line,
 		User: start.Job.User, Command: start.Job.Command,
 	}
 	view := s.engine.View()
 	if i, ok := view.Find(start.Job.ID); ok {
 		e := view.Entry(i)
-		one.quiet = e.Quiet() || e.Table().Format == crontab.Anacron // which cron never runs
+		one.quiet = e.Quiet() || e.File().Format == crontab.Anacron // which cron never runs
 	}
 	return one
 }
@@ -220,7 +220,7 @@ func printShadowed(a *cli.App, one shadowed, out *cli.Output) error {
 		}
 		return a.Out.Flush()
 	}
-	a.Printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), display.Text(filepath.Base(one.Table)), one.Line, display.Text(one.User), display.Text(one.Command))
+	a.Printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), display.Text(filepath.Base(one.Crontab)), one.Line, display.Text(one.User), display.Text(one.Command))
 	return a.Out.Flush()
 }
 

@@ -109,11 +109,11 @@ func TestImportChanges(t *testing.T) {
 			m := inventorytest.Machine(t, root, family, "America/New_York")
 			r := report(context.Background(), m, []string{"cron"})
 			var all []string
-			for _, table := range r.Cron.Tables {
-				for _, c := range append(table.Changes, table.NotRun...) {
+			for _, imported := range r.Cron.Crontabs {
+				for _, c := range append(imported.Changes, imported.NotRun...) {
 					all = append(all, c.Text)
 				}
-				for _, e := range table.Entries {
+				for _, e := range imported.Entries {
 					for _, c := range e.Changes {
 						all = append(all, c.Text)
 					}
@@ -134,8 +134,8 @@ func TestImportJSONIsComplete(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(got), &r) != nil {
 		t.Fatalf("got %v, %s", err, got)
 	}
-	if r.V != 1 || r.Cron == nil || len(r.Cron.Tables) != 17 || r.Anacron == nil || len(r.Anacron.Jobs) != 3 || len(r.Timers) != 1 {
-		t.Errorf("got version %d, %d tables, anacron %v, %d timers\n%s", r.V, len(r.Cron.Tables), r.Anacron, len(r.Timers), got)
+	if r.V != 1 || r.Cron == nil || len(r.Cron.Crontabs) != 17 || r.Anacron == nil || len(r.Anacron.Jobs) != 3 || len(r.Timers) != 1 {
+		t.Errorf("got version %d, %d tables, anacron %v, %d timers\n%s", r.V, len(r.Cron.Crontabs), r.Anacron, len(r.Timers), got)
 	}
 }
 

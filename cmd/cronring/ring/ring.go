@@ -305,7 +305,7 @@ func printRingDiff(a *cli.App, d *api.RingDiff, out *cli.Output) {
 	}
 	t := &cli.Table{Header: []string{"", "job", "where", "schedule", "user", "command"}}
 	row := func(mark string, tone cli.Tone, j *api.RingJob, where string) {
-		t.Add(mark, string(j.Job), fmt.Sprintf("%s:%d %s", j.Table, j.Line, where), j.Schedule, j.User, j.Command)
+		t.Add(mark, string(j.Job), fmt.Sprintf("%s:%d %s", j.Crontab, j.Line, where), j.Schedule, j.User, j.Command)
 		t.Rows[len(t.Rows)-1][0].Tone = tone
 	}
 	for i := range d.Differ {

@@ -16,11 +16,11 @@ const maxShards = 100_000
 
 // Catalog contains the installed jobs. It is immutable. The zero value has no jobs.
 type Catalog struct {
-	tables []*crontab.Table
-	first  []int // by crontab: its first job
-	jobs   []installed
-	second map[int]int // by the first shard of an entry: its second
-	whole  map[int]int // by each other shard: the first
+	crontabs []*crontab.File
+	first    []int // by crontab: its first job
+	jobs     []installed
+	second   map[int]int // by the first shard of an entry: its second
+	whole    map[int]int // by each other shard: the first
 
 	ownerless bool // IDs are as in version 0.7; see Renames
 	byKey     map[job.Key]int
@@ -46,11 +46,11 @@ type installed struct {
 // New returns the catalog of crontabs. before is the catalog that it replaces, or nil;
 // for crontabs that are in both, identities are not computed again. unfit returns why the
 // host cannot run an entry, or ""; if it is nil, the host can run all entries.
-func New(tables []*crontab.Table, before *Catalog, unfit func(*crontab.Entry) string) *Catalog {
+func New(crontabs []*crontab.File, before *Catalog, unfit func(*crontab.Entry) string) *Catalog {
 	if before == nil {
 		before = &Catalog{}
 	}
-	c := &Catalog{tables: tables}
+	c := &Catalog{crontabs: crontabs}
 	excess := c.install()
 	unfits := c.classify(unfit)
 	c.identify(before)
@@ -66,11 +66,11 @@ func New(tables []*crontab.Table, before *Catalog, unfit func(*crontab.Entry) st
 // be too many.
 func (c *Catalog) install() (excess []int) {
 	n := 0
-	for _, t := range c.tables {
+	for _, t := range c.crontabs {
 		n += len(t.Entries)
 	}
 	c.jobs, c.second, c.whole = make([]installed, 0, n), map[int]int{}, map[int]int{}
-	for _, t := range c.tables {
+	for _, t := range c.crontabs {
 		first := len(c.jobs)
 		c.first = append(c.first, first)
 		for k := range t.Entries {
@@ -110,7 +110,7 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 		}
 		if p := o.Period; p != nil {
 			c.once = append(c.once, i)
-			c.daily[p.ID] = c.daily[p.ID] || e.Table().Format == crontab.Anacron
+			c.daily[p.ID] = c.daily[p.ID] || e.File().Format == crontab.Anacron
 		}
 		if unfit != nil {
 			if why := unfit(e); why != "" {
@@ -139,7 +139,7 @@ func (c *Catalog) judge(excess []int, unfits map[int]string) {
 		c.hold(i, fmt.Sprintf("shards= of its table makes more than %d jobs", maxShards))
 	}
 	for i, other := range c.taken {
-		c.hold(i, "the name "+c.Entry(i).Options().Name+" is taken by an entry of "+c.Entry(other).Table().Name)
+		c.hold(i, "the name "+c.Entry(i).Options().Name+" is taken by an entry of "+c.Entry(other).File().Name)
 	}
 }
 
@@ -149,22 +149,22 @@ func (c *Catalog) hold(i int, why string) {
 	}
 }
 
-// Tables returns the crontabs.
-func (c *Catalog) Tables() []*crontab.Table { return c.tables }
+// Crontabs returns the crontabs.
+func (c *Catalog) Crontabs() []*crontab.File { return c.crontabs }
 
 // Of returns the jobs of a crontab, which is an index into Tables: all numbers from first
 // up to, but not including, past.
-func (c *Catalog) Of(table int) (first, past int) {
-	if table+1 < len(c.first) {
-		return c.first[table], c.first[table+1]
+func (c *Catalog) Of(file int) (first, past int) {
+	if file+1 < len(c.first) {
+		return c.first[file], c.first[file+1]
 	}
-	return c.first[table], len(c.jobs)
+	return c.first[file], len(c.jobs)
 }
 
 // places returns where each crontab is in tables.
-func (c *Catalog) places() map[*crontab.Table]int {
-	places := make(map[*crontab.Table]int, len(c.tables))
-	for i, t := range c.tables {
+func (c *Catalog) places() map[*crontab.File]int {
+	places := make(map[*crontab.File]int, len(c.crontabs))
+	for i, t := range c.crontabs {
 		places[t] = i
 	}
 	return places
@@ -199,7 +199,7 @@ func Describe(id job.ID, e *crontab.Entry) job.Job { return describe(id, e, e.Op
 func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 	stdin, _ := e.Stdin()
 	j := job.Job{
-		ID: id, Table: e.Table().Name, Line: e.Line(), User: e.User(),
+		ID: id, Crontab: e.File().Name, Line: e.Line(), User: e.User(),
 		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Dir: e.Dir(), Env: e.Env(),
 		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
 	}

@@ -23,9 +23,9 @@ func (c *Catalog) Compare(before *Catalog) Diff {
 		d.To[old] = -1
 	}
 	specs, places := Specs{}, before.places()
-	for t, table := range c.tables {
+	for t, file := range c.crontabs {
 		first, past := c.Of(t)
-		place, kept := places[table]
+		place, kept := places[file]
 		for i := first; i < past; i++ {
 			if kept {
 				if old := before.first[place] + i - first; before.jobs[old].key == c.jobs[i].key {

@@ -17,17 +17,17 @@ import (
 func TestEditedTablesAreAsLoadedAtOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		now, tables := &Catalog{}, []*crontab.Table{}
+		now, crontabs := &Catalog{}, []*crontab.File{}
 		for edit := range 30 {
-			tables = edited(t, rng, tables)
-			next := New(tables, now, nil)
-			fresh := New(tables, nil, nil)
+			crontabs = edited(t, rng, crontabs)
+			next := New(crontabs, now, nil)
+			fresh := New(crontabs, nil, nil)
 			if !reflect.DeepEqual(next, fresh) {
 				var texts strings.Builder
-				for _, table := range tables {
-					fmt.Fprintf(&texts, "%s:\n", table.Name)
-					for i := range table.Entries {
-						fmt.Fprintf(&texts, "  %v %s\n", table.Entries[i].Options().Items, table.Entries[i].Command())
+				for _, file := range crontabs {
+					fmt.Fprintf(&texts, "%s:\n", file.Name)
+					for i := range file.Entries {
+						fmt.Fprintf(&texts, "  %v %s\n", file.Entries[i].Options().Items, file.Entries[i].Command())
 					}
 				}
 				t.Fatalf("seed %d, edit %d: got %+v, want %+v\n%s", seed, edit, next, fresh, &texts)
@@ -38,23 +38,23 @@ func TestEditedTablesAreAsLoadedAtOnce(t *testing.T) {
 }
 
 // edited is tables after one of them was written, removed, or put elsewhere.
-func edited(t *testing.T, rng *rand.Rand, tables []*crontab.Table) []*crontab.Table {
-	tables = slices.Clone(tables)
+func edited(t *testing.T, rng *rand.Rand, crontabs []*crontab.File) []*crontab.File {
+	crontabs = slices.Clone(crontabs)
 	switch at := rng.IntN(8); {
-	case at >= len(tables):
-		return slices.Insert(tables, rng.IntN(len(tables)+1), drawn(t, rng))
+	case at >= len(crontabs):
+		return slices.Insert(crontabs, rng.IntN(len(crontabs)+1), drawn(t, rng))
 	case rng.IntN(6) == 0:
-		return slices.Delete(tables, at, at+1)
+		return slices.Delete(crontabs, at, at+1)
 	case rng.IntN(10) == 0:
-		other := rng.IntN(len(tables))
-		tables[at], tables[other] = tables[other], tables[at]
+		other := rng.IntN(len(crontabs))
+		crontabs[at], crontabs[other] = crontabs[other], crontabs[at]
 	default:
-		tables[at] = drawn(t, rng)
+		crontabs[at] = drawn(t, rng)
 	}
-	return tables
+	return crontabs
 }
 
-func drawn(t *testing.T, rng *rand.Rand) *crontab.Table {
+func drawn(t *testing.T, rng *rand.Rand) *crontab.File {
 	name := func() string { return fmt.Sprintf("job%d", rng.IntN(30)) }
 	var b strings.Builder
 	for range rng.IntN(6) {
@@ -71,6 +71,6 @@ func drawn(t *testing.T, rng *rand.Rand) *crontab.Table {
 		fmt.Fprintf(&b, "%d 0 * * * command %d\n", rng.IntN(60), rng.IntN(200))
 	}
 	owner := []string{"root", "ann"}[rng.IntN(2)]
-	table, _ := crontab.Parse(fmt.Sprintf("table%d", rng.IntN(4)), b.String(), crontab.Config{Owner: owner, Cache: crontab.NewCache()})
-	return table
+	file, _ := crontab.Parse(fmt.Sprintf("table%d", rng.IntN(4)), b.String(), crontab.Config{Owner: owner, Cache: crontab.NewCache()})
+	return file
 }

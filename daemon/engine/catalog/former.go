@@ -30,7 +30,7 @@ func (c *Catalog) Former(i int) uint64 {
 	e, name, ordinal := c.Entry(i), id.Name(), c.twins[i].ordinal
 	if e.Options().Name == "" || ordinal > 0 {
 		_, shard, _ := strings.Cut(name, "#")
-		name = string(job.DeriveID("root", e.Table().Name, e.User(), e.Command(), ordinal))
+		name = string(job.DeriveID("root", e.File().Name, e.User(), e.Command(), ordinal))
 		if shard != "" {
 			name += "#" + shard
 		}

@@ -24,9 +24,9 @@ func (c *Catalog) identify(before *Catalog) {
 	c.twins, c.taken = map[int]twin{}, map[int]int{}
 	last := map[job.ID]int{}
 	places := before.places()
-	for t, table := range c.tables {
+	for t, file := range c.crontabs {
 		first, past := c.Of(t)
-		place, known := places[table]
+		place, known := places[file]
 		for i := first; i < past; i++ {
 			if known {
 				c.name(i, before.natural(before.first[place]+i-first), last)
@@ -80,7 +80,7 @@ func (c *Catalog) nameTwin(i int, natural job.Key, last map[job.ID]int) job.Key 
 func (c *Catalog) ID(i int) job.ID {
 	x := c.jobs[i]
 	o, ordinal := x.entry.Options(), c.twins[i].ordinal
-	owner := x.entry.Table().Owner()
+	owner := x.entry.File().Owner()
 	if c.ownerless {
 		owner = "root"
 	}
@@ -88,7 +88,7 @@ func (c *Catalog) ID(i int) job.ID {
 	if o.Name != "" && ordinal == 0 {
 		id = job.NewID(owner, o.Name)
 	} else {
-		id = job.DeriveID(owner, x.entry.Table().Name, x.entry.User(), x.entry.Command(), ordinal)
+		id = job.DeriveID(owner, x.entry.File().Name, x.entry.User(), x.entry.Command(), ordinal)
 	}
 	if o.Shards > 1 {
 		id += job.ID("#" + strconv.Itoa(int(x.shard)))
@@ -111,7 +111,7 @@ func (c *Catalog) FindKey(key job.Key) (i int, ok bool) {
 // Named returns the jobs with a name, at most one of each owner, in order.
 func (c *Catalog) Named(name string) []int {
 	var jobs []int
-	for _, t := range c.tables {
+	for _, t := range c.crontabs {
 		if i, ok := c.Find(job.NewID(t.Owner(), name)); ok {
 			jobs = append(jobs, i)
 		}
@@ -123,9 +123,9 @@ func (c *Catalog) Named(name string) []int {
 // Renames returns the jobs of crontabs whose IDs were different in version 0.7,
 // when an ID did not contain the owner of the crontab. The keys in the roster are
 // translated by FormerKey.
-func Renames(tables []*crontab.Table) *job.Renames {
+func Renames(crontabs []*crontab.File) *job.Renames {
 	identities := func(ownerless bool) *Catalog {
-		c := &Catalog{tables: tables, ownerless: ownerless}
+		c := &Catalog{crontabs: crontabs, ownerless: ownerless}
 		c.install()
 		c.identify(&Catalog{})
 		return c

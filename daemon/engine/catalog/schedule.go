@@ -36,9 +36,9 @@ func (c *Catalog) group(before *Catalog) {
 		}
 		return g
 	}
-	for t, table := range c.tables {
+	for t, file := range c.crontabs {
 		first, past := c.Of(t)
-		place, kept := places[table]
+		place, kept := places[file]
 		for i := first; i < past; i++ {
 			x := &c.jobs[i]
 			if !kept {

@@ -16,14 +16,14 @@ import (
 func TestTwinsTakeTheFirstFreeOrdinal(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		var tables []*crontab.Table
+		var crontabs []*crontab.File
 		var texts strings.Builder
 		for _, owner := range []string{"ann", "zoe", "ann"} {
 			text := alike(rng)
 			fmt.Fprintf(&texts, "%s:\n%s", owner, text)
-			tables = append(tables, tableOf(owner, text))
+			crontabs = append(crontabs, tableOf(owner, text))
 		}
-		s := New(tables, nil, nil)
+		s := New(crontabs, nil, nil)
 		taken := map[job.ID]bool{}
 		for slot := range s.Len() {
 			want := firstFree(s, slot, taken)
@@ -57,13 +57,13 @@ func firstFree(s *Catalog, slot int, taken map[job.ID]bool) job.ID {
 	if o.Shards > 1 {
 		suffix = fmt.Sprint("#", s.jobs[slot].shard)
 	}
-	owner := e.Table().Owner()
-	id := job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), 0) + job.ID(suffix)
+	owner := e.File().Owner()
+	id := job.DeriveID(owner, e.File().Name, e.User(), e.Command(), 0) + job.ID(suffix)
 	if o.Name != "" {
 		id = job.NewID(owner, o.Name+suffix)
 	}
 	for ordinal := 2; taken[id]; ordinal++ {
-		id = job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), ordinal) + job.ID(suffix)
+		id = job.DeriveID(owner, e.File().Name, e.User(), e.Command(), ordinal) + job.ID(suffix)
 	}
 	taken[id] = true
 	return id
@@ -77,9 +77,9 @@ func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
 		"0 0 * * * true\n":                 lines,
 		"#@ name=backup\n0 0 * * * true\n": lines - 1, // the name is the first one's
 	} {
-		tables := []*crontab.Table{tableOf("ann", strings.Repeat(line, lines))}
+		crontabs := []*crontab.File{tableOf("ann", strings.Repeat(line, lines))}
 		var s *Catalog
-		each := testing.AllocsPerRun(1, func() { s = New(tables, nil, nil) }) / lines
+		each := testing.AllocsPerRun(1, func() { s = New(crontabs, nil, nil) }) / lines
 		if each > 20 {
 			t.Errorf("%q %d times: %.0f allocations for each, want a few", line, lines, each)
 		}
@@ -90,7 +90,7 @@ func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
 }
 
 // tableOf parses a crontab of root's whose entries run as a user.
-func tableOf(user, text string) *crontab.Table {
+func tableOf(user, text string) *crontab.File {
 	t, _ := crontab.Parse(user, text, crontab.Config{User: user})
 	return t
 }

@@ -12,8 +12,8 @@ import (
 // Until the first board or list, the memory stores nothing.
 func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	e := engine.New(engine.State{})
-	table, _ := crontab.Parse("/etc/cron.d/etl", "* * * * * ann sync\n", crontab.Config{Format: crontab.System})
-	e.Step(engine.Moment{}, engine.Load{Tables: []*crontab.Table{table}})
+	file, _ := crontab.Parse("/etc/cron.d/etl", "* * * * * ann sync\n", crontab.Config{Format: crontab.System})
+	e.Step(engine.Moment{}, engine.Load{Crontabs: []*crontab.File{file}})
 	m := newMemory(nil, e.View)
 	run := &job.Run{ID: 1, Job: e.View().ID(0), User: "ann", State: job.RunEnded}
 	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Ledger{{Job: run.Job, User: "ann", Bad: 1}})

@@ -65,12 +65,12 @@ func lineNumber(text string) (int, bool) {
 
 // matchesPlace reports whether FILE:LINE is the place of a job. FILE may be any end of the path
 // that begins after a slash.
-func (r JobRef) matchesPlace(table string, line int) bool {
-	return line == r.line && IsTable(r.file, table)
+func (r JobRef) matchesPlace(file string, line int) bool {
+	return line == r.line && IsCrontab(r.file, file)
 }
 
-func IsTable(name, table string) bool {
-	return table == name || strings.HasSuffix(table, "/"+name)
+func IsCrontab(name, file string) bool {
+	return file == name || strings.HasSuffix(file, "/"+name)
 }
 
 // runRef is a run reference as written: a number, or a job and which of its

@@ -33,21 +33,21 @@ func FuzzJobRef(f *testing.F) {
 	for _, text := range []string{"a", "*", "[", "@failed", "@", "/etc/cron.d/etl:14", "etl:0", ":1", "a:+1", "a:99999999999"} {
 		f.Add(text, "/etc/cron.d/etl", 14)
 	}
-	f.Fuzz(func(t *testing.T, text, table string, line int) {
+	f.Fuzz(func(t *testing.T, text, file string, line int) {
 		r, err := ParseJobRef(text)
 		if err != nil {
 			return
 		}
 		if r.Glob {
-			if _, err := path.Match(text, table); err != nil {
+			if _, err := path.Match(text, file); err != nil {
 				t.Errorf("%q is taken for a pattern: %v", text, err)
 			}
 		}
 		if r.line > 0 && (r.Glob || r.set != "" || r.file == "" || !strings.HasPrefix(text, r.file+":")) {
 			t.Errorf("%q reads as %+v", text, r)
 		}
-		if r.line > 0 && r.matchesPlace(table, line) && !strings.HasSuffix(table, r.file) {
-			t.Errorf("%q matches line %d of %q", text, line, table)
+		if r.line > 0 && r.matchesPlace(file, line) && !strings.HasSuffix(file, r.file) {
+			t.Errorf("%q matches line %d of %q", text, line, file)
 		}
 	})
 }

@@ -86,7 +86,7 @@ func (s *Searcher) ResolveOne(ctx context.Context, c *call.Call, verb, text stri
 	case r.line > 0:
 		found = c.Where(func(i int) bool {
 			e := c.View.Entry(i)
-			return r.matchesPlace(e.Table().Name, e.Line())
+			return r.matchesPlace(e.File().Name, e.Line())
 		})
 	}
 	if len(found) == 0 {
@@ -264,7 +264,7 @@ func LoadedWords(c *call.Call, visible []int) string {
 	}
 	jobs := display.Count(len(visible), "job")
 	if c.Peer.Admin {
-		return jobs + verb + " from " + display.Count(len(c.View.Tables()), "file")
+		return jobs + verb + " from " + display.Count(len(c.View.Crontabs()), "file")
 	}
 	return jobs + " of " + c.Peer.String() + verb
 }

@@ -62,7 +62,7 @@ func (ev *evidence) missed() []api.Remedy {
 }
 
 func (ev *evidence) lint() api.Remedy {
-	return api.Remedy{What: "see what is wrong with the entry", Command: "cronring lint " + display.Quote(ev.job.Table)}
+	return api.Remedy{What: "see what is wrong with the entry", Command: "cronring lint " + display.Quote(ev.job.Crontab)}
 }
 
 func (ev *evidence) enable() []api.Remedy {

@@ -247,7 +247,7 @@ const month = 30 * 24 * time.Hour
 func (ev *evidence) explain(again int) api.Why {
 	cross := ev.crossed()
 	w := api.Why{
-		V: api.Version, Job: ev.job.ID, Table: ev.job.Table, Line: ev.job.Line,
+		V: api.Version, Job: ev.job.ID, Crontab: ev.job.Crontab, Line: ev.job.Line,
 		At: ev.at, Zone: ev.job.Zone,
 		Ran:     ev.run != nil && !ev.run.Started.IsZero(),
 		Verdict: ev.verdict(cross),

@@ -213,7 +213,7 @@ func (s *Detail) Subject(w *screen.World) screen.Subject {
 	}
 	subject := screen.Subject{Jobs: []job.ID{s.id}}
 	if row, ok := s.row(w); ok {
-		subject.File, subject.Line = row.Table, row.Line
+		subject.File, subject.Line = row.Crontab, row.Line
 	}
 	if s.tab == tabHistory {
 		subject.Run, _ = s.runs.table.Cursor()

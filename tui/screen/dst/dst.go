@@ -92,7 +92,7 @@ func (s *DST) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 func (s *DST) Subject(*screen.World) screen.Subject {
 	subject := screen.Subject{Jobs: []job.ID{s.id}}
 	if s.job != nil {
-		subject.File, subject.Line = s.job.Job.Table, s.job.Job.Line
+		subject.File, subject.Line = s.job.Job.Crontab, s.job.Job.Line
 	}
 	return subject
 }

@@ -21,7 +21,7 @@ import (
 // its time fields and dst=.
 func nightJob(w *screen.World, schedule string, options map[string]string) api.Job {
 	j := api.Job{V: api.Version, Status: job.Status{Job: job.Job{
-		ID: "etl-nightly", Table: "/etc/cron.d/etl", Line: 15, User: "etl", Schedule: schedule, Zone: "Europe/Berlin", Options: options,
+		ID: "etl-nightly", Crontab: "/etc/cron.d/etl", Line: 15, User: "etl", Schedule: schedule, Zone: "Europe/Berlin", Options: options,
 	}}}
 	_, s := jobinfo.ReadSchedule(&j, timetable.NewZone(w.Local))
 	for t := w.Now; s != nil && len(j.Upcoming) < 5; {

@@ -77,7 +77,7 @@ func (e *Editor) drawAsking(v canvas.View, w *screen.World) {
 }
 
 // gutter returns the width of the line number and the sign before the text.
-func (e *Editor) gutter() int { return max(len(fmt.Sprint(e.buffer.Len()+e.table.Above)), 2) + 4 }
+func (e *Editor) gutter() int { return max(len(fmt.Sprint(e.buffer.Len()+e.crontab.Above)), 2) + 4 }
 
 // drawText draws the lines in view, each with its diagnostic below it.
 func (e *Editor) drawText(v canvas.View, w *screen.World) {
@@ -132,7 +132,7 @@ func (e *Editor) leftOf(i int) int {
 }
 
 func (e *Editor) drawLine(row canvas.View, i, gutter, room int, w *screen.World) {
-	number := fmt.Sprintf("%*d", gutter-4, i+1+e.table.Above)
+	number := fmt.Sprintf("%*d", gutter-4, i+1+e.crontab.Above)
 	if i == e.buffer.Len()-1 && e.buffer.Line(i) == "" {
 		number = strings.Repeat(" ", gutter-4)
 	}
@@ -228,7 +228,7 @@ type fact struct{ name, text string }
 // drawAbout draws what is known of the line under the cursor.
 func (e *Editor) drawAbout(v canvas.View, w *screen.World) {
 	line := e.buffer.Cursor().Line + 1
-	title := fmt.Sprintf("Line %d: %s", line+e.table.Above, e.lineWords(line))
+	title := fmt.Sprintf("Line %d: %s", line+e.crontab.Above, e.lineWords(line))
 	page.DrawRule(v.Row(0), title, w.Glyphs)
 	for y, f := range e.fields(v.Width()-9, w) {
 		if y+1 >= v.Height() {
@@ -373,15 +373,15 @@ func (e *Editor) saveStyle() canvas.Style {
 
 func (e *Editor) saveText() string {
 	if n := len(e.checked.Blocking); n > 0 {
-		return fmt.Sprintf("blocked: %s, first in line %d", page.Count(n, "new error"), e.checked.Blocking[0].Line+e.table.Above)
+		return fmt.Sprintf("blocked: %s, first in line %d", page.Count(n, "new error"), e.checked.Blocking[0].Line+e.crontab.Above)
 	}
 	if !e.buffer.Changed() {
 		return "nothing is changed"
 	}
 	added, changed, removed := e.checked.Count()
 	text := fmt.Sprintf("+%d added%s  ~%d changed%s  -%d removed%s", added, e.named(review.Added), changed, e.named(review.Changed), removed, e.named(review.Removed))
-	if e.table.Revision != 0 {
-		text += fmt.Sprintf("   revision %d is kept", e.table.Revision)
+	if e.crontab.Revision != 0 {
+		text += fmt.Sprintf("   revision %d is kept", e.crontab.Revision)
 	}
 	return text
 }

@@ -29,7 +29,7 @@ type Editor struct {
 	line int    // to begin at, from 1, as the file counts; 0: the first
 	adds bool   // begin with a new entry
 
-	table   api.TableText
+	crontab api.CrontabText
 	known   bool
 	err     error
 	buffer  *edit.Buffer
@@ -81,14 +81,14 @@ func (e *Editor) Heading(w *screen.World) string {
 	if e.buffer.Changed() {
 		text += " *"
 	}
-	if e.table.Owner != "" {
-		text += fmt.Sprintf("  %s %04o", e.table.Owner, e.table.Mode)
+	if e.crontab.Owner != "" {
+		text += fmt.Sprintf("  %s %04o", e.crontab.Owner, e.crontab.Mode)
 	}
-	if e.table.Missing {
+	if e.crontab.Missing {
 		text += "  new"
 	}
-	if e.table.Revision != 0 {
-		text += fmt.Sprintf("  revision %d", e.table.Revision)
+	if e.crontab.Revision != 0 {
+		text += fmt.Sprintf("  revision %d", e.crontab.Revision)
 	}
 	if e.checked.Errors > 0 {
 		text += "  " + w.Glyphs.Failed + " " + page.Count(e.checked.Errors, "error")
@@ -103,10 +103,10 @@ func (*Editor) Headed() {}
 
 func (e *Editor) name() string {
 	switch {
-	case e.table.User != "":
-		return "the crontab of " + e.table.User
-	case e.table.File != "":
-		return e.table.File
+	case e.crontab.User != "":
+		return "the crontab of " + e.crontab.User
+	case e.crontab.File != "":
+		return e.crontab.File
 	case e.file != "":
 		return e.file
 	}
@@ -120,12 +120,12 @@ func (e *Editor) Foot(*screen.World) []keys.Action {
 
 // The slots of its questions.
 const (
-	slotTable  = "table"
-	slotCheck  = "check"
-	slotLook   = "look"
-	slotClash  = "clash"
-	slotSaved  = "saved"
-	slotResave = "table-saved"
+	slotCrontab = "crontab"
+	slotCheck   = "check"
+	slotLook    = "look"
+	slotClash   = "clash"
+	slotSaved   = "saved"
+	slotResave  = "table-saved"
 )
 
 // Open reads the file, unless it is open already.
@@ -133,21 +133,21 @@ func (e *Editor) Open(*screen.World) []screen.Effect {
 	if e.known {
 		return nil
 	}
-	return []screen.Effect{e.read(slotTable)}
+	return []screen.Effect{e.read(slotCrontab)}
 }
 
 func (e *Editor) read(slot string) screen.Effect {
 	file := e.file
 	if e.known {
-		file = e.table.File
+		file = e.crontab.File
 	}
-	return screen.Ask{Slot: slot, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Table(ctx, file, "") }}
+	return screen.Ask{Slot: slot, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.CrontabText(ctx, file, "") }}
 }
 
 // Take receives the file, and what is found out about it.
 func (e *Editor) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	switch a.Slot {
-	case slotTable:
+	case slotCrontab:
 		return e.loaded(w, a)
 	case slotCheck:
 		if a.Err == nil && e.known {
@@ -173,14 +173,14 @@ func (e *Editor) loaded(w *screen.World, a screen.Answer) []screen.Effect {
 		e.err = a.Err
 		return nil
 	}
-	t := a.Value.(api.TableText)
+	t := a.Value.(api.CrontabText)
 	if len(t.Text) > maxEdited {
-		e.table, e.err = t, &api.Error{What: "the file is too large for this editor", Fix: "cronring edit " + t.File}
+		e.crontab, e.err = t, &api.Error{What: "the file is too large for this editor", Fix: "cronring edit " + t.File}
 		return nil
 	}
-	e.table, e.known, e.err = t, true, nil
+	e.crontab, e.known, e.err = t, true, nil
 	e.buffer = edit.NewBuffer(string(t.Text))
-	e.checker = edit.NewChecker(&e.table, change.LoadZone)
+	e.checker = edit.NewChecker(&e.crontab, change.LoadZone)
 	e.take(e.see())
 	e.buffer.Go(e.line-1-t.Above, 0)
 	if e.adds {
@@ -273,7 +273,7 @@ func (e *Editor) Subject(*screen.World) screen.Subject {
 	if !e.known {
 		return screen.Subject{File: e.file, Line: e.line}
 	}
-	return screen.Subject{File: e.table.File, Line: e.buffer.Cursor().Line + 1 + e.table.Above}
+	return screen.Subject{File: e.crontab.File, Line: e.buffer.Cursor().Line + 1 + e.crontab.Above}
 }
 
 // Refuses returns why nothing can be saved or run now.
@@ -302,7 +302,7 @@ func (e *Editor) refusesSave() string {
 		return "it is being saved"
 	case len(e.checked.Blocking) > 0:
 		first := e.checked.Blocking[0]
-		return fmt.Sprintf("blocked by %s; line %d: %s", page.Count(len(e.checked.Blocking), "new error"), first.Line+e.table.Above, first.Message)
+		return fmt.Sprintf("blocked by %s; line %d: %s", page.Count(len(e.checked.Blocking), "new error"), first.Line+e.crontab.Above, first.Message)
 	case !e.buffer.Changed():
 		return "nothing is changed"
 	}
@@ -332,7 +332,7 @@ func (e *Editor) refusesTry(w *screen.World) string {
 // tried is the job of the line under the cursor, as the daemon has read it.
 func (e *Editor) tried(w *screen.World) (job.ID, bool) {
 	line, _, _ := e.checked.Saved(e.about)
-	row, ok := w.Board.At(e.table.File, line+e.table.Above)
+	row, ok := w.Board.At(e.crontab.File, line+e.crontab.Above)
 	command := strings.ReplaceAll(e.about.Command(), "\n", " ")
 	if begin, cut := strings.CutSuffix(row.Command, "..."); cut && row.Command != command { // of a long one the board has the beginning
 		command = command[:min(len(begin), len(command))] + "..."
@@ -394,15 +394,15 @@ func (e *Editor) leave() ([]screen.Effect, bool) {
 
 // save has the daemon put the text in place.
 func (e *Editor) save(*screen.World) []screen.Effect {
-	request := api.TableRequest{File: e.table.File, Text: []byte(e.buffer.Text()), Base: e.table.Sum}
+	request := api.CrontabFileRequest{File: e.crontab.File, Text: []byte(e.buffer.Text()), Base: e.crontab.Sum}
 	e.saves = true
 	return []screen.Effect{e.install(request)}
 }
 
 // install returns the request that saves the text. The daemon reports the revision
 // that Undo restores.
-func (e *Editor) install(r api.TableRequest) screen.Do {
-	return change.Install(r, e.name(), []string{"cronring", "edit", e.table.File}, slotSaved)
+func (e *Editor) install(r api.CrontabFileRequest) screen.Do {
+	return change.Install(r, e.name(), []string{"cronring", "edit", e.crontab.File}, slotSaved)
 }
 
 // saved continues after a save, or asks which version to keep if the file has changed
@@ -418,12 +418,12 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 			hint: "o overwrite it   t discard your changes   esc continue editing",
 			keys: map[string]func(*screen.World) []screen.Effect{
 				"o": func(w *screen.World) []screen.Effect {
-					e.table.Sum = ""
+					e.crontab.Sum = ""
 					return e.save(w)
 				},
 				"t": func(*screen.World) []screen.Effect {
 					e.known = false
-					return []screen.Effect{e.read(slotTable)}
+					return []screen.Effect{e.read(slotCrontab)}
 				},
 			},
 		}
@@ -436,8 +436,8 @@ func (e *Editor) reread(w *screen.World, a screen.Answer) []screen.Effect {
 	if a.Err != nil {
 		return nil // the next save finds out
 	}
-	t := a.Value.(api.TableText)
-	e.table, e.checker = t, edit.NewChecker(&t, change.LoadZone)
+	t := a.Value.(api.CrontabText)
+	e.crontab, e.checker = t, edit.NewChecker(&t, change.LoadZone)
 	if string(t.Text) == e.buffer.Text() {
 		e.buffer.Saved()
 	}

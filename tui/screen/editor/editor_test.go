@@ -65,8 +65,8 @@ func TestEditorScreens(t *testing.T) {
 	})
 	screentest.Check(t, "editor-new", func(v canvas.View, w *screen.World) {
 		d := editorDaemon()
-		d.OnTable = func(string, string) (api.TableText, error) {
-			return api.TableText{Table: api.Table{File: "/var/spool/cron/crontabs/ann", User: "ann", Missing: true}, Sum: "none", Format: api.FormatUser, Account: "ann", Zone: "Europe/Berlin"}, nil
+		d.OnCrontabText = func(string, string) (api.CrontabText, error) {
+			return api.CrontabText{CrontabFile: api.CrontabFile{File: "/var/spool/cron/crontabs/ann", User: "ann", Missing: true}, Sum: "none", Format: api.FormatUser, Account: "ann", Zone: "Europe/Berlin"}, nil
 		}
 		screentest.Draw(openEditor(t, w, d, screen.Subject{}), v, w)
 	})
@@ -86,21 +86,21 @@ func TestEditorScreens(t *testing.T) {
 	})
 	screentest.Check(t, "editor-hostile", func(v canvas.View, w *screen.World) {
 		d := editorDaemon()
-		table, accent := screentest.ETLTable(), "\u0301"
+		file, accent := screentest.ETLCrontab(), "\u0301"
 		if w.Glyphs.Tier == canvas.ASCII {
 			accent = "" // a person's text is shown as it is
 		}
-		table.Text = []byte("# \x1b]0;x\x07\u202e evil\n*/5 * * * * root echo \xff\xfe\x1b[2J" + strings.Repeat("y", 400) + "\n\t\t0 5 * * * root e" + accent + "\n" + strings.Repeat("x", 5000))
-		table.File, table.Owner = "/etc/cron.d/\x1b[2J", "\u202e"
-		d.OnTable = func(string, string) (api.TableText, error) { return table, nil }
-		e := openEditor(t, w, d, screen.Subject{File: table.File})
+		file.Text = []byte("# \x1b]0;x\x07\u202e evil\n*/5 * * * * root echo \xff\xfe\x1b[2J" + strings.Repeat("y", 400) + "\n\t\t0 5 * * * root e" + accent + "\n" + strings.Repeat("x", 5000))
+		file.File, file.Owner = "/etc/cron.d/\x1b[2J", "\u202e"
+		d.OnCrontabText = func(string, string) (api.CrontabText, error) { return file, nil }
+		e := openEditor(t, w, d, screen.Subject{File: file.File})
 		typed(t, e, w, d, "down", "end")
 		screentest.Draw(e, v, w)
 	})
 	screentest.Check(t, "editor-trouble", func(v canvas.View, w *screen.World) {
 		d := editorDaemon()
-		d.OnTable = func(string, string) (api.TableText, error) {
-			return api.TableText{}, &api.Error{Kind: api.NotAllowed, What: "cannot touch /etc/cron.d/etl: it is not your own crontab", Why: "you are ann", Fix: "ask as root"}
+		d.OnCrontabText = func(string, string) (api.CrontabText, error) {
+			return api.CrontabText{}, &api.Error{Kind: api.NotAllowed, What: "cannot touch /etc/cron.d/etl: it is not your own crontab", Why: "you are ann", Fix: "ask as root"}
 		}
 		screentest.Draw(openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"}), v, w)
 	})
@@ -108,8 +108,8 @@ func TestEditorScreens(t *testing.T) {
 
 func TestEditorSavesOverWhatItRead(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
-	var got api.TableRequest
-	d.OnInstall = func(r api.TableRequest) (api.Installed, error) {
+	var got api.CrontabFileRequest
+	d.OnInstall = func(r api.CrontabFileRequest) (api.Installed, error) {
 		got = r
 		return api.Installed{File: r.File, Before: 31, Entries: 4}, nil
 	}
@@ -133,21 +133,21 @@ func TestEditorSavesOverWhatItRead(t *testing.T) {
 	if strings.Join(do.Undo.Command, " ") != "cronring undo 31" {
 		t.Errorf("undo: got %v", do.Undo.Command)
 	}
-	d.OnTable = func(string, string) (api.TableText, error) {
-		t := screentest.ETLTable()
+	d.OnCrontabText = func(string, string) (api.CrontabText, error) {
+		t := screentest.ETLCrontab()
 		t.Text, t.Sum, t.Revision = got.Text, "sum 2", 32
 		return t, nil
 	}
 	screentest.Settle(t, e, w, d, e.Take(w, screen.Answer{Slot: slotSaved, Done: true}))
-	if e.buffer.Changed() || e.table.Sum != "sum 2" || len(e.checked.Changes) != 0 {
-		t.Errorf("after the save: changed %t, sum %q, %d changes", e.buffer.Changed(), e.table.Sum, len(e.checked.Changes))
+	if e.buffer.Changed() || e.crontab.Sum != "sum 2" || len(e.checked.Changes) != 0 {
+		t.Errorf("after the save: changed %t, sum %q, %d changes", e.buffer.Changed(), e.crontab.Sum, len(e.checked.Changes))
 	}
 }
 
 func TestEditorBlocksNewErrorsOnly(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
-	d.OnTable = func(string, string) (api.TableText, error) {
-		t := screentest.ETLTable()
+	d.OnCrontabText = func(string, string) (api.CrontabText, error) {
+		t := screentest.ETLCrontab()
 		t.Text = []byte("61 * * * * root old\n" + screentest.ETLText)
 		return t, nil
 	}
@@ -204,8 +204,8 @@ func TestEditorTellsOfConflicts(t *testing.T) {
 	if !ok {
 		t.Fatalf("o: got %v, want to save", effects)
 	}
-	var got api.TableRequest
-	d.OnInstall = func(r api.TableRequest) (api.Installed, error) { got = r; return api.Installed{}, nil }
+	var got api.CrontabFileRequest
+	d.OnInstall = func(r api.CrontabFileRequest) (api.Installed, error) { got = r; return api.Installed{}, nil }
 	if _, err := do.Call(context.Background(), d); err != nil || got.Base != "" {
 		t.Errorf("over it: %v, base %q, want none", err, got.Base)
 	}
@@ -299,9 +299,9 @@ func TestFormAddsAnEntry(t *testing.T) {
 func TestEditorLinesOfWideTextFit(t *testing.T) {
 	for _, width := range []int{40, 41, 80} {
 		w, d := screentest.NewWorld(t), editorDaemon()
-		table := screentest.ETLTable()
-		table.Text = []byte("# " + strings.Repeat("日本", 100) + "\n* * * * * etl " + strings.Repeat("語\t", 50) + "\n")
-		d.OnTable = func(string, string) (api.TableText, error) { return table, nil }
+		file := screentest.ETLCrontab()
+		file.Text = []byte("# " + strings.Repeat("日本", 100) + "\n* * * * * etl " + strings.Repeat("語\t", 50) + "\n")
+		d.OnCrontabText = func(string, string) (api.CrontabText, error) { return file, nil }
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 		for range 60 {
 			typed(t, e, w, d, "right")
@@ -347,11 +347,11 @@ func TestEditorAddsWhereTheUserMay(t *testing.T) {
 // BenchmarkEditorKey measures the cost of a key before its picture is there, in a
 // crontab of 2,000 lines; the check of the text comes aside.
 func BenchmarkEditorKey(b *testing.B) {
-	table := screentest.ETLTable()
-	table.Text = []byte(strings.Repeat("#@ overlap=skip\n30 2 * * * root /usr/bin/run --all\n", 1000))
+	file := screentest.ETLCrontab()
+	file.Text = []byte(strings.Repeat("#@ overlap=skip\n30 2 * * * root /usr/bin/run --all\n", 1000))
 	w := &screen.World{Now: screentest.Now, Local: time.UTC, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full)}
-	e := New(w, screen.Subject{File: table.File, Line: 1000})
-	e.Take(w, screen.Answer{Slot: slotTable, Value: table})
+	e := New(w, screen.Subject{File: file.File, Line: 1000})
+	e.Take(w, screen.Answer{Slot: slotCrontab, Value: file})
 	c := canvas.New(160, 48)
 	for b.Loop() {
 		e.Type(w, screen.Key{Name: "x", Text: "x"})

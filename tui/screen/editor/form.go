@@ -55,7 +55,7 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 	message := map[string]string{}
 	if entry != nil {
 		f.line = entry.Line()
-		f.title = fmt.Sprintf("Line %d", f.line+e.table.Above)
+		f.title = fmt.Sprintf("Line %d", f.line+e.crontab.Above)
 		spec, user, command = entry.Spec(), entry.User(), commandText(entry)
 		for _, it := range entry.Options().Items {
 			if it.Origin == crontab.FromDirective {
@@ -87,7 +87,7 @@ func commandText(e *crontab.Entry) string {
 		end := max(strings.IndexAny(rest, " \t"), 0)
 		rest = strings.TrimLeft(rest[end:], " \t")
 	}
-	if e.Table().Format == crontab.System {
+	if e.File().Format == crontab.System {
 		rest = strings.TrimLeft(strings.TrimPrefix(rest, e.User()), " \t")
 	}
 	return rest

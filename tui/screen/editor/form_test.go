@@ -14,12 +14,12 @@ func TestFormCommandAsWritten(t *testing.T) {
 		" \t-5  4 * * *\troot\trun -n":              "run -n",
 		"@daily \troot root":                        "root",
 	} {
-		table, diagnostics := crontab.Parse("t", line+"\n", crontab.Config{Format: crontab.System})
-		if len(table.Entries) != 1 {
+		file, diagnostics := crontab.Parse("t", line+"\n", crontab.Config{Format: crontab.System})
+		if len(file.Entries) != 1 {
 			t.Errorf("%q: got no entry: %v", line, diagnostics)
 			continue
 		}
-		if got := commandText(&table.Entries[0]); got != want {
+		if got := commandText(&file.Entries[0]); got != want {
 			t.Errorf("%q: got the command %q, want %q", line, got, want)
 		}
 	}

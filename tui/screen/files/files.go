@@ -21,13 +21,13 @@ import (
 
 // Files lists the crontabs, with the versions of the selected one.
 type Files struct {
-	table.Table[string, api.Table]
-	tables table.Rows[string, api.Table] // in the daemon's order
-	known  bool
-	err    error
-	asked  time.Time // when, by the daemon's clock
-	jobs   int       // of the daemon then
-	files  int
+	table.Table[string, api.CrontabFile]
+	crontabs table.Rows[string, api.CrontabFile] // in the daemon's order
+	known    bool
+	err      error
+	asked    time.Time // when, by the daemon's clock
+	jobs     int       // of the daemon then
+	files    int
 
 	peeked    string // whose versions are asked for
 	revisions []api.Revision
@@ -36,12 +36,12 @@ type Files struct {
 
 // New lists the crontabs.
 func New() *Files {
-	f := &Files{tables: table.Rows[string, api.Table]{
-		Key:   func(t *api.Table) string { return t.File },
-		Words: func(t *api.Table) string { return t.File + " " + change.FileName(t) },
+	f := &Files{crontabs: table.Rows[string, api.CrontabFile]{
+		Key:   func(t *api.CrontabFile) string { return t.File },
+		Words: func(t *api.CrontabFile) string { return t.File + " " + change.FileName(t) },
 	}}
-	f.Table = table.Table[string, api.Table]{
-		Source: &f.tables, Columns: fileColumns(), Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
+	f.Table = table.Table[string, api.CrontabFile]{
+		Source: &f.crontabs, Columns: fileColumns(), Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
 		Keys: []keys.Action{keys.Open, keys.External, keys.Revisions, keys.Add, keys.Filter, keys.Palette, keys.Help, keys.Leave},
 	}
 	return f
@@ -49,15 +49,15 @@ func New() *Files {
 
 // The slots of its questions.
 const (
-	slotTables    = "tables"
+	slotCrontabs  = "crontabs"
 	slotRevisions = "revisions"
 	slotExternal  = "external"
 )
 
 // Open requests the crontabs, because files change.
 func (f *Files) Open(w *screen.World) []screen.Effect {
-	f.asked, f.jobs, f.files, f.peeked = w.Now, w.Status.Jobs, w.Status.Tables, ""
-	return []screen.Effect{screen.Ask{Slot: slotTables, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Tables(ctx) }}}
+	f.asked, f.jobs, f.files, f.peeked = w.Now, w.Status.Jobs, w.Status.Crontabs, ""
+	return []screen.Effect{screen.Ask{Slot: slotCrontabs, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.CrontabFiles(ctx) }}}
 }
 
 // stale is the age at which the list is requested again if nothing reports a change.
@@ -66,7 +66,7 @@ const stale = 15 * time.Second
 // Refresh requests the crontabs again when jobs or files have changed, when the
 // daemon is back, and from time to time.
 func (f *Files) Refresh(w *screen.World) []screen.Effect {
-	moved := w.Status.Jobs != f.jobs || w.Status.Tables != f.files
+	moved := w.Status.Jobs != f.jobs || w.Status.Crontabs != f.files
 	if w.Link.Live && (f.err != nil || moved || w.Now.Sub(f.asked) > stale) {
 		return f.Open(w)
 	}
@@ -76,10 +76,10 @@ func (f *Files) Refresh(w *screen.World) []screen.Effect {
 // Take receives the list, or versions.
 func (f *Files) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	switch a.Slot {
-	case slotTables:
+	case slotCrontabs:
 		if f.err = a.Err; a.Err == nil {
 			f.known = true
-			f.tables.Set(a.Value.([]api.Table))
+			f.crontabs.Set(a.Value.([]api.CrontabFile))
 			f.Settle()
 			return f.peek()
 		}
@@ -198,35 +198,35 @@ func (f *Files) Refuses(w *screen.World, a keys.Action) string {
 }
 
 // fileColumns are the columns of the list.
-func fileColumns() []table.Column[api.Table] {
-	text := func(get func(t *api.Table) string) func(*screen.World, *api.Table) (string, canvas.Style) {
-		return func(_ *screen.World, t *api.Table) (string, canvas.Style) { return get(t), canvas.Style{} }
+func fileColumns() []table.Column[api.CrontabFile] {
+	text := func(get func(t *api.CrontabFile) string) func(*screen.World, *api.CrontabFile) (string, canvas.Style) {
+		return func(_ *screen.World, t *api.CrontabFile) (string, canvas.Style) { return get(t), canvas.Style{} }
 	}
-	return []table.Column[api.Table]{
+	return []table.Column[api.CrontabFile]{
 		{Width: 2, Text: fileSign},
 		{Title: "FILE", Fill: true, Text: text(change.FileName)},
 		{Title: "ENTRIES", Width: 8, Right: true, Text: entriesCell},
 		{Title: "LINT", Width: 15, From: 60, Text: lintCell},
-		{Title: "OWNER", Width: 9, From: 80, Text: text(func(t *api.Table) string { return t.Owner })},
-		{Title: "MODE", Width: 5, From: 110, Text: text(func(t *api.Table) string {
+		{Title: "OWNER", Width: 9, From: 80, Text: text(func(t *api.CrontabFile) string { return t.Owner })},
+		{Title: "MODE", Width: 5, From: 110, Text: text(func(t *api.CrontabFile) string {
 			if t.Missing {
 				return ""
 			}
 			return fmt.Sprintf("%04o", t.Mode)
 		})},
 		{Title: "REV", Width: 6, From: 60, Right: true, Text: revisionCell},
-		{Title: "CHANGED", Width: display.PointWidth + 1, From: 80, Text: func(w *screen.World, t *api.Table) (string, canvas.Style) {
+		{Title: "CHANGED", Width: display.PointWidth + 1, From: 80, Text: func(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 			if t.Changed.IsZero() {
 				return "", canvas.Style{}
 			}
 			return w.Past(t.Changed, ""), canvas.Style{}
 		}},
-		{Title: "BY", Width: 11, From: 110, Text: text(func(t *api.Table) string { return t.By })},
+		{Title: "BY", Width: 11, From: 110, Text: text(func(t *api.CrontabFile) string { return t.By })},
 	}
 }
 
 // entriesCell returns how many entries a file has, revisionCell its newest revision.
-func entriesCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
+func entriesCell(_ *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 	switch {
 	case t.Missing:
 		return "none", canvas.Style{Role: canvas.Off}
@@ -236,7 +236,7 @@ func entriesCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
 	return fmt.Sprint(t.Entries), canvas.Style{}
 }
 
-func revisionCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
+func revisionCell(_ *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 	if t.Revision == 0 {
 		return "-", canvas.Style{Role: canvas.Off}
 	}
@@ -244,7 +244,7 @@ func revisionCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
 }
 
 // lintCell returns the worst diagnostics of a file.
-func lintCell(w *screen.World, t *api.Table) (string, canvas.Style) {
+func lintCell(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 	g := w.Glyphs
 	switch {
 	case t.Refused != "":
@@ -262,7 +262,7 @@ func lintCell(w *screen.World, t *api.Table) (string, canvas.Style) {
 }
 
 // fileSign returns the sign of lintCell, for screens without that column.
-func fileSign(w *screen.World, t *api.Table) (string, canvas.Style) {
+func fileSign(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 	text, style := lintCell(w, t)
 	if text == "" {
 		return w.Glyphs.New, canvas.Style{Role: canvas.Fresh}
@@ -282,7 +282,7 @@ func (f *Files) Draw(v canvas.View, w *screen.World) {
 		return
 	}
 	f.drawSums(v.Row(0), w)
-	if f.tables.Len() == 0 {
+	if f.crontabs.Len() == 0 {
 		f.drawEmpty(v.Below(1), w)
 		return
 	}
@@ -304,7 +304,7 @@ func (f *Files) Draw(v canvas.View, w *screen.World) {
 
 func (f *Files) drawSums(row canvas.View, w *screen.World) {
 	entries, errors, warnings, refused := 0, 0, 0, 0
-	for _, t := range f.tables.All() {
+	for _, t := range f.crontabs.All() {
 		entries += t.Entries
 		errors += t.Errors
 		warnings += t.Warnings
@@ -312,7 +312,7 @@ func (f *Files) drawSums(row canvas.View, w *screen.World) {
 			refused++
 		}
 	}
-	x := row.Put(1, 0, page.Count(len(f.tables.All()), "crontab")+"  "+page.Count(entries, "entry"), canvas.Style{}) + 2
+	x := row.Put(1, 0, page.Count(len(f.crontabs.All()), "crontab")+"  "+page.Count(entries, "entry"), canvas.Style{}) + 2
 	if errors > 0 {
 		x = row.Put(x, 0, w.Glyphs.Failed+" "+page.Count(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
 	}
@@ -323,8 +323,8 @@ func (f *Files) drawSums(row canvas.View, w *screen.World) {
 		x = row.Put(x, 0, fmt.Sprintf("%d refused", refused), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
 	}
 	place := ""
-	if f.tables.Len() > 0 {
-		place = fmt.Sprintf("%d/%d ", f.Index()+1, f.tables.Len())
+	if f.crontabs.Len() > 0 {
+		place = fmt.Sprintf("%d/%d ", f.Index()+1, f.crontabs.Len())
 	}
 	end := row.Width() - display.Width(place) - 1
 	if x < end-3 {
@@ -335,7 +335,7 @@ func (f *Files) drawSums(row canvas.View, w *screen.World) {
 
 func (f *Files) drawEmpty(v canvas.View, w *screen.World) {
 	if f.Filter() != "" {
-		v.PutCut(1, 1, v.Width()-2, fmt.Sprintf("0 of %d match /%s. esc clears", len(f.tables.All()), f.Filter()), w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, fmt.Sprintf("0 of %d match /%s. esc clears", len(f.crontabs.All()), f.Filter()), w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	v.PutCut(1, 1, v.Width()-2, "No crontab is found here that you may change.", w.Glyphs.Ellipsis, canvas.Style{})
@@ -345,8 +345,8 @@ func (f *Files) drawEmpty(v canvas.View, w *screen.World) {
 // longest returns the width of the widest name, so that columns stay close to names.
 func (f *Files) longest() int {
 	longest := len("FILE")
-	for i := range f.tables.Len() {
-		longest = max(longest, page.Width(change.FileName(f.tables.Row(i))))
+	for i := range f.crontabs.Len() {
+		longest = max(longest, page.Width(change.FileName(f.crontabs.Row(i))))
 	}
 	return longest
 }

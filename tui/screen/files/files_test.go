@@ -33,25 +33,25 @@ func TestFilesScreens(t *testing.T) {
 	})
 	screentest.Check(t, "files-empty", func(v canvas.View, w *screen.World) {
 		d := screentest.FilesDaemon()
-		d.OnTables = func() ([]api.Table, error) { return nil, nil }
+		d.OnCrontabFiles = func() ([]api.CrontabFile, error) { return nil, nil }
 		screentest.Draw(openFiles(t, w, d), v, w)
 	})
 	screentest.Check(t, "files-trouble", func(v canvas.View, w *screen.World) {
 		d := screentest.FilesDaemon()
-		d.OnTables = func() ([]api.Table, error) {
+		d.OnCrontabFiles = func() ([]api.CrontabFile, error) {
 			return nil, &api.Error{Kind: api.NotAllowed, What: "cannot list crontabs", Why: "you are nobody", Fix: "ask as root"}
 		}
 		screentest.Draw(openFiles(t, w, d), v, w)
 	})
 	screentest.Check(t, "files-hostile", func(v canvas.View, w *screen.World) {
 		d := screentest.FilesDaemon()
-		d.OnTables = func() ([]api.Table, error) {
-			return []api.Table{{File: "/etc/cron.d/\u202etl\x1b[2J" + strings.Repeat("x", 90), Owner: "\x1b]0;x\x07", Refused: strings.Repeat("why ", 80)}}, nil
+		d.OnCrontabFiles = func() ([]api.CrontabFile, error) {
+			return []api.CrontabFile{{File: "/etc/cron.d/\u202etl\x1b[2J" + strings.Repeat("x", 90), Owner: "\x1b]0;x\x07", Refused: strings.Repeat("why ", 80)}}, nil
 		}
 		screentest.Draw(openFiles(t, w, d), v, w)
 	})
 	screentest.Check(t, "files-versions", func(v canvas.View, w *screen.World) {
-		s := newVersions(screentest.SomeTables()[1])
+		s := newVersions(screentest.SomeCrontabs()[1])
 		screentest.Settle(t, s, w, screentest.FilesDaemon(), s.Open(w))
 		screentest.Act(t, s, w, screentest.FilesDaemon(), keys.Down)
 		screentest.Draw(s, v, w)
@@ -69,12 +69,12 @@ func TestFilesFilterNarrows(t *testing.T) {
 		}
 		screentest.Settle(t, f, w, d, effects)
 	}
-	if f.tables.Len() != 1 || f.Current().User != "postgres" || f.peeked != f.Current().File {
-		t.Errorf("filtered by post: got %d files, want the crontab of postgres", f.tables.Len())
+	if f.crontabs.Len() != 1 || f.Current().User != "postgres" || f.peeked != f.Current().File {
+		t.Errorf("filtered by post: got %d files, want the crontab of postgres", f.crontabs.Len())
 	}
 	f.Type(w, screen.Key{Name: "enter"})
-	if _, ok := f.Act(w, keys.Back); !ok || f.tables.Len() != len(screentest.SomeTables()) {
-		t.Errorf("esc leaves %d files, want all", f.tables.Len())
+	if _, ok := f.Act(w, keys.Back); !ok || f.crontabs.Len() != len(screentest.SomeCrontabs()) {
+		t.Errorf("esc leaves %d files, want all", f.crontabs.Len())
 	}
 	if _, ok := f.Act(w, keys.Back); ok {
 		t.Error("a second esc is not left to the shell")
@@ -106,7 +106,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 		t.Errorf("open without a right to a crontab: refused with %q", why)
 	}
 	w.Status.Denied.Crontab = ""
-	s := newVersions(screentest.SomeTables()[1])
+	s := newVersions(screentest.SomeCrontabs()[1])
 	screentest.Settle(t, s, w, d, s.Open(w))
 	screentest.Act(t, s, w, d, keys.Down)
 	rest := screentest.Act(t, s, w, d, keys.Restore)

@@ -19,7 +19,7 @@ import (
 type Versions struct {
 	table.Table[int64, api.Revision]
 	revisions table.Rows[int64, api.Revision]
-	file      api.Table
+	file      api.CrontabFile
 	known     bool
 	err       error
 
@@ -31,7 +31,7 @@ type Versions struct {
 }
 
 // newVersions lists the versions of a crontab.
-func newVersions(t api.Table) *Versions {
+func newVersions(t api.CrontabFile) *Versions {
 	s := &Versions{file: t, revisions: table.Rows[int64, api.Revision]{Key: func(r *api.Revision) int64 { return r.ID }}}
 	s.Table = table.Table[int64, api.Revision]{
 		Source: &s.revisions, Left: 3, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
@@ -60,7 +60,7 @@ const (
 func (s *Versions) Open(*screen.World) []screen.Effect {
 	file := s.file.File
 	s.peeked = 0
-	return []screen.Effect{askRevisions(file), screen.Ask{Slot: slotNow, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Table(ctx, file, "") }}}
+	return []screen.Effect{askRevisions(file), screen.Ask{Slot: slotNow, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.CrontabText(ctx, file, "") }}}
 }
 
 // Refresh has nothing to follow: versions come from changes made elsewhere.
@@ -87,7 +87,7 @@ func (s *Versions) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		s.Settle()
 		return s.peek()
 	case slotNow:
-		s.now, s.read = string(a.Value.(api.TableText).Text), true
+		s.now, s.read = string(a.Value.(api.CrontabText).Text), true
 	case slotRevision:
 		old := a.Value.(api.Revision)
 		s.old = &old

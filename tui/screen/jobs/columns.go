@@ -119,7 +119,7 @@ func (s *Jobs) longest(column jobColumn) int {
 	case columnUser:
 		text = func(r *api.Row) int { return page.Width(r.User) }
 	case columnSource:
-		text = func(r *api.Row) int { return page.Width(jobinfo.SourceName(r.Table)) + len("crontab :") + 5 }
+		text = func(r *api.Row) int { return page.Width(jobinfo.SourceName(r.Crontab)) + len("crontab :") + 5 }
 	case columnCommand:
 		text = func(r *api.Row) int { return page.Width(r.Command) }
 	default:
@@ -212,10 +212,10 @@ func (s *Jobs) drawRuns(f *table.Field, w *screen.World, r *api.Row) {
 func drawSource(f *table.Field, _ *screen.World, r *api.Row) {
 	line := strconv.AppendInt(append(f.Buffer(), ':'), int64(r.Line), 10)
 	f.Reserve(len(line), func() {
-		if jobinfo.IsUsersTable(r.Table) {
+		if jobinfo.IsUserCrontab(r.Crontab) {
 			f.Put("crontab ", canvas.Style{})
 		}
-		f.Put(jobinfo.SourceName(r.Table), canvas.Style{})
+		f.Put(jobinfo.SourceName(r.Crontab), canvas.Style{})
 	})
 	f.Bytes(line, canvas.Style{})
 }

@@ -248,7 +248,7 @@ func EmptyText(w *screen.World, query board.Query) []string {
 		}
 	}
 	return []string{
-		fmt.Sprintf("No crontab entries found (%s read).", page.Count(st.Tables, "crontab file")),
+		fmt.Sprintf("No crontab entries found (%s read).", page.Count(st.Crontabs, "crontab file")),
 		"A adds one, or: cronring import cron",
 	}
 }

@@ -308,7 +308,7 @@ func (s *Jobs) Subject(*screen.World) screen.Subject {
 	jobs, marked := s.table.Chosen()
 	subject := screen.Subject{Jobs: jobs, Marked: marked}
 	if row, ok := s.current(); ok && !marked {
-		subject.File, subject.Line = row.Table, row.Line
+		subject.File, subject.Line = row.Crontab, row.Line
 	}
 	return subject
 }

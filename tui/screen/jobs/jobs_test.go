@@ -26,7 +26,7 @@ func TestJobsScreens(t *testing.T) {
 		"jobs-empty": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
 			w.Board = board.New()
 			w.Board.Apply(api.BoardUpdate{Complete: true})
-			w.Status.Jobs, w.Status.Loaded, w.Status.Tables = 0, 0, 7
+			w.Status.Jobs, w.Status.Loaded, w.Status.Crontabs = 0, 0, 7
 		},
 		"jobs-denied": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
 			w.Board = board.New()

@@ -139,7 +139,7 @@ func NewWorld(t *testing.T) *screen.World {
 		Link: screen.Link{Live: true, Tried: true, Socket: "/run/cronring/cronring.sock"},
 		Status: api.Status{
 			Health: api.Health{V: api.Version, Version: "1.4.2", Host: "db-01", Zone: "Europe/Berlin", Started: Now.AddDate(0, 0, -17)},
-			Now:    Now, Loaded: 16, Jobs: 16, Tables: 9,
+			Now:    Now, Loaded: 16, Jobs: 16, Crontabs: 9,
 			Next: &api.Upcoming{Job: "mail-flush", At: Now.Add(49 * time.Second)},
 			Day:  &api.Totals{Runs: 8912, OK: 8841, Failed: 71, Skipped: 4, LagP99: 6 * time.Millisecond},
 		},
@@ -158,9 +158,9 @@ func Rows() []api.Row {
 		return Now.Add(-d)
 	}
 	in := func(d string) time.Time { return at("-" + d) }
-	row := func(state job.State, name, schedule, user, table string, line int, next, last time.Time, took time.Duration) api.Row {
+	row := func(state job.State, name, schedule, user, file string, line int, next, last time.Time, took time.Duration) api.Row {
 		r := api.Row{
-			Job: job.ID(name), User: user, Table: table, Line: line, Schedule: schedule, Zone: "Europe/Berlin",
+			Job: job.ID(name), User: user, Crontab: file, Line: line, Schedule: schedule, Zone: "Europe/Berlin",
 			Command: "/opt/" + name + "/run --all", State: state, Next: next, Last: last, Took: took,
 		}
 		if !last.IsZero() {
@@ -212,13 +212,13 @@ type Daemon struct {
 	Planned   int      // how many occurrences a backfill has
 	Asked     []string // what was changed: "run etl-orders"
 
-	OnTables    func() ([]api.Table, error)
-	OnTable     func(file, user string) (api.TableText, error)
-	OnInstall   func(r api.TableRequest) (api.Installed, error)
-	OnRevisions func(q api.RevisionQuery) ([]api.Revision, error)
-	OnRevision  func(id int64) (api.Revision, error)
-	OnList      func(q api.Query) ([]job.Status, error)
-	OnRing      func() api.Ring // nil: the host is in none
+	OnCrontabFiles func() ([]api.CrontabFile, error)
+	OnCrontabText  func(file, user string) (api.CrontabText, error)
+	OnInstall      func(r api.CrontabFileRequest) (api.Installed, error)
+	OnRevisions    func(q api.RevisionQuery) ([]api.Revision, error)
+	OnRevision     func(id int64) (api.Revision, error)
+	OnList         func(q api.Query) ([]job.Status, error)
+	OnRing         func() api.Ring // nil: the host is in none
 }
 
 var ErrNotFaked = errors.New("the test's daemon does not know this")
@@ -350,21 +350,21 @@ func (d *Daemon) JobConfig(_ context.Context, ref string) (api.JobConfig, error)
 	return d.OnConfig(ref)
 }
 
-func (d *Daemon) Tables(context.Context) ([]api.Table, error) {
-	if d.OnTables == nil {
+func (d *Daemon) CrontabFiles(context.Context) ([]api.CrontabFile, error) {
+	if d.OnCrontabFiles == nil {
 		return nil, ErrNotFaked
 	}
-	return d.OnTables()
+	return d.OnCrontabFiles()
 }
 
-func (d *Daemon) Table(_ context.Context, file, user string) (api.TableText, error) {
-	if d.OnTable == nil {
-		return api.TableText{}, ErrNotFaked
+func (d *Daemon) CrontabText(_ context.Context, file, user string) (api.CrontabText, error) {
+	if d.OnCrontabText == nil {
+		return api.CrontabText{}, ErrNotFaked
 	}
-	return d.OnTable(file, user)
+	return d.OnCrontabText(file, user)
 }
 
-func (d *Daemon) InstallTable(_ context.Context, r api.TableRequest) (api.Installed, error) {
+func (d *Daemon) InstallCrontabFile(_ context.Context, r api.CrontabFileRequest) (api.Installed, error) {
 	d.note("install", r.File)
 	if d.OnInstall == nil {
 		return api.Installed{File: r.File, Before: 31, Entries: 3}, nil
@@ -428,7 +428,7 @@ func Settle(t testing.TB, s screen.Screen, w *screen.World, d screen.Daemon, eff
 func Overlapped() api.Why {
 	at := time.Date(2026, 11, 20, 1, 30, 0, 0, time.UTC)
 	return api.Why{
-		V: api.Version, Job: "etl-nightly", Table: "/etc/cron.d/etl", Line: 15, At: at, Zone: "Europe/Berlin",
+		V: api.Version, Job: "etl-nightly", Crontab: "/etc/cron.d/etl", Line: 15, At: at, Zone: "Europe/Berlin",
 		Verdict:  `It did not start. The run before it was still going, overlap is "skip".`,
 		Decision: job.DecideSkip, Reason: job.Overlapping,
 		Steps: []api.Step{
@@ -567,7 +567,7 @@ func fixtureJob(w *screen.World, id job.ID) (api.Job, error) {
 	r := w.Board.Row(slot)
 	j := api.Job{V: api.Version, Meaning: "every 5 minutes", Status: job.Status{
 		Job: job.Job{
-			ID: id, Table: r.Table, Line: r.Line, User: r.User, Schedule: r.Schedule, Zone: r.Zone, Command: r.Command,
+			ID: id, Crontab: r.Crontab, Line: r.Line, User: r.User, Schedule: r.Schedule, Zone: r.Zone, Command: r.Command,
 			Options: map[string]string{"retry": "3"},
 		},
 		State: r.State, Next: r.Next,
@@ -682,7 +682,7 @@ func Inside(v canvas.View) canvas.View { return v.In(0, 1, v.Width(), v.Height()
 
 // fixtureConfig is the options of a job from every kind of place.
 func fixtureConfig(ref string) (api.JobConfig, error) {
-	return api.JobConfig{V: api.Version, Job: job.ID(ref), Table: "/etc/cron.d/etl", Line: 14, Options: []api.Setting{
+	return api.JobConfig{V: api.Version, Job: job.ID(ref), Crontab: "/etc/cron.d/etl", Line: 14, Options: []api.Setting{
 		{Key: "overlap", Value: "skip", Origin: "built-in"},
 		{Key: "retry", Value: "3", Origin: "#@", File: "/etc/cron.d/etl", Line: 13},
 		{Key: "timeout", Value: "30s", Origin: "[[match]]", File: "/etc/cronring/cronring.toml", Line: 21},
@@ -704,7 +704,7 @@ func HostileRows(w *screen.World) []api.Row {
 	for i, name := range names {
 		rows[i] = Rows()[0]
 		r := &rows[i]
-		r.Job, r.User, r.Table, r.Schedule, r.Command = job.ID("!"+name), name, "/etc/cron.d/"+name, name, name
+		r.Job, r.User, r.Crontab, r.Schedule, r.Command = job.ID("!"+name), name, "/etc/cron.d/"+name, name, name
 		r.Zone, r.Ending, r.Why, r.LastRun = name, "exit 1 "+name, name, 0
 		r.Next, r.Last, r.Streak = Now.AddDate(200, 0, 0), Now.AddDate(-200, 0, 0), 1<<30
 	}
@@ -721,18 +721,18 @@ MAILTO=ops@example.com
 0 0 13 * 5 etl /opt/etl/run odd
 `
 
-func ETLTable() api.TableText {
-	return api.TableText{
-		V: api.Version, Table: SomeTables()[1], Text: []byte(ETLText), Sum: "sum 1",
+func ETLCrontab() api.CrontabText {
+	return api.CrontabText{
+		V: api.Version, CrontabFile: SomeCrontabs()[1], Text: []byte(ETLText), Sum: "sum 1",
 		Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "Europe/Berlin",
 	}
 }
 
-// SomeTables are crontabs in every condition.
-func SomeTables() []api.Table {
+// SomeCrontabs are crontabs in every condition.
+func SomeCrontabs() []api.CrontabFile {
 	at := func(d time.Duration) time.Time { return Now.Add(-d) }
 	const day = 24 * time.Hour
-	return []api.Table{
+	return []api.CrontabFile{
 		{File: "/etc/crontab", Owner: "root", Mode: 0o644, Entries: 4, Revision: 2, Changed: at(200 * day)},
 		{File: "/etc/cron.d/etl", Owner: "root", Mode: 0o644, Entries: 6, Errors: 1, Warnings: 1, Revision: 31, Changed: at(17 * day), By: "ann"},
 		{File: "/etc/cron.d/geoip", Owner: "root", Mode: 0o644, Entries: 1, Warnings: 2, Revision: 5, Changed: at(40 * day)},
@@ -755,9 +755,9 @@ func someRevisions(api.RevisionQuery) ([]api.Revision, error) {
 
 func FilesDaemon() *Daemon {
 	return &Daemon{
-		OnTables:    func() ([]api.Table, error) { return SomeTables(), nil },
-		OnRevisions: someRevisions,
-		OnTable:     func(string, string) (api.TableText, error) { return ETLTable(), nil },
+		OnCrontabFiles: func() ([]api.CrontabFile, error) { return SomeCrontabs(), nil },
+		OnRevisions:    someRevisions,
+		OnCrontabText:  func(string, string) (api.CrontabText, error) { return ETLCrontab(), nil },
 		OnRevision: func(id int64) (api.Revision, error) {
 			return api.Revision{ID: id, Text: []byte(strings.Replace(ETLText, "--since auto", "", 1))}, nil
 		},

@@ -450,7 +450,7 @@ func (s *Timeline) Subject(w *screen.World) screen.Subject {
 	jobs, marked := s.table.Chosen()
 	subject := screen.Subject{Jobs: jobs, Marked: marked}
 	if row, ok := s.current(w); ok && !marked {
-		subject.File, subject.Line = row.Table, row.Line
+		subject.File, subject.Line = row.Crontab, row.Line
 		if c, ok := s.under(w); ok {
 			subject.Run, subject.At = c.Run, c.Due
 		}

@@ -139,7 +139,7 @@ func TestTimelineScreens(t *testing.T) {
 		"timeline-empty": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
 			w.Board = board.New()
 			w.Board.Apply(api.BoardUpdate{Complete: true})
-			w.Status.Jobs, w.Status.Loaded, w.Status.Tables = 0, 0, 7
+			w.Status.Jobs, w.Status.Loaded, w.Status.Crontabs = 0, 0, 7
 			return nil
 		},
 		"timeline-filter": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {

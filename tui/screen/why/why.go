@@ -228,7 +228,7 @@ func (s *Why) Subject(*screen.World) screen.Subject {
 	if !s.known {
 		return s.subject
 	}
-	subject := screen.Subject{Jobs: []job.ID{s.answer.Job}, At: s.answer.At, File: s.answer.Table, Line: s.answer.Line}
+	subject := screen.Subject{Jobs: []job.ID{s.answer.Job}, At: s.answer.At, File: s.answer.Crontab, Line: s.answer.Line}
 	if s.answer.Run != nil {
 		subject.Run = s.answer.Run.ID
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// tables reads the crontabs that the daemon runs.
-type tables struct {
+// crontabs reads the crontabs that the daemon runs.
+type crontabs struct {
 	host   spool.Host
 	places spool.Places
 	source *spool.Source
@@ -35,15 +35,15 @@ type tables struct {
 	now     spool.Snapshot
 }
 
-// openTables reads all crontabs for the first time. A crontab that was named on the command line
+// openCrontabs reads all crontabs for the first time. A crontab that was named on the command line
 // and cannot be read is an error then, unless another daemon hands its runs over: then it is
 // awaited.
-func (l *loop) openTables(ctx context.Context, seed uint64, takesOver bool) error {
+func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) error {
 	o := &l.options
 	host := spool.ThisHost()
 	host.Family = o.Family
 	places := host.Places(o.Root)
-	l.tables = &tables{
+	l.crontabs = &crontabs{
 		host: host, places: places,
 		bars: bars{accounts: l.accounts},
 		source: spool.OpenSource(spool.SourceOptions{
@@ -53,14 +53,14 @@ func (l *loop) openTables(ctx context.Context, seed uint64, takesOver bool) erro
 			MaxEntries: o.Config.EntriesPerUser(),
 		}),
 	}
-	l.tables.reading.Lock()
+	l.crontabs.reading.Lock()
 	if o.host() {
 		soon, cancel := context.WithTimeout(ctx, startPatience)
 		defer cancel()
 		ctx = soon
 	}
-	s := l.tables.read(ctx)
-	l.config.look(s.Tables)
+	s := l.crontabs.read(ctx)
+	l.config.look(s.Crontabs)
 	if o.host() || takesOver {
 		return nil
 	}
@@ -79,18 +79,18 @@ const startPatience = 3 * time.Second
 // awaited returns the crontabs whose users are not known yet, and whether the reason is that the
 // lookup failed.
 func awaited(s spool.Snapshot) map[string]bool {
-	tables := map[string]bool{}
+	crontabs := map[string]bool{}
 	for _, r := range s.Refused {
 		if r.Code == spool.CodeOrphan || r.Code == spool.CodeUnchecked {
-			tables[r.Path] = r.Code == spool.CodeUnchecked
+			crontabs[r.Path] = r.Code == spool.CodeUnchecked
 		}
 	}
-	return tables
+	return crontabs
 }
 
 // tend reads tables again whenever they changed, until ctx ends.
 func (l *loop) tend(ctx context.Context) error {
-	return l.tables.source.Watch(ctx, func() { l.must(ctx, l.reload(ctx, false)) })
+	return l.crontabs.source.Watch(ctx, func() { l.must(ctx, l.reload(ctx, false)) })
 }
 
 // must handles the result of reading crontabs if no caller waits for it.
@@ -100,7 +100,7 @@ func (l *loop) must(ctx context.Context, err error) {
 	}
 }
 
-func (t *tables) read(ctx context.Context) spool.Snapshot {
+func (t *crontabs) read(ctx context.Context) spool.Snapshot {
 	s := t.source.Scan(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,14 +108,14 @@ func (t *tables) read(ctx context.Context) spool.Snapshot {
 	return s
 }
 
-func (t *tables) current() spool.Snapshot {
+func (t *crontabs) current() spool.Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.now
 }
 
 // location returns the zone with a name that a job uses.
-func (t *tables) location(name string) (*time.Location, error) {
+func (t *crontabs) location(name string) (*time.Location, error) {
 	if zone := t.current().Zone; name == zone.String() {
 		return zone, nil
 	}
@@ -126,14 +126,14 @@ func (t *tables) location(name string) (*time.Location, error) {
 // the daemon is ready: each version costs a write to the disk, and a host may have ten thousand
 // crontabs.
 func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change) {
-	defer l.tables.reading.Unlock()
-	s := l.tables.current()
+	defer l.crontabs.reading.Unlock()
+	s := l.crontabs.current()
 	l.standsIn()
 	l.announce(s)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	barred, _ := l.findBars(soon, s.Tables)
-	load := l.loadOf(soon, s.Tables)
+	barred, _ := l.findBars(soon, s.Crontabs)
+	load := l.loadOf(soon, s.Crontabs)
 	load.Awaited = awaited(s)
 	if !l.options.host() {
 		for _, r := range s.Refused {
@@ -144,9 +144,9 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 }
 
 // findBars returns the users that must not run jobs, and logs new ones.
-func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred map[string]engine.Barred, changed bool) {
-	before := l.tables.bars.said
-	barred, changed = l.tables.bars.find(ctx, tables, l.clock.Now().Wall)
+func (l *loop) findBars(ctx context.Context, crontabs []*crontab.File) (barred map[string]engine.Barred, changed bool) {
+	before := l.crontabs.bars.said
+	barred, changed = l.crontabs.bars.find(ctx, crontabs, l.clock.Now().Wall)
 	for _, user := range slices.Sorted(maps.Keys(barred)) {
 		bar := barred[user]
 		if before[user] == bar {
@@ -165,23 +165,23 @@ func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred ma
 // changes. It reads the configuration only if all is set, because an administrator may be writing
 // it.
 func (l *loop) reload(ctx context.Context, all bool) error {
-	t := l.tables
+	t := l.crontabs
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	renewed := all && l.configure()
 	s := t.read(ctx)
-	l.config.look(s.Tables)
+	l.config.look(s.Crontabs)
 	l.announce(s)
 	defer l.keepVersions(ctx, s.Changes)
 	var changes []engine.Event
-	if barred, changed := l.findBars(ctx, s.Tables); changed {
+	if barred, changed := l.findBars(ctx, s.Crontabs); changed {
 		changes = append(changes, engine.Bar{Users: barred}) // first: a new crontab may have no valid user
 	}
 	if s.Changed || renewed {
 		if l.standsIn() {
 			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
-		load := l.loadOf(ctx, s.Tables)
+		load := l.loadOf(ctx, s.Crontabs)
 		load.Saved = saved(s.Changes)
 		changes = append(changes, l.view.Load().Prepare(load))
 	}
@@ -209,19 +209,19 @@ func saved(changes []spool.Change) map[string]time.Time {
 
 // standsIn reports whether anacron was removed since it was asked before.
 func (l *loop) standsIn() bool {
-	before := l.tables.anacron
-	l.tables.anacron = l.options.host() && l.tables.places.AnacronInstalled()
-	return before && !l.tables.anacron
+	before := l.crontabs.anacron
+	l.crontabs.anacron = l.options.host() && l.crontabs.places.AnacronInstalled()
+	return before && !l.crontabs.anacron
 }
 
 // announce logs the changes of the crontabs since the last load, and of the zone of their times.
 func (l *loop) announce(s spool.Snapshot) {
-	if before := l.tables.zone; before != nil && before.String() != s.Zone.String() {
+	if before := l.crontabs.zone; before != nil && before.String() != s.Zone.String() {
 		l.log.Info("the host's time zone is another", "zone", s.Zone.String(), "before", before.String())
 	}
-	l.tables.zone = s.Zone
-	entries := make(map[string]int, len(s.Tables))
-	for _, t := range s.Tables {
+	l.crontabs.zone = s.Zone
+	entries := make(map[string]int, len(s.Crontabs))
+	for _, t := range s.Crontabs {
 		entries[t.Name] = len(t.Entries)
 	}
 	var sum loadSummary
@@ -235,7 +235,7 @@ func (l *loop) announce(s spool.Snapshot) {
 		n, loaded := entries[c.Path]
 		switch r := c.Refusal; {
 		case r != nil:
-			l.log.Error("a crontab is not read", "table", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
+			l.log.Error("a crontab is not read", "crontab", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
 		case c.Kind == spool.Gone:
 			sum.add(c.Path)
 			sum.gone++
@@ -246,7 +246,7 @@ func (l *loop) announce(s spool.Snapshot) {
 		}
 	}
 	if sum.count > 0 {
-		l.log.Info("crontabs read", "tables", sum.tables(), "count", sum.count-sum.gone, "entries", sum.entries, "gone", sum.gone)
+		l.log.Info("crontabs read", "crontabs", sum.crontabs(), "count", sum.count-sum.gone, "entries", sum.entries, "gone", sum.gone)
 	}
 }
 
@@ -266,7 +266,7 @@ func (s *loadSummary) add(path string) {
 	}
 }
 
-func (s *loadSummary) tables() string {
+func (s *loadSummary) crontabs() string {
 	text := strings.Join(s.first, " ")
 	if more := s.count - len(s.first); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -304,17 +304,17 @@ func (l *loop) keepVersions(ctx context.Context, changes []spool.Change) {
 	if !l.options.host() || len(changes) == 0 {
 		return
 	}
-	l.tables.keeping.Lock()
-	defer l.tables.keeping.Unlock()
+	l.crontabs.keeping.Lock()
+	defer l.crontabs.keeping.Unlock()
 	l.keepAll(ctx, changes)
 }
 
 // keepFirst is keepVersions for those of the start, aside. What changes from
 // now on comes after them.
 func (l *loop) keepFirst(ctx context.Context, changes []spool.Change) (keep func()) {
-	l.tables.keeping.Lock()
+	l.crontabs.keeping.Lock()
 	return func() {
-		defer l.tables.keeping.Unlock()
+		defer l.crontabs.keeping.Unlock()
 		if l.options.host() {
 			l.keepAll(ctx, changes)
 		}
@@ -329,16 +329,16 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone || c.Truncated {
 			continue // a version beyond the limit could not be installed again
 		}
-		user, ok := l.tables.places.IsUserTable(c.Path)
+		user, ok := l.crontabs.places.IsUserCrontab(c.Path)
 		if !ok {
 			user = "root"
 		}
 		_, err := l.history.SaveRevision(ctx, store.Revision{
 			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: store.RevisionSeen,
-			Gone: c.Kind == spool.Gone, Text: []byte(l.tables.places.Body(c.Path, c.Text)),
+			Gone: c.Kind == spool.Gone, Text: []byte(l.crontabs.places.Body(c.Path, c.Text)),
 		})
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("a version of a table is not kept", "table", c.Path, "error", err)
+			l.log.Warn("a version of a crontab is not kept", "crontab", c.Path, "error", err)
 		}
 	}
 }

@@ -18,51 +18,51 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// Tables is the crontabs of this host without a daemon, for root alone.
-type Tables struct {
+// HostCrontabs is the crontabs of this host without a daemon, for root alone.
+type HostCrontabs struct {
 	*Crontabs
 	source spool.SourceOptions
 }
 
-// NewTables returns the crontabs of this host.
-func NewTables() *Tables {
+// NewHostCrontabs returns the crontabs of this host.
+func NewHostCrontabs() *HostCrontabs {
 	host := spool.ThisHost()
 	d := NewCrontabs(host, host.Places(""))
-	return &Tables{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
+	return &HostCrontabs{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
 }
 
-// Tables lists the crontabs of the host.
-func (d *Tables) Tables(ctx context.Context) ([]api.Table, error) {
-	var all []api.Table
-	for _, t := range d.scan(ctx).Tables {
-		user, _ := d.places.IsUserTable(t.Name)
-		all = append(all, api.Table{File: t.Name, User: user, Entries: len(t.Entries)})
+// CrontabFiles lists the crontabs of the host.
+func (d *HostCrontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
+	var all []api.CrontabFile
+	for _, t := range d.scan(ctx).Crontabs {
+		user, _ := d.places.IsUserCrontab(t.Name)
+		all = append(all, api.CrontabFile{File: t.Name, User: user, Entries: len(t.Entries)})
 	}
 	return all, nil
 }
 
 // Places returns the host's own places.
-func (d *Tables) Places(context.Context) (*api.Places, error) {
+func (d *HostCrontabs) Places(context.Context) (*api.Places, error) {
 	return &api.Places{Crontab: d.places.Crontab, Anacrontab: d.places.Anacrontab, CronD: d.places.CronD}, nil
 }
 
-func (d *Tables) scan(ctx context.Context) spool.Snapshot {
+func (d *HostCrontabs) scan(ctx context.Context) spool.Snapshot {
 	return spool.OpenSource(d.source).Scan(ctx)
 }
 
 // place finds out whose table is meant, or that it is one of the system.
-func (d *Tables) place(ctx context.Context, file, user string) (at string, who account.Account, users bool, err error) {
+func (d *HostCrontabs) place(ctx context.Context, file, user string) (at string, who account.Account, users bool, err error) {
 	name, users := user, file == ""
 	if !users {
-		name, users = d.places.IsUserTable(file)
+		name, users = d.places.IsUserCrontab(file)
 	}
 	if users {
 		if who, err = d.owner(ctx, name); err == nil {
-			at, err = d.places.UserTable(who.Name)
+			at, err = d.places.UserCrontab(who.Name)
 		}
 		return at, who, true, err
 	}
-	if !d.places.IsSystemTable(file) {
+	if !d.places.IsSystemCrontab(file) {
 		err = &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot find the crontab %q", file),
 			Why: "cron reads only crontabs in " + d.places.Crontab + ", " + d.places.CronD + " and " + d.places.Users,
@@ -71,16 +71,16 @@ func (d *Tables) place(ctx context.Context, file, user string) (at string, who a
 	return file, who, false, err
 }
 
-// Table returns the crontab at a path, or that of a user.
-func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, error) {
+// CrontabText returns the crontab at a path, or that of a user.
+func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.CrontabText, error) {
 	at, who, users, err := d.place(ctx, file, user)
 	if err != nil {
-		return api.TableText{}, err
+		return api.CrontabText{}, err
 	}
 	config := d.source.Config(at, false)
-	t := api.TableText{
-		Table:  api.Table{File: at, User: who.Name},
-		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: d.host.Zone.String(),
+	t := api.CrontabText{
+		CrontabFile: api.CrontabFile{File: at, User: who.Name},
+		Format:      api.FormatOf(config.Format), Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: d.host.Zone.String(),
 	}
 	if config.Family == crontab.RHEL {
 		t.Family = api.FamilyRHEL
@@ -89,7 +89,7 @@ func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, e
 		old, err := d.Crontab(ctx, who.Name, false, false)
 		t.Text, t.Sum, t.Missing, t.Account, t.Privileged = old.Text, old.Sum, old.Missing, who.Name, who.UID == 0
 		if d.places.Header {
-			raw, _ := d.places.ReadTable(who) // what was read a moment ago
+			raw, _ := d.places.ReadCrontab(who) // what was read a moment ago
 			t.Above = strings.Count(raw, "\n") - strings.Count(string(t.Text), "\n")
 		}
 		return t, err
@@ -98,7 +98,7 @@ func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, e
 	text, err := spool.Read(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Missing, t.Sum = true, spool.NoTable
+		t.Missing, t.Sum = true, spool.NoCrontab
 		return t, nil
 	case err != nil:
 		return t, cli.FileError(at, err)
@@ -107,10 +107,10 @@ func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, e
 	return t, nil
 }
 
-// InstallTable writes or removes a crontab. If Base is set, the installed text must
+// InstallCrontabFile writes or removes a crontab. If Base is set, the installed text must
 // match it.
-func (d *Tables) InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error) {
-	now, err := d.Table(ctx, r.File, r.User)
+func (d *HostCrontabs) InstallCrontabFile(ctx context.Context, r api.CrontabFileRequest) (api.Installed, error) {
+	now, err := d.CrontabText(ctx, r.File, r.User)
 	if err != nil {
 		return api.Installed{}, err
 	}
@@ -120,8 +120,8 @@ func (d *Tables) InstallTable(ctx context.Context, r api.TableRequest) (api.Inst
 	if passed := d.source.Passes(now.File); passed != nil && !r.Gone {
 		return api.Installed{}, &api.Error{Kind: api.Usage, What: "cannot write " + now.File + ": cron would not read it", Why: passed.Why}
 	}
-	table, _ := crontab.Parse(now.File, string(r.Text), now.Config(spool.LoadZone))
-	done := api.Installed{User: now.User, File: now.File, Gone: r.Gone, Entries: len(table.Entries), Notice: Notice}
+	file, _ := crontab.Parse(now.File, string(r.Text), now.Config(spool.LoadZone))
+	done := api.Installed{User: now.User, File: now.File, Gone: r.Gone, Entries: len(file.Entries), Notice: Notice}
 	if !now.Missing {
 		kept, err := keep(now)
 		if err != nil {
@@ -137,7 +137,7 @@ func (d *Tables) InstallTable(ctx context.Context, r api.TableRequest) (api.Inst
 const replacedDir = "/var/lib/cronring/replaced"
 
 // keep writes a copy of a crontab, and returns its path.
-func keep(t api.TableText) (path string, err error) {
+func keep(t api.CrontabText) (path string, err error) {
 	if err := os.MkdirAll(replacedDir, 0o700); err != nil {
 		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, err)
 	}
@@ -153,7 +153,7 @@ func keep(t api.TableText) (path string, err error) {
 	return f.Name(), nil
 }
 
-func (d *Tables) write(ctx context.Context, now api.TableText, r api.TableRequest) error {
+func (d *HostCrontabs) write(ctx context.Context, now api.CrontabText, r api.CrontabFileRequest) error {
 	switch {
 	case now.User != "" && r.Gone:
 		_, err := d.RemoveCrontab(ctx, now.User)
@@ -168,8 +168,8 @@ func (d *Tables) write(ctx context.Context, now api.TableText, r api.TableReques
 }
 
 // List finds jobs by name, glob or FILE:LINE. Other references need the daemon.
-func (d *Tables) List(ctx context.Context, q api.Query) ([]job.Status, error) {
-	version := review.NewVersion(d.scan(ctx).Tables...)
+func (d *HostCrontabs) List(ctx context.Context, q api.Query) ([]job.Status, error) {
+	version := review.NewVersion(d.scan(ctx).Crontabs...)
 	var found []job.Status
 	for _, ref := range q.Refs {
 		before := len(found)
@@ -190,6 +190,6 @@ func (d *Tables) List(ctx context.Context, q api.Query) ([]job.Status, error) {
 
 // names reports whether a reference matches a job.
 func names(ref string, j job.Job) bool {
-	place := fmt.Sprintf("%s:%d", j.Table, j.Line)
+	place := fmt.Sprintf("%s:%d", j.Crontab, j.Line)
 	return job.IsGlob(ref) && j.ID.Matches(ref) || ref == string(j.ID) || ref == j.ID.Full() || ref == place || strings.HasSuffix(place, "/"+ref)
 }

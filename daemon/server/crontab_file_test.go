@@ -40,14 +40,14 @@ func (h *host) read(path string) string {
 	return string(text)
 }
 
-func (h *host) tableText(uid uint32, query string) (api.TableText, *api.Error) {
+func (h *host) tableText(uid uint32, query string) (api.CrontabText, *api.Error) {
 	h.t.Helper()
-	var t api.TableText
+	var t api.CrontabText
 	_, e := h.ask(uid, "GET", "/v1/table?"+query, "", &t)
 	return t, e
 }
 
-func (h *host) change(uid uint32, r api.TableRequest) (api.Installed, *api.Error) {
+func (h *host) change(uid uint32, r api.CrontabFileRequest) (api.Installed, *api.Error) {
 	h.t.Helper()
 	return h.post(uid, "/v1/table/install", r)
 }
@@ -60,7 +60,7 @@ func TestTableOfSystemChangesAndComesBack(t *testing.T) {
 		t.Fatalf("read: %+v, %v", before, e)
 	}
 	const text = "# x\r\n0 6 * * * root true\r\n"
-	done, e := h.change(0, api.TableRequest{File: path, Text: []byte(text), Base: before.Sum})
+	done, e := h.change(0, api.CrontabFileRequest{File: path, Text: []byte(text), Base: before.Sum})
 	if e != nil || done.Entries != 1 || done.Before == 0 || h.reloads != 1 {
 		t.Fatalf("change: %+v, %v, %d reloads", done, e, h.reloads)
 	}
@@ -70,13 +70,13 @@ func TestTableOfSystemChangesAndComesBack(t *testing.T) {
 	if got := h.lines(); !strings.Contains(got, "(root) REPLACE ("+path+")") {
 		t.Errorf("log: %q, want a REPLACE", got)
 	}
-	if _, e := h.change(0, api.TableRequest{File: path, Text: []byte("# late\n"), Base: before.Sum}); e == nil || e.Kind != api.Conflict {
+	if _, e := h.change(0, api.CrontabFileRequest{File: path, Text: []byte("# late\n"), Base: before.Sum}); e == nil || e.Kind != api.Conflict {
 		t.Errorf("change of what was changed meanwhile: got %v, want a conflict", e)
 	}
-	if _, e := h.change(0, api.TableRequest{File: path, Gone: true}); e != nil {
+	if _, e := h.change(0, api.CrontabFileRequest{File: path, Gone: true}); e != nil {
 		t.Errorf("remove: %v", e)
 	}
-	if now, e := h.tableText(0, "file="+path); e != nil || !now.Missing || now.Sum != spool.NoTable {
+	if now, e := h.tableText(0, "file="+path); e != nil || !now.Missing || now.Sum != spool.NoCrontab {
 		t.Errorf("removed: %+v, %v", now, e)
 	}
 	if _, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: done.Before}); e != nil || h.read(path) != string(before.Text) {
@@ -95,22 +95,22 @@ func TestTableRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		uid  uint32
-		r    api.TableRequest
+		r    api.CrontabFileRequest
 		want api.Kind // "": it is done
 	}{
-		{"somebody else's place", 0, api.TableRequest{File: secret}, api.NotFound},
-		{"no clean path", 0, api.TableRequest{File: h.places.CronD + "/../cron.d/x"}, api.NotFound},
-		{"file and user", 0, api.TableRequest{File: broken, User: "ann"}, api.Usage},
-		{"name that is passed over", 0, api.TableRequest{File: filepath.Join(h.places.CronD, "a.b"), Text: []byte("0 5 * * * root a\n")}, api.Usage},
-		{"link", 0, api.TableRequest{File: link, Text: []byte("0 5 * * * root a\n")}, api.Internal},
-		{"old error", 0, api.TableRequest{File: broken, Text: []byte("# x\n61 * * * * root a\n")}, ""},
-		{"new error", 0, api.TableRequest{File: broken, Text: []byte("61 * * * * root a\n62 * * * * root a\n")}, api.Usage},
-		{"nothing to remove", 0, api.TableRequest{File: filepath.Join(h.places.CronD, "none"), Gone: true}, api.NotFound},
-		{"stranger", annUID, api.TableRequest{File: broken, Text: []byte("# x\n")}, api.NotAllowed},
-		{"own table, by its path", annUID, api.TableRequest{File: filepath.Join(h.places.Users, "ann"), Text: []byte("0 5 * * * true\n")}, ""},
-		{"own table", annUID, api.TableRequest{Text: []byte("0 6 * * * true\n")}, ""},
-		{"another's table, by its path", bobUID, api.TableRequest{File: filepath.Join(h.places.Users, "ann"), Gone: true}, api.NotAllowed},
-		{"without an account", noneUID, api.TableRequest{Text: []byte("0 6 * * * true\n")}, api.NotAllowed},
+		{"somebody else's place", 0, api.CrontabFileRequest{File: secret}, api.NotFound},
+		{"no clean path", 0, api.CrontabFileRequest{File: h.places.CronD + "/../cron.d/x"}, api.NotFound},
+		{"file and user", 0, api.CrontabFileRequest{File: broken, User: "ann"}, api.Usage},
+		{"name that is passed over", 0, api.CrontabFileRequest{File: filepath.Join(h.places.CronD, "a.b"), Text: []byte("0 5 * * * root a\n")}, api.Usage},
+		{"link", 0, api.CrontabFileRequest{File: link, Text: []byte("0 5 * * * root a\n")}, api.Internal},
+		{"old error", 0, api.CrontabFileRequest{File: broken, Text: []byte("# x\n61 * * * * root a\n")}, ""},
+		{"new error", 0, api.CrontabFileRequest{File: broken, Text: []byte("61 * * * * root a\n62 * * * * root a\n")}, api.Usage},
+		{"nothing to remove", 0, api.CrontabFileRequest{File: filepath.Join(h.places.CronD, "none"), Gone: true}, api.NotFound},
+		{"stranger", annUID, api.CrontabFileRequest{File: broken, Text: []byte("# x\n")}, api.NotAllowed},
+		{"own table, by its path", annUID, api.CrontabFileRequest{File: filepath.Join(h.places.Users, "ann"), Text: []byte("0 5 * * * true\n")}, ""},
+		{"own table", annUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}, ""},
+		{"another's table, by its path", bobUID, api.CrontabFileRequest{File: filepath.Join(h.places.Users, "ann"), Gone: true}, api.NotAllowed},
+		{"without an account", noneUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}, api.NotAllowed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, e := h.change(tc.uid, tc.r)
@@ -138,15 +138,15 @@ func TestTablesListsWhatMayBeChanged(t *testing.T) {
 	parsed, remarks := crontab.Parse(path, h.read(path), crontab.Config{Format: crontab.System})
 	h.remarks, h.refused = remarks, []spool.Refusal{{Path: bad, Word: "INSECURE MODE", Why: "others may write it", Fix: "chmod go-w"}}
 	h.loadTable(parsed)
-	if _, e := h.change(annUID, api.TableRequest{Text: []byte("0 6 * * * true\n")}); e != nil {
+	if _, e := h.change(annUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}); e != nil {
 		t.Fatal(e)
 	}
-	list := func(uid uint32) []api.Table {
-		var all api.Tables
+	list := func(uid uint32) []api.CrontabFile {
+		var all api.CrontabFiles
 		if _, e := h.ask(uid, "GET", "/v1/tables", "", &all); e != nil {
 			t.Fatal(e)
 		}
-		return all.Tables
+		return all.Crontabs
 	}
 	got := list(0)
 	if len(got) != 3 || got[0].File != path || got[0].Entries != 2 || got[0].Errors != 1 || got[0].Warnings != 1 ||
@@ -166,7 +166,7 @@ func TestTablesGivenByName(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	named := h.file(filepath.Join(t.TempDir(), "demo.crontab"), "0 5 * * * true\n", 0o644)
 	h.crontabs.Files, h.crontabs.Host.Account = []string{named}, "root"
-	done, e := h.change(0, api.TableRequest{File: named, Text: []byte("0 6 * * * true\n")})
+	done, e := h.change(0, api.CrontabFileRequest{File: named, Text: []byte("0 6 * * * true\n")})
 	if e != nil || h.read(named) != "0 6 * * * true\n" {
 		t.Fatalf("change: %v, %q", e, h.read(named))
 	}
@@ -186,7 +186,7 @@ func TestTablesGivenByName(t *testing.T) {
 	if _, e := h.post(0, "/v1/undo", api.UndoRequest{File: h.places.Crontab}); e == nil || e.Kind != api.NotFound {
 		t.Errorf("undo of a file that is none of them: got %v, want that there is none", e)
 	}
-	for name, r := range map[string]api.TableRequest{
+	for name, r := range map[string]api.CrontabFileRequest{
 		"the host's table": {File: h.places.Crontab, Text: []byte("# x\n")}, "a user's table": {User: "ann"},
 		"a user's table, by its path": {File: filepath.Join(h.places.Users, "ann")}, "its end": {File: named, Gone: true},
 	} {
@@ -194,14 +194,14 @@ func TestTablesGivenByName(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	if _, e := h.change(annUID, api.TableRequest{File: named, Text: []byte("# x\n")}); e == nil || e.Kind != api.NotAllowed {
+	if _, e := h.change(annUID, api.CrontabFileRequest{File: named, Text: []byte("# x\n")}); e == nil || e.Kind != api.NotAllowed {
 		t.Errorf("a stranger's change: got %v, want that it is not allowed", e)
 	}
 }
 
 // Where a zone has no name the client's own holds.
 func TestTableConfigNamesZone(t *testing.T) {
-	text := api.TableText{Format: api.FormatSystem, Family: api.FamilyRHEL, Zone: "Europe/Paris"}
+	text := api.CrontabText{Format: api.FormatSystem, Family: api.FamilyRHEL, Zone: "Europe/Paris"}
 	c := text.Config(time.LoadLocation)
 	if c.Format != crontab.System || c.Family != crontab.RHEL || c.Local.String() != "Europe/Paris" {
 		t.Errorf("got %+v", c)
@@ -219,9 +219,9 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 	if _, e := h.install(annUID, "", "#@ name=own\n* * * * * true\n"); e != nil {
 		t.Fatal(e)
 	}
-	table, _ := crontab.Parse(filepath.Join(h.places.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
+	file, _ := crontab.Parse(filepath.Join(h.places.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
 	system, _ := crontab.Parse("/etc/cron.d/etl", annsTable, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	h.step(engine.Load{Tables: []*crontab.Table{system, table}})
+	h.step(engine.Load{Crontabs: []*crontab.File{system, file}})
 	h.file(h.places.Deny, "bob\n", 0o644)
 	for _, tc := range []struct {
 		uid   uint32

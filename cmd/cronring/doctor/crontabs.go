@@ -10,28 +10,28 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// checkTables looks at each file that cron would read.
-func checkTables(ctx context.Context, e *examination) []finding {
+// checkCrontabs looks at each file that cron would read.
+func checkCrontabs(ctx context.Context, e *examination) []finding {
 	var found []finding
 	read := 0
-	for i := range e.tables {
-		t := &e.tables[i]
+	for i := range e.crontabs {
+		t := &e.crontabs[i]
 		if t.Anacron() && e.AnacronInstalled() {
 			continue // anacron's own
 		}
 		if t.Counts() {
 			read++
 		}
-		found = append(found, e.checkTable(ctx, t)...)
+		found = append(found, e.checkCrontab(ctx, t)...)
 	}
 	for _, s := range e.SilentScripts() {
 		found = append(found, finding{Grade: gradeWarning, What: cli.ShellWord(s.Path) + " never runs: " + s.Why})
 	}
-	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "table"), cli.Entries(inventory.CountEntries(e.tables)))}
+	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "table"), cli.Entries(inventory.CountEntries(e.crontabs)))}
 	return append([]finding{sum}, found...)
 }
 
-func (e *examination) checkTable(ctx context.Context, t *inventory.Table) []finding {
+func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []finding {
 	switch {
 	case t.Ignored && strings.HasPrefix(t.Base(), "."):
 		return nil // hidden files are not expected to run

@@ -57,7 +57,7 @@ func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (
 	}
 	name, isUsers := user, file == ""
 	if !isUsers && len(d.Files) == 0 {
-		name, isUsers = d.Places.IsUserTable(file)
+		name, isUsers = d.Places.IsUserCrontab(file)
 	}
 	if isUsers {
 		if d, err = s.hostDesk(); err != nil {
@@ -67,7 +67,7 @@ func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (
 		if err != nil {
 			return nil, place{}, err
 		}
-		path, err := d.Places.UserTable(who.Name)
+		path, err := d.Places.UserCrontab(who.Name)
 		return d, place{path, true, who}, err
 	}
 	if !c.Peer.Admin {
@@ -84,7 +84,7 @@ func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (
 func (d *desk) known(file string) (string, error) {
 	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + display.Quote(file), Fix: "cronring lint --installed"}
 	if len(d.Files) == 0 {
-		if d.Places.IsSystemTable(file) {
+		if d.Places.IsSystemCrontab(file) {
 			return file, nil
 		}
 		e.Why = "cron reads only crontabs in " + d.Places.Crontab + ", " + d.Places.CronD + " and " + d.Places.Users
@@ -176,7 +176,7 @@ func (d *desk) rememberAt(ctx context.Context, answer *api.Installed, now time.T
 	})
 }
 
-func (s *Server) showTable(ctx context.Context, c *call.Call) error {
+func (s *Server) showCrontabFile(ctx context.Context, c *call.Call) error {
 	d, p, err := s.placeOf(ctx, c, c.Query.Get("file"), c.Query.Get("user"))
 	if err != nil {
 		return err
@@ -191,9 +191,9 @@ func (s *Server) showTable(ctx context.Context, c *call.Call) error {
 		return unread(p, err)
 	}
 	config := d.config(p)
-	table, remarks := crontab.Parse(p.path, t.body, config)
-	answer := api.TableText{
-		V: api.Version, Table: s.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
+	file, remarks := crontab.Parse(p.path, t.body, config)
+	answer := api.CrontabText{
+		V: api.Version, CrontabFile: s.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
 		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: cmp.Or(config.User, config.Owner),
 		Privileged: config.Privileged, Zone: d.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries,
@@ -201,20 +201,20 @@ func (s *Server) showTable(ctx context.Context, c *call.Call) error {
 	if config.Family == crontab.RHEL {
 		answer.Family = api.FamilyRHEL
 	}
-	answer.Missing, answer.Entries = t.missing, len(table.Entries)
+	answer.Missing, answer.Entries = t.missing, len(file.Entries)
 	answer.Errors, answer.Warnings = remarkCounts(remarks)
 	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: p.path, Limit: 1})
 	if err != nil {
 		return err
 	}
 	if len(newest) > 0 && d.sees(c, newest[0]) {
-		date(&answer.Table, newest[0])
+		date(&answer.CrontabFile, newest[0])
 	}
 	return c.Answer(answer)
 }
 
 // date sets the revision of a crontab. A revision that a watcher saw has no author.
-func date(t *api.Table, r store.Revision) { t.Revision, t.Changed, t.By = r.ID, r.At, r.By }
+func date(t *api.CrontabFile, r store.Revision) { t.Revision, t.Changed, t.By = r.ID, r.At, r.By }
 
 func unread(p place, err error) error {
 	return &api.Error{Kind: api.Internal, What: "cannot read " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
@@ -229,8 +229,8 @@ func sizeOf(path string) int64 {
 }
 
 // entryOf returns a crontab as found on the disk, without its text.
-func (s *Server) entryOf(p place) api.Table {
-	t := api.Table{File: p.path}
+func (s *Server) entryOf(p place) api.CrontabFile {
+	t := api.CrontabFile{File: p.path}
 	if p.user {
 		t.User = p.who.Name
 	}
@@ -254,9 +254,9 @@ func (s *Server) nameOf(uid uint32) string {
 	return name
 }
 
-// listTables lists what the caller may change: a keeper everything, others
+// listCrontabFiles lists what the caller may change: a keeper everything, others
 // their own.
-func (s *Server) listTables(ctx context.Context, c *call.Call) error {
+func (s *Server) listCrontabFiles(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (s *Server) listTables(ctx context.Context, c *call.Call) error {
 			date(&list[i], r)
 		}
 	}
-	answer := api.Tables{V: api.Version, Tables: list}
+	answer := api.CrontabFiles{V: api.Version, Crontabs: list}
 	if len(d.Files) == 0 {
 		answer.Places = &api.Places{Crontab: d.Places.Crontab, Anacrontab: d.Places.Anacrontab, CronD: d.Places.CronD}
 	}
@@ -279,7 +279,7 @@ func (s *Server) listTables(ctx context.Context, c *call.Call) error {
 }
 
 // newestOf returns the newest revisions of crontabs. For a user it queries only the user's own.
-func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api.Table) (map[string]store.Revision, error) {
+func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api.CrontabFile) (map[string]store.Revision, error) {
 	if c.Peer.Admin {
 		return d.Revisions.NewestRevisions(ctx)
 	}
@@ -299,7 +299,7 @@ func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api
 // loaded lists the crontabs that the daemon has read, those that it refuses, and the caller's own,
 // even if missing; in the order in which it reads them. Users who are not admins receive only their
 // own.
-func (s *Server) loaded(c *call.Call, d *desk) []api.Table {
+func (s *Server) loaded(c *call.Call, d *desk) []api.CrontabFile {
 	type found struct{ errors, warnings int }
 	remarks := map[string]*found{}
 	for _, r := range s.backend.Diagnostics() {
@@ -315,13 +315,13 @@ func (s *Server) loaded(c *call.Call, d *desk) []api.Table {
 			f.warnings++
 		}
 	}
-	own := d.ownTable(c.Peer)
-	list, at := []api.Table{}, map[string]int{}
-	put := func(path string) *api.Table {
+	own := d.ownCrontab(c.Peer)
+	list, at := []api.CrontabFile{}, map[string]int{}
+	put := func(path string) *api.CrontabFile {
 		i, ok := at[path]
 		if !ok {
 			p := place{path: path}
-			if p.who.Name, p.user = d.Places.IsUserTable(path); len(d.Files) > 0 {
+			if p.who.Name, p.user = d.Places.IsUserCrontab(path); len(d.Files) > 0 {
 				p.user = false
 			}
 			i, at[path] = len(list), len(list)
@@ -329,13 +329,13 @@ func (s *Server) loaded(c *call.Call, d *desk) []api.Table {
 		}
 		return &list[i]
 	}
-	for _, table := range c.View.Tables() {
-		if !c.Peer.Admin && table.Name != own {
+	for _, file := range c.View.Crontabs() {
+		if !c.Peer.Admin && file.Name != own {
 			continue
 		}
-		t := put(table.Name)
-		t.Entries = len(table.Entries)
-		if f := remarks[table.Name]; f != nil {
+		t := put(file.Name)
+		t.Entries = len(file.Entries)
+		if f := remarks[file.Name]; f != nil {
 			t.Errors, t.Warnings = f.errors, f.warnings
 		}
 	}
@@ -352,7 +352,7 @@ func (s *Server) loaded(c *call.Call, d *desk) []api.Table {
 	return list
 }
 
-func (s *Server) installTable(ctx context.Context, c *call.Call) error {
+func (s *Server) installCrontabFile(ctx context.Context, c *call.Call) error {
 	d, err := s.anyDesk()
 	if err != nil {
 		return err
@@ -372,7 +372,7 @@ func (s *Server) installTable(ctx context.Context, c *call.Call) error {
 	if err := d.fitsLimit(c); err != nil {
 		return err
 	}
-	r, err := call.BodyOf[api.TableRequest](c, maxInstall)
+	r, err := call.BodyOf[api.CrontabFileRequest](c, maxInstall)
 	if err != nil {
 		return err
 	}
@@ -400,7 +400,7 @@ func (s *Server) installTable(ctx context.Context, c *call.Call) error {
 // change replaces or removes the crontab at a place, and stores the previous version. It refuses a
 // file that would not be read there, and new errors in it. Earlier errors are not this caller's,
 // and do not prevent another change.
-func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.TableRequest, answer *api.Installed) error {
+func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.CrontabFileRequest, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.see(p)
@@ -444,7 +444,7 @@ func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.TableReq
 }
 
 // refuse looks at a text before it is installed, and counts what is in it.
-func (d *desk) refuse(p place, old installed, r api.TableRequest, answer *api.Installed) error {
+func (d *desk) refuse(p place, old installed, r api.CrontabFileRequest, answer *api.Installed) error {
 	config := d.config(p)
 	was, before := crontab.Parse(p.path, old.body, config)
 	if r.Gone {
@@ -455,9 +455,9 @@ func (d *desk) refuse(p place, old installed, r api.TableRequest, answer *api.In
 	if passed := o.Passes(p.path); passed != nil && len(d.Files) == 0 {
 		return &api.Error{Kind: api.Usage, What: "cannot write " + p.path + ": cron would not read it", Why: passed.Why, Fix: "choose a name of letters, digits, _ and -"}
 	}
-	table, remarks := crontab.Parse(p.path, string(r.Text), config)
-	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)
-	if err := fits(p.who.Name, table, remarks); err != nil {
+	file, remarks := crontab.Parse(p.path, string(r.Text), config)
+	answer.Entries, answer.Remarks = len(file.Entries), api.NewDiagnostics(remarks)
+	if err := fits(p.who.Name, file, remarks); err != nil {
 		return err
 	}
 	fresh := review.NewErrors(review.Text{Text: old.body, Remarks: before}, review.Text{Text: string(r.Text), Remarks: remarks})

@@ -40,10 +40,10 @@ func (f Accounts) Find(ctx context.Context, name string) (account.Account, error
 	return f(ctx, name)
 }
 
-// Tables reads the crontabs of the host in the daemon's order, followed by refused and
+// Crontabs reads the crontabs of the host in the daemon's order, followed by refused and
 // ignored files.
-func (m *Machine) Tables(ctx context.Context) []Table {
-	list := m.tablesOf(m.Source().Scan(ctx))
+func (m *Machine) Crontabs(ctx context.Context) []Crontab {
+	list := m.crontabsOf(m.Source().Scan(ctx))
 	if m.AnacronInstalled() {
 		list = append(list, m.ownAnacrontab()...)
 	}
@@ -52,24 +52,24 @@ func (m *Machine) Tables(ctx context.Context) []Table {
 
 // ownAnacrontab reads the table of an anacron that is installed. The daemon
 // leaves it alone then.
-func (m *Machine) ownAnacrontab() []Table {
+func (m *Machine) ownAnacrontab() []Crontab {
 	path := m.Places().Anacrontab
 	text, err := m.readUpTo(m.HostPath(path), crontab.MaxText+1)
 	if os.IsNotExist(err) {
 		return nil
 	}
-	t := Table{Path: m.HostPath(path), Text: text}
+	t := Crontab{Path: m.HostPath(path), Text: text}
 	if err != nil {
 		t.Refused, t.Why = "CAN'T OPEN", Reason(err)
-		return []Table{t}
+		return []Crontab{t}
 	}
 	c := m.Host.Config(path, false)
 	c.Format, c.Privileged = crontab.Anacron, true
-	t.Table, t.Remarks = crontab.Parse(t.Path, text, c)
-	return []Table{t}
+	t.File, t.Remarks = crontab.Parse(t.Path, text, c)
+	return []Crontab{t}
 }
 
-func (m *Machine) tablesOf(scan spool.Snapshot) []Table {
+func (m *Machine) crontabsOf(scan spool.Snapshot) []Crontab {
 	texts := map[string]string{}
 	for _, c := range scan.Changes {
 		texts[c.Path] = c.Text
@@ -80,35 +80,35 @@ func (m *Machine) tablesOf(scan spool.Snapshot) []Table {
 		d.File = m.HostPath(path)
 		diagnostics[path] = append(diagnostics[path], d)
 	}
-	var list []Table
-	for _, table := range scan.Tables {
-		list = append(list, Table{Path: m.HostPath(table.Name), Table: table, Text: texts[table.Name], Remarks: diagnostics[table.Name]})
+	var list []Crontab
+	for _, file := range scan.Crontabs {
+		list = append(list, Crontab{Path: m.HostPath(file.Name), File: file, Text: texts[file.Name], Remarks: diagnostics[file.Name]})
 	}
 	for _, r := range scan.Refused {
-		list = append(list, Table{
+		list = append(list, Crontab{
 			Path: m.HostPath(r.Path), Refused: r.Word, Why: r.Why, Fix: r.Fix,
 			Denied: r.Code == spool.CodeDirectory || r.Code == spool.CodeOpen,
 		})
 	}
 	for _, i := range scan.Ignored {
-		list = append(list, Table{Path: m.HostPath(i.Path), Why: i.Why, Ignored: true})
+		list = append(list, Crontab{Path: m.HostPath(i.Path), Why: i.Why, Ignored: true})
 	}
 	return list
 }
 
 // Anacrontab finds anacron's table among those of the host. Its lines are not those of a
 // crontab. If anacron is installed, it runs them itself.
-func Anacrontab(tables []Table) *Table {
-	for i := range tables {
-		if tables[i].Anacron() {
-			return &tables[i]
+func Anacrontab(crontabs []Crontab) *Crontab {
+	for i := range crontabs {
+		if crontabs[i].Anacron() {
+			return &crontabs[i]
 		}
 	}
 	return nil
 }
 
 // Anacron reports whether the table has anacron's lines.
-func (t *Table) Anacron() bool { return t.Table != nil && t.Table.Format == crontab.Anacron }
+func (t *Crontab) Anacron() bool { return t.File != nil && t.File.Format == crontab.Anacron }
 
 // unknown reports that there is certainly no such account: a directory service
 // that does not answer is something else.
@@ -118,4 +118,4 @@ func unknown(err error) bool {
 }
 
 // Base is the last element of the table's path.
-func (t *Table) Base() string { return filepath.Base(t.Path) }
+func (t *Crontab) Base() string { return filepath.Base(t.Path) }

@@ -19,7 +19,7 @@ type file struct {
 	owner  string // of a user's crontab
 	format crontab.Format
 	text   string
-	table  *crontab.Table
+	parsed *crontab.File
 }
 
 // option generates random values of a key.
@@ -29,7 +29,7 @@ type option struct {
 	value  func(g *generator) string
 }
 
-// generator draws the text of one table.
+// generator draws the text of one crontab.
 type generator struct {
 	rng   *rand.Rand
 	now   time.Time
@@ -252,13 +252,13 @@ func (w *World) drawAnacrontab() string {
 	return b.String()
 }
 
-// parse reads a table.
+// parse reads the text of a file.
 func (w *World) parse(f *file) {
 	c := crontab.Config{
 		Format: f.format, Owner: f.owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.Seed, StandIn: true,
 		Sidecar: w.sidecar, Channels: map[string][]string{"ops": {"*"}, "pager": {"ann"}},
 	}
-	f.table, _ = crontab.Parse(f.name, f.text, c)
+	f.parsed, _ = crontab.Parse(f.name, f.text, c)
 }
 
 // drawSidecar sets random options of entries in the configuration.

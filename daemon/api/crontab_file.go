@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Table is one crontab file that the daemon reads, or would read if it existed.
-type Table struct {
+// CrontabFile is one crontab file that the daemon reads, or would read if it existed.
+type CrontabFile struct {
 	File     string    `json:"file"`
 	User     string    `json:"user,omitempty"`     // whose a user's own table is; "" for others
 	Missing  bool      `json:"missing,omitempty"`  // there is none yet
@@ -25,11 +25,11 @@ type Table struct {
 	Fix      string    `json:"fix,omitempty"`      // of what it is refused for
 }
 
-// Tables is the crontab files that the caller may read and change.
-type Tables struct {
-	V      int     `json:"v"`
-	Tables []Table `json:"tables"`
-	Places *Places `json:"places,omitempty"` // nil: the daemon was given its files by name
+// CrontabFiles is the crontab files that the caller may read and change.
+type CrontabFiles struct {
+	V        int           `json:"v"`
+	Crontabs []CrontabFile `json:"tables"`
+	Places   *Places       `json:"places,omitempty"` // nil: the daemon was given its files by name
 }
 
 // Places are the paths of a host's system crontabs.
@@ -39,12 +39,12 @@ type Places struct {
 	CronD      string `json:"cron_d"` // a directory
 }
 
-// TableText is a crontab file with its text, and how to parse it.
-type TableText struct {
+// CrontabText is a crontab file with its text, and how to parse it.
+type CrontabText struct {
 	V int `json:"v"`
-	Table
+	CrontabFile
 	Text       []byte `json:"text,omitempty"`
-	Sum        string `json:"sum"`             // for TableRequest.Base
+	Sum        string `json:"sum"`             // for CrontabFileRequest.Base
 	Above      int    `json:"above,omitempty"` // lines of the file above the text, written by crontab(1)
 	Format     string `json:"format"`          // FormatUser and so on
 	Family     string `json:"family"`          // of the host: FamilyDebian, FamilyRHEL
@@ -81,7 +81,7 @@ func FormatOf(f crontab.Format) string {
 }
 
 // Config returns how to parse the text. zone finds the zones that it names.
-func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Config {
+func (t *CrontabText) Config(zone func(string) (*time.Location, error)) crontab.Config {
 	c := crontab.Config{
 		Format: formats[t.Format], Owner: t.Account, Privileged: t.Privileged, Zone: zone, StandIn: t.StandsIn,
 		MaxEntries: t.MaxEntries,
@@ -97,8 +97,8 @@ func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Co
 	return c
 }
 
-// TableRequest replaces the text of a crontab file.
-type TableRequest struct {
+// CrontabFileRequest replaces the text of a crontab file.
+type CrontabFileRequest struct {
 	File string `json:"file,omitempty" max:"4096"` // by its whole path, as in Table
 	User string `json:"user,omitempty"`            // instead: that account's own table; with neither the caller's
 	Text []byte `json:"text,omitempty"`
@@ -106,33 +106,33 @@ type TableRequest struct {
 	Base string `json:"base,omitempty"` // refuse unless the file has this checksum; "": any content
 }
 
-// Tables returns the crontab files that the caller may read and change.
-func (c *Client) Tables(ctx context.Context) ([]Table, error) {
-	t, err := c.allTables(ctx)
-	return t.Tables, err
+// CrontabFiles returns the crontab files that the caller may read and change.
+func (c *Client) CrontabFiles(ctx context.Context) ([]CrontabFile, error) {
+	t, err := c.allCrontabFiles(ctx)
+	return t.Crontabs, err
 }
 
-func (c *Client) allTables(ctx context.Context) (Tables, error) {
-	return get[Tables](ctx, c, "list crontabs", "/v1/tables", nil)
+func (c *Client) allCrontabFiles(ctx context.Context) (CrontabFiles, error) {
+	return get[CrontabFiles](ctx, c, "list crontabs", "/v1/tables", nil)
 }
 
 // Places returns the paths of the system crontabs on the daemon's host. It returns nil if the
 // daemon was started with files by name, or is too old to report them.
 func (c *Client) Places(ctx context.Context) (*Places, error) {
-	t, err := c.allTables(ctx)
+	t, err := c.allCrontabFiles(ctx)
 	return t.Places, err
 }
 
-// Table returns a crontab file with its text: by path, or a user's own crontab. Without either it
+// CrontabText returns a crontab file with its text: by path, or a user's own crontab. Without either it
 // returns the caller's own.
-func (c *Client) Table(ctx context.Context, file, user string) (TableText, error) {
+func (c *Client) CrontabText(ctx context.Context, file, user string) (CrontabText, error) {
 	v := url.Values{}
 	setText(v, "file", file)
 	setText(v, "user", user)
-	return get[TableText](ctx, c, "read the crontab", "/v1/table", v)
+	return get[CrontabText](ctx, c, "read the crontab", "/v1/table", v)
 }
 
-// InstallTable changes a crontab file. It returns when the daemon has loaded it.
-func (c *Client) InstallTable(ctx context.Context, r TableRequest) (Installed, error) {
+// InstallCrontabFile changes a crontab file. It returns when the daemon has loaded it.
+func (c *Client) InstallCrontabFile(ctx context.Context, r CrontabFileRequest) (Installed, error) {
 	return post[Installed](ctx, c, "change the crontab", "/v1/table/install", r)
 }

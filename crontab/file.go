@@ -49,8 +49,8 @@ type Config struct {
 	Cache      *Cache                                    // shares zones and schedules with other crontabs; nil: not shared
 }
 
-// Table is one crontab file. It is immutable.
-type Table struct {
+// File is one crontab file. It is immutable.
+type File struct {
 	Name    string // as given to Parse; often a path
 	Format  Format
 	Entries []Entry // the valid entries, in file order
@@ -64,7 +64,7 @@ type Table struct {
 
 // Truncated reports whether the crontab exceeds Config.MaxEntries, so that
 // Entries are incomplete.
-func (t *Table) Truncated() bool { return t.truncated }
+func (t *File) Truncated() bool { return t.truncated }
 
 // Entry is one line with times and a command. It only stores offsets into the
 // text of its Table, because a host may have a million entries; its methods
@@ -83,7 +83,7 @@ type Entry struct {
 // section is the context of an entry: the assignments and options above it. All
 // entries between two lines that change the context share a section.
 type section struct {
-	table   *Table
+	file    *File
 	env     *setting // the nearest assignment above
 	zone    *timetable.Zone
 	options *Options
@@ -100,10 +100,10 @@ const (
 // even if their entries run as other users, and for files from the command line.
 // Owner and name identify a job. An entry cannot affect entries of other owners,
 // unless its own owner is root.
-func (t *Table) Owner() string { return t.owner }
+func (t *File) Owner() string { return t.owner }
 
-// Table returns the crontab that contains the entry.
-func (e *Entry) Table() *Table { return e.section.table }
+// File returns the crontab that contains the entry.
+func (e *Entry) File() *File { return e.section.file }
 
 // Line returns the entry's line number, from 1.
 func (e *Entry) Line() int { return int(e.line) }
@@ -111,14 +111,14 @@ func (e *Entry) Line() int { return int(e.line) }
 // Raw returns the line as written, without its line end. Continued lines of
 // anacrontab are joined.
 func (e *Entry) Raw() string {
-	rest := e.section.table.text[e.start:]
+	rest := e.section.file.text[e.start:]
 	return strings.TrimSuffix(rest[:strings.IndexByte(rest, '\n')], "\r")
 }
 
 // Spec returns the time fields or the nickname, without a leading - and with one
 // blank between two fields. In anacrontab it returns period and delay.
 func (e *Entry) Spec() string {
-	s := e.section.table.text[e.start : e.start+uint32(e.spec)]
+	s := e.section.file.text[e.start : e.start+uint32(e.spec)]
 	s = strings.TrimPrefix(strings.TrimLeft(s, lex.Blanks), "-")
 	if strings.IndexByte(s, '\t') < 0 && !strings.Contains(s, "  ") { // most are cut out of the text, and take no memory
 		return s
@@ -129,7 +129,7 @@ func (e *Entry) Spec() string {
 // User returns the user that the command runs as: the column of a system
 // crontab, or Config.User of a user's crontab.
 func (e *Entry) User() string {
-	t := e.section.table
+	t := e.section.file
 	switch t.Format {
 	case User:
 		return t.user
@@ -144,7 +144,7 @@ func (e *Entry) User() string {
 // Command returns the command for the shell: the text up to the first unescaped
 // %, with each \% replaced by %.
 func (e *Entry) Command() string {
-	if e.section.table.Format == Anacron {
+	if e.section.file.Format == Anacron {
 		return e.rest() // % has no special meaning in anacrontab
 	}
 	command, _, _ := splitCommand(e.rest())
@@ -153,7 +153,7 @@ func (e *Entry) Command() string {
 
 // Stdin returns the standard input of the command, or false if the line has no %.
 func (e *Entry) Stdin() (string, bool) {
-	if e.section.table.Format == Anacron {
+	if e.section.file.Format == Anacron {
 		return "", false
 	}
 	_, input, ok := splitCommand(e.rest())
@@ -192,7 +192,7 @@ func (e *Entry) MailOnFailure() bool { return e.flags&flagMailOnFailure != 0 }
 // home: / for entries of anacrontab, else "". Like in anacron, those entries also
 // always run in /bin/sh and ignore SHELL.
 func (e *Entry) Dir() string {
-	if e.section.table.Format == Anacron {
+	if e.section.file.Format == Anacron {
 		return "/"
 	}
 	return ""
