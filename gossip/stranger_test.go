@@ -252,49 +252,35 @@ func TestKeysRotated(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		ctx := context.Background()
-		rekey := func(h *host, keys ...[]byte) error {
-			err := h.Rekey(ctx, keys)
-			if err == nil {
+		// What a host allows depends on which keys it knows that others have.
+		rekey := func(hosts []*host, keys ...[]byte) {
+			t.Helper()
+			for _, h := range hosts {
+				w.await(time.Minute, h.id+" takes the keys", func() bool { return h.Rekey(ctx, keys) == nil })
 				h.keys = keys
 			}
-			return err
 		}
-		refused := func(what string, err error, words string) {
+		refused := func(words string, keys ...[]byte) {
 			t.Helper()
-			if err == nil || !strings.Contains(err.Error(), words) {
-				t.Errorf("%s: got %v, want a refusal: %s", what, err, words)
-			}
+			w.await(time.Minute, "a refusal: "+words, func() bool {
+				err := w.hosts[0].Rekey(ctx, keys)
+				if err == nil {
+					t.Fatalf("the keys were changed, want a refusal: %s", words)
+				}
+				return strings.Contains(err.Error(), words)
+			})
 		}
+		most, last := w.hosts[:3], w.hosts[3:]
 		old, fresh := key(1), key(2)
-		refused("a new key at once", rekey(w.hosts[0], fresh), "the first key is new")
-		for _, h := range w.hosts[:3] {
-			if err := rekey(h, old, fresh); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(5 * time.Second)
-		refused("a key that one has not", rekey(w.hosts[0], fresh, old), "does not have the first key yet")
-		if err := rekey(w.hosts[3], old, fresh); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		for _, h := range w.hosts[:3] {
-			if err := rekey(h, fresh, old); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(5 * time.Second)
-		refused("the old key gone", rekey(w.hosts[0], fresh), "still has a removed key as its first key")
-		if err := rekey(w.hosts[3], fresh, old); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		for _, h := range w.hosts {
-			if err := rekey(h, fresh); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(5 * time.Second)
+		refused("the first key is new", fresh)
+		rekey(most, old, fresh)
+		refused("member host-"+last[0].id+" does not have the first key yet", fresh, old)
+		rekey(last, old, fresh)
+		rekey(most, fresh, old)
+		refused("member host-"+last[0].id+" still has a removed key as its first key", fresh)
+		rekey(last, fresh, old)
+		rekey(w.hosts, fresh)
+		time.Sleep(20 * time.Second) // the news of the last change spreads
 		rings := w.hosts[0].changes()
 		time.Sleep(2 * time.Minute)
 		w.agree(time.Second, w.hosts)
