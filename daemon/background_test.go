@@ -1,7 +1,11 @@
 package daemon
 
 import (
+	"database/sql"
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -115,6 +119,114 @@ func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 	h.start()
 	h.stop()
 	h.wantNoFilesOfRuns()
+}
+
+// outputFile returns a function that puts the file of the output of a run back as it is
+// now, like a daemon that is killed before it removes the file.
+func (h *host) outputFile(name string) (restore func()) {
+	h.t.Helper()
+	content := h.read(name)
+	return func() {
+		h.t.Helper()
+		if err := os.WriteFile(h.path(name), []byte(content), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// forgetOutput removes output from the history, like a daemon that is killed before it
+// writes the output.
+func (h *host) forgetOutput() {
+	h.t.Helper()
+	db, err := sql.Open("sqlite", h.path("var/lib/cronring/cronring.db"))
+	if err == nil {
+		_, err = db.Exec("DELETE FROM output")
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// kill ends the daemon as a crash does.
+func (h *host) kill() {
+	h.t.Helper()
+	h.signal(syscall.SIGKILL)
+	h.wait()
+}
+
+// A daemon that is killed when a run ends leaves the output in the history, in the file
+// of the run, or in both: the next one has it once.
+func TestOutputOfAnEndedRunIsThereOnceAfterACrash(t *testing.T) {
+	t.Parallel()
+	for _, background := range []bool{false, true} {
+		for _, recorded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("background=%t,recorded=%t", background, recorded), func(t *testing.T) {
+				t.Parallel()
+				h := newHost(t)
+				gate := h.fifo("gate")
+				command, want := "echo early; read x <"+gate.Name()+"; exit 3", "early\n"
+				if background {
+					command = "echo early; read x <" + gate.Name() + "; (read x <" + gate.Name() + "; echo late) & exit 3"
+				}
+				h.table("app", command)
+				h.start()
+				app := h.run("app")[0]
+				h.printed(app.ID, "early")
+				restore := h.outputFile("run/cronring/runs/" + app.ID.String())
+				h.open(gate, 1)
+				h.wantRun(app.ID, "exit 3", want)
+				h.kill()
+				if restore(); !recorded {
+					h.forgetOutput()
+				}
+				h.start()
+				h.later(app.ID, want)
+				if background {
+					want += "late\n"
+					h.open(gate, 1)
+					h.later(app.ID, want)
+				}
+				h.stop()
+				h.start()
+				h.later(app.ID, want)
+				h.stop()
+				h.wantNoFilesOfRuns()
+			})
+		}
+	}
+}
+
+// The same for what a background process prints while a keeper reads it.
+func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	h.backgroundJob(gate.Name())
+	app := h.run("app")[0]
+	h.wantRun(app.ID, "exit 3", "early\n")
+	h.stop()
+	keeper := h.keeper()
+	h.open(gate, 1)
+	late := "run/cronring/runs/" + app.ID.String() + ".late"
+	whole := func() bool { // with the head of the frame, which is written last
+		return exists(h.path(late)) && strings.HasSuffix(h.read(late), "1\n") && h.read(late)[4] > 0
+	}
+	for end := time.Now().Add(hostPatience); !whole(); {
+		if time.Now().After(end) {
+			t.Fatal("the keeper does not write the output down")
+		}
+	}
+	restore := h.outputFile(late)
+	h.start()
+	gone(t, keeper)
+	h.later(app.ID, "early\n1\n")
+	h.kill()
+	restore()
+	h.open(gate, 1)
+	h.start()
+	h.later(app.ID, "early\n1\n2\n")
+	h.endGroup(app.ID)
 }
 
 // A run ends under a keeper, and its background process after that: the output

@@ -75,7 +75,7 @@ type inheritance struct {
 
 // inherit gathers it: from the daemon that this process was, or after a crash
 // from the service manager's store of descriptors.
-func (l *loop) inherit(before *handover, live []job.Run) inheritance {
+func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) inheritance {
 	if before != nil {
 		l.foreseen = make(chan os.Signal, len(before.signals))
 		for _, s := range before.signals {
@@ -121,9 +121,6 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		r, lives := runs[h.Run]
 		if h.Tail {
 			in.children = append(in.children, h)
-			if !lives {
-				l.inheritLate(&in.backlog, &h)
-			}
 			continue
 		}
 		if !lives { // the history has its end, or it was found before
@@ -150,7 +147,6 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			letGo(h)
 		default:
 			in.children = append(in.children, tailOf(h))
-			l.inheritLate(&in.backlog, &h)
 		}
 	}
 	for id, r := range runs { // runs without a process; their output until then is known
@@ -159,6 +155,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, User: r.User, PID: r.PID})
 		}
 	}
+	l.inheritOutputs(ctx, &in, live)
 	l.forgetOthers(live)
 	return in
 }
@@ -170,15 +167,52 @@ func tailOf(h spawn.Handed) spawn.Handed {
 	return spawn.Handed{Run: h.Run, Job: h.Job, User: h.User, Tail: true, OutputMax: h.OutputMax}
 }
 
-// inheritLate takes what a keeper read from a tail. If the history does not know
-// the end of the run, this is a part of the output of the run.
-func (l *loop) inheritLate(k *backlog, h *spawn.Handed) {
-	path := filepath.Join(l.runs, h.Run.String())
-	chunks, _, _ := spawn.ReadOutput(path) // most printed nothing more
-	if len(chunks) > 0 {
-		k.put(pendingOutput{store.Output{Run: h.Run, Chunks: chunks}, h.User, l.memory.Lease(h.User)})
+// inheritOutputs takes the files of runs whose end is in the history. Their output is not, if the
+// previous daemon was killed before it wrote it. If it was killed before it removed the file, the
+// output is in the history, and must not be added again.
+func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.Run) {
+	lives, limits := map[job.RunID]bool{}, map[job.RunID]int{}
+	for _, r := range live {
+		lives[r.ID] = true
 	}
-	discard(path)
+	for _, c := range in.children {
+		limits[c.Run] = c.OutputMax
+	}
+	for _, left := range spawn.ListLeft(l.runs) {
+		if lives[left.Run] {
+			continue
+		}
+		user, output, err := l.unrecorded(ctx, left, limits[left.Run])
+		switch {
+		case err != nil:
+			l.log.Warn("the output of a run is not in the history", "run", left.Run, "error", err)
+		case len(output) == 0:
+			discard(left.Path)
+		default:
+			in.backlog.printed(left.Run, user, output, held{file: left.Path, memory: l.memory.Lease(user)})
+		}
+	}
+}
+
+// unrecorded returns the output in a file that the history does not have, and the user of its run.
+// A file is written to the history as a whole, so the history has all of it or none.
+func (l *loop) unrecorded(ctx context.Context, left spawn.Left, limit int) (user string, output []job.Chunk, err error) {
+	r, ok, err := l.history.Run(ctx, left.Run)
+	if err != nil || !ok { // the file is of a history that is gone
+		return "", nil, err
+	}
+	if output, err = spawn.ReadLeft(left, limit); err != nil || len(output) == 0 {
+		return r.User, nil, err
+	}
+	recorded, err := l.history.Output(ctx, left.Run)
+	if err != nil {
+		return r.User, nil, err
+	}
+	first := output[0]
+	if slices.ContainsFunc(recorded, func(c job.Chunk) bool { return c.Stream == first.Stream && c.At.Equal(first.At) }) {
+		return r.User, nil, nil
+	}
+	return r.User, output, nil
 }
 
 // letGo closes the remaining descriptors of a run that is not awaited.
@@ -203,7 +237,6 @@ func (l *loop) forgetOthers(live []job.Run) {
 	for _, h := range ended {
 		if !lives[h.Run] {
 			discard(endFile(l.runs, h.Run))
-			discard(filepath.Join(l.runs, h.Run.String()))
 		}
 	}
 }

@@ -54,8 +54,22 @@ type backlog struct {
 // pendingOutput is output of a run that the store has not accepted yet.
 type pendingOutput struct {
 	store.Output
-	user   string
-	memory *budget.Lease
+	user string
+	held
+}
+
+// held is what the output of a run uses until it is in the history and in its mail: the last holder
+// of memory removes the file.
+type held struct {
+	file          string // "": none
+	memory, space *budget.Lease
+}
+
+func (h held) release() {
+	if h.memory.Release() {
+		discard(h.file)
+		h.space.Release()
+	}
 }
 
 // size returns how much the output counts against partOutput, in bytes.
@@ -208,10 +222,10 @@ func (k *backlog) add(b store.Batch) {
 	}
 }
 
-// print takes what runs printed that have ended.
+// print takes what runs printed that have ended. The other holder of it is deliverAll.
 func (k *backlog) print(ended []spawn.Ended) {
 	for _, e := range ended {
-		k.printed(e.Run, e.User, e.Output, e.Memory)
+		k.printed(e.Run, e.User, e.Output, held{e.File, e.Memory.Share(), e.Space})
 	}
 }
 
@@ -219,19 +233,19 @@ func (k *backlog) print(ended []spawn.Ended) {
 // these runs.
 func (k *backlog) printLate(late []spawn.Late) {
 	for _, e := range late {
-		if k.printed(e.Run, e.User, e.Output, e.Memory) {
+		if k.printed(e.Run, e.User, e.Output, held{memory: e.Memory}) {
 			k.due = k.due || !k.failing // no record may come with it
 		}
 	}
 }
 
 // printed takes output, and reports whether there is any.
-func (k *backlog) printed(run job.RunID, user string, output []job.Chunk, memory *budget.Lease) bool {
+func (k *backlog) printed(run job.RunID, user string, output []job.Chunk, h held) bool {
 	if len(output) == 0 {
-		memory.Release()
+		h.release()
 		return false
 	}
-	k.put(pendingOutput{store.Output{Run: run, Chunks: output}, user, memory})
+	k.put(pendingOutput{store.Output{Run: run, Chunks: output}, user, h})
 	return true
 }
 
@@ -271,7 +285,7 @@ func (k *backlog) written(outputs []store.Output, err error) {
 
 func (k *backlog) forget(o *pendingOutput) {
 	k.size -= o.size()
-	o.memory.Release()
+	o.release()
 }
 
 // unwritten returns all outputs, for a daemon that takes the place of this one.

@@ -55,7 +55,7 @@ func TestBacklogIsWrittenInParts(t *testing.T) {
 
 // printed is output of a user's run.
 func printed(user string, run job.RunID, size int, memory *budget.Lease) pendingOutput {
-	return pendingOutput{store.Output{Run: run, Chunks: []job.Chunk{{Data: make([]byte, size)}}}, user, memory}
+	return pendingOutput{store.Output{Run: run, Chunks: []job.Chunk{{Data: make([]byte, size)}}}, user, held{memory: memory}}
 }
 
 // A flood of output is written in parts of a limited size, in which the users

@@ -126,7 +126,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	l.life = hands
-	inherited := l.inherit(before, memory.Live)
+	inherited := l.inherit(hands, before, memory.Live)
 	if err := l.openSessions(inherited.children); err != nil {
 		return nil, err
 	}

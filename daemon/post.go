@@ -89,7 +89,6 @@ func (l *loop) claims(job.RunID) bool { return l.options.host() }
 func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
 	out := make(map[job.RunID]spawn.Ended, len(ended))
 	for _, e := range ended {
-		e.Memory.Share() // the other holder is the backlog
 		out[e.Run] = e
 	}
 	var lost []lostRun
@@ -215,12 +214,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// forgetOutput releases what the output of a run uses outside of the history.
-func forgetOutput(out spawn.Ended) {
-	discard(out.File)
-	out.Space.Release()
-	out.Memory.Release()
-}
+// forgetOutput releases the output of a run that needs no mail any more.
+func forgetOutput(out spawn.Ended) { held{out.File, out.Memory, out.Space}.release() }
 
 // discard removes a run's file. It lies in memory, and ends with the boot at
 // the latest.

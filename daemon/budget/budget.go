@@ -131,14 +131,17 @@ func (l *Lease) Share() *Lease {
 	return l
 }
 
-// Release ends the part of one holder. The last one releases everything.
-func (l *Lease) Release() {
+// Release ends the part of one holder, and reports whether it was the last one, which releases
+// everything.
+func (l *Lease) Release() (last bool) {
 	if l == nil {
-		return
+		return true
 	}
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
-	if l.holders--; l.holders == 0 {
+	l.holders--
+	if l.holders == 0 {
 		l.move(-l.held)
 	}
+	return l.holders == 0
 }

@@ -94,7 +94,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		c.pidfd = h.PIDFD
 	}
 	if h.Tail {
-		c.tail = &tail{left: h.OutputMax}
+		c.tail, c.file.late = &tail{left: h.OutputMax}, true
 		c.tail.begin(s, c)
 		if s.options.Record {
 			s.resumeRecording(c)
@@ -149,7 +149,7 @@ func (s *Spawner) remember(c *child, h *Handed) {
 // resumeRecording finds the file of a run, and cuts off what a daemon that was
 // killed did not write to its end.
 func (s *Spawner) resumeRecording(c *child) []job.Chunk {
-	path := s.recordPath(c.run)
+	path := s.recordingPath(c)
 	chunks, whole, cut, err := readFrames(path)
 	if err != nil {
 		return chunks

@@ -203,6 +203,7 @@ func (p *pump) recordLate() {
 		if !c.tail.waits || p.s.options.Runs == "" {
 			continue
 		}
+		p.s.resumeRecording(c)
 		for _, chunk := range c.out.chunks(c.run, c.job) {
 			p.s.record(c, chunk.Stream, chunk.At, append(make([]byte, frameHead), chunk.Data...))
 		}

@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,8 +33,12 @@ const frameHead = 16
 // markFrame replaces a stream's number where the rest was omitted.
 const markFrame = 0xff
 
+// lateSuffix follows the number of a run in the name of a file for output after the end of the run.
+const lateSuffix = ".late"
+
 // recording is the file of one run's output. The zero value has no file yet.
 type recording struct {
+	late  bool          // it is for output after the end of the run
 	fd    int           // 0: not open
 	size  int           // of its complete frames
 	ahead int           // bytes of data after the space for the next frame's head
@@ -42,6 +49,13 @@ type recording struct {
 
 func (s *Spawner) recordPath(run job.RunID) string {
 	return filepath.Join(s.options.Runs, run.String())
+}
+
+func (s *Spawner) recordingPath(c *child) string {
+	if c.file.late {
+		return s.recordPath(c.run) + lateSuffix
+	}
+	return s.recordPath(c.run)
 }
 
 // fetch moves output from a pipe to the data of the next frame of the run's file,
@@ -153,7 +167,7 @@ func (s *Spawner) openRecording(c *child) bool {
 		f.over = true
 		return false
 	}
-	fd, err := openRecordingAt(s.recordPath(c.run), f.begun)
+	fd, err := openRecordingAt(s.recordingPath(c), f.begun)
 	if err != nil {
 		s.pump.spare(-1)
 		f.over = true
@@ -210,9 +224,9 @@ func (s *Spawner) closeRecording(c *child) {
 
 func (s *Spawner) dropRecording(c *child) {
 	s.closeRecording(c)
-	_ = os.Remove(s.recordPath(c.run)) // a failure cannot be repaired here
+	_ = os.Remove(s.recordingPath(c)) // a failure cannot be repaired here
 	c.file.space.Add(-int64(c.file.size))
-	c.file = recording{over: true, space: c.file.space}
+	c.file = recording{late: c.file.late, over: true, space: c.file.space}
 }
 
 // endRecording returns the file of an ended run and the space that it uses, if Claim accepts it.
@@ -237,6 +251,34 @@ func (s *Spawner) removeRecording(c *child) {
 func ReadOutput(path string) (chunks []job.Chunk, cut bool, err error) {
 	chunks, _, cut, err = readFrames(path)
 	return chunks, cut, err
+}
+
+// Left is a file of output that another daemon left in Options.Runs.
+type Left struct {
+	Run  job.RunID
+	Path string
+}
+
+// ListLeft returns the files of output in a directory, as in Options.Runs. The file of a run comes
+// before that of its late output.
+func ListLeft(runs string) (left []Left) {
+	entries, _ := os.ReadDir(runs) // sorted by name; there may be none
+	for _, e := range entries {
+		number := strings.TrimSuffix(e.Name(), lateSuffix)
+		if run, err := strconv.ParseInt(number, 10, 64); err == nil && e.Type().IsRegular() {
+			left = append(left, Left{Run: job.RunID(run), Path: filepath.Join(runs, e.Name())})
+		}
+	}
+	return left
+}
+
+// ReadLeft reads such a file, and returns as much of the output as a run with this limit keeps; 0 is
+// the limit of Options.Output.
+func ReadLeft(l Left, limit int) ([]job.Chunk, error) {
+	chunks, _, err := ReadOutput(l.Path)
+	var kept capture
+	kept.restore(cmp.Or(limit, defaultOutput), chunks)
+	return kept.chunks(l.Run, ""), err
 }
 
 // readFrames reads a file up to its mark or its last whole frame, and returns the length of that

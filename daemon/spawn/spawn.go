@@ -221,10 +221,13 @@ type child struct {
 // queue is full, so it is large enough for a large burst.
 const eventQueue = 8192
 
+// defaultOutput is the default of Options.Output.
+const defaultOutput = 64 << 10
+
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
 	options.Path = cmp.Or(options.Path, familyPath(options.Family))
-	options.Output = cmp.Or(options.Output, 64<<10)
+	options.Output = cmp.Or(options.Output, defaultOutput)
 	options.Linger = cmp.Or(options.Linger, 2*time.Second)
 	if options.Location == nil {
 		options.Location = time.LoadLocation
@@ -729,6 +732,9 @@ func (s *Spawner) report(c *child, left *tail) {
 	if left != nil {
 		c.tail = left
 		left.begin(s, c)
+		if !s.options.Record {
+			c.file = recording{late: true, space: s.space.Lease(c.user)}
+		}
 	} else {
 		s.removeNames(c)
 	}
