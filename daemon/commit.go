@@ -233,7 +233,7 @@ func (k *backlog) print(ended []spawn.Ended) {
 // these runs.
 func (k *backlog) printLate(late []spawn.Late) {
 	for _, e := range late {
-		if k.printed(e.Run, e.User, e.Output, held{memory: e.Memory}) {
+		if k.printed(e.Run, e.User, e.Output, held{e.File, e.Memory, e.Space}) {
 			k.due = k.due || !k.failing // no record may come with it
 		}
 	}

@@ -96,9 +96,6 @@ func (s *Spawner) adopted(h *Handed) *child {
 	if h.Tail {
 		c.tail, c.file.late = &tail{left: h.OutputMax}, true
 		c.tail.begin(s, c)
-		if s.options.Record {
-			s.resumeRecording(c)
-		}
 		return c
 	}
 	s.remember(c, h)

@@ -27,8 +27,12 @@ type Late struct {
 	Run    job.RunID
 	User   string
 	Output []job.Chunk
-	Memory *budget.Lease // for Output; the receiver releases it
-	Last   bool          // no process holds the output open
+	File   string // of the same output, which the receiver removes; "": none
+	Last   bool   // no process holds the output open
+
+	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The
+	// receiver releases both.
+	Memory, Space *budget.Lease
 }
 
 const (
@@ -148,6 +152,9 @@ func (t *tail) begin(s *Spawner, c *child) {
 		t.left = 0
 	}
 	c.out, c.memory, c.room, c.limit = capture{}, s.options.Memory.Lease(c.user), 0, t.left
+	if !s.options.Record {
+		c.file = recording{late: true, space: s.space.Lease(c.user)}
+	}
 }
 
 // keepLate takes a piece of output of a tail.
@@ -162,6 +169,9 @@ func (s *Spawner) keepLate(c *child, stream job.Stream, at time.Time, room []byt
 	case c.tail.left > 0:
 		c.makeRoom(len(data))
 		c.out.add(c.limit, stream, at, data)
+		if s.options.Runs != "" {
+			s.record(c, stream, at, room)
+		}
 		if !c.tail.waits {
 			c.tail.waits = true
 			s.pump.reportLater(c)
@@ -196,17 +206,10 @@ func (p *pump) reportLate(isTime func(time.Time) bool) {
 	}
 }
 
-// recordLate appends the output of tails to the files of their runs, for the next daemon, because
-// events are no longer received.
-func (p *pump) recordLate() {
+// closeLate closes the files of tails with output that is not reported any more. The next daemon
+// reads it there.
+func (p *pump) closeLate() {
 	for _, c := range p.late {
-		if !c.tail.waits || p.s.options.Runs == "" {
-			continue
-		}
-		p.s.resumeRecording(c)
-		for _, chunk := range c.out.chunks(c.run, c.job) {
-			p.s.record(c, chunk.Stream, chunk.At, append(make([]byte, frameHead), chunk.Data...))
-		}
 		p.s.closeRecording(c)
 	}
 }
@@ -225,15 +228,18 @@ func (s *Spawner) sendLate(c *child, last bool) {
 		output = append(output, job.Chunk{Run: c.run, Job: c.job, Stream: job.System, At: now(), Data: fmt.Appendln(nil, lateFull)})
 	}
 	c.memory.Add(int64(len(output)) * chunkBytes)
-	memory := c.memory
+	s.closeRecording(c)
+	late := Late{Run: c.run, User: c.user, Output: output, Memory: c.memory, Space: c.file.space, Last: last}
+	if c.file.begun {
+		late.File = s.recordingPath(c)
+	}
 	c.tail.begin(s, c)
-	s.events <- Late{Run: c.run, User: c.user, Output: output, Memory: memory, Last: last}
+	s.events <- late
 }
 
 // endTail is called when the last process has closed the output of a run.
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
-	s.closeRecording(c)
 	if !c.tail.slow {
 		s.tails.Give(c.user, int64(len(c.pipes)))
 	}

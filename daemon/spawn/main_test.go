@@ -124,6 +124,13 @@ func (r *rig) note(e engine.Event) {
 		r.late[e.Run] = append(r.late[e.Run], e.Output...)
 		r.over[e.Run] = e.Last
 		e.Memory.Release()
+		e.Space.Release()
+		if e.File != "" {
+			if chunks, _, err := ReadOutput(e.File); err != nil || len(chunks) == 0 {
+				r.t.Fatalf("run %d: late output in %s: %d pieces, error %v", e.Run, e.File, len(chunks), err)
+			}
+			os.Remove(e.File)
+		}
 	case engine.Checked:
 		r.checked[e.Run] = e.Outcome
 	default:

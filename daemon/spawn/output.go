@@ -223,7 +223,7 @@ func (p *pump) run() error {
 		n, err := p.wait(events)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isStopped():
-			p.recordLate()
+			p.closeLate()
 			return p.file.Close()
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isParking():
 			p.pause()

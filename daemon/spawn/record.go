@@ -34,17 +34,19 @@ const frameHead = 16
 const markFrame = 0xff
 
 // lateSuffix follows the number of a run in the name of a file for output after the end of the run.
-const lateSuffix = ".late"
+// The time in nanoseconds follows, because each Late has a file of its own.
+const lateSuffix = ".late-"
 
 // recording is the file of one run's output. The zero value has no file yet.
 type recording struct {
-	late  bool          // it is for output after the end of the run
-	fd    int           // 0: not open
-	size  int           // of its complete frames
-	ahead int           // bytes of data after the space for the next frame's head
-	begun bool          // there is a file
-	over  bool          // it takes no more: it is full, or it failed
-	space *budget.Lease // for it
+	late   bool          // it is for output after the end of the run
+	suffix string        // of its name
+	fd     int           // 0: not open
+	size   int           // of its complete frames
+	ahead  int           // bytes of data after the space for the next frame's head
+	begun  bool          // there is a file
+	over   bool          // it takes no more: it is full, or it failed
+	space  *budget.Lease // for it
 }
 
 func (s *Spawner) recordPath(run job.RunID) string {
@@ -52,10 +54,7 @@ func (s *Spawner) recordPath(run job.RunID) string {
 }
 
 func (s *Spawner) recordingPath(c *child) string {
-	if c.file.late {
-		return s.recordPath(c.run) + lateSuffix
-	}
-	return s.recordPath(c.run)
+	return s.recordPath(c.run) + c.file.suffix
 }
 
 // fetch moves output from a pipe to the data of the next frame of the run's file,
@@ -84,7 +83,7 @@ func (s *Spawner) fetch(c *child, pipe int, data []byte) (n int, ok bool, err er
 
 // records reports whether output of a child goes into a file.
 func (s *Spawner) records(c *child) bool {
-	return s.options.Runs != "" && c.tool == nil && !c.check && (c.tail == nil || s.options.Record)
+	return s.options.Runs != "" && c.tool == nil && !c.check && (c.tail == nil || s.options.Record || c.tail.left > 0)
 }
 
 // holdsData reports whether a pipe has something to read. A run without output
@@ -166,6 +165,9 @@ func (s *Spawner) openRecording(c *child) bool {
 	if !s.pump.spare(1) {
 		f.over = true
 		return false
+	}
+	if f.late && !f.begun {
+		f.suffix = lateSuffix + strconv.FormatInt(time.Now().UnixNano(), 10)
 	}
 	fd, err := openRecordingAt(s.recordingPath(c), f.begun)
 	if err != nil {
@@ -259,12 +261,12 @@ type Left struct {
 	Path string
 }
 
-// ListLeft returns the files of output in a directory, as in Options.Runs. The file of a run comes
-// before that of its late output.
+// ListLeft returns the files of output in a directory, as in Options.Runs. Those of a run are in the
+// order of the output.
 func ListLeft(runs string) (left []Left) {
 	entries, _ := os.ReadDir(runs) // sorted by name; there may be none
 	for _, e := range entries {
-		number := strings.TrimSuffix(e.Name(), lateSuffix)
+		number, _, _ := strings.Cut(e.Name(), lateSuffix)
 		if run, err := strconv.ParseInt(number, 10, 64); err == nil && e.Type().IsRegular() {
 			left = append(left, Left{Run: job.RunID(run), Path: filepath.Join(runs, e.Name())})
 		}

@@ -732,9 +732,6 @@ func (s *Spawner) report(c *child, left *tail) {
 	if left != nil {
 		c.tail = left
 		left.begin(s, c)
-		if !s.options.Record {
-			c.file = recording{late: true, space: s.space.Lease(c.user)}
-		}
 	} else {
 		s.removeNames(c)
 	}
