@@ -52,6 +52,7 @@ func (e *Engine) inherit(slot int, x *register.Report) {
 		return
 	case c != nil: // the earlier claim is out of date
 		e.ring.forget(c)
+		e.claimOlder(c)
 	}
 	sure := own || x.Left || x.Phase == register.Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
 	endsThere := x.Left && (x.Phase == register.Begun || e.jobs.Component(slot) != nil)
@@ -77,6 +78,7 @@ func (e *Engine) others(all []register.Occurrence) {
 	for _, o := range all {
 		if c := e.ring.claims[o]; c != nil && c.state < asked && !c.again {
 			e.ring.forget(c)
+			e.claimOlder(c)
 		}
 		if slot, ok := e.jobs.FindRing(o.Key); ok {
 			e.ranElsewhere(slot, o.Time())

@@ -44,6 +44,7 @@ type ringClaim struct {
 	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
 	ifRefused *register.Report // an orphan that was reported after the claim
 	skips     []missed         // older occurrences that are skipped with it
+	reason    job.Reason       // why its own occurrence is skipped; "": it is not, see claimOlder
 	tries     int
 	waiting   string // why it waits, once a claim was not decided
 	token     uint64
@@ -69,8 +70,43 @@ func (e *Engine) compete(c *ringClaim, as time.Time) {
 		as = as.Add(time.Duration(rank) * e.ring.holdOff())
 		e.ring.park(c, max(e.now.Up, e.upAt(as)))
 	case nobody:
-		e.skip(e.firing(c.slot), c.Time(), c.Time(), 1, job.NoMember, "")
+		e.skipClaimed(c, job.NoMember, "")
 	}
+}
+
+// skipClaimed skips the occurrence of a claim, and the older ones that are skipped with it.
+func (e *Engine) skipClaimed(c *ringClaim, reason job.Reason, detail string) {
+	j := e.firing(c.slot)
+	e.skipWith(j, c)
+	e.skip(j, c.Time(), c.Time(), 1, reason, detail)
+}
+
+// skipWith skips the older occurrences that are skipped with a claim.
+func (e *Engine) skipWith(j *firing, c *ringClaim) {
+	for _, m := range c.skips {
+		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
+	}
+}
+
+// claimOlder handles the older occurrences that were to be skipped with a claim, after
+// another member took the occurrence of that claim. Perhaps no member decided them, for
+// instance because this one was suspended and all others were drained. So this member
+// claims the newest of them to skip it, once all other members have had their turn. If
+// another member has taken that one too, the next older one follows.
+func (e *Engine) claimOlder(c *ringClaim) {
+	slot, ok := e.jobs.FindRing(c.Key)
+	last := len(c.skips) - 1
+	if last < 0 || !ok {
+		return
+	}
+	m := c.skips[last]
+	older := e.newRingClaim(slot, m.due)
+	older.reason, older.missed, older.state, older.skips = m.reason, true, parked, slices.Clip(c.skips[:last])
+	if m.count > 1 && m.first.Before(m.due) {
+		m.due, m.count = timetable.Previous(e.jobs.Entry(slot).Schedule, m.due), m.count-1
+		older.skips = append(older.skips, m)
+	}
+	e.ring.park(older, max(e.now.Up, e.upAt(older.Time().Add(ranks*e.ring.holdOff()))))
 }
 
 // park makes a claim wait until a time. If there is another claim for the occurrence, it
@@ -126,7 +162,7 @@ func (e *Engine) claimNow(c *ringClaim) {
 		e.compete(c, e.now.Wall)
 	case c.tries > 0 && o.Deadline > 0 && e.now.Wall.Sub(c.Time()) > o.Deadline:
 		e.ring.forget(c)
-		e.skip(e.firing(c.slot), c.Time(), c.Time(), 1, job.PastDeadline, c.waiting)
+		e.skipClaimed(c, job.PastDeadline, c.waiting)
 	default:
 		e.claimFor(c, o)
 	}
@@ -199,6 +235,7 @@ func (e *Engine) claimed(ev register.Claimed) {
 		} else if slot, ok := e.jobs.FindRing(c.Key); ok && c.ifRefused != nil {
 			e.inherit(slot, c.ifRefused)
 		}
+		e.claimOlder(c)
 	case ev.By != "":
 		e.stall(c, "it is not due yet by the clock of "+e.ring.hostOf(ev.By))
 	default:
@@ -225,9 +262,7 @@ func (e *Engine) granted(c *ringClaim, token uint64) {
 	}
 	j := e.firing(c.slot)
 	j.granted = c
-	for _, m := range c.skips {
-		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
-	}
+	e.skipWith(j, c)
 	if r := e.decideShared(j, c); r == nil {
 		e.emitToRing(register.Progress{Occurrence: c.Occurrence, Phase: register.Over})
 	}
@@ -235,6 +270,10 @@ func (e *Engine) granted(c *ringClaim, token uint64) {
 
 func (e *Engine) decideShared(j *firing, c *ringClaim) *run {
 	due := c.Time()
+	if c.reason != "" {
+		e.skip(j, due, due, 1, c.reason, lateness(e.now.Wall, due))
+		return nil
+	}
 	if reason, detail := e.standing(j); reason != "" {
 		e.skip(j, due, due, 1, reason, detail)
 		return nil
@@ -286,7 +325,7 @@ func (e *Engine) stall(c *ringClaim, why string) {
 			continue
 		}
 		r.forget(x)
-		e.skip(e.firing(c.slot), x.Time(), x.Time(), 1, job.NoQuorum, x.waiting)
+		e.skipClaimed(x, job.NoQuorum, x.waiting)
 	}
 }
 

@@ -60,10 +60,11 @@ func TestSimulationOfRings(t *testing.T) {
 // TestSimulationOfRingsWithFoundFaults repeats rings that have found faults: an
 // occurrence that was granted twice because its entry was edited while a member was
 // down (1000003), one that never ran because a member that started counted the
-// claim of another entry (1004060), and one that was granted for its entry once more
-// after a rerun under another entry (700335).
+// claim of another entry (1004060), one that was granted for its entry once more
+// after a rerun under another entry (700335), and one without a decision because the
+// only member for it was paused and lost the next one to another (500228).
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
-	for _, s := range []uint64{1000003, 1004060, 700335} {
+	for _, s := range []uint64{1000003, 1004060, 700335, 500228} {
 		simulateRing(t, s, false)
 	}
 }
