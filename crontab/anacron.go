@@ -65,7 +65,7 @@ func (p *parser) readAnacronLine() {
 		p.readAnacronComment(at)
 	case strings.IndexByte(p.line, 0) >= 0:
 		p.block = nil
-		p.remark(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
+		p.report(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	default:
 		p.lintDropped()
 		if a, ok := readAnacronSetting(p.line, at); ok {
@@ -82,7 +82,7 @@ func (p *parser) readAnacronLine() {
 // comment of several lines.
 func (p *parser) readAnacronComment(at int) {
 	if last := p.places[len(p.places)-1]; last.line != p.number {
-		p.remarkLine(p.number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
+		p.reportLine(p.number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
 		p.voidBlock("a comment follows")
 		return
 	}
@@ -125,13 +125,13 @@ func readAnacronSetting(line string, at int) (a assignment, ok bool) {
 // assignAnacron applies an assignment to the lines below, or to all lines.
 func (p *parser) assignAnacron(a assignment) {
 	if len(a.name)+1+len(a.value) > MaxSetting {
-		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
+		p.report(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
 		return
 	}
 	switch a.name {
 	case "START_HOURS_RANGE", "PREFERRED_HOUR", "RANDOM_DELAY", "NO_MAIL_OUTPUT":
 		if p.config.Family == Debian {
-			p.remark(a.nameAt, len(a.name), "B508", a.name+" is a setting only in cronie's anacron: here it is a variable for the commands", "")
+			p.report(a.nameAt, len(a.name), "B508", a.name+" is a setting only in cronie's anacron: here it is a variable for the commands", "")
 			break
 		}
 		if !p.setAnacron(a) {
@@ -175,7 +175,7 @@ func (p *parser) setAnacron(a assignment) bool {
 		fix = "write a number of minutes"
 	}
 	if !ok {
-		p.remark(a.valueAt, len(a.value), "B506", "invalid value of "+a.name+": the line is ignored", fix)
+		p.report(a.valueAt, len(a.value), "B506", "invalid value of "+a.name+": the line is ignored", fix)
 	}
 	return ok
 }
@@ -198,7 +198,7 @@ func (p *parser) settleHours() {
 	if t.preferred > 0 {
 		from, until = t.preferred-1, t.preferred
 		if t.until > 0 && (from < t.from || until > t.until) {
-			p.remarkLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d is outside START_HOURS_RANGE %d-%d, so that anacron would run nothing: cronring uses the hour", from, t.from, t.until),
+			p.reportLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d is outside START_HOURS_RANGE %d-%d, so that anacron would run nothing: cronring uses the hour", from, t.from, t.until),
 				"delete one of them")
 		}
 	}
@@ -234,19 +234,19 @@ func (p *parser) readAnacronJob(at int) {
 	period.ID = p.line[id:idEnd]
 	switch {
 	case period.ID == "":
-		p.remark(len(p.line), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
+		p.report(len(p.line), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return
 	case !namesStamp(period.ID):
-		p.remark(id, len(period.ID), "B504", diagnostic.Quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
+		p.report(id, len(period.ID), "B504", diagnostic.Quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
 		return
 	case command == len(p.line):
-		p.remark(command, 1, "B218", "no command", "write a command after the identifier")
+		p.report(command, 1, "B218", "no command", "write a command after the identifier")
 		return
 	case len(p.line)-command > MaxCommand:
-		p.remark(command, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
+		p.report(command, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
 		return
 	case command > 1<<16-1:
-		p.remark(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
+		p.report(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
 		return
 	}
 	p.lintOptions(command)
@@ -279,25 +279,25 @@ func (p *parser) readPeriod(at int) (period timetable.Period, end int, ok bool) 
 	delay := p.line[delayAt:lex.WordEnd(p.line, delayAt)]
 	end = delayAt + len(delay)
 	if !strings.HasPrefix(word, "@") && strings.Trim(word, "0123456789") != "" || delay == "" || strings.Trim(delay, "0123456789") != "" {
-		p.remark(at, len(word), "B501", "the line is neither an assignment nor a job: it is ignored",
+		p.report(at, len(word), "B501", "the line is neither an assignment nor a job: it is ignored",
 			"write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return period, end, false
 	}
 	switch days, inRange := wholeNumber(word, maxDays); {
 	case word[0] == '@':
 		if period, ok = p.periodNamed(word); !ok {
-			p.remarkPeriodName(at, word)
+			p.reportPeriodName(at, word)
 			return period, end, false
 		}
 	case !inRange:
-		p.remark(at, len(word), "B503", "the period "+diagnostic.Quote(word)+" is out of range", "write a number of days")
+		p.report(at, len(word), "B503", "the period "+diagnostic.Quote(word)+" is out of range", "write a number of days")
 		return period, end, false
 	default:
 		period.Days = days
 	}
 	minutes, inRange := wholeNumber(delay, maxDelay)
 	if !inRange {
-		p.remark(delayAt, len(delay), "B503", "the delay "+diagnostic.Quote(delay)+" is out of range", "write a number of minutes, at most 527040")
+		p.report(delayAt, len(delay), "B503", "the delay "+diagnostic.Quote(delay)+" is out of range", "write a number of minutes, at most 527040")
 		return period, end, false
 	}
 	period.Delay = time.Duration(minutes)*time.Minute + p.anacron.delay
@@ -313,7 +313,7 @@ func (p *parser) periodNamed(word string) (period timetable.Period, ok bool) {
 	return period, false
 }
 
-func (p *parser) remarkPeriodName(at int, word string) {
+func (p *parser) reportPeriodName(at int, word string) {
 	for _, n := range anacronNames {
 		if n.name == word {
 			fix := "write the number of days"
@@ -322,11 +322,11 @@ func (p *parser) remarkPeriodName(at int, word string) {
 			} else if n.period.Days > 0 {
 				fix = fmt.Sprintf("write `%d`", n.period.Days)
 			}
-			p.remark(at, len(word), "B502", "Debian's anacron does not know "+word, fix)
+			p.report(at, len(word), "B502", "Debian's anacron does not know "+word, fix)
 			return
 		}
 	}
-	p.remark(at, len(word), "B502", "the name "+diagnostic.Quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
+	p.report(at, len(word), "B502", "the name "+diagnostic.Quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
 }
 
 // namesStamp reports whether id can be the name of a timestamp file.
@@ -354,7 +354,7 @@ func (p *parser) aboveJob(id, command string) *standing {
 // later one is held: two jobs cannot share a timestamp.
 func (p *parser) nameAfter(period *timetable.Period, options *Options, above *standing, at int) {
 	if first, taken := p.names[period.ID]; taken {
-		p.remark(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
+		p.report(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
 		options.Name = ""
 		options.hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
 		return

@@ -59,11 +59,11 @@ func tellAnacron(e *Entry) string {
 }
 
 func readAnacron(text string, family Family) (entries, codes []string) {
-	file, remarks := Parse("/etc/anacrontab", text, Config{Format: Anacron, Family: family, Seed: 1})
+	file, diagnostics := Parse("/etc/anacrontab", text, Config{Format: Anacron, Family: family, Seed: 1})
 	for i := range file.Entries {
 		entries = append(entries, tellAnacron(&file.Entries[i]))
 	}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		codes = append(codes, string(d.Code))
 	}
 	return entries, codes
@@ -77,11 +77,11 @@ func TestAnacrontabOfTheFamilies(t *testing.T) {
 		"month +15m cron.monthly: run-parts --report /etc/cron.monthly",
 	}
 	if !slices.Equal(got, want) || len(codes) > 0 {
-		t.Errorf("Debian: got %q, remarks %q, want %q", got, codes, want)
+		t.Errorf("Debian: got %q, diagnostics %q, want %q", got, codes, want)
 	}
-	file, remarks := Parse("/etc/anacrontab", stockRHEL, Config{Format: Anacron, Family: RHEL, Seed: 1})
-	if len(remarks) > 0 || len(file.Entries) != 3 {
-		t.Fatalf("RHEL: got %d entries, remarks %v", len(file.Entries), remarks)
+	file, diagnostics := Parse("/etc/anacrontab", stockRHEL, Config{Format: Anacron, Family: RHEL, Seed: 1})
+	if len(diagnostics) > 0 || len(file.Entries) != 3 {
+		t.Fatalf("RHEL: got %d entries, diagnostics %v", len(file.Entries), diagnostics)
 	}
 	drawn := file.Entries[0].Options().Period.Delay - 5*time.Minute
 	if drawn < 0 || drawn > 45*time.Minute || drawn%time.Minute != 0 {
@@ -212,7 +212,7 @@ func TestAnacrontabEntryIsAJobOfRoot(t *testing.T) {
 }
 
 func TestAnacrontabTakesOptions(t *testing.T) {
-	file, remarks := Parse("a", "#@ name=backup timeout=1h overlap=allow catchup=skip\n1 5 a b\n1 5 c d\n#@ every=5m\n1 5 e f\n", Config{Format: Anacron})
+	file, diagnostics := Parse("a", "#@ name=backup timeout=1h overlap=allow catchup=skip\n1 5 a b\n1 5 c d\n#@ every=5m\n1 5 e f\n", Config{Format: Anacron})
 	first, second, third := file.Entries[0].Options(), file.Entries[1].Options(), file.Entries[2].Options()
 	if first.Name != "backup" || first.Period.ID != "a" || first.Timeout != time.Hour || first.Overlap != OverlapAllow || first.Catchup != CatchupSkip {
 		t.Errorf("with options: got %+v", first)
@@ -220,8 +220,8 @@ func TestAnacrontabTakesOptions(t *testing.T) {
 	if second.Name != "c" || second.Timeout != 0 {
 		t.Errorf("without: got %+v", second)
 	}
-	if third.Degraded == "" || len(remarks) != 1 || remarks[0].Code != "B410" {
-		t.Errorf("every= on a line of anacrontab: got %+v, remarks %v", third, remarks)
+	if third.Degraded == "" || len(diagnostics) != 1 || diagnostics[0].Code != "B410" {
+		t.Errorf("every= on a line of anacrontab: got %+v, diagnostics %v", third, diagnostics)
 	}
 	if next := file.Entries[2].Schedule.Next(time.Unix(0, 0)); next.Unix() != 86400 {
 		t.Errorf("every= moved the line to %s", next)
@@ -229,19 +229,19 @@ func TestAnacrontabTakesOptions(t *testing.T) {
 }
 
 func TestAnacrontabIdentifierThatIsNoName(t *testing.T) {
-	file, remarks := Parse("a", "1 5 a+b c\n", Config{Format: Anacron})
-	if o := file.Entries[0].Options(); o.Name != "" || o.Period.ID != "a+b" || o.Held != "" || len(remarks) > 0 {
-		t.Errorf("got %+v, remarks %v; want the period a+b of a job without name", o, remarks)
+	file, diagnostics := Parse("a", "1 5 a+b c\n", Config{Format: Anacron})
+	if o := file.Entries[0].Options(); o.Name != "" || o.Period.ID != "a+b" || o.Held != "" || len(diagnostics) > 0 {
+		t.Errorf("got %+v, diagnostics %v; want the period a+b of a job without name", o, diagnostics)
 	}
 }
 
 func TestAnacrontabIdentifierTwiceHoldsTheLater(t *testing.T) {
-	file, remarks := Parse("a", "1 5 a b\n7 5 a c\n", Config{Format: Anacron})
+	file, diagnostics := Parse("a", "1 5 a b\n7 5 a c\n", Config{Format: Anacron})
 	if first := file.Entries[0].Options(); first.Held != "" || first.Name != "a" {
 		t.Errorf("the first: got %+v", first)
 	}
-	if second := file.Entries[1].Options(); second.Held == "" || second.Name != "" || len(remarks) != 1 || remarks[0].Code != "B505" {
-		t.Errorf("the second: got %+v, remarks %v", second, remarks)
+	if second := file.Entries[1].Options(); second.Held == "" || second.Name != "" || len(diagnostics) != 1 || diagnostics[0].Code != "B505" {
+		t.Errorf("the second: got %+v, diagnostics %v", second, diagnostics)
 	}
 }
 
@@ -254,10 +254,10 @@ func TestAnacrontabNoMailIsForTheLinesBelow(t *testing.T) {
 	}
 }
 
-func TestAnacrontabRemarksNameThePlaceInTheFile(t *testing.T) {
-	_, remarks := Parse("a", "1 \\\n  5 \\\n a/b c\n", Config{Format: Anacron, Family: RHEL})
-	if len(remarks) != 1 || remarks[0].Line != 3 || remarks[0].Column != 2 || remarks[0].Length != 3 {
-		t.Errorf("got %+v, want line 3, column 2, length 3", remarks)
+func TestAnacrontabDiagnosticsNameThePlaceInTheFile(t *testing.T) {
+	_, diagnostics := Parse("a", "1 \\\n  5 \\\n a/b c\n", Config{Format: Anacron, Family: RHEL})
+	if len(diagnostics) != 1 || diagnostics[0].Line != 3 || diagnostics[0].Column != 2 || diagnostics[0].Length != 3 {
+		t.Errorf("got %+v, want line 3, column 2, length 3", diagnostics)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestStandInsForAnacron(t *testing.T) {
 	}
 }
 
-// FuzzAnacrontab reads any text as both families: remarks name places of the
+// FuzzAnacrontab reads any text as both families: diagnostics name places of the
 // text, and each entry reads the same by itself.
 func FuzzAnacrontab(f *testing.F) {
 	for _, family := range []bool{false, true} {
@@ -316,8 +316,8 @@ func FuzzAnacrontab(f *testing.F) {
 		if rhel {
 			c.Family = RHEL
 		}
-		file, remarks := Parse("fuzz", text, c)
-		checkRemarks(t, text, remarks)
+		file, diagnostics := Parse("fuzz", text, c)
+		checkDiagnostics(t, text, diagnostics)
 		last := 0
 		for i := range file.Entries {
 			e := &file.Entries[i]

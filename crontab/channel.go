@@ -26,7 +26,7 @@ func (p *parser) settleChannels(plan *plan, items []item) {
 			continue
 		}
 		plan.degrade(sentence(it, why))
-		p.remarkChannel(it, name, why, fix)
+		p.reportChannel(it, name, why, fix)
 	}
 	plan.Notify = allowed
 }
@@ -46,9 +46,9 @@ func (p *parser) barred(it *item, name string) (why, fix string) {
 	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", diagnostic.Quote(name), diagnostic.Quote(p.file.user)), "use `mail`, or ask the administrator to add the user to the channel's users"
 }
 
-// remarkChannel adds one diagnostic for each item. Without this check a default
+// reportChannel adds one diagnostic for each item. Without this check a default
 // would repeat it for each entry that has options.
-func (p *parser) remarkChannel(it *item, name, why, fix string) {
+func (p *parser) reportChannel(it *item, name, why, fix string) {
 	at := fmt.Sprintf("%d:%d %s", it.Line, it.Column, name)
 	if it.File != "" || p.barredAt[at] {
 		return
@@ -57,5 +57,5 @@ func (p *parser) remarkChannel(it *item, name, why, fix string) {
 		p.barredAt = map[string]bool{}
 	}
 	p.barredAt[at] = true
-	p.remarkItem(it, "B415", why+": it gets no notifications", fix)
+	p.reportItem(it, "B415", why+": it gets no notifications", fix)
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func TestChannelsOfTables(t *testing.T) {
+func TestChannelsOfCrontabs(t *testing.T) {
 	channels := map[string][]string{"ops": nil, "team": {"ann", "bob"}, "all": {"*"}}
 	for name, c := range map[string]struct {
 		config Config
 		notify string
 		want   string // the channels that are told
-		why    string // in the remark; "": none
+		why    string // in the diagnostic; "": none
 	}{
 		"nobody says which there are": {Config{}, "opps", "opps", ""},
 		"root's table":                {Config{Owner: "root", Privileged: true, Channels: channels}, "ops,mail", "ops mail", ""},
@@ -29,33 +29,33 @@ func TestChannelsOfTables(t *testing.T) {
 		if c.config.Format == System {
 			entry = "0 1 * * * eve x\n"
 		}
-		file, remarks := Parse("t", "#@ notify="+c.notify+"\n"+entry, c.config)
+		file, diagnostics := Parse("t", "#@ notify="+c.notify+"\n"+entry, c.config)
 		o := file.Entries[0].Options()
 		if got := strings.Join(o.Notify, " "); got != c.want || (o.Degraded != "") != (c.why != "") || o.Held != "" {
 			t.Errorf("%s: tells %q, degraded %q, held %q; want %q", name, got, o.Degraded, o.Held, c.want)
 		}
 		if c.why == "" {
-			if len(remarks) > 0 {
-				t.Errorf("%s: remarks %v", name, remarks)
+			if len(diagnostics) > 0 {
+				t.Errorf("%s: diagnostics %v", name, diagnostics)
 			}
 			continue
 		}
-		if len(remarks) != 1 || remarks[0].Code != "B415" || remarks[0].Line != 1 || !strings.Contains(remarks[0].Message, c.why) {
-			t.Errorf("%s: remarks %v, want one with %q", name, remarks, c.why)
+		if len(diagnostics) != 1 || diagnostics[0].Code != "B415" || diagnostics[0].Line != 1 || !strings.Contains(diagnostics[0].Message, c.why) {
+			t.Errorf("%s: diagnostics %v, want one with %q", name, diagnostics, c.why)
 		}
 	}
 }
 
-// A default is remarked on once, however many entries it is for.
+// A default is reported once, however many entries it is for.
 func TestChannelsOfDefaultsAndSidecar(t *testing.T) {
 	config := Config{Owner: "ann", Channels: map[string][]string{"ops": nil}}
 	text := "#@ default notify=ops,opps\n"
 	for i := range 20 {
 		text += fmt.Sprintf("#@ grace=%ds\n%d 1 * * * x\n", i+1, i)
 	}
-	file, remarks := Parse("t", text, config)
-	if len(remarks) != 2 || remarks[0].Line != 1 || remarks[1].Line != 1 {
-		t.Errorf("remarks %v, want one for each channel", remarks)
+	file, diagnostics := Parse("t", text, config)
+	if len(diagnostics) != 2 || diagnostics[0].Line != 1 || diagnostics[1].Line != 1 {
+		t.Errorf("diagnostics %v, want one for each channel", diagnostics)
 	}
 	for i := range file.Entries {
 		if o := file.Entries[i].Options(); len(o.Notify) > 0 || o.Degraded == "" {
@@ -64,9 +64,9 @@ func TestChannelsOfDefaultsAndSidecar(t *testing.T) {
 	}
 
 	config.Sidecar = &Sidecar{Default: []Setting{{Key: "notify", Value: "ops,opps", File: "c.toml", Line: 3}}}
-	file, remarks = Parse("t", "0 1 * * * x\n", config)
+	file, diagnostics = Parse("t", "0 1 * * * x\n", config)
 	o := file.Entries[0].Options()
-	if !slices.Equal(o.Notify, []string{"ops"}) || !strings.Contains(o.Degraded, `c.toml:3`) || !strings.Contains(o.Degraded, `"opps"`) || len(remarks) > 0 {
-		t.Errorf("the administrator's word: tells %q, degraded %q, remarks %v", o.Notify, o.Degraded, remarks)
+	if !slices.Equal(o.Notify, []string{"ops"}) || !strings.Contains(o.Degraded, `c.toml:3`) || !strings.Contains(o.Degraded, `"opps"`) || len(diagnostics) > 0 {
+		t.Errorf("the administrator's word: tells %q, degraded %q, diagnostics %v", o.Notify, o.Degraded, diagnostics)
 	}
 }

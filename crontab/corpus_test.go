@@ -47,10 +47,10 @@ func formatOf(name string) Format {
 	return User
 }
 
-// remarkLines is remarks as golden files have them.
-func remarkLines(remarks []diagnostic.Diagnostic) string {
+// diagnosticLines is diagnostics as golden files have them.
+func diagnosticLines(diagnostics []diagnostic.Diagnostic) string {
 	var b strings.Builder
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		fmt.Fprintf(&b, "%d:%d+%d %s %s: %s\n", d.Line, d.Column, d.Length, d.Code, d.Severity, d.Message)
 		if d.Fix != "" {
 			fmt.Fprintf(&b, "\t%s\n", d.Fix)
@@ -61,7 +61,7 @@ func remarkLines(remarks []diagnostic.Diagnostic) string {
 
 func TestStrangeLinesRun(t *testing.T) {
 	for name, least := range map[string]int{"strange.crontab": 50, "strange.cron.d": 10} {
-		file, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
+		file, diagnostics := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
 		var b strings.Builder
 		for i := range file.Entries {
 			e := &file.Entries[i]
@@ -74,7 +74,7 @@ func TestStrangeLinesRun(t *testing.T) {
 			}
 			b.WriteByte('\n')
 		}
-		for _, d := range remarks {
+		for _, d := range diagnostics {
 			if d.Severity == diagnostic.Error {
 				t.Errorf("%s: got error %v, want none", name, d)
 			}
@@ -82,15 +82,15 @@ func TestStrangeLinesRun(t *testing.T) {
 		if len(file.Entries) < least {
 			t.Errorf("%s: got %d entries, want at least %d", name, len(file.Entries), least)
 		}
-		compareGolden(t, name+".want", b.String()+"\n"+remarkLines(remarks))
+		compareGolden(t, name+".want", b.String()+"\n"+diagnosticLines(diagnostics))
 	}
 }
 
 func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 	for name, least := range map[string]int{"broken.crontab": 50, "broken.cron.d": 10} {
-		file, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
+		file, diagnostics := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "bob", Zone: time.LoadLocation})
 		var errors int
-		for _, d := range remarks {
+		for _, d := range diagnostics {
 			if d.Severity != diagnostic.Error {
 				continue
 			}
@@ -110,14 +110,14 @@ func TestBrokenLinesSayWhereAndHow(t *testing.T) {
 				t.Errorf("%s:%d: a broken line runs: %q", name, e.Line(), e.Raw())
 			}
 		}
-		compareGolden(t, name+".want", remarkLines(remarks))
+		compareGolden(t, name+".want", diagnosticLines(diagnostics))
 	}
 }
 
-func TestDemoTableIsClean(t *testing.T) {
-	file, remarks := Parse("demo", readCorpus(t, "demo.crontab"), Config{Zone: time.LoadLocation})
-	for _, d := range remarks {
-		if d.Severity != diagnostic.Notice {
+func TestDemoCrontabIsClean(t *testing.T) {
+	file, diagnostics := Parse("demo", readCorpus(t, "demo.crontab"), Config{Zone: time.LoadLocation})
+	for _, d := range diagnostics {
+		if d.Severity != diagnostic.Note {
 			t.Errorf("got %v, want notices at most", d)
 		}
 	}
@@ -131,9 +131,9 @@ func TestDemoTableIsClean(t *testing.T) {
 	}
 }
 
-// TestRealTablesLoad reads tables as distributions ship them: none of their
+// TestRealCrontabsLoad reads tables as distributions ship them: none of their
 // lines may be an error, and each that is no comment and no assignment runs.
-func TestRealTablesLoad(t *testing.T) {
+func TestRealCrontabsLoad(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(corpus, "real", "*"))
 	if err != nil || len(paths) < 15 {
 		t.Fatalf("got %d tables, %v; want at least 15", len(paths), err)
@@ -141,8 +141,8 @@ func TestRealTablesLoad(t *testing.T) {
 	for _, path := range paths {
 		name := filepath.Base(path)
 		text := readCorpus(t, filepath.Join("real", name))
-		file, remarks := Parse(name, text, Config{Format: System, Zone: time.LoadLocation})
-		for _, d := range remarks {
+		file, diagnostics := Parse(name, text, Config{Format: System, Zone: time.LoadLocation})
+		for _, d := range diagnostics {
 			if d.Severity == diagnostic.Error {
 				t.Errorf("%v\n%s", d, d.Excerpt(text))
 			} else {
@@ -166,9 +166,9 @@ func TestRealTablesLoad(t *testing.T) {
 // shown: all that they say has effect here.
 func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
 	for _, name := range []string{"options.crontab", "options.cron.d"} {
-		file, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
-		for _, d := range remarks {
-			if d.Severity != diagnostic.Notice && d.Code != "B407" { // the file property owner is known by name only
+		file, diagnostics := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
+		for _, d := range diagnostics {
+			if d.Severity != diagnostic.Note && d.Code != "B407" { // the file property owner is known by name only
 				t.Errorf("got %v (%s), want notices at most", d, d.Code)
 			}
 		}

@@ -11,7 +11,7 @@ type (
 
 // The severities; see package diagnostic.
 const (
-	Notice  = diagnostic.Notice
+	Note    = diagnostic.Note
 	Warning = diagnostic.Warning
 	Error   = diagnostic.Error
 

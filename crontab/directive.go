@@ -81,7 +81,7 @@ func (p *parser) voidBlock(why string) {
 	if len(p.block) == 0 {
 		return
 	}
-	p.remarkLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d instead of an entry: these options have no effect", why, p.number),
+	p.reportLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d instead of an entry: these options have no effect", why, p.number),
 		"write them directly above their entry, or write `#@ default`")
 	p.block = nil
 }
@@ -125,9 +125,9 @@ func (p *parser) readProperties(at int) {
 			return
 		case !ok:
 		case it.Key == "strict" || it.Key == "owner":
-			p.remarkItem(&it, "B407", "the file property "+it.Key+" is not implemented in this version", "")
+			p.reportItem(&it, "B407", "the file property "+it.Key+" is not implemented in this version", "")
 		case !strings.HasPrefix(it.Key, "x-"):
-			p.remarkItem(&it, "B403", "unknown file property "+diagnostic.Quote(it.Key), "the properties are strict and owner")
+			p.reportItem(&it, "B403", "unknown file property "+diagnostic.Quote(it.Key), "the properties are strict and owner")
 		}
 		at = end
 	}
@@ -136,7 +136,7 @@ func (p *parser) readProperties(at int) {
 // readItems reads the items from byte at and appends them to those of the lines
 // above.
 func (p *parser) readItems(at int, items []item) []item {
-	first := len(p.remarks) // of the item before
+	first := len(p.diagnostics) // of the item before
 	for at = lex.SkipBlanks(p.line, at); at < len(p.line); at = lex.SkipBlanks(p.line, at) {
 		it, end, ok := p.scanItem(at)
 		at = end
@@ -153,7 +153,7 @@ func (p *parser) readItems(at int, items []item) []item {
 		case it.isStray() && before >= 0 && items[before].takesRest(p.number):
 			at = p.refuseStray(&it, &items[before], first)
 		default:
-			first = len(p.remarks)
+			first = len(p.diagnostics)
 			p.judge(&it, items)
 		}
 		items = append(items, it)
@@ -165,7 +165,7 @@ func (p *parser) readItems(at int, items []item) []item {
 // rest might contain guards.
 func (p *parser) refuseRest(first *item, at int) {
 	why := fmt.Sprintf("more than %d options for one entry", maxItems)
-	p.remark(at, len(p.line)-at, "B413", why+": the entry is held", "delete some of them")
+	p.report(at, len(p.line)-at, "B413", why+": the entry is held", "delete some of them")
 	first.held = sentence(first, why)
 }
 
@@ -273,13 +273,13 @@ func (p *parser) refuse(it *item, code diagnostic.Code, why, fix string) {
 	switch {
 	case it.Maybe && code != "B406":
 		it.off = true
-		p.remarkItem(it, "B412", why+": it is ignored, because it is marked with ?", "")
+		p.reportItem(it, "B412", why+": it is ignored, because it is marked with ?", "")
 	case it.spec != nil && it.spec.Guard:
 		it.held = sentence(it, why)
-		p.remarkItem(it, code, why+": the entry is held", fix)
+		p.reportItem(it, code, why+": the entry is held", fix)
 	default:
 		it.degraded = sentence(it, why)
-		p.remarkItem(it, code, why+": the entry runs without it", fix)
+		p.reportItem(it, code, why+": the entry runs without it", fix)
 	}
 }
 
@@ -296,14 +296,14 @@ func (it *item) where() string {
 	return fmt.Sprintf("line %d", it.Line)
 }
 
-// remarkItem adds a diagnostic at the position of an item, which may be in an
+// reportItem adds a diagnostic at the position of an item, which may be in an
 // earlier line. For an item of the sidecar it uses the position of the entry.
-func (p *parser) remarkItem(it *item, code diagnostic.Code, message, fix string) {
+func (p *parser) reportItem(it *item, code diagnostic.Code, message, fix string) {
 	if it.File != "" {
 		if it.File != p.file.Name {
 			message = it.where() + ": " + message
 		}
-		p.remarkLine(p.number, code, message, fix)
+		p.reportLine(p.number, code, message, fix)
 		return
 	}
 	p.add(diagnostic.Diagnostic{

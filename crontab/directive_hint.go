@@ -27,7 +27,7 @@ func (p *parser) lintComment(at int) {
 	}
 	text = strings.TrimLeft(text[1:], lex.Blanks)
 	if key, _, ok := strings.Cut(text, "="); ok && isKey(key) {
-		p.remark(at, len(p.line)-at, "B421", "the line is a comment: a line of options begins with `#@` and a blank", "write `#@ "+text+"`")
+		p.report(at, len(p.line)-at, "B421", "the line is a comment: a line of options begins with `#@` and a blank", "write `#@ "+text+"`")
 	}
 }
 
@@ -48,10 +48,10 @@ func (p *parser) lintProse(at int) {
 	case len(words) == 1:
 		fix = "write `key=value`, or `#` without @ for a comment; `cronring options` lists the options"
 	default:
-		p.remark(at, len(text), "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
+		p.report(at, len(text), "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
 		return
 	}
-	p.remark(at, len(text), "B421", diagnostic.Quote(words[0])+" is not an option: the line is a comment", fix)
+	p.report(at, len(text), "B421", diagnostic.Quote(words[0])+" is not an option: the line is a comment", fix)
 }
 
 // habit returns the item to write instead of word=value, or "".
@@ -93,7 +93,7 @@ func (p *parser) refuseStray(it, before *item, first int) (end int) {
 	}
 	it.Key, it.Length, it.spec = p.line[start:end], end-start, before.spec
 	if !before.effective() {
-		p.remarks = p.remarks[:first]
+		p.diagnostics = p.diagnostics[:first]
 	}
 	p.refuse(it, "B406", "the value of "+before.Key+"= ends before "+diagnostic.Quote(it.Key)+", which is not an option", p.quoteFix(before, it.Key))
 	return end

@@ -15,17 +15,17 @@ import (
 )
 
 // optionsOf parses text and returns the options of its last entry with the
-// codes of all remarks.
+// codes of all diagnostics.
 func optionsOf(t *testing.T, text string) (*Entry, []string) {
 	t.Helper()
-	file, remarks := Parse("t", text, Config{Zone: time.LoadLocation, Seed: 1})
+	file, diagnostics := Parse("t", text, Config{Zone: time.LoadLocation, Seed: 1})
 	var codes []string
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		codes = append(codes, string(d.Code))
 	}
 	slices.Sort(codes)
 	if len(file.Entries) == 0 {
-		t.Fatalf("Parse(%q): no entry; %v", text, remarks)
+		t.Fatalf("Parse(%q): no entry; %v", text, diagnostics)
 	}
 	return &file.Entries[len(file.Entries)-1], codes
 }
@@ -158,7 +158,7 @@ func TestBuiltOptions(t *testing.T) {
 		got := *e.Options()
 		got.Items = nil
 		if diff := cmp.Diff(*want, got); diff != "" || len(codes) > 0 {
-			t.Errorf("%s: got remarks %v and options (-want +got)\n%s", tt.items, codes, diff)
+			t.Errorf("%s: got diagnostics %v and options (-want +got)\n%s", tt.items, codes, diff)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestOptionsOfTime(t *testing.T) {
 	for _, tt := range tests {
 		e, codes := optionsOf(t, "#@ "+tt.items+"\n"+tt.fields+" x\n")
 		if len(codes) > 0 {
-			t.Errorf("%s: got remarks %v, want none", tt.items, codes)
+			t.Errorf("%s: got diagnostics %v, want none", tt.items, codes)
 		}
 		at, _ := time.Parse(time.RFC3339, start)
 		for _, want := range tt.want {
@@ -206,10 +206,10 @@ func TestOptionsOfTime(t *testing.T) {
 	}
 }
 
-// TestDirectiveRemarks holds the grammar of directives to its refusals: each
-// line above the same entry, with the remarks it gets and whether the entry is
+// TestDirectiveDiagnostics holds the grammar of directives to its refusals: each
+// line above the same entry, with the diagnostics it gets and whether the entry is
 // then held or degraded.
-func TestDirectiveRemarks(t *testing.T) {
+func TestDirectiveDiagnostics(t *testing.T) {
 	tests := []struct {
 		line, codes    string
 		held, degraded bool
@@ -382,9 +382,9 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 	if _, codes := optionsOf(t, "0 0 31 2 * x\n"); !slices.Contains(codes, string(timetable.CodeNoDate)) {
 		t.Errorf("0 0 31 2 *: got %v, want %s", codes, timetable.CodeNoDate)
 	}
-	file, remarks := Parse("t", "#@ trigger=manual\n1 5 a x\n#@ on=job:a\n1 5 b x\n#@ trigger=clock\n1 5 c x\n", Config{Format: Anacron})
+	file, diagnostics := Parse("t", "#@ trigger=manual\n1 5 a x\n#@ on=job:a\n1 5 b x\n#@ trigger=clock\n1 5 c x\n", Config{Format: Anacron})
 	if o := file.Entries[0].Options(); o.Held == "" || file.Entries[1].Options().Held == "" || file.Entries[2].Options().Held != "" {
-		t.Errorf("anacrontab: got %v, want the first two lines held", remarks)
+		t.Errorf("anacrontab: got %v, want the first two lines held", diagnostics)
 	}
 }
 
@@ -418,10 +418,10 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 		{"the administrator over a user", "name=j priority=10 slice=x", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
 	}
 	for _, tt := range tests {
-		file, remarks := Parse("t", "#@ "+tt.items+"\n0 1 * * * x\n", tt.config)
+		file, diagnostics := Parse("t", "#@ "+tt.items+"\n0 1 * * * x\n", tt.config)
 		got := *file.Entries[0].Options()
-		if len(remarks) != tt.codes || (got.Held != "") != tt.held || (got.Degraded != "") != tt.degraded {
-			t.Errorf("%s: got held %q, degraded %q, remarks %v; want held %v, degraded %v, %d remarks", tt.what, got.Held, got.Degraded, remarks, tt.held, tt.degraded, tt.codes)
+		if len(diagnostics) != tt.codes || (got.Held != "") != tt.held || (got.Degraded != "") != tt.degraded {
+			t.Errorf("%s: got held %q, degraded %q, diagnostics %v; want held %v, degraded %v, %d diagnostics", tt.what, got.Held, got.Degraded, diagnostics, tt.held, tt.degraded, tt.codes)
 		}
 		want := DefaultOptions()
 		tt.want(want)
@@ -439,8 +439,8 @@ func TestFixesQuoteAsTheLineDoes(t *testing.T) {
 		`desc=a`:        "write `?desc=a` to ignore it in such versions",
 		`nottify="a b"`: "write `notify=\"a b\"`",
 	} {
-		if _, remarks := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{}); len(remarks) != 1 || remarks[0].Fix != want {
-			t.Errorf("%s: got %+v, want the fix %s", items, remarks, want)
+		if _, diagnostics := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{}); len(diagnostics) != 1 || diagnostics[0].Fix != want {
+			t.Errorf("%s: got %+v, want the fix %s", items, diagnostics, want)
 		}
 	}
 }
@@ -457,17 +457,17 @@ func TestDirectivesAddUp(t *testing.T) {
 
 func TestDirectivesMustTouchTheirEntry(t *testing.T) {
 	for _, between := range []string{"", "# note", "A=b", "#@ default", "#@ file owner=x", "#@ for people"} {
-		file, remarks := Parse("t", "#@ timeout=5m\n"+between+"\n0 1 * * * x\n", Config{})
-		i := slices.IndexFunc(remarks, func(d diagnostic.Diagnostic) bool { return d.Code == "B402" })
-		if i < 0 || remarks[i].Line != 1 || !strings.Contains(remarks[i].Message, "in line 2") {
-			t.Errorf("with %q between: got %v, want B402 about line 1 naming line 2", between, remarks)
+		file, diagnostics := Parse("t", "#@ timeout=5m\n"+between+"\n0 1 * * * x\n", Config{})
+		i := slices.IndexFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Code == "B402" })
+		if i < 0 || diagnostics[i].Line != 1 || !strings.Contains(diagnostics[i].Message, "in line 2") {
+			t.Errorf("with %q between: got %v, want B402 about line 1 naming line 2", between, diagnostics)
 		}
 		if got := file.Entries[0].Options().Timeout; got != 0 {
 			t.Errorf("with %q between: got timeout %v, want none", between, got)
 		}
 	}
-	if _, remarks := Parse("t", "#@ timeout=5m\n", Config{}); len(remarks) != 1 || remarks[0].Code != "B402" {
-		t.Errorf("at the end of the file: got %v, want B402", remarks)
+	if _, diagnostics := Parse("t", "#@ timeout=5m\n", Config{}); len(diagnostics) != 1 || diagnostics[0].Code != "B402" {
+		t.Errorf("at the end of the file: got %v, want B402", diagnostics)
 	}
 }
 
@@ -480,9 +480,9 @@ func TestDirectivesEndWithBrokenEntry(t *testing.T) {
 
 func TestDefaultsHoldUntilReset(t *testing.T) {
 	text := "#@ default timeout=5m retry=2\n0 1 * * * a\n#@ timeout=1m\n0 1 * * * b\n#@ default retry=3\n0 1 * * * c\n#@ default\n0 1 * * * d\n"
-	file, remarks := Parse("t", text, Config{})
-	if len(remarks) > 0 {
-		t.Fatal(remarks)
+	file, diagnostics := Parse("t", text, Config{})
+	if len(diagnostics) > 0 {
+		t.Fatal(diagnostics)
 	}
 	want := []string{"5m0s 2", "1m0s 2", "5m0s 3", "0s 0"}
 	for i := range file.Entries {
@@ -498,9 +498,9 @@ func TestDefaultsHoldUntilReset(t *testing.T) {
 }
 
 func TestNameBelongsToOneEntry(t *testing.T) {
-	file, remarks := Parse("t", "#@ name=a\n61 1 * * * x\n#@ name=a\n0 1 * * * x\n#@ name=a\n0 2 * * * y\n", Config{})
-	if len(remarks) != 2 || remarks[1].Code != "B409" || remarks[1].Line != 5 {
-		t.Errorf("got %v, want B001 and B409 in line 5", remarks)
+	file, diagnostics := Parse("t", "#@ name=a\n61 1 * * * x\n#@ name=a\n0 1 * * * x\n#@ name=a\n0 2 * * * y\n", Config{})
+	if len(diagnostics) != 2 || diagnostics[1].Code != "B409" || diagnostics[1].Line != 5 {
+		t.Errorf("got %v, want B001 and B409 in line 5", diagnostics)
 	}
 	first, second := file.Entries[0].Options(), file.Entries[1].Options()
 	if first.Name != "a" || first.Held != "" || second.Name != "" || second.Held == "" {
@@ -565,7 +565,7 @@ func TestTooManyOptionsHold(t *testing.T) {
 	for name, text := range map[string]string{"one line": "#@ " + many.String() + "\n", "defaults": defaults.String()} {
 		e, codes := optionsOf(t, text+"0 1 * * * x\n")
 		if e.Options().Held == "" || !slices.Contains(codes, "B413") {
-			t.Errorf("%s: got held %q and %d remarks, want held and B413", name, e.Options().Held, len(codes))
+			t.Errorf("%s: got held %q and %d diagnostics, want held and B413", name, e.Options().Held, len(codes))
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 	const beside = "retry=1 after=a notify=c "
 	parse := func(items string) (*Entry, Options) {
-		file, remarks := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation})
-		if len(remarks) > 0 {
-			t.Errorf("%s: %v", items, remarks)
+		file, diagnostics := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation})
+		if len(diagnostics) > 0 {
+			t.Errorf("%s: %v", items, diagnostics)
 		}
 		o := *file.Entries[0].Options()
 		o.Items, o.Resources = nil, nil

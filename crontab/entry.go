@@ -22,7 +22,7 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	above := p.above(at)
-	remarks := len(p.remarks)
+	diagnostics := len(p.diagnostics)
 	schedule, end, ok := p.readTimes(at, above)
 	if !ok {
 		return
@@ -32,12 +32,12 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	if command > 1<<16-1 {
-		p.remark(at, end-at, "B222", "time fields and user have more than 65,535 bytes", "write them shorter")
+		p.report(at, end-at, "B222", "time fields and user have more than 65,535 bytes", "write them shorter")
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
 	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
-		p.forgive(remarks, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
+		p.forgive(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
 	}
 	jobs := max(1, above.section.options.Shards)
 	if p.exceeded(jobs) {
@@ -97,13 +97,13 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 // -1 after an error.
 func (p *parser) readQuiet(at int, e *Entry) int {
 	if next := at + 1; next == len(p.line) || lex.IsBlank(p.line[next]) {
-		p.remark(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], lex.Blanks)+"`")
+		p.report(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], lex.Blanks)+"`")
 		return -1
 	}
 	if p.config.Privileged || p.config.Format == System {
 		e.flags |= flagQuiet
 	} else {
-		p.remark(at, 1, "B217", "the - prefix has an effect only in root's crontabs: the entry runs and is logged", "delete the -")
+		p.report(at, 1, "B217", "the - prefix has an effect only in root's crontabs: the entry runs and is logged", "delete the -")
 	}
 	return at + 1
 }
@@ -117,7 +117,7 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 	if seen && before.clean {
 		return before.schedule, end, true
 	}
-	remarks := len(p.remarks)
+	diagnostics := len(p.diagnostics)
 	chance := above.modifiers.Random() || strings.IndexByte(spec, '~') >= 0
 	var seed uint64
 	if chance {
@@ -137,17 +137,17 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 	}
 	schedule = above.modifiers.Apply(f.Schedule(spec, above.section.zone), seed)
 	if !chance {
-		above.schedules[spec] = known{schedule, len(p.remarks) == remarks && !p.dropped}
+		above.schedules[spec] = known{schedule, len(p.diagnostics) == diagnostics && !p.dropped}
 	}
 	return schedule, end, true
 }
 
 func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, ok bool) {
 	if p.line[at] == '@' {
-		f, _, reboot, ok = timetable.ParseNickname(p.line, at, p.report)
+		f, _, reboot, ok = timetable.ParseNickname(p.line, at, p.reporter)
 		return f, reboot, ok
 	}
-	f, _, ok = timetable.ParseFields(p.line, at, seed, p.report)
+	f, _, ok = timetable.ParseFields(p.line, at, seed, p.reporter)
 	return f, false, ok
 }
 
@@ -197,32 +197,32 @@ func (p *parser) checkCommand(account, at int) bool {
 	command := p.line[at:]
 	switch {
 	case command == "":
-		p.remarkNoCommand(account)
+		p.reportNoCommand(account)
 		return false
 	case p.config.Format == User && command[0] == '*':
-		p.remark(at, lex.WordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", timetable.SixthFix(p.line))
+		p.report(at, lex.WordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", timetable.SixthFix(p.line))
 		return false
 	case len(command) > MaxCommand:
-		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
+		p.report(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
 		return false
 	}
 	p.lintCommand(account, at)
 	return true
 }
 
-func (p *parser) remarkNoCommand(account int) {
+func (p *parser) reportNoCommand(account int) {
 	rest := p.line[account:]
 	word := rest[:lex.WordEnd(rest, 0)]
 	flag := strings.HasSuffix(strings.TrimRight(rest, lex.Blanks), "-n")
 	switch {
 	case word == "":
-		p.remark(len(p.line), 1, "B218", "no command", "write a command after the time fields")
+		p.report(len(p.line), 1, "B218", "no command", "write a command after the time fields")
 	case flag:
-		p.remark(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
+		p.report(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
 	case looksLikeAccount(word):
-		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
+		p.report(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
 	default:
-		p.remark(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")
+		p.report(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")
 	}
 }
 

@@ -52,8 +52,8 @@ func FuzzParse(f *testing.F) {
 		if system {
 			c.Format = System
 		}
-		file, remarks := Parse("fuzz", text, c)
-		checkRemarks(t, text, remarks)
+		file, diagnostics := Parse("fuzz", text, c)
+		checkDiagnostics(t, text, diagnostics)
 		last := 0
 		for i := range file.Entries {
 			e := &file.Entries[i]
@@ -66,10 +66,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func checkRemarks(t *testing.T, text string, remarks []diagnostic.Diagnostic) {
+func checkDiagnostics(t *testing.T, text string, diagnostics []diagnostic.Diagnostic) {
 	t.Helper()
 	lines := strings.Split(strings.TrimPrefix(text, lex.ByteOrderMark), "\n")
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Line < 1 || d.Line > len(lines) {
 			t.Fatalf("%v %s: the text has %d lines", d, d.Code, len(lines))
 		}
@@ -94,9 +94,9 @@ func checkEntry(t *testing.T, e *Entry, c Config) {
 	if e.Command() == "" && !strings.HasPrefix(e.rest(), "%") {
 		t.Fatalf("line %d: no command in %q", e.Line(), e.Raw())
 	}
-	again, remarks := Parse("again", e.Raw()+"\n", c)
+	again, diagnostics := Parse("again", e.Raw()+"\n", c)
 	if len(again.Entries) != 1 {
-		t.Fatalf("%q: read again, got %d entries: %v", e.Raw(), len(again.Entries), remarks)
+		t.Fatalf("%q: read again, got %d entries: %v", e.Raw(), len(again.Entries), diagnostics)
 	}
 	a := &again.Entries[0]
 	stdin, has := e.Stdin()
@@ -115,7 +115,7 @@ func checkEntry(t *testing.T, e *Entry, c Config) {
 }
 
 // FuzzDirective reads any text behind #@ above a good entry: the entry must be
-// there, and each remark that is an error must hold or degrade it.
+// there, and each diagnostic that is an error must hold or degrade it.
 func FuzzDirective(f *testing.F) {
 	for _, s := range Vocabulary() {
 		f.Add(s.Key + "=" + s.Values)
@@ -136,15 +136,15 @@ func FuzzDirective(f *testing.F) {
 			return
 		}
 		text := "#@ " + items + "\n0 1 * * * x\n"
-		file, remarks := Parse("fuzz", text, Config{Zone: zones})
-		checkRemarks(t, text, remarks)
+		file, diagnostics := Parse("fuzz", text, Config{Zone: zones})
+		checkDiagnostics(t, text, diagnostics)
 		if len(file.Entries) != 1 {
-			t.Fatalf("%q: got %d entries, want 1: %v", items, len(file.Entries), remarks)
+			t.Fatalf("%q: got %d entries, want 1: %v", items, len(file.Entries), diagnostics)
 		}
 		e := &file.Entries[0]
 		o := e.Options()
 		if first := strings.TrimLeft(items, lex.Blanks); !strings.HasPrefix(first, "file") && !strings.HasPrefix(first, "default") {
-			for _, d := range remarks {
+			for _, d := range diagnostics {
 				if d.Severity == diagnostic.Error && d.Line == 1 && o.Held == "" && o.Degraded == "" {
 					t.Fatalf("%q: %v, but the entry is neither held nor degraded", items, d)
 				}

@@ -321,9 +321,9 @@ func (c *connecting) named(child, parent int) (key, name string) {
 	return "", ""
 }
 
-// Remarks returns the faults as diagnostics, sorted by entry.
-func (g *Graph) Remarks(entry func(int) *Entry) []diagnostic.Diagnostic {
-	var remarks []diagnostic.Diagnostic
+// Diagnostics returns the faults as diagnostics, sorted by entry.
+func (g *Graph) Diagnostics(entry func(int) *Entry) []diagnostic.Diagnostic {
+	var diagnostics []diagnostic.Diagnostic
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {
 		f, e := g.Faults[i], entry(i)
 		d := diagnostic.Diagnostic{
@@ -335,7 +335,7 @@ func (g *Graph) Remarks(entry func(int) *Entry) []diagnostic.Diagnostic {
 				d.Line, d.Column, d.Length = it.Line, it.Column, len(it.Key)+1+len(it.Value)
 			}
 		}
-		remarks = append(remarks, d)
+		diagnostics = append(diagnostics, d)
 	}
-	return remarks
+	return diagnostics
 }

@@ -27,20 +27,20 @@ func connectNamed(crontabs ...*File) (*Graph, []*Entry) {
 	return Connect(edged, func(i int) *Entry { return entries[i] }, called), entries
 }
 
-func userTable(t testing.TB, owner, text string) *File {
+func userCrontab(t testing.TB, owner, text string) *File {
 	t.Helper()
-	file, remarks := Parse("crontabs/"+owner, text, Config{Owner: owner})
-	if len(remarks) > 0 {
-		t.Fatal(remarks)
+	file, diagnostics := Parse("crontabs/"+owner, text, Config{Owner: owner})
+	if len(diagnostics) > 0 {
+		t.Fatal(diagnostics)
 	}
 	return file
 }
 
-func systemTable(t testing.TB, text string) *File {
+func systemCrontab(t testing.TB, text string) *File {
 	t.Helper()
-	file, remarks := Parse("etc/crontab", text, Config{Format: System})
-	if len(remarks) > 0 {
-		t.Fatal(remarks)
+	file, diagnostics := Parse("etc/crontab", text, Config{Format: System})
+	if len(diagnostics) > 0 {
+		t.Fatal(diagnostics)
 	}
 	return file
 }
@@ -51,41 +51,41 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 		tables []*File
 		want   map[string]string // by name of the entry
 	}{
-		{"a chain", []*File{userTable(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
-		{"an unknown name", []*File{userTable(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemTable(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
+		{"a chain", []*File{userCrontab(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
+		{"an unknown name", []*File{userCrontab(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemCrontab(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
 			map[string]string{"a": "after= refers to dumb, which is not a job of ann", "c": "on= refers to dumb, which is not a job of root (a job of a user's crontab is USER/dumb)"}},
-		{"itself", []*File{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
-		{"a circle", []*File{userTable(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
+		{"itself", []*File{userCrontab(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
+		{"a circle", []*File{userCrontab(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
 			map[string]string{
 				"dump":   "after= forms a cycle: dump -> report -> dump",
 				"upload": "after= forms a cycle: dump -> report -> dump",
 				"report": "after= forms a cycle: dump -> report -> dump",
 			}},
-		{"a circle of both words", []*File{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
+		{"a circle of both words", []*File{userCrontab(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
 			map[string]string{"a": "after= and on= form a cycle: a -> b -> a", "b": "after= and on= form a cycle: a -> b -> a"}},
-		{"a circle of on=", []*File{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
+		{"a circle of on=", []*File{userCrontab(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
 			map[string]string{"a": "on= forms a cycle: a -> b -> a", "b": "on= forms a cycle: a -> b -> a"}},
-		{"two circles", []*File{userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
+		{"two circles", []*File{userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
 			map[string]string{
 				"a": "after= forms a cycle: a -> b -> a", "b": "after= forms a cycle: a -> b -> a",
 				"c": "after= forms a cycle: c -> d -> c", "d": "after= forms a cycle: c -> d -> c",
 			}},
-		{"another account's", []*File{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+		{"another account's", []*File{userCrontab(t, "bob", "#@ name=b\n* * * * * b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to b, which is not a job of ann"}},
-		{"another user's, in full", []*File{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
+		{"another user's, in full", []*File{userCrontab(t, "bob", "#@ name=b\n* * * * * b\n"), userCrontab(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to bob/b, which is not a job of ann"}},
-		{"her own, in full", []*File{userTable(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
-		{"root's, in full", []*File{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
-		{"root's, in full, that runs as another", []*File{systemTable(t, "#@ name=b\n* * * * * bob b\n"), userTable(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
+		{"her own, in full", []*File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
+		{"root's, in full", []*File{systemCrontab(t, "#@ name=b\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
+		{"root's, in full, that runs as another", []*File{systemCrontab(t, "#@ name=b\n* * * * * bob b\n"), userCrontab(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to root/b, which is not a job of ann"}},
-		{"root's, that runs as the account", []*File{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
-		{"anybody's, of root", []*File{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
-		{"a user's by a bare name, of root", []*File{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")},
+		{"root's, that runs as the account", []*File{systemCrontab(t, "#@ name=b\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
+		{"anybody's, of root", []*File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), systemCrontab(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
+		{"a user's by a bare name, of root", []*File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), systemCrontab(t, "#@ name=a after=b\n* * * * * root a\n")},
 			map[string]string{"a": "after= refers to b, which is not a job of root (a job of a user's crontab is USER/b)"}},
-		{"a circle that an account closes around root's", []*File{systemTable(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+		{"a circle that an account closes around root's", []*File{systemCrontab(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
 			map[string]string{"a": "after= forms a cycle: b -> ann/a -> b"}},
 		{"root's own circle, and one of an account around it", []*File{
-			systemTable(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userTable(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
+			systemCrontab(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userCrontab(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
 		}, map[string]string{"x": "after= forms a cycle: x -> y -> x", "y": "after= forms a cycle: x -> y -> x"}},
 	} {
 		g, entries := connectNamed(c.tables...)
@@ -100,8 +100,8 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 }
 
 func TestConnectPrefersTheSameOwner(t *testing.T) {
-	mine := userTable(t, "ann", "#@ name=b\n* * * * * mine\n#@ name=a after=b\n* * * * * a\n")
-	for _, crontabs := range [][]*File{{systemTable(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemTable(t, "#@ name=b\n* * * * * ann theirs\n")}} {
+	mine := userCrontab(t, "ann", "#@ name=b\n* * * * * mine\n#@ name=a after=b\n* * * * * a\n")
+	for _, crontabs := range [][]*File{{systemCrontab(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemCrontab(t, "#@ name=b\n* * * * * ann theirs\n")}} {
 		g, entries := connectNamed(crontabs...)
 		for i, links := range g.After {
 			if parent := entries[links[0].Parent]; parent.Command() != "mine" {
@@ -120,7 +120,7 @@ func TestConnectCutsLongCircles(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&b, "#@ name=n%d after=n%d\n* * * * * x\n", i, (i+1)%n)
 	}
-	g, _ := connectNamed(userTable(t, "ann", b.String()))
+	g, _ := connectNamed(userCrontab(t, "ann", b.String()))
 	want := "after= forms a cycle: n0 -> n19999 -> n19998 -> n19997 -> n19996 -> n19995 -> 19989 more -> n5 -> n4 -> n3 -> n2 -> n1 -> n0"
 	if len(g.Faults) != n || g.Faults[7].Text != want {
 		t.Errorf("got %d faults, %q\nwant %d, %q", len(g.Faults), g.Faults[7].Text, n, want)
@@ -138,21 +138,21 @@ func TestConnectBoundsTheEdgesOfAnOwner(t *testing.T) {
 		fmt.Fprintf(&b, ",p%d", i)
 	}
 	b.WriteString("\n" + strings.Repeat("0 2 * * * x\n", maxLinks/1000+2))
-	g, entries := connectNamed(userTable(t, "ann", b.String()), userTable(t, "bob", "#@ name=p\n0 1 * * * p\n#@ after=p\n0 1 * * * q\n"))
-	remarks := g.Remarks(func(i int) *Entry { return entries[i] })
-	if len(remarks) != 2 || remarks[0].Code != "B419" {
-		t.Errorf("got %v, want the last two entries of ann refused", remarks)
+	g, entries := connectNamed(userCrontab(t, "ann", b.String()), userCrontab(t, "bob", "#@ name=p\n0 1 * * * p\n#@ after=p\n0 1 * * * q\n"))
+	diagnostics := g.Diagnostics(func(i int) *Entry { return entries[i] })
+	if len(diagnostics) != 2 || diagnostics[0].Code != "B419" {
+		t.Errorf("got %v, want the last two entries of ann refused", diagnostics)
 	}
 }
 
-func TestConnectRemarksPointAtTheOption(t *testing.T) {
-	g, entries := connectNamed(userTable(t, "ann", "#@ name=b\n* * * * * b\n"), userTable(t, "bob", "#@ overlap=skip\n#@ name=a  after=a\n* * * * * a\n"))
+func TestConnectDiagnosticsPointAtTheOption(t *testing.T) {
+	g, entries := connectNamed(userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), userCrontab(t, "bob", "#@ overlap=skip\n#@ name=a  after=a\n* * * * * a\n"))
 	if len(g.Faults) != 1 {
 		t.Fatalf("got %v", g.Faults)
 	}
-	remarks := g.Remarks(func(i int) *Entry { return entries[i] })
-	if got, want := fmt.Sprint(remarks), "[crontabs/bob:2:12: after= forms a cycle: a -> a: the entry is held]"; got != want || remarks[0].Length != len("after=a") {
-		t.Errorf("got %s, length %d\nwant %s", got, remarks[0].Length, want)
+	diagnostics := g.Diagnostics(func(i int) *Entry { return entries[i] })
+	if got, want := fmt.Sprint(diagnostics), "[crontabs/bob:2:12: after= forms a cycle: a -> a: the entry is held]"; got != want || diagnostics[0].Length != len("after=a") {
+		t.Errorf("got %s, length %d\nwant %s", got, diagnostics[0].Length, want)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestConnectHoldsJustTheMembersOfCircles(t *testing.T) {
 				}
 			}
 		}
-		g, _ := connectNamed(userTable(t, "ann", b.String()))
+		g, _ := connectNamed(userCrontab(t, "ann", b.String()))
 		for i := range n {
 			if _, held := g.Faults[i]; held != reach[i][i] {
 				t.Fatalf("seed %d: entry %d held: %t, in a circle: %t\n%s", seed, i, held, reach[i][i], b.String())
@@ -194,8 +194,8 @@ func TestConnectHoldsJustTheMembersOfCircles(t *testing.T) {
 	}
 }
 
-// graphTable is n entries in layers, each waiting for all of the layer before.
-func graphTable(t testing.TB, layers, width int) *File {
+// graphCrontab is n entries in layers, each waiting for all of the layer before.
+func graphCrontab(t testing.TB, layers, width int) *File {
 	var b strings.Builder
 	for l := range layers {
 		for w := range width {
@@ -210,9 +210,9 @@ func graphTable(t testing.TB, layers, width int) *File {
 			b.WriteString("\n0 3 * * * x\n")
 		}
 	}
-	file, remarks := Parse("bench", b.String(), Config{Owner: "ann", Zone: time.LoadLocation})
-	if len(remarks) > 0 {
-		t.Fatal(remarks)
+	file, diagnostics := Parse("bench", b.String(), Config{Owner: "ann", Zone: time.LoadLocation})
+	if len(diagnostics) > 0 {
+		t.Fatal(diagnostics)
 	}
 	return file
 }
@@ -221,7 +221,7 @@ func graphTable(t testing.TB, layers, width int) *File {
 func BenchmarkConnect(b *testing.B) {
 	for _, c := range []struct{ layers, width int }{{1000, 1}, {10, 100}} {
 		b.Run(fmt.Sprintf("%dx%d", c.layers, c.width), func(b *testing.B) {
-			file := graphTable(b, c.layers, c.width)
+			file := graphCrontab(b, c.layers, c.width)
 			for b.Loop() {
 				if g, _ := connectNamed(file); len(g.Faults) > 0 {
 					b.Fatal(g.Faults)
@@ -240,7 +240,7 @@ func TestDefaultOfManyEdgesIsReadOnce(t *testing.T) {
 		fmt.Fprintf(&b, ",n%d", i)
 	}
 	b.WriteString("\n" + strings.Repeat("#@ retry=1\n0 1 * * * x\n", 100) + "#@ on=job:ok\n0 1 * * * x\n#@ after=job:ok\n0 1 * * * x\n")
-	entries := userTable(t, "ann", b.String()).Entries
+	entries := userCrontab(t, "ann", b.String()).Entries
 	first := entries[0].Options().After
 	for _, e := range entries[1:100] {
 		if after := e.Options().After; len(after) != maxEdges || &after[0] != &first[0] {

@@ -15,7 +15,7 @@ func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		entries    int
-		line       int // of the remark; 0: there is none
+		line       int // of the diagnostic; 0: there is none
 		message    string
 	}{
 		{"at the limit", strings.Repeat(entry, 10), 10, 0, ""},
@@ -30,7 +30,7 @@ func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
 		{"bytes count", entry + "# " + strings.Repeat("x", minLimitedBytes) + "\n" + entry, 1, 2, "and the limit of a user who may have 10 entries is 1,048,576"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, remarks := Parse("t", test.text, Config{MaxEntries: 10})
+			file, diagnostics := Parse("t", test.text, Config{MaxEntries: 10})
 			if len(file.Entries) != test.entries {
 				t.Errorf("got %d entries, want %d", len(file.Entries), test.entries)
 			}
@@ -40,7 +40,7 @@ func TestCrontabBeyondTheLimitIsReadAsFarAsThat(t *testing.T) {
 			if test.line == 0 {
 				return
 			}
-			last := remarks[len(remarks)-1]
+			last := diagnostics[len(diagnostics)-1]
 			if last.Code != diagnostic.CodeLimit || last.Severity != diagnostic.Error || last.Line != test.line || !strings.Contains(last.Message, test.message) || last.Fix == "" {
 				t.Errorf("got %+v, want %s in line %d with %q", last, diagnostic.CodeLimit, test.line, test.message)
 			}
@@ -125,11 +125,11 @@ func TestEnvironmentOfAUserIsLimited(t *testing.T) {
 		"bytes": "A=" + long + "\nB=" + long + "\nA=1" + long + "\nC=" + long + "\n",
 	} {
 		text += "0 1 * * * job\n"
-		file, remarks := Parse("t", text, Config{MaxEntries: 10_000})
+		file, diagnostics := Parse("t", text, Config{MaxEntries: 10_000})
 		all, _ := Parse("t", text, Config{})
 		got, want := len(file.Entries[0].Env()), len(all.Entries[0].Env())
-		if got >= want || len(remarks) == 0 || remarks[0].Code != "B202" {
-			t.Errorf("%s: got %d of %d variables and %v", name, got, want, remarks)
+		if got >= want || len(diagnostics) == 0 || diagnostics[0].Code != "B202" {
+			t.Errorf("%s: got %d of %d variables and %v", name, got, want, diagnostics)
 		}
 	}
 }

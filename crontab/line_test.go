@@ -10,14 +10,14 @@ import (
 )
 
 // readOne parses text and returns what its only entry is, or "" if there is
-// none, with the codes of all remarks.
+// none, with the codes of all diagnostics.
 func readOne(t *testing.T, text string, c Config) (entry string, codes []string) {
 	t.Helper()
 	if c.Zone == nil {
 		c.Zone = time.LoadLocation
 	}
-	file, remarks := Parse("table", text, c)
-	for _, d := range remarks {
+	file, diagnostics := Parse("table", text, c)
+	for _, d := range diagnostics {
 		codes = append(codes, string(d.Code))
 	}
 	for i := range file.Entries {
@@ -28,7 +28,7 @@ func readOne(t *testing.T, text string, c Config) (entry string, codes []string)
 }
 
 // TestLineClaims holds the parser to the manual page: each line of a user's
-// table, in a Debian host, is the entry it says with the remarks it says.
+// table, in a Debian host, is the entry it says with the diagnostics it says.
 func TestLineClaims(t *testing.T) {
 	long := strings.Repeat("x", MaxCommand)
 	tests := []struct {
@@ -47,7 +47,7 @@ func TestLineClaims(t *testing.T) {
 		{"one CR is dropped", "0 1 * * * cmd\r\n", "0 1 * * *|cmd", "B302"},
 		{"CR inside stays", "0 1 * * * a\rb\n", "0 1 * * *|a\rb", ""},
 		{"CR alone is a blank line", "\r\n", "", "B302"},
-		{"remark on CR once", "\r\n\r\n0 1 * * * cmd\r\n", "0 1 * * *|cmd", "B302"},
+		{"diagnostic on CR once", "\r\n\r\n0 1 * * * cmd\r\n", "0 1 * * *|cmd", "B302"},
 		{"byte order mark is skipped", "\ufeff0 1 * * * cmd\n", "0 1 * * *|cmd", "B303"},
 		{"last line must end", "0 1 * * * a\n0 2 * * * b", "0 1 * * *|a", "B301"},
 		{"assignment must end too", "A=b", "", "B301"},
@@ -135,24 +135,24 @@ func TestLineClaims(t *testing.T) {
 
 func TestParseRefusesHugeFile(t *testing.T) {
 	text := strings.Repeat("0 1 * * * a\n", MaxText/12+1)
-	file, remarks := Parse("huge", text, Config{})
-	if len(file.Entries) != 0 || len(remarks) != 1 || remarks[0].Code != "B304" {
-		t.Errorf("got %d entries and %v, want none and B304", len(file.Entries), remarks)
+	file, diagnostics := Parse("huge", text, Config{})
+	if len(file.Entries) != 0 || len(diagnostics) != 1 || diagnostics[0].Code != "B304" {
+		t.Errorf("got %d entries and %v, want none and B304", len(file.Entries), diagnostics)
 	}
 }
 
 func TestParseTakesManyLines(t *testing.T) {
 	const lines = 20_000
-	file, remarks := Parse("many", strings.Repeat("0 1 * * * a\n", lines), Config{})
-	if len(file.Entries) != lines || len(remarks) != 0 {
-		t.Errorf("got %d entries and %v, want %d and none", len(file.Entries), remarks, lines)
+	file, diagnostics := Parse("many", strings.Repeat("0 1 * * * a\n", lines), Config{})
+	if len(file.Entries) != lines || len(diagnostics) != 0 {
+		t.Errorf("got %d entries and %v, want %d and none", len(file.Entries), diagnostics, lines)
 	}
 }
 
-func TestParseBoundsRemarks(t *testing.T) {
-	_, remarks := Parse("bad", strings.Repeat("x\n", 2*maxRemarks), Config{})
-	if len(remarks) != maxRemarks+1 || remarks[maxRemarks].Code != "B305" {
-		t.Errorf("got %d remarks ending in %v, want %d ending in B305", len(remarks), remarks[len(remarks)-1], maxRemarks+1)
+func TestParseBoundsDiagnostics(t *testing.T) {
+	_, diagnostics := Parse("bad", strings.Repeat("x\n", 2*maxDiagnostics), Config{})
+	if len(diagnostics) != maxDiagnostics+1 || diagnostics[maxDiagnostics].Code != "B305" {
+		t.Errorf("got %d diagnostics ending in %v, want %d ending in B305", len(diagnostics), diagnostics[len(diagnostics)-1], maxDiagnostics+1)
 	}
 }
 
@@ -195,11 +195,11 @@ func TestAssignments(t *testing.T) {
 }
 
 func TestAssignmentTooLongIsLeftOut(t *testing.T) {
-	file, remarks := Parse("env", "A="+strings.Repeat("x", MaxSetting-1)+"\nB="+strings.Repeat("x", MaxSetting-2)+"\n0 1 * * * x\n", Config{})
+	file, diagnostics := Parse("env", "A="+strings.Repeat("x", MaxSetting-1)+"\nB="+strings.Repeat("x", MaxSetting-2)+"\n0 1 * * * x\n", Config{})
 	_, a := file.Entries[0].Lookup("A")
 	_, b := file.Entries[0].Lookup("B")
-	if a || !b || len(remarks) != 1 || remarks[0].Code != "B202" {
-		t.Errorf("got A %v, B %v, %v; want only B and one B202", a, b, remarks)
+	if a || !b || len(diagnostics) != 1 || diagnostics[0].Code != "B202" {
+		t.Errorf("got A %v, B %v, %v; want only B and one B202", a, b, diagnostics)
 	}
 }
 
@@ -264,9 +264,9 @@ func TestSystemFormat(t *testing.T) {
 		{"0 1 * * * root -n", "", "", "B218"},
 	}
 	for _, tt := range tests {
-		file, remarks := Parse("system", tt.line+"\n", Config{Format: System, Owner: "nobody"})
+		file, diagnostics := Parse("system", tt.line+"\n", Config{Format: System, Owner: "nobody"})
 		var codes []string
-		for _, d := range remarks {
+		for _, d := range diagnostics {
 			codes = append(codes, string(d.Code))
 		}
 		slices.Sort(codes)
@@ -297,9 +297,9 @@ func TestEntryMethods(t *testing.T) {
 
 func TestQuietNeedsPrivilege(t *testing.T) {
 	for _, privileged := range []bool{true, false} {
-		file, remarks := Parse("t", "-0 1 * * * x\n", Config{Owner: "root", Privileged: privileged})
-		if got := file.Entries[0].Quiet(); got != privileged || (len(remarks) == 0) != privileged {
-			t.Errorf("privileged %v: got quiet %v and %v", privileged, got, remarks)
+		file, diagnostics := Parse("t", "-0 1 * * * x\n", Config{Owner: "root", Privileged: privileged})
+		if got := file.Entries[0].Quiet(); got != privileged || (len(diagnostics) == 0) != privileged {
+			t.Errorf("privileged %v: got quiet %v and %v", privileged, got, diagnostics)
 		}
 	}
 }
@@ -341,11 +341,11 @@ func TestEqualTimesShareSchedule(t *testing.T) {
 	}
 }
 
-func TestFamilyChangesRemarksOnly(t *testing.T) {
+func TestFamilyChangesDiagnosticsOnly(t *testing.T) {
 	text := "CRON_TZ=Asia/Tokyo\n0 1 * * * a\\\\b\n"
 	debian, _ := readOne(t, text, Config{Family: Debian})
 	rhel, codes := readOne(t, text, Config{Family: RHEL})
 	if debian != rhel || len(codes) != 0 {
-		t.Errorf("got %q and %q with %v, want the same without remarks", debian, rhel, codes)
+		t.Errorf("got %q and %q with %v, want the same without diagnostics", debian, rhel, codes)
 	}
 }

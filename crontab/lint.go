@@ -35,7 +35,7 @@ func (p *parser) lintOptions(at int) {
 	if options == "" || options == command[i+2:] || isProse(options[:lex.WordEnd(options, 0)]) {
 		return
 	}
-	p.remark(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
+	p.report(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
 }
 
 // lintBegin warns about a command or user that looks like another column.
@@ -43,18 +43,18 @@ func (p *parser) lintBegin(account, at int) {
 	word := p.line[account:lex.WordEnd(p.line, account)]
 	switch {
 	case p.line[account] == '#' || p.line[at] == '#':
-		p.remark(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
+		p.report(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
 	case timetable.LooksLikeField(word):
-		p.remark(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.line))
+		p.report(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.line))
 	case p.config.Format == System && !looksLikeAccount(word):
-		p.remark(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
+		p.report(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
 	case p.config.Format == User && account+len(word) < len(p.line) && p.isKnownAccount(word):
-		p.remark(account, len(word), "B214", "a user's crontab has no user column: "+diagnostic.Quote(word)+" is part of the command",
+		p.report(account, len(word), "B214", "a user's crontab has no user column: "+diagnostic.Quote(word)+" is part of the command",
 			"delete `"+word+"`")
 	}
 	if rest := p.line[at:]; rest[0] == '-' {
-		p.remark(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
+		p.report(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
 }
 
@@ -85,10 +85,10 @@ func (p *parser) lintPercent(command string, at int) {
 		return
 	}
 	if looksLikeFormat(command[i+1:]) {
-		p.remark(at+i, 1, "B210", "an unescaped % ends the command: the text after it becomes its input", "write `\\%`")
+		p.report(at+i, 1, "B210", "an unescaped % ends the command: the text after it becomes its input", "write `\\%`")
 		return
 	}
-	p.remark(at+i, 1, "B211", "the text after % is the standard input of the command", "")
+	p.report(at+i, 1, "B211", "the text after % is the standard input of the command", "")
 }
 
 // looksLikeFormat reports whether text begins like a conversion of date or
@@ -100,11 +100,11 @@ func looksLikeFormat(text string) bool {
 
 func (p *parser) lintBackslash(command string, at int) {
 	if strings.HasSuffix(command, `\`) {
-		p.remark(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is separate`,
+		p.report(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is separate`,
 			"write the command in one line, or put it into a script")
 	}
 	if double := strings.Index(command, `\\`); double >= 0 && p.config.Family == Debian {
-		p.remark(at+double, 2, "B213", `\\ reaches the shell unchanged; Debian's old cron replaced it by one \`, "")
+		p.report(at+double, 2, "B213", `\\ reaches the shell unchanged; Debian's old cron replaced it by one \`, "")
 	}
 }
 
@@ -122,13 +122,13 @@ func (p *parser) notAssignment(at int) bool {
 	word, name := rest[:lex.WordEnd(rest, 0)], strings.Trim(rest[:equals], lex.Blanks)
 	switch {
 	case word == "export" || word == "set" || word == "setenv":
-		p.remark(at, len(word), "B201", diagnostic.Quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
+		p.report(at, len(word), "B201", diagnostic.Quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
 			"write `"+strings.TrimLeft(rest[len(word):], lex.Blanks)+"`")
 	case strings.ContainsAny(name, lex.Blanks):
 		return false
 	default:
 		value := lex.SkipBlanks(rest, equals+1)
-		p.remark(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or text follows its closing quote",
+		p.report(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or text follows its closing quote",
 			"end the line with the closing quote")
 	}
 	return true
@@ -139,27 +139,27 @@ func (p *parser) notAssignment(at int) bool {
 func (p *parser) lintSetting(a assignment) {
 	switch {
 	case !lex.IsIdentifier(a.name):
-		p.remark(a.nameAt, len(a.name), "B204", "the line is an assignment to "+diagnostic.Quote(a.name)+", because = follows the first word", "")
+		p.report(a.nameAt, len(a.name), "B204", "the line is an assignment to "+diagnostic.Quote(a.name)+", because = follows the first word", "")
 	case a.name == "TZ":
-		p.remark(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
+		p.report(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
 	case a.name == "CRON_TZ" && p.config.Family == Debian:
-		p.remark(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
+		p.report(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
 	case a.name == "LOGNAME" || a.name == "USER":
-		p.remark(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the user: this has no effect", "delete the line")
+		p.report(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the user: this has no effect", "delete the line")
 	case a.name == "SHELL" && !strings.HasPrefix(a.value, "/"):
-		p.remark(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be an absolute path", "write `SHELL=/bin/"+strings.Trim(path.Base(cmp.Or(a.value, "sh")), "/.")+"`")
+		p.report(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be an absolute path", "write `SHELL=/bin/"+strings.Trim(path.Base(cmp.Or(a.value, "sh")), "/.")+"`")
 	}
 	p.lintValue(a)
 }
 
 func (p *parser) lintValue(a assignment) {
 	if i := strings.IndexByte(a.value, '$'); i >= 0 && i+1 < len(a.value) && (lex.IsIdentifierByte(a.value[i+1]) || a.value[i+1] == '{') {
-		p.remark(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment", "write the value in full")
+		p.report(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment", "write the value in full")
 	}
 	if strings.HasPrefix(a.value, "~/") || strings.Contains(a.value, ":~/") {
-		p.remark(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment", "write the full path of the directory")
+		p.report(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment", "write the full path of the directory")
 	}
 	if i := strings.Index(a.value, " #"); i >= 0 && !a.quoted {
-		p.remark(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment after a value is part of the value", "put the comment on a line of its own")
+		p.report(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment after a value is part of the value", "put the comment on a line of its own")
 	}
 }

@@ -65,9 +65,9 @@ func TestManualExamplesParse(t *testing.T) {
 func checkExample(t *testing.T, e manpages.Example, c Config) {
 	t.Helper()
 	c.StandIn, c.Zone = true, time.LoadLocation
-	file, remarks := Parse("example", e.Text, c)
+	file, diagnostics := Parse("example", e.Text, c)
 	void := false
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		void = void || d.Code == "B402"
 		if d.Severity == diagnostic.Error || d.Severity == diagnostic.Warning && d.Code != "B102" && d.Code != "B105" && (d.Code != "B402" || e.More != "void") {
 			t.Errorf("%v: %v (%s)\n%s", e, d, d.Code, d.Excerpt(e.Text))
@@ -106,9 +106,9 @@ func TestMigrationTables(t *testing.T) {
 	}
 	for _, row := range rows {
 		options := strings.ReplaceAll(row[1], `""`, `"`)
-		file, remarks := Parse("example", "#@ "+options+"\n0 4 * * * root true\n", Config{Format: System, StandIn: true, Zone: time.LoadLocation})
-		for _, d := range remarks {
-			if d.Severity != diagnostic.Notice {
+		file, diagnostics := Parse("example", "#@ "+options+"\n0 4 * * * root true\n", Config{Format: System, StandIn: true, Zone: time.LoadLocation})
+		for _, d := range diagnostics {
+			if d.Severity != diagnostic.Note {
 				t.Errorf("%s: %v", options, d)
 			}
 		}

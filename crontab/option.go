@@ -321,7 +321,7 @@ func (p *parser) claimName(above *standing) {
 		return
 	}
 	line := strconv.Itoa(first)
-	p.remarkItem(it, "B409", "the entry in line "+line+" has the name "+diagnostic.Quote(it.Value)+" too: this entry is held", "give it another name")
+	p.reportItem(it, "B409", "the entry in line "+line+" has the name "+diagnostic.Quote(it.Value)+" too: this entry is held", "give it another name")
 	options.Name = ""
 	options.hold("The entry in line " + line + " has name=" + it.Value + " too.")
 }

@@ -15,8 +15,8 @@ import (
 // MaxText is the largest crontab file in bytes.
 const MaxText = 16 << 20
 
-// maxRemarks bounds what a hostile file can make Parse allocate.
-const maxRemarks = 10_000
+// maxDiagnostics bounds what a hostile file can make Parse allocate.
+const maxDiagnostics = 10_000
 
 // shortLine is shorter than a typical entry in bytes. It limits the memory that
 // Parse allocates in advance for a file with many short lines.
@@ -30,26 +30,26 @@ const shortLine = 16
 // Parse stops at the limit c.MaxEntries, with a diagnostic with CodeLimit at the
 // first line that it does not read.
 func Parse(name, text string, c Config) (*File, []diagnostic.Diagnostic) {
-	t, remarks, beyond := parse(name, text, c)
+	t, diagnostics, beyond := parse(name, text, c)
 	if beyond == nil {
-		return t, remarks
+		return t, diagnostics
 	}
 	// Entries refer to the text: clone it, so that the rest does not stay in memory.
-	t, remarks, _ = parse(name, strings.Clone(text[:beyond.at]), c)
+	t, diagnostics, _ = parse(name, strings.Clone(text[:beyond.at]), c)
 	t.truncated = true
-	return t, append(remarks, beyond.diagnostic(name))
+	return t, append(diagnostics, beyond.diagnostic(name))
 }
 
 // parse is Parse; beyond is nil if the whole text was read.
-func parse(name, text string, c Config) (t *File, remarks []diagnostic.Diagnostic, beyond *excess) {
+func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagnostic, beyond *excess) {
 	p := newParser(name, strings.TrimPrefix(text, lex.ByteOrderMark), c)
 	if len(text) > MaxText {
 		p.file.text = ""
-		p.remarkLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
-		return p.file, p.remarks, nil
+		p.reportLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
+		return p.file, p.diagnostics, nil
 	}
 	if strings.HasPrefix(text, lex.ByteOrderMark) {
-		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
+		p.reportLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
 	if c.Format == Anacron {
 		p.readAnacrontab()
@@ -69,20 +69,20 @@ func parse(name, text string, c Config) (t *File, remarks []diagnostic.Diagnosti
 	if spare := cap(p.file.Entries) - len(p.file.Entries); spare > len(p.file.Entries)/8 {
 		p.file.Entries = slices.Clone(p.file.Entries) // tables stay in memory for long
 	}
-	slices.SortStableFunc(p.remarks, func(a, b diagnostic.Diagnostic) int {
+	slices.SortStableFunc(p.diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return p.file, slices.Compact(p.remarks), nil
+	return p.file, slices.Compact(p.diagnostics), nil
 }
 
 // parser is the state of one Parse.
 type parser struct {
-	config  Config
-	cache   *Cache
-	file    *File
-	remarks []diagnostic.Diagnostic
-	report  timetable.Reporter // p.remarkAs, bound once
-	dropped bool               // remarks beyond maxRemarks
+	config      Config
+	cache       *Cache
+	file        *File
+	diagnostics []diagnostic.Diagnostic
+	reporter    timetable.Reporter // p.reportAs, bound once
+	dropped     bool               // diagnostics beyond maxDiagnostics
 
 	// The current line.
 	line   string  // without its line end
@@ -141,7 +141,7 @@ func newParser(name, text string, c Config) *parser {
 	if p.cache == nil {
 		p.cache = NewCache()
 	}
-	p.report = p.remarkAs
+	p.reporter = p.reportAs
 	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.zone = p.cache.host(c.Local)
 	if p.ruling = p.cache.ruling(c.Sidecar, c); p.ruling != nil {
@@ -184,7 +184,7 @@ func (p *parser) trimReturn(line string) string {
 	}
 	if !p.sawReturn {
 		p.sawReturn = true
-		p.remark(len(line)-1, 1, "B302", "lines end with CR LF: the CR is dropped here, but other crons make it part of the command", "convert the file: sed -i 's/\\r$//' FILE")
+		p.report(len(line)-1, 1, "B302", "lines end with CR LF: the CR is dropped here, but other crons make it part of the command", "convert the file: sed -i 's/\\r$//' FILE")
 	}
 	return line[:len(line)-1]
 }
@@ -199,10 +199,10 @@ func (p *parser) readLine() {
 		p.readComment(at)
 	case p.hasNUL && strings.IndexByte(p.line, 0) >= 0:
 		p.block = nil
-		p.remark(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
+		p.report(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	case p.cut:
 		p.block = nil
-		p.remarkLine(p.number, "B301", "no newline at the end of the file: cron ignores this line, because it might be incomplete", "end the line with a newline")
+		p.reportLine(p.number, "B301", "no newline at the end of the file: cron ignores this line, because it might be incomplete", "end the line with a newline")
 	default:
 		if a, ok := readAssignment(p.line, at); ok {
 			p.voidBlock("an assignment follows")

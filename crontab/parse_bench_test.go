@@ -98,8 +98,8 @@ func BenchmarkLoad100k(b *testing.B) {
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		file, remarks := Parse("bench", text.String(), Config{Format: System})
-		for _, d := range remarks {
+		file, diagnostics := Parse("bench", text.String(), Config{Format: System})
+		for _, d := range diagnostics {
 			if d.Severity == diagnostic.Error {
 				b.Fatal(d)
 			}

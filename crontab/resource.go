@@ -61,7 +61,7 @@ func (p *parser) lintCPU(limit int, items []item) {
 	if n, err := strconv.Atoi(it.Value); err == nil {
 		fix += fmt.Sprintf("; for percent of one processor write `cpu=%d%%`", n)
 	}
-	p.remarkItem(it, "B422", message, fix)
+	p.reportItem(it, "B422", message, fix)
 }
 
 // parseNice reads the priorities of nice(2).

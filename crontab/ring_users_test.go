@@ -27,13 +27,13 @@ func TestRingIsForListedUsers(t *testing.T) {
 		if c.config.Format == System {
 			entry = "0 1 * * * eve x\n"
 		}
-		file, remarks := Parse("t", "#@ "+c.option+"\n"+entry, c.config)
+		file, diagnostics := Parse("t", "#@ "+c.option+"\n"+entry, c.config)
 		o := file.Entries[0].Options()
 		if o.Scope != c.scope || (o.Held != "") != c.held {
 			t.Errorf("%s: scope %v, held %q; want scope %v, held %t", name, o.Scope, o.Held, c.scope, c.held)
 		}
-		if c.held && (!strings.Contains(o.Held, "ring.users in cronring.toml does not list this user") || len(remarks) != 1 || remarks[0].Code != "B414" || remarks[0].Fix == "") {
-			t.Errorf("%s: held %q with remarks %v, want what to do", name, o.Held, remarks)
+		if c.held && (!strings.Contains(o.Held, "ring.users in cronring.toml does not list this user") || len(diagnostics) != 1 || diagnostics[0].Code != "B414" || diagnostics[0].Fix == "") {
+			t.Errorf("%s: held %q with diagnostics %v, want what to do", name, o.Held, diagnostics)
 		}
 	}
 }

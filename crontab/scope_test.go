@@ -27,10 +27,10 @@ func TestWhatEachHostGoesThroughIsNotOneMembers(t *testing.T) {
 		if c.anacron {
 			config.Format = Anacron
 		}
-		file, remarks := Parse("t", c.text, config)
+		file, diagnostics := Parse("t", c.text, config)
 		held := file.Entries[0].Options().Held
-		if (held != "") != (c.held != "") || !strings.Contains(held, c.held) || (len(remarks) > 0) != (c.held != "") {
-			t.Errorf("%q: held %q with remarks %v, want held for %q", c.text, held, remarks, c.held)
+		if (held != "") != (c.held != "") || !strings.Contains(held, c.held) || (len(diagnostics) > 0) != (c.held != "") {
+			t.Errorf("%q: held %q with diagnostics %v, want held for %q", c.text, held, diagnostics, c.held)
 		}
 	}
 	file, _ := Parse("t", "#@ shards=3\n1 5 a x\n", Config{Format: Anacron, Zone: time.LoadLocation})
@@ -61,9 +61,9 @@ func TestLabelsAreBounded(t *testing.T) {
 // entry that meant another time on each member would be another job there.
 func TestEntriesOfARingMeanTheSameOnAllHosts(t *testing.T) {
 	next := func(options string, seed uint64) time.Time {
-		file, remarks := Parse("t", "#@ name=a "+options+"\n~ ~ * * * x\n", Config{Seed: seed, Owner: "root"})
+		file, diagnostics := Parse("t", "#@ name=a "+options+"\n~ ~ * * * x\n", Config{Seed: seed, Owner: "root"})
 		if len(file.Entries) != 1 {
-			t.Fatalf("%s: %v", options, remarks)
+			t.Fatalf("%s: %v", options, diagnostics)
 		}
 		return file.Entries[0].Schedule.Next(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	}

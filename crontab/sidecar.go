@@ -58,9 +58,9 @@ type Match struct {
 // Check returns the errors of the Sidecar that do not depend on crontabs, sorted
 // by file and line. It uses only Zone and Local of the Config.
 func (s *Sidecar) Check(c Config) []diagnostic.Diagnostic {
-	_, remarks := newRuling(s, Config{Zone: c.Zone, Local: c.Local})
-	slices.SortStableFunc(remarks, byPlace)
-	return remarks
+	_, diagnostics := newRuling(s, Config{Zone: c.Zone, Local: c.Local})
+	slices.SortStableFunc(diagnostics, byPlace)
+	return diagnostics
 }
 
 // Unused returns a diagnostic for each part of the Sidecar that matches no entry
@@ -74,19 +74,19 @@ func (s *Sidecar) Unused(crontabs []*File) []diagnostic.Diagnostic {
 			maps.Copy(all.strangers, t.touched.strangers)
 		}
 	}
-	var remarks []diagnostic.Diagnostic
+	var diagnostics []diagnostic.Diagnostic
 	for name, j := range s.Jobs {
 		if !all.jobs[name] {
-			remarks = append(remarks, unusedJob(name, j, all.strangers[name]))
+			diagnostics = append(diagnostics, unusedJob(name, j, all.strangers[name]))
 		}
 	}
 	for i := range s.Matches {
 		if !all.matches[i] {
-			remarks = append(remarks, s.Matches[i].At.remark("B601", "this [[match]] matches no entry", ""))
+			diagnostics = append(diagnostics, s.Matches[i].At.report("B601", "this [[match]] matches no entry", ""))
 		}
 	}
-	slices.SortFunc(remarks, byPlace)
-	return remarks
+	slices.SortFunc(diagnostics, byPlace)
+	return diagnostics
 }
 
 // unusedJob reports that no entry has the name, or only an entry of another user,
@@ -94,12 +94,12 @@ func (s *Sidecar) Unused(crontabs []*File) []diagnostic.Diagnostic {
 func unusedJob(name string, j JobConfig, stranger string) diagnostic.Diagnostic {
 	what := "[job." + name + "] matches no entry: "
 	if stranger == "" {
-		return j.At.remark("B601", what+"no job has that name", "")
+		return j.At.report("B601", what+"no job has that name", "")
 	}
-	return j.At.remark("B601", what+"the job with that name runs as "+stranger, "write `user = \""+stranger+"\"` to select it")
+	return j.At.report("B601", what+"the job with that name runs as "+stranger, "write `user = \""+stranger+"\"` to select it")
 }
 
-func (at Place) remark(code diagnostic.Code, message, fix string) diagnostic.Diagnostic {
+func (at Place) report(code diagnostic.Code, message, fix string) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
 		File: at.File, Line: at.Line, Code: code, Severity: code.Severity(),
 		Message: diagnostic.Harmless(message), Fix: diagnostic.Harmless(fix),
@@ -148,14 +148,14 @@ func newRuling(s *Sidecar, c Config) (*ruling, []diagnostic.Diagnostic) {
 	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= can be set for one entry only")
 	for name, j := range s.Jobs {
 		if err := checkReference(name); err != nil {
-			p.remarks = append(p.remarks, j.At.remark("B602", diagnostic.Quote(name)+" is not a valid job name: "+err.Error(), ""))
+			p.diagnostics = append(p.diagnostics, j.At.report("B602", diagnostic.Quote(name)+" is not a valid job name: "+err.Error(), ""))
 		}
 		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, FromSidecar, "the entry already has a name")}
 	}
 	for i := range s.Matches {
 		m := &s.Matches[i]
 		if err := m.check(); err != nil {
-			p.remarks = append(p.remarks, m.At.remark("B602", err.Error(), ""))
+			p.diagnostics = append(p.diagnostics, m.At.report("B602", err.Error(), ""))
 		}
 		ruled := ruledMatch{Match: m, items: p.readSettings(m.Set, FromMatch, "")}
 		if m.Command != "" {
@@ -166,7 +166,7 @@ func newRuling(s *Sidecar, c Config) (*ruling, []diagnostic.Diagnostic) {
 		}
 		r.matches[i] = ruled
 	}
-	return r, p.remarks
+	return r, p.diagnostics
 }
 
 func (m *Match) check() error {

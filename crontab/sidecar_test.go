@@ -24,11 +24,11 @@ func set(words ...string) []Setting {
 // parseWith reads a table of root's with an account column.
 func parseWith(t *testing.T, s *Sidecar, text string) (*File, []diagnostic.Diagnostic) {
 	t.Helper()
-	file, remarks := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
+	file, diagnostics := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
 	if len(file.Entries) == 0 {
-		t.Fatalf("Parse(%q): no entry; %v", text, remarks)
+		t.Fatalf("Parse(%q): no entry; %v", text, diagnostics)
 	}
-	return file, remarks
+	return file, diagnostics
 }
 
 // TestPrecedence gives one option at each level in turn, and at all below it:
@@ -55,7 +55,7 @@ func TestPrecedence(t *testing.T) {
 		{"[job.NAME]", &Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "[job.NAME]"},
 	}
 	for _, l := range levels {
-		file, remarks := parseWith(t, l.sidecar, l.text)
+		file, diagnostics := parseWith(t, l.sidecar, l.text)
 		e := &file.Entries[len(file.Entries)-1]
 		_, got := jitterOf(e.Schedule)
 		from := ""
@@ -64,8 +64,8 @@ func TestPrecedence(t *testing.T) {
 				from += it.Origin.String()
 			}
 		}
-		if got != l.want || from != l.from || len(remarks) > 0 {
-			t.Errorf("%s: got jitter %v from %q %v, want %v from %q", l.level, got, from, remarks, l.want, l.from)
+		if got != l.want || from != l.from || len(diagnostics) > 0 {
+			t.Errorf("%s: got jitter %v from %q %v, want %v from %q", l.level, got, from, diagnostics, l.want, l.from)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestSidecarFindsEntries(t *testing.T) {
 		}
 		unused := s.Unused(all)
 		for _, d := range unused {
-			if d.File != "c.toml" || d.Line != 1 || d.Code != "B601" || d.Severity != diagnostic.Notice {
+			if d.File != "c.toml" || d.Line != 1 || d.Code != "B601" || d.Severity != diagnostic.Note {
 				t.Errorf("%s: got %v %s, want B601 at c.toml:1", tt.what, d, d.Code)
 			}
 		}
@@ -197,14 +197,14 @@ func TestMatchGivesNames(t *testing.T) {
 		Matches: []Match{{File: "/etc/cron.d/t", Command: "a", Set: set("name=j", "grace=7s")}},
 		Jobs:    map[string]JobConfig{"j": {Set: set("timeout=1m")}},
 	}
-	file, remarks := parseWith(t, s, "#@ name=own\n0 1 * * * root a\n0 1 * * * root b\n")
-	if o := file.Entries[0].Options(); o.Name != "j" || o.Timeout != time.Minute || o.Grace != 7*time.Second || len(remarks) > 0 {
-		t.Errorf("got %+v %v, want the name of the sidecar and what it says of it", *o, remarks)
+	file, diagnostics := parseWith(t, s, "#@ name=own\n0 1 * * * root a\n0 1 * * * root b\n")
+	if o := file.Entries[0].Options(); o.Name != "j" || o.Timeout != time.Minute || o.Grace != 7*time.Second || len(diagnostics) > 0 {
+		t.Errorf("got %+v %v, want the name of the sidecar and what it says of it", *o, diagnostics)
 	}
-	file, remarks = parseWith(t, s, "0 1 * * * root a\n0 1 * * * root b\n0 2 * * * root a\n")
+	file, diagnostics = parseWith(t, s, "0 1 * * * root a\n0 1 * * * root b\n0 2 * * * root a\n")
 	first, third := file.Entries[0].Options(), file.Entries[2].Options()
-	if first.Held != "" || third.Held == "" || third.Name != "" || len(remarks) != 1 || remarks[0].Code != "B409" || remarks[0].Line != 3 || !strings.HasPrefix(remarks[0].Message, "c.toml:1: ") {
-		t.Errorf("got %+v, %+v, %v; want the second entry of that name held, said at its line", *first, *third, remarks)
+	if first.Held != "" || third.Held == "" || third.Name != "" || len(diagnostics) != 1 || diagnostics[0].Code != "B409" || diagnostics[0].Line != 3 || !strings.HasPrefix(diagnostics[0].Message, "c.toml:1: ") {
+		t.Errorf("got %+v, %+v, %v; want the second entry of that name held, said at its line", *first, *third, diagnostics)
 	}
 }
 
@@ -239,10 +239,10 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 			if tt.code == "" && len(got) > 0 || tt.code != "" && (len(got) != 1 || string(got[0].Code) != tt.code || got[0].Fix != tt.fix || got[0].File != "c.toml" || got[0].Line != 2) {
 				t.Errorf("%s: got %+v, want %s at c.toml:2 with fix %q", tt.word, got, tt.code, tt.fix)
 			}
-			file, remarks := parseWith(t, s, "#@ name=j\n0 1 * * * root x\n")
+			file, diagnostics := parseWith(t, s, "#@ name=j\n0 1 * * * root x\n")
 			o := file.Entries[0].Options()
-			if len(remarks) > 0 || (o.Held != "") != tt.held || (o.Degraded != "") != tt.degraded {
-				t.Errorf("%s: got held %q degraded %q %v, want held %v degraded %v", tt.word, o.Held, o.Degraded, remarks, tt.held, tt.degraded)
+			if len(diagnostics) > 0 || (o.Held != "") != tt.held || (o.Degraded != "") != tt.degraded {
+				t.Errorf("%s: got held %q degraded %q %v, want held %v degraded %v", tt.word, o.Held, o.Degraded, diagnostics, tt.held, tt.degraded)
 			}
 			if why := o.Held + o.Degraded; why != "" && !strings.Contains(why, " in c.toml:2 ") {
 				t.Errorf("%s: got %q, want the place in the configuration", tt.word, why)
@@ -261,15 +261,15 @@ func TestSidecarMendsAndOverridesGuards(t *testing.T) {
 
 func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 	s := &Sidecar{Default: set("phase=2h", "every=1h")}
-	file, remarks := parseWith(t, s, "# one\n0 1 * * * root x\n")
-	if len(remarks) != 1 || remarks[0].Code != "B411" || remarks[0].Line != 2 || remarks[0].File != "/etc/cron.d/t" || !strings.HasPrefix(remarks[0].Message, "c.toml:1: phase=") {
-		t.Errorf("got %+v, want B411 in line 2 that names c.toml:1", remarks)
+	file, diagnostics := parseWith(t, s, "# one\n0 1 * * * root x\n")
+	if len(diagnostics) != 1 || diagnostics[0].Code != "B411" || diagnostics[0].Line != 2 || diagnostics[0].File != "/etc/cron.d/t" || !strings.HasPrefix(diagnostics[0].Message, "c.toml:1: phase=") {
+		t.Errorf("got %+v, want B411 in line 2 that names c.toml:1", diagnostics)
 	}
 	if o := file.Entries[0].Options(); !strings.Contains(o.Degraded, "c.toml:1") {
 		t.Errorf("got degraded %q", o.Degraded)
 	}
-	if file, remarks := parseWith(t, s, "#@ every=3h\n0 1 * * * root x\n"); len(remarks) > 0 || file.Entries[0].Options().Degraded != "" {
-		t.Errorf("a good pair of options: got %v", remarks)
+	if file, diagnostics := parseWith(t, s, "#@ every=3h\n0 1 * * * root x\n"); len(diagnostics) > 0 || file.Entries[0].Options().Degraded != "" {
+		t.Errorf("a good pair of options: got %v", diagnostics)
 	}
 }
 
@@ -277,13 +277,13 @@ func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 // anacrontab have no instants, and those have catch-up rules of their own.
 func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
 	s := &Sidecar{Default: set("jitter=5m", "catchup=skip", "deadline=1h", "overlap=kill")}
-	file, remarks := parseWith(t, s, "@reboot root x\n")
-	if o := file.Entries[0].Options(); len(remarks) > 0 || o.Degraded != "" || !file.Entries[0].Reboot() || o.Overlap != OverlapKill {
-		t.Errorf("@reboot: got %+v %v", *o, remarks)
+	file, diagnostics := parseWith(t, s, "@reboot root x\n")
+	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Degraded != "" || !file.Entries[0].Reboot() || o.Overlap != OverlapKill {
+		t.Errorf("@reboot: got %+v %v", *o, diagnostics)
 	}
-	file, remarks = Parse("/etc/anacrontab", "1 5 cron.daily x\n", Config{Format: Anacron, Sidecar: s})
-	if o := file.Entries[0].Options(); len(remarks) > 0 || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip {
-		t.Errorf("anacrontab: got %+v %v; want anacron's own rules", *o, remarks)
+	file, diagnostics = Parse("/etc/anacrontab", "1 5 cron.daily x\n", Config{Format: Anacron, Sidecar: s})
+	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip {
+		t.Errorf("anacrontab: got %+v %v; want anacron's own rules", *o, diagnostics)
 	}
 	held := &Sidecar{Default: set("from=2030-01-01")}
 	if file, _ = parseWith(t, held, "@reboot root x\n"); file.Entries[0].Options().Held == "" {
@@ -303,9 +303,9 @@ func TestSidecarIsShared(t *testing.T) {
 		for j := range lines {
 			fmt.Fprintf(&text, "0 %d * * * root %s%d\n", j%4, []string{"m", "x"}[j%2], j)
 		}
-		file, remarks := Parse(fmt.Sprint("/etc/cron.d/t", i), text.String(), Config{Format: System, Sidecar: s, Cache: cache})
-		if len(remarks) > 0 {
-			t.Fatal(remarks)
+		file, diagnostics := Parse(fmt.Sprint("/etc/cron.d/t", i), text.String(), Config{Format: System, Sidecar: s, Cache: cache})
+		if len(diagnostics) > 0 {
+			t.Fatal(diagnostics)
 		}
 		for k := range file.Entries {
 			e := &file.Entries[k]
@@ -335,8 +335,8 @@ func FuzzSidecar(f *testing.F) {
 		at := []Setting{{Key: key, Value: value, File: "c.toml", Line: 3}}
 		text := "0 1 * * * root x\n"
 		for _, s := range []*Sidecar{{Default: at}, {Matches: []Match{{User: "root", Command: command, Set: at}}}, {Jobs: map[string]JobConfig{"j": {Set: at}}}} {
-			file, remarks := Parse("fuzz", "#@ name=j\n"+text, Config{Format: System, Zone: zones, Sidecar: s})
-			checkRemarks(t, "#@ name=j\n"+text, remarks)
+			file, diagnostics := Parse("fuzz", "#@ name=j\n"+text, Config{Format: System, Zone: zones, Sidecar: s})
+			checkDiagnostics(t, "#@ name=j\n"+text, diagnostics)
 			if len(file.Entries) != 1 {
 				t.Fatalf("%q = %q: got %d entries, want 1", key, value, len(file.Entries))
 			}
@@ -347,10 +347,10 @@ func FuzzSidecar(f *testing.F) {
 				}
 				return d.Severity == diagnostic.Error || d.Severity == diagnostic.Warning
 			})
-			clash := len(remarks) > 0
+			clash := len(diagnostics) > 0
 			o := file.Entries[0].Options()
 			if bad := o.Held != "" || o.Degraded != ""; found && key != "name" && bad != (refused || clash) {
-				t.Fatalf("%q = %q: refused %t, %v, but held %q, degraded %q", key, value, refused, remarks, o.Held, o.Degraded)
+				t.Fatalf("%q = %q: refused %t, %v, but held %q, degraded %q", key, value, refused, diagnostics, o.Held, o.Degraded)
 			}
 		}
 	})

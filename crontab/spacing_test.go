@@ -67,12 +67,12 @@ func TestJitterNotShorterThanThePeriod(t *testing.T) {
 		{"RANDOM_DELAY=45\n*/5 * * * * x\n", "", "", 299 * time.Second},
 		{"RANDOM_DELAY=45\n#@ jitter=1h\n0 3 * * * x\n", "", "", time.Hour},
 	} {
-		file, remarks := Parse("t", test.text, Config{Zone: zones})
+		file, diagnostics := Parse("t", test.text, Config{Zone: zones})
 		e := file.Entries[0]
 		_, delay := jitterOf(e.Schedule)
 		message, fix := "", ""
-		if len(remarks) > 0 {
-			message, fix = remarks[0].Message, remarks[0].Fix
+		if len(diagnostics) > 0 {
+			message, fix = diagnostics[0].Message, diagnostics[0].Fix
 		}
 		if delay != test.delay || !strings.Contains(message, test.message) || test.message == "" && message != "" || fix != test.fix {
 			t.Errorf("%q: got %s, %q, %q; want %s, %q, %q", test.text, delay, message, fix, test.delay, test.message, test.fix)

@@ -88,11 +88,11 @@ var optionValues = []struct{ key, good, bad string }{
 // on it.
 func TestValuesAreChecked(t *testing.T) {
 	codeOf := func(item string) diagnostic.Code {
-		_, remarks := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation, Privileged: true})
-		if len(remarks) == 0 {
+		_, diagnostics := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation, Privileged: true})
+		if len(diagnostics) == 0 {
 			return ""
 		}
-		return remarks[0].Code
+		return diagnostics[0].Code
 	}
 	for _, tt := range optionValues {
 		for good := range strings.FieldsSeq(tt.good) {
@@ -137,11 +137,11 @@ func TestParseDuration(t *testing.T) {
 }
 
 func TestDiagnosticsAreHarmless(t *testing.T) {
-	_, remarks := Parse("t", "#@ a\x1b[31m=1\n\x1b[2J\xff"+strings.Repeat("é", 400)+"\n", Config{})
-	if len(remarks) != 2 {
-		t.Fatalf("got %v, want two remarks", remarks)
+	_, diagnostics := Parse("t", "#@ a\x1b[31m=1\n\x1b[2J\xff"+strings.Repeat("é", 400)+"\n", Config{})
+	if len(diagnostics) != 2 {
+		t.Fatalf("got %v, want two diagnostics", diagnostics)
 	}
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if said := d.Message + d.Fix; strings.Contains(said, "\x1b") || !utf8.ValidString(said) || len(d.Message) > diagnostic.MaxSentence {
 			t.Errorf("got %q, want no escape and at most %d bytes", d.Message, diagnostic.MaxSentence)
 		}

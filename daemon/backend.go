@@ -69,7 +69,7 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 }
 
 func (b backend) Diagnostics() []crontab.Diagnostic {
-	return append(b.config.remarks(), b.crontabs.current().Remarks...)
+	return append(b.config.diagnostics(), b.crontabs.current().Diagnostics...)
 }
 
 func (b backend) Refused() []spool.Refusal { return b.crontabs.current().Refused }
@@ -149,7 +149,7 @@ func (b backend) Health() api.Health {
 		h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
 	}
 	if b.options.host() {
-		for _, err := range b.accounts.Remarks(b.options.Family) {
+		for _, err := range b.accounts.Diagnostics(b.options.Family) {
 			h.Notices = append(h.Notices, api.Problem{What: "a line that jobs should be bound by does not count", Why: err.Error()})
 		}
 	}

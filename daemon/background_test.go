@@ -30,7 +30,7 @@ func (h *host) later(id job.RunID, want string) {
 // a number each time that the gate is opened.
 func (h *host) backgroundJob(gate string) {
 	h.t.Helper()
-	h.table("app", "echo early; (i=0; while read x <"+gate+"; do i=$((i+1)); echo $i || exit; done) & exit 3")
+	h.crontab("app", "echo early; (i=0; while read x <"+gate+"; do i=$((i+1)); echo $i || exit; done) & exit 3")
 	h.start()
 }
 
@@ -256,7 +256,7 @@ func TestBackgroundProcessUnderAKeeper(t *testing.T) {
 	h := newHost(t)
 	h.withManager()
 	gate, over := h.fifo("gate"), h.fifo("over")
-	h.table("app", "echo early; (read x <"+gate.Name()+"; echo late; read x <"+gate.Name()+"; echo later) & read x <"+over.Name()+"; exit 3")
+	h.crontab("app", "echo early; (read x <"+gate.Name()+"; echo late; read x <"+gate.Name()+"; echo later) & read x <"+over.Name()+"; exit 3")
 	h.start()
 	app := h.run("app")[0]
 	h.printed(app.ID, "early")

@@ -29,7 +29,7 @@ type configuration struct {
 func openConfiguration(o *Options, before *handover) *configuration {
 	c := &configuration{dir: o.ConfigDir, now: o.Config}
 	if before != nil && before.Config != nil && o.Config.Err() != nil {
-		c.now, c.refused = *before.Config, o.Config.Remarks
+		c.now, c.refused = *before.Config, o.Config.Diagnostics
 		o.Config = c.now
 	}
 	return c
@@ -52,7 +52,7 @@ func (c *configuration) readAgain() (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if next.Err() != nil {
-		c.refused = next.Remarks
+		c.refused = next.Diagnostics
 		return false
 	}
 	c.refused = nil
@@ -75,11 +75,11 @@ func (c *configuration) look(crontabs []*crontab.File) {
 	}
 }
 
-// remarks returns all diagnostics of the configuration.
-func (c *configuration) remarks() []crontab.Diagnostic {
+// diagnostics returns all diagnostics of the configuration.
+func (c *configuration) diagnostics() []crontab.Diagnostic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Concat(c.now.Remarks, c.refused, c.unused)
+	return slices.Concat(c.now.Diagnostics, c.refused, c.unused)
 }
 
 // problems returns the parts that are not in force as problems, and others worth knowing as
@@ -91,7 +91,7 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 		problems = append(problems, api.Problem{What: "part of the configuration does not count", Why: err.Error(), Fix: "cronring config check"})
 	}
 	if len(c.refused) > 0 {
-		broken := config.Config{Remarks: c.refused}
+		broken := config.Config{Diagnostics: c.refused}
 		problems = append(problems, api.Problem{
 			What: "the configuration is not taken; what it said before holds", Why: broken.Err().Error(), Fix: "cronring config check",
 		})

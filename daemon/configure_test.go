@@ -48,7 +48,7 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.write("etc/cron.d/a", "#@ name=a grace=7s\n0 0 1 1 * ann true\n")
-	h.userTable("bob", bobID, "#@ name=b\n0 0 1 1 * true\n")
+	h.userCrontab("bob", bobID, "#@ name=b\n0 0 1 1 * true\n")
 	h.configure("[default]\nretry = 2\n[job.a]\ngrace = \"9s\"\n[job.b]\ntimeout = \"1m\"\n[job.nobody]\nretry = 1\n")
 	h.start()
 	h.wantOption("a", "grace", "9s")
@@ -121,12 +121,12 @@ func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 		t.Errorf("problems %+v, want the unknown key", h.status().Problems)
 	}
 	var codes []crontab.Code
-	remarks, err := h.client.Diagnostics(h.context())
-	for _, d := range remarks {
+	diagnostics, err := h.client.Diagnostics(h.context())
+	for _, d := range diagnostics {
 		codes = append(codes, d.Code)
 	}
 	if err != nil || len(codes) != 2 || codes[0] != "B404" || codes[1] != "B604" {
-		t.Errorf("got remarks %v %v, want B404 and B604", codes, err)
+		t.Errorf("got diagnostics %v %v, want B404 and B604", codes, err)
 	}
 	h.stop()
 }
@@ -164,7 +164,7 @@ func TestHostHoldsRingJobsOfUnlistedUsers(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.write("etc/cron.d/a", "#@ name=a scope=ring\n0 0 1 1 * ann true\n")
-	h.userTable("bob", bobID, "#@ name=b scope=ring\n0 0 1 1 * true\n")
+	h.userCrontab("bob", bobID, "#@ name=b scope=ring\n0 0 1 1 * true\n")
 	ring := fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"127.%d.%d.%d:7946\"\n", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))
 	h.configure(ring)
 	h.start()
@@ -176,9 +176,9 @@ func TestHostHoldsRingJobsOfUnlistedUsers(t *testing.T) {
 	}
 	want("a", "")
 	want("bob/b", `scope=ring is not allowed for "bob": ring.users in cronring.toml does not list this user`)
-	remarks, err := h.client.Diagnostics(h.context())
-	if err != nil || len(remarks) != 1 || remarks[0].Code != "B414" || !strings.Contains(remarks[0].Fix, "ring.users") {
-		t.Errorf("remarks %+v, %v; want one that says what to do", remarks, err)
+	diagnostics, err := h.client.Diagnostics(h.context())
+	if err != nil || len(diagnostics) != 1 || diagnostics[0].Code != "B414" || !strings.Contains(diagnostics[0].Fix, "ring.users") {
+		t.Errorf("diagnostics %+v, %v; want one that says what to do", diagnostics, err)
 	}
 	h.configure(ring + "users = [\"bob\"]\n")
 	h.reload()

@@ -13,9 +13,9 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// crashTable has jobs of each second: one that outlives crashes, and of which two
+// crashCrontab has jobs of each second: one that outlives crashes, and of which two
 // must never run at once, and others that begin and end all the time.
-func crashTable(dir string) string {
+func crashCrontab(dir string) string {
 	return "DIR=" + dir + `
 #@ name=alone every=1s catchup=skip grace=1s overlap=skip if-lost=rerun
 * * * * * root mkdir "$DIR/alone" || echo "$CRONRING_RUN_ID" >>"$DIR/doubled"; for i in 1 2 3 4 5; do echo $i; sleep 0.3; done; rmdir "$DIR/alone"; (sleep 3; echo late; echo x >>"$DIR/late") &
@@ -38,7 +38,7 @@ func TestCrashUnderAManager(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	h := newHost(t)
 	h.withManager()
-	h.write("etc/crontab", crashTable(h.Root))
+	h.write("etc/crontab", crashCrontab(h.Root))
 	for range crashes {
 		h.start()
 		w := h.watch()

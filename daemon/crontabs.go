@@ -240,7 +240,7 @@ func (l *loop) announce(s spool.Snapshot) {
 			sum.add(c.Path)
 			sum.gone++
 		case loaded:
-			l.warnOfErrors(c.Remarks)
+			l.warnOfErrors(c.Diagnostics)
 			sum.add(c.Path)
 			sum.entries += n
 		}
@@ -279,9 +279,9 @@ const maxWarnings = 100
 
 // warnOfErrors logs which lines are ignored, which options have no effect, and
 // what to write instead.
-func (l *loop) warnOfErrors(remarks []crontab.Diagnostic) {
+func (l *loop) warnOfErrors(diagnostics []crontab.Diagnostic) {
 	n := 0
-	for _, r := range remarks {
+	for _, r := range diagnostics {
 		if r.Severity == crontab.Error {
 			if n++; n > maxWarnings && r.Code != crontab.CodeLimit {
 				continue

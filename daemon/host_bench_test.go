@@ -14,8 +14,8 @@ import (
 	"github.com/cronring/cronring/testdata/worlds"
 )
 
-// manyTables is a host with 10,000 files in cron.d.
-func manyTables(b *testing.B) *host {
+// manyCrontabs is a host with 10,000 files in cron.d.
+func manyCrontabs(b *testing.B) *host {
 	h := newHost(b)
 	for i := range 10_000 {
 		path := h.path(fmt.Sprintf("etc/cron.d/t%d", i))
@@ -34,7 +34,7 @@ func BenchmarkBigOutput(b *testing.B) {
 	const command = "seq 3000000"
 	h := newHost(b)
 	h.withJournal()
-	h.userTable("ann", annID, "#@ name=big\n0 0 1 1 * "+command+"\n")
+	h.userCrontab("ann", annID, "#@ name=big\n0 0 1 1 * "+command+"\n")
 	h.start()
 	var daemon, cat, printing time.Duration
 	for b.Loop() {
@@ -87,10 +87,10 @@ func copyTime(b *testing.B, command string) (printing, copying time.Duration) {
 	return total(printer.ProcessState), total(cat.ProcessState)
 }
 
-// BenchmarkStartOfManyTables is a start of the daemon until it serves, beside
+// BenchmarkStartOfManyCrontabs is a start of the daemon until it serves, beside
 // reading the same files and doing nothing with them.
-func BenchmarkStartOfManyTables(b *testing.B) {
-	h := manyTables(b)
+func BenchmarkStartOfManyCrontabs(b *testing.B) {
+	h := manyCrontabs(b)
 	h.start()
 	h.stop() // the first start of all keeps each table's version, too
 	var bare time.Duration
@@ -110,10 +110,10 @@ func BenchmarkStartOfManyTables(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/bare.Seconds(), "x-reading")
 }
 
-// BenchmarkEditAmongManyTables is the time from an edit until the new entry
+// BenchmarkEditAmongManyCrontabs is the time from an edit until the new entry
 // counts, beside the quiet that editors and package managers are given.
-func BenchmarkEditAmongManyTables(b *testing.B) {
-	h := manyTables(b)
+func BenchmarkEditAmongManyCrontabs(b *testing.B) {
+	h := manyCrontabs(b)
 	h.start()
 	records := h.watch()
 	const quiet = 200 * time.Millisecond
@@ -134,7 +134,7 @@ func BenchmarkEditAmongManyTables(b *testing.B) {
 // BenchmarkRenewal is an execution of the program anew until it serves again,
 // beside a start of it from nothing.
 func BenchmarkRenewal(b *testing.B) {
-	h := manyTables(b)
+	h := manyCrontabs(b)
 	h.start()
 	h.stop()
 	begin := time.Now()

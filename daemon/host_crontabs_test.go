@@ -17,7 +17,7 @@ import (
 // run.
 const showCommand = `id -u; id -g; id -G; pwd; umask; ulimit -n; nice; env | grep -v -e ^CRONRING_ -e ^TRACEPARENT= -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | LC_ALL=C sort`
 
-func TestHostRunsTablesOfAllKindsAsTheirUsers(t *testing.T) {
+func TestHostRunsCrontabsOfAllKindsAsTheirUsers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -40,7 +40,7 @@ func TestHostRunsTablesOfAllKindsAsTheirUsers(t *testing.T) {
 			h.write("etc/crontab", "#@ name=system\n"+line)
 			h.write("etc/cron.d/package", "LOGNAME=evil\nUSER=evil\nHOME=/tmp\nPATH=/usr/sbin:/usr/bin:/bin\nFOO=\" b c \"\n#@ name=package\n"+line)
 			h.write("etc/anacrontab", "BAR= raw\n1 0 period "+showCommand+"\n")
-			h.userTable("ann", annID, "#@ name=own\n0 0 1 1 * "+showCommand+"\n")
+			h.userCrontab("ann", annID, "#@ name=own\n0 0 1 1 * "+showCommand+"\n")
 			h.start()
 			home := h.path("home/ann")
 			ann := func(dir, path string, vars ...string) string {
@@ -101,7 +101,7 @@ func TestHostMailsOutputAsItsUser(t *testing.T) {
 	h.write("etc/crontab", "MAILTO=team@example.org\n#@ name=loud\n0 0 1 1 * ann echo out; echo err >&2; exit 3\n"+
 		"#@ name=silent\n0 0 1 1 * ann exit 4\nMAILTO=\n#@ name=nobody\n0 0 1 1 * ann echo unheard\n"+
 		"MAILTO=\"\"\n#@ name=big\n0 0 1 1 * bob true\n")
-	h.userTable("bob", bobID, "#@ name=own\n0 0 1 1 * echo from bob; id -u\n#@ name=much\n0 0 1 1 * i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done\n")
+	h.userCrontab("bob", bobID, "#@ name=own\n0 0 1 1 * echo from bob; id -u\n#@ name=much\n0 0 1 1 * i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done\n")
 	h.start()
 	for _, ref := range []string{"silent", "nobody", "loud"} {
 		h.do(ref)
@@ -154,7 +154,7 @@ func TestHostMailsBesideAMailerThatHangs(t *testing.T) {
 	}
 }
 
-func TestHostFollowsItsTables(t *testing.T) {
+func TestHostFollowsItsCrontabs(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	gate := h.fifo("gate")
@@ -162,7 +162,7 @@ func TestHostFollowsItsTables(t *testing.T) {
 		return "echo " + text + "; read x <" + gate.Name() + "; echo " + text + " ends"
 	}
 	h.write("etc/crontab", "#@ name=a\n0 0 1 1 * ann "+wait("first")+"\n")
-	h.userTable("bob", bobID, "#@ name=b\n0 0 1 1 * "+wait("bob")+"\n")
+	h.userCrontab("bob", bobID, "#@ name=b\n0 0 1 1 * "+wait("bob")+"\n")
 	h.start()
 	a, b := h.run("a")[0], h.run("b")[0]
 	h.printed(a.ID, "first")
@@ -256,15 +256,15 @@ func TestThousandEditsAreFewLoads(t *testing.T) {
 	}
 }
 
-func TestHostKeepsEachVersionOfATable(t *testing.T) {
+func TestHostKeepsEachVersionOfACrontab(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	file := h.path("var/spool/cron/crontabs/bob")
 	texts := []string{"#@ name=a\n0 0 1 1 * echo 1\n", "#@ name=a\n0 0 2 1 * echo 2\n", "#@ name=a\n0 0 3 1 * echo 3\n"}
-	h.userTable("bob", bobID, texts[0])
+	h.userCrontab("bob", bobID, texts[0])
 	h.start()
 	for _, text := range texts[1:] {
-		h.userTable("bob", bobID, text)
+		h.userCrontab("bob", bobID, text)
 		h.reload()
 	}
 	if err := os.Remove(file); err != nil {
@@ -338,7 +338,7 @@ func TestHostFollowsItsZone(t *testing.T) {
 		}
 	}
 	link("America/New_York")
-	h.table("a", "true")
+	h.crontab("a", "true")
 	h.start()
 	w := h.watch()
 	for i, zone := range []string{"America/New_York", "Asia/Tokyo", "Etc/UTC"} {

@@ -25,7 +25,7 @@ func TestFloodOfAUserLeavesMemoryAndRootsJobs(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&text, "#@ name=flood%d\n* * * * * head -c 5000000 /dev/zero\n", i)
 	}
-	h.userTable("ann", annID, text.String())
+	h.userCrontab("ann", annID, text.String())
 	h.start()
 	const enough = 10
 	for r, n := bufio.NewReader(ticks), 0; n < enough; n++ {

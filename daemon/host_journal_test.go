@@ -52,7 +52,7 @@ func TestFloodLeavesTheJournalToOthers(t *testing.T) {
 	h.withJournal()
 	h.withMailer()
 	gate := h.fifo("gate")
-	h.userTable("ann", annID, "#@ name=flood\n0 0 1 1 * seq 100000; read x <"+gate.Name()+"; seq 100000\n")
+	h.userCrontab("ann", annID, "#@ name=flood\n0 0 1 1 * seq 100000; read x <"+gate.Name()+"; seq 100000\n")
 	h.write("etc/crontab", "#@ name=other\n0 0 1 1 * bob echo of bob; exit 3\n")
 	h.start()
 	flood := h.run("ann/flood")[0].ID

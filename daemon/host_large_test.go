@@ -42,7 +42,7 @@ func TestLargeCrontabsOfAUserDelayNobody(t *testing.T) {
 
 	million := strings.Repeat("0 1 1 1 * a\n", 1_300_000)
 	for i := range 3 {
-		h.userTable("ann", annID, million+fmt.Sprintf("0 1 1 1 * %d\n", i))
+		h.userCrontab("ann", annID, million+fmt.Sprintf("0 1 1 1 * %d\n", i))
 		h.reload()
 	}
 	started()

@@ -37,10 +37,10 @@ func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
 	h := newHost(t)
 	h.withService()
 	h.write("etc/crontab", "#@ name=root\n0 0 1 1 * root echo root runs\n#@ name=named\n0 0 1 1 * net id -u >/dev/null; echo named\n")
-	h.userTable("net", 61003, "#@ name=own\n@reboot echo own\n")
-	h.userTable("other", 61004, "#@ name=other\n@reboot echo other\n")
+	h.userCrontab("net", 61003, "#@ name=own\n@reboot echo own\n")
+	h.userCrontab("other", 61004, "#@ name=other\n@reboot echo other\n")
 	for i := range 20 { // who are not asked for one after the other: that takes longer than a start is waited for
-		h.userTable(fmt.Sprint("far", i), 61010+i, "0 0 1 1 * true\n")
+		h.userCrontab(fmt.Sprint("far", i), 61010+i, "0 0 1 1 * true\n")
 	}
 	h.write("dead", "")
 	h.start()

@@ -15,7 +15,7 @@ func TestHostMailsLostRuns(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.withMailer()
-	h.table("one", "exec sleep 1000", "two mail=failure", "exec sleep 1000", "three", "exec sleep 1000",
+	h.crontab("one", "exec sleep 1000", "two mail=failure", "exec sleep 1000", "three", "exec sleep 1000",
 		"other mailto=ops@example.org", "exec sleep 1000", "never mail=never", "exec sleep 1000",
 		"again if-lost=rerun", "exec sleep 1000", "nothing if-lost=leave", "exec sleep 1000")
 	h.start()

@@ -167,7 +167,7 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 	h := newHost(t)
 	all := h.withHook()
 	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"bob\"\nusers = [\"ann\"]\n", h.path("hook")))
-	h.userTable("ann", annID, "#@ name=flaky every=1s overlap=skip notify=ops notify-on=fail,recover\n* * * * * test -e "+h.path("mended")+"\n")
+	h.userCrontab("ann", annID, "#@ name=flaky every=1s overlap=skip notify=ops notify-on=fail,recover\n* * * * * test -e "+h.path("mended")+"\n")
 	h.start()
 	records := h.watch()
 	ended := func(ok bool) func(job.Record) bool {
@@ -280,7 +280,7 @@ func TestHostTriesAChannel(t *testing.T) {
 	all := h.withHook()
 	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"ann\"\n[channel.gone]\ntype = \"command\"\ncommand = [\"/nowhere/x\"]\nuser = \"ann\"\n[channel.nobodys]\ntype = \"command\"\ncommand = [%[1]q]\n", h.path("hook")))
 	h.write("etc/cron.d/a", "#@ name=a notify=opps\n0 0 1 1 * ann true\n")
-	h.userTable("bob", bobID, "#@ name=b notify=ops,mail\n0 0 1 1 * true\n")
+	h.userCrontab("bob", bobID, "#@ name=b notify=ops,mail\n0 0 1 1 * true\n")
 	h.start()
 	if err := h.client.Notify(h.context(), "ops"); err != nil {
 		t.Errorf("a channel that works: %v", err)

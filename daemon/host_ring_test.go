@@ -19,7 +19,7 @@ func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 	for i, h := range []*host{n1, n2} {
 		h.configure(fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"%[1]s%[2]d:7946\"\nseeds = [\"%[1]s1\", \"%[1]s2\"]\nusers = [\"*\"]\n", seed, i+1))
 	}
-	n1.userTable("bob", bobID, "#@ name=nightly scope=ring sec=*\n* * * * * true\n")
+	n1.userCrontab("bob", bobID, "#@ name=nightly scope=ring sec=*\n* * * * * true\n")
 	n2.write("etc/cron.d/nightly", "#@ name=nightly scope=ring every=6s catchup=all\n* * * * * root true\n")
 	n1.start()
 	n2.start()

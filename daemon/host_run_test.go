@@ -185,8 +185,8 @@ func (h *host) chown(name string, id int) {
 	}
 }
 
-// userTable puts a table into the spool as crontab(1) does.
-func (h *host) userTable(user string, uid int, text string) {
+// userCrontab puts a table into the spool as crontab(1) does.
+func (h *host) userCrontab(user string, uid int, text string) {
 	h.t.Helper()
 	name := "var/spool/cron/crontabs/"
 	if h.Family == crontab.RHEL {

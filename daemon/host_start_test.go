@@ -16,7 +16,7 @@ import (
 func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.table("a", "true")
+	h.crontab("a", "true")
 	lock, _, err := lockHost(h.Root)
 	if err != nil {
 		t.Fatal(err)

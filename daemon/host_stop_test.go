@@ -25,7 +25,7 @@ func TestTimeoutEndsTheProcessGroup(t *testing.T) {
 			h := newHost(t)
 			h.NoGroups = noGroups
 			gate, number := h.fifo("gate"), h.fifo("number")
-			h.table("stubborn timeout=1s stop-grace=1s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`,
+			h.crontab("stubborn timeout=1s stop-grace=1s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`,
 				"tidy timeout=1s stop-grace=1d", `sh -c 'trap "" TERM; read x <`+gate.Name()+`; echo cleaned up' & wait`)
 			h.start()
 			stubborn := h.run("stubborn")[0]
@@ -81,7 +81,7 @@ func TestRunsOfKilledDaemonEndWithoutInit(t *testing.T) {
 	}
 	h := newHost(t)
 	gate, over := h.fifo("gate"), h.fifo("over")
-	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
 		"over", "echo one; read x <"+over.Name()+"; exit 4",
 		"stopped stop-grace=1d", "echo one; sleep 1000 & sleep 1000")
 	h.start()
@@ -121,7 +121,7 @@ func TestRunsOfKilledDaemonAreLostWithoutInit(t *testing.T) {
 	}
 	h := newHost(t)
 	gate := h.fifo("gate")
-	h.table("a", "echo one; read x <"+gate.Name()+"; exit 0")
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; exit 0")
 	h.start()
 	a := h.run("a")[0]
 	h.printed(a.ID, "one")
@@ -159,7 +159,7 @@ func TestStopGoesOnAfterACrashWithoutLeader(t *testing.T) {
 func (h *host) stopAndCrash(options string, reason job.Reason) {
 	t := h.t
 	number := h.fifo("number")
-	h.table(options, `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`)
+	h.crontab(options, `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`)
 	h.start()
 	w := h.watch()
 	a := h.run("a")[0]

@@ -33,9 +33,9 @@ func (s *cronSink) Cron(l *journal.CronLine) {
 
 func (s *cronSink) Flush() {}
 
-// TestAnnounceSaysWhatCronWouldOfItsTables holds our lines to those of the
+// TestAnnounceSaysWhatCronWouldOfItsCrontabs holds our lines to those of the
 // family's cron.
-func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
+func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -61,7 +61,7 @@ func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
 			if err := errors.Join(os.Remove(h.path("var/spool/cron/crontabs")), os.MkdirAll(filepath.Dir(h.path("var/spool/cron/crontabs/x")), 0o755)); err != nil {
 				t.Fatal(err)
 			}
-			h.userTable("ann", annID, "3 0 * * * true\n")
+			h.userCrontab("ann", annID, "3 0 * * * true\n")
 			sink := &cronSink{}
 			l := &loop{shared: shared{
 				options: Options{Root: h.Root, Family: c.family}, voice: newVoice(sink), log: slog.New(slog.DiscardHandler),
@@ -83,7 +83,7 @@ func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.write("etc/crontab", "5 0 * * * root true\n")
-			h.userTable("ann", annID, "6 0 * * * true\n")
+			h.userCrontab("ann", annID, "6 0 * * * true\n")
 			look()
 			l.voice.sayAll()
 			var got []string

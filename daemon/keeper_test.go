@@ -19,7 +19,7 @@ func keeperHost(t *testing.T) (h *host, gate *os.File) {
 	h.withManager()
 	h.withMailer()
 	gate = h.fifo("gate")
-	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; echo three >&2; exit 3", "b", "echo quick",
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two; echo three >&2; exit 3", "b", "echo quick",
 		"long", "echo begun; read x <"+gate.Name()+"; i=0; while [ $i -lt 5000 ]; do echo $i; i=$((i+1)); done")
 	h.start()
 	return h, gate
@@ -177,7 +177,7 @@ func TestKilledDaemonWithoutManagerFindsItsRuns(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	gate, over := h.fifo("gate"), h.fifo("over")
-	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
 		"over", "read x <"+over.Name()+"; echo never seen",
 		"many", "echo one; read x <"+gate.Name()+"; i=0; while [ $i -lt 100 ]; do printf '\\%4096s' x; i=$((i+1)); done; exit 4",
 		"slow timeout=1s stop-grace=1h", "echo one; exec sleep 1000", "b", "true")

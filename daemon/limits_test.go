@@ -20,11 +20,11 @@ func groupsWithoutSystemd(t *testing.T) *groups {
 	return g
 }
 
-func tableOf(t *testing.T, text string) *crontab.File {
+func crontabOf(t *testing.T, text string) *crontab.File {
 	t.Helper()
-	file, remarks := crontab.Parse("test", text, crontab.Config{Format: crontab.System, Privileged: true})
+	file, diagnostics := crontab.Parse("test", text, crontab.Config{Format: crontab.System, Privileged: true})
 	if len(file.Entries) == 0 {
-		t.Fatal(remarks)
+		t.Fatal(diagnostics)
 	}
 	return file
 }
@@ -33,7 +33,7 @@ func tableOf(t *testing.T, text string) *crontab.File {
 // entry is held.
 func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
 	l := &loop{shared: shared{groups: groupsWithoutSystemd(t)}}
-	file := tableOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
+	file := crontabOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
 	unfit := l.unfit(t.Context(), []*crontab.File{file})
 	if len(unfit) != 1 || !strings.Contains(unfit[file.Entries[0].Options()], "slice= needs systemd") {
 		t.Errorf("got %v, want the first entry alone", unfit)
@@ -53,7 +53,7 @@ func TestWhichRunsHaveAGroup(t *testing.T) {
 	for directives, want := range map[string]bool{
 		"": false, "#@ tasks=5\n": true, "#@ nofile=5\n": false, "#@ timeout=1h\n": true, "#@ overlap=replace\n": true, "#@ overlap=skip\n": false,
 	} {
-		entry := &tableOf(t, directives+"* * * * * root true\n").Entries[0]
+		entry := &crontabOf(t, directives+"* * * * * root true\n").Entries[0]
 		if got := g.Needs(&engine.Start{Entry: entry}); got != want {
 			t.Errorf("%q: a group: %t, want %t", directives, got, want)
 		}
@@ -65,7 +65,7 @@ func TestWhichRunsHaveAGroup(t *testing.T) {
 func TestRunWithoutLimitsNeedsNoGroup(t *testing.T) {
 	g := groupsWithoutSystemd(t)
 	start := func(directives string) *engine.Start {
-		return &engine.Start{Entry: &tableOf(t, directives+"* * * * * root true\n").Entries[0]}
+		return &engine.Start{Entry: &crontabOf(t, directives+"* * * * * root true\n").Entries[0]}
 	}
 	if _, err := g.Make(t.Context(), "1", start("#@ slice=jobs timeout=1m\n")); err == nil {
 		t.Error("a run got no slice, and happens")

@@ -35,7 +35,7 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 			cache := crontab.NewCache()
 			parse := func(user, version int) *crontab.File {
 				owner := fmt.Sprintf("user%d", user)
-				t, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, userTable(kind, user*each, each, version),
+				t, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, userCrontab(kind, user*each, each, version),
 					crontab.Config{Owner: owner, Cache: cache, MaxEntries: each, Zone: time.LoadLocation})
 				if len(t.Entries) != each {
 					b.Fatalf("%d entries", len(t.Entries))
@@ -99,9 +99,9 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 	}
 }
 
-// userTable is a crontab of n entries, numbered from first. Versions differ in
+// userCrontab is a crontab of n entries, numbered from first. Versions differ in
 // each entry.
-func userTable(kind string, first, n, version int) string {
+func userCrontab(kind string, first, n, version int) string {
 	if kind == "mixed" {
 		return strings.ReplaceAll(worlds.Mixed(first, n, ""), "--number", fmt.Sprintf("--version %d --number", version))
 	}

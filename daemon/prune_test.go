@@ -12,9 +12,9 @@ import (
 
 func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	text := "* * * * * a\n#@ name=probe keep=20\n* * * * * b\n#@ name=other keep=20\n* * * * * c\n#@ name=audit keep=365d\n* * * * * d\n"
-	file, remarks := crontab.Parse("/spool/ann", text, crontab.Config{Owner: "ann", Zone: time.LoadLocation})
-	if len(remarks) > 0 {
-		t.Fatal(remarks)
+	file, diagnostics := crontab.Parse("/spool/ann", text, crontab.Config{Owner: "ann", Zone: time.LoadLocation})
+	if len(diagnostics) > 0 {
+		t.Fatal(diagnostics)
 	}
 	e := engine.New(engine.State{})
 	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Crontabs: []*crontab.File{file}})

@@ -26,8 +26,8 @@ func TestHostStartsWithAReadOnlyVar(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.userTable("ann", annID, "#@ name=mine\n0 0 1 1 * echo mine\n")
-	h.table("a", "echo a", "tick every=1s", "true")
+	h.userCrontab("ann", annID, "#@ name=mine\n0 0 1 1 * echo mine\n")
+	h.crontab("a", "echo a", "tick every=1s", "true")
 	h.start()
 	h.do("a")
 	if _, err := h.client.Pause(h.context(), api.PauseRequest{Refs: []string{"a"}}); err != nil {

@@ -39,7 +39,7 @@ func TestUpgradeGivesJobsOwners(t *testing.T) {
 			h := newHost(t)
 			gate := h.fifo("gate")
 			const bobs = "#@ name=backup overlap=skip\n0 0 1 1 * read x <GATE; echo done\n#@ name=paused\n0 0 1 1 * true\n0 0 1 1 * echo unnamed\n"
-			h.userTable("bob", bobID, strings.ReplaceAll(bobs, "GATE", gate.Name()))
+			h.userCrontab("bob", bobID, strings.ReplaceAll(bobs, "GATE", gate.Name()))
 			h.start()
 			running := h.run("bob/backup")[0]
 			h.do("bob/25747420")
@@ -84,7 +84,7 @@ func TestUpgradeGivesJobsOwners(t *testing.T) {
 			if how != "in place" {
 				return
 			}
-			h.userTable("ann", annID, "#@ name=backup\n0 0 1 1 * true\n#@ name=paused\n0 0 1 1 * true\n")
+			h.userCrontab("ann", annID, "#@ name=backup\n0 0 1 1 * true\n#@ name=paused\n0 0 1 1 * true\n")
 			h.said("crontabs read", "crontabs/ann")
 			if _, err := h.client.Run(h.context(), api.RunRequest{Refs: []string{"bob/backup"}}); err == nil {
 				t.Error("a second run of bob/backup beside the first one, against overlap=skip")

@@ -23,9 +23,9 @@ func (h *host) renew() {
 	h.said("msg=ready")
 }
 
-// table writes /etc/crontab with jobs that only start when they are asked to,
+// crontab writes /etc/crontab with jobs that only start when they are asked to,
 // by their names, as ann.
-func (h *host) table(jobs ...string) {
+func (h *host) crontab(jobs ...string) {
 	h.t.Helper()
 	var b strings.Builder
 	for i := 0; i < len(jobs); i += 2 {
@@ -150,7 +150,7 @@ func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	gate := h.fifo("gate")
-	h.table("a", "while read x; do echo $x; done <"+gate.Name())
+	h.crontab("a", "while read x; do echo $x; done <"+gate.Name())
 	h.start()
 	a := h.run("a")[0]
 	calm := h.hammer()
@@ -187,7 +187,7 @@ func TestRenewalPassesSignalsOn(t *testing.T) {
 				h.withManager()
 			}
 			gate := h.fifo("gate")
-			h.table("a", "echo begun; read x <"+gate.Name()+"; echo ended")
+			h.crontab("a", "echo begun; read x <"+gate.Name()+"; echo ended")
 			h.start()
 			a := h.run("a")[0]
 			h.printed(a.ID, "begun")
@@ -216,7 +216,7 @@ func TestRenewalPassesSignalsOn(t *testing.T) {
 func TestRenewalLosesNoSignal(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.table("a", "true")
+	h.crontab("a", "true")
 	for range 10 {
 		h.start()
 		h.signal(syscall.SIGUSR2)
@@ -241,7 +241,7 @@ func TestRenewalGoesOnWithTheOldProgramIfTheNewOneIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := h.fifo("gate")
-	h.table("a", "echo one; read x <"+gate.Name()+"; echo two")
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two")
 	h.start()
 	a := h.run("a")[0]
 	h.printed(a.ID, "one")
@@ -280,7 +280,7 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
 	gate, late := h.fifo("gate"), h.fifo("late")
-	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; exit 6", "b", "echo b",
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two; exit 6", "b", "echo b",
 		"c", "echo three; read x <"+late.Name()+"; echo four", "d every=1s", "echo d")
 	h.start()
 	a := h.run("a")[0]
@@ -340,7 +340,7 @@ func TestManagerHearsHowTheDaemonIs(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	m := h.withManager()
-	h.table("a", "true")
+	h.crontab("a", "true")
 	h.start()
 	pid := fmt.Sprintf("MAINPID=%d", h.cmd.Process.Pid)
 	if text := m.hears("READY=1"); !strings.Contains(text, "STATUS=1 job") || !strings.Contains(text, pid) {

@@ -46,7 +46,7 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 	find("(later) ERROR (getpwnam() failed - user unknown)")
 }
 
-func TestHostKeepsVersionsOfTablesThatItFinds(t *testing.T) {
+func TestHostKeepsVersionsOfCrontabsThatItFinds(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.write("etc/cron.d/first", "0 0 1 1 * root true\n")

@@ -87,7 +87,7 @@ func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 	h := &heard{Sink: journal.NewText(nil)}
 	v := newVoice(h)
 	v.limit = newOutputLimit()
-	entry := lineOfTable(t, "* * * * * root true")
+	entry := lineOfCrontab(t, "* * * * * root true")
 	v.begin(&job.Run{ID: 12, Job: "flood"}, &job.Job{User: "ann"}, entry)
 	v.record(&job.Record{Kind: job.Started, Job: "flood", Run: &job.Run{ID: 12, PID: 7, User: "ann"}})
 	for i := range 3000 {

@@ -132,7 +132,7 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
 	v := newVoice(h)
 	j := &job.Job{ID: "j", Crontab: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
-	v.begin(&job.Run{ID: 1, Job: "j"}, j, lineOfTable(t, "-* * * * * root true"))
+	v.begin(&job.Run{ID: 1, Job: "j"}, j, lineOfCrontab(t, "-* * * * * root true"))
 	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
 	v.chunk(piece(1, job.Stdout, "early\n"))
 	v.record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
@@ -163,7 +163,7 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
 	v := newVoice(h)
-	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfTable(t, "* * * * * root true"))
+	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
 	const lines = 2 * maxEarly / 1000
 	for i := range lines {
 		v.chunk(piece(1, job.Stdout, fmt.Sprintf("%0999d\n", i)))
@@ -183,7 +183,7 @@ func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 // A run whose end there was no room for is forgotten all the same.
 func TestVoiceForgetsRunsWhoseEndIsLost(t *testing.T) {
 	v := newVoice(&heard{Sink: journal.NewText(io.Discard)})
-	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfTable(t, "* * * * * root true"))
+	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
 	v.chunk(piece(1, job.Stdout, "begun"))
 	for range maxRecords {
 		v.record(&job.Record{Kind: job.Paused})
@@ -214,7 +214,7 @@ func TestVoiceSpeaksToTheJournal(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- v.run(ctx) }()
 
-	v.begin(&job.Run{ID: 12, Job: "backup"}, &job.Job{ID: "backup", User: "bob", Command: "tar c /"}, lineOfTable(t, "* * * * * root true"))
+	v.begin(&job.Run{ID: 12, Job: "backup"}, &job.Job{ID: "backup", User: "bob", Command: "tar c /"}, lineOfCrontab(t, "* * * * * root true"))
 	v.record(&job.Record{At: noon, Kind: job.Started, Job: "backup", Run: &job.Run{ID: 12, PID: 4711}})
 	v.chunk(job.Chunk{Run: 12, Job: "backup", Stream: job.Stdout, Data: []byte("one\ntwo")})
 	slog.New(journal.NewHandler(v.log, nil)).Info("ready")
@@ -238,12 +238,12 @@ func TestVoiceSpeaksToTheJournal(t *testing.T) {
 	}
 }
 
-// lineOfTable is the entry of one line, below its directives, in a table of root's.
-func lineOfTable(t *testing.T, text string) *crontab.Entry {
+// lineOfCrontab is the entry of one line, below its directives, in a table of root's.
+func lineOfCrontab(t *testing.T, text string) *crontab.Entry {
 	t.Helper()
-	file, remarks := crontab.Parse("test", text+"\n", crontab.Config{Format: crontab.System, Privileged: true})
+	file, diagnostics := crontab.Parse("test", text+"\n", crontab.Config{Format: crontab.System, Privileged: true})
 	if len(file.Entries) != 1 {
-		t.Fatalf("%s: %v", text, remarks)
+		t.Fatalf("%s: %v", text, diagnostics)
 	}
 	return &file.Entries[0]
 }
@@ -252,7 +252,7 @@ func TestVoiceLeavesOutWhatGoesElsewhere(t *testing.T) {
 	for directive, want := range map[string]bool{"": true, "#@ log=journal\n": true, "#@ log=none\n": false, "#@ log=file:/x\n": false} {
 		var said bytes.Buffer
 		v := newVoice(journal.NewText(&said))
-		v.begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, lineOfTable(t, directive+"* * * * * root true"))
+		v.begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, lineOfCrontab(t, directive+"* * * * * root true"))
 		v.chunk(piece(1, job.Stdout, "printed\n"))
 		v.chunk(piece(1, job.System, "the daemon's word\n"))
 		v.close()

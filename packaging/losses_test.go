@@ -162,9 +162,9 @@ type loss struct {
 func statedLosses(t *testing.T, cases []lossCase) []loss {
 	t.Helper()
 	text := strings.ReplaceAll(lossTable(cases, "some", "root "), inGap, eachMinute)
-	file, remarks := crontab.Parse("losses", text, crontab.Config{Format: crontab.System, Owner: "root", Privileged: true, Zone: time.LoadLocation})
-	for _, d := range remarks {
-		if d.Severity != crontab.Notice && d.Code != "B106" { // never runs, as is meant
+	file, diagnostics := crontab.Parse("losses", text, crontab.Config{Format: crontab.System, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	for _, d := range diagnostics {
+		if d.Severity != crontab.Note && d.Code != "B106" { // never runs, as is meant
 			t.Errorf("got %v (%s), want notices at most", d, d.Code)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-func TestTablesEditedWhileRunning(t *testing.T) {
+func TestCrontabsEditedWhileRunning(t *testing.T) {
 	t.Parallel()
 	needLab(t)
 	machine{packages: lean, proof: "edits", limit: 10 * time.Minute}.run(t)

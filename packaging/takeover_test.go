@@ -105,9 +105,9 @@ func (d duty) next(after time.Time) time.Time {
 	return file.Entries[0].Schedule.Next(after)
 }
 
-// dutyTables are the entries as files of a machine: root's are in /etc/cron.d,
+// dutyCrontabs are the entries as files of a machine: root's are in /etc/cron.d,
 // and /etc/cron.daily has one more.
-func dutyTables(all []duty) map[string]string {
+func dutyCrontabs(all []duty) map[string]string {
 	files := map[string]string{}
 	for _, d := range all {
 		path, who := "tables/users/"+d.user, ""
@@ -148,7 +148,7 @@ func TestTakeOverFromDebianCron(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel() // it waits for the next minute
 			all := duties(time.Now())
-			files := dutyTables(all)
+			files := dutyCrontabs(all)
 			files["more"] = ready + today
 			r := h.boot(t, "takeover", "cron anacron", files)
 			before, installed, back := stage(t, r, "before"), stage(t, r, "installed"), stage(t, r, "back")
@@ -186,7 +186,7 @@ func TestPackageLife(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			all := duties(time.Now())
-			files := dutyTables(all)
+			files := dutyCrontabs(all)
 			files["more"] = ready + edited
 			files["slow-dpkg"] = slowDpkg
 			files["pulse"] = "#@ name=pulse every=1s catchup=all:1000\n* * * * * root echo \"$CRONRING_DUE\" >>/lab/out/pulse\n"
@@ -236,7 +236,7 @@ func TestPackageLife(t *testing.T) {
 			})
 			t.Run("TablesOfUsersUntouched", func(t *testing.T) {
 				for name, s := range at {
-					same(t, name+" tables", usersTables(s), usersTables(at["before"]))
+					same(t, name+" tables", usersCrontabs(s), usersCrontabs(at["before"]))
 				}
 			})
 			t.Run("NothingBroken", func(t *testing.T) {
@@ -298,7 +298,7 @@ func cronIsBack(t *testing.T, before, back facts) {
 	same(t, "its unit", fragment(back), fragment(before))
 	same(t, "crontab(1)", back["crontab"], before["crontab"])
 	same(t, "overrides", back["overrides"], before["overrides"])
-	same(t, "tables", usersTables(back), usersTables(before))
+	same(t, "tables", usersCrontabs(back), usersCrontabs(before))
 	if !strings.Contains(back["packages"], "cron installed\n") {
 		t.Errorf("cron is not installed:\n%s", back["packages"])
 	}
@@ -311,9 +311,9 @@ func fragment(s facts) string {
 	return regexp.MustCompile(`cron\.service (Id|FragmentPath)=.*`).FindString(s["units"])
 }
 
-// usersTables are the crontabs, with rights and contents, but without the times
+// usersCrontabs are the crontabs, with rights and contents, but without the times
 // of folders.
-func usersTables(s facts) string {
+func usersCrontabs(s facts) string {
 	var kept []string
 	for line := range strings.Lines(s["tables"]) {
 		if strings.Contains(line, "/var/spool/cron") || strings.HasPrefix(line, "crontab:") {

@@ -168,7 +168,7 @@ func TestManualKeyFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, diagnostics := tui.ReadKeys(path); len(diagnostics) > 0 {
-			t.Errorf("%v: got %q, want no remark", e, diagnostics)
+			t.Errorf("%v: got %q, want no diagnostic", e, diagnostics)
 		}
 		return
 	}

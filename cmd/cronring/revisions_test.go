@@ -39,7 +39,7 @@ func TestRevisionTextIsCleaned(t *testing.T) {
 	const evil = "x\x1b[2J\u202e\x07\ny"
 	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/revisions": {api.Revisions{V: 1, Revisions: []api.Revision{{ID: 1, File: evil, User: evil, By: evil, How: evil}}}},
-		"POST /v1/undo":     {api.Installed{V: 1, User: evil, File: evil, Notice: evil, Remarks: []api.Diagnostic{{File: evil, Severity: "error", Message: evil}}}},
+		"POST /v1/undo":     {api.Installed{V: 1, User: evil, File: evil, Notice: evil, Diagnostics: []api.Diagnostic{{File: evil, Severity: "error", Message: evil}}}},
 	})
 	for _, line := range []string{"undo list", "undo list -o table", "undo", "undo 1"} {
 		stdout, stderr, code := Called(t, "", append(strings.Fields(line), "--socket", socket)...)

@@ -142,7 +142,7 @@ func BenchmarkSimulateDay(b *testing.B) {
 	}
 }
 
-func TestSimulateTableWithoutHeader(t *testing.T) {
+func TestSimulateCrontabWithoutHeader(t *testing.T) {
 	stdout, stderr, code := Called(t, "0 3 * * * true\n", "simulate", "-", "--utc", "--from", "2026-01-01", "-o", "plain", "--no-header")
 	if code != 0 || !strings.HasPrefix(stdout, "2026-01-01T03:00:00Z\t") || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("simulate -o plain --no-header: got exit %d, %q, %q, want the one start", code, stdout, stderr)

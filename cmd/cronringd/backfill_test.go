@@ -19,7 +19,7 @@ func TestBackfillCrash(t *testing.T) {
 	const occurrences, crashes = 60, 3
 	dir := t.TempDir()
 	ran := filepath.Join(t.TempDir(), "ran")
-	file := table(t, "#@ name=fill\n* * * * * echo $CRONRING_DUE $CRONRING_TRIGGER >>"+ran+"; sleep 0.3\n")
+	file := crontabFile(t, "#@ name=fill\n* * * * * echo $CRONRING_DUE $CRONRING_TRIGGER >>"+ran+"; sleep 0.3\n")
 	to := time.Now().Add(-time.Hour).Truncate(time.Minute)
 	from := to.Add(-(occurrences - 1) * time.Minute)
 

@@ -32,7 +32,7 @@ func BenchmarkLoad100k(b *testing.B) {
 		specs = append(specs, spec)
 		fmt.Fprintf(&text, "%s /usr/local/bin/job --number %d --quiet\n", spec, i)
 	}
-	file := table(b, text.String())
+	file := crontabFile(b, text.String())
 	b.Run("cronringd", func(b *testing.B) {
 		program := buildDaemon(b)
 		var resident float64
@@ -72,7 +72,7 @@ func BenchmarkDue500(b *testing.B) {
 	program, dir := buildDaemon(b), b.TempDir()
 	var bare []float64
 	for b.Loop() {
-		cmd, loaded := startDaemon(b, program, dir, table(b, text.String()))
+		cmd, loaded := startDaemon(b, program, dir, crontabFile(b, text.String()))
 		<-loaded
 		for range rounds {
 			<-time.After(time.Until(time.Now().Truncate(period).Add(period + 1500*time.Millisecond)))
@@ -163,7 +163,7 @@ func bareForkExec(b *testing.B, n int) float64 {
 // BenchmarkIdle counts how often a daemon with nothing due wakes up in ten
 // seconds, in all of its threads (goal: 0).
 func BenchmarkIdle(b *testing.B) {
-	cmd, loaded := startDaemon(b, buildDaemon(b), b.TempDir(), table(b, "0 0 30 2 * true\n0 0 1 1 * true\n"))
+	cmd, loaded := startDaemon(b, buildDaemon(b), b.TempDir(), crontabFile(b, "0 0 30 2 * true\n0 0 1 1 * true\n"))
 	<-loaded
 	<-time.After(2 * time.Second) // the start's own garbage collection
 	var wakes, seconds float64

@@ -46,7 +46,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	file := table(t, "DIR="+dir+"\n"+crashTable)
+	file := crontabFile(t, "DIR="+dir+"\n"+crashTable)
 
 	for range crashes {
 		d := launch(t, dir, file)

@@ -46,7 +46,7 @@ func TestExtremeLinesDelayNobody(t *testing.T) {
 	for i, line := range extremeLines {
 		fmt.Fprintf(&text, "#@ name=x%d %s\n* * * * * true\n", i, line.options)
 	}
-	clock := table(t, "#@ name=clock every=1s\n* * * * * echo tick\n")
+	clock := crontabFile(t, "#@ name=clock every=1s\n* * * * * echo tick\n")
 	extreme := filepath.Join(t.TempDir(), "extreme")
 	ctx := context.Background()
 

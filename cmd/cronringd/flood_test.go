@@ -75,7 +75,7 @@ func TestFloodOfListsStaysWithinMemory(t *testing.T) {
 				fmt.Fprintf(&text, "0 0 1 1 * %s true # %d\n", flooder, i)
 			}
 			dir := t.TempDir()
-			d := begin(t, dir, program, "--system", table(t, text.String()))
+			d := begin(t, dir, program, "--system", crontabFile(t, text.String()))
 			for parent := dir; parent != os.TempDir(); parent = filepath.Dir(parent) {
 				if err := os.Chmod(parent, 0o755); err != nil {
 					t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestForegroundPrintsOutputWithJobAndRun(t *testing.T) {
-	d := launch(t, t.TempDir(), table(t, "#@ name=hello every=1s\n* * * * * echo to out; echo to err >&2\n"))
+	d := launch(t, t.TempDir(), crontabFile(t, "#@ name=hello every=1s\n* * * * * echo to out; echo to err >&2\n"))
 	d.await(" hello[", "] out: to out")
 	d.await(" hello[", "] err: to err")
 	d.await(" hello[", "] sys: ok in ")
@@ -26,7 +26,7 @@ func TestForegroundPrintsOutputWithJobAndRun(t *testing.T) {
 }
 
 func TestForegroundJSONLines(t *testing.T) {
-	d := launch(t, t.TempDir(), "--log", "json", table(t, "#@ name=hello every=1s\n* * * * * printf 'a\\033[31mb\\377\\n'\n"))
+	d := launch(t, t.TempDir(), "--log", "json", crontabFile(t, "#@ name=hello every=1s\n* * * * * printf 'a\\033[31mb\\377\\n'\n"))
 	line := d.await(`"stream":"out"`)
 	var got struct {
 		Job, Line string
@@ -42,7 +42,7 @@ func TestForegroundJSONLines(t *testing.T) {
 }
 
 func TestForegroundHidesControlBytes(t *testing.T) {
-	d := launch(t, t.TempDir(), table(t, "#@ name=evil every=1s\n* * * * * printf 'a\\033]0;title\\007b\\n'\n"))
+	d := launch(t, t.TempDir(), crontabFile(t, "#@ name=evil every=1s\n* * * * * printf 'a\\033]0;title\\007b\\n'\n"))
 	if line := d.await("evil[", "out:"); !strings.HasSuffix(line, `a\x1b]0;title\x07b`) {
 		t.Errorf("got %q", line)
 	}
@@ -52,7 +52,7 @@ func TestForegroundHidesControlBytes(t *testing.T) {
 // one could not start beside it.
 func TestForegroundEndsWithItsTerminal(t *testing.T) {
 	outside, inside := clitest.OpenTerminal(t)
-	crontab := table(t, "#@ name=first every=1s\n* * * * * echo of the first\n")
+	crontab := crontabFile(t, "#@ name=first every=1s\n* * * * * echo of the first\n")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestTermWaitsForRunningJobs(t *testing.T) {
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := launch(t, t.TempDir(), "--grace", "50s", table(t, "#@ name=slow every=1s overlap=skip\n* * * * * echo up; read x <"+gate+"; echo done\n"))
+	d := launch(t, t.TempDir(), "--grace", "50s", crontabFile(t, "#@ name=slow every=1s overlap=skip\n* * * * * echo up; read x <"+gate+"; echo done\n"))
 	d.await("slow[", "out: up")
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	for !d.status().Draining {
@@ -96,7 +96,7 @@ func TestTermWaitsForRunningJobs(t *testing.T) {
 }
 
 func TestTermEndsJobsAfterGrace(t *testing.T) {
-	d := launch(t, t.TempDir(), "--grace", "100ms", table(t, "#@ name=deaf every=1s overlap=skip\n* * * * * trap '' TERM; echo up; while :; do sleep 60; done\n"))
+	d := launch(t, t.TempDir(), "--grace", "100ms", crontabFile(t, "#@ name=deaf every=1s overlap=skip\n* * * * * trap '' TERM; echo up; while :; do sleep 60; done\n"))
 	d.await("deaf[", "out: up")
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	d.await("deaf[", "sys: signal 9 in ")
@@ -106,7 +106,7 @@ func TestTermEndsJobsAfterGrace(t *testing.T) {
 }
 
 func TestSecondTermDoesNotWait(t *testing.T) {
-	d := launch(t, t.TempDir(), "--grace", "1h", table(t, "#@ name=slow every=1s overlap=skip\n* * * * * echo up; exec sleep 1000\n"))
+	d := launch(t, t.TempDir(), "--grace", "1h", crontabFile(t, "#@ name=slow every=1s overlap=skip\n* * * * * echo up; exec sleep 1000\n"))
 	d.await("slow[", "out: up")
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	for !d.status().Draining {
@@ -118,8 +118,8 @@ func TestSecondTermDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestHangupReadsTablesAgain(t *testing.T) {
-	file := table(t, "#@ name=old every=1s\n* * * * * echo old\n")
+func TestHangupReadsCrontabsAgain(t *testing.T) {
+	file := crontabFile(t, "#@ name=old every=1s\n* * * * * echo old\n")
 	d := launch(t, t.TempDir(), file)
 	d.await("old[", "out: old")
 	if err := os.WriteFile(file, []byte("#@ name=new every=1s\n* * * * * echo new\n61 * * * * broken\n"), 0o600); err != nil {
@@ -145,7 +145,7 @@ func TestProcess1ReapsOrphans(t *testing.T) {
 		t.Skip("SKIPPED: a process namespace needs root")
 	}
 	d := launchAs(t, t.TempDir(), []string{"unshare", "--fork", "--pid", "--mount-proc", "--kill-child"},
-		table(t, "#@ name=orphans every=1s overlap=skip\n* * * * * test $PPID = 1 || echo not pid 1; (sh -c 'sh -c : & :' &) ; sh -c 'ps -eo stat | grep -c Z; :'\n"))
+		crontabFile(t, "#@ name=orphans every=1s overlap=skip\n* * * * * test $PPID = 1 || echo not pid 1; (sh -c 'sh -c : & :' &) ; sh -c 'ps -eo stat | grep -c Z; :'\n"))
 	for range 30 { // a zombie may be on its way out, but none stays
 		if strings.HasSuffix(d.await("orphans[", "out:"), "out: 0") {
 			return
@@ -162,7 +162,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	dir := t.TempDir()
 	mount(t, dir)
-	d := launch(t, dir, table(t, "#@ name=loud every=1s\n* * * * * echo ran; head -c 30000 /dev/urandom\n"))
+	d := launch(t, dir, crontabFile(t, "#@ name=loud every=1s\n* * * * * echo ran; head -c 30000 /dev/urandom\n"))
 	d.await("loud[", "sys: ok in ")
 	filler := filepath.Join(dir, "filler")
 	fill(t, filler)
@@ -206,7 +206,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	mount(t, dir)
 	filler := filepath.Join(dir, "filler")
 	fill(t, filler)
-	d := launch(t, dir, table(t, "#@ name=loud every=1s\n* * * * * echo ran\n"))
+	d := launch(t, dir, crontabFile(t, "#@ name=loud every=1s\n* * * * * echo ran\n"))
 	d.await("loud[", "sys: ok in ")
 	if s := d.status(); len(s.Problems) == 0 || s.Unwritten == 0 {
 		t.Errorf("%d records wait; problems: %v", s.Unwritten, s.Problems)
@@ -283,7 +283,7 @@ func TestClockIsSet(t *testing.T) {
 	}
 	set("0")
 	dir := t.TempDir()
-	d := launchAs(t, dir, []string{fake, offset}, table(t, `
+	d := launchAs(t, dir, []string{fake, offset}, crontabFile(t, `
 #@ name=second every=1s
 * * * * * true
 #@ name=once catchup=once

@@ -192,14 +192,14 @@ func (h longHistory) write(b *testing.B, dir string) {
 	}
 }
 
-// crontab writes the jobs of the history that are installed. They are due once a
+// crontabFile writes the jobs of the history that are installed. They are due once a
 // day each, spread over the day.
 func (h longHistory) crontab(b *testing.B) string {
 	var text strings.Builder
 	for n := range h.jobs {
 		fmt.Fprintf(&text, "#@ name=job-%05d\n%d %d * * * :\n", n+1, n%60, n/60%24)
 	}
-	return table(b, text.String())
+	return crontabFile(b, text.String())
 }
 
 // question is a request of a command or of the dashboard.

@@ -46,8 +46,8 @@ type running struct {
 	message strings.Builder // standard error and output, for failures
 }
 
-// table writes a crontab and returns its path.
-func table(t testing.TB, text string) string {
+// crontabFile writes a crontab and returns its path.
+func crontabFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "crontab")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

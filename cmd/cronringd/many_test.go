@@ -30,7 +30,7 @@ func TestTenThousandSleepingJobs(t *testing.T) {
 		fmt.Fprintf(&text, "@reboot read x <%s; exit %d # %d\n", gate, i%256, i)
 	}
 	dir := t.TempDir()
-	d := begin(t, dir, buildDaemon(t), "--log", "json", table(t, text.String()))
+	d := begin(t, dir, buildDaemon(t), "--log", "json", crontabFile(t, text.String()))
 	for range jobs {
 		d.await(`"kind":"started"`)
 	}

@@ -60,11 +60,11 @@ func newLab(t *testing.T, mode string, n, jobs int) *lab {
 	}
 	t.Cleanup(func() { read.Close() })
 	go l.listen(read)
-	text := l.tableOf(pipe)
+	text := l.crontabOf(pipe)
 	for i := range n {
 		l.dirs = append(l.dirs, t.TempDir())
 		l.configure(i, n)
-		if err := os.WriteFile(l.table(i), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(l.crontab(i), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,8 +92,8 @@ func labJobs(n int) []labJob {
 	return jobs
 }
 
-// tableOf is a table of the lab's jobs, as jobs of the ring.
-func (l *lab) tableOf(pipe string) string {
+// crontabOf is a table of the lab's jobs, as jobs of the ring.
+func (l *lab) crontabOf(pipe string) string {
 	tell := fmt.Sprintf(`echo "$CRONRING_NODE $CRONRING_JOB $(date -d "$CRONRING_DUE" +\%%s) ${CRONRING_FENCING_TOKEN:-0}" >%s`, pipe)
 	var b strings.Builder
 	b.WriteString("SHELL=/bin/sh\nCRON_TZ=UTC\n#@ default scope=ring\n")
@@ -103,7 +103,7 @@ func (l *lab) tableOf(pipe string) string {
 	return b.String()
 }
 
-func (l *lab) table(i int) string { return filepath.Join(l.dirs[i], "crontab") }
+func (l *lab) crontab(i int) string { return filepath.Join(l.dirs[i], "crontab") }
 
 const labPort = 7946
 
@@ -139,7 +139,7 @@ func (l *lab) launch(i int, under ...string) *running {
 	wrapper := []string{
 		"ip", "netns", "exec", l.space(i), "unshare", "--uts", "sh", "-c", fmt.Sprintf(`hostname n%d && exec "$@"`, i+1), "sh",
 	}
-	return launchAs(l.t, filepath.Join(l.dirs[i], "state"), append(wrapper, under...), "--config", l.dirs[i], l.table(i))
+	return launchAs(l.t, filepath.Join(l.dirs[i], "state"), append(wrapper, under...), "--config", l.dirs[i], l.crontab(i))
 }
 
 // listen passes on the lines that jobs write.

@@ -12,7 +12,7 @@ type Severity uint8
 // The severities. A line with an Error is ignored or its entry held; a line with
 // a Warning or Notice takes effect.
 const (
-	Notice Severity = iota
+	Note Severity = iota
 	Warning
 	Error
 )

@@ -89,9 +89,9 @@ func utc(t testing.TB, text string) time.Time {
 
 func mustSchedule(t testing.TB, spec string, zone *Zone) *Schedule {
 	t.Helper()
-	s, remarks := ParseSchedule(spec, zone, 1)
+	s, diagnostics := ParseSchedule(spec, zone, 1)
 	if s == nil {
-		t.Fatalf("parse %q: %v", spec, remarks)
+		t.Fatalf("parse %q: %v", spec, diagnostics)
 	}
 	return s
 }

@@ -79,7 +79,7 @@ func ParseFields(line string, at int, seed uint64, report Reporter) (f FieldSet,
 	}
 	f.minute, f.hour, f.day, f.month = masks[0], uint32(masks[1]), uint32(masks[2]), uint16(masks[3])
 	f.weekday = uint8((masks[4] | masks[4]>>7) & allWeekdays)
-	r.remarkOnDays(&f, starts[2], starts[4])
+	r.reportDays(&f, starts[2], starts[4])
 	return f, r.at, true
 }
 

@@ -81,12 +81,12 @@ func TestParseScheduleReadsAsCronDoes(t *testing.T) {
 		{"~0 * * * *", "0 * * * *", "B105"},
 		{"1 2 13 * 5", "1 2 13 * 5", "B102"},
 	} {
-		got, remarks := ParseSchedule(test.spec, nil, 1)
+		got, diagnostics := ParseSchedule(test.spec, nil, 1)
 		if got == nil {
-			t.Errorf("%q: refused: %v", test.spec, remarks)
+			t.Errorf("%q: refused: %v", test.spec, diagnostics)
 			continue
 		}
-		if codes := codesOf(remarks, diagnostic.Warning); codes != test.codes {
+		if codes := codesOf(diagnostics, diagnostic.Warning); codes != test.codes {
 			t.Errorf("%q: got warnings %q, want %q", test.spec, codes, test.codes)
 		}
 		if test.same == "" {
@@ -106,9 +106,9 @@ func TestParseScheduleReadsAsCronDoes(t *testing.T) {
 	}
 }
 
-func codesOf(remarks []diagnostic.Diagnostic, sev diagnostic.Severity) string {
+func codesOf(diagnostics []diagnostic.Diagnostic, sev diagnostic.Severity) string {
 	var codes []string
-	for _, r := range remarks {
+	for _, r := range diagnostics {
 		if r.Severity == sev {
 			codes = append(codes, string(r.Code))
 		}
@@ -177,12 +177,12 @@ func TestParseScheduleRefuses(t *testing.T) {
 		{"@reboot", "^^^^^^^", "B014", ""},
 		{"0 0 12 * * ?", "           ^", "B015", "write five fields: minute hour day month weekday; cron has no seconds"},
 	} {
-		s, remarks := ParseSchedule(test.spec, nil, 1)
-		if s != nil || len(remarks) == 0 {
-			t.Errorf("%q: got %v with remarks %v, want an error", test.spec, s, remarks)
+		s, diagnostics := ParseSchedule(test.spec, nil, 1)
+		if s != nil || len(diagnostics) == 0 {
+			t.Errorf("%q: got %v with diagnostics %v, want an error", test.spec, s, diagnostics)
 			continue
 		}
-		last := remarks[len(remarks)-1]
+		last := diagnostics[len(diagnostics)-1]
 		marks := strings.Repeat(" ", last.Column-1) + strings.Repeat("^", last.Length)
 		got := fmt.Sprintf("%s\n%s\n%s %s", test.spec, marks, last.Code, last.Fix)
 		want := fmt.Sprintf("%s\n%s\n%s %s", test.spec, test.marks, test.code, test.fix)
@@ -192,7 +192,7 @@ func TestParseScheduleRefuses(t *testing.T) {
 	}
 }
 
-func TestParseScheduleRemarks(t *testing.T) {
+func TestParseScheduleDiagnostics(t *testing.T) {
 	for _, test := range []struct{ spec, message, fix string }{
 		{"61 * * * *", "minute 61 is above 59", "the minute is 0 to 59"},
 		{"0 22-2 * * *", `"22-2" never runs`, "write `22-23,0-2`"},
@@ -208,9 +208,9 @@ func TestParseScheduleRemarks(t *testing.T) {
 		{"0 0 31 2 *", "none of the given months has a day 31: never runs", "write a day that the month has"},
 		{"* * *", "the line ends after minute, hour, day: month is missing", "write five fields: minute hour day month weekday"},
 	} {
-		_, remarks := ParseSchedule(test.spec, nil, 1)
-		if len(remarks) != 1 || remarks[0].Message != test.message || remarks[0].Fix != test.fix {
-			t.Errorf("%q:\n got %+v\nwant %s\n     %s", test.spec, remarks, test.message, test.fix)
+		_, diagnostics := ParseSchedule(test.spec, nil, 1)
+		if len(diagnostics) != 1 || diagnostics[0].Message != test.message || diagnostics[0].Fix != test.fix {
+			t.Errorf("%q:\n got %+v\nwant %s\n     %s", test.spec, diagnostics, test.message, test.fix)
 		}
 	}
 }

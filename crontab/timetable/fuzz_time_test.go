@@ -21,9 +21,9 @@ func FuzzParseSchedule(f *testing.F) {
 	}
 	newYork := NewZone(zoneFile(f, "slim", "America/New_York"))
 	f.Fuzz(func(t *testing.T, spec string, seed uint64) {
-		s, remarks := ParseSchedule(spec, newYork, seed)
+		s, diagnostics := ParseSchedule(spec, newYork, seed)
 		refused := false
-		for _, r := range remarks {
+		for _, r := range diagnostics {
 			refused = refused || r.Severity == diagnostic.Error
 			if r.Column < 1 || r.Length < 1 || r.Column-1+r.Length > len(spec)+1 {
 				t.Errorf("%q: %s is about bytes outside: column %d, length %d", spec, r.Code, r.Column, r.Length)
@@ -36,7 +36,7 @@ func FuzzParseSchedule(f *testing.F) {
 			}
 		}
 		if refused != (s == nil) {
-			t.Fatalf("%q: got schedule %v with %v", spec, s, remarks)
+			t.Fatalf("%q: got schedule %v with %v", spec, s, diagnostics)
 		}
 		if s == nil {
 			return

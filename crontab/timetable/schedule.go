@@ -113,16 +113,16 @@ func (f *FieldSet) dayRule() dayRule {
 // determines the random values of ~. The schedule is nil if a Diagnostic is an
 // Error, and for @reboot, which has no time.
 func ParseSchedule(spec string, zone *Zone, seed uint64) (*Schedule, []diagnostic.Diagnostic) {
-	var remarks []diagnostic.Diagnostic
+	var diagnostics []diagnostic.Diagnostic
 	report := func(col, length int, code diagnostic.Code, sev diagnostic.Severity, message, fix string) {
-		remarks = append(remarks, diagnostic.Diagnostic{Line: 1, Column: col + 1, Length: length,
+		diagnostics = append(diagnostics, diagnostic.Diagnostic{Line: 1, Column: col + 1, Length: length,
 			Severity: sev, Code: code, Message: message, Fix: fix})
 	}
 	f, ok := parseSpec(spec, seed, report)
 	if !ok {
-		return nil, remarks
+		return nil, diagnostics
 	}
-	return f.Schedule(spec, zone), remarks
+	return f.Schedule(spec, zone), diagnostics
 }
 
 func parseSpec(spec string, seed uint64, report Reporter) (f FieldSet, ok bool) {

@@ -10,8 +10,8 @@ import (
 
 // environment is the meaning of /etc/environment and what goes with it.
 type environment struct {
-	list    []string // NAME=value, in order of appearance
-	remarks []error
+	list        []string // NAME=value, in order of appearance
+	diagnostics []error
 }
 
 // variableLimit is the longest NAME=value that the kernel takes, less the NUL.
@@ -25,12 +25,12 @@ func (d *Directory) Environment(family crontab.Family) []string {
 	return d.readEnvironment(family).list
 }
 
-// Remarks returns the errors in the files that Limits and Environment read, each with its file and
+// Diagnostics returns the errors in the files that Limits and Environment read, each with its file and
 // line. A line with an error has no effect.
-func (d *Directory) Remarks(family crontab.Family) []error {
+func (d *Directory) Diagnostics(family crontab.Family) []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Concat(d.readLimits().remarks, d.readEnvironment(family).remarks)
+	return slices.Concat(d.readLimits().diagnostics, d.readEnvironment(family).diagnostics)
 }
 
 // readEnvironment is called with Directory.mu held.
@@ -51,7 +51,7 @@ func (d *Directory) readEnvironment(family crontab.Family) environment {
 		return e, nil
 	})
 	if err != nil {
-		e.remarks = append(e.remarks, err)
+		e.diagnostics = append(e.diagnostics, err)
 	}
 	return e
 }
@@ -64,11 +64,11 @@ func (e *environment) add(path, text string, localeOnly bool) {
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(line, "export "), "=")
 		switch {
 		case !isVariable(name):
-			e.remark(path, number, fmt.Errorf("%s is not a valid variable name", shown(name)))
+			e.report(path, number, fmt.Errorf("%s is not a valid variable name", shown(name)))
 		case strings.Contains(value, "\x00"):
-			e.remark(path, number, fmt.Errorf("%s has a NUL byte", name))
+			e.report(path, number, fmt.Errorf("%s has a NUL byte", name))
 		case len(name)+1+len(value) > variableLimit:
-			e.remark(path, number, fmt.Errorf("%s is longer than %d bytes", name, variableLimit))
+			e.report(path, number, fmt.Errorf("%s is longer than %d bytes", name, variableLimit))
 		case localeOnly && !isLocale(name):
 		case !hasValue:
 			e.remove(name)
@@ -78,8 +78,8 @@ func (e *environment) add(path, text string, localeOnly bool) {
 	}
 }
 
-func (e *environment) remark(path string, number int, err error) {
-	e.remarks = append(e.remarks, fmt.Errorf("%s:%d: %w", path, number, err))
+func (e *environment) report(path string, number int, err error) {
+	e.diagnostics = append(e.diagnostics, fmt.Errorf("%s:%d: %w", path, number, err))
 }
 
 func (e *environment) index(name string) int {

@@ -57,14 +57,14 @@ func TestEnvironmentBadLines(t *testing.T) {
 	if got, want := h.Environment(crontab.Debian), []string{"OK=1"}; !slices.Equal(got, want) {
 		t.Errorf("got %.200q, want %q", got, want)
 	}
-	remarks := h.Remarks(crontab.Debian)
-	if len(remarks) != len(bad) {
-		t.Fatalf("%d remarks on %d lines: %v", len(remarks), len(bad), remarks)
+	diagnostics := h.Diagnostics(crontab.Debian)
+	if len(diagnostics) != len(bad) {
+		t.Fatalf("%d diagnostics on %d lines: %v", len(diagnostics), len(bad), diagnostics)
 	}
-	for i, remark := range remarks {
+	for i, diagnostic := range diagnostics {
 		place := fmt.Sprintf("%s/etc/environment:%d: ", h.root, i+1)
-		if text := remark.Error(); !strings.HasPrefix(text, place) || strings.ContainsAny(text, "\x1b\x00") || len(text) > 300 {
-			t.Errorf("line %.50q: remark %q, want a short one that begins with %s and shows no control bytes", bad[i], text, place)
+		if text := diagnostic.Error(); !strings.HasPrefix(text, place) || strings.ContainsAny(text, "\x1b\x00") || len(text) > 300 {
+			t.Errorf("line %.50q: diagnostic %q, want a short one that begins with %s and shows no control bytes", bad[i], text, place)
 		}
 	}
 }

@@ -42,9 +42,9 @@ func (l Limit) Over(present unix.Rlimit) unix.Rlimit {
 
 // limitsFiles is the meaning of limits.conf and limits.d.
 type limitsFiles struct {
-	rules   []rule
-	groups  []string // names that rules mention
-	remarks []error
+	rules       []rule
+	groups      []string // names that rules mention
+	diagnostics []error
 }
 
 // rule is one line of limits.conf(5).
@@ -119,7 +119,7 @@ func ResourceName(resource int) string {
 }
 
 // Limits returns the limits of a user in /etc/security/limits.conf and limits.d, by the rules of
-// pam_limits. An invalid line sets nothing; Remarks returns it.
+// pam_limits. An invalid line sets nothing; Diagnostics returns it.
 func (d *Directory) Limits(a Account) Limits {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -237,7 +237,7 @@ func (d *Directory) readLimits() limitsFiles {
 		return p.limitsFiles, nil
 	})
 	if err != nil {
-		files.remarks = append(files.remarks, err)
+		files.diagnostics = append(files.diagnostics, err)
 	}
 	return files
 }
@@ -276,7 +276,7 @@ type limitsParser struct {
 func (p *limitsParser) file(path string) {
 	text, err := read(path)
 	if err != nil {
-		p.remarks = append(p.remarks, err)
+		p.diagnostics = append(p.diagnostics, err)
 		return
 	}
 	p.text(path, text)
@@ -293,7 +293,7 @@ func (p *limitsParser) text(path, text string) {
 		}
 		r, err := p.rule(word)
 		if err != nil {
-			p.remarks = append(p.remarks, fmt.Errorf("%s:%d: %w", path, number, err))
+			p.diagnostics = append(p.diagnostics, fmt.Errorf("%s:%d: %w", path, number, err))
 			continue
 		}
 		p.rules = append(p.rules, r)

@@ -118,8 +118,8 @@ func TestLimits(t *testing.T) {
 		if got := said(h.Limits(h.find(test.user))); got != test.want {
 			t.Errorf("%s in\n%s\ngot  %s\nwant %s", test.user, test.text, got, test.want)
 		}
-		if remarks := h.Remarks(0); len(remarks) > 0 {
-			t.Errorf("%q: remarks %v, want none", test.text, remarks)
+		if diagnostics := h.Diagnostics(0); len(diagnostics) > 0 {
+			t.Errorf("%q: diagnostics %v, want none", test.text, diagnostics)
 		}
 	}
 }
@@ -136,14 +136,14 @@ func TestLimitsBadLines(t *testing.T) {
 	if got, want := said(h.Limits(h.find("bob"))), "core 1024/1024"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	remarks := h.Remarks(0)
-	if len(remarks) != len(bad) {
-		t.Fatalf("%d remarks on %d lines: %v", len(remarks), len(bad), remarks)
+	diagnostics := h.Diagnostics(0)
+	if len(diagnostics) != len(bad) {
+		t.Fatalf("%d diagnostics on %d lines: %v", len(diagnostics), len(bad), diagnostics)
 	}
-	for i, remark := range remarks {
+	for i, diagnostic := range diagnostics {
 		place := fmt.Sprintf("%s/etc/security/limits.conf:%d: ", h.root, i+1)
-		if text := remark.Error(); !strings.HasPrefix(text, place) || strings.Contains(text, "\x1b") {
-			t.Errorf("line %q: remark %q, want one that begins with %s and shows no control bytes", bad[i], text, place)
+		if text := diagnostic.Error(); !strings.HasPrefix(text, place) || strings.Contains(text, "\x1b") {
+			t.Errorf("line %q: diagnostic %q, want one that begins with %s and shows no control bytes", bad[i], text, place)
 		}
 	}
 }
@@ -226,9 +226,9 @@ func FuzzLimits(f *testing.F) {
 				t.Errorf("resource %d", limit.Resource)
 			}
 		}
-		for _, remark := range p.remarks {
-			if strings.ContainsAny(remark.Error(), "\x1b\n\x00") {
-				t.Errorf("remark %q", remark)
+		for _, diagnostic := range p.diagnostics {
+			if strings.ContainsAny(diagnostic.Error(), "\x1b\n\x00") {
+				t.Errorf("diagnostic %q", diagnostic)
 			}
 		}
 	})

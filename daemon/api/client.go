@@ -99,7 +99,7 @@ func (c *Client) OneRun(ctx context.Context, ref string) (job.Run, error) {
 
 // Diagnostics returns the diagnostics of the loaded crontabs.
 func (c *Client) Diagnostics(ctx context.Context) ([]Diagnostic, error) {
-	d, err := get[Diagnostics](ctx, c, "read remarks", "/v1/diagnostics", nil)
+	d, err := get[Diagnostics](ctx, c, "read diagnostics", "/v1/diagnostics", nil)
 	return d.Diagnostics, err
 }
 

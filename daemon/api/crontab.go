@@ -15,7 +15,7 @@ type Crontab struct {
 // InstallRequest puts a table in the place of a user's own.
 type InstallRequest struct {
 	User string `json:"user,omitempty"`            // "": the caller
-	File string `json:"file,omitempty" max:"4096"` // where the text comes from, for remarks and the header
+	File string `json:"file,omitempty" max:"4096"` // where the text comes from, for diagnostics and the header
 	Text []byte `json:"text"`
 	Base string `json:"base,omitempty"` // refuse unless the crontab has this checksum; "": any content
 }
@@ -35,15 +35,15 @@ type UndoRequest struct {
 // Installed describes a crontab that was installed, removed or restored, and that the daemon has
 // loaded.
 type Installed struct {
-	V        int          `json:"v"`
-	User     string       `json:"user"`
-	File     string       `json:"file"`
-	Gone     bool         `json:"gone,omitempty"`     // the crontab was removed
-	Entries  int          `json:"entries"`            // of the new table; of the old one when it is gone
-	Restored int64        `json:"restored,omitempty"` // the revision that was restored
-	Before   int64        `json:"before,omitempty"`   // the revision that undoes this; 0: none is kept
-	Remarks  []Diagnostic `json:"remarks,omitempty"`  // on the new table
-	Notice   string       `json:"notice,omitempty"`   // what did not go well beside it
+	V           int          `json:"v"`
+	User        string       `json:"user"`
+	File        string       `json:"file"`
+	Gone        bool         `json:"gone,omitempty"`        // the crontab was removed
+	Entries     int          `json:"entries"`               // of the new table; of the old one when it is gone
+	Restored    int64        `json:"restored,omitempty"`    // the revision that was restored
+	Before      int64        `json:"before,omitempty"`      // the revision that undoes this; 0: none is kept
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // on the new table
+	Notice      string       `json:"notice,omitempty"`      // what did not go well beside it
 }
 
 // Revision is one version of a table.

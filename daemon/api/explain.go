@@ -59,11 +59,11 @@ const explainedRuns = 3
 
 // NewExplanation explains a schedule as seen from the instant from. Its location determines the
 // calendar year.
-func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, remarks []crontab.Diagnostic, from time.Time) Explanation {
+func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, diagnostics []crontab.Diagnostic, from time.Time) Explanation {
 	x := Explanation{
 		V: Version, Schedule: spec, Meaning: timetable.Describe(s), Zone: zone.String(),
 		Year: from.Year(), Runs: timetable.PerYear(s, from.Year()),
-		Next: []time.Time{}, Changes: []ZoneChange{}, Diagnostics: NewDiagnostics(remarks),
+		Next: []time.Time{}, Changes: []ZoneChange{}, Diagnostics: NewDiagnostics(diagnostics),
 	}
 	for t := s.Next(from.Add(-1)); len(x.Next) < explainedRuns && !t.IsZero(); t = s.Next(t) {
 		x.Next = append(x.Next, t)

@@ -28,7 +28,7 @@ type Job struct {
 	job.Status
 	Meaning     string       `json:"meaning,omitempty"`     // the schedule in plain words
 	Upcoming    []time.Time  `json:"upcoming,omitempty"`    // the next occurrences
-	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // remarks on its line
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // of its line
 }
 
 // Filter chooses past and present runs. Each field narrows the choice.

@@ -92,9 +92,9 @@ type Diagnostic struct {
 
 // NewDiagnostics converts diagnostics for the wire. It never returns nil, so that an empty list is
 // [] in JSON.
-func NewDiagnostics(remarks []crontab.Diagnostic) []Diagnostic {
-	written := make([]Diagnostic, 0, len(remarks))
-	for _, d := range remarks {
+func NewDiagnostics(diagnostics []crontab.Diagnostic) []Diagnostic {
+	written := make([]Diagnostic, 0, len(diagnostics))
+	for _, d := range diagnostics {
 		written = append(written, Diagnostic{
 			File: d.File, Line: d.Line, Column: d.Column, Length: d.Length,
 			Severity: d.Severity.String(), Code: d.Code, Message: d.Message, Fix: d.Fix,

@@ -57,11 +57,11 @@ func setHeader(c *notify.Channel, name string, v value) error {
 	return nil
 }
 
-// addChannel takes a channel that makes sense. Another is left out, and remarked
-// on at its first line.
+// addChannel takes a channel that makes sense. Another is left out, and reported
+// at its first line.
 func (r *reader) addChannel(c *notify.Channel) {
 	if err := c.Check(); err != nil {
-		r.remark(r.place(dotted([]string{"channel", c.Name})), unknown, err.Error(), "")
+		r.report(r.place(dotted([]string{"channel", c.Name})), unknown, err.Error(), "")
 		return
 	}
 	r.Channels = append(r.Channels, *c)

@@ -46,7 +46,7 @@ type Config struct {
 	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, for each kind; 0: no limit
 	Sidecar     *crontab.Sidecar // nil: no settings for entries
 	Channels    []notify.Channel // the valid ones, by name
-	Remarks     []crontab.Diagnostic
+	Diagnostics []crontab.Diagnostic
 
 	Places map[string]crontab.Place // the place of each setting that differs from the default
 }
@@ -64,7 +64,7 @@ func Read(dir string) Config {
 	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {
-		r.remark(crontab.Place{File: dir}, unread, err.Error(), "")
+		r.report(crontab.Place{File: dir}, unread, err.Error(), "")
 	}
 	for _, file := range append([]string{filepath.Join(dir, "cronring.toml")}, files...) {
 		r.read(file)
@@ -76,7 +76,7 @@ func Read(dir string) Config {
 // Err returns the errors that disable a setting.
 func (c *Config) Err() error {
 	var errs []error
-	for _, d := range c.Remarks {
+	for _, d := range c.Diagnostics {
 		if d.Severity == crontab.Error {
 			errs = append(errs, sentence(d))
 		}
@@ -108,8 +108,8 @@ type reader struct {
 	ringAt   crontab.Place
 }
 
-func (r *reader) remark(at crontab.Place, code crontab.Code, message, fix string) {
-	r.Remarks = append(r.Remarks, crontab.Diagnostic{
+func (r *reader) report(at crontab.Place, code crontab.Code, message, fix string) {
+	r.Diagnostics = append(r.Diagnostics, crontab.Diagnostic{
 		File: at.File, Line: at.Line, Severity: crontab.Error, Code: code, Message: message, Fix: fix,
 	})
 }
@@ -121,7 +121,7 @@ func (r *reader) read(file string) {
 	}
 	at := crontab.Place{File: file}
 	if err != nil {
-		r.remark(at, unread, err.Error(), "")
+		r.report(at, unread, err.Error(), "")
 		return
 	}
 	document := map[string]any{}
@@ -130,10 +130,10 @@ func (r *reader) read(file string) {
 	switch {
 	case errors.As(err, &bad):
 		at.Line = bad.Position.Line
-		r.remark(at, unread, cmp.Or(bad.Message, "this is not TOML")+": nothing of this file counts", "")
+		r.report(at, unread, cmp.Or(bad.Message, "this is not TOML")+": nothing of this file counts", "")
 		return
 	case err != nil:
-		r.remark(at, unread, err.Error()+": nothing of this file counts", "")
+		r.report(at, unread, err.Error()+": nothing of this file counts", "")
 		return
 	}
 	r.matches = len(r.sidecar.Matches)
@@ -152,25 +152,25 @@ func (r *reader) take(document map[string]any, keys []key, file string) {
 		if isTable(v) {
 			if !r.open(k.path, at) {
 				strange = k.path
-				r.remarkUnknown(k.path, at)
+				r.reportUnknown(k.path, at)
 			}
 			continue
 		}
 		err := r.set(k.path, value{v}, at)
 		if errors.Is(err, errUnknown) {
-			r.remarkUnknown(k.path, at)
+			r.reportUnknown(k.path, at)
 		} else if err != nil {
-			r.remark(at, unknown, dotted(k.path)+": "+err.Error(), "")
+			r.report(at, unknown, dotted(k.path)+": "+err.Error(), "")
 		}
 	}
 }
 
-func (r *reader) remarkUnknown(path []string, at crontab.Place) {
+func (r *reader) reportUnknown(path []string, at crontab.Place) {
 	fix := ""
 	if near := diagnostic.Nearest(path[len(path)-1], knownKeys(path)); near != "" {
 		fix = "write `" + dotted(append(slices.Clone(path[:len(path)-1]), near)) + "`"
 	}
-	r.remark(at, unknown, "unknown key "+dotted(path), fix)
+	r.report(at, unknown, "unknown key "+dotted(path), fix)
 }
 
 // dotted is a path as TOML writes it.
@@ -191,9 +191,9 @@ func (r *reader) finish() {
 	}
 	if s := &r.sidecar; len(s.Default)+len(s.Jobs)+len(s.Matches) > 0 {
 		r.Sidecar = s
-		r.Remarks = append(r.Remarks, s.Check(crontab.Config{Zone: loadZone})...)
+		r.Diagnostics = append(r.Diagnostics, s.Check(crontab.Config{Zone: loadZone})...)
 	}
-	slices.SortStableFunc(r.Remarks, func(a, b crontab.Diagnostic) int {
+	slices.SortStableFunc(r.Diagnostics, func(a, b crontab.Diagnostic) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 }

@@ -46,8 +46,8 @@ func read(t *testing.T, texts ...string) Config {
 		writeFile(t, filepath.Join(dir, name), text, 0o644)
 	}
 	c := Read(dir)
-	for i := range c.Remarks {
-		c.Remarks[i].File = strings.TrimPrefix(c.Remarks[i].File, dir+"/")
+	for i := range c.Diagnostics {
+		c.Diagnostics[i].File = strings.TrimPrefix(c.Diagnostics[i].File, dir+"/")
 	}
 	return c
 }
@@ -126,8 +126,8 @@ command = ["/usr/bin/page", "--now"]
 user = "pager"
 users = ["*"]
 `)
-	if len(c.Remarks) > 0 {
-		t.Fatal(c.Remarks)
+	if len(c.Diagnostics) > 0 {
+		t.Fatal(c.Diagnostics)
 	}
 	limits := engine.Limits{MaxPerUser: 4, QueueMax: 100, Pools: map[string]engine.Pool{"wan": {Size: 2, Rate: 5, Per: 30 * time.Second, Users: []string{"ann", "bob"}}}}
 	channels := []notify.Channel{
@@ -232,7 +232,7 @@ labels = { zone = "a", role = "db" }
 func TestReadHintsAtWhatWasMeant(t *testing.T) {
 	c := read(t, "[mail]\nofff = true\n[pool.a]\nsise = 1\n[jbo.a]\nretry = 1\n")
 	var got []string
-	for _, d := range c.Remarks {
+	for _, d := range c.Diagnostics {
 		got = append(got, d.Fix)
 	}
 	if want := []string{"write `mail.off`", "write `pool.a.size`", ""}; !slices.Equal(got, want) {
@@ -350,7 +350,7 @@ func FuzzRead(f *testing.F) {
 		}
 		c := Read(dir)
 		c.Rows()
-		for _, d := range c.Remarks {
+		for _, d := range c.Diagnostics {
 			if d.Line < 0 || d.Line > 1+strings.Count(text, "\n") || d.Message == "" || d.Code == "" {
 				t.Fatalf("%q: %+v", text, d)
 			}
@@ -420,8 +420,8 @@ func TestManualExamplesAreRead(t *testing.T) {
 			if e.More == "of a channel" {
 				text = "[channel.x]\ntype = \"webhook\"\nurl = \"https://localhost/x\"\n" + text
 			}
-			if c := read(t, text); len(c.Remarks) > 0 {
-				t.Errorf("%v: got %v, want no remark", e, c.Remarks)
+			if c := read(t, text); len(c.Diagnostics) > 0 {
+				t.Errorf("%v: got %v, want no diagnostic", e, c.Diagnostics)
 			}
 		}
 	}

@@ -242,7 +242,7 @@ func (r *reader) checkRing() {
 		if at.File == "" {
 			at = r.ringAt
 		}
-		r.remark(at, unknown, "ring."+key+": "+message, fix)
+		r.report(at, unknown, "ring."+key+": "+message, fix)
 		ring.Name = ""
 	}
 	if ring.Name == "" {

@@ -19,7 +19,7 @@ func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engi
 		LastSeen: noon.Add(-10 * time.Second), NextRun: 8, Adopted: []Adopted{a},
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: state, Decided: noon.Add(-time.Minute)}},
 	})
-	return e, e.Step(Moment{Wall: noon, Up: time.Hour}, Load{Crontabs: []*crontab.File{w.table("t", table)}})
+	return e, e.Step(Moment{Wall: noon, Up: time.Hour}, Load{Crontabs: []*crontab.File{w.crontab("t", table)}})
 }
 
 func recordsOf(effects []Effect, kind job.RecordKind) []job.Record {
@@ -71,7 +71,7 @@ func TestAdoptedSinceNobodyKnowsWhen(t *testing.T) {
 	e := New(State{Adopted: []Adopted{{Run: 7, PID: 77}}, LastSeen: noon, Live: []job.Run{
 		{ID: 7, Job: "j", Attempt: 1, State: job.RunRunning, Decided: noon, Started: noon.Add(-20 * time.Second)},
 	}})
-	load := Load{Crontabs: []*crontab.File{w.table("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
+	load := Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
 	if got := killsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, load)); len(got) > 0 {
 		t.Errorf("after 20 of 60 seconds it was stopped: %v", got)
 	}
@@ -118,7 +118,7 @@ func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: job.RunRunning, Decided: noon.Add(-time.Minute),
 			Stop: &job.Stop{By: "root", At: noon.Add(-4 * time.Second), Signal: "TERM", Grace: 10 * time.Second}}},
 	})
-	effects := e.Step(Moment{Wall: noon, Up: up}, Load{Crontabs: []*crontab.File{w.table("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
+	effects := e.Step(Moment{Wall: noon, Up: up}, Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
 	effects = append(effects, e.Step(Moment{Wall: noon.Add(5 * time.Second), Up: up + 5*time.Second})...)
 	if kills := killsOf(effects); len(kills) > 0 {
 		t.Errorf("signals %v within the grace, want none", kills)
@@ -195,7 +195,7 @@ func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 func TestBarredJobIsHeldInTheView(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	e := New(State{})
-	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{map[string]Barred{"ann": {job.NoUser, "unknown user ann"}}}, Load{Crontabs: []*crontab.File{w.table("t", "* * * * * x\n")}})
+	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{map[string]Barred{"ann": {job.NoUser, "unknown user ann"}}}, Load{Crontabs: []*crontab.File{w.crontab("t", "* * * * * x\n")}})
 	if got := e.View().Job(0).Held; got != "unknown user ann" {
 		t.Errorf("held: %q, want the reason of the bar", got)
 	}

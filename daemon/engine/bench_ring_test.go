@@ -19,9 +19,9 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Me
 	for i := range n {
 		fmt.Fprintf(&text, "%d %d * * * job --number %d\n", i%60, i/60%24, i)
 	}
-	file, remarks := crontab.Parse("ring", text.String(), crontab.Config{Owner: "root", Cache: crontab.NewCache()})
-	if len(remarks) > 0 {
-		b.Fatal(remarks[0])
+	file, diagnostics := crontab.Parse("ring", text.String(), crontab.Config{Owner: "root", Cache: crontab.NewCache()})
+	if len(diagnostics) > 0 {
+		b.Fatal(diagnostics[0])
 	}
 	m = &register.Membership{Self: "m0"}
 	for i := range members {

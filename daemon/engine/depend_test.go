@@ -38,7 +38,7 @@ var dags = []struct{ layers, width int }{{1000, 1}, {100, 10}, {10, 100}}
 func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 	for _, dag := range dags {
 		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-		w.crontabs = []*crontab.File{w.table("dag", layered(dag.layers, dag.width))}
+		w.crontabs = []*crontab.File{w.crontab("dag", layered(dag.layers, dag.width))}
 		w.start()
 		w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
 		for l := range dag.layers {
@@ -66,7 +66,7 @@ func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-	w.crontabs = []*crontab.File{w.table("chain", layered(n, 1))}
+	w.crontabs = []*crontab.File{w.crontab("chain", layered(n, 1))}
 	w.start()
 	w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
 	w.end(1, job.Outcome{Kind: job.Exited, Code: 1})
@@ -84,7 +84,7 @@ func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 // BenchmarkDAG measures a night of a thousand jobs: load, due, and all ends.
 func BenchmarkDAG(b *testing.B) {
 	for _, dag := range dags {
-		crontabs := []*crontab.File{newWorld(b, time.Time{}, time.UTC).table("dag", layered(dag.layers, dag.width))}
+		crontabs := []*crontab.File{newWorld(b, time.Time{}, time.UTC).crontab("dag", layered(dag.layers, dag.width))}
 		b.Run(fmt.Sprintf("load/%dx%d", dag.layers, dag.width), func(b *testing.B) {
 			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 			for b.Loop() {

@@ -34,14 +34,14 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, three.Add(-90*time.Second), time.UTC)
-			others := w.table("a", strings.Repeat("0 3 * * * busy\n", c.busy))
+			others := w.crontab("a", strings.Repeat("0 3 * * * busy\n", c.busy))
 			starts := 0
 			w.log = func(e Effect) {
 				if s, ok := e.(Start); ok && s.Entry.File().Name == "t" {
 					starts++
 				}
 			}
-			w.crontabs = []*crontab.File{others, w.table("t", c.before+"\n")}
+			w.crontabs = []*crontab.File{others, w.crontab("t", c.before+"\n")}
 			w.start()
 			w.advance(three.Add(-time.Second))
 			if c.inTime {
@@ -49,7 +49,7 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 				w.step(Tick{})
 			}
 			w.pass(three.Add(c.late).Sub(w.now.Wall))
-			w.crontabs = []*crontab.File{others, w.table("t", c.after+"\n")}
+			w.crontabs = []*crontab.File{others, w.crontab("t", c.after+"\n")}
 			ev := w.load()
 			ev.Saved, ev.prepared = map[string]time.Time{"t": three.Add(c.saved)}, nil
 			w.step(w.engine.View().Prepare(ev))

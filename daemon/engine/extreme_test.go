@@ -76,7 +76,7 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, extremeStart, time.UTC)
 			w.now.Up = 30 * 24 * time.Hour
-			w.crontabs = []*crontab.File{w.table("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
+			w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
 			longest(w, c.change)
 			var seen []string
 			w.log = func(e Effect) {
@@ -146,7 +146,7 @@ func TestFaultySchedulesAreHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, extremeStart, time.UTC)
-			w.crontabs = []*crontab.File{w.table("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
+			w.crontabs = []*crontab.File{w.crontab("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
 			w.crontabs[0].Entries[0].Schedule = &stuck{next}
 			records := 0
 			w.log = func(e Effect) {
@@ -242,7 +242,7 @@ func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&text, "#@ name=j%d catchup=once every=%ds\n* * * * * x\n", i, i+1)
 	}
-	w.crontabs = []*crontab.File{w.table("t", text.String())}
+	w.crontabs = []*crontab.File{w.crontab("t", text.String())}
 	w.start()
 	w.now.Wall, w.now.Up = w.now.Wall.Add(30*24*time.Hour), w.now.Up+30*24*time.Hour // asleep for a month
 	steps := 0

@@ -14,7 +14,7 @@ import (
 func flooding(anns string) *Engine {
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
 	root, _ := crontab.Parse("root", "* * * * * root\n", crontab.Config{Owner: "root", Privileged: true, Local: time.UTC, Zone: time.LoadLocation})
-	e.Step(Moment{Wall: noon.Add(-time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{root, tableOf("ann", anns)}})
+	e.Step(Moment{Wall: noon.Add(-time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{root, crontabOf("ann", anns)}})
 	return e
 }
 

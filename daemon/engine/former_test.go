@@ -15,10 +15,10 @@ import (
 // with current keys.
 func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
-	host := w.table("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n30 * * * * c\n")
-	twins := w.table("twins", "#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
+	host := w.crontab("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n30 * * * * c\n")
+	twins := w.crontab("twins", "#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
 	late := w.users("bob", "#@ name=late catchup=once\n0 * * * * d\n#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
-	edited := w.table("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n20 * * * * c\n#@ name=new catchup=once\n0 * * * * e\n")
+	edited := w.crontab("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n20 * * * * c\n#@ name=new catchup=once\n0 * * * * e\n")
 	up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
 	var known, former []Known
 	before := New(State{})

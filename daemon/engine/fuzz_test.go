@@ -45,7 +45,7 @@ func TestExtremeOptions(t *testing.T) {
 func liveWith(t *testing.T, options, fields string) {
 	w := newWorld(t, extremeStart, time.UTC)
 	w.now.Up = 40 * 24 * time.Hour
-	w.crontabs = []*crontab.File{w.table("t", "#@ name=plain\n* * * * * b\n"), w.table("u", "#@ name=a "+options+"\n"+fields+" a\n#@ name=b\n*/2 * * * * b\n")}
+	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=plain\n* * * * * b\n"), w.crontab("u", "#@ name=a "+options+"\n"+fields+" a\n#@ name=b\n*/2 * * * * b\n")}
 	started, awake := 0, true
 	w.check = func(w *world, effects []Effect) {
 		for _, e := range effects {

@@ -39,9 +39,9 @@ func TestIdentityStaysUnderEdits(t *testing.T) {
 		e := New(State{})
 		now := Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Up: time.Hour}
 		load := func(text string, s *crontab.Sidecar) *View {
-			file, remarks := crontab.Parse("/etc/cron.d/backup", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation, Sidecar: s})
-			if len(remarks) > 0 {
-				t.Fatalf("%s: %v", c.what, remarks)
+			file, diagnostics := crontab.Parse("/etc/cron.d/backup", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation, Sidecar: s})
+			if len(diagnostics) > 0 {
+				t.Fatalf("%s: %v", c.what, diagnostics)
 			}
 			now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
 			e.Step(now, Load{Crontabs: []*crontab.File{file}})

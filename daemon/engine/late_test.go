@@ -12,7 +12,7 @@ import (
 
 // A crontab whose user is not known yet, because the directory service is not up, is
 // loaded minutes after the daemon's start.
-func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
+func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 	const text = "#@ name=hourly catchup=once\n0 * * * * x\n#@ name=boot\n@reboot x\n"
 	for _, c := range []struct {
 		name    string
@@ -25,7 +25,7 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 		{"no answer", map[string]bool{"late": true}, job.TriggerCatchup, true},
 	} {
 		w := newWorld(t, noon, time.UTC)
-		file := func() *crontab.File { return w.table("late", text) }
+		file := func() *crontab.File { return w.crontab("late", text) }
 		up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
 		before := New(State{})
 		var known []Known
@@ -64,7 +64,7 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 
 func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
-	here, late := w.table("here", "* * * * * x\n1 * * * * x\n"), w.table("late", "2 * * * * x\n")
+	here, late := w.crontab("here", "* * * * * x\n1 * * * * x\n"), w.crontab("late", "2 * * * * x\n")
 	var known []Known
 	for _, e := range New(State{}).Step(Moment{Wall: noon, Up: time.Hour}, Load{Crontabs: []*crontab.File{here, late}}) {
 		if r, ok := e.(Roster); ok {
@@ -81,14 +81,14 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 // Another cron was stopped at 12:00:30, and this daemon begins at 12:02:10.
 func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
-	load := Load{Crontabs: []*crontab.File{w.table("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
+	load := Load{Crontabs: []*crontab.File{w.crontab("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
 	var known []Known
 	for _, e := range New(State{}).Step(Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
 		if r, ok := e.(Roster); ok {
 			known = r.All()
 		}
 	}
-	load.Crontabs = append(load.Crontabs, w.table("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
+	load.Crontabs = append(load.Crontabs, w.crontab("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
 	stopped, begins := noon.Add(30*time.Second), noon.Add(2*time.Minute+10*time.Second)
 	for _, c := range []struct {
 		name  string

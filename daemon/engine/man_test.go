@@ -58,7 +58,7 @@ func startsAfter(t *testing.T, fields []string, rule, absence string, stopped bo
 	begin, end := clockOf(t, from), clockOf(t, to).AddDate(0, 0, later)
 
 	w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
-	w.crontabs = []*crontab.File{w.table("page", fmt.Sprintf("#@ name=job catchup=%s\n%s job\n", rule, strings.Join(fields, " ")))}
+	w.crontabs = []*crontab.File{w.crontab("page", fmt.Sprintf("#@ name=job catchup=%s\n%s job\n", rule, strings.Join(fields, " ")))}
 	w.start()
 	w.advance(begin)
 	starts := countStarts(w, func(job.Run) bool { return true })
@@ -109,7 +109,7 @@ func TestTimePageSaysWhatASetClockDoes(t *testing.T) {
 		}
 		for _, fields := range table.Head[1:] {
 			w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
-			w.crontabs = []*crontab.File{w.table("page", "#@ name=job\n"+fields+" job\n")}
+			w.crontabs = []*crontab.File{w.crontab("page", "#@ name=job\n"+fields+" job\n")}
 			w.start()
 			starts := countStarts(w, func(r job.Run) bool { return r.Due.Equal(clockOf(t, "02:30")) })
 			w.advance(clockOf(t, from))
@@ -164,7 +164,7 @@ func TestTimePageClaims(t *testing.T) {
 		}, "start 1 job attempt=1 trigger=catchup"},
 	} {
 		w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
-		w.crontabs = []*crontab.File{w.table("page", tc.text)}
+		w.crontabs = []*crontab.File{w.crontab("page", tc.text)}
 		w.start()
 		w.settle()
 		if got := tc.then(w); got != tc.want {

@@ -11,7 +11,7 @@ import (
 func TestPaceMakesStepsLarger(t *testing.T) {
 	for pace, want := range map[int]int{1: 64, 2: 128, 100: 500} {
 		w := newWorld(t, noon, time.UTC)
-		w.crontabs = []*crontab.File{w.table("t", strings.Repeat("1 12 * * * x\n", 500))}
+		w.crontabs = []*crontab.File{w.crontab("t", strings.Repeat("1 12 * * * x\n", 500))}
 		w.start()
 		w.engine.Pace(pace)
 		w.pass(time.Minute)

@@ -13,7 +13,7 @@ import (
 func TestRateThatNobodyWaitsFor(t *testing.T) {
 	w := newWorld(t, extremeStart, time.UTC)
 	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Minute, Users: []string{"*"}}}}
-	w.crontabs = []*crontab.File{w.table("t", "#@ name=a pool=api\n0 3 * * * a\n#@ name=b pool=api\n0 3 * * * b\n")}
+	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a pool=api\n0 3 * * * a\n#@ name=b pool=api\n0 3 * * * b\n")}
 	w.start()
 	w.advance(extremeStart.Add(30 * time.Second))
 	w.settle()
@@ -33,7 +33,7 @@ func TestRateThatNobodyWaitsFor(t *testing.T) {
 func TestRateOutlivesOtherLimits(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Hour, Users: []string{"*"}}}}
-	w.crontabs = []*crontab.File{w.table("t", "#@ name=a pool=api\n1,10 12 * * * a\n")}
+	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a pool=api\n1,10 12 * * * a\n")}
 	w.start()
 	w.advance(noon.Add(5 * time.Minute))
 	for _, id := range runningRuns(w) {
@@ -56,7 +56,7 @@ func TestRateOutlivesOtherLimits(t *testing.T) {
 func TestRunThatWaitsSurvivesAShortCrash(t *testing.T) {
 	for away, want := range map[time.Duration]int{30 * time.Second: 1, 5 * time.Minute: 1, 7 * time.Minute: 0} {
 		w := newWorld(t, noon, time.UTC)
-		w.crontabs = []*crontab.File{w.table("t", "#@ name=a overlap=queue\n*/30 * * * * a\n")}
+		w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a overlap=queue\n*/30 * * * * a\n")}
 		w.start()
 		w.advance(noon.Add(61 * time.Minute)) // one run continues, and another one waits
 		w.state.LastSeen = w.now.Wall         // as stored by SignOfLife

@@ -13,7 +13,7 @@ import (
 func TestRetryLeavesASecondBetweenAttempts(t *testing.T) {
 	for _, options := range []string{"backoff=0s", "backoff=0s..0s", "backoff=0s retry-jitter=100%", "backoff=1s retry-jitter=100%"} {
 		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-		w.crontabs = []*crontab.File{w.table("flaky", "#@ retry=1000 "+options+"\n0 3 * * * x\n")}
+		w.crontabs = []*crontab.File{w.crontab("flaky", "#@ retry=1000 "+options+"\n0 3 * * * x\n")}
 		w.start()
 		w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
 		for attempt := range 20 {

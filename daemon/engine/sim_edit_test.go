@@ -58,7 +58,7 @@ func newEdits(t *testing.T, seed uint64) *edits {
 	for i := range rng.IntN(3) * stepSize {
 		fmt.Fprintf(&b, "#@ name=other-%d\n* * * * * x\n", i)
 	}
-	w.others = w.table("others", b.String())
+	w.others = w.crontab("others", b.String())
 	w.log = w.hear
 	w.write(w.now.Wall)
 	w.start()
@@ -74,7 +74,7 @@ func (w *edits) write(saved time.Time) {
 			fmt.Fprintf(&b, "#@ name=%s\n%s x\n", name, specs[w.rng.IntN(len(specs))])
 		}
 	}
-	edited := w.table("edited", b.String())
+	edited := w.crontab("edited", b.String())
 	fmt.Fprintf(&w.story, "> saved at %s: %q\n", saved.Format("15:04:05.000"), b.String())
 	entries, since := map[job.ID]*crontab.Entry{}, map[job.ID]time.Time{}
 	set := catalog.New([]*crontab.File{edited}, nil, nil)

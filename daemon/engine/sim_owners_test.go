@@ -66,7 +66,7 @@ func (n *neighbourhood) install() {
 		switch {
 		case !ok:
 		case owner == "root":
-			n.crontabs = append(n.crontabs, n.table("sim", text))
+			n.crontabs = append(n.crontabs, n.crontab("sim", text))
 		default:
 			n.crontabs = append(n.crontabs, n.users(owner, text))
 		}
@@ -221,7 +221,7 @@ func (n *neighbourhood) neighbour(rng *rand.Rand) {
 		n.ask(rng, false)
 		return
 	default:
-		n.texts[owner] = randomTable(rng)
+		n.texts[owner] = randomCrontab(rng)
 	}
 	n.install()
 	n.step(n.load())
@@ -231,7 +231,7 @@ func compareOwners(t *testing.T, seed uint64, verbose bool) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	zone := randomZone(t, rng)
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), 0, time.UTC)
-	watched, text := owners[rng.IntN(len(owners))], randomTable(rng)
+	watched, text := owners[rng.IntN(len(owners))], randomCrontab(rng)
 	// The spread of waits before attempts is drawn from the number of a person's run.
 	text = strings.ReplaceAll(text, "#@ retry=", "#@ retry-jitter=0%\n#@ retry=")
 	alone, among := newNeighbourhood(t, at, zone, watched, text), newNeighbourhood(t, at, zone, watched, text)
@@ -240,7 +240,7 @@ func compareOwners(t *testing.T, seed uint64, verbose bool) {
 	among.limits.MaxPerUser = alone.limits.MaxPerUser
 	for _, owner := range owners {
 		if owner != watched && rng.IntN(2) == 0 {
-			among.texts[owner] = randomTable(rng)
+			among.texts[owner] = randomCrontab(rng)
 		}
 	}
 	for _, n := range both {

@@ -117,9 +117,9 @@ type lab struct {
 	tokens  uint64
 	voters  int
 
-	texts     []tableText // the texts that all members have, or will have soon
-	version   int         // of texts
-	rivalRuns int         // runs of entries that only one member has
+	texts     []crontabText // the texts that all members have, or will have soon
+	version   int           // of texts
+	rivalRuns int           // runs of entries that only one member has
 
 	starts  map[register.Occurrence][]ringStart
 	skipped map[register.Occurrence]bool // by the member that had it
@@ -1182,7 +1182,7 @@ func (n *node) leave() {
 }
 
 // edit changes a member's crontabs, unless a newer edit came first.
-func (n *node) edit(texts []tableText, version int) {
+func (n *node) edit(texts []crontabText, version int) {
 	if version <= n.version {
 		return
 	}
@@ -1195,7 +1195,7 @@ func (n *node) edit(texts []tableText, version int) {
 // own returns a member's crontabs, which are not the same on all members: one has
 // different entries with the same schedules, and some have jobs of another owner with the
 // same names.
-func (n *node) own(texts []tableText) []tableText {
+func (n *node) own(texts []crontabText) []crontabText {
 	if !n.lab.weather.rivals {
 		return texts
 	}
@@ -1205,9 +1205,9 @@ func (n *node) own(texts []tableText) []tableText {
 			text = strings.Replace(text, "\n* * * * * "+string(id), "\n* * * * * another "+string(id), 1)
 		}
 	}
-	own := []tableText{{texts[0].words, text}}
+	own := []crontabText{{texts[0].words, text}}
 	if n.index%3 == 0 {
-		own = append(own, tableText{[]string{"bob", "user"}, "#@ name=plain sec=*/5 scope=ring\n* * * * * bob\n#@ name=queue sec=*/10 scope=ring\n* * * * * bob\n"})
+		own = append(own, crontabText{[]string{"bob", "user"}, "#@ name=plain sec=*/5 scope=ring\n* * * * * bob\n#@ name=queue sec=*/10 scope=ring\n* * * * * bob\n"})
 	}
 	return own
 }
@@ -1284,7 +1284,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	l.voters = 3 + rng.IntN(2)*2
 	l.voters = min(l.voters, members-(members+1)%2)
 	l.weather.rivals = rng.IntN(2) == 0
-	l.texts = []tableText{{[]string{"sim"}, steadyJobs}}
+	l.texts = []crontabText{{[]string{"sim"}, steadyJobs}}
 	for i := range members {
 		l.add(i)
 	}
@@ -1398,7 +1398,7 @@ func (l *lab) deploy() {
 	l.version++
 	version := l.version
 	l.say("deploy %d", version)
-	l.texts = []tableText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
+	l.texts = []crontabText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
 	texts, slow := l.texts, 3000
 	if l.rng.IntN(4) == 0 {
 		slow = 20_000
@@ -1505,7 +1505,7 @@ func TestMissedOccurrencesAreShared(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&jobs, "#@ name=j%d sec=%d scope=ring catchup=all\n* * * * * x\n", i, 20+i%20)
 	}
-	l.texts = []tableText{{[]string{"sim"}, jobs.String()}}
+	l.texts = []crontabText{{[]string{"sim"}, jobs.String()}}
 	for i := range 5 {
 		l.add(i)
 	}

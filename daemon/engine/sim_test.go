@@ -76,7 +76,7 @@ type history struct {
 	given   map[job.RunID]bool   // runs whose record the store has
 	begun   map[job.RunID]bool   // runs that were started
 	live    map[job.ID]map[job.RunID]bool
-	texts   []tableText
+	texts   []crontabText
 	adopted map[job.RunID]bool   // runs that a later daemon watches
 	periods map[job.RunID]string // live runs of periods; "" if their entry was gone for a time
 	bars    map[string]Barred
@@ -118,7 +118,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w.state.Booted = rng.IntN(2) == 0
 
 	w.family = crontab.Family(rng.IntN(2))
-	h.texts = randomTables(rng)
+	h.texts = randomCrontabs(rng)
 	w.limits = randomLimits(rng)
 	h.parse()
 	h.expect()
@@ -239,7 +239,7 @@ func (h *history) do(rng *rand.Rand) {
 	case n < 92:
 		say("load another")
 		w.settle() // otherwise a run could start in the same step, before the load and its limits
-		h.texts = randomTables(rng)
+		h.texts = randomCrontabs(rng)
 		w.limits = randomLimits(rng)
 		h.queueing.forget()
 		h.parse()
@@ -645,11 +645,11 @@ func (h *history) finish() {
 	}
 }
 
-// randomTables returns a user's crontab, and often system crontabs.
-func randomTables(rng *rand.Rand) []tableText {
-	texts := []tableText{{[]string{"sim"}, randomTable(rng)}}
+// randomCrontabs returns a user's crontab, and often system crontabs.
+func randomCrontabs(rng *rand.Rand) []crontabText {
+	texts := []crontabText{{[]string{"sim"}, randomCrontab(rng)}}
 	if rng.IntN(2) == 0 {
-		texts = append(texts, tableText{[]string{"crontab", "system"}, "25 6 * * * root run-parts /etc/cron.daily\n" +
+		texts = append(texts, crontabText{[]string{"crontab", "system"}, "25 6 * * * root run-parts /etc/cron.daily\n" +
 			"47 6 * * 7 root run-parts /etc/cron.weekly\n52 6 1 * * root { run-parts --report /etc/cron.monthly; }\n15 * * * * ann x\n"})
 	}
 	if rng.IntN(2) == 0 {
@@ -662,12 +662,12 @@ func randomTables(rng *rand.Rand) []tableText {
 				b.WriteString(line + "\n")
 			}
 		}
-		texts = append(texts, tableText{[]string{"anacrontab"}, b.String()})
+		texts = append(texts, crontabText{[]string{"anacrontab"}, b.String()})
 	}
 	return texts
 }
 
-func randomTable(rng *rand.Rand) string {
+func randomCrontab(rng *rand.Rand) string {
 	var b strings.Builder
 	specs := []string{"* * * * *", "*/7 * * * *", "0 * * * *", "@hourly", "30 1 * * *", "0 0-23 * * *", "15 2,3 * * 0", "@daily", "0-59/20 2 * * *", "@reboot", "0 0 30 2 *"}
 	options := []string{
@@ -704,7 +704,7 @@ func TestSimulationSameSeedSameYear(t *testing.T) {
 		w := newWorld(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
 		var b strings.Builder
 		w.log = func(e Effect) { fmt.Fprintln(&b, w.tell(e)) }
-		w.crontabs = []*crontab.File{w.table("sim", randomTable(rng))}
+		w.crontabs = []*crontab.File{w.crontab("sim", randomCrontab(rng))}
 		w.start()
 		w.advance(w.now.Wall.AddDate(0, 0, 2))
 		return b.String()

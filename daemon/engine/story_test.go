@@ -111,7 +111,7 @@ type story struct {
 	out *bytes.Buffer
 	w   *world
 
-	texts []tableText
+	texts []crontabText
 }
 
 // parse reads all crontabs, as a daemon does when one of them changes or the host moves.
@@ -243,7 +243,7 @@ func (s *story) command(words []string, body string) {
 		if verb == "load" {
 			s.texts = nil
 		}
-		switch x := (tableText{words[1:], body + "\n"}); {
+		switch x := (crontabText{words[1:], body + "\n"}); {
 		case body == "":
 		case verb == "first":
 			s.texts = slices.Insert(s.texts, 0, x)

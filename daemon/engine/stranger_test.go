@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// tableOf parses a crontab of root with entries that run as a user.
-func tableOf(user, text string) *crontab.File {
+// crontabOf parses a crontab of root with entries that run as a user.
+func crontabOf(user, text string) *crontab.File {
 	t, _ := crontab.Parse(user, text, crontab.Config{User: user, Local: time.UTC, Zone: time.LoadLocation, Seed: 1})
 	return t
 }
@@ -20,11 +20,11 @@ func tableOf(user, text string) *crontab.File {
 func strangers(t *testing.T, anns, zoes string) *Engine {
 	t.Helper()
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
-	zoe := tableOf("zoe", zoes)
+	zoe := crontabOf("zoe", zoes)
 	e.Step(Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{zoe}})
 	e.Step(Moment{Wall: noon.Add(-60 * time.Second), Up: time.Hour + 30*time.Second})
 	e.Step(Moment{Wall: noon.Add(-50 * time.Second), Up: time.Hour + 40*time.Second}, Started{Run: 1, PID: 77, At: noon.Add(-60 * time.Second)})
-	e.Step(Moment{Wall: noon.Add(-40 * time.Second), Up: time.Hour + 50*time.Second}, Load{Crontabs: []*crontab.File{tableOf("ann", anns), zoe}})
+	e.Step(Moment{Wall: noon.Add(-40 * time.Second), Up: time.Hour + 50*time.Second}, Load{Crontabs: []*crontab.File{crontabOf("ann", anns), zoe}})
 	if got := e.View().Runs(); len(got) != 1 || got[0].User != "zoe" || got[0].State != job.RunRunning {
 		t.Fatalf("live runs: %+v, want one of zoe's", got)
 	}
@@ -74,7 +74,7 @@ func TestPauseBindsNoJobOfAnotherAccount(t *testing.T) {
 	if e.View().Hold(0) == nil {
 		t.Fatal("ann's job is not paused")
 	}
-	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 70*time.Second}, Load{Crontabs: []*crontab.File{tableOf("zoe", zoesBackup)}})
+	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 70*time.Second}, Load{Crontabs: []*crontab.File{crontabOf("zoe", zoesBackup)}})
 	if h := e.View().Hold(0); h != nil {
 		t.Errorf("zoe's job is paused by %+v, want it free", h)
 	}
@@ -86,7 +86,7 @@ func TestPauseBindsNoJobOfAnotherAccount(t *testing.T) {
 func TestQueuedRunStartsNoJobOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "0 0 1 1 * ann\n", "#@ name=backup overlap=queue\n* * * * * zoe\n")
 	e.Step(atNoon()) // queues the second run
-	e.Step(Moment{Wall: noon.Add(time.Second), Up: 2 * time.Hour}, Load{Crontabs: []*crontab.File{tableOf("ann", "#@ name=backup\n0 0 1 1 * ann\n")}})
+	e.Step(Moment{Wall: noon.Add(time.Second), Up: 2 * time.Hour}, Load{Crontabs: []*crontab.File{crontabOf("ann", "#@ name=backup\n0 0 1 1 * ann\n")}})
 	effects := e.Step(Moment{Wall: noon.Add(2 * time.Second), Up: 2 * time.Hour}, Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}, At: noon})
 	if got := startsOf(effects); len(got) > 0 {
 		t.Errorf("zoe's queued run started %q, which is ann's", got)
@@ -100,7 +100,7 @@ func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "0 0 1 1 * ann\n", zoesBackup)
 	e.Step(Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
 	load := func(second time.Duration, anns string) {
-		e.Step(Moment{Wall: noon.Add(second * time.Second), Up: time.Hour + 90*time.Second}, Load{Crontabs: []*crontab.File{tableOf("ann", anns), tableOf("zoe", zoesBackup)}})
+		e.Step(Moment{Wall: noon.Add(second * time.Second), Up: time.Hour + 90*time.Second}, Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoesBackup)}})
 	}
 	load(-25, "#@ name=backup\n0 0 1 1 * ann\n")
 	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 90*time.Second}, Resume{Token: 2, Job: "backup", By: "ann"})
@@ -121,7 +121,7 @@ func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 		e.Step(now, events...)
 	}
 	pass := func(anns, zoes string) {
-		step(Load{Crontabs: []*crontab.File{tableOf("ann", anns), tableOf("zoe", zoes)}})
+		step(Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoes)}})
 	}
 	by := func(i int) string {
 		if h := e.View().Hold(i); h != nil {
@@ -159,7 +159,7 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 	waiting.ID, waiting.State, waiting.Reason, waiting.Started = 2, job.RunWaiting, job.WaitsForRetry, time.Time{}
 	for _, adopted := range [][]Adopted{nil, {{Run: 1, PID: 77, Up: time.Minute}}} {
 		e := New(State{LastSeen: noon, NextRun: 3, Live: []job.Run{old, waiting}, Adopted: adopted})
-		effects := e.Step(atNoon(), Load{Crontabs: []*crontab.File{tableOf("ann", anns)}})
+		effects := e.Step(atNoon(), Load{Crontabs: []*crontab.File{crontabOf("ann", anns)}})
 		effects = append(effects, e.Step(atNoon())...)
 		if kills := killsOf(effects); len(kills) > 0 {
 			t.Errorf("ann's timeout= sent %v to zoe's run", kills)
@@ -187,7 +187,7 @@ func TestNameThatComesBackBringsItsStreak(t *testing.T) {
 		now.Wall, now.Up = now.Wall.Add(d), now.Up+d
 		return e.Step(now, events...)
 	}
-	zoes, anns := Load{Crontabs: []*crontab.File{tableOf("zoe", job1)}}, Load{Crontabs: []*crontab.File{tableOf("ann", "#@ name=backup breaker=1/1m\n* * * * * ann\n")}}
+	zoes, anns := Load{Crontabs: []*crontab.File{crontabOf("zoe", job1)}}, Load{Crontabs: []*crontab.File{crontabOf("ann", "#@ name=backup breaker=1/1m\n* * * * * ann\n")}}
 	step(0, zoes)
 	for run, load := range []Load{anns, zoes} {
 		if got := startsOf(step(time.Minute)); len(got) != 1 {

@@ -66,8 +66,8 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	}
 }
 
-// table parses a file that was named on the command line of ann's daemon.
-func (w *world) table(name, text string) *crontab.File {
+// crontab parses a file that was named on the command line of ann's daemon.
+func (w *world) crontab(name, text string) *crontab.File {
 	file, _ := crontab.Parse(name, text, crontab.Config{
 		User: "ann", Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
 	})
@@ -82,14 +82,14 @@ func (w *world) users(owner, text string) *crontab.File {
 	return file
 }
 
-// tableText is a crontab in a story: the words after load, and the text.
-type tableText struct {
+// crontabText is a crontab in a story: the words after load, and the text.
+type crontabText struct {
 	words []string
 	text  string
 }
 
 // parse reads all crontabs again.
-func (w *world) parse(texts []tableText) []*crontab.File {
+func (w *world) parse(texts []crontabText) []*crontab.File {
 	var crontabs []*crontab.File
 	for _, x := range texts {
 		name := "story"
@@ -102,7 +102,7 @@ func (w *world) parse(texts []tableText) []*crontab.File {
 		case slices.Contains(x.words, "user"):
 			crontabs = append(crontabs, w.users(name, x.text))
 		default:
-			crontabs = append(crontabs, w.table(name, x.text))
+			crontabs = append(crontabs, w.crontab(name, x.text))
 		}
 	}
 	return crontabs

@@ -191,8 +191,8 @@ func (d Difference) IsNew() bool {
 
 // Text is one version of a file's text, with its diagnostics.
 type Text struct {
-	Text    string
-	Remarks []crontab.Diagnostic
+	Text        string
+	Diagnostics []crontab.Diagnostic
 }
 
 // NewErrors returns the errors that did not exist before. Earlier errors do not prevent another
@@ -220,7 +220,7 @@ type mistake struct {
 
 func (t Text) errors() []crontab.Diagnostic {
 	var errors []crontab.Diagnostic
-	for _, d := range t.Remarks {
+	for _, d := range t.Diagnostics {
 		if d.Severity == crontab.Error {
 			errors = append(errors, d)
 		}

@@ -73,7 +73,7 @@ func TestNewErrorsLeaveOldOnesAlone(t *testing.T) {
 		{bad, "", nil},
 		{"", "0 0 13 * 5 root a\n", nil}, // a warning
 	} {
-		text := func(s string) Text { _, remarks := parse(s); return Text{s, remarks} }
+		text := func(s string) Text { _, diagnostics := parse(s); return Text{s, diagnostics} }
 		var got []int
 		for _, d := range NewErrors(text(tc.old), text(tc.now)) {
 			got = append(got, d.Line)

@@ -77,18 +77,18 @@ type board struct {
 	seed  maphash.Seed
 	own   string // table of the peer's own
 
-	names   *jobstate.Numbering
-	view    *engine.View
-	now     time.Time
-	sums    []uint64 // of the row that was sent; 0: none was
-	due     []int64  // when the row will be another though nothing happens, Unix nanoseconds
-	next    []int64  // the job's next start, likewise
-	state   []uint8  // index in job.States, or unseen
-	head    api.Status
-	remarks struct{ errors, warnings int }
-	totals  *totals
-	denied  api.Denied
-	asked   time.Time // when that was found out
+	names       *jobstate.Numbering
+	view        *engine.View
+	now         time.Time
+	sums        []uint64 // of the row that was sent; 0: none was
+	due         []int64  // when the row will be another though nothing happens, Unix nanoseconds
+	next        []int64  // the job's next start, likewise
+	state       []uint8  // index in job.States, or unseen
+	head        api.Status
+	diagnostics struct{ errors, warnings int }
+	totals      *totals
+	denied      api.Denied
+	asked       time.Time // when that was found out
 }
 
 // unseen is the state of a job that the reader does not see.
@@ -181,9 +181,9 @@ func (b *board) renumber(names *jobstate.Numbering) (gone []job.ID) {
 	for i := range n {
 		b.due[i], b.next[i], b.state[i] = math.MaxInt64, math.MaxInt64, unseen
 	}
-	b.remarks.errors, b.remarks.warnings = 0, 0
+	b.diagnostics.errors, b.diagnostics.warnings = 0, 0
 	if b.peer.Admin {
-		b.remarks.errors, b.remarks.warnings = remarkCounts(b.s.backend.Diagnostics())
+		b.diagnostics.errors, b.diagnostics.warnings = diagnosticCounts(b.s.backend.Diagnostics())
 	}
 	if before.names == nil {
 		return nil
@@ -345,7 +345,7 @@ func (b *board) newHead() *api.Status {
 		b.denied, b.asked = b.s.denied(b.peer), b.now
 	}
 	h.Denied = b.denied
-	h.Errors, h.Warnings, h.Day = b.remarks.errors, b.remarks.warnings, b.totals.newest()
+	h.Errors, h.Warnings, h.Day = b.diagnostics.errors, b.diagnostics.warnings, b.totals.newest()
 	soonest := -1
 	for slot, state := range b.state {
 		if state == unseen {

@@ -23,7 +23,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-const boardTable = `
+const boardCrontab = `
 #@ name=orders retry=2 backoff=90s grace=30s
 */2 * * * * ann orders
 #@ name=nightly overlap=queue grace=1m
@@ -215,7 +215,7 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 		w.step(engine.Unack{Job: id, By: "ann"})
 		return "unack " + string(id)
 	case 13:
-		file := boardTable
+		file := boardCrontab
 		if r.IntN(2) == 0 {
 			file = strings.Replace(file, "* * * * * bob unnamed\n", "#@ name=more\n* * * * * ann more\n", 1)
 		}
@@ -256,7 +256,7 @@ func TestBoardSaysWhatListSays(t *testing.T) {
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			w := newWorld(t, boardTable)
+			w := newWorld(t, boardCrontab)
 			s := w.server()
 			var readers []*reader
 			for i := range 150 {
@@ -280,7 +280,7 @@ func TestBoardSaysWhatListSays(t *testing.T) {
 func TestBoardWhileThingsHappen(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		w := newWorld(t, boardTable)
+		w := newWorld(t, boardCrontab)
 		s := w.server()
 		readers := []*reader{w.reader(s, 0), w.reader(s, annUID), w.reader(s, bobUID)}
 		var reading sync.WaitGroup
@@ -352,7 +352,7 @@ func TestBoardComesWorstFirst(t *testing.T) {
 
 // What does not change is not sent, and what changes is sent alone.
 func TestBoardSendsChangesAlone(t *testing.T) {
-	w := newWorld(t, boardTable)
+	w := newWorld(t, boardCrontab)
 	s := w.server()
 	r := w.reader(s, 0)
 	r.round()
@@ -370,7 +370,7 @@ func TestBoardSendsChangesAlone(t *testing.T) {
 	if row := r.rows["hand"]; row.Why != "paused by root" || row.State != job.StateHeld {
 		t.Errorf("the row is %+v, want one that is held, and why", row)
 	}
-	w.load(boardTable + "#@ name=new\n0 0 * * * root new\n")
+	w.load(boardCrontab + "#@ name=new\n0 0 * * * root new\n")
 	rows = len(r.order)
 	r.round()
 	if got := r.order[rows:]; !slices.Equal(got, []job.ID{"new"}) {
@@ -402,7 +402,7 @@ func TestBoardSeesTimeGoBy(t *testing.T) {
 
 // The daemon sends by itself, and ends the stream when it ends.
 func TestBoardOverTheSocket(t *testing.T) {
-	w := newWorld(t, boardTable)
+	w := newWorld(t, boardCrontab)
 	path := w.serve()
 	c := api.Dial(path)
 	defer c.Close()
@@ -430,7 +430,7 @@ func TestBoardOverTheSocket(t *testing.T) {
 }
 
 func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {
-	w := newWorld(t, boardTable)
+	w := newWorld(t, boardCrontab)
 	w.broken = context.DeadlineExceeded
 	for _, err := range w.client().Board(patient(t)) {
 		if api.KindOf(err) != api.Internal {

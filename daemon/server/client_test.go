@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-const etlTable = `
+const etlCrontab = `
 #@ name=etl-orders
 */5 * * * * etl /opt/etl/run orders
 #@ name=etl-nightly overlap=skip
@@ -38,7 +38,7 @@ func states(jobs []job.Status) string {
 }
 
 func TestListSortsBySeverity(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	w.to("2026-11-20T02:00:00Z") // etl-nightly and etl-orders are due
 	for _, r := range w.allRuns() {
 		w.started(r.ID)
@@ -87,7 +87,7 @@ func TestQueuedRunIsLateAfterGrace(t *testing.T) {
 }
 
 func TestNoSuchJobSuggests(t *testing.T) {
-	c := newWorld(t, etlTable).client()
+	c := newWorld(t, etlCrontab).client()
 	for _, test := range []struct{ ref, what, why, fix string }{
 		{"etl-order", `cannot show "etl-order": no such job`, `4 jobs are loaded from 1 file, none matches; nearest is "etl-orders"`, "cronring show etl-orders    or list: cronring list"},
 		{"nightly", `cannot show "nightly": no such job`, `4 jobs are loaded from 1 file, none matches; nearest is "etl-nightly"`, "cronring show etl-nightly    or list: cronring list"},
@@ -146,7 +146,7 @@ func TestRunReferences(t *testing.T) {
 }
 
 func TestRunPauseResumeStop(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	c, ctx := w.client(), context.Background()
 	runs, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}})
 	if err != nil || len(runs) != 1 || runs[0].Trigger != job.TriggerManual || runs[0].By != caller {
@@ -210,7 +210,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 
 // What is refused for one job does not keep it from the others.
 func TestPartialRefusalSaysWhatWasDone(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	w.step(engine.Pause{Job: "etl-orders", Hold: job.Hold{By: "root"}})
 	_, err := w.client().Resume(context.Background(), api.ResumeRequest{Refs: []string{"etl-nightly", "etl-orders"}})
 	if e, ok := err.(*api.Error); !ok || e.Kind != api.Conflict || !strings.Contains(e.Why, "done for etl-orders") {
@@ -219,7 +219,7 @@ func TestPartialRefusalSaysWhatWasDone(t *testing.T) {
 }
 
 func TestRunWaitFollowsRetries(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	c := w.client()
 	type result struct {
 		Runs []job.Run
@@ -261,7 +261,7 @@ func waitFor(t *testing.T, w *world, kind job.RecordKind) {
 }
 
 func TestRunWaitEndsWithDaemon(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	c := w.client()
 	done := make(chan error)
 	go func() {
@@ -369,7 +369,7 @@ func TestHistoryOfRemovedJob(t *testing.T) {
 }
 
 func TestStatusWhenHistoryIsUnreadable(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	w.broken = context.DeadlineExceeded
 	c := w.client()
 	st, err := c.Status(context.Background())

@@ -24,7 +24,7 @@ func comingText(c api.Coming) (lines []string) {
 }
 
 func TestComingMergesJobsInOrderOfTime(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	w.to("2026-11-20T02:20:00Z")
 	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Until: instant(t, "2026-11-21T00:00:00Z")}})
 	client := w.client()
@@ -52,7 +52,7 @@ func TestComingMergesJobsInOrderOfTime(t *testing.T) {
 }
 
 func TestComingRefusesThePast(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	_, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.now.Add(-time.Hour)})
 	if api.KindOf(err) != api.Usage || !strings.Contains(err.Error(), "that is in the past") {
 		t.Errorf("coming runs of the past: got %v, want a refusal of kind %s", err, api.Usage)
@@ -71,7 +71,7 @@ func TestComingIsBounded(t *testing.T) {
 }
 
 func TestExplainTellsSharedMinutes(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	client := w.client()
 	x, err := client.Explain(context.Background(), "etl-nightly", time.Time{})
 	if err != nil {

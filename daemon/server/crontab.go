@@ -350,11 +350,11 @@ func (d *desk) maxEntries(who account.Account) int {
 
 // fits rejects a crontab of a user that is beyond the limit: the daemon would
 // read it in part.
-func fits(user string, file *crontab.File, remarks []crontab.Diagnostic) error {
+func fits(user string, file *crontab.File, diagnostics []crontab.Diagnostic) error {
 	if !file.Truncated() {
 		return nil
 	}
-	beyond := remarks[len(remarks)-1]
+	beyond := diagnostics[len(diagnostics)-1]
 	return &api.Error{Kind: api.Usage, What: "the crontab of " + user + " is not installed: it is too large", Why: beyond.Message, Fix: beyond.Fix}
 }
 
@@ -406,15 +406,15 @@ func (s *Server) installCrontab(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	file, remarks := d.parse(r.File, who, string(r.Text))
-	if err := fits(who.Name, file, remarks); err != nil {
+	file, diagnostics := d.parse(r.File, who, string(r.Text))
+	if err := fits(who.Name, file, diagnostics); err != nil {
 		return err
 	}
-	if err := flawless(who.Name, remarks); err != nil {
+	if err := flawless(who.Name, diagnostics); err != nil {
 		return err
 	}
 	answer := api.Installed{
-		V: api.Version, User: who.Name, Entries: len(file.Entries), Remarks: api.NewDiagnostics(remarks),
+		V: api.Version, User: who.Name, Entries: len(file.Entries), Diagnostics: api.NewDiagnostics(diagnostics),
 	}
 	if err := d.install(ctx, c, who, r, &answer); err != nil {
 		return err
@@ -426,9 +426,9 @@ func (s *Server) installCrontab(ctx context.Context, c *call.Call) error {
 
 // flawless refuses a table with an error, as crontab(1) always has: the daemon
 // would run the good lines, but here is a person who can mend the others.
-func flawless(user string, remarks []crontab.Diagnostic) error {
+func flawless(user string, diagnostics []crontab.Diagnostic) error {
 	n, first := 0, ""
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Severity == crontab.Error {
 			if n++; n == 1 {
 				first = d.Error()

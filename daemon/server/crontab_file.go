@@ -191,7 +191,7 @@ func (s *Server) showCrontabFile(ctx context.Context, c *call.Call) error {
 		return unread(p, err)
 	}
 	config := d.config(p)
-	file, remarks := crontab.Parse(p.path, t.body, config)
+	file, diagnostics := crontab.Parse(p.path, t.body, config)
 	answer := api.CrontabText{
 		V: api.Version, CrontabFile: s.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
@@ -202,7 +202,7 @@ func (s *Server) showCrontabFile(ctx context.Context, c *call.Call) error {
 		answer.Family = api.FamilyRHEL
 	}
 	answer.Missing, answer.Entries = t.missing, len(file.Entries)
-	answer.Errors, answer.Warnings = remarkCounts(remarks)
+	answer.Errors, answer.Warnings = diagnosticCounts(diagnostics)
 	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: p.path, Limit: 1})
 	if err != nil {
 		return err
@@ -301,12 +301,12 @@ func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api
 // own.
 func (s *Server) loaded(c *call.Call, d *desk) []api.CrontabFile {
 	type found struct{ errors, warnings int }
-	remarks := map[string]*found{}
+	diagnostics := map[string]*found{}
 	for _, r := range s.backend.Diagnostics() {
-		f := remarks[r.File]
+		f := diagnostics[r.File]
 		if f == nil {
 			f = &found{}
-			remarks[r.File] = f
+			diagnostics[r.File] = f
 		}
 		switch r.Severity {
 		case crontab.Error:
@@ -335,7 +335,7 @@ func (s *Server) loaded(c *call.Call, d *desk) []api.CrontabFile {
 		}
 		t := put(file.Name)
 		t.Entries = len(file.Entries)
-		if f := remarks[file.Name]; f != nil {
+		if f := diagnostics[file.Name]; f != nil {
 			t.Errors, t.Warnings = f.errors, f.warnings
 		}
 	}
@@ -455,12 +455,12 @@ func (d *desk) refuse(p place, old installed, r api.CrontabFileRequest, answer *
 	if passed := o.Passes(p.path); passed != nil && len(d.Files) == 0 {
 		return &api.Error{Kind: api.Usage, What: "cannot write " + p.path + ": cron would not read it", Why: passed.Why, Fix: "choose a name of letters, digits, _ and -"}
 	}
-	file, remarks := crontab.Parse(p.path, string(r.Text), config)
-	answer.Entries, answer.Remarks = len(file.Entries), api.NewDiagnostics(remarks)
-	if err := fits(p.who.Name, file, remarks); err != nil {
+	file, diagnostics := crontab.Parse(p.path, string(r.Text), config)
+	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
+	if err := fits(p.who.Name, file, diagnostics); err != nil {
 		return err
 	}
-	fresh := review.NewErrors(review.Text{Text: old.body, Remarks: before}, review.Text{Text: string(r.Text), Remarks: remarks})
+	fresh := review.NewErrors(review.Text{Text: old.body, Diagnostics: before}, review.Text{Text: string(r.Text), Diagnostics: diagnostics})
 	if len(fresh) == 0 {
 		return nil
 	}

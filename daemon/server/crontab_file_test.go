@@ -40,7 +40,7 @@ func (h *host) read(path string) string {
 	return string(text)
 }
 
-func (h *host) tableText(uid uint32, query string) (api.CrontabText, *api.Error) {
+func (h *host) crontabText(uid uint32, query string) (api.CrontabText, *api.Error) {
 	h.t.Helper()
 	var t api.CrontabText
 	_, e := h.ask(uid, "GET", "/v1/table?"+query, "", &t)
@@ -52,10 +52,10 @@ func (h *host) change(uid uint32, r api.CrontabFileRequest) (api.Installed, *api
 	return h.post(uid, "/v1/table/install", r)
 }
 
-func TestTableOfSystemChangesAndComesBack(t *testing.T) {
+func TestCrontabOfSystemChangesAndComesBack(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	path := h.file(filepath.Join(h.places.CronD, "etl"), "# x\r\n0 5 * * * root true\r\n", 0o640)
-	before, e := h.tableText(0, "file="+path)
+	before, e := h.crontabText(0, "file="+path)
 	if e != nil || before.Format != api.FormatSystem || before.Entries != 1 || before.Owner != "root" || before.Mode != 0o640 || string(before.Text) != h.read(path) {
 		t.Fatalf("read: %+v, %v", before, e)
 	}
@@ -76,7 +76,7 @@ func TestTableOfSystemChangesAndComesBack(t *testing.T) {
 	if _, e := h.change(0, api.CrontabFileRequest{File: path, Gone: true}); e != nil {
 		t.Errorf("remove: %v", e)
 	}
-	if now, e := h.tableText(0, "file="+path); e != nil || !now.Missing || now.Sum != spool.NoCrontab {
+	if now, e := h.crontabText(0, "file="+path); e != nil || !now.Missing || now.Sum != spool.NoCrontab {
 		t.Errorf("removed: %+v, %v", now, e)
 	}
 	if _, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: done.Before}); e != nil || h.read(path) != string(before.Text) {
@@ -84,7 +84,7 @@ func TestTableOfSystemChangesAndComesBack(t *testing.T) {
 	}
 }
 
-func TestTableRefuses(t *testing.T) {
+func TestCrontabRefuses(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	broken := h.file(filepath.Join(h.places.CronD, "broken"), "61 * * * * root a\n", 0o644)
 	secret := h.file(filepath.Join(t.TempDir(), "secret"), "secret\n", 0o600)
@@ -126,18 +126,18 @@ func TestTableRefuses(t *testing.T) {
 	if got := h.read(secret); got != "secret\n" {
 		t.Errorf("what the link leads to: got %q, want it untouched", got)
 	}
-	if own, e := h.tableText(annUID, ""); e != nil || string(own.Text) != "0 6 * * * true\n" || own.Above != 3 || own.Account != "ann" {
+	if own, e := h.crontabText(annUID, ""); e != nil || string(own.Text) != "0 6 * * * true\n" || own.Above != 3 || own.Account != "ann" {
 		t.Errorf("own table: %+v, %v, want three lines above it", own, e)
 	}
 }
 
-func TestTablesListsWhatMayBeChanged(t *testing.T) {
+func TestCrontabsListsWhatMayBeChanged(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	path := h.file(filepath.Join(h.places.CronD, "etl"), "0 5 * * * root true\n61 * * * * root x\n0 0 13 * 5 root y\n", 0o644)
 	bad := h.file(filepath.Join(h.places.CronD, "bad"), "0 5 * * * root true\n", 0o666)
-	parsed, remarks := crontab.Parse(path, h.read(path), crontab.Config{Format: crontab.System})
-	h.remarks, h.refused = remarks, []spool.Refusal{{Path: bad, Word: "INSECURE MODE", Why: "others may write it", Fix: "chmod go-w"}}
-	h.loadTable(parsed)
+	parsed, diagnostics := crontab.Parse(path, h.read(path), crontab.Config{Format: crontab.System})
+	h.diagnostics, h.refused = diagnostics, []spool.Refusal{{Path: bad, Word: "INSECURE MODE", Why: "others may write it", Fix: "chmod go-w"}}
+	h.loadCrontab(parsed)
 	if _, e := h.change(annUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}); e != nil {
 		t.Fatal(e)
 	}
@@ -162,7 +162,7 @@ func TestTablesListsWhatMayBeChanged(t *testing.T) {
 }
 
 // A daemon that was given its files by name touches those alone.
-func TestTablesGivenByName(t *testing.T) {
+func TestCrontabsGivenByName(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	named := h.file(filepath.Join(t.TempDir(), "demo.crontab"), "0 5 * * * true\n", 0o644)
 	h.crontabs.Files, h.crontabs.Host.Account = []string{named}, "root"
@@ -200,7 +200,7 @@ func TestTablesGivenByName(t *testing.T) {
 }
 
 // Where a zone has no name the client's own holds.
-func TestTableConfigNamesZone(t *testing.T) {
+func TestCrontabConfigNamesZone(t *testing.T) {
 	text := api.CrontabText{Format: api.FormatSystem, Family: api.FamilyRHEL, Zone: "Europe/Paris"}
 	c := text.Config(time.LoadLocation)
 	if c.Format != crontab.System || c.Family != crontab.RHEL || c.Local.String() != "Europe/Paris" {

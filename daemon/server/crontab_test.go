@@ -114,7 +114,7 @@ func (h *host) install(uid uint32, user, text string) (api.Installed, *api.Error
 	return h.post(uid, "/v1/crontab/install", api.InstallRequest{User: user, File: "-", Text: []byte(text)})
 }
 
-func (h *host) table(uid uint32, query string) api.Crontab {
+func (h *host) crontab(uid uint32, query string) api.Crontab {
 	h.t.Helper()
 	var c api.Crontab
 	if _, e := h.ask(uid, "GET", "/v1/crontab?"+query, "", &c); e != nil {
@@ -133,7 +133,7 @@ func annsCrontab(t *testing.T, w *world) {
 
 func TestCrontabComesAndGoes(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
-	if c := h.table(annUID, ""); !c.Missing || c.User != "ann" || c.Sum != "none" {
+	if c := h.crontab(annUID, ""); !c.Missing || c.User != "ann" || c.Sum != "none" {
 		t.Errorf("before: %+v", c)
 	}
 	const text = "# mine\n0 5 * * * true\n#@ name=x\n@daily true\n"
@@ -146,10 +146,10 @@ func TestCrontabComesAndGoes(t *testing.T) {
 	if err != nil || string(disk) != header+text {
 		t.Errorf("on disk: %q, %v", disk, err)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != text {
+	if c := h.crontab(annUID, ""); string(c.Text) != text {
 		t.Errorf("listed: %q", c.Text)
 	}
-	if c := h.table(0, "user=ann&header=true"); string(c.Text) != header+text {
+	if c := h.crontab(0, "user=ann&header=true"); string(c.Text) != header+text {
 		t.Errorf("listed with its header: %q", c.Text)
 	}
 	gone, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{})
@@ -159,7 +159,7 @@ func TestCrontabComesAndGoes(t *testing.T) {
 	if _, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{}); e == nil || e.Kind != api.NotFound || e.What != "no crontab for ann" {
 		t.Errorf("remove again: %v", e)
 	}
-	h.table(0, "user=ann&edit=true")
+	h.crontab(0, "user=ann&edit=true")
 	h.ask(0, "POST", "/v1/crontab/edited", `{"user":"ann"}`, nil)
 	want := "0 (ann) LIST (ann)\n0 (ann) REPLACE (ann)\n0 (ann) LIST (ann)\n0 (root) LIST (ann)\n0 (ann) DELETE (ann)\n" +
 		"0 (root) BEGIN EDIT (ann)\n0 (root) END EDIT (ann)"
@@ -168,7 +168,7 @@ func TestCrontabComesAndGoes(t *testing.T) {
 	}
 }
 
-func TestInstallRefusesTableWithErrors(t *testing.T) {
+func TestInstallRefusesCrontabWithErrors(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	if _, e := h.install(annUID, "", "1 * * * * old\n"); e != nil {
 		t.Fatal(e)
@@ -188,21 +188,21 @@ func TestInstallRefusesTableWithErrors(t *testing.T) {
 	if e == nil || !strings.HasPrefix(e.Why, "my:2:1: ") {
 		t.Errorf("the error does not say where: %v", e)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != "1 * * * * old\n" {
+	if c := h.crontab(annUID, ""); string(c.Text) != "1 * * * * old\n" {
 		t.Errorf("the old table is now %q", c.Text)
 	}
-	if done, e := h.install(annUID, "", "1 1 1 * 1 or\n"); e != nil || len(done.Remarks) == 0 {
+	if done, e := h.install(annUID, "", "1 1 1 * 1 or\n"); e != nil || len(done.Diagnostics) == 0 {
 		t.Errorf("a table with a warning: %+v, %v", done, e)
 	}
 }
 
-func TestInstallOfLargestTable(t *testing.T) {
+func TestInstallOfLargestCrontab(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	text := strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", crontab.MaxText/1024)
 	if _, e := h.install(annUID, "", text); e != nil {
 		t.Fatal(e)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != text {
+	if c := h.crontab(annUID, ""); string(c.Text) != text {
 		t.Errorf("%d bytes came back of %d", len(c.Text), len(text))
 	}
 	for _, path := range []string{"/v1/crontab/remove", "/v1/undo", "/v1/crontab/edited"} {
@@ -312,9 +312,9 @@ func TestCrontabAllowAndDeny(t *testing.T) {
 	}
 }
 
-func TestInstallRefusesWhenTableChangedMeanwhile(t *testing.T) {
+func TestInstallRefusesWhenCrontabChangedMeanwhile(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
-	none := h.table(annUID, "")
+	none := h.crontab(annUID, "")
 	put := func(base, text string) *api.Error {
 		_, e := h.post(annUID, "/v1/crontab/install", api.InstallRequest{Text: []byte(text), Base: base})
 		return e
@@ -322,7 +322,7 @@ func TestInstallRefusesWhenTableChangedMeanwhile(t *testing.T) {
 	if e := put(none.Sum, "# 1\n"); e != nil {
 		t.Fatal(e)
 	}
-	read := h.table(annUID, "")
+	read := h.crontab(annUID, "")
 	if e := put(none.Sum, "# 2\n"); e == nil || e.Kind != api.Conflict {
 		t.Errorf("with the sum of none: %v, want a conflict", e)
 	}
@@ -332,7 +332,7 @@ func TestInstallRefusesWhenTableChangedMeanwhile(t *testing.T) {
 	if e := put(read.Sum, "# 4\n"); e == nil || e.Kind != api.Conflict {
 		t.Errorf("with an old sum: %v, want a conflict", e)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != "# 3\n" {
+	if c := h.crontab(annUID, ""); string(c.Text) != "# 3\n" {
 		t.Errorf("the table says %q", c.Text)
 	}
 }
@@ -340,7 +340,7 @@ func TestInstallRefusesWhenTableChangedMeanwhile(t *testing.T) {
 // Of many edits that began with the same text one wins, and the others know.
 func TestInstallConcurrentlyOneWins(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
-	base := h.table(annUID, "").Sum
+	base := h.crontab(annUID, "").Sum
 	s := h.server()
 	c := api.Dial(h.serveServer(s))
 	defer c.Close()
@@ -364,14 +364,14 @@ func TestInstallConcurrentlyOneWins(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := h.table(0, "user=ann"); string(got.Text) != won || won == "" {
+	if got := h.crontab(0, "user=ann"); string(got.Text) != won || won == "" {
 		t.Errorf("the table says %q, the winner %q", got.Text, won)
 	}
 }
 
 // Callers with large tables, sent or read slowly, keep large ones waiting, and
 // nobody else; one account alone keeps only its own waiting.
-func TestLargeTablesWaitForRoom(t *testing.T) {
+func TestLargeCrontabsWaitForRoom(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	s := h.server()
 	if _, e := h.install(bobUID, "", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
@@ -412,7 +412,7 @@ func takeAll(t *testing.T, places chan<- struct{}) {
 	}
 }
 
-func TestLargeTablesWithoutRoomAreRefused(t *testing.T) {
+func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
 		t.Fatal(e)
@@ -446,7 +446,7 @@ func TestInstallWithoutHistoryIsSaid(t *testing.T) {
 	if e != nil || !strings.Contains(done.Notice, "cannot be undone") || done.Before != 0 {
 		t.Errorf("install: %+v, %v", done, e)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != "# 2\n" {
+	if c := h.crontab(annUID, ""); string(c.Text) != "# 2\n" {
 		t.Errorf("the table says %q", c.Text)
 	}
 }
@@ -472,7 +472,7 @@ func TestInstallOnFullDiskSaysSo(t *testing.T) {
 	if got := h.lines(); got != "" {
 		t.Errorf("what did not happen is logged: %q", got)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != "# old\n" {
+	if c := h.crontab(annUID, ""); string(c.Text) != "# old\n" {
 		t.Errorf("the table says %.20q", c.Text)
 	}
 }

@@ -30,7 +30,7 @@ func (s *Server) explain(ctx context.Context, c *call.Call) error {
 		from = c.Now
 	}
 	e, j := c.View.Entry(i), c.View.Job(i)
-	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), s.remarksOn(c, i), from.In(e.Zone().Location()))
+	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), s.diagnosticsOn(c, i), from.In(e.Zone().Location()))
 	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o crontab.Option) bool { return o.Origin == crontab.BuiltIn }))
 	x.Job, x.User, x.Crontab, x.Line, x.Held, x.Hold = j.ID, j.User, j.Crontab, j.Line, j.Held, c.View.Hold(i)
 	if err := addClashes(c, ctx, &x, i, from.Truncate(time.Minute)); err != nil {

@@ -43,7 +43,7 @@ func golden(t *testing.T, name, got string) {
 // The documents are part of the product's interface: fields may be added,
 // never renamed.
 func TestDocuments(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	w.to("2026-11-20T02:00:00Z")
 	for _, r := range w.allRuns() {
 		w.started(r.ID)
@@ -54,7 +54,7 @@ func TestDocuments(t *testing.T) {
 	w.to("2026-11-20T02:30:00Z")
 	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Reason: "new key", Until: instant(t, "2026-11-21T00:00:00Z")}})
 	w.problems = []api.Problem{{What: "history cannot be written", Why: "no space left on device", Fix: "make room"}}
-	w.remarks = append(w.remarks, crontab.Diagnostic{File: "/etc/cron.d/etl", Line: 5, Column: 1, Severity: crontab.Warning, Code: "B999", Message: "a remark on the line"})
+	w.diagnostics = append(w.diagnostics, crontab.Diagnostic{File: "/etc/cron.d/etl", Line: 5, Column: 1, Severity: crontab.Warning, Code: "B999", Message: "a remark on the line"})
 	w.chunks[1] = []job.Chunk{{Run: 1, Job: "etl-orders", Stream: job.Stderr, At: w.now, Data: []byte("timeout\n"), Cut: 12}}
 	for name, target := range map[string]string{
 		"status": "/v1/status", "jobs": "/v1/jobs?job=etl-nightly&job=certbot", "job": "/v1/job?job=etl:5",
@@ -118,10 +118,10 @@ func inWords(w api.Why) string {
 	return b.String()
 }
 
-// parentTable has a job that waits for another.
-const parentTable = "#@ name=d\n15 2 * * * root dump\n#@ name=j after=d\n15 3 * * * root run\n"
+// parentCrontab has a job that waits for another.
+const parentCrontab = "#@ name=d\n15 2 * * * root dump\n#@ name=j after=d\n15 3 * * * root run\n"
 
-const retryTable = "#@ name=j retry=1 backoff=1m..1m retry-jitter=0\n0 2 * * * ann run\n"
+const retryCrontab = "#@ name=j retry=1 backoff=1m..1m retry-jitter=0\n0 2 * * * ann run\n"
 
 // whyStories cover each step as the first cross, and each way to pass.
 var whyStories = []struct {
@@ -224,12 +224,12 @@ var whyStories = []struct {
 		w.started(1)
 		w.to("2026-11-20T02:41:00Z")
 	}, "2026-11-20T02:40:00Z"},
-	{"attempts: the next one waits", retryTable, func(w *world) {
+	{"attempts: the next one waits", retryCrontab, func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
 		w.started(1)
 		w.ended(1, 1)
 	}, ""},
-	{"attempts: the last one failed", retryTable, func(w *world) {
+	{"attempts: the last one failed", retryCrontab, func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
 		w.started(1)
 		w.ended(1, 1)
@@ -242,7 +242,7 @@ var whyStories = []struct {
 		w.step(engine.Checked{Run: 1, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
 	}, ""},
 	{"check: not answered yet", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:00:00Z") }, ""},
-	{"parents: ran after them", parentTable, func(w *world) {
+	{"parents: ran after them", parentCrontab, func(w *world) {
 		w.to("2026-11-20T02:15:00Z")
 		w.started(1)
 		w.to("2026-11-20T03:40:00Z")
@@ -250,8 +250,8 @@ var whyStories = []struct {
 		w.started(2)
 		w.ended(2, 0)
 	}, "2026-11-20T03:15:00Z"},
-	{"parents: waits for them", parentTable, func(w *world) { w.to("2026-11-20T03:40:00Z") }, ""},
-	{"parents: one failed", parentTable, func(w *world) {
+	{"parents: waits for them", parentCrontab, func(w *world) { w.to("2026-11-20T03:40:00Z") }, ""},
+	{"parents: one failed", parentCrontab, func(w *world) {
 		w.to("2026-11-20T02:15:00Z")
 		w.started(1)
 		w.to("2026-11-20T02:40:00Z")

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-const familyTable = `#@ name=dump
+const familyCrontab = `#@ name=dump
 15 2 * * * ann dump
 #@ name=upload after=dump
 15 3 * * * ann upload
@@ -56,7 +56,7 @@ func graphOf(t *testing.T, w *world, uid uint32, query string) string {
 }
 
 func TestGraphTellsWhatIsConnected(t *testing.T) {
-	w := newWorld(t, familyTable)
+	w := newWorld(t, familyCrontab)
 	w.to("2026-11-20T02:15:00Z")
 	for _, r := range w.View().Runs() {
 		if w.started(r.ID); r.Job == "dump" {

@@ -32,7 +32,7 @@ func TestRevisionsAreNotInheritedWithAName(t *testing.T) {
 			t.Errorf("undo %+v restored revision %d", r, done.Restored)
 		}
 	}
-	if c := h.table(annUID, ""); !c.Missing {
+	if c := h.crontab(annUID, ""); !c.Missing {
 		t.Errorf("ann's table says %q, want none", c.Text)
 	}
 	if got, want := h.revisions(0, ""), fmt.Sprintf("%d install ann", id); got != want {

@@ -46,7 +46,7 @@ func post(path, body string) string {
 }
 
 func TestMalformedRequests(t *testing.T) {
-	path := newWorld(t, etlTable).serve()
+	path := newWorld(t, etlCrontab).serve()
 	get := func(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 	for _, test := range []struct {
 		name, request string
@@ -172,7 +172,7 @@ func TestDoorLimitsNewConnections(t *testing.T) {
 // A reader who does not read gets a Gap, and holds up neither the loop nor
 // the end of the server.
 func TestSlowReaderGetsGap(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	l, err := Listen(t.TempDir() + "/s")
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func readGap(t *testing.T, w *world, lines *json.Decoder) {
 // A loop that answers nothing is waited for, but not for ever.
 func TestMuteLoopIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, etlTable)
+		w := newWorld(t, etlCrontab)
 		w.mute = true
 		_, err := w.server().ask(context.Background(), engine.Tick{})
 		if api.KindOf(err) != api.Internal || !strings.Contains(err.Error(), "10s") {
@@ -227,7 +227,7 @@ func TestMuteLoopIsGivenUp(t *testing.T) {
 }
 
 func TestStreamsEndWithServer(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	l, err := Listen(t.TempDir() + "/s")
 	if err != nil {
 		t.Fatal(err)

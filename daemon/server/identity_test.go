@@ -18,9 +18,9 @@ func owners(t *testing.T) *world {
 	w := emptyWorld(t)
 	parse := func(name, text string, c crontab.Config) *crontab.File {
 		c.Zone = time.LoadLocation
-		file, remarks := crontab.Parse(name, text, c)
-		if len(remarks) > 0 {
-			t.Fatal(remarks)
+		file, diagnostics := crontab.Parse(name, text, c)
+		if len(diagnostics) > 0 {
+			t.Fatal(diagnostics)
 		}
 		return file
 	}

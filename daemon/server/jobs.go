@@ -109,7 +109,7 @@ func (s *Server) showJob(ctx context.Context, c *call.Call) error {
 		Status:      status,
 		Meaning:     timetable.Describe(c.View.Entry(i).Schedule),
 		Upcoming:    upcoming(c, i),
-		Diagnostics: api.NewDiagnostics(s.remarksOn(c, i)),
+		Diagnostics: api.NewDiagnostics(s.diagnosticsOn(c, i)),
 	})
 }
 
@@ -123,15 +123,15 @@ func upcoming(c *call.Call, i int) []time.Time {
 	return list
 }
 
-func (s *Server) remarksOn(c *call.Call, i int) []crontab.Diagnostic {
+func (s *Server) diagnosticsOn(c *call.Call, i int) []crontab.Diagnostic {
 	e := c.View.Entry(i)
-	var remarks []crontab.Diagnostic
+	var diagnostics []crontab.Diagnostic
 	for _, d := range s.backend.Diagnostics() {
 		if d.File == e.File().Name && d.Line == e.Line() {
-			remarks = append(remarks, d)
+			diagnostics = append(diagnostics, d)
 		}
 	}
-	return remarks
+	return diagnostics
 }
 
 // aStrip is the number of recent runs in a job's strip.

@@ -211,7 +211,7 @@ func (m *gauges) addHost() {
 	m.counter("cronring_overflows_total", "Runs that were dropped because too many runs of their user waited: see queue-max in cronring.toml(5).", float64(m.view.Overflow().Count))
 	m.counter("cronring_clock_steps_total", "How often the host's clock was found set.", float64(t.steps))
 
-	errors, warnings := remarkCounts(m.s.backend.Diagnostics())
+	errors, warnings := diagnosticCounts(m.s.backend.Diagnostics())
 	m.gauge("cronring_crontabs", "Crontab files that are read.", float64(len(m.view.Crontabs())))
 	m.gauge("cronring_crontabs_refused", "Crontab files that are not read, as they are not safe.", float64(len(m.s.backend.Refused())))
 	m.gauge("cronring_crontab_errors", "Lines of crontab files that do not count.", float64(errors))

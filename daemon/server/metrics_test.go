@@ -117,7 +117,7 @@ func wantNone(t *testing.T, got map[string]float64, part string) {
 	}
 }
 
-const metricsTable = `#@ name=good
+const metricsCrontab = `#@ name=good
 * * * * * ann true
 #@ name=bad
 * * * * * bob false
@@ -130,7 +130,7 @@ const metricsTable = `#@ name=good
 // livedMetrics is a world of two minutes: in each good succeeds and bad fails, and
 // long goes on all the time.
 func livedMetrics(t *testing.T) (*world, *Server) {
-	w := newWorld(t, metricsTable)
+	w := newWorld(t, metricsCrontab)
 	s := w.server()
 	for _, to := range []string{"2026-11-20T00:01:00Z", "2026-11-20T00:02:00Z"} {
 		w.to(to)
@@ -255,7 +255,7 @@ func TestMetricsOfManyJobsAreBounded(t *testing.T) {
 }
 
 func TestMetricsWithoutHistory(t *testing.T) {
-	w := newWorld(t, metricsTable)
+	w := newWorld(t, metricsCrontab)
 	s := w.server()
 	w.broken = errors.New("the disk is gone")
 	got := w.metrics(s, 0, "jobs=true")
@@ -266,7 +266,7 @@ func TestMetricsWithoutHistory(t *testing.T) {
 }
 
 func TestMetricsOfARing(t *testing.T) {
-	w := newWorld(t, metricsTable)
+	w := newWorld(t, metricsCrontab)
 	w.ring = ringOfThree()
 	w.ring.status.Members[0].Owns, w.ring.status.Jobs, w.ring.status.Unowned, w.ring.status.Joined = 5, 12, 1, true
 	w.ring.status.Claims = api.Claims{Granted: 40, Refused: 2, Unknown: 1}
@@ -345,7 +345,7 @@ func (s *countingRecords) Records(ctx context.Context, from, to time.Time, limit
 }
 
 func TestRingReadsDoublesOnce(t *testing.T) {
-	w := newWorld(t, metricsTable)
+	w := newWorld(t, metricsCrontab)
 	w.ring = ringOfThree()
 	w.records = append(w.records,
 		job.Record{Kind: job.Doubled, Job: "good", At: w.now.Add(-25 * time.Hour)},

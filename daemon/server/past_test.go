@@ -173,7 +173,7 @@ func TestTimelineDrawsPastAndFuture(t *testing.T) {
 	}
 }
 
-const clashTable = `
+const clashCrontab = `
 #@ name=a
 0 * * * * ann true
 #@ name=b
@@ -189,7 +189,7 @@ const clashTable = `
 `
 
 func TestClashesAndQuietSlots(t *testing.T) {
-	w := newWorld(t, clashTable)
+	w := newWorld(t, clashCrontab)
 	w.step(engine.Pause{Job: "paused", Hold: job.Hold{By: "bob"}})
 	c := w.client()
 	found, err := c.Clashes(context.Background(), api.ClashQuery{Suggest: "hourly"})

@@ -33,7 +33,7 @@ type Backend interface {
 	Ask(ctx context.Context, e engine.Event) (engine.Answer, error)
 	// Reload reads all crontab files again.
 	Reload(ctx context.Context) ([]crontab.Diagnostic, error)
-	// Diagnostics are the remarks on the loaded tables.
+	// Diagnostics are the diagnostics on the loaded tables.
 	Diagnostics() []crontab.Diagnostic
 	// Refused are the crontab files that are not read now.
 	Refused() []spool.Refusal

@@ -30,7 +30,7 @@ func (s *Server) status(ctx context.Context, c *call.Call) error {
 		st.Problems = append(st.Problems, unreadable(err))
 	}
 	if c.Peer.Admin {
-		st.Errors, st.Warnings = remarkCounts(s.backend.Diagnostics())
+		st.Errors, st.Warnings = diagnosticCounts(s.backend.Diagnostics())
 		if err := s.addTotals(ctx, &st); err != nil {
 			st.Problems = append(st.Problems, unreadable(err))
 		}
@@ -89,8 +89,8 @@ func (s *Server) day(ctx context.Context, now time.Time) (*api.Totals, error) {
 	return &api.Totals{Runs: t.OK + t.Failed, OK: t.OK, Failed: t.Failed, Skipped: t.Skipped, LagP99: t.LagP99}, nil
 }
 
-func remarkCounts(remarks []crontab.Diagnostic) (errors, warnings int) {
-	for _, d := range remarks {
+func diagnosticCounts(diagnostics []crontab.Diagnostic) (errors, warnings int) {
+	for _, d := range diagnostics {
 		switch d.Severity {
 		case crontab.Error:
 			errors++
@@ -107,9 +107,9 @@ func (s *Server) diagnostics(_ context.Context, c *call.Call) error {
 
 func (s *Server) reload(ctx context.Context, c *call.Call) error {
 	c.Patient()
-	remarks, err := s.backend.Reload(ctx)
+	diagnostics, err := s.backend.Reload(ctx)
 	if err != nil {
 		return err
 	}
-	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(remarks)})
+	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(diagnostics)})
 }

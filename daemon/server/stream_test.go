@@ -14,7 +14,7 @@ import (
 )
 
 func TestEventsOfChosenJobs(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	c := w.client()
 	got := make(chan string)
 	go func() {
@@ -129,7 +129,7 @@ func TestOutputEndsAfterGap(t *testing.T) {
 
 func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 	dir := t.TempDir()
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	l, err := Listen(dir + "/gone")
 	if err != nil {
 		t.Fatal(err)

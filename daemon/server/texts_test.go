@@ -26,7 +26,7 @@ func repeat(n int) []string {
 // A request whose texts or lists are too long is refused whole, and the error
 // says which of them it is.
 func TestLongTextsAreRefused(t *testing.T) {
-	w := newWorld(t, etlTable)
+	w := newWorld(t, etlCrontab)
 	path := w.serve()
 	long, fits := strings.Repeat("x", job.MaxText+1), strings.Repeat("x", job.MaxText)
 	for _, test := range []struct {
@@ -87,7 +87,7 @@ func checkRefusal(t *testing.T, response *http.Response, name, want string) {
 
 // A client that names more jobs than fit into a request sends several.
 func TestClientSplitsLongLists(t *testing.T) {
-	c := newWorld(t, etlTable).client()
+	c := newWorld(t, etlCrontab).client()
 	ids, err := c.Pause(patient(t), api.PauseRequest{Refs: repeat(2*api.MaxItems + 1)})
 	if err != nil || len(ids) != 3 {
 		t.Errorf("pause: %v, %v, want three requests", ids, err)
@@ -105,7 +105,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET", "/v1/timeline", "from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z&cells=9223372036854775807", "")
 	f.Add("GET", "/v1/runs", "before=9223372036854775807&limit=9223372036854775807&since=9999-12-31T23:59:59Z&skipped=1", "")
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
-		w := newWorld(t, etlTable)
+		w := newWorld(t, etlCrontab)
 		s := w.server()
 		r := httptest.NewRequest("GET", "http://cronring/", strings.NewReader(body)).WithContext(call.WithPeer(t.Context(), func() call.Peer { return call.Peer{UID: annUID, Name: "ann"} }, func() int { return 0 }))
 		r.Method, r.URL.Path, r.URL.RawQuery = method, path, query

@@ -119,11 +119,11 @@ func (d *desk) restoreUser(ctx context.Context, c *call.Call, target store.Revis
 	if target.Gone {
 		return d.remove(ctx, c, who, store.RevisionUndone, answer)
 	}
-	file, remarks := d.parse(target.File, who, string(target.Text))
-	if err := fits(who.Name, file, remarks); err != nil {
+	file, diagnostics := d.parse(target.File, who, string(target.Text))
+	if err := fits(who.Name, file, diagnostics); err != nil {
 		return err
 	}
-	answer.Entries, answer.Remarks = len(file.Entries), api.NewDiagnostics(remarks)
+	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, err := d.look(who); err == nil {
@@ -156,8 +156,8 @@ func (d *desk) restoreOther(ctx context.Context, c *call.Call, target store.Revi
 	if err := d.write(p, string(target.Text), target.Gone); err != nil {
 		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring undo show %d", target.ID)}
 	}
-	file, remarks := crontab.Parse(target.File, string(target.Text), d.config(p))
-	answer.Entries, answer.Remarks = len(file.Entries), api.NewDiagnostics(remarks)
+	file, diagnostics := crontab.Parse(target.File, string(target.Text), d.config(p))
+	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
 	d.save(ctx, answer, undone(c, target))
 	return nil
 }

@@ -41,7 +41,7 @@ func TestUndoGoesBackAndForth(t *testing.T) {
 	}
 	says := func(want string) {
 		t.Helper()
-		c := h.table(annUID, "")
+		c := h.crontab(annUID, "")
 		got := string(c.Text)
 		if c.Missing {
 			got = "none"
@@ -85,7 +85,7 @@ func TestUndoOfFirstInstallRemoves(t *testing.T) {
 	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
 		t.Fatal(e)
 	}
-	if done, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e != nil || !done.Gone || !h.table(annUID, "").Missing {
+	if done, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e != nil || !done.Gone || !h.crontab(annUID, "").Missing {
 		t.Errorf("undo of the first: %+v, %v", done, e)
 	}
 }
@@ -106,7 +106,7 @@ func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
 	if _, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e != nil {
 		t.Error(e)
 	}
-	if c := h.table(annUID, ""); string(c.Text) != "# by hand\n" {
+	if c := h.crontab(annUID, ""); string(c.Text) != "# by hand\n" {
 		t.Errorf("after undo the table says %q", c.Text)
 	}
 }
@@ -151,7 +151,7 @@ func TestRevisionsPerPeer(t *testing.T) {
 	}
 }
 
-func TestUndoRestoresSystemTables(t *testing.T) {
+func TestUndoRestoresSystemCrontabs(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	path := filepath.Join(h.places.CronD, "backup")
 	if err := os.MkdirAll(h.places.CronD, 0o755); err != nil {

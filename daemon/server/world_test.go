@@ -46,19 +46,19 @@ type world struct {
 
 	// These move while servers look on. Only the test moves the clock, so it may
 	// read now by itself.
-	mu      sync.Mutex
-	engine  *engine.Engine
-	now     time.Time
-	up      time.Duration
-	remarks []crontab.Diagnostic
-	records []job.Record
-	ledgers map[string]job.Ledger // by job and account
-	tap     func([]job.Record, []job.Ledger)
-	lives   []store.Life
-	states  map[string]string // by job, account and key
-	reloads int
-	hub     map[chan api.Event]*int // subscriber: events lost
-	closed  bool
+	mu          sync.Mutex
+	engine      *engine.Engine
+	now         time.Time
+	up          time.Duration
+	diagnostics []crontab.Diagnostic
+	records     []job.Record
+	ledgers     map[string]job.Ledger // by job and account
+	tap         func([]job.Record, []job.Ledger)
+	lives       []store.Life
+	states      map[string]string // by job, account and key
+	reloads     int
+	hub         map[chan api.Event]*int // subscriber: events lost
+	closed      bool
 }
 
 const firstUp = "2026-11-20T00:00:00Z"
@@ -94,14 +94,14 @@ func instant(t testing.TB, text string) time.Time {
 
 func (w *world) load(file string) {
 	w.t.Helper()
-	parsed, remarks := crontab.Parse("/etc/cron.d/etl", file, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	parsed, diagnostics := crontab.Parse("/etc/cron.d/etl", file, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.mu.Lock()
-	w.remarks = remarks
+	w.diagnostics = diagnostics
 	w.mu.Unlock()
-	w.loadTable(parsed)
+	w.loadCrontab(parsed)
 }
 
-func (w *world) loadTable(t *crontab.File) { w.step(engine.Load{Crontabs: []*crontab.File{t}}) }
+func (w *world) loadCrontab(t *crontab.File) { w.step(engine.Load{Crontabs: []*crontab.File{t}}) }
 
 // to lets the time pass until an instant, one minute after the other.
 func (w *world) to(text string) {
@@ -239,13 +239,13 @@ func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reloads++
-	return w.remarks, nil
+	return w.diagnostics, nil
 }
 
 func (w *world) Diagnostics() []crontab.Diagnostic {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.remarks
+	return w.diagnostics
 }
 
 func (w *world) Refused() []spool.Refusal { return w.refused }

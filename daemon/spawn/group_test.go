@@ -74,9 +74,9 @@ func entry(t testing.TB, directives string, format crontab.Format) func(*engine.
 		if format == crontab.System {
 			line = "* * * * * " + s.Job.User + " true\n"
 		}
-		file, remarks := crontab.Parse("test", directives+"\n"+line, crontab.Config{Format: format, Owner: s.Job.User})
+		file, diagnostics := crontab.Parse("test", directives+"\n"+line, crontab.Config{Format: format, Owner: s.Job.User})
 		if len(file.Entries) != 1 || file.Entries[0].Options().Held != "" {
-			t.Fatalf("%s: %v", directives, remarks)
+			t.Fatalf("%s: %v", directives, diagnostics)
 		}
 		s.Entry = &file.Entries[0]
 	}

@@ -197,7 +197,7 @@ func TestStartIsHandedOver(t *testing.T) {
 	e := r.await(1)
 	wantOutcome(t, e, exited(9))
 	if got, want := text(e, job.System), "cannot enter /home: no such file or directory; running in /\n"; got != want {
-		t.Errorf("remarks %q, want %q", got, want)
+		t.Errorf("diagnostics %q, want %q", got, want)
 	}
 }
 

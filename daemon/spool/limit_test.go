@@ -30,8 +30,8 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	}
 	r.scan().expect("=pkg", "=bob", "=root", "pkg loaded", "bob loaded", "root loaded")
 	entries(12, 10, 12)
-	if len(r.Remarks) != 1 || r.Remarks[0].Code != crontab.CodeLimit || !r.Changes[1].Truncated || r.Changes[1].Text != text {
-		t.Errorf("remarks %v, change %+v; want the limit reported", r.Remarks, r.Changes[1])
+	if len(r.Diagnostics) != 1 || r.Diagnostics[0].Code != crontab.CodeLimit || !r.Changes[1].Truncated || r.Changes[1].Text != text {
+		t.Errorf("diagnostics %v, change %+v; want the limit reported", r.Diagnostics, r.Changes[1])
 	}
 	if kept := r.files[h.user("bob")].text; kept != "" {
 		t.Errorf("%d bytes of a truncated crontab stay in memory", len(kept))
@@ -43,8 +43,8 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	entries(12, 11, 12)
 	h.write(h.user("bob"), text[:10*len("1 1 * * * bobs\n")], 0o600, bobUID)
 	r.scan().expect("=pkg", "=bob", "=root", "bob reloaded")
-	if len(r.Remarks) != 0 || r.Crontabs[1].Truncated() {
-		t.Errorf("after the edit: remarks %v", r.Remarks)
+	if len(r.Diagnostics) != 0 || r.Crontabs[1].Truncated() {
+		t.Errorf("after the edit: diagnostics %v", r.Diagnostics)
 	}
 }
 

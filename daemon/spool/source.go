@@ -75,14 +75,14 @@ type Source struct {
 // Snapshot is the result of one scan. It is immutable and shares unchanged crontabs with earlier
 // snapshots.
 type Snapshot struct {
-	Crontabs []*crontab.File      // /etc/crontab, cron.d, users, anacrontab; each directory by name
-	Remarks  []crontab.Diagnostic // on their lines, in the same order
-	Refused  []Refusal            // not read; all that hold now, not only new ones
-	Ignored  []Ignored            // passed over for their names
-	Changes  []Change             // since the scan before
-	Changed  bool                 // tables or zone are not those of the scan before
-	Zone     *time.Location       // of the host
-	Notice   string               // why changes are not noticed at once, or ""
+	Crontabs    []*crontab.File      // /etc/crontab, cron.d, users, anacrontab; each directory by name
+	Diagnostics []crontab.Diagnostic // on their lines, in the same order
+	Refused     []Refusal            // not read; all that hold now, not only new ones
+	Ignored     []Ignored            // passed over for their names
+	Changes     []Change             // since the scan before
+	Changed     bool                 // tables or zone are not those of the scan before
+	Zone        *time.Location       // of the host
+	Notice      string               // why changes are not noticed at once, or ""
 }
 
 // ChangeKind is the kind of a file's change.
@@ -100,13 +100,13 @@ const (
 // Change is one file that is not what it was at the scan before. What follows
 // from a change of the host's zone alone is none.
 type Change struct {
-	Kind    ChangeKind
-	Path    string
-	UID     uint32               // of the account of a user's table, while that is known
-	Who     string               // the account of a user's table, *system*NAME or root; "" for files named by hand
-	Text    string               // the whole text, of what was loaded or reloaded
-	Saved   time.Time            // when that text was saved
-	Remarks []crontab.Diagnostic // on that text
+	Kind        ChangeKind
+	Path        string
+	UID         uint32               // of the account of a user's table, while that is known
+	Who         string               // the account of a user's table, *system*NAME or root; "" for files named by hand
+	Text        string               // the whole text, of what was loaded or reloaded
+	Saved       time.Time            // when that text was saved
+	Diagnostics []crontab.Diagnostic // on that text
 
 	Truncated bool     // the text is beyond the limit of a user, and only its beginning is loaded
 	Errors    []string // for cron's log, as "(WHO) ERROR (TEXT)": each line that is left out
@@ -117,19 +117,19 @@ type Change struct {
 // file is one file of a Source.
 type file struct {
 	candidate
-	look       look
-	again      bool // check again even if nothing seems to have changed
-	owner      account.Account
-	unknown    error             // why the owner is not known
-	text       string            // "" if the table is truncated: what is not loaded must take no memory
-	sum        [sha256.Size]byte // of the text of a truncated table
-	file       *crontab.File     // nil: nothing is loaded
-	remarks    []crontab.Diagnostic
-	generation int // of the table
-	privileged bool
-	refusal    *Refusal
-	target     string   // the target of a symbolic link
-	scan       *scanned // the last one that found it
+	look        look
+	again       bool // check again even if nothing seems to have changed
+	owner       account.Account
+	unknown     error             // why the owner is not known
+	text        string            // "" if the table is truncated: what is not loaded must take no memory
+	sum         [sha256.Size]byte // of the text of a truncated table
+	file        *crontab.File     // nil: nothing is loaded
+	diagnostics []crontab.Diagnostic
+	generation  int // of the table
+	privileged  bool
+	refusal     *Refusal
+	target      string   // the target of a symbolic link
+	scan        *scanned // the last one that found it
 }
 
 // OpenSource makes a Source. It reads nothing yet.
@@ -464,7 +464,7 @@ func (s *Source) parse(f *file, text string) {
 		c.MaxEntries = s.options.MaxEntries
 	}
 	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
-	f.file, f.remarks = crontab.Parse(f.path, text, c)
+	f.file, f.diagnostics = crontab.Parse(f.path, text, c)
 	if f.file.Truncated() {
 		f.text, f.sum = "", sha256.Sum256([]byte(text))
 	}
@@ -490,7 +490,7 @@ func (s *Source) config(f *file) crontab.Config {
 // isPrivileged reports whether the table is root's.
 func (f *file) isPrivileged() bool { return f.kind != userCrontab || f.owner.UID == 0 }
 
-func (f *file) drop() { f.file, f.text, f.remarks = nil, "", nil }
+func (f *file) drop() { f.file, f.text, f.diagnostics = nil, "", nil }
 
 // temporary reports whether the file is one that crontab(1) is about to rename, which crons do not
 // log.
@@ -504,9 +504,9 @@ func (s *Source) change(kind ChangeKind, f *file) Change {
 
 func (s *Source) changeTo(kind ChangeKind, f *file, text string) Change {
 	c := s.change(kind, f)
-	c.Text, c.Remarks, c.Truncated = text, f.remarks, f.file.Truncated()
+	c.Text, c.Diagnostics, c.Truncated = text, f.diagnostics, f.file.Truncated()
 	c.Saved = f.look.saved()
-	c.Errors = cronErrors(f.path, text, f.file.Format, f.remarks)
+	c.Errors = cronErrors(f.path, text, f.file.Format, f.diagnostics)
 	return c
 }
 
@@ -573,7 +573,7 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 		}
 		if f.file != nil {
 			snap.Crontabs = append(snap.Crontabs, f.file)
-			snap.Remarks = append(snap.Remarks, f.remarks...)
+			snap.Diagnostics = append(snap.Diagnostics, f.diagnostics...)
 		}
 		switch {
 		case f.temporary():

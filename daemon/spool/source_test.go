@@ -99,11 +99,11 @@ func TestSourceReadsAllPlacesInOrder(t *testing.T) {
 	if len(r.Ignored) != 2 || r.Ignored[0].Path != h.system("backup.sh") || r.Ignored[1].Path != h.user("tmp.x1") {
 		t.Errorf("ignored %+v; want backup.sh and tmp.x1", r.Ignored)
 	}
-	if len(r.Remarks) != 1 || r.Remarks[0].File != h.system("alpha") || r.Remarks[0].Line != 2 {
-		t.Errorf("remarks %v; want one on line 2 of alpha", r.Remarks)
+	if len(r.Diagnostics) != 1 || r.Diagnostics[0].File != h.system("alpha") || r.Diagnostics[0].Line != 2 {
+		t.Errorf("diagnostics %v; want one on line 2 of alpha", r.Diagnostics)
 	}
-	if c := r.Changes[1]; c.Who != "*system*alpha" || c.Text != "1 1 * * * eve alpha\nnonsense\n" || len(c.Remarks) != 1 || c.Log != "" {
-		t.Errorf("change %+v; want text and remarks of alpha, and no RELOAD", c)
+	if c := r.Changes[1]; c.Who != "*system*alpha" || c.Text != "1 1 * * * eve alpha\nnonsense\n" || len(c.Diagnostics) != 1 || c.Log != "" {
+		t.Errorf("change %+v; want text and diagnostics of alpha, and no RELOAD", c)
 	}
 	if c := r.Changes[1]; len(c.Errors) != 1 || c.Errors[0] != "bad minute, line 2 of "+h.system("alpha")+", this line will be ignored" {
 		t.Errorf("errors %q of alpha; want line 2 in cron's words", c.Errors)
@@ -252,7 +252,7 @@ func TestSourceKeepsLastGoodVersion(t *testing.T) {
 				t.Errorf("refused %+v; want one that is kept", r.Refused)
 			}
 			if d := r.Refused[0].Diagnostic(); !strings.HasSuffix(d.Message, "stays loaded") || d.Severity != crontab.Error {
-				t.Errorf("remark %+v does not say what holds", d)
+				t.Errorf("diagnostic %+v does not say what holds", d)
 			}
 			r.scan().expect("=bob") // once for each change of state
 
@@ -356,8 +356,8 @@ func TestSourceTakesNoise(t *testing.T) {
 	h.write(h.system("noise"), string(noise), 0o644, 0)
 	h.write(h.system("pkg"), goodSystem, 0o644, 0)
 	r := h.open().scan()
-	if len(r.Crontabs) != 2 || len(r.Crontabs[1].Entries) != 1 || len(r.Remarks) == 0 {
-		t.Errorf("%d tables, %d remarks; want noise to be remarked on and the rest to run", len(r.Crontabs), len(r.Remarks))
+	if len(r.Crontabs) != 2 || len(r.Crontabs[1].Entries) != 1 || len(r.Diagnostics) == 0 {
+		t.Errorf("%d tables, %d diagnostics; want noise to be reported and the rest to run", len(r.Crontabs), len(r.Diagnostics))
 	}
 }
 

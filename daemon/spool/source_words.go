@@ -12,11 +12,11 @@ const maxErrors = 100
 
 // cronErrors returns the lines of cron's log for ignored lines of a crontab: one for each, in
 // cron's words if it has any, but with the number of the line, which Debian's cron does not log.
-func cronErrors(path, text string, format crontab.Format, remarks []crontab.Diagnostic) []string {
+func cronErrors(path, text string, format crontab.Format, diagnostics []crontab.Diagnostic) []string {
 	var lines []string
 	said, number, rest := 0, 0, text
 	var line string
-	for _, d := range remarks {
+	for _, d := range diagnostics {
 		if d.Severity != crontab.Error || d.Line <= said {
 			continue
 		}

@@ -25,20 +25,20 @@ func TestErrorsInCronsWords(t *testing.T) {
 		"CRON_TZ=Mars/Base":   "", // cron says nothing: ours
 	} {
 		text := "# first\n" + line + "\n"
-		_, remarks := crontab.Parse("/x", text, crontab.Config{Zone: LoadZone})
-		got := cronErrors("/x", text, crontab.User, remarks)
+		_, diagnostics := crontab.Parse("/x", text, crontab.Config{Zone: LoadZone})
+		got := cronErrors("/x", text, crontab.User, diagnostics)
 		if len(got) != 1 || !strings.HasPrefix(got[0], want) || !strings.HasSuffix(got[0], ", line 2 of /x, this line will be ignored") {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
 	text := "* * * * * true"
-	_, remarks := crontab.Parse("/x", text, crontab.Config{})
-	if got, want := cronErrors("/x", text, crontab.User, remarks), []string{"missing newline before EOF, line 1 of /x, this line will be ignored"}; !slices.Equal(got, want) {
+	_, diagnostics := crontab.Parse("/x", text, crontab.Config{})
+	if got, want := cronErrors("/x", text, crontab.User, diagnostics), []string{"missing newline before EOF, line 1 of /x, this line will be ignored"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	text = strings.Repeat("61 25 * * * noise\n", 5000)
-	_, remarks = crontab.Parse("/x", text, crontab.Config{})
-	if got := cronErrors("/x", text, crontab.User, remarks); len(got) != maxErrors+1 || got[99] != "bad minute, line 100 of /x, this line will be ignored" {
+	_, diagnostics = crontab.Parse("/x", text, crontab.Config{})
+	if got := cronErrors("/x", text, crontab.User, diagnostics); len(got) != maxErrors+1 || got[99] != "bad minute, line 100 of /x, this line will be ignored" {
 		t.Errorf("%d lines, the hundredth %q", len(got), got[99])
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-func TestConfigKnowsSystemTablesByPlace(t *testing.T) {
+func TestConfigKnowsSystemCrontabsByPlace(t *testing.T) {
 	h := Host{Zone: time.UTC, Account: "ann"}
 	for path, want := range map[string]crontab.Format{
 		"/etc/crontab":        crontab.System,

@@ -12,12 +12,12 @@ type Ignored struct {
 	Why  string // a sentence: "ignored: a dot in the name; Debian's cron does the same"
 }
 
-// CodeIgnored is the code of a remark about a name that is passed over.
+// CodeIgnored is the code of a diagnostic about a name that is passed over.
 const CodeIgnored crontab.Code = "F120"
 
 // Diagnostic returns it in lint's form.
 func (i Ignored) Diagnostic() crontab.Diagnostic {
-	return crontab.Diagnostic{File: i.Path, Severity: crontab.Notice, Code: CodeIgnored, Message: i.Why}
+	return crontab.Diagnostic{File: i.Path, Severity: crontab.Note, Code: CodeIgnored, Message: i.Why}
 }
 
 // ignore returns why a file of this name in a directory of crontabs is ignored, or "". lsb selects

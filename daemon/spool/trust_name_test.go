@@ -56,7 +56,7 @@ var fileNames = []string{
 	"foo.dpkg-dist", "foo.dpkg-new", "-", "-a", "a-", "a--b", "_", "__-a", "_-a", ".cron.hostname", "cron.hostname", "a\nb", "\xff", "tmp.x",
 }
 
-func TestNamesAsTheTableHasThem(t *testing.T) {
+func TestNamesAsTheCrontabHasThem(t *testing.T) {
 	for _, name := range fileNames {
 		checkName(t, name)
 	}

@@ -51,7 +51,7 @@ func listNames(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestInstallMakesSpoolAndTable(t *testing.T) {
+func TestInstallMakesSpoolAndCrontab(t *testing.T) {
 	for family, group := range map[crontab.Family]string{crontab.Debian: "daemon", crontab.RHEL: ""} {
 		p, bob := spoolIn(t, family)
 		p.Group = group // a group that each host has: "crontab" is not on all
@@ -83,7 +83,7 @@ func TestInstallMakesSpoolAndTable(t *testing.T) {
 }
 
 // What the source of tables would refuse must never be made here.
-func TestInstalledTableIsTrusted(t *testing.T) {
+func TestInstalledCrontabIsTrusted(t *testing.T) {
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
 		p, bob := spoolIn(t, family)
 		if err := Install(p, bob, "* * * * * true\n"); err != nil {
@@ -138,7 +138,7 @@ func TestInstallFollowsNothingPlanted(t *testing.T) {
 	}
 }
 
-func TestReadTableRefusesStrangers(t *testing.T) {
+func TestReadCrontabRefusesStrangers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can give files away")
 	}
@@ -165,7 +165,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestUserTableTakesNoPaths(t *testing.T) {
+func TestUserCrontabTakesNoPaths(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
 	for _, name := range []string{"", ".", "..", "../../etc/passwd", "a/b", "/etc/passwd", ".hidden", "a\x00b", "a\nb", "#bob", "bob~", "bob.rpmsave", tempPrefix + "x"} {
 		if path, err := p.UserCrontab(name); err == nil {
@@ -207,7 +207,7 @@ func TestInstallConcurrentlyLeavesOneWhole(t *testing.T) {
 }
 
 // On a full disk the old table stays, whole, and nothing is left behind.
-func TestInstallOnFullDiskKeepsOldTable(t *testing.T) {
+func TestInstallOnFullDiskKeepsOldCrontab(t *testing.T) {
 	p, bob := spoolIn(t, crontab.Debian)
 	if err := os.MkdirAll(p.Users, 0o755); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestRestoreKeepsOwnerAndMode(t *testing.T) {
 	}
 }
 
-func TestRestoreWritesTablesAlone(t *testing.T) {
+func TestRestoreWritesCrontabsAlone(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
 	write(t, filepath.Join(p.CronD, "x"), "old\n")
 	victim := filepath.Join(filepath.Dir(p.CronD), "passwd")
@@ -324,7 +324,7 @@ func TestHeaderComesAndGoes(t *testing.T) {
 	}
 }
 
-func TestBodyOfUsersTablesHasNoHeader(t *testing.T) {
+func TestBodyOfUsersCrontabsHasNoHeader(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
 	text := Header("-", time.Unix(0, 0), "1") + "x\n"
 	if got := p.Body(filepath.Join(p.Users, "bob"), text); got != "x\n" {

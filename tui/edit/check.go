@@ -30,7 +30,7 @@ func NewChecker(t *api.CrontabText, zone func(string) (*time.Location, error)) *
 	c := &Checker{name: t.File, config: t.Config(zone)}
 	c.old.Text = string(t.Text)
 	file, diagnostics := crontab.Parse(c.name, c.old.Text, c.config)
-	c.old.Remarks, c.before, c.lines = diagnostics, review.NewVersion(file), map[job.ID]int{}
+	c.old.Diagnostics, c.before, c.lines = diagnostics, review.NewVersion(file), map[job.ID]int{}
 	for _, j := range c.before.Jobs() {
 		c.lines[j.ID] = j.Line
 	}
@@ -58,7 +58,7 @@ func (c *Checker) Check(text string) *Checked {
 	file, diagnostics := crontab.Parse(c.name, text, c.config)
 	now := review.NewVersion(file)
 	checked := &Checked{
-		Blocking: review.NewErrors(c.old, review.Text{Text: text, Remarks: diagnostics}),
+		Blocking: review.NewErrors(c.old, review.Text{Text: text, Diagnostics: diagnostics}),
 		Changes:  review.Compare(c.before, now),
 		file:     file, diagnostics: map[int][]crontab.Diagnostic{}, saved: map[int]int{},
 	}
@@ -84,12 +84,12 @@ func (c *Checker) Check(text string) *Checked {
 	return checked
 }
 
-// Remarks are the errors and warnings on a line, from 1.
-func (c *Checked) Remarks(line int) []crontab.Diagnostic { return c.diagnostics[line] }
+// Diagnostics are the errors and warnings on a line, from 1.
+func (c *Checked) Diagnostics(line int) []crontab.Diagnostic { return c.diagnostics[line] }
 
 // Worst is the worst diagnostic on a line, Notice where there is none.
 func (c *Checked) Worst(line int) crontab.Severity {
-	worst := crontab.Notice
+	worst := crontab.Note
 	for _, d := range c.diagnostics[line] {
 		worst = max(worst, d.Severity)
 	}

@@ -33,7 +33,7 @@ func TestCheckFindsProblemsAndEntries(t *testing.T) {
 			t.Errorf("after line %d comes %d, want %d", from, next, want)
 		}
 	}
-	if got.Worst(4) != crontab.Warning || got.Worst(5) != crontab.Error || got.Worst(3) != crontab.Notice {
+	if got.Worst(4) != crontab.Warning || got.Worst(5) != crontab.Error || got.Worst(3) != crontab.Note {
 		t.Errorf("worst of lines 3, 4 and 5: %v, %v, %v", got.Worst(3), got.Worst(4), got.Worst(5))
 	}
 	lines := strings.Split(old, "\n")

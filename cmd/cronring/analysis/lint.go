@@ -180,14 +180,14 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 		source.Channels, source.RingUsers = c.ChannelUsers(), c.RingUsers()
 	}
 	found := spool.OpenSource(source).Scan(ctx)
-	l.diagnostics = append(append(l.diagnostics, c.Remarks...), UnusedOf(c, found)...)
+	l.diagnostics = append(append(l.diagnostics, c.Diagnostics...), UnusedOf(c, found)...)
 	for _, r := range found.Refused {
 		l.diagnostics = append(l.diagnostics, r.Diagnostic())
 	}
 	for _, i := range found.Ignored {
 		l.diagnostics = append(l.diagnostics, i.Diagnostic())
 	}
-	l.diagnostics = append(l.diagnostics, found.Remarks...)
+	l.diagnostics = append(l.diagnostics, found.Diagnostics...)
 	for _, file := range found.Crontabs {
 		l.addLosses(file, f)
 	}

@@ -61,7 +61,7 @@ type (
 	}
 )
 
-var sarifLevels = map[crontab.Severity]string{crontab.Error: "error", crontab.Warning: "warning", crontab.Notice: "note"}
+var sarifLevels = map[crontab.Severity]string{crontab.Error: "error", crontab.Warning: "warning", crontab.Note: "note"}
 
 // newSARIF converts diagnostics to SARIF. It needs texts because SARIF counts columns in
 // characters, and diagnostics count bytes.

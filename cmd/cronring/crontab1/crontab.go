@@ -263,7 +263,7 @@ func (c *Program) check(name, text string) error {
 	_, diagnostics := crontab.Parse(name, text, config)
 	failed, cut, shown := false, false, 0
 	for _, d := range diagnostics {
-		if d.Severity == crontab.Notice {
+		if d.Severity == crontab.Note {
 			continue
 		}
 		failed = failed || d.Severity == crontab.Error

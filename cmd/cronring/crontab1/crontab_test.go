@@ -237,7 +237,7 @@ func TestCrontabEdits(t *testing.T) {
 	}
 }
 
-func TestCrontabEditOfChangedTableAsks(t *testing.T) {
+func TestCrontabEditOfChangedCrontabAsks(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
 	call(h, clitest.AnnUID, "# 1\n")
 	// While the editor runs, another user installs a version.

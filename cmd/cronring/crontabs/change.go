@@ -115,7 +115,7 @@ func openChange(ctx context.Context, by changer, file, user string) (*Change, er
 func (c *Change) review(now time.Time) (*crontab.File, []review.Difference, error) {
 	text := c.draft.Text()
 	file, diagnostics := crontab.Parse(c.Old.File, text, c.config)
-	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: diagnostics})
+	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Diagnostics: c.before}, review.Text{Text: text, Diagnostics: diagnostics})
 	if len(fresh) > 0 {
 		return nil, nil, cli.UsageError("change "+c.Old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
 	}

@@ -252,7 +252,7 @@ func showDiagnostics(a *cli.App, c *Change, text string, diagnostics []crontab.D
 	lines := strings.SplitAfter(text, "\n")
 	shown := 0
 	for _, d := range api.NewDiagnostics(diagnostics) {
-		if d.Severity == crontab.Notice.String() || d.Line < 1 || d.Line > len(lines) || known[lines[d.Line-1]] {
+		if d.Severity == crontab.Note.String() || d.Line < 1 || d.Line > len(lines) || known[lines[d.Line-1]] {
 			continue
 		}
 		if shown++; shown > crontab1.ShownDiagnostics {

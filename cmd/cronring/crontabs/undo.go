@@ -74,7 +74,7 @@ func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Insta
 }
 
 func printUndone(a *cli.App, done api.Installed) {
-	for _, d := range done.Remarks {
+	for _, d := range done.Diagnostics {
 		if d.Severity != "notice" {
 			a.PrintDiagnostic(d)
 		}

@@ -43,7 +43,7 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 		return []finding{{Grade: gradeProblem, What: t.Path + " is refused: " + t.Refused, Why: t.Why, Fix: maybe(t.Fix)}}
 	}
 	var found []finding
-	if n := cli.ErrorsIn(t.Remarks); n > 0 {
+	if n := cli.ErrorsIn(t.Diagnostics); n > 0 {
 		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.Path, cli.Plural(n, "error")),
 			Fix: advice("cronring lint " + cli.ShellWord(t.Path))})
 	}

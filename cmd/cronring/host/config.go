@@ -144,7 +144,7 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 	}
 	c := config.Read(dir)
 	source.Sidecar, source.Channels, source.RingUsers = c.Sidecar, c.ChannelUsers(), c.RingUsers()
-	diagnostics := append(c.Remarks, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
+	diagnostics := append(c.Diagnostics, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
 	if c.Sidecar != nil {
 		diagnostics = append(diagnostics, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}

@@ -65,7 +65,7 @@ func (m *Machine) ownAnacrontab() []Crontab {
 	}
 	c := m.Host.Config(path, false)
 	c.Format, c.Privileged = crontab.Anacron, true
-	t.File, t.Remarks = crontab.Parse(t.Path, text, c)
+	t.File, t.Diagnostics = crontab.Parse(t.Path, text, c)
 	return []Crontab{t}
 }
 
@@ -75,14 +75,14 @@ func (m *Machine) crontabsOf(scan spool.Snapshot) []Crontab {
 		texts[c.Path] = c.Text
 	}
 	diagnostics := map[string][]crontab.Diagnostic{}
-	for _, d := range scan.Remarks {
+	for _, d := range scan.Diagnostics {
 		path := d.File
 		d.File = m.HostPath(path)
 		diagnostics[path] = append(diagnostics[path], d)
 	}
 	var list []Crontab
 	for _, file := range scan.Crontabs {
-		list = append(list, Crontab{Path: m.HostPath(file.Name), File: file, Text: texts[file.Name], Remarks: diagnostics[file.Name]})
+		list = append(list, Crontab{Path: m.HostPath(file.Name), File: file, Text: texts[file.Name], Diagnostics: diagnostics[file.Name]})
 	}
 	for _, r := range scan.Refused {
 		list = append(list, Crontab{

@@ -190,15 +190,15 @@ func Reason(err error) string {
 
 // Crontab is one crontab of the host, as far as it may be read and trusted.
 type Crontab struct {
-	Path    string // its path on the host
-	Refused string // cron's word for a table that does not count, or ""
-	Why     string // it is refused or ignored
-	Fix     string
-	Denied  bool // refused as this process may not read it
-	Ignored bool // its name is none that cron reads
-	Text    string
-	File    *crontab.File
-	Remarks []crontab.Diagnostic
+	Path        string // its path on the host
+	Refused     string // cron's word for a table that does not count, or ""
+	Why         string // it is refused or ignored
+	Fix         string
+	Denied      bool // refused as this process may not read it
+	Ignored     bool // its name is none that cron reads
+	Text        string
+	File        *crontab.File
+	Diagnostics []crontab.Diagnostic
 }
 
 // Counts reports whether the table's good lines run.

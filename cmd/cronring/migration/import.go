@@ -225,7 +225,7 @@ func importCrontab(ctx context.Context, m *inventory.Machine, t *inventory.Cront
 	if !t.Counts() {
 		return r
 	}
-	r.readable, r.Errors = true, cli.ErrorsIn(t.Remarks)
+	r.readable, r.Errors = true, cli.ErrorsIn(t.Diagnostics)
 	c := compareOld(t, m.Host.Family, m.Now())
 	r.Changes, r.NotRun = c.file, c.dead
 	reasons, whys := map[string]job.Reason{}, map[string]string{}

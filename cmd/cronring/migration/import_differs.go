@@ -70,7 +70,7 @@ func (c *crontabChanges) add(line int, code crontab.Code, text string) {
 // after now for changes of the zone.
 func compareOld(t *inventory.Crontab, family crontab.Family, now time.Time) crontabChanges {
 	c := crontabChanges{entries: map[int][]change{}}
-	for _, d := range t.Remarks {
+	for _, d := range t.Diagnostics {
 		c.diagnostic(t, d, family)
 	}
 	if family == crontab.Debian {
@@ -115,7 +115,7 @@ var (
 // debianRefuses returns why Debian's cron ignores a whole table that cronring reads: one
 // invalid line is enough.
 func debianRefuses(t *inventory.Crontab) string {
-	for _, d := range t.Remarks {
+	for _, d := range t.Diagnostics {
 		_, ran := deadLines[crontab.Debian][d.Code]
 		if d.Severity == crontab.Error && !ran && !plainComment(d.Code) {
 			return fmt.Sprintf("line %d has an error (%s)", d.Line, d.Message)
@@ -213,7 +213,7 @@ func notes(t *inventory.Crontab, e *crontab.Entry) []string {
 	if e.Reboot() {
 		list = append(list, "@reboot: runs once a boot, and not on the change to cronring: the marks of this boot are honoured")
 	}
-	for _, d := range t.Remarks {
+	for _, d := range t.Diagnostics {
 		if d.Line == e.Line() && d.Severity == crontab.Warning && (d.Code == "B101" || d.Code == "B106" || d.Code == "B102") {
 			list = append(list, string(d.Code)+" "+d.Message)
 		}

@@ -69,7 +69,7 @@ func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 		return err
 	}
 	c = config.Read(s.dir)
-	faults := append(c.Remarks, Faults(ctx, &c, Live(ctx, a))...)
+	faults := append(c.Diagnostics, Faults(ctx, &c, Live(ctx, a))...)
 	if err := analysis.PrintLint(a, faults, analysis.ConfigTexts(s.dir), &cli.Output{Choice: cli.Choice{Value: cli.FormText}}); err != nil {
 		return err
 	}

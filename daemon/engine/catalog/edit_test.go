@@ -14,7 +14,7 @@ import (
 // Tables that were loaded one edit after the other are as if they had been
 // loaded at once: names, ordinals and edges, whatever an edit takes away, brings
 // or puts elsewhere.
-func TestEditedTablesAreAsLoadedAtOnce(t *testing.T) {
+func TestEditedCrontabsAreAsLoadedAtOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		now, crontabs := &Catalog{}, []*crontab.File{}

@@ -157,8 +157,8 @@ func dependentsOf(all []Dependent, parent int) []Dependent {
 	return all[first : first+past]
 }
 
-// Remarks returns the errors in after= and on= of all jobs.
-func (c *Catalog) Remarks() []crontab.Diagnostic { return c.graph.Remarks(c.Entry) }
+// Diagnostics returns the errors in after= and on= of all jobs.
+func (c *Catalog) Diagnostics() []crontab.Diagnostic { return c.graph.Diagnostics(c.Entry) }
 
 // HasEdges reports whether any job refers to another one in after= or on=.
 func (c *Catalog) HasEdges() bool { return len(c.graph.edged) > 0 }

@@ -21,7 +21,7 @@ func TestTwinsTakeTheFirstFreeOrdinal(t *testing.T) {
 		for _, owner := range []string{"ann", "zoe", "ann"} {
 			text := alike(rng)
 			fmt.Fprintf(&texts, "%s:\n%s", owner, text)
-			crontabs = append(crontabs, tableOf(owner, text))
+			crontabs = append(crontabs, crontabOf(owner, text))
 		}
 		s := New(crontabs, nil, nil)
 		taken := map[job.ID]bool{}
@@ -77,7 +77,7 @@ func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
 		"0 0 * * * true\n":                 lines,
 		"#@ name=backup\n0 0 * * * true\n": lines - 1, // the name is the first one's
 	} {
-		crontabs := []*crontab.File{tableOf("ann", strings.Repeat(line, lines))}
+		crontabs := []*crontab.File{crontabOf("ann", strings.Repeat(line, lines))}
 		var s *Catalog
 		each := testing.AllocsPerRun(1, func() { s = New(crontabs, nil, nil) }) / lines
 		if each > 20 {
@@ -89,8 +89,8 @@ func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
 	}
 }
 
-// tableOf parses a crontab of root's whose entries run as a user.
-func tableOf(user, text string) *crontab.File {
+// crontabOf parses a crontab of root's whose entries run as a user.
+func crontabOf(user, text string) *crontab.File {
 	t, _ := crontab.Parse(user, text, crontab.Config{User: user})
 	return t
 }

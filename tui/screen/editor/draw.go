@@ -88,7 +88,7 @@ func (e *Editor) drawText(v canvas.View, w *screen.World) {
 	for y, i := 0, e.top; y < v.Height() && i < e.buffer.Len(); i++ {
 		e.drawLine(v.Row(y), i, gutter, room, w)
 		if y++; y < v.Height() && e.explains(i) {
-			e.drawRemark(v.Row(y), i, gutter, w)
+			e.drawDiagnostic(v.Row(y), i, gutter, w)
 			y++
 		}
 	}
@@ -98,7 +98,7 @@ func (e *Editor) drawText(v canvas.View, w *screen.World) {
 // screen only the cursor's line has one.
 func (e *Editor) explains(i int) bool {
 	const little = 8
-	return len(e.checked.Remarks(i+1)) > 0 && (e.height > little || i == e.buffer.Cursor().Line)
+	return len(e.checked.Diagnostics(i+1)) > 0 && (e.height > little || i == e.buffer.Cursor().Line)
 }
 
 // scroll brings the cursor into view, and what is wrong with its line.
@@ -186,10 +186,10 @@ func lineStyle(line string) canvas.Style {
 	return canvas.Style{}
 }
 
-// drawRemark underlines the part of the line that the worst diagnostic is about, and
+// drawDiagnostic underlines the part of the line that the worst diagnostic is about, and
 // shows its message.
-func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *screen.World) {
-	diagnostics := e.checked.Remarks(i + 1)
+func (e *Editor) drawDiagnostic(row canvas.View, i, gutter int, w *screen.World) {
+	diagnostics := e.checked.Diagnostics(i + 1)
 	worst := diagnostics[0]
 	for _, d := range diagnostics {
 		if d.Severity > worst.Severity {
@@ -263,7 +263,7 @@ func (e *Editor) lineWords(line int) string {
 func (e *Editor) fields(room int, w *screen.World) []fact {
 	if e.about == nil {
 		var fields []fact
-		for _, d := range e.checked.Remarks(e.buffer.Cursor().Line + 1) {
+		for _, d := range e.checked.Diagnostics(e.buffer.Cursor().Line + 1) {
 			fields = append(fields, fact{string(d.Code), d.Message})
 			if d.Fix != "" {
 				fields = append(fields, fact{"fix", d.Fix})

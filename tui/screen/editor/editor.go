@@ -356,7 +356,7 @@ func (e *Editor) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		return []screen.Effect{screen.Press{Action: keys.Run, Subject: screen.Subject{Jobs: []job.ID{id}}}}, true
 	case keys.Problem:
 		if line, ok := e.checked.NextProblem(e.buffer.Cursor().Line + 1); ok {
-			e.buffer.Go(line-1, max(e.checked.Remarks(line)[0].Column-1, 0))
+			e.buffer.Go(line-1, max(e.checked.Diagnostics(line)[0].Column-1, 0))
 		}
 		return e.consider(w), true
 	case keys.Form:

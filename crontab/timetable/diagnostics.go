@@ -278,9 +278,9 @@ func (r *fieldReader) warnRandom(start, value int) {
 	r.warn(start, r.at, codeRandomValue, message, fmt.Sprintf("write `%d` if the line is shared with Debian's cron", value))
 }
 
-// remarkOnDays checks the two day fields together, which begin at dayAt and
+// reportDays checks the two day fields together, which begin at dayAt and
 // weekdayAt; r.at is after the second.
-func (r *fieldReader) remarkOnDays(f *FieldSet, dayAt, weekdayAt int) {
+func (r *fieldReader) reportDays(f *FieldSet, dayAt, weekdayAt int) {
 	day, weekday := r.line[dayAt:r.fieldEnd(dayAt)], r.line[weekdayAt:r.at]
 	if !f.needsBothDays() && f.day != 0 && f.weekday != 0 && f.month != 0 {
 		message := fmt.Sprintf("day %s or weekday %s: either one is enough, about %d runs a year", day, weekday, f.runsPerYear())
