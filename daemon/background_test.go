@@ -170,7 +170,7 @@ func TestOutputOfAnEndedRunIsThereOnceAfterACrash(t *testing.T) {
 				if background {
 					command = "echo early; read x <" + gate.Name() + "; (read x <" + gate.Name() + "; echo late) & exit 3"
 				}
-				h.table("app", command)
+				h.crontab("app", command)
 				h.start()
 				app := h.run("app")[0]
 				h.printed(app.ID, "early")

@@ -14,8 +14,8 @@ import (
 	"github.com/cronring/cronring/tui/shell"
 )
 
-// Whatever is pressed, and whatever the daemon sends meanwhile, the jobs and what
-// opens from them draw lines as wide as the screen, and nothing panics.
+// Any keys and any updates from the daemon leave the jobs screen, and screens that open from it,
+// with lines as wide as the screen, and cause no panic.
 func TestJobsWithstandAnyKeys(t *testing.T) {
 	var names []string
 	for _, b := range keys.Default().Of(keys.List, keys.Subject, keys.Everywhere, keys.Detail, keys.Why, keys.Output) {

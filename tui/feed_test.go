@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// What comes faster than it is shown is taken in by parts, and the program is told
-// once.
+// Updates that arrive faster than the screen can show them are merged, and the program receives
+// one message.
 func TestFeedGivesParts(t *testing.T) {
 	notified := 0
 	f := feed{send: func(tea.Msg) { notified++ }}

@@ -35,8 +35,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// style is how a piece of terminal text looks. Colours are SVG colours; "" is the
-// terminal's own.
+// style is the appearance of a piece of terminal text. Colours are SVG colours; "" is the
+// terminal's default.
 type style struct {
 	text, back     string
 	bold, inverted bool

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a tmux with one pane, in which a program runs.
+// terminal is a tmux pane in which a program runs.
 type terminal struct {
 	t       *testing.T
 	server  string // socket of tmux
@@ -111,7 +111,7 @@ func (x *terminal) quit() string {
 	x.t.Helper()
 	x.keys("C-c")
 	x.ended()
-	const last = "\x1b[?1049l" // gives the terminal's own screen back
+	const last = "\x1b[?1049l" // leaves the alternate screen
 	x.until("all is read that was written", func(string) bool { return strings.Contains(x.written(), last) })
 	return x.written()
 }
@@ -355,8 +355,8 @@ func TestTerminalThatAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestTerminalThatGoesAway has a terminal closed under a dashboard that no signal
-// tells, as under a program that started it for somebody else.
+// TestTerminalThatGoesAway closes a terminal while a dashboard runs that receives no SIGHUP, such
+// as one started by a program of another user.
 func TestTerminalThatGoesAway(t *testing.T) {
 	h := newHost(t, demo(t))
 	p := openPTY(t, 80, 24)
@@ -443,8 +443,8 @@ func (p *pty) wait(t testing.TB, text string) {
 	}
 }
 
-// sequences are all that the dashboard itself writes: where the cursor goes, how
-// cells look, and what takes the terminal over and gives it back.
+// sequences are all sequences that the dashboard itself writes: cursor movement, styles, and those
+// that take and release the terminal.
 var sequences = regexp.MustCompile(`\x1b\[(\d+;\d+H|\d+G|[\d;:]*m|H|2J|\?(1049|25|2004|1000|1006)[hl])|\r?\n`)
 
 // TestTerminalShowsAnAttackAsText has jobs whose output, command and error try to

@@ -44,7 +44,7 @@ func TestCompletionKnowsTheTree(t *testing.T) {
 	}
 }
 
-// TestCompletionOfListsOfWords offers the next word of a flag after a comma.
+// TestCompletionOfListsOfWords offers the next value of a flag after a comma.
 func TestCompletionOfListsOfWords(t *testing.T) {
 	for _, tc := range []struct{ flag, want string }{
 		{"--state=fail", "failing"}, {"--state=ok,", "ok,late"}, {"--fields=job,", "job,job.zone"}, {"--sort=", "took"},
@@ -65,7 +65,7 @@ func completesFlags(t *testing.T, verb *cobra.Command) {
 	})
 }
 
-// completions are the words that are offered for the last of args.
+// completions returns the candidates for the last of args.
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	stdout, stderr, code := Called(t, "", append([]string{cobra.ShellCompNoDescRequestCmd}, args...)...)

@@ -83,8 +83,8 @@ var looksFor = map[string]string{
 }
 
 // TestEveryOptionIsFound looks for each option in the ways that begin at "cronring help" and at
-// "man crontab": by its name, in the list of all options, by words, and in the indexes of
-// crontab(5) and cronring-options(7), to which crontab(1) refers.
+// "man crontab": by its name, in the list of all options, by a search for its description, and in
+// the indexes of crontab(5) and cronring-options(7), to which crontab(1) refers.
 func TestEveryOptionIsFound(t *testing.T) {
 	called := func(args ...string) string {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
-// TestLintRefusesWhatTheDaemonRefuses needs files of root and of others; what
-// lint says without them is in testdata/script/offline_lint_host.txtar.
+// TestLintRefusesWhatTheDaemonRefuses needs files of root and of others. The script
+// testdata/script/offline_lint_host.txtar covers the other cases.
 func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: files of other accounts can be made by root only; run as root to test what lint says of them")

@@ -39,8 +39,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// Called runs one command line in this process. Its stdout is a file, as it
-// is when the output is piped.
+// Called runs one command line in this process. Its stdout is a file, like piped output.
 func Called(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -57,8 +56,8 @@ func Called(t testing.TB, stdin string, args ...string) (stdout, stderr string, 
 	return clitest.Contents(t, out), clitest.Contents(t, messages), code
 }
 
-// TestNoEscapePiped holds that nothing that this program prints to something
-// other than a terminal has an escape sequence, whatever a crontab says.
+// TestNoEscapePiped checks that this program prints no escape sequence unless stdout is a
+// terminal, for any text in a crontab.
 func TestNoEscapePiped(t *testing.T) {
 	const hostile = "61 * * * * \x1b[31mred\x1b]0;title\x07\n* * * * * echo \x1b[2J \u202e\n"
 	for _, args := range [][]string{

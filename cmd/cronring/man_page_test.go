@@ -75,8 +75,8 @@ func flagNames(c *cobra.Command) (names []string) {
 	return names
 }
 
-// TestManWithoutViewer shows a page where there is neither man nor mandoc: it has
-// all flags, and no line is wider than a terminal but those that stand as they are.
+// TestManWithoutViewer shows a page without man and mandoc: it has all flags, and only literal
+// lines are wider than a terminal.
 func TestManWithoutViewer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, verb := range paged(tree(t)) {
@@ -97,8 +97,7 @@ func TestManWithoutViewer(t *testing.T) {
 	}
 }
 
-// TestManWithViewer passes on what a program shows, and goes on without one that
-// fails.
+// TestManWithViewer passes on the output of a viewer, and tries the next one if the viewer fails.
 func TestManWithViewer(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
@@ -157,8 +156,8 @@ func TestManGuideWithoutViewer(t *testing.T) {
 	}
 }
 
-// TestHelpFindsEverything asks help for an option, a topic and a command, and for what does
-// not exist.
+// TestHelpFindsEverything requests help for an option, a topic and a command, and for a name that
+// does not exist.
 func TestHelpFindsEverything(t *testing.T) {
 	for line, want := range map[string]string{
 		"help tz=":            "tz=ZONE: time zone of the time fields\n",

@@ -98,8 +98,8 @@ func tryManual(t *testing.T, bin string) {
 	}
 }
 
-// commandsOfPages are the commands of all pages as host.sh takes them, and where
-// each stands. The files that they know by name are made.
+// commandsOfPages returns the commands of all pages in the format of host.sh, each with its
+// position. It creates the files that they name.
 func commandsOfPages(t *testing.T, dir string) (lines, places []string) {
 	t.Helper()
 	pages := allPages(t)

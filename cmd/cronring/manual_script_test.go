@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/testdata/manpages"
 )
 
-// stand-ins for the programs that scripts of the cookbook use.
+// stand-ins for programs in the cookbook's scripts.
 var scriptTools = map[string]string{
 	"curl": `printf '%s\n' "$@"`,
 	"aws":  `echo "$ANSWER"`,

@@ -74,8 +74,8 @@ func TestManualCommandLines(t *testing.T) {
 	}
 }
 
-// checkCommandLine reads a command line as the programs would; one that the text
-// names may lack arguments.
+// checkCommandLine parses a command line like the programs. A command line within a sentence may
+// lack arguments.
 func checkCommandLine(t *testing.T, where string, words []string, complete bool) {
 	t.Helper()
 	if words[0] == "sudo" {
@@ -106,8 +106,8 @@ func checkCommandLine(t *testing.T, where string, words []string, complete bool)
 	}
 }
 
-// TestManualPrints runs the commands of which a page shows what they print; with
-// UPDATE_SCRIPTS=1 it writes that again. None of them needs a daemon.
+// TestManualPrints runs the commands of pages that show their output; with UPDATE_SCRIPTS=1 it
+// rewrites the output. No such command needs a daemon.
 func TestManualPrints(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	t.Setenv("LC_ALL", "C.UTF-8")
@@ -117,7 +117,7 @@ func TestManualPrints(t *testing.T) {
 		dir, changed := t.TempDir(), text
 		examples := examplesOf(t, page, text)
 		writeFiles(t, dir, examples)
-		for i, e := range slices.Backward(examples) { // so that a text of another length moves none that is to come
+		for i, e := range slices.Backward(examples) { // backwards, so that a longer text does not move the following examples
 			switch {
 			case e.Kind != manpages.Prints:
 				continue

@@ -96,7 +96,7 @@ func TestNoInputAsksNothing(t *testing.T) {
 		{"top", "--plain"},
 	} {
 		args = append(args, "--socket", socket)
-		if args[0] != "top" { // which goes on until the end of what is typed
+		if args[0] != "top" { // top reads until the end of the input
 			inside := typedAhead(t, "give up")
 			runApp(cli.New(inside, inside, inside), args)
 			if n := unread(t, inside); n != 0 {

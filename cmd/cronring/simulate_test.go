@@ -61,7 +61,7 @@ func TestSimulateZoneChanges(t *testing.T) {
 	}
 }
 
-// seconds makes a time of the table RFC 3339, which wants seconds.
+// seconds converts a time of the table to RFC 3339, which requires seconds.
 func seconds(t string) string { return strings.Replace(t, "Z", ":00Z", 1) }
 
 // simulatedStart is the part of a line of simulate that the tests compare.

@@ -64,7 +64,7 @@ func manKeys() string {
 	return strings.TrimSuffix(b.String(), ".Pp\n")
 }
 
-// manWords are words that no macro takes for one of its own or for punctuation.
+// manWords are words that a macro could read as another macro or as punctuation.
 func manWords(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
@@ -75,8 +75,7 @@ func manWords(words []string) string {
 
 func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// TestKeysNameCommandsThatExist holds what the dashboard says of the command line
-// to its tree.
+// TestKeysNameCommandsThatExist checks that all commands in the dashboard's texts exist.
 func TestKeysNameCommandsThatExist(t *testing.T) {
 	root := tree(t)
 	for _, b := range keys.Default().Of(allScopes()...) {

@@ -20,7 +20,7 @@ func each(cmd *cobra.Command, f func(*cobra.Command)) {
 // Every command can be called without arguments: it complains at most.
 func TestCommandsTakeNoArguments(t *testing.T) {
 	each(tree(t), func(cmd *cobra.Command) {
-		_ = cmd.ValidateArgs(nil) // panics where there is no check
+		_ = cmd.ValidateArgs(nil) // panics without a check of arguments
 	})
 }
 

@@ -94,8 +94,8 @@ func median[T cmp.Ordered](values []T) T {
 	return values[len(values)/2]
 }
 
-// startLags is how long after the due instant the first and the last job
-// started, each the median of all rounds.
+// startLags is the delay between the scheduled time and the start of the first and of the last
+// job, each the median of all rounds.
 func startLags(b *testing.B, dir string) (first, last time.Duration) {
 	s, err := store.Open(b.Context(), dir)
 	if err != nil {

@@ -256,7 +256,7 @@ func (c *chaos) restart(h *host, change func(*host)) {
 	h.start()
 }
 
-// install returns what gives a host the programs of a directory.
+// install returns a function that installs the programs of a directory on a host.
 func (c *chaos) install(bin string) func(*host) {
 	return func(h *host) { h.bin = bin }
 }

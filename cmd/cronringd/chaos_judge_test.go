@@ -138,8 +138,8 @@ func (c *chaos) diedAbout(o occurrence) bool {
 	return slices.ContainsFunc(c.deaths, func(d death) bool { return d.hits(o.due) })
 }
 
-// slowStart is how long a process that a member started before it died may take to write
-// its line, on a busy machine.
+// slowStart is how long a process may take to write its line on a busy machine, if its member
+// started it and then died.
 const slowStart = 2 * time.Second
 
 // excuse returns why an occurrence may have started more than once, or "".

@@ -50,7 +50,7 @@ func TestCrash(t *testing.T) {
 
 	for range crashes {
 		d := launch(t, dir, file)
-		for range rng.IntN(400) { // so many lines, and then a part of the way to the next
+		for range rng.IntN(400) { // complete lines first, then a part of the next line
 			if _, ok := <-d.lines; !ok {
 				t.Fatal("the daemon ended by itself")
 			}

@@ -38,9 +38,8 @@ var extremeLines = []struct {
 	{"from=1970-01-01 every=1s count=1000", false},
 }
 
-// A crontab with the most extreme values that its owner can write costs nobody
-// else anything: a daemon that reads it, at its start or while it runs, keeps
-// starting other jobs on time.
+// A crontab with the most extreme valid values delays no other user's jobs, whether the daemon
+// reads it at its start or while it runs.
 func TestExtremeLinesDelayNobody(t *testing.T) {
 	var text strings.Builder
 	for i, line := range extremeLines {

@@ -126,8 +126,8 @@ func TestFloodOfListsStaysWithinMemory(t *testing.T) {
 	}
 }
 
-// askAsRoot asks for the health as root until a flood has read enough, and at
-// least 20 times. It returns how long each answer took, the shortest first.
+// askAsRoot requests the health as root until a flood has read enough, and at least 20 times. It
+// returns the durations of the requests in ascending order.
 func askAsRoot(t *testing.T, c *api.Client, enough <-chan struct{}) (lags []time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Minute, errors.New("the flood read too little within three minutes"))

@@ -154,8 +154,8 @@ func TestProcess1ReapsOrphans(t *testing.T) {
 	t.Error("zombies stay")
 }
 
-// The history's disk is full: jobs run, the status says so, and history goes
-// on when there is room again.
+// If the history's disk is full, jobs run and the status reports it. When there is space again,
+// the daemon writes the history.
 func TestFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: mounting a small disk needs root")

@@ -19,11 +19,11 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// BenchmarkLongHistory is a host with 10,000 jobs and 10 million runs in its history,
-// 100,000 with -short: how long the daemon takes to be ready (goal: 1 s), beside one
-// with an empty history; its slowest answer, of each the faster of two (goal: 0.3 s);
-// and the longest step of pruning (goal: 50 ms). On a busy machine the processor time
-// of the daemon and of the client, which work at the same time, is what to compare.
+// BenchmarkLongHistory measures a host with 10,000 jobs and 10 million runs in its history
+// (100,000 with -short): the time until the daemon is ready (goal: 1 s), compared with an empty
+// history; its slowest answer, the faster of two for each request (goal: 0.3 s); and the longest
+// step of pruning (goal: 50 ms). On a busy machine compare the processor time of the daemon and of
+// the client, which work at the same time.
 func BenchmarkLongHistory(b *testing.B) {
 	h := longHistory{runs: 10_000_000, jobs: 10_000, others: 2003}
 	if testing.Short() {
@@ -72,7 +72,7 @@ func (h longHistory) measure(b *testing.B, program, file, dir string) {
 	b.ReportMetric(milliseconds(h.prune(b, dir)), "ms-longest-step-of-pruning")
 }
 
-// processorOf returns the processor time that a process has used so far.
+// processorOf returns the processor time of a process.
 func processorOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	const cpuClock = 2 // of a process: see clock_getcpuclockid(3)

@@ -72,7 +72,7 @@ func launchAs(t *testing.T, dir string, wrapper []string, args ...string) *runni
 	return begin(t, dir, append(append(wrapper, self), args...)...)
 }
 
-// begin is launch with all words of the command but for the directory.
+// begin is launch with a complete command line except for the directory.
 func begin(t *testing.T, dir string, argv ...string) *running {
 	t.Helper()
 	d := prepare(t, dir, argv...)
@@ -153,7 +153,7 @@ func (d *running) await(words ...string) string {
 	}
 }
 
-// count reads the lines that are there and counts those with all of the words.
+// count returns the number of buffered lines that contain all the words.
 func (d *running) count(words ...string) (n int) {
 	for {
 		select {

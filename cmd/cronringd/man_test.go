@@ -65,7 +65,7 @@ func flagsIn(pattern *regexp.Regexp, text string) (flags []string) {
 	return slices.Compact(flags)
 }
 
-// The page names the signals that the program asks for.
+// The page names the signals that the program handles.
 func TestManPageHasTheSignals(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	if err != nil {
@@ -80,7 +80,7 @@ func TestManPageHasTheSignals(t *testing.T) {
 	}
 }
 
-// Every command line of this program on the pages is one that it reads.
+// The program can parse every command line on its pages.
 func TestManPageCommandLines(t *testing.T) {
 	pages, err := manpages.Pages("../../man")
 	if err != nil {

@@ -44,8 +44,8 @@ func TestTenThousandSleepingJobs(t *testing.T) {
 		t.Errorf("%.0f MB, want fewer than 200", resident)
 	}
 
-	// A reader that has opened the gate gets the end of the file; one that
-	// has not is let in by the next round.
+	// A reader that has opened the gate reads the end of the file; the next round unblocks the
+	// others.
 	ended := 0
 	for ended < jobs {
 		if f, err := os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
@@ -59,7 +59,7 @@ func TestTenThousandSleepingJobs(t *testing.T) {
 	checkExits(t, dir, jobs)
 }
 
-// checkExits holds each recorded exit status to the one in the command.
+// checkExits compares each recorded exit status with the status in the command.
 func checkExits(t *testing.T, dir string, jobs int) {
 	s := openStore(t, dir)
 	runs, err := s.Runs(t.Context(), store.Filter{Limit: 2 * jobs, Until: time.Now().Add(time.Hour)})

@@ -79,8 +79,8 @@ func newLab(t *testing.T, mode string, n, jobs int) *lab {
 	return l
 }
 
-// labJobs is one job for each second, some for each five seconds, so many that each
-// member has some of them, and others spread over twenty minutes.
+// labJobs has one job for each second, some for each five seconds, and others spread over twenty
+// minutes. There are enough jobs that each member owns some.
 func labJobs(n int) []labJob {
 	jobs := []labJob{{name: "tick", every: 1}}
 	for i := range 30 {
@@ -168,8 +168,8 @@ func (l *lab) next() start {
 	}
 }
 
-// pass waits until the job of each second has started for a due time so much
-// later than now.
+// pass waits until the job of each second has started for a scheduled time that is later than now
+// by the given duration.
 func (l *lab) pass(d time.Duration) {
 	l.t.Helper()
 	for end := time.Now().Add(d).Unix(); ; {
@@ -205,7 +205,7 @@ func (l *lab) until(i int, what string, ok func(*api.Ring) bool) time.Duration {
 		select {
 		case s := <-l.starts:
 			l.seen = append(l.seen, s)
-		case <-time.After(100 * time.Millisecond): // before a ring is joined nothing starts; nothing tells of it either
+		case <-time.After(100 * time.Millisecond): // nothing starts before a member joins a ring, and no event reports that it joined
 		}
 	}
 }
@@ -224,7 +224,8 @@ func (l *lab) troubled(what string, from, mended time.Time, side func(int) int) 
 	l.troubles = append(l.troubles, trouble{what, from, mended, time.Now(), side})
 }
 
-// says waits, from start to start of jobs, until a daemon says so of an occurrence.
+// says waits, from start to start of jobs, until a daemon explains an occurrence with the given
+// text.
 func (l *lab) says(i int, o occurrence, what string, ok func(*api.Why) bool) {
 	l.t.Helper()
 	for end := time.Now().Add(patience); ; l.next() {

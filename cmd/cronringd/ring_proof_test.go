@@ -47,7 +47,7 @@ func (o occurrence) String() string {
 	return o.job + " of " + time.Unix(o.due, 0).UTC().Format(time.TimeOnly)
 }
 
-// labJob is a job of the lab's table, due every so many seconds.
+// labJob is one job of the lab's crontab with its interval.
 type labJob struct {
 	name      string
 	every, at int64
@@ -77,9 +77,8 @@ type trouble struct {
 	side             func(member int) int // members of different sides did not see each other
 }
 
-// about is how long before a trouble what is due may be hit by it, as the last in
-// line waits three hold-offs, and how long after it members may not have told
-// each other all.
+// about is the time before a fault during which occurrences may be affected: the last candidate
+// waits for three hold-offs, and afterwards members might still have to exchange their reports.
 const about = 10 * time.Second
 
 // hits reports whether an occurrence might start on two members because of it.
@@ -128,8 +127,8 @@ func (l *lab) tally() map[occurrence][]start {
 	return by
 }
 
-// lost lists what was due from the first start of the job of each second until
-// end, has not started, and should have.
+// lost returns occurrences that should have started and did not, between the first start of the
+// job of each second and end.
 func (l *lab) lost(end int64) (all []occurrence) {
 	begun := l.tally()
 	first := end
@@ -239,7 +238,7 @@ func (l *lab) wasLost(o occurrence, a, b start) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.deaths, func(d death) bool {
-		between := a.at.Before(d.at.Add(time.Second)) && b.at.After(d.at) // what it began goes on, and is heard of later
+		between := a.at.Before(d.at.Add(time.Second)) && b.at.After(d.at) // its running jobs continue, and it reports them later
 		return d.member == a.member() && between && (l.reruns(o.job) || d.hits(o.due))
 	})
 }
@@ -248,7 +247,7 @@ func (l *lab) reruns(name string) bool {
 	return slices.ContainsFunc(l.jobs, func(j labJob) bool { return j.name == name && j.reruns })
 }
 
-// told holds the history of an occurrence on all members.
+// told compares the history of an occurrence on all members.
 func (l *lab) printed(o occurrence) string {
 	var b strings.Builder
 	for i, d := range l.nodes {
@@ -264,17 +263,16 @@ func (l *lab) printed(o occurrence) string {
 	return b.String()
 }
 
-// grant is what a start tells of the voters: that they gave an occurrence to a
-// member, between the time that it was due and its start.
+// grant is the evidence of a start about the voters: they granted an occurrence to a member
+// between its scheduled time and its start.
 type grant struct {
 	member int
 	token  uint64
 	reruns bool
 }
 
-// grants is what the voters said of an occurrence, as porcupine checks it: the state
-// is the newest grant. Only where if-lost= says so there is another: to who had it,
-// or with a greater token.
+// grants is porcupine's model of an occurrence's grants: the state is the newest grant. A second
+// grant is valid only with if-lost=: to the same member, or with a greater token.
 var grants = porcupine.Model{
 	Init: func() any { return grant{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -283,8 +281,7 @@ var grants = porcupine.Model{
 	},
 }
 
-// early is how much sooner than its time an occurrence may start, where a clock is
-// ahead.
+// early is how far before its time an occurrence may start if a clock is ahead.
 const early = 3 * time.Second
 
 // checkTokens holds the starts against the voters' word: that each occurrence was
@@ -334,7 +331,7 @@ func backward(seen []start) (a, b start, found bool) {
 	return a, b, false
 }
 
-// stop is a time in which the daemon of a member was stopped.
+// stop is an interval in which the daemon of a member was stopped.
 type stop struct {
 	member   int
 	from, to time.Time
@@ -348,13 +345,12 @@ func (l *lab) wasStopped(s start) bool {
 	})
 }
 
-// lineDelay is how long the shell of a job can take to write its line.
+// lineDelay is how long the shell of a job may take to write its line.
 const lineDelay = 5 * time.Second
 
-// backwardStart finds two starts of a job, one after the other, of which the second has
-// the smaller token. A job writes its line some time after its grant, on a busy machine
-// seconds later, so starts that are closer than lineDelay might have been granted in the
-// other order.
+// backwardStart finds two consecutive starts of a job with decreasing tokens. A job writes its
+// line some time after its grant, on a busy machine seconds later, so the order of two starts that
+// are closer than lineDelay is uncertain.
 func backwardStart(seen []start) (a, b start, found bool) {
 	newest := map[string]start{}
 	waiting := map[string][]start{}

@@ -41,7 +41,7 @@ func TestRingIsRecovered(t *testing.T) {
 		l.nodes[i] = l.launch(i)
 	}
 	l.until(2, "all voters are up", func(r *api.Ring) bool { return upIn(r) == 3 })
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // the voters tell that they have lost their logs a moment after they are up
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // voters report their lost logs a moment after they have started
 		err := recover()
 		if err == nil {
 			break

@@ -21,7 +21,7 @@ func programs(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+"/", "../...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as they are shipped, whatever this test is built with
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // release builds have no cgo
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -117,7 +117,7 @@ func TestBoardAsTheModel(t *testing.T) {
 		list := b.List(Query{})
 		for step := range 60 {
 			u := api.BoardUpdate{Begin: step == 0 || r.IntN(12) == 0, Complete: r.IntN(4) == 0}
-			if r.IntN(3) == 0 { // what the daemon expects need not come
+			if r.IntN(3) == 0 { // the update might omit an announced job
 				u.Head = &api.Status{Jobs: r.IntN(400) - 100}
 			}
 			for range r.IntN(40) {
@@ -225,7 +225,7 @@ func TestListHeldWhileJobsComeIn(t *testing.T) {
 	}
 }
 
-// A daemon that says that there are a great many jobs is believed in part.
+// A board limits the memory that it reserves for the number of jobs that a daemon announces.
 func TestBoardExpectsWithinBounds(t *testing.T) {
 	b := New()
 	long := strings.Repeat("x", 60_000)
@@ -243,7 +243,7 @@ func TestBoardExpectsWithinBounds(t *testing.T) {
 	}
 }
 
-// A dashboard may be open for months: what is no more leaves no text behind.
+// A dashboard can be open for months, so it must free the text of jobs that no longer exist.
 func TestBoardForgetsOldText(t *testing.T) {
 	b := New()
 	for i := range 20_000 {

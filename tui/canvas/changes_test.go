@@ -10,7 +10,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// screen is a terminal that knows what AppendChanges writes, and no more.
+// screen is a terminal that supports only the sequences of AppendChanges.
 type screen struct {
 	t             *testing.T
 	width, height int

@@ -51,8 +51,8 @@ func TestHeatShowsTheWorstOfEachHour(t *testing.T) {
 	}
 }
 
-// Where the client cannot read the schedule as the daemon does, it says no more
-// than the daemon did.
+// If the client cannot parse the schedule like the daemon, it shows only the times that the daemon
+// sent.
 func TestOutlookAgreesWithTheDaemon(t *testing.T) {
 	w := screentest.NewWorld(t)
 	at := time.Date(2026, 11, 21, 2, 30, 0, 0, w.Local)

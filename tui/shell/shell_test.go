@@ -311,8 +311,8 @@ func TestBusyEndsAfterAMove(t *testing.T) {
 	}
 }
 
-// When nothing is left that was changed here, z offers what the file of the
-// selected job said before, whoever changed it.
+// If no change of this session can be undone, z offers the previous version of the selected job's
+// file, regardless of its author.
 func TestUndoOffersTheVersionBefore(t *testing.T) {
 	d := &screentest.Daemon{
 		OnCrontabText: func(file, _ string) (api.CrontabText, error) {
@@ -359,7 +359,7 @@ func TestUndoOffersTheVersionBefore(t *testing.T) {
 	}
 }
 
-// The question before a stop names the processes, once the daemon has told.
+// The confirmation of a stop names the process when the daemon has reported it.
 func TestStopNamesTheProcess(t *testing.T) {
 	d := &screentest.Daemon{
 		OnHistory: func(f api.Filter) (api.Runs, error) {
@@ -406,8 +406,8 @@ func TestCommandLogQuotesForAShell(t *testing.T) {
 	}
 }
 
-// A command that is copied or logged acts on the daemon that is shown, also where
-// the dashboard was told which that is.
+// A copied or logged command contains the socket or host of the dashboard, even if it was set by a
+// flag.
 func TestCommandsGoWhereTheDashboardLooks(t *testing.T) {
 	s, _ := newTestShell(t)
 	line := func() string { return s.note(screen.Do{Command: []string{"cronring", "stop", "a b"}}).command }
@@ -503,8 +503,8 @@ func typeText(s *Shell, text string) {
 	}
 }
 
-// Where no job is selected, the palette asks for one by name, or by a pattern for
-// several.
+// If no job is selected, the palette has a field for a job's name, or for a pattern for several
+// jobs.
 func TestPaletteNamesJobsAnywhere(t *testing.T) {
 	for _, tc := range []struct {
 		typed string

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// fruitTable is a table of names, each of which is its own key.
+// fruitTable is a table of names; each name is its own key.
 func fruitTable(columns ...Column[string]) (*Table[string, string], *Rows[string, string]) {
 	rows := &Rows[string, string]{Key: func(s *string) string { return *s }, Words: func(s *string) string { return *s }}
 	rows.Set([]string{"apple", "banana", "cherry", "date"})
@@ -58,7 +58,7 @@ func TestTableDrawsTitlesCellsMarksAndCursor(t *testing.T) {
 		}},
 	)
 	w := &screen.World{Glyphs: canvas.GlyphsOf(canvas.ASCII)}
-	table.Move(keys.Mark) // and the cursor goes on to banana
+	table.Move(keys.Mark) // and the cursor moves to banana
 	c := canvas.New(22, 4)
 	table.Draw(c.View(), w)
 	want := " NAME  LONG TWICE     \n*apple    5 appleapp~ \n>bana~    6 bananaba~ \n cher~    6 cherrych~ \n"

@@ -15,8 +15,9 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 )
 
-// TestWatchAsksAtMostOnceASecond lets the daemon tell of changes without end: it
-// is asked once a second, and once in ten times as long as its answer takes.
+// TestWatchAsksAtMostOnceASecond has a daemon that reports changes continuously. The watch
+// requests the state once a second, or less often if an answer takes longer than a tenth of a
+// second.
 func TestWatchAsksAtMostOnceASecond(t *testing.T) {
 	for _, tc := range []struct {
 		takes, every time.Duration
@@ -65,7 +66,8 @@ func TestWatchAsksAtMostOnceASecond(t *testing.T) {
 	}
 }
 
-// TestWatchDrawsTimesWithoutAsking draws each second what is told from now on.
+// TestWatchDrawsTimesWithoutAsking draws the previous answer again each second, with the current
+// time.
 func TestWatchDrawsTimesWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
@@ -95,8 +97,7 @@ func TestWatchEndsWithTheDaemon(t *testing.T) {
 	}
 }
 
-// TestRedrawnFits draws over itself what fits on the terminal, whatever its size
-// becomes.
+// TestRedrawnFits redraws text that fits on the terminal after each change of the terminal's size.
 func TestRedrawnFits(t *testing.T) {
 	_, inside := clitest.OpenTerminal(t)
 	resize := func(rows uint16) {

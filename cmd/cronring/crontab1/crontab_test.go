@@ -88,7 +88,7 @@ func TestCrontabInstallsListsAndRemoves(t *testing.T) {
 	}
 }
 
-// The words are those that Debian's crontab 3.0pl1-162 printed.
+// The expected messages are the output of Debian's crontab 3.0pl1-162.
 func TestCrontabRefusals(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
 	bad := filepath.Join(h.Dir, "bad")
@@ -337,8 +337,8 @@ func TestCrontabWithoutDaemon(t *testing.T) {
 	expect(call(h, clitest.AnnUID, "# 3\n"), t, "with the daemon again", clitest.Result{})
 }
 
-// A stranger's socket, named by the environment, learns nothing and is not
-// believed.
+// If the environment names another user's socket, crontab sends it nothing and ignores its
+// answers.
 func TestCrontabAsksOnlyTheHostsDaemon(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
 	h.Stop()

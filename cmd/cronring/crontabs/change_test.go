@@ -53,8 +53,8 @@ func TestSetRefusesWhatIsNoOption(t *testing.T) {
 	}
 }
 
-// What is given to a flag of add is one value, whatever is in it: none of it
-// becomes another option or another account.
+// The argument of a flag of add is one value, even if it contains spaces and quotes: no part of it
+// becomes another option or another user.
 func TestAddedOptionsAreWhatWasTyped(t *testing.T) {
 	for _, tc := range []struct {
 		flags addFlags

@@ -49,8 +49,7 @@ func healthy(t *testing.T) inventorytest.Files {
 	}
 }
 
-// patient is the host of files under examination, with a daemon that answers
-// and a systemd that knows units.
+// patient is a host under examination: its files, a daemon that answers, and a systemd with units.
 func patient(t *testing.T, units map[string]string, files ...inventorytest.Files) *examination {
 	t.Helper()
 	inventorytest.NeedRoot(t)
@@ -96,7 +95,7 @@ const goodUnit = "Id=cronring.service\nLoadState=loaded\nActiveState=active\nSub
 
 var goodUnits = map[string]string{"cronring.service": goodUnit}
 
-// told returns the findings that are problems, one per line.
+// told returns the findings of grade problem, one per line.
 func printed(t *testing.T, e *examination) string {
 	t.Helper()
 	var lines []string
@@ -297,7 +296,7 @@ func TestDoctorInAnOutageOfTheDirectoryService(t *testing.T) {
 			return a, errors.New("look up groups of ann: signal: killed")
 		case "silent":
 			return a, errors.New("look up user silent: signal: killed")
-		case "unknown": // getent says so of a service that is down
+		case "unknown": // getent's exit status for a service that is down
 			return a, &account.UnknownError{Name: name, Asked: true}
 		default:
 			return a, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMetricsReplaceTheirFile: the file that collectors read is replaced, not
-// written to, by one that all may read, whatever is said of new files.
+// TestMetricsReplaceTheirFile: a new file replaces the one that collectors read. All users can
+// read it, even with a strict umask.
 func TestMetricsReplaceTheirFile(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// anacron did nothing on battery unless it was told to; cronring does.
+// By default anacron started no jobs on battery power; cronring does.
 func TestImportSaysThatJobsRunOnBattery(t *testing.T) {
 	inventorytest.NeedRoot(t)
 	for value, differs := range map[string]bool{"no": true, "yes": false} {

@@ -17,8 +17,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// virtual lets the time of a shadow jump to what it waits for. at is told each
-// time, before the shadow wakes.
+// virtual is a clock that advances to the next wake-up of a shadow. at receives each time before
+// the shadow wakes.
 func virtual(s *shadow, at func(time.Time)) {
 	now := inventorytest.Noon
 	s.Now = func() time.Time { return now }

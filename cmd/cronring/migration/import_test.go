@@ -74,8 +74,8 @@ func TestImportTellsHowPAMDecides(t *testing.T) {
 	}
 }
 
-// TestImportChanges holds import to the points in which Debian's cron and
-// cronie differ from cronring.
+// TestImportChanges checks that import reports each difference between cronring and Debian's cron
+// or cronie.
 func TestImportChanges(t *testing.T) {
 	inventorytest.NeedRoot(t)
 	for _, tc := range []struct{ text, debian, rhel string }{

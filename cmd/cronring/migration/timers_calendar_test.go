@@ -88,7 +88,7 @@ func TestCalendarAgreesWithSystemd(t *testing.T) {
 	for expression := range translated {
 		c, err := translateCalendar(expression)
 		if err != nil {
-			continue // TestCalendarTranslates says so
+			continue // TestCalendarTranslates reports it
 		}
 		cmd := exec.Command(analyze, "calendar", "--iterations=12", "--base-time=2026-01-01 00:00:00", expression)
 		cmd.Env = []string{"TZ=UTC", "LC_ALL=C"}

@@ -44,8 +44,8 @@ func TestProgressText(t *testing.T) {
 	}
 }
 
-// Only what was begun for the person who waits is told of, in place of what was
-// drawn before, and nothing of it stays.
+// Progress shows only operations of the user who waits. Each step replaces the previous one, and
+// the last step is erased.
 func TestProgressStepsInPlace(t *testing.T) {
 	t.Setenv("CRONRING_GLYPHS", "ascii")
 	run := func(id job.RunID, trigger job.Trigger) job.Run {

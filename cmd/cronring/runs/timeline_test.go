@@ -15,8 +15,7 @@ import (
 
 var timelineNow = time.Date(2026, 11, 20, 18, 2, 11, 0, time.UTC)
 
-// line is a time line as a daemon might give it for the query of a terminal of
-// so many columns.
+// line is the answer of a daemon to the query of a terminal with the given columns.
 func line(a *cli.App) api.Timeline {
 	q := timelineQuery(a, nil, 6*time.Hour, 6*time.Hour, time.UTC)
 	cell := func(n int, kind api.CellKind) api.TimelineCell {

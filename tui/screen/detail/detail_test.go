@@ -72,7 +72,7 @@ func TestDetailGoesThroughRuns(t *testing.T) {
 	}
 }
 
-// A run that ends while one looks at the newest is the one that is looked at.
+// If a run ends while the newest run is shown, the screen keeps showing the newest run.
 func TestDetailStaysAtTheNewestRun(t *testing.T) {
 	w := screentest.NewWorld(t)
 	s, d := New("etl-orders"), screentest.NewDaemon(w)
@@ -115,7 +115,7 @@ func TestDetailHasNoPastYet(t *testing.T) {
 	}
 }
 
-// What the daemon says of a job can be as hostile as the job's own words.
+// Fields of a job that come from the daemon can be as hostile as the job's output.
 func TestDetailOfHostileJobsStaysInside(t *testing.T) {
 	w := screentest.NewWorld(t)
 	w.Board.Apply(api.BoardUpdate{Rows: screentest.HostileRows(w)})
@@ -170,8 +170,7 @@ func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 	}
 }
 
-// The attempt that failed is of interest, and not the one that waits for its
-// time.
+// The screen shows the output of the failed attempt, because the next attempt has no output yet.
 func TestDetailShowsTheOutputBeforeARetry(t *testing.T) {
 	w := screentest.NewWorld(t)
 	s, d := New("etl-orders"), screentest.NewDaemon(w)

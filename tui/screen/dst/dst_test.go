@@ -97,7 +97,7 @@ func TestDSTAgreesWithExplain(t *testing.T) {
 	}
 }
 
-// nightRows are jobs of which some are touched by changes of their clocks.
+// nightRows are jobs in several zones; changes of the clocks affect some of them.
 func nightRows() []api.Row {
 	rows := screentest.Rows()
 	rows[0].Job, rows[0].Schedule = "etl-nightly", "30 2 * * *"

@@ -33,7 +33,7 @@ func openEditor(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject
 	return e
 }
 
-// typed types keys by their names; one that is a single letter types itself.
+// typed types keys by their names; a single letter is its own name.
 func typed(t *testing.T, e *Editor, w *screen.World, d screen.Daemon, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -421,8 +421,7 @@ func TestEditorScrollsTheCursorsLineAlone(t *testing.T) {
 	}
 }
 
-// On a narrow screen the first line says which file is edited, and whether it is
-// changed.
+// On a narrow screen the first line shows the name of the file, and whether it was changed.
 func TestEditorIsNamedOnNarrowScreens(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})

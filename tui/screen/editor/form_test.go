@@ -6,8 +6,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// TestFormCommandAsWritten: whatever stands between the fields of a line, its
-// command comes into the form as the file has it.
+// TestFormCommandAsWritten: the form shows the command as the file has it, for any spacing between
+// the fields.
 func TestFormCommandAsWritten(t *testing.T) {
 	for line, want := range map[string]string{
 		"17 *\t* * *\troot    cd / && run  a\tb%in": "cd / && run  a\tb%in",

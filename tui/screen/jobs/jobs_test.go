@@ -227,7 +227,7 @@ func TestJobsDoNotReSortUnderTheCursor(t *testing.T) {
 	}
 }
 
-// The daemon sends the worst first, but not in the order in which all will stand.
+// The daemon sends the worst jobs first, but not in the order of the screen.
 func TestJobsBeginAtTheFirst(t *testing.T) {
 	w := screentest.NewWorld(t)
 	w.Board = board.New()
@@ -413,7 +413,7 @@ func TestJobsDrawingAllocatesNothingPerRow(t *testing.T) {
 	}
 }
 
-// With 100,000 jobs a screen is to be drawn in 0.3 ms.
+// With 100,000 jobs a screen must be drawn in 0.3 ms.
 func BenchmarkJobsDraw(b *testing.B) {
 	s, w := manyJobs(b, 100_000)
 	c := canvas.New(160, 48)
@@ -448,7 +448,7 @@ func BenchmarkJobsMove(b *testing.B) {
 	}
 }
 
-// A schedule of seconds alone is said by them where there is no room for all.
+// If there is no space for all fields, a schedule of seconds shows only its seconds.
 func TestScheduleOfSecondsIsNotCutOff(t *testing.T) {
 	w := screentest.NewWorld(t)
 	rows := screentest.Rows()[:2]

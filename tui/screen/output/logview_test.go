@@ -81,8 +81,8 @@ func TestLogShowsNothingButText(t *testing.T) {
 	}
 }
 
-// Colours go on over line ends, each stream's own, until something undoes them or
-// nobody knows whether it did.
+// Colours continue over line ends, separately for each stream, until a sequence ends them or their
+// state is unknown.
 func TestLogCarriesColours(t *testing.T) {
 	red, blue := canvas.Style{Foreground: canvas.Indexed(1)}, canvas.Style{Background: canvas.Indexed(4), Bold: true}
 	cut := out("")
@@ -284,8 +284,8 @@ func TestIndexFold(t *testing.T) {
 	}
 }
 
-// Whatever a job writes, rows are as wide as the screen, and nothing that a
-// terminal would obey is in them.
+// For any output of a job, rows are as wide as the screen and contain no sequence that a terminal
+// would execute.
 func FuzzLogView(f *testing.F) {
 	for _, seed := range []string{
 		"plain\n", "\x1b[31mred\x1b[0m\ttab\r\n", "\xff\x9b[2J", "a\u0301\u0301\u202e日本👨\u200d👩\u200d👧\n", "\x1b]0;t", "1\r2\r3", "\x1b[38;5;999999999999m\x1b[38:2::1:2:3mx",

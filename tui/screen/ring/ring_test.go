@@ -33,7 +33,7 @@ func TestRingScreens(t *testing.T) {
 	}
 }
 
-// ringOf is a ring of three, of which one is behind its time and lacks jobs.
+// ringOf is a ring of three members. One has a slow clock and lacks jobs.
 func ringOf() api.Ring {
 	member := func(id, name string, owns, runs int, state api.MemberState) api.Member {
 		return api.Member{

@@ -195,7 +195,7 @@ func TestRunsComeInAboveTheCursor(t *testing.T) {
 	}
 }
 
-// shortRuns are so many short runs, newest first.
+// shortRuns returns n short runs, newest first.
 func shortRuns(n int) []job.Run {
 	runs := make([]job.Run, n)
 	for i := range runs {
@@ -244,8 +244,8 @@ func TestRunsFilterReadsOn(t *testing.T) {
 	}
 }
 
-// More came than the pages of one question hold: the list begins anew rather
-// than have a hole.
+// If more runs ended than the pages of one request hold, the list is loaded again instead of
+// having a gap.
 func TestRunsAfterALongWhileHaveNoHole(t *testing.T) {
 	runs := shortRuns(100)
 	w, d := screentest.NewWorld(t), runsDaemon(&runs)

@@ -191,7 +191,7 @@ func TestTimelineScreens(t *testing.T) {
 	}
 }
 
-// openLine opens a time line of a size, and hands it what it asks for.
+// openLine opens a time line of a size, and answers its requests.
 func openLine(t *testing.T, w *screen.World, d screen.Daemon, width, height int) (*Timeline, canvas.View) {
 	t.Helper()
 	s, v := New(), canvas.New(width, height).View()
@@ -267,7 +267,7 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 	}
 }
 
-// asks counts the questions about the time line.
+// asks counts the requests for the time line.
 func asks(d *screentest.Daemon) *int {
 	n, inner := 0, d.OnLine
 	d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) {

@@ -16,7 +16,8 @@ import (
 	"github.com/cronring/cronring/tui/shell/shelltest"
 )
 
-// whyDaemon explains every occurrence as overlapped, and knows others.
+// whyDaemon explains every occurrence as skipped because of an overlap, and lists other
+// occurrences.
 func whyDaemon() *screentest.Daemon {
 	w := screentest.Overlapped()
 	return &screentest.Daemon{
