@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -68,7 +69,11 @@ func (l *Ledger) claim(ctx context.Context, claims []register.Claim) []register.
 // claimOf returns the claim of an occurrence for this member's entry.
 func (l *Ledger) claimOf(o register.Occurrence) claim {
 	h := l.holding(o.Key)
-	return claim{Occurrence: o, entry: h.Hash, former: h.Former}
+	c := claim{Occurrence: o, entry: h.Hash, former: h.Former}
+	if h.Owner != "" {
+		c.owner = job.SumKey([]byte(h.Owner)).Uint64()
+	}
+	return c
 }
 
 // repeat sends the claims of a batch for which change returns true, in the form that change

@@ -20,11 +20,11 @@ const (
 
 // The versions of the formats on disk and in messages.
 const (
-	entryForm    = 4
-	requestForm  = 4
+	entryForm    = 5
+	requestForm  = 5
 	answerForm   = 3
-	snapshotForm = 4
-	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes, and with former keys
+	snapshotForm = 5
+	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes and owners, and with former keys
 )
 
 // claim is one occurrence that a member claims. The occurrence may be taken from the member
@@ -33,6 +33,7 @@ type claim struct {
 	register.Occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: unknown
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
+	owner  uint64  // hash of the user in whose crontab the job is: voters may not have the job; 0: unknown
 	from   string
 }
 
@@ -87,6 +88,7 @@ func (c batch) append(b []byte) []byte {
 		b = binary.BigEndian.AppendUint64(b, uint64(claim.Due))
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
+		b = binary.BigEndian.AppendUint64(b, claim.owner)
 		b = wire.AppendText(b, claim.from)
 	}
 	return b
@@ -200,7 +202,7 @@ func readBatch(r *wire.Reader, form byte) batch {
 			one.Occurrence = register.Occurrence{Key: catalog.FormerKey(r.Uint64()), Due: int64(r.Uint64())}
 		} else {
 			one.Occurrence = register.Occurrence{Key: r.Key(), Due: int64(r.Uint64())}
-			one.entry, one.former = r.Key(), r.Uint64()
+			one.entry, one.former, one.owner = r.Key(), r.Uint64(), r.Uint64()
 		}
 		one.from = r.MemberOrNone()
 		if form == formerForm {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"io"
+	"maps"
 	"testing"
 
 	"github.com/cronring/cronring/gossip/register"
@@ -45,7 +46,7 @@ func formerEntry(e entry) []byte {
 
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{time: 7, batches: []batch{{"a", []claim{{register.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, ""}, {Occurrence: register.Occurrence{Key: numbered(3), Due: 4}, from: "b"}}}, {"c", nil}}}
+	e := entry{time: 7, batches: []batch{{"a", []claim{{register.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, ""}, {Occurrence: register.Occurrence{Key: numbered(3), Due: 4}, from: "b"}}}, {"c", nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
@@ -68,7 +69,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{register.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, "b"}}}}.encode())
+	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{register.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b"}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {
@@ -112,6 +113,7 @@ func FuzzHello(f *testing.F) {
 func FuzzSnapshot(f *testing.F) {
 	g := newGrants()
 	g.apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{at(1, noon), at(2, noon)}}, {"b", []claim{at(3, noon.AddDate(0, 0, 1))}}}})
+	g.floors[7] = g.order[1]
 	var b bytes.Buffer
 	if err := g.freeze().encode(&b); err != nil {
 		f.Fatal(err)
@@ -140,7 +142,7 @@ func FuzzSnapshot(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := decodeGrants(&out)
-		if err != nil || again.count != g.count || again.floor != g.floor {
+		if err != nil || again.count != g.count || again.floor != g.floor || !maps.Equal(again.floors, g.floors) || !maps.Equal(again.counts, g.counts) {
 			t.Errorf("written anew: got %+v, %v, want %+v", again, err, g)
 		}
 	})

@@ -32,12 +32,14 @@ type grants struct {
 	buckets map[int64]*bucket // by minute of their due times
 	order   []int64           // of the buckets, ascending
 	count   int
-	most    int    // mostGrants
-	floor   int64  // the oldest minute that is not forgotten
-	newest  int64  // the latest due time of a grant
-	time    int64  // of the newest entry
-	term    uint64 // raft's term of the current entry
-	base    uint64 // added to the index of an entry for its token, see recovery
+	counts  map[uint64]int   // by owner, see claim
+	most    int              // mostGrants
+	floor   int64            // the oldest minute that is not forgotten
+	floors  map[uint64]int64 // likewise, by owner: later minutes than floor
+	newest  int64            // the latest due time of a grant
+	time    int64            // of the newest entry
+	term    uint64           // raft's term of the current entry
+	base    uint64           // added to the index of an entry for its token, see recovery
 }
 
 // bucket contains the grants of a minute. A bucket in a snapshot is frozen: a change copies it
@@ -51,10 +53,14 @@ type grant struct {
 	by    unique.Handle[string]
 	index uint64  // the token: the index of the newest entry that granted it, plus base
 	entry job.Key // the hash of the entry in the claim; zero: unknown
+	owner uint64  // as in the claim
 }
 
 func newGrants() *grants {
-	return &grants{buckets: map[int64]*bucket{}, most: mostGrants, floor: math.MinInt64, newest: math.MinInt64}
+	return &grants{
+		buckets: map[int64]*bucket{}, counts: map[uint64]int{}, most: mostGrants,
+		floor: math.MinInt64, floors: map[uint64]int64{}, newest: math.MinInt64,
+	}
 }
 
 func minuteOf(due int64) int64 {
@@ -86,7 +92,7 @@ func (g *grants) apply(index uint64, e entry) [][]result {
 
 func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	minute := minuteOf(c.Due)
-	if minute < g.floor {
+	if minute < g.floorOf(c.owner) {
 		return result{grant: register.Refused}
 	}
 	had, ok := g.find(minute, c)
@@ -100,7 +106,10 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
 		return result{grant: register.Refused, by: had.by.Value(), other: other}
 	}
-	to := grant{by: by, index: index, entry: c.entry}
+	to := grant{by: by, index: index, entry: c.entry, owner: c.owner}
+	if ok {
+		to.owner = had.owner
+	}
 	if had.entry != (job.Key{}) { // also after a rerun under another entry, the first entry has run
 		to.entry = had.entry
 	}
@@ -127,7 +136,27 @@ func (g *grants) set(minute int64, o register.Occurrence, to grant) {
 	b := g.bucket(minute)
 	before := len(b.grants)
 	b.grants[o] = to
-	g.count += len(b.grants) - before
+	g.add(to.owner, len(b.grants)-before)
+}
+
+// add adds n grants of an owner to the counts.
+func (g *grants) add(owner uint64, n int) {
+	g.count += n
+	if g.counts[owner] += n; g.counts[owner] == 0 {
+		delete(g.counts, owner)
+	}
+}
+
+// floorOf returns the oldest minute of an owner's that is not forgotten. If the owner of a
+// claim or of a forgotten grant is unknown, it may be any.
+func (g *grants) floorOf(owner uint64) int64 {
+	floor := g.floor
+	for of, minute := range g.floors {
+		if owner == of || owner == 0 || of == 0 {
+			floor = max(floor, minute)
+		}
+	}
+	return floor
 }
 
 // bucket returns the bucket of a minute for a change.
@@ -145,20 +174,66 @@ func (g *grants) bucket(minute int64) *bucket {
 	return b
 }
 
-// forget removes grants that are older than the retention, and the oldest ones if there are too
-// many. The age is that by the leader's clock or by the newest grant, whichever is less, so that a
-// leader whose clock is ahead forgets nothing too early.
+// forget removes grants that are older than the retention. The age is that by the leader's clock
+// or by the newest grant, whichever is less, so that a leader whose clock is ahead forgets nothing
+// too early. If there are too many, the owner who has the most loses the oldest ones: so a user
+// whose jobs run often does not make the voters refuse occurrences of other users.
 func (g *grants) forget() {
 	now := min(g.time, g.newest)
 	if now > math.MinInt64+int64(retention) {
 		g.floor = max(g.floor, minuteOf(now-int64(retention)))
 	}
-	for len(g.order) > 0 && (g.order[0] < g.floor || g.count > g.most) {
-		oldest := g.order[0]
-		g.count -= len(g.buckets[oldest].grants)
-		delete(g.buckets, oldest)
+	for len(g.order) > 0 && g.order[0] < g.floor {
+		for _, had := range g.buckets[g.order[0]].grants {
+			g.add(had.owner, -1)
+		}
+		delete(g.buckets, g.order[0])
 		g.order = g.order[1:]
-		g.floor = max(g.floor, oldest+1)
+	}
+	maps.DeleteFunc(g.floors, func(_ uint64, minute int64) bool { return minute <= g.floor })
+	for g.count > g.most {
+		g.dropOldest(g.fullest())
+	}
+}
+
+// fullest returns the owner with the most grants.
+func (g *grants) fullest() (owner uint64) {
+	for of, n := range g.counts {
+		if most := g.counts[owner]; n > most || n == most && of < owner {
+			owner = of
+		}
+	}
+	return owner
+}
+
+// dropOldest removes the grants of an owner from the oldest minute that has any. It never looks
+// at a minute before the owner's floor again.
+func (g *grants) dropOldest(owner uint64) {
+	floor, ok := g.floors[owner]
+	if !ok {
+		floor = g.floor
+	}
+	isOwners := func(_ register.Occurrence, had grant) bool { return had.owner == owner }
+	from, _ := slices.BinarySearch(g.order, floor)
+	for i, minute := range slices.All(g.order[from:]) {
+		n := 0
+		for o, had := range g.buckets[minute].grants {
+			if isOwners(o, had) {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		b := g.bucket(minute)
+		maps.DeleteFunc(b.grants, isOwners)
+		g.add(owner, -n)
+		g.floors[owner] = minute + 1
+		if len(b.grants) == 0 {
+			delete(g.buckets, minute)
+			g.order = slices.Delete(g.order, from+i, from+i+1)
+		}
+		return
 	}
 }
 
@@ -177,12 +252,13 @@ const recoverMargin = time.Minute + 2*register.MaxSkew
 type image struct {
 	floor, newest, time int64
 	base                uint64
+	floors              map[uint64]int64
 	minutes             []int64
 	buckets             []*bucket
 }
 
 func (g *grants) freeze() image {
-	i := image{g.floor, g.newest, g.time, g.base, slices.Clone(g.order), make([]*bucket, 0, len(g.order))}
+	i := image{g.floor, g.newest, g.time, g.base, maps.Clone(g.floors), slices.Clone(g.order), make([]*bucket, 0, len(g.order))}
 	for _, minute := range g.order {
 		g.buckets[minute].frozen = true
 		i.buckets = append(i.buckets, g.buckets[minute])
@@ -190,8 +266,8 @@ func (g *grants) freeze() image {
 	return i
 }
 
-// encode writes an image: the version of the format, the numbers, and the buckets, each with its
-// minute and size.
+// encode writes an image: the version of the format, the numbers, the floors of owners, and the
+// buckets, each with its minute and size.
 func (i image) encode(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	b := []byte{snapshotForm}
@@ -199,6 +275,10 @@ func (i image) encode(w io.Writer) error {
 		b = binary.AppendVarint(b, v)
 	}
 	b = binary.AppendUvarint(b, i.base)
+	b = binary.AppendUvarint(b, uint64(len(i.floors)))
+	for owner, minute := range i.floors {
+		b = binary.AppendVarint(binary.BigEndian.AppendUint64(b, owner), minute)
+	}
 	b = binary.AppendUvarint(b, uint64(len(i.minutes)))
 	var members wire.Members
 	for n, minute := range i.minutes {
@@ -208,6 +288,7 @@ func (i image) encode(w io.Writer) error {
 			b = append(b, o.Key[:]...)
 			b = binary.AppendUvarint(b, uint64(o.Due-minute*bucketSpan))
 			b = append(b, g.entry[:]...)
+			b = binary.BigEndian.AppendUint64(b, g.owner)
 			b = binary.AppendUvarint(b, g.index)
 			b = members.Append(b, g.by.Value())
 			if _, err := out.Write(b); err != nil {
@@ -232,6 +313,10 @@ func decodeGrants(from io.Reader) (*grants, error) {
 	g.floor, g.newest, g.time = d.Varint(), d.Varint(), d.Varint()
 	if d.form != formerForm {
 		g.base = d.Uvarint()
+		for left := d.Uvarint(); left > 0 && d.Err() == nil; left-- {
+			owner := d.Uint64()
+			g.floors[owner] = d.Varint()
+		}
 	}
 	for left := d.Uvarint(); left > 0 && d.Err() == nil; left-- {
 		d.bucket(g)
@@ -253,14 +338,16 @@ func (d *snapshotReader) bucket(g *grants) {
 	b := &bucket{grants: map[register.Occurrence]grant{}}
 	for ; size > 0 && d.Err() == nil; size-- {
 		var key, entry job.Key
-		var offset uint64
+		var offset, owner uint64
 		if d.form == formerForm {
 			key, offset = catalog.FormerKey(d.Uint64()), d.Uvarint()
 		} else {
-			key, offset, entry = d.Key(), d.Uvarint(), d.Key()
+			key, offset, entry, owner = d.Key(), d.Uvarint(), d.Key(), d.Uint64()
 		}
 		d.Check(offset < uint64(bucketSpan))
-		had := grant{index: d.Uvarint(), entry: entry}
+		floor, has := g.floors[owner]
+		d.Check(!has || minute >= floor)
+		had := grant{index: d.Uvarint(), entry: entry, owner: owner}
 		if d.form == formerForm {
 			d.Uint8() // an option that no longer exists
 		}
@@ -269,5 +356,7 @@ func (d *snapshotReader) bucket(g *grants) {
 	}
 	g.buckets[minute] = b
 	g.order = append(g.order, minute)
-	g.count += len(b.grants)
+	for _, had := range b.grants {
+		g.add(had.owner, 1)
+	}
 }

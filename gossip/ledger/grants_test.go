@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -136,6 +138,54 @@ func TestGrantsAreBounded(t *testing.T) {
 	}
 	if got := g.one(31, noon, "b", at(1, noon.Add(10*time.Minute))); got.by != "a" {
 		t.Errorf("what was kept: got %+v, want it refused as a's", got)
+	}
+}
+
+// TestUserDropsOnlyOwnGrants has a job of ann run every second, until it needs many times the space
+// of the grants.
+func TestUserDropsOnlyOwnGrants(t *testing.T) {
+	ledger := &Ledger{holding: func(key job.Key) catalog.Holding {
+		return catalog.Holding{Key: key, Owner: map[job.Key]string{numbered(1): "ann", numbered(2): "bob"}[key]}
+	}}
+	of := func(key uint64, due time.Time) claim { return ledger.claimOf(at(key, due).Occurrence) }
+	g := newGrants()
+	g.most = 100
+	g.one(1, noon, "a", of(2, noon))
+	for s := range 2000 {
+		now := noon.Add(time.Duration(s) * time.Second)
+		g.one(uint64(s+2), now, "a", of(1, now))
+	}
+	var b bytes.Buffer
+	if err := g.freeze().encode(&b); err != nil {
+		t.Fatal(err)
+	}
+	back, err := decodeGrants(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.floors) != 1 || back.count != g.count || g.count > g.most || g.count < g.most-60 {
+		t.Errorf("got %d grants, %d after a snapshot, and floors %v, want up to 100 and one floor", g.count, back.count, g.floors)
+	}
+	dropped, last := noon.Add(time.Minute), noon.Add(1999*time.Second)
+	forgotten := result{grant: register.Refused}
+	for _, one := range []struct {
+		name string
+		c    claim
+		want result
+	}{
+		{"one of ann's that was dropped", of(1, dropped), forgotten},
+		{"the same, by a member that does not know the job", at(1, dropped), forgotten},
+		{"the newest of ann's", of(1, last), result{grant: register.Refused, by: "a"}},
+		{"one of bob's that ran", of(2, noon), result{grant: register.Refused, by: "a"}},
+		{"one of bob's that nobody took", of(2, noon.Add(time.Second)), result{grant: register.Granted, token: 3000}},
+	} {
+		if got := back.one(3000, last, "b", one.c); got != one.want {
+			t.Errorf("%s: got %+v, want %+v", one.name, got, one.want)
+		}
+	}
+	back.one(3001, last.Add(2*retention), "a", of(2, last.Add(2*retention)))
+	if len(back.floors) != 0 || len(back.counts) != 1 {
+		t.Errorf("two days later: got floors %v and counts %v, want no floors and one grant", back.floors, back.counts)
 	}
 }
 

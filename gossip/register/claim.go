@@ -27,7 +27,10 @@ func (r *Register) own(o Occurrence) Claimed {
 
 // forgotten reports whether an occurrence without a record may have been taken nevertheless.
 func (r *Register) forgotten(o Occurrence) bool {
-	known := r.newest[o.Key]
+	known, ok := r.newest[o.Key]
+	if !ok {
+		return o.Due <= r.dropped[r.owner(o.Key)]
+	}
 	return known.due >= o.Due && o.Due <= max(r.horizon, known.dropped)
 }
 

@@ -112,7 +112,7 @@ type Report struct {
 // Limits bound the size of a Register.
 type Limits struct {
 	Marks int           // number of occurrences; the oldest of the user who has the most are dropped
-	Keys  int           // number of jobs whose newest occurrence is remembered
+	Keys  int           // number of jobs whose newest occurrence is remembered; likewise
 	Age   time.Duration // since the scheduled time of an occurrence
 
 	// Owner returns the user in whose crontab a job is, or "" if this host does not know the job.
@@ -136,8 +136,10 @@ type Register struct {
 	self    name
 	limits  Limits
 	entries map[Occurrence]*entry
-	oldest  map[string]*dues // the keys of entries, by user
+	oldest  duesByUser // the keys of entries
 	newest  map[job.Key]newest
+	jobs    duesByUser       // the keys of newest, see dropJob
+	dropped map[string]int64 // by user: scheduled time of the newest occurrence of the jobs dropped from newest
 	claims  map[Occurrence]*claim
 	gone    map[name]bool
 	doubles map[Occurrence][]name // members whose runs were already reported as doubles
@@ -258,8 +260,10 @@ func New(self string, limits Limits) *Register {
 		self:    unique.Make(self),
 		limits:  limits,
 		entries: map[Occurrence]*entry{},
-		oldest:  map[string]*dues{},
+		oldest:  duesByUser{},
+		jobs:    duesByUser{},
 		newest:  map[job.Key]newest{},
+		dropped: map[string]int64{},
 		claims:  map[Occurrence]*claim{},
 		gone:    map[name]bool{},
 		doubles: map[Occurrence][]name{},
@@ -475,11 +479,41 @@ func (r *Register) Advance(list []Mark, now time.Time) {
 
 func (r *Register) advance(o Occurrence, by name, now time.Time) {
 	known, ok := r.newest[o.Key]
-	if !ok && len(r.newest) >= r.limits.Keys || ok && known.due >= o.Due {
+	if ok && known.due >= o.Due {
 		return
+	}
+	if !ok {
+		owner := r.owner(o.Key)
+		if len(r.newest) >= r.limits.Keys {
+			r.dropJob(owner)
+		}
+		heap.Push(r.jobs.of(owner), o)
+		known.dropped = r.dropped[owner]
 	}
 	r.newest[o.Key] = newest{o.Due, now.UnixNano(), known.dropped, by}
 }
+
+// dropJob forgets a job of the user who has the most: about the one that ran longest ago, such as a
+// job that was renamed since. Its occurrences until then count as forgotten.
+func (r *Register) dropJob(of string) {
+	of = r.jobs.fullest(of)
+	all := r.jobs[of]
+	for range mostRefreshed { // the due times in the heap are those when it last looked
+		oldest := &(*all)[0]
+		known := r.newest[oldest.Key].due
+		if known <= oldest.Due {
+			break
+		}
+		oldest.Due = known
+		heap.Fix(all, 0)
+	}
+	o := heap.Pop(all).(Occurrence)
+	r.dropped[of] = max(r.dropped[of], r.newest[o.Key].due)
+	delete(r.newest, o.Key)
+}
+
+// mostRefreshed bounds how many jobs are looked at to forget one.
+const mostRefreshed = 1000
 
 func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
 
@@ -505,9 +539,10 @@ func (r *Register) keep(o Occurrence, e *entry, now time.Time) {
 			delete(r.oldest, owner)
 		}
 	}
-	own := r.ownersDues(o.Key)
+	owner := r.owner(o.Key)
+	own := r.oldest.of(owner)
 	if len(r.entries) >= r.limits.Marks {
-		all := r.fullest(own)
+		all := r.oldest[r.oldest.fullest(owner)]
 		if all == own && o.Compare((*own)[0]) < 0 {
 			r.drop(o)
 			return
@@ -518,28 +553,13 @@ func (r *Register) keep(o Occurrence, e *entry, now time.Time) {
 	heap.Push(own, o)
 }
 
-// ownersDues returns the occurrences of the user of a job.
-func (r *Register) ownersDues(key job.Key) *dues {
-	owner := ""
-	if r.limits.Owner != nil {
-		owner = r.limits.Owner(key)
+// owner returns the user of a job, or "" if it is unknown. Unknown jobs share the space of one user:
+// no entry of this host depends on them.
+func (r *Register) owner(key job.Key) string {
+	if r.limits.Owner == nil {
+		return ""
 	}
-	if r.oldest[owner] == nil {
-		r.oldest[owner] = &dues{}
-	}
-	return r.oldest[owner]
-}
-
-// fullest returns the occurrences of the user who has the most, which is own if no user has more.
-// So a user whose jobs run often drops only occurrences of these jobs.
-func (r *Register) fullest(own *dues) *dues {
-	most, of := own, ""
-	for owner, all := range r.oldest {
-		if len(*all) > len(*most) || len(*all) == len(*most) && most != own && owner < of {
-			most, of = all, owner
-		}
-	}
-	return most
+	return r.limits.Owner(key)
 }
 
 // drop remembers that an occurrence is not recorded for lack of space.
@@ -555,6 +575,29 @@ func (r *Register) forget(all *dues) Occurrence {
 	delete(r.entries, o)
 	delete(r.doubles, o)
 	return o
+}
+
+// duesByUser contains occurrences by the user of their jobs.
+type duesByUser map[string]*dues
+
+// of returns the occurrences of a user.
+func (d duesByUser) of(user string) *dues {
+	if d[user] == nil {
+		d[user] = &dues{}
+	}
+	return d[user]
+}
+
+// fullest returns the user who has the most occurrences, which is the given one if no user has more.
+// So a user whose jobs run often drops only occurrences of these jobs.
+func (d duesByUser) fullest(user string) string {
+	own, most := len(*d.of(user)), user
+	for other, all := range d {
+		if n := len(*all); n > own && (n > len(*d[most]) || n == len(*d[most]) && other < most) {
+			most = other
+		}
+	}
+	return most
 }
 
 // dues is a heap of occurrences, the oldest on top.

@@ -283,11 +283,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	want(t, "entries", len(r.entries), 100)
 	want(t, "heap", len(*r.oldest[""]), 100)
-	want(t, "keys", len(r.newest), 10)
+	if len(r.newest) > 10 {
+		t.Errorf("%d jobs are remembered, want at most 10", len(r.newest))
+	}
 	forgotten := due(3, 500*time.Second)
 	want(t, "reply of what was forgotten", r.Answer("b", Question{Occurrence: forgotten}, noon).Reply, Old)
 	want(t, "claim of what was forgotten", r.claimAlone(forgotten), Claimed{Occurrence: forgotten, Grant: Refused})
-	want(t, "reply of a job that nobody took", r.Answer("b", Question{Occurrence: due(77, 500*time.Second)}, noon).Reply, Free)
+	want(t, "reply of a job that nobody took", r.Answer("b", Question{Occurrence: due(77, 0)}, noon).Reply, Free)
 
 	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: Taken}}, noon)
 	later := noon.Add(2 * time.Hour)
@@ -327,6 +329,40 @@ func TestUserDropsOnlyOwnOccurrences(t *testing.T) {
 		orphans[m.Occurrence] = true
 	}
 	want(t, "orphans", orphans, map[Occurrence]bool{begun: true, strange: true})
+}
+
+// TestUserDropsOnlyOwnJobs has ann rename a job again and again, until the jobs need many times the
+// space of the register.
+func TestUserDropsOnlyOwnJobs(t *testing.T) {
+	const bobs, strangers, anns = 1, 2, 1000
+	owner := func(key job.Key) string {
+		switch key {
+		case numbered(bobs):
+			return "bob"
+		case numbered(strangers):
+			return ""
+		}
+		return "ann"
+	}
+	r := New("a", Limits{Marks: 100, Keys: 40, Age: time.Hour, Owner: owner})
+	r.Advance([]Mark{{Occurrence: due(bobs, time.Hour), Member: "b"}, {Occurrence: due(strangers, time.Hour), Member: "b"}}, noon)
+	for i := range uint64(1000) {
+		r.Advance([]Mark{{Occurrence: due(anns+i, time.Second), Member: "b"}}, noon)
+	}
+	r.Advance([]Mark{{Occurrence: due(anns+999, 0), Member: "b"}}, noon)
+	newest := map[Occurrence]bool{}
+	for _, m := range r.Newest(noon) {
+		newest[m.Occurrence] = true
+	}
+	if len(newest) != 40 || !newest[due(bobs, time.Hour)] || !newest[due(strangers, time.Hour)] || !newest[due(anns+999, 0)] {
+		t.Errorf("got %d jobs, want 40, with those of others and the newest of ann's: %v", len(newest), newest)
+	}
+	old := due(anns, time.Second)
+	want(t, "claim of one of ann's jobs that was dropped", r.claimAlone(old), Claimed{Occurrence: old, Grant: Refused})
+	r.Advance([]Mark{{Occurrence: due(anns, 0), Member: "b"}}, noon)
+	want(t, "the same after the job ran again", r.claimAlone(old), Claimed{Occurrence: old, Grant: Refused})
+	want(t, "reply to one of bob's that nobody took", r.Answer("c", Question{Occurrence: due(bobs, 0)}, noon).Reply, Free)
+	want(t, "reply to a new job of ann's", r.Answer("c", Question{Occurrence: due(anns+5000, 0)}, noon).Reply, Free)
 }
 
 func TestGenerationsEnd(t *testing.T) {
