@@ -3,6 +3,7 @@ package gossip
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -280,7 +281,17 @@ func TestKeysRotated(t *testing.T) {
 		refused("member host-"+last[0].id+" still has a removed key as its first key", fresh)
 		rekey(last, fresh, old)
 		rekey(w.hosts, fresh)
-		time.Sleep(20 * time.Second) // the news of the last change spreads
+		w.await(time.Minute, "all hosts know that the old key is gone", func() bool {
+			return !slices.ContainsFunc(w.hosts, func(h *host) bool {
+				return h.do(ctx, func() error {
+					if slices.ContainsFunc(h.alive(), func(m *member) bool { return len(m.meta.keys) != 1 }) {
+						return errors.New("not yet")
+					}
+					return nil
+				}) != nil
+			})
+		})
+		time.Sleep(5 * time.Second) // of the bubble: their engines hear of it
 		rings := w.hosts[0].changes()
 		time.Sleep(2 * time.Minute)
 		w.agree(time.Second, w.hosts)
