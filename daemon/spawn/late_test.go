@@ -62,7 +62,7 @@ func TestBackgroundProcessPrintsMoreThanIsKept(t *testing.T) {
 // reported. What it left in the background lives on all the same.
 func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
 	began := make(chan job.RunID, 10)
-	r := newRigWithQueue(t, Options{Linger: time.Millisecond, Began: func(id job.RunID, _ int) { began <- id }}, 0)
+	r := newRigWithQueue(t, Options{Linger: 1, Began: func(id job.RunID, _ int) { began <- id }}, 0)
 	other, wait, alive := newGate(t), newGate(t), newGate(t)
 	r.start(other.command())
 	select { // the pump reports its start until the test receives that

@@ -232,6 +232,9 @@ func (p *pump) run() error {
 			p.expire()
 			p.readSlow()
 			p.reportLate(hasPassed)
+			// wait reads nothing if the next deadline has passed too.
+			n, _ = unix.EpollWait(p.fd, events, 0)
+			n = max(n, 0)
 		case err != nil:
 			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
 		}
