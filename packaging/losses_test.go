@@ -581,6 +581,7 @@ type lossEvent struct {
 	Entry, What string
 	PID         int
 	At          time.Time
+	Due         string            // the time that cronring started it for
 	Place       map[string]string // how the kernel treats it
 	Held        held
 }
@@ -653,7 +654,7 @@ func placeTool(args []string) error {
 
 // record adds the event to those of the cron, in one write.
 func (e *lossEvent) record(cron, what string) error {
-	e.What, e.At, e.Place = what, time.Now(), place(e.PID)
+	e.What, e.At, e.Due, e.Place = what, time.Now(), os.Getenv("CRONRING_DUE"), place(e.PID)
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
