@@ -86,12 +86,12 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 		t.fault("a new era %d at %s, for a clock set back by %s", s.Era, now, back)
 	}
 	t.era = s.Era
-	if loaded {
-		t.load(w, now)
-	}
 	for i, e := range s.Effects {
 		switch e := e.(type) {
 		case engine.Fact:
+			if e.Record.Kind == job.Loaded { // the decisions before it follow the old entries
+				t.load(w, now)
+			}
 			t.record(now, e.Record)
 		case engine.Tell:
 			t.notice(e.Notice, s.Effects[:i])
