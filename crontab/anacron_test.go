@@ -42,7 +42,7 @@ START_HOURS_RANGE=3-22
 `
 )
 
-// tellAnacron says in one line what anacron would do for an entry.
+// tellAnacron describes in one line what anacron would do for an entry.
 func tellAnacron(e *Entry) string {
 	p := e.Options().Period
 	every := fmt.Sprint(p.Days)
@@ -330,7 +330,7 @@ func FuzzAnacrontab(f *testing.F) {
 				t.Fatalf("%q: got %+v, command %q", e.Raw(), p, e.Command())
 			}
 			if strings.HasSuffix(e.Raw(), `\`) {
-				continue // alone it would go on in the next line
+				continue // alone it would continue in the next line
 			}
 			again, _ := Parse("again", e.Raw()+"\n", c)
 			if len(again.Entries) != 1 || again.Entries[0].Command() != e.Command() || again.Entries[0].Spec() != e.Spec() {

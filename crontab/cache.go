@@ -17,16 +17,16 @@ import (
 type Cache struct {
 	zones     map[string]*timetable.Zone
 	hosts     map[*time.Location]*timetable.Zone
-	schedules map[timing]map[string]known
-	rulings   map[*Sidecar]*ruling
+	schedules map[timing]map[string]cachedSchedule
+	rulings   map[*Sidecar]*checkedSidecar
 	options   map[defaulted]*Options
 }
 
 // defaulted is the key for options that come only from [default] of a sidecar.
 type defaulted struct {
-	ruling *ruling
+	ruling *checkedSidecar
 	roots  bool
-	said   said
+	said   overrides
 }
 
 // timing is the key that distinguishes schedules with the same time fields.
@@ -35,8 +35,8 @@ type timing struct {
 	modifiers timetable.Modifiers
 }
 
-// known is a cached schedule; clean means that parsing it gave no diagnostics.
-type known struct {
+// cachedSchedule is a cached schedule; clean means that parsing it gave no diagnostics.
+type cachedSchedule struct {
 	schedule cron.Schedule
 	clean    bool
 }
@@ -46,21 +46,21 @@ func NewCache() *Cache {
 	return &Cache{
 		zones:     map[string]*timetable.Zone{},
 		hosts:     map[*time.Location]*timetable.Zone{},
-		schedules: map[timing]map[string]known{},
-		rulings:   map[*Sidecar]*ruling{},
+		schedules: map[timing]map[string]cachedSchedule{},
+		rulings:   map[*Sidecar]*checkedSidecar{},
 		options:   map[defaulted]*Options{},
 	}
 }
 
 // ruling returns the checked sidecar, or nil without one. It uses only Zone and
 // Local of the Config.
-func (c *Cache) ruling(s *Sidecar, config Config) *ruling {
+func (c *Cache) ruling(s *Sidecar, config Config) *checkedSidecar {
 	if s == nil {
 		return nil
 	}
 	r, ok := c.rulings[s]
 	if !ok {
-		r, _ = newRuling(s, Config{Zone: config.Zone, Local: config.Local, Cache: c})
+		r, _ = newCheckedSidecar(s, Config{Zone: config.Zone, Local: config.Local, Cache: c})
 		c.rulings[s] = r
 	}
 	return r
@@ -103,10 +103,10 @@ func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*t
 }
 
 // of returns the schedules of one timing, by time fields as written.
-func (c *Cache) of(t timing) map[string]known {
+func (c *Cache) of(t timing) map[string]cachedSchedule {
 	m, ok := c.schedules[t]
 	if !ok {
-		m = map[string]known{}
+		m = map[string]cachedSchedule{}
 		c.schedules[t] = m
 	}
 	return m

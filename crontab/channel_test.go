@@ -12,7 +12,7 @@ func TestChannelsOfCrontabs(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
 		notify string
-		want   string // the channels that are told
+		want   string // the channels that receive notifications
 		why    string // in the diagnostic; "": none
 	}{
 		"nobody says which there are": {Config{}, "opps", "opps", ""},

@@ -131,8 +131,8 @@ func TestDemoCrontabIsClean(t *testing.T) {
 	}
 }
 
-// TestRealCrontabsLoad reads tables as distributions ship them: none of their
-// lines may be an error, and each that is no comment and no assignment runs.
+// TestRealCrontabsLoad reads crontabs of distributions: none of their lines may be an error, and
+// each line that is not a comment or an assignment is an entry.
 func TestRealCrontabsLoad(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(corpus, "real", "*"))
 	if err != nil || len(paths) < 15 {

@@ -362,9 +362,8 @@ func TestDirectiveDiagnostics(t *testing.T) {
 	}
 }
 
-// TestEntriesOfNoTimeNameNone shows that what an event or a person starts does
-// not go by its fields, whatever they are, and that a date that never comes is
-// no mistake there.
+// TestEntriesOfNoTimeNameNone: the time fields of an entry that only an event or a person starts
+// have no effect, and a date that never occurs is not an error there.
 func TestEntriesOfNoTimeNameNone(t *testing.T) {
 	for _, items := range []string{"on=job:a", "trigger=manual"} {
 		for _, times := range []string{"* * * * *", "@reboot", "@daily", "~ 3 * * *", "0 0 31 2 *"} {

@@ -99,8 +99,8 @@ func TestDraftRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDraft holds that what is set is what Parse reads, and that nothing but
-// the one entry is another afterwards.
+// FuzzDraft checks that Parse reads the values that were set, and that all other entries stay the
+// same.
 func FuzzDraft(f *testing.F) {
 	for _, text := range []string{
 		"#@ name=a retry=3\n0 1 * * * a\n0 2 * * * b\n", "#@ retry=1 retry=2\r\n0 1 * * * a\r\n",

@@ -37,7 +37,7 @@ func (p *parser) readEntry(at int) {
 	}
 	e.spec, e.command = uint16(end), uint16(command)
 	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
-		p.forgive(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
+		p.removeDiagnostics(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
 	}
 	jobs := max(1, above.section.options.Shards)
 	if p.exceeded(jobs) {
@@ -137,7 +137,7 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 	}
 	schedule = above.modifiers.Apply(f.Schedule(spec, above.section.zone), seed)
 	if !chance {
-		above.schedules[spec] = known{schedule, len(p.diagnostics) == diagnostics && !p.dropped}
+		above.schedules[spec] = cachedSchedule{schedule, len(p.diagnostics) == diagnostics && !p.dropped}
 	}
 	return schedule, end, true
 }

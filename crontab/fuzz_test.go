@@ -30,7 +30,7 @@ func addCorpus(f *testing.F, add func(text string)) {
 	}
 }
 
-// zones knows two zones and reads no disk, so that fuzzing is fast.
+// zones contains two zones and reads no disk, so that fuzzing is fast.
 func zones(name string) (*time.Location, error) {
 	switch name {
 	case "UTC":

@@ -231,8 +231,8 @@ func BenchmarkConnect(b *testing.B) {
 	}
 }
 
-// TestDefaultOfManyEdgesIsReadOnce lets many entries stand below a default that
-// names many jobs: a small text must not fill the memory.
+// TestDefaultOfManyEdgesIsReadOnce has many entries below a default that names many jobs: a small
+// text must not fill the memory.
 func TestDefaultOfManyEdgesIsReadOnce(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("#@ default after=n0")

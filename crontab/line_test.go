@@ -27,8 +27,8 @@ func readOne(t *testing.T, text string, c Config) (entry string, codes []string)
 	return entry, codes
 }
 
-// TestLineClaims holds the parser to the manual page: each line of a user's
-// table, in a Debian host, is the entry it says with the diagnostics it says.
+// TestLineClaims checks the parser against the manual page: each line of a user's crontab on a
+// Debian host is an entry with the given fields and diagnostics.
 func TestLineClaims(t *testing.T) {
 	long := strings.Repeat("x", MaxCommand)
 	tests := []struct {

@@ -149,7 +149,7 @@ func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
 		}
 		values := strings.Split(s.Values, ", ")
 		if slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, " :./") }) {
-			continue // told in words
+			continue // described in a sentence
 		}
 		for _, value := range values {
 			if !slices.Contains(strings.Fields(items[s.Key]), value) {
@@ -259,8 +259,8 @@ func TestManualNamesAllThatIsBuilt(t *testing.T) {
 	}
 }
 
-// TestManualHasEachCode holds the list of codes to those that there are, with what
-// they mean; with UPDATE_SCRIPTS=1 it writes the list anew.
+// TestManualHasEachCode compares the page's list of codes with the codes of the program and their
+// descriptions; with UPDATE_SCRIPTS=1 it rewrites the list.
 func TestManualHasEachCode(t *testing.T) {
 	codes := diagnostic.Codes()
 	var want strings.Builder

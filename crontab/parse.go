@@ -105,9 +105,9 @@ type parser struct {
 	barredAt map[string]bool   // channels with a diagnostic, by position
 
 	// From the sidecar.
-	ruling  *ruling // nil: no sidecar
-	matches []int   // indexes of matches that may apply to entries of this crontab
-	said    said
+	ruling  *checkedSidecar // nil: no sidecar
+	matches []int           // indexes of matches that may apply to entries of this crontab
+	said    overrides
 
 	anacron anacrontab
 
@@ -124,8 +124,8 @@ type standing struct {
 	section   *section
 	modifiers timetable.Modifiers
 	items     []item
-	schedules map[string]known     // nil if each entry needs a schedule of its own
-	under     map[string]*standing // contexts with matching parts of the sidecar, by their key; see over
+	schedules map[string]cachedSchedule // nil if each entry needs a schedule of its own
+	under     map[string]*standing      // contexts with matching parts of the sidecar, by their key; see over
 }
 
 func newParser(name, text string, c Config) *parser {

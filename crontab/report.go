@@ -41,8 +41,8 @@ func (p *parser) add(d diagnostic.Diagnostic) {
 	}
 }
 
-// forgive removes the diagnostics with a code, from the given index.
-func (p *parser) forgive(number int, code diagnostic.Code) {
+// removeDiagnostics removes the diagnostics with a code, from the given index.
+func (p *parser) removeDiagnostics(number int, code diagnostic.Code) {
 	tail := slices.DeleteFunc(p.diagnostics[number:], func(d diagnostic.Diagnostic) bool { return d.Code == code })
 	p.diagnostics = p.diagnostics[:number+len(tail)]
 }

@@ -58,7 +58,7 @@ type Match struct {
 // Check returns the errors of the Sidecar that do not depend on crontabs, sorted
 // by file and line. It uses only Zone and Local of the Config.
 func (s *Sidecar) Check(c Config) []diagnostic.Diagnostic {
-	_, diagnostics := newRuling(s, Config{Zone: c.Zone, Local: c.Local})
+	_, diagnostics := newCheckedSidecar(s, Config{Zone: c.Zone, Local: c.Local})
 	slices.SortStableFunc(diagnostics, byPlace)
 	return diagnostics
 }
@@ -121,8 +121,8 @@ func newTouched() *touched {
 	return &touched{map[string]bool{}, map[int]bool{}, map[string]string{}}
 }
 
-// ruling is a Sidecar whose items were checked, once for all crontabs.
-type ruling struct {
+// checkedSidecar is a Sidecar whose items were checked, once for all crontabs.
+type checkedSidecar struct {
 	defaults []item
 	jobs     map[string]ruledJob
 	matches  []ruledMatch
@@ -140,11 +140,11 @@ type ruledMatch struct {
 	name    string // the value of name=, or ""
 }
 
-// newRuling checks the items of a sidecar. Only Check uses the diagnostics:
+// newCheckedSidecar checks the items of a sidecar. Only Check uses the diagnostics:
 // Parse would repeat them for each crontab.
-func newRuling(s *Sidecar, c Config) (*ruling, []diagnostic.Diagnostic) {
+func newCheckedSidecar(s *Sidecar, c Config) (*checkedSidecar, []diagnostic.Diagnostic) {
 	p := newParser("", "", c)
-	r := &ruling{jobs: make(map[string]ruledJob, len(s.Jobs)), matches: make([]ruledMatch, len(s.Matches))}
+	r := &checkedSidecar{jobs: make(map[string]ruledJob, len(s.Jobs)), matches: make([]ruledMatch, len(s.Matches))}
 	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= can be set for one entry only")
 	for name, j := range s.Jobs {
 		if err := checkReference(name); err != nil {
@@ -226,11 +226,11 @@ func (p *parser) subjectAt(name string, at int) subject {
 	return s
 }
 
-// said is the assignments above an entry that override an option in [default] of
+// overrides is the assignments above an entry that override an option in [default] of
 // the sidecar.
-type said struct{ zone, delay, mail bool }
+type overrides struct{ zone, delay, mail bool }
 
-func (s said) has(key string) bool {
+func (s overrides) has(key string) bool {
 	return key == "tz" && s.zone || key == "jitter" && s.delay || key == "mailto" && s.mail
 }
 
@@ -239,7 +239,7 @@ func (p *parser) hostDefaults() []item {
 	switch {
 	case p.ruling == nil:
 		return nil
-	case p.said == said{}:
+	case p.said == overrides{}:
 		return p.ruling.defaults
 	}
 	return slices.DeleteFunc(slices.Clone(p.ruling.defaults), func(it item) bool { return p.said.has(it.Key) })

@@ -31,8 +31,8 @@ func parseWith(t *testing.T, s *Sidecar, text string) (*File, []diagnostic.Diagn
 	return file, diagnostics
 }
 
-// TestPrecedence gives one option at each level in turn, and at all below it:
-// the highest counts.
+// TestPrecedence sets one option at each level in turn, and at all levels below it: the highest
+// has effect.
 func TestPrecedence(t *testing.T) {
 	const entry = "0 1 * * * root x\n"
 	job := func(words ...string) map[string]JobConfig { return map[string]JobConfig{"j": {Set: set(words...)}} }

@@ -126,7 +126,7 @@ func jitterOf(s cron.Schedule) (inner cron.Schedule, limit time.Duration) {
 	return s.(interface{ Unwrap() cron.Schedule }).Unwrap(), limit
 }
 
-// asks counts how often a schedule is asked.
+// asks counts the calls of Next.
 type asks struct {
 	cron.Schedule
 	n int
@@ -134,8 +134,8 @@ type asks struct {
 
 func (a *asks) Next(t time.Time) time.Time { a.n++; return a.Schedule.Next(t) }
 
-// FuzzSchedule reads any time options above any fields: Next is after its
-// argument or the zero Time, in range, and asks the fields only a few times.
+// FuzzSchedule reads any time options above any fields: Next is after its argument or the zero
+// Time, in range, and calls Next of the fields only a few times.
 func FuzzSchedule(f *testing.F) {
 	f.Add("at=2300-01-01", "* * * * *", int64(1795140000))
 	f.Add("every=1s jitter=52w", "* * * * *", int64(1795140000))

@@ -27,7 +27,7 @@ func (b backend) View() *engine.View { return b.view.Load() }
 func (b backend) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
 	reply := make(chan engine.Answer, 1)
 	select {
-	case b.asks <- ask{e, reply}:
+	case b.requests <- request{e, reply}:
 	case <-ctx.Done():
 		return engine.Answer{}, ctx.Err()
 	}
@@ -131,7 +131,7 @@ func (b backend) Health() api.Health {
 	if b.history.Notice != "" {
 		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged, and a new one was started", Why: b.history.Notice})
 	}
-	if lost, err := b.voice.sink.Trouble(); err != nil {
+	if lost, err := b.logWriter.sink.Trouble(); err != nil {
 		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
 	}
 	problems, notices := b.config.problems()
@@ -231,7 +231,7 @@ func (l *loop) server() *server.Server {
 
 // noteCrontab writes what crontab(1) does into cron's log.
 func (l *loop) noteCrontab(pid int, who, word, text string) {
-	l.voice.cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
+	l.logWriter.cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
 }
 
 // accountName returns the name of a user on the socket.

@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 )
 
-// Whoever asks for a reload may be gone before it is over: it is the loop's, and
-// ends without them.
+// A reload belongs to the loop: it continues to its end even if the client has disconnected.
 func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
 	l := &shared{rereads: make(chan chan<- error)}
 	ctx, leave := context.WithCancel(t.Context())
@@ -32,8 +31,8 @@ func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
 	}
 }
 
-// The uptime is what the time since boot says, whatever the clock was set to, and
-// the small differences between the two do not count.
+// The uptime follows the time since boot, even if the clock was set. Small differences between the
+// two have no effect.
 func TestStartedAtAfterTheClockWasSet(t *testing.T) {
 	start := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	begun := engine.Moment{Wall: start, Up: time.Hour}

@@ -34,13 +34,13 @@ func (h *host) backgroundJob(gate string) {
 	h.start()
 }
 
-// openUnderKeeper lets one job that waits for a FIFO go on between two daemons.
-func (h *host) openUnderKeeper(gate *os.File) {
+// openUnderShim unblocks one job that waits for a FIFO between two daemons.
+func (h *host) openUnderShim(gate *os.File) {
 	h.t.Helper()
-	keeper := h.keeper()
+	shim := h.shim()
 	h.open(gate, 1)
 	h.start()
-	gone(h.t, keeper)
+	gone(h.t, shim)
 }
 
 // wantNoFilesOfRuns checks that nothing is left of runs that are over.
@@ -51,8 +51,8 @@ func (h *host) wantNoFilesOfRuns() {
 	}
 }
 
-// Background processes of a job live on whatever becomes of the daemon, as under
-// cron, and what they print is part of the run's output.
+// Background processes of a job continue when the daemon stops or is killed, like under cron, and
+// their output is part of the run's output.
 func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -67,7 +67,7 @@ func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
 	h.open(gate, 1)
 	h.later(app.ID, "early\n1\n2\n")
 	h.stopUnder()
-	h.openUnderKeeper(gate)
+	h.openUnderShim(gate)
 	h.later(app.ID, "early\n1\n2\n3\n")
 	h.open(gate, 1)
 	h.later(app.ID, "early\n1\n2\n3\n4\n")
@@ -94,7 +94,7 @@ func (h *host) endGroup(id job.RunID) {
 	}
 }
 
-// The same without a service manager: a daemon that stops leaves a keeper for
+// The same without a service manager: a daemon that stops leaves a shim for
 // background processes alone.
 func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 	t.Parallel()
@@ -110,11 +110,11 @@ func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 	h.later(app.ID, "early\n1\n")
 	h.open(gate, 1)
 	h.stop()
-	h.openUnderKeeper(gate)
+	h.openUnderShim(gate)
 	h.later(app.ID, "early\n1\n2\n3\n")
 	h.endGroup(app.ID)
 	h.stop()
-	for _, pid := range h.keepers() {
+	for _, pid := range h.shims() {
 		gone(t, pid) // the process may have ended just now
 	}
 	h.start()
@@ -222,7 +222,7 @@ func (h *host) lateFile(id job.RunID, line string) (name string) {
 	return ""
 }
 
-// The same for what a background process prints after the end, to a keeper and to the daemon.
+// The same for what a background process prints after the end, to a shim and to the daemon.
 func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -231,11 +231,11 @@ func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
 	app := h.run("app")[0]
 	h.wantRun(app.ID, "exit 3", "early\n")
 	h.stop()
-	keeper := h.keeper()
+	shim := h.shim()
 	h.open(gate, 1)
 	restore := h.outputFile(h.lateFile(app.ID, "1\n"))
 	h.start()
-	gone(t, keeper)
+	gone(t, shim)
 	h.later(app.ID, "early\n1\n")
 	h.kill()
 	restore() // it was killed before it removed the file
@@ -249,9 +249,9 @@ func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
 	h.endGroup(app.ID)
 }
 
-// A run ends under a keeper, and its background process after that: the output
+// A run ends under a shim, and its background process after that: the output
 // of both is the run's.
-func TestBackgroundProcessUnderAKeeper(t *testing.T) {
+func TestBackgroundProcessUnderAShim(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.withManager()
@@ -261,16 +261,16 @@ func TestBackgroundProcessUnderAKeeper(t *testing.T) {
 	app := h.run("app")[0]
 	h.printed(app.ID, "early")
 	h.stopUnder()
-	keeper := h.keeper()
+	shim := h.shim()
 	h.open(over, 1)
 	for end := time.Now().Add(hostPatience); !exists(endFile(h.path("run/cronring/runs"), app.ID)); {
 		if time.Now().After(end) {
-			t.Fatal("the keeper does not write down the end of the run")
+			t.Fatal("the shim does not write down the end of the run")
 		}
 	}
 	h.open(gate, 1)
 	h.start()
-	gone(t, keeper)
+	gone(t, shim)
 	h.later(app.ID, "early\nlate\n")
 	h.open(gate, 1)
 	h.later(app.ID, "early\nlate\nlater\n")

@@ -13,11 +13,10 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// BenchmarkBurst is 500 jobs due at one instant, with the disk of this machine and
-// with one that takes 500 ms for each commit: from that instant to the first start
-// (goal: 5 ms) and to the last (goal with the slow disk: 0.8 s). bare is from the
-// first to the last start of 500 processes that one process forks and executes, and
-// nothing else.
+// BenchmarkBurst measures 500 jobs due at the same time, with the disk of this machine and with
+// one that takes 500 ms for each commit: the delay until the first start (goal: 5 ms) and the last
+// (goal with the slow disk: 0.8 s). bare is the time from the first to the last start of 500
+// processes that one process only forks and executes.
 func BenchmarkBurst(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -78,7 +77,7 @@ func (h *host) lags(due time.Time, runs int) (lags []time.Duration) {
 	return lags
 }
 
-// startsOf returns the same of those that have ended.
+// startsOf returns the starts of the runs that have ended.
 func (h *host) startsOf(due time.Time) (lags []time.Duration) {
 	h.t.Helper()
 	history, err := h.client.History(h.context(), api.Filter{Since: due, Limit: 10_000})

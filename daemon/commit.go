@@ -425,8 +425,8 @@ func (k *backlog) done(part store.Batch) {
 	}
 }
 
-// lastWords is the error of a daemon that stops with unwritten records.
-func (k *backlog) lastWords() error {
+// unwrittenError is the error of a daemon that stops with unwritten records.
+func (k *backlog) unwrittenError() error {
 	if n := len(k.records); n > 0 {
 		return fmt.Errorf("write history: %d records are lost, the store took nothing until the end", n)
 	}

@@ -58,8 +58,8 @@ func printed(user string, run job.RunID, size int, memory *budget.Lease) pending
 	return pendingOutput{store.Output{Run: run, Chunks: []job.Chunk{{Data: make([]byte, size)}}}, user, held{memory: memory}}
 }
 
-// A flood of output is written in parts of a limited size, in which the users
-// take turns: those of others do not wait for the end of the flood.
+// A flood of output is written in batches of limited size, shared round-robin between users:
+// output of other users does not wait for the end of the flood.
 func TestOutputsAreWrittenInPartsInTurn(t *testing.T) {
 	var k backlog
 	memory := budget.New(1<<30, 1<<30)
@@ -113,7 +113,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	if n := len(waiting); n != 15 || waiting[0].Run != 100 || waiting[n-1].Run != 39 {
 		t.Errorf("%d outputs of 1 MB wait, want bob's and the newest of ann", n)
 	}
-	if err := k.lastWords(); err == nil {
+	if err := k.unwrittenError(); err == nil {
 		t.Error("records are lost without a word")
 	}
 }
@@ -186,8 +186,8 @@ func TestBacklogKeepsTheNewestLedgerOfAnAccountsJob(t *testing.T) {
 	}
 }
 
-// A daemon that takes over from one whose store took nothing knows all the same
-// which backfills are under way, and what ran in their time.
+// A daemon that takes over from one whose store rejected all writes still receives the active
+// backfills, and the runs since they began.
 func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
 	history, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// configure writes cronring.toml, with what the harness says of mail.
+// configure writes cronring.toml, with the harness's settings for mail.
 func (h *host) configure(text string) {
 	h.t.Helper()
 	if err := os.MkdirAll(h.path("etc/cronring/conf.d"), 0o755); err != nil {
@@ -85,7 +85,8 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 		t.Errorf("status does not say what is wrong: %+v", h.status().Problems)
 	}
 
-	// Executed anew it goes on with what was good, rather than with a part.
+	// After it executes its program again, it continues with the previous valid configuration, and
+	// not with a part of the new one.
 	h.signal(syscall.SIGUSR2)
 	h.said("msg=ready")
 	h.wantOption("a", "retry", "3")
@@ -103,9 +104,9 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 	h.stop()
 }
 
-// TestHostStartsWithWhatIsRightInItsConfiguration: at a start nothing held
-// before, and one slip is not to stop a host's jobs; but a guard that cannot be
-// read holds those that it is for.
+// TestHostStartsWithWhatIsRightInItsConfiguration: at a start there is no previous configuration,
+// and one error must not stop all jobs of a host. But an invalid guard holds the jobs that it
+// applies to.
 func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -131,8 +132,8 @@ func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 	h.stop()
 }
 
-// TestHostTakesBoundsAtReload has a run wait for a place that the next version
-// of the configuration gives.
+// TestHostTakesBoundsAtReload has a run wait for a slot that the next version of the configuration
+// adds.
 func TestHostTakesBoundsAtReload(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// crashCrontab has jobs of each second: one that outlives crashes, and of which two
-// must never run at once, and others that begin and end all the time.
+// crashCrontab has jobs for each second: one that survives crashes and must never run twice at the
+// same time, and short ones that start and end continuously.
 func crashCrontab(dir string) string {
 	return "DIR=" + dir + `
 #@ name=alone every=1s catchup=skip grace=1s overlap=skip if-lost=rerun
@@ -42,7 +42,7 @@ func TestCrashUnderAManager(t *testing.T) {
 	for range crashes {
 		h.start()
 		w := h.watch()
-		for range rng.IntN(200) { // so many records, and then a part of the way to the next
+		for range rng.IntN(200) { // complete records first, then a part of the next record
 			w.await("a record", func(job.Record) bool { return true })
 		}
 		for spin := rng.IntN(2_000_000); spin > 0; spin-- {
@@ -54,7 +54,7 @@ func TestCrashUnderAManager(t *testing.T) {
 	w := h.watch()
 	alone := w.await("the end of a run", func(r job.Record) bool { return r.Kind == job.Ended && r.Job == "alone" }).Run.ID
 	h.stop()
-	for _, pid := range h.keepers() { // they write until background processes end
+	for _, pid := range h.shims() { // they write until background processes end
 		gone(t, pid)
 	}
 	checkAfterCrashes(t, h, alone)

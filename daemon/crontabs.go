@@ -21,10 +21,10 @@ import (
 
 // crontabs reads the crontabs that the daemon runs.
 type crontabs struct {
-	host   spool.Host
-	places spool.Places
-	source *spool.Source
-	bars   bars
+	host        spool.Host
+	places      spool.Places
+	source      *spool.Source
+	barredUsers barredUsers
 
 	anacron bool           // was installed when the tables were read before
 	zone    *time.Location // of the host then
@@ -45,7 +45,7 @@ func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) er
 	places := host.Places(o.Root)
 	l.crontabs = &crontabs{
 		host: host, places: places,
-		bars: bars{accounts: l.accounts},
+		barredUsers: barredUsers{accounts: l.accounts},
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
@@ -132,7 +132,7 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 	l.announce(s)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	barred, _ := l.findBars(soon, s.Crontabs)
+	barred, _ := l.findBarredUsers(soon, s.Crontabs)
 	load := l.loadOf(soon, s.Crontabs)
 	load.Awaited = awaited(s)
 	if !l.options.host() {
@@ -140,13 +140,13 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 			load.Awaited[r.Path] = false
 		}
 	}
-	return []engine.Event{engine.Bar{Users: barred}, load}, s.Changes
+	return []engine.Event{engine.BarUsers{Users: barred}, load}, s.Changes
 }
 
-// findBars returns the users that must not run jobs, and logs new ones.
-func (l *loop) findBars(ctx context.Context, crontabs []*crontab.File) (barred map[string]engine.Barred, changed bool) {
-	before := l.crontabs.bars.said
-	barred, changed = l.crontabs.bars.find(ctx, crontabs, l.clock.Now().Wall)
+// findBarredUsers returns the users that must not run jobs, and logs new ones.
+func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (barred map[string]engine.Barred, changed bool) {
+	before := l.crontabs.barredUsers.previous
+	barred, changed = l.crontabs.barredUsers.find(ctx, crontabs, l.clock.Now().Wall)
 	for _, user := range slices.Sorted(maps.Keys(barred)) {
 		bar := barred[user]
 		if before[user] == bar {
@@ -156,7 +156,7 @@ func (l *loop) findBars(ctx context.Context, crontabs []*crontab.File) (barred m
 		if bar.Reason == job.NoUser {
 			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
 		}
-		l.voice.cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
+		l.logWriter.cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
 	}
 	return barred, changed
 }
@@ -174,8 +174,8 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 	l.announce(s)
 	defer l.keepVersions(ctx, s.Changes)
 	var changes []engine.Event
-	if barred, changed := l.findBars(ctx, s.Crontabs); changed {
-		changes = append(changes, engine.Bar{Users: barred}) // first: a new crontab may have no valid user
+	if barred, changed := l.findBarredUsers(ctx, s.Crontabs); changed {
+		changes = append(changes, engine.BarUsers{Users: barred}) // first: a new crontab may have no valid user
 	}
 	if s.Changed || renewed {
 		if l.standsIn() {
@@ -227,10 +227,10 @@ func (l *loop) announce(s spool.Snapshot) {
 	var sum loadSummary
 	for _, c := range s.Changes {
 		if c.Log != "" {
-			l.voice.cron(journal.CronLine{Text: c.Log})
+			l.logWriter.cron(journal.CronLine{Text: c.Log})
 		}
 		for _, text := range c.Errors {
-			l.voice.cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
+			l.logWriter.cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
 		}
 		n, loaded := entries[c.Path]
 		switch r := c.Refusal; {

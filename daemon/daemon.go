@@ -86,7 +86,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		return nil, err
 	}
 	l.config = inForce
-	defer l.voice.close()
+	defer l.logWriter.close()
 	if l.history, err = l.openHistory(ctx); err != nil {
 		return nil, err
 	}
@@ -147,25 +147,25 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	l.openNotices()
 	l.openRing()
 
-	var crew crew
-	crew.start(func() error { return l.clock.Run(hands) })
-	crew.start(func() error { return l.manager.Run(hands) })
-	crew.start(func() error { return l.voice.run(hands) })
-	crew.start(func() error { return l.prune(hands) })
+	var tasks taskGroup
+	tasks.start(func() error { return l.clock.Run(hands) })
+	tasks.start(func() error { return l.manager.Run(hands) })
+	tasks.start(func() error { return l.logWriter.run(hands) })
+	tasks.start(func() error { return l.prune(hands) })
 	if o.Runtime != "" { // else the output is on the disk
-		crew.start(func() error { return l.preserver.run(hands, cmp.Or(o.preserve, preserveInterval)) })
+		tasks.start(func() error { return l.preserver.run(hands, cmp.Or(o.preserve, preserveInterval)) })
 	}
 	if l.post != nil {
-		crew.start(func() error { return l.post.Run(hands) })
+		tasks.start(func() error { return l.post.Run(hands) })
 	}
-	crew.start(func() error { return l.notices.Run(hands) })
+	tasks.start(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	answering := l.server()
-	crew.start(func() error { return answering.Serve(serving, listener) })
+	tasks.start(func() error { return answering.Serve(serving, listener) })
 	if l.ring != nil {
-		l.ring.run(hands, &crew, l.view.Load, l.history, answering.ServeMembers)
+		l.ring.run(hands, &tasks, l.view.Load, l.history, answering.ServeMembers)
 	}
-	crew.start(func() error { return l.tend(serving) })
+	tasks.start(func() error { return l.tend(serving) })
 
 	how, err := l.run(ctx, spawning.handBack())
 	l.chores.Wait()
@@ -174,14 +174,14 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	case renewal:
 		next, err = l.handOver(listener)
 	case parting:
-		err = errors.Join(err, l.leaveKeeper(l.spawner.Handover()))
+		err = errors.Join(err, l.startShim(l.spawner.Handover()))
 	}
 	stopServing()
 	letGo()
 	if how == waiting {
 		err = errors.Join(err, spawning.wait(), l.leaveTails())
 	}
-	return next, errors.Join(err, crew.wait())
+	return next, errors.Join(err, tasks.wait())
 }
 
 // openHistory logs a message before it upgrades a long history, because no job starts meanwhile.
@@ -191,7 +191,7 @@ func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
 		return store.Open(ctx, l.options.State)
 	}
 	l.log.Info("upgrading the history; jobs start when that is done", "megabytes", size>>20)
-	l.voice.sayAll() // voice.run has not started yet
+	l.logWriter.writeAll() // logWriter.run has not started yet
 	begun := time.Now()
 	done := l.manager.Upgrading()
 	defer done()
@@ -215,17 +215,17 @@ func makeRuntime(dir string) (runs string, err error) {
 	return runs, nil
 }
 
-// crew is the goroutines of a run.
-type crew struct{ done []chan error }
+// taskGroup is the goroutines of a run.
+type taskGroup struct{ done []chan error }
 
-func (c *crew) start(f func() error) {
+func (c *taskGroup) start(f func() error) {
 	done := make(chan error, 1)
 	c.done = append(c.done, done)
 	go func() { done <- f() }()
 }
 
 // wait returns when all have ended, in the reverse order of their start.
-func (c *crew) wait() error {
+func (c *taskGroup) wait() error {
 	var errs []error
 	for i := len(c.done) - 1; i >= 0; i-- {
 		errs = append(errs, <-c.done[i])

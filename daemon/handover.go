@@ -183,7 +183,7 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 		Records: l.backlog.records, Outputs: l.backlog.unwritten(), Ledgers: l.backlog.ledgers.list(),
 		Roster: l.backlog.roster, Lost: l.backlog.lost,
 		OwnSocket: l.ownSocket, Config: &current,
-		signals: l.unheeded,
+		signals: l.pendingSignals,
 	}, nil
 }
 

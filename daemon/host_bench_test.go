@@ -131,8 +131,8 @@ func BenchmarkEditAmongManyCrontabs(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/quiet.Seconds(), "x-quiet")
 }
 
-// BenchmarkRenewal is an execution of the program anew until it serves again,
-// beside a start of it from nothing.
+// BenchmarkRenewal measures the time from the execution of the new program until it answers,
+// compared with a first start.
 func BenchmarkRenewal(b *testing.B) {
 	h := manyCrontabs(b)
 	h.start()
@@ -192,7 +192,7 @@ func BenchmarkReloadOneOfThousand(b *testing.B) {
 			loaded()
 			best = min(best, time.Since(begin))
 			b.StopTimer()
-			<-done // it keeps the version of the table, too, and gives memory back
+			<-done // it stores the version of the crontab, too, and frees memory
 			b.StartTimer()
 		}
 		b.ReportMetric(float64(best.Microseconds())/1000, "ms-best")

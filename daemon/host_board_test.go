@@ -60,8 +60,8 @@ func inState(s job.State) func(api.Row, bool) bool {
 	return func(r api.Row, ok bool) bool { return ok && r.State == s }
 }
 
-// What happens on a host comes to its board by itself, and a new board after a
-// restart says the same, an acknowledgement too.
+// The host sends changes to its board without a request. A new board after a restart has the same
+// content, including an acknowledgement.
 func TestHostPushesItsBoard(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -53,7 +53,7 @@ func TestFloodOfAUserLeavesMemoryAndRootsJobs(t *testing.T) {
 	}
 }
 
-// memory returns a size in bytes that the kernel knows of the daemon.
+// memory returns one of the kernel's memory figures of the daemon in bytes.
 func (h *host) memory(name string) int {
 	h.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.cmd.Process.Pid))

@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// withJournal gives the host a journal. What the daemon writes there is among
-// the lines that it said, such as "msg=3 files copied CRONRING_STREAM=out".
+// withJournal adds a journal to the host. The daemon's journal entries are part of its logged
+// lines, such as "msg=3 files copied CRONRING_STREAM=out".
 func (h *host) withJournal() {
 	h.t.Helper()
 	h.Log = "journal"

@@ -9,9 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// withService puts a directory service in place of the machine's, for the
-// daemon alone. It knows the account net, number 61003, and says nothing while
-// there is a file "dead".
+// withService replaces the directory service of the daemon under test. It has the user net, number
+// 61003, and does not answer while a file "dead" exists.
 func (h *host) withService() {
 	h.t.Helper()
 	if err := exec.Command("unshare", "-m", "mount", "--bind", h.Root, h.Root).Run(); err != nil {

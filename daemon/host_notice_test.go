@@ -24,8 +24,8 @@ import (
 	"github.com/cronring/cronring/daemon/notify"
 )
 
-// A letter comes when mail= says, to whom mailto= says, and of an occurrence
-// that is tried again when it is over.
+// The host sends email on the conditions of mail= to the recipients of mailto=, and after the last
+// attempt if a run is retried.
 func TestHostMailsWhenAsked(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -63,8 +63,8 @@ func TestHostMailsWhenAsked(t *testing.T) {
 	}
 }
 
-// Whoever is told how a run ended is told of the limit that ended it, and not of the
-// status that it ended with because of that.
+// A notification about a run that was ended by a limit names the limit, not the resulting exit
+// status.
 func TestHostTellsOfTheLimit(t *testing.T) {
 	t.Parallel()
 	if why := groupsWithoutSystemd(t).tree.Missing(t.Context(), &crontab.Resources{Memory: 1}); why != "" {
@@ -92,14 +92,14 @@ func TestHostTellsOfTheLimit(t *testing.T) {
 	h.stop()
 }
 
-// told is what a hook was told: whom it ran as, its variables, and the document.
+// told is the input of a hook: its user, its variables, and the document.
 type told struct {
 	uid       string
 	variables map[string]string
 	message   notify.Message
 }
 
-// withHook writes a program for channels, and gives what it is told.
+// withHook writes a program for channels, and returns its inputs.
 func (h *host) withHook() <-chan told {
 	h.t.Helper()
 	fifo := h.fifo("told")
@@ -130,7 +130,7 @@ func (h *host) withHook() <-chan told {
 	return all
 }
 
-// next is what a hook is told next.
+// next returns the next input of a hook.
 func next(t *testing.T, all <-chan told) told {
 	t.Helper()
 	select {
@@ -160,8 +160,8 @@ func (h *host) secretFile(name, text string) string {
 	return h.path(name)
 }
 
-// A job that fails again and again is told of once, and once that it is well
-// again, by a program that runs as the account of its channel.
+// A job that fails repeatedly causes one notification, and another one when it has recovered. The
+// program runs as the user of its channel.
 func TestHostTellsOfAStreakOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -203,9 +203,8 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 	}
 }
 
-// A notice that nobody takes goes on to the next daemon, whether it comes by
-// exec or by a restart; it keeps its ID, and nothing that people read shows
-// where it is sent to.
+// An undelivered notification is passed to the next daemon, after exec and after a restart. It
+// keeps its ID, and its target is not shown in any text.
 func TestHostKeepsNoticesOverRestarts(t *testing.T) {
 	t.Parallel()
 	const secret = "t0p-s3cret"
@@ -273,7 +272,7 @@ func contains(problems []api.Problem, words string) bool {
 	return false
 }
 
-// Root tries channels, and hears what comes of it.
+// Root can test channels and receives the result.
 func TestHostTriesAChannel(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

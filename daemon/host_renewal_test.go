@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// A crontab that is away for a moment while the program is executed anew neither
-// stops the daemon nor loses its jobs: it is read when it is there again.
+// If a crontab is missing for a moment while the daemon executes its new program, the daemon
+// continues with the crontab's jobs and reads it when it exists again.
 func TestRenewalAwaitsACrontabThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

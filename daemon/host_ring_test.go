@@ -9,9 +9,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A user on one member has a job of the ring with the name of root's job on another
-// member, and more often. Root's job runs all its occurrences, catches up those that
-// it missed, and why tells the truth about them.
+// A user on one member has a ring job with the name of root's job on another member, and a shorter
+// interval. Root's job runs all its occurrences, catches up the missed ones, and why reports them
+// correctly.
 func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 	t.Parallel()
 	n1, n2 := newHost(t), newHost(t)

@@ -36,8 +36,7 @@ import (
 // These tests run the daemon of a host as a process of its own: the test
 // binary once more. All paths of that host lie in a temporary directory.
 
-// beHost holds a hostSpec as JSON. It outlives the execution of the program
-// anew.
+// beHost holds a hostSpec as JSON. It survives the execution of a new program.
 const beHost = "CRONRING_TEST_HOST"
 
 func TestMain(m *testing.M) {
@@ -50,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hostSpec is what a daemon under test is told.
+// hostSpec is the configuration of a daemon under test.
 type hostSpec struct {
 	Root   string
 	Family crontab.Family
@@ -59,7 +58,7 @@ type hostSpec struct {
 	Hasty  bool     // output is copied to the disk at short intervals
 	Files  []string // crontabs that are named by hand, instead of those of the host
 
-	CommitTime time.Duration // each commit to the history takes so much longer
+	CommitTime time.Duration // added to the duration of each commit to the history
 	NoGroups   bool          // the daemon finds no control groups
 }
 
@@ -90,7 +89,7 @@ func runHost(text string) int {
 		})
 	}
 	if s.NoGroups {
-		if err := unix.Unmount("/sys/fs/cgroup", unix.MNT_DETACH); err != nil && err != unix.EINVAL { // it was executed anew
+		if err := unix.Unmount("/sys/fs/cgroup", unix.MNT_DETACH); err != nil && err != unix.EINVAL { // this is a later execution of the program
 			fmt.Fprintln(os.Stderr, "hide control groups:", err)
 			return 2
 		}
@@ -104,8 +103,7 @@ func runHost(text string) int {
 
 func (s *hostSpec) path(name string) string { return filepath.Join(s.Root, name) }
 
-// The accounts of every host under test. Their numbers are nobody's on a
-// machine where the tests run.
+// The users of every host under test. Their numbers are unused on machines where the tests run.
 const (
 	annID, bobID     = 61001, 61002
 	staffID, extraID = 61050, 61051
@@ -264,7 +262,7 @@ func (h *host) fifo(name string) *os.File {
 	return f
 }
 
-// open lets n jobs that wait for a FIFO go on.
+// open unblocks n jobs that wait for a FIFO.
 func (h *host) open(gate *os.File, n int) {
 	h.t.Helper()
 	if _, err := gate.WriteString(strings.Repeat("\n", n)); err != nil {
@@ -287,7 +285,7 @@ func (h *host) launch() {
 		h.t.Fatal(err)
 	}
 	cmd := exec.Command(h.program)
-	cmd.Stderr = in // a file, as those who live on have it too and nobody is to wait for them
+	cmd.Stderr = in // a file, because surviving processes inherit it and the test must not wait for them
 	cmd.Env = append(os.Environ(), beHost+"="+string(spec), "NOTIFY_SOCKET=", "TZ")
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return s == "TZ" || strings.HasPrefix(s, "TZ=") })
 	cmd.Env = append(cmd.Env, h.env...)
@@ -372,7 +370,7 @@ func (h *host) nextSaid(words []string) (string, <-chan struct{}) {
 	return "", h.more
 }
 
-// count is how many lines have all of the words so far.
+// count returns the number of lines that contain all the words.
 func (h *host) count(words ...string) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -525,7 +523,7 @@ func (h *host) status() api.Status {
 func (h *host) reload() {
 	h.t.Helper()
 	if _, err := h.client.Reload(h.context()); err != nil {
-		h.t.Logf("reload: %v", err) // it tells of refused files
+		h.t.Logf("reload: %v", err) // it reports rejected files
 	}
 }
 
@@ -580,8 +578,8 @@ func (w *records) await(what string, is func(job.Record) bool) job.Record {
 	}
 }
 
-// fakeManager plays the service manager: it hears what the daemon says and
-// keeps descriptors for the next one.
+// fakeManager is a service manager: it receives the daemon's messages and keeps descriptors for
+// the next daemon.
 type fakeManager struct {
 	t    testing.TB
 	path string
@@ -656,7 +654,7 @@ func (m *fakeManager) take(text string, fds []int) {
 	m.more = make(chan struct{})
 }
 
-// hears waits for the next message that begins with a text.
+// hears waits for the next message with a prefix.
 func (m *fakeManager) hears(text string) string {
 	m.t.Helper()
 	late := time.After(hostPatience)
@@ -713,7 +711,7 @@ func (m *fakeManager) empty() {
 	m.store = nil
 }
 
-// prepare gives copies of what is stored to a daemon.
+// prepare passes copies of the stored descriptors to a daemon.
 func (m *fakeManager) prepare(cmd *exec.Cmd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -735,8 +733,8 @@ func (m *fakeManager) prepare(cmd *exec.Cmd) {
 	cmd.Path = "/bin/sh"
 }
 
-// keepers are the processes of keepers of this host.
-func (h *host) keepers() (pids []int) {
+// shims are the processes of shims of this host.
+func (h *host) shims() (pids []int) {
 	h.t.Helper()
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -744,7 +742,7 @@ func (h *host) keepers() (pids []int) {
 	}
 	for _, file := range procs {
 		line, err := os.ReadFile(file)
-		if err != nil || string(line) != keeperName+"\x00" {
+		if err != nil || string(line) != shimName+"\x00" {
 			continue
 		}
 		var pid int
@@ -755,8 +753,8 @@ func (h *host) keepers() (pids []int) {
 	return pids
 }
 
-// holdsStderr tells whether a process has the same standard error as this
-// host's daemons, which have one each.
+// holdsStderr reports whether a process has the standard error of this host's daemons. Each host
+// has its own.
 func (h *host) holdsStderr(pid int) bool {
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil {
@@ -769,13 +767,13 @@ func (h *host) holdsStderr(pid int) bool {
 	})
 }
 
-// socketInode finds the keeper's socket in the kernel's list.
+// socketInode finds the shim's socket in the kernel's list.
 func (h *host) socketInode() string {
 	list, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return ""
 	}
-	path := keeperSocket(h.path("run/cronring/runs"))
+	path := shimSocket(h.path("run/cronring/runs"))
 	for line := range strings.Lines(string(list)) {
 		if f := strings.Fields(line); len(f) == 8 && f[7] == path {
 			return f[6]

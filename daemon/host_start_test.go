@@ -32,7 +32,7 @@ func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 	h.do("a")
 }
 
-// runsOf is how often a job ran, or was started.
+// runsOf returns the number of runs or starts of a job.
 func (h *host) runsOf(ref string) []job.Run {
 	h.t.Helper()
 	runs, err := h.client.History(h.context(), api.Filter{Refs: []string{ref}})
@@ -95,11 +95,11 @@ func TestHostGoesOnWhereAnotherCronEnded(t *testing.T) {
 	}
 }
 
-// today is what a stamp of today says where the host has no zone.
+// today is the content of a stamp of today if the host has no zone.
 func today() string { return time.Now().UTC().Format("20060102\n") }
 
-// lockedByAnacron takes anacron's lock of a stamp, as the C library does; the
-// error is what anacron would see.
+// lockedByAnacron locks a stamp like anacron, in the way of the C library; the error is the one
+// that anacron would receive.
 func lockedByAnacron(t *testing.T, path string) (f *os.File, err error) {
 	t.Helper()
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -118,7 +118,7 @@ func TestAnacronsJobsRunOncePerPeriod(t *testing.T) {
 	h.write("etc/anacrontab", "1 0 due echo began; read x <"+gate.Name()+"; echo ended; exit 9\n"+
 		"2 0 fresh echo fresh\n7 0 old echo old\n1 0 busy echo busy\n")
 	stamp := func(id string) string { return h.path("var/spool/anacron/" + id) }
-	began := today() // which it is no more if a midnight comes
+	began := today() // it changes if midnight passes
 	h.write("var/spool/anacron/fresh", began)
 	h.write("var/spool/anacron/old", time.Now().UTC().AddDate(0, 0, -7).Format("20060102\n"))
 	if _, err := lockedByAnacron(t, stamp("busy")); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A timeout ends all that a run has started: processes that clean up first have the
-// grace, and those that ignore the signal are killed after it.
+// A timeout ends all processes of a run: processes that clean up first have the grace period, and
+// those that ignore the signal are killed after it.
 func TestTimeoutEndsTheProcessGroup(t *testing.T) {
 	for _, noGroups := range []bool{false, true} {
 		t.Run(fmt.Sprint("without control groups=", noGroups), func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestTimeoutEndsTheProcessGroup(t *testing.T) {
 	}
 }
 
-// withoutInit runs a test again in a process to which orphans go, and which does not
-// wait for them, as process 1 of some containers. It returns true in that process.
+// withoutInit runs a test again in a process that adopts orphans and does not wait for them, like
+// process 1 of some containers. It returns true in that process.
 func withoutInit(t *testing.T) bool {
 	t.Helper()
 	const variable = "CRONRING_TEST_WITHOUT_INIT"
@@ -73,8 +73,8 @@ func withoutInit(t *testing.T) bool {
 	return false
 }
 
-// Runs that outlived their daemon are over when their processes are, also where
-// nobody reaps these, as in containers whose process 1 does not wait for orphans.
+// Runs that survived their daemon end when their processes end, even if they are never reaped,
+// such as in containers whose process 1 does not wait for orphans.
 func TestRunsOfKilledDaemonEndWithoutInit(t *testing.T) {
 	if !withoutInit(t) {
 		return

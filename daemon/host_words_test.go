@@ -64,7 +64,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			h.userCrontab("ann", annID, "3 0 * * * true\n")
 			sink := &cronSink{}
 			l := &loop{shared: shared{
-				options: Options{Root: h.Root, Family: c.family}, voice: newVoice(sink), log: slog.New(slog.DiscardHandler),
+				options: Options{Root: h.Root, Family: c.family}, logWriter: newLogWriter(sink), log: slog.New(slog.DiscardHandler),
 				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
 			}}
 			if err := l.openCrontabs(t.Context(), 1, false); err != nil {
@@ -72,7 +72,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			}
 			l.announce(l.crontabs.current())
 			look := func() { l.announce(l.crontabs.read(t.Context())) }
-			look() // nothing happened; and of what is read first, cron says nothing
+			look() // nothing happened; cron logs nothing about files that it reads for the first time
 			pkg := h.path("etc/cron.d/pkg")
 			if err := os.Chmod(pkg, 0o666); err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			h.write("etc/crontab", "5 0 * * * root true\n")
 			h.userCrontab("ann", annID, "6 0 * * * true\n")
 			look()
-			l.voice.sayAll()
+			l.logWriter.writeAll()
 			var got []string
 			for _, line := range sink.lines {
 				if !strings.Contains(line, "no passwd entry") { // of Debian's directory in RHEL's

@@ -14,7 +14,7 @@ func output(run job.RunID, text string) api.Event {
 	return api.Event{Chunk: &job.Chunk{Run: run, Data: []byte(text)}}
 }
 
-// drain gives what is in a channel now: texts, and "gap".
+// drain returns the current content of a channel: texts, and "gap".
 func drain(events <-chan api.Event) (seen []string) {
 	for len(events) > 0 {
 		switch e := <-events; {
@@ -111,8 +111,8 @@ func TestHubLimitsTheBytesOfASlowSubscriber(t *testing.T) {
 	}
 }
 
-// What is kept of live runs for those who follow them later takes memory of the
-// runs' user alone, and gives it back.
+// The output of live runs that is kept for later followers uses only the memory share of the runs'
+// user, and releases it.
 func TestHubTakesTheMemoryOfTheRunsUser(t *testing.T) {
 	memory := budget.New(8*backlogOutput, 1<<20)
 	h := newHub(memory)

@@ -60,7 +60,7 @@ var layers = [][]string{
 // times, and nothing but their arguments changes what they say.
 var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
 
-// impure says why a pure package must not import something.
+// impure is the reason why a pure package must not import another.
 var impure = map[string]string{
 	"os":           "files and environment come in as arguments",
 	"net":          "deciding needs no network",
@@ -72,7 +72,7 @@ var impure = map[string]string{
 	"math/rand/v2": "randomness comes in as a seed, so that a run can be replayed",
 }
 
-// forbidden says what a program must not link, and why.
+// forbidden lists the packages that a program must not link, with the reasons.
 var forbidden = map[string]map[string]string{
 	"gossip": {
 		module + "/daemon/engine": "the ring finds out who runs an occurrence, and decides nothing about jobs",
@@ -166,8 +166,8 @@ func TestLayersForbiddenDependencies(t *testing.T) {
 	}
 }
 
-// TestLayersCharmStaysInTheTerminal holds the libraries that draw to the one package
-// that has the terminal: screens draw on a canvas, which a test can read.
+// TestLayersCharmStaysInTheTerminal: only the package that owns the terminal may import the
+// drawing libraries. Screens draw on a canvas, which a test can read.
 func TestLayersCharmStaysInTheTerminal(t *testing.T) {
 	for _, p := range listPackages(t) {
 		for _, imported := range p.Imports {
@@ -215,7 +215,7 @@ func checkPure(t *testing.T, path, name string) {
 	})
 }
 
-// TestSigns holds every room to one sign that says what it owns.
+// TestSigns checks that every package has exactly one package comment that describes what it owns.
 func TestSigns(t *testing.T) {
 	for _, p := range listPackages(t) {
 		comments := 0

@@ -9,9 +9,9 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// openVoice opens the output for job events, and a log with the same destination. If that is
+// openLogWriter opens the output for job events, and a log with the same destination. If that is
 // standard output, the log uses standard error instead.
-func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*voice, *slog.Logger, error) {
+func openLogWriter(o *Options, mailReady func() bool, zone func() *time.Location) (*logWriter, *slog.Logger, error) {
 	lines, node := o.Config.Log.CronLines, ""
 	if o.Config.Ring.Name != "" {
 		node = o.Config.Ring.Node()
@@ -29,7 +29,7 @@ func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	v := newVoice(sink)
+	v := newLogWriter(sink)
 	switch mode {
 	case journal.ModeJournal:
 		v.starts = journal.NewStartWriter(options)

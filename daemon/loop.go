@@ -48,23 +48,23 @@ const rest = 10 * time.Millisecond
 type loop struct {
 	shared
 
-	engine     *engine.Engine
-	backlog    backlog
-	waiting    map[engine.Token]chan<- engine.Answer
-	token      engine.Token
-	owed       []engine.Event               // consequences of acts that could not even begin
-	entries    map[job.RunID]*crontab.Entry // what live runs were started from
-	locks      map[string]*spool.StampLock  // anacron's, by period
-	leaving    departure
-	unmarked   bool           // see markBoot
-	parted     bool           // the spawner is paused
-	unstarted  []engine.Start // starts that it had not begun then
-	foreseen   chan os.Signal // signals that the previous daemon received; full at first
-	unheeded   []os.Signal    // for the next daemon
-	parting    os.Signal      // is handled when the ring has been notified
-	sincePrune int
-	commitTime time.Duration  // of the last commits; see noteCommit
-	memory     *budget.Budget // for what runs print, until it is in the history and in its mail
+	engine         *engine.Engine
+	backlog        backlog
+	waiting        map[engine.Token]chan<- engine.Answer
+	token          engine.Token
+	owed           []engine.Event               // consequences of acts that could not even begin
+	entries        map[job.RunID]*crontab.Entry // what live runs were started from
+	locks          map[string]*spool.StampLock  // anacron's, by period
+	leaving        departure
+	unmarked       bool           // see markBoot
+	spawnerPaused  bool           // the spawner is paused
+	unstarted      []engine.Start // starts that it had not begun then
+	handedSignals  chan os.Signal // signals that the previous daemon received; full at first
+	pendingSignals []os.Signal    // for the next daemon
+	leaveSignal    os.Signal      // is handled when the ring has been notified
+	sincePrune     int
+	commitTime     time.Duration  // of the last commits; see noteCommit
+	memory         *budget.Budget // for what runs print, until it is in the history and in its mail
 }
 
 // shared is the part of the loop that all goroutines may use: requests of users come here, and
@@ -88,11 +88,11 @@ type shared struct {
 	begun     engine.Moment
 	life      context.Context // until everything that Run started must end
 	ownSocket bool            // the control socket is removed at the end
-	asks      chan ask
+	requests  chan request
 	rereads   chan chan<- error
 	chores    sync.WaitGroup // goroutines that wait for a directory service
 	hub       *hub
-	voice     *voice
+	logWriter *logWriter
 	preserver *preserver
 	ring      *ring // nil: this host is in none
 	ringless  error // why it is in none that the configuration names
@@ -113,8 +113,8 @@ const (
 	renewal           // immediately: the program is executed again in this process
 )
 
-// ask is a question from outside, with the place where the answer goes.
-type ask struct {
+// request is a question from outside, with the place where the answer goes.
+type request struct {
 	event engine.Event
 	reply chan<- engine.Answer
 }
@@ -149,7 +149,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	if l.ring != nil {
 		close(l.ring.ready)
 	}
-	l.voice.cron(l.options.words().Up(l.options.Version)...)
+	l.logWriter.cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.manager.Ready(l.statusLine())
 	keep := l.keepFirst(ctx, changes)
@@ -173,7 +173,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			spawned, rested = nil, time.After(rest)
 		case <-rested:
 			spawned = l.spawner.Events()
-		case a := <-l.asks:
+		case a := <-l.requests:
 			l.register(&in, a)
 		case ev := <-l.ring.events():
 			in.events = append(in.events, l.ring.count(ev))
@@ -181,7 +181,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			in.events = append(in.events, l.ring.count(ev))
 		case <-l.ring.gone():
 			if l.leaving == staying {
-				l.foresee(l.parting)
+				l.expectSignal(l.leaveSignal)
 			}
 		case done := <-l.rereads:
 			reloads.Go(func() { done <- l.reload(life, true) })
@@ -192,7 +192,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		case <-alive:
 			l.feedWatchdog()
 		case l.unstarted = <-parted:
-			parted, l.parted = nil, true
+			parted, l.spawnerPaused = nil, true
 			l.refuseUnstarted()
 		case <-begun:
 			begun, parted = nil, l.part()
@@ -227,7 +227,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		}
 	}
 	if l.leaving != renewal {
-		l.voice.cron(l.options.words().Down()...)
+		l.logWriter.cron(l.options.words().Down()...)
 	}
 	l.backlog.due = true // in any case: this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
@@ -235,7 +235,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	if l.leaving == renewal {
 		return renewal, nil // what is not written yet is handed over
 	}
-	return l.leaving, l.backlog.lastWords()
+	return l.leaving, l.backlog.unwrittenError()
 }
 
 // recall finds out again what the runs that live on were started from.
@@ -256,10 +256,10 @@ func (l *loop) recall() {
 func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
 	l.entries[r.ID] = entry
 	if p := entry.Options().Period; p != nil && entry.File().Format == crontab.Anacron {
-		l.voice.beginAnacron(r, j, p.ID)
+		l.logWriter.beginAnacron(r, j, p.ID)
 		return
 	}
-	l.voice.begin(r, j, entry)
+	l.logWriter.begin(r, j, entry)
 }
 
 // every is a channel that is readable once in a while; never, if that is 0.
@@ -290,7 +290,7 @@ func (l *loop) gone() bool {
 	case waiting:
 		return l.engine.Idle()
 	}
-	return l.parted && len(l.owed) == 0 && len(l.spawner.Events()) == 0
+	return l.spawnerPaused && len(l.owed) == 0 && len(l.spawner.Events()) == 0
 }
 
 // ready returns a channel that is readable when the engine should step immediately.
@@ -311,7 +311,7 @@ func (l *loop) gather(in *inbox) {
 		select {
 		case ev := <-l.spawner.Events():
 			in.take(ev)
-		case a := <-l.asks:
+		case a := <-l.requests:
 			l.register(in, a)
 		case ev := <-l.ring.events():
 			in.events = append(in.events, l.ring.count(ev))
@@ -379,7 +379,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 func (l *loop) publish(records []job.Record) {
 	for i := range records {
 		l.hub.publish(api.Event{Record: &records[i]})
-		l.voice.record(&records[i])
+		l.logWriter.record(&records[i])
 	}
 }
 
@@ -387,25 +387,25 @@ func (l *loop) publish(records []job.Record) {
 // goroutine, not by the loop's.
 func (l *loop) chunk(c job.Chunk) {
 	l.hub.publish(api.Event{Chunk: &c})
-	l.voice.chunk(c)
+	l.logWriter.chunk(c)
 }
 
 // signals first returns the signals that the previous daemon did not handle.
 func (l *loop) signals() <-chan os.Signal {
-	if len(l.foreseen) > 0 {
-		return l.foreseen
+	if len(l.handedSignals) > 0 {
+		return l.handedSignals
 	}
 	return l.options.Signals
 }
 
-// foresee has a signal heeded next.
-func (l *loop) foresee(s os.Signal) {
-	next := make(chan os.Signal, len(l.foreseen)+1)
+// expectSignal has a signal heeded next.
+func (l *loop) expectSignal(s os.Signal) {
+	next := make(chan os.Signal, len(l.handedSignals)+1)
 	next <- s
-	for len(l.foreseen) > 0 {
-		next <- <-l.foreseen
+	for len(l.handedSignals) > 0 {
+		next <- <-l.handedSignals
 	}
-	l.foreseen = next
+	l.handedSignals = next
 }
 
 // heed handles a signal and returns the departure that it begins, if any.
@@ -416,13 +416,13 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	switch {
 	case s == syscall.SIGHUP:
 		return staying // the next daemon reads all files anyway
-	case s == syscall.SIGUSR2 && (l.leaving != staying || l.parting != nil):
+	case s == syscall.SIGUSR2 && (l.leaving != staying || l.leaveSignal != nil):
 		return staying // it is about to end
 	case s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
 	case l.leaving == staying && l.ring.leaves(l.life):
-		l.parting = s
+		l.leaveSignal = s
 		return staying
 	case l.leaving == staying && l.manager.Present():
 		l.manager.Stopping()
@@ -430,7 +430,7 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	case l.leaving == staying:
 		return l.drain(in, waiting)
 	case l.leaving == renewal:
-		l.unheeded = append(l.unheeded, s)
+		l.pendingSignals = append(l.pendingSignals, s)
 		return staying
 	case l.leaving == parting:
 		return staying // jobs are left alone, even after repeated signals
@@ -479,7 +479,7 @@ func (l *loop) part() <-chan []engine.Start {
 	return parted
 }
 
-// starting reports whether runs are about to begin. A daemon that stops begins them first: a keeper
+// starting reports whether runs are about to begin. A daemon that stops begins them first: a shim
 // cannot, and the next start may be far off.
 func (l *loop) starting() bool {
 	return slices.ContainsFunc(l.view.Load().Runs(), func(r job.Run) bool { return r.State == job.RunDecided })

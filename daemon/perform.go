@@ -20,7 +20,7 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 			l.spawner.Kill(e)
 		case engine.Stamp:
 			l.stamp(e)
-		case engine.Tell:
+		case engine.Notify:
 			l.notify(e.Notice)
 		case engine.Answer:
 			if reply, ok := l.waiting[e.Token]; ok {
@@ -52,7 +52,7 @@ func (l *loop) failToStart(s engine.Start, why string, refused bool) {
 
 // register takes a question into a step: with a token, if the engine itself
 // answers it.
-func (l *loop) register(in *inbox, a ask) {
+func (l *loop) register(in *inbox, a request) {
 	l.token++
 	question, ok := a.event.(engine.Question)
 	if !ok {

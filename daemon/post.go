@@ -49,12 +49,12 @@ func (l *loop) openPost() {
 	}
 	l.post = mail.Open(mail.Options{
 		Dir: filepath.Join(l.options.State, "mail"), Family: l.options.Family,
-		Send: l.send, Log: l.log, Say: l.sayMail,
+		Send: l.send, Log: l.log, Say: l.logMail,
 	})
 }
 
-func (l *loop) sayMail(line mail.Line) {
-	l.voice.cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
+func (l *loop) logMail(line mail.Line) {
+	l.logWriter.cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 }
 
 var errAway = errors.New("the daemon is being replaced")
@@ -170,7 +170,7 @@ func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spa
 	}
 	letter, lines := mail.Compose(l.mailConfig(), report)
 	for _, line := range lines {
-		l.sayMail(line)
+		l.logMail(line)
 	}
 	if letter == nil {
 		body.Close()

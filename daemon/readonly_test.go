@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A disk with an error is mounted read-only. The host's jobs run all the same,
-// also after a restart, and the history goes on when the disk is writable again.
+// A disk with an error is mounted read-only. The host's jobs still run, also after a restart, and
+// the history is written again when the disk is writable.
 func TestHostStartsWithAReadOnlyVar(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// forgetOwners makes the history one of version 0.7, in which the IDs of jobs had no
-// owner.
+// forgetOwners converts the history to version 0.7, where the IDs of jobs had no owner.
 func (h *host) forgetOwners(before map[job.ID]job.ID) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+h.path("var/lib/cronring/cronring.db")+"?_pragma=busy_timeout(5000)")

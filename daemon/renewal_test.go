@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// renew has the daemon execute its program anew and waits until that serves.
+// renew has the daemon execute its new program and waits until that answers.
 func (h *host) renew() {
 	h.t.Helper()
 	h.signal(syscall.SIGUSR2)
@@ -211,8 +211,8 @@ func TestRenewalPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// TestRenewalLosesNoSignal sends the signal to stop at ever another moment of
-// an execution anew.
+// TestRenewalLosesNoSignal sends the stop signal at different moments while the daemon executes
+// its new program.
 func TestRenewalLosesNoSignal(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -293,7 +293,7 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	}
 	h.open(gate, 1)
 	w.await("the end of a", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.ID == a.ID })
-	c := h.run("c")[0] // of which the history knows nothing
+	c := h.run("c")[0] // it is not in the history
 	w.await("the start of c", func(r job.Record) bool { return r.Kind == job.Started && r.Run.ID == c.ID })
 	if _, err := h.client.Pause(h.context(), api.PauseRequest{Refs: []string{"b"}}); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ type ring struct {
 	ready     chan struct{} // closed when the engine has its jobs
 	left      chan struct{} // readable when the others have taken over
 	leaving   bool
-	past      chronicle
+	past      ringHistory
 	claims    [register.Postponed + 1]atomic.Uint64 // answers, by Grant
 	transport http.RoundTripper
 	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
@@ -170,31 +170,31 @@ func (r *ring) mode() engine.RingMode {
 	return engine.Available
 }
 
-// run starts all of it with the crew, and serve answers other members' daemons.
-func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
+// run starts all of it with the tasks, and serve answers other members' daemons.
+func (r *ring) run(ctx context.Context, tasks *taskGroup, view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
 	// The link ends after the members and voters have sent their last messages: a voter that leads
 	// hands that over.
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
 	var talking sync.WaitGroup
 	talk := func(f func()) {
 		talking.Add(1)
-		crew.start(func() error { defer talking.Done(); f(); return nil })
+		tasks.start(func() error { defer talking.Done(); f(); return nil })
 	}
-	crew.start(func() error { return r.link.Run(linked) })
+	tasks.start(func() error { return r.link.Run(linked) })
 	if r.asked != nil {
-		crew.start(func() error { return serve(ctx, r.asked) })
+		tasks.start(func() error { return serve(ctx, r.asked) })
 	}
 	if r.config.Strict {
 		talk(func() { r.vote(ctx) })
 	}
-	talk(func() { r.attend(ctx, view, history) })
-	crew.start(func() error { talking.Wait(); unlink(); return nil })
-	crew.start(func() error { return r.stayDrained(ctx) })
-	crew.start(func() error { r.watch(ctx, view); return nil })
+	talk(func() { r.takePart(ctx, view, history) })
+	tasks.start(func() error { talking.Wait(); unlink(); return nil })
+	tasks.start(func() error { return r.stayDrained(ctx) })
+	tasks.start(func() error { r.watch(ctx, view); return nil })
 }
 
-// attend takes part in the ring as soon as the engine has the jobs.
-func (r *ring) attend(ctx context.Context, view func() *engine.View, history *store.Store) {
+// takePart takes part in the ring as soon as the engine has the jobs.
+func (r *ring) takePart(ctx context.Context, view func() *engine.View, history *store.Store) {
 	select {
 	case <-r.ready:
 		r.recall(ctx, view(), history)

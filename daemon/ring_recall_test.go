@@ -89,10 +89,10 @@ func TestEachRecentSharesItsLimit(t *testing.T) {
 	}
 }
 
-// TestRenewalWhileLeaving: a daemon that was told to stop, and has yet to leave the
-// ring, is not renewed instead.
+// TestRenewalWhileLeaving: a daemon that is stopping and still has to leave the ring does not
+// execute a new program instead.
 func TestRenewalWhileLeaving(t *testing.T) {
-	l, in := &loop{parting: syscall.SIGTERM}, inbox{}
+	l, in := &loop{leaveSignal: syscall.SIGTERM}, inbox{}
 	if got := l.heed(syscall.SIGUSR2, &in); got != staying || len(in.events) > 0 {
 		t.Errorf("heed(SIGUSR2) = %v with %d events, want it passed over", got, len(in.events))
 	}

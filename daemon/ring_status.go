@@ -21,9 +21,9 @@ import (
 // maxMoves is the number of hand-overs that are remembered.
 const maxMoves = 20
 
-// chronicle records what happened in the ring: the owners of jobs, and how jobs moved between
+// ringHistory records what happened in the ring: the owners of jobs, and how jobs moved between
 // members.
-type chronicle struct {
+type ringHistory struct {
 	mu     sync.Mutex
 	view   *engine.View // for which shares were counted
 	shares map[string]int
@@ -58,7 +58,7 @@ func (r *ring) watch(ctx context.Context, view func() *engine.View) {
 }
 
 // look takes in what has changed.
-func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
+func (c *ringHistory) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.Joined {
@@ -74,7 +74,7 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 }
 
 // forget drops members that the ring has forgotten.
-func (c *chronicle) forget(s *gossip.Snapshot) {
+func (c *ringHistory) forget(s *gossip.Snapshot) {
 	if len(c.states) <= len(s.Members) {
 		return
 	}
@@ -88,7 +88,7 @@ func (c *chronicle) forget(s *gossip.Snapshot) {
 }
 
 // note remembers that a member came or went.
-func (c *chronicle) note(m *gossip.View, now time.Time) {
+func (c *ringHistory) note(m *gossip.View, now time.Time) {
 	if c.states == nil {
 		c.states, c.drains = map[string]gossip.State{}, map[string]bool{}
 	}

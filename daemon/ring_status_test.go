@@ -15,7 +15,7 @@ import (
 
 func TestChronicleTellsOfHandovers(t *testing.T) {
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
-	var c chronicle
+	var c ringHistory
 	c.shares = map[string]int{"a": 44}
 	member := func(state gossip.State, part gossip.Part) *gossip.View {
 		return &gossip.View{ID: "a", Name: "db-02", State: state, Part: part}

@@ -110,7 +110,7 @@ func TestRingWithoutKeyShowsNothing(t *testing.T) {
 	defer cancel()
 	for err := errors.New("not asked yet"); err != nil; { // the link may be bound after the members are there
 		if ctx.Err() != nil {
-			t.Fatal(err) // else the next tells nothing
+			t.Fatal(err) // otherwise the next one would report nothing
 		}
 		_, err = stranger.Ask(ctx, link.Peer{ID: r.id, Addr: address}, "hello", nil)
 	}
@@ -159,7 +159,7 @@ func TestVoterStaysWhoItIs(t *testing.T) {
 
 func TestChronicleForgetsWhoIsNoMember(t *testing.T) {
 	t.Parallel()
-	var c chronicle
+	var c ringHistory
 	now := time.Now()
 	for n := range 50 {
 		m := gossip.View{ID: fmt.Sprint("m", n), Name: "x", State: gossip.Alive}
@@ -228,7 +228,7 @@ func TestDrainWaitsUntilNothingIsClaimed(t *testing.T) {
 	begin(t, r)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	unmoved := new(engine.View) // it never hears that it is drained
+	unmoved := new(engine.View) // it never receives the end of the drain
 	if _, err := r.drain(ctx, func() *engine.View { return unmoved }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want no answer before the engine claims nothing", err)
 	}

@@ -24,11 +24,11 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{shared: shared{clock: c, config: &configuration{}, voice: newVoice(nil), crontabs: &crontabs{bars: bars{accounts: account.New(account.Options{Root: root})}}}}
+	l := &loop{shared: shared{clock: c, config: &configuration{}, logWriter: newLogWriter(nil), crontabs: &crontabs{barredUsers: barredUsers{accounts: account.New(account.Options{Root: root})}}}}
 	find := func(want ...string) {
 		t.Helper()
-		l.findBars(t.Context(), []*crontab.File{file})
-		items, _, _ := l.voice.takeAll()
+		l.findBarredUsers(t.Context(), []*crontab.File{file})
+		items, _, _ := l.logWriter.takeAll()
 		var got []string
 		for _, item := range items {
 			line := item.(*journal.CronLine)

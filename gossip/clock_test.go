@@ -16,7 +16,7 @@ func (h *host) set(ahead time.Duration) {
 	h.ahead = ahead
 }
 
-// barred is why the host's engine claims nothing, as it last heard.
+// barred is the reason why the host's engine claims nothing, from the latest report.
 func (h *host) barred() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func TestClocksThatAreSetTogetherAreConfirmed(t *testing.T) {
 }
 
 func TestHostThatStartsWithAWrongClockClaimsNothing(t *testing.T) {
-	for _, n := range []int{1, 2, 4} { // of two hosts the one that was there first is right
+	for _, n := range []int{1, 2, 4} { // of two hosts the first one is right
 		t.Run(fmt.Sprint(n, " others"), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				w.ring(n)
@@ -99,7 +99,7 @@ func TestHostThatStartsWithAWrongClockClaimsNothing(t *testing.T) {
 	}
 }
 
-// Nobody can tell whose clock is right if two hosts start together: both take part.
+// If two hosts start together, it is unknown whose clock is right: both take part.
 func TestTwoHostsThatStartWithDifferentClocks(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.host().start()

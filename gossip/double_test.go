@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// Two members ran an occurrence, and only one of them hears the other's packet: both note
-// it, with the name of the other's host.
+// Two members ran an occurrence, and only one of them receives the other's packet: both record it,
+// with the name of the other host.
 func TestBothMembersNoteADouble(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
@@ -40,7 +40,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 // isDouble matches a double with a run of a host; "": of any.
 func isDouble(o register.Occurrence, host string, run int64) func(register.Event) bool {
 	return func(e register.Event) bool {
-		n, ok := e.(register.News)
+		n, ok := e.(register.Changes)
 		return ok && slices.ContainsFunc(n.Doubled, func(d register.Report) bool {
 			return d.Occurrence == o && (host == "" || d.Host == host && d.Run == run)
 		})

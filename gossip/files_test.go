@@ -22,7 +22,7 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// mute is a link to nobody.
+// mute is a link without peers.
 type mute struct{}
 
 func (mute) Ask(context.Context, link.Peer, string, []byte) ([]byte, error) {
@@ -355,8 +355,8 @@ func TestRingOverSockets(t *testing.T) {
 	}
 }
 
-// TestCarrierBoundsWhatItReads: memberlist keeps all of a stream, up to 20 MB,
-// until it knows whether who speaks has a key.
+// TestCarrierBoundsWhatItReads: memberlist buffers a stream of up to 20 MB before it checks
+// whether the sender has a key.
 func TestCarrierBoundsWhatItReads(t *testing.T) {
 	t.Parallel()
 	c := openTransport(t)

@@ -14,8 +14,8 @@ func (h *host) holds(key, hash uint64) {
 	h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
 }
 
-// knows waits until a host knows what the others hold: how many of them lack what
-// it holds.
+// knows waits until a host has received the holdings of the others: the number of hosts that lack
+// its own.
 func (w *world) knows(h *host, lacking int) {
 	w.t.Helper()
 	w.await(3*askTime, "what the others hold is known", func() bool { // a request without an answer is repeated
@@ -32,8 +32,8 @@ func (w *world) knows(h *host, lacking int) {
 	})
 }
 
-// A member that holds another entry of a key, or none, claims occurrences: it keeps
-// nobody from running his own, neither on time nor late nor after a restart.
+// If a member has a different entry for a key, or none, its claims do not keep other members from
+// running theirs: on time, late, and after a restart.
 func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 	for name, hold := range map[string]func(h *host){
 		"another entry": func(h *host) { h.holds(7, 2) },
@@ -167,8 +167,8 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 	})
 }
 
-// A host is down while its entry is edited. When it is back, nobody knows since when the
-// entries differ: for a minute they count as the same job, afterwards they do not.
+// A host is down while its entry is edited. When it is back, it is unknown since when the entries
+// differ: for a minute they count as the same job, then as different jobs.
 func TestMarksCountForAMinuteAfterAStart(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(2)

@@ -54,7 +54,7 @@ func (j jack) Ask(ctx context.Context, to link.Peer, verb string, body []byte) (
 
 func (jack) Rekey([][]byte) error { return nil }
 
-// large starts n members with holdings each, and says when all see all.
+// large starts n members with holdings each, and reports when each member sees all others.
 func large(w *world, n, holdings int) (took time.Duration) {
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
 	jobs := register.Holdings{Holdings: someRoster(holdings).entries}
@@ -90,7 +90,7 @@ func heap() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// figure is what TestThreeHundred prints for BenchmarkThreeHundred.
+// figure is a measurement of TestThreeHundred, printed by BenchmarkThreeHundred.
 const figure = "figure:"
 
 // TestThreeHundred starts a ring of 300 members in a bubble of time, where a

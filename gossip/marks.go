@@ -198,14 +198,14 @@ func (r *Ring) receiveMarks(messages [][]byte) {
 }
 
 // report sends news to the engine, together with queued news of occurrences that others took.
-func (r *Ring) report(n register.News) {
-	if len(n.Others)+len(n.Deprived)+len(n.Doubled)+len(n.Orphans) == 0 {
+func (r *Ring) report(n register.Changes) {
+	if len(n.Others)+len(n.Yielded)+len(n.Doubled)+len(n.Orphans) == 0 {
 		return
 	}
 	for _, o := range n.Others {
 		r.elsewhere.note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
 	}
-	for _, all := range [][]register.Report{n.Deprived, n.Doubled, n.Orphans} {
+	for _, all := range [][]register.Report{n.Yielded, n.Doubled, n.Orphans} {
 		for i := range all {
 			m := r.members[all[i].Member]
 			all[i].Host, all[i].Left = r.hostOf(all[i].Member), m != nil && m.state == Left
@@ -222,7 +222,7 @@ func (r *Ring) report(n register.News) {
 		r.sendUnconfirmed()
 	}
 	if last := len(r.outbox.queue) - 1; last >= 0 {
-		if o, ok := r.outbox.queue[last].(register.News); ok && len(o.Deprived)+len(o.Doubled)+len(o.Orphans) == 0 {
+		if o, ok := r.outbox.queue[last].(register.Changes); ok && len(o.Yielded)+len(o.Doubled)+len(o.Orphans) == 0 {
 			n.Others, r.outbox.queue = append(o.Others, n.Others...), r.outbox.queue[:last]
 		}
 	}
@@ -230,7 +230,7 @@ func (r *Ring) report(n register.News) {
 }
 
 // lose lets others take over a member's occurrences, because it died or was restarted.
-func (r *Ring) lose(m *member) { r.report(register.News{Orphans: r.register.Lose(m.id)}) }
+func (r *Ring) lose(m *member) { r.report(register.Changes{Orphans: r.register.Lose(m.id)}) }
 
 // renew encodes the state for push/pulls: the newest marks, up to the size limit.
 func (r *Ring) renew(now time.Time) {

@@ -20,7 +20,7 @@ func (h *host) heard(match func(register.Event) bool) bool {
 
 func (h *host) heardOthers(o register.Occurrence) bool {
 	return h.heard(func(e register.Event) bool {
-		n, ok := e.(register.News)
+		n, ok := e.(register.Changes)
 		return ok && slices.Contains(n.Others, o)
 	})
 }
@@ -66,8 +66,8 @@ func TestClaimsAreToldToOthers(t *testing.T) {
 	})
 }
 
-// TestNewestTellsOfOthers has the newest occurrence of a job told by those that hold
-// it and did not take it.
+// TestNewestTellsOfOthers: members that hold a job report its newest occurrence, which another
+// member took.
 func TestNewestTellsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
@@ -91,7 +91,7 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answered := make(chan struct{})
-		if err := w.hosts[0].do(ctx, func() error { // a list of jobs asks for each of them
+		if err := w.hosts[0].do(ctx, func() error { // a list of jobs requests each of them
 			go func() { w.hosts[0].Newest(numbered(7)); close(answered) }()
 			select {
 			case <-answered:
@@ -147,8 +147,8 @@ func TestClaimWithoutAnswer(t *testing.T) {
 	})
 }
 
-// A member that was started anew before it wrote down what the voters granted it
-// hears of it from whoever was refused for it.
+// A member that restarted before it wrote a grant of the voters learns about it from a member
+// whose claim was rejected because of that grant.
 func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
@@ -248,17 +248,17 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 
 // orphans are the reported occurrences of a member that is gone.
 func (h *host) orphans(of string) []register.Report {
-	return h.reports(of, func(n register.News) []register.Report { return n.Orphans })
+	return h.reports(of, func(n register.Changes) []register.Report { return n.Orphans })
 }
 
 // doubles are the reported runs of a member that ran here, too.
 func (h *host) doubles(of string) []register.Report {
-	return h.reports(of, func(n register.News) []register.Report { return n.Doubled })
+	return h.reports(of, func(n register.Changes) []register.Report { return n.Doubled })
 }
 
-func (h *host) reports(of string, kind func(register.News) []register.Report) (all []register.Report) {
+func (h *host) reports(of string, kind func(register.Changes) []register.Report) (all []register.Report) {
 	h.heard(func(e register.Event) bool {
-		if n, ok := e.(register.News); ok {
+		if n, ok := e.(register.Changes); ok {
 			all = slices.AppendSeq(all, func(yield func(register.Report) bool) {
 				for _, x := range kind(n) {
 					if x.Member == of && !yield(x) {
@@ -272,9 +272,9 @@ func (h *host) reports(of string, kind func(register.News) []register.Report) (a
 	return all
 }
 
-// TestMarksOfLeaverAreTakenOver: all others know what a member had not begun when it left,
-// although no packet of it arrives; one of them has it then, and nobody says that it ran
-// twice.
+// TestMarksOfLeaverAreTakenOver: all others receive the unstarted occurrences of a member that
+// leaves, although no packet of it arrives. One of them takes each over, and no double run is
+// reported.
 func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
@@ -328,7 +328,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		w.agree(30*time.Second, w.hosts)
 		time.Sleep(10 * time.Second)
 		for _, x := range w.hosts {
-			if x.heard(func(e register.Event) bool { n, is := e.(register.News); return is && len(n.Doubled) > 0 }) {
+			if x.heard(func(e register.Event) bool { n, is := e.(register.Changes); return is && len(n.Doubled) > 0 }) {
 				t.Errorf("%s says that it ran twice", x.id)
 			}
 		}
@@ -486,8 +486,7 @@ func TestMarksOfWhoWasAway(t *testing.T) {
 	})
 }
 
-// TestMarksCountAttempts: who takes over a run that was lost hears how often it was
-// tried.
+// TestMarksCountAttempts: a member that takes over a lost run receives the number of its attempts.
 func TestMarksCountAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
@@ -496,7 +495,7 @@ func TestMarksCountAttempts(t *testing.T) {
 		w.granted(h, o, register.Granted)
 		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 1, Run: 5})
 		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 3, Lost: 1, Run: 9})
-		time.Sleep(time.Second) // until all of it is told
+		time.Sleep(time.Second) // until all of it is sent
 		h.stop()
 		want := register.Mark{Occurrence: o, Member: h.id, Phase: register.Begun, Attempt: 3, Lost: 1, Run: 9}
 		w.await(time.Minute, "others hear that the third attempt was lost", func() bool {
@@ -505,8 +504,8 @@ func TestMarksCountAttempts(t *testing.T) {
 	})
 }
 
-// TestMarksDeprive the one of two that did not see each other and that has not
-// begun.
+// TestMarksDeprive: if two members that did not see each other took the same occurrence, the
+// member that has not begun it drops it.
 func TestMarksDeprive(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(5)
@@ -525,8 +524,8 @@ func TestMarksDeprive(t *testing.T) {
 		w.agree(3*time.Minute, w.hosts)
 		w.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
 			return waits.heard(func(e register.Event) bool {
-				n, ok := e.(register.News)
-				return ok && len(n.Deprived) == 1 && n.Deprived[0].Member == runs.id && n.Deprived[0].Key == numbered(7)
+				n, ok := e.(register.Changes)
+				return ok && len(n.Yielded) == 1 && n.Yielded[0].Member == runs.id && n.Yielded[0].Key == numbered(7)
 			})
 		})
 	})

@@ -59,7 +59,7 @@ type Ring struct {
 	members  map[string]*member
 	asks     int // requests for rosters under way
 	stage    stage
-	fitness  fitness
+	fitness  eligibility
 	clock    clockCheck
 	search   search
 	register *register.Register

@@ -164,7 +164,8 @@ func TestRingLossyNetwork(t *testing.T) {
 	})
 }
 
-// TestRingStartedAtOnce is where gossip leaves somebody out most often.
+// TestRingStartedAtOnce: members that start together are the case in which gossip most often
+// misses a member.
 func TestRingStartedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		for range 20 {
@@ -182,7 +183,7 @@ func TestJoinForgetsWhatWasSuspectedBefore(t *testing.T) {
 		h := w.hosts[0]
 		w.cut(w.hosts[:1], w.hosts[1:])
 		w.await(20*time.Second, "it suspects another member", func() bool { return strings.Contains(h.log.String(), "Suspect ") })
-		_ = h.Leave(t.Context()) // nobody hears it
+		_ = h.Leave(t.Context()) // no member receives it
 		w.heal()
 		if err := h.Join(t.Context()); err != nil {
 			t.Fatal(err)
@@ -218,7 +219,7 @@ func TestFinalStateOfAnEarlierMembership(t *testing.T) {
 	})
 }
 
-// TestLeaveAlone waits for nobody.
+// TestLeaveAlone leaves a ring of one member, without waiting.
 func TestLeaveAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		h := w.host().start()
@@ -233,8 +234,7 @@ func TestLeaveAlone(t *testing.T) {
 	})
 }
 
-// TestRunsOfMembersAreShown: each member reports its number of runs to those that probe
-// it.
+// TestRunsOfMembersAreShown: each member reports its number of runs to members that probe it.
 func TestRunsOfMembersAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)

@@ -90,7 +90,8 @@ func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
 	})
 }
 
-// What a later version adds to the end is ignored, if it says that this one can read it.
+// A message of a later version may have more fields at its end; they are ignored if the message
+// declares that this version can read it.
 func TestMessagesOfALaterVersion(t *testing.T) {
 	m := someMeta()
 	b := append(m.encode(), "more"...)

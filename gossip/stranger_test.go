@@ -18,7 +18,7 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// recorded is what somebody on the way has kept.
+// recorded is the traffic that an attacker on the network has stored.
 type recorded struct {
 	mu      sync.Mutex
 	packets []packet
@@ -98,7 +98,7 @@ func (s *stranger) stream(to string, b []byte) {
 	}
 }
 
-// state is what a stranger must not change.
+// state is the data that an attacker must not change.
 func (w *world) state() string {
 	var b strings.Builder
 	for _, h := range w.hosts {
@@ -124,8 +124,8 @@ func labelled(label string, b []byte) []byte {
 	return whole
 }
 
-// forgeries are what a stranger can make up: every type of message in clear,
-// with the right label and without one, with rubbish of all lengths behind it.
+// forgeries are messages that an attacker can construct: every type of message in plain text, with
+// the right label and without a label, followed by random bytes of all lengths.
 func forgeries(rng *rand.Rand) [][]byte {
 	var all [][]byte
 	now := time.Now()
@@ -253,7 +253,7 @@ func TestKeysRotated(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		ctx := context.Background()
-		// What a host allows depends on which keys it knows that others have.
+		// A host's permissions depend on the keys that other hosts have reported.
 		rekey := func(hosts []*host, keys ...[]byte) {
 			t.Helper()
 			for _, h := range hosts {
@@ -309,8 +309,8 @@ func TestKeysRotated(t *testing.T) {
 	})
 }
 
-// A host that has the key of the ring and another version of cronring is no member, and
-// is shown until it is upgraded or was silent for some time.
+// A host with the key of the ring and another version of cronring is not a member. It is shown
+// until it is upgraded or was silent for some time.
 func TestHostOfAnotherFormIsShown(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	b := newInbox("self", func() time.Time { return now })

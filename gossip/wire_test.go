@@ -88,7 +88,7 @@ func someRoster(n int) *roster {
 	return newRoster(entries)
 }
 
-// differenceOf asks for all pages over a link.
+// differenceOf requests all pages over a link.
 func differenceOf(t *testing.T, ours, theirs *roster, before difference, now time.Time) difference {
 	t.Helper()
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
@@ -201,8 +201,8 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// TestStampsHaveAnEnd: who is said to have given the last stamp there is could say
-// nothing any more.
+// TestStampsHaveAnEnd: if a message carried the largest stamp, its supposed sender could never
+// send a newer one.
 func TestStampsHaveAnEnd(t *testing.T) {
 	now := time.Unix(1700000000, 0).UTC()
 	m := meta{name: "a", weight: 1, since: now, stamp: now.AddDate(100, 0, 0)}

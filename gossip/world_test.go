@@ -35,7 +35,7 @@ type network struct {
 	loss  float64
 	rand  *rand.Rand
 	tap   func(to string, b []byte)      // sees every packet
-	taped func(to string) func(b []byte) // sees what whoever makes a stream writes
+	taped func(to string) func(b []byte) // receives the bytes of each stream's sender
 	bytes atomic.Int64
 	pipes map[*pipe]bool
 }
@@ -47,7 +47,7 @@ func newNetwork() *network {
 	}
 }
 
-// lose has packets get lost from now on, of so many of all.
+// lose drops a fraction of packets from now on.
 func (n *network) lose(part float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -246,7 +246,7 @@ type host struct {
 	newest    map[job.Key]time.Time
 	events    []register.Event    // others than Ring
 	holding   []catalog.Holding   // its ring jobs when it starts
-	unstarted []register.Progress // what it has not begun when it leaves
+	unstarted []register.Progress // occurrences that it has not begun when it leaves
 	mute      bool                // its engine does not answer
 	rings     int
 }
@@ -389,7 +389,7 @@ func (h *host) sees() []string {
 	return ids
 }
 
-// changes says how often the host's engine heard of the ring.
+// changes returns how often the host's engine received a change of the ring.
 func (h *host) changes() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -480,7 +480,7 @@ func bubble(t *testing.T, f func(t *testing.T, w *world)) {
 	})
 }
 
-// end stops all, and gives the last probes of memberlist the time to end.
+// end stops all members, and waits for memberlist's last probes.
 func (w *world) end() {
 	for _, h := range w.hosts {
 		if h.stop != nil {
@@ -490,7 +490,7 @@ func (w *world) end() {
 	time.Sleep(20 * time.Second)
 }
 
-// numbered returns a key that is told from others by a number.
+// numbered returns a key that contains a number.
 func numbered(n uint64) (k job.Key) {
 	binary.BigEndian.PutUint64(k[:], n)
 	return k

@@ -71,7 +71,7 @@ func knock(text string, patience time.Duration) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// attack sends each malformed request once, and says what came back.
+// attack sends each malformed request once, and reports the answers.
 func attack([]string) error {
 	for _, m := range malformed {
 		answer, err := knock(m.text, time.Minute)

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attacks are what an ordinary user does to stop or slow down the host's jobs. Each is a
-// process of that user: it prepares, calls begun, and continues until the end.
+// attacks are attempts of an ordinary user to stop or slow down the host's jobs. Each is a process
+// of that user: it prepares, calls begun, and continues until the end.
 var attacks = map[string]func(begun func(), end time.Time) error{
 	// SIGSTOP for every process of the user, while the daemon starts some.
 	"stop-jobs": func(begun func(), end time.Time) error {
@@ -103,8 +103,8 @@ func wait(begun func(), end time.Time, table string) error {
 	return nil
 }
 
-// stopAll stops every process of the user, of which the daemon starts some each second, again
-// and again with a pause between.
+// stopAll repeatedly stops every process of the user, with a pause between. The daemon starts some
+// each second.
 func stopAll(begun func(), end time.Time, table string, pause time.Duration) error {
 	if err := installCrontab(table); err != nil {
 		return err
@@ -184,8 +184,8 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 	}
 }
 
-// leaseUntilBroken holds a write lease until somebody opens the file and a further 46 seconds
-// (or end) have passed. If the lease is broken, all of the user's processes are stopped once.
+// leaseUntilBroken holds a write lease until a process opens the file and a further 46 seconds (or
+// end) have passed. If the lease is broken, all of the user's processes are stopped once.
 func leaseUntilBroken(path string, end time.Time) (broken bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {

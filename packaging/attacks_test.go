@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the attacks may cost: root's job of every second starts at most so much later than
-// beside as many busy processes of the same user that do not use cronring.
+// Limits for the attacks: the delay of root's job of every second, compared with its delay beside
+// as many busy processes of the same user that do not use cronring.
 const (
 	moreMedian = 10 * time.Millisecond
 	moreP95    = 50 * time.Millisecond
 	mostMemory = 300 << 20        // bytes of the daemon during an attack
 	mostAfter  = 150 << 20        // and after it
-	missedTime = 10 * time.Second // a second of root's job is missed if it starts so late
+	missedTime = 10 * time.Second // a start of root's job with a longer delay counts as missed
 )
 
 // assault is one attack as the tests run it.
@@ -62,7 +62,7 @@ var overflows = []string{
 	"#@ name=o8 sec=* retry=1000 backoff=106751d\n* * * * * false\n",
 }
 
-// suffered is what one attack did.
+// suffered is the effect of one attack.
 type suffered struct {
 	Name             string
 	Control, Attack  delays
@@ -83,10 +83,9 @@ func (s suffered) row() string {
 		ms(s.Attack.Median-s.Control.Median), s.Missed, s.Memory>>20, s.Settled>>20)
 }
 
-// TestAttacks lets an ordinary user try to stop or slow down a booted host. In CI some of the
-// attacks run for seconds, and must not stop anything; "make attacks" runs all of them for
-// half a minute each, and holds the delays of root's job to the limits, too: it wants a
-// machine with nothing else to do.
+// TestAttacks has an ordinary user try to stop or slow down a booted host. In CI some of the
+// attacks run for seconds, and must not stop anything; "make attacks" runs all of them for half a
+// minute each, and also checks the delays of root's job: it requires an otherwise idle machine.
 func TestAttacks(t *testing.T) {
 	// Not parallel: attacks take the processors from every other machine.
 	needLab(t)
@@ -227,14 +226,14 @@ func driveAttacks(args []string) error {
 	return nil
 }
 
-// asUser starts a tool as a user. The daemon that it is to attack runs already.
+// asUser starts a tool as a user. The daemon under attack is already running.
 func asUser(user string, args ...string) *exec.Cmd {
 	cmd := exec.Command("setpriv", append([]string{"--reuid=" + user, "--regid=" + user, "--init-groups", "--reset-env", "--"}, args...)...)
 	cmd.Dir = "/home/" + user
 	return cmd
 }
 
-// control is what busy processes of alice do to root's job.
+// control is the effect of busy processes of alice on root's job.
 func control(busy, seconds int) (s suffered, err error) {
 	var all []*exec.Cmd
 	for range busy {
@@ -355,7 +354,7 @@ func daemonPID() int {
 	return pid
 }
 
-// memory is what the daemon has in memory, in bytes; 0 when it is gone.
+// memory is the size of the daemon's memory in bytes; 0 if the daemon has ended.
 func memory(pid int) int64 {
 	var pages, resident int64
 	_, _ = fmt.Sscan(read(fmt.Sprint("/proc/", pid), "statm"), &pages, &resident)
@@ -404,7 +403,7 @@ func hangHome() (release func(), err error) {
 		return nil, fmt.Errorf("mount: %w", err)
 	}
 	return func() {
-		fuse.Close() // whoever waits is refused
+		fuse.Close() // waiting requests are rejected
 		_ = unix.Unmount(deadHome, unix.MNT_DETACH)
 	}, nil
 }
@@ -424,8 +423,8 @@ func driveOverflows() error {
 	return nil
 }
 
-// overflow installs a crontab for alice, if need be past crontab(1), as one that an earlier
-// version accepted. Root's job continues, and the daemon has time to spare.
+// overflow installs a crontab for alice, without crontab(1) if it rejects the crontab, like one
+// that an earlier version accepted. Root's job continues, and the daemon is not busy.
 func overflow(table string) (harmless bool, err error) {
 	cmd := asUser("alice", "crontab", "-")
 	cmd.Stdin = strings.NewReader(table)

@@ -13,9 +13,8 @@ import (
 // clockCases are those of testdata/lab/proof-clock.sh, in the order of time.
 var clockCases = []string{"month", "spring", "zone", "autumn", "leap", "year"}
 
-// TestClockCasesBesideDebianCron lets both crons live through instants at which
-// a clock or a calendar does something, in emulated machines whose clock is
-// set, and compares what they started in which minute.
+// TestClockCasesBesideDebianCron runs both crons through special instants of clocks and calendars,
+// in emulated machines whose clock is set, and compares the started jobs of each minute.
 func TestClockCasesBesideDebianCron(t *testing.T) {
 	needLong(t, "each case takes minutes of an emulated machine: make clock")
 	needLab(t, "qemu-system-x86_64", "qemu-img")

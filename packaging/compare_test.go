@@ -18,7 +18,7 @@ import (
 // tenPackages ship a table in /etc/cron.d; with dma and e2fsprogs they are twelve.
 const tenPackages = "cron sysstat php-common e2fsprogs mdadm atop popularity-contest backupninja rsnapshot awstats dma logcheck munin-node"
 
-// difference is one way in which cronring did something else than Debian's cron.
+// difference is one difference between the behaviour of cronring and of Debian's cron.
 type difference struct {
 	where string // what it was seen on
 	what  string // how it differs: "NAME: OLD -> NEW"
@@ -71,8 +71,7 @@ func TestCompareWithDebianCron(t *testing.T) {
 	compare(t, was, collect(t, ours, window), 30*minutes)
 }
 
-// TestCompareDebianCronWithItself shows that what is compared says something:
-// two equal machines do not differ.
+// TestCompareDebianCronWithItself checks the comparison: two equal machines do not differ.
 func TestCompareDebianCronWithItself(t *testing.T) {
 	needLong(t, "the control takes minutes, and what it shows changes with the tables only: CRONRING_LONG=1")
 	needLab(t)
@@ -109,8 +108,8 @@ func asDebian(m machine) machine {
 	return m
 }
 
-// runTogether runs two machines until both saw the same minutes. On a host that
-// is busy one may be up minutes before the other, and then they run anew.
+// runTogether runs two machines until both saw the same minutes. On a busy host one may be up
+// minutes before the other; then both run again.
 func runTogether(t *testing.T, minutes int, one, other machine) (result, result, map[string]bool) {
 	for try := 1; ; try++ {
 		one.files["tables/cron.d/lab-fixed"] = fixedTimes(time.Now().UTC())
@@ -154,7 +153,7 @@ func comparedTables(t *testing.T, name string) map[string]string {
 	return files
 }
 
-// commonMinutes are those that both machines saw from beginning to end.
+// commonMinutes are the minutes that both machines saw completely.
 func commonMinutes(t *testing.T, machines ...result) map[string]bool {
 	common := map[string]bool{}
 	for i, m := range machines {
@@ -170,7 +169,7 @@ func commonMinutes(t *testing.T, machines ...result) map[string]bool {
 	return common
 }
 
-// deeds is what a cron did: facts by the thing that they are about.
+// deeds are the observed actions of a cron: facts by their subject.
 type deeds map[string]map[string]string
 
 // collect gathers a machine's deeds of the given minutes, and of its boot.
@@ -240,8 +239,8 @@ func (d deeds) addMail(t *testing.T, raw string, window map[string]bool) {
 	d.add(minute+" mail to "+to+": "+letter.Header.Get("Subject"), facts)
 }
 
-// compare prints the differences as a table, and fails for each one that is
-// not allowed. atLeast is how many deeds make the comparison worth something.
+// compare prints the differences as a table, and fails for each one that is not allowed. atLeast
+// is the number of deeds below which the comparison fails.
 func compare(t *testing.T, theirs, ours deeds, atLeast int) {
 	t.Helper()
 	if len(theirs) < atLeast {
@@ -327,9 +326,8 @@ func text(t testing.TB, path string) string {
 	return string(text)
 }
 
-// TestCompareOptionsUnderOtherCrons shows the tables that have every core option
-// to other crons: to them options are comments. What that means for each option
-// is told by lint, and is what is seen.
+// TestCompareOptionsUnderOtherCrons runs crontabs with every core option under other crons, where
+// options are comments. For each option it compares the effect with the report of lint.
 func TestCompareOptionsUnderOtherCrons(t *testing.T) {
 	t.Parallel()
 	needLab(t)

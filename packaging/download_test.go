@@ -41,7 +41,7 @@ func unreachable(t *testing.T) string {
 type download struct {
 	dir, name string
 	args, env []string
-	on        func(line string) // is called with each line of the command's error output; nil: nobody looks
+	on        func(line string) // is called with each line of the command's error output; nil: the output is ignored
 	kill      <-chan struct{}   // when it is closed, the command and all its children are killed
 }
 

@@ -43,7 +43,7 @@ type machine struct {
 	dir      string            // where out/ is put; "" is a directory of the test
 }
 
-// result is what a machine leaves behind.
+// result is the output of a machine.
 type result struct {
 	said string // by the script
 	out  string // the directory that was /lab/out
@@ -167,7 +167,7 @@ func (m machine) furnish(t testing.TB, dir string) {
 	}
 }
 
-// built is where the programs are: static, as they are shipped, and built once.
+// built is the directory of the programs: static like a release, and built once.
 var built = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("CRONRING_BIN"); dir != "" {
 		return dir, nil
@@ -193,8 +193,8 @@ func binaries(t testing.TB) string {
 	return dir
 }
 
-// needLab skips, loudly, where no machine can be booted; in CI that is an
-// error, or the proofs would be lost one day and nobody would notice.
+// needLab skips a test with a message if no machine can be booted; in CI that is an error, because
+// otherwise missing proofs would not be noticed.
 func needLab(t testing.TB, programs ...string) {
 	t.Helper()
 	without := ""
@@ -218,7 +218,7 @@ func needLab(t testing.TB, programs ...string) {
 	}
 }
 
-// long says whether the proofs that take their time are wanted.
+// long reports whether slow proofs are enabled.
 func long() bool { return os.Getenv("CRONRING_LONG") != "" }
 
 // needLong skips, loudly, what is only done when it is wanted.

@@ -19,8 +19,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// lossCase is an entry that other crons run: what it asks for here, and what
-// its program does there. See entryTool for the words of does.
+// lossCase is an entry that other crons run: its options here, and the behaviour of its program
+// there. See entryTool for the values of does.
 type lossCase struct {
 	name, options, fields, does string
 }
@@ -28,7 +28,7 @@ type lossCase struct {
 const (
 	eachMinute = "* * * * *"
 	never      = "* * 31 2 *"
-	inGap      = "@GAP@" // the script gives the minute and hour that a change of the clock leaves out
+	inGap      = "@GAP@" // the script inserts the minute and hour that a change of the clock skips
 )
 
 // lossCases have each option that can be lost, by itself or with what it needs.
@@ -141,7 +141,7 @@ func lossTable(cases []lossCase, cron, who string) string {
 	return table.String()
 }
 
-// atKnownTimes parts the cases from those whose time only the machine knows.
+// atKnownTimes separates the cases from those with times that only the machine can compute.
 func atKnownTimes(cases []lossCase) (known, atChange []lossCase) {
 	for _, c := range cases {
 		if c.fields == inGap {
@@ -153,7 +153,7 @@ func atKnownTimes(cases []lossCase) (known, atChange []lossCase) {
 	return known, atChange
 }
 
-// loss is what `cronring lint --portable` says of an option of an entry.
+// loss is the report of `cronring lint --portable` about an option of an entry.
 type loss struct {
 	entry, option, text string
 }
@@ -180,12 +180,12 @@ func statedLosses(t *testing.T, cases []lossCase) []loss {
 	return all
 }
 
-// TestEachLossIsObserved holds the cases to the vocabulary: no option without
-// an entry that has it, no statement without somebody who looks whether it is so.
+// TestEachLossIsObserved compares the cases with the vocabulary: each option has an entry that
+// uses it, and each statement has an observation.
 func TestEachLossIsObserved(t *testing.T) {
 	stated := statedLosses(t, lossCases(time.Now()))
 	for _, spec := range crontab.Vocabulary() {
-		if !spec.Built() || spec.Loss == "it runs as usual" { // lint says nothing of it
+		if !spec.Built() || spec.Loss == "it runs as usual" { // lint does not report it
 			continue
 		}
 		if !slices.ContainsFunc(stated, func(l loss) bool { return l.option == spec.Key && l.text == spec.Loss }) {
@@ -213,8 +213,8 @@ func TestNothingIsObservedWithoutRuns(t *testing.T) {
 	}
 }
 
-// world is what a cron did with the cases. It was down while the first minute
-// began and stopped while the last one did; between the two it lived in peace.
+// world is the behaviour of a cron with the cases. The cron was down at the start of the first
+// minute and stopped at the end of the last one; in between it ran without interruption.
 type world struct {
 	cron    string
 	cases   []lossCase
@@ -228,18 +228,18 @@ type world struct {
 
 type moments struct {
 	missed time.Time // the minute that began while the cron was down
-	late   time.Time // the one that began while it was stopped
-	awake  time.Time // when it went on, seconds later
+	late   time.Time // the run that began while it was stopped
+	awake  time.Time // when it continued, seconds later
 }
 
-// lossRun is a run as its program told of it.
+// lossRun is a run in the report of its program.
 type lossRun struct {
 	start lossEvent
 	end   *lossEvent // nil: it did not come to its end
 }
 
-// observations are what is seen of an entry under another cron if a statement
-// of lint's is true.
+// observations are the expected observations of an entry under another cron for each statement of
+// lint.
 var observations = map[string]func(w *world, entry string) error{
 	"it runs":                                             (*world).steady,
 	"it always runs":                                      (*world).steady,
@@ -291,8 +291,8 @@ var observations = map[string]func(w *world, entry string) error{
 	"no history is kept":                                    (*world).mailedAlone,
 }
 
-// judgeLosses looks whether an entry under a cron loses what lint says, option
-// by option.
+// judgeLosses checks, option by option, that an entry under a cron loses the effects that lint
+// reports.
 func judgeLosses(t *testing.T, r result, cron string, cases []lossCase) {
 	t.Helper()
 	w := witness(t, r, cron, cases)
@@ -300,7 +300,7 @@ func judgeLosses(t *testing.T, r result, cron string, cases []lossCase) {
 	for _, l := range stated {
 		observe := observations[l.text]
 		if observe == nil {
-			continue // TestEachLossIsObserved tells of it
+			continue // TestEachLossIsObserved reports it
 		}
 		if err := observe(w, l.entry); err != nil {
 			t.Errorf("%s: %s= of %s: want that %s, but %v\n%s", cron, l.option, l.entry, l.text, err, w.tell(l.entry))
@@ -362,7 +362,7 @@ func (w *world) caseOf(entry string) lossCase {
 	return w.cases[slices.IndexFunc(w.cases, func(c lossCase) bool { return c.name == entry })]
 }
 
-// tell is what is known of an entry, for who reads of a failure.
+// tell describes the observations of an entry for the message of a failed test.
 func (w *world) tell(entry string) string {
 	said := fmt.Sprintf("down at %v, stopped at %v, awake at %v\n", w.moments.missed.UTC(), w.moments.late.UTC(), w.moments.awake.UTC())
 	for _, r := range w.runs[entry] {
@@ -409,12 +409,12 @@ func (w *world) steadyOrNever(entry string) error {
 	return nil
 }
 
-// sameAtChange: of two entries of the same time, in a gap, one is to be skipped
-// and one to run at the gap's end; the cron does with both what it does.
+// sameAtChange: of two entries with the same time in a gap, one must be skipped and one must run
+// at the gap's end; the cron treats both alike.
 func (w *world) sameAtChange(string) error {
 	want := 1
 	if w.cron == "busybox" {
-		want = 0 // it knows of no gaps
+		want = 0 // it ignores gaps
 	}
 	if literal, second := len(w.runs["dst-literal"]), len(w.runs["dst-second"]); literal != want || second != want {
 		return fmt.Errorf("they started %d and %d times", literal, second)
@@ -502,8 +502,7 @@ func (w *world) together(entry, other string) error {
 	return livedAt(w.runs[other][0], w.runs[entry][0].start.At)
 }
 
-// toldAsPlain: log and mails tell of it what they tell of an entry without
-// options.
+// toldAsPlain: log and emails about it are the same as for an entry without options.
 func (w *world) toldAsPlain(entry string) error {
 	if err := w.steady(entry); err != nil {
 		return err
@@ -515,7 +514,7 @@ func (w *world) toldAsPlain(entry string) error {
 	return nil
 }
 
-// told is the kinds of log lines and letters about an entry.
+// told are the kinds of log lines and emails about an entry.
 func (w *world) told(entry string) []string {
 	var said []string
 	for _, text := range slices.Concat(w.log, w.letters[entry]) {
@@ -576,7 +575,7 @@ func (w *world) mailedAlone(entry string) error {
 	return nil
 }
 
-// lossEvent is what a program of the cases tells of itself: see entryTool.
+// lossEvent is a message of a program of the cases: see entryTool.
 type lossEvent struct {
 	Entry, What string
 	PID         int
@@ -588,11 +587,11 @@ type lossEvent struct {
 
 type held struct{ Memory, Tasks, Files, CPU int }
 
-// hogged is what a hog holds: bytes, threads, files, and milliseconds of a
-// processor. Each is more than the limit of the case that has one.
+// hogged is the resources that a hog holds: bytes, threads, files, and milliseconds of a
+// processor. Each exceeds the limit of the case that has one.
 var hogged = held{Memory: 16 << 20, Tasks: 8, Files: 64, CPU: 100}
 
-// output is what the program of an entry says.
+// output is the output of an entry's program.
 func output(entry, does string) string {
 	switch does {
 	case "talk", "cry":
@@ -639,7 +638,7 @@ func entryTool(args []string) error {
 	return nil
 }
 
-// placeTool CRON PID tells how the kernel treats a cron.
+// placeTool CRON PID reports how the kernel limits a cron.
 func placeTool(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: labtool place CRON PID")
@@ -668,7 +667,7 @@ func (e *lossEvent) record(cron, what string) error {
 	return err
 }
 
-// place is what the kernel has noted of a process that limits it.
+// place is the kernel's limits for a process.
 func place(pid int) map[string]string {
 	proc := fmt.Sprint("/proc/", pid)
 	stat := read(proc, "stat")
@@ -684,8 +683,8 @@ func place(pid int) map[string]string {
 	return facts
 }
 
-// hold takes as much as it is told, as far as the kernel gives it, and tells
-// how much it had at once.
+// hold takes the requested resources, as far as the kernel allows, and reports how many it had at
+// the same time.
 func hold(want held) (got held) {
 	memory := make([]byte, want.Memory)
 	for i := 0; i < len(memory); i += os.Getpagesize() {

@@ -65,7 +65,7 @@ func makePackages(source, dir string, words ...string) error {
 	return nil
 }
 
-// aPackage is the one shipped file that the pattern names.
+// aPackage is the only shipped file that matches the pattern.
 func aPackage(t *testing.T, pattern string) string {
 	t.Helper()
 	dir, err := shipped()
@@ -119,7 +119,7 @@ func TestPackagesAreTheSameFromAnotherFolder(t *testing.T) {
 	}
 }
 
-// The changelog says what version this is, and whoever asks hears that.
+// The changelog contains the version, and programs and packages report the same.
 func TestPackagesAgreeAboutTheVersion(t *testing.T) {
 	t.Parallel()
 	need(t, "dpkg-deb", "rpm")
@@ -168,8 +168,8 @@ func TestPackagesHaveThePageOfCron(t *testing.T) {
 	}
 }
 
-// What is told of licences is what the modules themselves say, and the package's
-// own field names each of them.
+// The licences in packages are those of the modules, and the package's own field names each of
+// them.
 func TestPackagesTellLicences(t *testing.T) {
 	t.Parallel()
 	need(t, "dpkg-deb")

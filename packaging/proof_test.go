@@ -59,8 +59,8 @@ func TestFloodKeepsNoStartBack(t *testing.T) {
 	}
 }
 
-// BenchmarkStartsUnderFlood tells how late the slowest of twenty starts is in
-// peace, and under a thousand requests of strangers.
+// BenchmarkStartsUnderFlood measures the delay of the slowest of twenty starts, without load and
+// under a thousand requests of other users.
 func BenchmarkStartsUnderFlood(b *testing.B) {
 	needLab(b)
 	for b.Loop() {
@@ -71,8 +71,8 @@ func BenchmarkStartsUnderFlood(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// underFlood gives twenty runs of a job of each second in peace, and twenty
-// under a thousand requests. Then a user's job prints without end.
+// underFlood measures twenty runs of a job of each second without load, and twenty under a
+// thousand requests. Then a user's job prints without end.
 func underFlood(t testing.TB) (idle, flooded []job.Run) {
 	t.Helper()
 	seconds := "5"
@@ -86,7 +86,7 @@ func underFlood(t testing.TB) (idle, flooded []job.Run) {
 	return decodeRuns(t, r.file(t, "idle")), decodeRuns(t, r.file(t, "flood"))
 }
 
-// lag is how late the slowest of the runs started.
+// lag is the delay of the slowest start.
 func lag(t testing.TB, runs []job.Run) time.Duration {
 	t.Helper()
 	var slowest time.Duration
@@ -126,8 +126,8 @@ func TestRestartsUnderRunningJobs(t *testing.T) {
 	}
 }
 
-// On a kernel that tells nobody but the parent how a process ended, what the
-// daemon did not see is lost; what it never stopped watching is not.
+// On a kernel that reports a process's exit status only to its parent, runs that ended without the
+// daemon are lost; runs that it watched all the time are not.
 func TestRestartsOnOlderKernel(t *testing.T) {
 	needLong(t, "the emulated machine takes minutes: CRONRING_LONG=1")
 	needLab(t, "qemu-system-x86_64", "qemu-img")
@@ -184,7 +184,7 @@ func judgeRuns(t *testing.T, r result, action string, n int, mayBeLost bool) {
 	t.Logf("%s: %d runs, %d lost", action, len(runs), lost)
 }
 
-// ending is what job i does last.
+// ending is the last action of job i.
 func ending(i int) job.Outcome {
 	if i%10 == 9 {
 		return job.Outcome{Kind: job.Signalled, Signal: 9}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// command runs a program at the root of the repository and gives what it prints.
+// command runs a program at the root of the repository and returns its output.
 func command(t *testing.T, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -56,7 +56,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// sameFiles says which files differ between two directories.
+// sameFiles returns the files that differ between two directories.
 func sameFiles(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()
 	for name, text := range want {
@@ -71,10 +71,9 @@ func sameFiles(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// TestRelease makes what a release has beside packages and images, from one set of
-// programs: the same bytes whoever makes it and where, a tarball from which a host
-// without Go installs what "make install" does here, checksums that hold, and
-// bills of materials that name every module of the programs.
+// TestRelease makes the other files of a release from one set of programs: the same bytes for
+// every builder and directory, a tarball that installs the same files without Go as "make install"
+// here, valid checksums, and bills of materials with every module of the programs.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	bin, first, second := t.TempDir(), t.TempDir(), t.TempDir()
@@ -100,7 +99,7 @@ func TestRelease(t *testing.T) {
 	checkTarball(t, filepath.Join(first, "cronring_1.2.3_linux_"+runtime.GOARCH+".tar.gz"), programs)
 }
 
-// checkTarball installs from it with no Go on PATH.
+// checkTarball installs from it without Go on PATH.
 func checkTarball(t *testing.T, tarball, programs string) {
 	t.Helper()
 	dir, installed, want := t.TempDir(), t.TempDir(), t.TempDir()

@@ -20,7 +20,7 @@ import (
 // host is one of Debian's releases with its own cron, as packages find it.
 type host struct {
 	name, suite string
-	packages    string // of its root: one that other machines have, too
+	packages    string // of its root, which other machines have, too
 }
 
 var hosts = []host{
@@ -99,7 +99,7 @@ func duties(now time.Time) []duty {
 	}
 }
 
-// next is when it is due after an instant.
+// next returns the next due time after an instant.
 func (d duty) next(after time.Time) time.Time {
 	file, _ := crontab.Parse("duty", d.fields+" true\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
 	return file.Entries[0].Schedule.Next(after)
@@ -125,13 +125,13 @@ const ready = `
 printf '#!/bin/sh\n/lab/labtool entry host cron.daily quick\n' >/etc/cron.daily/duty; chmod 755 /etc/cron.daily/duty
 `
 
-// edited is what "systemctl edit cron" leaves where somebody wants cron to log more.
+// edited is the result of "systemctl edit cron" on a host where cron logs more.
 const edited = `
 mkdir -p /etc/systemd/system/cron.service.d
 printf '[Service]\nExecStart=\nExecStart=/usr/sbin/cron -f -L 5\n' >/etc/systemd/system/cron.service.d/override.conf
 `
 
-// today says that anacron's jobs have been today.
+// today marks anacron's jobs of today as done.
 const today = `
 day=$(date +%Y%m%d)
 for stamp in daily weekly monthly yearly; do echo $day >/var/spool/anacron/cron.$stamp; done
@@ -248,7 +248,7 @@ func TestPackageLife(t *testing.T) {
 	}
 }
 
-// facts are what a machine was at a stage: see takeover.sh.
+// facts are the state of a machine at a stage: see takeover.sh.
 type facts map[string]string
 
 func stage(t *testing.T, r result, name string) facts {
@@ -260,8 +260,7 @@ func stage(t *testing.T, r result, name string) facts {
 	return s
 }
 
-// unit is how it is loaded, whether it is active and, where that says
-// something, whether it is enabled.
+// unit is the state of a unit: loaded, active and, if that is relevant, enabled.
 func (s facts) unit(name string) string {
 	property := func(key string) string {
 		m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` ` + key + `=(.*)$`).FindStringSubmatch(s["units"])
@@ -341,7 +340,7 @@ func removed(t *testing.T, s facts) {
 	same(t, "cronring.service", s.unit("cronring.service"), "not-found inactive")
 	same(t, "cronring.socket", s.unit("cronring.socket"), "not-found inactive")
 	for line := range strings.Lines(s["processes"]) {
-		if !regexp.MustCompile(`^(cronring-keeper cronring\.service|cronringd cronring-runs-\S+\.service)$`).MatchString(strings.TrimSpace(line)) {
+		if !regexp.MustCompile(`^(cronring-shim cronring\.service|cronringd cronring-runs-\S+\.service)$`).MatchString(strings.TrimSpace(line)) {
 			t.Errorf("%s is left", line)
 		}
 	}
@@ -354,9 +353,8 @@ func same(t *testing.T, what, got, want string) {
 	}
 }
 
-// judgeDuties holds what started to what was due in the minutes that the script
-// saw. In the seconds in which one cron took over from another what was due may
-// be missing, but not be doubled.
+// judgeDuties compares the starts with the schedule in the minutes that the script saw. While one
+// cron replaces another, for seconds, a start may be missing, but not doubled.
 func judgeDuties(t *testing.T, r result, all []duty) {
 	t.Helper()
 	starts, by := map[string][]time.Time{}, map[string]int{}
@@ -381,8 +379,8 @@ func judgeDuties(t *testing.T, r result, all []duty) {
 	t.Logf("starts by %v between %v and %v, switches %v", by, begin, end, switches)
 }
 
-// startsOf are the starts of a machine's jobs. Each has to have come to its end, but
-// for those that began after the script had let the last ones go.
+// startsOf returns the starts of a machine's jobs. Each must have ended, except for those that
+// began after the script unblocked the last ones.
 func startsOf(t *testing.T, r result) (starts []lossEvent) {
 	t.Helper()
 	ended := map[int]bool{}

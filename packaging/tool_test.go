@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// tool is what the proofs run inside a machine as /lab/labtool.
+// tool is the program /lab/labtool of the proofs inside a machine.
 func tool(args []string) int {
 	tools := map[string]func(args []string) error{
 		"probe": probe, "edits": edits, "attack": attack, "flood": flood,
@@ -31,7 +31,7 @@ func tool(args []string) int {
 	return 0
 }
 
-// report is what a job's shell is, as the kernel sees it.
+// report is the kernel's view of a job's shell.
 type report struct {
 	Name, User, Minute string
 	Facts              map[string]string // argv, cwd, "env NAME", "limit NAME", ...
@@ -104,9 +104,8 @@ func read(dir, name string) string {
 	return string(text)
 }
 
-// edits PATH N installs N versions of a table, each renamed over the one
-// before as an editor does, and says how long it took. The last names a job
-// "final".
+// edits PATH N installs N versions of a crontab, each renamed over the previous one like an
+// editor, and reports the duration. The last version names a job "final".
 func edits(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: labtool edits PATH N")

@@ -2,8 +2,8 @@ package packaging
 
 import "testing"
 
-// A user who names jobs as others name theirs changes nothing of theirs, and learns nothing
-// about them.
+// A user who uses the job names of other users changes nothing of theirs, and receives no
+// information about them.
 func TestNamesOfOtherUsers(t *testing.T) {
 	t.Parallel()
 	needLab(t)

@@ -70,8 +70,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 }
 
-// The sample says what the defaults are, so without its comment signs it is
-// right and changes nothing.
+// The sample contains the defaults, so without its comment signs it is valid and changes nothing.
 func TestSampleConfiguration(t *testing.T) {
 	sample, err := os.ReadFile("cronring.toml")
 	if err != nil {

@@ -38,19 +38,19 @@ func Run(ctx context.Context, o Options) (err error) {
 	m := newModel(ctx, o)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithColorProfile(o.Look.profile))
-	m.feed.send, m.errands.send = p.Send, p.Send
-	if err := m.pen.take(); err != nil {
+	m.feed.send, m.requests.send = p.Send, p.Send
+	if err := m.renderer.take(); err != nil {
 		return err
 	}
 	go m.feed.run(ctx)
 	go watchSize(ctx, o.Out, p.Send)
 	_, err = p.Run()
-	m.pen.give()
+	m.renderer.give()
 	switch {
 	case m.fault != "":
 		return errors.New("the dashboard is at fault, and has ended: " + m.fault)
-	case m.pen.err != nil:
-		return m.pen.err
+	case m.renderer.err != nil:
+		return m.renderer.err
 	case err != nil && !errors.Is(err, tea.ErrInterrupted):
 		return fmt.Errorf("show the dashboard: %w", err)
 	}
@@ -65,12 +65,12 @@ const memoryPercent = 30
 // model is the dashboard as Bubble Tea sees it. Everything in it happens in one
 // goroutine.
 type model struct {
-	shell   *shell.Shell
-	feed    *feed
-	errands *errands
-	palette *palette
-	pen     *pen
-	views   string // file in which views are saved
+	shell    *shell.Shell
+	feed     *feed
+	requests *requests
+	palette  *palette
+	renderer *renderer
+	views    string // file in which views are saved
 
 	canvas  *canvas.Canvas
 	shown   *canvas.Canvas // on the terminal; of no size: unknown
@@ -84,15 +84,15 @@ type model struct {
 
 func newModel(ctx context.Context, o Options) *model {
 	m := &model{
-		shell:   newShell(o),
-		feed:    &feed{client: o.Client},
-		errands: &errands{ctx: ctx, daemon: o.Client, open: map[errandKey]errand{}},
-		palette: newPalette(o.Look),
-		pen:     &pen{in: int(o.In.Fd()), to: o.Out},
-		views:   o.Views,
-		canvas:  canvas.New(80, 24),
-		shown:   new(canvas.Canvas),
-		dirty:   true,
+		shell:    newShell(o),
+		feed:     &feed{client: o.Client},
+		requests: &requests{ctx: ctx, daemon: o.Client, open: map[requestKey]request{}},
+		palette:  newPalette(o.Look),
+		renderer: &renderer{in: int(o.In.Fd()), to: o.Out},
+		views:    o.Views,
+		canvas:   canvas.New(80, 24),
+		shown:    new(canvas.Canvas),
+		dirty:    true,
 	}
 	if size, ok := sizeOf(o.Out); ok {
 		m.canvas.Resize(size.width, size.height)
@@ -140,8 +140,8 @@ type executed struct {
 	err   error
 }
 
-// kept is the result of saving the views.
-type kept struct{ err error }
+// viewsSaved is the result of saving the views.
+type viewsSaved struct{ err error }
 
 func (m *model) Init() tea.Cmd {
 	return tea.Batch(beat(), m.carryOut(m.shell.Init(time.Now())), m.paint(time.Now()))
@@ -187,14 +187,14 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 		return m.feedOn(now)
 	case lost:
 		return m.carryOut(m.shell.Lost(now, msg.err, msg.retry))
-	case answered:
-		if m.errands.counts(msg) {
+	case response:
+		if m.requests.counts(msg) {
 			return m.carryOut(m.shell.Take(now, msg.key.owner, msg.answer))
 		}
 	case executed:
 		m.shown.Resize(0, 0)
 		return m.carryOut(m.shell.Take(now, msg.owner, screen.Answer{Slot: msg.slot, Err: msg.err, Done: true}))
-	case kept:
+	case viewsSaved:
 		m.shell.Kept(now, msg.err)
 	case tick:
 		return tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
@@ -258,7 +258,7 @@ func (m *model) paint(now time.Time) tea.Cmd {
 	m.writing, m.wrote = true, now
 	frame := string(m.frame)
 	return func() tea.Msg {
-		if !m.pen.write(frame) {
+		if !m.renderer.write(frame) {
 			return tea.QuitMsg{} // the terminal is gone, without a signal in some cases
 		}
 		return painted{}
@@ -291,26 +291,26 @@ func (m *model) carryOut(orders []shell.Order) tea.Cmd {
 func (m *model) one(o shell.Order) tea.Cmd {
 	switch e := o.Effect.(type) {
 	case screen.Ask:
-		return m.errands.ask(o.Owner, e)
+		return m.requests.ask(o.Owner, e)
 	case screen.Follow:
-		return m.errands.follow(o.Owner, e)
+		return m.requests.follow(o.Owner, e)
 	case screen.Forget:
-		m.errands.end(errandKey{o.Owner, e.Slot})
+		m.requests.end(requestKey{o.Owner, e.Slot})
 	case screen.Unfollow:
-		m.errands.endOf(o.Owner, false)
+		m.requests.endOf(o.Owner, false)
 	case screen.Drop:
-		m.errands.endOf(o.Owner, true)
+		m.requests.endOf(o.Owner, true)
 	case screen.Execute:
-		return tea.Exec(lent{e.Program(), m.pen}, func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
+		return tea.Exec(foregroundProgram{e.Program(), m.renderer}, func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
 	case screen.Clip:
 		return func() tea.Msg {
-			m.pen.write(ansi.SetSystemClipboard(display.Paragraphs(e.Text)))
+			m.renderer.write(ansi.SetSystemClipboard(display.Paragraphs(e.Text)))
 			return nil
 		}
 	case screen.Keep:
-		return func() tea.Msg { return kept{writeViews(m.views, e.Views)} }
+		return func() tea.Msg { return viewsSaved{writeViews(m.views, e.Views)} }
 	case screen.Mouse:
-		m.pen.point(e.On)
+		m.renderer.point(e.On)
 	case screen.Redraw:
 		m.shown.Resize(0, 0)
 	case screen.Quit:

@@ -9,8 +9,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// TestSpacingEqualsBruteForce walks random schedules over the years in which
-// dates and weekdays repeat.
+// TestSpacingEqualsBruteForce iterates random schedules over the years in which dates and weekdays
+// repeat.
 func TestSpacingEqualsBruteForce(t *testing.T) {
 	seed, _ := bruteSettings(t)
 	r := rand.New(rand.NewPCG(seed, 1))

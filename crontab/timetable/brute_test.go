@@ -21,7 +21,7 @@ type moment struct {
 	u     int64
 	wall  time.Time // its clock and date, written in UTC
 	real  bool      // the clock shows it: wildcard schedules match it, and those of dst=literal
-	heard bool      // it is the one instant of its wall minute: fixed-time schedules match it
+	heard bool      // no other instant has its wall minute: fixed-time schedules match it
 	last  bool      // the clock never comes to this minute again: those of dst=second match it
 }
 
@@ -95,7 +95,7 @@ func bruteOffset(loc *time.Location, u int64) int64 {
 	return int64(offset)
 }
 
-// bruteChanges lists the seconds from which another offset holds.
+// bruteChanges returns the seconds at which the offset changes.
 func bruteChanges(loc *time.Location, from, until int64) []int64 {
 	var changes []int64
 	const step = 24 * 60 * 60 // no zone here changes twice in a day

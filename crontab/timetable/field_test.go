@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
-// TestParseScheduleReadsAsCronDoes gives, for spellings that count, a plainer
-// spelling with the same meaning, and the codes of the warnings.
+// TestParseScheduleReadsAsCronDoes has, for valid spellings, a simpler spelling with the same
+// meaning, and the codes of the warnings.
 func TestParseScheduleReadsAsCronDoes(t *testing.T) {
 	for _, test := range []struct{ spec, same, codes string }{
 		{"* * * * *", "0-59 0-23 1-31 1-12 0-7", ""},

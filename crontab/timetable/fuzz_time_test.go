@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
-// FuzzParseSchedule holds whatever spec is read to what callers rely on.
+// FuzzParseSchedule checks the guarantees of ParseSchedule for any spec that it accepts.
 func FuzzParseSchedule(f *testing.F) {
 	for _, spec := range benchSpecs {
 		f.Add(spec, uint64(1))

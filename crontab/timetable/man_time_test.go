@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/testdata/manpages"
 )
 
-// TestTimePageSaysWhenEntriesAreDue holds the tables of man/cronring-time.7 about
-// changes of zones to the schedules; with UPDATE_SCRIPTS=1 it writes them anew.
+// TestTimePageSaysWhenEntriesAreDue compares the tables of man/cronring-time.7 about changes of
+// zones with the schedules; with UPDATE_SCRIPTS=1 it rewrites them.
 func TestTimePageSaysWhenEntriesAreDue(t *testing.T) {
 	wrong, checked, err := manpages.CheckTables("../../man/cronring-time.7", "zone", os.Getenv("UPDATE_SCRIPTS") != "",
 		func(table manpages.Table, row []string) (cells []string) {
@@ -48,8 +48,8 @@ func wallTime(t *testing.T, text string, location *time.Location) time.Time {
 	return at
 }
 
-// dueBetween is what the clock on the wall shows when s is due, from one instant up
-// to another. A time that it shows twice in that span has its pass behind it.
+// dueBetween returns the wall-clock times at which s is due, from one instant up to another. A
+// time that occurs twice in that span is followed by its pass.
 func dueBetween(s *Schedule, from, until time.Time) string {
 	form := "15:04"
 	if until.Sub(from) > 25*time.Hour {
@@ -65,7 +65,7 @@ func dueBetween(s *Schedule, from, until time.Time) string {
 	return strings.Join(texts, ", ")
 }
 
-// pass tells which of two instants with one time on the wall this is.
+// pass returns whether this is the first or the second instant with its wall-clock time.
 func pass(at time.Time) string {
 	for _, step := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
 		switch at.Format(time.DateTime) {

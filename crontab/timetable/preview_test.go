@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// around tells the stretches around a change in short: wall time, what the
-// fields say and what is made of it.
+// around describes the stretches around a change in short: wall time, what the fields match and
+// what cronring runs.
 func around(c Change, spec string, s *Schedule) string {
 	var parts []string
 	for _, st := range c.Around(spec, s) {

@@ -132,7 +132,7 @@ func TestUnknownErrorHidesControlBytes(t *testing.T) {
 func TestFindSeesChangedFilesAtOnce(t *testing.T) {
 	h := newHost(t, basic(switchFiles))
 	for i := range 50 {
-		name := "user" + strconv.Itoa(i%2) // of one length, so that the size does not tell
+		name := "user" + strconv.Itoa(i%2) // of equal length, so that the file's size stays the same
 		h.write("/etc/passwd", name+":x:7:7::/:\n")
 		h.write("/etc/group", "g:x:8:"+name+"\n")
 		got, err := h.Find(t.Context(), name)
@@ -444,7 +444,7 @@ func TestFindLocalAccountWhileServiceWasNeverUp(t *testing.T) {
 	})
 }
 
-// Whoever cannot wait for groups learns at least who a local account is.
+// A lookup that must not wait for groups returns at least the local user.
 func TestFindLocalAccountWithoutItsGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := lenasService()

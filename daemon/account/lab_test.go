@@ -18,9 +18,8 @@ import (
 	"github.com/cronring/cronring/testdata/lab/machine"
 )
 
-// TestLab boots a machine with systemd and runs the tests named TestIn there,
-// each of which has to pass. They hold what is decided here to what PAM itself
-// makes of the same files.
+// TestLab boots a machine with systemd and runs the tests named TestIn there. They compare the
+// decisions of this package with those of PAM for the same files.
 func TestLab(t *testing.T) { machine.Tests(t, "ACCOUNT_LAB") }
 
 // furnish makes the accounts that the cases speak of, and a service of PAM with
@@ -97,7 +96,7 @@ func TestInLimitsAgreeWithPAM(t *testing.T) {
 	}
 }
 
-// over puts limits over those that a process has without them.
+// over applies limits on top of a process's default limits.
 func over(t *testing.T, l Limits, before map[string]string) map[string]string {
 	t.Helper()
 	after := maps.Clone(before)

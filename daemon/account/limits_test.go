@@ -171,8 +171,8 @@ func TestLimitsFolder(t *testing.T) {
 	want("")
 }
 
-// TestLimitsOfGroupsElsewhere resolves a group that only a directory service
-// knows while it asks for the account, as Limits cannot wait.
+// TestLimitsOfGroupsElsewhere resolves a group of a directory service while it looks up the user,
+// because Limits cannot wait.
 func TestLimitsOfGroupsElsewhere(t *testing.T) {
 	s := lenasService()
 	h := served(t, s)

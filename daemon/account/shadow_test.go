@@ -8,8 +8,8 @@ import (
 
 const today = 20000 // 2024-10-04
 
-// refusalCases are lines of bob and a word of his refusal, or none; they are
-// also tried on PAM.
+// refusalCases are bob's lines with part of the expected refusal, or none; the same lines are
+// tried with PAM.
 var refusalCases = []struct{ line, want string }{
 	{"bob:$6$x:19000:0:99999:7:::", ""},
 	{"bob:!:19000:0:99999:7:::", ""}, // a locked password

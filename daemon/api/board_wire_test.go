@@ -144,8 +144,7 @@ func TestBoardRefusesAnotherVersion(t *testing.T) {
 	}
 }
 
-// FuzzBoardDecoder holds that whatever is at the other end of the socket
-// brings no more than an error.
+// FuzzBoardDecoder checks that any bytes from the socket cause an error at most.
 func FuzzBoardDecoder(f *testing.F) {
 	text := encode(f, someUpdates(rand.New(rand.NewPCG(3, 4)), 2))
 	f.Add(text[:min(len(text), 4000)])

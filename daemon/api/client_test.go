@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// answering listens on a socket and writes the same bytes to whoever asks.
+// answering listens on a socket and writes the same bytes to every client.
 func answering(t *testing.T, answer string) *Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -101,7 +101,7 @@ func TestClientEndsWithContext(t *testing.T) {
 	}
 }
 
-// A socket that the service manager holds is there although nobody accepts.
+// A socket of the service manager exists although no process accepts connections.
 func TestClientWaitsForNoDaemonForEver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
@@ -117,8 +117,8 @@ func TestClientWaitsForNoDaemonForEver(t *testing.T) {
 	}
 }
 
-// listenAs listens on a socket as another user: the kernel tells callers the uid
-// that the listener had. It reports each connection on which something was sent.
+// listenAs listens on a socket as another user: the kernel reports the listener's uid to clients.
+// It reports each connection that received data.
 func listenAs(t *testing.T, uid int, heard chan<- string) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "listen")
@@ -166,8 +166,8 @@ func listenAs(t *testing.T, uid int, heard chan<- string) (path string) {
 	return path
 }
 
-// A client says nothing to the daemon of another user. A user may ask root's
-// daemon and its own, and root only root's.
+// A client sends nothing to the daemon of another user. A user may connect to root's daemon and
+// their own, and root only to root's.
 func TestClientRefusesDaemonsOfOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can be another user")

@@ -14,7 +14,7 @@ func TestWriteReplaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(target, path+Suffix); err != nil { // left by somebody else
+	if err := os.Symlink(target, path+Suffix); err != nil { // left by another process
 		t.Fatal(err)
 	}
 	if err := Write(path, []byte("ne"), []byte("w")); err != nil {

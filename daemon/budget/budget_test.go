@@ -38,7 +38,7 @@ func TestTakeLeavesOthersTheirShare(t *testing.T) {
 func TestTakeConvergesToEqualShares(t *testing.T) {
 	b := New(1200, 0)
 	fill(b, "alice")
-	for range 1000 { // alice gives back and takes again, as runs end and begin
+	for range 1000 { // alice releases and takes again, like runs that end and begin
 		b.Give("alice", 10)
 		fill(b, "bob")
 		b.Take("alice", 10)

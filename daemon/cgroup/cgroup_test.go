@@ -109,8 +109,8 @@ func TestTasksLimitIsCounted(t *testing.T) {
 	r.awaitEmpty(g)
 }
 
-// awaitEmpty waits for processes that were killed, which the kernel takes out
-// of a group in its own time. It polls, as the kernel tells nobody.
+// awaitEmpty waits until the kernel has removed killed processes from a group. It polls, because
+// there is no event for it.
 func (r *rig) awaitEmpty(g *Group) {
 	r.t.Helper()
 	for late := time.Now().Add(time.Minute); !g.Remove(); runtime.Gosched() {
@@ -242,7 +242,7 @@ func TestMissingNamesTheOption(t *testing.T) {
 	if got := files(t, "memory.max").missing(&crontab.Resources{Memory: 1, Tasks: 1}); !strings.Contains(got, "cannot enforce tasks=") {
 		t.Errorf("tasks= without pids: %q", got)
 	}
-	tree := &Tree{places: map[string]place{}, silent: map[string]silence{}}
+	tree := &Tree{places: map[string]place{}, silent: map[string]openFailure{}}
 	if got := tree.Missing(t.Context(), &crontab.Resources{Slice: "a.slice"}); !strings.Contains(got, "slice= needs systemd") {
 		t.Errorf("slice= without systemd: %q", got)
 	}

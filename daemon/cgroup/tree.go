@@ -38,12 +38,12 @@ type Tree struct {
 
 	mu     sync.Mutex
 	places map[string]place // by slice
-	silent map[string]silence
+	silent map[string]openFailure
 }
 
-// silence records why a place could not be opened. The request is not repeated for silenceTime, so
+// openFailure records why a place could not be opened. The request is not repeated for silenceTime, so
 // that runs that can start without a place do not all wait.
-type silence struct {
+type openFailure struct {
 	err   error
 	until time.Time
 }
@@ -60,7 +60,7 @@ func Open(options Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{options: options, host: host, places: map[string]place{}, silent: map[string]silence{}}, nil
+	return &Tree{options: options, host: host, places: map[string]place{}, silent: map[string]openFailure{}}, nil
 }
 
 // Needs reports whether a group is needed for the limits of a run.
@@ -142,7 +142,7 @@ func (t *Tree) place(ctx context.Context, slice string) (place, error) {
 	delete(t.silent, slice)
 	p, err := t.open(ctx, slice)
 	if err != nil {
-		t.silent[slice] = silence{err, time.Now().Add(silenceTime)}
+		t.silent[slice] = openFailure{err, time.Now().Add(silenceTime)}
 		return nil, err
 	}
 	t.places[slice] = p

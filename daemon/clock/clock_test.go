@@ -215,8 +215,8 @@ func TestLongWaitIsApproachedInStages(t *testing.T) {
 			t.Errorf("first stage of %v is %v, want %v", remaining, got, want)
 		}
 	}
-	// At the end of a stage, a wall clock slewed as fast as the kernel does
-	// has not passed the alarm.
+	// At the end of a stage, a wall clock with the kernel's maximum slew rate has not passed the
+	// alarm.
 	for _, remaining := range []time.Duration{time.Minute + 1, time.Hour, 1000 * time.Hour} {
 		if wall := stage(remaining) + stage(remaining)/2000; wall > remaining {
 			t.Errorf("a wait of %v ends %v late", remaining, wall-remaining)
@@ -257,8 +257,7 @@ func TestEndOfStage(t *testing.T) {
 	}
 }
 
-// TestClockIsSetForReal needs a machine whose clock may be set: the lab's
-// virtual one, and nobody's workplace.
+// TestClockIsSetForReal sets the machine's clock, so it runs only in the lab's virtual machine.
 func TestClockIsSetForReal(t *testing.T) {
 	if os.Getenv("CRONRING_SET_CLOCK") == "" {
 		t.Skip("SKIPPED, NOT TESTED: sets the machine's clock; run as root in the lab's virtual machine with CRONRING_SET_CLOCK=yes")
@@ -277,8 +276,8 @@ func TestClockIsSetForReal(t *testing.T) {
 	}
 }
 
-// TestWallClockSimulatedForThisProcess runs underFakeClock under the lab's
-// fakeclock, where no timer knows the wall clock that Now reads.
+// TestWallClockSimulatedForThisProcess runs underFakeClock under the lab's fakeclock, where timers
+// do not follow the wall clock that Now reads.
 func TestWallClockSimulatedForThisProcess(t *testing.T) {
 	if os.Geteuid() != 0 || runtime.GOARCH != "amd64" {
 		t.Skip("SKIPPED, NOT TESTED: fakeclock needs root on x86-64")

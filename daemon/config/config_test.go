@@ -288,7 +288,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		document := map[string]any{}
 		_, err := toml.Decode(text, &document)
-		keys := scan(text) // must come back whatever the text is
+		keys := scan(text) // must return for any text
 		if err != nil {
 			return
 		}

@@ -92,8 +92,8 @@ func TestCleanCellShowsControls(t *testing.T) {
 	}
 }
 
-// FuzzCleaner holds that nothing but text, tabs, newlines and colours comes
-// out, and that it does not matter in which pieces output arrives.
+// FuzzCleaner checks that the result contains only text, tabs, newlines and colours, and does not
+// depend on how the output is divided into chunks.
 func FuzzCleaner(f *testing.F) {
 	f.Add([]byte("a\x1b[31mb\x1b]0;t\x07\r\n\xff\u009b"), true, byte(3))
 	f.Fuzz(func(t *testing.T, text []byte, color bool, size byte) {

@@ -109,7 +109,7 @@ func TestAdoptedWhileItIsStopped(t *testing.T) {
 	}
 }
 
-// After a crash there is no hand-over: a person's stop request is in the history.
+// After a crash there was no hand-over: a user's stop request is in the history.
 func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	const up = time.Hour
@@ -159,7 +159,7 @@ func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	file := w.system("t", "@reboot ghost x\n")
 	e := New(State{Booted: true})
-	effects := e.Step(w.now, Bar{map[string]Barred{"ghost": {job.NoUser, "no such user"}}}, Load{Crontabs: []*crontab.File{file}})
+	effects := e.Step(w.now, BarUsers{map[string]Barred{"ghost": {job.NoUser, "no such user"}}}, Load{Crontabs: []*crontab.File{file}})
 	decided := recordsOf(effects, job.Decided)
 	if len(decided) != 1 || decided[0].Reason != job.NoUser || decided[0].Detail != "no such user" {
 		t.Errorf("got %+v, want it skipped for want of an account", decided)
@@ -195,11 +195,11 @@ func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 func TestBarredJobIsHeldInTheView(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	e := New(State{})
-	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{map[string]Barred{"ann": {job.NoUser, "unknown user ann"}}}, Load{Crontabs: []*crontab.File{w.crontab("t", "* * * * * x\n")}})
+	e.Step(Moment{Wall: noon, Up: time.Hour}, BarUsers{map[string]Barred{"ann": {job.NoUser, "unknown user ann"}}}, Load{Crontabs: []*crontab.File{w.crontab("t", "* * * * * x\n")}})
 	if got := e.View().Job(0).Held; got != "unknown user ann" {
 		t.Errorf("held: %q, want the reason of the bar", got)
 	}
-	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{})
+	e.Step(Moment{Wall: noon, Up: time.Hour}, BarUsers{})
 	if got := e.View().Job(0).Held; got != "" {
 		t.Errorf("held: %q although nothing bars the account", got)
 	}

@@ -138,7 +138,7 @@ func (e *Engine) resume(ev Resume) {
 		j := e.firing(slot)
 		user = j.entry.User()
 		_, paused = e.holds.Of(j.id, user)
-		mended = e.mend(j)
+		mended = e.closeBreaker(j)
 	}
 	if !paused && !mended {
 		e.refuse(ev.Token, Conflict, "it is not paused")

@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// million returns crontabs with n jobs on 1,440 distinct schedules, none of which fires
-// between 08:00 and 23:59, and the size of their text.
+// million returns crontabs with n jobs on 1,440 distinct schedules that do not fire between 08:00
+// and 23:59, and the size of their text.
 func million(b *testing.B, n int) (crontabs []*crontab.File, text int) {
 	b.Helper()
 	const chunk = 100_000 // a file of more than 16 MiB is refused

@@ -64,8 +64,8 @@ func (e *Engine) trip(l *job.Ledger, r *run, ended time.Time) {
 	}
 }
 
-// mend closes the breaker when a person resumes the job.
-func (e *Engine) mend(j *firing) bool {
+// closeBreaker closes the breaker when a person resumes the job.
+func (e *Engine) closeBreaker(j *firing) bool {
 	l := e.ledger(j.id, j.entry.User())
 	if j.options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
 		return false
@@ -99,7 +99,7 @@ func (t Trouble) Words() string {
 // it is copied at the first change after each view.
 func (e *Engine) noteTrouble(l job.Ledger) {
 	key := owned{l.Job, l.User}
-	t := Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0, Ack: l.Ack}
+	t := Trouble{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
 	before, was := e.troubles[key]
 	is := t != Trouble{}
 	if is {

@@ -26,7 +26,7 @@ func (e *Engine) fire() {
 		before := len(e.out)
 		e.decide(e.pending[n], e.now.Wall, &seen)
 		if e.jobs.HasEdges() {
-			e.heed(e.pending[n])
+			e.updateWaiting(e.pending[n])
 		}
 		room -= max(len(e.out)-before, min(len(e.jobs.RingJobs()), 1)) // checking an occurrence of a ring has a cost too
 		n++
@@ -210,7 +210,7 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 		r.First, r.Count = first, count
 	}
 	e.record(r)
-	e.tellMissed(j.id, j.entry.User(), j.options, missed{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
+	e.notifyMissed(j.id, j.entry.User(), j.options, missed{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
 }
 
 // admit is the overlap gate: it starts the occurrence, queues it or skips it. It returns
@@ -390,7 +390,7 @@ func (e *Engine) remove(r *run) {
 	e.stalled.leave(r)
 	e.countFill(r, -1)
 	e.ring.leave(r)
-	e.vacate(r)
+	e.releaseSlots(r)
 	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
 	if len(rest) == 0 {
 		delete(e.byJob, r.Job)

@@ -209,7 +209,7 @@ func (e *Engine) refuseFor(r *run, w *awaiting, c chance) {
 		reason, r.Verdict = job.ParentFailed, job.VerdictUpstream
 	}
 	r.Parents = r.withParents(w)
-	e.dropFor(r, reason, w.culprit(r.options.When, c))
+	e.dropFor(r, reason, w.failedParent(r.options.When, c))
 }
 
 // missParents drops a run that has waited too long for its parents.
@@ -223,9 +223,9 @@ func (e *Engine) missParents(r *run) {
 	e.dropFor(r, job.ParentMissed, detail)
 }
 
-// heed updates the runs that wait for a job after a run of it has ended or one of its
+// updateWaiting updates the runs that wait for a job after a run of it has ended or one of its
 // occurrences was decided. It continues each run that can be decided now.
-func (e *Engine) heed(slot int) {
+func (e *Engine) updateWaiting(slot int) {
 	var woken []*run
 	for _, b := range e.jobs.Waiting(slot) {
 		for _, r := range e.byJob[e.jobs.ID(b.Job)] {
@@ -286,7 +286,7 @@ func (e *Engine) followAll() {
 	e.following = true
 	for i := 0; i < len(e.over); i++ {
 		if slot, ok := e.slotOf(e.over[i]); ok {
-			e.heed(slot)
+			e.updateWaiting(slot)
 			e.startOn(e.over[i], slot)
 		}
 	}
@@ -387,8 +387,8 @@ func (w *awaiting) list(say func(job.Parent) string) string {
 	return strings.Join(words, ", ")
 }
 
-// culprit describes a parent that failed, or else how all parents ended.
-func (w *awaiting) culprit(join crontab.Join, c chance) string {
+// failedParent describes a parent that failed, or else how all parents ended.
+func (w *awaiting) failedParent(join crontab.Join, c chance) string {
 	byEdge := join == crontab.JoinAll || join == crontab.JoinAny
 	for i, p := range w.known {
 		if c == failed && p.Verdict.Bad() && !(byEdge && w.parents[i].Outcomes&outcomesOf(p.Verdict) != 0) {

@@ -33,8 +33,8 @@ func layered(layers, width int) string {
 
 var dags = []struct{ layers, width int }{{1000, 1}, {100, 10}, {10, 100}}
 
-// TestDAGOfAThousandRunsInOrder makes a thousand jobs come due at the same time and end
-// one after the other: each starts in the step in which its last parent ends.
+// TestDAGOfAThousandRunsInOrder has a thousand jobs that are due at the same time and end one
+// after the other: each starts in the step in which its last parent ends.
 func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 	for _, dag := range dags {
 		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)

@@ -92,8 +92,8 @@ type Check struct {
 // Ledger requests that a changed ledger of a job is stored.
 type Ledger struct{ Ledger job.Ledger }
 
-// Tell sends a notification to its channels.
-type Tell struct{ Notice job.Notice }
+// Notify sends a notification to its channels.
+type Notify struct{ Notice job.Notice }
 
 // Kill sends a signal to the process group of a run.
 type Kill struct {
@@ -136,4 +136,4 @@ func (Kill) effect()   {}
 func (Answer) effect() {}
 func (Check) effect()  {}
 func (Ledger) effect() {}
-func (Tell) effect()   {}
+func (Notify) effect() {}

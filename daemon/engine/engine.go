@@ -60,7 +60,7 @@ type Engine struct {
 
 	live    map[job.RunID]*run
 	byJob   map[job.ID][]*run // the same, oldest first
-	stalled crowd             // the live runs without a process, counted by user
+	stalled unstartedRuns     // the live runs without a process, counted by user
 	timers  timers
 	holds   job.Holds // replaced, never changed: views share these
 	ledgers map[owned]job.Ledger
@@ -94,26 +94,26 @@ type Engine struct {
 // run is a live run: its record, and state that only the engine needs.
 type run struct {
 	job.Run
-	recorded  *job.Run         // an immutable copy as of the newest record; nil: none
-	options   *crontab.Options // options of the entry that decided it
-	zone      *time.Location   // the entry's
-	slot      int              // its job in Engine.jobs; -1: none
-	stop      job.Reason       // why it is being stopped, or ""
-	gate      gate             // the gate that it has reached
-	cause     job.Reason       // why it starts, once it has passed them all
-	detail    string           // details of cause: numbers and names
-	forced    bool             // --force was used
-	asking    bool             // the command of if= is running
-	await     *awaiting        // state of the parents that it waits for; nil: it does not wait for any
-	until     time.Duration    // Moment.Up at which the wait for parents ends; 0: no limit
-	claim     *claim           // slots that it holds or waits for; nil: none
-	refused   bool             // the history already has a run of this occurrence
-	crowds    int              // its contribution to Engine.stalled
-	hurry     bool             // the daemon is ending, so the grace is short
-	dies      time.Duration    // Moment.Up of KILL, once a signal was sent
-	patience  bool             // the grace was set explicitly in the stop request
-	tokenAt   time.Duration    // Moment.Up at which its Token came
-	ringClaim *ringClaim       // a pending claim that must be granted before the run continues; nil: none
+	recorded      *job.Run         // an immutable copy as of the newest record; nil: none
+	options       *crontab.Options // options of the entry that decided it
+	zone          *time.Location   // the entry's
+	slot          int              // its job in Engine.jobs; -1: none
+	stop          job.Reason       // why it is being stopped, or ""
+	gate          gate             // the gate that it has reached
+	cause         job.Reason       // why it starts, once it has passed them all
+	detail        string           // details of cause: numbers and names
+	forced        bool             // --force was used
+	asking        bool             // the command of if= is running
+	await         *awaiting        // state of the parents that it waits for; nil: it does not wait for any
+	until         time.Duration    // Moment.Up at which the wait for parents ends; 0: no limit
+	claim         *claim           // slots that it holds or waits for; nil: none
+	refused       bool             // the history already has a run of this occurrence
+	unstartedRuns int              // its contribution to Engine.stalled
+	hurry         bool             // the daemon is ending, so the grace is short
+	dies          time.Duration    // Moment.Up of KILL, once a signal was sent
+	patience      bool             // the grace was set explicitly in the stop request
+	tokenAt       time.Duration    // Moment.Up at which its Token came
+	ringClaim     *ringClaim       // a pending claim that must be granted before the run continues; nil: none
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.
@@ -126,7 +126,7 @@ func New(s State) *Engine {
 		jobs:     &catalog.Catalog{},
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
-		stalled:  crowd{},
+		stalled:  unstartedRuns{},
 		ring:     newRing(NoRing),
 		holds:    job.Holds{},
 		ledgers:  map[owned]job.Ledger{},
@@ -169,7 +169,7 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.fill()
 	e.dispatch(nil)
 	e.startNext()
-	e.ring.foresee(e)
+	e.ring.expectStep(e)
 	out := e.out
 	e.out = nil
 	return out
@@ -202,8 +202,8 @@ func (e *Engine) take(ev Event) {
 		e.draining = true
 	case Undrain:
 		e.undrain()
-	case Bar:
-		e.bar(ev.Users)
+	case BarUsers:
+		e.barUsers(ev.Users)
 	case Stamps:
 		e.stamps = maps.Clone(ev.Days)
 	case Abandon:

@@ -173,10 +173,10 @@ type Drain struct{}
 // Undrain ends a Drain: the new daemon could not be started.
 type Undrain struct{}
 
-// Bar replaces the set of users for whom nothing may start now. Users outside the set may
+// BarUsers replaces the set of users for whom nothing may start now. Users outside the set may
 // start jobs. A Bar before the first Load, in the same step, also applies to @reboot
 // entries.
-type Bar struct {
+type BarUsers struct {
 	Users map[string]Barred
 }
 
@@ -207,7 +207,7 @@ func (Resume) event()       {}
 func (Drain) event()        {}
 func (Abandon) event()      {}
 func (Undrain) event()      {}
-func (Bar) event()          {}
+func (BarUsers) event()     {}
 func (Stamps) event()       {}
 func (Checked) event()      {}
 func (Redrive) event()      {}

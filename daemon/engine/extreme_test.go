@@ -83,13 +83,13 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 				switch e := e.(type) {
 				case Kill:
 					if e.Signal == syscall.SIGKILL || name == "timeout" {
-						seen = append(seen, w.tell(e))
+						seen = append(seen, w.notify(e))
 					}
-				case Tell:
-					seen = append(seen, w.tell(e))
+				case Notify:
+					seen = append(seen, w.notify(e))
 				case Start:
 					if e.Run.Attempt > 1 {
-						seen = append(seen, w.tell(e))
+						seen = append(seen, w.notify(e))
 					}
 				}
 			}

@@ -21,7 +21,7 @@ func (e *Engine) started(ev Started) {
 		e.timers.add(timer{at: e.in(r.options.Timeout), run: r.ID, kind: timeout})
 	}
 	e.watchRun(r, e.now.Up)
-	e.tellStart(r)
+	e.notifyStart(r)
 	if r.stop != "" {
 		e.press(r)
 	}
@@ -144,9 +144,9 @@ func (e *Engine) expire() {
 		case t.kind == waitOver && r.waitsForTime() && !e.draining:
 			e.goOn(r, r.again())
 		case t.kind == startsLate && r.startedLate(e.now.Wall):
-			e.tellLate(r, e.notStarted(r))
+			e.notifyLate(r, e.notStarted(r))
 		case t.kind == runsLong:
-			e.tellLate(r, runningFor(r))
+			e.notifyLate(r, runningFor(r))
 		}
 	}
 }

@@ -18,24 +18,24 @@ import (
 // either job of the pair before.
 const mostHeld = 10_000
 
-// crowd counts, for each user, the live runs without a process.
-type crowd map[string]int
+// unstartedRuns counts, for each user, the live runs without a process.
+type unstartedRuns map[string]int
 
-func (c crowd) join(r *run) {
+func (c unstartedRuns) join(r *run) {
 	if r.State != job.RunRunning {
-		r.crowds = 1 + len(r.options.After)
-		c[r.User] += r.crowds
+		r.unstartedRuns = 1 + len(r.options.After)
+		c[r.User] += r.unstartedRuns
 	}
 }
 
-func (c crowd) leave(r *run) {
-	if r.crowds == 0 {
+func (c unstartedRuns) leave(r *run) {
+	if r.unstartedRuns == 0 {
 		return
 	}
-	if c[r.User] -= r.crowds; c[r.User] == 0 {
+	if c[r.User] -= r.unstartedRuns; c[r.User] == 0 {
 		delete(c, r.User)
 	}
-	r.crowds = 0
+	r.unstartedRuns = 0
 }
 
 // flooded returns why no further run of a job is made, or "".

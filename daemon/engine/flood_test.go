@@ -43,8 +43,7 @@ func settled(t *testing.T, e *Engine, seconds int, outcome job.Outcome) (starts 
 	return starts
 }
 
-// A user cannot make the daemon store an unlimited number of waiting runs, whatever they
-// wait for.
+// A user cannot make the daemon store an unlimited number of waiting runs of any kind.
 func TestRunsThatWaitAreBounded(t *testing.T) {
 	for name, anns := range map[string]string{
 		"for a retry":    "#@ default every=1s retry=5 backoff=100d\n" + strings.Repeat("* * * * * fail\n", 250),
@@ -64,8 +63,8 @@ func TestRunsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// If two jobs both start on each of two other jobs, each end starts two runs, and so on:
-// the number of runs grows at each stage, although there is no cycle.
+// If two jobs both start after each of two other jobs, each end starts two runs, and the number of
+// runs grows at each stage, although there is no cycle.
 func TestRunsStartedByOthersAreBounded(t *testing.T) {
 	var anns strings.Builder
 	anns.WriteString("#@ name=a0\n0 12 * * * x\n#@ name=b0\n0 12 * * * x\n")

@@ -59,8 +59,8 @@ func (e *Engine) candidates() []Holding {
 	return all
 }
 
-// bar replaces the set of users that may not run jobs.
-func (e *Engine) bar(users map[string]Barred) {
+// barUsers replaces the set of users that may not run jobs.
+func (e *Engine) barUsers(users map[string]Barred) {
 	before := e.candidates()
 	e.bars = maps.Clone(users)
 	if now := e.candidates(); !slices.Equal(before, now) {

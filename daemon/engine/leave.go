@@ -41,7 +41,7 @@ func (e *Engine) depart() {
 		}
 		given = append(given, register.ProgressOf(&x.Run, register.Taken))
 		if x.WaitsOn() == job.WaitsOnSlot {
-			e.vacate(x)
+			e.releaseSlots(x)
 		}
 		e.dropFor(x, job.HandedOver, "")
 	}

@@ -47,7 +47,7 @@ func (e *Engine) conclude(r *run) {
 	case r.Verdict.Final():
 		e.enter(r)
 	case !r.asked():
-		e.tellMissed(r.Job, r.User, r.options, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
+		e.notifyMissed(r.Job, r.User, r.options, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
 	}
 	e.follow(r)
 }
@@ -78,7 +78,7 @@ func (e *Engine) enter(r *run) {
 	case r.Verdict.Bad() && r.counts(l.Open):
 		l.Bad++
 		e.trip(&l, r, ended)
-		e.tellFailure(&l, r)
+		e.notifyFailure(&l, r)
 	}
 	e.setLedger(l)
 	e.pauseFailed(r)
@@ -100,12 +100,12 @@ func (r *run) counts(open time.Time) bool {
 func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
-	over := job.ToldFailure | job.ToldExpect | job.ToldMissed
+	over := job.NotifiedFailure | job.NotifiedExpect | job.NotifiedMissed
 	if !r.asked() && !r.wasLate() && !e.stillLate(r) {
-		over |= job.ToldLate
+		over |= job.NotifiedLate
 	}
-	l.Told &^= over
-	e.tellSuccess(before, *l, r)
+	l.Notified &^= over
+	e.notifySuccess(before, *l, r)
 	if slot, ok := e.slotOf(r); ok && isOf(r, e.jobs.Entry(slot).User()) {
 		e.expect(e.jobs.Options(slot), *l) // not those of r, which may have started before an edit
 	}

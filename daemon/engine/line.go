@@ -48,7 +48,7 @@ type claim struct {
 
 // lineUp puts a run into the queue for the slots that it needs.
 func (e *Engine) lineUp(r *run) {
-	e.vacate(r)
+	e.releaseSlots(r)
 	p := &e.places
 	c := &claim{run: r}
 	if c.pool = e.poolOf(r); c.pool != nil {
@@ -106,19 +106,19 @@ func (p *places) show(l *line) {
 	} else {
 		heap.Fix(&t.ready, l.at)
 	}
-	p.seat(t)
+	p.reorder(t)
 }
 
 // hide removes a line from the order.
 func (p *places) hide(l *line) {
 	if l.at >= 0 {
 		heap.Remove(&l.turn.ready, l.at)
-		p.seat(l.turn)
+		p.reorder(l.turn)
 	}
 }
 
-// seat puts a turn at its position in its tier, or removes it from the tier.
-func (p *places) seat(t *turn) {
+// reorder puts a turn at its position in its tier, or removes it from the tier.
+func (p *places) reorder(t *turn) {
 	tier := &p.tiers[t.key.priority]
 	takesPart := len(t.ready) > 0 && !t.account.full
 	switch {
@@ -146,7 +146,7 @@ func (p *places) setFull(a *account, full bool) {
 	a.full = full
 	for _, t := range a.turns {
 		if t != nil {
-			p.seat(t)
+			p.reorder(t)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (p *places) serve(c *claim) {
 	p.served[t.key], t.served = p.rounds, p.rounds
 	p.leave(c)
 	if a := t.account; a.turns[t.key.priority] == t {
-		p.seat(t)
+		p.reorder(t)
 	}
 	c.run.claim = nil
 }

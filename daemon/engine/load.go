@@ -64,11 +64,11 @@ func (e *Engine) load(ev Load) {
 		e.restore()
 	} else { // a new entry of a crontab has missed nothing
 		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.Entry(slot)) })
-		e.welcome()
+		e.loadAwaited()
 	}
 	e.watchLater(p, everything)
 	if first {
-		e.unsettle(e.sorted())
+		e.queueUnsettled(e.sorted())
 		e.settle(len(e.unsettled) + len(e.unwatched))
 	}
 	for _, slot := range fresh {
@@ -107,7 +107,7 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 		}
 		e.decide(slot, until, &seen)
 		if e.jobs.HasEdges() {
-			e.heed(slot)
+			e.updateWaiting(slot)
 		}
 	}
 }
@@ -249,8 +249,8 @@ func (a *awaited) has(entry *crontab.Entry) bool {
 	return ok
 }
 
-// welcome handles awaited crontabs that are loaded now.
-func (e *Engine) welcome() {
+// loadAwaited handles awaited crontabs that are loaded now.
+func (e *Engine) loadAwaited() {
 	if e.awaited == nil {
 		return
 	}

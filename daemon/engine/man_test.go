@@ -178,7 +178,7 @@ func said(w *world) (all []string) {
 	for _, e := range w.step() {
 		switch e.(type) {
 		case Start, Kill:
-			all = append(all, strings.TrimSpace(w.tell(e)))
+			all = append(all, strings.TrimSpace(w.notify(e)))
 		}
 	}
 	return all

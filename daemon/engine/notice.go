@@ -14,26 +14,26 @@ import (
 // was reported and is not over yet. A failure that is retried is not reported, nor is a
 // run that a person started.
 
-// tells reports whether an entry sends notifications for an event.
-func tells(o *crontab.Options, on crontab.Notices) bool {
+// wantsNotification reports whether an entry sends notifications for an event.
+func wantsNotification(o *crontab.Options, on crontab.Notices) bool {
 	return len(o.Notify) > 0 && o.NotifyOn&on != 0
 }
 
-// tell sends a notification to the channels of an entry.
-func (e *Engine) tell(o *crontab.Options, n job.Notice) {
+// notify sends a notification to the channels of an entry.
+func (e *Engine) notify(o *crontab.Options, n job.Notice) {
 	n.At, n.Channels = e.now.Wall, o.Notify
-	e.emit(Tell{n})
+	e.emit(Notify{n})
 }
 
-// tellOf sends a notification about a run.
-func (e *Engine) tellOf(r *run, on job.NoticeOn, streak int, format string, args ...any) {
+// notifyOf sends a notification about a run.
+func (e *Engine) notifyOf(r *run, on job.NoticeOn, streak int, format string, args ...any) {
 	n := job.Notice{
 		On: on, Job: r.Job, User: r.User, Due: r.Due, Reason: r.Reason, Streak: streak,
 		Text: string(r.Job) + " " + fmt.Sprintf(format, args...) + ".",
 	}
 	run := r.Run
 	n.Run = &run
-	e.tell(r.options, n)
+	e.notify(r.options, n)
 }
 
 // at formats an instant in the time zone of an entry.
@@ -54,39 +54,39 @@ func (r *run) occurrence() string {
 	return text
 }
 
-// tellFailure sends a notification about an occurrence that failed for good. If
+// notifyFailure sends a notification about an occurrence that failed for good. If
 // notify-on= does not name the specific kind (dead or lost), it counts as a plain
 // failure.
-func (e *Engine) tellFailure(l *job.Ledger, r *run) {
+func (e *Engine) notifyFailure(l *job.Ledger, r *run) {
 	o := r.options
 	on, word := job.OnFail, crontab.NoticeFail
 	text := "failed: " + r.how()
 	switch {
 	case r.Verdict == job.VerdictUpstream:
-		e.tellMissedBy(l, o, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
+		e.notifyMissedBy(l, o, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
 		return
 	case r.Verdict == job.VerdictDead:
 		text += ", and lies among the dead letters"
-		if tells(o, crontab.NoticeDead) {
+		if wantsNotification(o, crontab.NoticeDead) {
 			on, word = job.OnDead, crontab.NoticeDead
 		}
 	case r.Verdict == job.VerdictLost:
 		text = "was lost: how its run ended is not known"
-		if tells(o, crontab.NoticeLost) {
+		if wantsNotification(o, crontab.NoticeLost) {
 			on, word = job.OnLost, crontab.NoticeLost
 		}
 	case o.Exhausted == crontab.ExhaustedPause && r.State == job.RunEnded:
 		text += ", and the job is paused"
 	}
-	if r.asked() || !tells(o, word) || l.Told&job.ToldFailure != 0 && !tells(o, crontab.NoticeEach) {
+	if r.asked() || !wantsNotification(o, word) || l.Notified&job.NotifiedFailure != 0 && !wantsNotification(o, crontab.NoticeEach) {
 		return
 	}
-	l.Told |= job.ToldFailure
+	l.Notified |= job.NotifiedFailure
 	text += " (" + r.occurrence() + ")"
 	if l.Open.After(e.now.Wall) {
 		text += fmt.Sprintf("; breaker= holds it until %s", at(l.Open, r.zone))
 	}
-	e.tellOf(r, on, l.Bad, "%s", text)
+	e.notifyOf(r, on, l.Bad, "%s", text)
 }
 
 // how describes the failure.
@@ -97,11 +97,11 @@ func (r *run) how() string {
 	return r.Result()
 }
 
-// tellSuccess sends notifications about a success, and about the end of the trouble
+// notifySuccess sends notifications about a success, and about the end of the trouble
 // before it.
-func (e *Engine) tellSuccess(before, now job.Ledger, r *run) {
-	const lasting = job.ToldFailure | job.ToldLate | job.ToldExpect
-	if over := before.Told &^ now.Told & lasting; over != 0 && tells(r.options, crontab.NoticeRecover) {
+func (e *Engine) notifySuccess(before, now job.Ledger, r *run) {
+	const lasting = job.NotifiedFailure | job.NotifiedLate | job.NotifiedExpect
+	if over := before.Notified &^ now.Notified & lasting; over != 0 && wantsNotification(r.options, crontab.NoticeRecover) {
 		after := ""
 		switch {
 		case before.Bad == 1:
@@ -109,17 +109,17 @@ func (e *Engine) tellSuccess(before, now job.Ledger, r *run) {
 		case before.Bad > 1:
 			after = fmt.Sprintf(" after %d failures in a row", before.Bad)
 		}
-		e.tellOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.occurrence())
+		e.notifyOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.occurrence())
 	}
-	if tells(r.options, crontab.NoticeSuccess) && !r.asked() {
-		e.tellOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
+	if wantsNotification(r.options, crontab.NoticeSuccess) && !r.asked() {
+		e.notifyOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
 	}
 }
 
-// tellStart sends a notification about the start of an occurrence.
-func (e *Engine) tellStart(r *run) {
-	if tells(r.options, crontab.NoticeStart) && !r.asked() && r.Attempt == 1 {
-		e.tellOf(r, job.OnStart, 0, "started (%s)", r.occurrence())
+// notifyStart sends a notification about the start of an occurrence.
+func (e *Engine) notifyStart(r *run) {
+	if wantsNotification(r.options, crontab.NoticeStart) && !r.asked() && r.Attempt == 1 {
+		e.notifyOf(r, job.OnStart, 0, "started (%s)", r.occurrence())
 	}
 }
 
@@ -145,30 +145,30 @@ func isMissed(r job.Reason) bool {
 	return false
 }
 
-// tellMissed sends a notification about occurrences that will not run. It sends only one
+// notifyMissed sends a notification about occurrences that will not run. It sends only one
 // until the next success.
-func (e *Engine) tellMissed(id job.ID, user string, o *crontab.Options, m missed) {
-	if !tells(o, crontab.NoticeMissed) || !isMissed(m.reason) {
+func (e *Engine) notifyMissed(id job.ID, user string, o *crontab.Options, m missed) {
+	if !wantsNotification(o, crontab.NoticeMissed) || !isMissed(m.reason) {
 		return
 	}
 	l := e.ledger(id, user)
-	if before := l; e.tellMissedBy(&l, o, m) && l != before {
+	if before := l; e.notifyMissedBy(&l, o, m) && l != before {
 		e.setLedger(l)
 	}
 }
 
-// tellMissedBy is tellMissed for a ledger that the caller writes. It reports whether it
+// notifyMissedBy is notifyMissed for a ledger that the caller writes. It reports whether it
 // sent the notification.
-func (e *Engine) tellMissedBy(l *job.Ledger, o *crontab.Options, m missed) bool {
-	if !tells(o, crontab.NoticeMissed) || l.Told&job.ToldMissed != 0 || m.run != nil && m.run.By != "" {
+func (e *Engine) notifyMissedBy(l *job.Ledger, o *crontab.Options, m missed) bool {
+	if !wantsNotification(o, crontab.NoticeMissed) || l.Notified&job.NotifiedMissed != 0 || m.run != nil && m.run.By != "" {
 		return false
 	}
-	l.Told |= job.ToldMissed
+	l.Notified |= job.NotifiedMissed
 	text := fmt.Sprintf("%s will not run as due %s: %s", l.Job, at(m.due, m.zone), m.reason.With(m.detail))
 	if m.count > 1 {
 		text = fmt.Sprintf("%s will not run %d times from %s to %s: %s", l.Job, m.count, at(m.first, m.zone), at(m.due, m.zone), m.reason.With(m.detail))
 	}
-	e.tell(o, job.Notice{On: job.OnMissed, Job: l.Job, User: l.User, Due: m.due, Reason: m.reason, Text: text, Streak: l.Bad, Run: m.run})
+	e.notify(o, job.Notice{On: job.OnMissed, Job: l.Job, User: l.User, Due: m.due, Reason: m.reason, Text: text, Streak: l.Bad, Run: m.run})
 	return true
 }
 
@@ -181,7 +181,7 @@ func (e *Engine) watchStart(r *run) {
 	}
 	left := r.Due.Add(r.options.MaxLate).Sub(e.now.Wall)
 	if left <= 0 {
-		e.tellLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
+		e.notifyLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
 		return
 	}
 	e.timers.add(timer{at: e.in(left), run: r.ID, kind: startsLate})
@@ -218,18 +218,18 @@ func (e *Engine) stillLate(r *run) bool {
 	})
 }
 
-// tellLate sends a notification about a run that starts late or takes too long. It sends
+// notifyLate sends a notification about a run that starts late or takes too long. It sends
 // only one until a run succeeds on time. The ledger records this even if the entry sends
 // no such notifications.
-func (e *Engine) tellLate(r *run, text string) {
+func (e *Engine) notifyLate(r *run, text string) {
 	l := e.ledger(r.Job, r.User)
-	if l.Told&job.ToldLate != 0 {
+	if l.Notified&job.NotifiedLate != 0 {
 		return
 	}
-	l.Told |= job.ToldLate
+	l.Notified |= job.NotifiedLate
 	e.setLedger(l)
-	if tells(r.options, crontab.NoticeLate) {
-		e.tellOf(r, job.OnLate, l.Bad, "is late: %s", text)
+	if wantsNotification(r.options, crontab.NoticeLate) {
+		e.notifyOf(r, job.OnLate, l.Bad, "is late: %s", text)
 	}
 }
 
@@ -249,7 +249,7 @@ func runningFor(r *run) string {
 func (e *Engine) watch(slot int) {
 	j := e.firing(slot)
 	l := e.ledger(j.id, j.entry.User())
-	e.tellHeld(j, &l)
+	e.notifyHeld(j, &l)
 	if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
 		return
 	}
@@ -260,15 +260,15 @@ func (e *Engine) watch(slot int) {
 	e.expect(j.options, l)
 }
 
-// tellHeld sends a notification when an entry becomes held or degraded, and only one
+// notifyHeld sends a notification when an entry becomes held or degraded, and only one
 // until that is over.
-func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
+func (e *Engine) notifyHeld(j *firing, l *job.Ledger) {
 	o := j.options
 	isHeld := o.Held != "" || o.Degraded != ""
-	if !tells(o, crontab.NoticeHeld) || isHeld == (l.Told&job.ToldHeld != 0) {
+	if !wantsNotification(o, crontab.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
 		return
 	}
-	l.Told ^= job.ToldHeld
+	l.Notified ^= job.NotifiedHeld
 	e.setLedger(*l)
 	if !isHeld {
 		return
@@ -277,12 +277,12 @@ func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
 	if o.Held == "" {
 		text = "runs, but not as it says: " + o.Degraded
 	}
-	e.tell(o, job.Notice{On: job.OnHeld, Job: j.id, User: j.entry.User(), Reason: job.IsHeld, Text: string(j.id) + " " + text})
+	e.notify(o, job.Notice{On: job.OnHeld, Job: j.id, User: j.entry.User(), Reason: job.IsHeld, Text: string(j.id) + " " + text})
 }
 
 // expect sets the timer for the next success that expect= requires.
 func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
-	if o.Expect == 0 || l.Told&job.ToldExpect != 0 {
+	if o.Expect == 0 || l.Notified&job.NotifiedExpect != 0 {
 		return
 	}
 	key, at := owned{l.Job, l.User}, e.upAt(expectedBy(o, l))
@@ -328,10 +328,10 @@ func (e *Engine) miss(t timer) {
 		e.timers.add(t)
 		return
 	}
-	l.Told |= job.ToldExpect
+	l.Notified |= job.NotifiedExpect
 	e.setLedger(l)
-	if tells(j.options, crontab.NoticeLate) {
-		e.tell(j.options, job.Notice{
+	if wantsNotification(j.options, crontab.NoticeLate) {
+		e.notify(j.options, job.Notice{
 			On: job.OnLate, Job: j.id, User: j.entry.User(), Streak: l.Bad, Text: j.unseen(l),
 		})
 	}
@@ -352,7 +352,7 @@ func (e *Engine) ranElsewhere(slot int, due time.Time) {
 	if !due.After(l.Watched) {
 		return
 	}
-	l.Watched, l.Told = due.UTC(), l.Told&^job.ToldExpect
+	l.Watched, l.Notified = due.UTC(), l.Notified&^job.NotifiedExpect
 	e.setLedger(l)
 	e.expect(o, l)
 }

@@ -86,9 +86,9 @@ func (e *Engine) others(all []register.Occurrence) {
 	}
 }
 
-// deprived drops occurrences that another member took too, because the two did not see each
+// dropYielded drops occurrences that another member took too, because the two did not see each
 // other. The other member keeps them: this one has not begun them.
-func (e *Engine) deprived(all []register.Report) {
+func (e *Engine) dropYielded(all []register.Report) {
 	for _, x := range all {
 		if c := e.ring.claims[x.Occurrence]; c != nil && c.run == nil {
 			e.ring.forget(c)

@@ -105,7 +105,7 @@ func (e *Engine) place(r *run) (passes bool) {
 	if r.claim == nil || r.claim.line == nil { // it was served while another run was dropped, and another queued run of its job took over
 		return false
 	}
-	e.wait(r, job.WaitsOnSlot, e.crowd(r))
+	e.wait(r, job.WaitsOnSlot, e.describeQueue(r))
 	e.overflow(r)
 	return false
 }
@@ -211,8 +211,8 @@ func (e *Engine) begunAt(r *run) time.Duration {
 	return e.upAt(r.Run.Started)
 }
 
-// vacate frees the slots that a run holds, or takes it out of the queue.
-func (e *Engine) vacate(r *run) {
+// releaseSlots frees the slots that a run holds, or takes it out of the queue.
+func (e *Engine) releaseSlots(r *run) {
 	c := r.claim
 	if c == nil {
 		return

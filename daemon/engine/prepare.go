@@ -94,7 +94,7 @@ func (p *prepared) plan() {
 func (p *prepared) findWatched() {
 	for slot := range p.jobs.Len() {
 		o := p.jobs.Entry(slot).Options()
-		if o.Expect == 0 && !tells(o, crontab.NoticeHeld) {
+		if o.Expect == 0 && !wantsNotification(o, crontab.NoticeHeld) {
 			continue
 		}
 		p.watched = append(p.watched, slot)
@@ -169,13 +169,13 @@ func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 	byID := func(a, b *run) int { return int(a.ID - b.ID) }
 	slices.SortFunc(runs, byID)
 	slices.SortFunc(changed, byID)
-	e.unsettle(runs)
+	e.queueUnsettled(runs)
 	return changed
 }
 
-// unsettle lists runs for settle: first queued and waiting runs whose job is gone, then
+// queueUnsettled lists runs for settle: first queued and waiting runs whose job is gone, then
 // runs that wait for parents.
-func (e *Engine) unsettle(runs []*run) {
+func (e *Engine) queueUnsettled(runs []*run) {
 	var gone, waiting []*run
 	for _, r := range runs {
 		switch _, installed := e.slotOf(r); {

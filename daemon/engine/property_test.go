@@ -12,9 +12,8 @@ import (
 // things is the number of events in a world.
 const things = 60
 
-// TestSimulationTrails runs random worlds in which every option occurs, and checks that
-// each occurrence leaves one trail of records. It prints a failing seed; -seed N replays
-// it.
+// TestSimulationTrails runs random worlds with every option, and checks that each occurrence
+// leaves one trail of records. It prints a failing seed; -seed N replays it.
 func TestSimulationTrails(t *testing.T) {
 	number := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
 	if seed := number("seed"); seed != 0 {

@@ -40,9 +40,9 @@ func (e *Engine) fromRing(ev register.Event) {
 	switch ev := ev.(type) {
 	case register.Ring:
 		e.joined(ev)
-	case register.News:
+	case register.Changes:
 		e.others(ev.Others)
-		e.deprived(ev.Deprived)
+		e.dropYielded(ev.Yielded)
 		e.doubled(ev.Doubled)
 		e.orphaned(ev.Orphans)
 	case register.Claimed:

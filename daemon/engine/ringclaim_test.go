@@ -41,7 +41,7 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 	if len(claims) != 1 || claims[0].Occurrence != due {
 		t.Fatalf("got claims %v, want %v again", claims, due)
 	}
-	pass(0, FromRing{register.News{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: register.Taken}}}}}, Load{Crontabs: []*crontab.File{first}, Ring: Available})
+	pass(0, FromRing{register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: register.Taken}}}}}, Load{Crontabs: []*crontab.File{first}, Ring: Available})
 	pass(time.Second, FromRing{register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"}})
 	if len(e.ring.claims) != 0 {
 		t.Errorf("%d claims are left", len(e.ring.claims))

@@ -289,7 +289,7 @@ func (h *history) met12(r job.Run, parents []job.Parent) {
 	}
 }
 
-// parent checks one edge against all runs so far.
+// parent compares one edge with all runs until now.
 func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 	t := h.w.t
 	if string(p.Job) != edge.Job {

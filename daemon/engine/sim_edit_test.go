@@ -31,7 +31,7 @@ func TestSimulationOfEdits(t *testing.T) {
 	}
 }
 
-// edits is a world in which one crontab changes repeatedly.
+// edits is a world with one crontab that changes repeatedly.
 type edits struct {
 	*world
 	rng     *rand.Rand
@@ -40,7 +40,7 @@ type edits struct {
 	entries map[job.ID]*crontab.Entry
 	since   map[job.ID]time.Time // no occurrence is expected yet after this
 	decided map[decided]job.Decision
-	named   []decided // occurrences of the texts so far, to be decided
+	named   []decided // occurrences of all texts until now, without a decision yet
 }
 
 type decided struct {
@@ -164,7 +164,7 @@ func (w *edits) hear(e Effect) {
 	if strings.HasPrefix(string(r.Job), "other-") {
 		return
 	}
-	fmt.Fprintln(&w.story, w.tell(e))
+	fmt.Fprintln(&w.story, w.notify(e))
 	o := decided{r.Job, r.Due}
 	if before, twice := w.decided[o]; twice {
 		w.t.Errorf("invariant 1: %s at %s was decided twice: %s, then %s", r.Job, r.Due, before, r.Decision)

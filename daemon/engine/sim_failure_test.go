@@ -79,7 +79,7 @@ func (h *history) expected() {
 		if l.Watched.After(since) {
 			since = l.Watched
 		}
-		if late := h.w.now.Wall.Sub(since) - h.trials.ahead; late > o.Expect && l.Told&job.ToldExpect == 0 {
+		if late := h.w.now.Wall.Sub(since) - h.trials.ahead; late > o.Expect && l.Notified&job.NotifiedExpect == 0 {
 			h.w.t.Errorf("invariant 19: no notification about %s, which had no success since %s with expect=%s", id, since, o.Expect)
 		}
 	}
@@ -136,7 +136,7 @@ func (h *history) failures(effects []Effect) {
 			h.tried(effect)
 		case Ledger:
 			h.trials.ledgers[owned{effect.Ledger.Job, effect.Ledger.User}] = effect.Ledger
-		case Tell:
+		case Notify:
 			h.toldOnce(effect.Notice)
 		}
 	}
@@ -251,8 +251,8 @@ func (h *history) toldOnce(n job.Notice) {
 	}
 }
 
-// restart checks the other half of invariant 18: the ledgers of a daemon equal those of
-// the one before.
+// restart checks the other half of invariant 18: the ledgers of a daemon equal those of its
+// predecessor.
 func (h *history) restart() {
 	h.trials.began = map[job.RunID]job.Run{}
 	for id := range h.w.running {

@@ -41,7 +41,7 @@ func TestSimulationOfOwners(t *testing.T) {
 // that of the watched one. The crontabs of root are named on the command line.
 var owners = []string{"adam", "mia", "root", "zoe"}
 
-// neighbourhood is a world in which the jobs of one owner are watched.
+// neighbourhood is a world that observes the jobs of one owner.
 type neighbourhood struct {
 	*world
 	watched string
@@ -95,12 +95,12 @@ func (n *neighbourhood) note(e Effect) {
 		id = e.Run.Job
 	case Kill:
 		id = n.live[e.Run].Job
-	case Tell:
+	case Notify:
 		id = e.Notice.Job
 	case Ledger:
 		id = e.Ledger.Job
 	}
-	line := fmt.Sprintf("%s %s", n.now.Wall.Format("01-02 15:04:05.000000000"), n.tell(e))
+	line := fmt.Sprintf("%s %s", n.now.Wall.Format("01-02 15:04:05.000000000"), n.notify(e))
 	if !n.isWatched(id) {
 		fmt.Fprintln(&n.others, line)
 		return

@@ -18,7 +18,7 @@ type queueing struct {
 	rates  map[string][]time.Duration
 	used   *usage          // the slots used by held; nil: not counted yet
 	turns  map[turnKey]int // when users were served, while runs wait; unsure: not known
-	taken  int             // number of runs served so far
+	taken  int             // number of runs served until now
 }
 
 // unsure is a turn that may have led to no start.

@@ -57,12 +57,12 @@ func TestSimulationOfRings(t *testing.T) {
 	t.Logf("%d occurrences were handed over", given.Load())
 }
 
-// TestSimulationOfRingsWithFoundFaults repeats rings that have found faults: an
-// occurrence that was granted twice because its entry was edited while a member was
-// down (1000003), one that never ran because a member that started counted the
-// claim of another entry (1004060), one that was granted for its entry once more
-// after a rerun under another entry (700335), and one without a decision because the
-// only member for it was paused and lost the next one to another (500228).
+// TestSimulationOfRingsWithFoundFaults repeats rings that have found faults: an occurrence that
+// was granted twice because its entry was edited while a member was down (1000003); an occurrence
+// that never ran because a starting member counted the claim of another entry (1004060); an
+// occurrence that was granted again for its entry after a rerun under another entry (700335); and
+// an occurrence without a decision because its only member was paused and lost the next occurrence
+// to another member (500228).
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228} {
 		simulateRing(t, s, false)
@@ -72,7 +72,7 @@ func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 // weather selects what can happen to a ring.
 type weather struct {
 	strict bool
-	cuts   bool // partitions, and pauses so long that the member seems dead
+	cuts   bool // partitions, and pauses that are long enough that the member seems dead
 	dies   bool // members are killed
 	rivals bool // a member holds other entries of some jobs, and another owner's jobs have the same names
 }
@@ -187,9 +187,8 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 	}
 	const heals, learns = 8 * time.Second, 30 * time.Second
 	from, to := b.at.Add(-heals), b.at
-	// If it took the occurrence while they were apart and began later, it gives it up
-	// only when it receives a message about the other. Messages may be lost, and are made
-	// good with a delay.
+	// If it took the occurrence during the partition and began later, it drops it only when it
+	// receives a message about the other run. Lost messages are repeated with a delay.
 	if b.claimed.Before(from) && b.claimed.After(to.Add(-learns)) {
 		from = b.claimed
 	}
@@ -254,7 +253,7 @@ func (x note) step() int {
 // began reports whether a run of it is live or has ended.
 func (x note) began() bool { return x.phase >= register.Begun && x.run != 0 }
 
-// meta is what a member publishes about itself.
+// meta is the metadata that a member publishes.
 type meta struct {
 	id     string
 	labels map[string]string
@@ -371,8 +370,8 @@ func (n *node) post(do func(to *node)) {
 	}
 }
 
-// tell passes events to the engine in its next step.
-func (n *node) tell(events ...Event) {
+// notify passes events to the engine in its next step.
+func (n *node) notify(events ...Event) {
 	n.inbox = append(n.inbox, events...)
 	n.soon(time.Millisecond, n.live)
 }
@@ -425,11 +424,11 @@ func (n *node) carryOut(e register.Effect) {
 }
 
 // tellRing passes an event of the ring to the engine.
-func (n *node) tellRing(e register.Event) { n.tell(FromRing{e}) }
+func (n *node) tellRing(e register.Event) { n.notify(FromRing{e}) }
 
 // tellOrphans reports occurrences of a member that is gone.
 func (n *node) tellOrphans(orphans ...register.Report) {
-	n.tellRing(register.News{Orphans: orphans})
+	n.tellRing(register.Changes{Orphans: orphans})
 }
 
 // boot starts the daemon.
@@ -674,7 +673,7 @@ func (n *node) keep(o register.Occurrence, id string, x note) {
 	}
 	n.notes[o][id] = x
 	if id != n.id && !known {
-		n.tellRing(register.News{Others: []register.Occurrence{o}})
+		n.tellRing(register.Changes{Others: []register.Occurrence{o}})
 	}
 	if id != n.id && n.lost[id] && x.phase != register.Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
 		n.tellOrphans(n.orphan(o, id, x))
@@ -684,7 +683,7 @@ func (n *node) keep(o register.Occurrence, id string, x note) {
 		y := n.notes[o][other]
 		if other != n.id && own.began() && y.began() && !n.shown[o] && own.lost == 0 && y.lost == 0 {
 			n.shown[o] = true
-			n.tellRing(register.News{Doubled: []register.Report{{Mark: register.Mark{Occurrence: o, Member: other, Run: y.run}, Host: other}}})
+			n.tellRing(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: o, Member: other, Run: y.run}, Host: other}}})
 		}
 	}
 }
@@ -719,7 +718,7 @@ func (n *node) claim(c register.Claim) {
 	}
 }
 
-// refused gives up an occurrence that another member has.
+// refused drops an occurrence that another member has.
 func (n *node) refused(o register.Occurrence, by string) {
 	if x := n.notes[o][n.id]; x.phase == register.Taken {
 		delete(n.notes[o], n.id)
@@ -853,7 +852,7 @@ func (x note) beats(y note) bool {
 	return x.phase > register.Taken && y.phase == register.Taken
 }
 
-// stands reports whether the known state of a member prevents the claim of a question.
+// stands reports whether the recorded state of a member prevents the claim.
 func (n *node) stands(id string, x note, from string, q *question) bool {
 	switch {
 	case id == from && (x.phase == register.Taken || q.mine && x.phase == register.Begun):
@@ -1032,7 +1031,7 @@ func (n *node) begin(s Start) {
 	})
 }
 
-// keyIn returns the ring key of a job of the ring, all of which are ann's.
+// keyIn returns the ring key of a job of the ring; all of them are ann's.
 func keyIn(id job.ID) job.Key { return job.KeyOf(id, "ann") }
 
 func (n *node) fact(r job.Record) {
@@ -1068,7 +1067,7 @@ func (n *node) write(e Effect) {
 	case ToRing:
 		n.lab.say("%s: %T %+v", n.id, e.Effect, e.Effect)
 	case Fact, Start:
-		n.lab.say("%s: %s", n.id, n.world.tell(e))
+		n.lab.say("%s: %s", n.id, n.world.notify(e))
 	}
 }
 
@@ -1212,8 +1211,8 @@ func (n *node) own(texts []crontabText) []crontabText {
 	return own
 }
 
-// rivalJobs are the jobs for which a member may have a different entry. Other jobs count
-// as the same everywhere for a minute after each deployment.
+// rivalJobs are the jobs for which a member may have a different entry. For a minute after each
+// deployment, all other jobs count as the same on all members.
 var rivalJobs = []job.ID{"each", "queue", "again", "narrow", "yield"}
 
 func (l *lab) add(index int) *node {
@@ -1240,8 +1239,8 @@ func (l *lab) add(index int) *node {
 	return n
 }
 
-// The jobs of a simulated ring: each second, none of which is a surprise, some
-// that overlap, some that belong together, some for few members.
+// The jobs of a simulated ring fire each second. Some overlap, some depend on each other, some are
+// for few members.
 const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
 * * * * * each
 #@ name=plain sec=*/5 scope=ring
@@ -1348,7 +1347,7 @@ func (l *lab) happen() {
 	}
 }
 
-// waiting returns how many runs of a member have not begun.
+// waiting returns the number of a member's runs that have not begun.
 func (n *node) waiting() (count int) {
 	n.engine.View().EachRun(func(r *job.Run) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
@@ -1428,8 +1427,8 @@ func (l *lab) judge(from, until time.Time) {
 	}
 }
 
-// waits tells whether an occurrence waits to begin, or to begin again, with a member
-// that has it: with any, or with one that has left.
+// waits reports whether an occurrence waits for its start or its next attempt on a member: on any
+// member, or on one that has left.
 func (l *lab) waits(id job.ID, o register.Occurrence, left bool) bool {
 	return slices.ContainsFunc(l.nodes, func(n *node) (waits bool) {
 		if left && !n.left {
@@ -1442,7 +1441,7 @@ func (l *lab) waits(id job.ID, o register.Occurrence, left bool) bool {
 	})
 }
 
-// isTold tells whether a member was told that what it ran was doubled.
+// isTold reports whether a member received a report that its run was doubled.
 func (l *lab) isTold(o register.Occurrence, n *node) bool {
 	return l.doubled[o][n.id]
 }
@@ -1465,8 +1464,8 @@ func (l *lab) judgeOne(id job.ID, o register.Occurrence, until time.Time) {
 	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Time().Before(until) && !l.waits(id, o, true) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
-	// The claim of a member that cannot be reached counts, whatever its entry, and any claim
-	// may count to a member that joined less than a minute ago.
+	// The claim of an unreachable member counts for any entry, and any claim may count for a
+	// member that joined less than a minute ago.
 	unsure := l.rivaled[o] && (l.weather.cuts || slices.ContainsFunc(l.nodes, func(n *node) bool {
 		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(register.RolloutTime+10*time.Second).After(o.Time())
 	}))

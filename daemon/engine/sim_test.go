@@ -113,7 +113,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w.check = h.check
 	if verbose {
 		h.story = &strings.Builder{}
-		w.log = func(e Effect) { fmt.Fprintln(h.story, w.tell(e)) }
+		w.log = func(e Effect) { fmt.Fprintln(h.story, w.notify(e)) }
 	}
 	w.state.Booted = rng.IntN(2) == 0
 
@@ -226,7 +226,7 @@ func (h *history) do(rng *rand.Rand) {
 		say("bar %v", users)
 		w.settle()
 		h.bars = users
-		w.step(Bar{users})
+		w.step(BarUsers{users})
 	case n < 87:
 		w.zone = randomZone(w.t.(*testing.T), rng)
 		say("move to %s", w.zone)
@@ -334,8 +334,7 @@ func (h *history) adopt(rng *rand.Rand) {
 	}
 }
 
-// successor starts the next daemon. Of all runs, it knows to be live only those that it
-// watches.
+// successor starts the next daemon. It inherits only the live runs that it watches.
 func (h *history) successor() {
 	set := catalog.New(h.w.crontabs, nil, nil)
 	for id := range h.periods {
@@ -703,7 +702,7 @@ func TestSimulationSameSeedSameYear(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 7))
 		w := newWorld(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
 		var b strings.Builder
-		w.log = func(e Effect) { fmt.Fprintln(&b, w.tell(e)) }
+		w.log = func(e Effect) { fmt.Fprintln(&b, w.notify(e)) }
 		w.crontabs = []*crontab.File{w.crontab("sim", randomCrontab(rng))}
 		w.start()
 		w.advance(w.now.Wall.AddDate(0, 0, 2))

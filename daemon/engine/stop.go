@@ -120,13 +120,13 @@ func (r *run) grace() time.Duration {
 
 // usualGrace returns the grace for a manual stop that does not set one.
 func (r *run) usualGrace() time.Duration {
-	if r.says("stop-grace") {
+	if r.isSet("stop-grace") {
 		return r.options.StopGrace
 	}
 	return crontab.ManualStopGrace
 }
 
-// says reports whether an option is set explicitly.
-func (r *run) says(key string) bool {
+// isSet reports whether an option is set explicitly.
+func (r *run) isSet(key string) bool {
 	return slices.ContainsFunc(r.options.Items, func(o crontab.Option) bool { return o.Key == key })
 }

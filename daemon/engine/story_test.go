@@ -188,12 +188,12 @@ func (s *story) limits(words []string) Limits {
 	return l
 }
 
-func (s *story) bar(words []string) {
+func (s *story) barUsers(words []string) {
 	users := map[string]Barred{}
 	if len(words) > 1 {
 		users[words[0]] = Barred{job.Reason(words[1]), strings.Join(words[2:], " ")}
 	}
-	s.w.step(Bar{users})
+	s.w.step(BarUsers{users})
 }
 
 // next prints when a job is planned to start.
@@ -267,7 +267,7 @@ func (s *story) command(words []string, body string) {
 		w.limits = s.limits(words[1:])
 		return
 	case "bar":
-		s.bar(words[1:])
+		s.barUsers(words[1:])
 	case "next":
 		s.next(words[1:])
 		return
@@ -366,8 +366,7 @@ func (s *story) members(words []string) {
 	s.w.step(FromRing{register.Ring{Membership: m, Newest: newest}})
 }
 
-// ringKey returns the ring key of a job that is installed here, or else of one that
-// root has elsewhere.
+// ringKey returns the ring key of an installed job, or else of a job of root elsewhere.
 func (s *story) ringKey(id string) job.Key {
 	v := s.w.engine.View()
 	if i, ok := v.Find(job.ID(id)); ok {
@@ -387,12 +386,12 @@ func (s *story) ringEvent(words []string) {
 		if len(words) > 5 {
 			x.Attempt, x.Lost = uint16(s.run(words[5])), uint8(s.run(words[6]))
 		}
-		s.w.step(FromRing{register.News{Orphans: []register.Report{x}}})
+		s.w.step(FromRing{register.Changes{Orphans: []register.Report{x}}})
 		return
 	case "left":
 		x := s.report(words[1], words[2], words[3], register.Taken)
 		x.Attempt, x.Lost, x.Left = uint16(s.run(words[4])), uint8(s.run(words[5])), true
-		s.w.step(FromRing{register.News{Orphans: []register.Report{x}}})
+		s.w.step(FromRing{register.Changes{Orphans: []register.Report{x}}})
 		return
 	case "depart":
 		s.w.step(FromRing{register.Departing{}})
@@ -401,13 +400,13 @@ func (s *story) ringEvent(words []string) {
 	o := register.OccurrenceOf(s.ringKey(words[1]), s.time(words[2]))
 	switch words[0] {
 	case "took":
-		s.w.step(FromRing{register.News{Others: []register.Occurrence{o}}})
+		s.w.step(FromRing{register.Changes{Others: []register.Occurrence{o}}})
 	case "deprived":
-		s.w.step(FromRing{register.News{Deprived: []register.Report{s.report(words[3], words[1], words[2], register.Taken)}}})
+		s.w.step(FromRing{register.Changes{Yielded: []register.Report{s.report(words[3], words[1], words[2], register.Taken)}}})
 	case "doubled":
 		x := s.report(words[3], words[1], words[2], register.Begun)
 		x.Run, x.Host = 7, words[3]
-		s.w.step(FromRing{register.News{Doubled: []register.Report{x}}})
+		s.w.step(FromRing{register.Changes{Doubled: []register.Report{x}}})
 	case "claim":
 		c := register.Claimed{Occurrence: o}
 		grant, value, _ := strings.Cut(words[3], "=")
@@ -500,7 +499,7 @@ func (s *story) stop(ev Stop, words []string) Stop {
 	return ev
 }
 
-// valuesOf returns the values in words that follow a prefix.
+// valuesOf returns the values of all fields with a prefix.
 func valuesOf(words []string, prefix string) (values []string) {
 	for _, word := range words {
 		if value, ok := strings.CutPrefix(word, prefix); ok {
@@ -520,7 +519,7 @@ func (s *story) start(words []string) {
 	if s.w == nil {
 		s.w = newWorld(s.t, time.Time{}, zone)
 		s.w.log = func(e Effect) {
-			if line := s.w.tell(e); line != "" {
+			if line := s.w.notify(e); line != "" {
 				fmt.Fprintln(s.out, line)
 			}
 		}

@@ -168,7 +168,7 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 			t.Errorf("ann's options made another attempt of zoe's run: %+v", got)
 		}
 		for _, x := range effects {
-			if n, ok := x.(Tell); ok {
+			if n, ok := x.(Notify); ok {
 				t.Errorf("ann's channel is told of zoe's run: %+v", n.Notice)
 			}
 		}

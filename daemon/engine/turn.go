@@ -241,14 +241,14 @@ func (r *ring) notice(e *Engine) {
 	for _, x := range e.sorted() {
 		if _, ok := r.unbegun[x.ID]; ok && (x.State == job.RunQueued || x.State == job.RunWaiting) {
 			if e.reclaim(x); x.ringClaim != nil && x.WaitsOn() == job.WaitsOnSlot {
-				e.vacate(x)
+				e.releaseSlots(x)
 			}
 		}
 	}
 }
 
-// foresee stores when the next step is expected.
-func (r *ring) foresee(e *Engine) {
+// expectStep stores when the next step is expected.
+func (r *ring) expectStep(e *Engine) {
 	r.looked, r.expected = e.now.Up, 0
 	if wake := e.Wake(); !wake.IsZero() {
 		r.expected = max(e.now.Up, e.upAt(wake))

@@ -137,13 +137,13 @@ func (v *View) Planned(i int) bool {
 	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != crontab.ScopeRing {
 		return false
 	}
-	_, barred := v.BarOf(i)
+	_, barred := v.BarredUser(i)
 	return !barred
 }
 
-// BarOf returns why nothing may start for the user of job i. ok is false if runs may
+// BarredUser returns why nothing may start for the user of job i. ok is false if runs may
 // start.
-func (v *View) BarOf(i int) (b Barred, ok bool) {
+func (v *View) BarredUser(i int) (b Barred, ok bool) {
 	if len(v.bars) == 0 { // finding the user requires parsing the entry
 		return b, false
 	}

@@ -324,8 +324,8 @@ func (w *world) pass(d time.Duration) {
 // set moves the wall clock alone.
 func (w *world) set(by time.Duration) { w.now.Wall = w.now.Wall.Add(by) }
 
-// tell describes an effect in one line.
-func (w *world) tell(e Effect) string {
+// notify describes an effect in one line.
+func (w *world) notify(e Effect) string {
 	switch e := e.(type) {
 	case Fact:
 		return w.tellRecord(e.Record)
@@ -352,7 +352,7 @@ func (w *world) tell(e Effect) string {
 		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
 	case Check:
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
-	case Tell:
+	case Notify:
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case ToRing:
 		return w.tellRing(e.Effect)

@@ -52,7 +52,7 @@ func In(root string, f *os.File) (Process, bool) {
 			return process(proc, pid), true
 		}
 	}
-	return heir(proc, file)
+	return inheritor(proc, file)
 }
 
 // lockOf parses a line of /proc/locks, or of a "lock:" in fdinfo:
@@ -77,8 +77,8 @@ func isAlive(proc string, pid int) bool {
 	return err == nil && at >= 0 && !bytes.HasPrefix(stat[at:], []byte(") Z"))
 }
 
-// heir finds a process that has inherited the descriptor of a lock.
-func heir(proc, file string) (Process, bool) {
+// inheritor finds a process that has inherited the descriptor of a lock.
+func inheritor(proc, file string) (Process, bool) {
 	infos, _ := filepath.Glob(proc + "/[0-9]*/fdinfo/*") // the pattern is valid
 	for _, path := range infos {
 		text, err := os.ReadFile(path)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain is also the program of a process that inherits a lock: it copies its
-// input, which tells the test that it runs and when it ends.
+// TestMain is also the program of a process that inherits a lock: it copies its input, which shows
+// the test that it runs and when it ends.
 func TestMain(m *testing.M) {
-	if os.Getenv("HOLDER_TEST_HEIR") != "" {
+	if os.Getenv("HOLDER_TEST_INHERITOR") != "" {
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		return
 	}
@@ -62,31 +62,31 @@ func TestOfWhoeverTookTheLock(t *testing.T) {
 	}
 }
 
-// TestOfAnHeir has another process inherit the lock from one that is gone by
-// then, as a daemon that was killed leaves it to a process that it had forked.
-func TestOfAnHeir(t *testing.T) {
+// TestOfAnInheritor has a process inherit the lock of a process that has ended, like the child of a
+// daemon that was killed.
+func TestOfAnInheritor(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED, NOT TESTED: only root can look into other processes")
 	}
 	f := open(t)
-	// The shell takes the lock through flock(1) and becomes the heir's parent,
+	// The shell takes the lock through flock(1) and becomes the inheritor's parent,
 	// which ends at once.
 	script := `exec 9<>"$1"; flock -x 9; "$2" <&3 & echo $!`
-	heir := exec.Command("/bin/sh", "-c", script, "sh", f.Name(), os.Args[0])
-	heir.Env = append(os.Environ(), "HOLDER_TEST_HEIR=1")
+	inheritor := exec.Command("/bin/sh", "-c", script, "sh", f.Name(), os.Args[0])
+	inheritor.Env = append(os.Environ(), "HOLDER_TEST_INHERITOR=1")
 	inR, inW, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inW.Close() // ends the heir
-	heir.ExtraFiles = []*os.File{inR}
+	defer inW.Close() // ends the inheritor
+	inheritor.ExtraFiles = []*os.File{inR}
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer outR.Close()
-	heir.Stdout = outW
-	if err := heir.Run(); err != nil { // Run returns when the shell has ended
+	inheritor.Stdout = outW
+	if err := inheritor.Run(); err != nil { // Run returns when the shell has ended
 		t.Fatal(err)
 	}
 	outW.Close()
@@ -99,7 +99,7 @@ func TestOfAnHeir(t *testing.T) {
 	if _, err := inW.WriteString("x"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := outR.Read(make([]byte, 1)); err != nil { // the heir runs its own program
+	if _, err := outR.Read(make([]byte, 1)); err != nil { // the inheritor runs its own program
 		t.Fatal(err)
 	}
 	p, ok := Of(again(t, f))

@@ -56,7 +56,7 @@ func TestIDMatchesGlob(t *testing.T) {
 		want bool
 	}{
 		{"alice/backup", "b*", true},
-		{"alice/backup", "a*", false}, // the owner is no part of the name
+		{"alice/backup", "a*", false}, // the owner is not part of the name
 		{"alice/backup", "alice/*", true},
 		{"alice/backup", "*/backup", true},
 		{"alice/backup", "bob/*", false},

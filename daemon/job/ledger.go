@@ -13,12 +13,12 @@ type Ledger struct {
 	Due     time.Time `json:"due,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
 
-	Success time.Time `json:"success,omitzero"` // end of the newest success
-	Bad     int       `json:"bad,omitempty"`    // occurrences in a row that failed
-	Told    Told      `json:"told,omitempty"`   // current troubles for which a notification was sent
-	Open    time.Time `json:"open,omitzero"`    // until then breaker= suspends the job; in the past: the next run is a probe
-	Watched time.Time `json:"watched,omitzero"` // from when expect= counts if no later success is known
-	Ack     *Ack      `json:"ack,omitempty"`
+	Success  time.Time `json:"success,omitzero"` // end of the newest success
+	Bad      int       `json:"bad,omitempty"`    // occurrences in a row that failed
+	Notified Notified  `json:"told,omitempty"`   // current troubles for which a notification was sent
+	Open     time.Time `json:"open,omitzero"`    // until then breaker= suspends the job; in the past: the next run is a probe
+	Watched  time.Time `json:"watched,omitzero"` // from when expect= counts if no later success is known
+	Ack      *Ack      `json:"ack,omitempty"`
 }
 
 // Ack records that a user has acknowledged the failure of a job. It covers runs up to Run: the next
@@ -33,14 +33,14 @@ type Ack struct {
 // Covers reports whether the failure of a run has been acknowledged.
 func (a *Ack) Covers(id RunID) bool { return a != nil && id <= a.Run }
 
-// Told is a set of troubles for which a notification was sent.
-type Told uint8
+// Notified is a set of troubles for which a notification was sent.
+type Notified uint8
 
 // The troubles that last until an event ends them.
 const (
-	ToldFailure Told = 1 << iota // a streak of failures
-	ToldLate                     // starts later than max-late=
-	ToldExpect                   // no success within expect=
-	ToldMissed                   // an occurrence that will not run
-	ToldHeld                     // an entry that is held or degraded
+	NotifiedFailure Notified = 1 << iota // a streak of failures
+	NotifiedLate                         // starts later than max-late=
+	NotifiedExpect                       // no success within expect=
+	NotifiedMissed                       // an occurrence that will not run
+	NotifiedHeld                         // an entry that is held or degraded
 )

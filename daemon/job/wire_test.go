@@ -45,7 +45,7 @@ func TestWireForm(t *testing.T) {
 		},
 		Ledger{
 			Job: "backup", User: "root", Verdict: VerdictOK, Run: 4213, Due: at, Ended: at, Success: at,
-			Bad: 2, Told: ToldFailure | ToldLate, Open: at, Watched: at, Ack: &ack,
+			Bad: 2, Notified: NotifiedFailure | NotifiedLate, Open: at, Watched: at, Ack: &ack,
 		},
 		Notice{
 			At: at, On: OnDead, Job: "backup", User: "root", Due: at, Reason: OverTime, Text: "what", Streak: 3,
@@ -121,7 +121,7 @@ func TestEndingNamesTheLimit(t *testing.T) {
 	}{
 		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited, Code: 137}, Verdict: VerdictFail}, "memory limit"},
 		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Signalled, Signal: 9}, Verdict: VerdictDead}, "memory limit (dead letter)"},
-		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited}, Verdict: VerdictOK}, "ok"}, // a process of it was killed, and it went on
+		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited}, Verdict: VerdictOK}, "ok"}, // one of its processes was killed, and it continued
 		{Run{Reason: OverTasks, Outcome: Outcome{Kind: Exited, Code: 3}}, "process limit, exit 3"},
 		{Run{Reason: OnTime, Outcome: Outcome{Kind: Exited, Code: 137}}, "exit 137"},
 	} {

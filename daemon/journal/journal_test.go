@@ -118,14 +118,14 @@ func value(fields []field, name string) string {
 	return ""
 }
 
-func openScribe(t *testing.T, o Options) *scribe {
+func openScribe(t *testing.T, o Options) *textLog {
 	t.Helper()
 	o.Zone = func() *time.Location { return time.UTC }
 	sink, _, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sink.(*scribe)
+	s := sink.(*textLog)
 	s.pid = 99
 	s.now = func() time.Time { return noon }
 	t.Cleanup(func() { s.Close() })
@@ -263,8 +263,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A member of a ring marks whatever it says, so that journals of several hosts can
-// be read as one.
+// A member of a ring marks all its entries, so that journals of several hosts can be merged.
 func TestEachEntryNamesTheNode(t *testing.T) {
 	for node, want := range map[string]string{"": "", "db-01": "db-01"} {
 		s := listen(t, filepath.Join(t.TempDir(), "log"))
@@ -295,8 +294,7 @@ func TestNativeTellsOfTheLimit(t *testing.T) {
 	}
 }
 
-// Whatever runs are called, printed or ended with, there is no field that the
-// daemon did not write.
+// No name, output or exit status of a run can add a field to an entry.
 func TestNativeForgesNoField(t *testing.T) {
 	s := listen(t, filepath.Join(t.TempDir(), "log"))
 	sink := openScribe(t, Options{Mode: ModeJournal, Journal: s.path})
@@ -369,8 +367,8 @@ func TestNativeLarge(t *testing.T) {
 	}
 }
 
-// A journal that nobody reads costs a moment once, then entries, and their
-// number is said where they are missing.
+// A journal without a reader delays the daemon once, for a moment. After that entries are dropped,
+// and their number is logged later.
 func TestFullLog(t *testing.T) {
 	for _, mode := range []Mode{ModeJournal, ModeSyslog} {
 		s := listen(t, filepath.Join(t.TempDir(), "log"))
@@ -410,7 +408,7 @@ func TestFullLog(t *testing.T) {
 	}
 }
 
-// A log that is not there yet, or is started anew, gets what comes later.
+// A log that does not exist yet, or that restarts, receives all later entries.
 func TestAbsentLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	sink := openScribe(t, Options{Mode: ModeJournal, Journal: path})
@@ -462,20 +460,20 @@ func TestSyslogOverStream(t *testing.T) {
 func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		asked Mode
-		s     surroundings
+		s     logEnvironment
 		want  Mode
 	}{
-		{"", surroundings{}, ModeText},
-		{ModeAuto, surroundings{journal: true, syslog: true}, ModeText},
-		{ModeAuto, surroundings{stream: true}, ModeText},
-		{ModeAuto, surroundings{stream: true, journal: true}, ModeJournal},
-		{ModeAuto, surroundings{host: true}, ModeText},
-		{ModeAuto, surroundings{host: true, syslog: true}, ModeSyslog},
-		{ModeAuto, surroundings{host: true, syslog: true, journal: true}, ModeJournal},
-		{ModeText, surroundings{host: true, stream: true, syslog: true, journal: true}, ModeText},
-		{ModeJSON, surroundings{stream: true, journal: true}, ModeJSON},
-		{ModeSyslog, surroundings{stream: true, journal: true}, ModeSyslog},
-		{ModeJournal, surroundings{}, ModeJournal},
+		{"", logEnvironment{}, ModeText},
+		{ModeAuto, logEnvironment{journal: true, syslog: true}, ModeText},
+		{ModeAuto, logEnvironment{stream: true}, ModeText},
+		{ModeAuto, logEnvironment{stream: true, journal: true}, ModeJournal},
+		{ModeAuto, logEnvironment{host: true}, ModeText},
+		{ModeAuto, logEnvironment{host: true, syslog: true}, ModeSyslog},
+		{ModeAuto, logEnvironment{host: true, syslog: true, journal: true}, ModeJournal},
+		{ModeText, logEnvironment{host: true, stream: true, syslog: true, journal: true}, ModeText},
+		{ModeJSON, logEnvironment{stream: true, journal: true}, ModeJSON},
+		{ModeSyslog, logEnvironment{stream: true, journal: true}, ModeSyslog},
+		{ModeJournal, logEnvironment{}, ModeJournal},
 	} {
 		if got := choose(c.asked, c.s); got != c.want {
 			t.Errorf("%q, %+v: %s, want %s", c.asked, c.s, got, c.want)

@@ -15,7 +15,7 @@ func TestManPageNamesEachField(t *testing.T) {
 		slices.Sort(found)
 		return slices.Compact(found)
 	}
-	source, err := os.ReadFile("scribe.go")
+	source, err := os.ReadFile("text_log.go")
 	if err != nil {
 		t.Fatal(err)
 	}

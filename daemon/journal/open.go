@@ -58,24 +58,24 @@ func Open(o Options) (Sink, Mode, error) {
 	case ModeJSON:
 		return NewJSON(o.Stdout), mode, nil
 	case ModeJournal:
-		return newScribe(o, &native{path: o.Journal}), mode, nil
+		return newTextLog(o, &native{path: o.Journal}), mode, nil
 	case ModeSyslog:
-		s := newScribe(o, &syslog{path: o.Syslog, zone: o.Zone})
+		s := newTextLog(o, &syslog{path: o.Syslog, zone: o.Zone})
 		s.terse = true
 		return s, mode, nil
 	}
 	return nil, mode, fmt.Errorf("unknown log %q: it is auto, journal, syslog, text or json", o.Mode)
 }
 
-func newScribe(o Options, to transport) *scribe {
-	return &scribe{
+func newTextLog(o Options, to transport) *textLog {
+	return &textLog{
 		to: to, words: o.Words, cron: !o.NoCron, fallback: o.Stderr, cmdout: o.CMDOUT, pid: os.Getpid(), node: o.Node, now: time.Now,
 		patience: patience,
 	}
 }
 
-// surroundings is what auto depends on.
-type surroundings struct {
+// logEnvironment is what auto depends on.
+type logEnvironment struct {
 	host    bool
 	stream  bool // what we print goes to the journal
 	journal bool // the journal's socket is there
@@ -84,7 +84,7 @@ type surroundings struct {
 
 // choose resolves auto. A daemon in the foreground prints, unless its output goes to the journal:
 // then it writes there, with fields. A daemon that replaces the host's cron logs where that did.
-func choose(m Mode, s surroundings) Mode {
+func choose(m Mode, s logEnvironment) Mode {
 	switch {
 	case m != ModeAuto && m != "":
 		return m
@@ -96,8 +96,8 @@ func choose(m Mode, s surroundings) Mode {
 	return ModeText
 }
 
-func look(o *Options) surroundings {
-	return surroundings{
+func look(o *Options) logEnvironment {
+	return logEnvironment{
 		host: o.Host, stream: toJournal(o, o.Stdout) || toJournal(o, o.Stderr),
 		journal: isSocket(o.Journal), syslog: isSocket(o.Syslog),
 	}

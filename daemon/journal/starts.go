@@ -18,7 +18,7 @@ import (
 // StartWriter writes nothing.
 type StartWriter struct {
 	mu    sync.Mutex
-	words *scribe // of lines; it writes none
+	words *textLog // of lines; it writes none
 	to    native
 	asked time.Time // when the journal took no line last
 }
@@ -31,7 +31,7 @@ func NewStartWriter(o Options) *StartWriter {
 	if os.Geteuid() != 0 || o.NoCron {
 		return nil
 	}
-	return &StartWriter{words: newScribe(o, nil), to: native{path: o.Journal}}
+	return &StartWriter{words: newTextLog(o, nil), to: native{path: o.Journal}}
 }
 
 // Write reports whether it wrote the line of a start. Then the record of the start

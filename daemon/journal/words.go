@@ -94,7 +94,7 @@ func (w Words) has(bit Level) bool {
 	return w.Level&bit != 0
 }
 
-func (w Words) spell(i Identifier) string {
+func (w Words) format(i Identifier) string {
 	names := [...]string{"cron", "CRON", "crontab", "anacron"}
 	if w.Family == crontab.RHEL {
 		names = [...]string{"crond", "CROND", "crontab", "anacron"}

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// closing is output in a file, which is to go with its letter.
+// closing is output in a file that must be removed with its message.
 type closing struct {
 	io.Reader
 	closed chan struct{}
@@ -22,8 +22,7 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// Output of which no letter comes lies in the host's memory until somebody
-// removes it.
+// Output without a message uses the host's memory until it is removed.
 func TestOutputIsLetGoWithoutMailer(t *testing.T) {
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
 		output := &closing{strings.NewReader("much\n"), make(chan struct{})}

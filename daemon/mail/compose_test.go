@@ -46,9 +46,9 @@ func whole(t *testing.T, l *Letter) string {
 	return string(l.Header) + string(body)
 }
 
-// The letters for Debian are those that its cron 3.0pl1-162 and its anacron
-// 2.3-36 gave to a sendmail that wrote them down, for the same lines; ours have
-// Auto-Submitted besides. With -L 4 it marks failures in the Subject.
+// The messages for Debian are those that its cron 3.0pl1-162 and its anacron 2.3-36 passed to a
+// recording sendmail for the same lines; ours have Auto-Submitted as well. With -L 4 it marks
+// failures in the Subject.
 func TestComposeGolden(t *testing.T) {
 	withFailure := func(r Report) Report { r.Run.Outcome.Code = 3; return r }
 	anacron := func(r Report) Report {

@@ -21,7 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/queue"
 )
 
-// mta is a mailer for tests: it says what it was given, and answers.
+// mta is a mailer for tests: it records its input, and answers.
 type mta struct {
 	answer func(user string) (int, string, error)
 	got    chan string // user: message
@@ -157,7 +157,7 @@ func TestPostSurvivesRestart(t *testing.T) {
 			t.Errorf("%s has mode %v", file, info.Mode())
 		}
 	}
-	// What a daemon that died left half done, and what is no letter.
+	// Incomplete files of a daemon that died, and other files, are not messages.
 	for name, text := range map[string]string{
 		queue.Name(50) + ".tmp": "half", queue.Name(51): "no envelope", queue.Name(52): `{"user":"x"}` + "\n", "README": "not ours",
 	} {

@@ -78,7 +78,7 @@ func TestComposeByOptions(t *testing.T) {
 	}
 }
 
-// A refused address is named by where it stands, and not shown.
+// The error about an invalid address contains its position, but not the address.
 func TestComposeRefusesUnsafeMailto(t *testing.T) {
 	r := report("true", "x\n")
 	address := "bob\nBcc: all"
@@ -89,7 +89,7 @@ func TestComposeRefusesUnsafeMailto(t *testing.T) {
 	}
 }
 
-// Mail with the output of a lost run says that the run was lost.
+// Mail with the output of a lost run reports that the run was lost.
 func TestMailSaysThatARunWasLost(t *testing.T) {
 	for _, config := range []Config{debian, rhel} {
 		run := job.Run{Outcome: job.Outcome{Kind: job.Lost}, Verdict: job.VerdictLost}

@@ -151,8 +151,8 @@ func TestStoreKeepsARunUntilItIsForgotten(t *testing.T) {
 	}
 }
 
-// A manager that does not read must hold nobody up. What it has no room for
-// is told when it has, in order, but for what is over by then.
+// A manager that does not read must not block the daemon. Messages that do not fit are sent later,
+// in order; obsolete ones are dropped.
 func TestStoreWaitsForAManagerWithABacklog(t *testing.T) {
 	m, hear := listen(t)
 	before := openFiles(t)

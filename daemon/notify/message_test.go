@@ -130,8 +130,7 @@ func TestChannelCheck(t *testing.T) {
 	}
 }
 
-// FuzzMessage holds every form of a message to what its readers rely on,
-// whatever a job is called and says.
+// FuzzMessage checks the guarantees of every form of a message for any name and output of a job.
 func FuzzMessage(f *testing.F) {
 	f.Add("backup", "It failed.", "exit 3", 3)
 	f.Add(`", "x": "`, "\"}\n{{.Job}}\x00", "a\r\nb\u2028c", -1)

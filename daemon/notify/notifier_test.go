@@ -321,8 +321,8 @@ func TestSlowChannelHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// That a job has recovered is not told before that it failed, and other jobs do
-// not wait for that.
+// The notification about a recovery is sent after the one about the failure, and other jobs do not
+// wait for that.
 func TestNoticesOfAJobKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, t.TempDir(), hook("ops"))
@@ -493,7 +493,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	wantProblem(t, w.Notifier, "2 notices were given up")
 }
 
-// secret is what must be nowhere but in the request.
+// secret must appear only in the request.
 const secret = "s3cr3t-t0ken"
 
 // silent checks that nothing that people read shows a secret.

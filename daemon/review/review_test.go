@@ -84,8 +84,8 @@ func TestNewErrorsLeaveOldOnesAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkKey is what a key costs in a crontab of 2,000 lines: reading all of
-// it again and telling what a save would change.
+// BenchmarkKey measures one keystroke in a crontab of 2,000 lines: parsing it again and describing
+// the effect of saving.
 func BenchmarkKey(b *testing.B) {
 	var text strings.Builder
 	for i := range 1000 {

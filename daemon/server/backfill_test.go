@@ -37,14 +37,14 @@ func TestParseSpan(t *testing.T) {
 	}
 }
 
-// TestBackfill asks for what a backfill would do, begins it, waits for its end
-// and finds it in the list.
+// TestBackfill requests a preview of a backfill, begins it, waits for its end and finds it in the
+// list.
 func TestBackfill(t *testing.T) {
 	w := newWorld(t, "#@ name=report\n*/10 * * * * ann report\n")
 	w.to("2026-11-20T00:25:00Z")
 	for _, id := range []job.RunID{1, 2} {
 		w.started(id)
-		w.ended(id, int(id)-1) // the one of 00:20 failed
+		w.ended(id, int(id)-1) // the run of 00:20 failed
 	}
 	client := api.Dial(w.serve())
 	defer client.Close()
@@ -75,7 +75,7 @@ func TestBackfill(t *testing.T) {
 	}()
 	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Filled)
-	for id := job.RunID(3); id <= 5; id++ { // each is begun when the one before has ended
+	for id := job.RunID(3); id <= 5; id++ { // each begins when the previous one has ended
 		w.started(id)
 		w.ended(id, int(id)%2)
 	}

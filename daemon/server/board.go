@@ -95,7 +95,7 @@ type board struct {
 const unseen = 255
 
 func newBoard(s *Server, p call.Peer, w *jobstate.Watcher, send func(*api.BoardUpdate) error) *board {
-	return &board{s: s, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: s.desk.ownCrontab(p), totals: &totals{told: make(chan struct{}, 1)}}
+	return &board{s: s, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: s.writer.ownCrontab(p), totals: &totals{told: make(chan struct{}, 1)}}
 }
 
 // run sends until ctx ends.

@@ -47,7 +47,7 @@ type reader struct {
 	uid   uint32
 	board *board
 	rows  map[job.ID]api.Row
-	order []job.ID // in which rows came last
+	order []job.ID // the order in which rows arrived last
 	head  *api.Status
 	whole int // times that the board was complete
 	sent  int
@@ -160,7 +160,7 @@ func (w *world) rowOf(st jobstate.Numbered) api.Row {
 	return r
 }
 
-// call is what a request of an account would be.
+// call returns the request of a user.
 func (w *world) call(s *Server, uid uint32) *call.Call {
 	name, _ := accountName(uid)
 	return &call.Call{Peer: call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, View: w.View(), Now: w.clock().UTC()}
@@ -232,10 +232,10 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 		return "load"
 	case 14:
 		if r.IntN(8) == 0 {
-			w.step(engine.Bar{Users: map[string]engine.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
+			w.step(engine.BarUsers{Users: map[string]engine.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
 			return "bar bob"
 		}
-		w.step(engine.Bar{})
+		w.step(engine.BarUsers{})
 		return "bar nobody"
 	}
 	d := time.Duration(r.IntN(180)) * time.Second
@@ -378,7 +378,7 @@ func TestBoardSendsChangesAlone(t *testing.T) {
 	}
 }
 
-// A run that waits is late once its grace is over, though nothing tells so.
+// A waiting run is late when its grace is over, although no event reports it.
 func TestBoardSeesTimeGoBy(t *testing.T) {
 	w := newWorld(t, "#@ name=slow overlap=queue grace=2m\n* * * * * root true\n")
 	w.to("2026-11-20T00:01:00Z")
@@ -523,8 +523,8 @@ func bigWorld(b *testing.B) (*world, string) {
 	return w, w.serveStore(history)
 }
 
-// BenchmarkTimeline draws the 50 jobs that a screen shows of 100,000, and the
-// load of all; "new" counts the starts anew each time.
+// BenchmarkTimeline draws the 50 jobs of a screen, of 100,000 jobs, and the load of all; "new"
+// counts the starts again each time.
 func BenchmarkTimeline(b *testing.B) {
 	w, path := bigWorld(b)
 	c := api.Dial(path)

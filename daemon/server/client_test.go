@@ -337,7 +337,7 @@ func TestHistoryOfEveryKindOfSkip(t *testing.T) {
 	w.to("2026-11-20T00:05:30Z")
 	for _, r := range w.View().Runs() {
 		if r.Job == "queued" && r.State == job.RunRunning {
-			w.ended(r.ID, 0) // too late for the one that is queued
+			w.ended(r.ID, 0) // too late for the queued run
 		}
 	}
 	for _, filter := range []api.Filter{{Skipped: true}, {Skipped: true, Refs: []string{"*"}}} {

@@ -100,7 +100,7 @@ func TestExplainTellsSharedMinutes(t *testing.T) {
 	}
 }
 
-// What a stranger's jobs do is told nobody, not even as a clash.
+// Other users' jobs are hidden from users without access, including in clashes.
 func TestExplainHidesOthersJobs(t *testing.T) {
 	w := newWorld(t, annsTable)
 	explained := func(uid uint32) (x api.Explanation) {

@@ -61,24 +61,24 @@ const (
 	largeTimeout = 10 * time.Second
 )
 
-// desk changes crontabs, one at a time, so that a file does not change between comparison and
+// crontabWriter changes crontabs, one at a time, so that a file does not change between comparison and
 // replacement.
-type desk struct {
+type crontabWriter struct {
 	*Crontabs
-	mu      sync.Mutex
-	large   chan struct{}
-	largeOf sync.Map // uid: chan struct{}
-	reloads sharedReload
-	paces   paces
+	mu       sync.Mutex
+	large    chan struct{}
+	largeOf  sync.Map // uid: chan struct{}
+	reloads  sharedReload
+	limiters changeLimiters
 }
 
-func newDesk(c *Crontabs) *desk {
-	return &desk{Crontabs: c, large: make(chan struct{}, maxLarge)}
+func newCrontabWriter(c *Crontabs) *crontabWriter {
+	return &crontabWriter{Crontabs: c, large: make(chan struct{}, maxLarge)}
 }
 
 // enter waits for room for a table of that many bytes; fewer than 0 is not
 // known.
-func (d *desk) enter(ctx context.Context, c *call.Call, size int64) (leave func(), err error) {
+func (d *crontabWriter) enter(ctx context.Context, c *call.Call, size int64) (leave func(), err error) {
 	if c.Peer.Admin || size >= 0 && size <= call.MaxBody {
 		return func() {}, nil
 	}
@@ -140,28 +140,28 @@ func (s *sharedReload) count(n uint64) uint64 {
 }
 
 // note writes a line of cron's log about the caller.
-func (d *desk) note(ctx context.Context, c *call.Call, word, text string) {
+func (d *crontabWriter) note(ctx context.Context, c *call.Call, word, text string) {
 	if d.Note == nil {
 		return
 	}
 	d.Note(call.PIDOf(ctx), c.Peer.String(), word, text)
 }
 
-// hostDesk is the desk, where there are users' tables on it.
-func (s *Server) hostDesk() (*desk, error) {
-	if s.desk.Crontabs == nil || len(s.desk.Files) > 0 {
+// hostWriter is the writer, if the daemon has users' crontabs.
+func (s *Server) hostWriter() (*crontabWriter, error) {
+	if s.writer.Crontabs == nil || len(s.writer.Files) > 0 {
 		return nil, &api.Error{
 			Kind: api.Conflict, What: "this daemon keeps no users' crontabs",
 			Why: "it was given its files by name, and reads those alone",
 			Fix: "edit the files and: cronring reload    or ask the host's daemon: systemctl start cronring",
 		}
 	}
-	return s.desk, nil
+	return s.writer, nil
 }
 
 // owner checks whether the caller may change the crontab of a user, and returns the user. "" is the
 // caller.
-func (d *desk) owner(ctx context.Context, c *call.Call, name string) (account.Account, error) {
+func (d *crontabWriter) owner(ctx context.Context, c *call.Call, name string) (account.Account, error) {
 	if c.Peer.Name == "" {
 		return account.Account{}, &api.Error{
 			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
@@ -198,7 +198,7 @@ func unknownUser(name string) error {
 }
 
 // admit checks cron.allow and cron.deny, and answers in the words of the family's crontab(1).
-func (d *desk) admit(ctx context.Context, c *call.Call, target string) error {
+func (d *crontabWriter) admit(ctx context.Context, c *call.Call, target string) error {
 	caller := c.Peer.Name
 	if c.Peer.Admin {
 		caller = "root"
@@ -220,7 +220,7 @@ func (d *desk) admit(ctx context.Context, c *call.Call, target string) error {
 }
 
 func (s *Server) showCrontab(ctx context.Context, c *call.Call) error {
-	d, err := s.hostDesk()
+	d, err := s.hostWriter()
 	if err != nil {
 		return err
 	}
@@ -260,8 +260,8 @@ func (s *Server) showCrontab(ctx context.Context, c *call.Call) error {
 }
 
 // askedFor returns whose crontab a request is about that names no file.
-func (s *Server) askedFor(ctx context.Context, c *call.Call) (d *desk, who account.Account, err error) {
-	if d, err = s.hostDesk(); err != nil {
+func (s *Server) askedFor(ctx context.Context, c *call.Call) (d *crontabWriter, who account.Account, err error) {
+	if d, err = s.hostWriter(); err != nil {
 		return nil, who, err
 	}
 	r, err := call.Body[api.UserRequest](c)
@@ -290,7 +290,7 @@ type installed struct {
 }
 
 // look reads the crontab of a user; a missing one is not an error.
-func (d *desk) look(who account.Account) (t installed, err error) {
+func (d *crontabWriter) look(who account.Account) (t installed, err error) {
 	if t.path, err = d.Places.UserCrontab(who.Name); err != nil {
 		return t, err
 	}
@@ -312,7 +312,7 @@ func cannot(verb string, who account.Account, err error) error {
 }
 
 // size returns the size of a user's crontab in bytes.
-func (d *desk) size(who account.Account) int64 {
+func (d *crontabWriter) size(who account.Account) int64 {
 	path, err := d.Places.UserCrontab(who.Name)
 	if err != nil {
 		return 0
@@ -333,7 +333,7 @@ func (t installed) sum() string {
 }
 
 // parse reads a user's table as the daemon will.
-func (d *desk) parse(name string, who account.Account, text string) (*crontab.File, []crontab.Diagnostic) {
+func (d *crontabWriter) parse(name string, who account.Account, text string) (*crontab.File, []crontab.Diagnostic) {
 	c := d.Host.Config(name, false)
 	c.Format, c.Owner, c.User, c.Privileged = crontab.User, who.Name, "", who.UID == 0
 	c.MaxEntries = d.maxEntries(who)
@@ -341,7 +341,7 @@ func (d *desk) parse(name string, who account.Account, text string) (*crontab.Fi
 }
 
 // maxEntries returns the maximum number of entries of the crontab of a user; 0 means no limit.
-func (d *desk) maxEntries(who account.Account) int {
+func (d *crontabWriter) maxEntries(who account.Account) int {
 	if who.UID == 0 || d.MaxEntries == nil {
 		return 0
 	}
@@ -360,7 +360,7 @@ func fits(user string, file *crontab.File, diagnostics []crontab.Diagnostic) err
 
 // fitsLimit rejects the body of a request whose crontab must be beyond the
 // limit of the caller, before the daemon spends memory on it.
-func (d *desk) fitsLimit(c *call.Call) error {
+func (d *crontabWriter) fitsLimit(c *call.Call) error {
 	most := crontab.MaxBytes(d.maxEntries(account.Account{UID: c.Peer.UID}))
 	size := c.Request.ContentLength
 	if c.Peer.Admin || size <= bodyFor(most) {
@@ -379,7 +379,7 @@ func (d *desk) fitsLimit(c *call.Call) error {
 func bodyFor(bytes int) int64 { return int64(bytes)/3*4 + 64<<10 }
 
 func (s *Server) installCrontab(ctx context.Context, c *call.Call) error {
-	d, err := s.hostDesk()
+	d, err := s.hostWriter()
 	if err != nil {
 		return err
 	}
@@ -446,7 +446,7 @@ func flawless(user string, diagnostics []crontab.Diagnostic) error {
 }
 
 // install replaces the table of a user, keeping what it said.
-func (d *desk) install(ctx context.Context, c *call.Call, who account.Account, r api.InstallRequest, answer *api.Installed) error {
+func (d *crontabWriter) install(ctx context.Context, c *call.Call, who account.Account, r api.InstallRequest, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.look(who)
@@ -464,7 +464,7 @@ func (d *desk) install(ctx context.Context, c *call.Call, who account.Account, r
 	if err == nil { // an unreadable file, which another user may have planted, is not stored
 		d.remember(ctx, answer, c.Now, who, old)
 	}
-	if err := spool.Install(d.Places, who, d.dress(r.File, string(r.Text), c.Now)); err != nil {
+	if err := spool.Install(d.Places, who, d.addHeader(r.File, string(r.Text), c.Now)); err != nil {
 		return cannot("install", who, err)
 	}
 	d.save(ctx, answer, store.Revision{
@@ -473,15 +473,15 @@ func (d *desk) install(ctx context.Context, c *call.Call, who account.Account, r
 	return nil
 }
 
-// dress puts the header above a table, where the family has one.
-func (d *desk) dress(file, text string, now time.Time) string {
+// addHeader puts the header above a table, where the family has one.
+func (d *crontabWriter) addHeader(file, text string, now time.Time) string {
 	if !d.Places.Header {
 		return text
 	}
 	return spool.Header(file, now.In(d.zone()), d.Version) + text
 }
 
-func (d *desk) zone() *time.Location {
+func (d *crontabWriter) zone() *time.Location {
 	if d.Host.Zone == nil {
 		return time.UTC
 	}
@@ -507,7 +507,7 @@ func (s *Server) removeCrontab(ctx context.Context, c *call.Call) error {
 }
 
 // remove removes the table of a user, keeping what it said.
-func (d *desk) remove(ctx context.Context, c *call.Call, who account.Account, how string, answer *api.Installed) error {
+func (d *crontabWriter) remove(ctx context.Context, c *call.Call, who account.Account, how string, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.look(who)
@@ -534,7 +534,7 @@ const noCrontab = "no crontab for "
 
 // remember makes sure that what is about to be replaced can be had back, also
 // when that is nothing.
-func (d *desk) remember(ctx context.Context, answer *api.Installed, now time.Time, who account.Account, old installed) {
+func (d *crontabWriter) remember(ctx context.Context, answer *api.Installed, now time.Time, who account.Account, old installed) {
 	answer.Before = d.save(ctx, answer, store.Revision{
 		File: old.path, User: who.Name, UID: who.UID, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
 	})
@@ -542,7 +542,7 @@ func (d *desk) remember(ctx context.Context, answer *api.Installed, now time.Tim
 
 // save stores a version. If the history cannot be written, the crontab is changed anyway, with a
 // notice to the caller.
-func (d *desk) save(ctx context.Context, answer *api.Installed, r store.Revision) int64 {
+func (d *crontabWriter) save(ctx context.Context, answer *api.Installed, r store.Revision) int64 {
 	id, err := d.Revisions.SaveRevision(context.WithoutCancel(ctx), r)
 	if err != nil {
 		answer.Before = 0
@@ -555,7 +555,7 @@ func join(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
 
 // takeIn waits until the daemon has read the tables again.
 func (s *Server) takeIn(ctx context.Context, c *call.Call, answer *api.Installed) {
-	err := s.desk.reloads.after(func() error {
+	err := s.writer.reloads.after(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		_, err := s.backend.Reload(ctx)

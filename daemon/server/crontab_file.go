@@ -37,18 +37,18 @@ func (p place) quoted() string {
 	return p.path
 }
 
-// anyDesk returns the desk, for any kind of crontabs.
-func (s *Server) anyDesk() (*desk, error) {
-	if s.desk.Crontabs == nil {
-		return s.hostDesk()
+// anyWriter returns the writer, for any kind of crontabs.
+func (s *Server) anyWriter() (*crontabWriter, error) {
+	if s.writer.Crontabs == nil {
+		return s.hostWriter()
 	}
-	return s.desk, nil
+	return s.writer, nil
 }
 
 // placeOf checks whether the caller may change a file, and returns it: a user's own crontab as for
 // crontab(1), any other only for admins.
-func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (*desk, place, error) {
-	d, err := s.anyDesk()
+func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (*crontabWriter, place, error) {
+	d, err := s.anyWriter()
 	if err != nil {
 		return nil, place{}, err
 	}
@@ -60,7 +60,7 @@ func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (
 		name, isUsers = d.Places.IsUserCrontab(file)
 	}
 	if isUsers {
-		if d, err = s.hostDesk(); err != nil {
+		if d, err = s.hostWriter(); err != nil {
 			return nil, place{}, err
 		}
 		who, err := d.owner(ctx, c, name)
@@ -81,7 +81,7 @@ func (s *Server) placeOf(ctx context.Context, c *call.Call, file, user string) (
 }
 
 // known finds a file among those that the daemon reads, or would read.
-func (d *desk) known(file string) (string, error) {
+func (d *crontabWriter) known(file string) (string, error) {
 	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + display.Quote(file), Fix: "cronring lint --installed"}
 	if len(d.Files) == 0 {
 		if d.Places.IsSystemCrontab(file) {
@@ -100,7 +100,7 @@ func (d *desk) known(file string) (string, error) {
 }
 
 // config returns how the daemon parses the crontab at a place.
-func (d *desk) config(p place) crontab.Config {
+func (d *crontabWriter) config(p place) crontab.Config {
 	if len(d.Files) > 0 {
 		return d.Host.Named(p.path, d.System)
 	}
@@ -116,7 +116,7 @@ func (d *desk) config(p place) crontab.Config {
 }
 
 // see reads the crontab at a place; a missing one is not an error.
-func (d *desk) see(p place) (installed, error) {
+func (d *crontabWriter) see(p place) (installed, error) {
 	if p.user {
 		return d.look(p.who)
 	}
@@ -140,7 +140,7 @@ func (d *desk) see(p place) (installed, error) {
 }
 
 // write puts a text in a place, or takes away what is there.
-func (d *desk) write(p place, text string, gone bool) error {
+func (d *crontabWriter) write(p place, text string, gone bool) error {
 	switch {
 	case len(d.Files) > 0 && gone:
 		return errors.New("this daemon was given the file by name, and would miss it")
@@ -169,7 +169,7 @@ func (p place) mine() (user string, uid uint32) {
 }
 
 // rememberAt is remember for any place.
-func (d *desk) rememberAt(ctx context.Context, answer *api.Installed, now time.Time, p place, old installed) {
+func (d *crontabWriter) rememberAt(ctx context.Context, answer *api.Installed, now time.Time, p place, old installed) {
 	user, uid := p.mine()
 	answer.Before = d.save(ctx, answer, store.Revision{
 		File: p.path, User: user, UID: uid, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
@@ -254,10 +254,10 @@ func (s *Server) nameOf(uid uint32) string {
 	return name
 }
 
-// listCrontabFiles lists what the caller may change: a keeper everything, others
+// listCrontabFiles lists what the caller may change: an admin everything, others
 // their own.
 func (s *Server) listCrontabFiles(ctx context.Context, c *call.Call) error {
-	d, err := s.anyDesk()
+	d, err := s.anyWriter()
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (s *Server) listCrontabFiles(ctx context.Context, c *call.Call) error {
 }
 
 // newestOf returns the newest revisions of crontabs. For a user it queries only the user's own.
-func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api.CrontabFile) (map[string]store.Revision, error) {
+func (s *Server) newestOf(ctx context.Context, c *call.Call, d *crontabWriter, list []api.CrontabFile) (map[string]store.Revision, error) {
 	if c.Peer.Admin {
 		return d.Revisions.NewestRevisions(ctx)
 	}
@@ -299,7 +299,7 @@ func (s *Server) newestOf(ctx context.Context, c *call.Call, d *desk, list []api
 // loaded lists the crontabs that the daemon has read, those that it refuses, and the caller's own,
 // even if missing; in the order in which it reads them. Users who are not admins receive only their
 // own.
-func (s *Server) loaded(c *call.Call, d *desk) []api.CrontabFile {
+func (s *Server) loaded(c *call.Call, d *crontabWriter) []api.CrontabFile {
 	type found struct{ errors, warnings int }
 	diagnostics := map[string]*found{}
 	for _, r := range s.backend.Diagnostics() {
@@ -353,7 +353,7 @@ func (s *Server) loaded(c *call.Call, d *desk) []api.CrontabFile {
 }
 
 func (s *Server) installCrontabFile(ctx context.Context, c *call.Call) error {
-	d, err := s.anyDesk()
+	d, err := s.anyWriter()
 	if err != nil {
 		return err
 	}
@@ -400,7 +400,7 @@ func (s *Server) installCrontabFile(ctx context.Context, c *call.Call) error {
 // change replaces or removes the crontab at a place, and stores the previous version. It refuses a
 // file that would not be read there, and new errors in it. Earlier errors are not this caller's,
 // and do not prevent another change.
-func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.CrontabFileRequest, answer *api.Installed) error {
+func (d *crontabWriter) change(ctx context.Context, c *call.Call, p place, r api.CrontabFileRequest, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, err := d.see(p)
@@ -422,7 +422,7 @@ func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.CrontabF
 	d.rememberAt(ctx, answer, c.Now, p, old)
 	text := string(r.Text)
 	if p.user && !r.Gone {
-		text = d.dress(p.path, text, c.Now)
+		text = d.addHeader(p.path, text, c.Now)
 	}
 	if err := d.write(p, text, r.Gone); err != nil {
 		e := &api.Error{Kind: api.Internal, What: "cannot change " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
@@ -444,7 +444,7 @@ func (d *desk) change(ctx context.Context, c *call.Call, p place, r api.CrontabF
 }
 
 // refuse looks at a text before it is installed, and counts what is in it.
-func (d *desk) refuse(p place, old installed, r api.CrontabFileRequest, answer *api.Installed) error {
+func (d *crontabWriter) refuse(p place, old installed, r api.CrontabFileRequest, answer *api.Installed) error {
 	config := d.config(p)
 	was, before := crontab.Parse(p.path, old.body, config)
 	if r.Gone {

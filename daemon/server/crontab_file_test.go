@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// file writes a table below the test's root and gives its path.
+// file writes a crontab below the test's root and returns its path.
 func (h *host) file(path, text string, mode os.FileMode) string {
 	h.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -212,8 +212,7 @@ func TestCrontabConfigNamesZone(t *testing.T) {
 	}
 }
 
-// What an account may not do it is told beforehand, and by what the daemon goes
-// by when it is asked.
+// The status reports what a user must not do, with the same rules as the requests themselves.
 func TestStatusTellsWhatIsDenied(t *testing.T) {
 	h := newHost(t, newWorld(t, annsTable))
 	if _, e := h.install(annUID, "", "#@ name=own\n* * * * * true\n"); e != nil {

@@ -37,7 +37,7 @@ func (people) Find(_ context.Context, name string) (account.Account, error) {
 	return account.Account{}, &account.UnknownError{Name: name}
 }
 
-// host gives a world tables of its own below a directory of the test.
+// host adds crontabs below a directory of the test to a world.
 type host struct {
 	*world
 	places spool.Places
@@ -69,7 +69,7 @@ func newHost(t *testing.T, w *world) *host {
 	return h
 }
 
-// lines gives the log, and empties it.
+// lines returns the log, and empties it.
 func (h *host) lines() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *host) crontab(uid uint32, query string) api.Crontab {
 	return c
 }
 
-// annsCrontab gives ann a table with a secret; revision 1 is that she had none.
+// annsCrontab installs a crontab with a secret for ann; revision 1 is the state without a crontab.
 func annsCrontab(t *testing.T, w *world) {
 	h := newHost(t, w)
 	if _, e := h.install(annUID, "", "* * * * * ann-secret\n"); e != nil {
@@ -212,7 +212,7 @@ func TestInstallOfLargestCrontab(t *testing.T) {
 	}
 }
 
-// Hostile names are no paths, and touch nothing.
+// Hostile names are not used as paths, and have no effect.
 func TestCrontabOfHostileNames(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	victim := filepath.Join(filepath.Dir(h.places.Users), "victim")
@@ -369,8 +369,8 @@ func TestInstallConcurrentlyOneWins(t *testing.T) {
 	}
 }
 
-// Callers with large tables, sent or read slowly, keep large ones waiting, and
-// nobody else; one account alone keeps only its own waiting.
+// Large crontabs that are sent or read slowly delay other large ones, but no small ones; those of
+// one user delay only the user's own.
 func TestLargeCrontabsWaitForRoom(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	s := h.server()
@@ -386,21 +386,21 @@ func TestLargeCrontabsWaitForRoom(t *testing.T) {
 	}
 	own := make(chan struct{}, 1)
 	own <- struct{}{}
-	s.desk.largeOf.Store(uint32(annUID), own) // ann has one under way
+	s.writer.largeOf.Store(uint32(annUID), own) // ann has one under way
 	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
 	ask(annUID, "POST", "/v1/crontab/install", walked{body: `{"text":"Iwo="}`}, http.StatusOK)
 
-	takeAll(t, s.desk.large)
+	takeAll(t, s.writer.large)
 	ask(0, "POST", "/v1/crontab/install", large, http.StatusOK)
 	ask(bobUID, "GET", "/v1/crontab", walked{}, http.StatusOK) // it is small now
-	go func() { <-s.desk.large }()                             // one leaves
+	go func() { <-s.writer.large }()                           // one leaves
 	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
-	if len(s.desk.large) != maxLarge-1 || len(own) != 1 {
-		t.Errorf("%d are under way, and %d of ann's; want %d and 1", len(s.desk.large), len(own), maxLarge-1)
+	if len(s.writer.large) != maxLarge-1 || len(own) != 1 {
+		t.Errorf("%d are under way, and %d of ann's; want %d and 1", len(s.writer.large), len(own), maxLarge-1)
 	}
 }
 
-// takeAll takes all places of large tables, of which nobody has one.
+// takeAll takes all slots for large crontabs, as different users.
 func takeAll(t *testing.T, places chan<- struct{}) {
 	t.Helper()
 	for n := range maxLarge {
@@ -417,7 +417,7 @@ func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
 	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
 		t.Fatal(e)
 	}
-	d := h.server().desk
+	d := h.server().writer
 	takeAll(t, d.large)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if the time were over
@@ -435,7 +435,7 @@ func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
 	}
 }
 
-// The history's disk is full: cron goes on, and says what is lost.
+// The history's disk is full: the crontab is installed, and the answer reports what is lost.
 func TestInstallWithoutHistoryIsSaid(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
@@ -451,7 +451,7 @@ func TestInstallWithoutHistoryIsSaid(t *testing.T) {
 	}
 }
 
-// The spool's disk is full: the old table stays, and the error says why.
+// The spool's disk is full: the old crontab stays, and the error contains the reason.
 func TestInstallOnFullDiskSaysSo(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	if err := os.MkdirAll(h.places.Users, 0o755); err != nil {

@@ -29,7 +29,7 @@ func deadWorld(t *testing.T) *world {
 	return w
 }
 
-// asked gives the answer to an account's request.
+// asked returns the answer to a user's request.
 func asked[T any](w *world, uid uint32, method, path, query, body string) (document T, status int) {
 	w.t.Helper()
 	status, text := w.walk(uid, method, path, walked{query: query, body: body})

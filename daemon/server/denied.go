@@ -9,7 +9,7 @@ import (
 )
 
 // ownCrontab returns the path of the peer's own crontab; "" if it has none here.
-func (d *desk) ownCrontab(p call.Peer) string {
+func (d *crontabWriter) ownCrontab(p call.Peer) string {
 	if d.Crontabs == nil || len(d.Files) > 0 {
 		return ""
 	}
@@ -37,10 +37,10 @@ func (s *Server) deniedCrontab(p call.Peer) string {
 	if p.Name == "" {
 		return "crontab is not allowed for " + p.String() + ": the host has no user with that uid"
 	}
-	if s.desk.ownCrontab(p) == "" {
+	if s.writer.ownCrontab(p) == "" {
 		return "this daemon keeps no crontab of yours; you are " + p.String()
 	}
-	err := s.desk.Places.MayUse(s.desk.Host.Family, p.Name, p.Name)
+	err := s.writer.Places.MayUse(s.writer.Host.Family, p.Name, p.Name)
 	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
 		return "crontab is not allowed for " + p.String() + ": " + barred.Why
 	}

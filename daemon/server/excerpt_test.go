@@ -46,7 +46,7 @@ func TestExcerptOfOutput(t *testing.T) {
 	}
 }
 
-// What was left out stood before the chunk: who leaves more out does not tell it.
+// A gap is before its chunk: an excerpt that omits more does not report that gap.
 func TestExcerptKeepsWhatIsTrueOfGaps(t *testing.T) {
 	chunks := []job.Chunk{{Stream: job.Stdout, Data: []byte("a\n")}, {Stream: job.Stdout, Cut: 9, Data: []byte("b\nc\n")}}
 	if got := lastLines(chunks, 1); len(got) != 1 || got[0].Cut != 0 || string(got[0].Data) != "c\n" {

@@ -82,7 +82,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestWhy tells stories, and what why says of them.
+// TestWhy runs stories, and records the explanations of why.
 func TestWhy(t *testing.T) {
 	var all strings.Builder
 	for _, s := range whyStories {

@@ -24,7 +24,7 @@ const familyCrontab = `#@ name=dump
 0 1 * * * ann lost
 `
 
-// graphOf asks for a graph as an account, and says it in one line for each job.
+// graphOf requests a graph as a user, and formats it with one line for each job.
 func graphOf(t *testing.T, w *world, uid uint32, query string) string {
 	t.Helper()
 	status, text := w.walk(uid, "GET", "/v1/graph", walked{query: query})

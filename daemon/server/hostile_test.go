@@ -18,7 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// send writes bytes to a fresh connection and gives the whole answer.
+// send writes bytes to a new connection and returns the whole answer.
 func send(t *testing.T, path, text string) *http.Response {
 	t.Helper()
 	c := connect(t, path)
@@ -93,7 +93,7 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 	w := annsWorld(t)
 	path := w.serve()
 	openDirs(t, path)
-	for range 2 * maxAccountConns {
+	for range 2 * maxUserConns {
 		as(t, bobUID, func() { connect(t, path) })
 	}
 	as(t, bobUID, func() {
@@ -113,27 +113,27 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 	})
 }
 
-func TestDoorKeepsRoomForKeepers(t *testing.T) {
-	d := newDoor(nil, func(uid uint32) bool { return uid == 0 })
+func TestListenerReservesConnectionsForAdmins(t *testing.T) {
+	d := newLimitedListener(nil, func(uid uint32) bool { return uid == 0 })
 	now := instant(t, firstUp)
 	guests := 0
 	for uid := uint32(1); uid <= 100; uid++ {
-		for d.enter(uid, now) {
+		for d.admit(uid, now) {
 			guests++
 		}
 	}
-	if guests != maxGuestConns {
-		t.Errorf("%d guests, want %d", guests, maxGuestConns)
+	if guests != maxNonAdminConns {
+		t.Errorf("%d guests, want %d", guests, maxNonAdminConns)
 	}
-	keepers := 0
-	for d.enter(0, now) {
-		keepers++
+	admin := 0
+	for d.admit(0, now) {
+		admin++
 	}
-	if keepers != maxConns-maxGuestConns {
-		t.Errorf("%d keepers, want %d", keepers, maxConns-maxGuestConns)
+	if admin != maxConns-maxNonAdminConns {
+		t.Errorf("%d admin, want %d", admin, maxConns-maxNonAdminConns)
 	}
-	d.exit(1)
-	if !d.enter(1, now) {
+	d.release(1)
+	if !d.admit(1, now) {
 		t.Error("no room after somebody left")
 	}
 }
@@ -141,13 +141,13 @@ func TestDoorKeepsRoomForKeepers(t *testing.T) {
 // A user that connects in a loop is refused for the rest of the second. Other
 // users and admins are not.
 func TestDoorLimitsNewConnections(t *testing.T) {
-	d := newDoor(nil, func(uid uint32) bool { return uid == 0 })
+	d := newLimitedListener(nil, func(uid uint32) bool { return uid == 0 })
 	now := instant(t, firstUp)
 	accepted := func(uid uint32, n int) (accepted int) {
 		for range n {
-			if d.enter(uid, now) {
+			if d.admit(uid, now) {
 				accepted++
-				d.exit(uid)
+				d.release(uid)
 			}
 		}
 		return accepted

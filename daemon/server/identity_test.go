@@ -12,8 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// owners is a world in which root, ann and bob each call a job backup. Another of
-// root's jobs, report, runs as ann.
+// owners is a world in which root, ann and bob each have a job named backup. Another of root's
+// jobs, report, runs as ann.
 func owners(t *testing.T) *world {
 	w := emptyWorld(t)
 	parse := func(name, text string, c crontab.Config) *crontab.File {

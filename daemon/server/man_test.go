@@ -22,12 +22,12 @@ func TestManAPI(t *testing.T) {
 	page := string(text)
 	want, got := map[string]bool{}, map[string]bool{}
 	for _, r := range newWorld(t, "").server().routes() {
-		want[r.method+" "+r.path] = r.may == keeper
+		want[r.method+" "+r.path] = r.may == admin
 	}
 	open, rooted, _ := strings.Cut(page, ".Ss For root only")
-	for keepers, part := range map[bool]string{false: open, true: rooted} {
+	for admin, part := range map[bool]string{false: open, true: rooted} {
 		for _, m := range regexp.MustCompile(`(?m)^\.It Li ((?:GET|POST) \S+)$`).FindAllStringSubmatch(part, -1) {
-			got[m[1]] = keepers
+			got[m[1]] = admin
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

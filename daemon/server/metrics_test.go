@@ -25,8 +25,8 @@ var (
 	labelPart  = regexp.MustCompile(`([a-z]+)="((?:[^"\\]|\\.)*)"`)
 )
 
-// readMetrics holds a text to the format and to the conventions of its names, and
-// gives the samples: by name and labels without node, as they are written.
+// readMetrics checks the format of a text and the conventions of its names. It returns the samples
+// by name and labels without node.
 func readMetrics(t *testing.T, text, node string) map[string]float64 {
 	t.Helper()
 	samples := map[string]float64{}
@@ -89,7 +89,7 @@ func readMetrics(t *testing.T, text, node string) map[string]float64 {
 	return samples
 }
 
-// metrics asks as an account.
+// metrics requests the metrics as a user.
 func (w *world) metrics(s *Server, uid uint32, query string) map[string]float64 {
 	w.t.Helper()
 	status, text := w.walkOn(s, uid, "GET", "/v1/metrics", walked{query: query})
@@ -127,8 +127,8 @@ const metricsCrontab = `#@ name=good
 * * * * * ann sleep 90
 `
 
-// livedMetrics is a world of two minutes: in each good succeeds and bad fails, and
-// long goes on all the time.
+// livedMetrics is a world after two minutes: in each, good succeeds and bad fails, and long runs
+// all the time.
 func livedMetrics(t *testing.T) (*world, *Server) {
 	w := newWorld(t, metricsCrontab)
 	s := w.server()
@@ -232,7 +232,7 @@ func TestMetricsOfAnAccountAreItsOwn(t *testing.T) {
 	if nothing := w.metrics(s, noneUID, "jobs=true"); nothing[`jobs{state="failing"}`] != 0 || nothing["up"] != 1 {
 		t.Errorf("nobody: got %v, want that the daemon is up", nothing)
 	}
-	// A name that has passed to another account tells nothing of what ran before.
+	// If a name now belongs to another user, its metrics do not contain the previous user's runs.
 	w.load("#@ name=good\n* * * * * bob true\n")
 	wantSamples(t, w.metrics(s, bobUID, "jobs=true"), map[string]float64{
 		`job_runs_total{job="good",user="bob",outcome="ok"}`: 0, `job_failed_in_row{job="good",user="bob"}`: 0,
@@ -333,7 +333,7 @@ func TestCountsForgetJobsThatAreGone(t *testing.T) {
 	}
 }
 
-// countingRecords is a history that knows how often it was read.
+// countingRecords is a history that counts its reads.
 type countingRecords struct {
 	*world
 	reads int
@@ -398,7 +398,7 @@ func BenchmarkMetrics(b *testing.B) {
 	}
 }
 
-// BenchmarkCounts is what a step of the loop pays for them.
+// BenchmarkCounts measures their cost in a step of the loop.
 func BenchmarkCounts(b *testing.B) {
 	c := newCounts(func() *engine.View { return engine.New(engine.State{}).View() }, time.Time{})
 	r := job.Run{Job: "x", User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}

@@ -17,8 +17,8 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// Of an occurrence of a ring job this host tells whose it is, whether it had it,
-// and whether another member had it too.
+// About an occurrence of a ring job this host reports its owner, whether this host was the owner,
+// and whether another member ran it, too.
 func TestWhyOfRingJobs(t *testing.T) {
 	w := emptyWorld(t)
 	file, _ := crontab.Parse("/etc/cron.d/etl",
@@ -67,7 +67,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 	w.step(engine.FromRing{Event: register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9}})
 	w.started(1)
 	says("j", string(api.Passed), "of the ring's members it was")
-	w.step(engine.FromRing{Event: register.News{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}}})
+	w.step(engine.FromRing{Event: register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}}})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
 	if r := w.facts()[len(w.facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
@@ -129,8 +129,8 @@ func ringWorld(t *testing.T) *world {
 	return w
 }
 
-// TestOwnersAreToldEverywhere holds all that tells when a job runs to the same
-// member.
+// TestOwnersAreToldEverywhere checks that all answers about the next runs of a job contain the
+// same owner.
 func TestOwnersAreToldEverywhere(t *testing.T) {
 	w := ringWorld(t)
 	client := w.client()

@@ -45,7 +45,7 @@ func (s *Server) past(ctx context.Context, c *call.Call) error {
 	}
 	answer := api.Pasts{V: api.Version, Now: c.Now, Jobs: make([]api.JobPast, len(pasts))}
 	for k, p := range pasts {
-		answer.Jobs[k] = p.told()
+		answer.Jobs[k] = p.result()
 	}
 	return c.Answer(answer)
 }
@@ -133,12 +133,12 @@ func at(c *api.Cell) time.Time {
 	return c.Due
 }
 
-// told returns the answer: the newest cells, oldest first.
-func (p *jobPast) told() api.JobPast {
+// result returns the answer: the newest cells, oldest first.
+func (p *jobPast) result() api.JobPast {
 	slices.SortStableFunc(p.cells, func(a, b api.Cell) int { return at(&b).Compare(at(&a)) })
 	cells := append([]api.Cell{}, p.cells[:min(p.most, len(p.cells))]...)
 	slices.Reverse(cells)
-	q := p.sum.told("")
+	q := p.sum.result("")
 	return api.JobPast{
 		Job: p.c.View.ID(p.i), Cells: cells, Runs: q.Runs + p.again, OK: q.OK, Failed: q.Failed + p.again, Late: p.sum.late,
 		P50: q.P50, P95: q.P95, Max: q.Max, LagP99: q.LagP99,

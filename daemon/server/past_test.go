@@ -28,8 +28,8 @@ func strip(cells []api.Cell) string {
 	return b.String()
 }
 
-// live runs the clock of a minutely job: codes say how its runs end, a space
-// lets one go on through the next minutes until a later code ends it.
+// live runs the clock of a minutely job: each code is the end of a run; a space lets the run
+// continue through the next minutes until a later code ends it.
 func live(w *world, codes string) {
 	for _, code := range codes {
 		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
@@ -57,7 +57,7 @@ func TestPastOfVisibleRows(t *testing.T) {
 		t.Fatalf("past %+v, %v, want b without a past, then a", past, err)
 	}
 	a := past[1]
-	// The run that went on was let go on for three minutes, so three were skipped.
+	// The long run lasted three minutes, so three occurrences were skipped.
 	if got, want := strip(a.Cells), "SSooofoo"; got != want {
 		t.Errorf("cells %q, want the end of %q", got, "oofoS"+want)
 	}
@@ -129,13 +129,13 @@ func TestTimelineDrawsPastAndFuture(t *testing.T) {
 	}
 	end("b", 0) // 00:05
 	w.to("2026-11-20T00:07:00Z")
-	w.started(w.View().Runs()[0].ID) // long goes on
+	w.started(w.View().Runs()[0].ID) // long continues
 	w.to("2026-11-20T00:10:00Z")
 	end("a", 1)
 	w.to("2026-11-20T00:15:00Z")
 	end("b", 0)
 	w.to("2026-11-20T00:20:00Z")
-	w.started(w.View().Runs()[1].ID)                          // a goes on past 00:30
+	w.started(w.View().Runs()[1].ID)                          // a continues past 00:30
 	w.step(engine.Pause{Job: "b", Hold: job.Hold{By: "ann"}}) // from 00:25 it is skipped
 	w.to("2026-11-20T00:31:00Z")
 	end("a", 0)
@@ -217,9 +217,8 @@ func TestClashesAndQuietSlots(t *testing.T) {
 	}
 }
 
-// What begins where a cell does lies in that cell or a later one, however the
-// time is cut: a time line whose jobs fire each second is drawn by going on from
-// cell to cell.
+// A run that begins at the start of a cell lies in that cell or a later one, for any division of
+// the time: a time line whose jobs fire each second is drawn from cell to cell.
 func TestAxisAlwaysGetsOn(t *testing.T) {
 	from := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	for _, span := range []time.Duration{263 * time.Hour, longestLine, time.Hour, api.MaxCells} {

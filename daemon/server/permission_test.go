@@ -38,14 +38,14 @@ func annsWorld(t *testing.T) *world {
 // walked is the request of one route.
 type walked struct {
 	query, body string
-	names       bool // a thing of ann's, which a stranger is told does not exist
-	private     bool // ann's own table: nobody else may ask about it
-	table       bool // it is about tables, of which ann has one
+	names       bool // it names a job or run of ann's; for other users it does not exist
+	private     bool // ann's own crontab: only ann may request it
+	table       bool // it is about crontabs; ann has one
 	streams     bool
 	endless     bool // it streams until the caller has enough
 }
 
-// request is what a caller who wants ann's things would send to each route.
+// request is a request about ann's objects for each route.
 var request = map[string]walked{
 	"GET /v1/health":      {},
 	"GET /v1/status":      {},
@@ -108,10 +108,10 @@ var request = map[string]walked{
 // who may use it.
 func TestRoutesPerPeer(t *testing.T) {
 	peers := []struct {
-		name   string
-		uid    uint32
-		keeper bool
-		owner  bool // of ann's job
+		name  string
+		uid   uint32
+		admin bool
+		owner bool // of ann's job
 	}{
 		{"root", 0, true, true},
 		{"daemon's own account", selfUID, true, true},
@@ -146,7 +146,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				status, text := w.walk(p.uid, r.method, r.path, q)
 				want := http.StatusOK
 				switch {
-				case r.may == keeper && !p.keeper, !p.owner && q.private:
+				case r.may == admin && !p.admin, !p.owner && q.private:
 					want = http.StatusForbidden
 				case !p.owner && q.names:
 					want = http.StatusNotFound
@@ -171,14 +171,14 @@ func TestRoutesPerPeer(t *testing.T) {
 	}
 }
 
-// echoesOnly tells whether ann's name is in a text only as the caller's own
-// words, which a not-found error repeats.
+// echoesOnly reports whether ann's name is in a text only as part of the caller's own input, which
+// a not-found error repeats.
 func echoesOnly(text string) bool {
 	return strings.Count(text, "ann-") == 1 && strings.Contains(text, `\"ann-job\": no such job`)
 }
 
-// walk sends the request of a route as the account with that uid, and gives
-// the answer. While a stream is read, something happens to ann's job.
+// walk sends the request of a route as the user with that uid, and returns the answer. While a
+// stream is read, ann's job changes.
 func (w *world) walk(uid uint32, method, path string, q walked) (int, string) {
 	return w.walkOn(w.server(), uid, method, path, q)
 }
@@ -218,7 +218,7 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 	return recorder.Code, recorder.Body.String()
 }
 
-// flushed tells when something was sent.
+// flushed reports when data was sent.
 type flushed struct {
 	*httptest.ResponseRecorder
 	flushes chan struct{}

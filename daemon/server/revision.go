@@ -15,13 +15,13 @@ import (
 // sees reports whether the caller may see a version of a crontab: admins all versions, other users
 // those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
 // contain passwords.
-func (d *desk) sees(c *call.Call, r store.Revision) bool {
+func (d *crontabWriter) sees(c *call.Call, r store.Revision) bool {
 	name, ok := d.Places.IsUserCrontab(r.File)
 	return c.Peer.Admin || ok && c.Peer.Name != "" && name == c.Peer.Name && r.User == name && r.UID == c.Peer.UID
 }
 
 func (s *Server) listRevisions(ctx context.Context, c *call.Call) error {
-	d, err := s.anyDesk()
+	d, err := s.anyWriter()
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) listRevisions(ctx context.Context, c *call.Call) error {
 }
 
 func (s *Server) showRevision(ctx context.Context, c *call.Call) error {
-	d, err := s.anyDesk()
+	d, err := s.anyWriter()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Server) showRevision(ctx context.Context, c *call.Call) error {
 }
 
 // revision returns one version. A version that the caller may not see is reported as missing.
-func (d *desk) revision(ctx context.Context, c *call.Call, verb string, id int64) (store.Revision, error) {
+func (d *crontabWriter) revision(ctx context.Context, c *call.Call, verb string, id int64) (store.Revision, error) {
 	r, ok, err := d.Revisions.Revision(ctx, id)
 	if err != nil {
 		return r, err

@@ -20,7 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/members"
 )
 
-// fakeRing is a ring whose other members answer what a test says.
+// fakeRing is a ring; a test sets the answers of its other members.
 type fakeRing struct {
 	status api.Ring
 	answer func(member, path string) (status int, text string, err error)

@@ -14,7 +14,7 @@ type may int
 const (
 	anyone may = iota // sees nothing of any job
 	owner             // every account, for its own jobs; root and the daemon's own for all
-	keeper            // root and the daemon's own account
+	admin             // root and the daemon's own account
 )
 
 // handler answers one request, or returns why not.
@@ -49,8 +49,8 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/timeline", owner, call.Expensive, s.timeline},
 		{"GET", "/v1/clashes", owner, call.Expensive, s.clashes},
 		{"GET", "/v1/stats", owner, call.Expensive, s.stats},
-		{"GET", "/v1/diagnostics", keeper, call.Cheap, s.diagnostics},
-		{"GET", "/v1/config", keeper, call.Cheap, s.config},
+		{"GET", "/v1/diagnostics", admin, call.Cheap, s.diagnostics},
+		{"GET", "/v1/config", admin, call.Cheap, s.config},
 		{"GET", "/v1/env", owner, call.Expensive, s.jobEnvironment},
 		{"GET", "/v1/config/job", owner, call.Expensive, s.jobConfig},
 		{"POST", "/v1/run", owner, call.Expensive, s.runJobs},
@@ -67,13 +67,13 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/retry", owner, call.Expensive, s.retry},
 		{"POST", "/v1/redrive", owner, call.Expensive, s.redrive},
 		{"POST", "/v1/drop", owner, call.Expensive, s.drop},
-		{"POST", "/v1/reload", keeper, call.Cheap, s.reload},
-		{"GET", "/v1/db", keeper, call.Cheap, s.dbStats},
-		{"POST", "/v1/db", keeper, call.Cheap, s.dbKeep},
-		{"POST", "/v1/notify", keeper, call.Cheap, s.tryChannel},
+		{"POST", "/v1/reload", admin, call.Cheap, s.reload},
+		{"GET", "/v1/db", admin, call.Cheap, s.dbStats},
+		{"POST", "/v1/db", admin, call.Cheap, s.dbKeep},
+		{"POST", "/v1/notify", admin, call.Cheap, s.tryChannel},
 		{"GET", "/v1/ring", owner, call.Cheap, s.ring},
-		{"GET", "/v1/ring/diff", keeper, call.Cheap, s.ringDiff},
-		{"POST", "/v1/ring", keeper, call.Cheap, s.changeRing},
+		{"GET", "/v1/ring/diff", admin, call.Cheap, s.ringDiff},
+		{"POST", "/v1/ring", admin, call.Cheap, s.changeRing},
 		{"GET", "/v1/crontab", owner, call.Cheap, s.showCrontab},
 		{"POST", "/v1/crontab/install", owner, call.Cheap, s.installCrontab},
 		{"POST", "/v1/crontab/remove", owner, call.Cheap, s.removeCrontab},
@@ -91,7 +91,7 @@ func (s *Server) register() {
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
 			c := s.newCall(w, q)
-			if r.may == keeper && !c.Peer.Admin {
+			if r.may == admin && !c.Peer.Admin {
 				c.Fail(c.NotAllowed())
 				return
 			}

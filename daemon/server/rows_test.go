@@ -50,8 +50,7 @@ func (i *intercepted) Last(ctx context.Context, f func(job.Run)) error {
 	return i.world.Last(ctx, f)
 }
 
-// manyPages is more jobs than a memory asks for one by one, and than a socket has
-// room for.
+// manyPages is more jobs than a memory requests separately, and than a socket's buffer holds.
 const manyPages = 24 * nodesPage
 
 // When a caller disconnects, its query stops, and its other requests, which

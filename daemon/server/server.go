@@ -124,7 +124,7 @@ type Server struct {
 	selfUID uint32
 	account func(uid uint32) (string, error)
 	log     *slog.Logger
-	desk    *desk
+	writer  *crontabWriter
 	states  *jobstate.Jobs
 	find    *lookup.Searcher
 	whys    *why.Explainer
@@ -140,7 +140,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		backend: o.Backend, store: o.Store, now: o.Now,
-		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
+		selfUID: o.SelfUID, account: o.Account, log: o.Log, writer: newCrontabWriter(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
 	s.loads, s.queries = newLoads(), call.NewQueries()
@@ -181,7 +181,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	door := newDoor(l, s.keeps)
+	door := newLimitedListener(l, s.keeps)
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(door) }()
 	var err error
@@ -205,9 +205,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // shut completes the answers to accepted connections, but waits for no reader. It does not use
 // http.Server.Shutdown, which drops connections without a request: when a daemon is replaced, no
 // request must be lost.
-func (s *Server) shut(hs *http.Server, door *door) {
+func (s *Server) shut(hs *http.Server, door *limitedListener) {
 	hs.SetKeepAlivesEnabled(false)
-	door.empty(closeTimeout)
+	door.drain(closeTimeout)
 	hs.Close()
 }
 

@@ -16,10 +16,10 @@ import (
 
 // Bounds of what statistics look at.
 const (
-	usualStats = 30 * 24 * time.Hour
-	statsRuns  = 1_000_000
-	guestRuns  = 100_000 // for accounts that are not keepers
-	statsSkips = 100_000 // of all jobs, or of each that is named
+	usualStats   = 30 * 24 * time.Hour
+	statsRuns    = 1_000_000
+	nonAdminRuns = 100_000 // for users who are not admins
+	statsSkips   = 100_000 // of all jobs, or of each that is named
 )
 
 // stats sums up what runs came to.
@@ -31,7 +31,7 @@ func (s *Server) stats(ctx context.Context, c *call.Call) error {
 	if err := t.read(ctx); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	return c.Answer(t.told())
+	return c.Answer(t.summary())
 }
 
 // tally is statistics as they are made.
@@ -113,7 +113,7 @@ func (t *tally) choose(ctx context.Context) error {
 		t.jobs = []job.ID{}
 	}
 	if t.most = statsRuns; !t.c.Peer.Admin {
-		t.jobs, t.most = []job.ID{}, guestRuns
+		t.jobs, t.most = []job.ID{}, nonAdminRuns
 	}
 	for _, i := range jobs {
 		id, e := t.c.View.ID(i), t.c.View.Entry(i)
@@ -223,13 +223,13 @@ func (t *tally) named(name string) *sum {
 	return g
 }
 
-// told returns the answer: hours in their order, and other groups by total time.
-func (t *tally) told() api.Stats {
+// summary returns the answer: hours in their order, and other groups by total time.
+func (t *tally) summary() api.Stats {
 	a := t.answer
 	a.Groups = make([]api.StatsGroup, 0, len(t.groups))
 	all := t.all()
 	for name, g := range t.groups {
-		if told := g.told(name); told.Runs+told.Skipped > 0 {
+		if told := g.result(name); told.Runs+told.Skipped > 0 {
 			a.Groups = append(a.Groups, told)
 		}
 	}
@@ -241,7 +241,7 @@ func (t *tally) told() api.Stats {
 		}
 		return cmp.Compare(x.Name, y.Name)
 	})
-	a.All = all.told("")
+	a.All = all.result("")
 	return a
 }
 
@@ -309,8 +309,8 @@ func (s *sum) add(r result, grace time.Duration) {
 	}
 }
 
-// told returns the statistics of a group with its name.
-func (s *sum) told(name string) api.StatsGroup {
+// result returns the statistics of a group with its name.
+func (s *sum) result(name string) api.StatsGroup {
 	g := s.group
 	g.Name, g.P50, g.P95, g.Max, g.LagP99 = name, quantile(s.took, 50), quantile(s.took, 95), quantile(s.took, 100), quantile(s.lags, 99)
 	return g

@@ -40,7 +40,7 @@ func TestEventsOfChosenJobs(t *testing.T) {
 	}
 }
 
-// tell gives a stream in one line: output as text, the rest by name.
+// tell formats a stream in one line: output as text, other events by name.
 func tell(events func(func(api.Event, error) bool)) string {
 	var said []string
 	for e, err := range events {
@@ -115,7 +115,7 @@ func TestOutputEndsAfterGap(t *testing.T) {
 	told := following(w)
 	w.mu.Lock()
 	hub := w.hub
-	w.hub = nil // nobody hears of the end
+	w.hub = nil // nothing receives the end
 	w.mu.Unlock()
 	w.ended(3, 2)
 	w.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// Whoever takes the name of another account's job must not hear what a run of
-// that one still prints.
+// If a user reuses the name of another user's job, they must not receive the output of a live run
+// of that job.
 func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
 	w := annsWorld(t) // run 3 is ann's, of ann-job, and lives
 	w.load("#@ name=ann-job\n0 0 1 1 * bob true\n")

@@ -23,8 +23,7 @@ func repeat(n int) []string {
 	return refs
 }
 
-// A request whose texts or lists are too long is refused whole, and the error
-// says which of them it is.
+// A request with a text or list that is too long is rejected, and the error names that text.
 func TestLongTextsAreRefused(t *testing.T) {
 	w := newWorld(t, etlCrontab)
 	path := w.serve()

@@ -48,7 +48,7 @@ func (s *Server) timeline(ctx context.Context, c *call.Call) error {
 	}
 	answer := api.Timeline{V: api.Version, Now: c.Now, From: a.from, To: a.to, Cells: a.cells, Jobs: []api.TimelineJob{}}
 	for _, l := range lines {
-		answer.Jobs = append(answer.Jobs, l.told())
+		answer.Jobs = append(answer.Jobs, l.result())
 	}
 	if err := s.addLoad(ctx, c, a, &answer); err != nil {
 		return err
@@ -272,7 +272,7 @@ func (l *line) expect(from, to, due time.Time, id job.RunID) {
 	l.ahead = max(l.ahead, last+1)
 }
 
-func (l *line) told() api.TimelineJob {
+func (l *line) result() api.TimelineJob {
 	v := l.c.View
 	told := api.TimelineJob{
 		Job: v.ID(l.i), State: l.state, Zone: v.Entry(l.i).Zone().String(), Next: v.Next(l.i, l.axis.now).UTC(), Cells: []api.TimelineCell{},

@@ -15,7 +15,7 @@ import (
 )
 
 func (s *Server) undo(ctx context.Context, c *call.Call) error {
-	d, err := s.anyDesk()
+	d, err := s.anyWriter()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Server) undo(ctx context.Context, c *call.Call) error {
 	answer := api.Installed{V: api.Version, User: target.User, File: target.File, Gone: target.Gone, Restored: target.ID}
 	if _, ok := d.Places.IsUserCrontab(target.File); !ok {
 		err = d.restoreOther(ctx, c, target, &answer)
-	} else if d, err = s.hostDesk(); err == nil {
+	} else if d, err = s.hostWriter(); err == nil {
 		err = d.restoreUser(ctx, c, target, &answer)
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Server) undo(ctx context.Context, c *call.Call) error {
 
 // lastChanged returns the file with the newest change, of a daemon that was started with a list of
 // files: it has no user's own crontab.
-func (d *desk) lastChanged(ctx context.Context) (string, error) {
+func (d *crontabWriter) lastChanged(ctx context.Context) (string, error) {
 	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{})
 	if err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func (d *desk) lastChanged(ctx context.Context) (string, error) {
 }
 
 // previous returns the version of the crontab at a place before its newest change.
-func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
+func (d *crontabWriter) previous(ctx context.Context, p place) (store.Revision, error) {
 	now, err := d.see(p)
 	if err != nil {
 		return store.Revision{}, unread(p, err)
@@ -111,7 +111,7 @@ func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
 
 // restoreUser works like crontab(1). A version that was installed once may be installed again, even
 // if this version of cronring reports errors in it.
-func (d *desk) restoreUser(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
+func (d *crontabWriter) restoreUser(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
 	who, err := d.owner(ctx, c, target.User)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *desk) restoreUser(ctx context.Context, c *call.Call, target store.Revis
 	if old, err := d.look(who); err == nil {
 		d.remember(ctx, answer, c.Now, who, old)
 	}
-	text := d.dress(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
+	text := d.addHeader(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
 	if err := spool.Install(d.Places, who, text); err != nil {
 		return cannot("restore", who, err)
 	}
@@ -146,7 +146,7 @@ func undone(c *call.Call, target store.Revision) store.Revision {
 }
 
 // restoreOther writes a crontab that is not a user's; only admins come here.
-func (d *desk) restoreOther(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
+func (d *crontabWriter) restoreOther(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := place{path: target.File}

@@ -90,7 +90,7 @@ func TestUndoOfFirstInstallRemoves(t *testing.T) {
 	}
 }
 
-// What somebody wrote past the daemon is kept before it is replaced.
+// A version that was written without the daemon is kept before it is replaced.
 func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	if _, e := h.install(annUID, "", "# 1\n"); e != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// as runs f with the effective uid of another account, on a thread of its
-// own: the kernel tells the daemon the thread's uid, so this is no mock.
+// as runs f with the effective uid of another user, on its own thread: the kernel reports the
+// thread's uid to the daemon, so nothing is simulated.
 func as(t *testing.T, uid int, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -71,7 +71,7 @@ func dialThread(path string) (*os.File, error) {
 	return f, nil
 }
 
-// statusOn asks for the status over a connection that this thread makes.
+// statusOn requests the status over a connection of this thread.
 func statusOn(path string) (st api.Status, err error) {
 	f, err := dialThread(path)
 	if err != nil {

@@ -55,8 +55,8 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	}
 }
 
-// A person asks for a run shortly before the schedule names an occurrence: each
-// of both instants is explained by its own run.
+// A user starts a run shortly before a scheduled occurrence: each of the two instants is explained
+// by its own run.
 func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
 	w := newWorld(t, "#@ name=j\n* * * * * root true\n")
 	w.to("2026-11-20T00:00:30Z")
@@ -79,7 +79,7 @@ func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
 
 func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 	w := newWorld(t, "#@ name=ghost\n* * * * * ghost true\n#@ name=old\n* * * * * old true\n")
-	w.step(engine.Bar{Users: map[string]engine.Barred{
+	w.step(engine.BarUsers{Users: map[string]engine.Barred{
 		"ghost": {Reason: job.NoUser, Detail: "unknown user ghost"},
 		"old":   {Reason: job.AccountRefused, Detail: "account expired on 2022-01-09"},
 	}})

@@ -28,14 +28,14 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// world is a real engine behind a Backend and a Store that keep what it says
-// in memory. Its clock moves only when a test moves it.
+// world is a real engine behind a Backend and a Store that keep its effects in memory. Its clock
+// advances only when a test sets it.
 type world struct {
 	t          testing.TB
 	view       atomic.Pointer[engine.View]
 	subscribed chan struct{}
 
-	// A test sets these before it asks anything, or while nothing is being asked.
+	// A test sets these before its first request, or while no request is active.
 	refused  []spool.Refusal
 	problems []api.Problem
 	chunks   map[job.RunID][]job.Chunk
@@ -123,7 +123,7 @@ func (w *world) set(now time.Time, d time.Duration) {
 	w.now, w.up = now, w.up+d
 }
 
-// jump sets the clock: the time since boot goes on by only a second.
+// jump sets the clock: the time since boot advances by only a second.
 func (w *world) jump(text string) {
 	w.t.Helper()
 	w.set(instant(w.t, text), time.Second)
@@ -170,7 +170,7 @@ func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
 	return effects
 }
 
-// started and ended are what a spawner would report of a run.
+// started and ended send the reports of a spawner about a run.
 func (w *world) started(id job.RunID) { w.step(engine.Started{Run: id, PID: 4000 + int(id)}) }
 
 func (w *world) ended(id job.RunID, code int) {
@@ -293,7 +293,7 @@ func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan a
 	return w.chunks[id], events
 }
 
-// TryChannel knows one channel that takes all, and one that is broken.
+// TryChannel has one channel that works and one that is broken.
 func (w *world) Plan(_ context.Context, start engine.Start) (api.Environment, error) {
 	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
 }
@@ -329,7 +329,7 @@ func (w *world) facts() []job.Record {
 	return slices.Clone(w.records)
 }
 
-// allRuns gives each run as its newest record has it, newest first.
+// allRuns returns each run in its newest record, newest first.
 func (w *world) allRuns() []job.Run {
 	latest := map[job.RunID]job.Run{}
 	for _, r := range w.facts() {
@@ -711,9 +711,8 @@ const ( // uids of the accounts in the tests
 	noneUID = 20004 // no account
 )
 
-// selfUID is the account of the tests' daemon, and caller the name of the one that
-// runs the tests, which calls over real sockets as itself: root, or else the
-// daemon's own account.
+// selfUID is the user of the tests' daemon. caller is the user who runs the tests and calls over
+// real sockets: root, or else the daemon's own user.
 var selfUID, caller = func() (uint32, string) {
 	if uid := os.Geteuid(); uid != 0 {
 		return uint32(uid), "cronring"
@@ -728,11 +727,10 @@ func accountName(uid uint32) (string, error) {
 	return "", errors.New("no such uid")
 }
 
-// patience is how long a test waits for what has to come before it fails. Nothing
-// passes by it.
+// patience is how long a test waits for an event before it fails. No passing test waits that long.
 const patience = time.Minute
 
-// await gives what comes from a channel, and ends the test when nothing does.
+// await returns the next value of a channel, and fails the test after patience.
 func await[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -758,7 +756,7 @@ func awaitSubscriber[T any](t testing.TB, w *world, over <-chan T) {
 	}
 }
 
-// patient is a ctx for what goes on until a test has seen enough.
+// patient is a context for work that continues until a test has seen enough.
 func patient(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the test has waited for "+patience.String()))
 	t.Cleanup(cancel)
@@ -781,7 +779,7 @@ func (w *world) serverOf(s Store) *Server {
 	})
 }
 
-// serve answers on a real socket until the test ends, and gives its path.
+// serve answers on a real socket until the test ends, and returns its path.
 func (w *world) serve() string { return w.serveStore(w) }
 
 func (w *world) serveStore(s Store) string { return w.serveServer(w.serverOf(s)) }

@@ -22,7 +22,7 @@ type order struct {
 	Env      [][]byte
 	Dir      []byte
 	Fallback bool
-	Wants    wants
+	Wants    userSettings
 }
 
 // The descriptors that come with an order.

@@ -27,8 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLab boots a machine with systemd and runs the tests named TestIn there,
-// each of which has to pass.
+// TestLab boots a machine with systemd and runs the tests named TestIn there.
 func TestLab(t *testing.T) { machine.Tests(t, "SESSION_LAB") }
 
 // patience is far more than anything here takes.
@@ -271,7 +270,7 @@ func TestInOutcomes(t *testing.T) {
 		if e.Outcome != want {
 			t.Errorf("%s: outcome %+v, want %+v; it said %q", command, e.Outcome, want, stderr)
 		}
-		awaitGone(t, r.Unit) // after PAM's keeper of the session
+		awaitGone(t, r.Unit) // after PAM process of the session
 	}
 	if out, _ := exec.Command("systemctl", "is-system-running").Output(); string(out) != "running\n" {
 		t.Errorf("the machine is %q after jobs that failed, want running", out)
@@ -306,7 +305,7 @@ func TestInRefusals(t *testing.T) {
 		if !errors.As(err, &not) || !strings.Contains(not.Reason, test.want) {
 			t.Errorf("%s: %v, want a NotStartedError with %q", test.what, err, test.want)
 		}
-		if stdout := readAll(t, r.stdout); stdout != "" { // and nobody holds the pipe
+		if stdout := readAll(t, r.stdout); stdout != "" { // and no process holds the pipe
 			t.Errorf("%s: output %q", test.what, stdout)
 		}
 	}
@@ -382,8 +381,7 @@ func TestInWhatIsLeftBehindGoesOn(t *testing.T) {
 	awaitGone(t, r.Unit) // systemd keeps it in mind until its last process ends
 }
 
-// awaitGone asks until systemd has dropped a unit, which no signal tells who
-// does not follow it.
+// awaitGone polls until systemd has dropped a unit, because there is no signal for it.
 func awaitGone(t *testing.T, unit string) {
 	t.Helper()
 	for late := time.Now().Add(patience); time.Now().Before(late); {

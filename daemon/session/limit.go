@@ -15,8 +15,8 @@ import (
 
 // The processes and threads of a unit in addition to the job's.
 const (
-	keepers = 1  // systemd's process that keeps the PAM session open
-	helpers = 10 // maximum number of the helper's threads before it executes the job
+	sessionProcesses = 1  // systemd's process that keeps the PAM session open
+	helpers          = 10 // maximum number of the helper's threads before it executes the job
 )
 
 // limits returns the properties of a unit that set a run's limits: systemd.resource-control(5).
@@ -36,7 +36,7 @@ func limits(r *crontab.Resources) (all []dbus.Property) {
 	add("CPUWeight", int64(r.CPUWeight))
 	add("IOWeight", int64(r.IOWeight))
 	if r.Tasks > 0 {
-		add("TasksMax", int64(max(r.Tasks+keepers, helpers)))
+		add("TasksMax", int64(max(r.Tasks+sessionProcesses, helpers)))
 	}
 	if r.Memory > 0 {
 		all = append(all, property("MemorySwapMax", uint64(0)), property("OOMPolicy", "kill"))
@@ -44,8 +44,8 @@ func limits(r *crontab.Resources) (all []dbus.Property) {
 	return all
 }
 
-// wants has the settings that the helper applies itself, with only the user's privileges.
-type wants struct {
+// userSettings has the settings that the helper applies itself, with only the user's privileges.
+type userSettings struct {
 	NoFile int  `json:",omitempty"`
 	Nice   *int `json:",omitempty"`
 	Idle   bool `json:",omitempty"`
@@ -55,12 +55,12 @@ type wants struct {
 	Unit string `json:",omitempty"`
 }
 
-func wanted(spec Spec) (w wants) {
+func wanted(spec Spec) (w userSettings) {
 	r := spec.Resources
 	if r == nil {
 		return w
 	}
-	w = wants{NoFile: r.NoFile, Nice: r.Nice, Idle: r.Idle}
+	w = userSettings{NoFile: r.NoFile, Nice: r.Nice, Idle: r.Idle}
 	if len(limits(r)) > 0 {
 		w.Unit = spec.Name
 	}
@@ -74,7 +74,7 @@ const (
 )
 
 // do applies the settings. It must run on the thread that executes the job.
-func (w wants) do() error {
+func (w userSettings) do() error {
 	if w.Unit != "" {
 		if err := isIn(w.Unit); err != nil {
 			return err

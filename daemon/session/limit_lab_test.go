@@ -118,10 +118,10 @@ func BenchmarkUnits(b *testing.B) {
 			units = append(units, s.Name)
 		}
 		close(specs)
-		var crew sync.WaitGroup
+		var tasks sync.WaitGroup
 		begun := time.Now()
 		for range callers {
-			crew.Go(func() {
+			tasks.Go(func() {
 				for s := range specs {
 					if _, err := m.Start(b.Context(), s); err != nil {
 						b.Error(err)
@@ -129,7 +129,7 @@ func BenchmarkUnits(b *testing.B) {
 				}
 			})
 		}
-		crew.Wait()
+		tasks.Wait()
 		took += time.Since(begun)
 		for _, unit := range units {
 			_, err := m.Wait(b.Context(), unit)

@@ -151,7 +151,7 @@ func helped(t *testing.T, o order) (said, string) {
 		t.Fatal(err)
 	}
 	socket.Close()
-	e := &errand{report: report}
+	e := &helperConn{report: report}
 	for !e.over {
 		e.read(patience)
 	}

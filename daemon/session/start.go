@@ -56,7 +56,7 @@ func (e *NotStartedError) Outcome() job.Outcome {
 // of PAM do. The error is a *NotStartedError. If ctx is done first, Start kills the unit and returns
 // an error.
 func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
-	e, err := newErrand(spec)
+	e, err := newHelperConn(spec)
 	if err != nil {
 		return Process{}, notStarted(err)
 	}
@@ -95,7 +95,7 @@ func (s Spec) check() error {
 // await waits until the job is executed, or for the reason why it is not. Most reasons are in the
 // helper's report. If systemd failed before it started the helper, the unit ends, but the report
 // may not: systemd holds the order, and with it the report, open.
-func (m *Manager) await(ctx context.Context, spec Spec, e *errand) (note string, err error) {
+func (m *Manager) await(ctx context.Context, spec Spec, e *helperConn) (note string, err error) {
 	for pause := 10 * firstLook; ; pause = min(2*pause, lastLook) {
 		e.read(pause)
 		var s state
@@ -144,7 +144,7 @@ func (m *Manager) discard(unit string) {
 // startUnit starts a unit exactly once. If the connection ends before the answer arrives, startUnit
 // checks whether the unit exists: then systemd has received the request. Therefore a unit of that
 // name must not exist before.
-func (m *Manager) startUnit(ctx context.Context, spec Spec, e *errand) error {
+func (m *Manager) startUnit(ctx context.Context, spec Spec, e *helperConn) error {
 	switch s, err := m.observe(ctx, spec.Name); {
 	case err != nil:
 		return err
@@ -173,7 +173,7 @@ func (s state) exists() bool { return value[string](s, "LoadState") != notFound 
 const shutdown = 10 * time.Second
 
 // properties returns the properties of the unit: systemd.exec(5), systemd.service(5).
-func (m *Manager) properties(spec Spec, e *errand) []dbus.Property {
+func (m *Manager) properties(spec Spec, e *helperConn) []dbus.Property {
 	all := []dbus.Property{
 		property("Description", spec.Description),
 		property("Type", "exec"),

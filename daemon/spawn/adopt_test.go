@@ -25,12 +25,12 @@ const (
 	keptPipes              // no pidfd
 	keptPidfd              // no pipes
 	keptNothing            // neither
-	keptBeyond             // no pidfd, and it is to be killed
+	keptBeyond             // no pidfd, and it must be killed
 	keptRuns    = keptBeyond
 )
 
-// socketKeeper sends descriptors to a service manager of ours.
-type socketKeeper struct {
+// socketStore sends descriptors to a service manager of ours.
+type socketStore struct {
 	mu        sync.Mutex
 	socket    int
 	forgotten []job.RunID
@@ -43,7 +43,7 @@ type keptMessage struct {
 	Ready map[job.RunID]int // at the end: the processes
 }
 
-func (k *socketKeeper) send(m keptMessage, fds ...int) {
+func (k *socketStore) send(m keptMessage, fds ...int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	data, err := json.Marshal(m)
@@ -55,7 +55,7 @@ func (k *socketKeeper) send(m keptMessage, fds ...int) {
 	}
 }
 
-func (k *socketKeeper) Keep(run job.RunID, out, err, pidfd int) {
+func (k *socketStore) Keep(run job.RunID, out, err, pidfd int) {
 	m := keptMessage{Run: run}
 	var fds []int
 	for i, fd := range []int{out, err, pidfd} {
@@ -67,7 +67,7 @@ func (k *socketKeeper) Keep(run job.RunID, out, err, pidfd int) {
 	k.send(m, fds...)
 }
 
-func (k *socketKeeper) Forget(run job.RunID) {
+func (k *socketStore) Forget(run job.RunID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forgotten = append(k.forgotten, run)
@@ -107,9 +107,9 @@ func init() {
 	helpers["service manager"] = serviceManager
 	helpers["daemon that is killed"] = func() error {
 		t := &helperT{}
-		keeper := &socketKeeper{socket: 3}
+		store := &socketStore{socket: 3}
 		printed := make(chan struct{}, 1000)
-		r := newRig(t, Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: keeper, Live: func(job.Chunk) { printed <- struct{}{} }})
+		r := newRig(t, Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Live: func(job.Chunk) { printed <- struct{}{} }})
 		for run := range keptRuns {
 			gate := "read x <" + os.Getenv("SPAWN_TEST_GATE") + "." + fmt.Sprint(run+1)
 			command := fmt.Sprintf("echo before; %s; echo after; exit %d", gate, run+40)
@@ -122,7 +122,7 @@ func init() {
 		for range keptRuns {
 			receive(r, "the first lines", printed)
 		}
-		keeper.send(keptMessage{Ready: r.started})
+		store.send(keptMessage{Ready: r.started})
 		select {} // until it is killed
 	}
 	helpers["daemon after a crash"] = func() error {
@@ -131,8 +131,8 @@ func init() {
 		if err := json.Unmarshal([]byte(os.Getenv("SPAWN_TEST_HANDED")), &handed); err != nil {
 			return err
 		}
-		keeper := &socketKeeper{}
-		r := &rig{t: t, spawner: New(Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: keeper, Linger: time.Hour}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: keptRuns}
+		store := &socketStore{}
+		r := &rig{t: t, spawner: New(Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: keptRuns}
 		for _, h := range handed {
 			r.started[h.Run] = h.PID
 		}
@@ -160,17 +160,17 @@ func init() {
 		}
 		given := make(chan struct{})
 		r.spawner.mu.Lock()
-		r.spawner.acts = append(r.spawner.acts, func() { close(given) }) // after the one that gives the run up
+		r.spawner.acts = append(r.spawner.acts, func() { close(given) }) // after the event that ends the adoption
 		r.spawner.mu.Unlock()
 		r.spawner.nudge()
 		receive(r, "the hand", given)
-		if err := syscall.Kill(handed[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // ours to tidy up, as the test knows it
+		if err := syscall.Kill(handed[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // the test kills it
 			return err
 		}
 		r.await(keptBeyond)
 		r.stop()
-		if len(keeper.forgotten) != keptRuns {
-			return fmt.Errorf("forgotten are %v, want all %d", keeper.forgotten, keptRuns)
+		if len(store.forgotten) != keptRuns {
+			return fmt.Errorf("forgotten are %v, want all %d", store.forgotten, keptRuns)
 		}
 		return json.NewEncoder(os.Stdout).Encode(r.ended)
 	}
@@ -268,8 +268,7 @@ func startSecond(kept map[job.RunID][3]int, processes map[job.RunID]int) (int, e
 	return startHelper("daemon after a crash", []string{"SPAWN_TEST_HANDED=" + string(data)}, fds...)
 }
 
-// tellsExits reports whether the kernel tells who holds a pidfd how a process
-// ended.
+// tellsExits reports whether the kernel returns a process's exit status through a pidfd.
 func tellsExits(t *testing.T) bool {
 	t.Helper()
 	var name unix.Utsname

@@ -135,8 +135,7 @@ func barePipe(b *testing.B) (ends [2]int) {
 	return ends
 }
 
-// BenchmarkCapture is what keeping a megabyte of output costs, in reads of
-// 4 KiB.
+// BenchmarkCapture measures keeping a megabyte of output, in reads of 4 KiB.
 func BenchmarkCapture(b *testing.B) {
 	data := make([]byte, 4<<10)
 	b.SetBytes(1 << 20)
@@ -149,8 +148,8 @@ func BenchmarkCapture(b *testing.B) {
 	}
 }
 
-// BenchmarkOutput is what a job's output costs from its write to its end, with
-// and without a file for it, in writes of 4 KiB and of 80 bytes.
+// BenchmarkOutput measures a job's output from its write to its end, with and without a file for
+// it, in writes of 4 KiB and of 80 bytes.
 func BenchmarkOutput(b *testing.B) {
 	for _, size := range []int{4096, 80} {
 		for _, where := range []string{"", "file"} {
@@ -173,7 +172,7 @@ func benchmarkOutput(b *testing.B, size int, file bool) {
 	}
 }
 
-// memoryDir is where a host has its /run.
+// memoryDir is a directory in memory, like a host's /run.
 func memoryDir(b *testing.B) string {
 	dir, err := os.MkdirTemp("/dev/shm", "spawn")
 	if err != nil {
@@ -183,8 +182,8 @@ func memoryDir(b *testing.B) string {
 	return dir
 }
 
-// BenchmarkGroups500 is BenchmarkStart500 with a control group for each run:
-// one that is entered at birth and limits nothing, and one with limits.
+// BenchmarkGroups500 is BenchmarkStart500 with a control group for each run: one without limits
+// that the process enters when it is created, and one with limits.
 func BenchmarkGroups500(b *testing.B) {
 	for name, directives := range map[string]string{"kill": "#@ timeout=1h", "limits": "#@ tasks=50 memory=1G"} {
 		b.Run(name, func(b *testing.B) { benchmarkGroups(b, directives) })

@@ -32,8 +32,8 @@ func TestCaptureAgainstWholeOutput(t *testing.T) {
 	}
 }
 
-// checkCapture wants a head and a tail of the whole, each at most half of the
-// limit, and all of it where it fits.
+// checkCapture expects a head and a tail of the output, each at most half of the limit, or all
+// output if it fits.
 func checkCapture(t *testing.T, seed uint64, chunks []job.Chunk, all []byte, limit int) {
 	t.Helper()
 	var head, tail []byte

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// check asks a command and awaits its answer.
+// check starts a check command and waits for its result.
 func (r *rig) check(command string, edit ...func(*engine.Start)) job.Outcome {
 	r.t.Helper()
 	id := r.ask(command, edit...)
@@ -82,7 +82,7 @@ func TestCheckIsAskedAgainAfterAHold(t *testing.T) {
 		t.Errorf("a check is handed over: %+v, %+v", handed, starts)
 	}
 	r.spawner.Resume()
-	g.open(2) // the one that was killed may take a line with it
+	g.open(2) // the killed process may take a line with it
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
 	if got := r.checked[id]; got != exited(6) {
 		t.Errorf("got %+v, want that of the second time", got)

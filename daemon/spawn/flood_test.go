@@ -111,8 +111,8 @@ func TestFloodTakesTheFilesOfItsUserAlone(t *testing.T) {
 	}
 }
 
-// While the receiver is not ready for a user, his jobs wait when they print, and
-// nobody else's, neither when they start nor when they end.
+// While the receiver is not ready for a user, only this user's jobs wait, and only when they
+// print, not when they start or end.
 func TestFloodWaitsForTheReceiver(t *testing.T) {
 	needRoot(t, "starting jobs as two users")
 	var read atomic.Int64

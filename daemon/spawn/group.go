@@ -77,7 +77,7 @@ func (s *Spawner) prepare(ctx context.Context, c *child) {
 	s.groups.waiting = append(s.groups.waiting, c)
 	if s.groups.busy < prepareCallers {
 		s.groups.busy++
-		s.crew.Go(func() { s.prepareAll(ctx) })
+		s.tasks.Go(func() { s.prepareAll(ctx) })
 	}
 }
 

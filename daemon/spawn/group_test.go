@@ -37,7 +37,7 @@ func (g kernelGroups) Find(text []byte) (Group, error) {
 	return found, found.UnmarshalJSON(text)
 }
 
-// newGroups skips, loudly, where the kernel gives no groups with these limits.
+// newGroups skips the test with a message if the kernel has no control groups with these limits.
 func newGroups(t testing.TB, r *crontab.Resources) kernelGroups {
 	t.Helper()
 	name := fmt.Sprintf("cronring-spawn-test-%d", os.Getpid())
@@ -65,8 +65,7 @@ func newGroups(t testing.TB, r *crontab.Resources) kernelGroups {
 	return kernelGroups{tree}
 }
 
-// entry gives a run the options of a line, in a table of its account's own or
-// in one of the host's.
+// entry sets the options of a line on a run, in a crontab of its own user or of the host.
 func entry(t testing.TB, directives string, format crontab.Format) func(*engine.Start) {
 	t.Helper()
 	return func(s *engine.Start) {
@@ -187,8 +186,7 @@ func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
 	r.spawner.endStray(t)
 }
 
-// awaitGone waits for the end of a process that was killed: by its handle, or
-// there is none any more.
+// awaitGone waits for the end of a killed process by its handle, if it still exists.
 func awaitGone(t testing.TB, pid int) {
 	t.Helper()
 	fd, _, e := syscall.Syscall(434, uintptr(pid), 0, 0) // pidfd_open
@@ -221,11 +219,11 @@ func TestGroupOfWhatStaysBehindGoesLater(t *testing.T) {
 	r.spawner.endStray(t)
 }
 
-// paperGroups stand for the kernel's, which gives none to most accounts: there
-// is one, of which the test says what is in it.
+// paperGroups replace the kernel's control groups, which most users cannot create: there is one
+// group, and the test sets its processes.
 type paperGroups struct {
 	limit job.Reason
-	left  int // how often Remove finds somebody in it
+	left  int // how often Remove finds a process in it
 
 	kills, removes chan bool
 }

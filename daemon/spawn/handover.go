@@ -46,7 +46,7 @@ type Handed struct {
 	Outcome job.Outcome `json:",omitzero"`
 	Ended   time.Time   `json:",omitzero"`
 	Usage   job.Usage   `json:",omitzero"`
-	Limit   job.Reason  `json:",omitempty"` // that a session ran into, or a run that its keeper saw the end of
+	Limit   job.Reason  `json:",omitempty"` // that a session ran into, or a run that its shim saw the end of
 
 	// Tail reports that the end of the run was reported, and that background processes hold its
 	// output open. OutputMax is what Late still reports.
@@ -65,8 +65,8 @@ type Handed struct {
 	Status   int               `json:",omitempty"`
 }
 
-// hold is one request to pause.
-type hold struct {
+// pauseRequest is one request to pause.
+type pauseRequest struct {
 	pumped  chan struct{} // closed when the pump has paused
 	parked  chan struct{} // closed when the hand has paused too
 	resumed chan struct{} // closed to continue
@@ -75,7 +75,7 @@ type hold struct {
 	failed  bool // Run ended instead; set before parked is closed
 }
 
-func (h *hold) fail() {
+func (h *pauseRequest) fail() {
 	h.once.Do(func() {
 		h.failed = true
 		close(h.parked)
@@ -104,7 +104,7 @@ func (h *hold) fail() {
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
 // a time. While it holds, Run does not see the end of its own context.
 func (s *Spawner) Hold(ctx context.Context) ([]engine.Start, error) {
-	h := &hold{pumped: make(chan struct{}), parked: make(chan struct{}), resumed: make(chan struct{})}
+	h := &pauseRequest{pumped: make(chan struct{}), parked: make(chan struct{}), resumed: make(chan struct{})}
 	s.mu.Lock()
 	if s.closed || s.hold != nil {
 		s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Spawner) Hold(ctx context.Context) ([]engine.Start, error) {
 	return s.waitingStarts(), nil
 }
 
-func (s *Spawner) force(h *hold) {
+func (s *Spawner) force(h *pauseRequest) {
 	s.mu.Lock()
 	h.forced = true
 	for c := range s.busy {
@@ -154,7 +154,7 @@ func (s *Spawner) parkIfQuiet() {
 
 // quiet removes the runs that were stopped before they started from the queue, so that the next
 // Spawner does not start them.
-func (s *Spawner) quiet() (h *hold, cancelled []*child) {
+func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h = s.hold
@@ -310,7 +310,7 @@ func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 }
 
 // park pauses the pump after its current work.
-func (p *pump) park(h *hold) {
+func (p *pump) park(h *pauseRequest) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.setDeadline(time.Unix(0, 1))

@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// hold stands a rig's Spawner still, and deals with all that it has sent.
+// hold pauses a rig's Spawner, and handles all events that it has sent.
 func (r *rig) hold(ctx context.Context) []engine.Start {
 	r.t.Helper()
 	type held struct {
@@ -47,7 +47,7 @@ func (r *rig) drain() {
 	}
 }
 
-// legacy is what one program leaves to the next in these tests.
+// legacy is the state that one program passes to the next in these tests.
 type legacy struct {
 	Handed []Handed
 	Starts []engine.Start
@@ -63,15 +63,15 @@ func replacedCommand(gate string, i int) string {
 	return fmt.Sprintf("echo before %d; echo BEFORE %d >&2; %s; echo after %d; echo AFTER %d >&2; exit %d", i, i, gate, i, i, i)
 }
 
-// countingKeeper keeps nothing, but has pidfds made.
-type countingKeeper struct {
+// countingStore keeps nothing, but has pidfds made.
+type countingStore struct {
 	mu        sync.Mutex
 	forgotten []job.RunID
 }
 
-func (*countingKeeper) Keep(job.RunID, int, int, int) {}
+func (*countingStore) Keep(job.RunID, int, int, int) {}
 
-func (k *countingKeeper) Forget(run job.RunID) {
+func (k *countingStore) Forget(run job.RunID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forgotten = append(k.forgotten, run)
@@ -82,7 +82,7 @@ func init() {
 		t := &helperT{}
 		dir, gate := os.Getenv("SPAWN_TEST_DIR"), "read x <"+os.Getenv("SPAWN_TEST_GATE")
 		printed := make(chan struct{}, 1000)
-		r := newRig(t, Options{Runs: dir, Keep: new(countingKeeper), Linger: time.Hour, Live: func(job.Chunk) { printed <- struct{}{} }})
+		r := newRig(t, Options{Runs: dir, Keep: new(countingStore), Linger: time.Hour, Live: func(job.Chunk) { printed <- struct{}{} }})
 		for i := range replaced {
 			r.start(replacedCommand(gate, i))
 		}
@@ -126,8 +126,8 @@ func init() {
 		if err := json.Unmarshal(data, &left); err != nil {
 			return err
 		}
-		keeper := new(countingKeeper)
-		r := &rig{t: t, spawner: New(Options{Runs: left.Runs, Keep: keeper, Linger: time.Hour}), started: map[job.RunID]int{}, ended: left.Ended}
+		store := new(countingStore)
+		r := &rig{t: t, spawner: New(Options{Runs: left.Runs, Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: left.Ended}
 		for _, h := range left.Handed {
 			r.started[h.Run] = h.PID
 		}
@@ -152,8 +152,8 @@ func init() {
 		if r.spawner.extra != 0 || len(r.spawner.pump.streams) != 0 {
 			return fmt.Errorf("%d descriptors and %d pipes are left", r.spawner.extra, len(r.spawner.pump.streams))
 		}
-		if want := len(left.Handed) + len(left.Starts); len(keeper.forgotten) != want {
-			return fmt.Errorf("%d runs are forgotten, want %d", len(keeper.forgotten), want)
+		if want := len(left.Handed) + len(left.Starts); len(store.forgotten) != want {
+			return fmt.Errorf("%d runs are forgotten, want %d", len(store.forgotten), want)
 		}
 		files, err := os.ReadDir(left.Runs)
 		if err != nil || len(files) != 0 {

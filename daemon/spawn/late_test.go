@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// lateText is what background processes of a run wrote after its end.
+// lateText is the output of a run's background processes after its end.
 func (r *rig) lateText(id job.RunID, name job.Stream) string {
 	return text(Ended{Output: r.late[id]}, name)
 }

@@ -24,14 +24,14 @@ type command struct {
 	cred        *syscall.Credential
 	uid         uint32
 	limits      account.Limits
-	wants       wants
+	wants       processSettings
 	groupFiles  []string // files of the control group that it enters, if not at birth
 	group       int      // directory of the group that it enters at birth; 0: none
 	dirOptional bool     // it runs in / where dir cannot be entered
 }
 
-// wants are the settings that an entry's options request for its process.
-type wants struct {
+// processSettings are the settings that an entry's options request for its process.
+type processSettings struct {
 	noFile int // most open files; 0 leaves it
 	nice   *int
 	idle   bool
@@ -41,12 +41,12 @@ type wants struct {
 	ownNoFile, ownNice bool
 }
 
-func wanted(start *engine.Start) wants {
+func wanted(start *engine.Start) processSettings {
 	r := options(start).Resources
 	if r == nil {
-		return wants{}
+		return processSettings{}
 	}
-	return wants{
+	return processSettings{
 		noFile: r.NoFile, nice: r.Nice, idle: r.Idle,
 		ownNoFile: isOwn(start.Entry, "nofile"), ownNice: isOwn(start.Entry, "nice"),
 	}

@@ -166,8 +166,8 @@ func TestKillWhileStarting(t *testing.T) {
 	}
 }
 
-// TestStartIsHandedOver adopts a process whose command does not run yet, such as
-// one that waits for a dead file server.
+// TestStartIsHandedOver adopts a process whose command has not started yet, such as one that waits
+// for a dead file server.
 func TestStartIsHandedOver(t *testing.T) {
 	status, err := openPipe(nil)
 	if err != nil {
@@ -222,8 +222,8 @@ func init() {
 			}
 		}
 	}
-	// It holds a write lease on the file LEASED, and does not react when the
-	// kernel asks for it, until its own input ends.
+	// It holds a write lease on the file LEASED, and does not react to the kernel's request to
+	// release it, until its own input ends.
 	helpers["lease"] = func() error {
 		signal.Ignore(syscall.SIGIO)
 		fd, err := syscall.Open(os.Getenv("LEASED"), syscall.O_RDWR, 0)
@@ -260,9 +260,9 @@ func asAttacker(t *testing.T, helper string, env ...string) (stdin io.Closer, st
 	return stdin, stdout
 }
 
-// TestStartsWhileAUserStopsHisProcesses has a user stop all of his processes as
-// fast as he can, also those that are about to become his jobs, checks and
-// programs. Nobody else's start may wait for that.
+// TestStartsWhileAUserStopsHisProcesses has a user stop all of their processes as fast as
+// possible, including new processes of their jobs, checks and programs. Starts of other users must
+// not wait for that.
 func TestStartsWhileAUserStopsHisProcesses(t *testing.T) {
 	needRoot(t, "become another user")
 	r := newRig(t, Options{Accounts: knownAccounts(accountOf(t, ownName()), attacker)})
@@ -407,7 +407,7 @@ func TestWorkingWhileTheStarterHangs(t *testing.T) {
 	poll(t, "that the hand waits again", func() bool { return r.spawner.Working() == 0 })
 }
 
-// starterPID asks the goroutine that has the starter.
+// starterPID requests the pid from the goroutine that owns the starter.
 func (r *rig) starterPID() int {
 	pid := make(chan int, 1)
 	r.spawner.later(func() { pid <- r.spawner.starter.PID() })

@@ -66,7 +66,7 @@ func (s *Spawner) killLeftover(c *child, sig syscall.Signal) {
 func (s *Spawner) awaitGroup(c *child) {
 	s.leftovers = append(s.leftovers, c)
 	if len(s.leftovers) == 1 {
-		s.crew.Go(s.awaitGroups)
+		s.tasks.Go(s.awaitGroups)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// somebodys is a directory in which somebody may write.
+// somebodys is a directory that an ordinary user may write.
 func somebodys(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(publicDir(t), "own")
@@ -56,7 +56,7 @@ func TestLogFileIsTheAccountsOwn(t *testing.T) {
 func TestLogFileThatCannotBeHad(t *testing.T) {
 	needRoot(t, "become another account")
 	dir := somebodys(t)
-	secret := filepath.Join(t.TempDir(), "secret") // root's, where nobody may not go
+	secret := filepath.Join(t.TempDir(), "secret") // root's, not accessible to the user
 	if err := os.WriteFile(secret, []byte("shadow\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// helpers are what the test binary does when it is run as a job's SHELL, or by
-// a test that needs a process of its own.
+// helpers are the programs of the test binary when it runs as a job's SHELL, or for a test that
+// needs a separate process.
 var helpers = map[string]func() error{}
 
 func TestMain(m *testing.M) {
@@ -57,7 +57,7 @@ type rig struct {
 
 func newRig(t testing.TB, options Options) *rig { return newRigWithQueue(t, options, eventQueue) }
 
-// newRigWithQueue is newRig with room for so many events that wait.
+// newRigWithQueue is newRig with the given limit of queued events.
 func newRigWithQueue(t testing.TB, options Options, events int) *rig {
 	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{},
 		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
@@ -155,8 +155,8 @@ func (r *rig) until(what string, reached func() bool) {
 	}
 }
 
-// receive waits for what a run prints, or what stands in for a part of the host
-// is asked. A run that never began sends nothing, so that the wait must end.
+// receive waits for the output of a run, or for a request to a simulated part of the host. A run
+// that never began sends nothing, so the wait must end.
 func receive[T any](r *rig, what string, c <-chan T) T {
 	r.t.Helper()
 	late := time.After(patience)
@@ -172,7 +172,7 @@ func receive[T any](r *rig, what string, c <-chan T) T {
 	}
 }
 
-// poll waits for what nobody tells of.
+// poll waits for a condition that has no event.
 func poll(t testing.TB, what string, reached func() bool) {
 	t.Helper()
 	for late := time.Now().Add(patience); !reached(); runtime.Gosched() {
@@ -182,8 +182,8 @@ func poll(t testing.TB, what string, reached func() bool) {
 	}
 }
 
-// process is a program that is not waited for for ever, nor are those that hold
-// its output.
+// process is a program with a limited wait for its end, and for the processes that hold its
+// output.
 func process(t *testing.T, argv ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // a helper's own words come first
@@ -229,7 +229,7 @@ func env(entries ...string) func(*engine.Start) {
 	return func(s *engine.Start) { s.Job.Env = append(s.Job.Env, entries...) }
 }
 
-// somebody is an account that is not root: another one where the test is root.
+// somebody is a user other than root: a different one if the test runs as root.
 func somebody() string {
 	if os.Geteuid() == 0 {
 		return "nobody"
@@ -237,7 +237,7 @@ func somebody() string {
 	return ownName()
 }
 
-// dropped makes a process that has not root's rights.
+// dropped starts a process without root's privileges.
 func dropped() *syscall.SysProcAttr {
 	if os.Geteuid() != 0 {
 		return nil
@@ -253,7 +253,7 @@ func stdin(text string) func(*engine.Start) {
 	return func(s *engine.Start) { s.Job.Stdin = text }
 }
 
-// text is what came on one stream.
+// text is the output of one stream.
 func text(e Ended, name job.Stream) string {
 	var b strings.Builder
 	for _, chunk := range e.Output {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOptionsPageNamesEachVariable holds the manual to what jobs are told.
+// TestOptionsPageNamesEachVariable compares the manual with the environment of jobs.
 func TestOptionsPageNamesEachVariable(t *testing.T) {
 	find := func(path, pattern string) (names []string) {
 		text, err := os.ReadFile(path)

@@ -27,12 +27,12 @@ type pump struct {
 	streams   map[int32]stream // by descriptor, which the pump alone closes
 	waiting   []waiter         // output pipes that are not read for now, oldest first
 	next      time.Time        // when they are looked at again
-	lingering []lingerer       // reaped children with an open pipe, oldest first
+	lingering []lateReader     // reaped children with an open pipe, oldest first
 	late      []*child         // tails with output to report
 	lateAt    time.Time        // when it is reported
 	slow      []*child         // tails without descriptors, in the order of reading
 	slowAt    time.Time        // when some of them are
-	parking   *hold
+	parking   *pauseRequest
 	stopped   bool
 }
 
@@ -59,8 +59,8 @@ const (
 	deathStream    job.Stream = "death"    // a pidfd
 )
 
-// lingerer is a child that is read until a time.
-type lingerer struct {
+// lateReader is a child that is read until a time.
+type lateReader struct {
 	child *child
 	pipes pipes
 	until time.Time
@@ -198,7 +198,7 @@ func (p *pump) assumeStarted(c *child, status int) {
 // printed last may still be in the pipe. Background processes that it left
 // behind may hold the pipe for ever. Spawner.mu is held.
 func (p *pump) linger(c *child) {
-	l := lingerer{c, c.pipes, time.Now().Add(p.s.options.Linger)}
+	l := lateReader{c, c.pipes, time.Now().Add(p.s.options.Linger)}
 	p.lingering = append(p.lingering, l)
 	if len(p.lingering) == 1 {
 		p.setDeadline(p.nextDeadline())
@@ -375,7 +375,7 @@ func (p *pump) lingerAgain(c *child) bool {
 }
 
 // overdue removes the lingerers whose time has passed, and sets the deadline for the next.
-func (p *pump) overdue(at time.Time) []lingerer {
+func (p *pump) overdue(at time.Time) []lateReader {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	n := 0

@@ -13,10 +13,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Keeper puts the descriptors of running jobs where they outlive this process:
+// DescriptorStore puts the descriptors of running jobs where they outlive this process:
 // the descriptor store of the service manager. Neither method may wait, as
 // every run's start and end passes through them.
-type Keeper interface {
+type DescriptorStore interface {
 	// Keep is called once for each run when its process exists, with the reading ends of its output
 	// and a pidfd; 0 means none. They are closed when the Spawner no longer needs them: to use them
 	// after Keep has returned, duplicate them first.
@@ -27,9 +27,9 @@ type Keeper interface {
 	Forget(run job.RunID)
 }
 
-// tellKeeper makes the pidfd while the hand, which alone reaps, still holds
+// storeDescriptors makes the pidfd while the hand, which alone reaps, still holds
 // the process's number. That of a session may be another's by now.
-func (s *Spawner) tellKeeper(c *child, ours pipes) {
+func (s *Spawner) storeDescriptors(c *child, ours pipes) {
 	s.markProcess(c)
 	if s.options.Keep == nil {
 		return

@@ -117,7 +117,7 @@ func (s *Spawner) call(c *child, ours pipes, call func()) {
 	calls.waiting = append(calls.waiting, call)
 	if calls.callers < sessionCallers {
 		calls.callers++
-		s.crew.Go(func() { s.makeCalls(c.user, calls) })
+		s.tasks.Go(func() { s.makeCalls(c.user, calls) })
 	}
 }
 
@@ -201,7 +201,7 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 		s.note(c, "%s", note)
 	}
 	if !c.check {
-		s.tellKeeper(c, io.ours)
+		s.storeDescriptors(c, io.ours)
 		s.tellBegun(c)
 		s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
 	}
@@ -213,7 +213,7 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 // that runs.
 func (s *Spawner) awaitSession(c *child) {
 	name, check := c.sessionName(), c.check
-	s.crew.Go(func() {
+	s.tasks.Go(func() {
 		end, err := s.options.Sessions.Wait(s.life, name)
 		if err != nil {
 			return // Run has returned

@@ -17,8 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// fakeSessions stands for the service manager. A session is what the test says
-// it is.
+// fakeSessions replaces the service manager. The test sets the results of its sessions.
 type fakeSessions struct {
 	asks chan *fakeSession
 
@@ -41,7 +40,7 @@ type fakeSession struct {
 	reply chan error
 }
 
-// noProcess is the number of every process of fakeSessions; the kernel gives it to none.
+// noProcess is the pid of every process of fakeSessions; no real process has it.
 const noProcess = 1 << 29
 
 func newFakeSessions() *fakeSessions {
@@ -125,7 +124,7 @@ func (f *fakeSessions) through(r *rig, s *fakeSession) {
 	r.await(s.run)
 }
 
-// print is what the session's command writes before it ends.
+// print is the output of the session's command before it ends.
 func (s *fakeSession) print(t *testing.T, text string) {
 	t.Helper()
 	if _, err := s.out.WriteString(text); err != nil {
@@ -146,7 +145,7 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	if vars := strings.Join(s.Env, " "); !strings.Contains(vars, "A=b") || strings.Contains(vars, "ETC=") {
 		t.Errorf("environment %q, want the table's without the host's", vars)
 	}
-	wantOutcome(t, r.do("here"), exited(127)) // a call that waits holds nobody up
+	wantOutcome(t, r.do("here"), exited(127)) // a waiting call does not block other runs
 	s.reply <- nil
 	if pid := r.awaitStart(id); pid != noProcess {
 		t.Errorf("pid %d, want %d", pid, noProcess)

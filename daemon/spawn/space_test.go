@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// What jobs print must not fill the file system in which the rest of the host
-// keeps what it needs to live.
+// Output of jobs must not fill the file system that the rest of the host needs.
 func TestRecordingsLeaveHalfOfTheMemoryFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=8m"); err != nil {

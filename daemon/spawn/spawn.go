@@ -69,7 +69,7 @@ type Options struct {
 	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
 
 	// Keep receives the descriptors of running jobs; nil keeps none.
-	Keep Keeper
+	Keep DescriptorStore
 
 	// Runs is a directory for the output of running jobs, one file each, and for the files that
 	// Find needs. With it the complete output survives a crash of the daemon; "" is none. It should
@@ -141,7 +141,7 @@ type Spawner struct {
 	priority priority        // the hand's
 	working  atomic.Int64    // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
 	pump     *pump
-	crew     sync.WaitGroup // of all but the hand and the pump
+	tasks    sync.WaitGroup // of all but the hand and the pump
 	left     left           // the hand's
 	space    *budget.Budget // for files in Options.Runs
 	tails    *budget.Budget // descriptors of tails
@@ -165,9 +165,9 @@ type Spawner struct {
 	calls     map[string]*sessionCalls // by user
 	unsure    int                      // sessions that may or may not have begun
 	extra     int                      // descriptors besides those that the pump reads
-	ask       inquiry                  // accounts to be found
+	ask       unresolvedUsers          // accounts to be found
 	groups    preparing                // groups to be made
-	hold      *hold                    // nil: not requested
+	hold      *pauseRequest            // nil: not requested
 	leftovers []*child                 // children with over set, now or earlier
 	closed    bool                     // Run has returned, or is about to
 }
@@ -250,7 +250,7 @@ func New(options Options) *Spawner {
 		logs:   make(map[int]*child),
 		busy:   make(map[*child]bool),
 		calls:  make(map[string]*sessionCalls),
-		ask:    inquiry{waiting: make(map[string][]*child)},
+		ask:    unresolvedUsers{waiting: make(map[string][]*child)},
 		groups: preparing{all: make(map[*child]bool)},
 	}
 }
@@ -356,7 +356,7 @@ func (s *Spawner) kill(c *child, sig syscall.Signal) {
 	}
 	c.killed = true
 	if c.group != nil {
-		s.crew.Go(c.group.Kill)
+		s.tasks.Go(c.group.Kill)
 	}
 }
 
@@ -421,7 +421,7 @@ func (s *Spawner) Run(ctx context.Context) error {
 	pump.stop()
 	err = <-pumped
 	end()
-	s.crew.Wait()
+	s.tasks.Wait()
 	return err
 }
 
@@ -592,7 +592,7 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 		return
 	}
 	if !c.check {
-		s.tellKeeper(c, io.ours)
+		s.storeDescriptors(c, io.ours)
 	}
 	s.pump.watch(c, io.ours, io.status)
 }

@@ -61,7 +61,7 @@ func TestStartWithTooLongCommand(t *testing.T) {
 func TestKillReachesTheWholeGroup(t *testing.T) {
 	ready := make(chan struct{}, 1)
 	r := newRig(t, Options{
-		Linger: time.Hour, // so that the end proves that nobody holds the pipes
+		Linger: time.Hour, // so that the end proves that no process holds the pipes
 		Live:   func(job.Chunk) { ready <- struct{}{} },
 	})
 	id := r.start("sleep 1000 & sleep 1000 & (sleep 1000; echo no) & echo ready; wait")
@@ -126,7 +126,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	if got := openFiles(t); got != files {
 		t.Errorf("%d files are open after Run, %d before", got, files)
 	}
-	// The one that called Run may still be on its way out.
+	// The caller of Run may still be about to return.
 	poll(t, fmt.Sprintf("no more goroutines than the %d before Run", goroutines), func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
@@ -224,8 +224,8 @@ func TestManySleepers(t *testing.T) {
 	}
 }
 
-// heap is what the program itself holds, in bytes: unlike the process' resident
-// memory it is the same under the race detector, with its shadow of every word.
+// heap is the size of the program's own memory in bytes: unlike the resident memory of the process
+// it is the same with the race detector, which adds shadow memory.
 func heap() int {
 	runtime.GC()
 	var m runtime.MemStats
@@ -278,8 +278,8 @@ func TestStartIsNotLaterThanTheEnd(t *testing.T) {
 	}
 }
 
-// Whoever is told of a start can name the process, however short its life is, and
-// however long the goroutine that reads all output is busy.
+// A receiver of a start can identify the process, even if it lives only briefly and the goroutine
+// that reads all output is busy.
 func TestBeganIsCalledBeforeTheProcessIsReaped(t *testing.T) {
 	began := make(chan job.RunID, 10)
 	reading, read := make(chan bool, 10), make(chan bool)

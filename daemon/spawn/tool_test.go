@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// exec runs a program beside a rig whose events nobody needs to drain.
+// exec runs a program beside a rig; its events need not be drained.
 func (r *rig) exec(tool Tool) Result {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -127,8 +127,8 @@ func TestExecBeforeRunAndWhileItDrains(t *testing.T) {
 	}
 }
 
-// TestAccountIsFoundByAProgram is a run whose account is asked for with a
-// program that the same hand starts, while runs of known accounts go on.
+// TestAccountIsFoundByAProgram looks up the user of a run with a program that the same starter
+// starts, while runs of cached users continue.
 func TestAccountIsFoundByAProgram(t *testing.T) {
 	me := accountOf(t, ownName())
 	var r *rig
@@ -145,7 +145,7 @@ func TestAccountIsFoundByAProgram(t *testing.T) {
 	for range 20 {
 		slow = append(slow, r.start("echo $LOGNAME", as("far-away")))
 	}
-	wantOutcome(t, r.do("exit 7"), exited(7)) // the directory service holds nobody else up
+	wantOutcome(t, r.do("exit 7"), exited(7)) // the directory service does not delay other users
 	stopped := r.start("true", as("far-away"))
 	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
 	g.open(1)
@@ -176,7 +176,7 @@ func TestAccountsAreAskedForAFewAtATime(t *testing.T) {
 	if n := len(begun); n != 0 {
 		t.Errorf("%d accounts beyond %d are asked for at once", n, inquirers)
 	}
-	r.stop() // Run gives them up
+	r.stop() // Run drops them
 	r.drain()
 	for id, e := range r.ended {
 		if e.Outcome.Kind != job.NotStarted {

@@ -16,9 +16,9 @@ import (
 // a directory service, which may be slow or dead.
 const inquirers = 4
 
-// inquiry is the accounts that no answer is at hand for. It is guarded by
+// unresolvedUsers is the accounts that no answer is at hand for. It is guarded by
 // Spawner.mu.
-type inquiry struct {
+type unresolvedUsers struct {
 	waiting map[string][]*child // by name, those asked for now among them
 	names   []string            // not yet asked for, oldest first
 	busy    int                 // goroutines that ask
@@ -56,7 +56,7 @@ func (s *Spawner) inquire(ctx context.Context, c *child) {
 	s.ask.names = append(s.ask.names, name)
 	if s.ask.busy < inquirers {
 		s.ask.busy++
-		s.crew.Go(func() { s.inquireAll(ctx) })
+		s.tasks.Go(func() { s.inquireAll(ctx) })
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// report is what a child sees of itself.
+// report is a child's view of its own process.
 type report struct {
 	UID, EUID, GID, EGID int
 	Groups               []int
@@ -60,7 +60,7 @@ func init() {
 	}
 }
 
-// fakeAccounts knows one account at once, and finds others slowly.
+// fakeAccounts finds one user immediately, and others slowly.
 type fakeAccounts struct {
 	known account.Account
 	find  func(ctx context.Context, name string) (account.Account, error)

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 )
 
-// slowService knows everybody, after a while.
+// slowService finds every user, after a delay.
 type slowService struct {
 	people
 	takes time.Duration

@@ -157,7 +157,7 @@ func TestSourceFollowsEdits(t *testing.T) {
 		t.Errorf("change %+v; want RELOAD and the new text", c)
 	}
 
-	// One that writes into the file, with as many bytes, and puts the time back.
+	// A change in place of the same length, with the modification time restored.
 	st := stat(t, h.system("a"))
 	h.must(os.WriteFile(h.system("a"), []byte("1 1 * * * root a3\n"), 0o644))
 	h.must(unix.UtimesNano(h.system("a"), []unix.Timespec{unix.NsecToTimespec(st.Atim.Nano()), unix.NsecToTimespec(st.Mtim.Nano())}))
@@ -300,7 +300,7 @@ func TestSourceAsksForOrphansAgain(t *testing.T) {
 	r.scan().expect("=zoe")
 	r.refused()
 
-	h.people["zoe"] = 54998 // a new number: the file is somebody else's now
+	h.people["zoe"] = 54998 // a new number: the file belongs to a different user now
 	r.scan().refused("zoe: WRONG FILE OWNER (kept)")
 	delete(h.people, "zoe")
 	r.scan().expect("zoe gone", "zoe refused")
@@ -327,7 +327,7 @@ func TestSourceFollowsLinks(t *testing.T) {
 	h.write(target, "1 1 * * * root v2\n", 0o644, 0)
 	r.scan().runs("root:v2")
 
-	// The link is swapped for one that somebody else made.
+	// The link is replaced by a link of another user.
 	h.must(os.Remove(h.system("app")))
 	h.write(target+"2", "1 1 * * * root forged\n", 0o644, 0)
 	h.link(h.system("app"), target+"2")
@@ -335,7 +335,7 @@ func TestSourceFollowsLinks(t *testing.T) {
 	r.scan().refused("app: WRONG SYMLINK OWNER (kept)")
 	r.runs("root:v2")
 
-	// A target that is not there any more ends the entries, as a file does.
+	// If the target is removed, its entries end, like those of a file.
 	h.must(os.Remove(h.system("app")))
 	h.link(h.system("app"), target)
 	r.scan().runs("root:v2")
@@ -447,7 +447,7 @@ func TestSourceFollowsTheHostsZone(t *testing.T) {
 		t.Errorf("changed %t, changes %v; want a change of no file", r.Changed, r.Changes)
 	}
 
-	// A copy has no name but what /etc/timezone says, if that is true.
+	// The only name of a copy is the content of /etc/timezone, if that is correct.
 	kolkata := zoneFile(t, "Asia/Kolkata")
 	h.must(os.Remove(h.places.Localtime))
 	h.must(os.WriteFile(h.places.Localtime, kolkata, 0o644))
@@ -514,8 +514,8 @@ func TestSourceCacheIsRenewed(t *testing.T) {
 	}
 }
 
-// BenchmarkScan is a scan of 10,000 tables of which none changed, against as
-// many bare calls of lstat, which is the least that it can do.
+// BenchmarkScan scans 10,000 unchanged crontabs, compared with as many bare calls of lstat, which
+// is the minimum.
 func BenchmarkScan(b *testing.B) {
 	needRoot(b)
 	h := newHost(b, crontab.Debian)
@@ -586,8 +586,8 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 	same(false, "no sidecar")
 }
 
-// TestSourceSaysWhenATextWasSaved: it is when the file was put in its place, whatever
-// time it shows of itself.
+// TestSourceSaysWhenATextWasSaved: it is the time when the file was put in place, for any
+// modification time.
 func TestSourceSaysWhenATextWasSaved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tab")
 	source := OpenSource(SourceOptions{Files: []string{path}})

@@ -22,7 +22,7 @@ func TestErrorsInCronsWords(t *testing.T) {
 		"* * * * *":           "bad command",
 		"* * * * * * true":    "bad command",
 		"* * * * * a\x00true": "bad minute",
-		"CRON_TZ=Mars/Base":   "", // cron says nothing: ours
+		"CRON_TZ=Mars/Base":   "", // cron logs nothing: ours
 	} {
 		text := "# first\n" + line + "\n"
 		_, diagnostics := crontab.Parse("/x", text, crontab.Config{Zone: LoadZone})

@@ -67,8 +67,8 @@ func TestStampsAreAnacrons(t *testing.T) {
 	}
 }
 
-// Whoever could plant something in the directory must not make root write
-// elsewhere, nor block it.
+// A user who can create files in the directory must not be able to redirect or block root's
+// writes.
 func TestStampsFollowNothingPlanted(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -151,7 +151,7 @@ func anacronLocks(t *testing.T, dir string) string {
 	return word
 }
 
-// TestStampLockHelper is no test: it is the other process.
+// TestStampLockHelper is not a test: it is the other process.
 func TestStampLockHelper(t *testing.T) {
 	path := os.Getenv("CRONRING_STAMP")
 	if path == "" {

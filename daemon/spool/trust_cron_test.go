@@ -16,8 +16,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// notCrons are the rows that the old cron cannot tell about: a pipe blocks it
-// for ever, and no file is too large for it.
+// notCrons are the rows that cannot be tested with the old cron: a pipe blocks it forever, and it
+// accepts files of any size.
 var notCrons = []string{"pipe", "pipe of another", "a gigabyte", "one byte too many", "as large as can be"}
 
 // TestTrustSaysWhatDebiansCronSays runs Debian's own cron in a root of its own
@@ -85,9 +85,8 @@ func (h *host) aside(root, name string) *host {
 	return &other
 }
 
-// runCron runs cron with its root at a directory and gives what it logs until
-// it has nothing more to say. The directory is found in itself, too, so that
-// links lead to the same files for cron and for the test.
+// runCron runs cron with its root at a directory and returns its log until it logs nothing more.
+// The directory contains itself, so that links lead to the same files for cron and for the test.
 func (h *host) runCron(root, cron string) []string {
 	h.Helper()
 	for _, dir := range []string{"dev", "run", "tmp", "usr", "root", "var/run", root} {

@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 )
 
-// The accounts of the tests. Their numbers belong to nobody on most machines.
+// The users of the tests. Their numbers are unused on most machines.
 const (
 	bobUID = 54321
 	eveUID = 54322
@@ -74,7 +74,7 @@ func (h *host) options() SourceOptions {
 	}
 }
 
-// write makes a file with mode and owner whatever the umask says.
+// write makes a file with mode and owner, for any umask.
 func (h *host) write(path, text string, mode os.FileMode, uid int) {
 	h.Helper()
 	h.must(os.WriteFile(path, []byte(text), 0o600))
@@ -92,8 +92,8 @@ const (
 	goodSystem = "1 2 3 4 * root true\n"
 )
 
-// rows are how a file can be, beside a good one, and what each cron's daemon
-// says of it as a user's table and as a system table; "" is nothing.
+// rows are states of a file, beside a good one, and the message of each cron's daemon about it as
+// a user's crontab and as a system crontab; "" is no message.
 var rows = []struct {
 	name                   string
 	make                   func(h *host, path string, owner int)

@@ -98,7 +98,7 @@ func TestWatchSeesEveryWayToChange(t *testing.T) {
 	h.must(os.Remove(h.user("bob")))
 	w.awaitCommands("root:main root:pkg2")
 
-	// What a link leads to, in a directory that nobody knew of.
+	// The target of a link, in a directory that was not watched yet.
 	away := filepath.Join(t.TempDir(), "opt")
 	h.must(os.Mkdir(away, 0o755))
 	target := filepath.Join(away, "cron")

@@ -96,8 +96,8 @@ func TestInstalledCrontabIsTrusted(t *testing.T) {
 	}
 }
 
-// Somebody who can write the spool, or could once, plants things where a table
-// or its temporary file goes.
+// A user who can write to the spool, or could once, creates files at the path of a crontab or its
+// temporary file.
 func TestInstallFollowsNothingPlanted(t *testing.T) {
 	for name, plant := range map[string]func(victim, path string) error{
 		"symbolic link": os.Symlink,

@@ -151,7 +151,7 @@ func TestStartRejects(t *testing.T) {
 	}
 }
 
-// TestServeIsNoWayUp runs the starter without rights, and asks it for root's.
+// TestServeIsNoWayUp runs the starter without privileges, and requests root's.
 func TestServeIsNoWayUp(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED, NOT TESTED: only root can become another user")
@@ -194,8 +194,8 @@ func TestServeIsNoWayUp(t *testing.T) {
 	}
 }
 
-// FuzzPrepare gives the starter malformed requests: it must reject them, and
-// must stay within the request.
+// FuzzPrepare sends malformed requests to the starter: it must reject them, and must stay within
+// the request.
 func FuzzPrepare(f *testing.F) {
 	for _, c := range []Command{
 		{Path: "/bin/sh", Argv: []string{"sh", "-c", "true"}, Env: []string{"A=b"}, Dir: "/", Files: []int{0, 1, 2}, Status: 4, Group: 5},

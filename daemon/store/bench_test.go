@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// BenchmarkQuery asks a history of 200,000 runs what the commands ask.
+// BenchmarkQuery runs the queries of the commands on a history of 200,000 runs.
 func BenchmarkQuery(b *testing.B) {
 	s := open(b, b.TempDir())
 	const jobs = 200
@@ -48,8 +48,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkManyJobs is about a host with 100,000 jobs, each of which has run
-// twice.
+// BenchmarkManyJobs measures a host with 100,000 jobs and two runs of each.
 func BenchmarkManyJobs(b *testing.B) {
 	const jobs = 100_000
 	dir := b.TempDir()
@@ -137,7 +136,7 @@ func benchmarkBare(b *testing.B, n int) {
 	perRow(b, n)
 }
 
-// benchmarkDecided writes n decisions to run, in a history of so many.
+// benchmarkDecided writes n decisions to run, in a history of the given size.
 func benchmarkDecided(b *testing.B, n, before int) {
 	s := open(b, b.TempDir())
 	fill(b, s, 200, before)

@@ -103,7 +103,7 @@ func TestBriefSkips(t *testing.T) {
 	}
 }
 
-// Statistics count no more than some skips, and report from which time on they do.
+// Statistics count a limited number of skips, and report the start of the counted time.
 func TestSamplesOfSkips(t *testing.T) {
 	s := manyKinds(t)
 	for n, want := range map[int]int{20: 10, 10: 10, 4: 4, 0: 0} {

@@ -22,7 +22,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// life is a run that has every field set, as its records tell it.
+// life is a run with all fields set, as a series of records.
 func life(id job.RunID, outcome job.Outcome) []job.Record {
 	due := noon.Add(time.Duration(id) * time.Minute).Add(123456789)
 	r := job.Run{

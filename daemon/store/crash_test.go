@@ -14,8 +14,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Children of the tests are this binary once more, told by a variable what to
-// do in which directory.
+// Children of the tests are this binary again; a variable contains the operation and the
+// directory.
 const childVariable = "CRONRING_STORE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -40,9 +40,9 @@ func child(ctx context.Context, what, dir string) *exec.Cmd {
 
 const crashJobs = 7
 
-// commitForEver goes on where the history ends, step by step: all jobs are
-// due once a second, the runs of the step before end with some output, and a
-// record tells the number of the step. It says each step when it is written.
+// commitForEver continues at the end of the history, step by step: all jobs are due once a second,
+// the runs of the previous step end with some output, and a record contains the number of the
+// step. It prints each step when it is written.
 func commitForEver(dir string) {
 	s, err := Open(context.Background(), dir)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestDeadLettersLieThereUntilTakenOff(t *testing.T) {
 	deaths[2].Kind, deaths[2].Run.State = job.Dropped, job.RunDropped // its next attempt never came
 	printed := []job.Chunk{{Run: 1, Job: "a", Stream: job.Stderr, At: noon, Data: []byte("no route\n")}}
 	commit(t, s, Batch{Records: append(deaths, concluded(5, "a", noon, 1, job.VerdictFail)), Outputs: []Output{{1, printed}}})
-	commit(t, s, Batch{Records: deaths[:1]}) // told again
+	commit(t, s, Batch{Records: deaths[:1]}) // written again
 	s = reopen(t, s, dir)
 	letter := func(n int) Letter { return Letter{Run: *deaths[n].Run, At: deaths[n].At, Why: "after 4 attempts"} }
 	letters := func(of Of, want ...Letter) {

@@ -80,9 +80,8 @@ func skipped(name job.ID, due time.Time, reason job.Reason) job.Record {
 
 func jobName(n int) job.ID { return job.ID(fmt.Sprintf("crontab.root.%08x", int64(n)*2654435761)) }
 
-// fill writes a history in which each of so many jobs has run once a minute,
-// up to noon, runs in all; each tenth occurrence was skipped besides, and each
-// twentieth run failed.
+// fill writes a history of n runs up to noon: each job has run once a minute, each tenth
+// occurrence was also skipped, and each twentieth run failed.
 func fill(t testing.TB, s *Store, jobs, runs int) {
 	t.Helper()
 	id := job.RunID(0)

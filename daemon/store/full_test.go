@@ -77,8 +77,8 @@ func TestCommitOnAFullDiskFailsAndRecovers(t *testing.T) {
 	}
 }
 
-// On a disk that is full from the start, a daemon knows what the history says,
-// and writes as soon as there is room.
+// If the disk is full from the start, a daemon can read the history, and writes as soon as there
+// is space.
 func TestOpenOnAFullDiskKnowsTheHistory(t *testing.T) {
 	dir, fill, free := smallDisk(t)
 	s := open(t, dir)

@@ -18,7 +18,7 @@ func (w *writer) putLedger(l *job.Ledger) error {
 		return err
 	}
 	_, err = w.exec(w.stmts.ledger, n, l.User, string(l.Verdict), int64(l.Run), nanos(l.Due), nanos(l.Ended),
-		nanos(l.Success), int64(l.Bad), int64(l.Told), nanos(l.Open), nanos(l.Watched), ack)
+		nanos(l.Success), int64(l.Bad), int64(l.Notified), nanos(l.Open), nanos(l.Watched), ack)
 	return err
 }
 

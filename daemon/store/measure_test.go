@@ -50,8 +50,7 @@ func resident() int {
 	return kB
 }
 
-// BenchmarkMemory tells what a store adds to its process, in a history of
-// 100,000 runs.
+// BenchmarkMemory measures the memory of a store with a history of 100,000 runs.
 func BenchmarkMemory(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, dir)

@@ -16,8 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// older makes a database as the version with so many steps of the schema left
-// it, filled by a script.
+// older makes a database of an earlier schema version, filled by a script.
 func older(t testing.TB, dir string, steps int, script string) {
 	t.Helper()
 	c, err := sqlite.NewConnector(source(filepath.Join(dir, fileName), "journal_mode(wal)"))
@@ -45,16 +44,16 @@ func row(id int, name int, user, invocation, state, outcome string, code int) st
 		0, '%[6]s', '%[7]s', %[8]d, 0, '');`, id, name, id*1000, invocation, state, user, outcome, code)
 }
 
-// past is a history from before there were ledgers, and what they are to say.
+// past is a history from before there were ledgers, and the expected ledgers.
 func past() (script string, want []job.Ledger) {
 	script = "INSERT INTO job (n, id) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');" +
-		// an attempt that another followed is no failure of its own
+		// an attempt with a later attempt is not a separate failure
 		row(1, 1, "ann", "i1", "ended", "exited", 0) + row(2, 1, "ann", "i2", "ended", "exited", 1) +
 		row(3, 1, "ann", "i2", "ended", "exited", 1) + row(4, 1, "ann", "i4", "ended", "exited", 3) +
 		// nothing is over while an attempt lives
 		row(6, 2, "ann", "i6", "ended", "exited", 0) + row(7, 2, "ann", "i7", "ended", "exited", 1) +
 		row(8, 2, "ann", "i7", "waiting", "", 0) +
-		// a dropped attempt leaves what the one before it said
+		// a dropped attempt keeps the state of the previous attempt
 		row(9, 3, "ann", "i9", "ended", "lost", 0) + row(10, 3, "ann", "i9", "dropped", "", 0) +
 		// of the account before nothing is known: its runs were another job's
 		row(5, 4, "bob", "i5", "ended", "exited", 0) + row(11, 4, "ann", "i11", "dropped", "", 0) + row(12, 5, "ann", "i12", "running", "", 0)
@@ -90,8 +89,7 @@ func TestOlderDatabaseGetsItsLedgers(t *testing.T) {
 	}
 }
 
-// A daemon that is new on a disk that is full cannot bring the database up to
-// date, and needs what it says all the same.
+// A new version on a full disk cannot migrate the database, and still needs its content.
 func TestOpenOlderDatabaseOnAFullDisk(t *testing.T) {
 	script, want := past()
 	const kept = `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told) VALUES
@@ -117,8 +115,7 @@ func TestOpenOlderDatabaseOnAFullDisk(t *testing.T) {
 	}
 }
 
-// manyRuns is a history of so many runs of 200 jobs, one in so many of which
-// failed.
+// manyRuns is a history of runs of 200 jobs, of which one in the given number failed.
 func manyRuns(runs, failing int) string {
 	return fmt.Sprintf(`INSERT INTO job (id) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT 'job' || i FROM n;
 		INSERT INTO run WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

@@ -38,7 +38,7 @@ func count(t *testing.T, s *Store, file string) (n int) {
 	return n
 }
 
-// chatter gives each of so many runs, numbered from 1, a line of output.
+// chatter writes one line of output for each of n runs, numbered from 1.
 func chatter(t *testing.T, s *Store, runs int) {
 	t.Helper()
 	var outputs []Output
@@ -52,7 +52,7 @@ func TestPruneByAgeKeepsLiveAndNewest(t *testing.T) {
 	s := open(t, t.TempDir())
 	hours := func(n int) time.Time { return noon.Add(-time.Duration(n) * time.Hour) }
 	commit(t, s, Batch{At: hours(9), Records: []job.Record{
-		ended(1, "b", hours(10), 0), ended(2, "b", hours(9), 0), // b has not run for long
+		ended(1, "b", hours(10), 0), ended(2, "b", hours(9), 0), // b's last run is old
 		ended(3, "a", hours(9), 0), ended(4, "a", hours(8), 1), decided(5, "a", hours(7)), ended(6, "a", hours(6), 0), ended(7, "a", hours(1), 0),
 		skipped("a", hours(5), job.Late), skipped("c", hours(4), job.Late), skipped("c", hours(2), job.Late),
 		{At: hours(5), Kind: job.Loaded}, {At: hours(1), Kind: job.Loaded},
@@ -129,7 +129,7 @@ func TestPruneForgetsLivesButTheNewest(t *testing.T) {
 	}
 }
 
-// TestPruneManyLetsCommitsPass prunes a big history while commits go on.
+// TestPruneManyLetsCommitsPass prunes a big history during commits.
 func TestPruneManyLetsCommitsPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes a history of 60,000 runs")
@@ -308,8 +308,8 @@ func TestPruneOfBackfillsKeepsTheNewestAndThoseThatGo(t *testing.T) {
 	}
 }
 
-// A name that was another account's is anybody's to take, and what keep= says
-// then is not about the runs that the other one had.
+// Any user may reuse the name of another user's job. Its keep= then does not apply to the previous
+// user's runs.
 func TestPruneHoldsNoRunsOfOthersToWhatAnAccountKeeps(t *testing.T) {
 	s := open(t, t.TempDir())
 	var records []job.Record

@@ -18,8 +18,8 @@ func runOf(user string, id job.RunID, name job.ID) job.Record {
 	return r
 }
 
-// users writes a history of three users, each with so many runs, skips, pauses and
-// backfills of a job, those of ann ten times as many.
+// users writes a history of three users with n runs, skips, pauses and backfills of a job each,
+// and ten times as many for ann.
 func users(t *testing.T, s *Store, n int) {
 	t.Helper()
 	id := job.RunID(0)

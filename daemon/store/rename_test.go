@@ -32,7 +32,7 @@ func renamesOfOwnerless() *job.Renames {
 	return job.NewRenames([]job.Rename{
 		{Old: "backup", New: "ann/backup", User: "ann"},
 		{Old: "bob.bob.c15ea7ed-2", New: "bob/backup2", User: "bob"},
-		{Old: "bob.bob.11111111", New: "bob/backup", User: "bob"}, // it has not run since ann took the name
+		{Old: "bob.bob.11111111", New: "bob/backup", User: "bob"}, // it has no run since ann took the name
 		{Old: "never", New: "ann/never", User: "ann"},
 	})
 }
@@ -121,7 +121,7 @@ func TestRenameGivesNothingToACrontabThatIsYounger(t *testing.T) {
 	}
 }
 
-// summary is what a start reads, but for times.
+// summary is the state that a start reads, without times.
 func summary(r Restored) []string {
 	var all []string
 	marks := map[string]int64{}
@@ -152,8 +152,7 @@ func summary(r Restored) []string {
 	return all
 }
 
-// What is to be renamed on a full disk is renamed in memory, and in the database
-// as soon as there is room.
+// Renames on a full disk happen in memory, and in the database as soon as there is space.
 func TestRenameOnAFullDisk(t *testing.T) {
 	dir, fill, free := smallDisk(t)
 	older(t, dir, 8, ownerless())

@@ -139,7 +139,7 @@ func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
 	var due, ended, success, open, watched sql.NullInt64
 	return s.each(ctx, func(row *sql.Rows) error {
 		var ack []byte
-		if err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Told, &open, &watched, &ack); err != nil {
+		if err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Notified, &open, &watched, &ack); err != nil {
 			return err
 		}
 		var err error

@@ -259,8 +259,8 @@ func diskSize(t *testing.T, dir string) (size int64) {
 	return size
 }
 
-// Rows of the form before, without a byte for the form and with keys of 8 bytes, are
-// read, and written anew as rows of today.
+// Rows of the previous format, without a format byte and with keys of 8 bytes, are read, and
+// rewritten in the current format.
 func TestRestoreRosterOfTheFormBefore(t *testing.T) {
 	for jobs := 1; jobs <= 8; jobs++ {
 		dir := t.TempDir()

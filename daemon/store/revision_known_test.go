@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A host that starts tells of all its tables, which are mostly known: that
-// must hold nobody up who writes.
+// A starting host reports all its crontabs, most of them unchanged: that must not block writers.
 func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -18,7 +17,7 @@ func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock() // somebody writes
+	s.mu.Lock() // a writer holds the lock
 	saved := make(chan error, 1)
 	var again int64
 	go func() {

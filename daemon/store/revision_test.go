@@ -65,7 +65,7 @@ func TestSaveRevisionOfSameTextIsNoNewOne(t *testing.T) {
 	}
 }
 
-// A watcher may see a version before the one who made it tells.
+// A watcher may see a version before its author is reported.
 func TestSaveRevisionLearnsWhoMadeIt(t *testing.T) {
 	s := open(t, t.TempDir())
 	for n, test := range []struct {
@@ -88,7 +88,7 @@ func TestSaveRevisionLearnsWhoMadeIt(t *testing.T) {
 	}
 }
 
-// A watcher may tell of a version only when a newer one is there already.
+// A watcher may report a version when a newer one already exists.
 func TestSaveRevisionSeenLateIsNoNewOne(t *testing.T) {
 	s := open(t, t.TempDir())
 	old := save(t, s, Revision{Text: []byte("old"), How: RevisionInstalled, By: "bob"})

@@ -60,7 +60,7 @@ func TestLedgersComeBack(t *testing.T) {
 	s := open(t, dir)
 	full := job.Ledger{
 		Job: "a", User: "ann", Verdict: job.VerdictDead, Run: 7, Due: noon, Ended: noon.Add(1), Success: noon.Add(2),
-		Bad: 3, Told: job.ToldFailure | job.ToldLate, Open: noon.Add(3), Watched: noon.Add(4),
+		Bad: 3, Notified: job.NotifiedFailure | job.NotifiedLate, Open: noon.Add(3), Watched: noon.Add(4),
 	}
 	watched := job.Ledger{Job: "b", User: "ann", Watched: noon}
 	other := job.Ledger{Job: "a", User: "bob", Verdict: job.VerdictOK, Run: 2, Due: noon, Ended: noon, Success: noon}

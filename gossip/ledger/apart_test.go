@@ -68,9 +68,9 @@ func TestGrantOfTheSameEntryOutlivesAnEdit(t *testing.T) {
 	})
 }
 
-// A voter starts with the log and the snapshot of version 0.7.0, in which member d was
-// granted the occurrences of keys 1 and 2, gave back the second, which counts as its own
-// now, and e was granted that of key 3 after the snapshot. None is granted a second time.
+// A voter starts with the log and the snapshot of version 0.7.0. In it member d was granted the
+// occurrences of keys 1 and 2 and returned the second, which now counts as its own. Member e was
+// granted that of key 3 after the snapshot. No occurrence is granted a second time.
 func TestLedgerOfVersion070IsRead(t *testing.T) {
 	for name, restarts := range map[string]int{"as it was": 0, "with a snapshot of today": 1} {
 		t.Run(name, func(t *testing.T) {

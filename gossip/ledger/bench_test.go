@@ -58,8 +58,7 @@ func newTown(b *testing.B) *town {
 	return t
 }
 
-// claim claims n occurrences that are nobody's yet, and returns how long that
-// took.
+// claim claims n occurrences that have no grant yet, and returns the duration.
 func (t *town) claim(b *testing.B, id string, first uint64, n int) time.Duration {
 	claims := make([]register.Claim, n)
 	for i := range claims {
@@ -102,7 +101,7 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
-// BenchmarkFailover is from the loss of the leader, who says nothing more, to
+// BenchmarkFailover measures the time from the loss of the leader, which sends nothing more, to
 // the next grant.
 func BenchmarkFailover(b *testing.B) {
 	var took []time.Duration

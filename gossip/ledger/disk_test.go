@@ -22,8 +22,8 @@ func storeEntries(t *testing.T, d *disk, from, to uint64) {
 	}
 }
 
-// TestDiskIsReadAfterItsEndWasCutOff is what a change of leaders does to the
-// log of one who led without a majority.
+// TestDiskIsReadAfterItsEndWasCutOff: a change of leaders truncates the log of a leader that had
+// no majority.
 func TestDiskIsReadAfterItsEndWasCutOff(t *testing.T) {
 	dir := t.TempDir()
 	d, err := openTestDisk(t, dir)

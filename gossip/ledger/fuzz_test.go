@@ -23,7 +23,7 @@ func (readCloser) Close() error { return nil }
 
 var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, request{}, seen{}, answer{}, result{})
 
-// resum gives fuzzed bytes the checksum that they need to get anywhere.
+// resum sets the checksum of fuzzed bytes, so that the decoder reads past it.
 func resum(b []byte) []byte {
 	sum := crc32.Checksum(b, crcTable)
 	return append(bytes.Clone(b), byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))

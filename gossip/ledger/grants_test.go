@@ -73,8 +73,8 @@ func TestRerunKeepsTheEntryOfTheFirstGrant(t *testing.T) {
 	}
 }
 
-// TestGrantsOfOneEntryHaveOneHolder: the token of a second grant is to be
-// greater than that of the first.
+// TestGrantsOfOneEntryHaveOneHolder: the token of a second grant must be greater than that of the
+// first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
 	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{c}}, {"b", []claim{{Occurrence: c.Occurrence, from: "a"}}}}})
@@ -262,8 +262,8 @@ func TestChatterIsBounded(t *testing.T) {
 	}
 }
 
-// TestClaimsFarAheadReachNoLog: so many of them would have all real ones
-// forgotten, and refused for ever.
+// TestClaimsFarAheadReachNoLog: many claims for a distant future would displace all real ones from
+// the ledger, which would then be rejected forever.
 func TestClaimsFarAheadReachNoLog(t *testing.T) {
 	now := time.Now()
 	for ahead, want := range map[time.Duration]bool{-time.Hour: false, register.MaxSkew: false, time.Minute: true, 2 * time.Hour: true} {

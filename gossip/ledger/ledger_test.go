@@ -219,7 +219,7 @@ func TestLeaveHandsLeadershipOver(t *testing.T) {
 	})
 }
 
-// votersBecome waits until the leader's log has the voters, and nobody else.
+// votersBecome waits until the leader's log has exactly these voters.
 func (w *world) votersBecome(voters ...string) {
 	w.t.Helper()
 	w.voters = voters
@@ -277,7 +277,7 @@ func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
-		w.kill(w.leader()) // the one that came back is needed now
+		w.kill(w.leader()) // the voter that came back is needed now
 		w.want(w.claim(lost, c), register.Refused, "d")
 	})
 }
@@ -347,7 +347,7 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 	})
 }
 
-// damages are what may have happened to the files of a voter that ended.
+// damages are possible faults in the files of a voter that ended.
 var damages = map[string]func(t *testing.T, dir string){
 	"list of segments is garbage": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, metaName), 0, "garbage") },
 	"list of segments is changed": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, metaName), 40, "0") },
@@ -369,7 +369,7 @@ func segment(t *testing.T, dir string) string {
 	return names[0]
 }
 
-// entryAt is where the claimant's name stands in the log.
+// entryAt is the offset of the claimant's name in the log.
 func entryAt(t *testing.T, dir string) int64 {
 	t.Helper()
 	b, err := os.ReadFile(segment(t, dir))

@@ -46,7 +46,7 @@ func (w *world) recovers(id string, newest uint64) {
 		w.t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	w.want(w.claim("e", dueNow(50)), register.Refused, "") // nobody knows whether it was granted
+	w.want(w.claim("e", dueNow(50)), register.Refused, "") // it is unknown whether it was granted
 	time.Sleep(recoverMargin + time.Minute)
 	w.votersBecome(three...)
 	if got := w.claim("e", dueNow(51)); got.Grant != register.Granted || got.Token <= newest {
@@ -99,13 +99,13 @@ func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 		refused()
 		w.kill(w.follower())
 		refused()
-		w.kill(w.leader()) // nobody knows whether it has lost anything
+		w.kill(w.leader()) // it is unknown whether it has lost anything
 		refused()
 	})
 }
 
-// A voter whose disk was put back to an older copy, and one that was down meanwhile, are
-// a majority that does not know of some grants: they grant nothing.
+// A voter whose disk was restored from an older copy, and a voter that was down meanwhile, are a
+// majority that lacks some grants: they grant nothing.
 func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
 		w.want(w.claim("d", dueNow(1)), register.Granted, "")
@@ -133,7 +133,7 @@ func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 			w.start(down)
 		}
 		leader := w.leader()
-		w.want(w.claim("d", dueNow(3)), register.Postponed, "") // it tells what it has seen
+		w.want(w.claim("d", dueNow(3)), register.Postponed, "") // it reports the grants that it has seen
 		w.want(w.claim("e", c), register.Postponed, "")
 		if got := w.get(leader).Status().Problem; !strings.Contains(got, "older copy") {
 			t.Errorf("the problem is %q", got)

@@ -119,7 +119,7 @@ func (w *world) take(id string) *member {
 // leave ends a member as its daemon does.
 func (w *world) leave(id string) { w.take(id).stop() }
 
-// kill ends a member as the end of its process does: nobody hears a word more.
+// kill ends a member like the end of its process: it sends nothing more.
 func (w *world) kill(id string) {
 	m := w.take(id)
 	w.network.Kill(id)
@@ -174,7 +174,7 @@ func claimsOf(keys ...uint64) []register.Claim {
 	return all
 }
 
-// claim asks for one occurrence as a member.
+// claim requests one occurrence as a member.
 func (w *world) claim(id string, c register.Claim) register.Claimed {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
@@ -196,7 +196,7 @@ func (w *world) want(got register.Claimed, grant register.Grant, by string) {
 
 var three = []string{"a", "b", "c"}
 
-// numbered returns a key that is told from others by a number.
+// numbered returns a key that contains a number.
 func numbered(n uint64) (k job.Key) {
 	binary.BigEndian.PutUint64(k[:], n)
 	return k

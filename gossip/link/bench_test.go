@@ -90,7 +90,7 @@ func benchmarkAsk(b *testing.B, pause time.Duration) {
 	b.ReportMetric(float64(bytes.Load())/n, "sent-B/op")
 }
 
-// processorTime returns what this process has used so far.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

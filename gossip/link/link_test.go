@@ -72,7 +72,7 @@ func echo(_ context.Context, peer string, body []byte) ([]byte, error) {
 	return append([]byte(peer+" says "), body...), nil
 }
 
-// mustAsk asks for an echo and holds the answer to it.
+// mustAsk requests an echo and checks the answer.
 func mustAsk(t *testing.T, from member, to Peer) {
 	t.Helper()
 	got, err := from.Ask(t.Context(), to, "echo", []byte("hello"))

@@ -168,15 +168,15 @@ func (r *Register) blocks(s *state, asker name, q Question) bool {
 
 // Receive processes the answer of a member to a question; Silent means that it did not answer. Each
 // claim is decided at most once.
-func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, News) {
+func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {
 	c := r.claims[a.Occurrence]
 	if c == nil || c.serial != a.Serial {
-		return Claimed{}, News{}
+		return Claimed{}, Changes{}
 	}
 	peer := unique.Make(from)
 	i := slices.Index(c.waiting, peer)
 	if i < 0 {
-		return Claimed{}, News{}
+		return Claimed{}, Changes{}
 	}
 	c.waiting = slices.Delete(c.waiting, i, i+1)
 	switch {
@@ -187,19 +187,19 @@ func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, News)
 		return Claimed{Occurrence: a.Occurrence, Grant: Refused, By: a.Mark.Member}, news
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)
-		return Claimed{Occurrence: a.Occurrence, Grant: Refused}, News{}
+		return Claimed{Occurrence: a.Occurrence, Grant: Refused}, Changes{}
 	case a.Reply == Early:
 		delete(r.claims, a.Occurrence)
-		return Claimed{Occurrence: a.Occurrence, Grant: Postponed, By: from}, News{}
+		return Claimed{Occurrence: a.Occurrence, Grant: Postponed, By: from}, Changes{}
 	case a.Reply == Busy:
-		return r.fail(a.Occurrence, c.generation, peer, now), News{}
+		return r.fail(a.Occurrence, c.generation, peer, now), Changes{}
 	case c.gaveWay != nobody:
-		return r.fail(a.Occurrence, c.generation, c.gaveWay, now), News{}
+		return r.fail(a.Occurrence, c.generation, c.gaveWay, now), Changes{}
 	case len(c.waiting) > 0:
-		return Claimed{}, News{}
+		return Claimed{}, Changes{}
 	}
 	delete(r.claims, a.Occurrence)
-	return r.take(a.Occurrence, c.generation, now), News{}
+	return r.take(a.Occurrence, c.generation, now), Changes{}
 }
 
 // fail ends a claim because another member has precedence. If that member dies before it sends a

@@ -75,7 +75,7 @@ func ProgressOf(r *job.Run, phase Phase) Progress {
 }
 
 func (Ring) event()      {}
-func (News) event()      {}
+func (Changes) event()   {}
 func (Claimed) event()   {}
 func (Departing) event() {}
 

@@ -94,12 +94,12 @@ type Answer struct {
 	Mark   Mark // of Known
 }
 
-// News lists the changes that resulted from the reports of other members.
-type News struct {
-	Others   []Occurrence // newly known to be taken by others
-	Deprived []Report     // of occurrences that this member took and must not begin
-	Doubled  []Report     // of runs of occurrences that also ran here
-	Orphans  []Report     // taken but not over, by members that died, or by this one before it was restarted
+// Changes lists the changes that resulted from the reports of other members.
+type Changes struct {
+	Others  []Occurrence // newly known to be taken by others
+	Yielded []Report     // of occurrences that this member took and must not begin
+	Doubled []Report     // of runs of occurrences that also ran here
+	Orphans []Report     // taken but not over, by members that died, or by this one before it was restarted
 }
 
 // Report is a mark of another member. The caller sets Host and Left.
@@ -136,9 +136,9 @@ type Register struct {
 	self    name
 	limits  Limits
 	entries map[Occurrence]*entry
-	oldest  duesByUser // the keys of entries
+	oldest  heapByUser // the keys of entries
 	newest  map[job.Key]newest
-	jobs    duesByUser       // the keys of newest, see dropJob
+	jobs    heapByUser       // the keys of newest, see dropJob
 	dropped map[string]int64 // by user: scheduled time of the newest occurrence of the jobs dropped from newest
 	claims  map[Occurrence]*claim
 	gone    map[name]bool
@@ -260,8 +260,8 @@ func New(self string, limits Limits) *Register {
 		self:    unique.Make(self),
 		limits:  limits,
 		entries: map[Occurrence]*entry{},
-		oldest:  duesByUser{},
-		jobs:    duesByUser{},
+		oldest:  heapByUser{},
+		jobs:    heapByUser{},
 		newest:  map[job.Key]newest{},
 		dropped: map[string]int64{},
 		claims:  map[Occurrence]*claim{},
@@ -274,7 +274,7 @@ func New(self string, limits Limits) *Register {
 // mark to send to the others. There are two more uses. A member that starts reports its runs
 // of the last day, so that doubles are found. In strict mode a member that the voters granted
 // an occurrence reports it as Taken, even if another member holds it here.
-func (r *Register) Progress(s Progress, now time.Time) (Mark, News) {
+func (r *Register) Progress(s Progress, now time.Time) (Mark, Changes) {
 	o := s.Occurrence
 	e := r.entry(o, now)
 	if held := e.holder(); s.Phase == Taken && held.phase > 0 && e.mine.phase == 0 {
@@ -293,7 +293,7 @@ func (r *Register) Progress(s Progress, now time.Time) (Mark, News) {
 		}
 	}
 	r.advance(o, r.self, now)
-	var news News
+	var news Changes
 	r.double(o, e, &e.theirs, &news)
 	return mark(o, mine), news
 }
@@ -303,15 +303,15 @@ func (r *Register) Abandon() { clear(r.claims) }
 
 // Learn applies marks from other members. A mark about this member itself is ignored, unless it
 // shows an occurrence that this one took and forgot in a restart.
-func (r *Register) Learn(marks []Mark, now time.Time) News {
-	var news News
+func (r *Register) Learn(marks []Mark, now time.Time) Changes {
+	var news Changes
 	for i := range marks {
 		r.learn(&marks[i], now, &news)
 	}
 	return news
 }
 
-func (r *Register) learn(m *Mark, now time.Time, news *News) {
+func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
 	o := m.Occurrence
 	s := state{
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
@@ -350,7 +350,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	}
 	if e.mine.phase == Taken {
 		e.mine = state{}
-		news.Deprived = append(news.Deprived, Report{Mark: *m})
+		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
 	if r.gone[s.member] && s.phase < Over && !e.ran() {
 		news.Orphans = append(news.Orphans, Report{Mark: *m})
@@ -372,7 +372,7 @@ func (s *state) replaces(known *state) bool {
 }
 
 // double reports, once for each member, that its run doubles a run of this member.
-func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
+func (r *Register) double(o Occurrence, e *entry, other *state, news *Changes) {
 	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
 		return
 	}
@@ -570,27 +570,27 @@ func (r *Register) drop(o Occurrence) {
 	}
 }
 
-func (r *Register) forget(all *dues) Occurrence {
+func (r *Register) forget(all *occurrenceHeap) Occurrence {
 	o := heap.Pop(all).(Occurrence)
 	delete(r.entries, o)
 	delete(r.doubles, o)
 	return o
 }
 
-// duesByUser contains occurrences by the user of their jobs.
-type duesByUser map[string]*dues
+// heapByUser contains occurrences by the user of their jobs.
+type heapByUser map[string]*occurrenceHeap
 
 // of returns the occurrences of a user.
-func (d duesByUser) of(user string) *dues {
+func (d heapByUser) of(user string) *occurrenceHeap {
 	if d[user] == nil {
-		d[user] = &dues{}
+		d[user] = &occurrenceHeap{}
 	}
 	return d[user]
 }
 
 // fullest returns the user who has the most occurrences, which is the given one if no user has more.
 // So a user whose jobs run often drops only occurrences of these jobs.
-func (d duesByUser) fullest(user string) string {
+func (d heapByUser) fullest(user string) string {
 	own, most := len(*d.of(user)), user
 	for other, all := range d {
 		if n := len(*all); n > own && (n > len(*d[most]) || n == len(*d[most]) && other < most) {
@@ -600,14 +600,14 @@ func (d duesByUser) fullest(user string) string {
 	return most
 }
 
-// dues is a heap of occurrences, the oldest on top.
-type dues []Occurrence
+// occurrenceHeap is a heap of occurrences, the oldest on top.
+type occurrenceHeap []Occurrence
 
-func (d dues) Len() int           { return len(d) }
-func (d dues) Less(i, j int) bool { return d[i].Compare(d[j]) < 0 }
-func (d dues) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
-func (d *dues) Push(x any)        { *d = append(*d, x.(Occurrence)) }
-func (d *dues) Pop() any {
+func (d occurrenceHeap) Len() int           { return len(d) }
+func (d occurrenceHeap) Less(i, j int) bool { return d[i].Compare(d[j]) < 0 }
+func (d occurrenceHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *occurrenceHeap) Push(x any)        { *d = append(*d, x.(Occurrence)) }
+func (d *occurrenceHeap) Pop() any {
 	last := len(*d) - 1
 	o := (*d)[last]
 	*d = (*d)[:last]

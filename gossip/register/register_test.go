@@ -23,7 +23,7 @@ func want[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// claimAlone claims an occurrence where nobody else is there to be asked.
+// claimAlone claims an occurrence in a ring without other members.
 func (r *Register) claimAlone(o Occurrence) Claimed {
 	_, out := r.Ask(o, false, nil, noon)
 	return out
@@ -53,8 +53,8 @@ func TestClaimIsIdempotentUntilItBegins(t *testing.T) {
 	want(t, "claim of what began", r.claimAlone(o), Claimed{Occurrence: o, Grant: Refused, By: "a"})
 }
 
-// TestAskerOfItsOwnWasStartedAnew: its own mark does not stand against it, unless
-// it had begun.
+// TestAskerOfItsOwnWasStartedAnew: a member's own mark does not prevent its claim after a restart,
+// unless the run had begun.
 func TestAskerOfItsOwnWasStartedAnew(t *testing.T) {
 	for _, c := range []struct {
 		phase Phase
@@ -84,10 +84,10 @@ func TestOrphans(t *testing.T) {
 		Mark{Occurrence: asked, Member: "x", Phase: Taken},
 	))
 
-	// Word that comes afterwards is of an orphan too.
+	// A message that arrives afterwards is about an orphan, too.
 	late := Mark{Occurrence: due(6, 0), Member: "x", Phase: Taken}
-	want(t, "late word", r.Learn([]Mark{late}, noon), News{Others: []Occurrence{late.Occurrence}, Orphans: reports(late)})
-	want(t, "the same again", r.Learn([]Mark{late}, noon), News{})
+	want(t, "late word", r.Learn([]Mark{late}, noon), Changes{Others: []Occurrence{late.Occurrence}, Orphans: reports(late)})
+	want(t, "the same again", r.Learn([]Mark{late}, noon), Changes{})
 	r.Regain("x")
 	x := New("x", DefaultLimits)
 	x.claimAlone(taken)
@@ -96,8 +96,8 @@ func TestOrphans(t *testing.T) {
 	want(t, "claim of what is x's, which is back", out, Claimed{Occurrence: taken, Grant: Refused, By: "x"})
 }
 
-// TestWaitingIsAfterTheAttempt: the final state of a member that left, whose attempt failed,
-// replaces that the attempt began, and whoever knows it may claim the next attempt.
+// TestWaitingIsAfterTheAttempt: the final state of a member that left after its attempt failed
+// replaces the start of that attempt. A member that has received it may claim the next attempt.
 func TestWaitingIsAfterTheAttempt(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
 	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 3}}, noon)
@@ -113,7 +113,7 @@ func TestWaitingIsAfterTheAttempt(t *testing.T) {
 	want(t, "the answer of a member that knows of the next attempt", other.Answer("a", q, noon).Reply, Known)
 }
 
-// TestWhatRanHereIsNoOrphan, whoever took it meanwhile and could not know.
+// TestWhatRanHereIsNoOrphan, even if a member that had not received the start took it meanwhile.
 func TestWhatRanHereIsNoOrphan(t *testing.T) {
 	r, lost, vanished := New("a", DefaultLimits), due(2, 0), due(3, 0)
 	for _, o := range []Occurrence{lost, vanished} {
@@ -122,7 +122,7 @@ func TestWhatRanHereIsNoOrphan(t *testing.T) {
 	news := r.Learn([]Mark{
 		{Occurrence: lost, Member: "x", Generation: 1, Phase: Taken},
 	}, noon)
-	want(t, "what x took", news, News{})
+	want(t, "what x took", news, Changes{})
 	again := Mark{Occurrence: vanished, Member: "x", Generation: 1, Phase: Taken}
 	r.Learn([]Mark{again}, noon)
 	want(t, "what x lost", r.Lose("x"), reports(again))
@@ -195,7 +195,7 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
 	want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 1, Phase: Taken})
 
-	// b knows that x began it.
+	// b has recorded that x began it.
 	b := New("b", DefaultLimits)
 	b.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 5}}, noon)
 	a := b.Answer("a", q, noon)
@@ -203,19 +203,19 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	want(t, "answer", a, Answer{Occurrence: o, Serial: 1, Reply: Known, Mark: begun})
 	out, news := r.Receive("b", a, noon)
 	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "x"})
-	want(t, "news", news, News{Orphans: reports(begun)})
+	want(t, "news", news, Changes{Orphans: reports(begun)})
 
-	// Who has it rerun nevertheless asks with what it knows now.
+	// A member that reruns it claims it with its newer records.
 	q, _ = r.Ask(o, true, []string{"b"}, noon)
 	want(t, "second question", q, Question{Occurrence: o, Serial: 2, Generation: 1, Phase: Begun})
 	out, _ = r.Receive("b", b.Answer("a", q, noon), noon)
 	want(t, "second outcome", out, Claimed{Occurrence: o, Grant: Granted})
 	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
 
-	// x was only away, and had not begun as far as it knows.
+	// x was unreachable for a moment, and its own register has no start.
 	x := New("x", DefaultLimits)
 	x.claimAlone(o)
-	want(t, "news of x", x.Learn([]Mark{r.ownMark(o)}, noon), News{Deprived: reports(r.ownMark(o))})
+	want(t, "news of x", x.Learn([]Mark{r.ownMark(o)}, noon), Changes{Yielded: reports(r.ownMark(o))})
 }
 
 // TestLostAndTakenAgainIsNoDouble, but what ended well after all is.
@@ -228,15 +228,15 @@ func TestLostAndTakenAgainIsNoDouble(t *testing.T) {
 		a.Lose("x")
 		a.Ask(o, true, nil, noon)
 		rerun, news := a.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 2}, noon)
-		want(t, "news of the rerun", news, News{})
-		doubled := func(m Mark) (news News) {
+		want(t, "news of the rerun", news, Changes{})
+		doubled := func(m Mark) (news Changes) {
 			if !lost {
 				news.Doubled = reports(m)
 			}
 			return news
 		}
 		want(t, "what a hears of x", a.Learn([]Mark{was}, noon), doubled(was))
-		want(t, "what a hears again", a.Learn([]Mark{was}, noon), News{})
+		want(t, "what a hears again", a.Learn([]Mark{was}, noon), Changes{})
 		want(t, "what x hears of a", x.Learn([]Mark{rerun}, noon), doubled(rerun))
 	}
 }
@@ -262,7 +262,7 @@ func TestNewest(t *testing.T) {
 	r.Learn([]Mark{
 		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},
 		{Occurrence: due(2, 48*time.Hour), Member: "b", Phase: Over}, // too old to be kept, and it counts
-		{Occurrence: due(3, -time.Hour), Member: "b", Phase: Taken},  // nobody takes what is to come
+		{Occurrence: due(3, -time.Hour), Member: "b", Phase: Taken},  // no member may claim a future occurrence
 	}, noon)
 	r.Advance([]Mark{{Occurrence: due(4, time.Hour), Member: "c"}, {Occurrence: due(5, -time.Hour), Member: "c"}}, noon.Add(time.Second))
 	want(t, "all", r.Newest(time.Time{}), []Mark{{Occurrence: due(2, 48*time.Hour), Member: "b"}, {Occurrence: due(4, time.Hour), Member: "c"}, {Occurrence: due(1, time.Minute), Member: "a"}})
@@ -394,7 +394,7 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
-// BenchmarkFull tells what a full register holds, and what it costs to lose a member.
+// BenchmarkFull measures the size of a full register, and the cost of losing a member.
 func BenchmarkFull(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -411,8 +411,8 @@ func BenchmarkFull(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(DefaultLimits.Marks), "B/mark")
 }
 
-// TestAgainAsksForOwn: who was gone for a while, or started anew, asks whether it
-// still has what it took, also if an attempt at it began already.
+// TestAgainAsksForOwn: a member that was unreachable or restarted requests a confirmation of the
+// occurrences that it took, including those with a started attempt.
 func TestAgainAsksForOwn(t *testing.T) {
 	for _, phase := range []Phase{Taken, Begun} {
 		a, b, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
@@ -464,7 +464,7 @@ func TestTakenByWhoKnowsBetter(t *testing.T) {
 	m, _ := r.Progress(Progress{Occurrence: o, Phase: Taken}, noon)
 	want(t, "mark", m, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 1})
 	_, news := r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
-	want(t, "news", news, News{})
+	want(t, "news", news, Changes{})
 }
 
 func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
@@ -492,7 +492,7 @@ func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 	want(t, "word of what is older than all that is remembered", New("a", DefaultLimits).Learn([]Mark{old}, noon).Orphans, reports())
 }
 
-// numbered returns a key that is told from others by a number.
+// numbered returns a key that contains a number.
 func numbered(n uint64) (k job.Key) {
 	binary.BigEndian.PutUint64(k[:], n)
 	return k

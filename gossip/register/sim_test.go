@@ -28,22 +28,22 @@ type event struct {
 
 type node struct {
 	*Register
-	id      string
-	skew    time.Duration
-	crashed bool
-	leaving bool
-	life    int    // of its daemon
-	lost    bool   // it died after it had begun
-	sees    []bool // who is live, as it believes
-	cut     []bool // to whom nothing goes
-	granted map[Occurrence]int
-	begun   map[Occurrence]bool
-	dropped map[Occurrence]bool
-	heard   map[Occurrence]bool // Others
-	doubled map[Occurrence][]string
-	asking  map[Occurrence]bool
-	heir    map[Occurrence]bool // it became an orphan while this member asked
-	orphan  map[Occurrence]Mark
+	id        string
+	skew      time.Duration
+	crashed   bool
+	leaving   bool
+	life      int    // of its daemon
+	lost      bool   // it died after it had begun
+	sees      []bool // who is live, as it believes
+	cut       []bool // members that receive nothing
+	granted   map[Occurrence]int
+	begun     map[Occurrence]bool
+	dropped   map[Occurrence]bool
+	heard     map[Occurrence]bool // Others
+	doubled   map[Occurrence][]string
+	asking    map[Occurrence]bool
+	inheritor map[Occurrence]bool // it became an orphan while this member asked
+	orphan    map[Occurrence]Mark
 }
 
 func newWorld(t testing.TB, seed uint64, n int) *world {
@@ -54,7 +54,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 			Register: New(id, DefaultLimits), id: id, skew: time.Duration(w.r.IntN(5000)) * time.Millisecond,
 			sees: make([]bool, n), cut: make([]bool, n),
 			granted: map[Occurrence]int{}, begun: map[Occurrence]bool{}, dropped: map[Occurrence]bool{}, heard: map[Occurrence]bool{},
-			doubled: map[Occurrence][]string{}, asking: map[Occurrence]bool{}, heir: map[Occurrence]bool{}, orphan: map[Occurrence]Mark{},
+			doubled: map[Occurrence][]string{}, asking: map[Occurrence]bool{}, inheritor: map[Occurrence]bool{}, orphan: map[Occurrence]Mark{},
 		})
 		for j := range n {
 			w.nodes[i].sees[j] = j != i
@@ -106,7 +106,7 @@ func (w *world) fail(format string, args ...any) {
 func (w *world) ask(i int, o Occurrence, again bool) {
 	n := w.nodes[i]
 	if n.asking[o] && again { // and if that is refused, it is an orphan still
-		n.heir[o] = true
+		n.inheritor[o] = true
 	}
 	if n.crashed || n.leaving || n.asking[o] || n.begun[o] || n.granted[o] > 0 && !again {
 		return
@@ -171,13 +171,13 @@ func (w *world) claimed(i int, o Occurrence, out Claimed) {
 	n := w.nodes[i]
 	if out.Grant != Granted {
 		n.dropped[o] = n.dropped[o] || n.granted[o] > 0 && out.By != n.id
-		if n.heir[o] {
-			delete(n.heir, o)
+		if n.inheritor[o] {
+			delete(n.inheritor, o)
 			w.ask(i, o, true)
 		}
 		return
 	}
-	delete(n.heir, o)
+	delete(n.inheritor, o)
 	n.granted[o]++
 	n.dropped[o] = false
 	w.tell(i, n.ownMark(o))
@@ -185,7 +185,7 @@ func (w *world) claimed(i int, o Occurrence, out Claimed) {
 	waits := func() bool {
 		return !n.crashed && !n.leaving && !n.dropped[o] && !n.begun[o] && !n.asking[o] && n.life == life
 	}
-	if w.r.IntN(3) == 0 { // it is gone for a moment, and asks whether it still has it
+	if w.r.IntN(3) == 0 { // it is unreachable for a moment, then requests confirmation of its occurrence
 		w.in(w.ms(1500), func() {
 			if waits() {
 				w.put(i, o, false)
@@ -212,7 +212,7 @@ func (w *world) claimed(i int, o Occurrence, out Claimed) {
 	})
 }
 
-// leave has a member tell all others its final state, each of which takes it for dead then.
+// leave sends the final state of a member to all others, which then treat it as dead.
 func (w *world) leave(j int) {
 	n := w.nodes[j]
 	n.Abandon()
@@ -230,7 +230,7 @@ func (w *world) leave(j int) {
 	}
 }
 
-// tell sends a word to all, of which each may be lost.
+// tell sends a message to all members; each copy may be lost.
 func (w *world) tell(i int, m Mark) {
 	for j := range w.nodes {
 		if j == i || w.r.IntN(2) == 0 {
@@ -244,12 +244,12 @@ func (w *world) tell(i int, m Mark) {
 	}
 }
 
-func (w *world) news(i int, news News) {
+func (w *world) news(i int, news Changes) {
 	n := w.nodes[i]
 	for _, o := range news.Others {
 		n.heard[o] = true
 	}
-	for _, m := range news.Deprived {
+	for _, m := range news.Yielded {
 		w.note("%s is deprived by %s", n.id, m.Member)
 		if n.begun[m.Occurrence] {
 			w.fail("%s is deprived of %v, which it began", n.id, m.Occurrence)
@@ -288,8 +288,8 @@ func (w *world) lose(i, j int) {
 	w.orphans(i, w.nodes[i].Lose(w.nodes[j].id))
 }
 
-// compete lets the owner claim, or nobody, and others later, all within a time in which
-// they meet.
+// compete lets the owner claim, or no member, and other members later, close enough in time that
+// the claims meet.
 func (w *world) compete(o Occurrence) {
 	if w.r.IntN(3) > 0 {
 		w.in(w.ms(1000), func() { w.ask(0, o, false) })
@@ -309,7 +309,7 @@ func (w *world) occurrence(k uint64) Occurrence { return Occurrence{numbered(k),
 
 const simSeeds = 4000
 
-// TestNeverTwoNeverNone is what holds while nobody is cut off.
+// TestNeverTwoNeverNone checks the guarantees without a network partition.
 func TestNeverTwoNeverNone(t *testing.T) {
 	contended := 0
 	for seed := range uint64(simSeeds) {
@@ -376,8 +376,8 @@ func TestLeavingLosesNothing(t *testing.T) {
 	}
 }
 
-// TestCrashesLoseNothing lets members die at any time: somebody begins, unless it
-// was begun before; and of those that live at most one.
+// TestCrashesLoseNothing kills members at any time: a live member begins each occurrence unless it
+// was begun before, and at most one of the live members does.
 func TestCrashesLoseNothing(t *testing.T) {
 	again := 0
 	for seed := range uint64(simSeeds) {
@@ -419,9 +419,9 @@ func TestCrashesLoseNothing(t *testing.T) {
 	}
 }
 
-// TestRestartsLoseNothing kills the daemons of two members at any time, and starts
-// them at once: they know what they began, and nothing else. Who dies as soon as
-// it has begun may have told nobody, and another begins it too.
+// TestRestartsLoseNothing kills the daemons of two members at any time and restarts them
+// immediately: only the starts of their own runs survive. If a member dies immediately after a
+// start, it might have sent no message, and another member begins the occurrence, too.
 func TestRestartsLoseNothing(t *testing.T) {
 	for seed := range uint64(simSeeds) {
 		w := newWorld(t, seed, 2+int(seed%4))
@@ -458,7 +458,7 @@ func (w *world) restart(j int, o Occurrence) {
 		w.in(w.ms(1500), func() { w.ask(j, o, false) })
 	}
 	for i := range w.nodes {
-		if i != j { // what it told before is heard by now, or lost
+		if i != j { // its earlier messages have arrived by now, or are lost
 			w.in(300*time.Millisecond+w.ms(1500), func() {
 				w.orphans(i, w.nodes[i].Lose(n.id))
 				w.nodes[i].Regain(n.id)
@@ -561,8 +561,7 @@ func (w *world) heal() {
 	}
 }
 
-// TestEveryOrderOfTwoClaims goes through all orders in which two claims can meet,
-// message by message.
+// TestEveryOrderOfTwoClaims tries all orders in which the messages of two claims can arrive.
 func TestEveryOrderOfTwoClaims(t *testing.T) {
 	paths := 0
 	var explore func(prefix []int)
@@ -589,7 +588,7 @@ func TestEveryOrderOfTwoClaims(t *testing.T) {
 	}
 }
 
-// meeting is three registers, of which b and c claim.
+// meeting has three registers; b and c claim.
 type meeting struct {
 	t       *testing.T
 	nodes   map[string]*Register

@@ -129,8 +129,8 @@ func TestDecodersRefuse(t *testing.T) {
 	}
 }
 
-// FuzzMarks, and those below: what is accepted is what an encoder writes, and
-// a register survives it.
+// FuzzMarks and the following fuzz tests check that accepted bytes are equal to the output of an
+// encoder, and that a register survives them.
 func FuzzMarks(f *testing.F) {
 	b, _ := AppendMarks(nil, sampleMarks, 1000)
 	f.Add(b)

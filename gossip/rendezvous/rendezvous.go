@@ -86,7 +86,7 @@ func First(key uint64, nodes []Node, weigh func(i int) Weight) int {
 			continue
 		}
 		p := place{node: &nodes[i], draw: nodes[i].draw(key), weight: w}
-		if first < 0 || !p.hopeless(&best) && p.compare(&best) < 0 {
+		if first < 0 || !p.certainlyAfter(&best) && p.compare(&best) < 0 {
 			first, best = i, p
 		}
 	}
@@ -150,9 +150,9 @@ func (p *place) settle() {
 	}
 }
 
-// hopeless reports whether p certainly comes after q. It compares a lower bound of p's cost that
+// certainlyAfter reports whether p certainly comes after q. It compares a lower bound of p's cost that
 // is cheap to compute: -log2(u) is more than 1-u. This avoids most logarithms in large groups.
-func (p *place) hopeless(q *place) bool {
+func (p *place) certainlyAfter(q *place) bool {
 	if p.weight == q.weight {
 		return false
 	}

@@ -123,7 +123,7 @@ func TestReaderRejectsWhatNobodyWrites(t *testing.T) {
 	}
 }
 
-// FuzzMembers checks that whatever is accepted is what Append writes.
+// FuzzMembers checks that accepted bytes are equal to the output of Append.
 func FuzzMembers(f *testing.F) {
 	f.Add([]byte("\x00\x01a\x01\x01b\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {

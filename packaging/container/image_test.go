@@ -80,7 +80,7 @@ func decode[T any](t *testing.T, data []byte) (v T) {
 	return v
 }
 
-// opened is an image as an engine that knows OCI's layout reads it.
+// opened is an image, read through OCI's layout.
 func opened(t *testing.T, archive []byte) (manifest, config, []byte) {
 	t.Helper()
 	_, contents := entries(t, archive)

@@ -189,7 +189,7 @@ func TestContainer(t *testing.T) {
 	t.Run("WithShell", func(t *testing.T) { runWithShell(t, unpack(t, layer), c) })
 }
 
-// runWithoutShell has the image as it is: what it says must lead to the shell that
+// runWithoutShell runs the unchanged image: its messages must explain how to add the shell that
 // jobs need.
 func runWithoutShell(t *testing.T, root string, c config) {
 	x := start(t, root, c, "#@ name=job every=1s\n* * * * * echo hello\n")
@@ -199,9 +199,8 @@ func runWithoutShell(t *testing.T, root string, c config) {
 	}
 }
 
-// runWithShell has the image with a shell added run jobs as its process 1: as its
-// own account, in zones that it has no files of, leaving no zombies, and to the
-// end when it is told to stop.
+// runWithShell adds a shell to the image and runs jobs as its process 1: as its own user, in zones
+// without files, leaving no zombies, and until it receives the stop signal.
 func runWithShell(t *testing.T, root string, c config) {
 	addShell(t, root)
 	x := start(t, root, c, `

@@ -92,7 +92,7 @@ restarts() {
 	await 60 "and answers" cronring status --ping
 }
 # over: nothing that a cron of ours started runs any more.
-over() { ! pgrep -x 'cronring-keeper|cronringd' && ! find /sys/fs/cgroup -name '*cronring*' | grep .; }
+over() { ! pgrep -x 'cronring-shim|cronringd' && ! find /sys/fs/cgroup -name '*cronring*' | grep .; }
 # ending: what the machine has to say of it all, for the test and for who reads of
 # a failure.
 ending() {

@@ -111,7 +111,7 @@ func (w *World) bar() {
 		users["ann"] = engine.Barred{Reason: job.AccountRefused, Detail: "account expired"}
 	}
 	w.say("bar %v", users)
-	w.step(engine.Bar{Users: users})
+	w.step(engine.BarUsers{Users: users})
 }
 
 // edit changes what is installed, or nothing of it.

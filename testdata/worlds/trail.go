@@ -93,7 +93,7 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 				t.load(w, now)
 			}
 			t.record(now, e.Record)
-		case engine.Tell:
+		case engine.Notify:
 			t.notice(e.Notice, s.Effects[:i])
 		case engine.Start:
 			t.start(e)

@@ -256,7 +256,7 @@ func (w *World) keep(s Step) {
 			k.state.Stamps[e.ID] = e.Day
 		case engine.Ledger:
 			k.ledgers[jobOf{e.Ledger.Job, e.Ledger.User}] = e.Ledger
-		case engine.Tell:
+		case engine.Notify:
 			fmt.Fprintf(&w.story, "  tell %s %s\n", e.Notice.On, e.Notice.Text)
 		}
 	}

@@ -31,8 +31,8 @@ type Board struct {
 	text  []byte // names and commands, one after the other
 	words words
 
-	hay  []byte // what a filter looks through, in lower case
-	hays []hay  // whose each part is, in order
+	hay  []byte       // what a filter looks through, in lower case
+	hays []searchText // whose each part is, in order
 
 	seed     maphash.Seed
 	slots    map[uint64]Slot // by hash of the name
@@ -76,8 +76,8 @@ type columns struct {
 	run      []int64
 }
 
-// hay is a part of what a filter looks through.
-type hay struct {
+// searchText is a part of what a filter looks through.
+type searchText struct {
 	at   uint32
 	slot Slot // nobody: the part is no longer in use
 }
@@ -250,7 +250,7 @@ func (b *Board) setText(slot Slot, row *api.Row, known bool) {
 	}
 	c.at[slot], c.name[slot], c.command[slot] = uint32(len(b.text)), uint16(len(name)), uint16(len(command))
 	b.text = append(append(b.text, name...), command...)
-	b.addHay(slot)
+	b.addText(slot)
 }
 
 // waste releases the texts of a slot.
@@ -393,7 +393,7 @@ func (b *Board) tidy() {
 		for _, col := range []*word{&c.user[s], &c.table[s], &c.schedule[s], &c.zone[s], &c.ending[s], &c.why[s], &c.node[s], &c.away[s]} {
 			*col = b.words.of(words.text(*col))
 		}
-		b.addHay(s)
+		b.addText(s)
 	}
 }
 

@@ -15,17 +15,17 @@ import (
 // looks at once, in words.
 const (
 	fieldEnd = '\n'
-	hayEnd   = 0
+	textEnd  = 0
 )
 
-// addHay appends what is looked through of a job.
-func (b *Board) addHay(s Slot) {
+// addText appends what is looked through of a job.
+func (b *Board) addText(s Slot) {
 	c := &b.cols
 	c.hay[s] = int32(len(b.hays))
-	b.hays = append(b.hays, hay{at: uint32(len(b.hay)), slot: s})
+	b.hays = append(b.hays, searchText{at: uint32(len(b.hay)), slot: s})
 	b.hay = appendLower(b.hay, b.nameOf(s))
 	b.hay = appendLower(append(b.hay, fieldEnd), b.commandOf(s))
-	b.hay = append(b.hay, hayEnd)
+	b.hay = append(b.hay, textEnd)
 }
 
 // appendLower appends a text in lower case, without what separates texts.
@@ -46,13 +46,13 @@ var lowerASCII = func() (to [utf8.RuneSelf]byte) {
 	for ch := range to {
 		to[ch] = byte(unicode.ToLower(rune(ch)))
 	}
-	to[fieldEnd], to[hayEnd] = ' ', ' '
+	to[fieldEnd], to[textEnd] = ' ', ' '
 	return to
 }()
 
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == fieldEnd || r == hayEnd {
+		if r == fieldEnd || r == textEnd {
 			return ' '
 		}
 		return unicode.ToLower(r)
@@ -68,7 +68,7 @@ func (b *Board) matches(text string, states []job.State) []bool {
 		}
 	} else {
 		b.lookInWords(text, found)
-		b.lookInHay(text, found)
+		b.findInText(text, found)
 	}
 	wanted := wantedStates(states)
 	for s, state := range b.cols.state {
@@ -89,8 +89,8 @@ func (b *Board) lookInWords(text string, found []bool) {
 	}
 }
 
-// lookInHay marks the jobs whose name or command holds a text.
-func (b *Board) lookInHay(text string, found []bool) {
+// findInText marks the jobs whose name or command holds a text.
+func (b *Board) findInText(text string, found []bool) {
 	needle := newNeedle(text, b.hay)
 	for k := 0; k < len(b.hays); k++ {
 		rest := int(b.hays[k].at)
@@ -154,7 +154,7 @@ func wantedStates(states []job.State) (wanted [len(job.States)]bool) {
 
 // owner is which of some parts holds a place. It is one of the next few when
 // much is found, so it looks there first.
-func (b *Board) owner(parts []hay, at uint32) int {
+func (b *Board) owner(parts []searchText, at uint32) int {
 	step := 1
 	for step < len(parts) && parts[step].at <= at {
 		step *= 2

@@ -221,13 +221,13 @@ func notes(t *inventory.Crontab, e *crontab.Entry) []string {
 	return list
 }
 
-// twin identifies entries that run the same command at the same time.
-type twin struct{ schedule, user, command string }
+// sameCommand identifies entries that run the same command at the same time.
+type sameCommand struct{ schedule, user, command string }
 
 // twins finds entries that occur more than once in the host's tables. It returns the place
 // of the first for each of the others.
 func twins(crontabs []inventory.Crontab) map[*crontab.Entry]string {
-	first, found := map[twin]string{}, map[*crontab.Entry]string{}
+	first, found := map[sameCommand]string{}, map[*crontab.Entry]string{}
 	for i := range crontabs {
 		if !crontabs[i].Counts() {
 			continue
@@ -238,7 +238,7 @@ func twins(crontabs []inventory.Crontab) map[*crontab.Entry]string {
 			if e.Reboot() {
 				identity = "@reboot"
 			}
-			key := twin{identity, e.User(), e.Command()}
+			key := sameCommand{identity, e.User(), e.Command()}
 			if place, ok := first[key]; ok {
 				found[e] = place
 				continue

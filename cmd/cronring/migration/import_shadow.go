@@ -159,7 +159,7 @@ func (s *shadow) load(ctx context.Context) []engine.Event {
 			}
 		}
 	}
-	return []engine.Event{engine.Stamps{Days: stamps}, engine.Bar{Users: barred}, engine.Load{Crontabs: scan.Crontabs, Node: analysis.HostName()}}
+	return []engine.Event{engine.Stamps{Days: stamps}, engine.BarUsers{Users: barred}, engine.Load{Crontabs: scan.Crontabs, Node: analysis.HostName()}}
 }
 
 func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {

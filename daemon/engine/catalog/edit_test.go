@@ -11,9 +11,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Tables that were loaded one edit after the other are as if they had been
-// loaded at once: names, ordinals and edges, whatever an edit takes away, brings
-// or puts elsewhere.
+// A series of edits has the same result as loading the final crontabs: names, ordinals and edges,
+// for edits that remove, add or move entries.
 func TestEditedCrontabsAreAsLoadedAtOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -10,9 +10,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestTwinsTakeTheFirstFreeOrdinal holds the names of entries alike, also of
-// those whose ordinal is another one's name, to the rule said plainly: each
-// entry in order asks for 2, 3 and so on until one is free.
+// TestTwinsTakeTheFirstFreeOrdinal compares the names of identical entries with a plain
+// implementation of the rule: each entry in order tries 2, 3 and so on until an ordinal is free.
+// An ordinal is also taken if another entry has it as its name.
 func TestTwinsTakeTheFirstFreeOrdinal(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -69,8 +69,8 @@ func firstFree(s *Catalog, slot int, taken map[job.ID]bool) job.ID {
 	return id
 }
 
-// TestEqualLinesCostNoMoreThanOthers counts what naming asks memory for: an
-// account must not hold up everybody's jobs with one line written very often.
+// TestEqualLinesCostNoMoreThanOthers counts allocations of the naming: a user must not delay all
+// jobs with one line written very often.
 func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
 	const lines = 20_000
 	for line, last := range map[string]int{

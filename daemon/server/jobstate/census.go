@@ -143,7 +143,7 @@ func Collect(all iter.Seq2[Numbered, error]) (list []Numbered, err error) {
 
 func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, where *Whereabouts) Numbered {
 	st := job.Status{Job: j, Next: c.View.Next(i, c.Now), Running: live, Last: newest}
-	var l last
+	var l lastRun
 	if newest != nil {
 		l = lastOf(newest)
 	}
@@ -176,11 +176,11 @@ type Standing struct {
 // conditionOf returns the condition of job i apart from its live runs, and the reasons for it.
 // marked reports whether the job may have a pause, a problem or an acknowledgement; see
 // View.Marked.
-func conditionOf(v *engine.View, i int, l *last, where *Whereabouts, marked bool) (Condition, Standing) {
+func conditionOf(v *engine.View, i int, l *lastRun, where *Whereabouts, marked bool) (Condition, Standing) {
 	var s Standing
 	o := v.Options(i)
 	s.Held = o.Held
-	if b, barred := v.BarOf(i); barred && s.Held == "" {
+	if b, barred := v.BarredUser(i); barred && s.Held == "" {
 		s.Held = b.Detail
 	}
 	if marked {

@@ -34,17 +34,17 @@ type memory struct {
 
 // known holds the past of jobs, by number.
 type known struct {
-	lasts   []last
+	lasts   []lastRun
 	endings map[int32]string // of failed runs
 	own     map[int32]Past   // if the newest run was another user's: the newest of its own
 }
 
 func newKnown(jobs int) *known {
-	return &known{lasts: make([]last, jobs), endings: map[int32]string{}, own: map[int32]Past{}}
+	return &known{lasts: make([]lastRun, jobs), endings: map[int32]string{}, own: map[int32]Past{}}
 }
 
-// last is the newest ended run of a job.
-type last struct {
+// lastRun is the newest ended run of a job.
+type lastRun struct {
 	Run     job.RunID // 0: none
 	Began   int64     // Unix nanoseconds; 0: it could not be started
 	Ended   int64
@@ -55,12 +55,12 @@ type last struct {
 }
 
 // lastOf is a run as the newest of its job.
-func lastOf(r *job.Run) last {
-	return last{Run: r.ID, Began: nanosOf(r.Started), Ended: nanosOf(r.Ended), Failed: r.Failed()}
+func lastOf(r *job.Run) lastRun {
+	return lastRun{Run: r.ID, Began: nanosOf(r.Started), Ended: nanosOf(r.Ended), Failed: r.Failed()}
 }
 
 // At returns when it began, or ended if it could not begin; the zero time if there is none.
-func (l *last) At() time.Time {
+func (l *lastRun) At() time.Time {
 	if l.Began != 0 {
 		return TimeOf(l.Began)
 	}
@@ -150,7 +150,7 @@ func (n *Numbering) takeEnd(m *memory, r *job.Run, k *known) {
 		return
 	}
 	before, streak := k.past(slot), k.lasts[slot].Streak
-	now := Past{last: lastOf(r)}
+	now := Past{lastRun: lastOf(r)}
 	now.Success, now.Streak, now.foreign = before.Success, streak, r.User != n.View.Entry(int(slot)).User()
 	if r.OK() && !now.foreign {
 		now.Success = max(now.Success, now.Ended)
@@ -174,7 +174,7 @@ func (n *Numbering) takeEnd(m *memory, r *job.Run, k *known) {
 
 // past returns the newest ended run of a job.
 func (k *known) past(slot int32) Past {
-	p := Past{last: k.lasts[slot]}
+	p := Past{lastRun: k.lasts[slot]}
 	if p.Failed {
 		p.Ending = k.endings[slot]
 	}
@@ -182,7 +182,7 @@ func (k *known) past(slot int32) Past {
 }
 
 func (k *known) put(slot int32, p Past) {
-	k.lasts[slot] = p.last
+	k.lasts[slot] = p.lastRun
 	if p.Failed {
 		k.endings[slot] = p.Ending
 	} else {
@@ -220,36 +220,36 @@ func (m *memory) touch(id job.ID) {
 	}
 	for w := range m.watchers {
 		w.dirty[slot/64] |= 1 << (slot % 64)
-		w.poke()
+		w.wake()
 	}
 }
 
 func (m *memory) touchAll() {
 	for w := range m.watchers {
 		w.all = true
-		w.poke()
+		w.wake()
 	}
 }
 
-func (w *Watcher) poke() {
+func (w *Watcher) wake() {
 	select {
 	case w.Wake <- struct{}{}:
 	default:
 	}
 }
 
-// How many boards may be open of accounts that are not keepers: each costs as
+// How many boards may be open of users who are not admins: each costs as
 // much as the host has jobs.
 const (
-	guestBoards   = 32
-	accountBoards = 4
+	nonAdminBoards = 32
+	userBoards     = 4
 )
 
 // Watch adds a watcher that has everything to read; nil if the user has too many.
 func (m *memory) Watch(p call.Peer) *Watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if guests, own := m.guests(p.LimitKey()); !p.Admin && (guests >= guestBoards || own >= accountBoards) {
+	if guests, own := m.guests(p.LimitKey()); !p.Admin && (guests >= nonAdminBoards || own >= userBoards) {
 		return nil
 	}
 	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), all: true}
@@ -305,33 +305,33 @@ func (m *memory) Forget(w *Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w.all = true
-	w.poke()
+	w.wake()
 }
 
 // Past describes a job's newest ended run.
 type Past struct {
-	last
+	lastRun
 	Ending string // how it failed
 }
 
-// read appends what a keeper, or else their account, may know of some jobs,
+// read appends what an admin, or else their account, may know of some jobs,
 // unless the numbers are no longer good.
-func (m *memory) read(to []Past, names *Numbering, slots []int32, keeper bool) (all []Past, ok bool) {
+func (m *memory) read(to []Past, names *Numbering, slots []int32, admin bool) (all []Past, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names != names {
 		return to, false
 	}
 	for _, slot := range slots {
-		to = append(to, m.pastFor(slot, keeper))
+		to = append(to, m.pastFor(slot, admin))
 	}
 	return to, true
 }
 
-// pastFor is past as a keeper, or else the account of the job, may know it.
-func (k *known) pastFor(slot int32, keeper bool) Past {
+// pastFor is past as an admin, or else the account of the job, may know it.
+func (k *known) pastFor(slot int32, admin bool) Past {
 	p := k.past(slot)
-	if p.foreign && !keeper {
+	if p.foreign && !admin {
 		streak, success := p.Streak, p.Success
 		p = k.own[slot]
 		p.Streak, p.Success = streak, success
@@ -339,18 +339,18 @@ func (k *known) pastFor(slot int32, keeper bool) Past {
 	return p
 }
 
-// newest returns the newest ended run of each job as a keeper, or else its account,
+// newest returns the newest ended run of each job as an admin, or else its account,
 // may know it.
-func (m *memory) newest(ctx context.Context, ids []job.ID, keeper bool) ([]last, error) {
+func (m *memory) newest(ctx context.Context, ids []job.ID, admin bool) ([]lastRun, error) {
 	if _, err := m.Follow(ctx); err != nil {
 		return nil, err
 	}
-	lasts := make([]last, len(ids))
+	lasts := make([]lastRun, len(ids))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, id := range ids {
 		if slot, ok := m.names.Slots[m.key(id)]; ok {
-			lasts[k] = m.pastFor(slot, keeper).last
+			lasts[k] = m.pastFor(slot, admin).lastRun
 		}
 	}
 	return lasts, nil

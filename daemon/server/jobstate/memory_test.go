@@ -25,18 +25,18 @@ func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 // A user cannot have any number of boards; admins can.
 func TestWatchersOfAUserAreBounded(t *testing.T) {
 	m := newMemory(nil, nil)
-	for i := range accountBoards + 1 {
-		if w := m.Watch(call.Peer{UID: 20001, Name: "ann"}); (w != nil) != (i < accountBoards) {
+	for i := range userBoards + 1 {
+		if w := m.Watch(call.Peer{UID: 20001, Name: "ann"}); (w != nil) != (i < userBoards) {
 			t.Errorf("board %d of ann's is given: %t", i+1, w != nil)
 		}
 	}
 	given := 0
-	for uid := range uint32(2 * guestBoards) {
+	for uid := range uint32(2 * nonAdminBoards) {
 		if m.Watch(call.Peer{UID: 30000 + uid, Name: "user"}) != nil {
 			given++
 		}
 	}
-	if want := guestBoards - accountBoards; given != want {
+	if want := nonAdminBoards - userBoards; given != want {
 		t.Errorf("%d boards are given to others, want %d", given, want)
 	}
 	if m.Watch(call.Peer{Admin: true}) == nil {

@@ -30,8 +30,8 @@ type interview struct {
 	runs map[job.RunID]job.Run // as of their newest record
 }
 
-// TestWhyOfEveryOccurrence lives through random worlds in which every option
-// occurs, and then asks why of each occurrence that there was.
+// TestWhyOfEveryOccurrence runs random worlds with every option, and then requests an explanation
+// of every occurrence.
 func TestWhyOfEveryOccurrence(t *testing.T) {
 	seeds := *seeds
 	if testing.Short() {
@@ -78,7 +78,7 @@ func askWorld(t *testing.T, seed uint64) {
 	a.about(records)
 }
 
-// batches is what the store was given in a life, some steps at a time.
+// batches are the writes of one life of the daemon, each of some steps.
 func batches(l worlds.Life) func(func(store.Batch) bool) {
 	return func(yield func(store.Batch) bool) {
 		var b store.Batch
@@ -100,8 +100,8 @@ func batches(l worlds.Life) func(func(store.Batch) bool) {
 	}
 }
 
-// about asks of the decisions that the history can tell apart: the newest of an
-// instant, by its job. Of those of one job that went alike a few are enough.
+// about requests explanations of the decisions that can be found in the history: the newest of
+// each instant, by its job. A few similar ones of each job are enough.
 func (a *interview) about(records []job.Record) {
 	const alike = 2
 	type instant struct {
@@ -154,7 +154,7 @@ func (a *interview) ask(r job.Record) {
 	answer := ev.explain(again)
 	what := a.legible(answer)
 	if !ev.at.Equal(r.Due) {
-		return // the entry has other times now, one of which is in the same minute
+		return // the entry has different times now, one of them in the same minute
 	}
 	if ev.record.Era != r.Era {
 		return // a stretch of a later era has it, too
@@ -262,7 +262,7 @@ func (a *interview) fitsEnd(run job.Run, crossed api.StepName, says func(string)
 		says("It could not be started.")
 		wants(crossed == api.StepGate, "%q is crossed out", crossed)
 		return
-	case run.Started.IsZero(): // nobody saw whether it did
+	case run.Started.IsZero(): // it is unknown whether it did
 		says("lost")
 	default:
 		says("It ran")

@@ -110,20 +110,20 @@ func (s *Incident) ask(w *screen.World) []screen.Effect {
 	}}}
 }
 
-// likeness identifies failures of which only the newest output is read: the same job
+// failureKey identifies failures of which only the newest output is read: the same job
 // failing in the same way usually prints the same.
-type likeness struct {
+type failureKey struct {
 	job    job.ID
 	ending string
 }
 
 // gather reads the newest output of each kind of failure, and no more than some.
 func gather(ctx context.Context, d screen.Daemon, runs []job.Run, lines map[job.RunID]string) gathered {
-	first := map[likeness]job.RunID{}
+	first := map[failureKey]job.RunID{}
 	var unknown []job.RunID
 	for i := range runs {
 		r := &runs[i]
-		like := likeness{r.Job, r.Result()}
+		like := failureKey{r.Job, r.Result()}
 		if _, ok := first[like]; ok || len(first) >= mostOutputs {
 			continue
 		}
@@ -141,7 +141,7 @@ func gather(ctx context.Context, d screen.Daemon, runs []job.Run, lines map[job.
 	maps.Copy(g.lines, failure.ReadComplaints(ctx, d, unknown))
 	for i := range runs {
 		r := &runs[i]
-		id, ok := first[likeness{r.Job, r.Result()}]
+		id, ok := first[failureKey{r.Job, r.Result()}]
 		if ok {
 			g.read++
 		}

@@ -27,16 +27,16 @@ type paint struct {
 	style canvas.Style
 }
 
-// laid is a line prepared for the screen: colours separate from the text, tabs
+// wrappedLine is a line prepared for the screen: colours separate from the text, tabs
 // expanded, and broken into rows.
-type laid struct {
+type wrappedLine struct {
 	text   string
 	paints []paint
 	rows   []int // where each row begins, in bytes; the first is 0
 }
 
 // row is the part of the text that a row shows.
-func (l *laid) row(i int) (from, to int) {
+func (l *wrappedLine) row(i int) (from, to int) {
 	if i+1 < len(l.rows) {
 		return l.rows[i], l.rows[i+1]
 	}
@@ -45,8 +45,8 @@ func (l *laid) row(i int) (from, to int) {
 
 // lay makes a line ready to be shown. With a width of 0 it takes one row, however
 // long that is.
-func (l *logLine) lay(width int) *laid {
-	out := &laid{rows: []int{0}}
+func (l *logLine) lay(width int) *wrappedLine {
+	out := &wrappedLine{rows: []int{0}}
 	out.text, out.paints, _ = expand(l.text, l.style, l.begin)
 	if width > 0 {
 		out.wrap(width)
@@ -55,7 +55,7 @@ func (l *logLine) lay(width int) *laid {
 }
 
 // wrap breaks the text behind a blank near the end of a row, or else anywhere.
-func (l *laid) wrap(width int) {
+func (l *wrappedLine) wrap(width int) {
 	if isPlainText(l.text) {
 		l.wrapPlain(width)
 		return
@@ -80,7 +80,7 @@ func (l *laid) wrap(width int) {
 	}
 }
 
-func (l *laid) wrapPlain(width int) {
+func (l *wrappedLine) wrapPlain(width int) {
 	for at := 0; len(l.text)-at > width; {
 		end := at + width
 		if blank := strings.LastIndexByte(l.text[end-width/3:end], ' '); blank >= 0 && l.text[end] != ' ' {

@@ -45,7 +45,7 @@ type logView struct {
 	height int   // as drawn last
 	width  int   // of the text, likewise
 	foot   int   // last line in view, likewise
-	cache  map[int]*laid
+	cache  map[int]*wrappedLine
 
 	input   edit.Line
 	typing  bool
@@ -242,13 +242,13 @@ func (l *logView) previous(n int) (int, bool) {
 const maxLaid = 512
 
 // laid is a line as it is shown at the present width.
-func (l *logView) laid(n int) *laid {
+func (l *logView) laid(n int) *wrappedLine {
 	if out := l.cache[n]; out != nil {
 		return out
 	}
 	line := l.line(n)
 	if line == nil {
-		return &laid{rows: []int{0}}
+		return &wrappedLine{rows: []int{0}}
 	}
 	width := max(l.width, 1)
 	if l.cut {
@@ -256,7 +256,7 @@ func (l *logView) laid(n int) *laid {
 	}
 	out := line.lay(width)
 	if l.cache == nil || len(l.cache) >= maxLaid {
-		l.cache = make(map[int]*laid, maxLaid)
+		l.cache = make(map[int]*wrappedLine, maxLaid)
 	}
 	l.cache[n] = out
 	return out
@@ -611,7 +611,7 @@ func (l *logView) drawRow(v canvas.View, p place, w *screen.World) {
 }
 
 // drawMatches marks what a search has found in a row.
-func (l *logView) drawMatches(v canvas.View, out *laid, from, to int, current bool) {
+func (l *logView) drawMatches(v canvas.View, out *wrappedLine, from, to int, current bool) {
 	if l.needle == "" {
 		return
 	}

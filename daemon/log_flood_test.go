@@ -12,7 +12,7 @@ import (
 // must not wait for the room that the output of another job has taken.
 func TestWordOfTheDaemonDoesNotWaitBehindAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVoice(nil) // nobody empties the queue
+		v := newLogWriter(nil) // nobody empties the queue
 		for v.ready("ann") {
 			v.chunk(job.Chunk{Run: 1, User: "ann", Stream: job.Stdout, Data: make([]byte, 64<<10)})
 		}

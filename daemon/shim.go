@@ -24,30 +24,31 @@ import (
 
 // A daemon that is stopped leaves running jobs alone. But if no process read their output, SIGPIPE
 // would end them at their next line, and if no process waited for them, their results would be
-// unknown. So the daemon starts a keeper: this program under another name, which writes their
+// unknown. So the daemon starts a shim: this program under another name, which writes their
 // output into their files, records their ends, and exits when the last job ends or a daemon takes
 // them over.
 //
 // The service manager's store of descriptors does the same after a crash, but
 // it is emptied when the service is stopped.
 
-// keeperName is argv[0] of a keeper.
-const keeperName = "cronring-keeper"
+// shimName is argv[0] of a shim.
+const shimName = "cronring-shim"
 
-// keeperVariable holds two numbers of descriptors: the file with a keeping,
-// and a pipe that is closed when the keeper is at work.
-const keeperVariable = "CRONRING_KEEPER"
+// shimVariable holds two numbers of descriptors: the file with a keeping,
+// and a pipe that is closed when the shim is at work.
+const shimVariable = "CRONRING_SHIM"
 
-// keeping is the input of a keeper.
-type keeping struct {
+// shimInput is the input of a shim.
+type shimInput struct {
 	Runs     string         `json:"runs"` // directory of the output of runs
 	Children []spawn.Handed `json:"children"`
 }
 
-// keeperSocket is the path at which a keeper waits for a daemon.
-func keeperSocket(runs string) string { return filepath.Join(runs, "keeper.sock") }
+// shimSocket is the path at which a shim waits for a daemon.
+// Version 0.7.0 has the same path, so that a daemon finds the process of an older one.
+func shimSocket(runs string) string { return filepath.Join(runs, "keeper.sock") }
 
-// endFile is the file into which a keeper writes how a run ended.
+// endFile is the file into which a shim writes how a run ended.
 func endFile(runs string, id job.RunID) string { return filepath.Join(runs, id.String()+endSuffix) }
 
 const endSuffix = ".end"
@@ -60,19 +61,19 @@ type ending struct {
 	Limit   job.Reason  `json:"limit,omitempty"`
 }
 
-// leaveTails starts a keeper for background processes of runs, which may write
+// leaveTails starts a shim for background processes of runs, which may write
 // when all runs have ended.
 func (l *loop) leaveTails() error {
 	var tails []spawn.Handed
 	for _, h := range spawn.Find(l.runs, l.boot) {
 		tails = append(tails, tailOf(h))
 	}
-	return l.leaveKeeper(tails)
+	return l.startShim(tails)
 }
 
-// leaveKeeper starts a keeper for runs of a paused or ended spawner, and returns when the keeper
+// startShim starts a shim for runs of a paused or ended spawner, and returns when the shim
 // works.
-func (l *loop) leaveKeeper(children []spawn.Handed) error {
+func (l *loop) startShim(children []spawn.Handed) error {
 	if len(children) == 0 || l.runs == "" {
 		return nil
 	}
@@ -80,28 +81,28 @@ func (l *loop) leaveKeeper(children []spawn.Handed) error {
 		h := &children[i]
 		h.Child, h.Output, h.Progress, h.Status = false, nil, nil, 0 // the output is in the run's file
 	}
-	plan, err := memoryFile("keeping", keeping{l.runs, children})
+	plan, err := memoryFile("keeping", shimInput{l.runs, children})
 	if err != nil {
-		return fmt.Errorf("leave a keeper: %w", err)
+		return fmt.Errorf("start cronring-shim: %w", err)
 	}
 	var ready [2]int
 	if err := syscall.Pipe2(ready[:], syscall.O_CLOEXEC); err != nil {
-		return fmt.Errorf("leave a keeper: %w", err)
+		return fmt.Errorf("start cronring-shim: %w", err)
 	}
 	for _, fd := range []int{plan, ready[1]} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
-			return fmt.Errorf("leave a keeper: %w", err)
+			return fmt.Errorf("start cronring-shim: %w", err)
 		}
 	}
-	_, err = syscall.ForkExec("/proc/self/exe", []string{keeperName}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{fmt.Sprintf("%s=%d %d", keeperVariable, plan, ready[1])},
+	_, err = syscall.ForkExec("/proc/self/exe", []string{shimName}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{fmt.Sprintf("%s=%d %d", shimVariable, plan, ready[1])},
 		Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		return fmt.Errorf("leave a keeper: %w", err)
+		return fmt.Errorf("start cronring-shim: %w", err)
 	}
 	if err := syscall.Close(ready[1]); err != nil {
-		return fmt.Errorf("leave a keeper: %w", err)
+		return fmt.Errorf("start cronring-shim: %w", err)
 	}
 	f := os.NewFile(uintptr(ready[0]), "ready")
 	defer f.Close()
@@ -109,14 +110,14 @@ func (l *loop) leaveKeeper(children []spawn.Handed) error {
 	return nil
 }
 
-// Keep is the whole program of a keeper, and nothing in any other process. It
+// Keep is the whole program of a shim, and nothing in any other process. It
 // has to be called first.
 func Keep() {
-	if len(os.Args) != 1 || os.Args[0] != keeperName {
+	if len(os.Args) != 1 || os.Args[0] != shimName {
 		return
 	}
 	if err := keep(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", keeperName, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", shimName, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -124,20 +125,20 @@ func Keep() {
 
 func keep() error {
 	var plan, ready int
-	if _, err := fmt.Sscanf(os.Getenv(keeperVariable), "%d %d", &plan, &ready); err != nil || plan <= 2 || ready <= 2 {
+	if _, err := fmt.Sscanf(os.Getenv(shimVariable), "%d %d", &plan, &ready); err != nil || plan <= 2 || ready <= 2 {
 		return errors.New("this is a part of the daemon, not a command")
 	}
-	_ = os.WriteFile("/proc/self/comm", []byte(keeperName), 0) // for ps; it was exe
-	var k keeping
+	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0) // for ps; it was exe
+	var k shimInput
 	f := os.NewFile(uintptr(plan), "keeping")
 	err := json.NewDecoder(f).Decode(&k)
 	f.Close()
 	if err != nil {
 		return fmt.Errorf("read what to keep: %w", err)
 	}
-	socket := keeperSocket(k.Runs)
+	socket := shimSocket(k.Runs)
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove an older keeper's socket: %w", err)
+		return fmt.Errorf("remove an older shim's socket: %w", err)
 	}
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: socket, Net: "unixpacket"})
 	if err != nil {
@@ -178,7 +179,7 @@ func keep() error {
 }
 
 // note writes down the end of a run, and returns 1 if nothing more comes of it.
-func (k *keeping) note(ev engine.Event) int {
+func (k *shimInput) note(ev engine.Event) int {
 	switch e := ev.(type) {
 	case spawn.Ended:
 		k.noteEnd(e)
@@ -193,7 +194,7 @@ func (k *keeping) note(ev engine.Event) int {
 	return 0
 }
 
-func (k *keeping) noteEnd(e spawn.Ended) {
+func (k *shimInput) noteEnd(e spawn.Ended) {
 	if e.Outcome.Kind == job.Lost && k.inSession(e.Run) {
 		return // systemd has better information
 	}
@@ -202,17 +203,17 @@ func (k *keeping) noteEnd(e spawn.Ended) {
 		err = os.WriteFile(endFile(k.Runs, e.Run), text, 0o600)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", keeperName, e.Run, err)
+		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", shimName, e.Run, err)
 	}
 }
 
-func (k *keeping) inSession(run job.RunID) bool {
+func (k *shimInput) inSession(run job.RunID) bool {
 	return slices.ContainsFunc(k.Children, func(h spawn.Handed) bool { return h.Run == run && h.Session })
 }
 
 // giveUp hands everything to a daemon that came. Ends that are seen until then
 // are written down first.
-func (k *keeping) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
+func (k *shimInput) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 	still := make(chan error, 1)
 	go func() {
 		_, err := s.Hold(context.Background())
@@ -255,29 +256,29 @@ func handedFiles(h *spawn.Handed) (fds []int) {
 	return fds
 }
 
-// takeFromKeeper takes over what a keeper has, if there is one, and then the
-// ends that keepers wrote down.
-func takeFromKeeper(runs string) (children []spawn.Handed, err error) {
+// takeFromShim takes over what a shim has, if there is one, and then the
+// ends that shims wrote down.
+func takeFromShim(runs string) (children []spawn.Handed, err error) {
 	if runs == "" {
 		return nil, nil
 	}
-	socket := keeperSocket(runs)
+	socket := shimSocket(runs)
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socket, Net: "unixpacket"})
 	if err == nil {
 		children, err = receive(c)
 		c.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EINVAL) {
-		err = nil // no keeper listens, or none can: the path is too long
+		err = nil // no shim listens, or none can: the path is too long
 	}
 	if err != nil {
-		err = fmt.Errorf("take running jobs over from their keeper: %w", err)
+		err = fmt.Errorf("take running jobs over from their shim: %w", err)
 	}
 	ended, endErr := readEnds(runs)
 	return append(children, ended...), errors.Join(err, endErr)
 }
 
-// receive reads what giveUp sends, until the keeper has ended.
+// receive reads what giveUp sends, until the shim has ended.
 func receive(c *net.UnixConn) (children []spawn.Handed, err error) {
 	if err := c.SetReadDeadline(time.Now().Add(holdTime)); err != nil {
 		return nil, err
@@ -331,7 +332,7 @@ func unpack(text, rights []byte) (h spawn.Handed, err error) {
 	return h, nil
 }
 
-// readEnds reads what keepers wrote down. The files stay until the runs are
+// readEnds reads what shims wrote down. The files stay until the runs are
 // known to have ended: see dropEnds.
 func readEnds(runs string) (ended []spawn.Handed, err error) {
 	if runs == "" {

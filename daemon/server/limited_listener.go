@@ -12,41 +12,41 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// How many connections there may be. The daemon's keepers always find room,
+// How many connections there may be. The admins always find room,
 // and no other account can take it from the rest.
 const (
-	maxConns        = 512
-	maxGuestConns   = 384 // of all accounts that are not keepers
-	maxAccountConns = 48  // of one of them
-	maxConnRate     = 200 // new ones of one of them in a second
+	maxConns         = 512
+	maxNonAdminConns = 384 // of all users who are not admins
+	maxUserConns     = 48  // of one of them
+	maxConnRate      = 200 // new ones of one of them in a second
 )
 
-// door is a listener that counts who is inside.
-type door struct {
+// limitedListener is a listener that counts who is inside.
+type limitedListener struct {
 	net.Listener
-	keeps func(uid uint32) bool
+	isAdmin func(uid uint32) bool
 
-	mu     sync.Mutex
-	inside int
-	guests int
-	by     map[uint32]int
-	second time.Time      // when recent was last emptied
-	recent map[uint32]int // connections made since then
-	left   chan struct{}  // readable after the last one left
+	mu        sync.Mutex
+	inside    int
+	nonAdmins int
+	by        map[uint32]int
+	second    time.Time      // when recent was last emptied
+	recent    map[uint32]int // connections made since then
+	left      chan struct{}  // readable after the last one left
 }
 
-func newDoor(l net.Listener, keeps func(uid uint32) bool) *door {
-	return &door{Listener: l, keeps: keeps, by: map[uint32]int{}, recent: map[uint32]int{}, left: make(chan struct{}, 1)}
+func newLimitedListener(l net.Listener, isAdmin func(uid uint32) bool) *limitedListener {
+	return &limitedListener{Listener: l, isAdmin: isAdmin, by: map[uint32]int{}, recent: map[uint32]int{}, left: make(chan struct{}, 1)}
 }
 
-// guest is a connection that came through the door.
-type guest struct {
+// limitedConn is a connection that the listener accepted.
+type limitedConn struct {
 	net.Conn
 	uid   uint32
 	leave func() // may be called more than once
 }
 
-func (g *guest) Close() error {
+func (g *limitedConn) Close() error {
 	g.leave()
 	return g.Conn.Close()
 }
@@ -54,7 +54,7 @@ func (g *guest) Close() error {
 // Accept waits for a connection within the limits. Others receive the answer that the daemon is
 // busy. This must be quick: all users wait in one queue, which a user can fill by connecting in a
 // loop. The answer fits into the socket's buffer, so writing it cannot block.
-func (d *door) Accept() (net.Conn, error) {
+func (d *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
 		if err != nil {
@@ -65,19 +65,19 @@ func (d *door) Accept() (net.Conn, error) {
 			c.Close()
 			continue
 		}
-		if !d.enter(uid, time.Now()) {
+		if !d.admit(uid, time.Now()) {
 			c.Write([]byte(busyAnswer))
 			c.Close()
 			continue
 		}
-		return &guest{Conn: c, uid: uid, leave: sync.OnceFunc(func() { d.exit(uid) })}, nil
+		return &limitedConn{Conn: c, uid: uid, leave: sync.OnceFunc(func() { d.release(uid) })}, nil
 	}
 }
 
 const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
 	`{"v":1,"error":"cronringd has too many connections","why":"this user, or all users together, have as many as they may have, or this user made more than 200 in a second","fix":"close some, such as cronring report events and logs -f; then try again","kind":"conflict"}` + "\n"
 
-func (d *door) enter(uid uint32, now time.Time) bool {
+func (d *limitedListener) admit(uid uint32, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now.Sub(d.second).Abs() >= time.Second {
@@ -87,18 +87,18 @@ func (d *door) enter(uid uint32, now time.Time) bool {
 	if d.inside >= maxConns {
 		return false
 	}
-	if !d.keeps(uid) {
-		if d.recent[uid]++; d.guests >= maxGuestConns || d.by[uid] >= maxAccountConns || d.recent[uid] > maxConnRate {
+	if !d.isAdmin(uid) {
+		if d.recent[uid]++; d.nonAdmins >= maxNonAdminConns || d.by[uid] >= maxUserConns || d.recent[uid] > maxConnRate {
 			return false
 		}
-		d.guests++
+		d.nonAdmins++
 		d.by[uid]++
 	}
 	d.inside++
 	return true
 }
 
-func (d *door) exit(uid uint32) {
+func (d *limitedListener) release(uid uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inside--
@@ -108,18 +108,18 @@ func (d *door) exit(uid uint32) {
 		default:
 		}
 	}
-	if d.keeps(uid) {
+	if d.isAdmin(uid) {
 		return
 	}
-	d.guests--
+	d.nonAdmins--
 	if d.by[uid]--; d.by[uid] == 0 {
 		delete(d.by, uid)
 	}
 }
 
-// empty waits until all accepted connections are closed, but no longer than limit. The door must be
+// drain waits until all accepted connections are closed, but no longer than limit. The door must be
 // closed.
-func (d *door) empty(limit time.Duration) {
+func (d *limitedListener) drain(limit time.Duration) {
 	late := time.After(limit)
 	for d.count() > 0 {
 		select {
@@ -130,7 +130,7 @@ func (d *door) empty(limit time.Duration) {
 	}
 }
 
-func (d *door) count() int {
+func (d *limitedListener) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.inside
@@ -138,7 +138,7 @@ func (d *door) count() int {
 
 // withCaller is the http.Server's ConnContext.
 func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
-	g := c.(*guest)
+	g := c.(*limitedConn)
 	return call.WithPeer(ctx, func() call.Peer {
 		p := call.Peer{UID: g.uid, Admin: s.keeps(g.uid)}
 		if name, err := s.account(g.uid); err == nil {

@@ -17,21 +17,21 @@ const (
 	maxRest   = 2 * time.Second
 )
 
-// paces lets each user change crontabs one after the other, with rests in
+// changeLimiters lets each user change crontabs one after the other, with rests in
 // between. The zero value is ready to use.
-type paces struct{ of sync.Map } // uid: *pace
+type changeLimiters struct{ of sync.Map } // uid: *pace
 
-// pace is the changes of one user. Only the holder of turn touches next.
-type pace struct {
+// changeLimiter is the changes of one user. Only the holder of turn touches next.
+type changeLimiter struct {
 	turn chan struct{}
 	next time.Time // no change begins before
 }
 
 // begin waits until a user can change a crontab. The caller calls end when the
 // change is loaded. It returns an error if ctx ends before.
-func (p *paces) begin(ctx context.Context, uid uint32) (end func(), err error) {
-	found, _ := p.of.LoadOrStore(uid, &pace{turn: make(chan struct{}, 1)})
-	own := found.(*pace)
+func (p *changeLimiters) begin(ctx context.Context, uid uint32) (end func(), err error) {
+	found, _ := p.of.LoadOrStore(uid, &changeLimiter{turn: make(chan struct{}, 1)})
+	own := found.(*changeLimiter)
 	select {
 	case own.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -53,13 +53,13 @@ func (p *paces) begin(ctx context.Context, uid uint32) (end func(), err error) {
 }
 
 // pace waits until the caller can change a crontab. Root never waits.
-func (d *desk) pace(ctx context.Context, c *call.Call) (end func(), err error) {
+func (d *crontabWriter) pace(ctx context.Context, c *call.Call) (end func(), err error) {
 	if c.Peer.Admin {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	end, err = d.paces.begin(ctx, c.Peer.UID)
+	end, err = d.limiters.begin(ctx, c.Peer.UID)
 	if err != nil {
 		return nil, &api.Error{
 			Kind: api.Conflict, What: "cannot change the crontab now",

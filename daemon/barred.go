@@ -16,34 +16,34 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// bars finds users that crontabs name and that must not run jobs. It is used by one goroutine at a
+// barredUsers finds users that crontabs name and that must not run jobs. It is used by one goroutine at a
 // time.
-type bars struct {
+type barredUsers struct {
 	accounts *account.Directory
 	crontabs []*crontab.File // that users were taken from
 	users    []string
-	said     map[string]engine.Barred
+	previous map[string]engine.Barred
 }
 
 // lookupsAtOnce bounds how many accounts a slow directory service is asked
-// for together, and barPatience how long for all of them: the daemon is not
+// for together, and lookupTimeout how long for all of them: the daemon is not
 // ready before, and a change of a table does not count before.
 const (
 	lookupsAtOnce = 4
-	barPatience   = 6 * time.Second
+	lookupTimeout = 6 * time.Second
 )
 
 // find looks up all users of the crontabs and reports whether the result has changed. If a user
 // cannot be looked up, the previous result stays. Initially no user is barred; starting a run fails
 // then.
-func (b *bars) find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]engine.Barred, changed bool) {
+func (b *barredUsers) find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]engine.Barred, changed bool) {
 	if !slices.Equal(b.crontabs, crontabs) {
 		b.crontabs, b.users = crontabs, usersOf(crontabs)
 	}
-	ctx, cancel := context.WithTimeout(ctx, barPatience)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	barred = map[string]engine.Barred{}
-	before := b.said
+	before := b.previous
 	var mu sync.Mutex
 	var lookups sync.WaitGroup
 	slots := make(chan struct{}, lookupsAtOnce)
@@ -67,12 +67,12 @@ func (b *bars) find(ctx context.Context, crontabs []*crontab.File, now time.Time
 		})
 	}
 	lookups.Wait()
-	changed = !maps.Equal(barred, b.said)
-	b.said = barred
+	changed = !maps.Equal(barred, b.previous)
+	b.previous = barred
 	return barred, changed
 }
 
-func (b *bars) lookUp(ctx context.Context, user string, now time.Time, before engine.Barred) (engine.Barred, bool) {
+func (b *barredUsers) lookUp(ctx context.Context, user string, now time.Time, before engine.Barred) (engine.Barred, bool) {
 	if ctx.Err() != nil {
 		return before, before != engine.Barred{}
 	}

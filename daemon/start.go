@@ -26,7 +26,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 	l = &loop{
 		shared: shared{
 			options: *o, manager: service, boot: bootID(),
-			asks:     make(chan ask, 64),
+			requests: make(chan request, 64),
 			rereads:  make(chan chan<- error),
 			pruneNow: make(chan struct{}, 1),
 			away:     make(chan struct{}),
@@ -37,7 +37,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		locks:   map[string]*spool.StampLock{},
 	}
 	l.hub = newHub(l.memory)
-	l.voice, l.log, err = openVoice(o, l.mailTakes, l.zone)
+	l.logWriter, l.log, err = openLogWriter(o, l.mailTakes, l.zone)
 	return l, err
 }
 
@@ -77,9 +77,9 @@ type inheritance struct {
 // from the service manager's store of descriptors.
 func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) inheritance {
 	if before != nil {
-		l.foreseen = make(chan os.Signal, len(before.signals))
+		l.handedSignals = make(chan os.Signal, len(before.signals))
 		for _, s := range before.signals {
-			l.foreseen <- s
+			l.handedSignals <- s
 		}
 		for _, c := range before.Children {
 			if !c.Tail {
@@ -101,7 +101,7 @@ func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) in
 		runs[r.ID] = r
 		l.preserver.restore(r.ID)
 	}
-	found, err := takeFromKeeper(l.runs)
+	found, err := takeFromShim(l.runs)
 	if err != nil {
 		l.log.Error("some of the jobs that ran on are out of sight", "error", err)
 	}
@@ -255,7 +255,7 @@ func (l *loop) printed(h *spawn.Handed) []job.Chunk {
 
 // spawning is a running spawner. Its events are kept until the loop receives them.
 type spawning struct {
-	crew
+	taskGroup
 	stop  chan struct{}
 	early chan []engine.Event
 }
@@ -298,8 +298,8 @@ func (s *spawning) handBack() []engine.Event {
 func (l *loop) spawnOptions() spawn.Options {
 	o := spawn.Options{
 		Live:     l.chunk,
-		Began:    l.voice.began,
-		Ready:    l.voice.ready,
+		Began:    l.logWriter.began,
+		Ready:    l.logWriter.ready,
 		Memory:   l.memory,
 		Location: func(name string) (*time.Location, error) { return l.crontabs.location(name) },
 		Accounts: l.accounts,
@@ -396,7 +396,7 @@ func (l *loop) resume() {
 func (l *loop) bootsNow(first bool) bool {
 	l.unmarked = true
 	first = first && !bootIsMarked(l.options.Root)
-	l.voice.cron(l.options.words().Reboot(first))
+	l.logWriter.cron(l.options.words().Reboot(first))
 	return first
 }
 

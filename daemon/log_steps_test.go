@@ -49,7 +49,7 @@ func stepTo(at time.Time, by time.Duration) *job.Record {
 func TestVoiceTellsOfAClockThatFlapsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worded{Sink: journal.NewText(io.Discard)}
-		v := newVoice(w)
+		v := newLogWriter(w)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- v.run(ctx) }()

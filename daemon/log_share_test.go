@@ -12,7 +12,7 @@ import (
 // everybody else.
 func TestVoiceKeepsALineOfOthersBesideAFlood(t *testing.T) {
 	h := &heard{Sink: journal.NewText(nil)}
-	v := newVoice(h)
+	v := newLogWriter(h)
 	for range 200 {
 		v.chunk(job.Chunk{Run: 1, User: "ann", Stream: job.Stdout, Data: []byte(strings.Repeat("x", 64<<10-1) + "\n")})
 	}

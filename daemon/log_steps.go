@@ -15,9 +15,9 @@ import (
 // one time the next is said when stepsApart is over, with how many were in
 // between.
 type steps struct {
-	rest   <-chan time.Time // readable when one may be said again; nil: it may
-	newest *job.Record      // that was not said
-	unsaid int
+	rest      <-chan time.Time // readable when one may be said again; nil: it may
+	newest    *job.Record      // that was not said
+	unwritten int
 }
 
 const stepsApart = time.Minute
@@ -26,16 +26,16 @@ const stepsApart = time.Minute
 func (s *steps) take(r *job.Record) bool {
 	if s.rest != nil {
 		s.newest = r
-		s.unsaid++
+		s.unwritten++
 		return false
 	}
 	s.rest = time.After(stepsApart)
 	return true
 }
 
-// sayUnsaid logs the newest step, if it was not logged, so that the log ends with the current time.
-func (v *voice) sayUnsaid() {
-	last, more := v.steps.newest, v.steps.unsaid-1
+// writeUnwritten logs the newest step, if it was not logged, so that the log ends with the current time.
+func (v *logWriter) writeUnwritten() {
+	last, more := v.steps.newest, v.steps.unwritten-1
 	v.steps = steps{}
 	if last == nil {
 		return

@@ -22,7 +22,7 @@ func TestBarsFollowTheAccounts(t *testing.T) {
 	writeFile(t, filepath.Join(root, "etc/shadow"), "ann:*:19000:0:99999:7:::\nold:*:19000:0:99999:7::19001:\n", 0o600)
 	file, _ := crontab.Parse("x", "* * * * * ann true\n* * * * * old true\n* * * * * later true\n", crontab.Config{Format: crontab.System})
 	crontabs := []*crontab.File{file}
-	b := &bars{accounts: account.New(account.Options{Root: root})}
+	b := &barredUsers{accounts: account.New(account.Options{Root: root})}
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 	barred, changed := b.find(t.Context(), crontabs, now)

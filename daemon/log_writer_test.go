@@ -26,7 +26,7 @@ func piece(run job.RunID, of job.Stream, text string) job.Chunk {
 
 func TestVoiceJoinsPiecesToLines(t *testing.T) {
 	var out bytes.Buffer
-	v := newVoice(journal.NewText(&out))
+	v := newLogWriter(journal.NewText(&out))
 	v.chunk(piece(1, job.Stdout, "one\ntw"))
 	v.chunk(piece(2, job.Stdout, "other\r\n"))
 	v.chunk(piece(1, job.Stderr, "err"))
@@ -34,7 +34,7 @@ func TestVoiceJoinsPiecesToLines(t *testing.T) {
 	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{
 		ID: 1, Started: noon, Ended: noon.Add(time.Second), Outcome: job.Outcome{Kind: job.Exited, Code: 3},
 	}})
-	v.sayAll()
+	v.writeAll()
 	const want = `2026-11-20T12:00:00Z j[1] out: one
 2026-11-20T12:00:00Z j[2] out: other
 2026-11-20T12:00:00Z j[1] out: two
@@ -53,11 +53,11 @@ func TestVoiceJoinsPiecesToLines(t *testing.T) {
 
 func TestVoiceCutsLinesWithoutEnd(t *testing.T) {
 	var out bytes.Buffer
-	v := newVoice(journal.NewText(&out))
+	v := newLogWriter(journal.NewText(&out))
 	for range 100 {
 		v.chunk(piece(1, job.Stdout, strings.Repeat("x", 1000)))
 	}
-	v.sayAll()
+	v.writeAll()
 	for line := range strings.Lines(out.String()) {
 		if len(line) > maxLine+100 {
 			t.Fatalf("a line of %d bytes", len(line))
@@ -72,11 +72,11 @@ func TestVoiceCutsLinesWithoutEnd(t *testing.T) {
 // number of what is missing is said.
 func TestVoiceCountsWhatIsLeftOut(t *testing.T) {
 	var out bytes.Buffer
-	v := newVoice(journal.NewText(&out))
+	v := newLogWriter(journal.NewText(&out))
 	for i := range maxRecords + 7 {
 		v.record(&job.Record{At: noon, Kind: job.Paused, Job: job.ID(fmt.Sprint(i))})
 	}
-	v.sayAll()
+	v.writeAll()
 	if got := out.String(); !strings.Contains(got, " 7 items are left out here") {
 		t.Errorf("the end of what was said: %q", got[len(got)-200:])
 	}
@@ -130,7 +130,7 @@ func of(r *journal.Run) string {
 // and is forgotten with it.
 func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
-	v := newVoice(h)
+	v := newLogWriter(h)
 	j := &job.Job{ID: "j", Crontab: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
 	v.begin(&job.Run{ID: 1, Job: "j"}, j, lineOfCrontab(t, "-* * * * * root true"))
 	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
@@ -143,7 +143,7 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	v.chunk(piece(1, job.Stdout, "late\n"))
 	v.chunk(piece(2, job.Stdout, "never started\n"))
 	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 2}})
-	v.sayAll()
+	v.writeAll()
 	const known = "of /etc/crontab line 7, process 4711, quiet true, printed "
 	want := []string{
 		"started " + known + `false, stamp ""`, "line early " + known + `true, stamp ""`, "cron RELOAD", "log ready", "line begun " + known + `true, stamp ""`,
@@ -162,18 +162,18 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 // Output that waits for word of a start is bounded.
 func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
-	v := newVoice(h)
+	v := newLogWriter(h)
 	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
 	const lines = 2 * maxEarly / 1000
 	for i := range lines {
 		v.chunk(piece(1, job.Stdout, fmt.Sprintf("%0999d\n", i)))
-		v.sayAll()
+		v.writeAll()
 	}
 	if v.early.size > maxEarly {
 		t.Errorf("%d bytes wait", v.early.size)
 	}
 	v.record(&job.Record{Kind: job.Started, Run: &job.Run{ID: 1, PID: 1}})
-	v.sayAll()
+	v.writeAll()
 	h.said = slices.DeleteFunc(h.said, func(s string) bool { return !strings.HasPrefix(s, "line ") })
 	if len(h.said) != lines || !slices.IsSorted(h.said) {
 		t.Errorf("%d lines of %d, in order: %t", len(h.said), lines, slices.IsSorted(h.said))
@@ -182,14 +182,14 @@ func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 
 // A run whose end there was no room for is forgotten all the same.
 func TestVoiceForgetsRunsWhoseEndIsLost(t *testing.T) {
-	v := newVoice(&heard{Sink: journal.NewText(io.Discard)})
+	v := newLogWriter(&heard{Sink: journal.NewText(io.Discard)})
 	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
 	v.chunk(piece(1, job.Stdout, "begun"))
 	for range maxRecords {
 		v.record(&job.Record{Kind: job.Paused})
 	}
 	v.record(&job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}})
-	v.sayAll()
+	v.writeAll()
 	if len(v.runs)+len(v.begun) > 0 {
 		t.Errorf("%d runs and %d lines are kept for ever", len(v.runs), len(v.begun))
 	}
@@ -209,7 +209,7 @@ func TestVoiceSpeaksToTheJournal(t *testing.T) {
 	if err != nil || mode != journal.ModeJournal {
 		t.Fatal(mode, err)
 	}
-	v := newVoice(sink)
+	v := newLogWriter(sink)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- v.run(ctx) }()
@@ -251,7 +251,7 @@ func lineOfCrontab(t *testing.T, text string) *crontab.Entry {
 func TestVoiceLeavesOutWhatGoesElsewhere(t *testing.T) {
 	for directive, want := range map[string]bool{"": true, "#@ log=journal\n": true, "#@ log=none\n": false, "#@ log=file:/x\n": false} {
 		var said bytes.Buffer
-		v := newVoice(journal.NewText(&said))
+		v := newLogWriter(journal.NewText(&said))
 		v.begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, lineOfCrontab(t, directive+"* * * * * root true"))
 		v.chunk(piece(1, job.Stdout, "printed\n"))
 		v.chunk(piece(1, job.System, "the daemon's word\n"))

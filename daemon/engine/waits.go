@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// crowd describes what a run waits for, and which runs are in the way. Users other than
+// describeQueue describes what a run waits for, and which runs are in the way. Users other than
 // root do not see the names of other users' jobs.
-func (e *Engine) crowd(r *run) string {
+func (e *Engine) describeQueue(r *run) string {
 	p, c := &e.places, r.claim
 	a := p.accounts[r.User]
 	switch x := c.pool; {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// fitness is the decision whether this member may claim occurrences.
-type fitness struct {
+// eligibility is the decision whether this member may claim occurrences.
+type eligibility struct {
 	fault   string // why it must not, or ""
 	remedy  string // what a person can do about it
 	clash   string // another host has this member's ID

@@ -13,9 +13,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// keeperHost is a host under a service manager, with a job that prints, waits
+// shimHost is a host under a service manager, with a job that prints, waits
 // at the gate and prints again.
-func keeperHost(t *testing.T) (h *host, gate *os.File) {
+func shimHost(t *testing.T) (h *host, gate *os.File) {
 	h = newHost(t)
 	h.withManager()
 	h.withMailer()
@@ -26,38 +26,38 @@ func keeperHost(t *testing.T) (h *host, gate *os.File) {
 	return h, gate
 }
 
-// stopUnder stops a daemon whose jobs go on, as the service manager does.
+// stopUnder stops a daemon whose jobs continue, like the service manager.
 func (h *host) stopUnder() {
 	h.t.Helper()
 	h.stop()
 	h.manager.empty()
 }
 
-// keeper is the one keeper's process. A process that it starts has its name too, until that one
-// executes its own program.
-func (h *host) keeper() int {
+// shim returns the process that holds the jobs. A process that it starts has its name too, until
+// it executes its own program.
+func (h *host) shim() int {
 	h.t.Helper()
 	for end := time.Now().Add(hostPatience); ; {
-		pids := h.keepers()
+		pids := h.shims()
 		if len(pids) == 1 {
 			return pids[0]
 		}
 		if time.Now().After(end) {
-			h.t.Fatalf("%d keepers are there, want one", len(pids))
+			h.t.Fatalf("%d shims are there, want one", len(pids))
 		}
 	}
 }
 
-func TestKeeperSeesEndsWhileNoDaemonIsThere(t *testing.T) {
+func TestShimSeesEndsWhileNoDaemonIsThere(t *testing.T) {
 	t.Parallel()
-	h, gate := keeperHost(t)
+	h, gate := shimHost(t)
 	a, long := h.run("a")[0], h.run("long")[0]
 	h.printed(a.ID, "one")
 	h.printed(long.ID, "begun")
 	h.stopUnder()
-	keeper := h.keeper()
+	shim := h.shim()
 	h.open(gate, 2)
-	gone(t, keeper) // it goes with the last of them
+	gone(t, shim) // it goes with the last of them
 	h.start()
 	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
 	r, out := h.ended(long.ID)
@@ -71,22 +71,22 @@ func TestKeeperSeesEndsWhileNoDaemonIsThere(t *testing.T) {
 		}
 	}
 	h.stop()
-	h.start() // what a keeper wrote down stays until the next start
+	h.start() // what a shim wrote down stays until the next start
 	h.stop()
 	h.wantNoFilesOfRuns()
 }
 
-func TestKeeperGivesRunningJobsToTheNextDaemon(t *testing.T) {
+func TestShimGivesRunningJobsToTheNextDaemon(t *testing.T) {
 	t.Parallel()
-	h, gate := keeperHost(t)
+	h, gate := shimHost(t)
 	a := h.run("a")[0]
 	h.printed(a.ID, "one")
 	h.stopUnder()
-	first := h.keeper()
+	first := h.shim()
 	h.start()
 	gone(t, first)
 	h.stopUnder() // and once more
-	second := h.keeper()
+	second := h.shim()
 	h.start()
 	gone(t, second)
 	h.renew()
@@ -99,24 +99,24 @@ func TestKeeperGivesRunningJobsToTheNextDaemon(t *testing.T) {
 		t.Errorf("the letter is\n%s", letter)
 	}
 	h.stop()
-	if pids := h.keepers(); len(pids) != 0 {
-		t.Errorf("keepers %v are left with nothing to keep", pids)
+	if pids := h.shims(); len(pids) != 0 {
+		t.Errorf("shims %v are left with nothing to keep", pids)
 	}
 }
 
-func TestKeeperIsNotLeftWhenNothingRuns(t *testing.T) {
+func TestShimIsNotLeftWhenNothingRuns(t *testing.T) {
 	t.Parallel()
-	h, _ := keeperHost(t)
+	h, _ := shimHost(t)
 	h.do("b")
 	h.stopUnder()
-	if pids := h.keepers(); len(pids) != 0 || exists(keeperSocket(h.path("run/cronring/runs"))) {
-		t.Errorf("keepers %v, or their socket, are left", pids)
+	if pids := h.shims(); len(pids) != 0 || exists(shimSocket(h.path("run/cronring/runs"))) {
+		t.Errorf("shims %v, or their socket, are left", pids)
 	}
 }
 
 func TestSecondStopLeavesRunningJobsAlone(t *testing.T) {
 	t.Parallel()
-	h, gate := keeperHost(t)
+	h, gate := shimHost(t)
 	a := h.run("a")[0]
 	h.printed(a.ID, "one")
 	h.signal(syscall.SIGTERM)
@@ -129,17 +129,17 @@ func TestSecondStopLeavesRunningJobsAlone(t *testing.T) {
 	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
 }
 
-func TestKilledKeeperLosesNothing(t *testing.T) {
+func TestKilledShimLosesNothing(t *testing.T) {
 	t.Parallel()
-	h, gate := keeperHost(t)
+	h, gate := shimHost(t)
 	a := h.run("a")[0]
 	h.printed(a.ID, "one")
 	h.stopUnder()
-	keeper := h.keeper()
-	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+	shim := h.shim()
+	if err := syscall.Kill(shim, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, keeper)
+	gone(t, shim)
 	h.start()
 	h.open(gate, 1)
 	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
@@ -150,7 +150,7 @@ func TestKilledKeeperLosesNothing(t *testing.T) {
 
 func TestKilledDaemonFindsItsRunsInTheManagersStore(t *testing.T) {
 	t.Parallel()
-	h, gate := keeperHost(t)
+	h, gate := shimHost(t)
 	over := h.fifo("over")
 	h.write("etc/cron.d/more", "#@ name=ends\n0 0 1 1 * bob echo before; read x <"+over.Name()+"; echo after; exit 5\n")
 	h.reload()
@@ -164,7 +164,7 @@ func TestKilledDaemonFindsItsRunsInTheManagersStore(t *testing.T) {
 	pid := w.await("the start of ends", func(r job.Record) bool { return r.Kind == job.Started && r.Run.ID == ends.ID }).Run.PID
 	h.signal(syscall.SIGKILL)
 	h.wait()
-	h.open(over, 1) // it ends while nobody looks
+	h.open(over, 1) // it ends while no daemon runs
 	gone(t, pid)
 	h.start()
 	h.wantRun(ends.ID, "exit 5", "before\nafter\n")
@@ -210,7 +210,7 @@ func TestKilledDaemonWithoutManagerFindsItsRuns(t *testing.T) {
 	if r, out := h.ended(many.ID); r.PID != pids[many.ID] || len(out) != 4+100*4096 && !strings.Contains(out, "[cut ") {
 		t.Errorf("a run that printed much is process %d, want %d; printed %d bytes", r.PID, pids[many.ID], len(out))
 	}
-	if r, _ := h.ended(over1.ID); r.Outcome.Kind != job.Lost && !r.Outcome.OK() { // known if nobody had reaped it by then
+	if r, _ := h.ended(over1.ID); r.Outcome.Kind != job.Lost && !r.Outcome.OK() { // known if it was not reaped by then
 		t.Errorf("a run that ended while no daemon ran: %v", r.Outcome)
 	}
 	if r, out := h.ended(a.ID); !strings.HasPrefix(out, "one\n") {
@@ -300,7 +300,7 @@ func TestJobsOutliveWhateverBecomesOfTheDaemon(t *testing.T) {
 		h.wantRun(r.ID, job.Outcome{Kind: job.Exited, Code: i % 100}.String(), fmt.Sprintf("%d\nend\n", i))
 	}
 	h.stop()
-	for _, pid := range h.keepers() {
+	for _, pid := range h.shims() {
 		gone(t, pid) // the last may be on its way out
 	}
 }

@@ -11,7 +11,7 @@ import (
 // fifth of the time, and another user does not wait for them.
 func TestChangesOfAUserLeaveTimeForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p paces
+		var p changeLimiters
 		begun := time.Now()
 		for range 10 {
 			end, err := p.begin(t.Context(), annUID)

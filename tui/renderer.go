@@ -14,17 +14,17 @@ import (
 // The sequences that take and release the terminal: alternate screen, no cursor,
 // bracketed paste.
 const (
-	takeOver = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste
-	giveBack = mouseOff + ansi.ResetStyle + ansi.ResetModeBracketedPaste + ansi.SetModeTextCursorEnable + ansi.ResetModeAltScreenSaveCursor
+	takeTerminal    = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste
+	releaseTerminal = mouseOff + ansi.ResetStyle + ansi.ResetModeBracketedPaste + ansi.SetModeTextCursorEnable + ansi.ResetModeAltScreenSaveCursor
 
 	mouseOn  = ansi.SetModeMouseNormal + ansi.SetModeMouseExtSgr
 	mouseOff = ansi.ResetModeMouseNormal + ansi.ResetModeMouseExtSgr
 )
 
-// pen writes to the terminal. Bubble Tea's own renderer wakes up for every frame,
+// renderer writes to the terminal. Bubble Tea's own renderer wakes up for every frame,
 // which would be most of the cost of an idle dashboard, and delays keys until its
 // next frame.
-type pen struct {
+type renderer struct {
 	in int // the terminal that keys come from
 
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ type pen struct {
 }
 
 // take takes the terminal over: what is typed comes at once, and as it is.
-func (p *pen) take() error {
+func (p *renderer) take() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was, err := unix.IoctlGetTermios(p.in, unix.TCGETS)
@@ -53,7 +53,7 @@ func (p *pen) take() error {
 		return fmt.Errorf("change the terminal's settings: %w", err)
 	}
 	p.was, p.holds = was, true
-	p.send(takeOver)
+	p.send(takeTerminal)
 	if p.mouse {
 		p.send(mouseOn)
 	}
@@ -61,13 +61,13 @@ func (p *pen) take() error {
 }
 
 // give releases the terminal.
-func (p *pen) give() {
+func (p *renderer) give() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.holds {
 		return
 	}
-	p.send(giveBack)
+	p.send(releaseTerminal)
 	p.holds = false
 	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, p.was); err != nil && p.err == nil {
 		p.err = fmt.Errorf("restore the terminal's settings: %w", err)
@@ -76,7 +76,7 @@ func (p *pen) give() {
 
 // write writes to the terminal, if it is the dashboard's. ok is false once
 // something could not be written.
-func (p *pen) write(text string) (ok bool) {
+func (p *renderer) write(text string) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.holds {
@@ -86,7 +86,7 @@ func (p *pen) write(text string) (ok bool) {
 }
 
 // point turns mouse events on or off.
-func (p *pen) point(on bool) {
+func (p *renderer) point(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mouse = on
@@ -97,38 +97,38 @@ func (p *pen) point(on bool) {
 	}
 }
 
-func (p *pen) send(text string) {
+func (p *renderer) send(text string) {
 	if _, err := io.WriteString(p.to, text); err != nil && p.err == nil {
 		p.err = fmt.Errorf("write to the terminal: %w", err)
 	}
 }
 
-// lent is a program that has the terminal while it runs.
-type lent struct {
+// foregroundProgram is a program that has the terminal while it runs.
+type foregroundProgram struct {
 	*exec.Cmd
-	pen *pen
+	renderer *renderer
 }
 
-func (l lent) Run() error {
-	l.pen.give()
-	return errors.Join(l.Cmd.Run(), l.pen.take())
+func (l foregroundProgram) Run() error {
+	l.renderer.give()
+	return errors.Join(l.Cmd.Run(), l.renderer.take())
 }
 
 // SetStdin and the others give the program the terminal, where it has nothing of
 // its own.
-func (l lent) SetStdin(r io.Reader) {
+func (l foregroundProgram) SetStdin(r io.Reader) {
 	if l.Stdin == nil {
 		l.Stdin = r
 	}
 }
 
-func (l lent) SetStdout(w io.Writer) {
+func (l foregroundProgram) SetStdout(w io.Writer) {
 	if l.Stdout == nil {
 		l.Stdout = w
 	}
 }
 
-func (l lent) SetStderr(w io.Writer) {
+func (l foregroundProgram) SetStderr(w io.Writer) {
 	if l.Stderr == nil {
 		l.Stderr = w
 	}

@@ -28,7 +28,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 	const absent = 2 // getent(1)
 	synctest.Test(t, func(t *testing.T) {
 		dead := false
-		b := &bars{accounts: account.New(account.Options{Root: root, Exec: func(ctx context.Context, _ ...string) ([]byte, int, error) {
+		b := &barredUsers{accounts: account.New(account.Options{Root: root, Exec: func(ctx context.Context, _ ...string) ([]byte, int, error) {
 			if dead {
 				<-ctx.Done()
 				return nil, 0, ctx.Err()
@@ -39,8 +39,8 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 			t.Helper()
 			before := time.Now()
 			barred, _ := b.find(t.Context(), []*crontab.File{file}, before)
-			if took := time.Since(before); took > barPatience {
-				t.Errorf("%s: it took %v, want %v at most", what, took, barPatience)
+			if took := time.Since(before); took > lookupTimeout {
+				t.Errorf("%s: it took %v, want %v at most", what, took, lookupTimeout)
 			}
 			if n := len(barred); n != 50 || barred["user7"].Reason != job.NoUser {
 				t.Errorf("%s: %d accounts are barred, user7 for %q; want 50, as unknown", what, n, barred["user7"].Reason)
@@ -49,13 +49,13 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 		find("a service that knows nobody")
 		dead = true
 		find("and that does not answer any more")
-		b.said = nil
+		b.previous = nil
 		before := time.Now()
 		if barred, _ := b.find(t.Context(), []*crontab.File{file}, before); len(barred) != 0 {
 			t.Errorf("nothing is known of the accounts, and %d are barred", len(barred))
 		}
-		if took := time.Since(before); took > barPatience {
-			t.Errorf("at first: it took %v, want %v at most", took, barPatience)
+		if took := time.Since(before); took > lookupTimeout {
+			t.Errorf("at first: it took %v, want %v at most", took, lookupTimeout)
 		}
 	})
 }

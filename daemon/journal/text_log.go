@@ -40,8 +40,8 @@ const (
 	askInterval = 100 * time.Millisecond
 )
 
-// scribe is the Sink that words notes for a log.
-type scribe struct {
+// textLog is the Sink that words notes for a log.
+type textLog struct {
 	to       transport
 	words    Words
 	cron     bool
@@ -61,7 +61,7 @@ type scribe struct {
 }
 
 // Line writes a line of output under the job's name.
-func (s *scribe) Line(l *Line) {
+func (s *textLog) Line(l *Line) {
 	n := note{at: l.At, priority: prioInfo, from: s.jobName(l.Job), message: l.Text, raw: true}
 	if l.Stream != job.Stdout {
 		n.priority = prioNotice
@@ -79,7 +79,7 @@ func (s *scribe) Line(l *Line) {
 }
 
 // jobName returns the identifier of a job's output. A job with cron's name cannot pass for cron.
-func (s *scribe) jobName(id job.ID) string {
+func (s *textLog) jobName(id job.ID) string {
 	switch id {
 	case "":
 		return own
@@ -90,7 +90,7 @@ func (s *scribe) jobName(id job.ID) string {
 }
 
 // Record writes what the family's cron would, and the record in words.
-func (s *scribe) Record(r *Record) {
+func (s *textLog) Record(r *Record) {
 	switch {
 	case r.Kind == job.Started && r.Written:
 		return
@@ -124,14 +124,14 @@ func cronsOutcome(r *job.Run) job.Outcome {
 }
 
 // sayCron writes cron's lines about a record.
-func (s *scribe) sayCron(r *Record, lines []CronLine) {
+func (s *textLog) sayCron(r *Record, lines []CronLine) {
 	for i := range lines {
 		n := s.recordNote(&lines[i], r.Record)
 		s.write(&n)
 	}
 }
 
-func (s *scribe) recordNote(l *CronLine, r *job.Record) note {
+func (s *textLog) recordNote(l *CronLine, r *job.Record) note {
 	n := s.cronNote(l)
 	n.at = r.At
 	n.fields = recordFields(n.fields, r)
@@ -139,7 +139,7 @@ func (s *scribe) recordNote(l *CronLine, r *job.Record) note {
 }
 
 // sayOwn writes a record in the daemon's own words.
-func (s *scribe) sayOwn(r *Record, words string) {
+func (s *textLog) sayOwn(r *Record, words string) {
 	n := note{at: r.At, priority: prioInfo, from: own, pid: s.pid}
 	var run job.RunID
 	name := string(r.Job)
@@ -176,7 +176,7 @@ func (s *scribe) sayOwn(r *Record, words string) {
 }
 
 // Cron writes a line of cron's own log.
-func (s *scribe) Cron(l *CronLine) {
+func (s *textLog) Cron(l *CronLine) {
 	if !s.cron {
 		return
 	}
@@ -184,8 +184,8 @@ func (s *scribe) Cron(l *CronLine) {
 	s.write(&n)
 }
 
-func (s *scribe) cronNote(l *CronLine) note {
-	n := note{at: s.now(), priority: l.priority(), from: s.words.spell(l.From), pid: l.PID, message: []byte(l.message())}
+func (s *textLog) cronNote(l *CronLine) note {
+	n := note{at: s.now(), priority: l.priority(), from: s.words.format(l.From), pid: l.PID, message: []byte(l.message())}
 	if n.pid == 0 {
 		n.pid = s.pid
 	}
@@ -199,7 +199,7 @@ func (s *scribe) cronNote(l *CronLine) note {
 }
 
 // Log writes an entry of the daemon's own log.
-func (s *scribe) Log(e *Entry) {
+func (s *textLog) Log(e *Entry) {
 	n := note{at: e.At, priority: levelPriority(e.Level), from: own, pid: s.pid, message: []byte(e.text())}
 	for _, a := range e.Attrs {
 		n.fields = append(n.fields, field{fieldName(a.Key), a.Value})
@@ -208,10 +208,10 @@ func (s *scribe) Log(e *Entry) {
 }
 
 // Flush does nothing: nothing is held back.
-func (s *scribe) Flush() {}
+func (s *textLog) Flush() {}
 
 // Close writes what was lost, and closes.
-func (s *scribe) Close() error {
+func (s *textLog) Close() error {
 	if s.gone > 0 {
 		now := s.now()
 		if err := s.to.write(s.leftOut(now), impatience); err != nil {
@@ -223,7 +223,7 @@ func (s *scribe) Close() error {
 }
 
 // Trouble returns how many entries were lost, and why the last one was.
-func (s *scribe) Trouble() (int64, error) {
+func (s *textLog) Trouble() (int64, error) {
 	if why := s.why.Load(); why != nil {
 		return s.lost.Load(), *why
 	}
@@ -232,7 +232,7 @@ func (s *scribe) Trouble() (int64, error) {
 
 // write takes a note to the log. A log that took nothing lately is asked now
 // and then only, so that it does not keep us from the rest.
-func (s *scribe) write(n *note) {
+func (s *textLog) write(n *note) {
 	n.fields = s.mark(n.fields)
 	now := s.now()
 	wait := s.patience
@@ -263,19 +263,19 @@ func (s *scribe) write(n *note) {
 }
 
 // mark adds the member of the ring.
-func (s *scribe) mark(fields []field) []field {
+func (s *textLog) mark(fields []field) []field {
 	if s.node == "" {
 		return fields
 	}
 	return append(fields, field{"CRONRING_NODE", s.node})
 }
 
-func (s *scribe) lose() {
+func (s *textLog) lose() {
 	s.gone++
 	s.lost.Add(1)
 }
 
-func (s *scribe) fail(err error) {
+func (s *textLog) fail(err error) {
 	if !s.failing {
 		s.hint(fmt.Sprintf("the log takes no entries; they are counted: %v\n", err))
 	}
@@ -284,14 +284,14 @@ func (s *scribe) fail(err error) {
 	s.lose()
 }
 
-func (s *scribe) hint(text string) {
+func (s *textLog) hint(text string) {
 	if s.fallback != nil {
 		io.WriteString(s.fallback, own+": "+text)
 	}
 }
 
 // leftOut returns a note that reports missing entries.
-func (s *scribe) leftOut(now time.Time) *note {
+func (s *textLog) leftOut(now time.Time) *note {
 	return &note{
 		at: now, priority: prioWarning, from: own, pid: s.pid,
 		message: fmt.Appendf(nil, "%d entries are left out here: the log took nothing", s.gone),

@@ -85,7 +85,7 @@ func TestOutputLimitOfAUserInAMinute(t *testing.T) {
 // much is not there, and each start and end beside it. Standard output has all of it.
 func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 	h := &heard{Sink: journal.NewText(nil)}
-	v := newVoice(h)
+	v := newLogWriter(h)
 	v.limit = newOutputLimit()
 	entry := lineOfCrontab(t, "* * * * * root true")
 	v.begin(&job.Run{ID: 12, Job: "flood"}, &job.Job{User: "ann"}, entry)
@@ -102,7 +102,7 @@ func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 	}
 	v.chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: job.System, Data: []byte("of the daemon\n")})
 	v.record(&job.Record{Kind: job.Ended, Job: "flood", Run: &job.Run{ID: 12, User: "ann"}})
-	v.sayAll()
+	v.writeAll()
 	var lines, starts, ends int
 	var words []string
 	for _, said := range h.said {
@@ -131,7 +131,7 @@ func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 
 func TestOutputIsLimitedInSharedLogsOnly(t *testing.T) {
 	for log, want := range map[string]bool{"journal": true, "syslog": true, "text": false, "json": false} {
-		v, _, err := openVoice(&Options{Log: log}, func() bool { return true }, nil)
+		v, _, err := openLogWriter(&Options{Log: log}, func() bool { return true }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,16 +146,16 @@ func TestOutputIsLimitedInSharedLogsOnly(t *testing.T) {
 // take more of the processor than a job that prints much.
 func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
 	var out strings.Builder
-	l := loop{shared: shared{hub: newHub(budget.New(1<<20, 1<<20)), voice: newVoice(journal.NewText(&out))}}
-	l.voice.limit = newOutputLimit()
-	l.voice.limit.begin(1)
+	l := loop{shared: shared{hub: newHub(budget.New(1<<20, 1<<20)), logWriter: newLogWriter(journal.NewText(&out))}}
+	l.logWriter.limit = newOutputLimit()
+	l.logWriter.limit.begin(1)
 	events := l.hub.subscribe(t.Context())
 	buffer := []byte(strings.Repeat("first\n", 64<<10/6))
 	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer[:6]})
 	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.System, Data: buffer[:6]})
 	clear(buffer)
 	before, _ := l.hub.follow(t.Context(), 1)
-	l.voice.sayAll()
+	l.logWriter.writeAll()
 	if seen := drain(events); !slices.Equal(seen, []string{"first\n", "first\n"}) || string(before[0].Data) != "first\n" || strings.Count(out.String(), "first\n") != 2 {
 		t.Errorf("followed %q, kept %q, logged %q, want the first output in each", seen, before[0].Data, out.String())
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// A name may be given to somebody else once its account is deleted. What the
-// one before wrote, passwords and all, does not come with it.
+// An administrator may reuse the name of a deleted user. The new user does not see the old one's
+// crontabs, which may contain passwords.
 func TestRevisionsAreNotInheritedWithAName(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	old := store.Revision{

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errand is the connection between Start and the helper.
-type errand struct {
+// helperConn is the connection between Start and the helper.
+type helperConn struct {
 	socket *os.File // the helper's standard input, which contains the order
 	report *os.File // the helper's output
 	text   []byte   // the part of the report that was read
 	over   bool     // text is the whole report
 }
 
-// newErrand sends the order before the helper exists. The socket stores it.
-func newErrand(spec Spec) (*errand, error) {
+// newHelperConn sends the order before the helper exists. The socket stores it.
+func newHelperConn(spec Spec) (*helperConn, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -41,10 +41,10 @@ func newErrand(spec Spec) (*errand, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("send order: %w", err), report.Close())
 	}
-	return &errand{socket: socket, report: report}, nil
+	return &helperConn{socket: socket, report: report}, nil
 }
 
-func (e *errand) close() {
+func (e *helperConn) close() {
 	_ = e.socket.Close() // systemd and the helper have their own
 	_ = e.report.Close() // it has been read
 }
@@ -100,7 +100,7 @@ type said struct {
 }
 
 // read reads the report for at most while, and everything that is available.
-func (e *errand) read(while time.Duration) {
+func (e *helperConn) read(while time.Duration) {
 	if e.over {
 		time.Sleep(while)
 		return
@@ -118,7 +118,7 @@ func (e *errand) read(while time.Duration) {
 }
 
 // rest returns the content of the pipe. It does not wait.
-func (e *errand) rest() []byte {
+func (e *helperConn) rest() []byte {
 	buffer := make([]byte, reportLimit)
 	n := 0
 	conn, err := e.report.SyscallConn()

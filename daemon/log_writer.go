@@ -15,9 +15,9 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// voice passes events and output of jobs, and the daemon's own messages, to a sink of package
+// logWriter passes events and output of jobs, and the daemon's own messages, to a sink of package
 // journal: output as complete lines, and everything in order.
-type voice struct {
+type logWriter struct {
 	sink   journal.Sink
 	begun  map[stream][]byte    // incomplete lines
 	early  early                // output that came before the start of its run
@@ -63,9 +63,9 @@ const (
 	patience   = time.Second
 )
 
-// newVoice returns a voice that writes to a sink.
-func newVoice(sink journal.Sink) *voice {
-	v := &voice{
+// newLogWriter returns a logWriter that writes to a sink.
+func newLogWriter(sink journal.Sink) *logWriter {
+	v := &logWriter{
 		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
 		runs: map[job.RunID]*journal.Run{}, wrote: map[job.RunID]bool{}, slow: "the log takes them too slowly",
 		wake: make(chan struct{}, 1),
@@ -75,29 +75,29 @@ func newVoice(sink journal.Sink) *voice {
 }
 
 // empty begins a new queue.
-func (v *voice) empty() {
+func (v *logWriter) empty() {
 	v.queue, v.lost, v.over = nil, 0, nil
 	v.items, v.bytes = budget.New(maxRecords, maxRecords), budget.New(maxQueued, maxQueued)
 }
 
 // begin stores the properties of a run before it starts; they are dropped when the run ends. It is
 // called by the loop.
-func (v *voice) begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
+func (v *logWriter) begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
 	r := journal.NewRun(run, j, entry.Quiet())
 	log := entry.Options().Log
 	r.Unheard = log.Off || log.File != ""
-	v.know(r)
+	v.addRun(r)
 }
 
 // beginAnacron is begin for an entry of the anacrontab, which has the name of
 // its stamp in the log.
-func (v *voice) beginAnacron(run *job.Run, j *job.Job, stamp string) {
+func (v *logWriter) beginAnacron(run *job.Run, j *job.Job, stamp string) {
 	r := journal.NewRun(run, j, false)
 	r.Anacron = stamp
-	v.know(r)
+	v.addRun(r)
 }
 
-func (v *voice) know(r *journal.Run) {
+func (v *logWriter) addRun(r *journal.Run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.runs[r.ID] = r
@@ -107,7 +107,7 @@ func (v *voice) know(r *journal.Run) {
 }
 
 // began is called when a run has a process, which is not reaped before it returns.
-func (v *voice) began(id job.RunID, pid int) {
+func (v *logWriter) began(id job.RunID, pid int) {
 	v.mu.Lock()
 	known := v.runs[id]
 	if v.starts == nil || known == nil {
@@ -125,13 +125,13 @@ func (v *voice) began(id job.RunID, pid int) {
 }
 
 // isWritten reports whether the start of a run is in the log.
-func (v *voice) isWritten(id job.RunID) bool {
+func (v *logWriter) isWritten(id job.RunID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.wrote[id]
 }
 
-func (v *voice) about(id job.RunID) *journal.Run {
+func (v *logWriter) about(id job.RunID) *journal.Run {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.runs[id]
@@ -139,7 +139,7 @@ func (v *voice) about(id job.RunID) *journal.Run {
 
 // ready reports whether there is room for more output of a user. As long as there
 // is none, his jobs are not read, and wait when they print.
-func (v *voice) ready(user string) bool {
+func (v *logWriter) ready(user string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.bytes.Fits(user, maxPiece) && v.items.Fits(user, 1)
@@ -148,7 +148,7 @@ func (v *voice) ready(user string) bool {
 // chunk is called by the goroutine that reads the output of all jobs and, with the daemon's own
 // messages, by the goroutine that starts them. Neither can wait, and both reuse the memory of the
 // data.
-func (v *voice) chunk(c job.Chunk) {
+func (v *logWriter) chunk(c job.Chunk) {
 	if c.Stream == job.System {
 		c.Data = bytes.Clone(c.Data)
 		v.add(c, c.User, 0)
@@ -163,7 +163,7 @@ func (v *voice) chunk(c job.Chunk) {
 	}
 }
 
-func (v *voice) take(c job.Chunk) []byte {
+func (v *logWriter) take(c job.Chunk) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r := v.runs[c.Run]; r != nil && r.Unheard {
@@ -173,7 +173,7 @@ func (v *voice) take(c job.Chunk) []byte {
 }
 
 // record is called by the loop.
-func (v *voice) record(r *job.Record) {
+func (v *logWriter) record(r *job.Record) {
 	if !v.add(r, ownerOf(r), 0) && r.Kind == job.Ended {
 		v.mu.Lock()
 		v.over = append(v.over, r.Run.ID)
@@ -182,7 +182,7 @@ func (v *voice) record(r *job.Record) {
 }
 
 // cron writes lines of cron's own log, in order with the records. It skips empty ones.
-func (v *voice) cron(lines ...journal.CronLine) {
+func (v *logWriter) cron(lines ...journal.CronLine) {
 	for i := range lines {
 		if lines[i].Word+lines[i].Text != "" {
 			v.add(&lines[i], budget.Root, 0)
@@ -191,7 +191,7 @@ func (v *voice) cron(lines ...journal.CronLine) {
 }
 
 // log writes an entry of the daemon's log. It can be called from any goroutine.
-func (v *voice) log(e *journal.Entry) { v.add(e, budget.Root, 0) }
+func (v *logWriter) log(e *journal.Entry) { v.add(e, budget.Root, 0) }
 
 // ownerOf returns the user whose share a record takes.
 func ownerOf(r *job.Record) string {
@@ -202,7 +202,7 @@ func ownerOf(r *job.Record) string {
 }
 
 // add queues an item, or counts it as lost where the share of the user is used up.
-func (v *voice) add(item any, user string, size int) bool {
+func (v *logWriter) add(item any, user string, size int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if size > 0 && !v.bytes.Take(user, int64(size)) || !v.items.Take(user, 1) {
@@ -223,7 +223,7 @@ func signal(c chan struct{}) {
 }
 
 // takeAll empties the queue. over is the runs whose end is not in it.
-func (v *voice) takeAll() (items []any, lost int, over []job.RunID) {
+func (v *logWriter) takeAll() (items []any, lost int, over []job.RunID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	items, lost, over = v.queue, v.lost, v.over
@@ -233,13 +233,13 @@ func (v *voice) takeAll() (items []any, lost int, over []job.RunID) {
 
 // run writes until ctx ends, and then writes the rest. A closed standard output or a full disk must
 // not stop jobs.
-func (v *voice) run(ctx context.Context) error {
+func (v *logWriter) run(ctx context.Context) error {
 	for {
 		select {
 		case <-v.wake:
-			v.sayAll()
+			v.writeAll()
 		case <-v.steps.rest:
-			v.sayUnsaid()
+			v.writeUnwritten()
 		case <-ctx.Done():
 			v.close()
 			return nil
@@ -249,22 +249,22 @@ func (v *voice) run(ctx context.Context) error {
 
 // close writes the rest. It must be called by the goroutine of run, or when that does not run;
 // later messages need another close.
-func (v *voice) close() {
-	v.sayAll()
-	v.sayUnsaid()
+func (v *logWriter) close() {
+	v.writeAll()
+	v.writeUnwritten()
 	v.sink.Close()
 }
 
-func (v *voice) sayAll() {
+func (v *logWriter) writeAll() {
 	items, lost, over := v.takeAll()
 	for _, item := range items {
 		switch item := item.(type) {
 		case job.Chunk:
 			if !v.wait(item) {
-				v.sayChunk(item)
+				v.writeChunk(item)
 			}
 		case *job.Record:
-			v.sayRecord(item)
+			v.writeRecord(item)
 		case *journal.CronLine:
 			v.sink.Cron(item)
 		case *journal.Entry:
@@ -272,7 +272,7 @@ func (v *voice) sayAll() {
 		}
 	}
 	for _, id := range over {
-		v.sayEarly(id)
+		v.writeEarly(id)
 		v.forget(id)
 	}
 	if lost > 0 {
@@ -282,7 +282,7 @@ func (v *voice) sayAll() {
 }
 
 // wait lays output aside until its run is known to have started.
-func (v *voice) wait(c job.Chunk) bool {
+func (v *logWriter) wait(c job.Chunk) bool {
 	about := v.about(c.Run)
 	if about == nil || about.PID != 0 {
 		return false
@@ -290,7 +290,7 @@ func (v *voice) wait(c job.Chunk) bool {
 	before := v.early.of[c.Run]
 	long := len(before) > 0 && c.At.Sub(before[0].At) > patience // the start was lost
 	if long || v.early.size+len(c.Data) > maxEarly {
-		v.sayEarly(c.Run)
+		v.writeEarly(c.Run)
 		return false
 	}
 	v.early.of[c.Run] = append(before, c)
@@ -298,17 +298,17 @@ func (v *voice) wait(c job.Chunk) bool {
 	return true
 }
 
-// sayEarly writes the output that was stored for a run.
-func (v *voice) sayEarly(id job.RunID) {
+// writeEarly writes the output that was stored for a run.
+func (v *logWriter) writeEarly(id job.RunID) {
 	chunks := v.early.of[id]
 	delete(v.early.of, id)
 	for _, c := range chunks {
 		v.early.size -= len(c.Data)
-		v.sayChunk(c)
+		v.writeChunk(c)
 	}
 }
 
-func (v *voice) sayChunk(c job.Chunk) {
+func (v *logWriter) writeChunk(c job.Chunk) {
 	key := stream{c.Run, c.Stream}
 	line := journal.Line{At: c.At, Job: c.Job, Run: c.Run, Stream: c.Stream, About: v.about(c.Run)}
 	if line.About != nil && c.Stream != job.System {
@@ -326,7 +326,7 @@ func (v *voice) sayChunk(c job.Chunk) {
 		if len(first) > maxLine {
 			first, rest = text[:maxLine], text[maxLine:]
 		}
-		v.sayLine(line, first)
+		v.writeLine(line, first)
 		text = rest
 	}
 	if len(text) == 0 {
@@ -336,12 +336,12 @@ func (v *voice) sayChunk(c job.Chunk) {
 	v.begun[key] = bytes.Clone(text)
 }
 
-func (v *voice) sayLine(line journal.Line, text []byte) {
+func (v *logWriter) writeLine(line journal.Line, text []byte) {
 	line.Text = bytes.TrimSuffix(text, []byte{'\r'})
 	v.sink.Line(&line)
 }
 
-func (v *voice) sayRecord(r *job.Record) {
+func (v *logWriter) writeRecord(r *job.Record) {
 	said := journal.Record{Record: r, Words: recordWords(r)}
 	if r.Kind == job.Stepped && !v.steps.take(r) {
 		said.Words = ""
@@ -354,32 +354,32 @@ func (v *voice) sayRecord(r *job.Record) {
 	case r.Kind == job.Started && said.About != nil:
 		said.About.PID = r.Run.PID
 	case r.Kind == job.Ended:
-		v.sayEarly(r.Run.ID)
-		v.sayRest(r, said.About)
+		v.writeEarly(r.Run.ID)
+		v.writeRest(r, said.About)
 	}
 	v.sink.Record(&said)
 	switch r.Kind {
 	case job.Started:
-		v.sayEarly(r.Run.ID)
+		v.writeEarly(r.Run.ID)
 	case job.Ended:
 		v.forget(r.Run.ID)
 	}
 }
 
-// sayRest writes the run's last, incomplete lines, and how much of its output was not logged.
-func (v *voice) sayRest(r *job.Record, about *journal.Run) {
+// writeRest writes the run's last, incomplete lines, and how much of its output was not logged.
+func (v *logWriter) writeRest(r *job.Record, about *journal.Run) {
 	line := journal.Line{At: r.At, Job: r.Job, Run: r.Run.ID, About: about}
 	for _, line.Stream = range []job.Stream{job.Stdout, job.Stderr, job.System} {
 		if text := v.begun[stream{line.Run, line.Stream}]; len(text) > 0 {
-			v.sayLine(line, text)
+			v.writeLine(line, text)
 		}
 	}
 	if rest := v.notLogged(line.Run); rest.bytes > 0 {
-		v.sayLine(line, fmt.Appendf(nil, "%d more lines (%d bytes) of output are not logged: see cronring logs %s", rest.lines, rest.bytes, line.Run))
+		v.writeLine(line, fmt.Appendf(nil, "%d more lines (%d bytes) of output are not logged: see cronring logs %s", rest.lines, rest.bytes, line.Run))
 	}
 }
 
-func (v *voice) notLogged(run job.RunID) amount {
+func (v *logWriter) notLogged(run job.RunID) amount {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.limit == nil {
@@ -389,7 +389,7 @@ func (v *voice) notLogged(run job.RunID) amount {
 }
 
 // forget drops all data of a run.
-func (v *voice) forget(id job.RunID) {
+func (v *logWriter) forget(id job.RunID) {
 	for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
 		delete(v.begun, stream{id, of})
 	}
