@@ -4,6 +4,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 RETRY       := testdata/lab/retry.sh
 FUZZTIME    ?= 60s
+# So that the fuzzer sees what is executed; without it nothing needs to be compiled again.
+INSTRUMENT  ?= -fuzz .
 SEEDS       ?= 20000
 FIRST       ?= 1
 CRASHES     ?= 1000
@@ -14,6 +16,8 @@ DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 # Tests of package crontab that take minutes in an emulator, or assert a time.
 UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHold|ConnectCutsLongCircles|PerYear|BeyondTheLimit|EachCodeIsListed
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
+# The packages in which goroutines share memory; "make long" takes all others too.
+RACED       ?= ./daemon ./daemon/mail ./daemon/notify ./daemon/queue ./daemon/server ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter ./daemon/store ./gossip ./gossip/ledger ./gossip/link
 # One goroutine works for minutes in these, if the race detector watches it.
 UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
 PREFIX      ?= /usr
@@ -68,21 +72,22 @@ check: build ## the tests alone, without booted machines and rings of daemons
 
 lint: ## gofmt, vet, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
-	$(GO) vet ./... && GOARCH=arm $(GO) vet ./daemon/... ./gossip/... ./crontab
+	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
-race: ## the packages with goroutines, under the race detector
-	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 20m -skip '$(UNRACED)' -race $$($(GO) list ./daemon/... ./gossip/... ./cmd/cronringd ./tui | grep -v /engine); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
+race: ## the packages RACED, under the race detector
+	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 20m -skip '$(UNRACED)' -race $(RACED); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
-long: fuzz sim crash zones ring attacks arm ## the suites that take long
+long: RACED = ./daemon/... ./gossip/... ./cmd/... ./tui/...
+long: race fuzz sim crash zones ring attacks arm ## the suites that take long
 
 fuzz: ## each fuzz target for FUZZTIME
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
 	for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
-		corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$dir) && $(GO) test -c -fuzz . -o "$$work/fuzz" $$dir || exit 1; \
+		corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$dir) && $(GO) test -c $(INSTRUMENT) -o "$$work/fuzz" $$dir || exit 1; \
 		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$dir/*_test.go | sed 's/func //'); do \
 			echo "$$dir $$target"; \
 			(cd $$dir && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$corpus") || exit 1; \
