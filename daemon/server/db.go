@@ -46,7 +46,7 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done to the history", r.Do), "it is check, prune or backup")
 	}
 	if errors.Is(err, os.ErrExist) {
-		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this second", Why: err.Error(), Fix: "cronring db backup"}
+		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this millisecond", Why: err.Error(), Fix: "cronring db backup"}
 	}
 	if err != nil {
 		return fmt.Errorf("%s history: %w", r.Do, err)

@@ -73,14 +73,14 @@ func (s *Store) Check(ctx context.Context) (problems []string, err error) {
 const keepBackups = 5
 
 // Backup writes a copy of the current database next to it, and removes the oldest copies beyond
-// five. The name contains the time in seconds; if it exists, the error is os.ErrExist. Commits
+// five. The name contains the time in milliseconds; if it exists, the error is os.ErrExist. Commits
 // continue meanwhile.
 func (s *Store) Backup(ctx context.Context, now time.Time) (path string, size int64, err error) {
 	dir := filepath.Join(filepath.Dir(s.path), "backup")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", 0, fmt.Errorf("back history up: %w", err)
 	}
-	path = filepath.Join(dir, "cronring-"+now.UTC().Format("20060102T150405Z")+".db")
+	path = filepath.Join(dir, "cronring-"+now.UTC().Format("20060102T150405.000Z")+".db")
 	if _, err := os.Lstat(path); err == nil {
 		return "", 0, fmt.Errorf("back history up to %s: %w", path, os.ErrExist)
 	}

@@ -25,7 +25,10 @@ func TestBackupIsAWholeHistory(t *testing.T) {
 		t.Errorf("got %v, %v, want a file of %d bytes with mode 0600", info, err, size)
 	}
 	if _, _, err := s.Backup(t.Context(), now); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a second backup of the same second: got %v, want %v", err, os.ErrExist)
+		t.Errorf("a second backup of the same millisecond: got %v, want %v", err, os.ErrExist)
+	}
+	if _, _, err := s.Backup(t.Context(), now.Add(time.Millisecond)); err != nil {
+		t.Errorf("a backup a millisecond later: %v", err)
 	}
 	restored := t.TempDir()
 	text, err := os.ReadFile(path)
@@ -65,7 +68,7 @@ func TestBackupKeepsFive(t *testing.T) {
 	if err != nil || len(all) != keepBackups {
 		t.Fatalf("got %q, %v, want %d backups", all, err, keepBackups)
 	}
-	if got := filepath.Base(all[0]); got != "cronring-20261120T020002Z.db" {
+	if got := filepath.Base(all[0]); got != "cronring-20261120T020002.000Z.db" {
 		t.Errorf("the oldest that is left: got %s, want that of the third second", got)
 	}
 }
