@@ -96,7 +96,7 @@ func (l *loop) tend(ctx context.Context) error {
 // must handles the result of reading crontabs if no caller waits for it.
 func (l *loop) must(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		l.log.Error("the tables could not be read again", "error", err)
+		l.log.Error("the crontabs could not be read again", "error", err)
 	}
 }
 

@@ -109,9 +109,9 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 	socket := clitest.Served(t, func(w http.ResponseWriter, r *http.Request) {
 		var answer any = api.Health{V: 1}
 		switch r.URL.Path {
-		case "/v1/tables":
+		case "/v1/crontabs":
 			answer = api.CrontabFiles{V: 1, Places: places, Crontabs: []api.CrontabFile{{File: "/srv/etc/cron.d/old"}, {File: "/etc/cron.d/mine"}}}
-		case "/v1/table":
+		case "/v1/file":
 			file := r.URL.Query().Get("file")
 			asked = append(asked, file)
 			answer = api.CrontabText{V: 1, CrontabFile: api.CrontabFile{File: file}, Format: api.FormatSystem, Account: "root", Zone: "UTC"}

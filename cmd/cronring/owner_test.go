@@ -35,11 +35,11 @@ func TestOwnersAreNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"next":          "2026-11-20 19:03:11 +00:00  in 1h00m  etl  on db-02\n2  Fri 2026-11-20 19:03:11 +00:00  in 1h00m  own\n",
 		"next -o plain": "\tetl\tdb-02\n2026-11-20T19:03:11Z\town\t\n",
-		"next -o jsonl": `"job":"etl","node":"db-02"}`,
+		"next -o jsonl": `"job":"etl","member":"db-02"}`,
 		"next etl":      "on db-02\n",
 		"status":        "in 1h00m on db-02\n",
 		"list -o table": "1h00m on db-02  1h00m on db-03",
-		"show etl":      "db-03 took the occurrence of Fri 2026-11-20 17:03:11 +00:00    cronring history --node db-03 etl\n",
+		"show etl":      "db-03 took the occurrence of Fri 2026-11-20 17:03:11 +00:00    cronring history --member db-03 etl\n",
 	} {
 		var out bytes.Buffer
 		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)

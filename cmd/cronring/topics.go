@@ -54,8 +54,8 @@ finds in its environment tells: cronring config env JOB`,
   jsonl   one document on each line
   name    names or numbers alone
 
---json=FIELDS gives JSON with these fields alone, --json their names; job.id is
-the field id within job. Where the result is a list, the fields are those of
+--json prints JSON, --json=FIELDS only these fields of it, and --json=? their
+names; job.id is the field id within job. Where the result is a list, the fields are those of
 its items. --jq EXPR sends the document through an expression of jq. --fields
 of list chooses the columns of a table so, and custom-columns their titles too:
 

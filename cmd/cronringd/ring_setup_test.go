@@ -125,11 +125,11 @@ func doOn(t *testing.T, e manpages.Example, h, first *host, line string) {
 	}
 	out := h.shell(line)
 	for command, want := range map[string]string{
-		"cronring ring":                     `(?m)^n1\tup\t(?s:.*)^n2\tup\t`,
-		"cronring ring init":                `wrote /etc/cronring/conf.d/ring.toml`,
-		"cronring ring join 10.0.0.1":       `^wrote /etc/cronring/conf.d/ring.toml\nnext:`, // and no diagnostic: n1 answers
-		"cronring history --node all first": `first`,
-		"cronring next first":               `\bn[12]\b`,
+		"cronring ring":                       `(?m)^n1\tup\t(?s:.*)^n2\tup\t`,
+		"cronring ring init":                  `wrote /etc/cronring/conf.d/ring.toml`,
+		"cronring ring join 10.0.0.1":         `^wrote /etc/cronring/conf.d/ring.toml\nnext:`, // and no diagnostic: n1 answers
+		"cronring history --member all first": `first`,
+		"cronring next first":                 `\bn[12]\b`,
 	} {
 		if line == command && !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%v: %s on %s: got\n%s\nwant %q", e, line, h.name(), out, want)

@@ -155,7 +155,7 @@ func (q Query) values() url.Values {
 		v.Add("label", label)
 	}
 	setText(v, "user", q.User)
-	setText(v, "table", q.Crontab)
+	setText(v, "crontab", q.Crontab)
 	return v
 }
 
@@ -169,7 +169,7 @@ func (f Filter) values() url.Values {
 	setTime(v, "until", f.Until)
 	setNumber(v, "before", int64(f.Before))
 	setNumber(v, "limit", int64(f.Limit))
-	setText(v, "node", f.Node)
+	setText(v, "member", f.Node)
 	return v
 }
 

@@ -31,7 +31,7 @@ type ComingRun struct {
 	At  time.Time `json:"at"`
 	Job job.ID    `json:"job"`
 
-	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
+	Node string `json:"member,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
 // Coming returns the coming runs that q selects. Jobs that are disabled, held or paused without an

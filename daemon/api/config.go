@@ -18,7 +18,7 @@ type Config struct {
 type JobConfig struct {
 	V        int       `json:"v"`
 	Job      job.ID    `json:"job"`
-	Crontab  string    `json:"table"`
+	Crontab  string    `json:"crontab"`
 	Line     int       `json:"line"`
 	Options  []Setting `json:"options"`
 	Held     string    `json:"held,omitempty"`

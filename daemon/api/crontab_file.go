@@ -11,7 +11,7 @@ import (
 // CrontabFile is one crontab file that the daemon reads, or would read if it existed.
 type CrontabFile struct {
 	File     string    `json:"file"`
-	User     string    `json:"user,omitempty"`     // whose a user's own table is; "" for others
+	User     string    `json:"user,omitempty"`     // whose crontab it is; "" for others
 	Missing  bool      `json:"missing,omitempty"`  // there is none yet
 	Owner    string    `json:"owner,omitempty"`    // of the file
 	Mode     uint32    `json:"mode,omitempty"`     // its permissions: 0o644
@@ -28,7 +28,7 @@ type CrontabFile struct {
 // CrontabFiles is the crontab files that the caller may read and change.
 type CrontabFiles struct {
 	V        int           `json:"v"`
-	Crontabs []CrontabFile `json:"tables"`
+	Crontabs []CrontabFile `json:"crontabs"`
 	Places   *Places       `json:"places,omitempty"` // nil: the daemon was given its files by name
 }
 
@@ -48,7 +48,7 @@ type CrontabText struct {
 	Above      int    `json:"above,omitempty"` // lines of the file above the text, written by crontab(1)
 	Format     string `json:"format"`          // FormatUser and so on
 	Family     string `json:"family"`          // of the host: FamilyDebian, FamilyRHEL
-	Account    string `json:"account"`         // of entries that name none
+	Account    string `json:"user"`            // of entries that name none
 	Privileged bool   `json:"privileged,omitempty"`
 	Zone       string `json:"zone"` // of the host
 	StandsIn   bool   `json:"stands_in,omitempty"`
@@ -113,7 +113,7 @@ func (c *Client) CrontabFiles(ctx context.Context) ([]CrontabFile, error) {
 }
 
 func (c *Client) allCrontabFiles(ctx context.Context) (CrontabFiles, error) {
-	return get[CrontabFiles](ctx, c, "list crontabs", "/v1/tables", nil)
+	return get[CrontabFiles](ctx, c, "list crontabs", "/v1/crontabs", nil)
 }
 
 // Places returns the paths of the system crontabs on the daemon's host. It returns nil if the
@@ -129,10 +129,10 @@ func (c *Client) CrontabText(ctx context.Context, file, user string) (CrontabTex
 	v := url.Values{}
 	setText(v, "file", file)
 	setText(v, "user", user)
-	return get[CrontabText](ctx, c, "read the crontab", "/v1/table", v)
+	return get[CrontabText](ctx, c, "read the crontab", "/v1/file", v)
 }
 
 // InstallCrontabFile changes a crontab file. It returns when the daemon has loaded it.
 func (c *Client) InstallCrontabFile(ctx context.Context, r CrontabFileRequest) (Installed, error) {
-	return post[Installed](ctx, c, "change the crontab", "/v1/table/install", r)
+	return post[Installed](ctx, c, "change the crontab", "/v1/file/install", r)
 }

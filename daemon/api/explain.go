@@ -31,9 +31,9 @@ type Explanation struct {
 	Held        string          `json:"held,omitempty"`
 	Degraded    string          `json:"degraded,omitempty"`
 	Job         job.ID          `json:"job,omitempty"`
-	Crontab     string          `json:"table,omitempty"`
+	Crontab     string          `json:"crontab,omitempty"`
 	Line        int             `json:"line,omitempty"`
-	Hold        *job.Hold       `json:"hold,omitempty"`
+	Hold        *job.Hold       `json:"pause,omitempty"`
 	Shared      int             `json:"shared,omitempty"`  // minutes of the next seven days in which other jobs also start
 	Clashes     []Clash         `json:"clashes,omitempty"` // the fullest of them; the job's own start is counted, not named
 }

@@ -135,7 +135,7 @@ type RingPair struct {
 // RingJob is a ring job as its member's table has it.
 type RingJob struct {
 	Job      job.ID            `json:"job"`
-	Crontab  string            `json:"table"`
+	Crontab  string            `json:"crontab"`
 	Line     int               `json:"line"`
 	User     string            `json:"user"`
 	Schedule string            `json:"schedule"`

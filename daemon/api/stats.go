@@ -11,7 +11,7 @@ type StatsQuery struct {
 	Refs  []string  // job references; none: all that the account sees
 	Since time.Time // zero: 30 days ago
 	Until time.Time // zero: now
-	By    string    // "job" (also ""), "user", "hour" (of the day, in the host's zone) or "node"
+	By    string    // "job" (also ""), "user", "hour" (of the day, in the host's zone) or "member"
 }
 
 // Stats are statistics of runs, in groups.

@@ -14,7 +14,7 @@ type Status struct {
 	Draining bool              `json:"draining,omitempty"` // starts nothing more, and ends soon
 	Loaded   int               `json:"loaded"`             // jobs of all accounts
 	Jobs     int               `json:"jobs"`               // jobs that the asking account may see
-	Crontabs int               `json:"tables"`             // crontab files
+	Crontabs int               `json:"crontabs"`           // crontab files
 	States   map[job.State]int `json:"states"`             // of the jobs that may be seen
 	Next     *Upcoming         `json:"next,omitempty"`     // the nearest start; nil: none planned
 	Day      *Totals           `json:"day,omitempty"`      // the last 24 hours of all jobs; only for accounts that see all
@@ -37,7 +37,7 @@ type Upcoming struct {
 	Job job.ID    `json:"job"`
 	At  time.Time `json:"at"`
 
-	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
+	Node string `json:"member,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
 // Totals counts what became of the occurrences of a period.

@@ -12,7 +12,7 @@ import (
 type Why struct {
 	V        int          `json:"v"`
 	Job      job.ID       `json:"job"`
-	Crontab  string       `json:"table"`
+	Crontab  string       `json:"crontab"`
 	Line     int          `json:"line"`
 	At       time.Time    `json:"at"`   // the occurrence, or the instant asked about
 	Zone     string       `json:"zone"` // the zone of the schedule

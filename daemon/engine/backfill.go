@@ -263,7 +263,7 @@ func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 	case !ok && e.awaited != nil:
 		return -1, ""
 	case !ok || e.jobs.Entry(slot).User() != f.User:
-		return 0, "the entry was removed from its table"
+		return 0, "the entry was removed from its crontab"
 	}
 	entry := e.jobs.Entry(slot)
 	if entry.Schedule == timetable.Never || entry.Schedule == timetable.Reboot || entry.Options().Period != nil {

@@ -47,7 +47,7 @@ func (e *Engine) load(ev Load) {
 	e.holdFaulty()
 	e.pending = e.behind(p, late, remembers)
 	if p.Changed || first {
-		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", e.jobs.Len(), len(ev.Crontabs))})
+		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d crontabs", e.jobs.Len(), len(ev.Crontabs))})
 		if first {
 			e.emit(e.roster())
 		} else {

@@ -62,7 +62,7 @@ func (l *Limits) shortage(d demand) string {
 	why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", d.pool, d.slots, p.Size)
 	switch {
 	case declared && key != d.pool:
-		why += ": the pool that the configuration declares is not for tables of " + d.owner
+		why += ": the pool that the configuration declares is not for crontabs of " + d.owner
 	case !declared:
 		why += ": the configuration declares no such pool"
 	}

@@ -8,8 +8,8 @@ import (
 // Job is a job as clients see it, with the crontab entry that defines it.
 type Job struct {
 	ID       ID                `json:"id"`
-	Crontab  string            `json:"table"` // the crontab file
-	Line     int               `json:"line"`  // counted from 1
+	Crontab  string            `json:"crontab"` // the crontab file
+	Line     int               `json:"line"`    // counted from 1
 	User     string            `json:"user"`
 	Schedule string            `json:"schedule"` // as written: "*/5 * * * *", "@daily"
 	Zone     string            `json:"zone"`     // IANA name, or "Local"
@@ -58,13 +58,13 @@ func FieldsOf(startsOn string) string {
 type Status struct {
 	Job     Job       `json:"job"`
 	State   State     `json:"state"`
-	Next    time.Time `json:"next,omitzero"`  // zero: nothing planned
-	Node    string    `json:"node,omitempty"` // of a ring job: the current owner of the next occurrence
-	Hold    *Hold     `json:"hold,omitempty"`
+	Next    time.Time `json:"next,omitzero"`    // zero: nothing planned
+	Node    string    `json:"member,omitempty"` // of a ring job: the current owner of the next occurrence
+	Hold    *Hold     `json:"pause,omitempty"`
 	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`    // newest ended run
 	Recent  []Run     `json:"recent,omitempty"`  // only in the answer about a single job: newest first, beginning with Last
-	Trouble string    `json:"trouble,omitempty"` // the warning of max-late=, max-run= or expect=
+	Trouble string    `json:"problem,omitempty"` // the warning of max-late=, max-run= or expect=
 	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a user has acknowledged that
 
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last
@@ -73,7 +73,7 @@ type Status struct {
 // Elsewhere is the newest occurrence of a ring job, if a member other than the reporting one
 // claimed it. Only that member has its outcome.
 type Elsewhere struct {
-	Node string    `json:"node"`
+	Node string    `json:"member"`
 	Due  time.Time `json:"due"`
 }
 

@@ -22,7 +22,7 @@ type Record struct {
 	Reason   Reason     `json:"reason,omitempty"`
 	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
-	Hold     *Hold      `json:"hold,omitempty"`
+	Hold     *Hold      `json:"pause,omitempty"`
 	User     string     `json:"user,omitempty"`     // that the job ran as, in decisions to skip and in Resumed; "": unknown, or all users
 	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
 	Was      time.Time  `json:"was,omitzero"`       // of Stepped: the time that the clock would show at At if it had not been set; not stored

@@ -42,7 +42,7 @@ type Run struct {
 	Env        []string  `json:"env,omitempty"`      // NAME=value: variables that the requesting user added to the crontab's
 	Stop       *Stop     `json:"stop,omitempty"`     // the request that stopped it
 	Doubled    string    `json:"doubled,omitempty"`  // where else in the ring its occurrence ran, and as which run
-	Node       string    `json:"node,omitempty"`     // the member of the ring that ran it; "": the reporting member
+	Node       string    `json:"member,omitempty"`   // the member of the ring that ran it; "": the reporting member
 }
 
 // Stop is a request to end a run.

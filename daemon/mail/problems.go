@@ -46,7 +46,7 @@ func (p *Post) Problems() []Problem {
 	if m := s.missing; m.program != "" && !findProgram(m.program) {
 		add(fmt.Sprintf("mail cannot be sent since %s; %s", stamp(m.since), letters(m.lost, "was", "were")+" not sent, the output stays in the history"),
 			"there is no "+m.program,
-			"install a mail transfer agent (postfix, exim4, msmtp-mta), or write MAILTO=\"\" into the tables")
+			"install a mail transfer agent (postfix, exim4, msmtp-mta), or write MAILTO=\"\" into the crontabs")
 	}
 	for _, m := range slow {
 		add(letters(m.letters, "of "+m.user+" waits", "of "+m.user+" wait"), "a mailer was started at "+stamp(m.since)+" and still runs", mailerLog)

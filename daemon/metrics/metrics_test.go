@@ -6,7 +6,7 @@ import (
 )
 
 func TestTextIsPrometheus(t *testing.T) {
-	text := New("node", "db-01")
+	text := New("host", "db-01")
 	text.Family("cronring_up", Gauge, "Whether it is \\ there,\nor not.")
 	text.Add(1)
 	text.Family("cronring_runs_total", Counter, "Runs.")
@@ -21,24 +21,24 @@ func TestTextIsPrometheus(t *testing.T) {
 	text.Distribution([]float64{0.001, 1}, []uint64{3, 0, 2}, 7.5)
 	const want = `# HELP cronring_up Whether it is \\ there,\nor not.
 # TYPE cronring_up gauge
-cronring_up{node="db-01"} 1
+cronring_up{host="db-01"} 1
 # HELP cronring_runs_total Runs.
 # TYPE cronring_runs_total counter
-cronring_runs_total{node="db-01",outcome="ok"} 12
-cronring_runs_total{node="db-01",outcome="failed",job="a\"b\\c\nd` + "\ufffd" + `"} 0.25
+cronring_runs_total{host="db-01",outcome="ok"} 12
+cronring_runs_total{host="db-01",outcome="failed",job="a\"b\\c\nd` + "\ufffd" + `"} 0.25
 # HELP cronring_start_time_seconds When.
 # TYPE cronring_start_time_seconds gauge
-cronring_start_time_seconds{node="db-01"} 1.7953400005e+09
-cronring_start_time_seconds{node="db-01"} 1795340000
-cronring_start_time_seconds{node="db-01"} -Inf
-cronring_start_time_seconds{node="db-01"} NaN
+cronring_start_time_seconds{host="db-01"} 1.7953400005e+09
+cronring_start_time_seconds{host="db-01"} 1795340000
+cronring_start_time_seconds{host="db-01"} -Inf
+cronring_start_time_seconds{host="db-01"} NaN
 # HELP cronring_lag_seconds Lag.
 # TYPE cronring_lag_seconds histogram
-cronring_lag_seconds_bucket{node="db-01",le="0.001"} 3
-cronring_lag_seconds_bucket{node="db-01",le="1"} 3
-cronring_lag_seconds_bucket{node="db-01",le="+Inf"} 5
-cronring_lag_seconds_sum{node="db-01"} 7.5
-cronring_lag_seconds_count{node="db-01"} 5
+cronring_lag_seconds_bucket{host="db-01",le="0.001"} 3
+cronring_lag_seconds_bucket{host="db-01",le="1"} 3
+cronring_lag_seconds_bucket{host="db-01",le="+Inf"} 5
+cronring_lag_seconds_sum{host="db-01"} 7.5
+cronring_lag_seconds_count{host="db-01"} 5
 `
 	if got := string(text.Bytes()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

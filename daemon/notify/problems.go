@@ -38,7 +38,7 @@ func (n *Notifier) Problems() []Problem {
 	s := &n.state
 	for _, name := range slices.Sorted(maps.Keys(s.unknown)) {
 		add(notices(s.unknown[name], "went", "went")+" nowhere: there is no channel "+name, "the configuration does not name it",
-			"name it there as [channel."+name+"], or take it out of notify= in the tables")
+			"name it there as [channel."+name+"], or take it out of notify= in the crontabs")
 	}
 	if s.dead > 0 {
 		add(notices(s.dead, "was", "were")+" given up", s.gaveUp, "look at "+n.dir.DeadPattern()+", and remove them when they are dealt with")

@@ -43,13 +43,13 @@ func (h *host) read(path string) string {
 func (h *host) crontabText(uid uint32, query string) (api.CrontabText, *api.Error) {
 	h.t.Helper()
 	var t api.CrontabText
-	_, e := h.ask(uid, "GET", "/v1/table?"+query, "", &t)
+	_, e := h.ask(uid, "GET", "/v1/file?"+query, "", &t)
 	return t, e
 }
 
 func (h *host) change(uid uint32, r api.CrontabFileRequest) (api.Installed, *api.Error) {
 	h.t.Helper()
-	return h.post(uid, "/v1/table/install", r)
+	return h.post(uid, "/v1/file/install", r)
 }
 
 func TestCrontabOfSystemChangesAndComesBack(t *testing.T) {
@@ -143,7 +143,7 @@ func TestCrontabsListsWhatMayBeChanged(t *testing.T) {
 	}
 	list := func(uid uint32) []api.CrontabFile {
 		var all api.CrontabFiles
-		if _, e := h.ask(uid, "GET", "/v1/tables", "", &all); e != nil {
+		if _, e := h.ask(uid, "GET", "/v1/crontabs", "", &all); e != nil {
 			t.Fatal(e)
 		}
 		return all.Crontabs
@@ -239,10 +239,10 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 				t.Errorf("uid %d: %s is denied for %q, may is %t", tc.uid, name, why, may)
 			}
 		}
-		if _, e := h.ask(tc.uid, "GET", "/v1/table", "", nil); (e == nil) != (st.Denied.Crontab == "") {
+		if _, e := h.ask(tc.uid, "GET", "/v1/file", "", nil); (e == nil) != (st.Denied.Crontab == "") {
 			t.Errorf("uid %d: its own table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Crontab)
 		}
-		if _, e := h.ask(tc.uid, "GET", "/v1/table?file=/etc/cron.d/etl", "", nil); (e != nil && e.Kind == api.NotAllowed) != (st.Denied.Entries != "") {
+		if _, e := h.ask(tc.uid, "GET", "/v1/file?file=/etc/cron.d/etl", "", nil); (e != nil && e.Kind == api.NotAllowed) != (st.Denied.Entries != "") {
 			t.Errorf("uid %d: another table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Entries)
 		}
 		if _, e := h.ask(tc.uid, "POST", "/v1/reload", "", nil); (e != nil) != (st.Denied.Reload != "") {

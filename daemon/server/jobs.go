@@ -73,7 +73,7 @@ func (s *Server) bySeverity(ctx context.Context, c *call.Call, jobs []int) ([]in
 // asksFor applies what narrows a list without looking at history.
 func asksFor(c *call.Call, i int) bool {
 	e := c.View.Entry(i)
-	user, file := c.Query.Get("user"), c.Query.Get("table")
+	user, file := c.Query.Get("user"), c.Query.Get("crontab")
 	return (user == "" || user == e.User()) && (file == "" || lookup.IsCrontab(file, e.File().Name)) && hasLabels(e, c.Query["label"])
 }
 

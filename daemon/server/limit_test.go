@@ -30,7 +30,7 @@ func TestCrontabBeyondTheLimitIsRejected(t *testing.T) {
 	const jobs = "the crontab has 1,001 jobs, and the limit of a user is 1,000"
 	rejects("crontab FILE", annUID, "/v1/crontab/install", api.InstallRequest{File: "-", Text: []byte(large)}, jobs)
 	rejects("crontab -u ann FILE of root", 0, "/v1/crontab/install", api.InstallRequest{User: "ann", File: "-", Text: []byte(large)}, jobs)
-	rejects("cronring edit", annUID, "/v1/table/install", api.CrontabFileRequest{Text: []byte(large)}, jobs)
+	rejects("cronring edit", annUID, "/v1/file/install", api.CrontabFileRequest{Text: []byte(large)}, jobs)
 	rejects("16 MB", annUID, "/v1/crontab/install", api.InstallRequest{File: "-", Text: []byte(strings.Repeat(entry, 1_000_000))}, "bytes, and the limit of a user who may have 1000 entries is 1048576")
 	if got := h.crontab(annUID, ""); strings.Count(string(got.Text), entry) != 1000 {
 		t.Errorf("the crontab now has %d entries", strings.Count(string(got.Text), entry))

@@ -73,7 +73,7 @@ type toldJob struct {
 
 func (s *Server) newGauges(ctx context.Context, c *call.Call) (*gauges, error) {
 	m := &gauges{s: s, c: c, view: c.View, health: s.healthNow(), states: map[job.State]int{}}
-	m.Text = metrics.New("node", m.health.Host)
+	m.Text = metrics.New("host", m.health.Host)
 	if r := s.backend.Ring(); r != nil {
 		status := r.Status()
 		m.ring = &status

@@ -68,13 +68,13 @@ func readMetrics(t *testing.T, text, node string) map[string]float64 {
 			if names[l[1]] {
 				t.Errorf("%q has a label twice", line)
 			}
-			if names[l[1]] = true; l[1] != "node" {
+			if names[l[1]] = true; l[1] != "host" {
 				labels = append(labels, l[0])
 			} else if l[2] != node {
 				t.Errorf("%q is of %q, want %q", line, l[2], node)
 			}
 		}
-		if !names["node"] {
+		if !names["host"] {
 			t.Errorf("%q has no node", line)
 		}
 		key := strings.TrimPrefix(m[1], "cronring_")

@@ -141,7 +141,7 @@ const membersAsked = 16
 // addNodes adds the history of other members: of the named one, or of all that are up. Members that
 // cannot be queried are listed in Missing.
 func (s *Server) addNodes(ctx context.Context, c *call.Call, limit int, answer *api.Runs) error {
-	which := c.Query.Get("node")
+	which := c.Query.Get("member")
 	ring := s.backend.Ring()
 	if which == "" {
 		return nil
@@ -166,7 +166,7 @@ func (s *Server) addNodes(ctx context.Context, c *call.Call, limit int, answer *
 		ask = append(ask, m)
 	}
 	query := c.Request.URL.Query()
-	query.Del("node")
+	query.Del("member")
 	for some := range slices.Chunk(ask, membersAsked) {
 		answers := make([]api.Runs, len(some))
 		failed := make([]error, len(some))
@@ -246,7 +246,7 @@ func (s *Server) memberMux(active *sync.WaitGroup) *http.ServeMux {
 			defer active.Done()
 			root := func() call.Peer { return call.Peer{Name: "root", Admin: true} }
 			c := s.newCall(w, q.WithContext(call.WithPeer(q.Context(), root, func() int { return 0 })))
-			c.Query.Del("node")
+			c.Query.Del("member")
 			c.Query.Set("alone", "yes")
 			if err := handle(c.Request.Context(), c); err != nil {
 				c.Fail(err)

@@ -170,7 +170,7 @@ func TestMemberIsToldOfThisHostAlone(t *testing.T) {
 	var active sync.WaitGroup
 	mux := w.server().memberMux(&active)
 	for path, want := range map[string]int{
-		"/v1/runs?node=all": http.StatusOK, "/v1/runs?node=db-02": http.StatusOK, "/v1/ring": http.StatusNotFound, "/v1/crontab?user=ann": http.StatusNotFound,
+		"/v1/runs?member=all": http.StatusOK, "/v1/runs?member=db-02": http.StatusOK, "/v1/ring": http.StatusNotFound, "/v1/crontab?user=ann": http.StatusNotFound,
 	} {
 		answer := httptest.NewRecorder()
 		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))

@@ -30,7 +30,7 @@ func (s *Server) listRuns(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	if !skipped && !live && c.Query.Get("node") == "" {
+	if !skipped && !live && c.Query.Get("member") == "" {
 		return call.AnswerRows(ctx, c, "runs", s.find.EachRun(ctx, c, f))
 	}
 	answer := api.Runs{V: api.Version, Runs: []job.Run{}}

@@ -82,7 +82,7 @@ func (s *Server) newTally(ctx context.Context, c *call.Call) (*tally, error) {
 		since = until.Add(-usualStats)
 	}
 	by := cmp.Or(c.Query.Get("by"), "job")
-	if !slices.Contains([]string{"job", "user", "hour", "node"}, by) {
+	if !slices.Contains([]string{"job", "user", "hour", "member"}, by) {
 		return nil, call.BadRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, node")
 	}
 	h := s.backend.Health()
@@ -204,7 +204,7 @@ func (t *tally) group(number int, user string, due int64) *sum {
 			t.minute, t.ofHour = minute, t.named(time.Unix(0, due).In(t.zone).Format("15"))
 		}
 		return t.ofHour
-	case "node":
+	case "member":
 		return t.named(t.host)
 	}
 	k := &t.jobOf[number]

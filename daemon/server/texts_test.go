@@ -56,8 +56,8 @@ func TestLongTextsAreRefused(t *testing.T) {
 		"/v1/jobs?job=" + long:                           `"job"`,
 		"/v1/jobs?user=" + long:                          `"user"`,
 		"/v1/jobs?" + strings.Repeat("label=a&", 1001):   `"label"`,
-		"/v1/jobs?table=" + fits:                         "",
-		"/v1/tables?file=" + strings.Repeat("x", 4097):   `"file"`,
+		"/v1/jobs?crontab=" + fits:                       "",
+		"/v1/crontabs?file=" + strings.Repeat("x", 4097): `"file"`,
 		"/v1/runs?" + strings.Repeat("job=*&", 1001):     `"job"`,
 		"/v1/jobs?" + strings.Repeat("x", job.MaxText*2): "", // unknown parameters are ignored
 	} {

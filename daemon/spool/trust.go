@@ -169,7 +169,7 @@ func (t trust) refuseOwner(f *facts) *Refusal {
 
 func (f *facts) unopened() string {
 	if errors.Is(f.err, unix.ELOOP) && f.link != nil {
-		return "it is a symbolic link, which a user's table must not be"
+		return "it is a symbolic link, which a user's crontab must not be"
 	}
 	return "it cannot be opened: " + reason(f.err)
 }

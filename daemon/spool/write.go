@@ -29,7 +29,7 @@ const tempPrefix = ".cronring-"
 // or one that cron would ignore, has none.
 func (p Places) UserCrontab(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || cronieIgnores(name) != "" {
-		return "", fmt.Errorf("name table of %q: no table can have that name", name)
+		return "", fmt.Errorf("name the crontab of %q: no crontab can have that name", name)
 	}
 	return filepath.Join(p.Users, name), nil
 }

@@ -167,7 +167,7 @@ func TestCommitRecordsComeBack(t *testing.T) {
 	hold := &job.Hold{Since: noon, Until: noon.Add(time.Hour), By: "ann", Reason: "maintenance"}
 	records := []job.Record{
 		{At: noon, Kind: job.Up, Detail: "version 1"},
-		{At: noon, Kind: job.Loaded, Detail: "2 jobs from 1 tables"},
+		{At: noon, Kind: job.Loaded, Detail: "2 jobs from 1 crontabs"},
 		{At: noon.Add(1), Kind: job.Paused, Job: "a", Detail: "maintenance", Hold: hold},
 		{At: noon.Add(2), Kind: job.Resumed, Job: "a", Reason: job.AskedFor, Detail: "by ann"},
 		{At: noon.Add(3), Kind: job.Stepped, Era: 1, Detail: "the clock was set back by 1h0m0s"},

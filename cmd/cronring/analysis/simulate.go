@@ -25,7 +25,7 @@ type simulated struct {
 	Due      time.Time   `json:"due"`   // the occurrence, UTC
 	At       time.Time   `json:"at"`    // the start: later than due after a queue or a retry
 	Local    time.Time   `json:"local"` // due in the zone of --tz
-	Crontab  string      `json:"table"`
+	Crontab  string      `json:"crontab"`
 	Line     int         `json:"line"`
 	Command  string      `json:"command"`
 	User     string      `json:"user"`

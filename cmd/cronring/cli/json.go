@@ -25,13 +25,12 @@ type chosen struct {
 	query    *gojq.Code
 }
 
-// AddSelection adds --json and --jq to a command whose result is a document. Without
-// a value, --json lists the names of the fields.
+// AddSelection adds --json and --jq to a command whose result is a document.
 func (p *Printer) AddSelection(verb *cobra.Command, out *Output, document any) {
 	form, of := &out.Choice, reflect.TypeOf(document)
-	verb.Flags().Var(&fieldsFlag{p, form, of}, "json", "the result as JSON, with these `FIELDS` alone; without any, print their names")
+	verb.Flags().Var(&fieldsFlag{p, form, of}, "json", "the result as JSON, of it only these `FIELDS`; --json=? lists them")
 	verb.Flags().Var(&queryFlag{p, form}, "jq", "the result as JSON, through this `EXPR` of jq")
-	verb.Flags().Lookup("json").NoOptDefVal = ListFields
+	verb.Flags().Lookup("json").NoOptDefVal = allFields
 	args, run := verb.Args, verb.RunE
 	verb.Args = func(cmd *cobra.Command, words []string) error {
 		if p.chosen.names || args == nil {
@@ -50,8 +49,12 @@ func (p *Printer) AddSelection(verb *cobra.Command, out *Output, document any) {
 	}
 }
 
-// ListFields is --json without a value. No field has that name.
-const ListFields = "?"
+// ListFields is the value of --json that lists the names of the fields, and allFields is its value
+// if none is given. No field has one of these names.
+const (
+	ListFields = "?"
+	allFields  = "*"
+)
 
 // fieldsFlag is --json.
 type fieldsFlag struct {
@@ -65,9 +68,12 @@ func (f *fieldsFlag) Type() string   { return "FIELDS" }
 
 // Set refuses a field that there is not, before anybody is asked anything.
 func (f *fieldsFlag) Set(text string) error {
-	if text == ListFields {
+	switch text {
+	case ListFields:
 		f.printer.chosen.names = true
 		return nil
+	case allFields:
+		return f.form.Set(FormJSON)
 	}
 	known := FieldNames(itemOf(f.of))
 	for name := range strings.SplitSeq(text, ",") {
@@ -76,7 +82,7 @@ func (f *fieldsFlag) Set(text string) error {
 			if near := diagnostic.Nearest(name, known); near != "" {
 				hint = fmt.Sprintf("; nearest is %q", near)
 			}
-			return fmt.Errorf("unknown field %q%s; --json alone lists the fields", name, hint)
+			return fmt.Errorf("unknown field %q%s; --json=? lists the fields", name, hint)
 		}
 		f.printer.chosen.fields = append(f.printer.chosen.fields, name)
 	}
@@ -194,7 +200,7 @@ func (p *Printer) chooseFrom(document any) (done bool, err error) {
 func (p *Printer) PrintProperty(document any, name string) error {
 	f := &fieldsFlag{p, &Choice{Values: []string{FormJSON}}, reflect.TypeOf(document)}
 	if err := f.Set(name); err != nil {
-		return UsageError("show a property", err.Error(), "cronring show --json")
+		return UsageError("show a property", err.Error(), "cronring show --json=?")
 	}
 	var err error
 	if p.chosen.query, err = compile(".[]"); err != nil {

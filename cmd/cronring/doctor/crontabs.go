@@ -27,7 +27,7 @@ func checkCrontabs(ctx context.Context, e *examination) []finding {
 	for _, s := range e.SilentScripts() {
 		found = append(found, finding{Grade: gradeWarning, What: cli.ShellWord(s.Path) + " never runs: " + s.Why})
 	}
-	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "table"), cli.Entries(inventory.CountEntries(e.crontabs)))}
+	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "crontab"), cli.Entries(inventory.CountEntries(e.crontabs)))}
 	return append([]finding{sum}, found...)
 }
 

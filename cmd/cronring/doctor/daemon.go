@@ -36,7 +36,7 @@ func checkDaemon(_ context.Context, e *examination) []finding {
 	}
 	s := &e.status
 	found := []finding{{Grade: gradeOK, What: fmt.Sprintf("cronringd %s answers on %s: %s of %s",
-		s.Version, e.socket, cli.Plural(s.Loaded, "job"), cli.Plural(s.Crontabs, "table"))}}
+		s.Version, e.socket, cli.Plural(s.Loaded, "job"), cli.Plural(s.Crontabs, "crontab"))}}
 	for _, p := range s.Problems {
 		found = append(found, finding{Grade: gradeProblem, What: p.What, Why: p.Why, Fix: maybe(p.Fix)})
 	}

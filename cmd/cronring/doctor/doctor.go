@@ -76,7 +76,7 @@ var checks = []check{
 	{"PAM", checkPAM},
 	{"rights", checkRights},
 	{"crontab(1)", checkCrontab},
-	{"tables", checkCrontabs},
+	{"crontabs", checkCrontabs},
 	{"clock", checkClock},
 	{"zone", checkZone},
 	{"timers", checkTimers},

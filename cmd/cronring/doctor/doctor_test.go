@@ -137,7 +137,7 @@ func TestDoctorFindsNothingOnAGoodHost(t *testing.T) {
 	stdout, stderr, err := inventorytest.Spoken(t, func(a *cli.App) error {
 		return doctor(context.Background(), a, e, &doctorFlags{strict: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
-	if err != nil || !strings.HasPrefix(stdout, "✓ daemon       cronringd 1 answers on /run/cronring/cronring.sock: 1 job of 1 table\n") || !strings.Contains(stderr, "0 problems") {
+	if err != nil || !strings.HasPrefix(stdout, "✓ daemon       cronringd 1 answers on /run/cronring/cronring.sock: 1 job of 1 crontab\n") || !strings.Contains(stderr, "0 problems") {
 		t.Errorf("got %v\n%s%s", err, stdout, stderr)
 	}
 }
@@ -175,8 +175,8 @@ func TestDoctorFinds(t *testing.T) {
 			"/run/crond.pid": "77\n",
 			"/proc/6/comm":   "cron\n", "/proc/6/exe": "-> /usr/sbin/cron (deleted)", "/proc/6/ns/pid": "-> pid:[1]", "/proc/6/status": "PPid:\t1\n",
 		}, spoil: func(e *examination) { lock(e, 77) }},
-		{name: "fcron has its own tables", files: inventorytest.Files{"/proc/5/comm": "fcron\n", "/proc/5/exe": "-> /usr/sbin/fcron", "/proc/5/ns/pid": "-> pid:[1]"},
-			want: "warning second cron: process 5 (fcron) is also active: its jobs are in tables of its own, and not seen here"},
+		{name: "fcron has its own crontabs", files: inventorytest.Files{"/proc/5/comm": "fcron\n", "/proc/5/exe": "-> /usr/sbin/fcron", "/proc/5/ns/pid": "-> pid:[1]"},
+			want: "warning second cron: process 5 (fcron) is also active: its jobs are in crontabs of its own, and not seen here"},
 		{name: "the cron of a container", files: inventorytest.Files{"/proc/5/comm": "cron\n", "/proc/5/exe": "-> /usr/sbin/cron", "/proc/5/ns/pid": "-> pid:[2]"}},
 		{name: "something that calls itself cron", files: inventorytest.Files{"/proc/5/comm": "cron\n", "/proc/5/exe": "-> /home/ann/game", "/proc/5/ns/pid": "-> pid:[1]"}},
 		{name: "somebody else's cron", files: inventorytest.Files{"/proc/5/comm": "cron\n", "/proc/5/exe": "-> /usr/sbin/cron", "/proc/5/ns/pid": "-> pid:[1]"},
@@ -215,13 +215,13 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "crontab is another's", files: inventorytest.Files{"/usr/bin/crontab": "-> other", "/usr/bin/other": "x"}, want: "warning crontab(1): /usr/bin/crontab is another program's"},
 
 		{name: "a table that all may write", files: inventorytest.Files{"/etc/cron.d/open": "* * * * * root true\n"}, spoil: func(e *examination) { chmod(e, "/etc/cron.d/open", 0o666) },
-			want: "problem tables: /etc/cron.d/open is refused: INSECURE MODE (group/other writable)"},
-		{name: "a table with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem tables: /etc/cron.d/slip: 1 error, so something in it does not run"},
-		{name: "a name with a dot", files: inventorytest.Files{"/etc/cron.d/x.sh": "* * * * * root true\n"}, want: "warning tables: /etc/cron.d/x.sh is ignored: a dot in the name; Debian's cron does the same"},
-		{name: "an account that is not there", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning tables: /etc/cron.d/x: user ghost does not exist"},
+			want: "problem crontabs: /etc/cron.d/open is refused: INSECURE MODE (group/other writable)"},
+		{name: "a table with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem crontabs: /etc/cron.d/slip: 1 error, so something in it does not run"},
+		{name: "a name with a dot", files: inventorytest.Files{"/etc/cron.d/x.sh": "* * * * * root true\n"}, want: "warning crontabs: /etc/cron.d/x.sh is ignored: a dot in the name; Debian's cron does the same"},
+		{name: "an account that is not there", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning crontabs: /etc/cron.d/x: user ghost does not exist"},
 		{name: "an account that expired", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * eve true\n"},
-			want: "warning tables: /etc/cron.d/x: the account eve may not run jobs: account expired on 2026-01-01"},
-		{name: "a script with a dot", files: inventorytest.Files{"/etc/cron.daily/x.sh": ""}, want: "warning tables: /etc/cron.daily/x.sh never runs: run-parts takes names of letters, digits, _ and - only"},
+			want: "warning crontabs: /etc/cron.d/x: the account eve may not run jobs: account expired on 2026-01-01"},
+		{name: "a script with a dot", files: inventorytest.Files{"/etc/cron.daily/x.sh": ""}, want: "warning crontabs: /etc/cron.daily/x.sh never runs: run-parts takes names of letters, digits, _ and - only"},
 
 		{name: "1970", spoil: func(e *examination) { e.Now = func() time.Time { return time.Unix(60, 0) } }, want: "problem clock: the clock shows 1970-01-01"},
 		{name: "nobody keeps the clock", spoil: func(e *examination) {
@@ -252,7 +252,7 @@ func TestDoctorFinds(t *testing.T) {
 				return unix.Statfs_t{Bsize: 4096, Bavail: 1 << 20, Files: 10, Ffree: 1}, nil
 			}
 		}, want: "problem disk: /var/lib/cronring has 1 inodes free\nproblem disk: /run/cronring has 1 inodes free"},
-		{name: "few watches", files: inventorytest.Files{"/proc/sys/fs/inotify/max_user_watches": "64\n"}, want: "warning inotify: an account may watch 64 files only"},
+		{name: "few watches", files: inventorytest.Files{"/proc/sys/fs/inotify/max_user_watches": "64\n"}, want: "warning inotify: a user may watch 64 files only"},
 		{name: "all instances used", files: inventorytest.Files{"/proc/sys/fs/inotify/max_user_instances": "8\n",
 			"/proc/9/fd/1": "-> anon_inode:inotify", "/proc/9/fd/2": "-> anon_inode:inotify", "/proc/9/fd/3": "-> anon_inode:inotify", "/proc/9/fd/4": "-> anon_inode:inotify",
 			"/proc/9/fd/5": "-> anon_inode:inotify", "/proc/9/fd/6": "-> anon_inode:inotify", "/proc/9/fd/7": "-> anon_inode:inotify", "/proc/9/fd/8": "-> /dev/null"},
@@ -302,12 +302,12 @@ func TestDoctorInAnOutageOfTheDirectoryService(t *testing.T) {
 			return a, err
 		}
 	}
-	if got, want := printed(t, e), "problem tables: /var/spool/cron/crontabs/silent is refused: CAN'T LOOK UP USER\n"+
-		"problem tables: /var/spool/cron/crontabs/unknown is refused: ORPHAN"; got != want {
+	if got, want := printed(t, e), "problem crontabs: /var/spool/cron/crontabs/silent is refused: CAN'T LOOK UP USER\n"+
+		"problem crontabs: /var/spool/cron/crontabs/unknown is refused: ORPHAN"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	for _, f := range e.examine(t.Context()) {
-		if fix := fmt.Sprint(f.Fix); f.Check == "tables" && f.Grade == gradeProblem && (!strings.Contains(fix, "keep the file") || !strings.Contains(fix, "getent passwd ")) {
+		if fix := fmt.Sprint(f.Fix); f.Check == "crontabs" && f.Grade == gradeProblem && (!strings.Contains(fix, "keep the file") || !strings.Contains(fix, "getent passwd ")) {
 			t.Errorf("%s: fix %q, want to keep the file, and how to check the service", f.What, fix)
 		}
 	}
@@ -427,7 +427,7 @@ func TestDoctorLeavesAnacronAlone(t *testing.T) {
 		files inventorytest.Files
 		want  string
 	}{
-		{"not installed", nil, "problem tables: /etc/anacrontab: 1 error, so something in it does not run\nwarning mail: no sendmail is found: what 2 entries would mail, 0 of them by MAILTO, goes nowhere"},
+		{"not installed", nil, "problem crontabs: /etc/anacrontab: 1 error, so something in it does not run\nwarning mail: no sendmail is found: what 2 entries would mail, 0 of them by MAILTO, goes nowhere"},
 		{"installed", inventorytest.Files{"/usr/sbin/anacron": "program"}, "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
 	} {
 		e := patient(t, map[string]string{"cronring.service": goodUnit, "anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=active\n"}, healthy(t), table, tc.files)

@@ -104,7 +104,7 @@ func (e *examination) spoolRights() []finding {
 	path := e.HostPath(p.Users)
 	info, err := os.Stat(p.Users)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []finding{{Grade: gradeWarning, What: "there is no " + path + ": users have no tables", Fix: e.makeSpool(path)}}
+		return []finding{{Grade: gradeWarning, What: "there is no " + path + ": users have no crontabs", Fix: e.makeSpool(path)}}
 	}
 	if err != nil {
 		return []finding{{Grade: gradeUnseen, What: path + " cannot be looked at", Why: inventory.Reason(err)}}
@@ -158,12 +158,12 @@ func (e *examination) groupNamed(gid uint32, name string) bool {
 func checkCrontab(_ context.Context, e *examination) []finding {
 	info, err := os.Stat(e.Path(crontabProgram))
 	if err != nil {
-		return []finding{{Grade: gradeWarning, What: "there is no " + crontabProgram + ": users cannot edit their tables",
+		return []finding{{Grade: gradeWarning, What: "there is no " + crontabProgram + ": users cannot edit their crontabs",
 			Fix: advice("ln -s cronring " + crontabProgram)}}
 	}
 	if !e.ownCrontab(info) {
 		return []finding{{Grade: gradeWarning, What: crontabProgram + " is another program's",
-			Why: "tables that it writes are read all the same, but no version of them is kept for undo"}}
+			Why: "crontabs that it writes are read all the same, but no version of them is kept for undo"}}
 	}
 	var found []finding
 	if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {

@@ -61,7 +61,7 @@ func sameCron(unit, program string) bool {
 // rival describes the effect of another cron beside cronring.
 func (e *examination) rival(what, program, fix string) finding {
 	if foreignCrontabs(program) {
-		return finding{Grade: gradeWarning, What: what + " is also active: its jobs are in tables of its own, and not seen here"}
+		return finding{Grade: gradeWarning, What: what + " is also active: its jobs are in crontabs of its own, and not seen here"}
 	}
 	twice := cli.Entries(inventory.CountEntries(e.crontabs))
 	if !e.privileged {

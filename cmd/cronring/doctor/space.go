@@ -185,19 +185,19 @@ func checkInotify(_ context.Context, e *examination) []finding {
 	instances, err := e.limit("max_user_instances")
 	watches, err2 := e.limit("max_user_watches")
 	if err := errors.Join(err, err2); err != nil {
-		return []finding{{Grade: gradeWarning, What: "the kernel has no inotify: edits of tables are seen once a minute only", Why: err.Error()}}
+		return []finding{{Grade: gradeWarning, What: "the kernel has no inotify: edits of crontabs are seen once a minute only", Why: err.Error()}}
 	}
 	used, seen := e.inotifyUsed()
-	const why = "edits of tables are then seen once a minute only"
+	const why = "edits of crontabs are then seen once a minute only"
 	switch {
 	case watches < leastWatches:
-		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("an account may watch %d files only", watches), Why: why,
+		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("a user may watch %d files only", watches), Why: why,
 			Fix: advice("sysctl fs.inotify.max_user_watches=65536")}}
 	case instances < leastInstances, seen && used >= instances-1:
 		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("root uses %d of %d inotify instances", used, instances), Why: why,
 			Fix: advice("sysctl fs.inotify.max_user_instances=512")}}
 	}
-	return []finding{{Grade: gradeOK, What: fmt.Sprintf("an account may watch %d files", watches)}}
+	return []finding{{Grade: gradeOK, What: fmt.Sprintf("a user may watch %d files", watches)}}
 }
 
 func (e *examination) limit(name string) (int, error) {

@@ -61,7 +61,7 @@ start at 0 when the daemon starts.`,
 // that it still runs.
 func metricsOfNobody() []byte {
 	host, _ := os.Hostname()
-	m := metrics.New("node", host)
+	m := metrics.New("host", host)
 	m.Family("cronring_up", metrics.Gauge, "Whether cronringd answered.")
 	m.Add(0)
 	return m.Bytes()

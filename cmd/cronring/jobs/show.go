@@ -42,7 +42,7 @@ func NewShow(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of the fields that --json lists")
+	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of the fields that --json=? lists")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Job{})
 	a.AddZone(cmd, "of the times")
@@ -78,7 +78,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 		a.PrintField(cli.FirstOnly(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(cli.LongTime), r.Standing(), a.Took(r))+cli.Used(&r.Usage))
 	}
 	if e := j.Elsewhere; e != nil {
-		a.PrintField("since", fmt.Sprintf("%s took the occurrence of %s    cronring history --node %s %s", e.Node, e.Due.In(loc).Format(cli.LongTime), e.Node, j.Job.ID))
+		a.PrintField("since", fmt.Sprintf("%s took the occurrence of %s    cronring history --member %s %s", e.Node, e.Due.In(loc).Format(cli.LongTime), e.Node, j.Job.ID))
 	}
 	for i, t := range j.Upcoming {
 		on := ""

@@ -111,7 +111,7 @@ type imported struct {
 }
 
 type importedCron struct {
-	Crontabs []importedCrontab        `json:"tables"`
+	Crontabs []importedCrontab        `json:"crontabs"`
 	Settings []inventory.Setting      `json:"settings,omitempty"`
 	Silent   []inventory.SilentScript `json:"silent_scripts,omitempty"` // that run-parts leaves out
 }
@@ -139,7 +139,7 @@ type importedEntry struct {
 
 type importedAnacron struct {
 	Installed bool            `json:"installed"` // then it keeps running its jobs
-	Crontab   string          `json:"table,omitempty"`
+	Crontab   string          `json:"crontab,omitempty"`
 	Refused   string          `json:"refused,omitempty"`
 	Jobs      []importedPhase `json:"jobs,omitempty"`
 }
@@ -246,7 +246,7 @@ func importCrontab(ctx context.Context, m *inventory.Machine, t *inventory.Cront
 		r.Entries = append(r.Entries, entry)
 	}
 	if refused {
-		r.Changes = append(r.Changes, change{Text: "the old cron ignored the whole table for an account that is not known; now the other lines run"})
+		r.Changes = append(r.Changes, change{Text: "the old cron ignored the whole crontab for an account that is not known; now the other lines run"})
 	}
 	return r
 }
@@ -356,7 +356,7 @@ func printImportedCron(a *cli.App, c *importedCron) {
 			read++
 		}
 	}
-	a.Printf("%s in %s\n", cli.Entries(n), cli.Plural(read, "table"))
+	a.Printf("%s in %s\n", cli.Entries(n), cli.Plural(read, "crontab"))
 	for i := range c.Crontabs {
 		printImportedCrontab(a, &c.Crontabs[i])
 	}
@@ -416,7 +416,7 @@ func printAnacron(a *cli.App, r *importedAnacron) {
 	case r.Crontab == "" && !r.Installed:
 		return
 	case r.Crontab == "":
-		a.Printf("anacron is installed, without a table\n")
+		a.Printf("anacron is installed, without an anacrontab\n")
 		return
 	case r.Refused != "":
 		a.Printf("%s  refused, %s\n", r.Crontab, display.Text(r.Refused))

@@ -27,7 +27,7 @@ type shadowed struct {
 	At      time.Time `json:"at"` // of the start
 	Due     time.Time `json:"due"`
 	Job     job.ID    `json:"job"`
-	Crontab string    `json:"table"`
+	Crontab string    `json:"crontab"`
 	Line    int       `json:"line"`
 	User    string    `json:"user"`
 	Command string    `json:"command"`

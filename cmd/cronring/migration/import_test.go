@@ -91,7 +91,7 @@ func TestImportChanges(t *testing.T) {
 		{"0 4 * * * root -n true\n", "read as a flag", ""},
 		{"A=\n0 4 * * * root true\n", "assigns nothing", ""},
 		{"A=\"\"\n0 4 * * * root true\n", "", ""},
-		{"0 4 * * * root true\n61 4 * * * root true\n", "ignored the whole table: line 2", ""},
+		{"0 4 * * * root true\n61 4 * * * root true\n", "ignored the whole crontab: line 2", ""},
 		{"0 4 * * * root true\n0 5 * * * root\n", "an empty command", ""},
 		{"0 4 * * * root " + strings.Repeat("x", 999) + "\n", "more than 998 bytes", ""},
 		{"0 4 * * * root true\n0 5 * * * root true", "no newline", ""},
@@ -102,7 +102,7 @@ func TestImportChanges(t *testing.T) {
 		{"30 2 * * * root true\n", "", ""},
 		{"#@ timeout=5m\n0 4 * * * root true\n", "timeout=5m", "timeout=5m"},
 		{"0 4 * * * stranger true\n0 5 * * * root true\n", "account that is not known", ""},
-		{"USER=evil\n0 4 * * * root true\n", "let the table set USER", ""},
+		{"USER=evil\n0 4 * * * root true\n", "let the crontab set USER", ""},
 	} {
 		root := inventorytest.Plant(t, inventorytest.Files{"/etc/crontab": tc.text})
 		for family, want := range map[crontab.Family]string{crontab.Debian: tc.debian, crontab.RHEL: tc.rhel} {

@@ -196,7 +196,7 @@ func ringLine(r *api.Ring) string {
 }
 
 func memberTable(a *cli.App, r *api.Ring, out *cli.Output) *cli.Table {
-	t := &cli.Table{Header: []string{"node", "state", "since", "rtt", "clock", "version", "owns", "run", "jobs", "labels", "address", "id"}}
+	t := &cli.Table{Header: []string{"member", "state", "since", "rtt", "clock", "version", "owns", "run", "jobs", "labels", "address", "id"}}
 	for i := range r.Members {
 		m := &r.Members[i]
 		name := m.Name

@@ -50,7 +50,7 @@ func NewHistory(a *cli.App) *cobra.Command {
 	flags.StringVar(&f.since, "since", "", "only from `T` on: "+cli.TimeHelp)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
-	flags.StringVar(&f.filter.Node, "node", "", "runs of the ring member `NAME`, or of \"all\"; for root")
+	flags.StringVar(&f.filter.Node, "member", "", "runs of the ring member `NAME`, or of \"all\"; for root")
 	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
 	f.out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddSelection(cmd, f.out, api.Runs{})
@@ -134,7 +134,7 @@ func addNodes(t *cli.Table, runs []job.Run) {
 	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Node != "" }) {
 		return
 	}
-	t.Header = append(t.Header, "node")
+	t.Header = append(t.Header, "member")
 	for i := range runs {
 		t.Rows[i] = append(t.Rows[i], cli.Cell{Text: cmp.Or(runs[i].Node, "here")})
 	}

@@ -16,7 +16,7 @@ import (
 func NewStats(a *cli.App) *cobra.Command {
 	var q api.StatsQuery
 	var since, until string
-	by := cli.OneOf("job", "user", "hour", "node")
+	by := cli.OneOf("job", "user", "hour", "member")
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "stats [JOB...] [--since T] [--by WORD]",

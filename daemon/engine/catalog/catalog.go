@@ -136,7 +136,7 @@ func (c *Catalog) judge(excess []int, unfits map[int]string) {
 		}
 	}
 	for _, i := range excess {
-		c.hold(i, fmt.Sprintf("shards= of its table makes more than %d jobs", maxShards))
+		c.hold(i, fmt.Sprintf("shards= of its crontab makes more than %d jobs", maxShards))
 	}
 	for i, other := range c.taken {
 		c.hold(i, "the name "+c.Entry(i).Options().Name+" is taken by an entry of "+c.Entry(other).File().Name)

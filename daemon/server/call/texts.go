@@ -55,7 +55,7 @@ func checkValue(v reflect.Value, name string, most int) error {
 func CheckQuery(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		most := job.MaxText
-		if name == "file" || name == "table" {
+		if name == "file" || name == "crontab" {
 			most = api.MaxPath
 		}
 		if err := checkCount(name, len(query[name])); err != nil {

@@ -133,7 +133,7 @@ func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) e
 func (ev *evidence) askThere() []api.Remedy {
 	return []api.Remedy{
 		{What: "see who is first in line, and how they are", Command: "cronring ring status"},
-		{What: "see its runs on all members", Command: "cronring history --node all " + display.Quote(string(ev.job.ID))},
+		{What: "see its runs on all members", Command: "cronring history --member all " + display.Quote(string(ev.job.ID))},
 		ev.command("run it here now", "run"),
 	}
 }
