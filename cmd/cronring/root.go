@@ -29,8 +29,8 @@ import (
 func newRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cronring",
-		Short: "See and steer the jobs of cronringd, and read crontab files without it",
-		Long: `See and steer the jobs of cronringd, and read crontab files without it.
+		Short: "Show and control the jobs of cronringd, and check crontab files without it",
+		Long: `Show and control the jobs of cronringd, and check crontab files without it.
 
 Without a command: cronring top on a terminal, else cronring status.
 
