@@ -16,8 +16,9 @@ DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 # Tests of package crontab that take minutes in an emulator, or assert a time.
 UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHold|ConnectCutsLongCircles|PerYear|BeyondTheLimit|EachCodeIsListed
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
-# The packages in which goroutines share memory; "make long" takes all others too.
-RACED       ?= ./daemon ./daemon/mail ./daemon/notify ./daemon/queue ./daemon/server ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter ./daemon/store ./gossip ./gossip/ledger ./gossip/link
+# Packages in which goroutines share memory, without those that need SQLite, which takes minutes to
+# compile for the race detector. "make long" takes the others too.
+RACED       ?= ./daemon/mail ./daemon/notify ./daemon/queue ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter ./gossip ./gossip/ledger ./gossip/link
 # One goroutine works for minutes in these, if the race detector watches it.
 UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
 PREFIX      ?= /usr
@@ -58,9 +59,9 @@ modules: ## download the Go modules of the programs, the tests and their tools, 
 	$(RETRY) "download staticcheck" $(GO) run $(STATICCHECK) -version
 	$(RETRY) "download actionlint" $(GO) run $(ACTIONLINT) -version
 
-test: modules build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
+test: modules build ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
 	@echo "testing for a quarter of an hour on two cores; each part says what came of it when all of it is done"
-	$(MAKE) --output-sync=target -j2 programs machines
+	$(MAKE) --output-sync=target -j3 programs machines lint
 
 programs: check
 	$(MAKE) race

@@ -22,8 +22,7 @@ func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 	n1.userCrontab("bob", bobID, "#@ name=nightly scope=ring sec=*\n* * * * * true\n")
 	n2.write("etc/cron.d/nightly", "#@ name=nightly scope=ring every=6s catchup=all\n* * * * * root true\n")
 	n1.start()
-	n2.start()
-	n2.said("ring: member is alive")
+	n2.startInRing()
 
 	const every = 6 * time.Second
 	bob, root := n1.watch(), n2.watch()
@@ -42,9 +41,8 @@ func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 	n2.stop()
 	bob.await("bob's job ran while root's was due", func(r job.Record) bool { return ran("bob/nightly")(r) && r.Due.After(last.Add(2*every)) })
 	restarted := time.Now()
-	n2.start()
+	n2.startInRing()
 	again := n2.watch()
-	n2.said("ring: member is alive")
 	now := again.await("root's job is back on time", func(r job.Record) bool { return ran("nightly")(r) && r.Due.After(restarted) }).Due
 	missed := map[time.Time]job.RunID{}
 	for _, r := range n2.runsOf("nightly") {

@@ -325,6 +325,18 @@ func (h *host) start() {
 	h.said("msg=ready")
 }
 
+// startInRing waits until the daemon is ready and another member is alive, whichever is first.
+func (h *host) startInRing() {
+	h.t.Helper()
+	h.launch()
+	ready, alive := false, false
+	h.awaitLine("that it is ready and another member alive", func(line string) bool {
+		ready = ready || strings.Contains(line, "msg=ready")
+		alive = alive || strings.Contains(line, "ring: member is alive")
+		return ready && alive
+	})
+}
+
 func (h *host) listen(cmd *exec.Cmd, out *os.File) {
 	defer out.Close()
 	for s := bufio.NewScanner(out); s.Scan(); {
@@ -343,27 +355,35 @@ func (h *host) hear(cmd *exec.Cmd, line string) {
 // said waits for the next line of the present daemon with all of the words.
 func (h *host) said(words ...string) string {
 	h.t.Helper()
+	return h.awaitLine(fmt.Sprintf("%q", words), func(line string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
+	})
+}
+
+// awaitLine waits for the next line of the present daemon that matches.
+func (h *host) awaitLine(what string, matches func(line string) bool) string {
+	h.t.Helper()
 	late := time.After(hostPatience)
 	for {
-		line, more := h.nextSaid(words)
+		line, more := h.nextLine(matches)
 		if line != "" {
 			return line
 		}
 		select {
 		case <-more:
 		case <-late:
-			h.t.Fatalf("the daemon did not say %q", words)
+			h.t.Fatalf("the daemon did not log %s", what)
 		}
 	}
 }
 
-func (h *host) nextSaid(words []string) (string, <-chan struct{}) {
+func (h *host) nextLine(matches func(line string) bool) (string, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.seen < len(h.lines) {
 		line, by := h.lines[h.seen], h.by[h.seen]
 		h.seen++
-		if by == h.cmd && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+		if by == h.cmd && matches(line) {
 			return line, nil
 		}
 	}
