@@ -130,7 +130,20 @@ func (h *history) single(r job.Record) {
 	}
 	if h.kin.waits[r.Run.ID] = true; r.Run.State != job.RunWaiting || r.Run.Reason != job.WaitsForParents {
 		delete(h.kin.waits, r.Run.ID)
+	} else if h.parentInFuture(r.Run) {
+		h.kin.unclear[r.Run.ID] = true
 	}
+}
+
+// parentInFuture reports whether the newest ended occurrence of a parent is due in the future,
+// because the clock was set back behind it. No event follows when the clock reaches it again.
+func (h *history) parentInFuture(r *job.Run) bool {
+	slot, ok := h.find(r.Job)
+	return ok && slices.ContainsFunc(h.w.engine.jobs.Options(slot).After, func(edge crontab.Edge) bool {
+		id := job.ID(edge.Job)
+		parent, ok := h.find(id)
+		return ok && h.trials.ledgers[owned{id, h.w.engine.jobs.Entry(parent).User()}].Due.After(h.w.now.Wall)
+	})
 }
 
 // goesOn checks the other half of invariant 11, and invariant 29, once the engine sleeps:
