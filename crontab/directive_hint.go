@@ -35,7 +35,7 @@ func (p *parser) lintComment(at int) {
 // begins at byte at. Two words or more are probably for people.
 func (p *parser) lintProse(at int) {
 	text := strings.Trim(p.line[at:], lex.Blanks)
-	words := strings.Fields(text)
+	words := lex.Words(text)
 	key, value, ok := strings.Cut(words[0], ":")
 	fix := ""
 	switch {

@@ -327,6 +327,8 @@ func TestDirectiveDiagnostics(t *testing.T) {
 		{"#@ overlap: skip", "B421", false, false},
 		{"#@ no-overlap", "B421", false, false},
 		{"#@ unheard-of", "B421", false, false},
+		{"#@ \v", "B421", false, false}, // crashed the daemon: a word that strings.Fields does not see
+		{"#@ \f\v\t\f", "B401", false, false},
 		{"#@ for people\n#@ for people", "B401 B401", false, false},
 		{"#@ no-overlap\n#@ name:x", "B421 B421", false, false},
 

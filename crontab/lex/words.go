@@ -2,6 +2,8 @@
 // time fields and of lines share it.
 package lex
 
+import "strings"
+
 // Blanks are the bytes that separate words: blank and tab.
 const Blanks = " \t"
 
@@ -25,6 +27,12 @@ func WordEnd(line string, at int) int {
 		at++
 	}
 	return at
+}
+
+// Words returns the words of text. Other than strings.Fields, it does not divide at bytes such as \f
+// and \v, which are part of a word in a crontab.
+func Words(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' })
 }
 
 // IsLetter reports whether c is a letter of ASCII.

@@ -26,7 +26,7 @@ func (r *fieldReader) miscounted() (m mistake, ok bool) {
 		return m, false
 	}
 	word := r.line[r.start:r.fieldEnd(r.start)]
-	before := strings.Join(strings.Fields(r.line[r.first:r.start]), " ")
+	before := strings.Join(lex.Words(r.line[r.first:r.start]), " ")
 	return mistake{
 		r.start, r.start + len(word), codeMissing, fmt.Sprintf("only %s before %q", numbered(r.kind.index, "time field"), word),
 		fmt.Sprintf("write five fields: minute hour day month weekday, such as `%s%s`", before, strings.Repeat(" *", len(fieldKinds)-r.kind.index)),
@@ -44,7 +44,7 @@ func (r *fieldReader) resemblesField() bool {
 	if name == "" {
 		return !strings.ContainsRune("/.~$", rune(word[0])) || len(word) == 1 || !lex.IsLetter(word[1])
 	}
-	for _, next := range strings.Fields(r.line[r.start:])[1:] {
+	for _, next := range lex.Words(r.line[r.start:])[1:] {
 		if looksLikeTime(next) {
 			return true
 		}

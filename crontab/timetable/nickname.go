@@ -46,7 +46,7 @@ func ParseNickname(line string, at int, report Reporter) (f FieldSet, end int, r
 // nicknameFix returns what to write instead of word, the first word of rest.
 func nicknameFix(rest, word string) string {
 	if word == "@every" {
-		if d := strings.Fields(rest); len(d) > 1 {
+		if d := lex.Words(rest); len(d) > 1 {
 			return fmt.Sprintf("write `#@ every=%s` on a line above five fields", d[1])
 		}
 		return "write `#@ every=5m` on a line above five fields"
