@@ -78,7 +78,7 @@ var builtIns = map[string]string{
 	"breaker": "(none)", "on-exhausted": "continue", "if-lost": "fail",
 	"priority": "5", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",
 	"memory": "(no limit)", "memory-high": "(no limit)", "cpu": "(no limit)", "tasks": "(the host's)", "nofile": "(the host's)", "slice": "(the host's)",
-	"log": "journal", "output-max": "64K", "mail": "output", "mailto": "(the account)",
+	"log": "journal", "output-max": "64K", "mail": "output", "mailto": "(the user)",
 	"notify": "(none)", "notify-on": "fail,dead,lost,recover", "keep": "1000,90d",
 	"max-late": "(none)", "max-run": "(none)", "expect": "(none)",
 	"scope": "host", "host": "(any)", "need": "(none)", "avoid": "(none)", "prefer": "(none)", "route": "hash", "shards": "1",

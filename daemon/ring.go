@@ -131,7 +131,7 @@ func rulesOf(c *config.Ring) gossip.Rules {
 type keyless struct{}
 
 func (keyless) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("this ring has no key, and shows no jobs and no history to members: any account of the host could ask")
+	return nil, errors.New("this ring has no key, and shows no jobs and no history to members: any user of the host could ask")
 }
 
 // linkKeys are the keys of connections. A ring without one is bound to loopback,

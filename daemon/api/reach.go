@@ -44,8 +44,8 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 		e.Fix = "try again    or see who connects: ss -xp"
 	case errors.Is(err, fs.ErrPermission):
 		e.Kind, e.What = NotAllowed, "cannot "+purpose+": the socket "+c.socket+" may not be opened"
-		e.Why = "it belongs to another account"
-		e.Fix = "run as that account or as root, or name your own daemon's socket: --socket PATH"
+		e.Why = "it belongs to another user"
+		e.Fix = "run as that user or as root, or name your own daemon's socket: --socket PATH"
 	case errors.Is(err, syscall.EINVAL):
 		e.Kind, e.What = Usage, "cannot "+purpose+": "+c.socket+" cannot name a socket"
 		e.Why = "a socket's path has at most 107 bytes"

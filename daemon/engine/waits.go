@@ -42,7 +42,7 @@ func takers(holders []*run, user string) string {
 	if more := len(holders) - len(names); more > 0 && len(names) > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	} else if more > 0 {
-		names = append(names, "runs of other accounts")
+		names = append(names, "runs of other users")
 	}
 	if len(names) == 0 {
 		return ""

@@ -200,7 +200,7 @@ func (s *Server) stopBackfill(ctx context.Context, c *call.Call) error {
 	if !slices.ContainsFunc(c.View.Backfills(), mine) {
 		return &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot stop backfill %d: no such backfill is active", r.ID),
-			Why: "it never was, is over, or belongs to another account", Fix: "cronring backfill list",
+			Why: "there was none with this number, it is over, or it belongs to another user", Fix: "cronring backfill list",
 		}
 	}
 	a, err := s.ask(ctx, engine.StopBackfill{ID: r.ID, By: c.Peer.String()})

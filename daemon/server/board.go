@@ -32,7 +32,7 @@ func (s *Server) board(ctx context.Context, c *call.Call) error {
 	if w == nil {
 		return &api.Error{
 			Kind: api.Conflict, What: "cannot show another board",
-			Why: "this account, or all accounts together, have as many open as there may be", Fix: "close some: each cronring top is one",
+			Why: "this user, or all users together, have reached the maximum", Fix: "close some: each cronring top is one",
 		}
 	}
 	defer s.states.Unwatch(w)

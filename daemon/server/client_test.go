@@ -108,8 +108,8 @@ func TestNoSuchJobSuggests(t *testing.T) {
 func TestNoSuchJobNamesThoseOfTheAccount(t *testing.T) {
 	c := newWorld(t, "#@ name=one\n0 1 * * * ann true\n#@ name=two\n0 1 * * * bob true\n#@ name=three\n0 2 * * * bob true\n").client()
 	for account, want := range map[string][2]string{
-		"ann": {"ann is an account, and its job is one", "cronring why one"},
-		"bob": {"bob is an account, and its jobs are two, three", "cronring list --user bob"},
+		"ann": {"ann is a user, and the job is one", "cronring why one"},
+		"bob": {"bob is a user, and the jobs are two, three", "cronring list --user bob"},
 	} {
 		_, err := c.Why(context.Background(), account, time.Time{})
 		if e, ok := err.(*api.Error); !ok || e.Why != want[0] || e.Fix != want[1] || e.Kind != api.NotFound {

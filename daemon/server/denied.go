@@ -27,7 +27,7 @@ func (s *Server) denied(p call.Peer) api.Denied {
 		return api.Denied{}
 	}
 	return api.Denied{
-		Reload:  "only root and the daemon's own account may; you are " + p.String(),
+		Reload:  "only root and the daemon's own user may; you are " + p.String(),
 		Entries: "its entry is not in your own crontab; you are " + p.String(),
 		Crontab: s.deniedCrontab(p),
 	}

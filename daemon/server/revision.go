@@ -95,7 +95,7 @@ func (d *crontabWriter) revision(ctx context.Context, c *call.Call, verb string,
 	if !ok || !d.sees(c, r) {
 		return r, &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot %s revision %d: there is none", verb, id),
-			Why: "old revisions go, and each account sees those of its own crontab only", Fix: "cronring undo list",
+			Why: "old revisions are removed, and each user sees only those of their own crontab", Fix: "cronring undo list",
 		}
 	}
 	if c.Peer.Admin {

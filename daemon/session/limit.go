@@ -82,12 +82,12 @@ func (w userSettings) do() error {
 	}
 	if w.NoFile > 0 {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(w.NoFile), Max: uint64(w.NoFile)}); err != nil {
-			return fmt.Errorf("set nofile=: %w; ask for no more than the account's hard limit, see ulimit -Hn", err)
+			return fmt.Errorf("set nofile=: %w; request at most the user's hard limit, see ulimit -Hn", err)
 		}
 	}
 	if w.Nice != nil {
 		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, *w.Nice); err != nil {
-			return fmt.Errorf("set nice=: %w; an account may not raise its own priority", err)
+			return fmt.Errorf("set nice=: %w; a user must not raise their own priority", err)
 		}
 	}
 	if w.Idle {

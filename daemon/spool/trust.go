@@ -158,13 +158,13 @@ func (t trust) refuseOwner(f *facts) *Refusal {
 	none, ok := errors.AsType[*account.UnknownError](f.unknown)
 	switch {
 	case f.unknown != nil && !ok:
-		return t.say(f, CodeUnchecked, "CAN'T LOOK UP USER", "CAN'T LOOK UP USER", "it cannot be checked whether there is an account of that name: "+f.unknown.Error(),
+		return t.say(f, CodeUnchecked, "CAN'T LOOK UP USER", "CAN'T LOOK UP USER", "it cannot be checked whether there is a user of that name: "+f.unknown.Error(),
 			"keep the file: it is loaded when the directory service answers; to check that: "+look)
 	case ok && none.Asked:
-		return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "neither the files nor the directory service of the host know an account of that name",
-			"keep the file and check the directory service: "+look+"; if the account was never there, create it")
+		return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "neither the files nor the directory service of the host know a user of that name",
+			"keep the file and check the directory service: "+look+"; if the user never existed, create it")
 	}
-	return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "there is no account of that name", "create the account, or move the file to another directory")
+	return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "there is no user of that name", "create the user, or move the file to another directory")
 }
 
 func (f *facts) unopened() string {

@@ -23,7 +23,7 @@ type FormatFlags struct {
 
 // Add adds the flags to a command.
 func (f *FormatFlags) Add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.System, "system", false, "the lines have a column for the account (/etc/crontab and /etc/cron.d/* always do)")
+	cmd.Flags().BoolVar(&f.System, "system", false, "the entries have a user column (/etc/crontab and /etc/cron.d/* always do)")
 }
 
 // ReadSource reads a file, or standard input for "-".

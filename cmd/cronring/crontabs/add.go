@@ -39,7 +39,7 @@ default root. A missing file is created.`,
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "call the job `NAME`, for history and commands")
 	cmd.Flags().StringVar(&f.zone, "tz", "", "read the time fields in `ZONE`, as Europe/Paris")
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`; in a system crontab, who runs the command")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the user `NAME`; in a system crontab, who runs the command")
 	cmd.Flags().StringVar(&f.file, "file", "", "the crontab at `FILE`")
 	f.changeFlags.add(a, cmd)
 	return cmd

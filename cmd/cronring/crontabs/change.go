@@ -263,7 +263,7 @@ func confirm(a *cli.App, what, word string, f *changeFlags) error {
 // oneOfFileAndUser refuses what names a table twice.
 func oneOfFileAndUser(file, user string) error {
 	if file != "" && user != "" && !spool.SystemCrontab(file) {
-		return cli.UsageError("change "+file+" of "+user, "a file belongs to one account already", "give one of --file and --user")
+		return cli.UsageError("change "+file+" of "+user, "a file already belongs to one user", "give one of --file and --user")
 	}
 	return nil
 }

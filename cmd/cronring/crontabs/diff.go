@@ -66,7 +66,7 @@ exit code is 0 if nothing differs, 1 if something does, 2 for errors.`,
 	cmd.Flags().Var(&f.runs, "runs", "count the runs of `D`, at most 90d")
 	cmd.Flags().StringVar(&f.rev, "rev", "", "the old version is the revision `N`")
 	cmd.Flags().StringVar(&f.file, "file", "", "the old version is the installed crontab at `FILE`")
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the old version is the installed crontab of the account `NAME`")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the old version is the installed crontab of the user `NAME`")
 	cmd.MarkFlagsMutuallyExclusive("rev", "file", "user")
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL)

@@ -53,7 +53,7 @@ The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`
 			return edit(cmd.Context(), a, file, f)
 		},
 	}
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the user `NAME`")
 	cmd.Flags().StringVar(&f.editor, "editor", "", "edit with `COMMAND`")
 	cmd.Flags().BoolVar(&f.tui, "tui", false, "edit in the dashboard, which looks at each line while it is typed")
 	cmd.MarkFlagsMutuallyExclusive("editor", "tui")
@@ -76,7 +76,7 @@ func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error 
 
 func (f *editFlags) check(file string) error {
 	if file != "" && f.user != "" {
-		return cli.UsageError("edit "+file+" of "+f.user, "a file belongs to one account already", "cronring edit "+cli.ShellWord(file))
+		return cli.UsageError("edit "+file+" of "+f.user, "a file already belongs to one user", "cronring edit "+cli.ShellWord(file))
 	}
 	return nil
 }

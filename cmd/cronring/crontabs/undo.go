@@ -43,7 +43,7 @@ Everybody restores their own crontab; root all, and system tables.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&r.User, "user", "", "the newest change of the crontab of the account `NAME`")
+	cmd.Flags().StringVar(&r.User, "user", "", "the newest change of the crontab of the user `NAME`")
 	cmd.Flags().StringVar(&r.File, "file", "", "the newest change of the crontab `FILE`")
 	cmd.MarkFlagsMutuallyExclusive("user", "file")
 	a.AddColor(cmd)

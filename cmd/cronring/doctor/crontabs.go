@@ -38,7 +38,7 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 	case t.Ignored:
 		return []finding{{Grade: gradeWarning, What: t.Path + " is " + t.Why}}
 	case t.Refused != "" && t.Denied && !e.privileged:
-		return []finding{{Grade: gradeUnseen, What: t.Path + " cannot be read by this account"}}
+		return []finding{{Grade: gradeUnseen, What: t.Path + " cannot be read by this user"}}
 	case t.Refused != "":
 		return []finding{{Grade: gradeProblem, What: t.Path + " is refused: " + t.Refused, Why: t.Why, Fix: maybe(t.Fix)}}
 	}

@@ -412,7 +412,7 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 	e.ask = func(context.Context) (api.Status, error) {
 		return api.Status{}, &api.Error{What: "cannot see the status: no", Kind: api.NotAllowed}
 	}
-	want := "unseen daemon: no\nunseen second cron: no second cron is seen, but processes of other accounts are hidden here"
+	want := "unseen daemon: no\nunseen second cron: no second cron is seen, but processes of other users are hidden here"
 	if got := printed(t, e); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

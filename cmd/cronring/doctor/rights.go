@@ -92,7 +92,7 @@ func (e *examination) socketRights() []finding {
 		return []finding{{Grade: gradeProblem, What: e.socket + " is not a socket", Fix: advice("rm " + e.socket + " && systemctl restart cronring")}}
 	case info.Mode().Perm()&0o666 != 0o666:
 		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("%s has mode %04o instead of 0666", e.socket, info.Mode().Perm()),
-			Why: "accounts other than root can neither see their jobs nor use crontab(1)", Fix: advice("chmod 0666 " + e.socket)}}
+			Why: "users other than root can neither see their jobs nor use crontab(1)", Fix: advice("chmod 0666 " + e.socket)}}
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func checkRivals(ctx context.Context, e *examination) []finding {
 		found = append(found, e.rival(p.String(), p.Name, "kill "+strconv.Itoa(p.PID)))
 	}
 	if len(found) == 0 && blind {
-		return []finding{{Grade: gradeUnseen, What: "no second cron is seen, but processes of other accounts are hidden here", Fix: advice("run as root")}}
+		return []finding{{Grade: gradeUnseen, What: "no second cron is seen, but processes of other users are hidden here", Fix: advice("run as root")}}
 	}
 	if len(found) == 0 {
 		found = []finding{{Grade: gradeOK, What: "no second cron runs"}}

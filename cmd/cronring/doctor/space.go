@@ -83,7 +83,7 @@ const (
 func (e *examination) mailQueue() []finding {
 	entries, err := os.ReadDir(e.Path(stateDirectory + "/mail"))
 	if errors.Is(err, fs.ErrPermission) {
-		return []finding{{Grade: gradeUnseen, What: "the queue of mail cannot be looked at by this account"}}
+		return []finding{{Grade: gradeUnseen, What: "this user cannot read the mail queue"}}
 	}
 	var found []finding
 	var oldest time.Time

@@ -39,7 +39,7 @@ With JOB only what is connected with it, in either direction.`,
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "jobs, too, that nothing connects")
-	cmd.Flags().StringVar(&q.User, "user", "", "only jobs of the account `NAME`")
+	cmd.Flags().StringVar(&q.User, "user", "", "only jobs of the user `NAME`")
 	cmd.Flags().StringVar(&q.Crontab, "file", "", "only jobs of the crontab file `FILE`")
 	out = a.TextOutput(cmd, cli.FormText, formDot, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Graph{})

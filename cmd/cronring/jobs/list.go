@@ -56,7 +56,7 @@ requests changes from the daemon at most once a second.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only jobs in `STATE`: failing, late, running, held, disabled, ok, new")
-	cmd.Flags().StringVar(&f.query.User, "user", "", "only jobs of the account `NAME`")
+	cmd.Flags().StringVar(&f.query.User, "user", "", "only jobs of the user `NAME`")
 	cmd.Flags().StringVar(&f.query.Crontab, "file", "", "only jobs of the crontab file `FILE`")
 	cmd.Flags().StringSliceVar(&f.query.Labels, "label", nil, "only jobs with `LABEL` among their labels=: key:value, or a key")
 	cmd.Flags().StringVar(&f.sort, "sort", "", "sort by `COLUMN` instead: "+strings.Join(columnNames(), ", "))

@@ -246,7 +246,7 @@ func importCrontab(ctx context.Context, m *inventory.Machine, t *inventory.Cront
 		r.Entries = append(r.Entries, entry)
 	}
 	if refused {
-		r.Changes = append(r.Changes, change{Text: "the old cron ignored the whole crontab for an account that is not known; now the other lines run"})
+		r.Changes = append(r.Changes, change{Text: "the old cron ignored the whole crontab for an unknown user; now the other lines run"})
 	}
 	return r
 }

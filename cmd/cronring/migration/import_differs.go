@@ -29,7 +29,7 @@ var lineChanges = map[crontab.Family]map[crontab.Code]string{
 		"B205": "RANDOM_DELAY is not read: it was a plain variable for the old cron, and stays one",
 		"B213": `\\ reaches the shell as it is: the old cron made one \ of it`,
 		"B302": "the CR at the line's end is dropped: the old cron made it part of the command",
-		"B226": "USER and LOGNAME are the account: the old cron let the crontab set USER",
+		"B226": "USER and LOGNAME are the name of the user: the old cron let the crontab set USER",
 	},
 	crontab.RHEL: {
 		"B104": "runs: the old cron rejected the line because of text after a value",

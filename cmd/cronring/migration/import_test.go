@@ -101,7 +101,7 @@ func TestImportChanges(t *testing.T) {
 		{"*/20 2 * * * root true\n", "", ""},
 		{"30 2 * * * root true\n", "", ""},
 		{"#@ timeout=5m\n0 4 * * * root true\n", "timeout=5m", "timeout=5m"},
-		{"0 4 * * * stranger true\n0 5 * * * root true\n", "account that is not known", ""},
+		{"0 4 * * * stranger true\n0 5 * * * root true\n", "unknown user", ""},
 		{"USER=evil\n0 4 * * * root true\n", "let the crontab set USER", ""},
 	} {
 		root := inventorytest.Plant(t, inventorytest.Files{"/etc/crontab": tc.text})

@@ -237,7 +237,7 @@ func (c *Call) Flag(key string) (bool, error) {
 func (c *Call) NotAllowed() *api.Error {
 	return &api.Error{
 		Kind: api.NotAllowed,
-		What: "cannot " + c.Request.Method + " " + c.Request.URL.Path + ": only root and the daemon's own account may",
+		What: "cannot " + c.Request.Method + " " + c.Request.URL.Path + ": only root and the daemon's own user may",
 		Why:  "you are " + c.Peer.String(),
 		Fix:  "ask as root: sudo cronring ...",
 	}

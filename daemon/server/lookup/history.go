@@ -200,7 +200,7 @@ func (s *Searcher) Numbered(ctx context.Context, c *call.Call, verb string, id j
 		return job.Run{}, &api.Error{
 			Kind: api.NotFound,
 			What: fmt.Sprintf("cannot %s run %s: no such run", Doing(verb), id),
-			Why:  "it never was, is older than the history that is kept, or belongs to another account",
+			Why:  "it never existed, is older than the kept history, or belongs to another user",
 			Fix:  "cronring history",
 		}
 	}

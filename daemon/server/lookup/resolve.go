@@ -219,10 +219,10 @@ func namesAccount(c *call.Call, e *api.Error, verb, text string, visible []int) 
 	case 0:
 		return false
 	case 1:
-		e.Why = text + " is an account, and its job is " + firstFew(c, theirs)
+		e.Why = text + " is a user, and the job is " + firstFew(c, theirs)
 		e.Fix = fmt.Sprintf("cronring %s %s", verb, display.Quote(string(c.View.ID(theirs[0]))))
 	default:
-		e.Why = text + " is an account, and its jobs are " + firstFew(c, theirs)
+		e.Why = text + " is a user, and the jobs are " + firstFew(c, theirs)
 		e.Fix = "cronring list --user " + display.Quote(text)
 	}
 	return true

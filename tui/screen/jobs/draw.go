@@ -243,7 +243,7 @@ func EmptyText(w *screen.World, query board.Query) []string {
 		return []string{"Asking cronringd ..."}
 	case st.Loaded > 0:
 		return []string{
-			fmt.Sprintf("You see none of %s: they belong to other accounts.", page.Count(st.Loaded, "job")),
+			fmt.Sprintf("You see none of %s: they belong to other users.", page.Count(st.Loaded, "job")),
 			"Root sees all; crontab -e begins a crontab of your own.",
 		}
 	}
