@@ -218,11 +218,12 @@ func (h *host) lateFile(id job.RunID, line string) (name string) {
 			}
 		}
 	}
-	h.t.Fatalf("nobody writes down %q", line)
+	h.t.Fatalf("no file contains %q", line)
 	return ""
 }
 
-// The same for what a background process prints after the end, to a shim and to the daemon.
+// The output of a background process after the end of its run is in the history once, whether a
+// shim or the daemon received it.
 func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -378,26 +378,38 @@ func (d *crontabWriter) fitsLimit(c *call.Call) error {
 // many bytes: as base64, beside a few words.
 func bodyFor(bytes int) int64 { return int64(bytes)/3*4 + 64<<10 }
 
+// enterInstall waits until a request that contains a crontab can be read, and checks its length. The
+// caller calls end when the request is complete.
+func (d *crontabWriter) enterInstall(ctx context.Context, c *call.Call) (end func(), err error) {
+	leave, err := d.enter(ctx, c, c.Request.ContentLength)
+	if err != nil {
+		return nil, err
+	}
+	c.Patient()
+	endChange, err := d.pace(ctx, c)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	c.Hurry()
+	end = func() { endChange(); leave() }
+	if err := d.fitsLimit(c); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
 func (s *Server) installCrontab(ctx context.Context, c *call.Call) error {
 	d, err := s.hostWriter()
 	if err != nil {
 		return err
 	}
-	leave, err := d.enter(ctx, c, c.Request.ContentLength)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	c.Patient()
-	end, err := d.pace(ctx, c)
+	end, err := d.enterInstall(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	c.Hurry()
-	if err := d.fitsLimit(c); err != nil {
-		return err
-	}
 	r, err := call.BodyOf[api.InstallRequest](c, maxInstall)
 	if err != nil {
 		return err

@@ -357,21 +357,11 @@ func (s *Server) installCrontabFile(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	leave, err := d.enter(ctx, c, c.Request.ContentLength)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	c.Patient()
-	end, err := d.pace(ctx, c)
+	end, err := d.enterInstall(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	c.Hurry()
-	if err := d.fitsLimit(c); err != nil {
-		return err
-	}
 	r, err := call.BodyOf[api.CrontabFileRequest](c, maxInstall)
 	if err != nil {
 		return err
