@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -57,7 +58,9 @@ type Source struct {
 	trust   trust
 	fresh   time.Duration // see freshness; shorter in tests
 	open    func() (watcher, error)
-	replan  chan struct{} // the set of watched files has changed
+	// crontab.Parse, except in tests
+	parseText func(name, text string, c crontab.Config) (*crontab.File, []crontab.Diagnostic)
+	replan    chan struct{} // the set of watched files has changed
 
 	mu         sync.Mutex
 	files      map[string]*file
@@ -142,14 +145,15 @@ func OpenSource(o SourceOptions) *Source {
 		o.AnacronInstalled = o.Places.AnacronInstalled
 	}
 	return &Source{
-		options: o,
-		trust:   trust{family: o.Host.Family, permissive: o.Permissive},
-		fresh:   freshness,
-		open:    opener(o.NoWatch),
-		replan:  make(chan struct{}, 1),
-		files:   map[string]*file{},
-		zone:    hostZone{localtime: o.Places.Localtime, timezone: o.Places.Timezone},
-		cache:   crontab.NewCache(),
+		options:   o,
+		trust:     trust{family: o.Host.Family, permissive: o.Permissive},
+		fresh:     freshness,
+		open:      opener(o.NoWatch),
+		parseText: crontab.Parse,
+		replan:    make(chan struct{}, 1),
+		files:     map[string]*file{},
+		zone:      hostZone{localtime: o.Places.Localtime, timezone: o.Places.Timezone},
+		cache:     crontab.NewCache(),
 	}
 }
 
@@ -409,27 +413,26 @@ func (s *Source) refuse(f *file, r *Refusal, changes []Change) []Change {
 }
 
 func (s *Source) accept(f *file, text string, changes []Change) []Change {
+	first := f.file == nil
+	other := first || !f.says(text)
+	if other || s.isStale(f) {
+		if refusal := s.parse(f, text); refusal != nil {
+			return s.refuse(f, refusal, changes)
+		}
+	}
 	refused := f.refusal != nil
 	f.refusal = nil
 	switch {
-	case f.file == nil:
-		s.parse(f, text)
+	case first:
 		return append(changes, s.changeTo(Loaded, f, text))
-	case !f.says(text):
-		s.parse(f, text)
+	case other:
 		c := s.changeTo(Reloaded, f, text)
 		c.Log = s.trust.reload(f.candidate)
 		return append(changes, c)
 	case refused:
-		if s.isStale(f) {
-			s.parse(f, text)
-		}
 		c := s.change(Accepted, f)
 		c.Log = s.trust.reload(f.candidate)
 		return append(changes, c)
-	}
-	if s.isStale(f) {
-		s.parse(f, text)
 	}
 	return changes
 }
@@ -446,7 +449,7 @@ func (f *file) says(text string) bool {
 // table stays as it is until its file can be read.
 func (s *Source) renew(f *file) {
 	if s.isStale(f) && !f.file.Truncated() {
-		s.parse(f, f.text)
+		s.parse(f, f.text) // if that fails, what was parsed before stays
 	}
 }
 
@@ -456,19 +459,31 @@ func (s *Source) isStale(f *file) bool {
 	return f.file != nil && (f.generation != s.generation || f.privileged != f.isPrivileged())
 }
 
-func (s *Source) parse(f *file, text string) {
+// parse parses the text of a crontab. If that panics, only this crontab is refused, because no
+// user's crontab may end the daemon for all users; what was parsed before stays.
+func (s *Source) parse(f *file, text string) (refusal *Refusal) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.cache = crontab.NewCache() // the panic may have left it incomplete
+			refusal = s.trust.say(&facts{candidate: f.candidate}, CodeDefect, "CANNOT BE PARSED", "CANNOT BE PARSED",
+				fmt.Sprintf("a defect of cronring prevents reading it: %v", p),
+				"report what this prints: cronring lint "+quoted(f.path))
+		}
+	}()
 	c := s.config(f)
 	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
 	c.Sidecar, c.Channels, c.RingUsers = s.options.Sidecar, s.options.Channels, s.options.RingUsers
 	if !f.isPrivileged() {
 		c.MaxEntries = s.options.MaxEntries
 	}
-	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
-	f.file, f.diagnostics = crontab.Parse(f.path, text, c)
+	f.generation, f.privileged = s.generation, f.isPrivileged() // not parsed again if it panics
+	f.file, f.diagnostics = s.parseText(f.path, text, c)
+	f.text = text
 	if f.file.Truncated() {
 		f.text, f.sum = "", sha256.Sum256([]byte(text))
 	}
 	s.parsed += 1 + len(f.file.Entries)
+	return nil
 }
 
 func (s *Source) config(f *file) crontab.Config {

@@ -265,6 +265,39 @@ func TestSourceKeepsLastGoodVersion(t *testing.T) {
 	}
 }
 
+func TestParserPanicRefusesOneCrontabOnly(t *testing.T) {
+	needRoot(t)
+	h := newHost(t, crontab.Debian)
+	h.write(h.user("bob"), "1 1 * * * good\n", 0o600, bobUID)
+	r := h.open()
+	r.parseText = func(name, text string, c crontab.Config) (*crontab.File, []crontab.Diagnostic) {
+		if strings.Contains(text, "panic") {
+			panic("index out of range")
+		}
+		return crontab.Parse(name, text, c)
+	}
+	r.scan().runs("bob:good")
+	h.write(h.user("bob"), "2 2 * * * panic\n", 0o600, bobUID)
+	h.write(h.user("eve"), goodUser, 0o600, eveUID)
+	r.scan().expect("=bob", "=eve", "bob refused", "eve loaded")
+	r.refused("bob: CANNOT BE PARSED (kept)")
+	if !strings.Contains(r.commands(), "bob:good") {
+		t.Errorf("commands %q; want what bob's crontab contained before", r.commands())
+	}
+	r.scan().expect("=bob", "=eve")
+
+	h.write(h.user("bob"), "3 3 * * * better\n", 0o600, bobUID)
+	r.scan().expect("=bob", "=eve", "bob reloaded")
+	r.refused()
+
+	// At a start there is nothing to keep.
+	h.write(h.user("bob"), "2 2 * * * panic\n", 0o600, bobUID)
+	again := h.open()
+	again.parseText = r.parseText
+	again.scan().expect("=eve", "bob refused", "eve loaded")
+	again.refused("bob: CANNOT BE PARSED")
+}
+
 func TestSourceAcceptsWhatWasMended(t *testing.T) {
 	needRoot(t)
 	h := newHost(t, crontab.Debian)

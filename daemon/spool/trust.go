@@ -26,6 +26,7 @@ const (
 	CodeSize      crontab.Code = "F108" // too large
 	CodeDirectory crontab.Code = "F109" // a directory of tables that cannot be listed
 	CodeUnchecked crontab.Code = "F110" // whether there is such an account cannot be checked
+	CodeDefect    crontab.Code = "F111" // the parser panics
 )
 
 // Refusal is a file, or a directory of files, that is not read.
