@@ -17,7 +17,7 @@ import (
 // Bounds of what statistics look at.
 const (
 	usualStats   = 30 * 24 * time.Hour
-	statsRuns    = 1_000_000
+	statsRuns    = 600_000
 	nonAdminRuns = 100_000 // for users who are not admins
 	statsSkips   = 100_000 // of all jobs, or of each that is named
 )
@@ -135,16 +135,20 @@ func (t *tally) read(ctx context.Context) (err error) {
 	if t.names, err = t.s.store.JobNumbers(ctx); err != nil {
 		return err
 	}
-	numbers := make(map[job.ID]int, len(t.names))
 	t.jobOf = make([]tallied, len(t.names))
 	for n, id := range t.names {
 		user, sees := t.users[id]
-		numbers[id], t.jobOf[n] = n, tallied{user: user, sees: sees, grace: t.grace[id]}
+		t.jobOf[n] = tallied{user: user, sees: sees, grace: t.grace[id]}
 	}
+	var skips []store.SkipSample // read beside the runs
+	skipsRead := make(chan error, 1)
 	if t.jobs == nil {
 		if a.Since, err = t.s.store.SkipsFrom(ctx, a.Since, end, statsSkips); err != nil {
 			return err
 		}
+		go func(since time.Time) {
+			skipsRead <- t.s.store.SkipSamples(ctx, since, end, func(r *store.SkipSample) { skips = append(skips, *r) })
+		}(a.Since)
 	}
 	if err := t.s.store.Samples(ctx, t.jobs, a.Since, end, t.most, t.take); err != nil {
 		return err
@@ -153,11 +157,19 @@ func (t *tally) read(ctx context.Context) (err error) {
 		a.Since = time.Unix(0, t.oldest).UTC()
 	}
 	if t.jobs == nil {
-		return t.s.store.SkipSamples(ctx, a.Since, end, func(r *store.SkipSample) {
-			if r.Number < len(t.jobOf) && t.jobOf[r.Number].sees {
+		if err := <-skipsRead; err != nil {
+			return err
+		}
+		for _, r := range skips {
+			if r.At >= a.Since.UnixNano() && r.Number < len(t.jobOf) && t.jobOf[r.Number].sees {
 				t.group(r.Number, t.jobOf[r.Number].user, r.Due).group.Skipped += r.Count
 			}
-		})
+		}
+		return nil
+	}
+	numbers := make(map[job.ID]int, len(t.names))
+	for n, id := range t.names {
+		numbers[id] = n
 	}
 	return t.s.find.EachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, func(r job.Record) {
 		if n, ok := numbers[r.Job]; ok && t.jobOf[n].sees {
@@ -227,7 +239,8 @@ func (t *tally) named(name string) *sum {
 func (t *tally) summary() api.Stats {
 	a := t.answer
 	a.Groups = make([]api.StatsGroup, 0, len(t.groups))
-	all := t.all()
+	all, whole := t.all(), make(chan api.StatsGroup, 1)
+	go func() { whole <- all.result("") }()
 	for name, g := range t.groups {
 		if told := g.result(name); told.Runs+told.Skipped > 0 {
 			a.Groups = append(a.Groups, told)
@@ -241,7 +254,7 @@ func (t *tally) summary() api.Stats {
 		}
 		return cmp.Compare(x.Name, y.Name)
 	})
-	a.All = all.result("")
+	a.All = <-whole
 	return a
 }
 
@@ -311,19 +324,32 @@ func (s *sum) add(r result, grace time.Duration) {
 
 // result returns the statistics of a group with its name.
 func (s *sum) result(name string) api.StatsGroup {
-	g := s.group
-	g.Name, g.P50, g.P95, g.Max, g.LagP99 = name, quantile(s.took, 50), quantile(s.took, 95), quantile(s.took, 100), quantile(s.lags, 99)
+	g, took := s.group, quantiles(s.took, 50, 95, 100)
+	g.Name, g.P50, g.P95, g.Max, g.LagP99 = name, took[0], took[1], took[2], quantiles(s.lags, 99)[0]
 	return g
 }
 
-// quantile returns the smallest value that so many percent do not exceed. It puts
-// values in another order, but does not sort all of a million.
-func quantile(values []time.Duration, percent int) time.Duration {
+// quantiles returns, for each percentage, the smallest value that so many percent of the values do
+// not exceed; 0 if there are none. Percentages must ascend. It puts values in another order, but does
+// not sort them.
+func quantiles(values []time.Duration, percents ...int) []time.Duration {
+	found := make([]time.Duration, len(percents))
 	if len(values) == 0 {
-		return 0
+		return found
 	}
-	k, low, high := max(0, (len(values)*percent+99)/100-1), 0, len(values)-1
-	for low < high {
+	low := 0
+	for i, percent := range percents {
+		k := max(0, (len(values)*percent+99)/100-1)
+		selectNth(values[low:], k-low)
+		found[i], low = values[k], k // none of those behind it is smaller
+	}
+	return found
+}
+
+// selectNth reorders values so that the one at k is the one that sorting puts there, none before it is
+// larger, and none behind it smaller.
+func selectNth(values []time.Duration, k int) {
+	for low, high := 0, len(values)-1; low < high; {
 		pivot, i, j := values[low+rand.IntN(high-low+1)], low, high
 		for i <= j {
 			for values[i] < pivot {
@@ -343,8 +369,7 @@ func quantile(values []time.Duration, percent int) time.Duration {
 		case k >= i:
 			low = i
 		default:
-			return values[k]
+			return
 		}
 	}
-	return values[k]
 }

@@ -222,7 +222,7 @@ func rank(k api.CellKind) int { return slices.Index(ranks, k) }
 func (l *line) future(ctx context.Context, live []job.Run) error {
 	v, a := l.c.View, l.axis
 	slices.Sort(l.took)
-	usual := quantile(l.took, 95)
+	usual := quantiles(l.took, 95)[0]
 	for i := range live {
 		if r := &live[i]; r.State == job.RunRunning {
 			l.expect(a.now, r.Started.Add(usual), r.Due, r.ID)

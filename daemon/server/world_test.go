@@ -525,7 +525,7 @@ func (w *world) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, 
 func (w *world) SkipSamples(ctx context.Context, from, to time.Time, f func(*store.SkipSample)) error {
 	names, _ := w.JobNumbers(ctx)
 	return w.SkipsBetween(ctx, from, to, math.MaxInt, func(r job.Record) {
-		f(&store.SkipSample{Number: slices.Index(names, r.Job), Due: r.Due.UnixNano(), Count: max(1, r.Count)})
+		f(&store.SkipSample{Number: slices.Index(names, r.Job), Due: r.Due.UnixNano(), At: r.At.UnixNano(), Count: max(1, r.Count)})
 	})
 }
 

@@ -114,7 +114,7 @@ func TestSamplesOfSkips(t *testing.T) {
 		}
 		var got []int64
 		err = s.SkipSamples(t.Context(), from, end, func(r *SkipSample) {
-			if r.Number != 1 || r.Count != 2 {
+			if r.Number != 1 || r.Count != 2 || r.At < from.UnixNano() || r.At >= end.UnixNano() {
 				t.Errorf("got %+v", r)
 			}
 			got = append(got, r.Due)

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Sample is a run as statistics need it. They read up to a million runs, which as job.Run
+// Sample is a run as statistics need it. They read several 100,000 runs, which as job.Run
 // takes several times as long.
 type Sample struct {
 	ID     job.RunID
@@ -173,9 +173,9 @@ func nanosOrNone(t sql.NullInt64) int64 {
 
 // SkipSample is a decision to skip as statistics need it.
 type SkipSample struct {
-	Number int   // of the job
-	Due    int64 // nanoseconds since 1970
-	Count  int   // at least 1
+	Number  int   // of the job
+	Due, At int64 // nanoseconds since 1970; At is the time of the decision
+	Count   int   // at least 1
 }
 
 const newestSkips = " FROM occurrence WHERE run IS NULL AND at >= ? AND at < ? ORDER BY at DESC LIMIT "
@@ -184,13 +184,13 @@ const newestSkips = " FROM occurrence WHERE run IS NULL AND at >= ? AND at < ? O
 // sample.
 func (s *Store) SkipSamples(ctx context.Context, from, to time.Time, f func(*SkipSample)) error {
 	var r SkipSample
-	fields := []any{&r.Number, &r.Due, &r.Count}
+	fields := []any{&r.Number, &r.Due, &r.At, &r.Count}
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		err := rows.Scan(fields...)
 		r.Count = max(1, r.Count)
 		f(&r)
 		return err
-	}, "SELECT job, due, count"+newestSkips+"-1", nanosBound(from), nanosBound(to))
+	}, "SELECT job, due, at, count"+newestSkips+"-1", nanosBound(from), nanosBound(to))
 	if err != nil {
 		return fmt.Errorf("read samples of skips: %w", err)
 	}
