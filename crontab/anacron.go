@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -352,16 +353,16 @@ func (p *parser) aboveJob(id, command string) *standing {
 // nameAfter sets the name of a job to its identifier, unless it has name= or the
 // identifier is not a valid name. If an earlier job has the same identifier, the
 // later one is held: two jobs cannot share a timestamp.
-func (p *parser) nameAfter(period *timetable.Period, options *Options, above *standing, at int) {
+func (p *parser) nameAfter(period *timetable.Period, options *option.Options, above *standing, at int) {
 	if first, taken := p.names[period.ID]; taken {
 		p.report(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
 		options.Name = ""
-		options.hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
+		options.Hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
 		return
 	}
 	if given := find(above.items, "name"); given != nil && given.effective() {
 		p.claimName(&standing{section: &section{options: options}, items: above.items})
-	} else if checkName(period.ID) == nil {
+	} else if option.CheckName(period.ID) == nil {
 		options.Name = period.ID
 	}
 	p.names[period.ID] = p.number
@@ -376,19 +377,19 @@ func (p *parser) oncePer(above *standing, period *timetable.Period) *section {
 	options.Period = period
 	says := func(key string) bool {
 		it := find(above.items, key)
-		return it != nil && it.effective() && it.Origin != FromSidecarDefault
+		return it != nil && it.effective() && it.Origin != option.FromSidecarDefault
 	}
 	if !says("catchup") {
-		options.Catchup = CatchupOnce
+		options.Catchup = option.CatchupOnce
 		if !says("deadline") {
 			options.Deadline = 0
 		}
 	}
 	if !says("overlap") {
-		options.Overlap = OverlapSkip
+		options.Overlap = option.OverlapSkip
 	}
-	options.Items = slices.DeleteFunc(slices.Clone(options.Items), func(it Option) bool {
-		return it.Origin == FromSidecarDefault && (it.Key == "overlap" || it.Key == "catchup" || it.Key == "deadline" && options.Deadline == 0)
+	options.Items = slices.DeleteFunc(slices.Clone(options.Items), func(it option.Option) bool {
+		return it.Origin == option.FromSidecarDefault && (it.Key == "overlap" || it.Key == "catchup" || it.Key == "deadline" && options.Deadline == 0)
 	})
 	s.options = &options
 	return &s

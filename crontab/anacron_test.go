@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -193,10 +194,10 @@ func TestAnacrontabEntryIsAJobOfRoot(t *testing.T) {
 		t.Errorf("Env() = %q, want %q: values are raw, and hold for the lines below", got, want)
 	}
 	o := e.Options()
-	if o.Name != "cron.weekly" || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip || !o.Enabled || o.Held != "" {
+	if o.Name != "cron.weekly" || o.Catchup != option.CatchupOnce || o.Deadline != 0 || o.Overlap != option.OverlapSkip || !o.Enabled || o.Held != "" {
 		t.Errorf("got options %+v", o)
 	}
-	if o == plain || plain.Period != nil {
+	if o == option.Plain || option.Plain.Period != nil {
 		t.Error("the options of all other entries were changed")
 	}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -214,7 +215,7 @@ func TestAnacrontabEntryIsAJobOfRoot(t *testing.T) {
 func TestAnacrontabTakesOptions(t *testing.T) {
 	file, diagnostics := Parse("a", "#@ name=backup timeout=1h overlap=allow catchup=skip\n1 5 a b\n1 5 c d\n#@ every=5m\n1 5 e f\n", Config{Format: Anacron})
 	first, second, third := file.Entries[0].Options(), file.Entries[1].Options(), file.Entries[2].Options()
-	if first.Name != "backup" || first.Period.ID != "a" || first.Timeout != time.Hour || first.Overlap != OverlapAllow || first.Catchup != CatchupSkip {
+	if first.Name != "backup" || first.Period.ID != "a" || first.Timeout != time.Hour || first.Overlap != option.OverlapAllow || first.Catchup != option.CatchupSkip {
 		t.Errorf("with options: got %+v", first)
 	}
 	if second.Name != "c" || second.Timeout != 0 {
@@ -282,17 +283,17 @@ func TestStandInsForAnacron(t *testing.T) {
 			o, got := file.Entries[0].Options(), ""
 			if o.Period != nil {
 				got = o.Period.ID
-				if o.Catchup != CatchupOnce || o.Overlap != OverlapSkip || o.Deadline != 0 || o.Name != "" || o.Period.Delay != 0 || o.Period.Until != 0 {
+				if o.Catchup != option.CatchupOnce || o.Overlap != option.OverlapSkip || o.Deadline != 0 || o.Name != "" || o.Period.Delay != 0 || o.Period.Until != 0 {
 					t.Errorf("%s: got %+v", tt.line, o)
 				}
 			}
-			if standIn && got != tt.want || !standIn && o != plain {
+			if standIn && got != tt.want || !standIn && o != option.Plain {
 				t.Errorf("%s (stand in: %t): got period %q, want %q", tt.line, standIn, got, tt.want)
 			}
 		}
 	}
 	file, _ := Parse("/etc/crontab", "#@ catchup=skip overlap=queue\n25 6 * * * root run-parts /etc/cron.daily\n", Config{Format: System, StandIn: true})
-	if o := file.Entries[0].Options(); o.Period == nil || o.Catchup != CatchupSkip || o.Overlap != OverlapQueue {
+	if o := file.Entries[0].Options(); o.Period == nil || o.Catchup != option.CatchupSkip || o.Overlap != option.OverlapQueue {
 		t.Errorf("the author's options do not win: %+v", o)
 	}
 	file, _ = Parse("bob", "25 6 * * * run-parts /etc/cron.daily\n", Config{StandIn: true})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -19,7 +20,7 @@ type Cache struct {
 	hosts     map[*time.Location]*timetable.Zone
 	schedules map[timing]map[string]cachedSchedule
 	rulings   map[*Sidecar]*checkedSidecar
-	options   map[defaulted]*Options
+	options   map[defaulted]*option.Options
 }
 
 // defaulted is the key for options that come only from [default] of a sidecar.
@@ -48,7 +49,7 @@ func NewCache() *Cache {
 		hosts:     map[*time.Location]*timetable.Zone{},
 		schedules: map[timing]map[string]cachedSchedule{},
 		rulings:   map[*Sidecar]*checkedSidecar{},
-		options:   map[defaulted]*Options{},
+		options:   map[defaulted]*option.Options{},
 	}
 }
 
@@ -68,7 +69,7 @@ func (c *Cache) ruling(s *Sidecar, config Config) *checkedSidecar {
 
 // share returns the options that are cached for d, which are equal to o, or
 // caches o.
-func (c *Cache) share(d defaulted, o *Options) *Options {
+func (c *Cache) share(d defaulted, o *option.Options) *option.Options {
 	first, ok := c.options[d]
 	if !ok {
 		first = o

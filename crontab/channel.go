@@ -5,15 +5,12 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
-
-// MailChannel is the built-in channel: an email to the recipients of the job's
-// output. The configuration does not declare it, and every crontab may use it.
-const MailChannel = "mail"
 
 // settleChannels removes from notify= the channels that the crontab must not
 // use. The others are still notified.
-func (p *parser) settleChannels(plan *plan, items []item) {
+func (p *parser) settleChannels(plan *option.Plan, items []item) {
 	it := find(items, "notify")
 	if p.config.Channels == nil || it == nil || !it.effective() {
 		return
@@ -25,7 +22,7 @@ func (p *parser) settleChannels(plan *plan, items []item) {
 			allowed = append(allowed, name)
 			continue
 		}
-		plan.degrade(sentence(it, why))
+		plan.Degrade(sentence(it, why))
 		p.reportChannel(it, name, why, fix)
 	}
 	plan.Notify = allowed
@@ -36,7 +33,7 @@ func (p *parser) settleChannels(plan *plan, items []item) {
 func (p *parser) barred(it *item, name string) (why, fix string) {
 	users, known := p.config.Channels[name]
 	switch {
-	case name == MailChannel:
+	case name == option.MailChannel:
 		return "", ""
 	case !known:
 		return fmt.Sprintf("channel %s does not exist", diagnostic.Quote(name)), "use `mail` or a channel from the configuration ([channel.NAME])"

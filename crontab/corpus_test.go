@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 var update = flag.Bool("update", false, "write the golden files of ../testdata/crontab")
@@ -182,7 +183,7 @@ func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
 				used[it.Key] = true
 			}
 		}
-		for _, s := range Vocabulary() {
+		for _, s := range option.Vocabulary() {
 			if s.Built() && !s.Extend && !used[s.Key] {
 				t.Errorf("%s: no entry has %s=", name, s.Key)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // maxItems is the highest number of options of one entry, and of all #@ default
@@ -16,13 +17,13 @@ const maxItems = 64
 
 // item is one key=value of a directive line, and whether it takes effect.
 type item struct {
-	Option
-	spec     *OptionSpec // nil for x- keys and unknown keys
-	bare     bool        // key alone
-	quoted   bool        // the value has quotes
-	off      bool        // ignored, because it is marked with ?
-	held     string      // not "": the entry must not run, for this reason
-	degraded string      // not "": the entry runs without it, for this reason
+	option.Option
+	spec     *option.Spec // nil for x- keys and unknown keys
+	bare     bool         // key alone
+	quoted   bool         // the value has quotes
+	off      bool         // ignored, because it is marked with ?
+	held     string       // not "": the entry must not run, for this reason
+	degraded string       // not "": the entry runs without it, for this reason
 }
 
 // effective reports whether the item takes effect.
@@ -30,7 +31,9 @@ func (it *item) effective() bool { return !it.off && it.held == "" && it.degrade
 
 // isDefault reports whether the item applies to many entries, so that it might
 // not be meaningful for each.
-func (it *item) isDefault() bool { return it.Origin == FromDefault || it.Origin == FromSidecarDefault }
+func (it *item) isDefault() bool {
+	return it.Origin == option.FromDefault || it.Origin == option.FromSidecarDefault
+}
 
 // readComment reads a comment, which is a directive line if it begins with #@ and
 // a blank. #@daily without a blank is an entry that was commented out.
@@ -72,8 +75,7 @@ func isProse(word string) bool {
 		return false
 	}
 	word = strings.TrimPrefix(word, "?")
-	_, alias := keyAliases[word]
-	return vocabularyByKey[word] == nil && !alias && !strings.HasPrefix(word, "x-")
+	return !option.IsKey(word) && !strings.HasPrefix(word, "x-")
 }
 
 // voidBlock drops directives that are not directly above an entry.
@@ -97,7 +99,7 @@ func (p *parser) readDefaults(at int) {
 	}
 	defaults := append([]item(nil), p.defaults...)
 	for _, it := range items {
-		it.Origin = FromDefault
+		it.Origin = option.FromDefault
 		if it.Key == "name" {
 			p.refuse(&it, "B410", "name= can be set for one entry only", "write `#@ name="+it.Value+"` directly above the entry")
 			continue
@@ -173,7 +175,7 @@ func (p *parser) refuseRest(first *item, at int) {
 // diagnostic and returns ok false.
 func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 	line := p.line
-	it.Line, it.Column, it.Origin = p.number, at+1, FromDirective
+	it.Line, it.Column, it.Origin = p.number, at+1, option.FromDirective
 	key := at
 	if line[at] == '?' {
 		it.Maybe = true
@@ -226,8 +228,8 @@ func valueEnd(line string, at int) int { return lex.WordEnd(line, lex.SkipBlanks
 // and looks up the option.
 func finishItem(it item, end int) item {
 	it.Length = end - (it.Column - 1)
-	it.Key, it.Value = unalias(it.Key, it.Value)
-	it.spec = vocabularyByKey[it.Key]
+	it.Key, it.Value = option.Unalias(it.Key, it.Value)
+	it.spec = option.Find(it.Key)
 	return it
 }
 
@@ -247,17 +249,17 @@ func (p *parser) judge(it *item, above []item) {
 	case strings.HasPrefix(it.Key, "x-"):
 	case spec == nil:
 		p.refuse(it, "B403", "unknown option "+diagnostic.Quote(it.Key), p.keyFix(it))
-	case it.bare && spec.Values != yesNo:
+	case it.bare && !spec.IsAnswer():
 		p.refuse(it, "B404", it.Key+" requires a value", it.Key+" accepts "+spec.Values)
 	case spec.Built():
-		switch err := spec.apply(p.newPlan(), it.Value); {
-		case errors.Is(err, errLater):
+		switch err := p.newPlan().Set(spec, it.Value); {
+		case errors.Is(err, option.ErrLater):
 			p.refuse(it, "B408", it.Key+"="+it.Value+" is not implemented in this version", "delete `"+it.Key+"` if the entry may run without it")
 		case err != nil:
 			p.refuse(it, "B404", it.Key+": "+err.Error(), valueFix(it))
 		}
-	case spec.check != nil && spec.check(it.Value) != nil:
-		p.refuse(it, "B404", it.Key+": "+spec.check(it.Value).Error(), valueFix(it))
+	case spec.Check(it.Value) != nil:
+		p.refuse(it, "B404", it.Key+": "+spec.Check(it.Value).Error(), valueFix(it))
 	case spec.Same != "" && it.Value == spec.Same:
 	case spec.Guard:
 		p.refuse(it, "B408", it.Key+" is not implemented in this version", cmp.Or(spec.Instead, "delete `"+it.Key+"` if the entry may run without it"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // habits are words that people use for an option of another name, and what to
@@ -26,7 +27,7 @@ func (p *parser) lintComment(at int) {
 		return
 	}
 	text = strings.TrimLeft(text[1:], lex.Blanks)
-	if key, _, ok := strings.Cut(text, "="); ok && isKey(key) {
+	if key, _, ok := strings.Cut(text, "="); ok && option.IsKey(key) {
 		p.report(at, len(p.line)-at, "B421", "the line is a comment: a line of options begins with `#@` and a blank", "write `#@ "+text+"`")
 	}
 }
@@ -39,9 +40,9 @@ func (p *parser) lintProse(at int) {
 	key, value, ok := strings.Cut(words[0], ":")
 	fix := ""
 	switch {
-	case ok && isKey(key) && value == "" && len(words) > 1:
+	case ok && option.IsKey(key) && value == "" && len(words) > 1:
 		fix = "write `#@ " + key + "=" + words[1] + "`"
-	case ok && isKey(key):
+	case ok && option.IsKey(key):
 		fix = "write `#@ " + key + "=" + value + "`"
 	case habit(words[0], "VALUE") != "":
 		fix = "write `#@ " + habit(words[0], "VALUE") + "`"
@@ -63,12 +64,6 @@ func habit(word, value string) string {
 	return item
 }
 
-// isKey reports whether word is the key of an option.
-func isKey(word string) bool {
-	_, alias := keyAliases[word]
-	return alias || vocabularyByKey[word] != nil
-}
-
 // isStray reports whether an item is a word without = that is not an option. It
 // is often the rest of an unquoted value.
 func (it *item) isStray() bool { return it.bare && it.spec == nil && !strings.HasPrefix(it.Key, "x-") }
@@ -86,7 +81,7 @@ func (p *parser) refuseStray(it, before *item, first int) (end int) {
 	end = start + it.Length
 	for next := lex.SkipBlanks(p.line, end); next < len(p.line); next = lex.SkipBlanks(p.line, end) {
 		word := p.line[next:lex.WordEnd(p.line, next)]
-		if word == "--" || strings.ContainsRune(word, '=') || isKey(strings.TrimPrefix(word, "?")) {
+		if word == "--" || strings.ContainsRune(word, '=') || option.IsKey(strings.TrimPrefix(word, "?")) {
 			break
 		}
 		end = next + len(word)
@@ -102,7 +97,7 @@ func (p *parser) refuseStray(it, before *item, first int) (end int) {
 // quoteFix returns the option before with a value that includes rest.
 func (p *parser) quoteFix(before *item, rest string) string {
 	valid := func(value string) bool {
-		return before.spec != nil && before.spec.Built() && before.spec.apply(p.newPlan(), value) == nil
+		return before.spec != nil && before.spec.Built() && p.newPlan().Set(before.spec, value) == nil
 	}
 	if value := before.Value + " " + rest; before.spec == nil || valid(value) {
 		return "quote the value: " + before.written(before.Key, value)
@@ -119,11 +114,7 @@ func (p *parser) keyFix(it *item) string {
 	if item := habit(it.Key, it.Value); item != "" {
 		return "write `" + item + "`"
 	}
-	keys := make([]string, len(vocabulary))
-	for i := range vocabulary {
-		keys[i] = vocabulary[i].Key
-	}
-	if key := diagnostic.Nearest(it.Key, keys); key != "" && !it.bare {
+	if key := option.NearestKey(it.Key); key != "" && !it.bare {
 		return it.written(key, it.Value)
 	}
 	return "see `cronring options`; keys of other programs begin with x-"
@@ -132,13 +123,7 @@ func (p *parser) keyFix(it *item) string {
 // valueFix returns the value that was probably meant, or the valid values.
 func valueFix(it *item) string {
 	accepts := it.Key + " accepts " + it.spec.Values
-	if it.spec.Values == aDuration && strings.Trim(it.Value, "0123456789") == "" {
-		if _, err := ParseDuration(it.Value + "s"); err == nil {
-			return it.written(it.Key, it.Value+"s") + "; " + accepts
-		}
-	}
-	values := strings.Split(it.spec.Values, ", ")
-	if value := diagnostic.Nearest(it.Value, values); value != "" {
+	if value := it.spec.Meant(it.Value); value != "" {
 		return it.written(it.Key, value) + "; " + accepts
 	}
 	return accepts

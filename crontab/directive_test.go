@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -33,127 +34,137 @@ func optionsOf(t *testing.T, text string) (*Entry, []string) {
 func TestBuiltOptions(t *testing.T) {
 	tests := []struct {
 		items string
-		want  func(o *Options)
+		want  func(o *option.Options)
 	}{
-		{"name=a.b_c-9", func(o *Options) { o.Name = "a.b_c-9" }},
-		{"enabled=no", func(o *Options) { o.Enabled = false }},
-		{"enabled", func(o *Options) {}},
-		{"protect", func(o *Options) { o.Protect = true }},
-		{"protect=no", func(o *Options) {}},
-		{"grace=90s", func(o *Options) { o.Grace = 90 * time.Second }},
-		{"grace=0", func(o *Options) { o.Grace = 0 }},
-		{"catchup=cron", func(o *Options) {}},
-		{"catchup=skip", func(o *Options) { o.Catchup = CatchupSkip }},
-		{"catchup=once", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 24*time.Hour }},
-		{"catchup=all", func(o *Options) { o.Catchup, o.Deadline = CatchupAll, 24*time.Hour }},
-		{"catchup=all:7", func(o *Options) { o.Catchup, o.MaxMade, o.Deadline = CatchupAll, 7, 24*time.Hour }},
-		{"catchup=once deadline=6h", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 6*time.Hour }},
-		{"catchup=once deadline=0", func(o *Options) { o.Catchup = CatchupOnce }},
-		{"deadline=1h30m", func(o *Options) { o.Deadline = 90 * time.Minute }},
-		{"overlap=allow", func(o *Options) {}},
-		{"overlap=skip", func(o *Options) { o.Overlap = OverlapSkip }},
-		{"overlap=queue", func(o *Options) { o.Overlap = OverlapQueue }},
-		{"overlap=queue-all", func(o *Options) { o.Overlap = OverlapQueueAll }},
-		{"overlap=replace", func(o *Options) { o.Overlap = OverlapReplace }},
-		{"overlap=kill", func(o *Options) { o.Overlap = OverlapKill }},
-		{"timeout=2d", func(o *Options) { o.Timeout = 48 * time.Hour }},
-		{"timeout=1w", func(o *Options) { o.Timeout = 7 * 24 * time.Hour }},
-		{"retry=3", func(o *Options) { o.Retry, o.Exhausted = 3, ExhaustedDead }},
-		{"retry-jitter=25%", func(o *Options) { o.RetryJitter = 25 }},
-		{"backoff=30s", func(o *Options) { o.Backoff = Backoff{30 * time.Second, 30 * time.Second, 1} }},
-		{"backoff=1s..5m", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 2} }},
-		{"backoff=1s..5mx1.5", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 1.5} }},
+		{"name=a.b_c-9", func(o *option.Options) { o.Name = "a.b_c-9" }},
+		{"enabled=no", func(o *option.Options) { o.Enabled = false }},
+		{"enabled", func(o *option.Options) {}},
+		{"protect", func(o *option.Options) { o.Protect = true }},
+		{"protect=no", func(o *option.Options) {}},
+		{"grace=90s", func(o *option.Options) { o.Grace = 90 * time.Second }},
+		{"grace=0", func(o *option.Options) { o.Grace = 0 }},
+		{"catchup=cron", func(o *option.Options) {}},
+		{"catchup=skip", func(o *option.Options) { o.Catchup = option.CatchupSkip }},
+		{"catchup=once", func(o *option.Options) { o.Catchup, o.Deadline = option.CatchupOnce, 24*time.Hour }},
+		{"catchup=all", func(o *option.Options) { o.Catchup, o.Deadline = option.CatchupAll, 24*time.Hour }},
+		{"catchup=all:7", func(o *option.Options) { o.Catchup, o.MaxMade, o.Deadline = option.CatchupAll, 7, 24*time.Hour }},
+		{"catchup=once deadline=6h", func(o *option.Options) { o.Catchup, o.Deadline = option.CatchupOnce, 6*time.Hour }},
+		{"catchup=once deadline=0", func(o *option.Options) { o.Catchup = option.CatchupOnce }},
+		{"deadline=1h30m", func(o *option.Options) { o.Deadline = 90 * time.Minute }},
+		{"overlap=allow", func(o *option.Options) {}},
+		{"overlap=skip", func(o *option.Options) { o.Overlap = option.OverlapSkip }},
+		{"overlap=queue", func(o *option.Options) { o.Overlap = option.OverlapQueue }},
+		{"overlap=queue-all", func(o *option.Options) { o.Overlap = option.OverlapQueueAll }},
+		{"overlap=replace", func(o *option.Options) { o.Overlap = option.OverlapReplace }},
+		{"overlap=kill", func(o *option.Options) { o.Overlap = option.OverlapKill }},
+		{"timeout=2d", func(o *option.Options) { o.Timeout = 48 * time.Hour }},
+		{"timeout=1w", func(o *option.Options) { o.Timeout = 7 * 24 * time.Hour }},
+		{"retry=3", func(o *option.Options) { o.Retry, o.Exhausted = 3, option.ExhaustedDead }},
+		{"retry-jitter=25%", func(o *option.Options) { o.RetryJitter = 25 }},
+		{"backoff=30s", func(o *option.Options) {
+			o.Backoff = option.Backoff{Min: 30 * time.Second, Max: 30 * time.Second, Factor: 1}
+		}},
+		{"backoff=1s..5m", func(o *option.Options) { o.Backoff = option.Backoff{Min: time.Second, Max: 5 * time.Minute, Factor: 2} }},
+		{"backoff=1s..5mx1.5", func(o *option.Options) {
+			o.Backoff = option.Backoff{Min: time.Second, Max: 5 * time.Minute, Factor: 1.5}
+		}},
 
-		{"scope=all", func(o *Options) { o.Scope = ScopeAll }},
-		{"scope=ring need=zone:a,role:db avoid=size:small", func(o *Options) {
-			o.Scope, o.Need, o.Avoid = ScopeRing, []Label{{"zone", "a"}, {"role", "db"}}, []Label{{"size", "small"}}
+		{"scope=all", func(o *option.Options) { o.Scope = option.ScopeAll }},
+		{"scope=ring need=zone:a,role:db avoid=size:small", func(o *option.Options) {
+			o.Scope, o.Need, o.Avoid = option.ScopeRing, []option.Label{{Key: "zone", Value: "a"}, {Key: "role", Value: "db"}}, []option.Label{{Key: "size", Value: "small"}}
 		}},
-		{"scope=ring prefer=zone:a*3,zone:b*0.5,role:db route=any shards=8", func(o *Options) {
-			o.Scope, o.Route, o.Shards = ScopeRing, RouteAny, 8
-			o.Prefer = []Preference{{Label{"zone", "a"}, 3}, {Label{"zone", "b"}, 0.5}, {Label{"role", "db"}, 2}}
+		{"scope=ring prefer=zone:a*3,zone:b*0.5,role:db route=any shards=8", func(o *option.Options) {
+			o.Scope, o.Route, o.Shards = option.ScopeRing, option.RouteAny, 8
+			o.Prefer = []option.Preference{{Label: option.Label{Key: "zone", Value: "a"}, Weight: 3}, {Label: option.Label{Key: "zone", Value: "b"}, Weight: 0.5}, {Label: option.Label{Key: "role", Value: "db"}, Weight: 2}}
 		}},
-		{"scope=ring if-partitioned=hold quorum=3", func(o *Options) { o.Scope, o.Partitioned, o.Quorum = ScopeRing, PartitionedHold, 3 }},
-		{"scope=ring route=any", func(o *Options) { o.Scope, o.Route = ScopeRing, RouteAny }},
-		{"scope=ring if-partitioned=run route=hash", func(o *Options) { o.Scope, o.Partitioned = ScopeRing, PartitionedRun }},
-		{"host=a,B.example.org", func(o *Options) { o.Hosts = []string{"a", "b.example.org"} }},
-		{"trigger=manual", func(o *Options) { o.Manual = true }},
-		{"trigger=clock", func(o *Options) {}},
-		{"on=job:a", func(o *Options) { o.On = []Edge{{"a", OutcomeOK}} }},
-		{"on=job:a:fail,lost", func(o *Options) { o.On = []Edge{{"a", OutcomeFail | OutcomeLost}} }},
-		{"on=job:a:done,job:b,job:c:skip", func(o *Options) {
-			o.On = []Edge{{"a", OutcomeDone}, {"b", OutcomeOK}, {"c", OutcomeSkip}}
+		{"scope=ring if-partitioned=hold quorum=3", func(o *option.Options) {
+			o.Scope, o.Partitioned, o.Quorum = option.ScopeRing, option.PartitionedHold, 3
 		}},
-		{"max-instances=3", func(o *Options) { o.MaxInstances = 3 }},
-		{"after=a", func(o *Options) { o.After = []Edge{{"a", OutcomeOK}} }},
-		{"AFTER=a", func(o *Options) { o.After = []Edge{{"a", OutcomeOK}} }},
-		{"after=a:done,b:fail,c:dead when=one_success wait=3h", func(o *Options) {
-			o.After, o.When, o.Wait = []Edge{{"a", OutcomeDone}, {"b", OutcomeFail}, {"c", OutcomeDead}}, JoinOneSuccess, 3*time.Hour
+		{"scope=ring route=any", func(o *option.Options) { o.Scope, o.Route = option.ScopeRing, option.RouteAny }},
+		{"scope=ring if-partitioned=run route=hash", func(o *option.Options) { o.Scope, o.Partitioned = option.ScopeRing, option.PartitionedRun }},
+		{"host=a,B.example.org", func(o *option.Options) { o.Hosts = []string{"a", "b.example.org"} }},
+		{"trigger=manual", func(o *option.Options) { o.Manual = true }},
+		{"trigger=clock", func(o *option.Options) {}},
+		{"on=job:a", func(o *option.Options) { o.On = []option.Edge{{Job: "a", Outcomes: option.OutcomeOK}} }},
+		{"on=job:a:fail,lost", func(o *option.Options) {
+			o.On = []option.Edge{{Job: "a", Outcomes: option.OutcomeFail | option.OutcomeLost}}
 		}},
-		{"after=a when=none_failed", func(o *Options) { o.After, o.When = []Edge{{"a", OutcomeOK}}, JoinNoneFailed }},
-		{"if='test -e /x'", func(o *Options) { o.If = "test -e /x" }},
-		{"pool=wan", func(o *Options) { o.Pool, o.Slots = "wan", 1 }},
-		{"pool=wan:3", func(o *Options) { o.Pool, o.Slots = "wan", 3 }},
-		{"stop-signal=INT stop-grace=5s", func(o *Options) { o.StopSignal, o.StopGrace = syscall.SIGINT, 5*time.Second }},
-		{"stop-signal=SIGKILL", func(o *Options) { o.StopSignal = syscall.SIGKILL }},
-		{"ok=3,0,3", func(o *Options) { o.OK = []uint8{0, 3} }},
-		{"ok=1 skip-code=0,99", func(o *Options) { o.OK, o.SkipCodes = []uint8{1}, []uint8{0, 99} }},
-		{"retry=1 retry-on=35,10,timeout", func(o *Options) {
-			o.Retry, o.Exhausted, o.RetryOn = 1, ExhaustedDead, &Failures{Codes: []uint8{10, 35}, Timeout: true}
+		{"on=job:a:done,job:b,job:c:skip", func(o *option.Options) {
+			o.On = []option.Edge{{Job: "a", Outcomes: option.OutcomeDone}, {Job: "b", Outcomes: option.OutcomeOK}, {Job: "c", Outcomes: option.OutcomeSkip}}
 		}},
-		{"retry=1 retry-on=any,lost no-retry-on=none", func(o *Options) {
-			o.Retry, o.Exhausted, o.RetryOn, o.NoRetryOn = 1, ExhaustedDead, &Failures{Any: true, Lost: true}, &Failures{}
+		{"max-instances=3", func(o *option.Options) { o.MaxInstances = 3 }},
+		{"after=a", func(o *option.Options) { o.After = []option.Edge{{Job: "a", Outcomes: option.OutcomeOK}} }},
+		{"AFTER=a", func(o *option.Options) { o.After = []option.Edge{{Job: "a", Outcomes: option.OutcomeOK}} }},
+		{"after=a:done,b:fail,c:dead when=one_success wait=3h", func(o *option.Options) {
+			o.After, o.When, o.Wait = []option.Edge{{Job: "a", Outcomes: option.OutcomeDone}, {Job: "b", Outcomes: option.OutcomeFail}, {Job: "c", Outcomes: option.OutcomeDead}}, option.JoinOneSuccess, 3*time.Hour
 		}},
-		{"breaker=3/6h", func(o *Options) { o.Breaker = Breaker{3, 6 * time.Hour} }},
-		{"retry=2 on-exhausted=pause", func(o *Options) { o.Retry, o.Exhausted = 2, ExhaustedPause }},
-		{"on-exhausted=dead", func(o *Options) { o.Exhausted = ExhaustedDead }},
-		{"if-lost=rerun", func(o *Options) { o.IfLost = LostReruns }},
-		{"if-lost=leave", func(o *Options) { o.IfLost = LostStays }},
-		{"priority=2", func(o *Options) { o.Priority = 2 }},
-		{"idle=no", func(o *Options) {}},
-		{"nice=5 idle io-weight=50 cpu-weight=20", func(o *Options) {
+		{"after=a when=none_failed", func(o *option.Options) {
+			o.After, o.When = []option.Edge{{Job: "a", Outcomes: option.OutcomeOK}}, option.JoinNoneFailed
+		}},
+		{"if='test -e /x'", func(o *option.Options) { o.If = "test -e /x" }},
+		{"pool=wan", func(o *option.Options) { o.Pool, o.Slots = "wan", 1 }},
+		{"pool=wan:3", func(o *option.Options) { o.Pool, o.Slots = "wan", 3 }},
+		{"stop-signal=INT stop-grace=5s", func(o *option.Options) { o.StopSignal, o.StopGrace = syscall.SIGINT, 5*time.Second }},
+		{"stop-signal=SIGKILL", func(o *option.Options) { o.StopSignal = syscall.SIGKILL }},
+		{"ok=3,0,3", func(o *option.Options) { o.OK = []uint8{0, 3} }},
+		{"ok=1 skip-code=0,99", func(o *option.Options) { o.OK, o.SkipCodes = []uint8{1}, []uint8{0, 99} }},
+		{"retry=1 retry-on=35,10,timeout", func(o *option.Options) {
+			o.Retry, o.Exhausted, o.RetryOn = 1, option.ExhaustedDead, &option.Failures{Codes: []uint8{10, 35}, Timeout: true}
+		}},
+		{"retry=1 retry-on=any,lost no-retry-on=none", func(o *option.Options) {
+			o.Retry, o.Exhausted, o.RetryOn, o.NoRetryOn = 1, option.ExhaustedDead, &option.Failures{Any: true, Lost: true}, &option.Failures{}
+		}},
+		{"breaker=3/6h", func(o *option.Options) { o.Breaker = option.Breaker{Failures: 3, Hold: 6 * time.Hour} }},
+		{"retry=2 on-exhausted=pause", func(o *option.Options) { o.Retry, o.Exhausted = 2, option.ExhaustedPause }},
+		{"on-exhausted=dead", func(o *option.Options) { o.Exhausted = option.ExhaustedDead }},
+		{"if-lost=rerun", func(o *option.Options) { o.IfLost = option.LostReruns }},
+		{"if-lost=leave", func(o *option.Options) { o.IfLost = option.LostStays }},
+		{"priority=2", func(o *option.Options) { o.Priority = 2 }},
+		{"idle=no", func(o *option.Options) {}},
+		{"nice=5 idle io-weight=50 cpu-weight=20", func(o *option.Options) {
 			nice := 5
-			o.Resources = &Resources{Nice: &nice, Idle: true, IOWeight: 50, CPUWeight: 20}
+			o.Resources = &option.Resources{Nice: &nice, Idle: true, IOWeight: 50, CPUWeight: 20}
 		}},
-		{"memory=2G memory-high=1536M cpu=50% tasks=20 nofile=256", func(o *Options) {
-			o.Resources = &Resources{Memory: 2 << 30, MemoryHigh: 1536 << 20, CPU: 500, Tasks: 20, NoFile: 256}
+		{"memory=2G memory-high=1536M cpu=50% tasks=20 nofile=256", func(o *option.Options) {
+			o.Resources = &option.Resources{Memory: 2 << 30, MemoryHigh: 1536 << 20, CPU: 500, Tasks: 20, NoFile: 256}
 		}},
-		{"cpu=1.5", func(o *Options) { o.Resources = &Resources{CPU: 1500} }},
-		{"cpu=150%", func(o *Options) { o.Resources = &Resources{CPU: 1500} }},
-		{"log=none", func(o *Options) { o.Log = Log{Off: true} }},
-		{"log=journal", func(o *Options) {}},
-		{"log=file:/var/log/x", func(o *Options) { o.Log = Log{File: "/var/log/x"} }},
-		{"output-max=1M", func(o *Options) { o.OutputMax = 1 << 20 }},
-		{"mail=failure mailto=ops@example.org,bob", func(o *Options) {
+		{"cpu=1.5", func(o *option.Options) { o.Resources = &option.Resources{CPU: 1500} }},
+		{"cpu=150%", func(o *option.Options) { o.Resources = &option.Resources{CPU: 1500} }},
+		{"log=none", func(o *option.Options) { o.Log = option.Log{Off: true} }},
+		{"log=journal", func(o *option.Options) {}},
+		{"log=file:/var/log/x", func(o *option.Options) { o.Log = option.Log{File: "/var/log/x"} }},
+		{"output-max=1M", func(o *option.Options) { o.OutputMax = 1 << 20 }},
+		{"mail=failure mailto=ops@example.org,bob", func(o *option.Options) {
 			to := "ops@example.org,bob"
-			o.Mail, o.MailTo = MailFailure, &to
+			o.Mail, o.MailTo = option.MailFailure, &to
 		}},
-		{"notify=ops,chat notify-on=fail,each,held", func(o *Options) {
-			o.Notify, o.NotifyOn = []string{"ops", "chat"}, NoticeFail|NoticeEach|NoticeHeld
+		{"notify=ops,chat notify-on=fail,each,held", func(o *option.Options) {
+			o.Notify, o.NotifyOn = []string{"ops", "chat"}, option.NoticeFail|option.NoticeEach|option.NoticeHeld
 		}},
-		{"keep=12", func(o *Options) { o.Keep = Keep{Runs: 12} }},
-		{"keep=1d", func(o *Options) { o.Keep = Keep{Age: 24 * time.Hour} }},
-		{"keep=30d,50", func(o *Options) { o.Keep = Keep{Runs: 50, Age: 30 * 24 * time.Hour} }},
-		{"max-late=5m max-run=1h expect=2d", func(o *Options) { o.MaxLate, o.MaxRun, o.Expect = 5*time.Minute, time.Hour, 48*time.Hour }},
+		{"keep=12", func(o *option.Options) { o.Keep = option.Keep{Runs: 12} }},
+		{"keep=1d", func(o *option.Options) { o.Keep = option.Keep{Age: 24 * time.Hour} }},
+		{"keep=30d,50", func(o *option.Options) { o.Keep = option.Keep{Runs: 50, Age: 30 * 24 * time.Hour} }},
+		{"max-late=5m max-run=1h expect=2d", func(o *option.Options) { o.MaxLate, o.MaxRun, o.Expect = 5*time.Minute, time.Hour, 48*time.Hour }},
 
-		{"concurrencyPolicy=Forbid", func(o *Options) { o.Overlap = OverlapSkip }},
-		{"concurrencyPolicy=Replace", func(o *Options) { o.Overlap = OverlapReplace }},
-		{"overlap=BufferOne", func(o *Options) { o.Overlap = OverlapQueue }},
-		{"overlap=TerminateOther", func(o *Options) { o.Overlap = OverlapKill }},
-		{"overlap-policy=BufferAll catchup-window=1h", func(o *Options) { o.Overlap, o.Deadline = OverlapQueueAll, time.Hour }},
-		{"misfire=FIRE_ONCE_NOW", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 24*time.Hour }},
-		{"misfire-policy=Skip", func(o *Options) { o.Catchup = CatchupSkip }},
-		{"startingDeadlineSeconds=90", func(o *Options) { o.Deadline = 90 * time.Second }},
+		{"concurrencyPolicy=Forbid", func(o *option.Options) { o.Overlap = option.OverlapSkip }},
+		{"concurrencyPolicy=Replace", func(o *option.Options) { o.Overlap = option.OverlapReplace }},
+		{"overlap=BufferOne", func(o *option.Options) { o.Overlap = option.OverlapQueue }},
+		{"overlap=TerminateOther", func(o *option.Options) { o.Overlap = option.OverlapKill }},
+		{"overlap-policy=BufferAll catchup-window=1h", func(o *option.Options) { o.Overlap, o.Deadline = option.OverlapQueueAll, time.Hour }},
+		{"misfire=FIRE_ONCE_NOW", func(o *option.Options) { o.Catchup, o.Deadline = option.CatchupOnce, 24*time.Hour }},
+		{"misfire-policy=Skip", func(o *option.Options) { o.Catchup = option.CatchupSkip }},
+		{"startingDeadlineSeconds=90", func(o *option.Options) { o.Deadline = 90 * time.Second }},
 
-		{"x-team='a b' x-y", func(o *Options) {}},
-		{"scope=host trigger=clock dst=cron", func(o *Options) {}},
-		{"timeout=5m -- retry=3 is for later", func(o *Options) { o.Timeout = 5 * time.Minute }},
-		{`name="quoted" timeout='5m'`, func(o *Options) { o.Name, o.Timeout = "quoted", 5*time.Minute }},
-		{"\t timeout=5m  \t retry=1 ", func(o *Options) { o.Timeout, o.Retry, o.Exhausted = 5*time.Minute, 1, ExhaustedDead }},
-		{"?timeout=5m", func(o *Options) { o.Timeout = 5 * time.Minute }},
+		{"x-team='a b' x-y", func(o *option.Options) {}},
+		{"scope=host trigger=clock dst=cron", func(o *option.Options) {}},
+		{"timeout=5m -- retry=3 is for later", func(o *option.Options) { o.Timeout = 5 * time.Minute }},
+		{`name="quoted" timeout='5m'`, func(o *option.Options) { o.Name, o.Timeout = "quoted", 5*time.Minute }},
+		{"\t timeout=5m  \t retry=1 ", func(o *option.Options) { o.Timeout, o.Retry, o.Exhausted = 5*time.Minute, 1, option.ExhaustedDead }},
+		{"?timeout=5m", func(o *option.Options) { o.Timeout = 5 * time.Minute }},
 	}
 	for _, tt := range tests {
 		e, codes := optionsOf(t, "#@ "+tt.items+"\n0 1 * * * x\n")
-		want := DefaultOptions()
+		want := option.DefaultOptions()
 		tt.want(want)
 		got := *e.Options()
 		got.Items = nil
@@ -394,24 +405,24 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 func TestUsersCannotGoBeforeOthers(t *testing.T) {
 	nice := -5
 	granted := []Setting{{Key: "nice", Value: "-5"}, {Key: "priority", Value: "9"}, {Key: "io-weight", Value: "200"}, {Key: "cpu-weight", Value: "300"}, {Key: "slice", Value: "batch"}}
-	all := func(o *Options) {
-		o.Priority, o.Resources = 9, &Resources{Nice: &nice, IOWeight: 200, CPUWeight: 300, Slice: "batch.slice"}
+	all := func(o *option.Options) {
+		o.Priority, o.Resources = 9, &option.Resources{Nice: &nice, IOWeight: 200, CPUWeight: 300, Slice: "batch.slice"}
 	}
 	const line = "nice=-5 priority=9 io-weight=200 cpu-weight=300 slice=batch"
 	tests := []struct {
 		what, items    string
 		config         Config
-		want           func(*Options)
+		want           func(*option.Options)
 		codes          int
 		held, degraded bool
 	}{
-		{"a user", line, Config{Owner: "bob"}, func(*Options) {}, 5, true, true},
-		{"a user by default", "default " + line, Config{Owner: "bob"}, func(*Options) {}, 5, true, true},
-		{"a user who marks them", "?nice=-5 ?priority=9 ?slice=batch", Config{Owner: "bob"}, func(*Options) {}, 3, false, false},
-		{"a user, not his slice", "nice=-5 priority=9", Config{Owner: "bob"}, func(*Options) {}, 2, false, true},
-		{"a user who gives way", "nice=5 priority=1 io-weight=100 cpu-weight=1", Config{Owner: "bob"}, func(o *Options) {
+		{"a user", line, Config{Owner: "bob"}, func(*option.Options) {}, 5, true, true},
+		{"a user by default", "default " + line, Config{Owner: "bob"}, func(*option.Options) {}, 5, true, true},
+		{"a user who marks them", "?nice=-5 ?priority=9 ?slice=batch", Config{Owner: "bob"}, func(*option.Options) {}, 3, false, false},
+		{"a user, not his slice", "nice=-5 priority=9", Config{Owner: "bob"}, func(*option.Options) {}, 2, false, true},
+		{"a user who gives way", "nice=5 priority=1 io-weight=100 cpu-weight=1", Config{Owner: "bob"}, func(o *option.Options) {
 			gives := 5
-			o.Priority, o.Resources = 1, &Resources{Nice: &gives, IOWeight: 100, CPUWeight: 1}
+			o.Priority, o.Resources = 1, &option.Resources{Nice: &gives, IOWeight: 100, CPUWeight: 1}
 		}, 0, false, false},
 		{"root", line, Config{Owner: "root", Privileged: true}, all, 0, false, false},
 		{"the administrator", "name=j", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
@@ -424,7 +435,7 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 		if len(diagnostics) != tt.codes || (got.Held != "") != tt.held || (got.Degraded != "") != tt.degraded {
 			t.Errorf("%s: got held %q, degraded %q, diagnostics %v; want held %v, degraded %v, %d diagnostics", tt.what, got.Held, got.Degraded, diagnostics, tt.held, tt.degraded, tt.codes)
 		}
-		want := DefaultOptions()
+		want := option.DefaultOptions()
 		tt.want(want)
 		want.Name, got.Items, got.Held, got.Degraded = got.Name, nil, "", ""
 		if diff := cmp.Diff(*want, got); diff != "" {
@@ -493,7 +504,7 @@ func TestDefaultsHoldUntilReset(t *testing.T) {
 		}
 	}
 	items := file.Entries[1].Options().Items
-	if len(items) != 2 || items[0].Key != "retry" || items[0].Origin != FromDefault || items[1].Key != "timeout" || items[1].Origin != FromDirective {
+	if len(items) != 2 || items[0].Key != "retry" || items[0].Origin != option.FromDefault || items[1].Key != "timeout" || items[1].Origin != option.FromDirective {
 		t.Errorf("got items %+v, want the default retry, then timeout", items)
 	}
 }
@@ -571,28 +582,12 @@ func TestTooManyOptionsHold(t *testing.T) {
 	}
 }
 
-func TestVocabularyIsWellFormed(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range Vocabulary() {
-		if seen[s.Key] || s.Meaning == "" || s.Values == "" || s.Loss == "" || strings.HasSuffix(s.Loss, ".") {
-			t.Errorf("%s: twice, or without meaning, values or what a plain cron does", s.Key)
-		}
-		seen[s.Key] = true
-		if !s.Extend && !s.Built() && s.check == nil {
-			t.Errorf("%s: a core option without a check of its value", s.Key)
-		}
-		if s.Built() && s.check != nil {
-			t.Errorf("%s: built, and yet has what only others need", s.Key)
-		}
+func TestSameHasNoDiagnostic(t *testing.T) {
+	for _, s := range option.Vocabulary() {
 		if s.Same != "" && !s.Extend {
 			if _, codes := optionsOf(t, "#@ "+s.Key+"="+s.Same+"\n0 1 * * * x\n"); len(codes) > 0 {
 				t.Errorf("%s=%s: got %v", s.Key, s.Same, codes)
 			}
-		}
-	}
-	for alias, key := range keyAliases {
-		if !seen[key] {
-			t.Errorf("%s is an alias of %s, which is not known", alias, key)
 		}
 	}
 }

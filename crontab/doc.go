@@ -15,7 +15,7 @@
 // the entries of a crontab that replace anacron on a host without it.
 //
 // Options are written in comments, #@ key=value directly above an entry, so
-// that other crons can use the same file. Vocabulary lists them. Each
+// that other crons can use the same file. Package option lists them. Each
 // diagnostic has a stable code; see Code.
 //
 // The syntax is the common subset of Debian's cron 3.0pl1 and cronie 1.7. Where

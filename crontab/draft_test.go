@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/option"
 )
 
 func TestDraftKeepsOtherBytes(t *testing.T) {
@@ -138,7 +140,7 @@ func FuzzDraft(f *testing.F) {
 				}
 				var got string
 				for _, it := range a.Options().Items {
-					if it.Key == "retry" && it.Origin == FromDirective {
+					if it.Key == "retry" && it.Origin == option.FromDirective {
 						got = it.Value
 					}
 				}
@@ -150,4 +152,4 @@ func FuzzDraft(f *testing.F) {
 	})
 }
 
-func itemsAbove(e *Entry) []Option { return e.Options().Items }
+func itemsAbove(e *Entry) []option.Option { return e.Options().Items }

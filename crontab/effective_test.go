@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // TestEveryBuiltInIsWhatHolds writes what is shown as built-in above an entry,
 // beside the options that it needs: it must change nothing.
 func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 	const beside = "retry=1 after=a notify=c "
-	parse := func(items string) (*Entry, Options) {
+	parse := func(items string) (*Entry, option.Options) {
 		file, diagnostics := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation})
 		if len(diagnostics) > 0 {
 			t.Errorf("%s: %v", items, diagnostics)
@@ -23,8 +25,11 @@ func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 	}
 	e, _ := parse("retry=0")
 	for _, o := range e.Effective() {
-		value, known := builtIns[o.Key]
-		if !known && o.Key != "tz" {
+		value := e.Options().BuiltIn(o.Key)
+		switch {
+		case o.Key == "stop-grace":
+			value = "30s"
+		case value == "" && o.Key != "name" && o.Key != "tz":
 			t.Errorf("%s is built, and what holds without it is not told", o.Key)
 		}
 		if o.Key == "retry" || o.Key == "on-exhausted" || value == "" || value[0] == '(' {
@@ -46,11 +51,6 @@ func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 			t.Errorf("%s=%s is shown as what holds by itself:\n got %+v\nwant %+v", o.Key, value, got, want)
 		}
 	}
-	for key := range builtIns {
-		if vocabularyByKey[key] == nil {
-			t.Errorf("%s is no option", key)
-		}
-	}
 }
 
 // An entry without stop-grace= has two times until KILL, which are both shown.
@@ -63,8 +63,8 @@ func TestEffectiveShowsBothTimesUntilKill(t *testing.T) {
 			}
 		}
 	}
-	if DefaultOptions().StopGrace != 30*time.Second || ManualStopGrace != 10*time.Second {
-		t.Errorf("the times are %s and %s", DefaultOptions().StopGrace, ManualStopGrace)
+	if option.DefaultOptions().StopGrace != 30*time.Second || option.ManualStopGrace != 10*time.Second {
+		t.Errorf("the times are %s and %s", option.DefaultOptions().StopGrace, option.ManualStopGrace)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -55,6 +56,15 @@ func (p *parser) readEntry(at int) {
 	p.file.Entries = append(p.file.Entries, e)
 }
 
+// notOfOneMember returns the options that an entry must not have if each host
+// runs it separately, as with @reboot or a period.
+func notOfOneMember(o *option.Options) (keys []string) {
+	if o.Scope == option.ScopeRing {
+		keys = append(keys, "scope")
+	}
+	return keys
+}
+
 // timeless returns the schedule and context of an entry. Entries that an event or
 // a person starts ignore their time fields.
 func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
@@ -78,17 +88,17 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 		return schedule, above
 	}
 	it := find(above.items, "jitter")
-	if it == nil || it.isDefault() || it.Origin == FromSetting {
+	if it == nil || it.isDefault() || it.Origin == option.FromSetting {
 		return schedule, above
 	}
-	section, plan, refused := *above.section, plan{Options: *above.section.options}, *it
+	section, plan, refused := *above.section, option.Plan{Options: *above.section.options}, *it
 	fix := "delete `jitter`"
 	if limit > 0 {
 		fix = it.written("jitter", timetable.DurationText(limit)) + " or less"
 	}
 	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+timetable.DurationText(apart), fix)
-	plan.take(&refused)
-	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o Option) bool { return o.Key == "jitter" })
+	take(&plan, &refused)
+	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o option.Option) bool { return o.Key == "jitter" })
 	section.options = &plan.Options
 	return inner, &standing{section: &section, items: above.items}
 }
@@ -157,7 +167,7 @@ func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, 
 // unless the entry has scope=ring: those must be equal on all members.
 func (p *parser) seed(end int, above *standing) uint64 {
 	base := p.config.Seed
-	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
+	if it := find(above.items, "scope"); it != nil && it.Value == "ring" {
 		base = 0
 	}
 	identity := p.file.user + "\x00" + strings.Trim(p.line[end:], lex.Blanks)
@@ -219,7 +229,7 @@ func (p *parser) reportNoCommand(account int) {
 		p.report(len(p.line), 1, "B218", "no command", "write a command after the time fields")
 	case flag:
 		p.report(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
-	case looksLikeAccount(word):
+	case lex.LooksLikeAccount(word):
 		p.report(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
 	default:
 		p.report(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")

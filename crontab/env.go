@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // MaxSetting is the longest NAME=value in bytes, the kernel's limit for a string
@@ -54,15 +55,15 @@ func (s *setting) list() []string {
 // Settings returns the assignments above the entry that cron itself evaluates
 // (CRON_TZ, RANDOM_DELAY and MAILTO) as options, even if something of higher
 // precedence overrides them.
-func (e *Entry) Settings() []Option {
-	var options []Option
+func (e *Entry) Settings() []option.Option {
+	var options []option.Option
 	add := func(name, key string, value func(string) (string, bool)) {
 		for s := e.section.env; s != nil; s = s.above {
 			if s.name != name {
 				continue
 			}
 			if v, ok := value(s.value); ok {
-				options = append(options, Option{Key: key, Value: v, Line: s.line, Origin: FromSetting})
+				options = append(options, option.Option{Key: key, Value: v, Line: s.line, Origin: option.FromSetting})
 			}
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -86,7 +87,7 @@ type section struct {
 	file    *File
 	env     *setting // the nearest assignment above
 	zone    *timetable.Zone
-	options *Options
+	options *option.Options
 }
 
 type flags uint16
@@ -175,7 +176,7 @@ func (e *Entry) Lookup(name string) (string, bool) { return e.section.env.lookup
 
 // Options returns the options of the entry. They are shared between entries and
 // must not be changed.
-func (e *Entry) Options() *Options { return e.section.options }
+func (e *Entry) Options() *option.Options { return e.section.options }
 
 // Zone returns the time zone of the time fields.
 func (e *Entry) Zone() *timetable.Zone { return e.section.zone }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -105,7 +106,7 @@ func checkEntry(t *testing.T, e *Entry, c Config) {
 		a.Quiet() != e.Quiet() || a.MailOnFailure() != e.MailOnFailure() || a.Reboot() != e.Reboot() {
 		t.Fatalf("%q: read again, got %q %q %q", e.Raw(), a.Spec(), a.User(), a.Command())
 	}
-	if _, delayed := e.Lookup("RANDOM_DELAY"); delayed || e.Options() != plain || e.Zone().String() != a.Zone().String() {
+	if _, delayed := e.Lookup("RANDOM_DELAY"); delayed || e.Options() != option.Plain || e.Zone().String() != a.Zone().String() {
 		return
 	}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -117,7 +118,7 @@ func checkEntry(t *testing.T, e *Entry, c Config) {
 // FuzzDirective reads any text behind #@ above a good entry: the entry must be
 // there, and each diagnostic that is an error must hold or degrade it.
 func FuzzDirective(f *testing.F) {
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		f.Add(s.Key + "=" + s.Values)
 		f.Add("?" + s.Key + "=\"" + s.Values + "\"")
 	}
@@ -153,9 +154,9 @@ func FuzzDirective(f *testing.F) {
 		}
 		if o.Retry < 0 || o.Timeout < 0 || o.Grace < 0 || o.Deadline < 0 || o.MaxMade < 1 || o.RetryJitter < 0 || o.RetryJitter > 100 ||
 			o.Backoff.Min < 0 || o.Backoff.Max < o.Backoff.Min || !(o.Backoff.Factor >= 1) ||
-			o.Priority < 1 || o.Priority > plain.Priority || o.Slots < 0 || o.MaxInstances < 0 || o.OutputMax < 0 || o.OutputMax > mostOutput ||
-			o.Exhausted == ExhaustedDefault || len(o.OK) == 0 || o.StopSignal == 0 || o.Wait < 0 || o.Breaker.Hold < 0 ||
-			o.Keep.Runs < 0 || o.Keep.Age < 0 || o.Keep == (Keep{}) || o.NotifyOn == 0 {
+			o.Priority < 1 || o.Priority > option.Plain.Priority || o.Slots < 0 || o.MaxInstances < 0 || o.OutputMax < 0 || o.OutputMax > option.MaxOutput ||
+			o.Exhausted == option.ExhaustedDefault || len(o.OK) == 0 || o.StopSignal == 0 || o.Wait < 0 || o.Breaker.Hold < 0 ||
+			o.Keep.Runs < 0 || o.Keep.Age < 0 || o.Keep == (option.Keep{}) || o.NotifyOn == 0 {
 			t.Fatalf("%q: got %+v", items, o)
 		}
 		for _, code := range o.SkipCodes {
@@ -164,7 +165,7 @@ func FuzzDirective(f *testing.F) {
 			}
 		}
 		if r := o.Resources; r != nil && (r.Memory < 0 || r.MemoryHigh < 0 || r.CPU < 0 || r.Tasks < 0 || r.NoFile < 0 || r.Slice != "" ||
-			r.Nice != nil && *r.Nice < 0 || r.IOWeight > usualWeight || r.CPUWeight > usualWeight) {
+			r.Nice != nil && *r.Nice < 0 || r.IOWeight > option.UsualWeight || r.CPUWeight > option.UsualWeight) {
 			t.Fatalf("%q: a user's entry got %+v", items, *r)
 		}
 		if started := len(o.On) > 0 || o.Manual; started != (e.Schedule == timetable.Never) {

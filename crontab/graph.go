@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // maxLinks is the highest number of references in after= and on= of all entries
@@ -27,7 +28,7 @@ type Graph struct {
 // Link is an Edge whose job was found.
 type Link struct {
 	Parent   int
-	Outcomes Outcomes
+	Outcomes option.Outcomes
 }
 
 // Fault is the reason why an entry must not run.
@@ -94,7 +95,7 @@ func (c *connecting) findAll() {
 
 // find resolves the edges of an entry. all is the number of edges of its owner so
 // far, including these.
-func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
+func (c *connecting) find(at int, key string, edges []option.Edge, all int) []Link {
 	if len(edges) == 0 {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // connectNamed connects the entries of tables by their names alone.
@@ -236,14 +238,14 @@ func BenchmarkConnect(b *testing.B) {
 func TestDefaultOfManyEdgesIsReadOnce(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("#@ default after=n0")
-	for i := 1; i < maxEdges; i++ {
+	for i := 1; i < option.MaxEdges; i++ {
 		fmt.Fprintf(&b, ",n%d", i)
 	}
 	b.WriteString("\n" + strings.Repeat("#@ retry=1\n0 1 * * * x\n", 100) + "#@ on=job:ok\n0 1 * * * x\n#@ after=job:ok\n0 1 * * * x\n")
 	entries := userCrontab(t, "ann", b.String()).Entries
 	first := entries[0].Options().After
 	for _, e := range entries[1:100] {
-		if after := e.Options().After; len(after) != maxEdges || &after[0] != &first[0] {
+		if after := e.Options().After; len(after) != option.MaxEdges || &after[0] != &first[0] {
 			t.Fatalf("line %d has %d edges of its own", e.Line(), len(after))
 		}
 	}

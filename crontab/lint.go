@@ -46,7 +46,7 @@ func (p *parser) lintBegin(account, at int) {
 		p.report(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
 	case timetable.LooksLikeField(word):
 		p.report(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.line))
-	case p.config.Format == System && !looksLikeAccount(word):
+	case p.config.Format == System && !lex.LooksLikeAccount(word):
 		p.report(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
 	case p.config.Format == User && account+len(word) < len(p.line) && p.isKnownAccount(word):
@@ -56,17 +56,6 @@ func (p *parser) lintBegin(account, at int) {
 	if rest := p.line[at:]; rest[0] == '-' {
 		p.report(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
-}
-
-// looksLikeAccount reports whether word could be a user of some host or of a
-// directory service (DOMAIN\bob, bob@example.org).
-func looksLikeAccount(word string) bool {
-	for i := range len(word) {
-		if c := word[i]; !lex.IsIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
-			return false
-		}
-	}
-	return word[0] != '$' && word[0] != '.'
 }
 
 func (p *parser) isKnownAccount(word string) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // Losses returns a diagnostic for each option that another cron would ignore,
@@ -16,7 +17,7 @@ func (t *File) Losses() []diagnostic.Diagnostic {
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		for _, o := range e.Options().Items {
-			if d, ok := o.loss(e); ok {
+			if d, ok := loss(&o, e); ok {
 				losses = append(losses, d)
 			}
 		}
@@ -30,9 +31,9 @@ func (t *File) Losses() []diagnostic.Diagnostic {
 // longestShown is the longest value in bytes that these diagnostics quote in full.
 const longestShown = 40
 
-func (o *Option) loss(e *Entry) (d diagnostic.Diagnostic, ok bool) {
-	spec := vocabularyByKey[o.Key]
-	if spec == nil || !spec.Built() || spec.Loss == nothingLost || spec.Same == o.Value {
+func loss(o *option.Option, e *Entry) (d diagnostic.Diagnostic, ok bool) {
+	spec := option.Find(o.Key)
+	if spec == nil || !spec.Loses(o.Value) {
 		return d, false
 	}
 	const code diagnostic.Code = "B416"
@@ -43,9 +44,9 @@ func (o *Option) loss(e *Entry) (d diagnostic.Diagnostic, ok bool) {
 	}
 	said := o.Key + "=" + value
 	switch o.Origin {
-	case FromDirective:
+	case option.FromDirective:
 		d.Line, d.Column, d.Length = o.Line, o.Column, o.Length
-	case FromDefault:
+	case option.FromDefault:
 		said += fmt.Sprintf(" of line %d", o.Line)
 	default:
 		said += fmt.Sprintf(" of %s:%d", o.File, o.Line)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/testdata/manpages"
 )
@@ -88,7 +89,7 @@ func checkExample(t *testing.T, e manpages.Example, c Config) {
 		if e.Kind == manpages.Anacrontab && o.Period == nil {
 			t.Errorf("%v: a line of anacrontab without period", e)
 		}
-		if e.More == "void" && o != plain {
+		if e.More == "void" && o != option.Plain {
 			t.Errorf("%v: got options %+v, want none", e, *o)
 		}
 		if s := entry.Schedule; s != timetable.Reboot && s != timetable.Never && s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -112,7 +113,7 @@ func TestMigrationTables(t *testing.T) {
 				t.Errorf("%s: %v", options, d)
 			}
 		}
-		if o := file.Entries[0].Options(); o == plain || o.Held != "" || o.Degraded != "" {
+		if o := file.Entries[0].Options(); o == option.Plain || o.Held != "" || o.Degraded != "" {
 			t.Errorf("%s: got %+v, want options that are in effect", options, o)
 		}
 	}
@@ -128,13 +129,13 @@ func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
 		head, _, _ := strings.Cut(item, "\n")
 		for _, part := range strings.Split(head, " , Cm ") {
 			key, _, _ := strings.Cut(part, " Ns = Ns ")
-			if spec := vocabularyByKey[key]; spec == nil || !spec.Built() || items[key] != "" {
+			if spec := option.Find(key); spec == nil || !spec.Built() || items[key] != "" {
 				t.Errorf("%s: %s is twice on the page, or no option that is built", optionsPath, key)
 			}
 			items[key] = item + "\n"
 		}
 	}
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		if !s.Built() {
 			continue
 		}
@@ -177,7 +178,7 @@ func checkIndex(t *testing.T, path string) {
 		t.Fatalf("%s has no index after %q", path, begin)
 	}
 	var want strings.Builder
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		if s.Built() {
 			line := fmt.Sprintf("%-27s %-9s %s\n", s.Key+"="+s.Form, s.Default, s.Meaning)
 			if len(line) > 76 || s.Form == "" || s.Default == "" {
@@ -207,7 +208,7 @@ func TestOptionsPageNamesGuardsAndAliases(t *testing.T) {
 			got = append(got, word)
 		}
 	}
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		if s.Guard && (s.Built() || !s.Extend) {
 			want = append(want, s.Key)
 		}
@@ -219,19 +220,19 @@ func TestOptionsPageNamesGuardsAndAliases(t *testing.T) {
 	}
 	_, after, _ = strings.Cut(page, ".\\\" reserved guards\n")
 	list, _, _ = strings.Cut(after, ".Pp")
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		if got := slices.Contains(strings.Fields(list), s.Key); got != (s.Guard && !s.Built()) {
 			t.Errorf("%s: is it on the page as a reserved guard: got %v", s.Key, got)
 		}
 	}
 	_, after, _ = strings.Cut(page, ".Sh COMPATIBILITY")
 	words := strings.Fields(after)
-	for alias := range keyAliases {
+	for alias := range option.KeyAliases {
 		if !slices.Contains(words, alias) {
 			t.Errorf("%s is read, but not on the page", alias)
 		}
 	}
-	for key, values := range valueAliases {
+	for key, values := range option.ValueAliases {
 		for alias := range values {
 			if !slices.Contains(words, alias) {
 				t.Errorf("%s=%s is read, but not on the page", key, alias)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -100,9 +101,9 @@ type parser struct {
 	block    []item // directives waiting for the entry below them
 	blockAt  int    // line of the first
 	common   *standing
-	names    map[string]int    // name= options and their lines
-	edges    map[string][]Edge // parsed values of after= and on=
-	barredAt map[string]bool   // channels with a diagnostic, by position
+	names    map[string]int // name= options and their lines
+	shared   option.Shared
+	barredAt map[string]bool // channels with a diagnostic, by position
 
 	// From the sidecar.
 	ruling  *checkedSidecar // nil: no sidecar
@@ -144,6 +145,7 @@ func newParser(name, text string, c Config) *parser {
 	p.reporter = p.reportAs
 	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.zone = p.cache.host(c.Local)
+	p.shared.Zone = func(name string) (*timetable.Zone, error) { return p.cache.zone(name, c.Zone) }
 	if p.ruling = p.cache.ruling(c.Sidecar, c); p.ruling != nil {
 		p.matches = p.forFile()
 	}

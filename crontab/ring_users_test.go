@@ -3,25 +3,27 @@ package crontab
 import (
 	"strings"
 	"testing"
+
+	"github.com/cronring/cronring/crontab/option"
 )
 
 func TestRingIsForListedUsers(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
 		option string
-		scope  Scope
+		scope  option.Scope
 		held   bool
 	}{
-		"nobody says who may":        {Config{Owner: "eve"}, "scope=ring", ScopeRing, false},
-		"nobody but root may":        {Config{Owner: "eve", RingUsers: []string{}}, "scope=ring", ScopeRing, true},
-		"others may":                 {Config{Owner: "eve", RingUsers: []string{"ann", "eva"}}, "scope=ring", ScopeRing, true},
-		"the user may":               {Config{Owner: "eve", RingUsers: []string{"ann", "eve"}}, "scope=ring", ScopeRing, false},
-		"all may":                    {Config{Owner: "eve", RingUsers: []string{"*"}}, "scope=ring", ScopeRing, false},
-		"root's crontab":             {Config{Owner: "root", Privileged: true, RingUsers: []string{}}, "scope=ring", ScopeRing, false},
-		"a drop-in for a user":       {Config{Owner: "root", Format: System, RingUsers: []string{}}, "scope=ring", ScopeRing, false},
-		"all hosts":                  {Config{Owner: "eve", RingUsers: []string{}}, "scope=all", ScopeAll, false},
-		"only where it is allowed":   {Config{Owner: "eve", RingUsers: []string{}}, "?scope=ring", ScopeHost, false},
-		"a default of the crontab's": {Config{Owner: "eve", RingUsers: []string{}}, "default scope=ring", ScopeRing, true},
+		"nobody says who may":        {Config{Owner: "eve"}, "scope=ring", option.ScopeRing, false},
+		"nobody but root may":        {Config{Owner: "eve", RingUsers: []string{}}, "scope=ring", option.ScopeRing, true},
+		"others may":                 {Config{Owner: "eve", RingUsers: []string{"ann", "eva"}}, "scope=ring", option.ScopeRing, true},
+		"the user may":               {Config{Owner: "eve", RingUsers: []string{"ann", "eve"}}, "scope=ring", option.ScopeRing, false},
+		"all may":                    {Config{Owner: "eve", RingUsers: []string{"*"}}, "scope=ring", option.ScopeRing, false},
+		"root's crontab":             {Config{Owner: "root", Privileged: true, RingUsers: []string{}}, "scope=ring", option.ScopeRing, false},
+		"a drop-in for a user":       {Config{Owner: "root", Format: System, RingUsers: []string{}}, "scope=ring", option.ScopeRing, false},
+		"all hosts":                  {Config{Owner: "eve", RingUsers: []string{}}, "scope=all", option.ScopeAll, false},
+		"only where it is allowed":   {Config{Owner: "eve", RingUsers: []string{}}, "?scope=ring", option.ScopeHost, false},
+		"a default of the crontab's": {Config{Owner: "eve", RingUsers: []string{}}, "default scope=ring", option.ScopeRing, true},
 	} {
 		entry := "0 1 * * * x\n"
 		if c.config.Format == System {

@@ -39,24 +39,6 @@ func TestWhatEachHostGoesThroughIsNotOneMembers(t *testing.T) {
 	}
 }
 
-func TestLabelsAreBounded(t *testing.T) {
-	long := strings.Repeat("x", longestLabel)
-	many := "a:1"
-	for i := range mostLabels {
-		many += ",b" + strings.Repeat("b", i) + ":1"
-	}
-	for text, good := range map[string]bool{
-		long + ":" + long: true, long + "x:a": false, "a:x" + long: false, many: false, strings.TrimPrefix(many, "a:1,"): true,
-	} {
-		if _, err := parseNeed(text); (err == nil) != good {
-			t.Errorf("need=%.20s... of %d characters: got %v, want good %v", text, len(text), err, good)
-		}
-		if _, err := parsePrefer(text); (err == nil) != good {
-			t.Errorf("prefer=%.20s... of %d characters: got %v, want good %v", text, len(text), err, good)
-		}
-	}
-}
-
 // What is chosen at random is a host's own, but for a job that hosts share: an
 // entry that meant another time on each member would be another job there.
 func TestEntriesOfARingMeanTheSameOnAllHosts(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // Sidecar is the options of entries in the daemon's configuration, in addition to
@@ -145,19 +146,19 @@ type ruledMatch struct {
 func newCheckedSidecar(s *Sidecar, c Config) (*checkedSidecar, []diagnostic.Diagnostic) {
 	p := newParser("", "", c)
 	r := &checkedSidecar{jobs: make(map[string]ruledJob, len(s.Jobs)), matches: make([]ruledMatch, len(s.Matches))}
-	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= can be set for one entry only")
+	r.defaults = p.readSettings(s.Default, option.FromSidecarDefault, "name= can be set for one entry only")
 	for name, j := range s.Jobs {
-		if err := checkReference(name); err != nil {
+		if err := option.CheckReference(name); err != nil {
 			p.diagnostics = append(p.diagnostics, j.At.report("B602", diagnostic.Quote(name)+" is not a valid job name: "+err.Error(), ""))
 		}
-		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, FromSidecar, "the entry already has a name")}
+		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, option.FromSidecar, "the entry already has a name")}
 	}
 	for i := range s.Matches {
 		m := &s.Matches[i]
 		if err := m.check(); err != nil {
 			p.diagnostics = append(p.diagnostics, m.At.report("B602", err.Error(), ""))
 		}
-		ruled := ruledMatch{Match: m, items: p.readSettings(m.Set, FromMatch, "")}
+		ruled := ruledMatch{Match: m, items: p.readSettings(m.Set, option.FromMatch, "")}
 		if m.Command != "" {
 			ruled.command = strings.Split(m.Command, "*")
 		}
@@ -181,13 +182,13 @@ func (m *Match) check() error {
 
 // readSettings checks settings like the items of crontabs. unnamed, if not "", is
 // the reason why they must not include name=.
-func (p *parser) readSettings(set []Setting, from Origin, unnamed string) []item {
+func (p *parser) readSettings(set []Setting, from option.Origin, unnamed string) []item {
 	var items []item
 	for _, s := range set {
 		key, maybe := strings.CutPrefix(s.Key, "?")
-		it := item{Option: Option{Key: key, Value: s.Value, Line: s.Line, Maybe: maybe, Origin: from, File: s.File}}
-		it.Key, it.Value = unalias(it.Key, it.Value)
-		it.spec = vocabularyByKey[it.Key]
+		it := item{Option: option.Option{Key: key, Value: s.Value, Line: s.Line, Maybe: maybe, Origin: from, File: s.File}}
+		it.Key, it.Value = option.Unalias(it.Key, it.Value)
+		it.spec = option.Find(it.Key)
 		p.file.Name, p.number = s.File, s.Line
 		switch {
 		case len(items) == maxItems:

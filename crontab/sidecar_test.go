@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // set makes settings of key=value words, each in a line of its own of c.toml.
@@ -95,11 +96,11 @@ func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 func TestSidecarItemsKeepTheirPlace(t *testing.T) {
 	s := &Sidecar{Default: set("retry=2"), Jobs: map[string]JobConfig{"j": {Set: set("timeout=1m", "grace=9s")}}}
 	file, _ := parseWith(t, s, "#@ name=j timeout=5m\n0 1 * * * root x\n")
-	want := []Option{
-		{Key: "retry", Value: "2", Line: 1, Origin: FromSidecarDefault, File: "c.toml"},
-		{Key: "name", Value: "j", Line: 1, Column: 4, Length: 6, Origin: FromDirective},
-		{Key: "timeout", Value: "1m", Line: 1, Origin: FromSidecar, File: "c.toml"},
-		{Key: "grace", Value: "9s", Line: 2, Origin: FromSidecar, File: "c.toml"},
+	want := []option.Option{
+		{Key: "retry", Value: "2", Line: 1, Origin: option.FromSidecarDefault, File: "c.toml"},
+		{Key: "name", Value: "j", Line: 1, Column: 4, Length: 6, Origin: option.FromDirective},
+		{Key: "timeout", Value: "1m", Line: 1, Origin: option.FromSidecar, File: "c.toml"},
+		{Key: "grace", Value: "9s", Line: 2, Origin: option.FromSidecar, File: "c.toml"},
 	}
 	o := file.Entries[0].Options()
 	if !reflect.DeepEqual(o.Items, want) || o.Timeout != time.Minute || o.Retry != 2 || o.Grace != 9*time.Second {
@@ -254,7 +255,7 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 func TestSidecarMendsAndOverridesGuards(t *testing.T) {
 	s := &Sidecar{Jobs: map[string]JobConfig{"j": {Set: set("overlap=skip", "enabled=no")}}}
 	file, _ := parseWith(t, s, "#@ name=j overlap=skpi\n0 1 * * * root x\n")
-	if o := file.Entries[0].Options(); o.Held != "" || o.Overlap != OverlapSkip || o.Enabled {
+	if o := file.Entries[0].Options(); o.Held != "" || o.Overlap != option.OverlapSkip || o.Enabled {
 		t.Errorf("got %+v, want the administrator's word", *o)
 	}
 }
@@ -278,11 +279,11 @@ func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
 	s := &Sidecar{Default: set("jitter=5m", "catchup=skip", "deadline=1h", "overlap=kill")}
 	file, diagnostics := parseWith(t, s, "@reboot root x\n")
-	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Degraded != "" || !file.Entries[0].Reboot() || o.Overlap != OverlapKill {
+	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Degraded != "" || !file.Entries[0].Reboot() || o.Overlap != option.OverlapKill {
 		t.Errorf("@reboot: got %+v %v", *o, diagnostics)
 	}
 	file, diagnostics = Parse("/etc/anacrontab", "1 5 cron.daily x\n", Config{Format: Anacron, Sidecar: s})
-	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip {
+	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Catchup != option.CatchupOnce || o.Deadline != 0 || o.Overlap != option.OverlapSkip {
 		t.Errorf("anacrontab: got %+v %v; want anacron's own rules", *o, diagnostics)
 	}
 	held := &Sidecar{Default: set("from=2030-01-01")}
@@ -295,7 +296,7 @@ func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
 func TestSidecarIsShared(t *testing.T) {
 	s := &Sidecar{Default: set("catchup=once", "grace=5s"), Matches: []Match{{Command: "m*", User: "root", Set: set("retry=1")}}}
 	cache := NewCache()
-	options, sections := map[*Options]bool{}, map[*section]bool{}
+	options, sections := map[*option.Options]bool{}, map[*section]bool{}
 	schedules := map[any]bool{}
 	const tables, lines = 20, 500
 	for i := range tables {
@@ -310,7 +311,7 @@ func TestSidecarIsShared(t *testing.T) {
 		for k := range file.Entries {
 			e := &file.Entries[k]
 			options[e.section.options], sections[e.section], schedules[e.Schedule] = true, true, true
-			if o := e.Options(); o.Catchup != CatchupOnce || o.Deadline != 24*time.Hour || o.Retry != 1-k%2 {
+			if o := e.Options(); o.Catchup != option.CatchupOnce || o.Deadline != 24*time.Hour || o.Retry != 1-k%2 {
 				t.Fatalf("entry %d: got %+v", k, *o)
 			}
 		}
@@ -318,7 +319,7 @@ func TestSidecarIsShared(t *testing.T) {
 	if len(options) != 1+tables || len(sections) != 2*tables || len(schedules) != 4 {
 		t.Errorf("got %d options, %d sections, %d schedules for %d entries; want %d, %d, 4", len(options), len(sections), len(schedules), tables*lines, 1+tables, 2*tables)
 	}
-	if file, _ := parseWith(t, &Sidecar{}, "0 1 * * * root x\n"); file.Entries[0].Options() != plain {
+	if file, _ := parseWith(t, &Sidecar{}, "0 1 * * * root x\n"); file.Entries[0].Options() != option.Plain {
 		t.Error("an empty sidecar gives an entry options of its own")
 	}
 }
@@ -326,7 +327,7 @@ func TestSidecarIsShared(t *testing.T) {
 // FuzzSidecar reads any value of any option from a sidecar: what Check refuses
 // holds or degrades the entry, and nothing else does.
 func FuzzSidecar(f *testing.F) {
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		f.Add(s.Key, s.Values, "x")
 	}
 	f.Add("?timeout", "5m", "a*b")

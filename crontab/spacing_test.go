@@ -8,6 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -122,7 +123,7 @@ func jitterOf(s cron.Schedule) (inner cron.Schedule, limit time.Duration) {
 	if !ok {
 		return s, 0
 	}
-	limit, _ = ParseDuration(text)
+	limit, _ = option.ParseDuration(text)
 	return s.(interface{ Unwrap() cron.Schedule }).Unwrap(), limit
 }
 

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
-	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // optionValues are values that each core option takes, and some that it does
@@ -113,25 +113,9 @@ func TestValuesAreChecked(t *testing.T) {
 	for _, tt := range optionValues {
 		tested[tt.key] = true
 	}
-	for _, s := range Vocabulary() {
+	for _, s := range option.Vocabulary() {
 		if !s.Extend && !tested[s.Key] {
 			t.Errorf("%s is a core option without a test of its values", s.Key)
-		}
-	}
-}
-
-func TestParseDuration(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"0": 0, "0s": 0, "90s": 90 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute,
-		"36525d": timetable.MaxDuration, "36524d24h": timetable.MaxDuration, "2d": 48 * time.Hour, "1w": 168 * time.Hour, "1w1d1h1m1s": 193*time.Hour + 61*time.Second,
-	} {
-		if got, err := ParseDuration(text); got != want || err != nil {
-			t.Errorf("ParseDuration(%q): got %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "5", "m", "5x", "5m3", "-5m", "+5m", "1.5h", "5 m", "99999999999999999999s", "15251w", "15250w15250w", "36525d1s", "36526d", "106751d23h47m", "20000d20000d"} {
-		if got, err := ParseDuration(text); err == nil {
-			t.Errorf("ParseDuration(%q): got %v, want an error", text, got)
 		}
 	}
 }
@@ -156,19 +140,5 @@ func TestDiagnosticAsError(t *testing.T) {
 	d.Column = 0
 	if got, want := d.Error(), "/etc/crontab:7: hour 24 is above 23"; got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestHasLabel(t *testing.T) {
-	for _, tc := range []struct {
-		labels, label string
-		want          bool
-	}{
-		{"team:etl,tier:1", "team:etl", true}, {"team:etl,tier:1", "tier", true}, {"team:etl,tier:1", "team:et", false},
-		{"team:etl", "tea", false}, {"team:etl", "etl", false}, {"", "", false}, {"", "team", false}, {"team:etl", "", false},
-	} {
-		if got := HasLabel(tc.labels, tc.label); got != tc.want {
-			t.Errorf("%q has %q: got %t, want %t", tc.labels, tc.label, got, tc.want)
-		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/notify"
@@ -67,7 +67,7 @@ func TestHostMailsWhenAsked(t *testing.T) {
 // status.
 func TestHostTellsOfTheLimit(t *testing.T) {
 	t.Parallel()
-	if why := groupsWithoutSystemd(t).tree.Missing(t.Context(), &crontab.Resources{Memory: 1}); why != "" {
+	if why := groupsWithoutSystemd(t).tree.Missing(t.Context(), &option.Resources{Memory: 1}); why != "" {
 		t.Skip("SKIPPED, NOT TESTED: ", why)
 	}
 	h := newHost(t)

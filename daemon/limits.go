@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/session"
@@ -109,7 +110,7 @@ func (g *groups) close() {
 // daemon may have to end all of its processes.
 func (g *groups) Needs(s *engine.Start) bool {
 	o := s.Entry.Options()
-	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Overlap == crontab.OverlapReplace || o.Overlap == crontab.OverlapKill
+	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Overlap == option.OverlapReplace || o.Overlap == option.OverlapKill
 }
 
 // Make runs jobs without limits without a group if groups are not available.
@@ -142,9 +143,9 @@ func (g *groups) Find(text []byte) (spawn.Group, error) {
 }
 
 // unfit returns the options whose limits cannot be enforced on this host, and why.
-func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*crontab.Options]string {
-	all := map[*crontab.Options]string{}
-	asked := map[crontab.Resources]string{}
+func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*option.Options]string {
+	all := map[*option.Options]string{}
+	asked := map[option.Resources]string{}
 	for _, t := range crontabs {
 		for i := range t.Entries {
 			o := t.Entries[i].Options()
@@ -163,8 +164,8 @@ func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*crontab
 }
 
 // missing checks each set of limits once, regardless of their sizes.
-func (l *loop) missing(ctx context.Context, r *crontab.Resources, asked map[crontab.Resources]string) string {
-	kind := crontab.Resources{
+func (l *loop) missing(ctx context.Context, r *option.Resources, asked map[option.Resources]string) string {
+	kind := option.Resources{
 		Memory: min(r.Memory, 1), MemoryHigh: min(r.MemoryHigh, 1), CPU: min(r.CPU, 1), Tasks: min(r.Tasks, 1),
 		IOWeight: min(r.IOWeight, 1), CPUWeight: min(r.CPUWeight, 1), Slice: r.Slice,
 	}

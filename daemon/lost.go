@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
 )
@@ -22,8 +23,8 @@ type lostRun struct {
 // that does not need mail, too.
 func mailsLoss(r *job.Run, entry *crontab.Entry) bool {
 	o := entry.Options()
-	notified := len(o.Notify) > 0 && o.NotifyOn&(crontab.NoticeLost|crontab.NoticeFail) != 0
-	return r.Verdict == job.VerdictLost && o.Mail != crontab.MailNever && !notified
+	notified := len(o.Notify) > 0 && o.NotifyOn&(option.NoticeLost|option.NoticeFail) != 0
+	return r.Verdict == job.VerdictLost && o.Mail != option.MailNever && !notified
 }
 
 // mailLost sends one letter to each recipient of the mail of these runs: a crash of

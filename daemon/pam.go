@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/cgroup"
@@ -36,8 +37,8 @@ type sessions struct {
 	runs    string // directory of what outlives the daemon: each session has a mark there
 	calls   sync.WaitGroup
 	log     *slog.Logger
-	last    atomic.Pointer[api.Session]                      // what was logged
-	missing func(context.Context, *crontab.Resources) string // why limits cannot be enforced here
+	last    atomic.Pointer[api.Session]                     // what was logged
+	missing func(context.Context, *option.Resources) string // why limits cannot be enforced here
 }
 
 // becomeFlag is the one argument with which systemd starts this program to become a job.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -150,7 +151,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) (lost *crontab.Entry) {
 // would cost too much on a busy host.
 func mailsSilence(entry *crontab.Entry) bool {
 	when := entry.Options().Mail
-	return when == crontab.MailAlways || when == crontab.MailFailure
+	return when == option.MailAlways || when == option.MailFailure
 }
 
 // mail passes a message to the queue, if one is due.

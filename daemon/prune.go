@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
@@ -60,7 +60,7 @@ func (l *shared) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) 
 // policy returns the limits of keep=: the built-in one for nearly all jobs, including jobs that are
 // no longer installed.
 func policy(v *engine.View, rows int) store.Policy {
-	usual := crontab.DefaultOptions().Keep
+	usual := option.DefaultOptions().Keep
 	lives := map[job.ID]bool{}
 	for _, r := range v.Runs() {
 		lives[r.Job] = true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
@@ -19,7 +20,7 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	e := engine.New(engine.State{})
 	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Crontabs: []*crontab.File{file}})
 	p := policy(e.View(), 7)
-	usual := crontab.DefaultOptions().Keep
+	usual := option.DefaultOptions().Keep
 	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 {
 		t.Errorf("policy: %+v", p)
 	}

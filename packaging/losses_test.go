@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // lossCase is an entry that other crons run: its options here, and the behaviour of its program
@@ -184,7 +185,7 @@ func statedLosses(t *testing.T, cases []lossCase) []loss {
 // uses it, and each statement has an observation.
 func TestEachLossIsObserved(t *testing.T) {
 	stated := statedLosses(t, lossCases(time.Now()))
-	for _, spec := range crontab.Vocabulary() {
+	for _, spec := range option.Vocabulary() {
 		if !spec.Built() || spec.Loss == "it runs as usual" { // lint does not report it
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // looksFor has, for each option, what a user types who looks for it without knowing its name.
@@ -106,7 +106,7 @@ func TestEveryOptionIsFound(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if !o.Built() {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // newHelp returns the command help. It knows commands and topics, options of crontabs, and
@@ -68,7 +68,7 @@ func search(root *cobra.Command, words []string) *cli.Table {
 			t.Add(name, short)
 		}
 	}
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if o.Built() {
 			add(o.Key+"=", o.Meaning, o.Values+" "+o.Loss)
 		}
@@ -93,7 +93,7 @@ func helpNames(root *cobra.Command) (names []string) {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if o.Built() {
 			names = append(names, o.Key+"=")
 		}

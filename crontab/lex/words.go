@@ -53,3 +53,14 @@ func IsIdentifier(name string) bool {
 
 // IsIdentifierByte reports whether c can be in the name of a variable.
 func IsIdentifierByte(c byte) bool { return c == '_' || IsLetter(c) || c >= '0' && c <= '9' }
+
+// LooksLikeAccount reports whether word could be a user of some host or of a
+// directory service (DOMAIN\bob, bob@example.org).
+func LooksLikeAccount(word string) bool {
+	for i := range len(word) {
+		if c := word[i]; !IsIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
+			return false
+		}
+	}
+	return word[0] != '$' && word[0] != '.'
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -82,12 +83,12 @@ func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, diagnost
 
 // AddEntry adds what an entry has beside its schedule, its options in the order
 // of the vocabulary.
-func (x *Explanation) AddEntry(e *crontab.Entry, options []crontab.Option) {
+func (x *Explanation) AddEntry(e *crontab.Entry, options []option.Option) {
 	x.Command = e.Command()
 	x.Stdin, _ = e.Stdin()
 	o := e.Options()
 	x.Held, x.Degraded = o.Held, o.Degraded
-	for _, spec := range crontab.Vocabulary() {
+	for _, spec := range option.Vocabulary() {
 		for _, it := range options {
 			if it.Key == spec.Key {
 				x.Options = append(x.Options, OptionMeaning{it.Key, it.Value, spec.Meaning, spec.Loss})

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -50,7 +50,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{t, tree, p}
 }
 
-func (r *rig) make(name string, resources *crontab.Resources) *Group {
+func (r *rig) make(name string, resources *option.Resources) *Group {
 	r.t.Helper()
 	if why := r.tree.Missing(r.t.Context(), resources); why != "" {
 		r.t.Skip("SKIPPED, NOT TESTED: ", why)
@@ -79,7 +79,7 @@ func (r *rig) start(g *Group, script string) *exec.Cmd {
 
 func TestMemoryLimitEndsTheRun(t *testing.T) {
 	r := newRig(t)
-	g := r.make("1", &crontab.Resources{Memory: 32 << 20})
+	g := r.make("1", &option.Resources{Memory: 32 << 20})
 	err := r.start(g, "head -c 200M /dev/zero | tail -n 1 >/dev/null").Wait()
 	if err == nil || g.Limit() != job.OverMemory {
 		t.Errorf("200 MB under a limit of 32: %v, limit %q; want a failure, %q", err, g.Limit(), job.OverMemory)
@@ -94,7 +94,7 @@ func TestMemoryLimitEndsTheRun(t *testing.T) {
 
 func TestTasksLimitIsCounted(t *testing.T) {
 	r := newRig(t)
-	g := r.make("1", &crontab.Resources{Tasks: 3})
+	g := r.make("1", &option.Resources{Tasks: 3})
 	if g.Limit() != "" {
 		t.Errorf("limit %q before anything happened", g.Limit())
 	}
@@ -149,7 +149,7 @@ func (g *Group) inside() string {
 
 func TestGroupIsFoundAgain(t *testing.T) {
 	r := newRig(t)
-	g := r.make("7", &crontab.Resources{Tasks: 5})
+	g := r.make("7", &option.Resources{Tasks: 5})
 	text, err := json.Marshal(g)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func files(t *testing.T, names ...string) place {
 func TestWhatOptionsWrite(t *testing.T) {
 	all := []string{"memory.max", "memory.high", "memory.swap.max", "memory.oom.group", "cpu.max", "cpu.weight", "pids.max", "io.weight"}
 	p := files(t, all...)
-	for _, l := range needed(&crontab.Resources{
+	for _, l := range needed(&option.Resources{
 		Memory: 1 << 30, MemoryHigh: 1 << 29, CPU: 1500, Tasks: 7, IOWeight: 50, CPUWeight: 20,
 	}) {
 		hierarchy, files := p.of(l)
@@ -236,24 +236,24 @@ func TestQuotaOfLittle(t *testing.T) {
 
 func TestMissingNamesTheOption(t *testing.T) {
 	one := place{"memory": t.TempDir()}
-	if got := one.missing(&crontab.Resources{MemoryHigh: 1}); !strings.Contains(got, "memory-high= needs control groups of version 2") {
+	if got := one.missing(&option.Resources{MemoryHigh: 1}); !strings.Contains(got, "memory-high= needs control groups of version 2") {
 		t.Errorf("memory-high= under version 1: %q", got)
 	}
-	if got := files(t, "memory.max").missing(&crontab.Resources{Memory: 1, Tasks: 1}); !strings.Contains(got, "cannot enforce tasks=") {
+	if got := files(t, "memory.max").missing(&option.Resources{Memory: 1, Tasks: 1}); !strings.Contains(got, "cannot enforce tasks=") {
 		t.Errorf("tasks= without pids: %q", got)
 	}
 	tree := &Tree{places: map[string]place{}, silent: map[string]openFailure{}}
-	if got := tree.Missing(t.Context(), &crontab.Resources{Slice: "a.slice"}); !strings.Contains(got, "slice= needs systemd") {
+	if got := tree.Missing(t.Context(), &option.Resources{Slice: "a.slice"}); !strings.Contains(got, "slice= needs systemd") {
 		t.Errorf("slice= without systemd: %q", got)
 	}
-	if got := tree.Missing(t.Context(), &crontab.Resources{NoFile: 1, Idle: true}); got != "" {
+	if got := tree.Missing(t.Context(), &option.Resources{NoFile: 1, Idle: true}); got != "" {
 		t.Errorf("nofile= and idle need no group: %q", got)
 	}
 	tree.options.Delegate = func(context.Context, string) (Unit, error) { return Unit{}, errors.New("silence") }
-	if got := tree.Missing(t.Context(), &crontab.Resources{Tasks: 1}); got != "" {
+	if got := tree.Missing(t.Context(), &option.Resources{Tasks: 1}); got != "" {
 		t.Errorf("systemd is silent now, and the entry held for ever: %q", got)
 	}
-	if _, err := tree.Make(t.Context(), "1", &crontab.Resources{Tasks: 1}); err == nil {
+	if _, err := tree.Make(t.Context(), "1", &option.Resources{Tasks: 1}); err == nil {
 		t.Error("a group was made although systemd is silent")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // limit is one option and the files that set it, by version.
@@ -31,7 +31,7 @@ const (
 
 // needed returns the files for a run's limits. The memory limit includes swap: otherwise a run with
 // a memory limit fills the host's swap.
-func needed(r *crontab.Resources) (all []limit) {
+func needed(r *option.Resources) (all []limit) {
 	if r == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func has(dir string, files []file) file {
 }
 
 // missing returns which of a run's limits cannot be set here.
-func (p place) missing(r *crontab.Resources) string {
+func (p place) missing(r *option.Resources) string {
 	for _, l := range needed(r) {
 		if _, files := p.of(l); files != nil {
 			continue

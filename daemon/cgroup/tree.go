@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // Unit is a part of the tree that systemd has delegated.
@@ -64,11 +64,11 @@ func Open(options Options) (*Tree, error) {
 }
 
 // Needs reports whether a group is needed for the limits of a run.
-func Needs(r *crontab.Resources) bool { return r != nil && (r.Slice != "" || len(needed(r)) > 0) }
+func Needs(r *option.Resources) bool { return r != nil && (r.Slice != "" || len(needed(r)) > 0) }
 
 // Missing returns why the limits of a run cannot be enforced here: "" if they can, or if that is
 // unknown now. It may wait.
-func (t *Tree) Missing(ctx context.Context, r *crontab.Resources) string {
+func (t *Tree) Missing(ctx context.Context, r *option.Resources) string {
 	if !Needs(r) {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (t *Tree) Missing(ctx context.Context, r *crontab.Resources) string {
 // errUnfit reports that a host has no control groups for the daemon, and will have none.
 var errUnfit = errors.New("the daemon cannot use control groups on this host")
 
-func (t *Tree) never(r *crontab.Resources) string {
+func (t *Tree) never(r *option.Resources) string {
 	if r.Slice != "" && t.options.Delegate == nil {
 		return "slice= needs systemd, which is not running here"
 	}
@@ -97,7 +97,7 @@ func (t *Tree) never(r *crontab.Resources) string {
 
 // Make makes the group of a run, with its limits set. It may wait for systemd, the first time for
 // each slice. The error describes what failed, why, and what to do.
-func (t *Tree) Make(ctx context.Context, name string, r *crontab.Resources) (*Group, error) {
+func (t *Tree) Make(ctx context.Context, name string, r *option.Resources) (*Group, error) {
 	slice := ""
 	if r != nil {
 		slice = r.Slice
@@ -308,7 +308,7 @@ func (p place) sweep() (left bool) {
 const unlimited = "unlimited"
 
 // make makes a group. An existing group of that name belongs to a start that failed.
-func (p place) make(name string, r *crontab.Resources) (*Group, error) {
+func (p place) make(name string, r *option.Resources) (*Group, error) {
 	limits := needed(r)
 	g := &Group{place{}}
 	watch := v2

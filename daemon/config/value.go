@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // value is a decoded value. Errors do not contain it, because it may be a secret.
@@ -36,7 +36,7 @@ func (v value) number(low, high int64) (int, error) {
 
 func (v value) duration() (time.Duration, error) {
 	s, _ := v.any.(string)
-	d, err := crontab.ParseDuration(s)
+	d, err := option.ParseDuration(s)
 	if err != nil {
 		return 0, errors.New(`want a duration between quotes, at most "36525d": "90s", "5m", "1h30m"`)
 	}
@@ -84,7 +84,7 @@ func (v value) rate() (n int, per time.Duration, err error) {
 	if unit != "" && strings.Trim(unit[:1], "0123456789") != "" {
 		unit = "1" + unit
 	}
-	per, err = crontab.ParseDuration(unit)
+	per, err = option.ParseDuration(unit)
 	if err != nil || per < time.Second {
 		return 0, 0, bad
 	}

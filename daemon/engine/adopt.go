@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -10,7 +10,7 @@ import (
 // of that stop is over. If it was stopped for another reason, it gets its whole grace
 // again. If the run has no process yet, the caller that adopted it is about to start it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
-	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
+	r := &run{Run: old, recorded: &old, gate: gateOpen, options: option.DefaultOptions(), stop: a.Stop}
 	if slot, ok := e.jobs.Find(old.Job); ok && isOf(r, e.jobs.Entry(slot).User()) {
 		r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -99,7 +100,7 @@ func TestAdoptedWhileItIsStopped(t *testing.T) {
 		if got := e.Stopping(); len(got) != 1 || got[7] != job.StopAsked {
 			t.Errorf("%s: Stopping() = %v, want run 7 as asked", c.state, got)
 		}
-		if got := killsOf(e.Step(Moment{Wall: noon.Add(crontab.ManualStopGrace), Up: time.Hour + crontab.ManualStopGrace})); len(got) != 1 || got[0].Signal != syscall.SIGKILL {
+		if got := killsOf(e.Step(Moment{Wall: noon.Add(option.ManualStopGrace), Up: time.Hour + option.ManualStopGrace})); len(got) != 1 || got[0].Signal != syscall.SIGKILL {
 			t.Errorf("%s: after the grace got %v, want KILL", c.state, got)
 		}
 		ended := recordsOf(e.Step(Moment{Wall: noon.Add(time.Minute), Up: time.Hour + time.Minute}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}}), job.Ended)

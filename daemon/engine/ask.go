@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -79,9 +79,9 @@ func (e *Engine) objection(j *firing) string {
 		return job.TooManyWait.With(many)
 	}
 	switch j.options.Overlap {
-	case crontab.OverlapSkip:
+	case option.OverlapSkip:
 		return job.Overlapping.With(e.going(live[0]))
-	case crontab.OverlapQueue:
+	case option.OverlapQueue:
 		if q := queued(live); q != nil {
 			return job.QueueFull.With(fmt.Sprintf("run %d is queued", q.ID))
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -327,7 +327,7 @@ func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	if f.live >= most {
 		return false
 	}
-	return (len(live) == 0 || j.options.Overlap == crontab.OverlapAllow) && tooMany(j.options, live) == ""
+	return (len(live) == 0 || j.options.Overlap == option.OverlapAllow) && tooMany(j.options, live) == ""
 }
 
 // filled counts failed occurrences of a backfill.

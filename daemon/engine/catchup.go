@@ -5,7 +5,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -108,7 +108,7 @@ type plan struct {
 // catchup applies grace=, deadline= and catchup= to occurrences in order. All occurrences
 // that it does not skip start at the same moment. Therefore only the newest starts,
 // unless catchup=all.
-func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) plan {
+func catchup(o *option.Options, fixed bool, list []time.Time, now time.Time) plan {
 	p := plan{
 		tooLate: 0,
 		onTime:  max(firstWithin(list, now, o.Grace), len(list)-timetable.MaxMissed),
@@ -119,7 +119,7 @@ func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) pl
 	}
 	keep := 0
 	switch o.Catchup {
-	case crontab.CatchupCron:
+	case option.CatchupCron:
 		limit := cronLimit
 		if fixed {
 			limit = cronLimitFixed
@@ -128,15 +128,15 @@ func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) pl
 		if p.onTime > firstWithin(list, now, limit) {
 			keep, p.reason = 1, job.Superseded
 		}
-	case crontab.CatchupSkip:
+	case option.CatchupSkip:
 		p.reason = job.Late
-	case crontab.CatchupOnce:
+	case option.CatchupOnce:
 		keep, p.reason = 1, job.Superseded
-	case crontab.CatchupAll:
+	case option.CatchupAll:
 		keep, p.reason = o.MaxMade, job.OverLimit
 	}
 	p.missed = max(p.tooLate, p.onTime-keep)
-	if newest := len(list) - 1; p.missed < newest && o.Catchup != crontab.CatchupAll {
+	if newest := len(list) - 1; p.missed < newest && o.Catchup != option.CatchupAll {
 		p.missed, p.onTime, p.reason = newest, max(p.onTime, newest), job.Superseded
 	}
 	return p

@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -62,7 +63,7 @@ func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrenc
 func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
 	entry := e.jobs.Entry(slot)
 	due := seen.between(entry.Schedule, e.marks[slot], until)
-	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.claimDue(slot, due) {
+	if due.empty() || entry.Options().Scope == option.ScopeRing && e.claimDue(slot, due) {
 		return
 	}
 	e.marks[slot] = due.last().UnixNano()
@@ -92,7 +93,7 @@ type firing struct {
 	slot     int
 	id       job.ID
 	entry    *crontab.Entry
-	options  *crontab.Options
+	options  *option.Options
 	by       string       // the user who requested a manual run
 	forced   bool         // --force was used
 	env      []string     // additional environment of a manual run
@@ -106,7 +107,7 @@ type firing struct {
 
 // isHere reports whether host= allows a job to run on a host with that name. host= may
 // contain names with or without the domain.
-func isHere(o *crontab.Options, node string) bool {
+func isHere(o *option.Options, node string) bool {
 	if o.Hosts == nil {
 		return true
 	}
@@ -226,20 +227,20 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 		e.skip(j, due, due, 1, job.TooManyWait, many)
 		return nil
 	}
-	if len(live) == 0 || j.options.Overlap == crontab.OverlapAllow {
+	if len(live) == 0 || j.options.Overlap == option.OverlapAllow {
 		return e.begin(j, due, t, reason)
 	}
 	behind := e.going(live[0])
 	switch j.options.Overlap {
-	case crontab.OverlapSkip:
+	case option.OverlapSkip:
 		e.skip(j, due, due, 1, job.Overlapping, behind)
 		return nil
-	case crontab.OverlapQueue:
+	case option.OverlapQueue:
 		if q := queued(live); q != nil {
 			e.skip(j, due, due, 1, job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
 			return nil
 		}
-	case crontab.OverlapReplace, crontab.OverlapKill:
+	case option.OverlapReplace, option.OverlapKill:
 		e.clear(live)
 	}
 	r := e.enqueue(j, due, t, behind)
@@ -249,8 +250,8 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 
 // tooMany returns which runs already reach max-instances=, or "". With other values of
 // overlap=, a job has at most one run anyway.
-func tooMany(o *crontab.Options, live []*run) string {
-	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != crontab.OverlapAllow {
+func tooMany(o *option.Options, live []*run) string {
+	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != option.OverlapAllow {
 		return ""
 	}
 	const few = 3

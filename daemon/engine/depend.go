@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -388,8 +388,8 @@ func (w *awaiting) list(say func(job.Parent) string) string {
 }
 
 // failedParent describes a parent that failed, or else how all parents ended.
-func (w *awaiting) failedParent(join crontab.Join, c chance) string {
-	byEdge := join == crontab.JoinAll || join == crontab.JoinAny
+func (w *awaiting) failedParent(join option.Join, c chance) string {
+	byEdge := join == option.JoinAll || join == option.JoinAny
 	for i, p := range w.known {
 		if c == failed && p.Verdict.Bad() && !(byEdge && w.parents[i].Outcomes&outcomesOf(p.Verdict) != 0) {
 			return endWords(p)

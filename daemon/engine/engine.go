@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -68,7 +68,7 @@ type Engine struct {
 	fills   fills
 	node    string
 	labels  map[string]string
-	unfit   map[*crontab.Options]string // see Load
+	unfit   map[*option.Options]string // see Load
 	ring    *ring
 	bars    map[string]Barred
 	stamps  map[string]timetable.Day
@@ -94,26 +94,26 @@ type Engine struct {
 // run is a live run: its record, and state that only the engine needs.
 type run struct {
 	job.Run
-	recorded      *job.Run         // an immutable copy as of the newest record; nil: none
-	options       *crontab.Options // options of the entry that decided it
-	zone          *time.Location   // the entry's
-	slot          int              // its job in Engine.jobs; -1: none
-	stop          job.Reason       // why it is being stopped, or ""
-	gate          gate             // the gate that it has reached
-	cause         job.Reason       // why it starts, once it has passed them all
-	detail        string           // details of cause: numbers and names
-	forced        bool             // --force was used
-	asking        bool             // the command of if= is running
-	await         *awaiting        // state of the parents that it waits for; nil: it does not wait for any
-	until         time.Duration    // Moment.Up at which the wait for parents ends; 0: no limit
-	claim         *claim           // slots that it holds or waits for; nil: none
-	refused       bool             // the history already has a run of this occurrence
-	unstartedRuns int              // its contribution to Engine.stalled
-	hurry         bool             // the daemon is ending, so the grace is short
-	dies          time.Duration    // Moment.Up of KILL, once a signal was sent
-	patience      bool             // the grace was set explicitly in the stop request
-	tokenAt       time.Duration    // Moment.Up at which its Token came
-	ringClaim     *ringClaim       // a pending claim that must be granted before the run continues; nil: none
+	recorded      *job.Run        // an immutable copy as of the newest record; nil: none
+	options       *option.Options // options of the entry that decided it
+	zone          *time.Location  // the entry's
+	slot          int             // its job in Engine.jobs; -1: none
+	stop          job.Reason      // why it is being stopped, or ""
+	gate          gate            // the gate that it has reached
+	cause         job.Reason      // why it starts, once it has passed them all
+	detail        string          // details of cause: numbers and names
+	forced        bool            // --force was used
+	asking        bool            // the command of if= is running
+	await         *awaiting       // state of the parents that it waits for; nil: it does not wait for any
+	until         time.Duration   // Moment.Up at which the wait for parents ends; 0: no limit
+	claim         *claim          // slots that it holds or waits for; nil: none
+	refused       bool            // the history already has a run of this occurrence
+	unstartedRuns int             // its contribution to Engine.stalled
+	hurry         bool            // the daemon is ending, so the grace is short
+	dies          time.Duration   // Moment.Up of KILL, once a signal was sent
+	patience      bool            // the grace was set explicitly in the stop request
+	tokenAt       time.Duration   // Moment.Up at which its Token came
+	ringClaim     *ringClaim      // a pending claim that must be granted before the run continues; nil: none
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.

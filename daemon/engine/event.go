@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -32,7 +33,7 @@ type Load struct {
 
 	// Unfit maps options that the host cannot apply to the reason. Their entries are
 	// held.
-	Unfit map[*crontab.Options]string
+	Unfit map[*option.Options]string
 
 	// Saved contains the time at which each crontab was saved, by name. Until that time
 	// the previous text applies. A crontab that is not in it applies from now.

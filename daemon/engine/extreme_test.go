@@ -11,6 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -31,7 +32,7 @@ func TestSumSaturates(t *testing.T) {
 
 // longest sets the longest possible durations for each entry of a world, like values that
 // an older daemon might have stored: the crontab language allows less.
-func longest(w *world, change func(*crontab.Options)) {
+func longest(w *world, change func(*option.Options)) {
 	for _, file := range w.crontabs {
 		for i := range file.Entries {
 			change(file.Entries[i].Options())
@@ -60,16 +61,16 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 	const long = time.Duration(math.MaxInt64) - time.Second
 	for name, c := range map[string]struct {
 		options string
-		change  func(*crontab.Options)
+		change  func(*option.Options)
 		act     func(*world)
 	}{
-		"timeout":    {"timeout=1h", func(o *crontab.Options) { o.Timeout = long }, nil},
-		"stop-grace": {"timeout=1s stop-grace=1h", func(o *crontab.Options) { o.StopGrace = long }, nil},
-		"backoff":    {"retry=5 backoff=1h", func(o *crontab.Options) { o.Backoff.Min, o.Backoff.Max = long, long }, failAll},
-		"expect":     {"expect=1h notify=x notify-on=late", func(o *crontab.Options) { o.Expect = long }, nil},
-		"max-run":    {"max-run=1h notify=x notify-on=late", func(o *crontab.Options) { o.MaxRun = long }, nil},
-		"max-late":   {"max-late=1h notify=x notify-on=late", func(o *crontab.Options) { o.MaxLate = long }, nil},
-		"stop": {"", func(*crontab.Options) {}, func(w *world) {
+		"timeout":    {"timeout=1h", func(o *option.Options) { o.Timeout = long }, nil},
+		"stop-grace": {"timeout=1s stop-grace=1h", func(o *option.Options) { o.StopGrace = long }, nil},
+		"backoff":    {"retry=5 backoff=1h", func(o *option.Options) { o.Backoff.Min, o.Backoff.Max = long, long }, failAll},
+		"expect":     {"expect=1h notify=x notify-on=late", func(o *option.Options) { o.Expect = long }, nil},
+		"max-run":    {"max-run=1h notify=x notify-on=late", func(o *option.Options) { o.MaxRun = long }, nil},
+		"max-late":   {"max-late=1h notify=x notify-on=late", func(o *option.Options) { o.MaxLate = long }, nil},
+		"stop": {"", func(*option.Options) {}, func(w *world) {
 			w.step(Stop{Job: "a", By: "ann", Grace: long, Token: 1})
 		}},
 	} {

@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -41,7 +41,7 @@ func (c unstartedRuns) leave(r *run) {
 // flooded returns why no further run of a job is made, or "".
 func (e *Engine) flooded(j *firing, live []*run) string {
 	many, most := e.stalled[j.entry.User()], max(mostHeld, e.places.limits.QueueMax)
-	if many < most || len(live) == 0 || j.options.Overlap == crontab.OverlapReplace || j.options.Overlap == crontab.OverlapKill {
+	if many < most || len(live) == 0 || j.options.Overlap == option.OverlapReplace || j.options.Overlap == option.OverlapKill {
 		return ""
 	}
 	return fmt.Sprintf("%d of %s, with those that they wait for; %d are of this job", many, j.entry.User(), len(live))

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -138,7 +138,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) {
 	if e.outOfHours(r, j) {
 		return
 	}
-	if r.options.Overlap != crontab.OverlapAllow && e.crowded(r) {
+	if r.options.Overlap != option.OverlapAllow && e.crowded(r) {
 		r.gate = gateOverlap
 		e.wait(r, job.WaitsOnRun, "")
 		return

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -20,9 +21,9 @@ func (ev *Load) unfit() func(*crontab.Entry) string {
 }
 
 // ringFault returns why an entry with scope=ring must not run here at all, or "".
-func ringFault(entry *crontab.Entry, o *crontab.Options, mode RingMode) string {
+func ringFault(entry *crontab.Entry, o *option.Options, mode RingMode) string {
 	switch {
-	case o.Scope != crontab.ScopeRing:
+	case o.Scope != option.ScopeRing:
 		return ""
 	case entry.Schedule == timetable.Reboot:
 		return "scope=ring: each host starts by itself, so @reboot cannot be one member's"
@@ -30,7 +31,7 @@ func ringFault(entry *crontab.Entry, o *crontab.Options, mode RingMode) string {
 		return "scope=ring: each host has days of its own on which its periods ran, so a line that runs once in a period cannot be one member's"
 	case mode == NoRing:
 		return "scope=ring: this host is in no ring"
-	case mode == Available && o.Partitioned == crontab.PartitionedHold:
+	case mode == Available && o.Partitioned == option.PartitionedHold:
 		return "if-partitioned=hold needs voters: the ring's mode is available"
 	}
 	return ""

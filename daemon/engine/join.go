@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -18,7 +18,7 @@ type tally struct {
 }
 
 // count adds n parents that ended with a verdict.
-func (t *tally) count(v job.Verdict, asked crontab.Outcomes, n int) {
+func (t *tally) count(v job.Verdict, asked option.Outcomes, n int) {
 	if !v.Final() {
 		return
 	}
@@ -43,20 +43,20 @@ func (t *tally) count(v job.Verdict, asked crontab.Outcomes, n int) {
 
 // outcomesOf returns the outcomes that match a verdict. A lost run under if-lost=leave is
 // lost, but has not failed.
-func outcomesOf(v job.Verdict) crontab.Outcomes {
+func outcomesOf(v job.Verdict) option.Outcomes {
 	switch v {
 	case job.VerdictOK:
-		return crontab.OutcomeOK
+		return option.OutcomeOK
 	case job.VerdictFail, job.VerdictUpstream:
-		return crontab.OutcomeFail
+		return option.OutcomeFail
 	case job.VerdictDead:
-		return crontab.OutcomeFail | crontab.OutcomeDead
+		return option.OutcomeFail | option.OutcomeDead
 	case job.VerdictLost:
-		return crontab.OutcomeFail | crontab.OutcomeLost
+		return option.OutcomeFail | option.OutcomeLost
 	case job.VerdictLeft:
-		return crontab.OutcomeLost
+		return option.OutcomeLost
 	case job.VerdictSkip:
-		return crontab.OutcomeSkip
+		return option.OutcomeSkip
 	}
 	return 0
 }
@@ -75,7 +75,7 @@ const (
 // rules behave like them: where Airflow marks a task upstream_failed or skipped, the
 // result is failed or skipped. A parent that was lost under if-lost=leave has ended, but
 // counts neither as success nor as failure.
-func chanceOf(join crontab.Join, t tally) chance {
+func chanceOf(join option.Join, t tally) chance {
 	var (
 		over   = t.ended == t.edges
 		bad    = t.failed + t.upstream
@@ -90,7 +90,7 @@ func chanceOf(join crontab.Join, t tally) chance {
 		}
 	)
 	switch join {
-	case crontab.JoinAll:
+	case option.JoinAll:
 		switch {
 		case t.holding == t.ended:
 			return ifThen(over)
@@ -98,12 +98,12 @@ func chanceOf(join crontab.Join, t tally) chance {
 			return failed
 		}
 		return skipped
-	case crontab.JoinAny:
+	case option.JoinAny:
 		if t.holding == 0 && over && t.against > 0 {
 			return failed
 		}
 		return ifThen(t.holding > 0)
-	case crontab.JoinAllSuccess:
+	case option.JoinAllSuccess:
 		switch {
 		case bad > 0:
 			return failed
@@ -111,34 +111,34 @@ func chanceOf(join crontab.Join, t tally) chance {
 			return skipped
 		}
 		return ifThen(over)
-	case crontab.JoinNoneFailed:
+	case option.JoinNoneFailed:
 		if bad > 0 {
 			return failed
 		}
 		return ifThen(over)
-	case crontab.JoinNoneFailedMinOneSuccess:
+	case option.JoinNoneFailedMinOneSuccess:
 		if bad > 0 {
 			return failed
 		}
 		return ifThen(over && t.ok > 0)
-	case crontab.JoinAllFailed:
+	case option.JoinAllFailed:
 		if t.ended > bad {
 			return skipped
 		}
 		return ifThen(over)
-	case crontab.JoinAllSkipped:
+	case option.JoinAllSkipped:
 		if t.ended > t.skipped {
 			return skipped
 		}
 		return ifThen(over)
-	case crontab.JoinNoneSkipped:
+	case option.JoinNoneSkipped:
 		if t.skipped > 0 {
 			return skipped
 		}
 		return ifThen(over)
-	case crontab.JoinAllDone:
+	case option.JoinAllDone:
 		return ifThen(over)
-	case crontab.JoinAllDoneMinOneSuccess: // in Airflow a skipped parent is not done
+	case option.JoinAllDoneMinOneSuccess: // in Airflow a skipped parent is not done
 		switch {
 		case t.skipped > 0:
 			return skipped
@@ -146,14 +146,14 @@ func chanceOf(join crontab.Join, t tally) chance {
 			return failed
 		}
 		return ifThen(over && t.ok > 0)
-	case crontab.JoinOneSuccess:
+	case option.JoinOneSuccess:
 		if over && t.ok == 0 && bad > 0 {
 			return failed
 		}
 		return ifThen(t.ok > 0)
-	case crontab.JoinOneFailed:
+	case option.JoinOneFailed:
 		return ifThen(bad > 0)
-	case crontab.JoinOneDone: // a parent that was not run because of its own parents is not done
+	case option.JoinOneDone: // a parent that was not run because of its own parents is not done
 		return ifThen(t.ok+t.failed > 0)
 	}
 	return holds // JoinAlways

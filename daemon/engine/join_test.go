@@ -3,7 +3,7 @@ package engine
 import (
 	"testing"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -17,72 +17,72 @@ func TestJoinsAsAirflowsTriggerRules(t *testing.T) {
 	)
 	type ends []job.Verdict
 	for _, c := range []struct {
-		join crontab.Join
+		join option.Join
 		ends ends
 		want chance
 	}{
-		{crontab.JoinAllSuccess, ends{ok, ok}, holds},
-		{crontab.JoinAllSuccess, ends{ok, not}, open},
-		{crontab.JoinAllSuccess, ends{fail, not}, failed},
-		{crontab.JoinAllSuccess, ends{up, not}, failed},
-		{crontab.JoinAllSuccess, ends{skip, not}, skipped},
-		{crontab.JoinAllSuccess, ends{skip, fail}, failed},
+		{option.JoinAllSuccess, ends{ok, ok}, holds},
+		{option.JoinAllSuccess, ends{ok, not}, open},
+		{option.JoinAllSuccess, ends{fail, not}, failed},
+		{option.JoinAllSuccess, ends{up, not}, failed},
+		{option.JoinAllSuccess, ends{skip, not}, skipped},
+		{option.JoinAllSuccess, ends{skip, fail}, failed},
 
-		{crontab.JoinAllFailed, ends{fail, up}, holds},
-		{crontab.JoinAllFailed, ends{fail, not}, open},
-		{crontab.JoinAllFailed, ends{ok, not}, skipped},
-		{crontab.JoinAllFailed, ends{skip, fail}, skipped},
+		{option.JoinAllFailed, ends{fail, up}, holds},
+		{option.JoinAllFailed, ends{fail, not}, open},
+		{option.JoinAllFailed, ends{ok, not}, skipped},
+		{option.JoinAllFailed, ends{skip, fail}, skipped},
 
-		{crontab.JoinAllDone, ends{ok, fail, up, skip}, holds},
-		{crontab.JoinAllDone, ends{ok, not}, open},
+		{option.JoinAllDone, ends{ok, fail, up, skip}, holds},
+		{option.JoinAllDone, ends{ok, not}, open},
 
-		{crontab.JoinAllDoneMinOneSuccess, ends{ok, fail, up}, holds},
-		{crontab.JoinAllDoneMinOneSuccess, ends{ok, not}, open},
-		{crontab.JoinAllDoneMinOneSuccess, ends{fail, up}, failed},
-		{crontab.JoinAllDoneMinOneSuccess, ends{fail, not}, open},
-		{crontab.JoinAllDoneMinOneSuccess, ends{ok, skip}, skipped},
+		{option.JoinAllDoneMinOneSuccess, ends{ok, fail, up}, holds},
+		{option.JoinAllDoneMinOneSuccess, ends{ok, not}, open},
+		{option.JoinAllDoneMinOneSuccess, ends{fail, up}, failed},
+		{option.JoinAllDoneMinOneSuccess, ends{fail, not}, open},
+		{option.JoinAllDoneMinOneSuccess, ends{ok, skip}, skipped},
 
-		{crontab.JoinAllSkipped, ends{skip, skip}, holds},
-		{crontab.JoinAllSkipped, ends{skip, not}, open},
-		{crontab.JoinAllSkipped, ends{ok, not}, skipped},
-		{crontab.JoinAllSkipped, ends{fail, not}, skipped},
+		{option.JoinAllSkipped, ends{skip, skip}, holds},
+		{option.JoinAllSkipped, ends{skip, not}, open},
+		{option.JoinAllSkipped, ends{ok, not}, skipped},
+		{option.JoinAllSkipped, ends{fail, not}, skipped},
 
-		{crontab.JoinOneFailed, ends{fail, not}, holds},
-		{crontab.JoinOneFailed, ends{up, not}, holds},
-		{crontab.JoinOneFailed, ends{ok, not}, open},
-		{crontab.JoinOneFailed, ends{ok, skip}, skipped},
+		{option.JoinOneFailed, ends{fail, not}, holds},
+		{option.JoinOneFailed, ends{up, not}, holds},
+		{option.JoinOneFailed, ends{ok, not}, open},
+		{option.JoinOneFailed, ends{ok, skip}, skipped},
 
-		{crontab.JoinOneSuccess, ends{ok, not}, holds},
-		{crontab.JoinOneSuccess, ends{fail, not}, open},
-		{crontab.JoinOneSuccess, ends{skip, skip}, skipped},
-		{crontab.JoinOneSuccess, ends{skip, fail}, failed},
-		{crontab.JoinOneSuccess, ends{up, fail}, failed},
+		{option.JoinOneSuccess, ends{ok, not}, holds},
+		{option.JoinOneSuccess, ends{fail, not}, open},
+		{option.JoinOneSuccess, ends{skip, skip}, skipped},
+		{option.JoinOneSuccess, ends{skip, fail}, failed},
+		{option.JoinOneSuccess, ends{up, fail}, failed},
 
-		{crontab.JoinOneDone, ends{fail, not}, holds},
-		{crontab.JoinOneDone, ends{ok, not}, holds},
-		{crontab.JoinOneDone, ends{skip, not}, open},
-		{crontab.JoinOneDone, ends{skip, up}, skipped},
+		{option.JoinOneDone, ends{fail, not}, holds},
+		{option.JoinOneDone, ends{ok, not}, holds},
+		{option.JoinOneDone, ends{skip, not}, open},
+		{option.JoinOneDone, ends{skip, up}, skipped},
 
-		{crontab.JoinNoneFailed, ends{ok, skip}, holds},
-		{crontab.JoinNoneFailed, ends{skip, skip}, holds},
-		{crontab.JoinNoneFailed, ends{ok, not}, open},
-		{crontab.JoinNoneFailed, ends{fail, not}, failed},
-		{crontab.JoinNoneFailed, ends{up, not}, failed},
+		{option.JoinNoneFailed, ends{ok, skip}, holds},
+		{option.JoinNoneFailed, ends{skip, skip}, holds},
+		{option.JoinNoneFailed, ends{ok, not}, open},
+		{option.JoinNoneFailed, ends{fail, not}, failed},
+		{option.JoinNoneFailed, ends{up, not}, failed},
 
-		{crontab.JoinNoneFailedMinOneSuccess, ends{ok, skip}, holds},
-		{crontab.JoinNoneFailedMinOneSuccess, ends{skip, skip}, skipped},
-		{crontab.JoinNoneFailedMinOneSuccess, ends{ok, not}, open},
-		{crontab.JoinNoneFailedMinOneSuccess, ends{fail, not}, failed},
+		{option.JoinNoneFailedMinOneSuccess, ends{ok, skip}, holds},
+		{option.JoinNoneFailedMinOneSuccess, ends{skip, skip}, skipped},
+		{option.JoinNoneFailedMinOneSuccess, ends{ok, not}, open},
+		{option.JoinNoneFailedMinOneSuccess, ends{fail, not}, failed},
 
-		{crontab.JoinNoneSkipped, ends{ok, fail, up}, holds},
-		{crontab.JoinNoneSkipped, ends{ok, not}, open},
-		{crontab.JoinNoneSkipped, ends{skip, not}, skipped},
+		{option.JoinNoneSkipped, ends{ok, fail, up}, holds},
+		{option.JoinNoneSkipped, ends{ok, not}, open},
+		{option.JoinNoneSkipped, ends{skip, not}, skipped},
 
-		{crontab.JoinAlways, ends{not, not}, holds},
+		{option.JoinAlways, ends{not, not}, holds},
 	} {
 		count := tally{edges: len(c.ends)}
 		for _, v := range c.ends {
-			count.count(v, crontab.OutcomeOK, 1)
+			count.count(v, option.OutcomeOK, 1)
 		}
 		if got := chanceOf(c.join, count); got != c.want {
 			t.Errorf("join %d of %q: got %d, want %d", c.join, c.ends, got, c.want)
@@ -93,27 +93,27 @@ func TestJoinsAsAirflowsTriggerRules(t *testing.T) {
 // TestJoinsByOutcome checks all and any against the outcomes of edges.
 func TestJoinsByOutcome(t *testing.T) {
 	type end struct {
-		asked   crontab.Outcomes
+		asked   option.Outcomes
 		verdict job.Verdict
 	}
 	for _, c := range []struct {
 		name string
-		join crontab.Join
+		join option.Join
 		ends []end
 		want chance
 	}{
-		{"each as asked", crontab.JoinAll, []end{{crontab.OutcomeOK, job.VerdictOK}, {crontab.OutcomeFail, job.VerdictDead}}, holds},
-		{"done is any", crontab.JoinAll, []end{{crontab.OutcomeDone, job.VerdictUpstream}, {crontab.OutcomeDone, job.VerdictSkip}, {crontab.OutcomeDone, job.VerdictLeft}}, holds},
-		{"lost is a failure", crontab.JoinAll, []end{{crontab.OutcomeFail, job.VerdictLost}, {crontab.OutcomeLost, job.VerdictLost}}, holds},
-		{"what is left is none", crontab.JoinAll, []end{{crontab.OutcomeFail, job.VerdictLeft}, {crontab.OutcomeOK, ""}}, skipped},
-		{"a retry is no end", crontab.JoinAll, []end{{crontab.OutcomeFail, job.VerdictRetry}}, open},
-		{"one failed that should not", crontab.JoinAll, []end{{crontab.OutcomeOK, job.VerdictFail}, {crontab.OutcomeOK, ""}}, failed},
-		{"one should have failed, and one did", crontab.JoinAll, []end{{crontab.OutcomeFail, job.VerdictOK}, {crontab.OutcomeFail, job.VerdictFail}}, skipped},
-		{"fail is not dead", crontab.JoinAll, []end{{crontab.OutcomeDead, job.VerdictFail}, {crontab.OutcomeOK, ""}}, failed},
-		{"any of them", crontab.JoinAny, []end{{crontab.OutcomeOK, job.VerdictFail}, {crontab.OutcomeFail, job.VerdictLost}, {crontab.OutcomeOK, ""}}, holds},
-		{"any, yet", crontab.JoinAny, []end{{crontab.OutcomeOK, job.VerdictFail}, {crontab.OutcomeOK, ""}}, open},
-		{"any, no more", crontab.JoinAny, []end{{crontab.OutcomeOK, job.VerdictFail}, {crontab.OutcomeOK, job.VerdictSkip}}, failed},
-		{"any, and none failed", crontab.JoinAny, []end{{crontab.OutcomeOK, job.VerdictSkip}, {crontab.OutcomeFail, job.VerdictOK}}, skipped},
+		{"each as asked", option.JoinAll, []end{{option.OutcomeOK, job.VerdictOK}, {option.OutcomeFail, job.VerdictDead}}, holds},
+		{"done is any", option.JoinAll, []end{{option.OutcomeDone, job.VerdictUpstream}, {option.OutcomeDone, job.VerdictSkip}, {option.OutcomeDone, job.VerdictLeft}}, holds},
+		{"lost is a failure", option.JoinAll, []end{{option.OutcomeFail, job.VerdictLost}, {option.OutcomeLost, job.VerdictLost}}, holds},
+		{"what is left is none", option.JoinAll, []end{{option.OutcomeFail, job.VerdictLeft}, {option.OutcomeOK, ""}}, skipped},
+		{"a retry is no end", option.JoinAll, []end{{option.OutcomeFail, job.VerdictRetry}}, open},
+		{"one failed that should not", option.JoinAll, []end{{option.OutcomeOK, job.VerdictFail}, {option.OutcomeOK, ""}}, failed},
+		{"one should have failed, and one did", option.JoinAll, []end{{option.OutcomeFail, job.VerdictOK}, {option.OutcomeFail, job.VerdictFail}}, skipped},
+		{"fail is not dead", option.JoinAll, []end{{option.OutcomeDead, job.VerdictFail}, {option.OutcomeOK, ""}}, failed},
+		{"any of them", option.JoinAny, []end{{option.OutcomeOK, job.VerdictFail}, {option.OutcomeFail, job.VerdictLost}, {option.OutcomeOK, ""}}, holds},
+		{"any, yet", option.JoinAny, []end{{option.OutcomeOK, job.VerdictFail}, {option.OutcomeOK, ""}}, open},
+		{"any, no more", option.JoinAny, []end{{option.OutcomeOK, job.VerdictFail}, {option.OutcomeOK, job.VerdictSkip}}, failed},
+		{"any, and none failed", option.JoinAny, []end{{option.OutcomeOK, job.VerdictSkip}, {option.OutcomeFail, job.VerdictOK}}, skipped},
 	} {
 		count := tally{edges: len(c.ends)}
 		for _, e := range c.ends {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -114,7 +114,7 @@ func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 // pauseFailed pauses a job whose run failed for good, if on-exhausted= requires that.
 // Manual runs do not pause it.
 func (e *Engine) pauseFailed(r *run) {
-	if r.options.Exhausted != crontab.ExhaustedPause || r.Verdict != job.VerdictFail || r.stop != "" && r.stop != job.OverTime ||
+	if r.options.Exhausted != option.ExhaustedPause || r.Verdict != job.VerdictFail || r.stop != "" && r.stop != job.OverTime ||
 		r.State != job.RunEnded || r.refused || r.asked() {
 		return
 	}

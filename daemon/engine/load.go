@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -172,7 +173,7 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int) {
 			}
 		case !same:
 			marks[slot] = afterEdit(past.mark, since, now)
-		case entry.Options().Scope == crontab.ScopeRing:
+		case entry.Options().Scope == option.ScopeRing:
 			marks[slot] = max(past.mark, past.ever)
 		case late:
 			marks[slot] = afterSetBack(s, past.mark, now, e.awaited.lastSeen.Sub(e.now.Wall))
@@ -400,7 +401,7 @@ func (e *Engine) restore() {
 func (e *Engine) lose(r job.Run) {
 	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
 	r.Outcome = job.Outcome{Kind: job.Lost}
-	lost := &run{Run: r, options: crontab.DefaultOptions()}
+	lost := &run{Run: r, options: option.DefaultOptions()}
 	e.locate(lost)
 	if slot, ok := e.jobs.Find(r.Job); ok && isOf(lost, e.jobs.Entry(slot).User()) {
 		lost.options, lost.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
@@ -416,7 +417,7 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r := &run{Run: old, recorded: &old, gate: gateOf(&old)}
 	slot, ok := e.jobs.Find(old.Job)
 	if !ok || !isOf(r, e.jobs.Entry(slot).User()) { // or another user has a job of that name by now
-		r.options = crontab.DefaultOptions()
+		r.options = option.DefaultOptions()
 		e.add(r)
 		e.drop(r, job.JobRemoved)
 		return

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -15,12 +15,12 @@ import (
 // run that a person started.
 
 // wantsNotification reports whether an entry sends notifications for an event.
-func wantsNotification(o *crontab.Options, on crontab.Notices) bool {
+func wantsNotification(o *option.Options, on option.Notices) bool {
 	return len(o.Notify) > 0 && o.NotifyOn&on != 0
 }
 
 // notify sends a notification to the channels of an entry.
-func (e *Engine) notify(o *crontab.Options, n job.Notice) {
+func (e *Engine) notify(o *option.Options, n job.Notice) {
 	n.At, n.Channels = e.now.Wall, o.Notify
 	e.emit(Notify{n})
 }
@@ -59,7 +59,7 @@ func (r *run) occurrence() string {
 // failure.
 func (e *Engine) notifyFailure(l *job.Ledger, r *run) {
 	o := r.options
-	on, word := job.OnFail, crontab.NoticeFail
+	on, word := job.OnFail, option.NoticeFail
 	text := "failed: " + r.how()
 	switch {
 	case r.Verdict == job.VerdictUpstream:
@@ -67,18 +67,18 @@ func (e *Engine) notifyFailure(l *job.Ledger, r *run) {
 		return
 	case r.Verdict == job.VerdictDead:
 		text += ", and lies among the dead letters"
-		if wantsNotification(o, crontab.NoticeDead) {
-			on, word = job.OnDead, crontab.NoticeDead
+		if wantsNotification(o, option.NoticeDead) {
+			on, word = job.OnDead, option.NoticeDead
 		}
 	case r.Verdict == job.VerdictLost:
 		text = "was lost: how its run ended is not known"
-		if wantsNotification(o, crontab.NoticeLost) {
-			on, word = job.OnLost, crontab.NoticeLost
+		if wantsNotification(o, option.NoticeLost) {
+			on, word = job.OnLost, option.NoticeLost
 		}
-	case o.Exhausted == crontab.ExhaustedPause && r.State == job.RunEnded:
+	case o.Exhausted == option.ExhaustedPause && r.State == job.RunEnded:
 		text += ", and the job is paused"
 	}
-	if r.asked() || !wantsNotification(o, word) || l.Notified&job.NotifiedFailure != 0 && !wantsNotification(o, crontab.NoticeEach) {
+	if r.asked() || !wantsNotification(o, word) || l.Notified&job.NotifiedFailure != 0 && !wantsNotification(o, option.NoticeEach) {
 		return
 	}
 	l.Notified |= job.NotifiedFailure
@@ -101,7 +101,7 @@ func (r *run) how() string {
 // before it.
 func (e *Engine) notifySuccess(before, now job.Ledger, r *run) {
 	const lasting = job.NotifiedFailure | job.NotifiedLate | job.NotifiedExpect
-	if over := before.Notified &^ now.Notified & lasting; over != 0 && wantsNotification(r.options, crontab.NoticeRecover) {
+	if over := before.Notified &^ now.Notified & lasting; over != 0 && wantsNotification(r.options, option.NoticeRecover) {
 		after := ""
 		switch {
 		case before.Bad == 1:
@@ -111,14 +111,14 @@ func (e *Engine) notifySuccess(before, now job.Ledger, r *run) {
 		}
 		e.notifyOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.occurrence())
 	}
-	if wantsNotification(r.options, crontab.NoticeSuccess) && !r.asked() {
+	if wantsNotification(r.options, option.NoticeSuccess) && !r.asked() {
 		e.notifyOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
 	}
 }
 
 // notifyStart sends a notification about the start of an occurrence.
 func (e *Engine) notifyStart(r *run) {
-	if wantsNotification(r.options, crontab.NoticeStart) && !r.asked() && r.Attempt == 1 {
+	if wantsNotification(r.options, option.NoticeStart) && !r.asked() && r.Attempt == 1 {
 		e.notifyOf(r, job.OnStart, 0, "started (%s)", r.occurrence())
 	}
 }
@@ -147,8 +147,8 @@ func isMissed(r job.Reason) bool {
 
 // notifyMissed sends a notification about occurrences that will not run. It sends only one
 // until the next success.
-func (e *Engine) notifyMissed(id job.ID, user string, o *crontab.Options, m missed) {
-	if !wantsNotification(o, crontab.NoticeMissed) || !isMissed(m.reason) {
+func (e *Engine) notifyMissed(id job.ID, user string, o *option.Options, m missed) {
+	if !wantsNotification(o, option.NoticeMissed) || !isMissed(m.reason) {
 		return
 	}
 	l := e.ledger(id, user)
@@ -159,8 +159,8 @@ func (e *Engine) notifyMissed(id job.ID, user string, o *crontab.Options, m miss
 
 // notifyMissedBy is notifyMissed for a ledger that the caller writes. It reports whether it
 // sent the notification.
-func (e *Engine) notifyMissedBy(l *job.Ledger, o *crontab.Options, m missed) bool {
-	if !wantsNotification(o, crontab.NoticeMissed) || l.Notified&job.NotifiedMissed != 0 || m.run != nil && m.run.By != "" {
+func (e *Engine) notifyMissedBy(l *job.Ledger, o *option.Options, m missed) bool {
+	if !wantsNotification(o, option.NoticeMissed) || l.Notified&job.NotifiedMissed != 0 || m.run != nil && m.run.By != "" {
 		return false
 	}
 	l.Notified |= job.NotifiedMissed
@@ -228,7 +228,7 @@ func (e *Engine) notifyLate(r *run, text string) {
 	}
 	l.Notified |= job.NotifiedLate
 	e.setLedger(l)
-	if wantsNotification(r.options, crontab.NoticeLate) {
+	if wantsNotification(r.options, option.NoticeLate) {
 		e.notifyOf(r, job.OnLate, l.Bad, "is late: %s", text)
 	}
 }
@@ -265,7 +265,7 @@ func (e *Engine) watch(slot int) {
 func (e *Engine) notifyHeld(j *firing, l *job.Ledger) {
 	o := j.options
 	isHeld := o.Held != "" || o.Degraded != ""
-	if !wantsNotification(o, crontab.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
+	if !wantsNotification(o, option.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
 		return
 	}
 	l.Notified ^= job.NotifiedHeld
@@ -281,7 +281,7 @@ func (e *Engine) notifyHeld(j *firing, l *job.Ledger) {
 }
 
 // expect sets the timer for the next success that expect= requires.
-func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
+func (e *Engine) expect(o *option.Options, l job.Ledger) {
 	if o.Expect == 0 || l.Notified&job.NotifiedExpect != 0 {
 		return
 	}
@@ -294,7 +294,7 @@ func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
 }
 
 // expectedBy returns when the next success is overdue.
-func expectedBy(o *crontab.Options, l job.Ledger) time.Time {
+func expectedBy(o *option.Options, l job.Ledger) time.Time {
 	if l.Watched.After(l.Success) {
 		return l.Watched.Add(o.Expect)
 	}
@@ -330,7 +330,7 @@ func (e *Engine) miss(t timer) {
 	}
 	l.Notified |= job.NotifiedExpect
 	e.setLedger(l)
-	if wantsNotification(j.options, crontab.NoticeLate) {
+	if wantsNotification(j.options, option.NoticeLate) {
 		e.notify(j.options, job.Notice{
 			On: job.OnLate, Job: j.id, User: j.entry.User(), Streak: l.Bad, Text: j.unseen(l),
 		})

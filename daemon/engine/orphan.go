@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -54,9 +54,9 @@ func (e *Engine) inherit(slot int, x *register.Report) {
 		e.ring.forget(c)
 		e.claimOlder(c)
 	}
-	sure := own || x.Left || x.Phase == register.Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
+	sure := own || x.Left || x.Phase == register.Taken && (e.ring.mode == Available || o.Partitioned == option.PartitionedRun)
 	endsThere := x.Left && (x.Phase == register.Begun || e.jobs.Component(slot) != nil)
-	if endsThere || !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
+	if endsThere || !e.isCandidate(slot) || !sure && (o.IfLost != option.LostReruns || x.Lost >= maxReruns) {
 		return
 	}
 	c = e.newRingClaim(slot, x.Time())

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -94,7 +94,7 @@ func (p *prepared) plan() {
 func (p *prepared) findWatched() {
 	for slot := range p.jobs.Len() {
 		o := p.jobs.Entry(slot).Options()
-		if o.Expect == 0 && !wantsNotification(o, crontab.NoticeHeld) {
+		if o.Expect == 0 && !wantsNotification(o, option.NoticeHeld) {
 			continue
 		}
 		p.watched = append(p.watched, slot)
@@ -105,7 +105,7 @@ func (p *prepared) findWatched() {
 	}
 }
 
-func isHeldOtherwise(a, b *crontab.Options) bool { return a.Held != b.Held || a.Degraded != b.Degraded }
+func isHeldOtherwise(a, b *option.Options) bool { return a.Held != b.Held || a.Degraded != b.Degraded }
 
 // listRosters lists the jobs of crontabs with fresh slots, and the crontabs
 // that are gone.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/testdata/worlds"
 )
 
@@ -80,7 +80,7 @@ func TestSimulationTrailsKnowTheCoreVocabulary(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if o.Built() && !used[o.Key] && !strings.Contains("sec year count protect labels name-of-nothing scope need avoid prefer route shards if-partitioned quorum", o.Key) {
 			t.Errorf("no entry that may run has %s=", o.Key)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
@@ -112,7 +112,7 @@ func rankKey(in *catalog.Catalog, slot int, due time.Time) uint64 {
 	switch c := in.Component(slot); {
 	case c != nil:
 		return c.Key.Uint64()
-	case in.Entry(slot).Options().Route == crontab.RouteAny:
+	case in.Entry(slot).Options().Route == option.RouteAny:
 		return key ^ uint64(due.UnixNano())*0x9e3779b97f4a7c15
 	}
 	return key
@@ -157,14 +157,14 @@ func (s *ranking) judge(in *catalog.Catalog, slot int) func(i int) bool {
 	return func(i int) bool { return s.connected[c][i] }
 }
 
-func (s *ranking) fits(i int, key job.Key, o *crontab.Options) bool {
+func (s *ranking) fits(i int, key job.Key, o *option.Options) bool {
 	m := &s.Members[i]
 	_, lacks := m.Lacks[key]
 	return !lacks && isHere(o, m.Name) && misfit(o, m.Labels) == ""
 }
 
 // misfit returns why need= or avoid= excludes a host with these labels, or "".
-func misfit(o *crontab.Options, labels map[string]string) string {
+func misfit(o *option.Options, labels map[string]string) string {
 	for _, l := range o.Need {
 		if labels[l.Key] != l.Value {
 			return fmt.Sprintf("need= asks for %s:%s", l.Key, l.Value)

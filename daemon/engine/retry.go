@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -57,7 +57,7 @@ func (r *run) again() job.Reason {
 
 // backoff returns the wait after a failed attempt, counted from 1. The spread of
 // retry-jitter= is derived from the invocation, so a replay computes the same wait.
-func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
+func backoff(o *option.Options, invocation string, attempt int) time.Duration {
 	wait := float64(o.Backoff.Min)
 	for range attempt - 1 {
 		wait = min(wait*o.Backoff.Factor, float64(o.Backoff.Max))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
@@ -169,9 +169,9 @@ func (e *Engine) claimNow(c *ringClaim) {
 }
 
 // claimFor claims an occurrence, unless the ring has too few members for quorum=.
-func (e *Engine) claimFor(c *ringClaim, o *crontab.Options) {
+func (e *Engine) claimFor(c *ringClaim, o *option.Options) {
 	r := e.ring
-	ledger := r.mode == Strict && o.Partitioned != crontab.PartitionedRun
+	ledger := r.mode == Strict && o.Partitioned != option.PartitionedRun
 	if ledger && o.Quorum > 0 && len(r.ranking.Members) < o.Quorum {
 		e.stall(c, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.ranking.Members), o.Quorum))
 		return
@@ -199,7 +199,7 @@ func (e *Engine) claim(c *ringClaim, ledger bool) {
 
 // optionsOf returns the current options of a claim's job. ok is false if this member cannot
 // run the job any longer.
-func (e *Engine) optionsOf(c *ringClaim) (o *crontab.Options, ok bool) {
+func (e *Engine) optionsOf(c *ringClaim) (o *option.Options, ok bool) {
 	if c.slot, ok = e.jobs.FindRing(c.Key); !ok {
 		return nil, false
 	}
@@ -314,7 +314,7 @@ func (e *Engine) stall(c *ringClaim, why string) {
 		return
 	}
 	keep := 1
-	if o.Catchup == crontab.CatchupAll {
+	if o.Catchup == option.CatchupAll {
 		keep = max(keep, o.MaxMade)
 	}
 	for i := 0; i < len(r.stalled[c.Key]) && len(r.stalled[c.Key]) > keep; {

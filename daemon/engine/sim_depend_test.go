@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -139,7 +139,7 @@ func (h *history) single(r job.Record) {
 // because the clock was set back behind it. No event follows when the clock reaches it again.
 func (h *history) parentInFuture(r *job.Run) bool {
 	slot, ok := h.find(r.Job)
-	return ok && slices.ContainsFunc(h.w.engine.jobs.Options(slot).After, func(edge crontab.Edge) bool {
+	return ok && slices.ContainsFunc(h.w.engine.jobs.Options(slot).After, func(edge option.Edge) bool {
 		id := job.ID(edge.Job)
 		parent, ok := h.find(id)
 		return ok && h.trials.ledgers[owned{id, h.w.engine.jobs.Entry(parent).User()}].Due.After(h.w.now.Wall)
@@ -186,7 +186,7 @@ func (h *history) parentsLack(r job.Run) {
 	}
 	e := h.w.engine.jobs.Entry(slot)
 	since := timetable.Previous(e.Schedule, r.Due)
-	ends := slices.ContainsFunc(e.Options().After, func(edge crontab.Edge) bool { return h.kin.ended[job.ID(edge.Job)] })
+	ends := slices.ContainsFunc(e.Options().After, func(edge option.Edge) bool { return h.kin.ended[job.ID(edge.Job)] })
 	if since.IsZero() || !ends || e.Options().Period != nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (h *history) parentsLack(r job.Run) {
 	h.w.t.Errorf("invariant 11: run %d of %s waits for parents that have all ended: %v", r.ID, r.Job, e.Options().After)
 }
 
-func (h *history) startsOn(child job.ID) []crontab.Edge {
+func (h *history) startsOn(child job.ID) []option.Edge {
 	slot, ok := h.find(child)
 	if !ok || h.w.engine.jobs.Options(slot).Held != "" {
 		return nil
@@ -235,15 +235,15 @@ func (h *history) ends(r job.Run, want map[job.ID]int) {
 }
 
 // ends returns the outcomes of a verdict, as defined in the manual.
-func ends(v job.Verdict) crontab.Outcomes {
-	return map[job.Verdict]crontab.Outcomes{
-		job.VerdictOK:       crontab.OutcomeOK,
-		job.VerdictFail:     crontab.OutcomeFail,
-		job.VerdictDead:     crontab.OutcomeFail | crontab.OutcomeDead,
-		job.VerdictLost:     crontab.OutcomeFail | crontab.OutcomeLost,
-		job.VerdictLeft:     crontab.OutcomeLost,
-		job.VerdictUpstream: crontab.OutcomeFail,
-		job.VerdictSkip:     crontab.OutcomeSkip,
+func ends(v job.Verdict) option.Outcomes {
+	return map[job.Verdict]option.Outcomes{
+		job.VerdictOK:       option.OutcomeOK,
+		job.VerdictFail:     option.OutcomeFail,
+		job.VerdictDead:     option.OutcomeFail | option.OutcomeDead,
+		job.VerdictLost:     option.OutcomeFail | option.OutcomeLost,
+		job.VerdictLeft:     option.OutcomeLost,
+		job.VerdictUpstream: option.OutcomeFail,
+		job.VerdictSkip:     option.OutcomeSkip,
 	}[v]
 }
 
@@ -303,7 +303,7 @@ func (h *history) met12(r job.Run, parents []job.Parent) {
 }
 
 // parent compares one edge with all runs until now.
-func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
+func (h *history) parent(r job.Run, edge option.Edge, p job.Parent) {
 	t := h.w.t
 	if string(p.Job) != edge.Job {
 		t.Errorf("invariant 11: run %d waited for %s, not %s", r.ID, p.Job, edge.Job)
@@ -346,7 +346,7 @@ func (h *history) previousDue(r job.Run) (due time.Time) {
 
 // joined reports whether the ends of parents allow a run to start, as defined in the
 // manual.
-func joined(join crontab.Join, verdicts []job.Verdict, holding int) bool {
+func joined(join option.Join, verdicts []job.Verdict, holding int) bool {
 	var ended, ok, failed, ran, skipped int
 	for _, v := range verdicts {
 		switch v {
@@ -367,31 +367,31 @@ func joined(join crontab.Join, verdicts []job.Verdict, holding int) bool {
 	}
 	n := len(verdicts)
 	switch join {
-	case crontab.JoinAll:
+	case option.JoinAll:
 		return holding == n
-	case crontab.JoinAny:
+	case option.JoinAny:
 		return holding > 0
-	case crontab.JoinNoneFailed:
+	case option.JoinNoneFailed:
 		return ended == n && failed == 0
-	case crontab.JoinAllSuccess:
+	case option.JoinAllSuccess:
 		return ok == n
-	case crontab.JoinAllFailed:
+	case option.JoinAllFailed:
 		return failed == n
-	case crontab.JoinAllDone:
+	case option.JoinAllDone:
 		return ended == n
-	case crontab.JoinAllDoneMinOneSuccess:
+	case option.JoinAllDoneMinOneSuccess:
 		return ended == n && skipped == 0 && ok > 0
-	case crontab.JoinAllSkipped:
+	case option.JoinAllSkipped:
 		return skipped == n
-	case crontab.JoinOneFailed:
+	case option.JoinOneFailed:
 		return failed > 0
-	case crontab.JoinOneSuccess:
+	case option.JoinOneSuccess:
 		return ok > 0
-	case crontab.JoinOneDone:
+	case option.JoinOneDone:
 		return ran > 0
-	case crontab.JoinNoneFailedMinOneSuccess:
+	case option.JoinNoneFailedMinOneSuccess:
 		return ended == n && failed == 0 && ok > 0
-	case crontab.JoinNoneSkipped:
+	case option.JoinNoneSkipped:
 		return ended == n && skipped == 0
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -463,7 +464,7 @@ func (h *history) once(effects []Effect) {
 			continue
 		}
 		slot, ok := h.find(r.Job)
-		if before := runs[r.Job]; before != nil && ok && h.w.engine.jobs.Options(slot).Catchup != crontab.CatchupAll {
+		if before := runs[r.Job]; before != nil && ok && h.w.engine.jobs.Options(slot).Catchup != option.CatchupAll {
 			h.w.t.Errorf("invariant 28: %s runs for %s and for %s at one instant", r.Job, before.Due, r.Due)
 		}
 		runs[r.Job] = r

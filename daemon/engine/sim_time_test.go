@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -20,7 +20,7 @@ type durations struct {
 
 // timed is a run with a process, and the options that it was started with.
 type timed struct {
-	options        *crontab.Options
+	options        *option.Options
 	lost           int
 	started, asked time.Duration // 0: not yet
 }
@@ -89,7 +89,7 @@ func (h *history) timed(r job.Record) {
 }
 
 // succeeded checks the other half of invariant 16: ok= lists all exit codes of success.
-func (h *history) succeeded(r *job.Run, o *crontab.Options) {
+func (h *history) succeeded(r *job.Run, o *option.Options) {
 	switch r.Reason {
 	case job.StopAsked, job.DaemonStopped, job.Replaced:
 		return

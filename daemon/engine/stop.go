@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -30,7 +30,7 @@ func (e *Engine) stop(r *run, reason job.Reason) {
 // without signal and grace sends KILL.
 func (e *Engine) stopForPerson(r *run, ev Stop) {
 	again := r.stop == job.StopAsked && r.State == job.RunRunning && ev.Signal == 0 && ev.Grace == 0
-	killed := again && r.Run.Stop != nil && r.Run.Stop.Signal == crontab.SignalName(syscall.SIGKILL)
+	killed := again && r.Run.Stop != nil && r.Run.Stop.Signal == option.SignalName(syscall.SIGKILL)
 	if !killed {
 		e.recordStop(r, ev, again)
 	}
@@ -48,7 +48,7 @@ func (e *Engine) recordStop(r *run, ev Stop, again bool) {
 	if again {
 		sig = syscall.SIGKILL
 	}
-	order := &job.Stop{By: ev.By, At: e.now.Wall, Signal: crontab.SignalName(sig)}
+	order := &job.Stop{By: ev.By, At: e.now.Wall, Signal: option.SignalName(sig)}
 	switch {
 	case sig == syscall.SIGKILL:
 	case ev.Grace == 0 && r.dies > 0: // KILL is under way
@@ -77,9 +77,9 @@ func (e *Engine) abandon() {
 func (e *Engine) press(r *run) {
 	sig := r.options.StopSignal
 	if r.stop == job.StopAsked && r.Run.Stop != nil {
-		sig, _ = crontab.ParseSignal(r.Run.Stop.Signal) // what recordStop wrote
+		sig, _ = option.ParseSignal(r.Run.Stop.Signal) // what recordStop wrote
 	}
-	if r.stop == job.Replaced && r.options.Overlap == crontab.OverlapKill {
+	if r.stop == job.Replaced && r.options.Overlap == option.OverlapKill {
 		sig = syscall.SIGKILL
 	}
 	e.emit(Kill{r.ID, sig, r.stop})
@@ -123,10 +123,10 @@ func (r *run) usualGrace() time.Duration {
 	if r.isSet("stop-grace") {
 		return r.options.StopGrace
 	}
-	return crontab.ManualStopGrace
+	return option.ManualStopGrace
 }
 
 // isSet reports whether an option is set explicitly.
 func (r *run) isSet(key string) bool {
-	return slices.ContainsFunc(r.options.Items, func(o crontab.Option) bool { return o.Key == key })
+	return slices.ContainsFunc(r.options.Items, func(o option.Option) bool { return o.Key == key })
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
@@ -488,10 +489,10 @@ func (s *story) ask(words []string) {
 func (s *story) stop(ev Stop, words []string) Stop {
 	var err error
 	for _, name := range valuesOf(words, "signal=") {
-		ev.Signal, err = crontab.ParseSignal(name)
+		ev.Signal, err = option.ParseSignal(name)
 	}
 	for _, text := range valuesOf(words, "after=") {
-		ev.Grace, err = crontab.ParseDuration(text)
+		ev.Grace, err = option.ParseDuration(text)
 	}
 	if err != nil {
 		s.t.Fatalf("story: %q: %v", words, err)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
@@ -91,7 +91,7 @@ func (r *ring) next() (at time.Duration, ok bool) {
 // isShared reports whether a run belongs to an occurrence of a ring. A manual run does
 // not.
 func (r *run) isShared() bool {
-	if r.options.Scope != crontab.ScopeRing || r.asked() {
+	if r.options.Scope != option.ScopeRing || r.asked() {
 		return false
 	}
 	switch r.Trigger {
@@ -102,8 +102,8 @@ func (r *run) isShared() bool {
 }
 
 // eraOf returns the era of the decisions that a job makes now.
-func (e *Engine) eraOf(o *crontab.Options) job.Era {
-	if o.Scope == crontab.ScopeRing {
+func (e *Engine) eraOf(o *option.Options) job.Era {
+	if o.Scope == option.ScopeRing {
 		return 0
 	}
 	return e.era

@@ -3,7 +3,7 @@ package engine
 import (
 	"slices"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -32,11 +32,11 @@ func judge(r *run) job.Verdict {
 		return job.VerdictFail
 	case r.reruns(), r.Attempt-r.Lost <= o.Retry && wantsRetry(o, r.Outcome):
 		return job.VerdictRetry
-	case r.Outcome.Kind == job.Lost && o.IfLost == crontab.LostStays:
+	case r.Outcome.Kind == job.Lost && o.IfLost == option.LostStays:
 		return job.VerdictLeft
 	case r.Outcome.Kind == job.Lost:
 		return job.VerdictLost
-	case o.Exhausted == crontab.ExhaustedDead:
+	case o.Exhausted == option.ExhaustedDead:
 		return job.VerdictDead
 	}
 	return job.VerdictFail
@@ -44,7 +44,7 @@ func judge(r *run) job.Verdict {
 
 // reruns reports whether if-lost=rerun starts a run again whose process vanished.
 func (r *run) reruns() bool {
-	return r.Outcome.Kind == job.Lost && r.options.IfLost == crontab.LostReruns && r.Lost < maxReruns
+	return r.Outcome.Kind == job.Lost && r.options.IfLost == option.LostReruns && r.Lost < maxReruns
 }
 
 func exitedWith(o job.Outcome, codes []uint8) bool {
@@ -54,7 +54,7 @@ func exitedWith(o job.Outcome, codes []uint8) bool {
 // wantsRetry reports whether retry-on= and no-retry-on= allow a retry of a failure. A
 // lost run is not retried unless retry-on= contains lost, because its process may still
 // be running.
-func wantsRetry(o *crontab.Options, end job.Outcome) bool {
+func wantsRetry(o *option.Options, end job.Outcome) bool {
 	if o.RetryOn == nil {
 		return end.Kind != job.Lost && !among(o.NoRetryOn, end)
 	}
@@ -63,7 +63,7 @@ func wantsRetry(o *crontab.Options, end job.Outcome) bool {
 
 // among reports whether a set of failures contains a failure. Runs that a signal ended,
 // or that could not be started, match only a set that contains any failure.
-func among(set *crontab.Failures, end job.Outcome) bool {
+func among(set *option.Failures, end job.Outcome) bool {
 	switch {
 	case set == nil:
 		return false
@@ -84,7 +84,7 @@ func judgeDropped(r *run) job.Verdict {
 		return r.Verdict
 	case r.Reason == job.Replaced, r.isElsewhere():
 		return job.VerdictSkip
-	case r.options.Exhausted == crontab.ExhaustedDead && isMissed(r.Reason):
+	case r.options.Exhausted == option.ExhaustedDead && isMissed(r.Reason):
 		return job.VerdictDead
 	}
 	return job.VerdictFail

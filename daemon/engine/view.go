@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
@@ -134,7 +135,7 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 // Planned reports whether occurrences of job i will run, apart from pauses.
 func (v *View) Planned(i int) bool {
 	o := v.jobs.Options(i)
-	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != crontab.ScopeRing {
+	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != option.ScopeRing {
 		return false
 	}
 	_, barred := v.BarredUser(i)
@@ -202,7 +203,7 @@ func (v *View) SameRules(o *View) bool {
 
 // Options returns the effective options of job i: an entry that may not run is held in
 // them.
-func (v *View) Options(i int) *crontab.Options { return v.jobs.Options(i) }
+func (v *View) Options(i int) *option.Options { return v.jobs.Options(i) }
 
 // Marked lists the jobs that have a pause, a trouble or an acknowledgement, for any user.
 // For all other jobs, Hold, Trouble and Ack return nothing.

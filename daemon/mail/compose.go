@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -48,11 +49,11 @@ func (c Config) off() bool { return c.Syslog || c.Command == "off" }
 // attempts.
 func (r *Report) due() bool {
 	switch r.When {
-	case crontab.MailNever:
+	case option.MailNever:
 		return false
-	case crontab.MailAlways:
+	case option.MailAlways:
 		return true
-	case crontab.MailFailure:
+	case option.MailFailure:
 		return r.Run.Failed() && r.Run.Verdict != job.VerdictRetry
 	}
 	return r.Size > 0 && !(r.MailOnFailure && r.Run.OK())

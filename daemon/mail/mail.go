@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -46,7 +47,7 @@ type Report struct {
 	Path          string          // PATH of jobs whose table sets none
 	Session       []string        // NAME=value that the session adds (PAM); cronie shows them
 	MailOnFailure bool            // the entry's -n
-	When          crontab.MailWhen
+	When          option.MailWhen
 	To            *string   // the entry's mailto=, in the place of MAILTO; nil: it has none
 	Anacron       string    // the stamp's name of an anacrontab's entry; "" for all others
 	Output        io.Reader // both streams as they came; see Output

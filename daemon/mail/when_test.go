@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -21,7 +22,7 @@ func TestComposeByOptions(t *testing.T) {
 	to := func(s string) *string { return &s }
 	for _, c := range []struct {
 		name   string
-		when   crontab.MailWhen
+		when   option.MailWhen
 		run    job.Run
 		output string
 		minusN bool
@@ -35,20 +36,20 @@ func TestComposeByOptions(t *testing.T) {
 		{name: "-n, ok", run: ok, output: "x\n", minusN: true},
 		{name: "-n, failed", run: failed, output: "x\n", minusN: true, want: "bob"},
 		{name: "-n, excused by ok=", run: excused, output: "x\n", minusN: true},
-		{name: "always, silent", when: crontab.MailAlways, run: ok, want: "bob"},
-		{name: "always, each attempt", when: crontab.MailAlways, run: retried, want: "bob"},
-		{name: "always wins over -n", when: crontab.MailAlways, run: ok, minusN: true, want: "bob"},
-		{name: "failure, ok", when: crontab.MailFailure, run: ok, output: "x\n"},
-		{name: "failure, excused by ok=", when: crontab.MailFailure, run: excused, output: "x\n"},
-		{name: "failure, skipped by skip-code=", when: crontab.MailFailure, run: skipped, output: "x\n"},
-		{name: "failure, silent", when: crontab.MailFailure, run: failed, want: "bob"},
-		{name: "failure, lost", when: crontab.MailFailure, run: lost, want: "bob"},
-		{name: "failure, another attempt follows", when: crontab.MailFailure, run: retried, output: "x\n"},
-		{name: "never", when: crontab.MailNever, run: failed, output: "x\n"},
+		{name: "always, silent", when: option.MailAlways, run: ok, want: "bob"},
+		{name: "always, each attempt", when: option.MailAlways, run: retried, want: "bob"},
+		{name: "always wins over -n", when: option.MailAlways, run: ok, minusN: true, want: "bob"},
+		{name: "failure, ok", when: option.MailFailure, run: ok, output: "x\n"},
+		{name: "failure, excused by ok=", when: option.MailFailure, run: excused, output: "x\n"},
+		{name: "failure, skipped by skip-code=", when: option.MailFailure, run: skipped, output: "x\n"},
+		{name: "failure, silent", when: option.MailFailure, run: failed, want: "bob"},
+		{name: "failure, lost", when: option.MailFailure, run: lost, want: "bob"},
+		{name: "failure, another attempt follows", when: option.MailFailure, run: retried, output: "x\n"},
+		{name: "never", when: option.MailNever, run: failed, output: "x\n"},
 		{name: "mailto over MAILTO", run: ok, output: "x\n", mailto: to("ops@example.org"), env: []string{"MAILTO=ann"}, want: "ops@example.org"},
 		{name: "mailto over MAILTO of nobody", run: ok, output: "x\n", mailto: to("ops"), env: []string{"MAILTO="}, want: "ops"},
-		{name: "MAILTO of nobody silences", when: crontab.MailAlways, run: failed, output: "x\n", env: []string{"MAILTO="}},
-		{name: "mailto of nobody silences", when: crontab.MailAlways, run: failed, output: "x\n", mailto: to("")},
+		{name: "MAILTO of nobody silences", when: option.MailAlways, run: failed, output: "x\n", env: []string{"MAILTO="}},
+		{name: "mailto of nobody silences", when: option.MailAlways, run: failed, output: "x\n", mailto: to("")},
 		{name: "an option is no address", run: ok, output: "x\n", mailto: to("-oQ/tmp")},
 		{name: "mailto is not expanded", run: ok, output: "x\n", mailto: to("$OPS")},
 	} {

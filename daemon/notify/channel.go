@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // The types of channels.
@@ -123,7 +123,7 @@ func (c *Channel) fields() []field {
 }
 
 func checkName(name string) error {
-	if name == crontab.MailChannel {
+	if name == option.MailChannel {
 		return errors.New("channel mail: the name is that of the built-in channel; give this one another")
 	}
 	if name == "" || len(name) > 64 || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) && r != '.' }) >= 0 {

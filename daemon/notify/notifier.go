@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/queue"
@@ -184,7 +184,7 @@ func (n *Notifier) Give(notice job.Notice) {
 }
 
 func (n *Notifier) find(name string) (Channel, bool) {
-	if name == crontab.MailChannel {
+	if name == option.MailChannel {
 		return Channel{Name: name, Type: Mail}, true
 	}
 	n.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -137,7 +138,7 @@ func (v Version) has(id job.ID) bool {
 // need no detailed comparison.
 func same(a, b *crontab.Entry) bool {
 	return a.Raw() == b.Raw() && a.User() == b.User() && a.Zone().String() == b.Zone().String() &&
-		slices.EqualFunc(a.Options().Items, b.Options().Items, func(x, y crontab.Option) bool {
+		slices.EqualFunc(a.Options().Items, b.Options().Items, func(x, y option.Option) bool {
 			return x.Key == y.Key && x.Value == y.Value && x.Origin == y.Origin
 		}) && slices.Equal(a.Env(), b.Env())
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -86,7 +86,7 @@ func stopOf(c *call.Call, r api.StopRequest) (how engine.Stop, err error) {
 		return how, call.BadRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
 	}
 	if r.Signal != "" {
-		if how.Signal, err = crontab.ParseSignal(r.Signal); err != nil {
+		if how.Signal, err = option.ParseSignal(r.Signal); err != nil {
 			return how, call.BadRequest("cannot stop with the signal "+display.Quote(r.Signal), err.Error())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -68,7 +69,7 @@ func (p *painter) firstOf(due int64, instants ...time.Time) int64 {
 }
 
 // startsOn returns what starts the job of an entry, for lists.
-func startsOn(e *crontab.Entry, o *crontab.Options) string {
+func startsOn(e *crontab.Entry, o *option.Options) string {
 	if len(o.Items) == 0 {
 		return e.Spec()
 	}

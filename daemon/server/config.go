@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -38,12 +38,12 @@ func (s *Server) jobConfig(ctx context.Context, c *call.Call) error {
 }
 
 // setting is one option of the job of that number.
-func setting(c *call.Call, o crontab.Option, i int) api.Setting {
+func setting(c *call.Call, o option.Option, i int) api.Setting {
 	s := api.Setting{Key: o.Key, Value: o.Value, Origin: o.Origin.String(), File: o.File, Line: o.Line}
 	switch {
 	case o.Key == "name" && o.Value == "":
 		s.Value, s.Origin = string(c.View.ID(i)), "derived"
-	case o.Origin != crontab.BuiltIn:
+	case o.Origin != option.BuiltIn:
 		s.File = cmp.Or(o.File, c.View.Entry(i).File().Name)
 	}
 	return s

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -31,7 +31,7 @@ func (s *Server) explain(ctx context.Context, c *call.Call) error {
 	}
 	e, j := c.View.Entry(i), c.View.Job(i)
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), s.diagnosticsOn(c, i), from.In(e.Zone().Location()))
-	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o crontab.Option) bool { return o.Origin == crontab.BuiltIn }))
+	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o option.Option) bool { return o.Origin == option.BuiltIn }))
 	x.Job, x.User, x.Crontab, x.Line, x.Held, x.Hold = j.ID, j.User, j.Crontab, j.Line, j.Held, c.View.Hold(i)
 	if err := addClashes(c, ctx, &x, i, from.Truncate(time.Minute)); err != nil {
 		return err

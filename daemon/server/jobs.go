@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -88,7 +89,7 @@ func hasLabels(e *crontab.Entry, wanted []string) bool {
 			labels = item.Value
 		}
 	}
-	return !slices.ContainsFunc(wanted, func(label string) bool { return !crontab.HasLabel(labels, label) })
+	return !slices.ContainsFunc(wanted, func(label string) bool { return !option.HasLabel(labels, label) })
 }
 
 func (s *Server) showJob(ctx context.Context, c *call.Call) error {

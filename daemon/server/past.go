@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -77,7 +77,7 @@ var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 type jobPast struct {
 	c       *call.Call
 	i       int // in the view
-	options *crontab.Options
+	options *option.Options
 	most    int        // cells
 	cells   []api.Cell // of runs newest first, then of skips
 	sum     sum

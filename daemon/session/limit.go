@@ -10,7 +10,7 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // The processes and threads of a unit in addition to the job's.
@@ -21,7 +21,7 @@ const (
 
 // limits returns the properties of a unit that set a run's limits: systemd.resource-control(5).
 // memory= includes swap, and a run that exceeds it is killed as a whole.
-func limits(r *crontab.Resources) (all []dbus.Property) {
+func limits(r *option.Resources) (all []dbus.Property) {
 	if r == nil {
 		return nil
 	}

@@ -10,33 +10,33 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 )
 
-func limitedTo(r crontab.Resources) func(*Spec) { return func(s *Spec) { s.Resources = &r } }
+func limitedTo(r option.Resources) func(*Spec) { return func(s *Spec) { s.Resources = &r } }
 
 func TestInLimits(t *testing.T) {
 	l := newLab(t)
 	nice := 7
 	r := l.start("ulimit -Sn; ulimit -Hn; nice; cat /proc/self/cgroup",
-		limitedTo(crontab.Resources{NoFile: 33, Nice: &nice, Slice: "jobs.slice", Tasks: 50}))
+		limitedTo(option.Resources{NoFile: 33, Nice: &nice, Slice: "jobs.slice", Tasks: 50}))
 	stdout, stderr, e := l.finish(r)
 	if !e.Outcome.OK() || !strings.HasPrefix(stdout, "33\n33\n7\n") || !strings.Contains(stdout, "/jobs.slice/"+r.Unit) {
 		t.Errorf("ended %+v, said %q, %q", e.Outcome, stdout, stderr)
 	}
-	if stdout, _, _ = l.finish(l.start("grep ^policy /proc/self/sched | tr -dc 0-9", limitedTo(crontab.Resources{Idle: true}))); stdout != "5" {
+	if stdout, _, _ = l.finish(l.start("grep ^policy /proc/self/sched | tr -dc 0-9", limitedTo(option.Resources{Idle: true}))); stdout != "5" {
 		t.Errorf("scheduled by policy %q, want 5", stdout)
 	}
-	stdout, _, e = l.finish(l.start("head -c 300M /dev/zero | tail -n 1 | wc -c; exit 3", limitedTo(crontab.Resources{Memory: 64 << 20})))
+	stdout, _, e = l.finish(l.start("head -c 300M /dev/zero | tail -n 1 | wc -c; exit 3", limitedTo(option.Resources{Memory: 64 << 20})))
 	if stdout != "0\n" && e.Outcome.Signal != int(syscall.SIGKILL) {
 		t.Errorf("300 MB under a limit of 64: ended %+v, said %q", e.Outcome, stdout)
 	}
-	_, stderr, _ = l.finish(l.start("for i in $(seq 40); do sleep 1 & done; wait", limitedTo(crontab.Resources{Tasks: 12})))
+	_, stderr, _ = l.finish(l.start("for i in $(seq 40); do sleep 1 & done; wait", limitedTo(option.Resources{Tasks: 12})))
 	if !strings.Contains(stderr, "fork") {
 		t.Errorf("40 processes where 12 are allowed: said %q", stderr)
 	}
 	// systemd has no figures of the processor where cpu and cpuacct are apart.
-	_, _, e = l.finish(l.start("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", limitedTo(crontab.Resources{Tasks: 12})))
+	_, _, e = l.finish(l.start("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", limitedTo(option.Resources{Tasks: 12})))
 	t.Logf("used %+v", e.Usage)
 	if e.Usage.CPU < 0 || e.Usage.CPU > time.Minute || e.Usage.Memory < 0 {
 		t.Errorf("used %+v", e.Usage)
@@ -47,11 +47,11 @@ func TestInLimitsThatCannotBeSet(t *testing.T) {
 	l := newLab(t)
 	up := -5
 	for want, edit := range map[string]func(*Spec){
-		"set nofile=": limitedTo(crontab.Resources{NoFile: 100000}), // above the account's hard limit
-		"set nice=":   limitedTo(crontab.Resources{Nice: &up}),
+		"set nofile=": limitedTo(option.Resources{NoFile: 100000}), // above the account's hard limit
+		"set nice=":   limitedTo(option.Resources{Nice: &up}),
 		"PAM moved the session out of its unit": func(s *Spec) {
 			s.PAMName = "lab-logind"
-			s.Resources = &crontab.Resources{Memory: 1 << 30}
+			s.Resources = &option.Resources{Memory: 1 << 30}
 		},
 	} {
 		_, err := l.try(spec("echo it runs", edit))
@@ -113,7 +113,7 @@ func BenchmarkUnits(b *testing.B) {
 		specs := make(chan Spec, n)
 		var units []string
 		for range n {
-			s := spec("true", limitedTo(crontab.Resources{Tasks: 50}), func(s *Spec) { s.Files = [3]*os.File{null, null, null} })
+			s := spec("true", limitedTo(option.Resources{Tasks: 50}), func(s *Spec) { s.Files = [3]*os.File{null, null, null} })
 			specs <- s
 			units = append(units, s.Name)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 	godbus "github.com/godbus/dbus/v5"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -27,8 +27,8 @@ type Spec struct {
 	Dir         string
 	Fallback    bool // run in / if Dir cannot be entered
 	Umask       uint32
-	Resources   *crontab.Resources // nil: no limits
-	Identifier  string             // in the journal, of messages that PAM's modules print
+	Resources   *option.Resources // nil: no limits
+	Identifier  string            // in the journal, of messages that PAM's modules print
 	// Files become standard input, output and error. Start does not close them.
 	Files [3]*os.File
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -193,7 +194,7 @@ func BenchmarkGroups500(b *testing.B) {
 func benchmarkGroups(b *testing.B, directives string) {
 	const n = 500
 	of := entry(b, directives, crontab.User)
-	groups := newGroups(b, &crontab.Resources{Tasks: 1, Memory: 1})
+	groups := newGroups(b, &option.Resources{Tasks: 1, Memory: 1})
 	var took time.Duration
 	for b.Loop() {
 		r := newRig(b, Options{Groups: groups})

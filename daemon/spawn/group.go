@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -247,11 +247,11 @@ func usageOf(r *syscall.Rusage, shared int64) job.Usage {
 }
 
 // options are those of a run's entry.
-func options(start *engine.Start) *crontab.Options {
+func options(start *engine.Start) *option.Options {
 	if start.Entry == nil {
 		return &noOptions
 	}
 	return start.Entry.Options()
 }
 
-var noOptions crontab.Options
+var noOptions option.Options

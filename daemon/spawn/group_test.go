@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -38,7 +39,7 @@ func (g kernelGroups) Find(text []byte) (Group, error) {
 }
 
 // newGroups skips the test with a message if the kernel has no control groups with these limits.
-func newGroups(t testing.TB, r *crontab.Resources) kernelGroups {
+func newGroups(t testing.TB, r *option.Resources) kernelGroups {
 	t.Helper()
 	name := fmt.Sprintf("cronring-spawn-test-%d", os.Getpid())
 	tree, err := cgroup.Open(cgroup.Options{Name: name})
@@ -82,7 +83,7 @@ func entry(t testing.TB, directives string, format crontab.Format) func(*engine.
 }
 
 func TestGroupTellsWhatARunUsed(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Memory: 1})})
+	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Memory: 1})})
 	e := r.do("head -c 40M /dev/zero | tail -n 1 | wc -c", entry(t, "#@ memory=200M", crontab.User))
 	wantOutcome(t, e, exited(0))
 	if e.Usage.Memory < 40<<20 || e.Usage.Memory > 200<<20 || e.Usage.CPU <= 0 {
@@ -110,7 +111,7 @@ func TestUsageIsNotTheDaemonsOwn(t *testing.T) {
 }
 
 func TestGroupLimitsMemory(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Memory: 1})})
+	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Memory: 1})})
 	e := r.do("head -c 200M /dev/zero | tail -n 1 | wc -c; exit 3", entry(t, "#@ memory=32M", crontab.User))
 	if e.Limit != job.OverMemory || e.Outcome.OK() {
 		t.Errorf("outcome %+v, limit %q; want a failure, %q", e.Outcome, e.Limit, job.OverMemory)
@@ -118,7 +119,7 @@ func TestGroupLimitsMemory(t *testing.T) {
 }
 
 func TestGroupLimitsTasks(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Tasks: 1})})
+	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1})})
 	e := r.do("for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; exit 3", entry(t, "#@ tasks=4", crontab.User))
 	if e.Limit != job.OverTasks || e.Outcome.OK() {
 		t.Errorf("outcome %+v, limit %q; want a failure, %q", e.Outcome, e.Limit, job.OverTasks)
@@ -152,7 +153,7 @@ func (s *Spawner) endStray(t *testing.T) {
 }
 
 func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Tasks: 1})})
+	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1})})
 	pids := filepath.Join(t.TempDir(), "pids")
 	script := "trap '' TERM; setsid sh -c 'echo $$ >>" + pids + "; echo ready; exec sleep 1000' & wait"
 	for _, kill := range []func(job.RunID){
@@ -202,7 +203,7 @@ func awaitGone(t testing.TB, pid int) {
 }
 
 func TestGroupOfWhatStaysBehindGoesLater(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Tasks: 1}), Linger: 1})
+	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1}), Linger: 1})
 	pids := filepath.Join(t.TempDir(), "pids")
 	e := r.do("sleep 1000 >/dev/null 2>&1 & echo $! >"+pids, entry(t, "#@ tasks=50", crontab.User))
 	wantOutcome(t, e, exited(0))

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/starter"
@@ -60,7 +61,7 @@ func isOwn(e *crontab.Entry, key string) (own bool) {
 	}
 	for _, it := range e.Options().Items {
 		if it.Key == key { // the last one counts
-			own = it.Origin == crontab.FromDefault || it.Origin == crontab.FromDirective
+			own = it.Origin == option.FromDefault || it.Origin == option.FromDirective
 		}
 	}
 	return own

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -58,7 +58,7 @@ type Session struct {
 	Dir     string
 	Anyhow  bool   // it runs in / where Dir cannot be entered
 	Files   [3]int // standard input, output and error
-	Options *crontab.Options
+	Options *option.Options
 }
 
 // SessionEnd describes how a session ended.

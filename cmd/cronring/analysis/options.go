@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -46,7 +46,7 @@ This needs no daemon. cronringd and this command read the same table.`,
 }
 
 func optionNames() (names []string) {
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if o.Built() {
 			names = append(names, o.Key)
 		}
@@ -64,18 +64,18 @@ func unknownOption(name string) error {
 }
 
 // FindOption returns the option with a name, which can have "=" and a value.
-func FindOption(name string) (crontab.OptionSpec, bool) {
+func FindOption(name string) (option.Spec, bool) {
 	key, _, _ := strings.Cut(name, "=")
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if o.Key == key && o.Built() {
 			return o, true
 		}
 	}
-	return crontab.OptionSpec{}, false
+	return option.Spec{}, false
 }
 
 // PrintOption describes an option.
-func PrintOption(a *cli.App, o *crontab.OptionSpec) {
+func PrintOption(a *cli.App, o *option.Spec) {
 	a.Printf("%s=%s: %s\n\n", o.Key, o.Form, o.Meaning)
 	guard := ""
 	if o.Guard {
@@ -93,7 +93,7 @@ func listOptions(a *cli.App) {
 	end := a.Page()
 	defer end()
 	t := &cli.Table{Header: []string{"option", "default", "meaning"}}
-	for _, o := range crontab.Vocabulary() {
+	for _, o := range option.Vocabulary() {
 		if o.Built() {
 			t.Add(o.Key+"="+o.Form, o.Default, o.Meaning)
 		}

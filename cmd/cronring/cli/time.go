@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
@@ -39,7 +39,7 @@ func ParseTime(text string, now time.Time, loc *time.Location) (time.Time, error
 		return now, nil
 	}
 	if text != "" && (text[0] == '-' || text[0] == '+') {
-		d, err := crontab.ParseDuration(text[1:])
+		d, err := option.ParseDuration(text[1:])
 		if err != nil {
 			return time.Time{}, errTime
 		}
@@ -81,7 +81,7 @@ func (d *Duration) Type() string   { return "D" }
 
 // Set reads the flag's value.
 func (d *Duration) Set(text string) error {
-	v, err := crontab.ParseDuration(text)
+	v, err := option.ParseDuration(text)
 	*d = Duration(v)
 	return err
 }
@@ -136,7 +136,7 @@ func (a *App) flagTime(name, text string, sign time.Duration, loc *time.Location
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if d, err := crontab.ParseDuration(text); err == nil {
+	if d, err := option.ParseDuration(text); err == nil {
 		return a.Now().Add(sign * d), nil
 	}
 	t, err := ParseTime(text, a.Now(), loc)

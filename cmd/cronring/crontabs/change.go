@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -279,7 +280,7 @@ func joinWords(words []string) string {
 // keys are the options that entries can have, for hints.
 func optionKeys() []string {
 	var keys []string
-	for _, spec := range crontab.Vocabulary() {
+	for _, spec := range option.Vocabulary() {
 		if spec.Built() {
 			keys = append(keys, spec.Key)
 		}

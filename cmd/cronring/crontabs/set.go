@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
 )
 
 // NewSet returns the command set.
@@ -65,8 +65,8 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 // implement: the entry would be held, or run without them.
 func checkOption(setting string) error {
 	key, value, ok := strings.Cut(setting, "=")
-	vocabulary := crontab.Vocabulary()
-	known := slices.IndexFunc(vocabulary, func(s crontab.OptionSpec) bool { return s.Key == key })
+	vocabulary := option.Vocabulary()
+	known := slices.IndexFunc(vocabulary, func(s option.Spec) bool { return s.Key == key })
 	switch {
 	case !ok && known >= 0:
 		return cli.UsageError(fmt.Sprintf("set %q", setting), "it has no value: "+key+" accepts "+vocabulary[known].Values,

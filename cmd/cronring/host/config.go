@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/ring"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/display"
@@ -126,7 +126,7 @@ func settingTable(what string, settings []api.Setting) *cli.Table {
 			place = fmt.Sprintf("%s:%d", s.File, s.Line)
 		}
 		t.Add(s.Key, s.Value, s.Origin, place)
-		if s.Origin == crontab.BuiltIn.String() {
+		if s.Origin == option.BuiltIn.String() {
 			for i := range t.Rows[len(t.Rows)-1] {
 				t.Rows[len(t.Rows)-1][i].Tone = cli.Faint
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -29,7 +29,7 @@ The history shows who stopped a run, and how.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Signal != "" {
-				if _, err := crontab.ParseSignal(r.Signal); err != nil {
+				if _, err := option.ParseSignal(r.Signal); err != nil {
 					return cli.UsageError("stop with the signal "+r.Signal, err.Error(), "cronring stop --signal TERM")
 				}
 			}
@@ -45,7 +45,7 @@ The history shows who stopped a run, and how.`,
 		},
 	}
 	cmd.Flags().StringVar(&r.Signal, "signal", "", "the signal `SIG`, one of the values of stop-signal=")
-	_ = cmd.RegisterFlagCompletionFunc("signal", cobra.FixedCompletions(crontab.SignalNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("signal", cobra.FixedCompletions(option.SignalNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().Var(&grace, "kill-after", "send KILL after `D`, at most 1d")
 	cmd.Flags().Lookup("kill-after").DefValue = ""
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)

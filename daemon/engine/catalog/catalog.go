@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -105,7 +106,7 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 		if len(o.After)+len(o.On) > 0 {
 			c.graph.edged = append(c.graph.edged, i)
 		}
-		if o.Scope == crontab.ScopeRing {
+		if o.Scope == option.ScopeRing {
 			c.ring.jobs = append(c.ring.jobs, i)
 		}
 		if p := o.Period; p != nil {
@@ -178,7 +179,7 @@ func (c *Catalog) Entry(i int) *crontab.Entry { return c.jobs[i].entry }
 
 // Options returns the options of a job. They are those of its entry, except that Held is
 // set for a job that must not run.
-func (c *Catalog) Options(i int) *crontab.Options {
+func (c *Catalog) Options(i int) *option.Options {
 	o := c.jobs[i].entry.Options()
 	if why := c.held[i]; why != "" && o.Held == "" {
 		held := *o
@@ -196,7 +197,7 @@ func (c *Catalog) Job(i int) job.Job { return describe(c.ID(i), c.Entry(i), c.Op
 // memory.
 func Describe(id job.ID, e *crontab.Entry) job.Job { return describe(id, e, e.Options()) }
 
-func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
+func describe(id job.ID, e *crontab.Entry, o *option.Options) job.Job {
 	stdin, _ := e.Stdin()
 	j := job.Job{
 		ID: id, Crontab: e.File().Name, Line: e.Line(), User: e.User(),

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -22,20 +23,20 @@ type Parent struct {
 	Job      int
 	ID       job.ID
 	User     string
-	Outcomes crontab.Outcomes
+	Outcomes option.Outcomes
 }
 
 // Dependent is a job that refers to another one, its parent, in after= or on=.
 type Dependent struct {
 	Parent, Job int
 	Edge        int // its place among the parents of Job
-	Outcomes    crontab.Outcomes
+	Outcomes    option.Outcomes
 }
 
 // Edge is a reference to a job in after= or on=.
 type Edge struct {
 	Job      job.ID
-	Outcomes crontab.Outcomes
+	Outcomes option.Outcomes
 }
 
 // connect finds the jobs that after= and on= refer to.
@@ -198,7 +199,7 @@ func (c *Catalog) Edges(i int) (after, on []Edge) {
 	return c.edges(waits, o.After), c.edges(starts, o.On)
 }
 
-func (c *Catalog) edges(found []crontab.Link, written []crontab.Edge) []Edge {
+func (c *Catalog) edges(found []crontab.Link, written []option.Edge) []Edge {
 	if len(written) == 0 {
 		return nil
 	}

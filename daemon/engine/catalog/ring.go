@@ -8,7 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -91,7 +91,7 @@ func (c *Catalog) findComponents() map[int]*Component {
 
 // InRing reports whether a job has scope=ring: its occurrences belong to one member of
 // a ring.
-func (c *Catalog) InRing(i int) bool { return c.Entry(i).Options().Scope == crontab.ScopeRing }
+func (c *Catalog) InRing(i int) bool { return c.Entry(i).Options().Scope == option.ScopeRing }
 
 // RingJobs returns the jobs of scope=ring, by RingKey. Callers must not change it.
 func (c *Catalog) RingJobs() []int { return c.ring.jobs }
@@ -168,7 +168,7 @@ func (c *Catalog) entryHash(i int, specs map[cron.Schedule]job.Key) job.Key {
 		add(text)
 	}
 	items := slices.Clone(e.Options().Items)
-	slices.SortStableFunc(items, func(a, b crontab.Option) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(items, func(a, b option.Option) int { return cmp.Compare(a.Key, b.Key) })
 	for _, it := range items {
 		add(it.Key)
 		add(it.Value)

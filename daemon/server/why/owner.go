@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
@@ -31,7 +31,7 @@ type ownership struct {
 
 // turnOf finds the owner of an occurrence; nil for a job that is not the ring's.
 func turnOf(v *engine.View, i int, ev *evidence) *ownership {
-	if v.Entry(i).Options().Scope != crontab.ScopeRing {
+	if v.Entry(i).Options().Scope != option.ScopeRing {
 		return nil
 	}
 	t := &ownership{past: !ev.at.After(v.Now().Wall)}

@@ -3,7 +3,7 @@ package detail
 import (
 	"fmt"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
@@ -53,7 +53,7 @@ func (s *Detail) configText(width int) []page.Paragraph {
 	var rest []page.Paragraph
 	for i := range s.config.Options {
 		o := &s.config.Options[i]
-		if o.Origin == crontab.BuiltIn.String() {
+		if o.Origin == option.BuiltIn.String() {
 			rest = append(rest, settingParagraphs(o, width)...)
 			continue
 		}
@@ -73,7 +73,7 @@ func settingParagraphs(s *api.Setting, width int) []page.Paragraph {
 	if s.File != "" {
 		origin += fmt.Sprintf("  %s:%d", s.File, s.Line)
 	}
-	if s.Origin == crontab.BuiltIn.String() {
+	if s.Origin == option.BuiltIn.String() {
 		style.Role = canvas.Off
 	}
 	value := s.Value

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
@@ -58,7 +59,7 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 		f.title = fmt.Sprintf("Line %d", f.line+e.crontab.Above)
 		spec, user, command = entry.Spec(), entry.User(), commandText(entry)
 		for _, it := range entry.Options().Items {
-			if it.Origin == crontab.FromDirective {
+			if it.Origin == option.FromDirective {
 				message[it.Key] = it.Value
 			}
 		}

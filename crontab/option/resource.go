@@ -1,4 +1,4 @@
-package crontab
+package option
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type Resources struct {
 const (
 	leastMemory = 1 << 20   // no program starts with less
 	mostWeight  = 10_000    // systemd's and the kernel's
-	usualWeight = 100       // likewise
+	UsualWeight = 100       // likewise
 	mostTasks   = 4_194_304 // the kernel's most process IDs
 	mostFiles   = 1_073_741_816
 	leastCPU    = 10        // thousandths: the kernel's minimum is 1 % of a processor
@@ -35,33 +35,11 @@ const (
 )
 
 // resources returns the resources of the plan for modification.
-func (p *plan) resources() *Resources {
+func (p *Plan) resources() *Resources {
 	if p.Resources == nil {
 		p.Resources = &Resources{}
 	}
 	return p.Resources
-}
-
-// settleResources drops resources without a value.
-func (o *Options) settleResources() {
-	if o.Resources != nil && *o.Resources == (Resources{}) {
-		o.Resources = nil
-	}
-}
-
-// lintCPU warns about a limit, in thousandths of a processor, above the
-// processors of the host.
-func (p *parser) lintCPU(limit int, items []item) {
-	it := find(items, "cpu")
-	if most := p.config.Processors; most == 0 || it == nil || it.File != "" || limit <= 1000*most {
-		return
-	}
-	message := fmt.Sprintf("cpu=%s is above the processors of this host, %d: it limits nothing here", it.Value, p.config.Processors)
-	fix := fmt.Sprintf("write `cpu=%d` or less", p.config.Processors)
-	if n, err := strconv.Atoi(it.Value); err == nil {
-		fix += fmt.Sprintf("; for percent of one processor write `cpu=%d%%`", n)
-	}
-	p.reportItem(it, "B422", message, fix)
 }
 
 // parseNice reads the priorities of nice(2).
@@ -127,7 +105,7 @@ func parseCPU(text string) (int, error) {
 // hyphen in the name separates a slice from its parent.
 func parseSlice(text string) (string, error) {
 	stem := strings.TrimSuffix(text, ".slice")
-	if err := checkName(stem); err != nil {
+	if err := CheckName(stem); err != nil {
 		return "", err
 	}
 	if strings.HasPrefix(stem, "-") || strings.HasSuffix(stem, "-") || strings.Contains(stem, "--") {

@@ -1,4 +1,4 @@
-package crontab
+package option
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 // The limits of options about output, history and notifications.
 const (
-	mostOutput     = 16 << 20
+	MaxOutput      = 16 << 20
 	mostRuns       = 100_000
 	mostAge        = 3660 * 24 * time.Hour
 	mostPath       = 4095 // bytes, limit of Linux
@@ -117,6 +117,10 @@ func parseNotices(text string) (set Notices, err error) {
 	return set, nil
 }
 
+// MailChannel is the built-in channel: an email to the recipients of the job's
+// output. The configuration does not declare it, and every crontab may use it.
+const MailChannel = "mail"
+
 // parseChannels reads names of channels without duplicates.
 func parseChannels(text string) ([]string, error) {
 	list := strings.Split(text, ",")
@@ -124,7 +128,7 @@ func parseChannels(text string) ([]string, error) {
 		return nil, fmt.Errorf("more than %d channels", mostChannels)
 	}
 	for i, name := range list {
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return nil, err
 		}
 		if slices.Contains(list[:i], name) {

@@ -1,13 +1,10 @@
-package crontab
+package option
 
 import (
 	"errors"
-	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -156,172 +153,74 @@ func DefaultOptions() *Options {
 	}
 }
 
-// plain is the shared Options of all entries without options.
-var plain = DefaultOptions()
+// Plain is the shared Options of all entries without options.
+var Plain = DefaultOptions()
 
-// plan is the options of one entry while they are read.
-type plan struct {
+// Plan is the options of one entry while they are read.
+type Plan struct {
 	Options
-	parser    *parser
-	zone      *timetable.Zone
-	modifiers timetable.Modifiers
-	limited   bool // deadline= is given
+	Zone      *timetable.Zone
+	Modifiers timetable.Modifiers
+	Limited   bool // deadline= is given
+	shared    *Shared
 }
 
-func (p *parser) newPlan() *plan {
-	plan := &plan{Options: *plain, parser: p, zone: p.zone, modifiers: timetable.Modifiers{Jitter: p.delay}}
-	plan.Exhausted = ExhaustedDefault
-	return plan
+// Shared is what the entries of a crontab share while their options are read.
+type Shared struct {
+	Zone func(name string) (*timetable.Zone, error) // for tz=
+
+	edges map[string][]Edge // parsed values of after= and on=
 }
 
-func (p *plan) setZone(name string) error {
+// NewPlan returns the plan of an entry without options in zone.
+func NewPlan(shared *Shared, zone *timetable.Zone, jitter time.Duration) *Plan {
+	p := &Plan{Options: *Plain, shared: shared, Zone: zone, Modifiers: timetable.Modifiers{Jitter: jitter}}
+	p.Exhausted = ExhaustedDefault
+	return p
+}
+
+// Set applies an option. An error means that the value is invalid; errLater
+// means that it is reserved.
+func (p *Plan) Set(s *Spec, value string) error { return s.apply(p, value) }
+
+func (p *Plan) setZone(name string) error {
 	if name == "" {
 		return errors.New("the name is empty")
 	}
-	zone, err := p.parser.cache.zone(name, p.parser.config.Zone)
+	zone, err := p.shared.Zone(name)
 	if err == nil {
-		p.zone = zone
+		p.Zone = zone
 	}
 	return err
 }
 
-// stand returns the context of an entry below the current assignments and
-// defaults, with the directives of block and, overriding them, the items of the
-// sidecar.
-func (p *parser) stand(block []item, over ...[]item) *standing {
-	plan := p.newPlan()
-	below := p.hostDefaults()
-	items := block // block belongs to this entry alone, the others are shared
-	if len(below) > 0 || len(p.defaults) > 0 || len(over) > 0 {
-		items = effective(append([][]item{below, p.defaults, block}, over...))
-	}
-	for _, zoneFirst := range []bool{true, false} { // other options need the zone
-		for i := range items {
-			if (items[i].Key == "tz") == zoneFirst {
-				plan.take(&items[i])
-			}
+// Settle replaces ExhaustedDefault by the value that applies, and drops resources
+// without a value.
+func (o *Options) Settle() {
+	if o.Exhausted == ExhaustedDefault {
+		o.Exhausted = ExhaustedContinue
+		if o.Retry > 0 {
+			o.Exhausted = ExhaustedDead
 		}
 	}
-	p.settle(plan, items)
-	p.cost += len(items)
-	for i := range items {
-		if items[i].effective() {
-			plan.Items = append(plan.Items, items[i].Option)
-		}
-	}
-	options := plain
-	if len(items) > 0 || plan.Held != "" {
-		own := plan.Options // a copy, so that the rest of the plan can be collected
-		options = &own
-		if len(p.defaults)+len(block)+len(over) == 0 && p.zoneHeld == "" {
-			options = p.cache.share(defaulted{p.ruling, p.isRoots(), p.said}, options)
-		}
-	}
-	s := &standing{
-		section:   &section{file: p.file, env: p.env.newest, zone: plan.zone, options: options},
-		modifiers: plan.modifiers,
-		items:     items,
-	}
-	if !s.modifiers.Random() {
-		s.schedules = p.cache.of(timing{plan.zone, plan.modifiers})
-	}
-	return s
-}
-
-// effective returns the items of all layers, lowest precedence first, without
-// those that a higher layer overrides.
-func effective(layers [][]item) (items []item) {
-	for i, layer := range layers {
-		for _, it := range layer {
-			if !slices.ContainsFunc(layers[i+1:], func(higher []item) bool { return find(higher, it.Key) != nil }) {
-				items = append(items, it)
-			}
-		}
-	}
-	return items
-}
-
-func find(items []item, key string) *item {
-	for i := range items {
-		if items[i].Key == key {
-			return &items[i]
-		}
-	}
-	return nil
-}
-
-// take applies an item to the plan. judge has already checked its value.
-func (p *plan) take(it *item) {
-	switch {
-	case it.held != "":
-		p.hold(it.held)
-	case it.degraded != "":
-		p.degrade(it.degraded)
-	case it.effective() && it.spec != nil && it.spec.Built():
-		if err := it.spec.apply(p, it.Value); err != nil {
-			p.hold("The option " + it.Key + "= is invalid: " + err.Error() + ".")
-		}
+	if o.Resources != nil && *o.Resources == (Resources{}) {
+		o.Resources = nil
 	}
 }
 
 // hold and degrade keep the first reason.
 
-func (o *Options) hold(why string) {
+func (o *Options) Hold(why string) {
 	if o.Held == "" {
 		o.Held = why
 	}
 }
 
-func (o *Options) degrade(why string) {
+func (o *Options) Degrade(why string) {
 	if o.Degraded == "" {
 		o.Degraded = why
 	}
 }
 
-// timeKeys are the options about times of occurrences.
-var timeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}
-
-// withoutTimes returns the context of an entry without scheduled times, such as
-// @reboot. It refuses options about times, and those in further, because they
-// have no effect. It ignores such options silently if they are defaults, which
-// are meant for other entries, and not guards.
-func (p *parser) withoutTimes(above *standing, entry string, further ...string) *standing {
-	changed := false
-	plan := plan{Options: *above.section.options}
-	for i := range above.items {
-		it := &above.items[i]
-		if !slices.Contains(timeKeys, it.Key) && !slices.Contains(further, it.Key) ||
-			!it.effective() || it.isDefault() && !it.spec.Guard {
-			continue
-		}
-		changed = true
-		refused := *it
-		p.refuse(&refused, "B410", it.Key+"= has no effect for "+entry, "delete `"+it.Key+"`")
-		plan.take(&refused)
-	}
-	if !changed {
-		return above
-	}
-	section := *above.section
-	section.options = &plan.Options
-	return &standing{section: &section, items: above.items}
-}
-
-// claimName sets the name of an entry. A second entry with that name is held,
-// because the two would share one history.
-func (p *parser) claimName(above *standing) {
-	options := above.section.options
-	it := find(above.items, "name")
-	if it == nil || !it.effective() {
-		return
-	}
-	first, taken := p.names[it.Value]
-	if !taken {
-		p.names[it.Value] = p.number
-		return
-	}
-	line := strconv.Itoa(first)
-	p.reportItem(it, "B409", "the entry in line "+line+" has the name "+diagnostic.Quote(it.Value)+" too: this entry is held", "give it another name")
-	options.Name = ""
-	options.hold("The entry in line " + line + " has name=" + it.Value + " too.")
-}
+// TimeKeys are the options about times of occurrences.
+var TimeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}

@@ -1,4 +1,4 @@
-package crontab
+package option
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
-// maxEdges is the highest number of jobs in after= or on=.
-const maxEdges = 1000
+// MaxEdges is the highest number of jobs in after= or on=.
+const MaxEdges = 1000
 
 // Edge is a dependency: a job whose runs another job waits for, or starts after.
 type Edge struct {
@@ -79,14 +79,14 @@ type edges struct {
 }
 
 func (e *edges) add(job string, outcome Outcomes) error {
-	if err := checkReference(job); err != nil {
+	if err := CheckReference(job); err != nil {
 		return err
 	}
 	if e.seen[job] {
 		return fmt.Errorf("%s is named twice", diagnostic.Quote(job))
 	}
-	if len(e.list) == maxEdges {
-		return fmt.Errorf("more than %d jobs", maxEdges)
+	if len(e.list) == MaxEdges {
+		return fmt.Errorf("more than %d jobs", MaxEdges)
 	}
 	if e.seen == nil {
 		e.seen = map[string]bool{}
@@ -117,8 +117,8 @@ func parseAfter(text string) ([]Edge, error) {
 
 // edges parses key=value once for all entries below a default, because a default
 // may list a thousand jobs and apply to half a million entries.
-func (p *plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, error) {
-	if known, ok := p.parser.edges[item]; ok {
+func (p *Plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, error) {
+	if known, ok := p.shared.edges[item]; ok {
 		return known, nil
 	}
 	_, value, _ := strings.Cut(item, "=")
@@ -126,21 +126,21 @@ func (p *plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, er
 	if err != nil {
 		return nil, err
 	}
-	if p.parser.edges == nil {
-		p.parser.edges = map[string][]Edge{}
+	if p.shared.edges == nil {
+		p.shared.edges = map[string][]Edge{}
 	}
-	p.parser.edges[item] = list
+	p.shared.edges[item] = list
 	return list, nil
 }
 
-// errLater is returned for values that are reserved but not implemented.
-var errLater = errors.New("not implemented in this version")
+// ErrLater is returned for values that are reserved but not implemented.
+var ErrLater = errors.New("not implemented in this version")
 
 // parseOn reads job:NAME[:outcome,...],... An item that does not begin with job:
 // is a further outcome of the previous job.
 func parseOn(text string) ([]Edge, error) {
 	if text == "boot" || text == "resume" || strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
-		return nil, errLater
+		return nil, ErrLater
 	}
 	var e edges
 	further := false // whether the previous edge has an outcome
@@ -170,7 +170,7 @@ func parseOn(text string) ([]Edge, error) {
 // parsePool reads NAME or NAME:slots.
 func parsePool(text string, o *Options) (err error) {
 	name, number, given := strings.Cut(text, ":")
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	slots := 1

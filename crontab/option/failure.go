@@ -1,4 +1,4 @@
-package crontab
+package option
 
 import (
 	"errors"
@@ -100,17 +100,6 @@ const (
 )
 
 var exhausteds = map[string]Exhausted{"dead": ExhaustedDead, "continue": ExhaustedContinue, "pause": ExhaustedPause}
-
-// settleExhausted replaces ExhaustedDefault by the value that applies.
-func (o *Options) settleExhausted() {
-	if o.Exhausted != ExhaustedDefault {
-		return
-	}
-	o.Exhausted = ExhaustedContinue
-	if o.Retry > 0 {
-		o.Exhausted = ExhaustedDead
-	}
-}
 
 // IfLost is the action for a run whose process vanished with its daemon.
 type IfLost uint8

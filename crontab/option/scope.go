@@ -1,4 +1,4 @@
-package crontab
+package option
 
 import (
 	"errors"
@@ -161,25 +161,4 @@ func parseWeight(text string) (float64, error) {
 		return 0, errors.New("a weight must be between 0.01 and 100")
 	}
 	return w, nil
-}
-
-// settleRing checks the options of the ring against each other.
-func (p *parser) settleRing(plan *plan, items []item) {
-	for _, key := range []string{"prefer", "route", "if-partitioned", "quorum"} {
-		p.idle(plan, items, key, plan.Scope != ScopeRing, key+"= requires scope=ring, because it chooses the member that runs the entry",
-			"delete `"+key+"`, or write `scope=ring` too")
-	}
-	both := slices.IndexFunc(plan.Need, func(l Label) bool { return slices.Contains(plan.Avoid, l) })
-	p.clash(plan, items, "avoid", both >= 0, "need= and avoid= name the same label, so that no host may run the entry", "delete one of them")
-	p.idle(plan, items, "quorum", plan.Partitioned == PartitionedRun, "quorum= has no meaning with if-partitioned=run, which runs with any number of members",
-		"delete `quorum`")
-}
-
-// notOfOneMember returns the options that an entry must not have if each host
-// runs it separately, as with @reboot or a period.
-func notOfOneMember(o *Options) (keys []string) {
-	if o.Scope == ScopeRing {
-		keys = append(keys, "scope")
-	}
-	return keys
 }

@@ -1,15 +1,17 @@
-package crontab
+package option
 
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
-// OptionSpec describes one option.
-type OptionSpec struct {
+// Spec describes one option.
+type Spec struct {
 	Key     string
 	Values  string // description of the values
 	Form    string // placeholder for a value in a list of options, such as DURATION; "" if this version does not act on the option
@@ -21,15 +23,43 @@ type OptionSpec struct {
 	Instead string // what to write in this version, which does not act on the option; "" for nothing
 	Loss    string // what an entry does under a plain cron, which ignores the option
 
-	apply func(*plan, string) error // nil: not implemented in this version
+	apply func(*Plan, string) error // nil: not implemented in this version
 	check func(string) error        // for options without apply; nil: not checked
 }
 
+// Check checks a value of an option that this version does not act on.
+func (s *Spec) Check(value string) error {
+	if s.check == nil {
+		return nil
+	}
+	return s.check(value)
+}
+
+// Loses reports whether a plain cron, which ignores the option, runs the entry in
+// another way.
+func (s *Spec) Loses(value string) bool {
+	return s.Built() && s.Loss != nothingLost && s.Same != value
+}
+
+// Meant returns the valid value that the author of an invalid one probably meant,
+// or "".
+func (s *Spec) Meant(value string) string {
+	if s.Values == aDuration && strings.Trim(value, "0123456789") == "" {
+		if _, err := ParseDuration(value + "s"); err == nil {
+			return value + "s"
+		}
+	}
+	return diagnostic.Nearest(value, strings.Split(s.Values, ", "))
+}
+
+// IsAnswer reports whether the values are yes and no, so that the key alone means yes.
+func (s *Spec) IsAnswer() bool { return s.Values == yesNo }
+
 // Built reports whether this version implements the option.
-func (s *OptionSpec) Built() bool { return s.apply != nil }
+func (s *Spec) Built() bool { return s.apply != nil }
 
 // Vocabulary returns all options, including those that are reserved.
-func Vocabulary() []OptionSpec { return slices.Clone(vocabulary) }
+func Vocabulary() []Spec { return slices.Clone(vocabulary) }
 
 const (
 	aDuration = "a duration up to 36525d: 90s, 5m, 1h30m, 2d, 1w"
@@ -42,36 +72,36 @@ const nothingLost = "it runs as usual"
 
 // vocabulary is the table of options for the parser, lint and the manual page.
 // The functions that read values are in value.go.
-var vocabulary = []OptionSpec{
+var vocabulary = []Spec{
 	// Identity and description.
 	{Key: "name", Values: "1 to 64 letters, digits, dots, underscores, hyphens; no hyphen first", Form: "WORD", Default: "derived", Meaning: "identity in history and commands",
 		Loss:  nothingLost,
-		apply: func(p *plan, v string) error { p.Name = v; return checkName(v) }},
+		apply: func(p *Plan, v string) error { p.Name = v; return CheckName(v) }},
 	{Key: "desc", Values: "text", Extend: true, Meaning: "description for people",
 		Loss: nothingLost},
 	{Key: "labels", Values: "key:value,...", Form: "KEY:VALUE,...", Default: "none", Extend: true, Meaning: "labels to filter lists by",
 		Loss:  nothingLost,
-		apply: func(_ *plan, v string) error { _, err := parseLabels(v); return err }},
+		apply: func(_ *Plan, v string) error { _, err := parseLabels(v); return err }},
 	{Key: "owner", Values: "text", Extend: true, Meaning: "whom to ask",
 		Loss: nothingLost},
 	{Key: "enabled", Values: yesNo, Form: "yes|no", Default: "yes", Guard: true, Same: "yes", Meaning: "no: listed, but not started by itself",
 		Loss:  "it runs",
-		apply: func(p *plan, v string) (err error) { p.Enabled, err = oneOf(v, answers); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Enabled, err = oneOf(v, answers); return err }},
 
 	{Key: "protect", Values: yesNo, Form: "yes|no", Default: "no", Same: "no", Meaning: "ask before run, stop and removal",
 		Loss:  nothingLost,
-		apply: func(p *plan, v string) (err error) { p.Protect, err = oneOf(v, answers); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Protect, err = oneOf(v, answers); return err }},
 
 	// When.
 	{Key: "tz", Values: "a name of the time zone database, such as Europe/Paris", Form: "ZONE", Default: "CRON_TZ", Guard: true, Meaning: "time zone of the time fields",
 		Loss:  "its fields are read in the host's zone",
-		apply: func(p *plan, v string) error { return p.setZone(v) }},
+		apply: func(p *Plan, v string) error { return p.setZone(v) }},
 	{Key: "dst", Values: "cron, literal, second", Form: "cron|literal|second", Default: "cron", Same: "cron", Meaning: "rule for changes of the clock",
 		Loss:  "changes of the clock follow the rules of that cron",
-		apply: func(p *plan, v string) (err error) { p.modifiers.DST, err = oneOf(v, timetable.DSTs); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Modifiers.DST, err = oneOf(v, timetable.DSTs); return err }},
 	{Key: "sec", Values: "seconds: 0,30 or */10 or 0-30/5", Form: "LIST", Default: "0", Extend: true, Meaning: "seconds within each minute",
 		Loss:  "it runs once per minute, at second 0",
-		apply: func(p *plan, v string) (err error) { p.modifiers.Seconds, err = parseSeconds(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Modifiers.Seconds, err = parseSeconds(v); return err }},
 	{Key: "year", Values: "years", Extend: true, Guard: true, Meaning: "only in these years",
 		Loss: "it runs in every year"},
 	{Key: "day", Values: "last, workday, mon#2, ...", Extend: true, Guard: true, Meaning: "a further filter on the date",
@@ -90,88 +120,88 @@ var vocabulary = []OptionSpec{
 		Loss: "it runs outside the window, too"},
 	{Key: "from", Values: anInstant, Form: "TIME", Default: "none", Extend: true, Guard: true, Meaning: "no occurrence before this time",
 		Loss:  "it also runs before that",
-		apply: func(p *plan, v string) (err error) { p.modifiers.From, err = parseInstant(v, p.zone); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Modifiers.From, err = parseInstant(v, p.Zone); return err }},
 	{Key: "until", Values: anInstant, Form: "TIME", Default: "none", Extend: true, Guard: true, Meaning: "no occurrence after this time",
 		Loss:  "it continues to run after that",
-		apply: func(p *plan, v string) (err error) { p.modifiers.Until, err = parseInstant(v, p.zone); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Modifiers.Until, err = parseInstant(v, p.Zone); return err }},
 	{Key: "count", Values: "1 to 1000", Form: "N", Default: "none", Extend: true, Guard: true, Meaning: "the first N occurrences since from=",
 		Loss: "it runs without limit",
-		apply: func(p *plan, v string) (err error) {
-			p.modifiers.Count, err = parseInt(v, 1, timetable.MaxCount)
+		apply: func(p *Plan, v string) (err error) {
+			p.Modifiers.Count, err = parseInt(v, 1, timetable.MaxCount)
 			return err
 		}},
 	{Key: "every", Values: aDuration, Form: "DURATION", Default: "none", Meaning: "fixed interval instead of time fields",
 		Loss:  "it follows its time fields",
-		apply: func(p *plan, v string) error { return positive(&p.modifiers.Every, v) }},
+		apply: func(p *Plan, v string) error { return positive(&p.Modifiers.Every, v) }},
 	{Key: "phase", Values: aDuration, Form: "DURATION", Default: "0", Meaning: "offset of every=",
 		Loss:  "it follows its time fields",
-		apply: func(p *plan, v string) error { return duration(&p.modifiers.Phase, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.Modifiers.Phase, v) }},
 	{Key: "delay", Values: aDuration, Extend: true, Guard: true, Instead: "write `every=` with `overlap=skip`", Meaning: "a fixed delay after the last end",
 		Loss: "it follows its time fields"},
 	{Key: "at", Values: anInstant, Form: "TIME", Default: "none", Guard: true, Meaning: "one time instead of the time fields",
 		Loss:  "it follows its time fields, each year",
-		apply: func(p *plan, v string) (err error) { p.modifiers.At, err = parseInstant(v, p.zone); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Modifiers.At, err = parseInstant(v, p.Zone); return err }},
 	{Key: "on", Values: "job:NAME[:OUTCOME,...], file:GLOB, event:NAME, boot, resume", Form: "job:NAME[:OUTCOME]", Default: "none", Guard: true, Meaning: "start when another job ends",
 		Loss:  "it follows its time fields; 31 February means never",
-		apply: func(p *plan, v string) (err error) { p.On, err = p.edges("on="+v, parseOn); return err }},
+		apply: func(p *Plan, v string) (err error) { p.On, err = p.edges("on="+v, parseOn); return err }},
 	{Key: "trigger", Values: "clock, manual", Form: "clock|manual", Default: "clock", Guard: true, Same: "clock", Meaning: "manual: start only by command",
 		Loss:  "it follows its time fields; 31 February means never",
-		apply: func(p *plan, v string) (err error) { p.Manual, err = oneOf(v, triggers); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Manual, err = oneOf(v, triggers); return err }},
 	{Key: "jitter", Values: aDuration, Form: "DURATION", Default: "0", Same: "0", Meaning: "random delay, another each time",
 		Loss:  "it starts on the minute",
-		apply: func(p *plan, v string) error { return duration(&p.modifiers.Jitter, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.Modifiers.Jitter, v) }},
 	{Key: "spread", Values: aDuration, Form: "DURATION", Default: "0", Extend: true, Same: "0", Meaning: "random delay, always the same",
 		Loss:  "it starts on the minute",
-		apply: func(p *plan, v string) error { return duration(&p.modifiers.Spread, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.Modifiers.Spread, v) }},
 
 	// Late, missed, overlapping.
 	{Key: "grace", Values: aDuration, Form: "DURATION", Default: "60s", Meaning: "delay up to which a start is on time",
 		Loss:  "the limit for lateness is that cron's, about 5 minutes",
-		apply: func(p *plan, v string) error { return duration(&p.Grace, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.Grace, v) }},
 	{Key: "catchup", Values: "cron, skip, once, all, all:N", Form: "cron|skip|once|all", Default: "cron", Same: "cron", Meaning: "what to do with missed occurrences",
 		Loss:  "a missed run is caught up only within minutes, or not at all",
-		apply: func(p *plan, v string) error { return parseCatchup(v, &p.Options) }},
+		apply: func(p *Plan, v string) error { return parseCatchup(v, &p.Options) }},
 	{Key: "deadline", Values: aDuration, Form: "DURATION", Default: "see text", Same: "0", Meaning: "never start later than this",
 		Loss:  "it has no deadline",
-		apply: func(p *plan, v string) error { p.limited = true; return duration(&p.Deadline, v) }},
+		apply: func(p *Plan, v string) error { p.Limited = true; return duration(&p.Deadline, v) }},
 	{Key: "pause-counts", Values: yesNo, Extend: true, Same: "no", Meaning: "whether occurrences in a pause are missed",
 		Loss: "there are no pauses", check: checkWords("yes", "no")},
 	{Key: "overlap", Values: "allow, skip, queue, queue-all, replace, kill", Form: "POLICY", Default: "allow", Guard: true, Same: "allow", Meaning: "what to do while a run is active",
 		Loss:  "a new run starts beside a running one; busybox skips it",
-		apply: func(p *plan, v string) (err error) { p.Overlap, err = oneOf(v, overlaps); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Overlap, err = oneOf(v, overlaps); return err }},
 	{Key: "max-instances", Values: "1 to 100000", Form: "N", Default: "none", Guard: true, Meaning: "most runs at the same time",
 		Loss:  "any number of runs at the same time; in busybox, one",
-		apply: func(p *plan, v string) (err error) { p.MaxInstances, err = parseInt(v, 1, 100_000); return err }},
+		apply: func(p *Plan, v string) (err error) { p.MaxInstances, err = parseInt(v, 1, 100_000); return err }},
 	{Key: "once-per", Values: "hour, day, week, month, due", Extend: true, Guard: true, Meaning: "at most one success in a period",
 		Loss: "it runs as often as its fields name a time"},
 
 	// Dependencies and guards.
 	{Key: "after", Values: "NAME[:OUTCOME],...; an outcome is ok, fail, done, skip, lost, dead", Form: "NAME[:OUTCOME],...", Default: "none", Guard: true, Meaning: "wait for runs of other jobs",
 		Loss:  "it starts at its time, independent of other jobs",
-		apply: func(p *plan, v string) (err error) { p.After, err = p.edges("after="+v, parseAfter); return err }},
+		apply: func(p *Plan, v string) (err error) { p.After, err = p.edges("after="+v, parseAfter); return err }},
 	{Key: "when", Values: "all, any, none-failed, or a rule of Airflow such as one-success", Form: "RULE", Default: "all", Guard: true, Meaning: "how many jobs of after= must match",
 		Loss:  "it starts at its time, independent of other jobs",
-		apply: func(p *plan, v string) (err error) { p.When, err = parseJoin(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.When, err = parseJoin(v); return err }},
 	{Key: "wait", Values: aDuration, Form: "DURATION", Default: "next time", Meaning: "how long to wait for after=",
 		Loss:  "it does not wait",
-		apply: func(p *plan, v string) error { return positive(&p.Wait, v) }},
+		apply: func(p *Plan, v string) error { return positive(&p.Wait, v) }},
 	{Key: "if", Values: "a command", Form: "COMMAND", Default: "none", Guard: true, Meaning: "run only if the command succeeds",
 		Loss:  "it always runs",
-		apply: func(p *plan, v string) error { p.If = v; return checkText(v) }},
+		apply: func(p *Plan, v string) error { p.If = v; return checkText(v) }},
 	{Key: "pool", Values: "NAME[:slots]", Form: "NAME[:SLOTS]", Default: "none", Guard: true, Meaning: "take slots of a shared pool",
 		Loss:  "it does not wait for other jobs",
-		apply: func(p *plan, v string) error { return parsePool(v, &p.Options) }},
+		apply: func(p *Plan, v string) error { return parsePool(v, &p.Options) }},
 
 	// Running.
 	{Key: "timeout", Values: aDuration, Form: "DURATION", Default: "0", Same: "0", Meaning: "stop the run after this time",
 		Loss:  "a run can last forever",
-		apply: func(p *plan, v string) error { return duration(&p.Timeout, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.Timeout, v) }},
 	{Key: "stop-signal", Values: "TERM, INT, HUP, QUIT, KILL, USR1, USR2, ALRM, ABRT, WINCH", Form: "SIGNAL", Default: "TERM", Meaning: "signal that stops a run",
 		Loss:  "nothing stops a run",
-		apply: func(p *plan, v string) (err error) { p.StopSignal, err = ParseSignal(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.StopSignal, err = ParseSignal(v); return err }},
 	{Key: "stop-grace", Values: aDuration, Form: "DURATION", Default: "30s", Meaning: "time from that signal to KILL",
 		Loss:  "nothing stops a run",
-		apply: func(p *plan, v string) error { return duration(&p.StopGrace, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.StopGrace, v) }},
 	{Key: "watchdog", Values: aDuration, Extend: true, Guard: true, Instead: "write `timeout=` to limit the time of a run", Meaning: "the run must report within this time",
 		Loss: "nothing stops a run"},
 	{Key: "cwd", Values: "a path", Extend: true, Guard: true, Instead: "begin the command with `cd DIR &&`", Meaning: "working folder",
@@ -186,81 +216,81 @@ var vocabulary = []OptionSpec{
 		Loss: "it has the user's own groups"},
 	{Key: "ok", Values: "exit statuses: 0,3", Form: "STATUS,...", Default: "0", Same: "0", Meaning: "exit statuses that mean success",
 		Loss:  "the exit status has no effect",
-		apply: func(p *plan, v string) (err error) { p.OK, err = parseCodes(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.OK, err = parseCodes(v); return err }},
 	{Key: "skip-code", Values: "exit statuses: 99", Form: "STATUS,...", Default: "none", Meaning: "exit statuses that mean skipped",
 		Loss:  "the exit status has no effect",
-		apply: func(p *plan, v string) (err error) { p.SkipCodes, err = parseCodes(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.SkipCodes, err = parseCodes(v); return err }},
 	{Key: "retry", Values: "0 to 1000", Form: "N", Default: "0", Same: "0", Meaning: "further attempts after a failure",
 		Loss:  "there is one attempt",
-		apply: func(p *plan, v string) (err error) { p.Retry, err = parseInt(v, 0, 1000); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Retry, err = parseInt(v, 0, 1000); return err }},
 	{Key: "backoff", Values: "waits: 30s, 1s..5m or 1s..5mx2", Form: "WAIT", Default: "1s..5mx2", Meaning: "wait between attempts",
 		Loss:  "there is one attempt",
-		apply: func(p *plan, v string) (err error) { p.Backoff, err = parseBackoff(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Backoff, err = parseBackoff(v); return err }},
 	{Key: "retry-jitter", Values: "percent: 0% to 100%", Form: "PERCENT", Default: "10%", Meaning: "random part of that wait",
 		Loss:  "there is one attempt",
-		apply: func(p *plan, v string) error { return percent(&p.RetryJitter, v) }},
+		apply: func(p *Plan, v string) error { return percent(&p.RetryJitter, v) }},
 	{Key: "retry-for", Values: aDuration, Extend: true, Guard: true, Instead: "write `retry=` to limit the attempts", Meaning: "total time for attempts",
 		Loss: "there is one attempt"},
 	{Key: "retry-on", Values: "exit statuses, timeout, lost, any, none", Form: "FAILURE,...", Default: "any", Meaning: "failures to retry",
 		Loss:  "there is one attempt",
-		apply: func(p *plan, v string) (err error) { p.RetryOn, err = parseFailures(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.RetryOn, err = parseFailures(v); return err }},
 	{Key: "no-retry-on", Values: "exit statuses, timeout, lost, any, none", Form: "FAILURE,...", Default: "none", Meaning: "failures not to retry",
 		Loss:  "there is one attempt",
-		apply: func(p *plan, v string) (err error) { p.NoRetryOn, err = parseFailures(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.NoRetryOn, err = parseFailures(v); return err }},
 	{Key: "breaker", Values: "N/duration", Form: "N/DURATION", Default: "none", Meaning: "suspend the job after N failures",
 		Loss:  "it continues to run after failures",
-		apply: func(p *plan, v string) (err error) { p.Breaker, err = parseBreaker(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Breaker, err = parseBreaker(v); return err }},
 	{Key: "on-exhausted", Values: "dead, continue, pause", Form: "ACTION", Default: "see text", Same: "continue", Meaning: "what to do after the last attempt",
 		Loss:  "it runs again at its next time",
-		apply: func(p *plan, v string) (err error) { p.Exhausted, err = oneOf(v, exhausteds); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Exhausted, err = oneOf(v, exhausteds); return err }},
 	{Key: "if-lost", Values: "fail, rerun, leave", Form: "fail|rerun|leave", Default: "fail", Same: "leave", Meaning: "what to do with a lost run",
 		Loss:  "a lost run is not noticed",
-		apply: func(p *plan, v string) (err error) { p.IfLost, err = oneOf(v, ifLosts); return err }},
+		apply: func(p *Plan, v string) (err error) { p.IfLost, err = oneOf(v, ifLosts); return err }},
 
 	// Order, resources, protection.
 	{Key: "priority", Values: "1 to 10", Form: "1..10", Default: "5", Meaning: "order of waiting runs, 10 first",
 		Loss:  "all due jobs start at the same time",
-		apply: func(p *plan, v string) (err error) { p.Priority, err = parseInt(v, 1, 10); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Priority, err = parseInt(v, 1, 10); return err }},
 	{Key: "preempt", Values: yesNo, Extend: true, Same: "no", Meaning: "may stop others",
 		Loss: "it does not wait for other jobs", check: checkWords("yes", "no")},
 	{Key: "preemptible", Values: yesNo, Extend: true, Same: "no", Meaning: "may be stopped by others",
 		Loss: "it does not wait for other jobs", check: checkWords("yes", "no")},
 	{Key: "nice", Values: "-20 to 19", Form: "N", Default: "0", Meaning: "CPU priority",
 		Loss:  "it runs with the priority of cron",
-		apply: func(p *plan, v string) (err error) { p.resources().Nice, err = parseNice(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().Nice, err = parseNice(v); return err }},
 	{Key: "idle", Values: yesNo, Form: "yes|no", Default: "no", Same: "no", Meaning: "use only idle CPU and disk time",
 		Loss:  "it runs with the priority of cron",
-		apply: func(p *plan, v string) (err error) { p.resources().Idle, err = oneOf(v, answers); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().Idle, err = oneOf(v, answers); return err }},
 	{Key: "io-weight", Values: "1 to 10000", Form: "N", Default: "100", Meaning: "share of disk time",
 		Loss: "it has cron's share of the disk",
-		apply: func(p *plan, v string) (err error) {
+		apply: func(p *Plan, v string) (err error) {
 			p.resources().IOWeight, err = parseInt(v, 1, mostWeight)
 			return err
 		}},
 	{Key: "cpu-weight", Values: "1 to 10000", Form: "N", Default: "100", Meaning: "share of CPU time",
 		Loss: "it has cron's share of the processors",
-		apply: func(p *plan, v string) (err error) {
+		apply: func(p *Plan, v string) (err error) {
 			p.resources().CPUWeight, err = parseInt(v, 1, mostWeight)
 			return err
 		}},
 	{Key: "memory", Values: "a size: 512M, 2G", Form: "SIZE", Default: "none", Guard: true, Meaning: "memory limit",
 		Loss:  "nothing limits it",
-		apply: func(p *plan, v string) (err error) { p.resources().Memory, err = parseMemory(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().Memory, err = parseMemory(v); return err }},
 	{Key: "memory-high", Values: "a size: 512M, 2G", Form: "SIZE", Default: "none", Guard: true, Meaning: "memory above which a run slows down",
 		Loss:  "nothing limits it",
-		apply: func(p *plan, v string) (err error) { p.resources().MemoryHigh, err = parseMemory(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().MemoryHigh, err = parseMemory(v); return err }},
 	{Key: "cpu", Values: "percent or cores: 50%, 2", Form: "AMOUNT", Default: "none", Guard: true, Meaning: "CPU limit",
 		Loss:  "nothing limits it",
-		apply: func(p *plan, v string) (err error) { p.resources().CPU, err = parseCPU(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().CPU, err = parseCPU(v); return err }},
 	{Key: "tasks", Values: "1 to 4194304", Form: "N", Default: "none", Guard: true, Meaning: "limit of processes and threads",
 		Loss:  "nothing limits it",
-		apply: func(p *plan, v string) (err error) { p.resources().Tasks, err = parseInt(v, 1, mostTasks); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().Tasks, err = parseInt(v, 1, mostTasks); return err }},
 	{Key: "nofile", Values: "1 to 1073741816", Form: "N", Default: "user's", Guard: true, Meaning: "limit of open files",
 		Loss:  "the user's own limit applies",
-		apply: func(p *plan, v string) (err error) { p.resources().NoFile, err = parseInt(v, 1, mostFiles); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().NoFile, err = parseInt(v, 1, mostFiles); return err }},
 	{Key: "slice", Values: "a name", Form: "NAME", Default: "none", Guard: true, Meaning: "systemd slice of the run",
 		Loss:  "it runs among cron's own processes",
-		apply: func(p *plan, v string) (err error) { p.resources().Slice, err = parseSlice(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.resources().Slice, err = parseSlice(v); return err }},
 	{Key: "need-memory", Values: "a size", Extend: true, Guard: true, Meaning: "start only if this much memory is free",
 		Loss: "it always starts"},
 	{Key: "need-disk", Values: "SIZE:PATH", Extend: true, Guard: true, Meaning: "start only if this much disk space is free",
@@ -283,67 +313,67 @@ var vocabulary = []OptionSpec{
 	// Output and notice.
 	{Key: "log", Values: "journal, file:PATH, none", Form: "journal|none|file:PATH", Default: "journal", Meaning: "where output goes besides the history",
 		Loss:  "its output is mailed, and goes nowhere else",
-		apply: func(p *plan, v string) (err error) { p.Log, err = parseLog(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Log, err = parseLog(v); return err }},
 	{Key: "output-max", Values: "a size up to 16M: 64K", Form: "SIZE", Default: "64K", Meaning: "output of a run that is kept",
 		Loss:  "all of its output is mailed",
-		apply: func(p *plan, v string) error { n, err := parseSize(v, 1, mostOutput); p.OutputMax = int(n); return err }},
+		apply: func(p *Plan, v string) error { n, err := parseSize(v, 1, MaxOutput); p.OutputMax = int(n); return err }},
 	{Key: "mail", Values: "output, always, failure, never", Form: "WHEN", Default: "output", Same: "output", Meaning: "when to send mail",
 		Loss:  "its output is mailed for any exit status",
-		apply: func(p *plan, v string) (err error) { p.Mail, err = oneOf(v, mailWhens); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Mail, err = oneOf(v, mailWhens); return err }},
 	{Key: "mailto", Values: "addresses with commas between", Form: "ADDRESS,...", Default: "MAILTO", Meaning: "recipients of mail",
 		Loss:  "its output is mailed to MAILTO",
-		apply: func(p *plan, v string) error { p.MailTo = &v; return checkAddresses(v) }},
+		apply: func(p *Plan, v string) error { p.MailTo = &v; return checkAddresses(v) }},
 	{Key: "notify", Values: "names of channels with commas between", Form: "CHANNEL,...", Default: "none", Meaning: "notification channels",
 		Loss:  "there are no notifications, only mail with the output",
-		apply: func(p *plan, v string) (err error) { p.Notify, err = parseChannels(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Notify, err = parseChannels(v); return err }},
 	{Key: "notify-on", Values: "fail, dead, lost, missed, late, recover, success, start, held, each", Form: "EVENT,...", Default: "see text", Meaning: "events to notify about",
 		Loss:  "there are no notifications, only mail with the output",
-		apply: func(p *plan, v string) (err error) { p.NotifyOn, err = parseNotices(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.NotifyOn, err = parseNotices(v); return err }},
 	{Key: "ping", Values: "a URL", Extend: true, Meaning: "address that start and end are sent to",
 		Loss: "no request is sent"},
 	{Key: "quiet", Values: yesNo, Extend: true, Same: "no", Meaning: "no log line on success",
 		Loss: "each start is in the log", check: checkWords("yes", "no")},
 	{Key: "keep", Values: "a number of runs, a duration, or both: 1000,90d", Form: "N,DURATION", Default: "1000,90d", Meaning: "history to keep",
 		Loss:  "no history is kept",
-		apply: func(p *plan, v string) (err error) { p.Keep, err = parseKeep(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Keep, err = parseKeep(v); return err }},
 	{Key: "max-late", Values: aDuration, Form: "DURATION", Default: "0", Meaning: "warn if a start is later",
 		Loss:  "there is no warning",
-		apply: func(p *plan, v string) error { return duration(&p.MaxLate, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.MaxLate, v) }},
 	{Key: "max-run", Values: aDuration, Form: "DURATION", Default: "0", Meaning: "warn if a run takes longer",
 		Loss:  "there is no warning",
-		apply: func(p *plan, v string) error { return duration(&p.MaxRun, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.MaxRun, v) }},
 	{Key: "expect", Values: aDuration, Form: "DURATION", Default: "0", Meaning: "warn without a success for this time",
 		Loss:  "there is no warning",
-		apply: func(p *plan, v string) error { return duration(&p.Expect, v) }},
+		apply: func(p *Plan, v string) error { return duration(&p.Expect, v) }},
 
 	// Ring.
 	{Key: "scope", Values: "host, ring, all", Form: "host|ring|all", Default: "host", Guard: true, Same: "host", Meaning: "this host, one member or all members",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Scope, err = oneOf(v, scopes); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Scope, err = oneOf(v, scopes); return err }},
 	{Key: "host", Values: "names with commas between", Form: "NAME,...", Default: "any", Guard: true, Meaning: "only on these hosts",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Hosts, err = parseHosts(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Hosts, err = parseHosts(v); return err }},
 	{Key: "need", Values: "labels: zone:a,role:db", Form: "KEY:VALUE,...", Default: "none", Extend: true, Guard: true, Meaning: "only on hosts with all these labels",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Need, err = parseNeed(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Need, err = parseNeed(v); return err }},
 	{Key: "avoid", Values: "labels: zone:a,role:db", Form: "KEY:VALUE,...", Default: "none", Extend: true, Guard: true, Meaning: "not on hosts with any of these labels",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Avoid, err = parseLabels(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Avoid, err = parseLabels(v); return err }},
 	{Key: "prefer", Values: "labels with weights: zone:a*3,role:db", Form: "KEY:VALUE[*W],...", Default: "none", Extend: true, Meaning: "members to prefer",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Prefer, err = parsePrefer(v); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Prefer, err = parsePrefer(v); return err }},
 	{Key: "route", Values: "hash, any", Form: "hash|any", Default: "hash", Extend: true, Meaning: "how to choose among the members",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Route, err = oneOf(v, routes); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Route, err = oneOf(v, routes); return err }},
 	{Key: "shards", Values: "1 to 1000", Form: "N", Default: "1", Extend: true, Same: "1", Meaning: "runs of each occurrence",
 		Loss:  "it runs once",
-		apply: func(p *plan, v string) (err error) { p.Shards, err = parseInt(v, 1, mostShards); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Shards, err = parseInt(v, 1, mostShards); return err }},
 	{Key: "if-partitioned", Values: "run, hold", Form: "run|hold", Default: "see text", Guard: true, Meaning: "what to do in a network partition",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Partitioned, err = oneOf(v, partitions); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Partitioned, err = oneOf(v, partitions); return err }},
 	{Key: "quorum", Values: "1 to 1000", Form: "N", Default: "majority", Guard: true, Meaning: "members that must be visible",
 		Loss:  "it runs on every host that has the file",
-		apply: func(p *plan, v string) (err error) { p.Quorum, err = parseInt(v, 1, mostMembers); return err }},
+		apply: func(p *Plan, v string) (err error) { p.Quorum, err = parseInt(v, 1, mostMembers); return err }},
 }
 
 // The readers of common values, for apply.
@@ -372,17 +402,35 @@ func percent(to *int, text string) (err error) {
 }
 
 // vocabularyByKey is the index of vocabulary.
-var vocabularyByKey = func() map[string]*OptionSpec {
-	m := make(map[string]*OptionSpec, len(vocabulary))
+var vocabularyByKey = func() map[string]*Spec {
+	m := make(map[string]*Spec, len(vocabulary))
 	for i := range vocabulary {
 		m[vocabulary[i].Key] = &vocabulary[i]
 	}
 	return m
 }()
 
-// keyAliases are the names of options in other schedulers. The parser accepts
+// Find returns the option with a key, or nil.
+func Find(key string) *Spec { return vocabularyByKey[key] }
+
+// IsKey reports whether word is the key of an option, or another name for it.
+func IsKey(word string) bool {
+	_, alias := KeyAliases[word]
+	return alias || vocabularyByKey[word] != nil
+}
+
+// NearestKey returns the key that was probably meant by an unknown one, or "".
+func NearestKey(word string) string {
+	keys := make([]string, len(vocabulary))
+	for i := range vocabulary {
+		keys[i] = vocabulary[i].Key
+	}
+	return diagnostic.Nearest(word, keys)
+}
+
+// KeyAliases are the names of options in other schedulers. The parser accepts
 // them; no command writes them.
-var keyAliases = map[string]string{
+var KeyAliases = map[string]string{
 	"concurrencyPolicy":       "overlap",  // Kubernetes
 	"startingDeadlineSeconds": "deadline", // Kubernetes, in seconds
 	"timeZone":                "tz",       // Kubernetes
@@ -393,8 +441,8 @@ var keyAliases = map[string]string{
 	"catchup-window":          "deadline", // Temporal
 }
 
-// valueAliases are other schedulers' words for values.
-var valueAliases = map[string]map[string]string{
+// ValueAliases are other schedulers' words for values.
+var ValueAliases = map[string]map[string]string{
 	"overlap": {
 		"Allow": "allow", "Forbid": "skip", "Replace": "replace", // Kubernetes
 		"AllowAll": "allow", "Skip": "skip", "BufferOne": "queue", "BufferAll": "queue-all", // Temporal
@@ -406,15 +454,15 @@ var valueAliases = map[string]map[string]string{
 	},
 }
 
-// unalias replaces aliases of a key and its value.
-func unalias(key, value string) (string, string) {
+// Unalias replaces aliases of a key and its value.
+func Unalias(key, value string) (string, string) {
 	if key == "startingDeadlineSeconds" {
 		value += "s"
 	}
-	if own, ok := keyAliases[key]; ok {
+	if own, ok := KeyAliases[key]; ok {
 		key = own
 	}
-	if own, ok := valueAliases[key][value]; ok {
+	if own, ok := ValueAliases[key][value]; ok {
 		value = own
 	}
 	return key, value

@@ -1,4 +1,4 @@
-package crontab
+package option
 
 import (
 	"errors"
@@ -145,10 +145,10 @@ func oneOf[T any](text string, values map[string]T) (T, error) {
 	return value, nil
 }
 
-// checkName checks the name of a job: 1 to 64 letters, digits, dots, underscores
+// CheckName checks the name of a job: 1 to 64 letters, digits, dots, underscores
 // and hyphens. It cannot begin with a hyphen, because commands would read the
 // name as a flag.
-func checkName(text string) error {
+func CheckName(text string) error {
 	if text == "" || len(text) > 64 {
 		return errors.New("a name must have 1 to 64 characters")
 	}
@@ -163,16 +163,16 @@ func checkName(text string) error {
 	return nil
 }
 
-// checkReference checks the name of a job, with or without OWNER/ before it.
-func checkReference(text string) error {
+// CheckReference checks the name of a job, with or without OWNER/ before it.
+func CheckReference(text string) error {
 	owner, name, full := strings.Cut(text, "/")
 	switch {
 	case !full:
-		return checkName(text)
-	case owner == "" || !looksLikeAccount(owner):
+		return CheckName(text)
+	case owner == "" || !lex.LooksLikeAccount(owner):
 		return fmt.Errorf("%s is not OWNER/NAME: %s is not a user name", diagnostic.Quote(text), diagnostic.Quote(owner))
 	}
-	return checkName(name)
+	return CheckName(name)
 }
 
 // checkText checks that text can be an argument of a program.
