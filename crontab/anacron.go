@@ -38,19 +38,19 @@ type anacrontab struct {
 // readAnacrontab joins the lines of /etc/anacrontab and reads them. Like anacron,
 // and unlike cron, it accepts a last line without newline.
 func (p *parser) readAnacrontab() {
-	lines := p.joinLines()
+	lines := p.Join(p.file.text, p.config.Family == Debian)
 	var text strings.Builder
 	text.Grow(len(p.file.text) + 1)
 	for i := range lines {
-		text.WriteString(lines[i].text)
+		text.WriteString(lines[i].Text)
 		text.WriteByte('\n')
 	}
 	p.file.text = text.String()
 	at := 0
 	for i := range lines {
 		l := &lines[i]
-		p.start, p.number, p.line, p.places = at, l.places[0].line, l.text, l.places
-		at += len(l.text) + 1
+		p.Start, p.Number, p.Text, p.Places = at, l.Places[0].Line, l.Text, l.Places
+		at += len(l.Text) + 1
 		p.readAnacronLine()
 	}
 	p.settleHours()
@@ -58,18 +58,18 @@ func (p *parser) readAnacrontab() {
 
 // readAnacronLine tries blank, comment, assignment and job, in this order.
 func (p *parser) readAnacronLine() {
-	at := lex.SkipBlanks(p.line, 0)
+	at := lex.SkipBlanks(p.Text, 0)
 	switch {
-	case at == len(p.line):
+	case at == len(p.Text):
 		p.voidBlock("a blank line follows")
-	case p.line[at] == '#':
+	case p.Text[at] == '#':
 		p.readAnacronComment(at)
-	case strings.IndexByte(p.line, 0) >= 0:
+	case strings.IndexByte(p.Text, 0) >= 0:
 		p.block = nil
-		p.report(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
+		p.Report(strings.IndexByte(p.Text, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	default:
 		p.lintDropped()
-		if a, ok := readAnacronSetting(p.line, at); ok {
+		if a, ok := readAnacronSetting(p.Text, at); ok {
 			p.voidBlock("an assignment follows")
 			p.assignAnacron(a)
 			return
@@ -82,12 +82,12 @@ func (p *parser) readAnacronLine() {
 // readAnacronComment reads options in a comment, like in crontabs, but not in a
 // comment of several lines.
 func (p *parser) readAnacronComment(at int) {
-	if last := p.places[len(p.places)-1]; last.line != p.number {
-		p.reportLine(p.number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
+	if last := p.Places[len(p.Places)-1]; last.Line != p.Number {
+		p.ReportLine(p.Number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
 		p.voidBlock("a comment follows")
 		return
 	}
-	if len(p.places) > 1 {
+	if len(p.Places) > 1 {
 		p.voidBlock("a comment follows")
 		return
 	}
@@ -97,10 +97,10 @@ func (p *parser) readAnacronComment(at int) {
 // lintDropped warns about a backslash within a line, which Debian's anacron
 // removes.
 func (p *parser) lintDropped() {
-	for i, s := range p.places[1:] {
-		if s.line == p.places[i].line {
-			p.add(diagnostic.Diagnostic{
-				Line: s.line, Column: s.column - 1, Length: 1, Code: "B507", Severity: diagnostic.Warning,
+	for i, s := range p.Places[1:] {
+		if s.Line == p.Places[i].Line {
+			p.Add(diagnostic.Diagnostic{
+				Line: s.Line, Column: s.Column - 1, Length: 1, Code: "B507", Severity: diagnostic.Warning,
 				Message: "Debian's anacron removes every backslash from the command",
 				Fix:     "put the command into a script",
 			})
@@ -126,13 +126,13 @@ func readAnacronSetting(line string, at int) (a assignment, ok bool) {
 // assignAnacron applies an assignment to the lines below, or to all lines.
 func (p *parser) assignAnacron(a assignment) {
 	if len(a.name)+1+len(a.value) > MaxSetting {
-		p.report(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
+		p.Report(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
 		return
 	}
 	switch a.name {
 	case "START_HOURS_RANGE", "PREFERRED_HOUR", "RANDOM_DELAY", "NO_MAIL_OUTPUT":
 		if p.config.Family == Debian {
-			p.report(a.nameAt, len(a.name), "B508", a.name+" is a setting only in cronie's anacron: here it is a variable for the commands", "")
+			p.Report(a.nameAt, len(a.name), "B508", a.name+" is a setting only in cronie's anacron: here it is a variable for the commands", "")
 			break
 		}
 		if !p.setAnacron(a) {
@@ -141,7 +141,7 @@ func (p *parser) assignAnacron(a assignment) {
 	case "MAILTO":
 		p.said.mail = true
 	}
-	p.env.set(setting{name: a.name, value: a.value, line: p.number})
+	p.env.set(setting{name: a.name, value: a.value, line: p.Number})
 	p.common = nil
 }
 
@@ -176,7 +176,7 @@ func (p *parser) setAnacron(a assignment) bool {
 		fix = "write a number of minutes"
 	}
 	if !ok {
-		p.report(a.valueAt, len(a.value), "B506", "invalid value of "+a.name+": the line is ignored", fix)
+		p.Report(a.valueAt, len(a.value), "B506", "invalid value of "+a.name+": the line is ignored", fix)
 	}
 	return ok
 }
@@ -199,7 +199,7 @@ func (p *parser) settleHours() {
 	if t.preferred > 0 {
 		from, until = t.preferred-1, t.preferred
 		if t.until > 0 && (from < t.from || until > t.until) {
-			p.reportLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d is outside START_HOURS_RANGE %d-%d, so that anacron would run nothing: cronring uses the hour", from, t.from, t.until),
+			p.ReportLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d is outside START_HOURS_RANGE %d-%d, so that anacron would run nothing: cronring uses the hour", from, t.from, t.until),
 				"delete one of them")
 		}
 	}
@@ -228,31 +228,31 @@ func (p *parser) readAnacronJob(at int) {
 	if !ok {
 		return
 	}
-	e := Entry{start: uint32(p.start), line: uint32(p.number)}
-	id := lex.SkipBlanks(p.line, end)
-	idEnd := lex.WordEnd(p.line, id)
-	command := lex.SkipBlanks(p.line, idEnd)
-	period.ID = p.line[id:idEnd]
+	e := Entry{start: uint32(p.Start), line: uint32(p.Number)}
+	id := lex.SkipBlanks(p.Text, end)
+	idEnd := lex.WordEnd(p.Text, id)
+	command := lex.SkipBlanks(p.Text, idEnd)
+	period.ID = p.Text[id:idEnd]
 	switch {
 	case period.ID == "":
-		p.report(len(p.line), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
+		p.Report(len(p.Text), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return
 	case !namesStamp(period.ID):
-		p.report(id, len(period.ID), "B504", diagnostic.Quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
+		p.Report(id, len(period.ID), "B504", diagnostic.Quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
 		return
-	case command == len(p.line):
-		p.report(command, 1, "B218", "no command", "write a command after the identifier")
+	case command == len(p.Text):
+		p.Report(command, 1, "B218", "no command", "write a command after the identifier")
 		return
-	case len(p.line)-command > MaxCommand:
-		p.report(command, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
+	case len(p.Text)-command > MaxCommand:
+		p.Report(command, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
 		return
 	case command > 1<<16-1:
-		p.report(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
+		p.Report(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
 		return
 	}
 	p.lintOptions(command)
 	e.spec, e.command = uint16(end), uint16(command)
-	above := p.aboveJob(period.ID, p.line[command:])
+	above := p.aboveJob(period.ID, p.Text[command:])
 	further := []string{"on"}
 	if above.section.options.Manual {
 		further = append(further, "trigger")
@@ -275,12 +275,12 @@ func (p *parser) readAnacronJob(at int) {
 // readPeriod reads the first two columns, and returns their end.
 func (p *parser) readPeriod(at int) (period timetable.Period, end int, ok bool) {
 	wordAt := at
-	word := p.line[wordAt:lex.WordEnd(p.line, wordAt)]
-	delayAt := lex.SkipBlanks(p.line, wordAt+len(word))
-	delay := p.line[delayAt:lex.WordEnd(p.line, delayAt)]
+	word := p.Text[wordAt:lex.WordEnd(p.Text, wordAt)]
+	delayAt := lex.SkipBlanks(p.Text, wordAt+len(word))
+	delay := p.Text[delayAt:lex.WordEnd(p.Text, delayAt)]
 	end = delayAt + len(delay)
 	if !strings.HasPrefix(word, "@") && strings.Trim(word, "0123456789") != "" || delay == "" || strings.Trim(delay, "0123456789") != "" {
-		p.report(at, len(word), "B501", "the line is neither an assignment nor a job: it is ignored",
+		p.Report(at, len(word), "B501", "the line is neither an assignment nor a job: it is ignored",
 			"write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return period, end, false
 	}
@@ -291,14 +291,14 @@ func (p *parser) readPeriod(at int) (period timetable.Period, end int, ok bool) 
 			return period, end, false
 		}
 	case !inRange:
-		p.report(at, len(word), "B503", "the period "+diagnostic.Quote(word)+" is out of range", "write a number of days")
+		p.Report(at, len(word), "B503", "the period "+diagnostic.Quote(word)+" is out of range", "write a number of days")
 		return period, end, false
 	default:
 		period.Days = days
 	}
 	minutes, inRange := wholeNumber(delay, maxDelay)
 	if !inRange {
-		p.report(delayAt, len(delay), "B503", "the delay "+diagnostic.Quote(delay)+" is out of range", "write a number of minutes, at most 527040")
+		p.Report(delayAt, len(delay), "B503", "the delay "+diagnostic.Quote(delay)+" is out of range", "write a number of minutes, at most 527040")
 		return period, end, false
 	}
 	period.Delay = time.Duration(minutes)*time.Minute + p.anacron.delay
@@ -323,11 +323,11 @@ func (p *parser) reportPeriodName(at int, word string) {
 			} else if n.period.Days > 0 {
 				fix = fmt.Sprintf("write `%d`", n.period.Days)
 			}
-			p.report(at, len(word), "B502", "Debian's anacron does not know "+word, fix)
+			p.Report(at, len(word), "B502", "Debian's anacron does not know "+word, fix)
 			return
 		}
 	}
-	p.report(at, len(word), "B502", "the name "+diagnostic.Quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
+	p.Report(at, len(word), "B502", "the name "+diagnostic.Quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
 }
 
 // namesStamp reports whether id can be the name of a timestamp file.
@@ -355,7 +355,7 @@ func (p *parser) aboveJob(id, command string) *standing {
 // later one is held: two jobs cannot share a timestamp.
 func (p *parser) nameAfter(period *timetable.Period, options *option.Options, above *standing, at int) {
 	if first, taken := p.names[period.ID]; taken {
-		p.report(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
+		p.Report(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
 		options.Name = ""
 		options.Hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
 		return
@@ -365,7 +365,7 @@ func (p *parser) nameAfter(period *timetable.Period, options *option.Options, ab
 	} else if option.CheckName(period.ID) == nil {
 		options.Name = period.ID
 	}
-	p.names[period.ID] = p.number
+	p.names[period.ID] = p.Number
 }
 
 // oncePer returns the context of an entry that runs once in a period: unless its

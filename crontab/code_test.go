@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/source"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -20,7 +21,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 		"0 1 * * * a \\\n0 1 * * * date +%F\n0 1 * * * a #@ overlap=skip\n0 1 * * * " + strings.Repeat("x", MaxCommand+1) + "\n0 1 * * * \x00\n",
 		"0 1 * * *" + strings.Repeat(" ", 70_000) + "a\n",
 		"\ufeff0 1 * * * a\r\n",
-		strings.Repeat("x\n", maxDiagnostics+1),
+		strings.Repeat("x\n", source.MaxDiagnostics+1),
 		strings.Repeat("\n", MaxText+1),
 		"#@ notify=unheard-of\n@reboot a\n#@ for people\n#@no-overlap\n#@ no-overlap\n#@ cpu=64\n0 1 * * * # x\n#@ timeout=5m\n\n#@ ?quorum=3\n@reboot a\n#@ window=08:00-20:00\n0 1 * * * a\n#@ file strict\n#@ jitter=5m\n@reboot a\n#@ nice=-1\n@reboot a\n",
 		"#@ " + strings.Repeat("ok=1 ", maxItems+1) + "\n0 1 * * * a\n",

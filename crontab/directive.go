@@ -38,8 +38,8 @@ func (it *item) isDefault() bool {
 // readComment reads a comment, which is a directive line if it begins with #@ and
 // a blank. #@daily without a blank is an entry that was commented out.
 func (p *parser) readComment(at int) {
-	if rest := p.line[at:]; len(rest) > 2 && rest[1] == '@' && lex.IsBlank(rest[2]) {
-		if first := lex.SkipBlanks(p.line, at+2); first < len(p.line) {
+	if rest := p.Text[at:]; len(rest) > 2 && rest[1] == '@' && lex.IsBlank(rest[2]) {
+		if first := lex.SkipBlanks(p.Text, at+2); first < len(p.Text) {
 			p.readDirective(first)
 			return
 		}
@@ -49,7 +49,7 @@ func (p *parser) readComment(at int) {
 }
 
 func (p *parser) readDirective(at int) {
-	first := p.line[at:lex.WordEnd(p.line, at)]
+	first := p.Text[at:lex.WordEnd(p.Text, at)]
 	switch {
 	case first == "default":
 		p.voidBlock("a #@ default line follows")
@@ -62,7 +62,7 @@ func (p *parser) readDirective(at int) {
 		p.lintProse(at)
 	default:
 		if len(p.block) == 0 {
-			p.blockAt = p.number
+			p.blockAt = p.Number
 		}
 		p.block = p.readItems(at, p.block)
 	}
@@ -83,7 +83,7 @@ func (p *parser) voidBlock(why string) {
 	if len(p.block) == 0 {
 		return
 	}
-	p.reportLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d instead of an entry: these options have no effect", why, p.number),
+	p.ReportLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d instead of an entry: these options have no effect", why, p.Number),
 		"write them directly above their entry, or write `#@ default`")
 	p.block = nil
 }
@@ -120,7 +120,7 @@ func (p *parser) readDefaults(at int) {
 // readProperties reads a #@ file line. Its properties are reserved, but not
 // implemented.
 func (p *parser) readProperties(at int) {
-	for at = lex.SkipBlanks(p.line, at); at < len(p.line); at = lex.SkipBlanks(p.line, at) {
+	for at = lex.SkipBlanks(p.Text, at); at < len(p.Text); at = lex.SkipBlanks(p.Text, at) {
 		it, end, ok := p.scanItem(at)
 		switch {
 		case it.Key == "--":
@@ -138,8 +138,8 @@ func (p *parser) readProperties(at int) {
 // readItems reads the items from byte at and appends them to those of the lines
 // above.
 func (p *parser) readItems(at int, items []item) []item {
-	first := len(p.diagnostics) // of the item before
-	for at = lex.SkipBlanks(p.line, at); at < len(p.line); at = lex.SkipBlanks(p.line, at) {
+	first := len(p.Diagnostics) // of the item before
+	for at = lex.SkipBlanks(p.Text, at); at < len(p.Text); at = lex.SkipBlanks(p.Text, at) {
 		it, end, ok := p.scanItem(at)
 		at = end
 		if it.Key == "--" {
@@ -152,10 +152,10 @@ func (p *parser) readItems(at int, items []item) []item {
 		before := len(items) - 1
 		switch {
 		case !ok:
-		case it.isStray() && before >= 0 && items[before].takesRest(p.number):
+		case it.isStray() && before >= 0 && items[before].takesRest(p.Number):
 			at = p.refuseStray(&it, &items[before], first)
 		default:
-			first = len(p.diagnostics)
+			first = len(p.Diagnostics)
 			p.judge(&it, items)
 		}
 		items = append(items, it)
@@ -167,15 +167,15 @@ func (p *parser) readItems(at int, items []item) []item {
 // rest might contain guards.
 func (p *parser) refuseRest(first *item, at int) {
 	why := fmt.Sprintf("more than %d options for one entry", maxItems)
-	p.report(at, len(p.line)-at, "B413", why+": the entry is held", "delete some of them")
+	p.Report(at, len(p.Text)-at, "B413", why+": the entry is held", "delete some of them")
 	first.held = sentence(first, why)
 }
 
 // scanItem reads one item and returns its end. If the syntax is wrong, it adds a
 // diagnostic and returns ok false.
 func (p *parser) scanItem(at int) (it item, end int, ok bool) {
-	line := p.line
-	it.Line, it.Column, it.Origin = p.number, at+1, option.FromDirective
+	line := p.Text
+	it.Line, it.Column, it.Origin = p.Number, at+1, option.FromDirective
 	key := at
 	if line[at] == '?' {
 		it.Maybe = true
@@ -200,7 +200,7 @@ func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 
 // scanValue reads the value of an item, after its =.
 func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
-	line := p.line
+	line := p.Text
 	if next := lex.SkipBlanks(line, at); next > at && next < len(line) && !strings.Contains(line[next:lex.WordEnd(line, next)], "=") {
 		return p.badItem(it, lex.WordEnd(line, next), "no blank is allowed before or after =")
 	}
@@ -302,13 +302,13 @@ func (it *item) where() string {
 // earlier line. For an item of the sidecar it uses the position of the entry.
 func (p *parser) reportItem(it *item, code diagnostic.Code, message, fix string) {
 	if it.File != "" {
-		if it.File != p.file.Name {
+		if it.File != p.Name {
 			message = it.where() + ": " + message
 		}
-		p.reportLine(p.number, code, message, fix)
+		p.ReportLine(p.Number, code, message, fix)
 		return
 	}
-	p.add(diagnostic.Diagnostic{
+	p.Add(diagnostic.Diagnostic{
 		Line: it.Line, Column: it.Column, Length: it.Length,
 		Code: code, Severity: code.Severity(), Message: message, Fix: fix,
 	})

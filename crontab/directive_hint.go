@@ -22,20 +22,20 @@ var habits = map[string]string{
 // lintComment warns about a comment that was probably meant as a line of
 // options: #@key=value without a blank, or # @ key=value. at is that of the #.
 func (p *parser) lintComment(at int) {
-	text := strings.Trim(p.line[at+1:], lex.Blanks)
+	text := strings.Trim(p.Text[at+1:], lex.Blanks)
 	if text == "" || text[0] != '@' {
 		return
 	}
 	text = strings.TrimLeft(text[1:], lex.Blanks)
 	if key, _, ok := strings.Cut(text, "="); ok && option.IsKey(key) {
-		p.report(at, len(p.line)-at, "B421", "the line is a comment: a line of options begins with `#@` and a blank", "write `#@ "+text+"`")
+		p.Report(at, len(p.Text)-at, "B421", "the line is a comment: a line of options begins with `#@` and a blank", "write `#@ "+text+"`")
 	}
 }
 
 // lintProse reports a line that begins with #@ but not with an option, which
 // begins at byte at. Two words or more are probably for people.
 func (p *parser) lintProse(at int) {
-	text := strings.Trim(p.line[at:], lex.Blanks)
+	text := strings.Trim(p.Text[at:], lex.Blanks)
 	words := lex.Words(text)
 	key, value, ok := strings.Cut(words[0], ":")
 	fix := ""
@@ -49,10 +49,10 @@ func (p *parser) lintProse(at int) {
 	case len(words) == 1:
 		fix = "write `key=value`, or `#` without @ for a comment; `cronring options` lists the options"
 	default:
-		p.report(at, len(text), "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
+		p.Report(at, len(text), "B401", "the line begins with #@ but has no option: it is a comment", "write `#` without @")
 		return
 	}
-	p.report(at, len(text), "B421", diagnostic.Quote(words[0])+" is not an option: the line is a comment", fix)
+	p.Report(at, len(text), "B421", diagnostic.Quote(words[0])+" is not an option: the line is a comment", fix)
 }
 
 // habit returns the item to write instead of word=value, or "".
@@ -79,16 +79,16 @@ func (it *item) takesRest(number int) bool { return it.Line == number && !it.bar
 func (p *parser) refuseStray(it, before *item, first int) (end int) {
 	start := it.Column - 1
 	end = start + it.Length
-	for next := lex.SkipBlanks(p.line, end); next < len(p.line); next = lex.SkipBlanks(p.line, end) {
-		word := p.line[next:lex.WordEnd(p.line, next)]
+	for next := lex.SkipBlanks(p.Text, end); next < len(p.Text); next = lex.SkipBlanks(p.Text, end) {
+		word := p.Text[next:lex.WordEnd(p.Text, next)]
 		if word == "--" || strings.ContainsRune(word, '=') || option.IsKey(strings.TrimPrefix(word, "?")) {
 			break
 		}
 		end = next + len(word)
 	}
-	it.Key, it.Length, it.spec = p.line[start:end], end-start, before.spec
+	it.Key, it.Length, it.spec = p.Text[start:end], end-start, before.spec
 	if !before.effective() {
-		p.diagnostics = p.diagnostics[:first]
+		p.Diagnostics = p.Diagnostics[:first]
 	}
 	p.refuse(it, "B406", "the value of "+before.Key+"= ends before "+diagnostic.Quote(it.Key)+", which is not an option", p.quoteFix(before, it.Key))
 	return end

@@ -240,7 +240,7 @@ func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 // itemsOf returns the options of a directive line, with aliases replaced.
 func itemsOf(line string) []item {
 	p := newParser("", "", Config{})
-	p.line = line
+	p.Text = line
 	var items []item
 	for at := lex.SkipBlanks(line, lex.SkipBlanks(line, 0)+2); at < len(line); at = lex.SkipBlanks(line, at) {
 		it, end, _ := p.scanItem(at)

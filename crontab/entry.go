@@ -13,8 +13,8 @@ import (
 )
 
 func (p *parser) readEntry(at int) {
-	e := Entry{start: uint32(p.start), line: uint32(p.number)}
-	if p.line[at] == '-' {
+	e := Entry{start: uint32(p.Start), line: uint32(p.Number)}
+	if p.Text[at] == '-' {
 		if at = p.readQuiet(at, &e); at < 0 {
 			return
 		}
@@ -23,7 +23,7 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	above := p.above(at)
-	diagnostics := len(p.diagnostics)
+	diagnostics := len(p.Diagnostics)
 	schedule, end, ok := p.readTimes(at, above)
 	if !ok {
 		return
@@ -33,12 +33,12 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	if command > 1<<16-1 {
-		p.report(at, end-at, "B222", "time fields and user have more than 65,535 bytes", "write them shorter")
+		p.Report(at, end-at, "B222", "time fields and user have more than 65,535 bytes", "write them shorter")
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
 	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
-		p.removeDiagnostics(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
+		p.Remove(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
 	}
 	jobs := max(1, above.section.options.Shards)
 	if p.exceeded(jobs) {
@@ -49,7 +49,7 @@ func (p *parser) readEntry(at int) {
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
 	if p.config.StandIn && p.config.Format == System && schedule != timetable.Reboot && schedule != timetable.Never {
-		if period := standsIn(p.line[command:]); period != nil {
+		if period := standsIn(p.Text[command:]); period != nil {
 			e.section = p.oncePer(above, period)
 		}
 	}
@@ -106,14 +106,14 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 // readQuiet reads cronie's - before the time fields and returns their start, or
 // -1 after an error.
 func (p *parser) readQuiet(at int, e *Entry) int {
-	if next := at + 1; next == len(p.line) || lex.IsBlank(p.line[next]) {
-		p.report(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.line[next:], lex.Blanks)+"`")
+	if next := at + 1; next == len(p.Text) || lex.IsBlank(p.Text[next]) {
+		p.Report(at, 1, "B224", "no blank is allowed between - and the time fields", "write `-"+strings.TrimLeft(p.Text[next:], lex.Blanks)+"`")
 		return -1
 	}
 	if p.config.Privileged || p.config.Format == System {
 		e.flags |= flagQuiet
 	} else {
-		p.report(at, 1, "B217", "the - prefix has an effect only in root's crontabs: the entry runs and is logged", "delete the -")
+		p.Report(at, 1, "B217", "the - prefix has an effect only in root's crontabs: the entry runs and is logged", "delete the -")
 	}
 	return at + 1
 }
@@ -121,13 +121,13 @@ func (p *parser) readQuiet(at int, e *Entry) int {
 // readTimes reads the time fields at byte at. Most entries of a large file have
 // the same fields as another, so it looks in the cache before it parses them.
 func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
-	end = timesEnd(p.line, at)
-	spec := p.line[at:end]
+	end = timesEnd(p.Text, at)
+	spec := p.Text[at:end]
 	before, seen := above.schedules[spec]
 	if seen && before.clean {
 		return before.schedule, end, true
 	}
-	diagnostics := len(p.diagnostics)
+	diagnostics := len(p.Diagnostics)
 	chance := above.modifiers.Random() || strings.IndexByte(spec, '~') >= 0
 	var seed uint64
 	if chance {
@@ -147,17 +147,17 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 	}
 	schedule = above.modifiers.Apply(f.Schedule(spec, above.section.zone), seed)
 	if !chance {
-		above.schedules[spec] = cachedSchedule{schedule, len(p.diagnostics) == diagnostics && !p.dropped}
+		above.schedules[spec] = cachedSchedule{schedule, len(p.Diagnostics) == diagnostics && !p.Dropped}
 	}
 	return schedule, end, true
 }
 
 func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, ok bool) {
-	if p.line[at] == '@' {
-		f, _, reboot, ok = timetable.ParseNickname(p.line, at, p.reporter)
+	if p.Text[at] == '@' {
+		f, _, reboot, ok = timetable.ParseNickname(p.Text, at, p.Reporter)
 		return f, reboot, ok
 	}
-	f, _, ok = timetable.ParseFields(p.line, at, seed, p.reporter)
+	f, _, ok = timetable.ParseFields(p.Text, at, seed, p.Reporter)
 	return f, false, ok
 }
 
@@ -170,7 +170,7 @@ func (p *parser) seed(end int, above *standing) uint64 {
 	if it := find(above.items, "scope"); it != nil && it.Value == "ring" {
 		base = 0
 	}
-	identity := p.file.user + "\x00" + strings.Trim(p.line[end:], lex.Blanks)
+	identity := p.file.user + "\x00" + strings.Trim(p.Text[end:], lex.Blanks)
 	if it := find(above.items, "name"); it != nil {
 		identity = it.Value
 	}
@@ -190,13 +190,13 @@ func (p *parser) readCommand(at int, e *Entry) (int, bool) {
 // columns returns the start of user and command after the time fields, which end
 // at byte at, and whether the flag -n precedes the command.
 func (p *parser) columns(at int) (account, command int, onFailure bool) {
-	account = lex.SkipBlanks(p.line, at)
+	account = lex.SkipBlanks(p.Text, at)
 	at = account
 	if p.config.Format == System {
-		at = lex.SkipBlanks(p.line, lex.WordEnd(p.line, at))
+		at = lex.SkipBlanks(p.Text, lex.WordEnd(p.Text, at))
 	}
-	if strings.HasPrefix(p.line[at:], "-n") && (at+2 == len(p.line) || lex.IsBlank(p.line[at+2])) {
-		return account, lex.SkipBlanks(p.line, at+2), true
+	if strings.HasPrefix(p.Text[at:], "-n") && (at+2 == len(p.Text) || lex.IsBlank(p.Text[at+2])) {
+		return account, lex.SkipBlanks(p.Text, at+2), true
 	}
 	return account, at, false
 }
@@ -204,16 +204,16 @@ func (p *parser) columns(at int) (account, command int, onFailure bool) {
 // checkCommand rejects commands that are certainly mistakes and warns about
 // doubtful ones. account is the start of the user column of a system crontab.
 func (p *parser) checkCommand(account, at int) bool {
-	command := p.line[at:]
+	command := p.Text[at:]
 	switch {
 	case command == "":
 		p.reportNoCommand(account)
 		return false
 	case p.config.Format == User && command[0] == '*':
-		p.report(at, lex.WordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", timetable.SixthFix(p.line))
+		p.Report(at, lex.WordEnd(command, 0), "B219", "the command begins with *, which looks like a sixth time field: cron has five", timetable.SixthFix(p.Text))
 		return false
 	case len(command) > MaxCommand:
-		p.report(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
+		p.Report(at, 1, "B220", "the command has more than 131,071 bytes, the kernel's limit", "put the command into a script")
 		return false
 	}
 	p.lintCommand(account, at)
@@ -221,18 +221,18 @@ func (p *parser) checkCommand(account, at int) bool {
 }
 
 func (p *parser) reportNoCommand(account int) {
-	rest := p.line[account:]
+	rest := p.Text[account:]
 	word := rest[:lex.WordEnd(rest, 0)]
 	flag := strings.HasSuffix(strings.TrimRight(rest, lex.Blanks), "-n")
 	switch {
 	case word == "":
-		p.report(len(p.line), 1, "B218", "no command", "write a command after the time fields")
+		p.Report(len(p.Text), 1, "B218", "no command", "write a command after the time fields")
 	case flag:
-		p.report(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
+		p.Report(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
 	case lex.LooksLikeAccount(word):
-		p.report(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
+		p.Report(account, len(word), "B218", "no command: in this file the sixth column is the user, and no command follows "+diagnostic.Quote(word), "write a command after the user")
 	default:
-		p.report(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")
+		p.Report(account, len(word), "B218", "no user: in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name", "write `root "+word+"`")
 	}
 }
 

@@ -143,13 +143,13 @@ func readName(line string, at int) (name string, end int, ok bool) {
 func (p *parser) assign(a assignment) {
 	switch {
 	case a.name == "":
-		p.report(a.nameAt, 1, "B203", "an assignment without a name is ignored", "write a name before the =")
+		p.Report(a.nameAt, 1, "B203", "an assignment without a name is ignored", "write a name before the =")
 		return
 	case len(a.name)+1+len(a.value) > MaxSetting:
-		p.report(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
+		p.Report(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, the kernel's limit: it is ignored", "write a shorter value")
 		return
 	case p.config.MaxEntries > 0 && !p.env.fits(a.name, a.value):
-		p.report(a.nameAt, len(a.name), "B202", "the environment of a user's entry has at most 1,000 variables and 131,071 bytes: the assignment is ignored", "set the variables in a script")
+		p.Report(a.nameAt, len(a.name), "B202", "the environment of a user's entry has at most 1,000 variables and 131,071 bytes: the assignment is ignored", "set the variables in a script")
 		return
 	case a.name == "CRON_TZ":
 		p.setZone(a)
@@ -159,7 +159,7 @@ func (p *parser) assign(a assignment) {
 		p.said.mail = true
 	}
 	p.lintSetting(a)
-	p.env.set(setting{name: a.name, value: a.value, line: p.number})
+	p.env.set(setting{name: a.name, value: a.value, line: p.Number})
 	p.common = nil
 }
 
@@ -172,8 +172,8 @@ func (p *parser) setZone(a assignment) {
 	}
 	zone, err := p.cache.zone(a.value, p.config.Zone)
 	if err != nil {
-		p.zoneHeld = fmt.Sprintf("CRON_TZ in line %d is an %v.", p.number, err)
-		p.report(a.valueAt, len(a.value), "B206", err.Error()+": the entries below are held", "write a name of the time zone database, such as Europe/Paris")
+		p.zoneHeld = fmt.Sprintf("CRON_TZ in line %d is an %v.", p.Number, err)
+		p.Report(a.valueAt, len(a.value), "B206", err.Error()+": the entries below are held", "write a name of the time zone database, such as Europe/Paris")
 		return
 	}
 	p.zone = zone
@@ -183,7 +183,7 @@ func (p *parser) setZone(a assignment) {
 func (p *parser) setDelay(a assignment) {
 	minutes, err := strconv.Atoi(a.value)
 	if err != nil || minutes < 0 || minutes > 24*60 {
-		p.report(a.valueAt, max(1, len(a.value)), "B205", "invalid value of RANDOM_DELAY", "write a number of minutes from 0 to 1440")
+		p.Report(a.valueAt, max(1, len(a.value)), "B205", "invalid value of RANDOM_DELAY", "write a number of minutes from 0 to 1440")
 		minutes = 0
 	}
 	p.delay, p.said.delay = time.Duration(minutes)*time.Minute, true

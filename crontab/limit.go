@@ -58,12 +58,12 @@ func (p *parser) exceeded(jobs int) bool {
 
 // exceed ends the reading of the crontab before the present line.
 func (p *parser) exceed(message string) {
-	p.excess = &excess{p.start, p.number, message + fmt.Sprintf(": nothing from line %d on is read", p.number)}
+	p.excess = &excess{p.Start, p.Number, message + fmt.Sprintf(": nothing from line %d on is read", p.Number)}
 }
 
 // below returns the text below the present line.
 func (p *parser) below() string {
-	rest := p.file.text[p.start:]
+	rest := p.file.text[p.Start:]
 	return rest[strings.IndexByte(rest, '\n')+1:]
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/cronring/cronring/crontab/source"
 )
 
 // readOne parses text and returns what its only entry is, or "" if there is
@@ -150,9 +152,9 @@ func TestParseTakesManyLines(t *testing.T) {
 }
 
 func TestParseBoundsDiagnostics(t *testing.T) {
-	_, diagnostics := Parse("bad", strings.Repeat("x\n", 2*maxDiagnostics), Config{})
-	if len(diagnostics) != maxDiagnostics+1 || diagnostics[maxDiagnostics].Code != "B305" {
-		t.Errorf("got %d diagnostics ending in %v, want %d ending in B305", len(diagnostics), diagnostics[len(diagnostics)-1], maxDiagnostics+1)
+	_, diagnostics := Parse("bad", strings.Repeat("x\n", 2*source.MaxDiagnostics), Config{})
+	if len(diagnostics) != source.MaxDiagnostics+1 || diagnostics[source.MaxDiagnostics].Code != "B305" {
+		t.Errorf("got %d diagnostics ending in %v, want %d ending in B305", len(diagnostics), diagnostics[len(diagnostics)-1], source.MaxDiagnostics+1)
 	}
 }
 

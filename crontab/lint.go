@@ -12,7 +12,7 @@ import (
 
 // lintCommand warns about commands that probably do not do what the author meant.
 func (p *parser) lintCommand(account, at int) {
-	command := p.line[at:]
+	command := p.Text[at:]
 	p.lintBegin(account, at)
 	if strings.IndexByte(command, '%') >= 0 {
 		p.lintPercent(command, at)
@@ -26,7 +26,7 @@ func (p *parser) lintCommand(account, at int) {
 // lintOptions warns about options after the command, which begins at byte at.
 // They are part of the command in every cron, and a comment for the shell.
 func (p *parser) lintOptions(at int) {
-	command := p.line[at:]
+	command := p.Text[at:]
 	i := strings.LastIndex(command, "#@")
 	if i < 1 || !lex.IsBlank(command[i-1]) || strings.Count(command[:i], `"`)%2 > 0 || strings.Count(command[:i], "'")%2 > 0 {
 		return
@@ -35,26 +35,26 @@ func (p *parser) lintOptions(at int) {
 	if options == "" || options == command[i+2:] || isProse(options[:lex.WordEnd(options, 0)]) {
 		return
 	}
-	p.report(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
+	p.Report(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
 }
 
 // lintBegin warns about a command or user that looks like another column.
 func (p *parser) lintBegin(account, at int) {
-	word := p.line[account:lex.WordEnd(p.line, account)]
+	word := p.Text[account:lex.WordEnd(p.Text, account)]
 	switch {
-	case p.line[account] == '#' || p.line[at] == '#':
-		p.report(at, len(p.line)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
+	case p.Text[account] == '#' || p.Text[at] == '#':
+		p.Report(at, len(p.Text)-at, "B228", "the command is a comment: nothing runs", "write the command first; to switch the entry off, begin the line with `#`")
 	case timetable.LooksLikeField(word):
-		p.report(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.line))
+		p.Report(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.Text))
 	case p.config.Format == System && !lex.LooksLikeAccount(word):
-		p.report(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
+		p.Report(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
 			"write `root "+word+"`")
-	case p.config.Format == User && account+len(word) < len(p.line) && p.isKnownAccount(word):
-		p.report(account, len(word), "B214", "a user's crontab has no user column: "+diagnostic.Quote(word)+" is part of the command",
+	case p.config.Format == User && account+len(word) < len(p.Text) && p.isKnownAccount(word):
+		p.Report(account, len(word), "B214", "a user's crontab has no user column: "+diagnostic.Quote(word)+" is part of the command",
 			"delete `"+word+"`")
 	}
-	if rest := p.line[at:]; rest[0] == '-' {
-		p.report(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
+	if rest := p.Text[at:]; rest[0] == '-' {
+		p.Report(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
 }
 
@@ -74,10 +74,10 @@ func (p *parser) lintPercent(command string, at int) {
 		return
 	}
 	if looksLikeFormat(command[i+1:]) {
-		p.report(at+i, 1, "B210", "an unescaped % ends the command: the text after it becomes its input", "write `\\%`")
+		p.Report(at+i, 1, "B210", "an unescaped % ends the command: the text after it becomes its input", "write `\\%`")
 		return
 	}
-	p.report(at+i, 1, "B211", "the text after % is the standard input of the command", "")
+	p.Report(at+i, 1, "B211", "the text after % is the standard input of the command", "")
 }
 
 // looksLikeFormat reports whether text begins like a conversion of date or
@@ -89,18 +89,18 @@ func looksLikeFormat(text string) bool {
 
 func (p *parser) lintBackslash(command string, at int) {
 	if strings.HasSuffix(command, `\`) {
-		p.report(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is separate`,
+		p.Report(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is separate`,
 			"write the command in one line, or put it into a script")
 	}
 	if double := strings.Index(command, `\\`); double >= 0 && p.config.Family == Debian {
-		p.report(at+double, 2, "B213", `\\ reaches the shell unchanged; Debian's old cron replaced it by one \`, "")
+		p.Report(at+double, 2, "B213", `\\ reaches the shell unchanged; Debian's old cron replaced it by one \`, "")
 	}
 }
 
 // notAssignment reports whether the text at byte at, where time fields must
 // begin, is an invalid assignment. If so, it adds a diagnostic.
 func (p *parser) notAssignment(at int) bool {
-	rest := p.line[at:]
+	rest := p.Text[at:]
 	if !lex.IsLetter(rest[0]) && rest[0] != '_' && rest[0] != '"' && rest[0] != '\'' {
 		return false
 	}
@@ -111,13 +111,13 @@ func (p *parser) notAssignment(at int) bool {
 	word, name := rest[:lex.WordEnd(rest, 0)], strings.Trim(rest[:equals], lex.Blanks)
 	switch {
 	case word == "export" || word == "set" || word == "setenv":
-		p.report(at, len(word), "B201", diagnostic.Quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
+		p.Report(at, len(word), "B201", diagnostic.Quote(word)+" is a shell command: an assignment in a crontab is NAME=value",
 			"write `"+strings.TrimLeft(rest[len(word):], lex.Blanks)+"`")
 	case strings.ContainsAny(name, lex.Blanks):
 		return false
 	default:
 		value := lex.SkipBlanks(rest, equals+1)
-		p.report(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or text follows its closing quote",
+		p.Report(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or text follows its closing quote",
 			"end the line with the closing quote")
 	}
 	return true
@@ -128,27 +128,27 @@ func (p *parser) notAssignment(at int) bool {
 func (p *parser) lintSetting(a assignment) {
 	switch {
 	case !lex.IsIdentifier(a.name):
-		p.report(a.nameAt, len(a.name), "B204", "the line is an assignment to "+diagnostic.Quote(a.name)+", because = follows the first word", "")
+		p.Report(a.nameAt, len(a.name), "B204", "the line is an assignment to "+diagnostic.Quote(a.name)+", because = follows the first word", "")
 	case a.name == "TZ":
-		p.report(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
+		p.Report(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
 	case a.name == "CRON_TZ" && p.config.Family == Debian:
-		p.report(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
+		p.Report(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
 	case a.name == "LOGNAME" || a.name == "USER":
-		p.report(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the user: this has no effect", "delete the line")
+		p.Report(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the user: this has no effect", "delete the line")
 	case a.name == "SHELL" && !strings.HasPrefix(a.value, "/"):
-		p.report(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be an absolute path", "write `SHELL=/bin/"+strings.Trim(path.Base(cmp.Or(a.value, "sh")), "/.")+"`")
+		p.Report(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be an absolute path", "write `SHELL=/bin/"+strings.Trim(path.Base(cmp.Or(a.value, "sh")), "/.")+"`")
 	}
 	p.lintValue(a)
 }
 
 func (p *parser) lintValue(a assignment) {
 	if i := strings.IndexByte(a.value, '$'); i >= 0 && i+1 < len(a.value) && (lex.IsIdentifierByte(a.value[i+1]) || a.value[i+1] == '{') {
-		p.report(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment", "write the value in full")
+		p.Report(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment", "write the value in full")
 	}
 	if strings.HasPrefix(a.value, "~/") || strings.Contains(a.value, ":~/") {
-		p.report(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment", "write the full path of the directory")
+		p.Report(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment", "write the full path of the directory")
 	}
 	if i := strings.Index(a.value, " #"); i >= 0 && !a.quoted {
-		p.report(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment after a value is part of the value", "put the comment on a line of its own")
+		p.Report(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment after a value is part of the value", "put the comment on a line of its own")
 	}
 }

@@ -10,14 +10,12 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/source"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // MaxText is the largest crontab file in bytes.
 const MaxText = 16 << 20
-
-// maxDiagnostics bounds what a hostile file can make Parse allocate.
-const maxDiagnostics = 10_000
 
 // shortLine is shorter than a typical entry in bytes. It limits the memory that
 // Parse allocates in advance for a file with many short lines.
@@ -46,11 +44,11 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 	p := newParser(name, strings.TrimPrefix(text, lex.ByteOrderMark), c)
 	if len(text) > MaxText {
 		p.file.text = ""
-		p.reportLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
-		return p.file, p.diagnostics, nil
+		p.ReportLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
+		return p.file, p.Diagnostics, nil
 	}
 	if strings.HasPrefix(text, lex.ByteOrderMark) {
-		p.reportLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
+		p.ReportLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
 	if c.Format == Anacron {
 		p.readAnacrontab()
@@ -70,27 +68,19 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 	if spare := cap(p.file.Entries) - len(p.file.Entries); spare > len(p.file.Entries)/8 {
 		p.file.Entries = slices.Clone(p.file.Entries) // tables stay in memory for long
 	}
-	slices.SortStableFunc(p.diagnostics, func(a, b diagnostic.Diagnostic) int {
+	slices.SortStableFunc(p.Diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return p.file, slices.Compact(p.diagnostics), nil
+	return p.file, slices.Compact(p.Diagnostics), nil
 }
 
 // parser is the state of one Parse.
 type parser struct {
-	config      Config
-	cache       *Cache
-	file        *File
-	diagnostics []diagnostic.Diagnostic
-	reporter    timetable.Reporter // p.reportAs, bound once
-	dropped     bool               // diagnostics beyond maxDiagnostics
-
-	// The current line.
-	line   string  // without its line end
-	start  int     // its offset in the text
-	number int     // from 1
-	cut    bool    // the file ends before the line does
-	places []place // positions of the pieces of a joined line; nil: the line is as in the file
+	*source.Source
+	config Config
+	cache  *Cache
+	file   *File
+	cut    bool // the file ends before the current line does
 
 	// The settings of the lines so far, which apply to those below.
 	env      environment
@@ -116,8 +106,7 @@ type parser struct {
 	cost   int     // lines and options so far
 	excess *excess // not nil: the crontab exceeds its limit
 
-	hasNUL    bool // somewhere in the file
-	sawReturn bool // reported once for each file
+	hasNUL bool // somewhere in the file
 }
 
 // standing is the context of an entry: assignments, defaults and options.
@@ -131,6 +120,7 @@ type standing struct {
 
 func newParser(name, text string, c Config) *parser {
 	p := &parser{
+		Source: source.New(name),
 		config: c,
 		cache:  c.Cache,
 		file:   &File{Name: name, Format: c.Format, text: text, owner: "root", user: cmp.Or(c.User, c.Owner)},
@@ -142,7 +132,6 @@ func newParser(name, text string, c Config) *parser {
 	if p.cache == nil {
 		p.cache = NewCache()
 	}
-	p.reporter = p.reportAs
 	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.zone = p.cache.host(c.Local)
 	p.shared.Zone = func(name string) (*timetable.Zone, error) { return p.cache.zone(name, c.Zone) }
@@ -160,9 +149,9 @@ func (p *parser) readLines() {
 		if p.cut = length < 0; p.cut {
 			length = len(text) - at
 		}
-		p.number++
-		p.start = at
-		p.line = p.trimReturn(text[at : at+length])
+		p.Number++
+		p.Start = at
+		p.Text = p.TrimReturn(text[at : at+length])
 		at += length + 1
 		if at > most && p.config.MaxEntries > 0 {
 			p.exceed(fmt.Sprintf("the crontab has %s bytes, and the limit of a user who may have %s entries is %s", thousands(len(text)), thousands(p.config.MaxEntries), thousands(most)))
@@ -178,35 +167,22 @@ func (p *parser) readLines() {
 	}
 }
 
-// trimReturn drops one carriage return at the end. Other crons keep it, and the
-// shell does not find the command.
-func (p *parser) trimReturn(line string) string {
-	if !strings.HasSuffix(line, "\r") {
-		return line
-	}
-	if !p.sawReturn {
-		p.sawReturn = true
-		p.report(len(line)-1, 1, "B302", "lines end with CR LF: the CR is dropped here, but other crons make it part of the command", "convert the file: sed -i 's/\\r$//' FILE")
-	}
-	return line[:len(line)-1]
-}
-
 // readLine tries blank, comment, assignment and entry, in this order.
 func (p *parser) readLine() {
-	at := lex.SkipBlanks(p.line, 0)
+	at := lex.SkipBlanks(p.Text, 0)
 	switch {
-	case at == len(p.line):
+	case at == len(p.Text):
 		p.voidBlock("a blank line follows")
-	case p.line[at] == '#':
+	case p.Text[at] == '#':
 		p.readComment(at)
-	case p.hasNUL && strings.IndexByte(p.line, 0) >= 0:
+	case p.hasNUL && strings.IndexByte(p.Text, 0) >= 0:
 		p.block = nil
-		p.report(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
+		p.Report(strings.IndexByte(p.Text, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	case p.cut:
 		p.block = nil
-		p.reportLine(p.number, "B301", "no newline at the end of the file: cron ignores this line, because it might be incomplete", "end the line with a newline")
+		p.ReportLine(p.Number, "B301", "no newline at the end of the file: cron ignores this line, because it might be incomplete", "end the line with a newline")
 	default:
-		if a, ok := readAssignment(p.line, at); ok {
+		if a, ok := readAssignment(p.Text, at); ok {
 			p.voidBlock("an assignment follows")
 			p.assign(a)
 			return

@@ -149,14 +149,14 @@ func newCheckedSidecar(s *Sidecar, c Config) (*checkedSidecar, []diagnostic.Diag
 	r.defaults = p.readSettings(s.Default, option.FromSidecarDefault, "name= can be set for one entry only")
 	for name, j := range s.Jobs {
 		if err := option.CheckReference(name); err != nil {
-			p.diagnostics = append(p.diagnostics, j.At.report("B602", diagnostic.Quote(name)+" is not a valid job name: "+err.Error(), ""))
+			p.Diagnostics = append(p.Diagnostics, j.At.report("B602", diagnostic.Quote(name)+" is not a valid job name: "+err.Error(), ""))
 		}
 		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, option.FromSidecar, "the entry already has a name")}
 	}
 	for i := range s.Matches {
 		m := &s.Matches[i]
 		if err := m.check(); err != nil {
-			p.diagnostics = append(p.diagnostics, m.At.report("B602", err.Error(), ""))
+			p.Diagnostics = append(p.Diagnostics, m.At.report("B602", err.Error(), ""))
 		}
 		ruled := ruledMatch{Match: m, items: p.readSettings(m.Set, option.FromMatch, "")}
 		if m.Command != "" {
@@ -167,7 +167,7 @@ func newCheckedSidecar(s *Sidecar, c Config) (*checkedSidecar, []diagnostic.Diag
 		}
 		r.matches[i] = ruled
 	}
-	return r, p.diagnostics
+	return r, p.Diagnostics
 }
 
 func (m *Match) check() error {
@@ -189,7 +189,7 @@ func (p *parser) readSettings(set []Setting, from option.Origin, unnamed string)
 		it := item{Option: option.Option{Key: key, Value: s.Value, Line: s.Line, Maybe: maybe, Origin: from, File: s.File}}
 		it.Key, it.Value = option.Unalias(it.Key, it.Value)
 		it.spec = option.Find(it.Key)
-		p.file.Name, p.number = s.File, s.Line
+		p.Name, p.Number = s.File, s.Line
 		switch {
 		case len(items) == maxItems:
 			p.refuse(&items[0], "B413", "more than 64 options in one section", "delete some of them")
@@ -218,11 +218,11 @@ func (p *parser) isSubject(name string) bool {
 // of the current line. The entry might turn out to be invalid.
 func (p *parser) subjectAt(name string, at int) subject {
 	s := subject{name: name, user: p.file.user}
-	account, command, _ := p.columns(timesEnd(p.line, at))
+	account, command, _ := p.columns(timesEnd(p.Text, at))
 	if p.config.Format == System {
-		s.user = p.line[account:lex.WordEnd(p.line, account)]
+		s.user = p.Text[account:lex.WordEnd(p.Text, account)]
 	}
-	s.command, _, _ = splitCommand(p.line[command:])
+	s.command, _, _ = splitCommand(p.Text[command:])
 	s.command = strings.TrimRight(s.command, lex.Blanks)
 	return s
 }

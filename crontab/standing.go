@@ -125,7 +125,7 @@ func (p *parser) claimName(above *standing) {
 	}
 	first, taken := p.names[it.Value]
 	if !taken {
-		p.names[it.Value] = p.number
+		p.names[it.Value] = p.Number
 		return
 	}
 	line := strconv.Itoa(first)
