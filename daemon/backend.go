@@ -101,12 +101,11 @@ func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment,
 
 func (b backend) Tap(f func([]job.Record, []job.Ledger)) { b.tap.Store(&f) }
 
-func (b backend) Waiting() (w server.Waiting) {
+func (b backend) Waiting() (letters, notices int) {
 	if b.post != nil {
-		w.Letters = b.post.Count()
+		letters = b.post.Count()
 	}
-	w.Notices = b.notices.Waiting()
-	return w
+	return letters, b.notices.Waiting()
 }
 
 // startedAt returns when the daemon started, according to the host's clock now: if the clock was

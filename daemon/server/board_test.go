@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/overview"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -45,12 +48,13 @@ type reader struct {
 	w     *world
 	s     *Server
 	uid   uint32
-	board *board
+	board *overview.Board
 	rows  map[job.ID]api.Row
 	order []job.ID // the order in which rows arrived last
 	head  *api.Status
 	whole int // times that the board was complete
 	sent  int
+	sees  func(*api.BoardUpdate) // sees each update first; may be nil
 }
 
 func (w *world) reader(s *Server, uid uint32) *reader {
@@ -60,12 +64,15 @@ func (w *world) reader(s *Server, uid uint32) *reader {
 	p := call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
 	watch := s.states.Watch(p)
 	w.t.Cleanup(func() { s.states.Unwatch(watch) })
-	r.board = newBoard(s, p, watch, r.take)
+	r.board = overview.NewBoard(s.overview, p, watch, r.take)
 	return r
 }
 
 func (r *reader) take(u *api.BoardUpdate) error {
 	r.sent++
+	if r.sees != nil {
+		r.sees(u)
+	}
 	for _, id := range u.Gone {
 		if _, ok := r.rows[id]; !ok {
 			r.t.Errorf("%s is gone, and was never there", id)
@@ -87,10 +94,10 @@ func (r *reader) take(u *api.BoardUpdate) error {
 
 func (r *reader) round() {
 	r.t.Helper()
-	if err := r.board.round(context.Background()); err != nil {
+	if err := r.board.Round(context.Background()); err != nil {
 		r.t.Fatal(err)
 	}
-	r.board.totals.wait()
+	r.board.Wait()
 }
 
 // check compares the board with what list and status say at the same moment.
@@ -105,8 +112,8 @@ func (r *reader) check(when string) {
 	states := map[job.State]int{}
 	want := map[job.ID]api.Row{}
 	for _, st := range all {
-		ended, err := r.s.recent(context.Background(), c, st.Job.ID)
-		if err != nil || (st.Last == nil) != (len(ended) == 0) || st.Last != nil && st.Last.ID != ended[0].ID {
+		ended := r.w.recent(r.s, r.uid, st.Job.ID)
+		if (st.Last == nil) != (len(ended) == 0) || st.Last != nil && st.Last.ID != ended[0].ID {
 			r.t.Errorf("%s: %s: the newest ended run is %+v, want the first of %+v", when, st.Job.ID, st.Last, ended)
 		}
 		states[st.State]++
@@ -129,6 +136,16 @@ func forgetWhy(rows map[job.ID]api.Row) map[job.ID]api.Row {
 		plain[id] = row
 	}
 	return plain
+}
+
+// recent returns the newest runs of a job as its page shows them.
+func (w *world) recent(s *Server, uid uint32, id job.ID) []job.Run {
+	w.t.Helper()
+	var answer api.Job
+	if status, text := w.walkOn(s, uid, "GET", "/v1/job", walked{query: url.Values{"job": {id.Full()}}.Encode()}); json.Unmarshal([]byte(text), &answer) != nil {
+		w.t.Fatalf("job %s: status %d, %s", id, status, text)
+	}
+	return answer.Recent
 }
 
 // rowOf is the row that a job of a list ought to have.
@@ -292,7 +309,7 @@ func TestBoardWhileThingsHappen(t *testing.T) {
 					case <-over:
 						return
 					default:
-						if err := reader.board.round(context.Background()); err != nil {
+						if err := reader.board.Round(context.Background()); err != nil {
 							t.Error(err)
 							return
 						}
@@ -331,16 +348,14 @@ func TestBoardComesWorstFirst(t *testing.T) {
 	s := w.server()
 	r := w.reader(s, 0)
 	var pages []int
-	send := r.board.send
-	r.board.send = func(u *api.BoardUpdate) error {
+	r.sees = func(u *api.BoardUpdate) {
 		pages = append(pages, len(u.Rows))
 		if len(pages) == 1 && (u.Head == nil || u.Head.States[job.StateFailing] != 2) {
 			t.Errorf("the first page has the head %+v, want one with two that fail", u.Head)
 		}
-		return send(u)
 	}
 	r.round()
-	if want := []int{firstPage, 200 - firstPage}; !slices.Equal(pages, want) || r.whole != 1 {
+	if want := []int{overview.FirstPage, 200 - overview.FirstPage}; !slices.Equal(pages, want) || r.whole != 1 {
 		t.Errorf("pages of %v rows, complete %d times, want %v and once", pages, r.whole, want)
 	}
 	want := []job.ID{"job-007", "job-150", "job-100", "job-050", "job-000", "job-001"}
@@ -390,8 +405,8 @@ func TestBoardSeesTimeGoBy(t *testing.T) {
 	if row := r.rows["slow"]; row.State != job.StateRunning || row.Live != 2 || !strings.Contains(row.Why, "an earlier run") {
 		t.Errorf("the row is %+v, want one that runs and waits", row)
 	}
-	if want := instant(t, "2026-11-20T00:03:00Z"); !r.board.soonest().Equal(want) {
-		t.Errorf("it looks again at %s, want the next occurrence, %s", r.board.soonest(), want)
+	if want := instant(t, "2026-11-20T00:03:00Z"); !r.board.Soonest().Equal(want) {
+		t.Errorf("it looks again at %s, want the next occurrence, %s", r.board.Soonest(), want)
 	}
 	w.set(instant(t, "2026-11-20T00:04:01Z"), 0)
 	r.round()
@@ -540,7 +555,7 @@ func BenchmarkTimeline(b *testing.B) {
 		name string
 		ask  func(n int) error
 	}{
-		{"past", func(int) error { _, err := c.Past(b.Context(), ids, aStrip); return err }},
+		{"past", func(int) error { _, err := c.Past(b.Context(), ids, 12); return err }},
 		{"line", func(int) error { _, err := c.Timeline(b.Context(), q); return err }},
 		{"new", func(n int) error {
 			q := q

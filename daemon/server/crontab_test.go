@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -369,72 +368,6 @@ func TestInstallConcurrentlyOneWins(t *testing.T) {
 	}
 }
 
-// Large crontabs that are sent or read slowly delay other large ones, but no small ones; those of
-// one user delay only the user's own.
-func TestLargeCrontabsWaitForRoom(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
-	s := h.server()
-	if _, e := h.install(bobUID, "", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
-		t.Fatal(e)
-	}
-	large := walked{body: `{"text":"Iwo="}` + strings.Repeat(" ", call.MaxBody)}
-	ask := func(uid uint32, method, path string, q walked, want int) {
-		t.Helper()
-		if status, text := h.walkOn(s, uid, method, path, q); status != want {
-			t.Errorf("uid %d, %s %s: status %d, want %d: %.200s", uid, method, path, status, want, text)
-		}
-	}
-	own := make(chan struct{}, 1)
-	own <- struct{}{}
-	s.writer.largeOf.Store(uint32(annUID), own) // ann has one under way
-	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
-	ask(annUID, "POST", "/v1/crontab/install", walked{body: `{"text":"Iwo="}`}, http.StatusOK)
-
-	takeAll(t, s.writer.large)
-	ask(0, "POST", "/v1/crontab/install", large, http.StatusOK)
-	ask(bobUID, "GET", "/v1/crontab", walked{}, http.StatusOK) // it is small now
-	go func() { <-s.writer.large }()                           // one leaves
-	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
-	if len(s.writer.large) != maxLarge-1 || len(own) != 1 {
-		t.Errorf("%d are under way, and %d of ann's; want %d and 1", len(s.writer.large), len(own), maxLarge-1)
-	}
-}
-
-// takeAll takes all slots for large crontabs, as different users.
-func takeAll(t *testing.T, places chan<- struct{}) {
-	t.Helper()
-	for n := range maxLarge {
-		select {
-		case places <- struct{}{}:
-		default:
-			t.Fatalf("%d of %d places are free", n, maxLarge)
-		}
-	}
-}
-
-func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
-	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", call.MaxBody/1024+1)); e != nil {
-		t.Fatal(e)
-	}
-	d := h.server().writer
-	takeAll(t, d.large)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // as if the time were over
-	c := &call.Call{Peer: call.Peer{UID: annUID, Name: "ann"}, Writer: httptest.NewRecorder()}
-	if size := d.size(account.Account{Name: "ann"}); size <= call.MaxBody {
-		t.Fatalf("the table has %d bytes", size)
-	}
-	for _, size := range []int64{-1, call.MaxBody + 1} {
-		if _, err := d.enter(ctx, c, size); api.KindOf(err) != api.Conflict {
-			t.Errorf("%d bytes: %v, want a conflict", size, err)
-		}
-	}
-	if own, _ := d.largeOf.Load(uint32(annUID)); len(own.(chan struct{})) != 0 {
-		t.Error("who is refused still has a place")
-	}
-}
-
 // The history's disk is full: the crontab is installed, and the answer reports what is lost.
 func TestInstallWithoutHistoryIsSaid(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
@@ -477,7 +410,7 @@ func TestInstallOnFullDiskSaysSo(t *testing.T) {
 	}
 }
 
-type readable = Revisions
+type readable = crontabs.Revisions
 
 type fullHistory struct{ readable }
 
@@ -494,35 +427,5 @@ func TestCrontabWithoutHostMode(t *testing.T) {
 		if status, text := w.walk(0, r.method, r.path, walked{body: "{}"}); status != http.StatusConflict || !strings.Contains(text, "by name") {
 			t.Errorf("%s %s: status %d, %s", r.method, r.path, status, text)
 		}
-	}
-}
-
-func TestReloadsAreShared(t *testing.T) {
-	var s sharedReload
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	n := 0
-	first := make(chan error)
-	go func() {
-		first <- s.after(func() error { n++; close(begun); <-goOn; return nil })
-	}()
-	await(t, "the first reload", begun)
-	const waiting = 10
-	rest := make(chan error)
-	for range waiting {
-		go func() { rest <- s.after(func() error { n++; return nil }) }()
-	}
-	late := patient(t)
-	for s.count(0) != waiting+1 { // all have asked while the first reload runs
-		if late.Err() != nil {
-			t.Fatalf("%d wait or reload, want %d: %v", s.count(0), waiting+1, context.Cause(late))
-		}
-		runtime.Gosched()
-	}
-	close(goOn)
-	for range waiting {
-		await(t, "a shared reload", rest)
-	}
-	if err := await(t, "the first reload's end", first); err != nil || n != 2 {
-		t.Errorf("%d reloads for %d changes, %v; want 2", n, waiting+1, err)
 	}
 }

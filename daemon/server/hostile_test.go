@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -219,9 +217,9 @@ func TestMuteLoopIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, etlCrontab)
 		w.mute = true
-		_, err := w.server().ask(context.Background(), engine.Tick{})
-		if api.KindOf(err) != api.Internal || !strings.Contains(err.Error(), "10s") {
-			t.Errorf("ask: %v, want the daemon's own trouble after 10 s", err)
+		status, text := w.walk(0, "POST", "/v1/pause", walked{body: `{"jobs":["certbot"]}`})
+		if status != http.StatusInternalServerError || !strings.Contains(text, "10s") {
+			t.Errorf("status %d, %s; want the daemon's own trouble after 10 s", status, text)
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/monitoring"
 )
 
 var (
@@ -241,7 +241,7 @@ func TestMetricsOfAnAccountAreItsOwn(t *testing.T) {
 }
 
 func TestMetricsOfManyJobsAreBounded(t *testing.T) {
-	w := newWorld(t, manyLines(mostMetricJobs+7))
+	w := newWorld(t, manyLines(monitoring.MaxJobs+7))
 	got := w.metrics(w.server(), 0, "jobs=true")
 	each := 0
 	for key := range got {
@@ -249,8 +249,8 @@ func TestMetricsOfManyJobsAreBounded(t *testing.T) {
 			each++
 		}
 	}
-	if each != mostMetricJobs || got["jobs_left_out"] != 7 {
-		t.Errorf("%d jobs, %v left out; want %d and 7", each, got["jobs_left_out"], mostMetricJobs)
+	if each != monitoring.MaxJobs || got["jobs_left_out"] != 7 {
+		t.Errorf("%d jobs, %v left out; want %d and 7", each, got["jobs_left_out"], monitoring.MaxJobs)
 	}
 }
 
@@ -311,28 +311,6 @@ func TestMetricsStandInTheManual(t *testing.T) {
 	}
 }
 
-func TestCountsForgetJobsThatAreGone(t *testing.T) {
-	w := newWorld(t, "#@ name=stays\n* * * * * ann true\n")
-	c := newCounts(w.View, w.now)
-	ended := func(id job.ID) {
-		r := job.Run{Job: id, User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}
-		c.tap([]job.Record{{Kind: job.Ended, Job: id, Run: &r}})
-	}
-	ended("stays")
-	for i := range 3 * countRoom {
-		ended(job.ID(fmt.Sprint("gone-", i)))
-	}
-	if got, _ := c.job("stays", "ann"); got[0] != 1 {
-		t.Errorf("the job that stays has %d runs, want 1", got[0])
-	}
-	if most := 2 + countRoom; len(c.jobs) > most {
-		t.Errorf("%d jobs are counted, want at most %d", len(c.jobs), most)
-	}
-	if c.totals().ended[0] != 3*countRoom+1 {
-		t.Errorf("%d runs in all, want %d", c.totals().ended[0], 3*countRoom+1)
-	}
-}
-
 // countingRecords is a history that counts its reads.
 type countingRecords struct {
 	*world
@@ -354,7 +332,7 @@ func TestRingReadsDoublesOnce(t *testing.T) {
 	server := w.serverOf(s)
 	doubled := func() int {
 		t.Helper()
-		n, err := server.counts.doubledSince(t.Context(), server.store, w.clock().Add(-24*time.Hour))
+		n, err := server.monitor.DoubledSince(t.Context(), w.clock().Add(-24*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,15 +373,5 @@ func BenchmarkMetrics(b *testing.B) {
 	ask() // reads the history
 	for b.Loop() {
 		ask()
-	}
-}
-
-// BenchmarkCounts measures their cost in a step of the loop.
-func BenchmarkCounts(b *testing.B) {
-	c := newCounts(func() *engine.View { return engine.New(engine.State{}).View() }, time.Time{})
-	r := job.Run{Job: "x", User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}
-	facts := []job.Record{{Kind: job.Started, Job: "x", Run: &r}, {Kind: job.Ended, Job: "x", Run: &r}}
-	for b.Loop() {
-		c.tap(facts)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/overview"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -199,17 +199,11 @@ func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Jobs) != 1 {
 			t.Fatalf("%v: %s", err, text)
 		}
-		names, err := s.states.Follow(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &board{s: s, peer: call.Peer{Admin: true}, names: names, view: w.View(), now: w.clock()}
-		i, _ := w.View().Find("j3")
-		p := b.look([]int32{int32(i)})
-		pasts, _ := p.Read([]int32{int32(i)})
-		row, due := p.row(int32(i), &pasts[0])
-		if again := time.Unix(0, due).Sub(w.clock()); row.State == job.StateFailing && again > longIdle {
-			t.Errorf("the row is looked at again in %s, want within %s", again, longIdle)
+		r := w.reader(s, 0)
+		r.round()
+		row = r.rows["j3"]
+		if again := r.board.Soonest().Sub(w.clock()); row.State == job.StateFailing && again > overview.LongIdle {
+			t.Errorf("the row is looked at again in %s, want within %s", again, overview.LongIdle)
 		}
 		return list.Jobs[0], row, w.metrics(s, 0, "jobs=true&job=j3")
 	}
@@ -218,7 +212,11 @@ func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 	if st.State != job.StateFailing || st.Elsewhere != nil || row.State != job.StateFailing || row.Elsewhere != "" || got[`jobs{state="failing"}`] != 1 {
 		t.Errorf("as it failed: %s %+v, board %s, metrics %v; want failing", st.State, st.Elsewhere, row.State, got)
 	}
-	wantSamples(t, got, map[string]float64{success: 0, `job_owned{job="j3",user="ann"}`: truth(st.Node == "db-01")})
+	owned := 0.0
+	if st.Node == "db-01" {
+		owned = 1
+	}
+	wantSamples(t, got, map[string]float64{success: 0, `job_owned{job="j3",user="ann"}`: owned})
 
 	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(-time.Minute)} // before it ran here
 	if st, row, _ := state(); st.State != job.StateFailing || row.State != job.StateFailing {

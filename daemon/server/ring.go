@@ -33,19 +33,12 @@ func (s *Server) ring(ctx context.Context, c *call.Call) error {
 	if r := s.backend.Ring(); r != nil {
 		answer = r.Status()
 		var err error
-		if answer.Doubled, err = s.counts.doubledSince(ctx, s.store, c.Now.Add(-24*time.Hour)); err != nil {
+		if answer.Doubled, err = s.monitor.DoubledSince(ctx, c.Now.Add(-24*time.Hour)); err != nil {
 			return err
 		}
 	}
 	answer.V = api.Version
 	return c.Answer(answer)
-}
-
-func noRing(do string) *api.Error {
-	return &api.Error{
-		Kind: api.Conflict, What: "cannot " + do + ": this host is in no ring",
-		Why: "its configuration had no [ring] when the daemon started", Fix: "cronring ring init, or restart the daemon if it has one now; see cronring-ring-setup(7)",
-	}
 }
 
 func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
@@ -60,7 +53,7 @@ func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
 	}
 	ring := s.backend.Ring()
 	if ring == nil {
-		return noRing(r.Do)
+		return members.NoRing(r.Do)
 	}
 	done, err := ring.Change(ctx, r)
 	if err != nil {
@@ -95,7 +88,7 @@ func ringJobs(c *call.Call) []api.RingJob {
 func (s *Server) ringDiff(ctx context.Context, c *call.Call) error {
 	ring := s.backend.Ring()
 	if ring == nil {
-		return noRing("compare ring jobs")
+		return members.NoRing("compare ring jobs")
 	}
 	m, err := members.Find(ring.Status(), c.Query.Get("member"))
 	if err != nil {
@@ -135,79 +128,12 @@ func diffJobs(here, there []api.RingJob) (d api.RingDiff) {
 	return d
 }
 
-// membersAsked is the maximum number of members that are asked at a time.
-const membersAsked = 16
-
-// addNodes adds the history of other members: of the named one, or of all that are up. Members that
-// cannot be queried are listed in Missing.
-func (s *Server) addNodes(ctx context.Context, c *call.Call, limit int, answer *api.Runs) error {
-	which := c.Query.Get("member")
-	ring := s.backend.Ring()
-	if which == "" {
-		return nil
-	}
-	if ring == nil {
-		return noRing("see the history of other nodes")
-	}
-	status := ring.Status()
-	var ask []api.Member
-	if which == api.AllNodes {
-		for _, m := range status.Members {
-			if m.ID != status.Self && m.State.Up() {
-				ask = append(ask, m)
-			}
-		}
-	} else {
-		answer.Runs, answer.Skipped = []job.Run{}, nil
-		m, err := members.Find(status, which)
-		if err != nil {
-			return err
-		}
-		ask = append(ask, m)
-	}
-	query := c.Request.URL.Query()
-	query.Del("member")
-	for some := range slices.Chunk(ask, membersAsked) {
-		answers := make([]api.Runs, len(some))
-		failed := make([]error, len(some))
-		var asked sync.WaitGroup
-		for i, m := range some {
-			asked.Go(func() { answers[i], failed[i] = members.Ask[api.Runs](ctx, c, ring, m, "/v1/runs", query) })
-		}
-		asked.Wait()
-		for i, m := range some {
-			if err := failed[i]; err != nil {
-				if which != api.AllNodes {
-					return err
-				}
-				answer.Missing = append(answer.Missing, m.Name+": "+err.Error())
-				continue
-			}
-			addNode(answer, m.Name, &answers[i], limit)
-		}
-	}
-	return nil
-}
-
-// addNode adds what a member answered, and keeps no more than was asked for.
-func addNode(all *api.Runs, name string, one *api.Runs, limit int) {
-	for _, r := range one.Runs {
-		r.Node = name
-		all.Runs = append(all.Runs, r)
-	}
-	all.Skipped = append(all.Skipped, one.Skipped...)
-	slices.SortStableFunc(all.Runs, func(a, b job.Run) int { return b.Decided.Compare(a.Decided) })
-	slices.SortStableFunc(all.Skipped, func(a, b job.Record) int { return b.Due.Compare(a.Due) })
-	all.Runs = slices.Clone(all.Runs[:min(limit, len(all.Runs))])
-	all.Skipped = slices.Clone(all.Skipped[:min(limit, len(all.Skipped))])
-}
-
 // memberRoutes returns the requests that the daemons of other members may send.
 func (s *Server) memberRoutes() map[string]handler {
 	return map[string]handler{
-		"/v1/runs":      s.listRuns,
-		"/v1/run":       s.showRun,
-		"/v1/output":    s.output,
+		"/v1/runs":      s.history.List,
+		"/v1/run":       s.history.Show,
+		"/v1/output":    s.history.Output,
 		"/v1/why":       s.whys.Answer,
 		"/v1/ring/jobs": s.ringJobs,
 	}

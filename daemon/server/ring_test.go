@@ -17,6 +17,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/history"
 	"github.com/cronring/cronring/daemon/server/members"
 )
 
@@ -130,7 +131,7 @@ func TestHistoryOfManyNodesKeepsTheNewest(t *testing.T) {
 	w := newWorld(t, "0 0 1 1 * true\n")
 	w.ring = ringOfThree()
 	var asking, most atomic.Int32
-	for n := range 5 * membersAsked {
+	for n := range 5 * history.MembersAsked {
 		id := fmt.Sprint("m", n)
 		w.ring.status.Members = append(w.ring.status.Members, api.Member{ID: id, Name: id, State: api.MemberUp})
 	}
@@ -153,8 +154,8 @@ func TestHistoryOfManyNodesKeepsTheNewest(t *testing.T) {
 	if len(runs.Runs) != 30 || !runs.Runs[29].Decided.Equal(w.now) {
 		t.Errorf("got %d runs, want the newest one of 30 of the members", len(runs.Runs))
 	}
-	if most.Load() > membersAsked {
-		t.Errorf("asked %d members at once, want at most %d", most.Load(), membersAsked)
+	if most.Load() > history.MembersAsked {
+		t.Errorf("asked %d members at once, want at most %d", most.Load(), history.MembersAsked)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/jobinfo"
 	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
@@ -51,7 +52,7 @@ func (i *intercepted) Last(ctx context.Context, f func(job.Run)) error {
 }
 
 // manyPages is more jobs than a memory requests separately, and than a socket's buffer holds.
-const manyPages = 24 * nodesPage
+const manyPages = 24 * jobinfo.NodesPage
 
 // When a caller disconnects, its query stops, and its other requests, which
 // wait for that one, never start.
@@ -120,7 +121,7 @@ func TestListThatFailsHalfway(t *testing.T) {
 	}{
 		{"while states are read", 1, "disk on fire"},
 		{"at the first page", 2, "disk on fire"},
-		{"after rows were sent", manyPages / nodesPage, "unexpected EOF"},
+		{"after rows were sent", manyPages / jobinfo.NodesPage, "unexpected EOF"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := api.Dial(w.serveStore(&intercepted{world: w, before: func(_ context.Context, n int32) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/analysis"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -129,14 +130,14 @@ func TestStatsBeginWhereTheyCountAll(t *testing.T) {
 	w := newWorld(t, "#@ name=a\n* * * * * ann true\n")
 	live(w, "000")
 	oldest := w.now
-	for n := range statsSkips + 1 {
+	for n := range analysis.StatsSkips + 1 {
 		w.records = append(w.records, job.Record{
 			At: oldest.Add(time.Duration(n)), Kind: job.Decided, Job: "a", User: "ann", Due: oldest.Add(time.Duration(n)), Decision: job.DecideSkip,
 		})
 	}
 	w.now = w.now.Add(time.Second)
 	st, err := w.client().Stats(context.Background(), api.StatsQuery{})
-	if err != nil || st.All.Skipped != statsSkips || st.All.Runs != 0 || !st.Since.Equal(oldest.Add(1)) {
-		t.Errorf("since %s: %+v, %v, want no runs and %d skips since %s", st.Since, st.All, err, statsSkips, oldest.Add(1))
+	if err != nil || st.All.Skipped != analysis.StatsSkips || st.All.Runs != 0 || !st.Since.Equal(oldest.Add(1)) {
+		t.Errorf("since %s: %+v, %v, want no runs and %d skips since %s", st.Since, st.All, err, analysis.StatsSkips, oldest.Add(1))
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +23,8 @@ func TestEventsOfChosenJobs(t *testing.T) {
 				seen = append(seen, err.Error())
 				break
 			}
-			seen = append(seen, fmt.Sprint(jobOf(e)))
-			if jobOf(e) == "etl-later" {
+			seen = append(seen, string(e.Record.Job))
+			if e.Record.Job == "etl-later" {
 				break
 			}
 		}

@@ -256,7 +256,7 @@ func (w *world) Health() api.Health {
 	return api.Health{Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
 }
 
-func (w *world) Waiting() Waiting { return Waiting{Letters: 3, Notices: 2} }
+func (w *world) Waiting() (letters, notices int) { return 3, 2 }
 
 func (w *world) Subscribe(ctx context.Context) <-chan api.Event {
 	w.mu.Lock()

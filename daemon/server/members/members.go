@@ -23,6 +23,14 @@ type Ring interface {
 	Transport() http.RoundTripper
 }
 
+// NoRing is the error of a request that needs a ring, on a host that is in none.
+func NoRing(do string) *api.Error {
+	return &api.Error{
+		Kind: api.Conflict, What: "cannot " + do + ": this host is in no ring",
+		Why: "its configuration had no [ring] when the daemon started", Fix: "cronring ring init, or restart the daemon if it has one now; see cronring-ring-setup(7)",
+	}
+}
+
 // Find finds another member by name or ID.
 func Find(r api.Ring, name string) (api.Member, error) {
 	var found []api.Member

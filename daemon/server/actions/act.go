@@ -1,0 +1,231 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
+)
+
+// Run starts jobs.
+func (s *Actor) Run(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.RunRequest](c)
+	if err != nil {
+		return err
+	}
+	if err := job.CheckEnv(r.Env); err != nil {
+		return call.BadRequest("cannot run with such an environment", err.Error())
+	}
+	jobs, err := s.targets(ctx, c, "run", r.Refs)
+	if err != nil {
+		return err
+	}
+	runs, err := s.begin(ctx, c, r.Wait, func() ([]job.Run, error) {
+		return s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
+			return engine.RunNow{Job: id, By: c.Peer.String(), Force: r.Force, Env: r.Env}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.Runs{V: api.Version, Runs: runs})
+}
+
+// Stop ends runs.
+func (s *Actor) Stop(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.StopRequest](c)
+	if err != nil {
+		return err
+	}
+	how, err := stopOf(c, r)
+	if err != nil {
+		return err
+	}
+	var jobs []string
+	stopped := []job.Run{}
+	for _, text := range r.Refs {
+		ref, err := lookup.ParseRunRef(text)
+		if err != nil {
+			return err
+		}
+		if ref.ID == 0 && ref.Job == text {
+			jobs = append(jobs, text)
+			continue
+		}
+		runs, err := s.stopOne(ctx, c, text, how)
+		if err != nil {
+			return err
+		}
+		stopped = append(stopped, runs...)
+	}
+	if len(jobs) > 0 || len(r.Refs) == 0 {
+		runs, err := s.stopJobs(ctx, c, jobs, how)
+		if err != nil {
+			return err
+		}
+		stopped = append(stopped, runs...)
+	}
+	return c.Answer(api.Runs{V: api.Version, Runs: stopped})
+}
+
+// longestStop is the maximum time from the stop of a run to its KILL.
+const longestStop = 24 * time.Hour
+
+// stopOf returns how to end runs.
+func stopOf(c *call.Call, r api.StopRequest) (how engine.Stop, err error) {
+	how = engine.Stop{By: c.Peer.String(), Grace: r.KillAfter}
+	if r.KillAfter < 0 || r.KillAfter > longestStop {
+		return how, call.BadRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
+	}
+	if r.Signal != "" {
+		if how.Signal, err = option.ParseSignal(r.Signal); err != nil {
+			return how, call.BadRequest("cannot stop with the signal "+display.Quote(r.Signal), err.Error())
+		}
+	}
+	return how, nil
+}
+
+func (s *Actor) stopOne(ctx context.Context, c *call.Call, text string, how engine.Stop) ([]job.Run, error) {
+	r, err := s.find.OneRun(ctx, c, "stop", text)
+	if err != nil {
+		return nil, err
+	}
+	how.Run = r.ID
+	a, err := s.ask(ctx, how)
+	if err != nil {
+		return nil, err
+	}
+	if a.Err != nil {
+		return nil, refused("stop", r.ID.String(), a.Err)
+	}
+	return a.Runs, nil
+}
+
+func (s *Actor) stopJobs(ctx context.Context, c *call.Call, refs []string, how engine.Stop) ([]job.Run, error) {
+	jobs, err := s.targets(ctx, c, "stop", refs)
+	if err != nil {
+		return nil, err
+	}
+	return s.each(ctx, c, "stop", jobs, func(id job.ID) engine.Event {
+		how.Job = id
+		return how
+	})
+}
+
+// Pause pauses jobs.
+func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.PauseRequest](c)
+	if err != nil {
+		return err
+	}
+	if !r.Until.IsZero() && !r.Until.After(c.Now) {
+		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
+	}
+	if !r.Until.IsZero() && !timetable.InRange(r.Until) {
+		return call.BadRequest("the pause would end after the year "+strconv.Itoa(timetable.LastYear), "leave the end out to pause until it is resumed")
+	}
+	hold := job.Hold{Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
+	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) engine.Event {
+		return engine.Pause{Job: id, Hold: hold}
+	})
+}
+
+// Resume ends the pauses of jobs.
+func (s *Actor) Resume(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.ResumeRequest](c)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, c, "resume", r.Refs, func(id job.ID) engine.Event {
+		return engine.Resume{Job: id, By: c.Peer.String()}
+	})
+}
+
+func (s *Actor) change(ctx context.Context, c *call.Call, verb string, refs []string, event func(job.ID) engine.Event) error {
+	jobs, err := s.targets(ctx, c, verb, refs)
+	if err != nil {
+		return err
+	}
+	if _, err := s.each(ctx, c, verb, jobs, event); err != nil {
+		return err
+	}
+	return c.Answer(api.Changed{V: api.Version, Jobs: jobs})
+}
+
+// targets returns the jobs to act on: at least one.
+func (s *Actor) targets(ctx context.Context, c *call.Call, verb string, refs []string) ([]job.ID, error) {
+	if len(refs) == 0 {
+		return nil, call.BadRequest("cannot "+verb+": no job is named", "a name, a glob, FILE:LINE or a set like @failed is wanted")
+	}
+	numbers, err := s.find.Resolve(ctx, c, verb, refs)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) == 0 {
+		return nil, &api.Error{
+			Kind: api.NotFound,
+			What: fmt.Sprintf("cannot %s %s: there is no such job now", verb, job.CutText(strings.Join(refs, " "))),
+			Why:  "of " + lookup.LoadedWords(c, c.Visible()) + ", none is in that state",
+			Fix:  "cronring list",
+		}
+	}
+	ids := make([]job.ID, len(numbers))
+	for k, i := range numbers {
+		ids[k] = c.View.ID(i)
+	}
+	return ids, nil
+}
+
+// each sends an event to the engine for each job. A refusal for one job does not affect the others;
+// the first refusal is the error.
+func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, event func(job.ID) engine.Event) ([]job.Run, error) {
+	var done []string
+	var first *api.Error
+	runs := []job.Run{}
+	for _, id := range jobs {
+		a, err := s.ask(ctx, event(id))
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case a.Err == nil:
+			done = append(done, string(id))
+			runs = append(runs, a.Runs...)
+		case first == nil:
+			first = refused(verb, string(id), a.Err)
+		}
+	}
+	if first != nil && len(done) > 0 {
+		first.Why += "; done for " + job.CutText(strings.Join(done, ", "))
+	}
+	if first != nil {
+		return nil, first
+	}
+	return runs, nil
+}
+
+// refused returns the error for what the engine refused to do to a job or run.
+func refused(verb, name string, r *engine.Refusal) *api.Error {
+	e := &api.Error{Kind: api.Conflict, What: "cannot " + lookup.Doing(verb) + " " + strconv.Quote(name), Why: display.Clause(r.Reason)}
+	switch {
+	case r.Kind == engine.NotFound:
+		e.Kind, e.Fix = api.NotFound, "cronring list"
+	case r.Kind == engine.Draining:
+		e.Fix = "wait until the daemon is up again: cronring status"
+	case verb == "run":
+		e.Fix = "cronring run --force " + display.Quote(name)
+	default:
+		e.Fix = "cronring list"
+	}
+	return e
+}

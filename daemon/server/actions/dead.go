@@ -1,0 +1,206 @@
+package actions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// ListDead answers with dead letters.
+func (s *Actor) ListDead(ctx context.Context, c *call.Call) error {
+	limit, err := c.Number("limit")
+	if err != nil {
+		return err
+	}
+	jobs, err := s.find.HistoryOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	found, err := s.lettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), lookup.MaxRows)))
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.Letters{V: api.Version, Letters: found})
+}
+
+// Redrive runs dead letters again.
+func (s *Actor) Redrive(ctx context.Context, c *call.Call) error {
+	letters, err := s.named(ctx, c, "redrive")
+	if err != nil {
+		return err
+	}
+	runs, err := s.runAgain(ctx, c, "redrive", letters)
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.Runs{V: api.Version, Runs: runs})
+}
+
+// runAgain starts each run's occurrence again. verb is the requested command.
+func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.Letter) ([]job.Run, error) {
+	runs := []job.Run{}
+	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) engine.Event {
+		return engine.Redrive{Dead: l.Run, By: c.Peer.String()}
+	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
+	return runs, err
+}
+
+// Drop discards dead letters.
+func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
+	letters, err := s.named(ctx, c, "drop")
+	if err != nil {
+		return err
+	}
+	dropped := []api.Letter{}
+	err = s.eachLetter(ctx, "drop", letters, func(l api.Letter) engine.Event {
+		return engine.Bury{Dead: l.Run, By: c.Peer.String()}
+	}, func(l api.Letter, _ engine.Answer) { dropped = append(dropped, l) })
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.Letters{V: api.Version, Letters: dropped})
+}
+
+// eachLetter sends an event to the engine for each letter. A refusal for one does not affect the
+// others; the first refusal is the error.
+func (s *Actor) eachLetter(ctx context.Context, verb string, letters []api.Letter, event func(api.Letter) engine.Event, done func(api.Letter, engine.Answer)) error {
+	var first *api.Error
+	count := 0
+	for _, l := range letters {
+		a, err := s.ask(ctx, event(l))
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.Err == nil:
+			done(l, a)
+			count++
+		case first == nil:
+			first = refused(verb, "run "+l.Run.ID.String(), a.Err)
+			if first.Fix = "cronring dead list"; verb == "retry" {
+				first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if count > 0 {
+		first.Why += fmt.Sprintf("; done for %d of %d", count, len(letters))
+	}
+	return first
+}
+
+// named returns the letters that a request names: at least one.
+func (s *Actor) named(ctx context.Context, c *call.Call, verb string) ([]api.Letter, error) {
+	r, err := call.Body[api.LetterRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Refs) > 0 == r.All {
+		return nil, call.BadRequest("cannot "+verb+": name runs or jobs, or say all", "neither was named, or both were")
+	}
+	var found []api.Letter
+	if r.All {
+		jobs, err := s.find.HistoryOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		found, err = s.lettersOf(ctx, c, jobs, lookup.MaxRows)
+		if err != nil {
+			return nil, err
+		}
+	}
+	seen := map[job.RunID]bool{}
+	for _, text := range r.Refs {
+		more, err := s.lettersBy(ctx, c, verb, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range more {
+			if !seen[l.Run.ID] {
+				seen[l.Run.ID] = true
+				found = append(found, l)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, noLetter(verb, "that")
+	}
+	return found, nil
+}
+
+// lettersBy returns the letters that a reference names: that of a run, or all of a job.
+func (s *Actor) lettersBy(ctx context.Context, c *call.Call, verb, text string) ([]api.Letter, error) {
+	ref, err := lookup.ParseRunRef(text)
+	if err != nil {
+		return nil, err
+	}
+	if ref.ID > 0 || ref.Job != text {
+		r, err := s.find.OneRun(ctx, c, verb, text)
+		if err != nil {
+			return nil, err
+		}
+		l, ok, err := s.store.Letter(ctx, r.ID)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("read history: %w", err)
+		case !ok:
+			return nil, noLetter(verb, "run "+r.ID.String())
+		}
+		return []api.Letter{posted(l)}, nil
+	}
+	var ids []job.ID
+	found, err := s.find.ResolveOne(ctx, c, verb, text)
+	gone, ok := job.ID(""), false
+	if err != nil {
+		if gone, ok = s.find.Removed(ctx, c, text); !ok {
+			return nil, err
+		}
+		ids = []job.ID{gone}
+	}
+	for _, i := range found {
+		ids = append(ids, c.View.ID(i))
+	}
+	letters, err := s.lettersOf(ctx, c, ids, lookup.MaxRows)
+	if err == nil && len(letters) == 0 {
+		err = noLetter(verb, display.Quote(text))
+	}
+	return letters, err
+}
+
+// lettersOf returns the letters of jobs, or of all if jobs is nil, that the caller sees.
+func (s *Actor) lettersOf(ctx context.Context, c *call.Call, jobs []job.ID, limit int) ([]api.Letter, error) {
+	of := store.Of{Jobs: jobs, Limit: limit}
+	if !c.Peer.Admin {
+		of.User = c.Peer.Name
+	}
+	found, err := s.store.Letters(ctx, of)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	letters := make([]api.Letter, 0, len(found))
+	for _, l := range found {
+		if c.SeesRun(l.Run) {
+			letters = append(letters, posted(l))
+		}
+	}
+	return letters, nil
+}
+
+func posted(l store.Letter) api.Letter { return api.Letter{Run: l.Run, Since: l.At, Why: l.Why} }
+
+func noLetter(verb, what string) *api.Error {
+	return &api.Error{
+		Kind: api.NotFound, What: fmt.Sprintf("cannot %s %s: it is not among the dead letters", verb, what),
+		Why: "only runs that failed for good under on-exhausted=dead are, until they are run again or discarded", Fix: "cronring dead list",
+	}
+}

@@ -1,0 +1,50 @@
+package crontabs
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A user changes crontabs for at most one part in restShare+1 of the time,
+// because each change makes the daemon parse and load. maxRest bounds the wait
+// after a change that took long for other reasons.
+const (
+	restShare = 4
+	maxRest   = 2 * time.Second
+)
+
+// changeLimiters lets each user change crontabs one after the other, with rests in
+// between. The zero value is ready to use.
+type changeLimiters struct{ of sync.Map } // uid: *pace
+
+// changeLimiter is the changes of one user. Only the holder of turn touches next.
+type changeLimiter struct {
+	turn chan struct{}
+	next time.Time // no change begins before
+}
+
+// begin waits until a user can change a crontab. The caller calls end when the
+// change is loaded. It returns an error if ctx ends before.
+func (p *changeLimiters) begin(ctx context.Context, uid uint32) (end func(), err error) {
+	found, _ := p.of.LoadOrStore(uid, &changeLimiter{turn: make(chan struct{}, 1)})
+	own := found.(*changeLimiter)
+	select {
+	case own.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	rested := time.NewTimer(time.Until(own.next))
+	defer rested.Stop()
+	select {
+	case <-rested.C:
+	case <-ctx.Done():
+		<-own.turn
+		return nil, ctx.Err()
+	}
+	begun := time.Now()
+	return func() {
+		own.next = time.Now().Add(min(maxRest, restShare*time.Since(begun)))
+		<-own.turn
+	}, nil
+}

@@ -1,0 +1,201 @@
+package crontabs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// Options describe the crontabs that can be changed: the host's, or those that the daemon was
+// given by name.
+type Options struct {
+	Host      spool.Host
+	Places    spool.Places
+	Accounts  spool.Accounts
+	Revisions Revisions
+	Version   string // for the header of tables
+	LSBNames  bool   // names as Debian's cron takes them with -l
+
+	// MaxEntries returns the maximum number of entries of a user's crontab; 0 means no limit. nil:
+	// no limit exists.
+	MaxEntries func() int
+
+	// Files are the crontabs that the daemon was given by name instead of the host's. System means
+	// that they have a user column.
+	Files  []string
+	System bool
+
+	// Note writes a line of cron's log: crontab[PID]: (WHO) WORD (TEXT). pid
+	// is the caller's, 0 when it is in another name space. nil: no log.
+	Note func(pid int, who, word, text string)
+}
+
+// Revisions keeps versions of tables; store.Store does.
+type Revisions interface {
+	SaveRevision(ctx context.Context, r store.Revision) (id int64, err error)
+	Revision(ctx context.Context, id int64) (r store.Revision, ok bool, err error)
+	Revisions(ctx context.Context, f store.RevisionFilter) ([]store.Revision, error)
+	NewestRevisions(ctx context.Context) (map[string]store.Revision, error)
+}
+
+// Loader is what the daemon has read.
+type Loader interface {
+	// Reload reads all crontab files again.
+	Reload(ctx context.Context) ([]crontab.Diagnostic, error)
+	// Diagnostics are the diagnostics on the loaded crontabs.
+	Diagnostics() []crontab.Diagnostic
+	// Refused are the crontab files that are not read now.
+	Refused() []spool.Refusal
+}
+
+// Editor shows and changes crontabs. It makes one change at a time, so that a file does not change
+// between comparison and replacement.
+type Editor struct {
+	*Options // nil: no crontab can be changed
+	loader   Loader
+	account  func(uid uint32) (string, error) // the name of a user
+	mu       sync.Mutex
+	large    largeLimit
+	changes  changeLimiters
+	reloads  sharedReload
+}
+
+// New returns an editor of the crontabs that o describes; nil means none.
+func New(o *Options, l Loader, account func(uid uint32) (string, error)) *Editor {
+	return &Editor{Options: o, loader: l, account: account, large: newLargeLimit()}
+}
+
+// checkUsers returns an error if the daemon has no users' crontabs.
+func (ed *Editor) checkUsers() error {
+	if ed.Options == nil || len(ed.Files) > 0 {
+		return &api.Error{
+			Kind: api.Conflict, What: "this daemon keeps no users' crontabs",
+			Why: "it was given its files by name, and reads those alone",
+			Fix: "edit the files and: cronring reload    or ask the host's daemon: systemctl start cronring",
+		}
+	}
+	return nil
+}
+
+// checkAny returns an error if the daemon has no crontabs of any kind.
+func (ed *Editor) checkAny() error {
+	if ed.Options == nil {
+		return ed.checkUsers()
+	}
+	return nil
+}
+
+// owner checks whether the caller may change the crontab of a user, and returns the user. "" is the
+// caller.
+func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (account.Account, error) {
+	if c.Peer.Name == "" {
+		return account.Account{}, &api.Error{
+			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
+			Why: "no user of this host has that uid",
+		}
+	}
+	if name == "" {
+		name = c.Peer.Name
+	}
+	if !c.Peer.Admin && name != c.Peer.Name {
+		return account.Account{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.Peer.String()}
+	}
+	if _, err := ed.Places.UserCrontab(name); err != nil {
+		return account.Account{}, unknownUser(name)
+	}
+	who, err := ed.Accounts.Find(ctx, name)
+	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
+		return account.Account{}, unknownUser(name)
+	}
+	if err != nil {
+		return account.Account{}, fmt.Errorf("find account: %w", err)
+	}
+	if !c.Peer.Admin && who.UID != c.Peer.UID {
+		return account.Account{}, &api.Error{
+			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
+			Why: fmt.Sprintf("you are uid %d, but the user of that name is uid %d", c.Peer.UID, who.UID),
+		}
+	}
+	return who, ed.admit(ctx, c, name)
+}
+
+func unknownUser(name string) error {
+	return &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
+}
+
+// admit checks cron.allow and cron.deny, and answers in the words of the family's crontab(1).
+func (ed *Editor) admit(ctx context.Context, c *call.Call, target string) error {
+	caller := c.Peer.Name
+	if c.Peer.Admin {
+		caller = "root"
+	}
+	err := ed.Places.MayUse(ed.Host.Family, caller, target)
+	barred, ok := errors.AsType[*spool.BarredError](err)
+	if !ok {
+		return err
+	}
+	ed.note(ctx, c, "AUTH", "crontab command not allowed")
+	e := &api.Error{
+		Kind: api.NotAllowed, What: "You (" + c.Peer.Name + ") are not allowed to use this program (crontab)",
+		Why: barred.Why, Fix: "See crontab(1) for more information",
+	}
+	if barred.Name != c.Peer.Name {
+		e.What, e.Fix = "The user "+barred.Name+" cannot use this program (crontab)", ""
+	}
+	return e
+}
+
+// note writes a line of cron's log about the caller.
+func (ed *Editor) note(ctx context.Context, c *call.Call, word, text string) {
+	if ed.Note == nil {
+		return
+	}
+	ed.Note(call.PIDOf(ctx), c.Peer.String(), word, text)
+}
+
+// Own returns the path of the peer's own crontab; "" if it has none here.
+func (ed *Editor) Own(p call.Peer) string {
+	if ed.Options == nil || len(ed.Files) > 0 {
+		return ""
+	}
+	path, err := ed.Places.UserCrontab(p.Name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// Denied returns which requests of a user will be refused, as far as that is known without looking
+// up the user again: the routes, placeOf and owner decide.
+func (ed *Editor) Denied(p call.Peer) api.Denied {
+	if p.Admin {
+		return api.Denied{}
+	}
+	return api.Denied{
+		Reload:  "only root and the daemon's own user may; you are " + p.String(),
+		Entries: "its entry is not in your own crontab; you are " + p.String(),
+		Crontab: ed.deniedCrontab(p),
+	}
+}
+
+func (ed *Editor) deniedCrontab(p call.Peer) string {
+	if p.Name == "" {
+		return "crontab is not allowed for " + p.String() + ": the host has no user with that uid"
+	}
+	if ed.Own(p) == "" {
+		return "this daemon keeps no crontab of yours; you are " + p.String()
+	}
+	err := ed.Places.MayUse(ed.Host.Family, p.Name, p.Name)
+	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
+		return "crontab is not allowed for " + p.String() + ": " + barred.Why
+	}
+	return ""
+}

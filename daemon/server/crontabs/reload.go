@@ -1,0 +1,97 @@
+package crontabs
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// Reload reads all crontab files again.
+func (ed *Editor) Reload(ctx context.Context, c *call.Call) error {
+	c.Patient()
+	diagnostics, err := ed.loader.Reload(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(diagnostics)})
+}
+
+// takeIn waits until the daemon has read the crontabs again.
+func (ed *Editor) takeIn(ctx context.Context, c *call.Call, answer *api.Installed) {
+	err := ed.reloads.after(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
+		defer cancel()
+		_, err := ed.loader.Reload(ctx)
+		return err
+	})
+	if err != nil && c.Peer.Admin { // it may be about files that are not the caller's business
+		answer.Notice = join(answer.Notice, "the daemon reported while it read its crontabs: "+err.Error())
+	}
+}
+
+func join(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
+
+// sharedReload lets callers that wait for a reload share one: a caller that
+// installs tables in a loop must not make the daemon read all of them as often.
+type sharedReload struct {
+	mu          sync.Mutex
+	done        uint64 // the newest change that a reload has covered
+	changesLock sync.Mutex
+	changes     uint64
+}
+
+// after returns when a reload that began after the call has ended.
+func (s *sharedReload) after(reload func() error) error {
+	mine := s.count(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done >= mine {
+		return nil
+	}
+	covered := s.count(0)
+	if err := reload(); err != nil {
+		return err
+	}
+	s.done = covered
+	return nil
+}
+
+func (s *sharedReload) count(n uint64) uint64 {
+	s.changesLock.Lock()
+	defer s.changesLock.Unlock()
+	s.changes += n
+	return s.changes
+}
+
+// Diagnostics answers with the diagnostics on all loaded crontabs.
+func (ed *Editor) Diagnostics(_ context.Context, c *call.Call) error {
+	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(ed.loader.Diagnostics())})
+}
+
+// Count returns the numbers of errors and warnings.
+func Count(diagnostics []crontab.Diagnostic) (errors, warnings int) {
+	for _, d := range diagnostics {
+		switch d.Severity {
+		case crontab.Error:
+			errors++
+		case crontab.Warning:
+			warnings++
+		}
+	}
+	return errors, warnings
+}
+
+// On returns the diagnostics on the line of an entry.
+func On(e *crontab.Entry, all []crontab.Diagnostic) []crontab.Diagnostic {
+	var diagnostics []crontab.Diagnostic
+	for _, d := range all {
+		if d.File == e.File().Name && d.Line == e.Line() {
+			diagnostics = append(diagnostics, d)
+		}
+	}
+	return diagnostics
+}

@@ -1,0 +1,143 @@
+package crontabs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// sees reports whether the caller may see a version of a crontab: admins all versions, other users
+// those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
+// contain passwords.
+func (ed *Editor) sees(c *call.Call, r store.Revision) bool {
+	name, ok := ed.Places.IsUserCrontab(r.File)
+	return c.Peer.Admin || ok && c.Peer.Name != "" && name == c.Peer.Name && r.User == name && r.UID == c.Peer.UID
+}
+
+// ListRevisions answers with the versions of crontabs, without their texts.
+func (ed *Editor) ListRevisions(ctx context.Context, c *call.Call) error {
+	if err := ed.checkAny(); err != nil {
+		return err
+	}
+	before, err := c.Number("before")
+	if err != nil {
+		return err
+	}
+	limit, err := c.Number("limit")
+	if err != nil {
+		return err
+	}
+	f := store.RevisionFilter{
+		File: c.Query.Get("file"), User: c.Query.Get("user"), Before: before, Limit: int(min(cmp.Or(limit, 100), lookup.MaxRows)),
+	}
+	if !c.Peer.Admin {
+		who, err := ed.owner(ctx, c, f.User)
+		if err != nil {
+			return err
+		}
+		path, err := ed.Places.UserCrontab(who.Name)
+		if err != nil {
+			return err
+		}
+		if f.File != "" && f.File != path {
+			return &api.Error{
+				Kind: api.NotAllowed, What: "cannot list the revisions of " + strconv.Quote(f.File),
+				Why: "you are " + c.Peer.String() + ", and see those of your own crontab only", Fix: "cronring undo list",
+			}
+		}
+		f.User, f.File = who.Name, path
+	}
+	found, err := ed.Revisions.Revisions(ctx, f)
+	if err != nil {
+		return err
+	}
+	answer := api.Revisions{V: api.Version, Revisions: []api.Revision{}}
+	for _, r := range found {
+		if !ed.sees(c, r) {
+			continue
+		}
+		answer.Revisions = append(answer.Revisions, written(r))
+	}
+	return c.Answer(answer)
+}
+
+// ShowRevision answers with one version of a crontab.
+func (ed *Editor) ShowRevision(ctx context.Context, c *call.Call) error {
+	if err := ed.checkAny(); err != nil {
+		return err
+	}
+	id, err := c.Number("revision")
+	if err != nil {
+		return err
+	}
+	leave, err := ed.large.enter(ctx, c, -1)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	r, err := ed.revision(ctx, c, "read", id)
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.OneRevision{V: api.Version, Revision: written(r)})
+}
+
+// revision returns one version. A version that the caller may not see is reported as missing.
+func (ed *Editor) revision(ctx context.Context, c *call.Call, verb string, id int64) (store.Revision, error) {
+	r, ok, err := ed.Revisions.Revision(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	if !ok || !ed.sees(c, r) {
+		return r, &api.Error{
+			Kind: api.NotFound, What: fmt.Sprintf("cannot %s revision %d: there is none", verb, id),
+			Why: "old revisions are removed, and each user sees only those of their own crontab", Fix: "cronring undo list",
+		}
+	}
+	if c.Peer.Admin {
+		return r, nil
+	}
+	_, err = ed.owner(ctx, c, r.User)
+	return r, err
+}
+
+func written(r store.Revision) api.Revision {
+	return api.Revision{
+		ID: r.ID, File: r.File, User: r.User, At: r.At, By: r.By, How: r.How, Gone: r.Gone, Size: r.Size, Text: r.Text,
+	}
+}
+
+// remember stores the crontab at a place before a change, also if it is missing, so that the change
+// can be undone.
+func (ed *Editor) remember(ctx context.Context, answer *api.Installed, now time.Time, p place, old installed) {
+	user, uid := p.mine()
+	answer.Before = ed.save(ctx, answer, store.Revision{
+		File: p.path, User: user, UID: uid, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
+	})
+}
+
+// mine returns the user for whom a revision of the crontab at a place is stored.
+func (p place) mine() (user string, uid uint32) {
+	if p.user {
+		return p.who.Name, p.who.UID
+	}
+	return "root", 0
+}
+
+// save stores a version. If the history cannot be written, the crontab is changed anyway, with a
+// notice to the caller.
+func (ed *Editor) save(ctx context.Context, answer *api.Installed, r store.Revision) int64 {
+	id, err := ed.Revisions.SaveRevision(context.WithoutCancel(ctx), r)
+	if err != nil {
+		answer.Before = 0
+		answer.Notice = join(answer.Notice, "this change cannot be undone, as the history cannot be written: "+err.Error())
+	}
+	return id
+}

@@ -1,0 +1,101 @@
+package crontabs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// installed is a user's table as it is on disk.
+type installed struct {
+	path    string
+	missing bool
+	raw     string
+	body    string // what its owner wrote
+}
+
+// sum returns the checksum of a version of a crontab.
+func (t installed) sum() string {
+	if t.missing {
+		return spool.NoCrontab
+	}
+	return spool.Sum(t.body)
+}
+
+// look reads the crontab of a user; a missing one is not an error.
+func (ed *Editor) look(who account.Account) (t installed, err error) {
+	if t.path, err = ed.Places.UserCrontab(who.Name); err != nil {
+		return t, err
+	}
+	t.raw, err = ed.Places.ReadCrontab(who)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.missing, err = true, nil
+	}
+	t.body = ed.Places.Body(t.path, t.raw)
+	return t, err
+}
+
+// see reads the crontab at a place; a missing one is not an error.
+func (ed *Editor) see(p place) (installed, error) {
+	if p.user {
+		return ed.look(p.who)
+	}
+	t := installed{path: p.path}
+	info, err := os.Stat(p.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.missing = true
+		return t, nil
+	case err != nil:
+		return t, err
+	case !info.Mode().IsRegular():
+		return t, errors.New("it is no regular file")
+	}
+	t.raw, err = spool.Read(p.path)
+	if err == nil && len(t.raw) > crontab.MaxText {
+		err = errors.New("it has more than 16 MiB")
+	}
+	t.body = t.raw
+	return t, err
+}
+
+// write puts a text in a place, or takes away what is there.
+func (ed *Editor) write(p place, text string, gone bool) error {
+	switch {
+	case len(ed.Files) > 0 && gone:
+		return errors.New("this daemon was given the file by name, and would miss it")
+	case len(ed.Files) > 0:
+		return spool.Overwrite(p.path, text)
+	case p.user && gone:
+		return spool.Remove(ed.Places, p.who)
+	case p.user:
+		return spool.Install(ed.Places, p.who, text)
+	case !gone:
+		return spool.Restore(ed.Places, p.path, text)
+	}
+	err := spool.Withdraw(ed.Places, p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// addHeader puts the header above a table, where the family has one.
+func (ed *Editor) addHeader(file, text string, now time.Time) string {
+	if !ed.Places.Header {
+		return text
+	}
+	return spool.Header(file, now.In(ed.zone()), ed.Version) + text
+}
+
+func (ed *Editor) zone() *time.Location {
+	if ed.Host.Zone == nil {
+		return time.UTC
+	}
+	return ed.Host.Zone
+}

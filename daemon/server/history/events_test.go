@@ -1,0 +1,54 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// present is a daemon that nothing happens in.
+type present struct {
+	Daemon
+	view *engine.View
+}
+
+func (p present) View() *engine.View { return p.view }
+
+// If a user reuses the name of another user's job, they must not receive the output of a live run
+// of that job.
+func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
+	x := engine.New(engine.State{})
+	step := func(e engine.Event) {
+		x.Step(engine.Moment{Wall: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Up: time.Hour}, e)
+	}
+	load := func(text string) {
+		file, _ := crontab.Parse("/etc/cron.d/etl", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+		step(engine.Load{Crontabs: []*crontab.File{file}})
+	}
+	load("#@ name=ann-job\n0 0 1 1 * ann true\n")
+	step(engine.RunNow{Job: "ann-job", By: "ann"})
+	runs := x.View().Runs()
+	if len(runs) != 1 {
+		t.Fatalf("%d runs, want the one that was asked for", len(runs))
+	}
+	load("#@ name=ann-job\n0 0 1 1 * bob true\n")
+	s := &Reader{daemon: present{view: x.View()}}
+	e := api.Event{Chunk: &job.Chunk{Run: runs[0].ID, Job: "ann-job", Stream: job.Stdout, Data: []byte("ann-secret-output")}}
+	for _, test := range []struct {
+		who   call.Peer
+		hears bool
+	}{
+		{call.Peer{UID: 20002, Name: "bob"}, false},
+		{call.Peer{UID: 20001, Name: "ann"}, true},
+		{call.Peer{UID: 0, Name: "root", Admin: true}, true},
+	} {
+		if got := s.mayHear(test.who, e, s.printers(t.Context(), test.who)); got != test.hears {
+			t.Errorf("%s hears the output of ann's run: %t, want %t", test.who, got, test.hears)
+		}
+	}
+}

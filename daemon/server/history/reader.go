@@ -1,0 +1,44 @@
+package history
+
+import (
+	"context"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/server/members"
+)
+
+// Daemon is where events come from.
+type Daemon interface {
+	// View is the newest view. It never blocks.
+	View() *engine.View
+	// Subscribe returns a channel of events from now on, until ctx ends or the daemon stops, which
+	// closes the channel. The channel is bounded: a Gap replaces events for which a slow reader has
+	// no room, even if no event follows. An event comes after the View that contains it and after
+	// it was passed to the store, and a run's output before the record of its end.
+	Subscribe(ctx context.Context) <-chan api.Event
+	// Follow also returns the newest output that a live run wrote before; later output is in the
+	// channel. For a run that is not live it returns nothing: the store has its output.
+	Follow(ctx context.Context, id job.RunID) (before []job.Chunk, after <-chan api.Event)
+}
+
+// Store is the history, as far as this package reads it directly.
+type Store interface {
+	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
+	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
+}
+
+// Reader reads runs and events for users.
+type Reader struct {
+	daemon Daemon
+	store  Store
+	ring   func() members.Ring // nil: this host is in none
+	find   *lookup.Searcher
+}
+
+// New returns a reader.
+func New(d Daemon, s Store, ring func() members.Ring, find *lookup.Searcher) *Reader {
+	return &Reader{d, s, ring, find}
+}

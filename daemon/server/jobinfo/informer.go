@@ -1,0 +1,48 @@
+package jobinfo
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// Daemon is what is known of jobs outside of the engine.
+type Daemon interface {
+	// Diagnostics are the diagnostics on the loaded crontabs.
+	Diagnostics() []crontab.Diagnostic
+	// Plan returns what a run would be if it started now, except what PAM adds. It may wait for a
+	// directory service.
+	Plan(ctx context.Context, start engine.Start) (api.Environment, error)
+}
+
+// Store is the history, as far as information on jobs needs it.
+type Store interface {
+	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
+	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
+	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)
+	States(ctx context.Context, id job.ID, user string) ([]store.StateEntry, error)
+	SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error
+	DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error)
+}
+
+// Informer describes jobs.
+type Informer struct {
+	daemon Daemon
+	store  Store
+	states *jobstate.Jobs
+	find   *lookup.Searcher
+}
+
+// New returns an informer.
+func New(d Daemon, s Store, states *jobstate.Jobs, find *lookup.Searcher) *Informer {
+	return &Informer{d, s, states, find}
+}

@@ -1,0 +1,90 @@
+package jobinfo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// memory returns the job of a reference and its user: saved state belongs to the user.
+func (s *Informer) memory(ctx context.Context, c *call.Call, ref string) (job.ID, string, error) {
+	i, err := s.find.Only(ctx, c, "state", ref)
+	if err != nil {
+		return "", "", err
+	}
+	return c.View.ID(i), c.View.Entry(i).User(), nil
+}
+
+// ReadState answers with what a job keeps, or with the value of one key.
+func (s *Informer) ReadState(ctx context.Context, c *call.Call) error {
+	id, user, err := s.memory(ctx, c, c.Query.Get("job"))
+	if err != nil {
+		return err
+	}
+	key := c.Query.Get("key")
+	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
+	if key == "" {
+		all, err := s.store.States(ctx, id, user)
+		if err != nil {
+			return fmt.Errorf("read state: %w", err)
+		}
+		for _, e := range all {
+			answer.Entries = append(answer.Entries, api.StateEntry{Key: e.Key, Size: e.Size, At: e.At})
+		}
+		return c.Answer(answer)
+	}
+	value, ok, err := s.store.State(ctx, id, user, key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read state: %w", err)
+	case !ok:
+		return noState(id, key)
+	}
+	answer.Entries = append(answer.Entries, api.StateEntry{Key: key, Size: len(value), Value: value})
+	return c.Answer(answer)
+}
+
+func noState(id job.ID, key string) *api.Error {
+	return &api.Error{
+		Kind: api.NotFound, What: fmt.Sprintf("cannot find %s of %s: it keeps nothing by that name", display.Quote(key), display.Quote(string(id))),
+		Fix: "cronring state list --job " + display.Quote(string(id)),
+	}
+}
+
+// WriteState stores or deletes a value for a job.
+func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.StateRequest](c)
+	if err != nil {
+		return err
+	}
+	id, user, err := s.memory(ctx, c, r.Job)
+	if err != nil {
+		return err
+	}
+	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
+	if r.Delete {
+		found, err := s.store.DeleteState(ctx, id, user, r.Key)
+		switch {
+		case err != nil:
+			return fmt.Errorf("delete state: %w", err)
+		case !found:
+			return noState(id, r.Key)
+		}
+		return c.Answer(answer)
+	}
+	err = s.store.SetState(ctx, id, user, r.Key, r.Value, c.Now)
+	if bound, ok := errors.AsType[*store.StateError](err); ok {
+		return call.BadRequest("cannot keep "+display.Quote(r.Key), bound.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("keep state: %w", err)
+	}
+	answer.Entries = append(answer.Entries, api.StateEntry{Key: r.Key, Size: len(r.Value), At: c.Now})
+	return c.Answer(answer)
+}

@@ -1,0 +1,167 @@
+package monitoring
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/metrics"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+)
+
+// Limits of the answer.
+const (
+	// MaxJobs is the maximum number of jobs with metrics of their own: each has a dozen series in
+	// the monitoring system.
+	MaxJobs    = 10_000
+	statesPage = 2048 // jobs whose states are read at a time
+)
+
+// Metrics answers with the metrics. Metrics of the whole host are for admins; other users receive
+// those of their own jobs. It answers even if the history cannot be read, because monitoring is
+// needed most then.
+func (s *Monitor) Metrics(ctx context.Context, c *call.Call) error {
+	m, err := s.newGauges(ctx, c)
+	if err != nil {
+		return err
+	}
+	read := m.look(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m.addDaemon(read)
+	if c.Peer.Admin {
+		m.addHost()
+	}
+	m.addRing()
+	if m.each != nil {
+		m.addJobs()
+	}
+	c.Send(http.StatusOK, metrics.ContentType, m.Bytes())
+	return nil
+}
+
+// gauges is metrics as they are made.
+type gauges struct {
+	*metrics.Text
+	s      *Monitor
+	c      *call.Call
+	view   *engine.View
+	health api.Health
+	ring   *api.Ring // nil: the host is in none
+	each   []job.ID  // jobs with their own metrics; nil: none
+	left   int       // of the requested jobs
+
+	states map[job.State]int
+	told   []toldJob
+	where  *jobstate.Whereabouts
+}
+
+// toldJob is a job with its own metrics.
+type toldJob struct {
+	i int
+	jobstate.Past
+	elsewhere bool // another member claimed its newest occurrence
+}
+
+func (s *Monitor) newGauges(ctx context.Context, c *call.Call) (*gauges, error) {
+	m := &gauges{s: s, c: c, view: c.View, health: s.daemon.Health(), states: map[job.State]int{}}
+	m.Text = metrics.New("host", m.health.Host)
+	if r := s.ring(); r != nil {
+		status := r.Status()
+		m.ring = &status
+	}
+	jobs, err := c.Flag("jobs")
+	if err != nil || !jobs {
+		return m, err
+	}
+	wanted := c.Visible()
+	if refs := c.Query["job"]; len(refs) > 0 {
+		if wanted, err = s.find.Resolve(ctx, c, "read the metrics of", refs); err != nil {
+			return nil, err
+		}
+	}
+	m.each = make([]job.ID, len(wanted))
+	for k, i := range wanted {
+		m.each[k] = c.View.ID(i)
+	}
+	slices.Sort(m.each) // so that, of too many, the same ones are included each time
+	m.left = max(0, len(m.each)-MaxJobs)
+	m.each = m.each[:len(m.each)-m.left]
+	return m, nil
+}
+
+// look finds out how jobs are, as boards do. It reports false if the history could
+// not be read.
+func (m *gauges) look(ctx context.Context) bool {
+	const tries = 3 // the tables may change meanwhile
+	for range tries {
+		names, err := m.s.states.Follow(ctx)
+		if err != nil {
+			break
+		}
+		if view := m.s.daemon.View(); view.SameJobs(names.View) {
+			m.view = view
+			if m.count(names) {
+				return true
+			}
+		}
+	}
+	clear(m.states)
+	m.told = nil
+	return false
+}
+
+func (m *gauges) count(names *jobstate.Numbering) bool {
+	clear(m.states)
+	m.told = m.told[:0]
+	p := m.s.states.Look(names, m.view, m.c.Now, m.c.Peer, nil)
+	m.where = p.Where
+	for slots := range slices.Chunk(names.Order, statesPage) {
+		pasts, ok := p.Read(slots)
+		if !ok {
+			return false
+		}
+		for k, slot := range slots {
+			if p.Sees(int(slot)) {
+				c, _ := p.Condition(slot, &pasts[k])
+				m.states[c.State()]++
+			}
+		}
+	}
+	for _, id := range m.each {
+		if i, ok := m.view.Find(id); ok && p.Sees(i) {
+			pasts, ok := p.Read([]int32{int32(i)})
+			if !ok {
+				return false
+			}
+			m.told = append(m.told, toldJob{i: i, Past: pasts[0], elsewhere: p.Where.Since(i, pasts[0].At()) != nil})
+		}
+	}
+	return true
+}
+
+// family begins a family that has one sample.
+func (m *gauges) gauge(name, help string, value float64) {
+	m.Family(name, metrics.Gauge, help)
+	m.Add(value)
+}
+
+func (m *gauges) counter(name, help string, value float64) {
+	m.Family(name, metrics.Counter, help)
+	m.Add(value)
+}
+
+func truth(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

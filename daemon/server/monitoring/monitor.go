@@ -1,0 +1,60 @@
+package monitoring
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/server/members"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// Daemon is what metrics read of the daemon.
+type Daemon interface {
+	// View is the newest view. It never blocks.
+	View() *engine.View
+	// Health returns the state of the daemon.
+	Health() api.Health
+	// Diagnostics are the diagnostics on the loaded crontabs.
+	Diagnostics() []crontab.Diagnostic
+	// Refused are the crontab files that are not read now.
+	Refused() []spool.Refusal
+	// Waiting returns the numbers of letters of mail and of notices to channels that wait to be
+	// sent. It never blocks.
+	Waiting() (letters, notices int)
+}
+
+// Store is the history, as far as metrics need it.
+type Store interface {
+	Bytes() int64
+	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
+}
+
+// Monitor counts events and makes metrics.
+type Monitor struct {
+	daemon Daemon
+	store  Store
+	ring   func() members.Ring // nil: this host is in none
+	states *jobstate.Jobs
+	find   *lookup.Searcher
+	counts *counts
+}
+
+// New returns a monitor that counts from now on what Tap receives.
+func New(d Daemon, s Store, ring func() members.Ring, states *jobstate.Jobs, find *lookup.Searcher, now time.Time) *Monitor {
+	return &Monitor{d, s, ring, states, find, newCounts(d.View, now)}
+}
+
+// Tap receives the facts of each step of the loop, which waits for it.
+func (s *Monitor) Tap(facts []job.Record) { s.counts.tap(facts) }
+
+// DoubledSince counts the occurrences since a time, at most a day ago, that were found to have run
+// on two members of the ring.
+func (s *Monitor) DoubledSince(ctx context.Context, t time.Time) (int, error) {
+	return s.counts.doubledSince(ctx, s.store, t)
+}

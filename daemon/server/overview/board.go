@@ -1,0 +1,386 @@
+package overview
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"net/http"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/crontabs"
+	"github.com/cronring/cronring/daemon/server/jobstate"
+)
+
+// How a board is sent.
+const (
+	FirstPage  = 64                     // rows of the first piece: what a screen shows
+	otherPages = 2048                   // of the others
+	foldTime   = 100 * time.Millisecond // events within it are sent together
+	shortIdle  = time.Second            // minimum time until it looks again by itself
+	LongIdle   = 10 * time.Second       // maximum time: some changes cause no event
+)
+
+// Board answers with all jobs that the caller sees, and then with their changes.
+func (o *Overview) Board(ctx context.Context, c *call.Call) error {
+	w := o.states.Watch(c.Peer)
+	if w == nil {
+		return &api.Error{
+			Kind: api.Conflict, What: "cannot show another board",
+			Why: "this user, or all users together, have reached the maximum", Fix: "close some: each cronring top is one",
+		}
+	}
+	defer o.states.Unwatch(w)
+	if _, err := o.states.Follow(ctx); err != nil {
+		return err
+	}
+	c.Patient()
+	c.Writer.Header().Set("Content-Type", "application/vnd.cronring.board")
+	c.Writer.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(c.Writer)
+	control.SetWriteDeadline(time.Time{})
+	var encoder api.BoardEncoder
+	var frames []byte
+	b := NewBoard(o, c.Peer, w, func(u *api.BoardUpdate) (err error) {
+		if frames, err = encoder.Append(frames[:0], u); err != nil {
+			return err
+		}
+		if _, err := c.Writer.Write(frames); err != nil {
+			return errReaderGone{err}
+		}
+		return control.Flush()
+	})
+	err := b.run(ctx)
+	if _, gone := err.(errReaderGone); err == nil || gone || ctx.Err() != nil {
+		return nil
+	}
+	if frames, err = encoder.AppendError(frames[:0], call.AsError(err)); err == nil {
+		c.Writer.Write(frames) // the last frame; a reader that left misses nothing
+	}
+	return nil
+}
+
+// errReaderGone reports that the reader of a stream has left.
+type errReaderGone struct{ error }
+
+// Board is the state that one reader has received, by the number of each job.
+type Board struct {
+	o     *Overview
+	peer  call.Peer
+	watch *jobstate.Watcher
+	send  func(*api.BoardUpdate) error
+	seed  maphash.Seed
+	own   string // path of the peer's own crontab
+
+	names       *jobstate.Numbering
+	view        *engine.View
+	now         time.Time
+	sums        []uint64 // of the row that was sent; 0: none was
+	due         []int64  // when the row will be another though nothing happens, Unix nanoseconds
+	next        []int64  // the job's next start, likewise
+	state       []uint8  // index in job.States, or unseen
+	head        api.Status
+	diagnostics struct{ errors, warnings int }
+	totals      *totals
+	denied      api.Denied
+	asked       time.Time // when that was found out
+}
+
+// unseen is the state of a job that the reader does not see.
+const unseen = 255
+
+// NewBoard returns the board of a reader who has received nothing. send sends an update; the next
+// call of it reuses the update's rows.
+func NewBoard(o *Overview, p call.Peer, w *jobstate.Watcher, send func(*api.BoardUpdate) error) *Board {
+	return &Board{o: o, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: o.crontabs.Own(p), totals: &totals{told: make(chan struct{}, 1)}}
+}
+
+// run sends until ctx ends.
+func (b *Board) run(ctx context.Context) error {
+	defer b.Wait()
+	for {
+		if err := b.Round(ctx); err != nil {
+			return err
+		}
+		if err := b.rest(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// Wait waits until the totals that are being computed in the background are there.
+func (b *Board) Wait() { b.totals.work.Wait() }
+
+// rest waits until there is something to look at again, and lets what happens
+// together come together.
+func (b *Board) rest(ctx context.Context) error {
+	idle := time.NewTimer(min(max(b.Soonest().Sub(b.o.now()), shortIdle), LongIdle))
+	defer idle.Stop()
+	fold := time.NewTimer(foldTime)
+	defer fold.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-fold.C:
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.watch.Wake:
+	case <-b.totals.told:
+	case <-idle.C:
+	}
+	return nil
+}
+
+// Soonest returns when a row will next change by itself.
+func (b *Board) Soonest() time.Time {
+	if len(b.due) == 0 {
+		return b.now.Add(LongIdle)
+	}
+	return time.Unix(0, slices.Min(b.due))
+}
+
+// Round sends what has changed since the last one; the first sends all.
+func (b *Board) Round(ctx context.Context) error {
+	names, err := b.o.states.Follow(ctx)
+	if err != nil {
+		return err
+	}
+	slots, all := b.o.states.Changed(b.watch, names)
+	view := b.o.view() // only now: it includes all these changes, and later ones wake the watcher again
+	if !view.SameJobs(names.View) {
+		b.o.states.Forget(b.watch)
+		return nil
+	}
+	first, before := b.names == nil, b.view
+	b.view, b.now = view, b.o.now().UTC()
+	var gone []job.ID
+	if b.names != names {
+		gone = b.renumber(names)
+	}
+	if first || all || b.now.Before(b.head.Now) || !view.SameRules(before) {
+		err = b.sendAll(gone, first)
+	} else {
+		err = b.sendSome(slots)
+	}
+	if err != nil {
+		return err
+	}
+	if b.peer.Admin {
+		b.totals.look(ctx, b.o, b.now)
+	}
+	return nil
+}
+
+// renumber copies the state of remaining jobs to the new numbers, and returns the removed jobs.
+func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
+	before, n := *b, len(names.Order)
+	b.names = names
+	b.sums, b.due, b.next, b.state = make([]uint64, n), make([]int64, n), make([]int64, n), make([]uint8, n)
+	for i := range n {
+		b.due[i], b.next[i], b.state[i] = math.MaxInt64, math.MaxInt64, unseen
+	}
+	b.diagnostics.errors, b.diagnostics.warnings = 0, 0
+	if b.peer.Admin {
+		b.diagnostics.errors, b.diagnostics.warnings = crontabs.Count(b.o.daemon.Diagnostics())
+	}
+	if before.names == nil {
+		return nil
+	}
+	for key, from := range before.names.Slots {
+		to, stays := names.Slots[key]
+		switch {
+		case before.sums[from] == 0:
+		case stays && b.sees(int(to)):
+			b.sums[to] = before.sums[from]
+		default:
+			gone = append(gone, before.names.View.ID(int(from)))
+		}
+	}
+	return gone
+}
+
+func (b *Board) look(slots []int32) *painter {
+	return &painter{b.o.states.Look(b.names, b.view, b.now, b.peer, slots), b.own}
+}
+
+func (b *Board) sees(i int) bool { return b.peer.Admin || b.peer.Sees(b.names.View.Entry(i).User()) }
+
+// sendAll compares all rows with what was sent. The worst come first, and of
+// the first time a screenful at once.
+func (b *Board) sendAll(gone []job.ID, first bool) error {
+	p := b.look(nil)
+	u := api.BoardUpdate{Now: b.now, Gone: gone}
+	ranks, ok := b.rank(p)
+	if !ok {
+		return b.again(&u)
+	}
+	page := otherPages
+	if first {
+		page = FirstPage
+		u.Head = b.newHead()
+	}
+	for _, slots := range ranks {
+		for len(slots) > 0 {
+			n := min(len(slots), page-len(u.Rows))
+			if !b.compare(p, slots[:n], &u) {
+				return b.again(&u)
+			}
+			if slots = slots[n:]; len(u.Rows) < page {
+				continue
+			}
+			if err := b.flush(&u); err != nil {
+				return err
+			}
+			page = otherPages
+		}
+	}
+	u.Complete = true
+	return b.finish(&u)
+}
+
+// rank sorts all jobs that the reader sees by state, and by name in each.
+func (b *Board) rank(p *painter) (ranks [][]int32, ok bool) {
+	ranks = make([][]int32, len(job.States))
+	for slots := range slices.Chunk(b.names.Order, otherPages) {
+		pasts, ok := p.Read(slots)
+		if !ok {
+			return nil, false
+		}
+		for k, slot := range slots {
+			if !b.sees(int(slot)) {
+				continue
+			}
+			c, _ := p.Condition(slot, &pasts[k])
+			state := c.State().Severity()
+			b.state[slot] = uint8(state)
+			ranks[state] = append(ranks[state], slot)
+		}
+	}
+	return ranks, true
+}
+
+// again ends a round with what has come together, as the tables have changed
+// meanwhile: the next one begins at once.
+func (b *Board) again(u *api.BoardUpdate) error {
+	b.o.states.Forget(b.watch)
+	return b.flush(u)
+}
+
+// sendSome compares the rows of some jobs, and of those whose time has come.
+func (b *Board) sendSome(slots []int32) error {
+	now := b.now.UnixNano()
+	for slot, due := range b.due {
+		if due <= now {
+			slots = append(slots, int32(slot))
+		}
+	}
+	slots = slices.DeleteFunc(slots, func(slot int32) bool { return !b.sees(int(slot)) })
+	slices.Sort(slots)
+	slots = slices.Compact(slots)
+	u := api.BoardUpdate{Now: b.now}
+	if len(slots) > 0 {
+		p := b.look(slots)
+		for part := range slices.Chunk(slots, otherPages) {
+			if err := b.flush(&u); err != nil {
+				return err
+			}
+			if !b.compare(p, part, &u) {
+				return b.again(&u)
+			}
+		}
+	}
+	return b.finish(&u)
+}
+
+// flush sends the rows that have come together, if there are any.
+func (b *Board) flush(u *api.BoardUpdate) error {
+	if len(u.Rows)+len(u.Gone) == 0 && u.Head == nil {
+		return nil
+	}
+	err := b.send(u)
+	*u = api.BoardUpdate{Now: b.now, Rows: u.Rows[:0]}
+	return err
+}
+
+// finish sends the rest of a round, with the head if it is another.
+func (b *Board) finish(u *api.BoardUpdate) error {
+	if head := b.newHead(); head != nil {
+		u.Head = head
+	}
+	if u.Complete {
+		return b.send(u)
+	}
+	return b.flush(u)
+}
+
+// compare adds the rows that are not as they were sent. It reports false if the
+// tables have changed meanwhile.
+func (b *Board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
+	pasts, ok := p.Read(slots)
+	if !ok {
+		return false
+	}
+	for k, slot := range slots {
+		row, due := p.row(slot, &pasts[k])
+		b.due[slot], b.next[slot], b.state[slot] = due, math.MaxInt64, uint8(row.State.Severity())
+		if !row.Next.IsZero() {
+			b.next[slot] = row.Next.UnixNano()
+		}
+		sum := maphash.Comparable(b.seed, row) | 1
+		if sum != b.sums[slot] {
+			b.sums[slot] = sum
+			u.Rows = append(u.Rows, row)
+		}
+	}
+	return true
+}
+
+// newHead is the daemon's state, or nil if it is as it was sent.
+func (b *Board) newHead() *api.Status {
+	h := b.o.head(b.view, b.now)
+	h.Problems, h.Notices = someProblems(h.Problems), someProblems(h.Notices)
+	if b.now.Sub(b.asked).Abs() >= LongIdle {
+		b.denied, b.asked = b.o.crontabs.Denied(b.peer), b.now
+	}
+	h.Denied = b.denied
+	h.Errors, h.Warnings, h.Day = b.diagnostics.errors, b.diagnostics.warnings, b.totals.newest()
+	soonest := -1
+	for slot, state := range b.state {
+		if state == unseen {
+			continue
+		}
+		h.Jobs++
+		h.States[job.States[state]]++
+		if at := b.next[slot]; at != math.MaxInt64 && (soonest < 0 || at < b.next[soonest]) {
+			soonest = slot
+		}
+	}
+	if soonest >= 0 {
+		at := jobstate.TimeOf(b.next[soonest])
+		h.Next = &api.Upcoming{Job: b.view.ID(soonest), At: at, Node: b.o.states.Whereabouts(b.view).Of(soonest, at)}
+	}
+	before := b.head
+	b.head = h
+	before.Now = h.Now
+	if reflect.DeepEqual(before, h) {
+		return nil
+	}
+	return &h
+}
+
+// someProblems is as many as a screen can show.
+func someProblems(all []api.Problem) []api.Problem {
+	const enough = 50
+	if len(all) <= enough {
+		return all
+	}
+	return append(slices.Clone(all[:enough]), api.Problem{What: display.Count(len(all)-enough, "more"), Fix: "cronring status"})
+}
