@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/dependency"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -12,10 +13,10 @@ import (
 // graph contains the connections of after= and on= between jobs. Jobs without connections
 // take no memory in it.
 type graph struct {
-	crontab.Graph       // by place in edged
-	edged         []int // the jobs that name others, in order
-	waiting       []Dependent
-	starting      []Dependent
+	dependency.Graph       // by place in edged
+	edged            []int // the jobs that name others, in order
+	waiting          []Dependent
+	starting         []Dependent
 }
 
 // Parent is a job that another job waits for.
@@ -45,7 +46,7 @@ func (c *Catalog) connect() {
 	if len(g.edged) == 0 {
 		return
 	}
-	g.Graph = *crontab.Connect(g.edged, c.Entry, c.finder())
+	g.Graph = *dependency.Connect(g.edged, c.Entry, c.finder())
 	for at, child := range g.edged {
 		c.spread(at, child)
 	}
@@ -95,10 +96,10 @@ func (c *Catalog) spread(at, child int) {
 	}
 }
 
-func (c *Catalog) spreadLinks(links []crontab.Link) (all []crontab.Link) {
+func (c *Catalog) spreadLinks(links []dependency.Link) (all []dependency.Link) {
 	for _, link := range links {
 		for _, i := range c.shardsOf(link.Parent) {
-			all = append(all, crontab.Link{Parent: i, Outcomes: link.Outcomes})
+			all = append(all, dependency.Link{Parent: i, Outcomes: link.Outcomes})
 		}
 	}
 	return all
@@ -117,13 +118,13 @@ func (c *Catalog) part() {
 			continue
 		}
 		if _, faulty := g.Faults[child]; !faulty {
-			g.Faults[child] = crontab.Fault{Key: key, Code: crontab.CodeNobody, Text: key + "= " + why}
+			g.Faults[child] = dependency.Fault{Key: key, Code: dependency.CodeNobody, Text: key + "= " + why}
 		}
 		g.After[at], g.On[at] = nil, nil
 	}
 }
 
-func (c *Catalog) parted(child int, links []crontab.Link) string {
+func (c *Catalog) parted(child int, links []dependency.Link) string {
 	for _, link := range links {
 		if c.InRing(child) != c.InRing(link.Parent) {
 			return "names " + string(c.ID(link.Parent)) + ", and scope=ring is said of only one of them"
@@ -133,7 +134,7 @@ func (c *Catalog) parted(child int, links []crontab.Link) string {
 }
 
 // dependents sorts links, which are given by place in edged, by parent.
-func dependents(edged []int, links [][]crontab.Link) []Dependent {
+func dependents(edged []int, links [][]dependency.Link) []Dependent {
 	n := 0
 	for _, own := range links {
 		n += len(own)
@@ -166,7 +167,7 @@ func (c *Catalog) HasEdges() bool { return len(c.graph.edged) > 0 }
 
 // links returns the links of after= and on= of a job. A job that is held for its edges
 // has none.
-func (c *Catalog) links(i int) (after, on []crontab.Link) {
+func (c *Catalog) links(i int) (after, on []dependency.Link) {
 	at, ok := slices.BinarySearch(c.graph.edged, i)
 	if !ok {
 		return nil, nil
@@ -199,7 +200,7 @@ func (c *Catalog) Edges(i int) (after, on []Edge) {
 	return c.edges(waits, o.After), c.edges(starts, o.On)
 }
 
-func (c *Catalog) edges(found []crontab.Link, written []option.Edge) []Edge {
+func (c *Catalog) edges(found []dependency.Link, written []option.Edge) []Edge {
 	if len(written) == 0 {
 		return nil
 	}

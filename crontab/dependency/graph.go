@@ -1,4 +1,4 @@
-package crontab
+package dependency
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
 )
@@ -51,12 +52,12 @@ type Fault struct {
 // An entry with a reference to a missing job has a fault, and so has each entry
 // of a cycle. If a cycle has entries of several owners, root's entries have no
 // fault, so that users cannot hold root's entries.
-func Connect(edged []int, entry func(int) *Entry, called func(owner, name string) (int, bool)) *Graph {
+func Connect(edged []int, entry func(int) *crontab.Entry, called func(owner, name string) (int, bool)) *Graph {
 	c := &connecting{edged: edged, numbered: entry, called: called}
 	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int]Fault{}
 	c.findAll()
 	if c.lead() {
-		isRoots := func(at int) bool { return c.entry(at).File().owner == "root" }
+		isRoots := func(at int) bool { return c.entry(at).File().Owner() == "root" }
 		c.refuseCycles(isRoots, func(int) bool { return true })
 		c.refuseCycles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	}
@@ -74,18 +75,18 @@ type connecting struct {
 	Graph
 	edged    []int
 	ways     [][]int // by index: the indexes of the parents, one for each edge; see lead
-	numbered func(int) *Entry
+	numbered func(int) *crontab.Entry
 	called   func(owner, name string) (int, bool)
 }
 
-func (c *connecting) entry(at int) *Entry { return c.numbered(c.edged[at]) }
+func (c *connecting) entry(at int) *crontab.Entry { return c.numbered(c.edged[at]) }
 
 // findAll resolves the references of all entries.
 func (c *connecting) findAll() {
 	links := map[string]int{} // by owner
 	for at := range c.edged {
 		child := c.entry(at)
-		o, owner := child.Options(), child.File().owner
+		o, owner := child.Options(), child.File().Owner()
 		links[owner] += len(o.After)
 		c.After[at] = c.find(at, "after", o.After, links[owner])
 		links[owner] += len(o.On)
@@ -101,14 +102,14 @@ func (c *connecting) find(at int, key string, edges []option.Edge, all int) []Li
 	}
 	child := c.entry(at)
 	if all > maxLinks {
-		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s have more than %d references in total", child.File().owner, maxLinks)})
+		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s have more than %d references in total", child.File().Owner(), maxLinks)})
 		return nil
 	}
 	links := make([]Link, len(edges))
 	for n, edge := range edges {
 		parent, ok := c.parent(child, edge.Job)
 		if !ok {
-			c.refuse(at, Fault{key, CodeNobody, key + "= refers to " + edge.Job + ", which is not a job of " + child.File().owner + orElse(child, edge.Job)})
+			c.refuse(at, Fault{key, CodeNobody, key + "= refers to " + edge.Job + ", which is not a job of " + child.File().Owner() + orElse(child, edge.Job)})
 			return nil
 		}
 		links[n] = Link{parent, edge.Outcomes}
@@ -117,16 +118,16 @@ func (c *connecting) find(at int, key string, edges []option.Edge, all int) []Li
 }
 
 // orElse returns a hint for references in root's crontabs to a user's job.
-func orElse(child *Entry, reference string) string {
-	if child.File().owner != "root" || strings.Contains(reference, "/") {
+func orElse(child *crontab.Entry, reference string) string {
+	if child.File().Owner() != "root" || strings.Contains(reference, "/") {
 		return ""
 	}
 	return " (a job of a user's crontab is USER/" + reference + ")"
 }
 
 // parent resolves a reference of child.
-func (c *connecting) parent(child *Entry, reference string) (parent int, ok bool) {
-	own := child.File().owner
+func (c *connecting) parent(child *crontab.Entry, reference string) (parent int, ok bool) {
+	own := child.File().Owner()
 	visible := func(owner, name string) (int, bool) {
 		i, ok := c.called(owner, name)
 		return i, ok && (own == "root" || owner == own || c.numbered(i).User() == own)
@@ -323,7 +324,7 @@ func (c *connecting) named(child, parent int) (key, name string) {
 }
 
 // Diagnostics returns the faults as diagnostics, sorted by entry.
-func (g *Graph) Diagnostics(entry func(int) *Entry) []diagnostic.Diagnostic {
+func (g *Graph) Diagnostics(entry func(int) *crontab.Entry) []diagnostic.Diagnostic {
 	var diagnostics []diagnostic.Diagnostic
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {
 		f, e := g.Faults[i], entry(i)

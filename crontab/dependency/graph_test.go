@@ -1,4 +1,4 @@
-package crontab
+package dependency
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 )
 
 // connectNamed connects the entries of tables by their names alone.
-func connectNamed(crontabs ...*File) (*Graph, []*Entry) {
-	var entries []*Entry
+func connectNamed(crontabs ...*crontab.File) (*Graph, []*crontab.Entry) {
+	var entries []*crontab.Entry
 	var edged []int
 	names := map[string]int{}
 	for _, t := range crontabs {
@@ -26,21 +27,21 @@ func connectNamed(crontabs ...*File) (*Graph, []*Entry) {
 		}
 	}
 	called := func(owner, name string) (int, bool) { i, ok := names[owner+"/"+name]; return i, ok }
-	return Connect(edged, func(i int) *Entry { return entries[i] }, called), entries
+	return Connect(edged, func(i int) *crontab.Entry { return entries[i] }, called), entries
 }
 
-func userCrontab(t testing.TB, owner, text string) *File {
+func userCrontab(t testing.TB, owner, text string) *crontab.File {
 	t.Helper()
-	file, diagnostics := Parse("crontabs/"+owner, text, Config{Owner: owner})
+	file, diagnostics := crontab.Parse("crontabs/"+owner, text, crontab.Config{Owner: owner})
 	if len(diagnostics) > 0 {
 		t.Fatal(diagnostics)
 	}
 	return file
 }
 
-func systemCrontab(t testing.TB, text string) *File {
+func systemCrontab(t testing.TB, text string) *crontab.File {
 	t.Helper()
-	file, diagnostics := Parse("etc/crontab", text, Config{Format: System})
+	file, diagnostics := crontab.Parse("etc/crontab", text, crontab.Config{Format: crontab.System})
 	if len(diagnostics) > 0 {
 		t.Fatal(diagnostics)
 	}
@@ -50,43 +51,43 @@ func systemCrontab(t testing.TB, text string) *File {
 func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		tables []*File
+		tables []*crontab.File
 		want   map[string]string // by name of the entry
 	}{
-		{"a chain", []*File{userCrontab(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
-		{"an unknown name", []*File{userCrontab(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemCrontab(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
+		{"a chain", []*crontab.File{userCrontab(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
+		{"an unknown name", []*crontab.File{userCrontab(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemCrontab(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
 			map[string]string{"a": "after= refers to dumb, which is not a job of ann", "c": "on= refers to dumb, which is not a job of root (a job of a user's crontab is USER/dumb)"}},
-		{"itself", []*File{userCrontab(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
-		{"a circle", []*File{userCrontab(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
+		{"itself", []*crontab.File{userCrontab(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= forms a cycle: a -> a"}},
+		{"a circle", []*crontab.File{userCrontab(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
 			map[string]string{
 				"dump":   "after= forms a cycle: dump -> report -> dump",
 				"upload": "after= forms a cycle: dump -> report -> dump",
 				"report": "after= forms a cycle: dump -> report -> dump",
 			}},
-		{"a circle of both words", []*File{userCrontab(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
+		{"a circle of both words", []*crontab.File{userCrontab(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
 			map[string]string{"a": "after= and on= form a cycle: a -> b -> a", "b": "after= and on= form a cycle: a -> b -> a"}},
-		{"a circle of on=", []*File{userCrontab(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
+		{"a circle of on=", []*crontab.File{userCrontab(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
 			map[string]string{"a": "on= forms a cycle: a -> b -> a", "b": "on= forms a cycle: a -> b -> a"}},
-		{"two circles", []*File{userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
+		{"two circles", []*crontab.File{userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
 			map[string]string{
 				"a": "after= forms a cycle: a -> b -> a", "b": "after= forms a cycle: a -> b -> a",
 				"c": "after= forms a cycle: c -> d -> c", "d": "after= forms a cycle: c -> d -> c",
 			}},
-		{"another account's", []*File{userCrontab(t, "bob", "#@ name=b\n* * * * * b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+		{"another account's", []*crontab.File{userCrontab(t, "bob", "#@ name=b\n* * * * * b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to b, which is not a job of ann"}},
-		{"another user's, in full", []*File{userCrontab(t, "bob", "#@ name=b\n* * * * * b\n"), userCrontab(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
+		{"another user's, in full", []*crontab.File{userCrontab(t, "bob", "#@ name=b\n* * * * * b\n"), userCrontab(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to bob/b, which is not a job of ann"}},
-		{"her own, in full", []*File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
-		{"root's, in full", []*File{systemCrontab(t, "#@ name=b\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
-		{"root's, in full, that runs as another", []*File{systemCrontab(t, "#@ name=b\n* * * * * bob b\n"), userCrontab(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
+		{"her own, in full", []*crontab.File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
+		{"root's, in full", []*crontab.File{systemCrontab(t, "#@ name=b\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
+		{"root's, in full, that runs as another", []*crontab.File{systemCrontab(t, "#@ name=b\n* * * * * bob b\n"), userCrontab(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
 			map[string]string{"a": "after= refers to root/b, which is not a job of ann"}},
-		{"root's, that runs as the account", []*File{systemCrontab(t, "#@ name=b\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
-		{"anybody's, of root", []*File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), systemCrontab(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
-		{"a user's by a bare name, of root", []*File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), systemCrontab(t, "#@ name=a after=b\n* * * * * root a\n")},
+		{"root's, that runs as the account", []*crontab.File{systemCrontab(t, "#@ name=b\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
+		{"anybody's, of root", []*crontab.File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), systemCrontab(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
+		{"a user's by a bare name, of root", []*crontab.File{userCrontab(t, "ann", "#@ name=b\n* * * * * b\n"), systemCrontab(t, "#@ name=a after=b\n* * * * * root a\n")},
 			map[string]string{"a": "after= refers to b, which is not a job of root (a job of a user's crontab is USER/b)"}},
-		{"a circle that an account closes around root's", []*File{systemCrontab(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+		{"a circle that an account closes around root's", []*crontab.File{systemCrontab(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userCrontab(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
 			map[string]string{"a": "after= forms a cycle: b -> ann/a -> b"}},
-		{"root's own circle, and one of an account around it", []*File{
+		{"root's own circle, and one of an account around it", []*crontab.File{
 			systemCrontab(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userCrontab(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
 		}, map[string]string{"x": "after= forms a cycle: x -> y -> x", "y": "after= forms a cycle: x -> y -> x"}},
 	} {
@@ -103,7 +104,7 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 
 func TestConnectPrefersTheSameOwner(t *testing.T) {
 	mine := userCrontab(t, "ann", "#@ name=b\n* * * * * mine\n#@ name=a after=b\n* * * * * a\n")
-	for _, crontabs := range [][]*File{{systemCrontab(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemCrontab(t, "#@ name=b\n* * * * * ann theirs\n")}} {
+	for _, crontabs := range [][]*crontab.File{{systemCrontab(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemCrontab(t, "#@ name=b\n* * * * * ann theirs\n")}} {
 		g, entries := connectNamed(crontabs...)
 		for i, links := range g.After {
 			if parent := entries[links[0].Parent]; parent.Command() != "mine" {
@@ -141,7 +142,7 @@ func TestConnectBoundsTheEdgesOfAnOwner(t *testing.T) {
 	}
 	b.WriteString("\n" + strings.Repeat("0 2 * * * x\n", maxLinks/1000+2))
 	g, entries := connectNamed(userCrontab(t, "ann", b.String()), userCrontab(t, "bob", "#@ name=p\n0 1 * * * p\n#@ after=p\n0 1 * * * q\n"))
-	diagnostics := g.Diagnostics(func(i int) *Entry { return entries[i] })
+	diagnostics := g.Diagnostics(func(i int) *crontab.Entry { return entries[i] })
 	if len(diagnostics) != 2 || diagnostics[0].Code != "B419" {
 		t.Errorf("got %v, want the last two entries of ann refused", diagnostics)
 	}
@@ -152,7 +153,7 @@ func TestConnectDiagnosticsPointAtTheOption(t *testing.T) {
 	if len(g.Faults) != 1 {
 		t.Fatalf("got %v", g.Faults)
 	}
-	diagnostics := g.Diagnostics(func(i int) *Entry { return entries[i] })
+	diagnostics := g.Diagnostics(func(i int) *crontab.Entry { return entries[i] })
 	if got, want := fmt.Sprint(diagnostics), "[crontabs/bob:2:12: after= forms a cycle: a -> a: the entry is held]"; got != want || diagnostics[0].Length != len("after=a") {
 		t.Errorf("got %s, length %d\nwant %s", got, diagnostics[0].Length, want)
 	}
@@ -197,7 +198,7 @@ func TestConnectHoldsJustTheMembersOfCircles(t *testing.T) {
 }
 
 // graphCrontab is n entries in layers, each waiting for all of the layer before.
-func graphCrontab(t testing.TB, layers, width int) *File {
+func graphCrontab(t testing.TB, layers, width int) *crontab.File {
 	var b strings.Builder
 	for l := range layers {
 		for w := range width {
@@ -212,7 +213,7 @@ func graphCrontab(t testing.TB, layers, width int) *File {
 			b.WriteString("\n0 3 * * * x\n")
 		}
 	}
-	file, diagnostics := Parse("bench", b.String(), Config{Owner: "ann", Zone: time.LoadLocation})
+	file, diagnostics := crontab.Parse("bench", b.String(), crontab.Config{Owner: "ann", Zone: time.LoadLocation})
 	if len(diagnostics) > 0 {
 		t.Fatal(diagnostics)
 	}
