@@ -74,10 +74,10 @@ func (b backend) Diagnostics() []crontab.Diagnostic {
 
 func (b backend) Refused() []spool.Refusal { return b.crontabs.current().Refused }
 
-func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.subscribe(ctx) }
+func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.Subscribe(ctx) }
 
 func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
-	return b.hub.follow(ctx, id)
+	return b.hub.Follow(ctx, id)
 }
 
 func (b backend) Prune(ctx context.Context) (store.Pruned, error) { return b.pruneOnce(ctx, true) }
@@ -130,7 +130,7 @@ func (b backend) Health() api.Health {
 	if b.history.Notice != "" {
 		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged, and a new one was started", Why: b.history.Notice})
 	}
-	if lost, err := b.logWriter.sink.Trouble(); err != nil {
+	if lost, err := b.logWriter.Trouble(); err != nil {
 		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
 	}
 	problems, notices := b.config.problems()
@@ -230,7 +230,7 @@ func (l *loop) server() *server.Server {
 
 // noteCrontab writes what crontab(1) does into cron's log.
 func (l *loop) noteCrontab(pid int, who, word, text string) {
-	l.logWriter.cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
+	l.logWriter.Cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
 }
 
 // accountName returns the name of a user on the socket.

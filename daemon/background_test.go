@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/shim"
 )
 
 // later waits until an ended run has printed exactly this.
@@ -262,16 +263,16 @@ func TestBackgroundProcessUnderAShim(t *testing.T) {
 	app := h.run("app")[0]
 	h.printed(app.ID, "early")
 	h.stopUnder()
-	shim := h.shim()
+	process := h.shim()
 	h.open(over, 1)
-	for end := time.Now().Add(hostPatience); !exists(endFile(h.path("run/cronring/runs"), app.ID)); {
+	for end := time.Now().Add(hostPatience); !exists(shim.EndFile(h.path("run/cronring/runs"), app.ID)); {
 		if time.Now().After(end) {
 			t.Fatal("the shim does not write down the end of the run")
 		}
 	}
 	h.open(gate, 1)
 	h.start()
-	gone(t, shim)
+	gone(t, process)
 	h.later(app.ID, "early\nlate\n")
 	h.open(gate, 1)
 	h.later(app.ID, "early\nlate\nlater\n")

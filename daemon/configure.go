@@ -134,6 +134,6 @@ func (l *loop) configure() (changed bool) {
 func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) engine.Load {
 	c := l.config.current()
 	return engine.Load{
-		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.unfit(ctx, crontabs),
+		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.groups.Unfit(ctx, crontabs),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/barred"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
@@ -24,7 +25,7 @@ type crontabs struct {
 	host        spool.Host
 	places      spool.Places
 	source      *spool.Source
-	barredUsers barredUsers
+	barredUsers barred.Users
 
 	anacron bool           // was installed when the tables were read before
 	zone    *time.Location // of the host then
@@ -45,7 +46,7 @@ func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) er
 	places := host.Places(o.Root)
 	l.crontabs = &crontabs{
 		host: host, places: places,
-		barredUsers: barredUsers{accounts: l.accounts},
+		barredUsers: barred.Users{Accounts: l.accounts},
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
@@ -145,8 +146,8 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 
 // findBarredUsers returns the users that must not run jobs, and logs new ones.
 func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (barred map[string]engine.Barred, changed bool) {
-	before := l.crontabs.barredUsers.previous
-	barred, changed = l.crontabs.barredUsers.find(ctx, crontabs, l.clock.Now().Wall)
+	before := l.crontabs.barredUsers.Previous
+	barred, changed = l.crontabs.barredUsers.Find(ctx, crontabs, l.clock.Now().Wall)
 	for _, user := range slices.Sorted(maps.Keys(barred)) {
 		bar := barred[user]
 		if before[user] == bar {
@@ -156,7 +157,7 @@ func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (b
 		if bar.Reason == job.NoUser {
 			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
 		}
-		l.logWriter.cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
+		l.logWriter.Cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
 	}
 	return barred, changed
 }
@@ -227,10 +228,10 @@ func (l *loop) announce(s spool.Snapshot) {
 	var sum loadSummary
 	for _, c := range s.Changes {
 		if c.Log != "" {
-			l.logWriter.cron(journal.CronLine{Text: c.Log})
+			l.logWriter.Cron(journal.CronLine{Text: c.Log})
 		}
 		for _, text := range c.Errors {
-			l.logWriter.cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
+			l.logWriter.Cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
 		}
 		n, loaded := entries[c.Path]
 		switch r := c.Refusal; {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -86,7 +87,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		return nil, err
 	}
 	l.config = inForce
-	defer l.logWriter.close()
+	defer l.logWriter.Close()
 	if l.history, err = l.openHistory(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	if err := l.openGroups(); err != nil {
 		return nil, err
 	}
-	defer l.groups.close()
+	defer l.groups.Close()
 	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	l.life = hands
@@ -150,7 +151,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	var tasks taskGroup
 	tasks.start(func() error { return l.clock.Run(hands) })
 	tasks.start(func() error { return l.manager.Run(hands) })
-	tasks.start(func() error { return l.logWriter.run(hands) })
+	tasks.start(func() error { return l.logWriter.Run(hands) })
 	tasks.start(func() error { return l.prune(hands) })
 	if o.Runtime != "" { // else the output is on the disk
 		tasks.start(func() error { return l.preserver.run(hands, cmp.Or(o.preserve, preserveInterval)) })
@@ -169,12 +170,12 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 
 	how, err := l.run(ctx, spawning.handBack())
 	l.chores.Wait()
-	l.hub.close()
+	l.hub.Close()
 	switch how {
 	case renewal:
 		next, err = l.handOver(listener)
 	case parting:
-		err = errors.Join(err, l.startShim(l.spawner.Handover()))
+		err = errors.Join(err, shim.Start(l.runs, l.spawner.Handover()))
 	}
 	stopServing()
 	letGo()
@@ -191,7 +192,7 @@ func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
 		return store.Open(ctx, l.options.State)
 	}
 	l.log.Info("upgrading the history; jobs start when that is done", "megabytes", size>>20)
-	l.logWriter.writeAll() // logWriter.run has not started yet
+	l.logWriter.WriteAll() // logWriter.Run has not started yet
 	begun := time.Now()
 	done := l.manager.Upgrading()
 	defer done()

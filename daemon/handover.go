@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -105,7 +106,7 @@ func (h *handover) descriptors() []int {
 // process. They stay pending until the successor calls signal.Notify. Signals that other threads
 // received until then are in arrived, and handed over by their numbers.
 func (h *handover) execute(path string, arrived <-chan os.Signal) error {
-	fd, err := memoryFile("handover", h)
+	fd, err := atomicfile.Memory("handover", h)
 	if err != nil {
 		return err
 	}
@@ -143,26 +144,6 @@ func (h *handover) late(arrived <-chan os.Signal) string {
 		}
 	}
 	return strings.Join(numbers, " ")
-}
-
-// memoryFile puts a document into a file in memory, ready to be read.
-func memoryFile(name string, document any) (fd int, err error) {
-	text, err := json.Marshal(document)
-	if err != nil {
-		return 0, fmt.Errorf("write %s: %w", name, err)
-	}
-	fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return 0, fmt.Errorf("write %s: %w", name, err)
-	}
-	for at := 0; at < len(text); {
-		n, err := syscall.Pwrite(fd, text[at:], int64(at))
-		if err != nil {
-			return 0, errors.Join(fmt.Errorf("write %s: %w", name, err), syscall.Close(fd))
-		}
-		at += n
-	}
-	return fd, nil
 }
 
 // handOver collects what the next life needs. The socket keeps listening, so that clients that
@@ -220,15 +201,4 @@ func pidOf(pidfd int) int {
 	line, _, _ := strings.Cut(after, "\n")
 	pid, _ := strconv.Atoi(strings.TrimSpace(line))
 	return max(pid, 0)
-}
-
-// program is the path of the daemon's program as it was started, and where an
-// upgrade puts the next one. The kernel marks it when that has happened.
-func program() (string, error) {
-	path, err := os.Executable()
-	const gone = " (deleted)"
-	if n := len(path) - len(gone); n > 0 && path[n:] == gone {
-		path = path[:n]
-	}
-	return path, err
 }

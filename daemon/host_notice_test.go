@@ -20,6 +20,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/notify"
 )
@@ -67,7 +68,12 @@ func TestHostMailsWhenAsked(t *testing.T) {
 // status.
 func TestHostTellsOfTheLimit(t *testing.T) {
 	t.Parallel()
-	if why := groupsWithoutSystemd(t).tree.Missing(t.Context(), &option.Resources{Memory: 1}); why != "" {
+	g, err := groups.Open(stateName(t.TempDir()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if why := g.Missing(t.Context(), &option.Resources{Memory: 1}); why != "" {
 		t.Skip("SKIPPED, NOT TESTED: ", why)
 	}
 	h := newHost(t)

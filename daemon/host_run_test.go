@@ -30,6 +30,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
@@ -41,7 +42,7 @@ const beHost = "CRONRING_TEST_HOST"
 
 func TestMain(m *testing.M) {
 	spawn.Helper()
-	Keep()
+	shim.Main()
 	if text, ok := os.LookupEnv(beHost); ok {
 		os.Exit(runHost(text))
 	}
@@ -762,7 +763,7 @@ func (h *host) shims() (pids []int) {
 	}
 	for _, file := range procs {
 		line, err := os.ReadFile(file)
-		if err != nil || string(line) != shimName+"\x00" {
+		if err != nil || string(line) != shim.Name+"\x00" {
 			continue
 		}
 		var pid int
@@ -793,7 +794,7 @@ func (h *host) socketInode() string {
 	if err != nil {
 		return ""
 	}
-	path := shimSocket(h.path("run/cronring/runs"))
+	path := shim.Socket(h.path("run/cronring/runs"))
 	for line := range strings.Lines(string(list)) {
 		if f := strings.Fields(line); len(f) == 8 && f[7] == path {
 			return f[6]

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/runlog"
 )
 
 // cronSink keeps cron's own lines.
@@ -64,7 +65,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			h.userCrontab("ann", annID, "3 0 * * * true\n")
 			sink := &cronSink{}
 			l := &loop{shared: shared{
-				options: Options{Root: h.Root, Family: c.family}, logWriter: newLogWriter(sink), log: slog.New(slog.DiscardHandler),
+				options: Options{Root: h.Root, Family: c.family}, logWriter: runlog.New(sink, false), log: slog.New(slog.DiscardHandler),
 				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
 			}}
 			if err := l.openCrontabs(t.Context(), 1, false); err != nil {
@@ -85,7 +86,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			h.write("etc/crontab", "5 0 * * * root true\n")
 			h.userCrontab("ann", annID, "6 0 * * * true\n")
 			look()
-			l.logWriter.writeAll()
+			l.logWriter.WriteAll()
 			var got []string
 			for _, line := range sink.lines {
 				if !strings.Contains(line, "no passwd entry") { // of Debian's directory in RHEL's

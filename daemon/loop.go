@@ -18,10 +18,13 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/groups"
+	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -83,7 +86,7 @@ type shared struct {
 	post      *mail.Post // nil: no mail is sent
 	notices   *notify.Notifier
 	sessions  *sessions // nil: jobs run without
-	groups    *groups
+	groups    *groups.Groups
 	boot      string
 	begun     engine.Moment
 	life      context.Context // until everything that Run started must end
@@ -91,8 +94,8 @@ type shared struct {
 	requests  chan request
 	rereads   chan chan<- error
 	chores    sync.WaitGroup // goroutines that wait for a directory service
-	hub       *hub
-	logWriter *logWriter
+	hub       *hub.Hub
+	logWriter *runlog.Writer
 	preserver *preserver
 	ring      *ring // nil: this host is in none
 	ringless  error // why it is in none that the configuration names
@@ -149,7 +152,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	if l.ring != nil {
 		close(l.ring.ready)
 	}
-	l.logWriter.cron(l.options.words().Up(l.options.Version)...)
+	l.logWriter.Cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.manager.Ready(l.statusLine())
 	keep := l.keepFirst(ctx, changes)
@@ -227,7 +230,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		}
 	}
 	if l.leaving != renewal {
-		l.logWriter.cron(l.options.words().Down()...)
+		l.logWriter.Cron(l.options.words().Down()...)
 	}
 	l.backlog.due = true // in any case: this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
@@ -256,10 +259,10 @@ func (l *loop) recall() {
 func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
 	l.entries[r.ID] = entry
 	if p := entry.Options().Period; p != nil && entry.File().Format == crontab.Anacron {
-		l.logWriter.beginAnacron(r, j, p.ID)
+		l.logWriter.BeginAnacron(r, j, p.ID)
 		return
 	}
-	l.logWriter.begin(r, j, entry)
+	l.logWriter.Begin(r, j, entry)
 }
 
 // every is a channel that is readable once in a while; never, if that is 0.
@@ -378,16 +381,16 @@ func (l *loop) step(in inbox, more ...job.Record) {
 // publish sends records to all subscribers and the log.
 func (l *loop) publish(records []job.Record) {
 	for i := range records {
-		l.hub.publish(api.Event{Record: &records[i]})
-		l.logWriter.record(&records[i])
+		l.hub.Publish(api.Event{Record: &records[i]})
+		l.logWriter.Record(&records[i])
 	}
 }
 
 // chunk passes on a piece of output as it is read. It is called by spawn's
 // goroutine, not by the loop's.
 func (l *loop) chunk(c job.Chunk) {
-	l.hub.publish(api.Event{Chunk: &c})
-	l.logWriter.chunk(c)
+	l.hub.Publish(api.Event{Chunk: &c})
+	l.logWriter.Chunk(c)
 }
 
 // signals first returns the signals that the previous daemon did not handle.

@@ -45,7 +45,7 @@ func (l *loop) notify(n job.Notice) {
 		attrs = append(attrs, slog.Int("streak", n.Streak))
 	}
 	l.log.LogAttrs(context.Background(), noticeLevel(n.On), n.Text, attrs...)
-	l.hub.publish(api.Event{Notice: &n})
+	l.hub.Publish(api.Event{Notice: &n})
 	l.notices.Give(n)
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/session"
@@ -44,19 +43,11 @@ type sessions struct {
 // becomeFlag is the one argument with which systemd starts this program to become a job.
 const becomeFlag = "--become-a-job"
 
-// Become is the whole program of a session until it becomes the job, and that
-// of a holder of control groups; it is nothing in any other process. It has to
-// be called first.
+// Become is the whole program of a session until it becomes the job; it is nothing in any other
+// process. It must be called first.
 func Become() {
-	switch {
-	case len(os.Args) == 2 && os.Args[1] == becomeFlag:
+	if len(os.Args) == 2 && os.Args[1] == becomeFlag {
 		session.Become()
-	case len(os.Args) == 3 && os.Args[1] == holdFlag:
-		if err := cgroup.Hold(os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
 	}
 }
 
@@ -75,7 +66,7 @@ func (l *loop) openSessions(before []spawn.Handed) error {
 		manager: session.New(path, becomeFlag), always: mode == config.SessionPAM,
 		pam:     func() account.PAM { return l.accounts.PAM(l.options.Family) },
 		systemd: hasSystemd(), family: l.options.Family, runs: l.runs,
-		missing: l.groups.tree.Missing,
+		missing: l.groups.Missing,
 		log:     l.log,
 	}
 	for i := range before {

@@ -55,7 +55,7 @@ func (l *loop) openPost() {
 }
 
 func (l *loop) logMail(line mail.Line) {
-	l.logWriter.cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
+	l.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 }
 
 var errAway = errors.New("the daemon is being replaced")

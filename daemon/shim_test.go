@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/shim"
 )
 
 // shimHost is a host under a service manager, with a job that prints, waits
@@ -109,7 +110,7 @@ func TestShimIsNotLeftWhenNothingRuns(t *testing.T) {
 	h, _ := shimHost(t)
 	h.do("b")
 	h.stopUnder()
-	if pids := h.shims(); len(pids) != 0 || exists(shimSocket(h.path("run/cronring/runs"))) {
+	if pids := h.shims(); len(pids) != 0 || exists(shim.Socket(h.path("run/cronring/runs"))) {
 		t.Errorf("shims %v, or their socket, are left", pids)
 	}
 }

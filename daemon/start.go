@@ -14,9 +14,12 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -36,8 +39,8 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		entries: map[job.RunID]*crontab.Entry{},
 		locks:   map[string]*spool.StampLock{},
 	}
-	l.hub = newHub(l.memory)
-	l.logWriter, l.log, err = openLogWriter(o, l.mailTakes, l.zone)
+	l.hub = hub.New(l.memory)
+	l.logWriter, l.log, err = runlog.Open(o.logOptions(l.mailTakes, l.zone))
 	return l, err
 }
 
@@ -101,7 +104,7 @@ func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) in
 		runs[r.ID] = r
 		l.preserver.restore(r.ID)
 	}
-	found, err := takeFromShim(l.runs)
+	found, err := shim.TakeOver(l.runs, holdTime)
 	if err != nil {
 		l.log.Error("some of the jobs that ran on are out of sight", "error", err)
 	}
@@ -158,6 +161,16 @@ func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) in
 	l.inheritOutputs(ctx, &in, live)
 	l.forgetOthers(live)
 	return in
+}
+
+// leaveTails starts a shim for background processes of runs, which may write
+// when all runs have ended.
+func (l *loop) leaveTails() error {
+	var tails []spawn.Handed
+	for _, h := range spawn.Find(l.runs, l.boot) {
+		tails = append(tails, tailOf(h))
+	}
+	return shim.Start(l.runs, tails)
 }
 
 // tailOf makes a tail of what was found of a run whose end is known. Its pipes
@@ -217,7 +230,7 @@ func (l *loop) unrecorded(ctx context.Context, left spawn.Left, limit int) (user
 
 // letGo closes the remaining descriptors of a run that is not awaited.
 func letGo(h spawn.Handed) {
-	for _, fd := range handedFiles(&h) {
+	for _, fd := range shim.Files(&h) {
 		_ = syscall.Close(fd) // nothing was written to it
 	}
 }
@@ -233,10 +246,10 @@ func (l *loop) forgetOthers(live []job.Run) {
 			l.manager.Forget(k.Run)
 		}
 	}
-	ended, _ := readEnds(l.runs) // what is wrong with them was said
+	ended, _ := shim.Ends(l.runs) // what is wrong with them was said
 	for _, h := range ended {
 		if !lives[h.Run] {
-			discard(endFile(l.runs, h.Run))
+			discard(shim.EndFile(l.runs, h.Run))
 		}
 	}
 }
@@ -266,7 +279,7 @@ func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
 	l.spawner = spawn.New(l.spawnOptions())
 	for i := range in.children {
 		if !in.children[i].Tail {
-			l.hub.restore(l.printed(&in.children[i]))
+			l.hub.Restore(l.printed(&in.children[i]))
 		}
 	}
 	l.spawner.Adopt(in.children)
@@ -298,8 +311,8 @@ func (s *spawning) handBack() []engine.Event {
 func (l *loop) spawnOptions() spawn.Options {
 	o := spawn.Options{
 		Live:     l.chunk,
-		Began:    l.logWriter.began,
-		Ready:    l.logWriter.ready,
+		Began:    l.logWriter.Began,
+		Ready:    l.logWriter.Ready,
 		Memory:   l.memory,
 		Location: func(name string) (*time.Location, error) { return l.crontabs.location(name) },
 		Accounts: l.accounts,
@@ -396,7 +409,7 @@ func (l *loop) resume() {
 func (l *loop) bootsNow(first bool) bool {
 	l.unmarked = true
 	first = first && !bootIsMarked(l.options.Root)
-	l.logWriter.cron(l.options.words().Reboot(first))
+	l.logWriter.Cron(l.options.words().Reboot(first))
 	return first
 }
 

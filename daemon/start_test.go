@@ -1,15 +1,15 @@
 package daemon
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/barred"
 	"github.com/cronring/cronring/daemon/clock"
-	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -24,16 +24,14 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{shared: shared{clock: c, config: &configuration{}, logWriter: newLogWriter(nil), crontabs: &crontabs{barredUsers: barredUsers{accounts: account.New(account.Options{Root: root})}}}}
+	sink := &cronSink{}
+	l := &loop{shared: shared{clock: c, config: &configuration{}, logWriter: runlog.New(sink, false), crontabs: &crontabs{barredUsers: barred.Users{Accounts: account.New(account.Options{Root: root})}}}}
 	find := func(want ...string) {
 		t.Helper()
 		l.findBarredUsers(t.Context(), []*crontab.File{file})
-		items, _, _ := l.logWriter.takeAll()
-		var got []string
-		for _, item := range items {
-			line := item.(*journal.CronLine)
-			got = append(got, fmt.Sprintf("(%s) %s (%s)", line.Who, line.Word, line.Text))
-		}
+		l.logWriter.WriteAll()
+		got := sink.lines
+		sink.lines = nil
 		if !slices.Equal(got, want) {
 			t.Errorf("said %q, want %q", got, want)
 		}

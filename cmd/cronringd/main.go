@@ -16,13 +16,16 @@ import (
 	"github.com/cronring/cronring/daemon"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/groups"
+	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
 func main() {
 	spawn.Helper()
-	daemon.Keep()
+	shim.Main()
+	groups.Main()
 	daemon.Become()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

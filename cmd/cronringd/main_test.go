@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/groups"
+	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
@@ -26,7 +27,8 @@ const beDaemon = "CRONRINGD_TEST_MAIN"
 
 func TestMain(m *testing.M) {
 	spawn.Helper()
-	daemon.Keep()
+	shim.Main()
+	groups.Main()
 	if os.Getenv(beDaemon) != "" {
 		main()
 		return

@@ -301,3 +301,6 @@ type Chunk struct {
 	Data   []byte    `json:"data,omitempty"` // any bytes; base64 in JSON
 	Cut    int64     `json:"cut,omitempty"`  // bytes omitted between the previous chunk and this one
 }
+
+// Weight returns the memory of the chunk in bytes: a hostile job can write single bytes.
+func (c *Chunk) Weight() int { return len(c.Data) + 128 }

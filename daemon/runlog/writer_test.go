@@ -1,4 +1,4 @@
-package daemon
+package runlog
 
 import (
 	"bytes"
@@ -24,17 +24,17 @@ func piece(run job.RunID, of job.Stream, text string) job.Chunk {
 	return job.Chunk{Run: run, Job: "j", Stream: of, At: noon, Data: []byte(text)}
 }
 
-func TestVoiceJoinsPiecesToLines(t *testing.T) {
+func TestPiecesBecomeLines(t *testing.T) {
 	var out bytes.Buffer
-	v := newLogWriter(journal.NewText(&out))
-	v.chunk(piece(1, job.Stdout, "one\ntw"))
-	v.chunk(piece(2, job.Stdout, "other\r\n"))
-	v.chunk(piece(1, job.Stderr, "err"))
-	v.chunk(piece(1, job.Stdout, "o\n\nthree"))
-	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{
+	v := New(journal.NewText(&out), false)
+	v.Chunk(piece(1, job.Stdout, "one\ntw"))
+	v.Chunk(piece(2, job.Stdout, "other\r\n"))
+	v.Chunk(piece(1, job.Stderr, "err"))
+	v.Chunk(piece(1, job.Stdout, "o\n\nthree"))
+	v.Record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{
 		ID: 1, Started: noon, Ended: noon.Add(time.Second), Outcome: job.Outcome{Kind: job.Exited, Code: 3},
 	}})
-	v.writeAll()
+	v.WriteAll()
 	const want = `2026-11-20T12:00:00Z j[1] out: one
 2026-11-20T12:00:00Z j[2] out: other
 2026-11-20T12:00:00Z j[1] out: two
@@ -51,13 +51,13 @@ func TestVoiceJoinsPiecesToLines(t *testing.T) {
 	}
 }
 
-func TestVoiceCutsLinesWithoutEnd(t *testing.T) {
+func TestLineWithoutEndIsCut(t *testing.T) {
 	var out bytes.Buffer
-	v := newLogWriter(journal.NewText(&out))
+	v := New(journal.NewText(&out), false)
 	for range 100 {
-		v.chunk(piece(1, job.Stdout, strings.Repeat("x", 1000)))
+		v.Chunk(piece(1, job.Stdout, strings.Repeat("x", 1000)))
 	}
-	v.writeAll()
+	v.WriteAll()
 	for line := range strings.Lines(out.String()) {
 		if len(line) > maxLine+100 {
 			t.Fatalf("a line of %d bytes", len(line))
@@ -70,19 +70,19 @@ func TestVoiceCutsLinesWithoutEnd(t *testing.T) {
 
 // A reader that does not read costs lines, never the loop's time, and the
 // number of what is missing is said.
-func TestVoiceCountsWhatIsLeftOut(t *testing.T) {
+func TestLostItemsAreCounted(t *testing.T) {
 	var out bytes.Buffer
-	v := newLogWriter(journal.NewText(&out))
+	v := New(journal.NewText(&out), false)
 	for i := range maxRecords + 7 {
-		v.record(&job.Record{At: noon, Kind: job.Paused, Job: job.ID(fmt.Sprint(i))})
+		v.Record(&job.Record{At: noon, Kind: job.Paused, Job: job.ID(fmt.Sprint(i))})
 	}
-	v.writeAll()
+	v.WriteAll()
 	if got := out.String(); !strings.Contains(got, " 7 items are left out here") {
 		t.Errorf("the end of what was said: %q", got[len(got)-200:])
 	}
 }
 
-func TestVoiceSaysRecordsInWords(t *testing.T) {
+func TestRecordsInWords(t *testing.T) {
 	for want, r := range map[string]job.Record{
 		"skipped: The job was paused (by ann).": {Kind: job.Decided, Decision: job.DecideSkip, Reason: job.IsPaused, Detail: "by ann"},
 		"skipped 5 times up to 2026-11-20T12:00:00Z: It was noticed too late, and catchup= does not cover an occurrence this old.": {
@@ -128,22 +128,22 @@ func of(r *journal.Run) string {
 
 // What the loop tells of a run reaches the sink with all that the run does,
 // and is forgotten with it.
-func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
+func TestRunsAreKnownUntilTheyEnd(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
-	v := newLogWriter(h)
+	v := New(h, false)
 	j := &job.Job{ID: "j", Crontab: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
-	v.begin(&job.Run{ID: 1, Job: "j"}, j, lineOfCrontab(t, "-* * * * * root true"))
-	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
-	v.chunk(piece(1, job.Stdout, "early\n"))
-	v.record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
-	v.cron(journal.CronLine{Word: "RELOAD"}, journal.CronLine{})
-	v.chunk(piece(1, job.Stdout, "begun"))
-	v.log(&journal.Entry{Message: "ready"})
-	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 1}})
-	v.chunk(piece(1, job.Stdout, "late\n"))
-	v.chunk(piece(2, job.Stdout, "never started\n"))
-	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 2}})
-	v.writeAll()
+	v.Begin(&job.Run{ID: 1, Job: "j"}, j, lineOfCrontab(t, "-* * * * * root true"))
+	v.BeginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
+	v.Chunk(piece(1, job.Stdout, "early\n"))
+	v.Record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
+	v.Cron(journal.CronLine{Word: "RELOAD"}, journal.CronLine{})
+	v.Chunk(piece(1, job.Stdout, "begun"))
+	v.Log(&journal.Entry{Message: "ready"})
+	v.Record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 1}})
+	v.Chunk(piece(1, job.Stdout, "late\n"))
+	v.Chunk(piece(2, job.Stdout, "never started\n"))
+	v.Record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 2}})
+	v.WriteAll()
 	const known = "of /etc/crontab line 7, process 4711, quiet true, printed "
 	want := []string{
 		"started " + known + `false, stamp ""`, "line early " + known + `true, stamp ""`, "cron RELOAD", "log ready", "line begun " + known + `true, stamp ""`,
@@ -160,20 +160,20 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 }
 
 // Output that waits for word of a start is bounded.
-func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
+func TestOutputBeforeAStartIsBounded(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
-	v := newLogWriter(h)
-	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
+	v := New(h, false)
+	v.Begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
 	const lines = 2 * maxEarly / 1000
 	for i := range lines {
-		v.chunk(piece(1, job.Stdout, fmt.Sprintf("%0999d\n", i)))
-		v.writeAll()
+		v.Chunk(piece(1, job.Stdout, fmt.Sprintf("%0999d\n", i)))
+		v.WriteAll()
 	}
 	if v.early.size > maxEarly {
 		t.Errorf("%d bytes wait", v.early.size)
 	}
-	v.record(&job.Record{Kind: job.Started, Run: &job.Run{ID: 1, PID: 1}})
-	v.writeAll()
+	v.Record(&job.Record{Kind: job.Started, Run: &job.Run{ID: 1, PID: 1}})
+	v.WriteAll()
 	h.said = slices.DeleteFunc(h.said, func(s string) bool { return !strings.HasPrefix(s, "line ") })
 	if len(h.said) != lines || !slices.IsSorted(h.said) {
 		t.Errorf("%d lines of %d, in order: %t", len(h.said), lines, slices.IsSorted(h.said))
@@ -181,23 +181,23 @@ func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 }
 
 // A run whose end there was no room for is forgotten all the same.
-func TestVoiceForgetsRunsWhoseEndIsLost(t *testing.T) {
-	v := newLogWriter(&heard{Sink: journal.NewText(io.Discard)})
-	v.begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
-	v.chunk(piece(1, job.Stdout, "begun"))
+func TestRunsWhoseEndIsLostAreForgotten(t *testing.T) {
+	v := New(&heard{Sink: journal.NewText(io.Discard)}, false)
+	v.Begin(&job.Run{ID: 1}, &job.Job{}, lineOfCrontab(t, "* * * * * root true"))
+	v.Chunk(piece(1, job.Stdout, "begun"))
 	for range maxRecords {
-		v.record(&job.Record{Kind: job.Paused})
+		v.Record(&job.Record{Kind: job.Paused})
 	}
-	v.record(&job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}})
-	v.writeAll()
+	v.Record(&job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}})
+	v.WriteAll()
 	if len(v.runs)+len(v.begun) > 0 {
 		t.Errorf("%d runs and %d lines are kept for ever", len(v.runs), len(v.begun))
 	}
 }
 
-// TestVoiceSpeaksToTheJournal follows one run from the loop to the journal's
+// TestLogInTheJournal follows one run from the loop to the journal's
 // socket, with the loop and the reader of output at work at once.
-func TestVoiceSpeaksToTheJournal(t *testing.T) {
+func TestLogInTheJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -209,16 +209,16 @@ func TestVoiceSpeaksToTheJournal(t *testing.T) {
 	if err != nil || mode != journal.ModeJournal {
 		t.Fatal(mode, err)
 	}
-	v := newLogWriter(sink)
+	v := New(sink, false)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- v.run(ctx) }()
+	go func() { ended <- v.Run(ctx) }()
 
-	v.begin(&job.Run{ID: 12, Job: "backup"}, &job.Job{ID: "backup", User: "bob", Command: "tar c /"}, lineOfCrontab(t, "* * * * * root true"))
-	v.record(&job.Record{At: noon, Kind: job.Started, Job: "backup", Run: &job.Run{ID: 12, PID: 4711}})
-	v.chunk(job.Chunk{Run: 12, Job: "backup", Stream: job.Stdout, Data: []byte("one\ntwo")})
-	slog.New(journal.NewHandler(v.log, nil)).Info("ready")
-	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "backup", Run: &job.Run{ID: 12, Outcome: job.Outcome{Kind: job.Exited}, Started: noon, Ended: noon}})
+	v.Begin(&job.Run{ID: 12, Job: "backup"}, &job.Job{ID: "backup", User: "bob", Command: "tar c /"}, lineOfCrontab(t, "* * * * * root true"))
+	v.Record(&job.Record{At: noon, Kind: job.Started, Job: "backup", Run: &job.Run{ID: 12, PID: 4711}})
+	v.Chunk(job.Chunk{Run: 12, Job: "backup", Stream: job.Stdout, Data: []byte("one\ntwo")})
+	slog.New(journal.NewHandler(v.Log, nil)).Info("ready")
+	v.Record(&job.Record{At: noon, Kind: job.Ended, Job: "backup", Run: &job.Run{ID: 12, Outcome: job.Outcome{Kind: job.Exited}, Started: noon, Ended: noon}})
 	for _, want := range []string{
 		"MESSAGE=(bob) CMD (tar c /)\nPRIORITY=6\nSYSLOG_FACILITY=9\nSYSLOG_IDENTIFIER=CRON\nSYSLOG_PID=4711\nCRONRING_JOB=backup\nCRONRING_RUN=12\n",
 		"MESSAGE=one\nPRIORITY=6\nSYSLOG_FACILITY=9\nSYSLOG_IDENTIFIER=backup\n", "MESSAGE=ready\n", "MESSAGE=two\n", "MESSAGE=backup[12]: ok in 0s\n",
@@ -248,14 +248,14 @@ func lineOfCrontab(t *testing.T, text string) *crontab.Entry {
 	return &file.Entries[0]
 }
 
-func TestVoiceLeavesOutWhatGoesElsewhere(t *testing.T) {
+func TestOutputThatGoesElsewhereIsNotLogged(t *testing.T) {
 	for directive, want := range map[string]bool{"": true, "#@ log=journal\n": true, "#@ log=none\n": false, "#@ log=file:/x\n": false} {
 		var said bytes.Buffer
-		v := newLogWriter(journal.NewText(&said))
-		v.begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, lineOfCrontab(t, directive+"* * * * * root true"))
-		v.chunk(piece(1, job.Stdout, "printed\n"))
-		v.chunk(piece(1, job.System, "the daemon's word\n"))
-		v.close()
+		v := New(journal.NewText(&said), false)
+		v.Begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, lineOfCrontab(t, directive+"* * * * * root true"))
+		v.Chunk(piece(1, job.Stdout, "printed\n"))
+		v.Chunk(piece(1, job.System, "the daemon's word\n"))
+		v.Close()
 		if got := strings.Contains(said.String(), "printed"); got != want {
 			t.Errorf("%q: the log says %q; output in it: %t, want %t", directive, said.String(), got, want)
 		}

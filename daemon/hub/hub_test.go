@@ -1,4 +1,4 @@
-package daemon
+package hub
 
 import (
 	"context"
@@ -30,11 +30,11 @@ func drain(events <-chan api.Event) (seen []string) {
 // A reader must learn of a loss even when nothing follows it, as it may wait
 // for just what was lost.
 func TestHubEndsFullChannelWithGap(t *testing.T) {
-	h := newHub(budget.New(1<<20, 1<<20))
-	events := h.subscribe(t.Context())
+	h := New(budget.New(1<<20, 1<<20))
+	events := h.Subscribe(t.Context())
 	for range 3 {
 		for range 10 * backlogEvents {
-			h.publish(output(1, "x"))
+			h.Publish(output(1, "x"))
 		}
 		seen := drain(events)
 		if n := len(seen); n == 0 || n > backlogEvents+1 || seen[n-1] != "gap" {
@@ -44,30 +44,30 @@ func TestHubEndsFullChannelWithGap(t *testing.T) {
 }
 
 func TestHubFollowMissesNothing(t *testing.T) {
-	h := newHub(budget.New(1<<20, 1<<20))
-	h.publish(output(1, "one"))
-	h.publish(output(2, "other"))
-	before, after := h.follow(t.Context(), 1)
-	h.publish(output(1, "two"))
+	h := New(budget.New(1<<20, 1<<20))
+	h.Publish(output(1, "one"))
+	h.Publish(output(2, "other"))
+	before, after := h.Follow(t.Context(), 1)
+	h.Publish(output(1, "two"))
 	if len(before) != 1 || string(before[0].Data) != "one" {
 		t.Errorf("before: %+v, want one piece", before)
 	}
 	if seen := drain(after); len(seen) != 1 || seen[0] != "two" {
 		t.Errorf("after: %q, want one piece", seen)
 	}
-	h.publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}}})
-	if before, _ := h.follow(t.Context(), 1); before != nil || len(h.said) != 1 {
+	h.Publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}}})
+	if before, _ := h.Follow(t.Context(), 1); before != nil || len(h.said) != 1 {
 		t.Errorf("after the end: %+v, and output of %d runs is kept", before, len(h.said))
 	}
 }
 
 func TestHubKeepsNewestOutput(t *testing.T) {
-	h := newHub(budget.New(1<<20, 1<<20))
+	h := New(budget.New(1<<20, 1<<20))
 	big := string(make([]byte, 10_000))
 	for range 100 {
-		h.publish(output(1, big))
+		h.Publish(output(1, big))
 	}
-	before, _ := h.follow(context.Background(), 1)
+	before, _ := h.Follow(context.Background(), 1)
 	kept := len(before) * len(big)
 	if kept > backlogOutput || kept < backlogOutput/2 || before[0].Cut+int64(kept) != 100*int64(len(big)) {
 		t.Errorf("%d bytes kept, %d left out of %d", kept, before[0].Cut, 100*len(big))
@@ -75,28 +75,28 @@ func TestHubKeepsNewestOutput(t *testing.T) {
 }
 
 func TestHubClosesChannels(t *testing.T) {
-	h := newHub(budget.New(1<<20, 1<<20))
+	h := New(budget.New(1<<20, 1<<20))
 	ctx, cancel := context.WithCancel(t.Context())
-	left, stays := h.subscribe(ctx), h.subscribe(t.Context())
+	left, stays := h.Subscribe(ctx), h.Subscribe(t.Context())
 	cancel()
 	if _, open := <-left; open {
 		t.Error("the channel of a subscriber that left is open")
 	}
-	h.close()
+	h.Close()
 	if _, open := <-stays; open {
 		t.Error("a channel is open after the hub was closed")
 	}
-	if _, open := <-h.subscribe(t.Context()); open {
+	if _, open := <-h.Subscribe(t.Context()); open {
 		t.Error("a closed hub takes subscribers")
 	}
 }
 
 // A subscriber that does not read holds a limited amount of output.
 func TestHubLimitsTheBytesOfASlowSubscriber(t *testing.T) {
-	h := newHub(budget.New(1<<20, 1<<20))
-	events := h.subscribe(t.Context())
+	h := New(budget.New(1<<20, 1<<20))
+	events := h.Subscribe(t.Context())
 	for range 100 {
-		h.publish(output(1, string(make([]byte, 64<<10))))
+		h.Publish(output(1, string(make([]byte, 64<<10))))
 	}
 	seen, size := drain(events), 0
 	for _, text := range seen {
@@ -105,7 +105,7 @@ func TestHubLimitsTheBytesOfASlowSubscriber(t *testing.T) {
 	if size < backlogBytes/2 || size > backlogBytes || seen[len(seen)-1] != "gap" {
 		t.Errorf("%d bytes wait in %d events, want at most %d and then a gap", size, len(seen), backlogBytes)
 	}
-	h.publish(output(1, "after"))
+	h.Publish(output(1, "after"))
 	if seen := drain(events); !slices.Equal(seen, []string{"gap", "after"}) {
 		t.Errorf("then came %q, want the gap and what is after it", seen)
 	}
@@ -115,9 +115,9 @@ func TestHubLimitsTheBytesOfASlowSubscriber(t *testing.T) {
 // user, and releases it.
 func TestHubTakesTheMemoryOfTheRunsUser(t *testing.T) {
 	memory := budget.New(8*backlogOutput, 1<<20)
-	h := newHub(memory)
+	h := New(memory)
 	print := func(user string, run job.RunID) {
-		h.publish(api.Event{Chunk: &job.Chunk{Run: run, User: user, Data: make([]byte, 64<<10)}})
+		h.Publish(api.Event{Chunk: &job.Chunk{Run: run, User: user, Data: make([]byte, 64<<10)}})
 	}
 	for run := range job.RunID(100) {
 		print("ann", run)
@@ -126,11 +126,11 @@ func TestHubTakesTheMemoryOfTheRunsUser(t *testing.T) {
 		t.Errorf("%d bytes are held for ann, want at most half of %d", held, 8*backlogOutput)
 	}
 	print("bob", 200)
-	if before, _ := h.follow(t.Context(), 200); len(before) != 1 || len(before[0].Data) < backlogOutput/2 || memory.Held("bob") == 0 {
+	if before, _ := h.Follow(t.Context(), 200); len(before) != 1 || len(before[0].Data) < backlogOutput/2 || memory.Held("bob") == 0 {
 		t.Errorf("of bob's output %d pieces are kept beside ann's flood", len(before))
 	}
 	for run := range job.RunID(201) {
-		h.publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: run}}})
+		h.Publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: run}}})
 	}
 	if memory.Held("ann")+memory.Held("bob") != 0 {
 		t.Error("memory is held for runs that have ended")

@@ -1,22 +1,23 @@
-package daemon
+package groups
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/engine"
 )
 
-func groupsWithoutSystemd(t *testing.T) *groups {
+func groupsWithoutSystemd(t *testing.T) *Groups {
 	t.Helper()
-	tree, err := cgroup.Open(cgroup.Options{Name: "cronring-runs-" + stateName(t.TempDir())})
+	tree, err := cgroup.Open(cgroup.Options{Name: "cronring-runs-" + strings.ReplaceAll(t.TempDir(), "/", "-")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &groups{tree: tree}
-	t.Cleanup(g.close)
+	g := &Groups{tree: tree}
+	t.Cleanup(g.Close)
 	return g
 }
 
@@ -32,14 +33,14 @@ func crontabOf(t *testing.T, text string) *crontab.File {
 // What the host cannot enforce is said when the tables are loaded, and the
 // entry is held.
 func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
-	l := &loop{shared: shared{groups: groupsWithoutSystemd(t)}}
+	g := groupsWithoutSystemd(t)
 	file := crontabOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
-	unfit := l.unfit(t.Context(), []*crontab.File{file})
+	unfit := g.Unfit(t.Context(), []*crontab.File{file})
 	if len(unfit) != 1 || !strings.Contains(unfit[file.Entries[0].Options()], "slice= needs systemd") {
 		t.Errorf("got %v, want the first entry alone", unfit)
 	}
 	e := engine.New(engine.State{NextRun: 1})
-	e.Step(engine.Moment{Wall: noon}, engine.Load{Crontabs: []*crontab.File{file}, Unfit: unfit})
+	e.Step(engine.Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, engine.Load{Crontabs: []*crontab.File{file}, Unfit: unfit})
 	v := e.View()
 	for i, want := range []bool{true, false, false} {
 		if j := v.Job(i); (j.Held != "") != want {

@@ -1,4 +1,4 @@
-package daemon
+package runlog
 
 import (
 	"bytes"

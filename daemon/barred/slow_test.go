@@ -1,4 +1,4 @@
-package daemon
+package barred
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 	const absent = 2 // getent(1)
 	synctest.Test(t, func(t *testing.T) {
 		dead := false
-		b := &barredUsers{accounts: account.New(account.Options{Root: root, Exec: func(ctx context.Context, _ ...string) ([]byte, int, error) {
+		b := &Users{Accounts: account.New(account.Options{Root: root, Exec: func(ctx context.Context, _ ...string) ([]byte, int, error) {
 			if dead {
 				<-ctx.Done()
 				return nil, 0, ctx.Err()
@@ -38,7 +38,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 		find := func(what string) {
 			t.Helper()
 			before := time.Now()
-			barred, _ := b.find(t.Context(), []*crontab.File{file}, before)
+			barred, _ := b.Find(t.Context(), []*crontab.File{file}, before)
 			if took := time.Since(before); took > lookupTimeout {
 				t.Errorf("%s: it took %v, want %v at most", what, took, lookupTimeout)
 			}
@@ -49,9 +49,9 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 		find("a service that knows nobody")
 		dead = true
 		find("and that does not answer any more")
-		b.previous = nil
+		b.Previous = nil
 		before := time.Now()
-		if barred, _ := b.find(t.Context(), []*crontab.File{file}, before); len(barred) != 0 {
+		if barred, _ := b.Find(t.Context(), []*crontab.File{file}, before); len(barred) != 0 {
 			t.Errorf("nothing is known of the accounts, and %d are barred", len(barred))
 		}
 		if took := time.Since(before); took > lookupTimeout {

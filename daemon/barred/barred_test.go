@@ -1,4 +1,4 @@
-package daemon
+package barred
 
 import (
 	"os"
@@ -22,21 +22,21 @@ func TestBarsFollowTheAccounts(t *testing.T) {
 	writeFile(t, filepath.Join(root, "etc/shadow"), "ann:*:19000:0:99999:7:::\nold:*:19000:0:99999:7::19001:\n", 0o600)
 	file, _ := crontab.Parse("x", "* * * * * ann true\n* * * * * old true\n* * * * * later true\n", crontab.Config{Format: crontab.System})
 	crontabs := []*crontab.File{file}
-	b := &barredUsers{accounts: account.New(account.Options{Root: root})}
+	b := &Users{Accounts: account.New(account.Options{Root: root})}
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
-	barred, changed := b.find(t.Context(), crontabs, now)
+	barred, changed := b.Find(t.Context(), crontabs, now)
 	if !changed || len(barred) != 2 || barred["old"].Reason != job.AccountRefused || barred["old"].Detail == "" {
 		t.Errorf("at first: changed %t, %v", changed, barred)
 	}
 	if diff := cmp.Diff(engine.Barred{Reason: job.NoUser, Detail: "unknown user later"}, barred["later"]); diff != "" {
 		t.Errorf("an account that does not exist (-want +got):\n%s", diff)
 	}
-	if _, changed := b.find(t.Context(), crontabs, now); changed {
+	if _, changed := b.Find(t.Context(), crontabs, now); changed {
 		t.Error("nothing happened, and the answer is said to differ")
 	}
 	writeFile(t, filepath.Join(root, "etc/passwd"), passwd+"later:x:1003:1003::/:/bin/sh\n", 0o644)
-	if barred, changed := b.find(t.Context(), crontabs, now); !changed || len(barred) != 1 {
+	if barred, changed := b.Find(t.Context(), crontabs, now); !changed || len(barred) != 1 {
 		t.Errorf("after it was made: changed %t, %v", changed, barred)
 	}
 }

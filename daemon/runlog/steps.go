@@ -1,4 +1,4 @@
-package daemon
+package runlog
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func (s *steps) take(r *job.Record) bool {
 }
 
 // writeUnwritten logs the newest step, if it was not logged, so that the log ends with the current time.
-func (v *logWriter) writeUnwritten() {
+func (v *Writer) writeUnwritten() {
 	last, more := v.steps.newest, v.steps.unwritten-1
 	v.steps = steps{}
 	if last == nil {

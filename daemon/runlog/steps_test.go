@@ -1,4 +1,4 @@
-package daemon
+package runlog
 
 import (
 	"context"
@@ -46,27 +46,27 @@ func stepTo(at time.Time, by time.Duration) *job.Record {
 // A clock that is set now and then is told of each time. One that flaps gets an
 // entry a minute, the last of which says what the clock shows; machines get every
 // record.
-func TestVoiceTellsOfAClockThatFlapsOnceAMinute(t *testing.T) {
+func TestClockThatFlapsIsLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worded{Sink: journal.NewText(io.Discard)}
-		v := newLogWriter(w)
+		v := New(w, false)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- v.run(ctx) }()
+		go func() { ended <- v.Run(ctx) }()
 		all := func() string { synctest.Wait(); return strings.Join(w.said, "\n") }
 
-		v.record(stepTo(noon, time.Hour))
+		v.Record(stepTo(noon, time.Hour))
 		want := "the clock was set by 1h0m0s, from 2026-11-20T11:00:00Z to 2026-11-20T12:00:00Z: the skipped occurrences are late, and catchup= decides"
 		if got := all(); got != want {
 			t.Errorf("at once: got\n%s\nwant\n%s", got, want)
 		}
 		time.Sleep(2 * time.Minute)
 		w.said = nil
-		v.record(stepTo(noon, time.Hour))
+		v.Record(stepTo(noon, time.Hour))
 		if got := all(); got != want {
 			t.Errorf("two minutes later: got\n%s\nwant\n%s", got, want)
 		}
-		v.record(stepTo(noon, -time.Hour))
+		v.Record(stepTo(noon, -time.Hour))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		const more = " MESSAGE_ID=" + journal.SteppedID + " kind=stepped"
@@ -79,8 +79,8 @@ func TestVoiceTellsOfAClockThatFlapsOnceAMinute(t *testing.T) {
 		w.said, w.records = nil, 0
 		for range 175 {
 			time.Sleep(time.Second)
-			v.record(stepTo(noon, time.Hour))
-			v.record(stepTo(noon, -time.Hour))
+			v.Record(stepTo(noon, time.Hour))
+			v.Record(stepTo(noon, -time.Hour))
 		}
 		stop()
 		if err := <-ended; err != nil {
@@ -108,7 +108,7 @@ func TestVoiceTellsOfAClockThatFlapsOnceAMinute(t *testing.T) {
 
 // What the log says that follows is what cronring-time(7) says.
 func TestStepWordsAreThoseOfThePage(t *testing.T) {
-	text, err := os.ReadFile("../man/cronring-time.7")
+	text, err := os.ReadFile("../../man/cronring-time.7")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package daemon
+// Package shim owns the process that takes care of running jobs while no daemon runs.
+package shim
 
 import (
 	"context"
@@ -17,7 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 )
@@ -31,25 +34,25 @@ import (
 // The service manager's store of descriptors does the same after a crash, but
 // it is emptied when the service is stopped.
 
-// shimName is argv[0] of a shim.
-const shimName = "cronring-shim"
+// Name is argv[0] of a shim.
+const Name = "cronring-shim"
 
-// shimVariable holds two numbers of descriptors: the file with a keeping,
+// variable holds two numbers of descriptors: the file with a keeping,
 // and a pipe that is closed when the shim is at work.
-const shimVariable = "CRONRING_SHIM"
+const variable = "CRONRING_SHIM"
 
-// shimInput is the input of a shim.
-type shimInput struct {
+// input is the input of a shim.
+type input struct {
 	Runs     string         `json:"runs"` // directory of the output of runs
 	Children []spawn.Handed `json:"children"`
 }
 
-// shimSocket is the path at which a shim waits for a daemon.
+// Socket is the path at which a shim waits for a daemon.
 // Version 0.7.0 has the same path, so that a daemon finds the process of an older one.
-func shimSocket(runs string) string { return filepath.Join(runs, "keeper.sock") }
+func Socket(runs string) string { return filepath.Join(runs, "keeper.sock") }
 
-// endFile is the file into which a shim writes how a run ended.
-func endFile(runs string, id job.RunID) string { return filepath.Join(runs, id.String()+endSuffix) }
+// EndFile is the file into which a shim writes how a run ended.
+func EndFile(runs string, id job.RunID) string { return filepath.Join(runs, id.String()+endSuffix) }
 
 const endSuffix = ".end"
 
@@ -61,27 +64,17 @@ type ending struct {
 	Limit   job.Reason  `json:"limit,omitempty"`
 }
 
-// leaveTails starts a shim for background processes of runs, which may write
-// when all runs have ended.
-func (l *loop) leaveTails() error {
-	var tails []spawn.Handed
-	for _, h := range spawn.Find(l.runs, l.boot) {
-		tails = append(tails, tailOf(h))
-	}
-	return l.startShim(tails)
-}
-
-// startShim starts a shim for runs of a paused or ended spawner, and returns when the shim
-// works.
-func (l *loop) startShim(children []spawn.Handed) error {
-	if len(children) == 0 || l.runs == "" {
+// Start starts a shim for runs of a paused or ended spawner, and returns when the shim works. runs is
+// the directory of their output; without one there is no shim.
+func Start(runs string, children []spawn.Handed) error {
+	if len(children) == 0 || runs == "" {
 		return nil
 	}
 	for i := range children {
 		h := &children[i]
 		h.Child, h.Output, h.Progress, h.Status = false, nil, nil, 0 // the output is in the run's file
 	}
-	plan, err := memoryFile("keeping", shimInput{l.runs, children})
+	plan, err := atomicfile.Memory("keeping", input{runs, children})
 	if err != nil {
 		return fmt.Errorf("start cronring-shim: %w", err)
 	}
@@ -94,8 +87,8 @@ func (l *loop) startShim(children []spawn.Handed) error {
 			return fmt.Errorf("start cronring-shim: %w", err)
 		}
 	}
-	_, err = syscall.ForkExec("/proc/self/exe", []string{shimName}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{fmt.Sprintf("%s=%d %d", shimVariable, plan, ready[1])},
+	_, err = syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{fmt.Sprintf("%s=%d %d", variable, plan, ready[1])},
 		Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -110,14 +103,13 @@ func (l *loop) startShim(children []spawn.Handed) error {
 	return nil
 }
 
-// Keep is the whole program of a shim, and nothing in any other process. It
-// has to be called first.
-func Keep() {
-	if len(os.Args) != 1 || os.Args[0] != shimName {
+// Main is the whole program of a shim, and nothing in any other process. It must be called first.
+func Main() {
+	if len(os.Args) != 1 || os.Args[0] != Name {
 		return
 	}
 	if err := keep(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", shimName, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -125,18 +117,18 @@ func Keep() {
 
 func keep() error {
 	var plan, ready int
-	if _, err := fmt.Sscanf(os.Getenv(shimVariable), "%d %d", &plan, &ready); err != nil || plan <= 2 || ready <= 2 {
+	if _, err := fmt.Sscanf(os.Getenv(variable), "%d %d", &plan, &ready); err != nil || plan <= 2 || ready <= 2 {
 		return errors.New("this is a part of the daemon, not a command")
 	}
-	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0) // for ps; it was exe
-	var k shimInput
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for ps; it was exe
+	var k input
 	f := os.NewFile(uintptr(plan), "keeping")
 	err := json.NewDecoder(f).Decode(&k)
 	f.Close()
 	if err != nil {
 		return fmt.Errorf("read what to keep: %w", err)
 	}
-	socket := shimSocket(k.Runs)
+	socket := Socket(k.Runs)
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove an older shim's socket: %w", err)
 	}
@@ -145,7 +137,7 @@ func keep() error {
 		return fmt.Errorf("wait for a daemon: %w", err)
 	}
 	defer listener.Close()
-	s := spawn.New(spawn.Options{Runs: k.Runs, Record: true, Groups: &groups{}, Claim: func(job.RunID) bool { return true }})
+	s := spawn.New(spawn.Options{Runs: k.Runs, Record: true, Groups: &groups.Groups{}, Claim: func(job.RunID) bool { return true }})
 	s.Adopt(k.Children)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -179,7 +171,7 @@ func keep() error {
 }
 
 // note writes down the end of a run, and returns 1 if nothing more comes of it.
-func (k *shimInput) note(ev engine.Event) int {
+func (k *input) note(ev engine.Event) int {
 	switch e := ev.(type) {
 	case spawn.Ended:
 		k.noteEnd(e)
@@ -194,26 +186,26 @@ func (k *shimInput) note(ev engine.Event) int {
 	return 0
 }
 
-func (k *shimInput) noteEnd(e spawn.Ended) {
+func (k *input) noteEnd(e spawn.Ended) {
 	if e.Outcome.Kind == job.Lost && k.inSession(e.Run) {
 		return // systemd has better information
 	}
 	text, err := json.Marshal(ending{e.Outcome, e.At, e.Usage, e.Limit})
 	if err == nil {
-		err = os.WriteFile(endFile(k.Runs, e.Run), text, 0o600)
+		err = os.WriteFile(EndFile(k.Runs, e.Run), text, 0o600)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", shimName, e.Run, err)
+		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", Name, e.Run, err)
 	}
 }
 
-func (k *shimInput) inSession(run job.RunID) bool {
+func (k *input) inSession(run job.RunID) bool {
 	return slices.ContainsFunc(k.Children, func(h spawn.Handed) bool { return h.Run == run && h.Session })
 }
 
 // giveUp hands everything to a daemon that came. Ends that are seen until then
 // are written down first.
-func (k *shimInput) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
+func (k *input) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 	still := make(chan error, 1)
 	go func() {
 		_, err := s.Hold(context.Background())
@@ -239,15 +231,15 @@ func (k *shimInput) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 		if err != nil {
 			return fmt.Errorf("hand a run over: %w", err)
 		}
-		if _, _, err := to.WriteMsgUnix(text, unix.UnixRights(handedFiles(&h)...), nil); err != nil {
+		if _, _, err := to.WriteMsgUnix(text, unix.UnixRights(Files(&h)...), nil); err != nil {
 			return fmt.Errorf("hand run %d over: %w", h.Run, err)
 		}
 	}
 	return nil
 }
 
-// handedFiles returns the descriptors of a run, in the order in which they are sent.
-func handedFiles(h *spawn.Handed) (fds []int) {
+// Files returns the descriptors of a run, in the order in which they are sent.
+func Files(h *spawn.Handed) (fds []int) {
 	for _, fd := range []int{h.Out, h.Err, h.PIDFD, h.Log, h.LogStatus} {
 		if fd != 0 {
 			fds = append(fds, fd)
@@ -256,16 +248,16 @@ func handedFiles(h *spawn.Handed) (fds []int) {
 	return fds
 }
 
-// takeFromShim takes over what a shim has, if there is one, and then the
-// ends that shims wrote down.
-func takeFromShim(runs string) (children []spawn.Handed, err error) {
+// TakeOver takes over what a shim has, if there is one, and then the ends that shims wrote down. It
+// waits for patience at most.
+func TakeOver(runs string, patience time.Duration) (children []spawn.Handed, err error) {
 	if runs == "" {
 		return nil, nil
 	}
-	socket := shimSocket(runs)
+	socket := Socket(runs)
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socket, Net: "unixpacket"})
 	if err == nil {
-		children, err = receive(c)
+		children, err = receive(c, patience)
 		c.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EINVAL) {
@@ -274,13 +266,13 @@ func takeFromShim(runs string) (children []spawn.Handed, err error) {
 	if err != nil {
 		err = fmt.Errorf("take running jobs over from their shim: %w", err)
 	}
-	ended, endErr := readEnds(runs)
+	ended, endErr := Ends(runs)
 	return append(children, ended...), errors.Join(err, endErr)
 }
 
 // receive reads what giveUp sends, until the shim has ended.
-func receive(c *net.UnixConn) (children []spawn.Handed, err error) {
-	if err := c.SetReadDeadline(time.Now().Add(holdTime)); err != nil {
+func receive(c *net.UnixConn, patience time.Duration) (children []spawn.Handed, err error) {
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
 	text, rights := make([]byte, 64<<10), make([]byte, 256)
@@ -332,9 +324,8 @@ func unpack(text, rights []byte) (h spawn.Handed, err error) {
 	return h, nil
 }
 
-// readEnds reads what shims wrote down. The files stay until the runs are
-// known to have ended: see dropEnds.
-func readEnds(runs string) (ended []spawn.Handed, err error) {
+// Ends reads what shims wrote down. The files stay until the runs are known to have ended.
+func Ends(runs string) (ended []spawn.Handed, err error) {
 	if runs == "" {
 		return nil, nil
 	}

@@ -1,12 +1,12 @@
-package daemon
+// Package groups owns the control groups of runs: which runs have one, and who keeps those that
+// systemd delegates.
+package groups
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -18,9 +18,10 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// groups has control groups made for runs.
-type groups struct {
-	tree *cgroup.Tree
+// Groups makes control groups for runs.
+type Groups struct {
+	tree    *cgroup.Tree
+	program string // see Open
 
 	mu    sync.Mutex
 	holds []*os.File // what holders wait for the end of
@@ -37,46 +38,35 @@ const (
 	shortPatience = 2 * time.Second
 )
 
-// openGroups looks at the host's control groups.
-func (l *loop) openGroups() error {
-	g := &groups{}
-	o := cgroup.Options{Name: "cronring-runs-" + stateName(l.options.State)}
-	if hasSystemd() {
+// Open looks at the host's control groups. name distinguishes daemons of one host; program is the
+// path of one that calls Main, if systemd runs here and can delegate groups.
+func Open(name, program string) (*Groups, error) {
+	g := &Groups{program: program}
+	o := cgroup.Options{Name: "cronring-runs-" + name}
+	if program != "" {
 		o.Delegate = g.delegate
 	}
-	tree, err := cgroup.Open(o)
-	if err != nil {
-		return err
-	}
-	g.tree = tree
-	l.groups = g
-	return nil
+	var err error
+	g.tree, err = cgroup.Open(o)
+	return g, err
 }
 
-// stateName distinguishes daemons of one host.
-func stateName(state string) string {
-	path, err := filepath.Abs(state)
-	if err != nil {
-		path = state
+// Main is the whole program of a holder of control groups, and nothing in any other process. It must
+// be called first.
+func Main() {
+	if len(os.Args) != 3 || os.Args[1] != holdFlag {
+		return
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(path)) // it never fails
-	return fmt.Sprintf("%08x", h.Sum32())
-}
-
-// hasSystemd reports whether systemd runs here and accepts our requests.
-func hasSystemd() bool {
-	_, err := os.Stat("/run/systemd/system")
-	return err == nil && os.Geteuid() == 0
+	if err := cgroup.Hold(os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // delegate has systemd give a part of the tree away, to a holder that goes when
 // this daemon is gone and the last of its runs too.
-func (g *groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error) {
-	path, err := program()
-	if err != nil {
-		return cgroup.Unit{}, fmt.Errorf("find our own program: %w", err)
-	}
+func (g *Groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error) {
 	wait, hold, err := os.Pipe()
 	if err != nil {
 		return cgroup.Unit{}, err
@@ -85,7 +75,7 @@ func (g *groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error
 	unit := fmt.Sprintf("cronring-runs-%x.service", time.Now().UnixNano())
 	group, pid, err := session.Delegate(ctx, session.Delegation{
 		Unit: unit, Slice: slice, Description: "Jobs of cronring with limits, in " + slice,
-		Argv: []string{path, holdFlag, unit}, Stdin: wait,
+		Argv: []string{g.program, holdFlag, unit}, Stdin: wait,
 	})
 	if err != nil {
 		return cgroup.Unit{}, errors.Join(err, hold.Close())
@@ -96,8 +86,8 @@ func (g *groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error
 	return cgroup.Unit{Group: group, PID: pid}, nil
 }
 
-// close lets the holders go, and removes what is empty.
-func (g *groups) close() {
+// Close lets the holders go, and removes what is empty.
+func (g *Groups) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, hold := range g.holds {
@@ -108,13 +98,13 @@ func (g *groups) close() {
 
 // Needs reports whether a run must have a group for its limits, or should have one because the
 // daemon may have to end all of its processes.
-func (g *groups) Needs(s *engine.Start) bool {
+func (g *Groups) Needs(s *engine.Start) bool {
 	o := s.Entry.Options()
 	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Overlap == option.OverlapReplace || o.Overlap == option.OverlapKill
 }
 
 // Make runs jobs without limits without a group if groups are not available.
-func (g *groups) Make(ctx context.Context, name string, s *engine.Start) (spawn.Group, error) {
+func (g *Groups) Make(ctx context.Context, name string, s *engine.Start) (spawn.Group, error) {
 	r := s.Entry.Options().Resources
 	must := cgroup.Needs(r)
 	patience := shortPatience
@@ -134,7 +124,7 @@ func (g *groups) Make(ctx context.Context, name string, s *engine.Start) (spawn.
 }
 
 // Find finds the group of a run of a daemon before this one.
-func (g *groups) Find(text []byte) (spawn.Group, error) {
+func (g *Groups) Find(text []byte) (spawn.Group, error) {
 	found := &cgroup.Group{}
 	if err := found.UnmarshalJSON(text); err != nil {
 		return nil, fmt.Errorf("find control group: %w", err)
@@ -142,8 +132,8 @@ func (g *groups) Find(text []byte) (spawn.Group, error) {
 	return found, nil
 }
 
-// unfit returns the options whose limits cannot be enforced on this host, and why.
-func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*option.Options]string {
+// Unfit returns the options whose limits cannot be enforced on this host, and why.
+func (g *Groups) Unfit(ctx context.Context, crontabs []*crontab.File) map[*option.Options]string {
 	all := map[*option.Options]string{}
 	asked := map[option.Resources]string{}
 	for _, t := range crontabs {
@@ -155,7 +145,7 @@ func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*option.
 			if _, known := all[o]; known {
 				continue
 			}
-			if why := l.missing(ctx, o.Resources, asked); why != "" {
+			if why := g.missing(ctx, o.Resources, asked); why != "" {
 				all[o] = "Its limits cannot be enforced: " + why + "."
 			}
 		}
@@ -164,15 +154,20 @@ func (l *loop) unfit(ctx context.Context, crontabs []*crontab.File) map[*option.
 }
 
 // missing checks each set of limits once, regardless of their sizes.
-func (l *loop) missing(ctx context.Context, r *option.Resources, asked map[option.Resources]string) string {
+func (g *Groups) missing(ctx context.Context, r *option.Resources, asked map[option.Resources]string) string {
 	kind := option.Resources{
 		Memory: min(r.Memory, 1), MemoryHigh: min(r.MemoryHigh, 1), CPU: min(r.CPU, 1), Tasks: min(r.Tasks, 1),
 		IOWeight: min(r.IOWeight, 1), CPUWeight: min(r.CPUWeight, 1), Slice: r.Slice,
 	}
 	why, known := asked[kind]
 	if !known {
-		why = l.groups.tree.Missing(ctx, &kind)
+		why = g.Missing(ctx, &kind)
 		asked[kind] = why
 	}
 	return why
+}
+
+// Missing returns why limits cannot be enforced on this host, or "".
+func (g *Groups) Missing(ctx context.Context, r *option.Resources) string {
+	return g.tree.Missing(ctx, r)
 }

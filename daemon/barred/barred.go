@@ -1,4 +1,5 @@
-package daemon
+// Package barred owns which users that crontabs name must not run jobs.
+package barred
 
 import (
 	"context"
@@ -16,13 +17,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// barredUsers finds users that crontabs name and that must not run jobs. It is used by one goroutine at a
+// Users finds users that crontabs name and that must not run jobs. It is used by one goroutine at a
 // time.
-type barredUsers struct {
-	accounts *account.Directory
+type Users struct {
+	Accounts *account.Directory
 	crontabs []*crontab.File // that users were taken from
 	users    []string
-	previous map[string]engine.Barred
+	Previous map[string]engine.Barred
 }
 
 // lookupsAtOnce bounds how many accounts a slow directory service is asked
@@ -33,23 +34,23 @@ const (
 	lookupTimeout = 6 * time.Second
 )
 
-// find looks up all users of the crontabs and reports whether the result has changed. If a user
+// Find looks up all users of the crontabs and reports whether the result has changed. If a user
 // cannot be looked up, the previous result stays. Initially no user is barred; starting a run fails
 // then.
-func (b *barredUsers) find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]engine.Barred, changed bool) {
+func (b *Users) Find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]engine.Barred, changed bool) {
 	if !slices.Equal(b.crontabs, crontabs) {
 		b.crontabs, b.users = crontabs, usersOf(crontabs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	barred = map[string]engine.Barred{}
-	before := b.previous
+	before := b.Previous
 	var mu sync.Mutex
 	var lookups sync.WaitGroup
 	slots := make(chan struct{}, lookupsAtOnce)
 	for _, user := range b.users {
-		if a, ok := b.accounts.Known(user); ok {
-			if why := b.accounts.Refusal(a, now); why != "" {
+		if a, ok := b.Accounts.Known(user); ok {
+			if why := b.Accounts.Refusal(a, now); why != "" {
 				mu.Lock()
 				barred[user] = engine.Barred{Reason: job.AccountRefused, Detail: why}
 				mu.Unlock()
@@ -67,16 +68,16 @@ func (b *barredUsers) find(ctx context.Context, crontabs []*crontab.File, now ti
 		})
 	}
 	lookups.Wait()
-	changed = !maps.Equal(barred, b.previous)
-	b.previous = barred
+	changed = !maps.Equal(barred, b.Previous)
+	b.Previous = barred
 	return barred, changed
 }
 
-func (b *barredUsers) lookUp(ctx context.Context, user string, now time.Time, before engine.Barred) (engine.Barred, bool) {
+func (b *Users) lookUp(ctx context.Context, user string, now time.Time, before engine.Barred) (engine.Barred, bool) {
 	if ctx.Err() != nil {
 		return before, before != engine.Barred{}
 	}
-	a, err := b.accounts.Find(ctx, user)
+	a, err := b.Accounts.Find(ctx, user)
 	var unknown *account.UnknownError
 	if errors.As(err, &unknown) {
 		return engine.Barred{Reason: job.NoUser, Detail: unknown.Error()}, true
@@ -84,7 +85,7 @@ func (b *barredUsers) lookUp(ctx context.Context, user string, now time.Time, be
 	if err != nil {
 		return before, before != engine.Barred{}
 	}
-	why := b.accounts.Refusal(a, now)
+	why := b.Accounts.Refusal(a, now)
 	return engine.Barred{Reason: job.AccountRefused, Detail: why}, why != ""
 }
 

@@ -1,14 +1,13 @@
-package daemon
+package runlog
 
 import (
 	"fmt"
-	"runtime"
-	"slices"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -83,26 +82,25 @@ func TestOutputLimitOfAUserInAMinute(t *testing.T) {
 
 // The journal has the first lines of a flood on both streams, one line that says how
 // much is not there, and each start and end beside it. Standard output has all of it.
-func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
+func TestStartOfAFloodIsLogged(t *testing.T) {
 	h := &heard{Sink: journal.NewText(nil)}
-	v := newLogWriter(h)
-	v.limit = newOutputLimit()
+	v := New(h, true)
 	entry := lineOfCrontab(t, "* * * * * root true")
-	v.begin(&job.Run{ID: 12, Job: "flood"}, &job.Job{User: "ann"}, entry)
-	v.record(&job.Record{Kind: job.Started, Job: "flood", Run: &job.Run{ID: 12, PID: 7, User: "ann"}})
+	v.Begin(&job.Run{ID: 12, Job: "flood"}, &job.Job{User: "ann"}, entry)
+	v.Record(&job.Record{Kind: job.Started, Job: "flood", Run: &job.Run{ID: 12, PID: 7, User: "ann"}})
 	for i := range 3000 {
 		stream := []job.Stream{job.Stdout, job.Stderr}[i%2]
-		v.chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: stream, Data: fmt.Appendf(nil, "line %d\n", i)})
+		v.Chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: stream, Data: fmt.Appendf(nil, "line %d\n", i)})
 		if i%1000 == 0 {
 			run := &job.Run{ID: job.RunID(100 + i), Job: "other", User: "bob", PID: 8}
-			v.begin(run, &job.Job{User: "bob"}, entry)
-			v.record(&job.Record{Kind: job.Started, Job: "other", Run: run})
-			v.record(&job.Record{Kind: job.Ended, Job: "other", Run: run})
+			v.Begin(run, &job.Job{User: "bob"}, entry)
+			v.Record(&job.Record{Kind: job.Started, Job: "other", Run: run})
+			v.Record(&job.Record{Kind: job.Ended, Job: "other", Run: run})
 		}
 	}
-	v.chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: job.System, Data: []byte("of the daemon\n")})
-	v.record(&job.Record{Kind: job.Ended, Job: "flood", Run: &job.Run{ID: 12, User: "ann"}})
-	v.writeAll()
+	v.Chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: job.System, Data: []byte("of the daemon\n")})
+	v.Record(&job.Record{Kind: job.Ended, Job: "flood", Run: &job.Run{ID: 12, User: "ann"}})
+	v.WriteAll()
 	var lines, starts, ends int
 	var words []string
 	for _, said := range h.said {
@@ -131,45 +129,12 @@ func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 
 func TestOutputIsLimitedInSharedLogsOnly(t *testing.T) {
 	for log, want := range map[string]bool{"journal": true, "syslog": true, "text": false, "json": false} {
-		v, _, err := openLogWriter(&Options{Log: log}, func() bool { return true }, nil)
+		v, _, err := Open(journal.Options{Mode: journal.Mode(log), CMDOUT: func() bool { return false }, Stdout: io.Discard, Stderr: io.Discard, Getenv: os.Getenv})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := v.limit != nil; got != want {
 			t.Errorf("%s: limited %t, want %t", log, got, want)
 		}
-	}
-}
-
-// What a run prints lies in memory that the next output overwrites. It is copied for
-// those who keep it, and not for anybody else: a copy of each piece made the daemon
-// take more of the processor than a job that prints much.
-func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
-	var out strings.Builder
-	l := loop{shared: shared{hub: newHub(budget.New(1<<20, 1<<20)), logWriter: newLogWriter(journal.NewText(&out))}}
-	l.logWriter.limit = newOutputLimit()
-	l.logWriter.limit.begin(1)
-	events := l.hub.subscribe(t.Context())
-	buffer := []byte(strings.Repeat("first\n", 64<<10/6))
-	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer[:6]})
-	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.System, Data: buffer[:6]})
-	clear(buffer)
-	before, _ := l.hub.follow(t.Context(), 1)
-	l.logWriter.writeAll()
-	if seen := drain(events); !slices.Equal(seen, []string{"first\n", "first\n"}) || string(before[0].Data) != "first\n" || strings.Count(out.String(), "first\n") != 2 {
-		t.Errorf("followed %q, kept %q, logged %q, want the first output in each", seen, before[0].Data, out.String())
-	}
-	clear(l.hub.subscribers) // the readers leave
-	const pieces = 100
-	var stats [2]runtime.MemStats
-	for i := range pieces + 2 { // the first two exceed the limit of the log
-		if i == 2 {
-			runtime.ReadMemStats(&stats[0])
-		}
-		l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer})
-	}
-	runtime.ReadMemStats(&stats[1])
-	if per := (stats[1].TotalAlloc - stats[0].TotalAlloc) / pieces; per > 2*backlogOutput {
-		t.Errorf("a piece of %d bytes that nobody reads takes %d bytes of memory", len(buffer), per)
 	}
 }

@@ -1,4 +1,6 @@
-package daemon
+// Package runlog owns the order of the log: the output of jobs as complete lines, records
+// about jobs in words, and the daemon's own messages, each within the limits of its user.
+package runlog
 
 import (
 	"bytes"
@@ -15,9 +17,9 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// logWriter passes events and output of jobs, and the daemon's own messages, to a sink of package
+// Writer passes events and output of jobs, and the daemon's own messages, to a sink of package
 // journal: output as complete lines, and everything in order.
-type logWriter struct {
+type Writer struct {
 	sink   journal.Sink
 	begun  map[stream][]byte    // incomplete lines
 	early  early                // output that came before the start of its run
@@ -63,41 +65,68 @@ const (
 	patience   = time.Second
 )
 
-// newLogWriter returns a logWriter that writes to a sink.
-func newLogWriter(sink journal.Sink) *logWriter {
-	v := &logWriter{
+// Open opens a sink with a Writer, and a log with the same destination. If that is standard output,
+// the log uses standard error instead.
+func Open(o journal.Options) (*Writer, *slog.Logger, error) {
+	sink, mode, err := journal.Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := New(sink, mode != journal.ModeText && mode != journal.ModeJSON)
+	switch mode {
+	case journal.ModeJournal:
+		v.starts = journal.NewStartWriter(o)
+	case journal.ModeText:
+		v.slow = "standard output is read too slowly"
+		return v, slog.New(slog.NewTextHandler(o.Stderr, nil)), nil
+	case journal.ModeJSON:
+		v.slow = "standard output is read too slowly"
+		return v, slog.New(slog.NewJSONHandler(o.Stderr, nil)), nil
+	}
+	return v, slog.New(journal.NewHandler(v.Log, nil)), nil
+}
+
+// New returns a Writer for a sink. If users share its log, output in it is limited.
+func New(sink journal.Sink, shared bool) *Writer {
+	v := &Writer{
 		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
 		runs: map[job.RunID]*journal.Run{}, wrote: map[job.RunID]bool{}, slow: "the log takes them too slowly",
 		wake: make(chan struct{}, 1),
+	}
+	if shared {
+		v.limit = newOutputLimit()
 	}
 	v.empty()
 	return v
 }
 
+// Trouble returns how many entries were lost, and why, if the log cannot be written.
+func (v *Writer) Trouble() (lost int64, err error) { return v.sink.Trouble() }
+
 // empty begins a new queue.
-func (v *logWriter) empty() {
+func (v *Writer) empty() {
 	v.queue, v.lost, v.over = nil, 0, nil
 	v.items, v.bytes = budget.New(maxRecords, maxRecords), budget.New(maxQueued, maxQueued)
 }
 
-// begin stores the properties of a run before it starts; they are dropped when the run ends. It is
+// Begin stores the properties of a run before it starts; they are dropped when the run ends. It is
 // called by the loop.
-func (v *logWriter) begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
+func (v *Writer) Begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
 	r := journal.NewRun(run, j, entry.Quiet())
 	log := entry.Options().Log
 	r.Unheard = log.Off || log.File != ""
 	v.addRun(r)
 }
 
-// beginAnacron is begin for an entry of the anacrontab, which has the name of
+// BeginAnacron is begin for an entry of the anacrontab, which has the name of
 // its stamp in the log.
-func (v *logWriter) beginAnacron(run *job.Run, j *job.Job, stamp string) {
+func (v *Writer) BeginAnacron(run *job.Run, j *job.Job, stamp string) {
 	r := journal.NewRun(run, j, false)
 	r.Anacron = stamp
 	v.addRun(r)
 }
 
-func (v *logWriter) addRun(r *journal.Run) {
+func (v *Writer) addRun(r *journal.Run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.runs[r.ID] = r
@@ -106,8 +135,8 @@ func (v *logWriter) addRun(r *journal.Run) {
 	}
 }
 
-// began is called when a run has a process, which is not reaped before it returns.
-func (v *logWriter) began(id job.RunID, pid int) {
+// Began is called when a run has a process, which is not reaped before it returns.
+func (v *Writer) Began(id job.RunID, pid int) {
 	v.mu.Lock()
 	known := v.runs[id]
 	if v.starts == nil || known == nil {
@@ -125,30 +154,30 @@ func (v *logWriter) began(id job.RunID, pid int) {
 }
 
 // isWritten reports whether the start of a run is in the log.
-func (v *logWriter) isWritten(id job.RunID) bool {
+func (v *Writer) isWritten(id job.RunID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.wrote[id]
 }
 
-func (v *logWriter) about(id job.RunID) *journal.Run {
+func (v *Writer) about(id job.RunID) *journal.Run {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.runs[id]
 }
 
-// ready reports whether there is room for more output of a user. As long as there
+// Ready reports whether there is room for more output of a user. As long as there
 // is none, his jobs are not read, and wait when they print.
-func (v *logWriter) ready(user string) bool {
+func (v *Writer) Ready(user string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.bytes.Fits(user, maxPiece) && v.items.Fits(user, 1)
 }
 
-// chunk is called by the goroutine that reads the output of all jobs and, with the daemon's own
+// Chunk is called by the goroutine that reads the output of all jobs and, with the daemon's own
 // messages, by the goroutine that starts them. Neither can wait, and both reuse the memory of the
 // data.
-func (v *logWriter) chunk(c job.Chunk) {
+func (v *Writer) Chunk(c job.Chunk) {
 	if c.Stream == job.System {
 		c.Data = bytes.Clone(c.Data)
 		v.add(c, c.User, 0)
@@ -159,11 +188,11 @@ func (v *logWriter) chunk(c job.Chunk) {
 	}
 	if len(c.Data) > 0 {
 		c.Data = bytes.Clone(c.Data)
-		v.add(c, c.User, weight(c))
+		v.add(c, c.User, c.Weight())
 	}
 }
 
-func (v *logWriter) take(c job.Chunk) []byte {
+func (v *Writer) take(c job.Chunk) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r := v.runs[c.Run]; r != nil && r.Unheard {
@@ -172,8 +201,8 @@ func (v *logWriter) take(c job.Chunk) []byte {
 	return v.limit.take(c, time.Now())
 }
 
-// record is called by the loop.
-func (v *logWriter) record(r *job.Record) {
+// Record is called by the loop.
+func (v *Writer) Record(r *job.Record) {
 	if !v.add(r, ownerOf(r), 0) && r.Kind == job.Ended {
 		v.mu.Lock()
 		v.over = append(v.over, r.Run.ID)
@@ -181,8 +210,8 @@ func (v *logWriter) record(r *job.Record) {
 	}
 }
 
-// cron writes lines of cron's own log, in order with the records. It skips empty ones.
-func (v *logWriter) cron(lines ...journal.CronLine) {
+// Cron writes lines of cron's own log, in order with the records. It skips empty ones.
+func (v *Writer) Cron(lines ...journal.CronLine) {
 	for i := range lines {
 		if lines[i].Word+lines[i].Text != "" {
 			v.add(&lines[i], budget.Root, 0)
@@ -190,8 +219,8 @@ func (v *logWriter) cron(lines ...journal.CronLine) {
 	}
 }
 
-// log writes an entry of the daemon's log. It can be called from any goroutine.
-func (v *logWriter) log(e *journal.Entry) { v.add(e, budget.Root, 0) }
+// Log writes an entry of the daemon's log. It can be called from any goroutine.
+func (v *Writer) Log(e *journal.Entry) { v.add(e, budget.Root, 0) }
 
 // ownerOf returns the user whose share a record takes.
 func ownerOf(r *job.Record) string {
@@ -202,7 +231,7 @@ func ownerOf(r *job.Record) string {
 }
 
 // add queues an item, or counts it as lost where the share of the user is used up.
-func (v *logWriter) add(item any, user string, size int) bool {
+func (v *Writer) add(item any, user string, size int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if size > 0 && !v.bytes.Take(user, int64(size)) || !v.items.Take(user, 1) {
@@ -223,7 +252,7 @@ func signal(c chan struct{}) {
 }
 
 // takeAll empties the queue. over is the runs whose end is not in it.
-func (v *logWriter) takeAll() (items []any, lost int, over []job.RunID) {
+func (v *Writer) takeAll() (items []any, lost int, over []job.RunID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	items, lost, over = v.queue, v.lost, v.over
@@ -231,31 +260,32 @@ func (v *logWriter) takeAll() (items []any, lost int, over []job.RunID) {
 	return items, lost, over
 }
 
-// run writes until ctx ends, and then writes the rest. A closed standard output or a full disk must
+// Run writes until ctx ends, and then writes the rest. A closed standard output or a full disk must
 // not stop jobs.
-func (v *logWriter) run(ctx context.Context) error {
+func (v *Writer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-v.wake:
-			v.writeAll()
+			v.WriteAll()
 		case <-v.steps.rest:
 			v.writeUnwritten()
 		case <-ctx.Done():
-			v.close()
+			v.Close()
 			return nil
 		}
 	}
 }
 
-// close writes the rest. It must be called by the goroutine of run, or when that does not run;
+// Close writes the rest. It must be called by the goroutine of run, or when that does not run;
 // later messages need another close.
-func (v *logWriter) close() {
-	v.writeAll()
+func (v *Writer) Close() {
+	v.WriteAll()
 	v.writeUnwritten()
 	v.sink.Close()
 }
 
-func (v *logWriter) writeAll() {
+// WriteAll writes what waits. It must be called by the goroutine of Run, or when that does not run.
+func (v *Writer) WriteAll() {
 	items, lost, over := v.takeAll()
 	for _, item := range items {
 		switch item := item.(type) {
@@ -282,7 +312,7 @@ func (v *logWriter) writeAll() {
 }
 
 // wait lays output aside until its run is known to have started.
-func (v *logWriter) wait(c job.Chunk) bool {
+func (v *Writer) wait(c job.Chunk) bool {
 	about := v.about(c.Run)
 	if about == nil || about.PID != 0 {
 		return false
@@ -299,7 +329,7 @@ func (v *logWriter) wait(c job.Chunk) bool {
 }
 
 // writeEarly writes the output that was stored for a run.
-func (v *logWriter) writeEarly(id job.RunID) {
+func (v *Writer) writeEarly(id job.RunID) {
 	chunks := v.early.of[id]
 	delete(v.early.of, id)
 	for _, c := range chunks {
@@ -308,7 +338,7 @@ func (v *logWriter) writeEarly(id job.RunID) {
 	}
 }
 
-func (v *logWriter) writeChunk(c job.Chunk) {
+func (v *Writer) writeChunk(c job.Chunk) {
 	key := stream{c.Run, c.Stream}
 	line := journal.Line{At: c.At, Job: c.Job, Run: c.Run, Stream: c.Stream, About: v.about(c.Run)}
 	if line.About != nil && c.Stream != job.System {
@@ -336,12 +366,12 @@ func (v *logWriter) writeChunk(c job.Chunk) {
 	v.begun[key] = bytes.Clone(text)
 }
 
-func (v *logWriter) writeLine(line journal.Line, text []byte) {
+func (v *Writer) writeLine(line journal.Line, text []byte) {
 	line.Text = bytes.TrimSuffix(text, []byte{'\r'})
 	v.sink.Line(&line)
 }
 
-func (v *logWriter) writeRecord(r *job.Record) {
+func (v *Writer) writeRecord(r *job.Record) {
 	said := journal.Record{Record: r, Words: recordWords(r)}
 	if r.Kind == job.Stepped && !v.steps.take(r) {
 		said.Words = ""
@@ -367,7 +397,7 @@ func (v *logWriter) writeRecord(r *job.Record) {
 }
 
 // writeRest writes the run's last, incomplete lines, and how much of its output was not logged.
-func (v *logWriter) writeRest(r *job.Record, about *journal.Run) {
+func (v *Writer) writeRest(r *job.Record, about *journal.Run) {
 	line := journal.Line{At: r.At, Job: r.Job, Run: r.Run.ID, About: about}
 	for _, line.Stream = range []job.Stream{job.Stdout, job.Stderr, job.System} {
 		if text := v.begun[stream{line.Run, line.Stream}]; len(text) > 0 {
@@ -379,7 +409,7 @@ func (v *logWriter) writeRest(r *job.Record, about *journal.Run) {
 	}
 }
 
-func (v *logWriter) notLogged(run job.RunID) amount {
+func (v *Writer) notLogged(run job.RunID) amount {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.limit == nil {
@@ -389,7 +419,7 @@ func (v *logWriter) notLogged(run job.RunID) amount {
 }
 
 // forget drops all data of a run.
-func (v *logWriter) forget(id job.RunID) {
+func (v *Writer) forget(id job.RunID) {
 	for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
 		delete(v.begun, stream{id, of})
 	}

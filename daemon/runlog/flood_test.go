@@ -1,4 +1,4 @@
-package daemon
+package runlog
 
 import (
 	"testing"
@@ -10,14 +10,14 @@ import (
 
 // The goroutine that starts all jobs says what is wrong with one of them. It
 // must not wait for the room that the output of another job has taken.
-func TestWordOfTheDaemonDoesNotWaitBehindAFlood(t *testing.T) {
+func TestMessageOfTheDaemonDoesNotWaitBehindAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newLogWriter(nil) // nobody empties the queue
-		for v.ready("ann") {
-			v.chunk(job.Chunk{Run: 1, User: "ann", Stream: job.Stdout, Data: make([]byte, 64<<10)})
+		v := New(nil, false) // nobody empties the queue
+		for v.Ready("ann") {
+			v.Chunk(job.Chunk{Run: 1, User: "ann", Stream: job.Stdout, Data: make([]byte, 64<<10)})
 		}
 		before := time.Now()
-		v.chunk(job.Chunk{Run: 2, Stream: job.System, Data: []byte("cannot enter /nowhere; running in /\n")})
+		v.Chunk(job.Chunk{Run: 2, Stream: job.System, Data: []byte("cannot enter /nowhere; running in /\n")})
 		if took := time.Since(before); took > 0 {
 			t.Errorf("it took %v behind a flood, want no waiting", took)
 		}

@@ -1,4 +1,6 @@
-package daemon
+// Package hub owns the distribution of events and of the newest output of live runs to those who
+// follow them.
+package hub
 
 import (
 	"bytes"
@@ -22,9 +24,9 @@ const (
 // the newest. The store has all of it when the run has ended.
 const backlogOutput = 16 << 10
 
-// hub sends events to subscribers. A slow subscriber loses events and receives a gap instead; it
+// Hub sends events to subscribers. A slow subscriber loses events and receives a gap instead; it
 // never delays others.
-type hub struct {
+type Hub struct {
 	mu          sync.Mutex
 	subscribers map[*subscriber]struct{}
 	said        map[job.RunID]*said // by live runs
@@ -47,20 +49,21 @@ type said struct {
 	memory *budget.Lease
 }
 
-func newHub(memory *budget.Budget) *hub {
-	return &hub{subscribers: map[*subscriber]struct{}{}, said: map[job.RunID]*said{}, memory: memory}
+// New returns a hub whose kept output takes from memory.
+func New(memory *budget.Budget) *Hub {
+	return &Hub{subscribers: map[*subscriber]struct{}{}, said: map[job.RunID]*said{}, memory: memory}
 }
 
-// subscribe returns a channel of all events from now on. It is closed when
+// Subscribe returns a channel of all events from now on. It is closed when
 // ctx ends or the hub is closed.
-func (h *hub) subscribe(ctx context.Context) <-chan api.Event {
+func (h *Hub) Subscribe(ctx context.Context) <-chan api.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.enter(ctx)
 }
 
-// follow also returns what a live run wrote before, without gaps or repetitions.
-func (h *hub) follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
+// Follow also returns what a live run wrote before, without gaps or repetitions.
+func (h *Hub) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var before []job.Chunk
@@ -70,7 +73,7 @@ func (h *hub) follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api
 	return before, h.enter(ctx)
 }
 
-func (h *hub) enter(ctx context.Context) <-chan api.Event {
+func (h *Hub) enter(ctx context.Context) <-chan api.Event {
 	s := &subscriber{events: make(chan api.Event, backlogEvents+1)}
 	if h.closed {
 		close(s.events)
@@ -81,7 +84,7 @@ func (h *hub) enter(ctx context.Context) <-chan api.Event {
 	return s.events
 }
 
-func (h *hub) leave(s *subscriber) {
+func (h *Hub) leave(s *subscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, ok := h.subscribers[s]; ok {
@@ -90,8 +93,8 @@ func (h *hub) leave(s *subscriber) {
 	}
 }
 
-// publish passes an event on. The data of a chunk is copied, where it is kept.
-func (h *hub) publish(e api.Event) {
+// Publish passes an event on. The data of a chunk is copied, where it is kept.
+func (h *Hub) Publish(e api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.remember(e)
@@ -105,9 +108,9 @@ func (h *hub) publish(e api.Event) {
 	}
 }
 
-// restore takes what a run printed under a daemon before this one, for those
+// Restore takes what a run printed under a daemon before this one, for those
 // who follow it.
-func (h *hub) restore(before []job.Chunk) {
+func (h *Hub) Restore(before []job.Chunk) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range before {
@@ -115,7 +118,7 @@ func (h *hub) restore(before []job.Chunk) {
 	}
 }
 
-func (h *hub) remember(e api.Event) {
+func (h *Hub) remember(e api.Event) {
 	switch {
 	case e.Chunk != nil:
 		s := h.said[e.Chunk.Run]
@@ -135,13 +138,13 @@ func (h *hub) remember(e api.Event) {
 // add keeps a piece of output, and drops the oldest beyond backlogOutput or the
 // share of the run's user.
 func (s *said) add(c job.Chunk) {
-	if over := weight(c) - backlogOutput; over > 0 {
+	if over := c.Weight() - backlogOutput; over > 0 {
 		c.Cut += int64(over)
 		c.Data = c.Data[over:]
 	}
 	c.Data = bytes.Clone(c.Data)
 	s.chunks = append(s.chunks, c)
-	s.size += weight(c)
+	s.size += c.Weight()
 	most := backlogOutput
 	if s.size > s.taken && s.taken < most {
 		if more := min(s.size, most) - s.taken; s.memory.Grow(int64(more)) {
@@ -153,20 +156,17 @@ func (s *said) add(c job.Chunk) {
 	for s.size > most && len(s.chunks) > 1 {
 		lost := s.chunks[0]
 		s.chunks = s.chunks[1:]
-		s.size -= weight(lost)
+		s.size -= lost.Weight()
 		s.chunks[0].Cut += lost.Cut + int64(len(lost.Data))
 	}
 }
-
-// weight is the memory of a piece, in bytes: a hostile job can write single bytes.
-func weight(c job.Chunk) int { return len(c.Data) + 128 }
 
 // send never blocks: the channel has room for backlogEvents and one gap. The last item in a full
 // channel is always a gap, so that a reader notices missing events even when none follow.
 func (s *subscriber) send(e api.Event) {
 	size := 0
 	if e.Chunk != nil {
-		size = weight(*e.Chunk)
+		size = e.Chunk.Weight()
 	}
 	if s.lost > 0 && s.hasRoom(0) {
 		s.gap()
@@ -202,8 +202,8 @@ func (s *subscriber) gap() {
 	s.lost = 0
 }
 
-// close ends all subscriptions.
-func (h *hub) close() {
+// Close ends all subscriptions.
+func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
