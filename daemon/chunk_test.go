@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
@@ -28,13 +29,15 @@ func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
 	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer[:6]})
 	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.System, Data: buffer[:6]})
 	clear(buffer)
-	before, _ := l.hub.Follow(t.Context(), 1)
+	before, others := l.hub.Follow(ctx, 1)
 	l.logWriter.WriteAll()
 	if seen := string((<-events).Chunk.Data) + string((<-events).Chunk.Data); seen != "first\nfirst\n" || string(before[0].Data) != "first\n" || strings.Count(out.String(), "first\n") != 2 {
 		t.Errorf("followed %q, kept %q, logged %q, want the first output in each", seen, before[0].Data, out.String())
 	}
 	leave()
-	for range events { // until it is closed
+	for _, c := range []<-chan api.Event{events, others} {
+		for range c { // until it is closed
+		}
 	}
 	const pieces, kept = 100, 16 << 10 // kept is the output of a run that the hub keeps
 	var stats [2]runtime.MemStats
