@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -123,8 +124,8 @@ func (b backend) Health() api.Health {
 		V: api.Version, Version: b.options.Version, PID: os.Getpid(), Host: host,
 		Zone: s.Zone.String(), Started: startedAt(b.begun, b.clock.Now()),
 	}
-	if t := b.trouble.Load(); t != nil && t.err != nil {
-		h.Unwritten, h.Lost = t.unwritten, t.lost
+	if t := b.storeState.Load(); t != nil && t.Err != nil {
+		h.Unwritten, h.Lost = t.Unwritten, t.Lost
 		h.Problems = append(h.Problems, storeProblem(t, b.options.State))
 	}
 	if b.history.Notice != "" {
@@ -197,15 +198,15 @@ func crontabProblems(s spool.Snapshot) []api.Problem {
 	return all
 }
 
-func storeProblem(t *trouble, dir string) api.Problem {
+func storeProblem(t *recorder.Problem, dir string) api.Problem {
 	p := api.Problem{
-		What: "history cannot be written since " + t.since.Format(time.RFC3339) + "; jobs continue",
-		Why:  t.err.Error(),
+		What: "history cannot be written since " + t.Since.Format(time.RFC3339) + "; jobs continue",
+		Why:  t.Err.Error(),
 	}
 	switch {
-	case store.IsFull(t.err):
+	case store.IsFull(t.Err):
 		p.Fix = "make room on the disk of " + dir
-	case store.IsReadOnly(t.err):
+	case store.IsReadOnly(t.Err):
 		p.Fix = "check the disk, and make it writable again: findmnt -T " + dir
 	}
 	return p

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/preserve"
+	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -92,6 +94,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		return nil, err
 	}
 	defer l.history.Close()
+	l.recorder = recorder.New(l.history, l.log, &l.storeState)
 	l.runs, err = makeRuntime(cmp.Or(o.Runtime, o.State))
 	switch {
 	case err != nil && o.Runtime != "":
@@ -99,7 +102,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	case err != nil: // the disk of the history is full or read-only
 		l.log.Warn("a crash of the daemon ends running jobs when they print", "error", err)
 	}
-	l.preserver = newPreserver(l.runs, o.State)
+	l.preserver = preserve.New(l.runs, o.State)
 	memory, err := l.history.Restore(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
@@ -154,7 +157,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	tasks.start(func() error { return l.logWriter.Run(hands) })
 	tasks.start(func() error { return l.prune(hands) })
 	if o.Runtime != "" { // else the output is on the disk
-		tasks.start(func() error { return l.preserver.run(hands, cmp.Or(o.preserve, preserveInterval)) })
+		tasks.start(func() error { return l.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
 	}
 	if l.post != nil {
 		tasks.start(func() error { return l.post.Run(hands) })

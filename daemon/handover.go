@@ -18,8 +18,8 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/spawn"
-	"github.com/cronring/cronring/daemon/store"
 )
 
 // handover is the state that a daemon leaves to its successor when it executes its program again.
@@ -32,12 +32,8 @@ type handover struct {
 	Socket    int                      `json:"socket"`               // the control socket, listening
 	OwnSocket bool                     `json:"own_socket,omitempty"` // the daemon made it, and must remove it
 	Lock      int                      `json:"lock,omitempty"`       // of all crons; 0: not held
-	Records   []job.Record             `json:"records,omitempty"`
-	Outputs   []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
-	Ledgers   []job.Ledger             `json:"ledgers,omitempty"` // likewise
-	Roster    *engine.Roster           `json:"roster,omitempty"`  // likewise
-	Lost      int                      `json:"lost,omitempty"`
-	Config    *config.Config           `json:"config,omitempty"` // what is in force
+	recorder.Unwritten
+	Config *config.Config `json:"config,omitempty"` // what is in force
 
 	signals []os.Signal // that came too late to be heeded; they travel in the environment
 }
@@ -161,8 +157,7 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	current := l.config.current()
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
-		Records: l.backlog.records, Outputs: l.backlog.unwritten(), Ledgers: l.backlog.ledgers.list(),
-		Roster: l.backlog.roster, Lost: l.backlog.lost,
+		Unwritten: l.recorder.Unwritten(),
 		OwnSocket: l.ownSocket, Config: &current,
 		signals: l.pendingSignals,
 	}, nil

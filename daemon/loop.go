@@ -24,6 +24,8 @@ import (
 	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/preserve"
+	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
@@ -34,25 +36,12 @@ import (
 // jobs in few transactions, few enough that a step stays within milliseconds.
 const stepEvents = 256
 
-// A step is larger while commits take longer than usualCommit: as many times as
-// they are slower, up to mostPace. Otherwise the commits of a burst, one after the
-// other, add up to seconds on a slow disk.
-const (
-	usualCommit = 10 * time.Millisecond
-	mostPace    = 100
-)
-
-// rest is how long the loop collects starts and ends of runs after it has handled some: in a burst
-// they are committed together, which costs a tenth. It is also the delay that a burst may add to a
-// retry or to the next run in a queue.
-const rest = 10 * time.Millisecond
-
 // loop is the one goroutine that owns the engine. Its own fields belong to that goroutine alone.
 type loop struct {
 	shared
 
 	engine         *engine.Engine
-	backlog        backlog
+	recorder       *recorder.Recorder
 	waiting        map[engine.Token]chan<- engine.Answer
 	token          engine.Token
 	owed           []engine.Event               // consequences of acts that could not even begin
@@ -66,44 +55,43 @@ type loop struct {
 	pendingSignals []os.Signal    // for the next daemon
 	leaveSignal    os.Signal      // is handled when the ring has been notified
 	sincePrune     int
-	commitTime     time.Duration  // of the last commits; see noteCommit
 	memory         *budget.Budget // for what runs print, until it is in the history and in its mail
 }
 
 // shared is the part of the loop that all goroutines may use: requests of users come here, and
 // cannot reach the rest.
 type shared struct {
-	options   Options
-	log       *slog.Logger
-	runs      string // directory of the output of running jobs, or ""
-	manager   *manager.Manager
-	accounts  *account.Directory
-	crontabs  *crontabs
-	config    *configuration
-	history   *store.Store
-	clock     *clock.Clock
-	spawner   *spawn.Spawner
-	post      *mail.Post // nil: no mail is sent
-	notices   *notify.Notifier
-	sessions  *sessions // nil: jobs run without
-	groups    *groups.Groups
-	boot      string
-	begun     engine.Moment
-	life      context.Context // until everything that Run started must end
-	ownSocket bool            // the control socket is removed at the end
-	requests  chan request
-	rereads   chan chan<- error
-	chores    sync.WaitGroup // goroutines that wait for a directory service
-	hub       *hub.Hub
-	logWriter *runlog.Writer
-	preserver *preserver
-	ring      *ring // nil: this host is in none
-	ringless  error // why it is in none that the configuration names
-	view      atomic.Pointer[engine.View]
-	tap       atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
-	trouble   atomic.Pointer[trouble]
-	pruneNow  chan struct{}
-	away      chan struct{} // closed when running jobs are about to be left
+	options    Options
+	log        *slog.Logger
+	runs       string // directory of the output of running jobs, or ""
+	manager    *manager.Manager
+	accounts   *account.Directory
+	crontabs   *crontabs
+	config     *configuration
+	history    *store.Store
+	clock      *clock.Clock
+	spawner    *spawn.Spawner
+	post       *mail.Post // nil: no mail is sent
+	notices    *notify.Notifier
+	sessions   *sessions // nil: jobs run without
+	groups     *groups.Groups
+	boot       string
+	begun      engine.Moment
+	life       context.Context // until everything that Run started must end
+	ownSocket  bool            // the control socket is removed at the end
+	requests   chan request
+	rereads    chan chan<- error
+	chores     sync.WaitGroup // goroutines that wait for a directory service
+	hub        *hub.Hub
+	logWriter  *runlog.Writer
+	preserver  *preserve.Preserver
+	ring       *ring // nil: this host is in none
+	ringless   error // why it is in none that the configuration names
+	view       atomic.Pointer[engine.View]
+	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
+	storeState atomic.Pointer[recorder.Problem]
+	pruneNow   chan struct{}
+	away       chan struct{} // closed when running jobs are about to be left
 }
 
 // departure is the way in which the loop ends.
@@ -173,7 +161,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		case <-l.clock.C():
 		case ev := <-spawned:
 			in.take(ev)
-			spawned, rested = nil, time.After(rest)
+			spawned, rested = nil, time.After(recorder.Rest)
 		case <-rested:
 			spawned = l.spawner.Events()
 		case a := <-l.requests:
@@ -188,10 +176,13 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			}
 		case done := <-l.rereads:
 			reloads.Go(func() { done <- l.reload(life, true) })
-		case <-l.backlog.timer:
-			l.backlog.due = true
+		case <-l.recorder.Timer():
+			l.recorder.Retry()
 		case <-alone:
-			alone, l.backlog.due = nil, l.backlog.due || l.engine.HasWaiting()
+			alone = nil
+			if l.engine.HasWaiting() {
+				l.recorder.Retry()
+			}
 		case <-alive:
 			l.feedWatchdog()
 		case l.unstarted = <-parted:
@@ -232,13 +223,13 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	if l.leaving != renewal {
 		l.logWriter.Cron(l.options.words().Down()...)
 	}
-	l.backlog.due = true // in any case: this is the last chance
+	l.recorder.Retry() // in any case: this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
-	l.writeOutputs()
+	l.recorder.Flush(store.Batch{At: l.clock.Now().Wall, Era: l.engine.Era(), BootID: l.boot})
 	if l.leaving == renewal {
 		return renewal, nil // what is not written yet is handed over
 	}
-	return l.leaving, l.backlog.unwrittenError()
+	return l.leaving, l.recorder.Err()
 }
 
 // recall finds out again what the runs that live on were started from.
@@ -310,7 +301,7 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 func (l *loop) gather(in *inbox) {
 	in.events = append(in.events, l.owed...)
 	l.owed = nil
-	for len(in.events) < stepEvents*l.pace() {
+	for len(in.events) < stepEvents*l.recorder.Pace() {
 		select {
 		case ev := <-l.spawner.Events():
 			in.take(ev)
@@ -325,12 +316,6 @@ func (l *loop) gather(in *inbox) {
 		}
 	}
 }
-
-// pace returns the size of a step as a multiple of its usual size.
-func (l *loop) pace() int { return min(1+int(l.commitTime/usualCommit), mostPace) }
-
-// noteCommit keeps how long commits take. A fast one after slow ones halves it.
-func (l *loop) noteCommit(took time.Duration) { l.commitTime = max(took, l.commitTime/2) }
 
 func (in *inbox) take(ev engine.Event) {
 	switch e := ev.(type) {
@@ -347,11 +332,11 @@ func (in *inbox) take(ev engine.Event) {
 // step is the heart: decide, write down, show, do, set the alarm.
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
-	l.engine.Pace(l.pace())
+	l.engine.Pace(l.recorder.Pace())
 	effects := l.engine.Step(now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
-	l.backlog.print(in.ended)
-	l.backlog.printLate(in.late)
+	l.recorder.Ended(in.ended)
+	l.recorder.Late(in.late)
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Fact:
@@ -362,7 +347,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 			batch.Roster = &e
 		}
 	}
-	refused := l.commit(batch)
+	refused := l.recorder.Commit(batch)
 	l.markBoot()
 	l.view.Store(l.engine.View())
 	l.publish(batch.Records)

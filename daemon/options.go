@@ -32,7 +32,7 @@ type Options struct {
 	Root      string // put before each path of the host's own: "" but in tests
 
 	relieves bool          // another cron had the host until now
-	preserve time.Duration // how often output is copied to the disk; 0 is preserveInterval
+	preserve time.Duration // how often output is copied to the disk; 0 is preserve.Interval
 
 	// Signals are requests of an administrator: SIGHUP reads the crontabs again, SIGUSR2 executes
 	// the program again in place; any other stops in good order, and a second one stops without

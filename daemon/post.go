@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
@@ -216,12 +217,6 @@ func (b *body) Close() error {
 }
 
 // forgetOutput releases the output of a run that needs no mail any more.
-func forgetOutput(out spawn.Ended) { held{out.File, out.Memory, out.Space}.release() }
-
-// discard removes a run's file. It lies in memory, and ends with the boot at
-// the latest.
-func discard(file string) {
-	if file != "" {
-		_ = os.Remove(file)
-	}
+func forgetOutput(out spawn.Ended) {
+	recorder.Held{File: out.File, Memory: out.Memory, Space: out.Space}.Release()
 }

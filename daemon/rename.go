@@ -23,15 +23,13 @@ func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inher
 		s.Job.ID = renames.Of(s.Job.ID, s.Job.User)
 		renames.Run(&s.Run)
 	}
-	for i := range in.backlog.records {
-		renames.Record(&in.backlog.records[i])
+	for i := range in.unwritten.Records {
+		renames.Record(&in.unwritten.Records[i])
 	}
-	ledgers := in.backlog.ledgers.list()
-	for i := range ledgers {
-		ledgers[i].Job = renames.Of(ledgers[i].Job, ledgers[i].User)
+	for i := range in.unwritten.Ledgers {
+		l := &in.unwritten.Ledgers[i]
+		l.Job = renames.Of(l.Job, l.User)
 	}
-	in.backlog.ledgers = nil
-	in.backlog.ledgers.keep(ledgers)
 }
 
 // allCrontabs is the crontabs that were read, and those whose users are not known

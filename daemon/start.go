@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/shim"
@@ -70,10 +71,10 @@ func (l *loop) listen(before *handover) (net.Listener, error) {
 
 // inheritance is what remains from the previous daemon.
 type inheritance struct {
-	children []spawn.Handed
-	starts   []engine.Start // decided and passed to a spawner that did not begin them
-	stopping map[job.RunID]job.Reason
-	backlog  backlog
+	children  []spawn.Handed
+	starts    []engine.Start // decided and passed to a spawner that did not begin them
+	stopping  map[job.RunID]job.Reason
+	unwritten recorder.Unwritten
 }
 
 // inherit gathers it: from the daemon that this process was, or after a crash
@@ -91,18 +92,14 @@ func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) in
 		}
 		in := inheritance{
 			children: before.Children, starts: before.Starts, stopping: before.Stopping,
-			backlog: backlog{records: before.Records, roster: before.Roster, lost: before.Lost},
+			unwritten: before.Unwritten,
 		}
-		for _, o := range before.Outputs {
-			in.backlog.put(pendingOutput{Output: o})
-		}
-		in.backlog.ledgers.keep(before.Ledgers)
 		return in
 	}
 	runs := map[job.RunID]job.Run{}
 	for _, r := range live {
 		runs[r.ID] = r
-		l.preserver.restore(r.ID)
+		l.preserver.Restore(r.ID)
 	}
 	found, err := shim.TakeOver(l.runs, holdTime)
 	if err != nil {
@@ -200,9 +197,9 @@ func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.R
 		case err != nil:
 			l.log.Warn("the output of a run is not in the history", "run", left.Run, "error", err)
 		case len(output) == 0:
-			discard(left.Path)
+			recorder.Discard(left.Path)
 		default:
-			in.backlog.printed(left.Run, user, output, held{file: left.Path, memory: l.memory.Lease(user)})
+			l.recorder.Add(left.Run, user, output, recorder.Held{File: left.Path, Memory: l.memory.Lease(user)})
 		}
 	}
 }
@@ -249,7 +246,7 @@ func (l *loop) forgetOthers(live []job.Run) {
 	ended, _ := shim.Ends(l.runs) // what is wrong with them was said
 	for _, h := range ended {
 		if !lives[h.Run] {
-			discard(shim.EndFile(l.runs, h.Run))
+			recorder.Discard(shim.EndFile(l.runs, h.Run))
 		}
 	}
 }
@@ -383,8 +380,8 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 	}
 	l.unstarted = in.starts
 	l.engine = engine.New(state)
-	l.backlog = in.backlog
-	l.backlog.due = !l.backlog.empty()
+	l.recorder.Restore(in.unwritten)
+	l.recorder.RetryUnwritten()
 	l.view.Store(l.engine.View())
 }
 

@@ -1,12 +1,12 @@
-package daemon
+package recorder
 
 import (
 	"database/sql"
 	"errors"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,7 +55,7 @@ func TestBacklogIsWrittenInParts(t *testing.T) {
 
 // printed is output of a user's run.
 func printed(user string, run job.RunID, size int, memory *budget.Lease) pendingOutput {
-	return pendingOutput{store.Output{Run: run, Chunks: []job.Chunk{{Data: make([]byte, size)}}}, user, held{memory: memory}}
+	return pendingOutput{store.Output{Run: run, Chunks: []job.Chunk{{Data: make([]byte, size)}}}, user, Held{Memory: memory}}
 }
 
 // A flood of output is written in batches of limited size, shared round-robin between users:
@@ -113,7 +113,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	if n := len(waiting); n != 15 || waiting[0].Run != 100 || waiting[n-1].Run != 39 {
 		t.Errorf("%d outputs of 1 MB wait, want bob's and the newest of ann", n)
 	}
-	if err := k.unwrittenError(); err == nil {
+	if err := k.Err(); err == nil {
 		t.Error("records are lost without a word")
 	}
 }
@@ -151,12 +151,14 @@ func TestRefusedRunIsKnownIfTheRestCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, waited := range []bool{false, true} {
-		l := &loop{shared: shared{history: history, log: slog.New(slog.DiscardHandler)}, backlog: backlog{failing: waited, due: waited}}
-		l.trouble.Store(&trouble{})
-		refused := l.commit(store.Batch{Records: decided(2), Ledgers: []job.Ledger{{Job: "a", User: "ann"}}})
-		if !refused[2] || l.trouble.Load().err == nil || len(l.backlog.records) != 1 {
-			t.Errorf("records waited %t: refused %v, trouble %v, %d records wait; want run 2 refused, and its record to wait",
-				waited, refused, l.trouble.Load().err, len(l.backlog.records))
+		var state atomic.Pointer[Problem]
+		state.Store(&Problem{})
+		r := New(history, slog.New(slog.DiscardHandler), &state)
+		r.failing, r.due = waited, waited
+		refused := r.Commit(store.Batch{Records: decided(2), Ledgers: []job.Ledger{{Job: "a", User: "ann"}}})
+		if !refused[2] || state.Load().Err == nil || len(r.records) != 1 {
+			t.Errorf("records waited %t: refused %v, problem %v, %d records wait; want run 2 refused, and its record to wait",
+				waited, refused, state.Load().Err, len(r.records))
 		}
 	}
 }
@@ -183,51 +185,5 @@ func TestBacklogKeepsTheNewestLedgerOfAnAccountsJob(t *testing.T) {
 	}
 	if k.done(last); !k.empty() {
 		t.Error("what was written still waits")
-	}
-}
-
-// A daemon that takes over from one whose store rejected all writes still receives the active
-// backfills, and the runs since they began.
-func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
-	history, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer history.Close()
-	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	fill := func(id int64, state job.BackfillState) job.Record {
-		return job.Record{Kind: job.Filled, Job: "a", Backfill: &job.Backfill{
-			ID: id, Job: "a", User: "ann", From: from, To: from.Add(time.Hour), State: state,
-		}}
-	}
-	run := func(id job.RunID, user string, due time.Time, v job.Verdict) *job.Run {
-		return &job.Run{ID: id, Job: "a", User: user, Due: due, Attempt: 1, Trigger: job.TriggerBackfill, State: job.RunEnded, Verdict: v}
-	}
-	ended := func(r *job.Run) job.Record { return job.Record{Kind: job.Ended, Job: "a", Run: r} }
-	batch := store.Batch{Records: []job.Record{
-		fill(1, job.BackfillGoing), ended(run(1, "ann", from, job.VerdictOK)), ended(run(2, "ann", from.Add(time.Minute), job.VerdictFail)),
-	}}
-	if err := history.Commit(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
-	m, err := history.Restore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := handover{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 3}}, Records: []job.Record{
-		fill(1, job.BackfillDone), fill(2, job.BackfillGoing),
-		ended(run(3, "ann", from.Add(time.Minute), job.VerdictOK)), ended(run(4, "bob", from, job.VerdictDead)),
-		ended(run(5, "ann", from.Add(2*time.Hour), job.VerdictOK)),
-	}}
-	h.replay(&m, "boot")
-	if err := h.replayRan(t.Context(), history, &m); err != nil {
-		t.Fatal(err)
-	}
-	want := map[int64]job.Verdict{from.UnixNano(): job.VerdictOK, from.Add(time.Minute).UnixNano(): job.VerdictOK}
-	if len(m.Backfills) != 1 || m.Backfills[0].ID != 2 || m.NextBackfill != 3 || !maps.Equal(m.Ran[2], want) {
-		t.Errorf("backfills %v, next %d, ran %v; want number 2 alone and %v", m.Backfills, m.NextBackfill, m.Ran, want)
-	}
-	if len(m.Ledgers) != 1 || m.Ledgers[0].Bad != 3 {
-		t.Errorf("ledgers: %v", m.Ledgers)
 	}
 }

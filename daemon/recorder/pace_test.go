@@ -1,4 +1,4 @@
-package daemon
+package recorder
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestStepsGrowWithTheTimeOfCommits(t *testing.T) {
-	var l loop
+	var r Recorder
 	for _, c := range []struct {
 		commit time.Duration
 		want   int
@@ -14,8 +14,8 @@ func TestStepsGrowWithTheTimeOfCommits(t *testing.T) {
 		{2 * time.Millisecond, 1}, {500 * time.Millisecond, 51}, {2 * time.Millisecond, 26},
 		{time.Hour, mostPace}, {25 * time.Minute, mostPace},
 	} {
-		if l.noteCommit(c.commit); l.pace() != c.want {
-			t.Errorf("after a commit of %s: pace %d, want %d", c.commit, l.pace(), c.want)
+		if r.noteCommit(c.commit); r.Pace() != c.want {
+			t.Errorf("after a commit of %s: pace %d, want %d", c.commit, r.Pace(), c.want)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-package daemon
+// Package preserve owns the copies on disk of what running jobs have printed.
+package preserve
 
 import (
 	"cmp"
@@ -14,27 +15,27 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// preserver copies what running jobs have printed from memory to the disk, so
+// Preserver copies what running jobs have printed from memory to the disk, so
 // that a power loss leaves it. A run is copied when it has been printing for
-// preserveInterval, so that short ones cost no access to the disk. What goes
+// Interval, so that short ones cost no access to the disk. What goes
 // wrong costs the copy, and not the run.
-type preserver struct {
+type Preserver struct {
 	from, to string           // directories
 	young    map[string]bool  // runs that were seen once, and are copied next time
 	copied   map[string]int64 // bytes of each copy
 }
 
-// preserveInterval is how much of the output of running jobs a power failure can lose, as time, and
+// Interval is how much of the output of running jobs a power failure can lose, as time, and
 // mostPreserved the maximum bytes that are copied in that time. Runs with little to copy come
 // first.
 const (
-	preserveInterval = 15 * time.Second
-	mostPreserved    = 16 << 20
+	Interval      = 15 * time.Second
+	mostPreserved = 16 << 20
 )
 
-// newPreserver returns a preserver that knows the copies of a previous daemon.
-func newPreserver(runs, state string) *preserver {
-	p := &preserver{from: runs, to: filepath.Join(state, "output"), young: map[string]bool{}, copied: map[string]int64{}}
+// New returns a Preserver that knows the copies of a previous daemon.
+func New(runs, state string) *Preserver {
+	p := &Preserver{from: runs, to: filepath.Join(state, "output"), young: map[string]bool{}, copied: map[string]int64{}}
 	for name, size := range recordings(p.to) {
 		p.copied[name] = size
 	}
@@ -54,8 +55,8 @@ func recordings(dir string) map[string]int64 {
 	return files
 }
 
-// run copies once in each interval, and a last time when ctx ends.
-func (p *preserver) run(ctx context.Context, interval time.Duration) error {
+// Run copies once in each interval, and a last time when ctx ends.
+func (p *Preserver) Run(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -71,7 +72,7 @@ func (p *preserver) run(ctx context.Context, interval time.Duration) error {
 
 // step copies what is new in the files of runs, and removes the copies of runs
 // that have ended.
-func (p *preserver) step(last bool) {
+func (p *Preserver) step(last bool) {
 	files := recordings(p.from)
 	for name := range p.copied {
 		if _, ok := files[name]; !ok {
@@ -130,8 +131,8 @@ func copyFrom(from, to, name string, done int64) (n int64, err error) {
 	return n, out.Sync()
 }
 
-// restore puts the copy of the output of a run back, if the original is gone.
-func (p *preserver) restore(run job.RunID) {
+// Restore puts the copy of the output of a run back, if the original is gone.
+func (p *Preserver) Restore(run job.RunID) {
 	name := run.String()
 	if _, ok := p.copied[name]; !ok || p.from == "" {
 		return

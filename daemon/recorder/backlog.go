@@ -1,0 +1,225 @@
+package recorder
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// backlog is the data that the store has not accepted yet, in order.
+type backlog struct {
+	records []job.Record
+	outputs budget.Queue[pendingOutput]
+	part    []pendingOutput // of them, those of the next transaction
+	size    int             // bytes of all outputs
+	ledgers ledgers
+	roster  *engine.Roster
+	lost    int  // records that did not fit
+	failing bool // the last write failed
+	timer   <-chan time.Time
+	due     bool // the timer has rung: try the store again
+}
+
+// pendingOutput is output of a run that the store has not accepted yet.
+type pendingOutput struct {
+	store.Output
+	user string
+	Held
+}
+
+// Held is what the output of a run uses until it is in the history and in its mail: the last holder
+// of memory removes the file.
+type Held struct {
+	File          string // "": none
+	Memory, Space *budget.Lease
+}
+
+// Release ends one share of the memory, and with the last one the file.
+func (h Held) Release() {
+	if h.Memory.Release() {
+		Discard(h.File)
+		h.Space.Release()
+	}
+}
+
+// Discard removes a run's file, if there is one. It is in memory, and ends with the boot at the
+// latest.
+func Discard(file string) {
+	if file != "" {
+		_ = os.Remove(file)
+	}
+}
+
+// size returns how much the output counts against partOutput, in bytes.
+func (o *pendingOutput) size() (n int) {
+	for _, c := range o.Chunks {
+		n += len(c.Data) + rowBytes
+	}
+	return n
+}
+
+func (k *backlog) empty() bool {
+	return len(k.records) == 0 && k.size == 0 && len(k.ledgers) == 0 && k.roster == nil
+}
+
+// add keeps a batch for later. The oldest records and outputs beyond the limits
+// are lost; records are counted.
+func (k *backlog) add(b store.Batch) {
+	k.records = append(k.records, b.Records...)
+	if over := len(k.records) - maxUnwritten; over > 0 {
+		k.records = slices.Clone(k.records[over:])
+		k.lost += over
+	}
+	for k.size > maxUnwrittenOutput && k.outputs.Len() > 0 {
+		o, _ := k.outputs.TakeMost()
+		k.forget(&o)
+	}
+	k.ledgers.keep(b.Ledgers)
+	if b.Roster != nil {
+		k.roster = b.Roster.After(k.roster)
+	}
+}
+
+// Ended takes what runs printed that have ended. The other holder of it is the mail.
+func (k *backlog) Ended(ended []spawn.Ended) {
+	for _, e := range ended {
+		k.Add(e.Run, e.User, e.Output, Held{e.File, e.Memory.Share(), e.Space})
+	}
+}
+
+// Late takes what background processes of runs printed after the end of
+// these runs.
+func (k *backlog) Late(late []spawn.Late) {
+	for _, e := range late {
+		if k.Add(e.Run, e.User, e.Output, Held{e.File, e.Memory, e.Space}) {
+			k.due = k.due || !k.failing // no record may come with it
+		}
+	}
+}
+
+// Add takes output, and reports whether there is any.
+func (k *backlog) Add(run job.RunID, user string, output []job.Chunk, h Held) bool {
+	if len(output) == 0 {
+		h.Release()
+		return false
+	}
+	k.put(pendingOutput{store.Output{Run: run, Chunks: output}, user, h})
+	return true
+}
+
+func (k *backlog) put(o pendingOutput) {
+	k.size += o.size()
+	k.outputs.Put(o.user, o)
+}
+
+// nextOutputs returns the outputs of the next transaction: those of the last one,
+// if it failed.
+func (k *backlog) nextOutputs() (all []store.Output) {
+	size := 0
+	for _, o := range k.part {
+		size += o.size()
+	}
+	for k.outputs.Len() > 0 && size < partOutput {
+		o, _ := k.outputs.Take()
+		size += o.size()
+		k.part = append(k.part, o)
+	}
+	for _, o := range k.part {
+		all = append(all, o.Output)
+	}
+	return all
+}
+
+// written forgets the outputs of a transaction that did not fail.
+func (k *backlog) written(outputs []store.Output, err error) {
+	if err != nil || len(outputs) == 0 {
+		return
+	}
+	for i := range k.part {
+		k.forget(&k.part[i])
+	}
+	k.part = nil
+}
+
+func (k *backlog) forget(o *pendingOutput) {
+	k.size -= o.size()
+	o.Release()
+}
+
+// unwritten returns all outputs, for a daemon that takes the place of this one.
+func (k *backlog) unwritten() []store.Output {
+	all := k.nextOutputs()
+	for k.outputs.Len() > 0 {
+		o, _ := k.outputs.Take()
+		all = append(all, o.Output)
+	}
+	return all
+}
+
+// ledgers are the newest ones of jobs: never more than there are jobs, however
+// long nothing can be written.
+type ledgers map[ledgerOf]job.Ledger
+
+type ledgerOf struct {
+	job  job.ID
+	user string
+}
+
+// keep takes ledgers in the place of older ones.
+func (m *ledgers) keep(changed []job.Ledger) {
+	if *m == nil && len(changed) > 0 {
+		*m = ledgers{}
+	}
+	for _, l := range changed {
+		(*m)[ledgerOf{l.Job, l.User}] = l
+	}
+}
+
+// list is all of them, in no order.
+func (m ledgers) list() []job.Ledger { return slices.Collect(maps.Values(m)) }
+
+// wait has the store tried again after a while.
+func (k *backlog) wait() { k.failing, k.due, k.timer = true, false, time.After(retryAfter) }
+
+// goOn has what is left of the outputs written in further steps.
+func (k *backlog) goOn() {
+	k.failing, k.due, k.timer = false, false, nil
+	if k.size > 0 {
+		k.timer = time.After(Rest)
+	}
+}
+
+// next is the next batch to try: some records, and with the last of them, when
+// all runs are known, ledgers and roster.
+func (k *backlog) next(b store.Batch) store.Batch {
+	part := store.Batch{At: b.At, Era: b.Era, BootID: b.BootID}
+	part.Records = k.records[:min(len(k.records), retryPart)]
+	if len(part.Records) == len(k.records) {
+		part.Ledgers, part.Roster = k.ledgers.list(), k.roster
+	}
+	return part
+}
+
+// done forgets what was written.
+func (k *backlog) done(part store.Batch) {
+	k.records = k.records[len(part.Records):]
+	if len(k.records) == 0 {
+		k.records, k.ledgers, k.roster = nil, nil, nil
+	}
+}
+
+// Err is the error of a daemon that stops with unwritten records.
+func (k *backlog) Err() error {
+	if n := len(k.records); n > 0 {
+		return fmt.Errorf("write history: %d records are lost, the store took nothing until the end", n)
+	}
+	return nil
+}
