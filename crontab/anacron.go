@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -250,7 +252,7 @@ func (p *parser) readAnacronJob(at int) {
 		p.Report(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
 		return
 	}
-	p.lintOptions(command)
+	p.LintOptions(command)
 	e.spec, e.command = uint16(end), uint16(command)
 	above := p.aboveJob(period.ID, p.Text[command:])
 	further := []string{"on"}
@@ -341,11 +343,11 @@ func namesStamp(id string) bool {
 // aboveJob returns the context of the entry of anacrontab with that identifier,
 // which is its name unless it has name=.
 func (p *parser) aboveJob(id, command string) *standing {
-	if it := find(p.block, "name"); it != nil && it.effective() {
+	if it := directive.Find(p.block, "name"); it != nil && it.Effective() {
 		id = it.Value
 	}
-	if p.isSubject(id) {
-		return p.under(subject{id, "root", command})
+	if p.matcher.MayMatch(id) {
+		return p.under(sidecar.Subject{Name: id, User: "root", Command: command})
 	}
 	return p.byItself()
 }
@@ -360,7 +362,7 @@ func (p *parser) nameAfter(period *timetable.Period, options *option.Options, ab
 		options.Hold(fmt.Sprintf("The job in line %[2]d has the identifier %[1]s too.", period.ID, first))
 		return
 	}
-	if given := find(above.items, "name"); given != nil && given.effective() {
+	if given := directive.Find(above.items, "name"); given != nil && given.Effective() {
 		p.claimName(&standing{section: &section{options: options}, items: above.items})
 	} else if option.CheckName(period.ID) == nil {
 		options.Name = period.ID
@@ -376,8 +378,8 @@ func (p *parser) oncePer(above *standing, period *timetable.Period) *section {
 	options := *s.options
 	options.Period = period
 	says := func(key string) bool {
-		it := find(above.items, key)
-		return it != nil && it.effective() && it.Origin != option.FromSidecarDefault
+		it := directive.Find(above.items, key)
+		return it != nil && it.Effective() && it.Origin != option.FromSidecarDefault
 	}
 	if !says("catchup") {
 		options.Catchup = option.CatchupOnce

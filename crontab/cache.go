@@ -7,7 +7,10 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/crontab/source"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -19,15 +22,15 @@ type Cache struct {
 	zones     map[string]*timetable.Zone
 	hosts     map[*time.Location]*timetable.Zone
 	schedules map[timing]map[string]cachedSchedule
-	rulings   map[*Sidecar]*checkedSidecar
+	rulings   map[*sidecar.Sidecar]*sidecar.Checked
 	options   map[defaulted]*option.Options
 }
 
 // defaulted is the key for options that come only from [default] of a sidecar.
 type defaulted struct {
-	ruling *checkedSidecar
-	roots  bool
-	said   overrides
+	sidecar *sidecar.Sidecar
+	roots   bool
+	said    overrides
 }
 
 // timing is the key that distinguishes schedules with the same time fields.
@@ -48,22 +51,30 @@ func NewCache() *Cache {
 		zones:     map[string]*timetable.Zone{},
 		hosts:     map[*time.Location]*timetable.Zone{},
 		schedules: map[timing]map[string]cachedSchedule{},
-		rulings:   map[*Sidecar]*checkedSidecar{},
+		rulings:   map[*sidecar.Sidecar]*sidecar.Checked{},
 		options:   map[defaulted]*option.Options{},
 	}
 }
 
 // ruling returns the checked sidecar, or nil without one. It uses only Zone and
 // Local of the Config.
-func (c *Cache) ruling(s *Sidecar, config Config) *checkedSidecar {
+func (c *Cache) ruling(s *sidecar.Sidecar, config Config) *sidecar.Checked {
 	if s == nil {
 		return nil
 	}
 	r, ok := c.rulings[s]
 	if !ok {
-		r, _ = newCheckedSidecar(s, Config{Zone: config.Zone, Local: config.Local, Cache: c})
+		own := c.reader("", config)
+		r, _ = s.Check(&own)
 		c.rulings[s] = r
 	}
+	return r
+}
+
+// reader returns a reader of options that looks up zones in the cache.
+func (c *Cache) reader(name string, config Config) directive.Reader {
+	r := directive.Reader{Source: source.New(name), Zone: c.host(config.Local)}
+	r.Shared.Zone = func(name string) (*timetable.Zone, error) { return c.zone(name, config.Zone) }
 	return r
 }
 

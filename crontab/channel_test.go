@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cronring/cronring/crontab/sidecar"
 )
 
 func TestChannelsOfCrontabs(t *testing.T) {
@@ -63,7 +65,7 @@ func TestChannelsOfDefaultsAndSidecar(t *testing.T) {
 		}
 	}
 
-	config.Sidecar = &Sidecar{Default: []Setting{{Key: "notify", Value: "ops,opps", File: "c.toml", Line: 3}}}
+	config.Sidecar = &sidecar.Sidecar{Default: []sidecar.Setting{{Key: "notify", Value: "ops,opps", File: "c.toml", Line: 3}}}
 	file, diagnostics = Parse("t", "0 1 * * * x\n", config)
 	o := file.Entries[0].Options()
 	if !slices.Equal(o.Notify, []string{"ops"}) || !strings.Contains(o.Degraded, `c.toml:3`) || !strings.Contains(o.Degraded, `"opps"`) || len(diagnostics) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/dependency"
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/source"
 	"github.com/cronring/cronring/crontab/timetable"
 )
@@ -79,8 +80,8 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	for _, d := range dependency.Connect(edged, entry, called).Diagnostics(entry) {
 		made[d.Code] = true
 	}
-	side := &crontab.Sidecar{Jobs: map[string]crontab.JobConfig{"a b": {}}}
-	for _, d := range append(side.Check(crontab.Config{}), side.Unused(nil)...) {
+	side := &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"a b": {}}}
+	for _, d := range append(crontab.CheckSidecar(side, crontab.Config{}), crontab.UnusedInSidecar(side, nil)...) {
 		made[d.Code] = true
 	}
 	_, diagnostics := crontab.Parse("codes", "0 1 * * * a\n0 1 * * * b\n", crontab.Config{MaxEntries: 1})

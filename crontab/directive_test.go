@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -404,7 +405,7 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 // others to root's tables and the administrator's configuration.
 func TestUsersCannotGoBeforeOthers(t *testing.T) {
 	nice := -5
-	granted := []Setting{{Key: "nice", Value: "-5"}, {Key: "priority", Value: "9"}, {Key: "io-weight", Value: "200"}, {Key: "cpu-weight", Value: "300"}, {Key: "slice", Value: "batch"}}
+	granted := []sidecar.Setting{{Key: "nice", Value: "-5"}, {Key: "priority", Value: "9"}, {Key: "io-weight", Value: "200"}, {Key: "cpu-weight", Value: "300"}, {Key: "slice", Value: "batch"}}
 	all := func(o *option.Options) {
 		o.Priority, o.Resources = 9, &option.Resources{Nice: &nice, IOWeight: 200, CPUWeight: 300, Slice: "batch.slice"}
 	}
@@ -425,9 +426,9 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 			o.Priority, o.Resources = 1, &option.Resources{Nice: &gives, IOWeight: 100, CPUWeight: 1}
 		}, 0, false, false},
 		{"root", line, Config{Owner: "root", Privileged: true}, all, 0, false, false},
-		{"the administrator", "name=j", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
-		{"the administrator for all", "name=j", Config{Owner: "bob", Sidecar: &Sidecar{Default: granted}}, all, 0, false, false},
-		{"the administrator over a user", "name=j priority=10 slice=x", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
+		{"the administrator", "name=j", Config{Owner: "bob", Sidecar: &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
+		{"the administrator for all", "name=j", Config{Owner: "bob", Sidecar: &sidecar.Sidecar{Default: granted}}, all, 0, false, false},
+		{"the administrator over a user", "name=j priority=10 slice=x", Config{Owner: "bob", Sidecar: &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
 	}
 	for _, tt := range tests {
 		file, diagnostics := Parse("t", "#@ "+tt.items+"\n0 1 * * * x\n", tt.config)

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/source"
 )
 
 // Draft is the text of a crontab file while a program changes it. A change does
@@ -104,7 +106,7 @@ func (d *Draft) isDirective(i int) bool {
 		return false
 	}
 	word := line[first:lex.WordEnd(line, first)]
-	return word != "default" && word != "file" && !isProse(word)
+	return word != "default" && word != "file" && !directive.IsProse(word)
 }
 
 // extent returns the lines of an entry with the options above it, as indexes: the
@@ -238,12 +240,12 @@ func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 }
 
 // itemsOf returns the options of a directive line, with aliases replaced.
-func itemsOf(line string) []item {
-	p := newParser("", "", Config{})
-	p.Text = line
-	var items []item
+func itemsOf(line string) []directive.Item {
+	r := directive.Reader{Source: source.New("")}
+	r.Text = line
+	var items []directive.Item
 	for at := lex.SkipBlanks(line, lex.SkipBlanks(line, 0)+2); at < len(line); at = lex.SkipBlanks(line, at) {
-		it, end, _ := p.scanItem(at)
+		it, end, _ := r.ScanItem(at)
 		if it.Key == "--" {
 			break
 		}
@@ -261,7 +263,7 @@ func (d *Draft) canTake(i int, text string) bool {
 		return false
 	}
 	last := items[len(items)-1] // the parser reads nothing after an invalid option
-	return last.spec != nil || strings.HasPrefix(last.Key, "x-")
+	return last.Spec != nil || strings.HasPrefix(last.Key, "x-")
 }
 
 // appendItem adds an option after the last one of a line, before any comment.

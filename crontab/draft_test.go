@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/option"
 )
 
@@ -144,7 +145,7 @@ func FuzzDraft(f *testing.F) {
 						got = it.Value
 					}
 				}
-				if n := len(itemsAbove(b)); n < maxItems && value == "7" && got != value {
+				if n := len(itemsAbove(b)); n < directive.MaxItems && value == "7" && got != value {
 					t.Fatalf("set retry=%q for line %d of %q: got %q with %q", value, b.Line(), text, d.Text(), got)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/sidecar"
 )
 
 // TestEveryBuiltInIsWhatHolds writes what is shown as built-in above an entry,
@@ -69,10 +70,10 @@ func TestEffectiveShowsBothTimesUntilKill(t *testing.T) {
 }
 
 func TestEffectiveTellsWhereFrom(t *testing.T) {
-	s := &Sidecar{
+	s := &sidecar.Sidecar{
 		Default: set("retry=2", "mailto=host@example.org", "jitter=9m"),
-		Matches: []Match{{User: "root", Set: set("timeout=1m")}},
-		Jobs:    map[string]JobConfig{"j": {Set: set("nice=5")}},
+		Matches: []sidecar.Match{{User: "root", Set: set("timeout=1m")}},
+		Jobs:    map[string]sidecar.JobConfig{"j": {Set: set("nice=5")}},
 	}
 	file, _ := parseWith(t, s, "MAILTO=ops\nCRON_TZ=Asia/Tokyo\nRANDOM_DELAY=3\n#@ default grace=5s keep=9\n#@ name=j keep=7 catchup=once\n0 1 * * * root x\n1 5 * * * root y\n")
 	want := map[string]string{
@@ -90,7 +91,7 @@ func TestEffectiveTellsWhereFrom(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("nothing is told of %v", reflect.ValueOf(want).MapKeys())
 	}
-	daily, _ := Parse("/etc/anacrontab", "RANDOM_DELAY=5\n1 5 cron.daily x\n", Config{Format: Anacron, Family: RHEL, Sidecar: &Sidecar{Default: set("catchup=skip")}})
+	daily, _ := Parse("/etc/anacrontab", "RANDOM_DELAY=5\n1 5 cron.daily x\n", Config{Format: Anacron, Family: RHEL, Sidecar: &sidecar.Sidecar{Default: set("catchup=skip")}})
 	var text strings.Builder
 	for _, o := range daily.Entries[0].Effective() {
 		if o.Key == "catchup" || o.Key == "overlap" || o.Key == "jitter" {

@@ -7,6 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
@@ -87,17 +88,17 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 	if !ok {
 		return schedule, above
 	}
-	it := find(above.items, "jitter")
-	if it == nil || it.isDefault() || it.Origin == option.FromSetting {
+	it := directive.Find(above.items, "jitter")
+	if it == nil || it.IsDefault() || it.Origin == option.FromSetting {
 		return schedule, above
 	}
 	section, plan, refused := *above.section, option.Plan{Options: *above.section.options}, *it
 	fix := "delete `jitter`"
 	if limit > 0 {
-		fix = it.written("jitter", timetable.DurationText(limit)) + " or less"
+		fix = it.Written("jitter", timetable.DurationText(limit)) + " or less"
 	}
-	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+timetable.DurationText(apart), fix)
-	take(&plan, &refused)
+	p.Refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+timetable.DurationText(apart), fix)
+	refused.ApplyTo(&plan)
 	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o option.Option) bool { return o.Key == "jitter" })
 	section.options = &plan.Options
 	return inner, &standing{section: &section, items: above.items}
@@ -167,11 +168,11 @@ func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, 
 // unless the entry has scope=ring: those must be equal on all members.
 func (p *parser) seed(end int, above *standing) uint64 {
 	base := p.config.Seed
-	if it := find(above.items, "scope"); it != nil && it.Value == "ring" {
+	if it := directive.Find(above.items, "scope"); it != nil && it.Value == "ring" {
 		base = 0
 	}
 	identity := p.file.user + "\x00" + strings.Trim(p.Text[end:], lex.Blanks)
-	if it := find(above.items, "name"); it != nil {
+	if it := directive.Find(above.items, "name"); it != nil {
 		identity = it.Value
 	}
 	return timetable.Mix(base, identity)
@@ -240,10 +241,10 @@ func (p *parser) reportNoCommand(account int) {
 // begin at byte at.
 func (p *parser) above(at int) *standing {
 	name := ""
-	if it := find(p.block, "name"); it != nil && it.effective() {
+	if it := directive.Find(p.block, "name"); it != nil && it.Effective() {
 		name = it.Value
 	}
-	if p.isSubject(name) {
+	if p.matcher.MayMatch(name) {
 		return p.under(p.subjectAt(name, at))
 	}
 	return p.byItself()

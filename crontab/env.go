@@ -166,17 +166,17 @@ func (p *parser) assign(a assignment) {
 // setZone applies CRON_TZ with the meaning that cronie gives it. An empty value
 // restores the host's zone.
 func (p *parser) setZone(a assignment) {
-	p.zone, p.zoneHeld, p.said.zone = p.cache.host(p.config.Local), "", true
+	p.Zone, p.ZoneHeld, p.said.zone = p.cache.host(p.config.Local), "", true
 	if a.value == "" {
 		return
 	}
 	zone, err := p.cache.zone(a.value, p.config.Zone)
 	if err != nil {
-		p.zoneHeld = fmt.Sprintf("CRON_TZ in line %d is an %v.", p.Number, err)
+		p.ZoneHeld = fmt.Sprintf("CRON_TZ in line %d is an %v.", p.Number, err)
 		p.Report(a.valueAt, len(a.value), "B206", err.Error()+": the entries below are held", "write a name of the time zone database, such as Europe/Paris")
 		return
 	}
-	p.zone = zone
+	p.Zone = zone
 }
 
 // setDelay applies RANDOM_DELAY, cronie's jitter in minutes.
@@ -186,5 +186,5 @@ func (p *parser) setDelay(a assignment) {
 		p.Report(a.valueAt, max(1, len(a.value)), "B205", "invalid value of RANDOM_DELAY", "write a number of minutes from 0 to 1440")
 		minutes = 0
 	}
-	p.delay, p.said.delay = time.Duration(minutes)*time.Minute, true
+	p.Delay, p.said.delay = time.Duration(minutes)*time.Minute, true
 }

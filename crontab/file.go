@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 	Zone       func(name string) (*time.Location, error) // looks up CRON_TZ= and tz=; nil: every name is unknown
 	Seed       uint64                                    // of the random choices for ~, jitter and spread
 	StandIn    bool                                      // anacron is not installed: entries that run /etc/cron.daily and similar get a Period
-	Sidecar    *Sidecar                                  // options from elsewhere; nil: none
+	Sidecar    *sidecar.Sidecar                          // options from elsewhere; nil: none
 	MaxEntries int                                       // most jobs of a user's crontab, where an entry with shards=N counts as N; 0: no limit. Lines, bytes and variables are limited in proportion.
 	Channels   map[string][]string                       // channels for notify=, and the users whose own crontabs may use each, "*" for all; nil: no check
 	Processors int                                       // of the host; 0: unknown, so that cpu= is not compared with it
@@ -58,7 +59,7 @@ type File struct {
 	text    string
 	owner   string
 	user    string
-	touched *touched // nil: no part of the sidecar matches an entry of it
+	touched *sidecar.Touched // nil: no part of the sidecar matches an entry of it
 
 	truncated bool
 }

@@ -20,22 +20,7 @@ func (p *parser) lintCommand(account, at int) {
 	if slash := strings.IndexByte(command, '\\'); slash >= 0 {
 		p.lintBackslash(command, at)
 	}
-	p.lintOptions(at)
-}
-
-// lintOptions warns about options after the command, which begins at byte at.
-// They are part of the command in every cron, and a comment for the shell.
-func (p *parser) lintOptions(at int) {
-	command := p.Text[at:]
-	i := strings.LastIndex(command, "#@")
-	if i < 1 || !lex.IsBlank(command[i-1]) || strings.Count(command[:i], `"`)%2 > 0 || strings.Count(command[:i], "'")%2 > 0 {
-		return
-	}
-	options := strings.Trim(command[i+2:], lex.Blanks)
-	if options == "" || options == command[i+2:] || isProse(options[:lex.WordEnd(options, 0)]) {
-		return
-	}
-	p.Report(at+i, len(command)-i, "B420", "options after a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
+	p.LintOptions(at)
 }
 
 // lintBegin warns about a command or user that looks like another column.

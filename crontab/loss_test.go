@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/crontab/sidecar"
 )
 
 func TestLossesNameEachOptionOfEachEntry(t *testing.T) {
@@ -19,7 +21,7 @@ func TestLossesNameEachOptionOfEachEntry(t *testing.T) {
 #@ default
 0 5 * * * e
 `
-	s := &Sidecar{Jobs: map[string]JobConfig{"a": {User: "bob", Set: []Setting{{"priority", "2", "c.toml", 7}}}}}
+	s := &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"a": {User: "bob", Set: []sidecar.Setting{{Key: "priority", Value: "2", File: "c.toml", Line: 7}}}}}
 	file, _ := Parse("t", text, Config{Zone: time.LoadLocation, Owner: "bob", Sidecar: s})
 	want := []string{
 		"t:2:11: overlap=skip: under a plain cron a new run starts beside a running one; busybox skips it",

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/lex"
-	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/crontab/source"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -60,6 +59,9 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 		p.file.Entries = make([]Entry, 0, room)
 		p.readLines()
 	}
+	if p.matcher != nil {
+		p.file.touched = p.matcher.Touched
+	}
 	if p.excess != nil {
 		p.excess.at += len(text) - len(p.file.text)
 		return nil, nil, p.excess
@@ -76,7 +78,7 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 
 // parser is the state of one Parse.
 type parser struct {
-	*source.Source
+	directive.Reader
 	config Config
 	cache  *Cache
 	file   *File
@@ -84,20 +86,14 @@ type parser struct {
 
 	// The settings of the lines so far, which apply to those below.
 	env      environment
-	zone     *timetable.Zone
-	zoneHeld string        // not "": entries must not run, because CRON_TZ is not a zone
-	delay    time.Duration // RANDOM_DELAY
-	defaults []item
-	block    []item // directives waiting for the entry below them
-	blockAt  int    // line of the first
+	defaults []directive.Item
+	block    []directive.Item // directives waiting for the entry below them
+	blockAt  int              // line of the first
 	common   *standing
 	names    map[string]int // name= options and their lines
-	shared   option.Shared
-	barredAt map[string]bool // channels with a diagnostic, by position
 
 	// From the sidecar.
-	ruling  *checkedSidecar // nil: no sidecar
-	matches []int           // indexes of matches that may apply to entries of this crontab
+	matcher *sidecar.Matcher // nil: no sidecar
 	said    overrides
 
 	anacron anacrontab
@@ -113,14 +109,13 @@ type parser struct {
 type standing struct {
 	section   *section
 	modifiers timetable.Modifiers
-	items     []item
+	items     []directive.Item
 	schedules map[string]cachedSchedule // nil if each entry needs a schedule of its own
 	under     map[string]*standing      // contexts with matching parts of the sidecar, by their key; see over
 }
 
 func newParser(name, text string, c Config) *parser {
 	p := &parser{
-		Source: source.New(name),
 		config: c,
 		cache:  c.Cache,
 		file:   &File{Name: name, Format: c.Format, text: text, owner: "root", user: cmp.Or(c.User, c.Owner)},
@@ -133,10 +128,17 @@ func newParser(name, text string, c Config) *parser {
 		p.cache = NewCache()
 	}
 	p.hasNUL = strings.IndexByte(text, 0) >= 0
-	p.zone = p.cache.host(c.Local)
-	p.shared.Zone = func(name string) (*timetable.Zone, error) { return p.cache.zone(name, c.Zone) }
-	if p.ruling = p.cache.ruling(c.Sidecar, c); p.ruling != nil {
-		p.matches = p.forFile()
+	p.Reader = p.cache.reader(name, c)
+	p.Rules = directive.Rules{
+		Roots: c.Format != User || c.Privileged, Owner: p.file.owner, User: p.file.user,
+		Channels: c.Channels, Processors: c.Processors, RingUsers: c.RingUsers,
+	}
+	if ruling := p.cache.ruling(c.Sidecar, c); ruling != nil {
+		about := sidecar.File{Name: name, Owner: p.file.owner, Roots: p.Rules.Roots}
+		if c.Format == User {
+			about.User = p.file.user
+		}
+		p.matcher = ruling.NewMatcher(about)
 	}
 	return p
 }

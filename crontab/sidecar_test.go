@@ -10,20 +10,21 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/sidecar"
 )
 
 // set makes settings of key=value words, each in a line of its own of c.toml.
-func set(words ...string) []Setting {
-	var list []Setting
+func set(words ...string) []sidecar.Setting {
+	var list []sidecar.Setting
 	for i, word := range words {
 		key, value, _ := strings.Cut(word, "=")
-		list = append(list, Setting{Key: key, Value: value, File: "c.toml", Line: i + 1})
+		list = append(list, sidecar.Setting{Key: key, Value: value, File: "c.toml", Line: i + 1})
 	}
 	return list
 }
 
 // parseWith reads a table of root's with an account column.
-func parseWith(t *testing.T, s *Sidecar, text string) (*File, []diagnostic.Diagnostic) {
+func parseWith(t *testing.T, s *sidecar.Sidecar, text string) (*File, []diagnostic.Diagnostic) {
 	t.Helper()
 	file, diagnostics := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
 	if len(file.Entries) == 0 {
@@ -36,24 +37,26 @@ func parseWith(t *testing.T, s *Sidecar, text string) (*File, []diagnostic.Diagn
 // has effect.
 func TestPrecedence(t *testing.T) {
 	const entry = "0 1 * * * root x\n"
-	job := func(words ...string) map[string]JobConfig { return map[string]JobConfig{"j": {Set: set(words...)}} }
-	match := []Match{{Command: "x", Set: set("jitter=6m", "name=j")}}
+	job := func(words ...string) map[string]sidecar.JobConfig {
+		return map[string]sidecar.JobConfig{"j": {Set: set(words...)}}
+	}
+	match := []sidecar.Match{{Command: "x", Set: set("jitter=6m", "name=j")}}
 	levels := []struct {
 		level   string
-		sidecar *Sidecar
+		sidecar *sidecar.Sidecar
 		text    string
 		want    time.Duration
 		from    string // origin of the item that counts
 	}{
 		{"built-in", nil, entry, 0, ""},
-		{"[default]", &Sidecar{Default: set("jitter=1m")}, entry, time.Minute, "[default]"},
-		{"setting line", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n" + entry, 2 * time.Minute, ""},
-		{"#@ default", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n" + entry, 3 * time.Minute, "#@ default"},
-		{"#@", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ name=j jitter=4m\n" + entry, 4 * time.Minute, "#@"},
-		{"[[match]]", &Sidecar{Default: set("jitter=1m"), Matches: match}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 6 * time.Minute, "[[match]]"},
-		{"a later [[match]]", &Sidecar{Default: set("jitter=1m"), Matches: append(slices.Clone(match), Match{User: "root", Set: set("jitter=7m")})},
+		{"[default]", &sidecar.Sidecar{Default: set("jitter=1m")}, entry, time.Minute, "[default]"},
+		{"setting line", &sidecar.Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n" + entry, 2 * time.Minute, ""},
+		{"#@ default", &sidecar.Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n" + entry, 3 * time.Minute, "#@ default"},
+		{"#@", &sidecar.Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ name=j jitter=4m\n" + entry, 4 * time.Minute, "#@"},
+		{"[[match]]", &sidecar.Sidecar{Default: set("jitter=1m"), Matches: match}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 6 * time.Minute, "[[match]]"},
+		{"a later [[match]]", &sidecar.Sidecar{Default: set("jitter=1m"), Matches: append(slices.Clone(match), sidecar.Match{User: "root", Set: set("jitter=7m")})},
 			"RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 7 * time.Minute, "[[match]]"},
-		{"[job.NAME]", &Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "[job.NAME]"},
+		{"[job.NAME]", &sidecar.Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "[job.NAME]"},
 	}
 	for _, l := range levels {
 		file, diagnostics := parseWith(t, l.sidecar, l.text)
@@ -72,7 +75,7 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
-	s := &Sidecar{Default: set("tz=Asia/Tokyo", "jitter=5m", "output-max=1K")}
+	s := &sidecar.Sidecar{Default: set("tz=Asia/Tokyo", "jitter=5m", "output-max=1K")}
 	file, _ := parseWith(t, s, "0 1 * * * root a\nCRON_TZ=Asia/Kolkata\n0 1 * * * root b\nCRON_TZ=\n0 1 * * * root c\nRANDOM_DELAY=0\n0 1 * * * root d\n")
 	var got []string
 	for i := range file.Entries {
@@ -94,7 +97,7 @@ func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 }
 
 func TestSidecarItemsKeepTheirPlace(t *testing.T) {
-	s := &Sidecar{Default: set("retry=2"), Jobs: map[string]JobConfig{"j": {Set: set("timeout=1m", "grace=9s")}}}
+	s := &sidecar.Sidecar{Default: set("retry=2"), Jobs: map[string]sidecar.JobConfig{"j": {Set: set("timeout=1m", "grace=9s")}}}
 	file, _ := parseWith(t, s, "#@ name=j timeout=5m\n0 1 * * * root x\n")
 	want := []option.Option{
 		{Key: "retry", Value: "2", Line: 1, Origin: option.FromSidecarDefault, File: "c.toml"},
@@ -127,31 +130,31 @@ func TestSidecarFindsEntries(t *testing.T) {
 	}
 	tests := []struct {
 		what, found, unused string
-		sidecar             Sidecar
+		sidecar             sidecar.Sidecar
 	}{
-		{"a file", "vendor", "", Sidecar{Matches: []Match{{File: "/etc/cron.d/certbot"}}}},
-		{"a pattern of files", "vendor www", "", Sidecar{Matches: []Match{{File: "/etc/cron.d/*"}}}},
-		{"a user's file", "bob", "", Sidecar{Matches: []Match{{File: tables + "bob"}}}},
-		{"a user", "bob", "", Sidecar{Matches: []Match{{User: "bob"}}}},
-		{"root", "vendor backup root anacron", "", Sidecar{Matches: []Match{{User: "root"}}}},
-		{"a command, which users' tables may have too", "www", "", Sidecar{Matches: []Match{{Command: "/usr/lib/php/clean"}}}},
-		{"that command of bob's", "bob", "", Sidecar{Matches: []Match{{Command: "/usr/lib/php/*", User: "bob"}}}},
-		{"a pattern in the middle", "vendor", "", Sidecar{Matches: []Match{{Command: "test * /a*-q"}}}},
-		{"what overlaps itself", "", "1", Sidecar{Matches: []Match{{Command: "/usr/lib/*/lib/php/clean"}}}},
-		{"a command without its input", "backup", "", Sidecar{Matches: []Match{{Command: "/b 50"}}}},
-		{"file and another user", "", "1", Sidecar{Matches: []Match{{File: "/etc/cron.d/certbot", User: "bob"}}}},
-		{"nothing", "", "1", Sidecar{Matches: []Match{{}}}},
-		{"a bad pattern", "", "1", Sidecar{Matches: []Match{{File: "/etc/cron.d/["}}}},
-		{"a name of root's", "backup", "", Sidecar{Jobs: map[string]JobConfig{"backup": {}}}},
-		{"root's own table", "root", "", Sidecar{Jobs: map[string]JobConfig{"sync": {}}}},
-		{"a name of bob's", "bob", "", Sidecar{Jobs: map[string]JobConfig{"backup": {User: "bob"}}}},
-		{"a name of nobody's", "", "1", Sidecar{Jobs: map[string]JobConfig{"backup": {User: "eve"}}}},
-		{"an identifier of anacron", "anacron", "", Sidecar{Jobs: map[string]JobConfig{"cron.daily": {}}}},
-		{"no name", "", "1", Sidecar{Jobs: map[string]JobConfig{"nobody": {}}}},
+		{"a file", "vendor", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/certbot"}}}},
+		{"a pattern of files", "vendor www", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/*"}}}},
+		{"a user's file", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: tables + "bob"}}}},
+		{"a user", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{User: "bob"}}}},
+		{"root", "vendor backup root anacron", "", sidecar.Sidecar{Matches: []sidecar.Match{{User: "root"}}}},
+		{"a command, which users' tables may have too", "www", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/php/clean"}}}},
+		{"that command of bob's", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/php/*", User: "bob"}}}},
+		{"a pattern in the middle", "vendor", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "test * /a*-q"}}}},
+		{"what overlaps itself", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/*/lib/php/clean"}}}},
+		{"a command without its input", "backup", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/b 50"}}}},
+		{"file and another user", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/certbot", User: "bob"}}}},
+		{"nothing", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{}}}},
+		{"a bad pattern", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/["}}}},
+		{"a name of root's", "backup", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {}}}},
+		{"root's own table", "root", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"sync": {}}}},
+		{"a name of bob's", "bob", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {User: "bob"}}}},
+		{"a name of nobody's", "", "1", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {User: "eve"}}}},
+		{"an identifier of anacron", "anacron", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"cron.daily": {}}}},
+		{"no name", "", "1", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"nobody": {}}}},
 	}
 	for _, tt := range tests {
 		s := tt.sidecar
-		at := Place{"c.toml", 1}
+		at := sidecar.Place{File: "c.toml", Line: 1}
 		for i := range s.Matches {
 			s.Matches[i].Set, s.Matches[i].At = set("grace=7s"), at
 		}
@@ -169,7 +172,7 @@ func TestSidecarFindsEntries(t *testing.T) {
 				found = append(found, e.id)
 			}
 		}
-		unused := s.Unused(all)
+		unused := UnusedInSidecar(&s, all)
 		for _, d := range unused {
 			if d.File != "c.toml" || d.Line != 1 || d.Code != "B601" || d.Severity != diagnostic.Note {
 				t.Errorf("%s: got %v %s, want B601 at c.toml:1", tt.what, d, d.Code)
@@ -182,9 +185,9 @@ func TestSidecarFindsEntries(t *testing.T) {
 }
 
 func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
-	s := &Sidecar{Jobs: map[string]JobConfig{"backup": {Set: set("nice=1"), At: Place{"c.toml", 4}}}}
+	s := &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {Set: set("nice=1"), At: sidecar.Place{File: "c.toml", Line: 4}}}}
 	file, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
-	got := s.Unused([]*File{file})
+	got := UnusedInSidecar(s, []*File{file})
 	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` to select it" {
 		t.Errorf("got %+v, want a hint at bob's table", got)
 	}
@@ -194,9 +197,9 @@ func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
 }
 
 func TestMatchGivesNames(t *testing.T) {
-	s := &Sidecar{
-		Matches: []Match{{File: "/etc/cron.d/t", Command: "a", Set: set("name=j", "grace=7s")}},
-		Jobs:    map[string]JobConfig{"j": {Set: set("timeout=1m")}},
+	s := &sidecar.Sidecar{
+		Matches: []sidecar.Match{{File: "/etc/cron.d/t", Command: "a", Set: set("name=j", "grace=7s")}},
+		Jobs:    map[string]sidecar.JobConfig{"j": {Set: set("timeout=1m")}},
 	}
 	file, diagnostics := parseWith(t, s, "#@ name=own\n0 1 * * * root a\n0 1 * * * root b\n")
 	if o := file.Entries[0].Options(); o.Name != "j" || o.Timeout != time.Minute || o.Grace != 7*time.Second || len(diagnostics) > 0 {
@@ -228,15 +231,15 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 		{"name=other", "B410", "write it in a [[match]], or `#@ name=other` above the entry", false, false},
 	}
 	for _, tt := range tests {
-		for _, s := range []*Sidecar{
+		for _, s := range []*sidecar.Sidecar{
 			{Default: set("grace=1s", tt.word)},
-			{Jobs: map[string]JobConfig{"j": {Set: set("grace=1s", tt.word)}}},
-			{Matches: []Match{{User: "root", Set: set("grace=1s", tt.word)}}},
+			{Jobs: map[string]sidecar.JobConfig{"j": {Set: set("grace=1s", tt.word)}}},
+			{Matches: []sidecar.Match{{User: "root", Set: set("grace=1s", tt.word)}}},
 		} {
 			if s.Matches != nil && strings.HasPrefix(tt.word, "name=") {
 				continue
 			}
-			got := s.Check(Config{Zone: time.LoadLocation})
+			got := CheckSidecar(s, Config{Zone: time.LoadLocation})
 			if tt.code == "" && len(got) > 0 || tt.code != "" && (len(got) != 1 || string(got[0].Code) != tt.code || got[0].Fix != tt.fix || got[0].File != "c.toml" || got[0].Line != 2) {
 				t.Errorf("%s: got %+v, want %s at c.toml:2 with fix %q", tt.word, got, tt.code, tt.fix)
 			}
@@ -253,7 +256,7 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 }
 
 func TestSidecarMendsAndOverridesGuards(t *testing.T) {
-	s := &Sidecar{Jobs: map[string]JobConfig{"j": {Set: set("overlap=skip", "enabled=no")}}}
+	s := &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"j": {Set: set("overlap=skip", "enabled=no")}}}
 	file, _ := parseWith(t, s, "#@ name=j overlap=skpi\n0 1 * * * root x\n")
 	if o := file.Entries[0].Options(); o.Held != "" || o.Overlap != option.OverlapSkip || o.Enabled {
 		t.Errorf("got %+v, want the administrator's word", *o)
@@ -261,7 +264,7 @@ func TestSidecarMendsAndOverridesGuards(t *testing.T) {
 }
 
 func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
-	s := &Sidecar{Default: set("phase=2h", "every=1h")}
+	s := &sidecar.Sidecar{Default: set("phase=2h", "every=1h")}
 	file, diagnostics := parseWith(t, s, "# one\n0 1 * * * root x\n")
 	if len(diagnostics) != 1 || diagnostics[0].Code != "B411" || diagnostics[0].Line != 2 || diagnostics[0].File != "/etc/cron.d/t" || !strings.HasPrefix(diagnostics[0].Message, "c.toml:1: phase=") {
 		t.Errorf("got %+v, want B411 in line 2 that names c.toml:1", diagnostics)
@@ -277,7 +280,7 @@ func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 // TestHostDefaultsAreForEntriesThatTheyCanBeFor: @reboot and the lines of
 // anacrontab have no instants, and those have catch-up rules of their own.
 func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
-	s := &Sidecar{Default: set("jitter=5m", "catchup=skip", "deadline=1h", "overlap=kill")}
+	s := &sidecar.Sidecar{Default: set("jitter=5m", "catchup=skip", "deadline=1h", "overlap=kill")}
 	file, diagnostics := parseWith(t, s, "@reboot root x\n")
 	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Degraded != "" || !file.Entries[0].Reboot() || o.Overlap != option.OverlapKill {
 		t.Errorf("@reboot: got %+v %v", *o, diagnostics)
@@ -286,7 +289,7 @@ func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
 	if o := file.Entries[0].Options(); len(diagnostics) > 0 || o.Catchup != option.CatchupOnce || o.Deadline != 0 || o.Overlap != option.OverlapSkip {
 		t.Errorf("anacrontab: got %+v %v; want anacron's own rules", *o, diagnostics)
 	}
-	held := &Sidecar{Default: set("from=2030-01-01")}
+	held := &sidecar.Sidecar{Default: set("from=2030-01-01")}
 	if file, _ = parseWith(t, held, "@reboot root x\n"); file.Entries[0].Options().Held == "" {
 		t.Error("@reboot runs although [default] forbids it until 2030")
 	}
@@ -294,7 +297,7 @@ func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
 
 // TestSidecarIsShared counts what a sidecar costs the entries of a large host.
 func TestSidecarIsShared(t *testing.T) {
-	s := &Sidecar{Default: set("catchup=once", "grace=5s"), Matches: []Match{{Command: "m*", User: "root", Set: set("retry=1")}}}
+	s := &sidecar.Sidecar{Default: set("catchup=once", "grace=5s"), Matches: []sidecar.Match{{Command: "m*", User: "root", Set: set("retry=1")}}}
 	cache := NewCache()
 	options, sections := map[*option.Options]bool{}, map[*section]bool{}
 	schedules := map[any]bool{}
@@ -319,7 +322,7 @@ func TestSidecarIsShared(t *testing.T) {
 	if len(options) != 1+tables || len(sections) != 2*tables || len(schedules) != 4 {
 		t.Errorf("got %d options, %d sections, %d schedules for %d entries; want %d, %d, 4", len(options), len(sections), len(schedules), tables*lines, 1+tables, 2*tables)
 	}
-	if file, _ := parseWith(t, &Sidecar{}, "0 1 * * * root x\n"); file.Entries[0].Options() != option.Plain {
+	if file, _ := parseWith(t, &sidecar.Sidecar{}, "0 1 * * * root x\n"); file.Entries[0].Options() != option.Plain {
 		t.Error("an empty sidecar gives an entry options of its own")
 	}
 }
@@ -333,16 +336,16 @@ func FuzzSidecar(f *testing.F) {
 	f.Add("?timeout", "5m", "a*b")
 	f.Add("name", "j", "*")
 	f.Fuzz(func(t *testing.T, key, value, command string) {
-		at := []Setting{{Key: key, Value: value, File: "c.toml", Line: 3}}
+		at := []sidecar.Setting{{Key: key, Value: value, File: "c.toml", Line: 3}}
 		text := "0 1 * * * root x\n"
-		for _, s := range []*Sidecar{{Default: at}, {Matches: []Match{{User: "root", Command: command, Set: at}}}, {Jobs: map[string]JobConfig{"j": {Set: at}}}} {
+		for _, s := range []*sidecar.Sidecar{{Default: at}, {Matches: []sidecar.Match{{User: "root", Command: command, Set: at}}}, {Jobs: map[string]sidecar.JobConfig{"j": {Set: at}}}} {
 			file, diagnostics := Parse("fuzz", "#@ name=j\n"+text, Config{Format: System, Zone: zones, Sidecar: s})
 			checkDiagnostics(t, "#@ name=j\n"+text, diagnostics)
 			if len(file.Entries) != 1 {
 				t.Fatalf("%q = %q: got %d entries, want 1", key, value, len(file.Entries))
 			}
 			found := len(s.Matches) == 0 || file.touched != nil
-			refused := slices.ContainsFunc(s.Check(Config{Zone: zones}), func(d diagnostic.Diagnostic) bool {
+			refused := slices.ContainsFunc(CheckSidecar(s, Config{Zone: zones}), func(d diagnostic.Diagnostic) bool {
 				if d.File != "c.toml" || d.Line != 3 && d.Code != "B602" || d.Message == "" || d.Code.Meaning() == "" {
 					t.Fatalf("%q = %q: got %+v", key, value, d)
 				}

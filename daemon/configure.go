@@ -71,7 +71,7 @@ func (c *configuration) look(crontabs []*crontab.File) {
 	defer c.mu.Unlock()
 	c.unused = nil
 	if c.now.Sidecar != nil {
-		c.unused = c.now.Sidecar.Unused(crontabs)
+		c.unused = crontab.UnusedInSidecar(c.now.Sidecar, crontabs)
 	}
 }
 

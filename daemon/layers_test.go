@@ -23,6 +23,8 @@ var layers = [][]string{
 	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "gossip/rendezvous", "gossip/wire", "man"},
 	{"crontab/timetable"},
 	{"crontab/option", "crontab/source"},
+	{"crontab/directive"},
+	{"crontab/sidecar"},
 	{"crontab"},
 	{"crontab/dependency"},
 	{"daemon/engine/catalog"},
@@ -61,7 +63,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab", "crontab/dependency", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{

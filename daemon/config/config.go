@@ -22,6 +22,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/notify"
 )
@@ -44,11 +45,11 @@ type Config struct {
 
 	Limits      engine.Limits
 	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, for each kind; 0: no limit
-	Sidecar     *crontab.Sidecar // nil: no settings for entries
+	Sidecar     *sidecar.Sidecar // nil: no settings for entries
 	Channels    []notify.Channel // the valid ones, by name
 	Diagnostics []crontab.Diagnostic
 
-	Places map[string]crontab.Place // the place of each setting that differs from the default
+	Places map[string]sidecar.Place // the place of each setting that differs from the default
 }
 
 // defaultEntries is the most entries of a user's crontab where the
@@ -60,11 +61,11 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
-	c := Config{Session: SessionAuto, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]crontab.Place{}}
-	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
+	c := Config{Session: SessionAuto, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]sidecar.Place{}}
+	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {
-		r.report(crontab.Place{File: dir}, unread, err.Error(), "")
+		r.report(sidecar.Place{File: dir}, unread, err.Error(), "")
 	}
 	for _, file := range append([]string{filepath.Join(dir, "cronring.toml")}, files...) {
 		r.read(file)
@@ -101,14 +102,14 @@ const (
 // reader gathers what the files say, one after the other.
 type reader struct {
 	*Config
-	sidecar  crontab.Sidecar
-	jobs     map[string]crontab.JobConfig
+	sidecar  sidecar.Sidecar
+	jobs     map[string]sidecar.JobConfig
 	channels map[string]*notify.Channel
 	matches  int // of the files before this one
-	ringAt   crontab.Place
+	ringAt   sidecar.Place
 }
 
-func (r *reader) report(at crontab.Place, code crontab.Code, message, fix string) {
+func (r *reader) report(at sidecar.Place, code crontab.Code, message, fix string) {
 	r.Diagnostics = append(r.Diagnostics, crontab.Diagnostic{
 		File: at.File, Line: at.Line, Severity: crontab.Error, Code: code, Message: message, Fix: fix,
 	})
@@ -119,7 +120,7 @@ func (r *reader) read(file string) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	at := crontab.Place{File: file}
+	at := sidecar.Place{File: file}
 	if err != nil {
 		r.report(at, unread, err.Error(), "")
 		return
@@ -144,7 +145,7 @@ func (r *reader) read(file string) {
 func (r *reader) take(document map[string]any, keys []key, file string) {
 	var strange []string // an unknown table
 	for _, k := range keys {
-		at := crontab.Place{File: file, Line: k.line}
+		at := sidecar.Place{File: file, Line: k.line}
 		if len(strange) > 0 && len(k.path) >= len(strange) && slices.Equal(k.path[:len(strange)], strange) {
 			continue
 		}
@@ -165,7 +166,7 @@ func (r *reader) take(document map[string]any, keys []key, file string) {
 	}
 }
 
-func (r *reader) reportUnknown(path []string, at crontab.Place) {
+func (r *reader) reportUnknown(path []string, at sidecar.Place) {
 	fix := ""
 	if near := diagnostic.Nearest(path[len(path)-1], knownKeys(path)); near != "" {
 		fix = "write `" + dotted(append(slices.Clone(path[:len(path)-1]), near)) + "`"
@@ -191,7 +192,7 @@ func (r *reader) finish() {
 	}
 	if s := &r.sidecar; len(s.Default)+len(s.Jobs)+len(s.Matches) > 0 {
 		r.Sidecar = s
-		r.Diagnostics = append(r.Diagnostics, s.Check(crontab.Config{Zone: loadZone})...)
+		r.Diagnostics = append(r.Diagnostics, crontab.CheckSidecar(s, crontab.Config{Zone: loadZone})...)
 	}
 	slices.SortStableFunc(r.Diagnostics, func(a, b crontab.Diagnostic) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/engine"
 )
 
@@ -144,7 +144,7 @@ var tables = [][]string{
 }
 
 // open records a table. It returns false for an unknown one.
-func (r *reader) open(path []string, at crontab.Place) bool {
+func (r *reader) open(path []string, at sidecar.Place) bool {
 	known := slices.ContainsFunc(tables, func(shape []string) bool {
 		return slices.EqualFunc(shape, path, func(want, got string) bool { return want == "*" || want == got })
 	})
@@ -168,7 +168,7 @@ func (r *reader) open(path []string, at crontab.Place) bool {
 }
 
 // set acts on a key and its value.
-func (r *reader) set(path []string, v value, at crontab.Place) error {
+func (r *reader) set(path []string, v value, at sidecar.Place) error {
 	key := dotted(path)
 	for _, s := range settings {
 		if s.key == key {
@@ -197,7 +197,7 @@ func (r *reader) set(path []string, v value, at crontab.Place) error {
 }
 
 // placed records the place of a value that is in force.
-func (r *reader) placed(key string, at crontab.Place, err error) error {
+func (r *reader) placed(key string, at sidecar.Place, err error) error {
 	if err == nil {
 		r.Places[key] = at
 	}
@@ -229,13 +229,13 @@ func knownKeys(path []string) []string {
 }
 
 // addOption adds an option to a set, or takes the place of one of the same key.
-func addOption(set *[]crontab.Setting, key string, v value, at crontab.Place) error {
+func addOption(set *[]sidecar.Setting, key string, v value, at sidecar.Place) error {
 	text, err := v.option()
 	if err != nil {
 		return err
 	}
-	s := crontab.Setting{Key: key, Value: text, File: at.File, Line: at.Line}
-	if i := slices.IndexFunc(*set, func(old crontab.Setting) bool { return old.Key == key }); i >= 0 {
+	s := sidecar.Setting{Key: key, Value: text, File: at.File, Line: at.Line}
+	if i := slices.IndexFunc(*set, func(old sidecar.Setting) bool { return old.Key == key }); i >= 0 {
 		(*set)[i] = s
 		return nil
 	}
@@ -243,7 +243,7 @@ func addOption(set *[]crontab.Setting, key string, v value, at crontab.Place) er
 	return nil
 }
 
-func (r *reader) job(name string, at crontab.Place) crontab.JobConfig {
+func (r *reader) job(name string, at sidecar.Place) sidecar.JobConfig {
 	j, ok := r.jobs[name]
 	if !ok {
 		j.At = at
@@ -252,7 +252,7 @@ func (r *reader) job(name string, at crontab.Place) crontab.JobConfig {
 	return j
 }
 
-func (r *reader) setJob(name, key string, v value, at crontab.Place) (err error) {
+func (r *reader) setJob(name, key string, v value, at sidecar.Place) (err error) {
 	j := r.job(name, at)
 	if key == "user" {
 		j.User, err = v.text()
@@ -264,15 +264,15 @@ func (r *reader) setJob(name, key string, v value, at crontab.Place) (err error)
 }
 
 // match is the [[match]] of that number in the present file.
-func (r *reader) match(number string, at crontab.Place) *crontab.Match {
+func (r *reader) match(number string, at sidecar.Place) *sidecar.Match {
 	i, _ := strconv.Atoi(number)
 	for len(r.sidecar.Matches) <= r.matches+i {
-		r.sidecar.Matches = append(r.sidecar.Matches, crontab.Match{At: at})
+		r.sidecar.Matches = append(r.sidecar.Matches, sidecar.Match{At: at})
 	}
 	return &r.sidecar.Matches[r.matches+i]
 }
 
-func (r *reader) setMatch(number, key string, v value, at crontab.Place) (err error) {
+func (r *reader) setMatch(number, key string, v value, at sidecar.Place) (err error) {
 	m := r.match(number, at)
 	switch key {
 	case "file":

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/notify"
 )
 
 // Row is one effective setting, for people. Secrets are left out of it.
 type Row struct {
 	Key, Value string
-	At         crontab.Place // its place; the zero Place: a default
+	At         sidecar.Place // its place; the zero Place: a default
 }
 
 // Rows is all that is in effect: first what has a value on every host, then
@@ -47,7 +47,7 @@ func (c *Config) Rows() []Row {
 }
 
 // place returns the place of a setting; for a table of headers, that of its first.
-func (c *Config) place(path string) crontab.Place {
+func (c *Config) place(path string) sidecar.Place {
 	at := c.Places[path]
 	for key, p := range c.Places {
 		if strings.HasPrefix(key, path+".") && (at.Line == 0 || p.Line < at.Line) {
@@ -106,18 +106,18 @@ func short(d time.Duration) string {
 	return text
 }
 
-func sidecarRows(s *crontab.Sidecar) (rows []Row) {
+func sidecarRows(s *sidecar.Sidecar) (rows []Row) {
 	if s == nil {
 		return nil
 	}
-	add := func(table []string, set []crontab.Setting) {
+	add := func(table []string, set []sidecar.Setting) {
 		for _, o := range set {
-			rows = append(rows, Row{dotted(append(table[:len(table):len(table)], o.Key)), o.Value, crontab.Place{File: o.File, Line: o.Line}})
+			rows = append(rows, Row{dotted(append(table[:len(table):len(table)], o.Key)), o.Value, sidecar.Place{File: o.File, Line: o.Line}})
 		}
 	}
-	one := func(table []string, key, value string, at crontab.Place) {
+	one := func(table []string, key, value string, at sidecar.Place) {
 		if value != "" {
-			add(table, []crontab.Setting{{Key: key, Value: value, File: at.File, Line: at.Line}})
+			add(table, []sidecar.Setting{{Key: key, Value: value, File: at.File, Line: at.Line}})
 		}
 	}
 	add([]string{"default"}, s.Default)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -13,32 +14,32 @@ import (
 // the same name or, without a name, the same file, user and command.
 func TestIdentityStaysUnderEdits(t *testing.T) {
 	const entry = "0 3 * * * root /backup --all\n"
-	option := []crontab.Setting{{Key: "retry", Value: "2"}}
-	named := []crontab.Setting{{Key: "name", Value: "nightly"}}
+	option := []sidecar.Setting{{Key: "retry", Value: "2"}}
+	named := []sidecar.Setting{{Key: "name", Value: "nightly"}}
 	for _, c := range []struct {
 		what    string
 		before  string
 		after   string
-		sidecar *crontab.Sidecar
+		sidecar *sidecar.Sidecar
 		stays   bool
 	}{
 		{"another time", entry, "45 4 * * 1 root /backup --all\n", nil, true},
 		{"a nickname", entry, "@daily root /backup --all\n", nil, true},
 		{"another line", entry, "SHELL=/bin/sh\n# of the night\n\n0 1 * * * root other\n" + entry, nil, true},
 		{"options above it", entry, "#@ retry=3 tz=Asia/Tokyo\n" + entry, nil, true},
-		{"options of the host", entry, entry, &crontab.Sidecar{Default: option}, true},
-		{"options of a match", entry, entry, &crontab.Sidecar{Matches: []crontab.Match{{User: "root", Set: option}}}, true},
+		{"options of the host", entry, entry, &sidecar.Sidecar{Default: option}, true},
+		{"options of a match", entry, entry, &sidecar.Sidecar{Matches: []sidecar.Match{{User: "root", Set: option}}}, true},
 		{"another command", entry, "0 3 * * * root /backup --some\n", nil, false},
 		{"another account", entry, "0 3 * * * bob /backup --all\n", nil, false},
 		{"a name", entry, "#@ name=nightly\n" + entry, nil, false},
-		{"a name of a match", entry, entry, &crontab.Sidecar{Matches: []crontab.Match{{User: "root", Set: named}}}, false},
+		{"a name of a match", entry, entry, &sidecar.Sidecar{Matches: []sidecar.Match{{User: "root", Set: named}}}, false},
 		{"a name: all else", "#@ name=nightly\n" + entry, "#@ name=nightly\n@hourly root other\n", nil, true},
-		{"a name that a match gives too", "#@ name=nightly\n" + entry, "0 1 * * * root x\n", &crontab.Sidecar{Matches: []crontab.Match{{User: "root", Set: named}}}, true},
-		{"a name: options of the job", "#@ name=nightly\n" + entry, "#@ name=nightly\n" + entry, &crontab.Sidecar{Jobs: map[string]crontab.JobConfig{"nightly": {Set: option}}}, true},
+		{"a name that a match gives too", "#@ name=nightly\n" + entry, "0 1 * * * root x\n", &sidecar.Sidecar{Matches: []sidecar.Match{{User: "root", Set: named}}}, true},
+		{"a name: options of the job", "#@ name=nightly\n" + entry, "#@ name=nightly\n" + entry, &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"nightly": {Set: option}}}, true},
 	} {
 		e := New(State{})
 		now := Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Up: time.Hour}
-		load := func(text string, s *crontab.Sidecar) *View {
+		load := func(text string, s *sidecar.Sidecar) *View {
 			file, diagnostics := crontab.Parse("/etc/cron.d/backup", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation, Sidecar: s})
 			if len(diagnostics) > 0 {
 				t.Fatalf("%s: %v", c.what, diagnostics)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/account"
 )
 
@@ -40,7 +41,7 @@ type SourceOptions struct {
 	Files  []string
 	System bool
 
-	Sidecar   *crontab.Sidecar    // settings of entries in the configuration; nil: none
+	Sidecar   *sidecar.Sidecar    // settings of entries in the configuration; nil: none
 	Channels  map[string][]string // that crontabs may name, and their users; see crontab.Config
 	RingUsers []string            // whose crontabs may have scope=ring; see crontab.Config
 
@@ -159,7 +160,7 @@ func OpenSource(o SourceOptions) *Source {
 
 // SetSidecar replaces the configuration of entries. At the next scan all crontabs are parsed again,
 // unless sidecar is unchanged.
-func (s *Source) SetSidecar(sidecar *crontab.Sidecar) {
+func (s *Source) SetSidecar(sidecar *sidecar.Sidecar) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.options.Sidecar != sidecar {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 )
 
 // reads is a source and its last snapshot.
@@ -602,7 +603,7 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 			t.Errorf("%s: same tables %t, changed %t, changes %v; want the same: %t", what, slices.Equal(before, r.Crontabs), r.Changed, r.Changes, want)
 		}
 	}
-	sidecar := &crontab.Sidecar{Default: []crontab.Setting{{Key: "retry", Value: "3"}}}
+	sidecar := &sidecar.Sidecar{Default: []sidecar.Setting{{Key: "retry", Value: "3"}}}
 	r.SetSidecar(sidecar)
 	same(false, "another sidecar")
 	if got := r.Crontabs[1].Entries[0].Options().Retry; got != 3 {

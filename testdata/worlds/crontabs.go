@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/engine"
 )
 
@@ -263,24 +264,24 @@ func (w *World) parse(f *file) {
 
 // drawSidecar sets random options of entries in the configuration.
 func (w *World) drawSidecar() {
-	set := func(pairs ...string) (s []crontab.Setting) {
+	set := func(pairs ...string) (s []sidecar.Setting) {
 		for i := 0; i < len(pairs); i += 2 {
-			s = append(s, crontab.Setting{Key: pairs[i], Value: pairs[i+1], File: "/etc/cronring/cronring.toml", Line: i + 1})
+			s = append(s, sidecar.Setting{Key: pairs[i], Value: pairs[i+1], File: "/etc/cronring/cronring.toml", Line: i + 1})
 		}
 		return s
 	}
-	w.sidecar = &crontab.Sidecar{}
+	w.sidecar = &sidecar.Sidecar{}
 	if w.rng.IntN(2) == 0 {
 		return
 	}
-	at := crontab.Place{File: "/etc/cronring/cronring.toml", Line: 9}
+	at := sidecar.Place{File: "/etc/cronring/cronring.toml", Line: 9}
 	g := &generator{rng: w.rng, now: w.Now.Wall}
-	w.sidecar.Default = [][]crontab.Setting{nil, set("catchup", "once"), set("notify", "ops", "retry", "1"), set("overlap", "queue")}[w.rng.IntN(4)]
-	w.sidecar.Jobs = map[string]crontab.JobConfig{
+	w.sidecar.Default = [][]sidecar.Setting{nil, set("catchup", "once"), set("notify", "ops", "retry", "1"), set("overlap", "queue")}[w.rng.IntN(4)]
+	w.sidecar.Jobs = map[string]sidecar.JobConfig{
 		"root0": {Set: set("overlap", g.pick("skip", "replace"), "timeout", "2m"), At: at},
 		"ann1":  {User: "ann", Set: set("pool", "wan", "priority", "9"), At: at},
 	}
-	w.sidecar.Matches = []crontab.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
+	w.sidecar.Matches = []sidecar.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
 }
 
 // drawLimits sets random pools and limits in the configuration.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -29,7 +30,7 @@ type World struct {
 	story   strings.Builder
 	zone    *time.Location
 	files   []*file
-	sidecar *crontab.Sidecar
+	sidecar *sidecar.Sidecar
 	limits  engine.Limits
 
 	kept      kept

@@ -15,7 +15,7 @@ func UnusedOf(c config.Config, s spool.Snapshot) []crontab.Diagnostic {
 	if c.Sidecar == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	return c.Sidecar.Unused(s.Crontabs)
+	return crontab.UnusedInSidecar(c.Sidecar, s.Crontabs)
 }
 
 // ConfigTexts is the files that can be read, to show lines of them.

@@ -1,0 +1,226 @@
+package directive
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/option"
+)
+
+// settle checks the options against each other: which ones exclude or require
+// another.
+func (r *Reader) settle(plan *option.Plan, items []Item) {
+	if Find(items, "tz") == nil && r.ZoneHeld != "" {
+		plan.Hold(r.ZoneHeld)
+	}
+	if !plan.Limited && (plan.Catchup == option.CatchupOnce || plan.Catchup == option.CatchupAll) {
+		plan.Deadline = 24 * time.Hour
+	}
+	if !r.Rules.Roots {
+		r.settleRights(plan, items)
+	}
+	plan.Settle()
+	r.settleTimes(plan, items)
+	r.settleRuns(plan, items)
+	r.settleChannels(plan, items)
+	r.settleRing(plan, items)
+}
+
+// clash refuses the option key if bad is true, because it contradicts others.
+func (r *Reader) clash(plan *option.Plan, items []Item, key string, bad bool, why, fix string) {
+	if it := Find(items, key); bad && it != nil && it.Effective() {
+		r.Refuse(it, "B411", why, fix)
+		it.ApplyTo(plan)
+	}
+}
+
+// idle is like clash, for an option without effect. It accepts defaults, because
+// they are meant for other entries, where they have an effect.
+func (r *Reader) idle(plan *option.Plan, items []Item, key string, bad bool, why, fix string) {
+	if it := Find(items, key); bad && it != nil && !it.IsDefault() {
+		r.clash(plan, items, key, bad, why, fix)
+	}
+}
+
+// needs is like idle, for an option that has an effect only with another one.
+func (r *Reader) needs(plan *option.Plan, items []Item, key, other string, met bool) {
+	if !met && Find(items, key) != nil {
+		r.idle(plan, items, key, true, key+"= requires "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
+	}
+}
+
+// settleRights refuses options that would give a user's jobs preference over those
+// of others. Items of the sidecar are allowed, because the administrator sets
+// them.
+func (r *Reader) settleRights(plan *option.Plan, items []Item) {
+	above := func(key string, bad bool, why, fix string) bool {
+		it := Find(items, key)
+		if it == nil || !bad || it.Origin != option.FromDefault && it.Origin != option.FromDirective {
+			return false
+		}
+		if it.Effective() {
+			r.Refuse(it, "B414", why+" is allowed only in root's crontabs and in the configuration", fix)
+			it.ApplyTo(plan)
+		}
+		return true
+	}
+	if it := Find(items, "scope"); it != nil && it.File == "" && it.Effective() && plan.Scope == option.ScopeRing && !r.mayUseRing() {
+		r.Refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", diagnostic.Quote(r.Rules.Owner)),
+			"delete `scope=ring`, or ask the administrator to add the user to `ring.users` on each member")
+		it.ApplyTo(plan)
+		if it.off {
+			plan.Scope = option.ScopeHost
+		}
+	}
+	if above("priority", plan.Priority > option.Plain.Priority, "a priority above 5", "write `priority=5`, or less") {
+		plan.Priority = option.Plain.Priority
+	}
+	limits := plan.Resources
+	if limits == nil {
+		return
+	}
+	if above("nice", limits.Nice != nil && *limits.Nice < 0, "a nice value below 0", "write `nice=0`, or more") {
+		limits.Nice = nil
+	}
+	if above("io-weight", limits.IOWeight > option.UsualWeight, "an io-weight above 100", "write `io-weight=100`, or less") {
+		limits.IOWeight = 0
+	}
+	if above("cpu-weight", limits.CPUWeight > option.UsualWeight, "a cpu-weight above 100", "write `cpu-weight=100`, or less") {
+		limits.CPUWeight = 0
+	}
+	if above("slice", limits.Slice != "", "slice=", "delete `slice`, or ask the administrator to set it for this job") {
+		limits.Slice = ""
+	}
+}
+
+// mayUseRing reports whether the owner of a user's crontab may have jobs of the ring.
+func (r *Reader) mayUseRing() bool {
+	users := r.Rules.RingUsers
+	return users == nil || slices.Contains(users, "*") || slices.Contains(users, r.Rules.Owner)
+}
+
+func (r *Reader) settleTimes(plan *option.Plan, items []Item) {
+	m := &plan.Modifiers
+	r.clash(plan, items, "count", m.From.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
+		"write `from=2026-01-01 count=3`")
+	r.idle(plan, items, "phase", m.Every == 0, "phase= requires every=", "write `every=10m phase=3m`")
+	r.clash(plan, items, "phase", m.Every > 0 && m.Phase >= m.Every, "phase= must be shorter than every=", "")
+	r.idle(plan, items, "every", !m.At.IsZero(), "every= and at= exclude each other", "delete one of them")
+	r.idle(plan, items, "sec", m.Every > 0 || !m.At.IsZero(), "sec= requires time fields, which every= and at= replace", "delete `sec`")
+	r.idle(plan, items, "dst", m.Every > 0 || !m.At.IsZero(), "dst= requires time fields, which every= and at= replace", "delete `dst`")
+	r.clash(plan, items, "until", !m.Until.IsZero() && m.Until.Before(m.From), "until= is before from=, so that the entry never runs", "exchange them")
+	r.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
+	plan.Manual = plan.Manual && len(plan.On) == 0
+}
+
+func (r *Reader) settleRuns(plan *option.Plan, items []Item) {
+	r.needs(plan, items, "when", "after", len(plan.After) > 0)
+	r.needs(plan, items, "wait", "after", len(plan.After) > 0)
+	r.needs(plan, items, "retry-on", "retry", plan.Retry > 0)
+	r.needs(plan, items, "no-retry-on", "retry", plan.Retry > 0)
+	r.needs(plan, items, "notify-on", "notify", len(plan.Notify) > 0)
+	r.idle(plan, items, "max-instances", plan.Overlap != option.OverlapAllow, "max-instances= requires overlap=allow: all other values allow only one run at a time", "delete `max-instances`")
+	r.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no effect with stop-signal=KILL, which ends a program immediately", "delete `stop-grace`")
+	if limits := plan.Resources; limits != nil {
+		r.lintCPU(limits.CPU, items)
+		r.idle(plan, items, "memory-high", limits.Memory > 0 && limits.MemoryHigh > limits.Memory, "memory-high= is above memory=, so that a run is killed before it is slowed down", "exchange them")
+	}
+	r.settleCodes(plan, items)
+}
+
+// settleCodes makes sure that no exit status means both success and skipped: ok=
+// has precedence.
+func (r *Reader) settleCodes(plan *option.Plan, items []Item) {
+	both := slices.IndexFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
+	if both < 0 {
+		return
+	}
+	code := plan.SkipCodes[both]
+	r.idle(plan, items, "skip-code", true, fmt.Sprintf("exit status %d already means success", code),
+		fmt.Sprintf("remove %d here or from `ok=`", code))
+	if Find(items, "skip-code").IsDefault() { // the remaining codes apply
+		plan.SkipCodes = slices.DeleteFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
+		return
+	}
+	plan.SkipCodes = nil
+}
+
+// lintCPU warns about a limit, in thousandths of a processor, above the
+// processors of the host.
+func (r *Reader) lintCPU(limit int, items []Item) {
+	it := Find(items, "cpu")
+	if most := r.Rules.Processors; most == 0 || it == nil || it.File != "" || limit <= 1000*most {
+		return
+	}
+	message := fmt.Sprintf("cpu=%s is above the processors of this host, %d: it limits nothing here", it.Value, r.Rules.Processors)
+	fix := fmt.Sprintf("write `cpu=%d` or less", r.Rules.Processors)
+	if n, err := strconv.Atoi(it.Value); err == nil {
+		fix += fmt.Sprintf("; for percent of one processor write `cpu=%d%%`", n)
+	}
+	r.ReportItem(it, "B422", message, fix)
+}
+
+// settleRing checks the options of the ring against each other.
+func (r *Reader) settleRing(plan *option.Plan, items []Item) {
+	for _, key := range []string{"prefer", "route", "if-partitioned", "quorum"} {
+		r.idle(plan, items, key, plan.Scope != option.ScopeRing, key+"= requires scope=ring, because it chooses the member that runs the entry",
+			"delete `"+key+"`, or write `scope=ring` too")
+	}
+	both := slices.IndexFunc(plan.Need, func(l option.Label) bool { return slices.Contains(plan.Avoid, l) })
+	r.clash(plan, items, "avoid", both >= 0, "need= and avoid= name the same label, so that no host may run the entry", "delete one of them")
+	r.idle(plan, items, "quorum", plan.Partitioned == option.PartitionedRun, "quorum= has no meaning with if-partitioned=run, which runs with any number of members",
+		"delete `quorum`")
+}
+
+// settleChannels removes from notify= the channels that the crontab must not
+// use. The others are still notified.
+func (r *Reader) settleChannels(plan *option.Plan, items []Item) {
+	it := Find(items, "notify")
+	if r.Rules.Channels == nil || it == nil || !it.Effective() {
+		return
+	}
+	var allowed []string
+	for _, name := range plan.Notify {
+		why, fix := r.barred(it, name)
+		if why == "" {
+			allowed = append(allowed, name)
+			continue
+		}
+		plan.Degrade(sentence(it, why))
+		r.reportChannel(it, name, why, fix)
+	}
+	plan.Notify = allowed
+}
+
+// barred returns the reason why the entry must not use a channel, or "". Options
+// from the sidecar may use any channel, because the administrator sets them.
+func (r *Reader) barred(it *Item, name string) (why, fix string) {
+	users, known := r.Rules.Channels[name]
+	switch {
+	case name == option.MailChannel:
+		return "", ""
+	case !known:
+		return fmt.Sprintf("channel %s does not exist", diagnostic.Quote(name)), "use `mail` or a channel from the configuration ([channel.NAME])"
+	case it.File != "" || r.Rules.Roots || slices.Contains(users, "*") || slices.Contains(users, r.Rules.User):
+		return "", ""
+	}
+	return fmt.Sprintf("channel %s is not allowed in crontabs of %s", diagnostic.Quote(name), diagnostic.Quote(r.Rules.User)), "use `mail`, or ask the administrator to add the user to the channel's users"
+}
+
+// reportChannel adds one diagnostic for each item. Without this check a default
+// would repeat it for each entry that has options.
+func (r *Reader) reportChannel(it *Item, name, why, fix string) {
+	at := fmt.Sprintf("%d:%d %s", it.Line, it.Column, name)
+	if it.File != "" || r.barredAt[at] {
+		return
+	}
+	if r.barredAt == nil {
+		r.barredAt = map[string]bool{}
+	}
+	r.barredAt[at] = true
+	r.ReportItem(it, "B415", why+": it gets no notifications", fix)
+}
