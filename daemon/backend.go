@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // backend is the daemon as the server sees it.
@@ -204,9 +205,9 @@ func storeProblem(t *recorder.Problem, dir string) api.Problem {
 		Why:  t.Err.Error(),
 	}
 	switch {
-	case store.IsFull(t.Err):
+	case database.IsFull(t.Err):
 		p.Fix = "make room on the disk of " + dir
-	case store.IsReadOnly(t.Err):
+	case database.IsReadOnly(t.Err):
 		p.Fix = "check the disk, and make it writable again: findmnt -T " + dir
 	}
 	return p

@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Run is the daemon. It opens everything in order, loops until it is stopped (a signal, or the end
@@ -190,7 +191,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 
 // openHistory logs a message before it upgrades a long history, because no job starts meanwhile.
 func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
-	size, outdated := store.Outdated(l.options.State)
+	size, outdated := database.Outdated(l.options.State)
 	if !outdated {
 		return store.Open(ctx, l.options.State)
 	}

@@ -13,7 +13,7 @@ import (
 func TestUpgradeOfTheHistoryIsAnnounced(t *testing.T) {
 	h := newHost(t)
 	manager := h.withManager()
-	files, err := filepath.Glob("store/schema/*.sql")
+	files, err := filepath.Glob("store/database/schema/*.sql")
 	if err != nil || len(files) < 11 {
 		t.Fatal(files, err)
 	}

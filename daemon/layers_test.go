@@ -31,6 +31,7 @@ var layers = [][]string{
 	{"gossip/register"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
 	{"daemon/review"},
+	{"daemon/store/database"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim"},

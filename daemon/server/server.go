@@ -25,6 +25,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/overview"
 	"github.com/cronring/cronring/daemon/server/why"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Backend is the daemon, as far as the server sees it. Its methods may be called from many
@@ -65,7 +66,7 @@ type Store interface {
 	overview.Store
 	why.Store
 
-	Sizes(ctx context.Context) (store.Sizes, error)
+	Sizes(ctx context.Context) (database.Sizes, error)
 	Check(ctx context.Context) (problems []string, err error)
 	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 }

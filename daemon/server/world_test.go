@@ -26,6 +26,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // world is a real engine behind a Backend and a Store that keep its effects in memory. Its clock
@@ -298,8 +299,10 @@ func (w *world) Plan(_ context.Context, start engine.Start) (api.Environment, er
 	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
 }
 
-func (w *world) Prune(context.Context) (store.Pruned, error)              { return store.Pruned{Runs: 3}, nil }
-func (w *world) Sizes(context.Context) (store.Sizes, error)               { return store.Sizes{Path: "db"}, nil }
+func (w *world) Prune(context.Context) (store.Pruned, error) { return store.Pruned{Runs: 3}, nil }
+func (w *world) Sizes(context.Context) (database.Sizes, error) {
+	return database.Sizes{Path: "db"}, nil
+}
 func (w *world) Bytes() int64                                             { return 4096 }
 func (w *world) Check(context.Context) ([]string, error)                  { return nil, nil }
 func (w *world) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }

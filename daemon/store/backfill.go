@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Of chooses what belongs to jobs. Zero fields choose all.
@@ -45,12 +46,12 @@ func (w *writer) putBackfill(r *job.Record) error {
 	if err != nil {
 		return err
 	}
-	known, err := w.exec(w.stmts.goOnFill, b.ID, string(b.State), string(text))
+	known, err := w.Exec(w.stmts.goOnFill, b.ID, string(b.State), string(text))
 	if err != nil || known > 0 && b.State == job.BackfillGoing {
 		return err
 	}
 	if known == 0 {
-		if _, err := w.exec(w.stmts.beginFill, b.ID, string(b.Job), b.User, b.Asked.UnixNano(), string(b.State), string(text)); err != nil {
+		if _, err := w.Exec(w.stmts.beginFill, b.ID, string(b.Job), b.User, b.Asked.UnixNano(), string(b.State), string(text)); err != nil {
 			return err
 		}
 	}
@@ -65,7 +66,7 @@ func (s *Store) Backfills(ctx context.Context, of Of) ([]job.Backfill, error) {
 
 func (s *Store) backfills(ctx context.Context, rest string, args ...any) ([]job.Backfill, error) {
 	var all []job.Backfill
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var text sql.RawBytes
 		if err := rows.Scan(&text); err != nil {
 			return err
@@ -93,7 +94,7 @@ const verdict = `CASE WHEN verdict <> '' OR outcome = '' THEN verdict WHEN outco
 // live. If the last attempt was dropped, the attempt before counts.
 func (s *Store) Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error) {
 	ran := map[int64]job.Verdict{}
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var due int64
 		var state job.RunState
 		var v job.Verdict
@@ -105,7 +106,7 @@ func (s *Store) Ran(ctx context.Context, id job.ID, user string, from, to time.T
 			ran[due] = job.VerdictFail
 		}
 		return err
-	}, ranQuery, id, user, nanosBound(from), nanosBound(to))
+	}, ranQuery, id, user, database.NanosBound(from), database.NanosBound(to))
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
 	}

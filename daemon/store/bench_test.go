@@ -3,11 +3,11 @@ package store
 import (
 	"database/sql/driver"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // BenchmarkQuery runs the queries of the commands on a history of 200,000 runs.
@@ -41,7 +41,10 @@ func BenchmarkQuery(b *testing.B) {
 		{"RunsBefore", func() error { _, err := s.Runs(b.Context(), Filter{Until: day.Add(12 * time.Hour)}); return err }},
 		{"DecisionsOfDay", func() error { _, err := s.Decisions(b.Context(), jobName(9), day, noon, 1000); return err }},
 		{"DecisionAt", func() error { _, _, err := s.DecisionAt(b.Context(), jobName(9), noon.Add(-time.Hour)); return err }},
-		{"Check", func() error { return s.write.check(b.Context()) }},
+		{"Check", func() error {
+			var found string
+			return s.Row(b.Context(), "PRAGMA quick_check(1)").Scan(&found)
+		}},
 		{"Restore", func() error { _, err := s.Restore(b.Context()); return err }},
 	} {
 		b.Run(q.name, func(b *testing.B) { benchmarkAsk(b, q.ask) })
@@ -107,23 +110,24 @@ func BenchmarkCommit(b *testing.B) {
 }
 
 func benchmarkBare(b *testing.B, n int) {
-	w, err := openWriter(b.Context(), filepath.Join(b.TempDir(), fileName))
+	s := open(b, b.TempDir())
+	err := s.Write(b.Context(), func(w *database.Writer) error {
+		return w.Script(b.Context(), "CREATE TABLE bare (id INTEGER PRIMARY KEY, at INTEGER, text TEXT)")
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer w.close()
-	if err := w.script(b.Context(), "CREATE TABLE bare (id INTEGER PRIMARY KEY, at INTEGER, text TEXT)"); err != nil {
-		b.Fatal(err)
-	}
-	stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(b.Context(), "INSERT INTO bare (at, text) VALUES (?, ?)")
+	var stmt driver.Stmt
+	err = s.Write(b.Context(), func(w *database.Writer) error {
+		return w.Prepare(b.Context(), &stmt, "INSERT INTO bare (at, text) VALUES (?, ?)")
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer stmt.Close()
 	for b.Loop() {
-		err := w.transact(func() error {
+		err := s.Write(b.Context(), func(w *database.Writer) error {
 			for i := range n {
-				if _, err := w.exec(stmt, int64(i), "0123456789abcdef0123456789abcdef"); err != nil {
+				if _, err := w.Exec(stmt, int64(i), "0123456789abcdef0123456789abcdef"); err != nil {
 					return err
 				}
 			}

@@ -129,7 +129,7 @@ const (
 // blocks makes the blocks that are missing, the newest first.
 func (p *pruning) blocks(ctx context.Context) error {
 	var top int64
-	if err := p.read.QueryRowContext(ctx, endedRuns).Scan(&top); err != nil {
+	if err := p.Row(ctx, endedRuns).Scan(&top); err != nil {
 		return err
 	}
 	missing, err := p.missingBlocks(ctx, (top+1)/blockRuns)
@@ -159,7 +159,7 @@ func (p *pruning) missingBlocks(ctx context.Context, end int64) (missing []int64
 		if have[n] {
 			continue
 		}
-		err = p.step(ctx, func() error { return p.read.QueryRowContext(ctx, nextRun, n, blockRuns).Scan(&n) })
+		err = p.step(ctx, func() error { return p.Row(ctx, nextRun, n, blockRuns).Scan(&n) })
 		if errors.Is(err, sql.ErrNoRows) {
 			return missing, nil
 		}

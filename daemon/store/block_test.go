@@ -1,12 +1,14 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // samples returns the samples of all jobs, a line for each run.
@@ -52,7 +54,7 @@ func TestBlocksEqualRows(t *testing.T) {
 
 	rows := func() { // without blocks
 		t.Helper()
-		if err := s.write.script(t.Context(), "DELETE FROM block"); err != nil {
+		if err := s.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), "DELETE FROM block") }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +83,7 @@ func TestBlocksEqualRows(t *testing.T) {
 	compare("all over but one", 3)
 	sql := func(text string) {
 		t.Helper()
-		if err := s.write.script(t.Context(), text); err != nil {
+		if err := s.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), text) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,13 +105,15 @@ func TestBlocksEqualRows(t *testing.T) {
 func TestBlockOfChangedRuns(t *testing.T) {
 	s := open(t, t.TempDir())
 	fill(t, s, 10, 3000)
-	w := s.write
-	err := w.once(t.Context(), beginBlock, int64(1))
-	if err == nil {
-		err = w.script(t.Context(), "UPDATE run SET verdict = 'lost' WHERE id = 1500") // after it was read
-	}
-	if err == nil {
-		err = w.once(t.Context(), fillBlock, int64(1), []byte("[]\x00"))
+	var err error
+	for _, step := range []func(w *database.Writer) error{
+		func(w *database.Writer) error { return w.Once(t.Context(), beginBlock, int64(1)) },
+		func(w *database.Writer) error { // after it was read
+			return w.Script(t.Context(), "UPDATE run SET verdict = 'lost' WHERE id = 1500")
+		},
+		func(w *database.Writer) error { return w.Once(t.Context(), fillBlock, int64(1), []byte("[]\x00")) },
+	} {
+		err = errors.Join(err, s.Write(t.Context(), step))
 	}
 	if n := count(t, s, "block"); n != 0 || err != nil {
 		t.Errorf("%d blocks, %v", n, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // briefColumns are the columns of a run that sums and strips need. Queries read up to a hundred
@@ -29,11 +30,11 @@ func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Ru
 // Between calls f for up to n runs of some jobs that were decided from (inclusive) to
 // (exclusive), newest first, with the same fields as Newest.
 func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
-	first, err := s.before(ctx, from)
+	first, err := s.RunBefore(ctx, from)
 	if err != nil {
 		return err
 	}
-	last, err := s.before(ctx, to)
+	last, err := s.RunBefore(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, 
 // LastBefore calls f for the newest run of each job that was decided before a time, with the same
 // fields as Newest.
 func (s *Store) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
-	last, err := s.before(ctx, t)
+	last, err := s.RunBefore(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -60,18 +61,6 @@ func (s *Store) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f fu
 		JOIN run ON run.id = (SELECT max(before.id) FROM run AS before WHERE before.job = job.n AND before.id <= ?)`, string(list), last)
 }
 
-// before is the number of the newest run decided before a time. Where the clock
-// was set back, runs of before that may have higher numbers: they are taken as
-// decided later.
-func (s *Store) before(ctx context.Context, t time.Time) (id int64, err error) {
-	row := s.read.QueryRowContext(ctx, `SELECT coalesce((SELECT id FROM run INDEXED BY run_decided
-		WHERE decided < ? ORDER BY decided DESC LIMIT 1), 0)`, nanosBound(t))
-	if err := row.Scan(&id); err != nil {
-		return 0, fmt.Errorf("find the run before a time: %w", err)
-	}
-	return id, nil
-}
-
 // Bounds of Starts.
 const (
 	longWait    = time.Hour // a run that began longer after it was decided is not counted in the time's first hours
@@ -81,17 +70,17 @@ const (
 // Starts counts the runs of an account, or of all if user is empty, that began
 // from (inclusive) to (exclusive), by parts of that time of one length.
 func (s *Store) Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error) {
-	first, err := s.before(ctx, from.Add(-longWait))
+	first, err := s.RunBefore(ctx, from.Add(-longWait))
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.before(ctx, to)
+	last, err := s.RunBefore(ctx, to)
 	if err != nil {
 		return nil, err
 	}
 	starts := make([]int, parts)
-	begin, end := nanosBound(from), nanosBound(to)
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	begin, end := database.NanosBound(from), database.NanosBound(to)
+	err = s.Each(ctx, func(rows *sql.Rows) error {
 		var part, n int
 		err := rows.Scan(&part, &n)
 		if part >= 0 && part < parts {
@@ -117,7 +106,7 @@ func (s *Store) eachBrief(ctx context.Context, f func(*job.Run), rest string, ar
 		&id, &r.ID, &due, &trigger, &state, &reason, &decided, &started, &ended, &user,
 		&outcome, &r.Outcome.Code, &r.Outcome.Signal, &failure, &verdict, &r.Usage.CPU, &r.Usage.Memory,
 	}
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
@@ -125,7 +114,7 @@ func (s *Store) eachBrief(ctx context.Context, f func(*job.Run), rest string, ar
 		r.Trigger, r.State, r.Reason = job.Trigger(known.of(trigger)), job.RunState(known.of(state)), job.Reason(known.of(reason))
 		r.Outcome.Kind, r.Outcome.Error = job.OutcomeKind(known.of(outcome)), known.of(failure)
 		r.Verdict = job.Verdict(known.of(verdict))
-		r.Due, r.Decided, r.Started, r.Ended = instant(due), instant(decided), instant(started), instant(ended)
+		r.Due, r.Decided, r.Started, r.Ended = database.Instant(due), database.Instant(decided), database.Instant(started), database.Instant(ended)
 		f(&r)
 		return nil
 	}, "SELECT "+briefColumns+" "+rest, args...)
@@ -166,24 +155,24 @@ func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n 
 	return s.eachSkip(ctx, f, skipColumns+`FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
 		JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due IN (SELECT due FROM occurrence
 			WHERE job = job.n AND run IS NULL AND due >= ?2 AND due < ?3 ORDER BY due DESC LIMIT ?4)
-		ORDER BY o.due DESC`, string(list), nanosBound(from), nanosBound(to), n)
+		ORDER BY o.due DESC`, string(list), database.NanosBound(from), database.NanosBound(to), n)
 }
 
 // SkipsBetween is Skips for all jobs and for the decisions of a period.
 func (s *Store) SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
 	return s.eachSkip(ctx, f, skipColumns+`FROM occurrence AS o CROSS JOIN job ON job.n = o.job
-		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, nanosBound(from), nanosBound(to), n)
+		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, database.NanosBound(from), database.NanosBound(to), n)
 }
 
 const skipColumns = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "
 
 func (s *Store) eachSkip(ctx context.Context, f func(job.Record), query string, args ...any) error {
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		r := job.Record{Kind: job.Decided, Decision: job.DecideSkip}
 		var due, at int64
 		var first sql.NullInt64
 		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason, &r.User)
-		r.Due, r.First, r.At = fromNanos(due), instant(first), fromNanos(at)
+		r.Due, r.First, r.At = database.FromNanos(due), database.Instant(first), database.FromNanos(at)
 		f(r)
 		return err
 	}, query, args...)

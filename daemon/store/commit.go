@@ -4,16 +4,16 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
-// statements are prepared once, as preparing costs more than running.
+// statements are what a commit executes.
 type statements struct {
-	findJob, addJob, mark    driver.Stmt
+	mark                     driver.Stmt
 	occurrence, output       driver.Stmt
 	decide, begin, goOn, run driver.Stmt
 	hold, unhold, record     driver.Stmt
@@ -22,16 +22,13 @@ type statements struct {
 	die, undie               driver.Stmt
 	alive, down              driver.Stmt
 	putRoster, cutRoster     driver.Stmt
-	all                      []driver.Stmt
 }
 
-func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
+func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 	for _, p := range []struct {
 		stmt *driver.Stmt
 		text string
 	}{
-		{&s.findJob, "SELECT n FROM job WHERE id = ?"},
-		{&s.addJob, "INSERT INTO job (id) VALUES (?) RETURNING n"},
 		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR (era, due) < (?3, ?2))"},
 		{&s.occurrence, `INSERT INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run, user)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
@@ -68,38 +65,38 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		{&s.putRoster, "INSERT INTO roster (part, known) VALUES (?, ?) ON CONFLICT (part) DO UPDATE SET known = excluded.known WHERE known <> excluded.known"},
 		{&s.cutRoster, "DELETE FROM roster WHERE part >= ? AND part < ?"},
 	} {
-		stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(ctx, p.text)
-		if err != nil {
-			return fmt.Errorf("prepare %q: %w", p.text, err)
+		if err := w.Prepare(ctx, p.stmt, p.text); err != nil {
+			return err
 		}
-		*p.stmt = stmt
-		s.all = append(s.all, stmt)
 	}
 	return nil
 }
 
-func (s *statements) close() error {
-	var errs []error
-	for _, stmt := range s.all {
-		errs = append(errs, stmt.Close())
+// writer writes batches.
+type writer struct {
+	*database.Writer
+	stmts statements
+	life  int64 // this opening's row in the table life
+	news  *news
+}
+
+func newWriter(ctx context.Context, w *database.Writer, n *news) (*writer, error) {
+	life, err := w.Value(ctx, "SELECT coalesce(max(id), 0) + 1 FROM life")
+	if err != nil {
+		return nil, fmt.Errorf("count lives: %w", err)
 	}
-	return errors.Join(errs...)
+	own := &writer{Writer: w, life: life.(int64), news: n}
+	return own, own.stmts.prepare(ctx, w)
 }
 
 // Commit writes the batch in one transaction. An error means that nothing was written and that the
 // store stays usable: *DecidedError lists the decisions to leave out, IsFull recognises a full
 // disk.
 func (s *Store) Commit(ctx context.Context, b Batch) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w, err := s.writer(ctx)
-	if err == nil {
-		err = w.transact(func() error { return w.batch(b) })
-	}
-	if err != nil {
+	if err := s.Write(ctx, func(*database.Writer) error { return s.write.batch(b) }); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil
@@ -140,7 +137,7 @@ func (w *writer) batch(b Batch) error {
 
 // alive notes that the daemon lives at the batch's time.
 func (w *writer) alive(b Batch) error {
-	_, err := w.exec(w.stmts.alive, w.life, b.BootID, int64(b.Era), b.At.UnixNano())
+	_, err := w.Exec(w.stmts.alive, w.life, b.BootID, int64(b.Era), b.At.UnixNano())
 	return err
 }
 
@@ -162,7 +159,7 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 	case r.Run == nil && r.Kind != job.Decided:
 		return true, w.putRecord(r)
 	}
-	n, err := w.number(r.Job)
+	n, err := w.Number(r.Job)
 	if err != nil {
 		return false, err
 	}
@@ -189,12 +186,12 @@ func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
 	if r.Run != nil {
 		run = int64(r.Run.ID)
 	}
-	rows, err := w.exec(w.stmts.occurrence, r.Due.UnixNano(), n, int64(r.Era), nanos(r.First), int64(r.Count),
+	rows, err := w.Exec(w.stmts.occurrence, r.Due.UnixNano(), n, int64(r.Era), database.Nanos(r.First), int64(r.Count),
 		r.At.UnixNano(), string(r.Decision), string(r.Reason), r.Detail, run, r.User)
 	if err != nil || rows == 0 {
 		return false, err
 	}
-	_, err = w.exec(w.stmts.mark, n, r.Due.UnixNano(), int64(r.Era))
+	_, err = w.Exec(w.stmts.mark, n, r.Due.UnixNano(), int64(r.Era))
 	return err == nil, err
 }
 
@@ -215,23 +212,23 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	var written int64
 	switch {
 	case isFresh(r):
-		written, err = w.exec(w.stmts.decide, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
+		written, err = w.Exec(w.stmts.decide, int64(r.ID), n, database.Nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
 			r.By, r.Invocation, r.Decided.UnixNano(), r.User, string(r.State), string(r.Reason))
 	case rec.Kind == job.Decided, rec.Kind == job.Queued:
 	case rec.Kind == job.Started:
-		written, err = w.exec(w.stmts.begin, int64(r.ID), string(r.State), string(r.Reason), nanos(r.Started), int64(r.PID))
+		written, err = w.Exec(w.stmts.begin, int64(r.ID), string(r.State), string(r.Reason), database.Nanos(r.Started), int64(r.PID))
 	default:
-		written, err = w.exec(w.stmts.goOn, int64(r.ID),
-			string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
+		written, err = w.Exec(w.stmts.goOn, int64(r.ID),
+			string(r.State), string(r.Reason), database.Nanos(r.NotBefore), database.Nanos(r.Started), database.Nanos(r.Ended), int64(r.PID),
 			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
 			string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, asked)
 	}
 	if err != nil || written > 0 {
 		return err
 	}
-	_, err = w.exec(w.stmts.run, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
+	_, err = w.Exec(w.stmts.run, int64(r.ID), n, database.Nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
-		string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
+		string(r.State), string(r.Reason), database.Nanos(r.NotBefore), database.Nanos(r.Started), database.Nanos(r.Ended), int64(r.PID),
 		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
 		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost), asked)
 	return err
@@ -274,7 +271,7 @@ func (w *writer) putRecord(r *job.Record) error {
 	var hold driver.Value
 	switch r.Kind {
 	case job.Paused, job.Resumed:
-		n, err := w.number(r.Job)
+		n, err := w.Number(r.Job)
 		if err != nil {
 			return err
 		}
@@ -282,7 +279,7 @@ func (w *writer) putRecord(r *job.Record) error {
 			return err
 		}
 	case job.Down:
-		if _, err := w.exec(w.stmts.down, w.life, r.At.UnixNano()); err != nil {
+		if _, err := w.Exec(w.stmts.down, w.life, r.At.UnixNano()); err != nil {
 			return err
 		}
 	}
@@ -295,7 +292,7 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 	if r.Run != nil {
 		run = int64(r.Run.ID)
 	}
-	_, err := w.exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail,
+	_, err := w.Exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail,
 		hold, backfill, run)
 	return err
 }
@@ -303,50 +300,25 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 // putHold writes the pause of an account's job, or its end, as job.Holds has it.
 func (w *writer) putHold(n int64, r *job.Record) (driver.Value, error) {
 	if r.Hold == nil {
-		_, err := w.exec(w.stmts.unhold, n, r.User)
+		_, err := w.Exec(w.stmts.unhold, n, r.User)
 		return nil, err
 	}
 	text, err := json.Marshal(r.Hold)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.exec(w.stmts.unhold, n, r.Hold.User); err != nil {
+	if _, err := w.Exec(w.stmts.unhold, n, r.Hold.User); err != nil {
 		return nil, err
 	}
-	_, err = w.exec(w.stmts.hold, n, r.Hold.User, string(text))
+	_, err = w.Exec(w.stmts.hold, n, r.Hold.User, string(text))
 	return string(text), err
 }
 
 func (w *writer) putOutput(o Output) error {
 	for _, c := range o.Chunks {
-		if _, err := w.exec(w.stmts.output, int64(o.Run), string(c.Stream), nanos(c.At), c.Cut, c.Data); err != nil {
+		if _, err := w.Exec(w.stmts.output, int64(o.Run), string(c.Stream), database.Nanos(c.At), c.Cut, c.Data); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// jobNumbers remembers the rows of jobs that were written of lately.
-type jobNumbers map[job.ID]int64
-
-const maxJobNumbers = 10_000
-
-// number is the row of a job, made when it is first written of.
-func (w *writer) number(id job.ID) (int64, error) {
-	if n, ok := w.jobs[id]; ok {
-		return n, nil
-	}
-	v, err := w.lookUp(w.stmts.findJob, string(id))
-	if err == nil && v == nil {
-		v, err = w.lookUp(w.stmts.addJob, string(id))
-	}
-	if err != nil {
-		return 0, err
-	}
-	if len(w.jobs) >= maxJobNumbers {
-		clear(w.jobs)
-	}
-	n := v.(int64)
-	w.jobs[id] = n
-	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Letter is a dead letter: a run that failed for good and waits until a user retries or discards
@@ -19,13 +20,13 @@ type Letter struct {
 
 // putDead lays a run among the dead letters.
 func (w *writer) putDead(r *job.Record) error {
-	_, err := w.exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), r.Detail)
+	_, err := w.Exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), r.Detail)
 	return err
 }
 
 // takeOff takes a run off the dead letters, and keeps who did that and how.
 func (w *writer) takeOff(r *job.Record) error {
-	if _, err := w.exec(w.stmts.undie, int64(r.Run.ID)); err != nil {
+	if _, err := w.Exec(w.stmts.undie, int64(r.Run.ID)); err != nil {
 		return err
 	}
 	return w.note(r, nil, nil)
@@ -52,12 +53,12 @@ func (s *Store) letters(ctx context.Context, rest string, args ...any) ([]Letter
 	var at int64
 	var why string
 	fields := append([]any{&at, &why}, r.fields()...)
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
 		run, err := r.run()
-		all = append(all, Letter{Run: run, At: fromNanos(at), Why: why})
+		all = append(all, Letter{Run: run, At: database.FromNanos(at), Why: why})
 		return err
 	}, "SELECT dead.at, dead.why, "+runColumns+" FROM dead CROSS JOIN run ON run.id = dead.run JOIN job ON job.n = run.job "+rest, args...)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // decision selects rows of the ledger, each with its run as it is now.
@@ -26,7 +27,7 @@ const decisionsQuery = decision + `o.run IS NOT NULL AND (o.due, o.era) IN (SELE
 // Decisions returns the decisions for a job's occurrences from (inclusive) to (exclusive), in time
 // order; Run is the run as it is now. If there are more than limit, it returns the newest.
 func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
-	records, err := s.decisions(ctx, decisionsQuery, id, nanosBound(from), nanosBound(to), limit)
+	records, err := s.decisions(ctx, decisionsQuery, id, database.NanosBound(from), database.NanosBound(to), limit)
 	slices.Reverse(records)
 	return records, err
 }
@@ -37,7 +38,7 @@ const decisionAtQuery = decision + "o.due = ?2 UNION ALL " +
 
 // DecisionAt returns the decision for one occurrence, in its newest era.
 func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
-	records, err := s.decisions(ctx, decisionAtQuery, id, nanosBound(due))
+	records, err := s.decisions(ctx, decisionAtQuery, id, database.NanosBound(due))
 	if len(records) == 0 {
 		return rec, false, err
 	}
@@ -51,12 +52,12 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 	var first sql.NullInt64
 	var r runRow
 	fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail, &rec.User}, r.fields()...)
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
 		rec.Kind, rec.Job, rec.Run = job.Decided, job.ID(r.job.String), nil
-		rec.Due, rec.First, rec.At = fromNanos(due), instant(first), fromNanos(at)
+		rec.Due, rec.First, rec.At = database.FromNanos(due), database.Instant(first), database.FromNanos(at)
 		rec.Detail = cutDetail(rec.Detail)
 		if r.id.Valid {
 			run, err := r.run()
@@ -86,13 +87,13 @@ func cutDetail(detail string) string {
 // Doubles calls f with each note since an instant that another member of the ring ran an
 // occurrence of a job too.
 func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, detail string)) error {
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var id job.ID
 		var detail string
 		err := rows.Scan(&id, &detail)
 		f(id, detail)
 		return err
-	}, "SELECT job, detail FROM record WHERE at >= ? AND kind = ?", nanosBound(since), job.Doubled)
+	}, "SELECT job, detail FROM record WHERE at >= ? AND kind = ?", database.NanosBound(since), job.Doubled)
 	if err != nil {
 		return fmt.Errorf("read doubles: %w", err)
 	}
@@ -104,7 +105,7 @@ func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, 
 // (exclusive), in time order. The run of a dead letter is as it is now, and nil once it is pruned.
 func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
 	var records []job.Record
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var r job.Record
 		var at int64
 		var hold, backfill []byte
@@ -113,7 +114,7 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		r.At, r.Detail = fromNanos(at), cutDetail(r.Detail)
+		r.At, r.Detail = database.FromNanos(at), cutDetail(r.Detail)
 		var err error
 		if hold != nil {
 			r.Hold = new(job.Hold)
@@ -133,7 +134,7 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 	}, `SELECT record.at, record.kind, record.job, record.era, record.reason, record.detail, record.hold, record.backfill, `+runColumns+`
 		FROM record LEFT JOIN run ON run.id = record.run LEFT JOIN job ON job.n = run.job
 		WHERE record.at >= ? AND record.at < ? ORDER BY record.at, record.id LIMIT ?`,
-		nanosBound(from), nanosBound(to), limit)
+		database.NanosBound(from), database.NanosBound(to), limit)
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)
 	}

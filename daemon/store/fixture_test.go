@@ -8,6 +8,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// fileName is the database in the state directory.
+const fileName = "cronring.db"
+
 // noon is the instant around which tests happen.
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // smallDisk is a file system of 2 MB, and a file on it that takes all that is
@@ -60,10 +61,10 @@ func TestCommitOnAFullDiskFailsAndRecovers(t *testing.T) {
 		id++
 		err = s.Commit(t.Context(), batch())
 	}
-	if !IsFull(err) || IsDamaged(err) {
-		t.Fatalf("Commit on a full disk: %v; full %t, damaged %t", err, IsFull(err), IsDamaged(err))
+	if !database.IsFull(err) || database.IsDamaged(err) {
+		t.Fatalf("Commit on a full disk: %v; full %t, damaged %t", err, database.IsFull(err), database.IsDamaged(err))
 	}
-	if err := s.Commit(t.Context(), batch()); !IsFull(err) {
+	if err := s.Commit(t.Context(), batch()); !database.IsFull(err) {
 		t.Errorf("Commit once more: %v", err)
 	}
 	if r := restore(t, s); r.NextRun != id {
@@ -93,7 +94,7 @@ func TestOpenOnAFullDiskKnowsTheHistory(t *testing.T) {
 		t.Errorf("on a full disk: next run %d, seed %d, marks %v, notice %q; want %+v", r.NextRun, r.Seed, r.Marks, s.Notice, before)
 	}
 	next := Batch{Records: []job.Record{decided(2, "a", noon.Add(time.Minute))}}
-	if err := s.Commit(t.Context(), next); !IsFull(err) {
+	if err := s.Commit(t.Context(), next); !database.IsFull(err) {
 		t.Errorf("Commit on a full disk: %v", err)
 	}
 	free()
@@ -157,7 +158,7 @@ func TestOpenOnAReadOnlyDisk(t *testing.T) {
 				t.Errorf("next run %d, seed %d, marks %v, notice %q; want %+v", r.NextRun, r.Seed, r.Marks, s.Notice, before)
 			}
 			next := Batch{Records: []job.Record{decided(r.NextRun, "a", noon.Add(time.Minute))}}
-			if err := s.Commit(t.Context(), next); !IsReadOnly(err) {
+			if err := s.Commit(t.Context(), next); !database.IsReadOnly(err) {
 				t.Errorf("Commit: %v, want the error of a read-only disk", err)
 			}
 			remount(t, disk, 0)
@@ -194,7 +195,7 @@ func TestOpenOnAReadOnlyDiskWithoutItsHistory(t *testing.T) {
 		t.Errorf("next run is %d, want 1", r.NextRun)
 	}
 	remount(t, dir, 0)
-	if err := s.Commit(t.Context(), Batch{Records: []job.Record{decided(1, "a", noon)}}); !IsDamaged(err) {
+	if err := s.Commit(t.Context(), Batch{Records: []job.Record{decided(1, "a", noon)}}); !database.IsDamaged(err) {
 		t.Errorf("Commit: %v, want the damage", err)
 	}
 	if s = reopen(t, s, dir); s.Notice == "" {

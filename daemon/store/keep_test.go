@@ -59,14 +59,14 @@ func TestBackupKeepsFive(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	for i := range keepBackups + 2 {
+	for i := range 5 + 2 {
 		if _, _, err := s.Backup(t.Context(), now.Add(time.Duration(i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := filepath.Glob(filepath.Join(dir, "backup", "*"))
-	if err != nil || len(all) != keepBackups {
-		t.Fatalf("got %q, %v, want %d backups", all, err, keepBackups)
+	if err != nil || len(all) != 5 {
+		t.Fatalf("got %q, %v, want 5 backups", all, err)
 	}
 	if got := filepath.Base(all[0]); got != "cronring-20261120T020002.000Z.db" {
 		t.Errorf("the oldest that is left: got %s, want that of the third second", got)
@@ -80,39 +80,7 @@ func TestSizesCountRows(t *testing.T) {
 	}
 	defer s.Close()
 	z, err := s.Sizes(t.Context())
-	if err != nil || z.Bytes == 0 || len(z.Rows) != len(tables) || z.Rows["run"] != 0 {
+	if err != nil || z.Bytes == 0 || len(z.Rows) != 10 || z.Rows["run"] != 0 {
 		t.Errorf("got %+v, %v, want the sizes of a new history", z, err)
-	}
-}
-
-func TestCheckFindsDamage(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, _, err := s.Backup(t.Context(), time.Now())
-	s.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 3*4096 + 8; i < len(text)-4096; i += 512 {
-		text[i] ^= 0xff
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read, err := openReaders(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := &Store{path: path, read: read}
-	defer read.Close()
-	if problems, err := damaged.Check(t.Context()); err == nil && len(problems) == 0 {
-		t.Error("a damaged file was found sound")
 	}
 }

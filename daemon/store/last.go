@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // readers is the number of connections that share a query of all jobs.
@@ -18,7 +19,7 @@ const readers = 2
 // Job, User, Started, Ended, Outcome and Verdict.
 func (s *Store) Last(ctx context.Context, f func(job.Run)) error {
 	var jobs int64
-	if err := s.read.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM job").Scan(&jobs); err != nil {
+	if err := s.Row(ctx, "SELECT coalesce(max(n), 0) FROM job").Scan(&jobs); err != nil {
 		return fmt.Errorf("count jobs: %w", err)
 	}
 	var mu sync.Mutex
@@ -59,12 +60,12 @@ func (s *Store) last(ctx context.Context, f func(job.Run), which string, args ..
 }
 
 func (s *Store) lastWith(ctx context.Context, f func(job.Run), runs, which string, args ...any) error {
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var r job.Run
 		var started, ended sql.NullInt64
 		o := &r.Outcome
 		err := rows.Scan(&r.Job, &r.ID, &r.User, &started, &ended, &o.Kind, &o.Code, &o.Signal, &o.Error, &r.Verdict)
-		r.State, r.Started, r.Ended = job.RunEnded, instant(started), instant(ended)
+		r.State, r.Started, r.Ended = job.RunEnded, database.Instant(started), database.Instant(ended)
 		f(r)
 		return err
 	}, `SELECT job.id, run.id, run.user, run.started, run.ended, run.outcome, run.code, run.signal, run.error, run.verdict
@@ -80,11 +81,11 @@ func (s *Store) lastWith(ctx context.Context, f func(job.Run), runs, which strin
 // Streaks calls f for each job whose newest occurrence did not succeed, with the number of failures
 // in a row and the time of the last success. Other fields of the ledgers are not read.
 func (s *Store) Streaks(ctx context.Context, f func(l job.Ledger)) error {
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var l job.Ledger
 		var success sql.NullInt64
 		err := rows.Scan(&l.Job, &l.User, &l.Bad, &success)
-		l.Success = instant(success)
+		l.Success = database.Instant(success)
 		f(l)
 		return err
 	}, "SELECT job.id, user, bad, success FROM ledger JOIN job ON job.n = ledger.job WHERE bad > 0 OR verdict <> 'ok'")

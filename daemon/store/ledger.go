@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // putLedger replaces what is remembered of a job.
 func (w *writer) putLedger(l *job.Ledger) error {
-	n, err := w.number(l.Job)
+	n, err := w.Number(l.Job)
 	if err != nil {
 		return err
 	}
@@ -17,8 +18,8 @@ func (w *writer) putLedger(l *job.Ledger) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.exec(w.stmts.ledger, n, l.User, string(l.Verdict), int64(l.Run), nanos(l.Due), nanos(l.Ended),
-		nanos(l.Success), int64(l.Bad), int64(l.Notified), nanos(l.Open), nanos(l.Watched), ack)
+	_, err = w.Exec(w.stmts.ledger, n, l.User, string(l.Verdict), int64(l.Run), database.Nanos(l.Due), database.Nanos(l.Ended),
+		database.Nanos(l.Success), int64(l.Bad), int64(l.Notified), database.Nanos(l.Open), database.Nanos(l.Watched), ack)
 	return err
 }
 

@@ -2,37 +2,38 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"modernc.org/sqlite"
-
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // older makes a database of an earlier schema version, filled by a script.
 func older(t testing.TB, dir string, steps int, script string) {
 	t.Helper()
-	c, err := sqlite.NewConnector(source(filepath.Join(dir, fileName), "journal_mode(wal)"))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, fileName)+"?_pragma=journal_mode(wal)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := c.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &writer{conn: conn}
-	names, err := fs.Glob(schemas, "schema/*.sql")
+	db.SetMaxOpenConns(1)
+	names, err := filepath.Glob("database/schema/*.sql")
 	for i := 0; i < steps && err == nil; i++ {
-		err = w.apply(t.Context(), names[i], i+1)
+		var text []byte
+		if text, err = os.ReadFile(names[i]); err == nil {
+			_, err = db.ExecContext(t.Context(), fmt.Sprintf("BEGIN; %s; PRAGMA user_version = %d; COMMIT", text, i+1))
+		}
 	}
-	if err = errors.Join(err, w.script(t.Context(), script), conn.Close()); err != nil {
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), script)
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,7 +58,7 @@ func past() (script string, want []job.Ledger) {
 		row(9, 3, "ann", "i9", "ended", "lost", 0) + row(10, 3, "ann", "i9", "dropped", "", 0) +
 		// of the account before nothing is known: its runs were another job's
 		row(5, 4, "bob", "i5", "ended", "exited", 0) + row(11, 4, "ann", "i11", "dropped", "", 0) + row(12, 5, "ann", "i12", "running", "", 0)
-	at := func(n int64) time.Time { return fromNanos(n) }
+	at := func(n int64) time.Time { return database.FromNanos(n) }
 	want = []job.Ledger{
 		{Job: "a", User: "ann", Verdict: job.VerdictFail, Run: 4, Due: at(4000), Ended: at(4005), Success: at(1005), Bad: 2},
 		{Job: "b", User: "ann", Verdict: job.VerdictOK, Run: 6, Due: at(6000), Ended: at(6005), Success: at(6005)},
@@ -134,12 +135,12 @@ func BenchmarkMigrate(b *testing.B) {
 				fresh := b.TempDir()
 				copyFile(b, filepath.Join(dir, fileName), filepath.Join(fresh, fileName))
 				b.StartTimer()
-				w, err := openWriter(context.Background(), filepath.Join(fresh, fileName))
+				s, err := Open(context.Background(), fresh)
 				if err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
-				if err := w.close(); err != nil {
+				if err := s.Close(); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()
@@ -178,7 +179,7 @@ func TestOlderDatabaseGetsTheNewReasons(t *testing.T) {
 		got = append(got, r.Reason)
 	}
 	same(t, "reasons of runs", got, []job.Reason{job.CaughtUp, job.RanAfterSlot, job.WaitsForSlot, job.HandedOver, job.OnTime})
-	skip, ok, err := s.DecisionAt(t.Context(), "a", fromNanos(9000))
+	skip, ok, err := s.DecisionAt(t.Context(), "a", database.FromNanos(9000))
 	if err != nil || !ok || skip.Reason != job.NoUser {
 		t.Errorf("got %+v, %v; want one decision because of no-user", skip, err)
 	}

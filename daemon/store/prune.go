@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Policy limits the history that is kept. Zero fields mean no limit.
@@ -67,21 +69,37 @@ const sweepEvery = 24 * time.Hour
 
 // news lists the jobs with rows that Prune has not checked yet.
 type news struct {
+	mu sync.Mutex
+	unchecked
+}
+
+// unchecked are jobs with new rows.
+type unchecked struct {
 	runs, skips map[int64]job.ID // jobs by number
 	users       map[string]bool  // their users
 }
 
-func newNews() news {
-	return news{runs: map[int64]job.ID{}, skips: map[int64]job.ID{}, users: map[string]bool{}}
-}
-
 // note takes a record of the job with a number.
 func (k *news) note(n int64, r *job.Record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.runs == nil {
+		k.unchecked = unchecked{map[int64]job.ID{}, map[int64]job.ID{}, map[string]bool{}}
+	}
 	if r.Run == nil {
 		k.skips[n], k.users[r.User] = r.Job, true
 		return
 	}
 	k.runs[n], k.users[r.Run.User] = r.Job, true
+}
+
+// take returns what was noted since the last call.
+func (k *news) take() unchecked {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	taken := k.unchecked
+	k.unchecked = unchecked{}
+	return taken
 }
 
 // cut is one way in which rows leave the history. Readers find the rows and the writer only removes
@@ -155,7 +173,7 @@ type pruning struct {
 	policy Policy
 	now    time.Time
 	done   *Pruned
-	news   news
+	news   unchecked
 	ages   map[time.Duration]int64 // by age: the first run that is younger
 	spent  time.Duration           // in steps since the last rest
 	found  map[string]*rows        // by how they are removed
@@ -176,7 +194,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, policy Policy) (done P
 	if policy.All {
 		s.swept = now
 	}
-	p := &pruning{Store: s, policy: policy, now: now, done: &done, news: s.takeNews(), ages: map[time.Duration]int64{}, found: map[string]*rows{}}
+	p := &pruning{Store: s, policy: policy, now: now, done: &done, news: s.news.take(), ages: map[time.Duration]int64{}, found: map[string]*rows{}}
 	for _, part := range []func(context.Context) error{p.jobs, p.others, p.users, p.outputs, p.forget, p.forgetGone, p.blocks} {
 		err := part(ctx)
 		if err == nil {
@@ -188,17 +206,6 @@ func (s *Store) Prune(ctx context.Context, now time.Time, policy Policy) (done P
 		}
 	}
 	return done, nil
-}
-
-func (s *Store) takeNews() news {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.write == nil {
-		return newNews()
-	}
-	taken := s.write.news
-	s.write.news = newNews()
-	return taken
 }
 
 // jobs removes the runs and skips of jobs that have too many, or too old ones.
@@ -248,7 +255,7 @@ func (p *pruning) page(ctx context.Context, seen *int, f func(*sql.Rows) error, 
 	*seen = 0
 	defer func() { p.done.Widest = max(p.done.Widest, *seen) }()
 	return p.step(ctx, func() error {
-		return p.each(ctx, func(rows *sql.Rows) error {
+		return p.Each(ctx, func(rows *sql.Rows) error {
 			*seen++
 			return f(rows)
 		}, query, append(args, pageRows)...)
@@ -283,7 +290,7 @@ func (p *pruning) youngest(ctx context.Context, age time.Duration) (int64, error
 		return math.MinInt64, nil
 	}
 	if _, ok := p.ages[age]; !ok {
-		id, err := p.before(ctx, p.now.Add(-age))
+		id, err := p.RunBefore(ctx, p.now.Add(-age))
 		if err != nil {
 			return 0, err
 		}
@@ -300,7 +307,7 @@ func (p *pruning) skipsOf(ctx context.Context, n int64, id job.ID) error {
 		return err
 	}
 	if k.Age > 0 {
-		old = nanosBound(p.now.Add(-k.Age))
+		old = database.NanosBound(p.now.Add(-k.Age))
 	}
 	return p.cut(ctx, cut{find: moreSkips, to: max(most, old), args: []any{n, most, old}, drop: dropSkip, count: &p.done.Skips})
 }
@@ -310,7 +317,7 @@ func (p *pruning) others(ctx context.Context) error {
 	uncounted := new(int)
 	var cuts []cut
 	if p.policy.Age > 0 {
-		before := nanosBound(p.now.Add(-p.policy.Age))
+		before := database.NanosBound(p.now.Add(-p.policy.Age))
 		cuts = append(cuts,
 			cut{find: oldRecords, to: before, drop: dropRecord, count: uncounted},
 			cut{find: oldLives, to: before, drop: dropLife, count: uncounted},
@@ -361,7 +368,7 @@ func (p *pruning) oldest(ctx context.Context, key, rows string, of any, most int
 	for err == nil && most > 0 {
 		some := min(most, pageRows)
 		p.done.Widest = max(p.done.Widest, some)
-		err = p.step(ctx, func() error { return p.read.QueryRowContext(ctx, query, at, some-1, nil, of).Scan(&at) })
+		err = p.step(ctx, func() error { return p.Row(ctx, query, at, some-1, nil, of).Scan(&at) })
 		most -= some
 	}
 	if errors.Is(err, sql.ErrNoRows) {
@@ -379,7 +386,7 @@ func (p *pruning) cut(ctx context.Context, c cut) error {
 	for from := int64(math.MinInt64); c.to > math.MinInt64; {
 		seen := 0
 		err := p.step(ctx, func() error {
-			return p.each(ctx, func(row *sql.Rows) error {
+			return p.Each(ctx, func(row *sql.Rows) error {
 				seen++
 				name, goes, err := scanName(row, &from)
 				if goes {
@@ -471,39 +478,29 @@ func (p *pruning) dropAll(ctx context.Context, text string, keys [][]driver.Valu
 	return dropped, err
 }
 
-// drop removes as many rows as one transaction has time for, at least one. It does
-// not wait for the disk: rows that come back after a power loss are removed again,
-// and the next commit, which waits, has these before it in the journal.
+// drop removes as many rows as one transaction has time for, at least one. Rows that come back after
+// a power loss are removed again.
 func (p *pruning) drop(ctx context.Context, text string, keys [][]driver.Value) (n int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w, err := p.writer(ctx)
-	if err != nil {
-		return 0, err
-	}
-	begun := time.Now()
-	defer func() { p.took(time.Since(begun)) }()
-	if text == dropJob {
-		clear(w.jobs)
-	}
-	if err := w.script(ctx, "PRAGMA synchronous = normal"); err != nil {
-		return 0, err
-	}
-	err = w.transact(func() error {
-		stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
-		if err != nil {
-			return err
+	var begun time.Time
+	err = p.WriteUnsynced(ctx, func(w *database.Writer) error {
+		begun = time.Now()
+		if text == dropJob {
+			w.ForgetJobs()
 		}
-		defer stmt.Close()
-		for n < len(keys) && (n == 0 || time.Since(begun) < sliceTime) {
-			if _, err := w.exec(stmt, keys[n]...); err != nil {
-				return err
+		return w.With(ctx, text, func(stmt driver.Stmt) error {
+			for n < len(keys) && (n == 0 || time.Since(begun) < sliceTime) {
+				if _, err := w.Exec(stmt, keys[n]...); err != nil {
+					return err
+				}
+				n++
 			}
-			n++
-		}
-		return nil
+			return nil
+		})
 	})
-	if err = errors.Join(err, w.script(context.WithoutCancel(ctx), "PRAGMA synchronous = full")); err != nil {
+	if !begun.IsZero() {
+		p.took(time.Since(begun))
+	}
+	if err != nil {
 		return 0, err
 	}
 	return n, nil

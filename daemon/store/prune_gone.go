@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // dropJob forgets a job, unless something of it came back meanwhile.
@@ -23,7 +24,7 @@ func (p *pruning) forgetGone(ctx context.Context) error {
 	}
 	var owners []string
 	err := p.step(ctx, func() error {
-		return p.each(ctx, func(rows *sql.Rows) error {
+		return p.Each(ctx, func(rows *sql.Rows) error {
 			var owner string
 			err := rows.Scan(&owner)
 			owners = append(owners, owner)
@@ -109,7 +110,7 @@ func (p *pruning) forget(ctx context.Context) error {
 					gone = append(gone, []driver.Value{n, user})
 				}
 				return err
-			}, find, n, user, nanosBound(p.now.Add(-p.policy.Age)))
+			}, find, n, user, database.NanosBound(p.now.Add(-p.policy.Age)))
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func own(jobs map[job.ID]Keep) func(job.ID) (Keep, bool) {
 // count is the number of rows in a table.
 func count(t *testing.T, s *Store, file string) (n int) {
 	t.Helper()
-	if err := s.read.QueryRowContext(t.Context(), "SELECT count(*) FROM "+file).Scan(&n); err != nil {
+	if err := s.Row(t.Context(), "SELECT count(*) FROM "+file).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -185,7 +185,7 @@ func TestQueriesLookThroughIndexes(t *testing.T) {
 // for that of jobs.
 func holdPlan(t *testing.T, s *Store, query string, args ...any) {
 	t.Helper()
-	err := s.each(t.Context(), func(rows *sql.Rows) error {
+	err := s.Each(t.Context(), func(rows *sql.Rows) error {
 		var id, parent, unused int
 		var step string
 		err := rows.Scan(&id, &parent, &unused, &step)

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"slices"
 	"time"
+
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // usersOf lists the users of an index without reading all of it.
@@ -37,7 +39,7 @@ func (p *pruning) users(ctx context.Context) error {
 	} {
 		var users []string
 		err := p.step(ctx, func() error {
-			return p.each(ctx, func(rows *sql.Rows) error {
+			return p.Each(ctx, func(rows *sql.Rows) error {
 				var user string
 				err := rows.Scan(&user)
 				if p.policy.All || kind.count == uncounted || p.news.users[user] {
@@ -70,7 +72,7 @@ type printed struct {
 }
 
 const (
-	endedRuns = "SELECT coalesce((SELECT min(id) - 1 FROM run WHERE " + live + "), (SELECT max(id) FROM run), 0)"
+	endedRuns = "SELECT coalesce((SELECT min(id) - 1 FROM run WHERE " + database.Live + "), (SELECT max(id) FROM run), 0)"
 	outputOf  = `SELECT output.run, user, sum(length(data)) FROM output CROSS JOIN run ON run.id = output.run
 		WHERE output.run > ? AND output.run <= ? AND user <> 'root' GROUP BY output.run ORDER BY output.run DESC`
 )
@@ -82,7 +84,7 @@ func (p *pruning) outputs(ctx context.Context) error {
 		return nil // all that is kept is less
 	}
 	var top int64
-	if err := p.read.QueryRowContext(ctx, endedRuns).Scan(&top); err != nil {
+	if err := p.Row(ctx, endedRuns).Scan(&top); err != nil {
 		return err
 	}
 	exceeds := p.printed.bytes == nil
@@ -130,7 +132,7 @@ func (p *pruning) eachOutput(ctx context.Context, from, to int64, f func(run int
 		err := p.step(ctx, func() error {
 			begun := time.Now()
 			defer func() { took = time.Since(begun) }()
-			return p.each(ctx, func(rows *sql.Rows) error {
+			return p.Each(ctx, func(rows *sql.Rows) error {
 				var run, size int64
 				var user string
 				err := rows.Scan(&run, &user, &size)

@@ -53,7 +53,7 @@ func rowsOf(t *testing.T, s *Store, name job.ID) (all [4]int) {
 		"SELECT count(*) FROM occurrence AS o JOIN job ON n = o.job WHERE run IS NULL AND id = ?",
 		"SELECT count(*) FROM backfill WHERE job = ?", "SELECT count(*) FROM record WHERE job = ?",
 	} {
-		if err := s.read.QueryRowContext(t.Context(), query, name).Scan(&all[i]); err != nil {
+		if err := s.Row(t.Context(), query, name).Scan(&all[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestPruneUsesIndexes(t *testing.T) {
 		usersOf("run", "user", "root"): nil, usersOf("occurrence", "user", "root"): nil, usersOf("backfill", "user", "root"): nil,
 		usersOf("record", "share", ""): nil, usersOf("job", "owner", ""): nil,
 	} {
-		err := s.each(t.Context(), func(rows *sql.Rows) error {
+		err := s.Each(t.Context(), func(rows *sql.Rows) error {
 			var id, parent, unused int
 			var detail string
 			err := rows.Scan(&id, &parent, &unused, &detail)
@@ -139,17 +139,14 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 	done.Longest, done.Steps, done.Widest = 0, 0, 0
 	same(t, "pruned", done, Pruned{Runs: 13, Skips: 13, Jobs: 13})
 	var left []string
-	rows, err := s.read.QueryContext(t.Context(), "SELECT id FROM job WHERE owner = 'ann/' ORDER BY id")
+	err = s.Each(t.Context(), func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		left = append(left, id)
+		return err
+	}, "SELECT id FROM job WHERE owner = 'ann/' ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
-		left = append(left, id)
 	}
 	if want := []string{"ann/01", "ann/03", "ann/15", "ann/16", "ann/17", "ann/18", "ann/19"}; !slices.Equal(left, want) {
 		t.Errorf("left of ann's jobs are %v, want %v: one is installed, one runs", left, want)

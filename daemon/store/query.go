@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Filter chooses runs. Zero fields choose all.
@@ -23,17 +24,6 @@ type Filter struct {
 	Before     job.RunID // the last run of the page before
 	Limit      int       // 0: 100
 }
-
-// What job.Run.Failed, job.Run.OK and job.RunState.Live mean, and which runs are of
-// occurrences that were not run after all. All but wasOK are conditions of indexes
-// as well, which serve only queries with the same words. Attempts that others follow
-// are among the failed.
-const (
-	failed = "outcome <> '' AND verdict NOT IN ('ok', 'skip', 'left') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
-	wasOK  = "(verdict = 'ok' OR verdict = '' AND outcome = 'exited' AND code = 0)"
-	live   = "state NOT IN ('ended', 'dropped')"
-	skips  = "(state = 'dropped' AND attempt <= 1 OR verdict = 'skip')"
-)
 
 // where returns the filter in SQL.
 func (f Filter) where() (text string, args []any) {
@@ -50,13 +40,13 @@ func (f Filter) where() (text string, args []any) {
 		add("run.state = ?", f.State)
 	}
 	if f.State.Live() && f.State != "" {
-		add(live)
+		add(database.Live)
 	}
 	if f.FailedOnly {
-		add(failed)
+		add(database.Failed)
 	}
 	if f.Skipped {
-		add(skips)
+		add(database.Skipped)
 	}
 	if f.Trigger != "" {
 		add("run.trigger = ?", f.Trigger)
@@ -65,10 +55,10 @@ func (f Filter) where() (text string, args []any) {
 		add("run.trigger <> 'clock'")
 	}
 	if !f.Since.IsZero() {
-		add("run.decided >= ?", nanosBound(f.Since))
+		add("run.decided >= ?", database.NanosBound(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add("run.decided < ?", nanosBound(f.Until))
+		add("run.decided < ?", database.NanosBound(f.Until))
 	}
 	if f.Before != 0 {
 		add("run.id < ?", int64(f.Before))
@@ -147,7 +137,7 @@ func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, 
 func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args ...any) error {
 	var r runRow
 	fields := r.fields()
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
@@ -182,11 +172,11 @@ func (r *runRow) fields() []any {
 
 func (r *runRow) run() (job.Run, error) {
 	run := job.Run{
-		ID: job.RunID(r.id.Int64), Job: job.ID(r.job.String), Due: instant(r.due), Era: job.Era(r.era.Int64),
+		ID: job.RunID(r.id.Int64), Job: job.ID(r.job.String), Due: database.Instant(r.due), Era: job.Era(r.era.Int64),
 		Attempt: int(r.attempt.Int64), Lost: int(r.lost.Int64), Trigger: job.Trigger(r.trigger.String), By: r.by.String,
-		Invocation: r.invocation.String, Decided: instant(r.decided), User: r.user.String,
-		State: job.RunState(r.state.String), Reason: job.Reason(r.reason.String), NotBefore: instant(r.notBefore),
-		Started: instant(r.started), Ended: instant(r.ended), PID: int(r.pid.Int64),
+		Invocation: r.invocation.String, Decided: database.Instant(r.decided), User: r.user.String,
+		State: job.RunState(r.state.String), Reason: job.Reason(r.reason.String), NotBefore: database.Instant(r.notBefore),
+		Started: database.Instant(r.started), Ended: database.Instant(r.ended), PID: int(r.pid.Int64),
 		Outcome: job.Outcome{
 			Kind: job.OutcomeKind(r.outcome.String), Code: int(r.code.Int64), Signal: int(r.signal.Int64), Error: r.error.String,
 		},
@@ -211,11 +201,11 @@ func (r *runRow) run() (job.Run, error) {
 // Output returns the output of a run, in order.
 func (s *Store) Output(ctx context.Context, id job.RunID) ([]job.Chunk, error) {
 	var chunks []job.Chunk
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		c := job.Chunk{Run: id}
 		var at sql.NullInt64
 		err := rows.Scan(&c.Job, &c.Stream, &at, &c.Cut, &c.Data)
-		c.At = instant(at)
+		c.At = database.Instant(at)
 		chunks = append(chunks, c)
 		return err
 	}, `SELECT job.id, stream, at, cut, data FROM output JOIN run ON run.id = output.run JOIN job ON job.n = run.job

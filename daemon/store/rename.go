@@ -2,21 +2,24 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Rename replaces the IDs of jobs in a history of version 0.7 or before, which had no owner, by
 // their current IDs. It changes r, the result of Restore, and the database in one transaction.
 // After an error, such as on a full disk, each Commit first tries to change the database again.
 func (s *Store) Rename(ctx context.Context, renames *job.Renames, r *Restored) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	renames.Settle(r.LastUsers)
 	r.rename(renames)
-	s.renames = renames
-	_, err := s.writer(ctx)
-	return err
+	return s.First(ctx, func(w *database.Writer) error {
+		if err := rename(ctx, w, renames); err != nil {
+			return fmt.Errorf("rename jobs: %w", err)
+		}
+		return nil
+	})
 }
 
 // rename renames what a start reads.
@@ -82,18 +85,18 @@ const (
 )
 
 // rename renames in the database, within a transaction.
-func (w *writer) rename(ctx context.Context, renames *job.Renames) error {
-	clear(w.jobs)
-	if err := w.script(ctx, listRenames); err != nil {
+func rename(ctx context.Context, w *database.Writer, renames *job.Renames) error {
+	w.ForgetJobs()
+	if err := w.Script(ctx, listRenames); err != nil {
 		return err
 	}
 	for _, x := range renames.All {
-		if err := w.once(ctx, addRename, string(x.Old), string(x.New), x.User); err != nil {
+		if err := w.Once(ctx, addRename, string(x.Old), string(x.New), x.User); err != nil {
 			return err
 		}
 	}
 	for _, step := range []string{renameJobs, listOthers, addOthers, moveOthers, renameTexts, tellSkips, endRename} {
-		if err := w.script(ctx, step); err != nil {
+		if err := w.Script(ctx, step); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // ownerless is a database of version 0.7. The name backup is ann's now, and was
@@ -65,7 +66,7 @@ func TestRenameKeepsWhatBelongsToUsers(t *testing.T) {
 		t.Errorf("runs: %s %v\nwant  %s", got, err, want)
 	}
 	for id, want := range map[job.ID]string{"ann/backup": "2000 run ann, 2500 skip , ", "bob/backup": "1000 run bob, ", "bob/backup2": "3000 run bob, 3500 skip bob, ", "ann/never": "8000 skip ann, "} {
-		decisions, err := s.Decisions(t.Context(), id, fromNanos(0), fromNanos(10_000), 10)
+		decisions, err := s.Decisions(t.Context(), id, database.FromNanos(0), database.FromNanos(10_000), 10)
 		got := ""
 		for _, d := range decisions {
 			user := d.User
@@ -86,7 +87,7 @@ func TestRenameKeepsWhatBelongsToUsers(t *testing.T) {
 	if letters, err := s.Letters(t.Context(), Of{Jobs: []job.ID{"bob/backup"}}); len(letters) != 1 || err != nil {
 		t.Errorf("dead letters of bob: %v, %v; want one", letters, err)
 	}
-	records, err := s.Records(t.Context(), fromNanos(0), fromNanos(10_000), 10)
+	records, err := s.Records(t.Context(), database.FromNanos(0), database.FromNanos(10_000), 10)
 	if len(records) != 2 || records[0].Job != "backup" || records[1].Job != "ann/backup" || err != nil {
 		t.Errorf("records: %v, %v; want ann's pause under her job", records, err)
 	}
@@ -115,7 +116,7 @@ func TestRenameGivesNothingToACrontabThatIsYounger(t *testing.T) {
 	want := []string{"mark bob/backup 5000", "live 1 bob/backup", "hold bob/backup bob"}
 	same(t, "in memory", summary(r), want)
 	same(t, "in the database", summary(restore(t, s)), want)
-	decisions, err := s.Decisions(t.Context(), "bob/backup", fromNanos(0), fromNanos(10_000), 10)
+	decisions, err := s.Decisions(t.Context(), "bob/backup", database.FromNanos(0), database.FromNanos(10_000), 10)
 	if len(decisions) != 2 || decisions[1].User != "bob" || err != nil {
 		t.Errorf("decisions: %+v, %v; want two of bob's", decisions, err)
 	}
@@ -162,7 +163,7 @@ func TestRenameOnAFullDisk(t *testing.T) {
 		t.Fatal("the disk is not full")
 	}
 	r := restore(t, s)
-	if err := s.Rename(t.Context(), renamesOfOwnerless(), &r); !IsFull(err) {
+	if err := s.Rename(t.Context(), renamesOfOwnerless(), &r); !database.IsFull(err) {
 		t.Errorf("rename on a full disk: %v", err)
 	}
 	if got := summary(r); got[0] != "mark ann/backup 5000" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Restored is the state that a start needs from earlier lives of the daemon. In a new database all
@@ -42,9 +43,9 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 	r := Restored{Holds: job.Holds{}, Ran: map[int64]map[int64]job.Verdict{}}
 	var seed, owners int64
 	err := errors.Join(
-		s.read.QueryRowContext(ctx, "SELECT seed, owners FROM host").Scan(&seed, &owners),
-		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM run").Scan(&r.NextRun),
-		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM backfill").Scan(&r.NextBackfill),
+		s.Row(ctx, "SELECT seed, owners FROM host").Scan(&seed, &owners),
+		s.Row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM run").Scan(&r.NextRun),
+		s.Row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM backfill").Scan(&r.NextBackfill),
 		s.restoreLife(ctx, &r), s.restoreMarks(ctx, &r), s.restoreHolds(ctx, &r), s.restoreRoster(ctx, &r),
 		s.restoreLedgers(ctx, &r), s.restoreBackfills(ctx, &r),
 	)
@@ -57,13 +58,13 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 			return r, fmt.Errorf("read history: %w", err)
 		}
 	}
-	r.Live, err = s.runs(ctx, "WHERE "+live+" ORDER BY run.id")
+	r.Live, err = s.runs(ctx, "WHERE "+database.Live+" ORDER BY run.id")
 	return r, err
 }
 
 func (s *Store) restoreUsers(ctx context.Context, r *Restored) error {
 	r.LastUsers = map[job.ID]string{}
-	return s.each(ctx, func(row *sql.Rows) error {
+	return s.Each(ctx, func(row *sql.Rows) error {
 		var id job.ID
 		var user string
 		err := row.Scan(&id, &user)
@@ -74,32 +75,32 @@ func (s *Store) restoreUsers(ctx context.Context, r *Restored) error {
 
 func (s *Store) restoreLife(ctx context.Context, r *Restored) error {
 	var seen int64
-	row := s.read.QueryRowContext(ctx, "SELECT boot, era, seen FROM life ORDER BY id DESC LIMIT 1")
+	row := s.Row(ctx, "SELECT boot, era, seen FROM life ORDER BY id DESC LIMIT 1")
 	err := row.Scan(&r.BootID, &r.Era, &seen)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	r.LastSeen = fromNanos(seen)
+	r.LastSeen = database.FromNanos(seen)
 	return err
 }
 
 func (s *Store) restoreMarks(ctx context.Context, r *Restored) error {
 	var jobs int
-	if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM job").Scan(&jobs); err != nil {
+	if err := s.Row(ctx, "SELECT count(*) FROM job").Scan(&jobs); err != nil {
 		return err
 	}
 	r.Marks = make([]job.Mark, 0, jobs)
 	var id string
 	var due, era int64
-	return s.each(ctx, func(row *sql.Rows) error {
+	return s.Each(ctx, func(row *sql.Rows) error {
 		err := row.Scan(&id, &due, &era)
-		r.Marks = append(r.Marks, job.Mark{Job: job.ID(id), Due: fromNanos(due), Era: job.Era(era)})
+		r.Marks = append(r.Marks, job.Mark{Job: job.ID(id), Due: database.FromNanos(due), Era: job.Era(era)})
 		return err
 	}, "SELECT id, due, era FROM job WHERE due IS NOT NULL")
 }
 
 func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
-	return s.each(ctx, func(row *sql.Rows) error {
+	return s.Each(ctx, func(row *sql.Rows) error {
 		var id job.ID
 		var text []byte
 		if err := row.Scan(&id, &text); err != nil {
@@ -115,11 +116,11 @@ func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
 
 func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
 	var size int
-	if err := s.read.QueryRowContext(ctx, "SELECT coalesce(sum(length(known)), 0) FROM roster").Scan(&size); err != nil {
+	if err := s.Row(ctx, "SELECT coalesce(sum(length(known)), 0) FROM roster").Scan(&size); err != nil {
 		return err
 	}
 	r.Known = make([]engine.Known, 0, size/knownSize)
-	return s.each(ctx, func(row *sql.Rows) (err error) {
+	return s.Each(ctx, func(row *sql.Rows) (err error) {
 		var blob sql.RawBytes
 		if err := row.Scan(&blob); err != nil {
 			return err
@@ -131,20 +132,20 @@ func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
 
 func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
 	var ledgers int
-	if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM ledger").Scan(&ledgers); err != nil {
+	if err := s.Row(ctx, "SELECT count(*) FROM ledger").Scan(&ledgers); err != nil {
 		return err
 	}
 	r.Ledgers = make([]job.Ledger, 0, ledgers)
 	var l job.Ledger
 	var due, ended, success, open, watched sql.NullInt64
-	return s.each(ctx, func(row *sql.Rows) error {
+	return s.Each(ctx, func(row *sql.Rows) error {
 		var ack []byte
 		if err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Notified, &open, &watched, &ack); err != nil {
 			return err
 		}
 		var err error
 		l.Ack, err = ackOf(ack)
-		l.Due, l.Ended, l.Success, l.Open, l.Watched = instant(due), instant(ended), instant(success), instant(open), instant(watched)
+		l.Due, l.Ended, l.Success, l.Open, l.Watched = database.Instant(due), database.Instant(ended), database.Instant(success), database.Instant(open), database.Instant(watched)
 		r.Ledgers = append(r.Ledgers, l)
 		return err
 	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched, ack
@@ -161,19 +162,4 @@ func (s *Store) restoreBackfills(ctx context.Context, r *Restored) (err error) {
 		}
 	}
 	return nil
-}
-
-// each calls f for every row of a query.
-func (s *Store) each(ctx context.Context, f func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

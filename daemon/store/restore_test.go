@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 func TestRestoreNewDatabaseIsZero(t *testing.T) {
@@ -114,7 +115,7 @@ func TestRosterWritesWhatChanged(t *testing.T) {
 	s := open(t, t.TempDir())
 	changes := func() int64 {
 		t.Helper()
-		n, err := s.write.value(t.Context(), "SELECT total_changes()")
+		n, err := s.write.Value(t.Context(), "SELECT total_changes()")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,9 @@ func TestRestoreMarkGoesBackOnlyWithTheEra(t *testing.T) {
 
 func TestRestoreRosterOfDamagedRowFails(t *testing.T) {
 	s := open(t, t.TempDir())
-	if err := s.write.script(t.Context(), "INSERT INTO roster VALUES (0, x'010203')"); err != nil {
+	if err := s.Write(t.Context(), func(w *database.Writer) error {
+		return w.Script(t.Context(), "INSERT INTO roster VALUES (0, x'010203')")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := s.Restore(t.Context()); err == nil {
@@ -249,7 +252,7 @@ func TestRestoreBigRosterInOrder(t *testing.T) {
 
 func diskSize(t *testing.T, dir string) (size int64) {
 	t.Helper()
-	for _, suffix := range suffixes[:2] {
+	for _, suffix := range []string{"", "-wal"} {
 		info, err := os.Stat(filepath.Join(dir, fileName+suffix))
 		if err != nil {
 			t.Fatal(err)

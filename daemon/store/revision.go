@@ -7,11 +7,12 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Revision is one version of a crontab file.
@@ -70,31 +71,24 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, err := s.writer(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("save revision: %w", err)
-	}
-	newest, known, err = s.newestRevision(ctx, r.File) // another goroutine may have saved one
-	if err != nil {
-		return 0, fmt.Errorf("save revision: %w", err)
-	}
-	same := newest.ID != 0 && bytes.Equal(known, sum)
-	if same && !newest.isMadeBy(r) {
-		return newest.ID, nil
-	}
-	if r.How == RevisionSeen {
-		if late, err := s.lately(ctx, r, sum); err != nil || late != 0 {
-			return late, err
+	err = s.Write(ctx, func(w *database.Writer) (err error) {
+		newest, known, err := s.newestRevision(ctx, r.File) // another goroutine may have saved one
+		if err != nil {
+			return err
 		}
-	}
-	id = newest.ID
-	err = w.transact(func() error {
-		if same {
-			return w.once(ctx, "UPDATE revision SET how = ?2, by = ?3 WHERE id = ?1", id, r.How, r.By)
+		id = newest.ID
+		same := id != 0 && bytes.Equal(known, sum)
+		if same && newest.isMadeBy(r) {
+			return w.Once(ctx, "UPDATE revision SET how = ?2, by = ?3 WHERE id = ?1", id, r.How, r.By)
 		}
-		id, err = w.putRevision(ctx, r, sum, packed)
+		if !same && r.How == RevisionSeen {
+			if id, err = s.lately(ctx, r, sum); err != nil || id != 0 {
+				return err
+			}
+		}
+		if !same {
+			id, err = putRevision(ctx, w, r, sum, packed)
+		}
 		return err
 	})
 	if err != nil {
@@ -141,14 +135,14 @@ func (r Revision) isMadeBy(maker Revision) bool {
 // newestRevision returns the newest revision of a file, without its text, and its checksum; number
 // 0 if there is none.
 func (s *Store) newestRevision(ctx context.Context, file string) (r Revision, sum []byte, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
+	err = s.Each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
 		"SELECT "+revisionColumns+", sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file)
 	return r, sum, err
 }
 
 // lately searches the versions of the last moment for one with the same text; 0 if there is none.
 func (s *Store) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
+	err = s.Each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
 		"SELECT id FROM revision WHERE file = ? AND uid = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
 		r.File, int64(r.UID), r.At.Add(-aMoment).UnixNano(), blob(sum))
 	if err != nil {
@@ -164,17 +158,17 @@ const oldRevisions = `DELETE FROM revision WHERE id IN (SELECT id FROM (
 	FROM revision WHERE file = ?1 WINDOW newest AS (ORDER BY id DESC))
 	WHERE place > ?2 OR place > ?3 AND at < ?4 OR place > 2 AND bytes > ?5)`
 
-func (w *writer) putRevision(ctx context.Context, r Revision, sum, packed []byte) (id int64, err error) {
-	err = w.once(ctx, addRevision, r.File, r.User, int64(r.UID), r.At.UnixNano(), r.By, r.How, int64(len(r.Text)), blob(sum), blob(packed))
+func putRevision(ctx context.Context, w *database.Writer, r Revision, sum, packed []byte) (id int64, err error) {
+	err = w.Once(ctx, addRevision, r.File, r.User, int64(r.UID), r.At.UnixNano(), r.By, r.How, int64(len(r.Text)), blob(sum), blob(packed))
 	if err != nil {
 		return 0, err
 	}
-	v, err := w.value(ctx, "SELECT last_insert_rowid()")
+	v, err := w.Value(ctx, "SELECT last_insert_rowid()")
 	if err != nil {
 		return 0, err
 	}
-	return v.(int64), w.once(ctx, oldRevisions, r.File, int64(revisionsKept), int64(revisionsFew),
-		nanosBound(r.At.Add(-revisionsAge)), int64(revisionsBytes))
+	return v.(int64), w.Once(ctx, oldRevisions, r.File, int64(revisionsKept), int64(revisionsFew),
+		database.NanosBound(r.At.Add(-revisionsAge)), int64(revisionsBytes))
 }
 
 // blob is NULL for nil, which the driver would store as an empty one.
@@ -185,20 +179,10 @@ func blob(b []byte) driver.Value {
 	return b
 }
 
-// once runs a statement that is not worth keeping prepared.
-func (w *writer) once(ctx context.Context, text string, args ...driver.Value) error {
-	stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
-	if err != nil {
-		return err
-	}
-	_, err = w.exec(stmt, args...)
-	return errors.Join(err, stmt.Close())
-}
-
 // Revision returns one revision, with its text; ok is false if it does not exist.
 func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, err error) {
 	var packed []byte
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.Each(ctx, func(rows *sql.Rows) error {
 		ok = true
 		return r.scan(rows, &packed)
 	}, "SELECT "+revisionColumns+", text FROM revision WHERE id = ?", id)
@@ -215,7 +199,7 @@ func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, er
 func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, error) {
 	where, args := f.where()
 	var found []Revision
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var r Revision
 		err := r.scan(rows)
 		found = append(found, r)
@@ -230,7 +214,7 @@ func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, er
 // NewestRevisions returns the newest revision of each file, without the texts.
 func (s *Store) NewestRevisions(ctx context.Context) (map[string]Revision, error) {
 	found := map[string]Revision{}
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var r Revision
 		err := r.scan(rows)
 		found[r.File] = r
@@ -247,7 +231,7 @@ const revisionColumns = "id, file, user, uid, at, by, how, size, sum IS NULL"
 func (r *Revision) scan(rows *sql.Rows, more ...any) error {
 	var at int64
 	err := rows.Scan(append([]any{&r.ID, &r.File, &r.User, &r.UID, &at, &r.By, &r.How, &r.Size, &r.Gone}, more...)...)
-	r.At = fromNanos(at)
+	r.At = database.FromNanos(at)
 	return err
 }
 

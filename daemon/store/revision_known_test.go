@@ -3,6 +3,8 @@ package store
 import (
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // A starting host reports all its crontabs, most of them unchanged: that must not block writers.
@@ -17,7 +19,16 @@ func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock() // a writer holds the lock
+	held, release := make(chan struct{}), make(chan struct{})
+	written := make(chan error, 1)
+	go func() {
+		written <- s.Write(t.Context(), func(*database.Writer) error {
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	<-held
 	saved := make(chan error, 1)
 	var again int64
 	go func() {
@@ -30,10 +41,13 @@ func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 		if err != nil || again != first {
 			t.Errorf("the same again is number %d (%v), want %d", again, err, first)
 		}
-		s.mu.Unlock()
+		close(release)
 	case <-time.After(time.Minute):
-		s.mu.Unlock()
+		close(release)
 		t.Error("a version that is known waited for a writer")
 		<-saved
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
 	}
 }

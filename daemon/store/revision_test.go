@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 func save(t *testing.T, s *Store, r Revision) int64 {
@@ -180,7 +182,7 @@ func TestRevisionNumbersAreNotGivenAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	last := save(t, s, Revision{Text: []byte("a")})
-	if err := s.write.script(t.Context(), "DELETE FROM revision"); err != nil {
+	if err := s.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), "DELETE FROM revision") }); err != nil {
 		t.Fatal(err)
 	}
 	s = reopen(t, s, dir)

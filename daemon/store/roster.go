@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // rosterPart is the maximum number of jobs in one row of the roster.
@@ -45,12 +46,12 @@ func (w *writer) putRoster(r *engine.Roster) error {
 				blob = binary.LittleEndian.AppendUint64(blob, k.Spec)
 				blob = binary.LittleEndian.AppendUint64(blob, uint64(k.Since.UnixNano()))
 			}
-			if _, err := w.exec(w.stmts.putRoster, part, blob); err != nil {
+			if _, err := w.Exec(w.stmts.putRoster, part, blob); err != nil {
 				return fmt.Errorf("roster: %w", err)
 			}
 			known = known[n:]
 		}
-		if _, err := w.exec(w.stmts.cutRoster, part, end); err != nil {
+		if _, err := w.Exec(w.stmts.cutRoster, part, end); err != nil {
 			return fmt.Errorf("roster: %w", err)
 		}
 	}
@@ -69,7 +70,7 @@ func (w *writer) keepRoster(r *engine.Roster) error {
 	gaps = append(gaps, math.MaxInt64)
 	for i := 0; i < len(gaps); i += 2 {
 		if gaps[i] < gaps[i+1] {
-			if _, err := w.exec(w.stmts.cutRoster, gaps[i], gaps[i+1]); err != nil {
+			if _, err := w.Exec(w.stmts.cutRoster, gaps[i], gaps[i+1]); err != nil {
 				return fmt.Errorf("roster: %w", err)
 			}
 		}
@@ -103,7 +104,7 @@ func appendKnown(known []engine.Known, blob []byte) ([]engine.Known, error) {
 		known = append(known, engine.Known{
 			Key:   keyOf(blob[:size-16]),
 			Spec:  binary.LittleEndian.Uint64(rest),
-			Since: fromNanos(int64(binary.LittleEndian.Uint64(rest[8:]))),
+			Since: database.FromNanos(int64(binary.LittleEndian.Uint64(rest[8:]))),
 		})
 	}
 	return known, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Sample is a run as statistics need it. They read several 100,000 runs, which as job.Run
@@ -41,7 +42,7 @@ type SampleKind struct {
 
 // JobNumbers returns the names of jobs by the numbers of samples. Missing numbers have no name.
 func (s *Store) JobNumbers(ctx context.Context) (jobs []job.ID, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.Each(ctx, func(rows *sql.Rows) error {
 		var n int
 		var id job.ID
 		err := rows.Scan(&n, &id)
@@ -58,11 +59,11 @@ func (s *Store) JobNumbers(ctx context.Context) (jobs []job.ID, err error) {
 // Samples calls f for up to n runs of some jobs, or of all if jobs is nil, that were decided from
 // (inclusive) to (exclusive), newest first. f must not keep the sample.
 func (s *Store) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*Sample)) error {
-	first, err := s.before(ctx, from)
+	first, err := s.RunBefore(ctx, from)
 	if err != nil {
 		return err
 	}
-	last, err := s.before(ctx, to)
+	last, err := s.RunBefore(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ type block struct {
 
 // blocks returns the newest blocks from one number to another.
 func (s *Store) blocks(ctx context.Context, first, last int64) (found []block, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.Each(ctx, func(rows *sql.Rows) error {
 		var b block
 		err := rows.Scan(&b.n, &b.runs)
 		found = append(found, b)
@@ -146,7 +147,7 @@ func (s *Store) sampleRows(ctx context.Context, f func(*Sample), where string, a
 	fields := []any{
 		&r.ID, &r.Number, &due, &r.Decided, &started, &ended, &r.Code, &r.CPU, &r.Memory, &user, &trigger, &state, &outcome, &verdict,
 	}
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
@@ -185,12 +186,12 @@ const newestSkips = " FROM occurrence WHERE run IS NULL AND at >= ? AND at < ? O
 func (s *Store) SkipSamples(ctx context.Context, from, to time.Time, f func(*SkipSample)) error {
 	var r SkipSample
 	fields := []any{&r.Number, &r.Due, &r.At, &r.Count}
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		err := rows.Scan(fields...)
 		r.Count = max(1, r.Count)
 		f(&r)
 		return err
-	}, "SELECT job, due, at, count"+newestSkips+"-1", nanosBound(from), nanosBound(to))
+	}, "SELECT job, due, at, count"+newestSkips+"-1", database.NanosBound(from), database.NanosBound(to))
 	if err != nil {
 		return fmt.Errorf("read samples of skips: %w", err)
 	}
@@ -200,12 +201,12 @@ func (s *Store) SkipSamples(ctx context.Context, from, to time.Time, f func(*Ski
 // SkipsFrom returns the earliest time from which on a period has at most n decisions to skip.
 func (s *Store) SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error) {
 	var at int64 // of the one before these
-	err := s.read.QueryRowContext(ctx, "SELECT at"+newestSkips+"1 OFFSET ?", nanosBound(from), nanosBound(to), n).Scan(&at)
+	err := s.Row(ctx, "SELECT at"+newestSkips+"1 OFFSET ?", database.NanosBound(from), database.NanosBound(to), n).Scan(&at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return from, nil
 	}
 	if err != nil {
 		return from, fmt.Errorf("count skips: %w", err)
 	}
-	return fromNanos(at + 1), nil
+	return database.FromNanos(at + 1), nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Bounds on what a job keeps for itself: checkpoints, not data.
@@ -45,15 +46,15 @@ func (s *Store) SetState(ctx context.Context, id job.ID, user, key string, value
 	case value == nil:
 		value = []byte{} // nil is NULL
 	}
-	return s.changeState(ctx, func(w *writer) error {
+	return s.changeState(ctx, func(w *database.Writer) error {
 		if err := s.roomForState(ctx, id, user, key, len(value)); err != nil {
 			return err
 		}
-		n, err := w.number(id)
+		n, err := w.Number(id)
 		if err != nil {
 			return err
 		}
-		return w.once(ctx, `INSERT INTO state (job, user, key, at, value) VALUES (?,?,?,?,?)
+		return w.Once(ctx, `INSERT INTO state (job, user, key, at, value) VALUES (?,?,?,?,?)
 			ON CONFLICT (job, user, key) DO UPDATE SET at = excluded.at, value = excluded.value`, n, user, key, now.UnixNano(), value)
 	})
 }
@@ -62,10 +63,10 @@ func (s *Store) SetState(ctx context.Context, id job.ID, user, key string, value
 const ofState = " FROM state WHERE job = (SELECT n FROM job WHERE id = ?) AND user = ?"
 
 // roomForState reports whether there is room for a key and its value beside all
-// other keys. The caller holds s.mu.
+// other keys. The caller writes.
 func (s *Store) roomForState(ctx context.Context, id job.ID, user, key string, size int) error {
 	var keys, bytes int
-	err := s.read.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(length(key) + length(value)), 0)"+ofState+" AND key <> ?",
+	err := s.Row(ctx, "SELECT count(*), coalesce(sum(length(key) + length(value)), 0)"+ofState+" AND key <> ?",
 		id, user, key).Scan(&keys, &bytes)
 	switch {
 	case err != nil:
@@ -82,7 +83,7 @@ func (s *Store) roomForState(ctx context.Context, id job.ID, user, key string, s
 
 func (s *Store) roomForAccount(ctx context.Context, id job.ID, user, key string, size int) error {
 	var keys, bytes int
-	err := s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM state
+	err := s.Row(ctx, `SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM state
 		WHERE user = ?2 AND (key <> ?3 OR job IS NOT (SELECT n FROM job WHERE id = ?1))`, id, user, key).Scan(&keys, &bytes)
 	switch {
 	case err != nil:
@@ -96,14 +97,8 @@ func (s *Store) roomForAccount(ctx context.Context, id job.ID, user, key string,
 }
 
 // changeState runs f in a transaction of its own.
-func (s *Store) changeState(ctx context.Context, f func(*writer) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, err := s.writer(ctx)
-	if err == nil {
-		err = w.transact(func() error { return f(w) })
-	}
-	if err != nil {
+func (s *Store) changeState(ctx context.Context, f func(*database.Writer) error) error {
+	if err := s.Write(ctx, f); err != nil {
 		return fmt.Errorf("keep state: %w", err)
 	}
 	return nil
@@ -111,7 +106,7 @@ func (s *Store) changeState(ctx context.Context, f func(*writer) error) error {
 
 // State returns the value under a key; ok is false if there is none.
 func (s *Store) State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.Each(ctx, func(rows *sql.Rows) error {
 		ok = true
 		return rows.Scan(&value)
 	}, "SELECT value"+ofState+" AND key = ?", id, user, key)
@@ -124,11 +119,11 @@ func (s *Store) State(ctx context.Context, id job.ID, user, key string) (value [
 // States returns all values that a user's job has saved, by key.
 func (s *Store) States(ctx context.Context, id job.ID, user string) ([]StateEntry, error) {
 	var all []StateEntry
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var e StateEntry
 		var at int64
 		err := rows.Scan(&e.Key, &e.Size, &at)
-		e.At = fromNanos(at)
+		e.At = database.FromNanos(at)
 		all = append(all, e)
 		return err
 	}, "SELECT key, length(value), at"+ofState+" ORDER BY key", id, user)
@@ -143,8 +138,8 @@ func (s *Store) DeleteState(ctx context.Context, id job.ID, user, key string) (o
 	if _, ok, err = s.State(ctx, id, user, key); !ok || err != nil {
 		return false, err
 	}
-	err = s.changeState(ctx, func(w *writer) error {
-		return w.once(ctx, "DELETE"+ofState+" AND key = ?", string(id), user, key)
+	err = s.changeState(ctx, func(w *database.Writer) error {
+		return w.Once(ctx, "DELETE"+ofState+" AND key = ?", string(id), user, key)
 	})
 	return err == nil, err
 }

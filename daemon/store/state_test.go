@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 func TestStateComesBackToItsJobAndAccountAlone(t *testing.T) {
@@ -122,8 +123,8 @@ func TestStateOfAllJobsOfAnAccountIsBounded(t *testing.T) {
 		if err := set("first", user, rows.size); err != nil {
 			t.Fatal(err)
 		}
-		err := s.changeState(t.Context(), func(w *writer) error {
-			return w.once(t.Context(), `INSERT INTO state (job, user, key, at, value)
+		err := s.Write(t.Context(), func(w *database.Writer) error {
+			return w.Once(t.Context(), `INSERT INTO state (job, user, key, at, value)
 				WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 				SELECT job, user, 'k' || i, at, value FROM n CROSS JOIN state WHERE user = ?2 AND i <= ?1`, int64(rows.keys), user)
 		})

@@ -5,16 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 func TestOpenMakesPrivateFiles(t *testing.T) {
@@ -37,7 +35,7 @@ func TestOpenTwiceNamesTheOther(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	_, err := Open(t.Context(), dir)
-	var locked *LockedError
+	var locked *database.LockedError
 	if !errors.As(err, &locked) || locked.Holder == nil || locked.Holder.PID != os.Getpid() || locked.Dir != dir {
 		t.Fatalf("second Open: %v, want a LockedError of %s with pid %d", err, dir, os.Getpid())
 	}
@@ -108,7 +106,7 @@ func write(t *testing.T, path string, text []byte) {
 // schemaVersion is that of a database of today.
 func schemaVersion(t *testing.T) int {
 	t.Helper()
-	steps, err := fs.Glob(schemas, "schema/*.sql")
+	steps, err := filepath.Glob("database/schema/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,18 +116,18 @@ func schemaVersion(t *testing.T) int {
 func TestOpenNewerDatabaseRefuses(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if err := s.write.script(t.Context(), "PRAGMA user_version = 99"); err != nil {
+	if err := s.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), "PRAGMA user_version = 99") }); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
 	for range 2 { // the first refusal must not keep the lock
 		_, err := Open(t.Context(), dir)
-		var newer *NewerError
+		var newer *database.NewerError
 		if !errors.As(err, &newer) || newer.Schema != 99 || newer.Known != schemaVersion(t) {
 			t.Fatalf("Open: %v, want a NewerError of schema 99", err)
 		}
 	}
-	if IsDamaged(&NewerError{}) {
+	if database.IsDamaged(&database.NewerError{}) {
 		t.Error("a newer database counts as damaged")
 	}
 }
@@ -142,7 +140,7 @@ func TestNewerDatabaseMovedAwayAndBack(t *testing.T) {
 	if err := s.Commit(t.Context(), Batch{At: noon, Records: []job.Record{{At: noon, Kind: job.Loaded, Detail: "of the newer one"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.write.script(t.Context(), "PRAGMA user_version = 99"); err != nil {
+	if err := s.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), "PRAGMA user_version = 99") }); err != nil {
 		t.Fatal(err)
 	}
 	copyTo := filepath.Join(t.TempDir(), "unclean") // as it is while the daemon runs, or after it was killed
@@ -232,34 +230,4 @@ func TestCommitAfterEndOfContextWritesNothing(t *testing.T) {
 	if r := restore(t, s); len(r.Marks)+len(r.Live) != 0 {
 		t.Errorf("restored %+v, want nothing", r)
 	}
-}
-
-func TestCheckOutOfTimeIsNoDamage(t *testing.T) {
-	s := open(t, t.TempDir())
-	fill(t, s, 10, 5000)
-	ctx, cancel := context.WithTimeout(t.Context(), 0)
-	defer cancel()
-	if err := s.write.check(ctx); err != nil {
-		t.Errorf("check without time: %v", err)
-	}
-	commit(t, s, Batch{Records: []job.Record{decided(5001, "a", noon)}})
-}
-
-func TestOpenWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
-	dir := t.TempDir()
-	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := lockDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock.WriteAt(fmt.Appendf(nil, "%-20d\n", dead.Process.Pid), 0); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() { lock.Close() })
-	open(t, dir)
 }

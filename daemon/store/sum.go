@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Life is one life of the daemon.
@@ -24,15 +25,15 @@ type Life struct {
 // Lives returns the daemon's lives that overlap the time from..to, oldest first.
 func (s *Store) Lives(ctx context.Context, from, to time.Time) ([]Life, error) {
 	var lives []Life
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var l Life
 		var up, seen int64
 		var down sql.NullInt64
 		err := rows.Scan(&up, &seen, &down, &l.BootID)
-		l.Up, l.LastSeen, l.Down, l.Clean = fromNanos(up), fromNanos(seen), instant(down), down.Valid
+		l.Up, l.LastSeen, l.Down, l.Clean = database.FromNanos(up), database.FromNanos(seen), database.Instant(down), down.Valid
 		lives = append(lives, l)
 		return err
-	}, "SELECT up, seen, down, boot FROM life WHERE seen >= ? AND up <= ? ORDER BY id", nanosBound(from), nanosBound(to))
+	}, "SELECT up, seen, down, boot FROM life WHERE seen >= ? AND up <= ? ORDER BY id", database.NanosBound(from), database.NanosBound(to))
 	if err != nil {
 		return nil, fmt.Errorf("read lives: %w", err)
 	}
@@ -54,7 +55,7 @@ const ranked = 10_000
 
 // Totals sums up what was decided at or after since.
 func (s *Store) Totals(ctx context.Context, since time.Time) (t Totals, err error) {
-	from := nanosBound(since)
+	from := database.NanosBound(since)
 	first, err := s.firstRun(ctx, from)
 	if err == nil {
 		err = errors.Join(s.sumRuns(ctx, first, from, &t), s.sumSkips(ctx, from, &t), s.rankLags(ctx, first, from, &t))
@@ -71,19 +72,19 @@ func (s *Store) Totals(ctx context.Context, since time.Time) (t Totals, err erro
 // be asked for too.
 func (s *Store) firstRun(ctx context.Context, since int64) (id job.RunID, err error) {
 	const none = job.RunID(math.MaxInt64)
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(min(id), ?) FROM run INDEXED BY run_decided WHERE decided >= ?", none, since).Scan(&id)
+	err = s.Row(ctx, "SELECT coalesce(min(id), ?) FROM run INDEXED BY run_decided WHERE decided >= ?", none, since).Scan(&id)
 	return id, err
 }
 
 func (s *Store) sumRuns(ctx context.Context, first job.RunID, since int64, t *Totals) error {
-	row := s.read.QueryRowContext(ctx, `SELECT count(*),
-		count(*) FILTER (WHERE `+wasOK+`), count(*) FILTER (WHERE `+failed+` AND verdict <> 'retry')
+	row := s.Row(ctx, `SELECT count(*),
+		count(*) FILTER (WHERE `+database.WasOK+`), count(*) FILTER (WHERE `+database.Failed+` AND verdict <> 'retry')
 		FROM run WHERE id >= ? AND +decided >= ?`, first, since)
 	return row.Scan(&t.Runs, &t.OK, &t.Failed)
 }
 
 func (s *Store) sumSkips(ctx context.Context, since int64, t *Totals) error {
-	row := s.read.QueryRowContext(ctx,
+	row := s.Row(ctx,
 		"SELECT coalesce(sum(max(count, 1)), 0) FROM occurrence WHERE run IS NULL AND at >= ?", since)
 	return row.Scan(&t.Skipped)
 }
@@ -91,7 +92,7 @@ func (s *Store) sumSkips(ctx context.Context, since int64, t *Totals) error {
 // rankLags takes the percentile of the time from due to started.
 func (s *Store) rankLags(ctx context.Context, first job.RunID, since int64, t *Totals) error {
 	var lags []time.Duration
-	err := s.each(ctx, func(row *sql.Rows) error {
+	err := s.Each(ctx, func(row *sql.Rows) error {
 		var lag time.Duration
 		err := row.Scan(&lag)
 		lags = append(lags, lag)

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // place is the crontab that a request is about.
@@ -219,7 +220,7 @@ func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.Cront
 	}
 	if err := ed.write(p, text, r.Gone); err != nil {
 		e := &api.Error{Kind: api.Internal, What: "cannot change " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
-		if store.IsFull(err) {
+		if database.IsFull(err) {
 			e.Fix = "make room on the disk"
 		}
 		return e

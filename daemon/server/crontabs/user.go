@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Show answers with the crontab of a user.
@@ -220,7 +221,7 @@ func (ed *Editor) parse(name string, who account.Account, text string) (*crontab
 // cannot returns the error for a failed operation on the disk.
 func cannot(verb string, who account.Account, err error) error {
 	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " the crontab of " + who.Name, Why: err.Error(), Fix: "cronring doctor"}
-	if store.IsFull(err) {
+	if database.IsFull(err) {
 		e.Fix = "make room on the disk"
 	}
 	return e

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -50,10 +50,10 @@ func setAside(path string, now time.Time) (string, error) {
 }
 
 // check looks for damage for as long as checkTime allows.
-func (w *writer) check(ctx context.Context) error {
+func (w *Writer) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	found, err := w.value(ctx, "PRAGMA quick_check(1)")
+	found, err := w.Value(ctx, "PRAGMA quick_check(1)")
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
@@ -94,12 +94,12 @@ func Outdated(dir string) (size int64, outdated bool) {
 }
 
 // migrate brings the schema up to date, one transaction for each step.
-func (w *writer) migrate(ctx context.Context, path string) error {
+func (w *Writer) migrate(ctx context.Context, path string) error {
 	steps, err := schemaSteps()
 	if err != nil {
 		return err
 	}
-	version, err := w.value(ctx, "PRAGMA user_version")
+	version, err := w.Value(ctx, "PRAGMA user_version")
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
@@ -115,12 +115,12 @@ func (w *writer) migrate(ctx context.Context, path string) error {
 	return nil
 }
 
-func (w *writer) apply(ctx context.Context, step string, version int) error {
+func (w *Writer) apply(ctx context.Context, step string, version int) error {
 	text, err := schemas.ReadFile(step)
 	if err != nil {
 		return err
 	}
 	return w.transact(func() error {
-		return w.script(ctx, fmt.Sprintf("%s\nPRAGMA user_version = %d;", text, version))
+		return w.Script(ctx, fmt.Sprintf("%s\nPRAGMA user_version = %d;", text, version))
 	})
 }

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"errors"
@@ -61,16 +61,4 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s was written by a newer cronring (schema %d, this one supports %d);  "+
 		"install that version again, or move the file and %[1]s-wal away to begin a new history: for what that loses see cronringd(8), PACKAGES",
 		e.Path, e.Schema, e.Known)
-}
-
-// DecidedError reports that occurrences had been decided before, by another run or skip. Nothing of
-// the batch was written. Records holds the indexes of the rejected decisions in Batch.Records, in
-// order: the caller leaves them out, does not start their runs, and commits the rest.
-type DecidedError struct {
-	Records []int
-	First   string // names the first of them
-}
-
-func (e *DecidedError) Error() string {
-	return fmt.Sprintf("occurrence already decided: %s (%d refused)", e.First, len(e.Records))
 }

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -25,24 +25,24 @@ type Sizes struct {
 var tables = []string{"run", "occurrence", "output", "record", "life", "job", "revision", "dead", "state", "backfill"}
 
 // Sizes measures the history.
-func (s *Store) Sizes(ctx context.Context) (Sizes, error) {
-	z := Sizes{Path: s.path, Bytes: s.Bytes(), Rows: map[string]int64{}}
-	err := s.read.QueryRowContext(ctx,
+func (db *DB) Sizes(ctx context.Context) (Sizes, error) {
+	z := Sizes{Path: db.path, Bytes: db.Bytes(), Rows: map[string]int64{}}
+	err := db.read.QueryRowContext(ctx,
 		"SELECT free.freelist_count * size.page_size FROM pragma_freelist_count AS free, pragma_page_size AS size").Scan(&z.Free)
 	for _, name := range tables {
 		if err != nil {
 			return z, fmt.Errorf("measure history: %w", err)
 		}
 		var n int64
-		err = s.read.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&n)
+		err = db.read.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&n)
 		z.Rows[name] = n
 	}
 	return z, err
 }
 
 // Bytes returns the size of the history's file and its journal.
-func (s *Store) Bytes() (n int64) {
-	for _, path := range []string{s.path, s.path + "-wal"} {
+func (db *DB) Bytes() (n int64) {
+	for _, path := range []string{db.path, db.path + "-wal"} {
 		if info, err := os.Stat(path); err == nil {
 			n += info.Size()
 		}
@@ -54,8 +54,8 @@ func (s *Store) Bytes() (n int64) {
 const mostProblems = 100
 
 // Check reads all of the database and returns what is damaged. Commits continue meanwhile.
-func (s *Store) Check(ctx context.Context) (problems []string, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
+func (db *DB) Check(ctx context.Context) (problems []string, err error) {
+	err = db.Each(ctx, func(rows *sql.Rows) error {
 		var text string
 		err := rows.Scan(&text)
 		if text != "ok" {
@@ -75,8 +75,8 @@ const keepBackups = 5
 // Backup writes a copy of the current database next to it, and removes the oldest copies beyond
 // five. The name contains the time in milliseconds; if it exists, the error is os.ErrExist. Commits
 // continue meanwhile.
-func (s *Store) Backup(ctx context.Context, now time.Time) (path string, size int64, err error) {
-	dir := filepath.Join(filepath.Dir(s.path), "backup")
+func (db *DB) Backup(ctx context.Context, now time.Time) (path string, size int64, err error) {
+	dir := filepath.Join(filepath.Dir(db.path), "backup")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", 0, fmt.Errorf("back history up: %w", err)
 	}
@@ -84,7 +84,7 @@ func (s *Store) Backup(ctx context.Context, now time.Time) (path string, size in
 	if _, err := os.Lstat(path); err == nil {
 		return "", 0, fmt.Errorf("back history up to %s: %w", path, os.ErrExist)
 	}
-	if err := s.copyTo(ctx, path+".part"); err != nil {
+	if err := db.copyTo(ctx, path+".part"); err != nil {
 		return "", 0, errors.Join(fmt.Errorf("back history up to %s: %w", path, err), remove(path+".part"))
 	}
 	if err := os.Rename(path+".part", path); err != nil {
@@ -99,20 +99,20 @@ func (s *Store) Backup(ctx context.Context, now time.Time) (path string, size in
 
 // copyTo writes a copy to a file, and replaces an incomplete one. It uses its own connection,
 // because those for queries must not write.
-func (s *Store) copyTo(ctx context.Context, path string) error {
+func (db *DB) copyTo(ctx context.Context, path string) error {
 	if err := remove(path); err != nil {
 		return err
 	}
 	if err := createPrivate(path); err != nil { // VACUUM INTO takes an empty file, and leaves its mode
 		return err
 	}
-	c, err := sqlite.NewConnector(source(s.path))
+	c, err := sqlite.NewConnector(source(db.path))
 	if err != nil {
 		return err
 	}
-	db := sql.OpenDB(c)
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+	own := sql.OpenDB(c)
+	defer own.Close()
+	if _, err := own.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
 		return err
 	}
 	return syncFile(path)

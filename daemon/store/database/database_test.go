@@ -1,0 +1,95 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T, dir string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), dir, func(context.Context, *Writer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// fill writes 5,000 jobs.
+func fill(t *testing.T, db *DB) {
+	t.Helper()
+	err := db.Write(t.Context(), func(w *Writer) error {
+		return w.Script(t.Context(), `INSERT INTO job (id) WITH RECURSIVE n (i) AS (SELECT (SELECT count(*) FROM job) + 1 UNION ALL
+			SELECT i + 1 FROM n WHERE i % 5000 > 0) SELECT 'a job with a long name, number ' || i FROM n`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckOutOfTimeIsNoDamage(t *testing.T) {
+	db := open(t, t.TempDir())
+	fill(t, db)
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if err := db.write.check(ctx); err != nil {
+		t.Errorf("check without time: %v", err)
+	}
+	fill(t, db)
+}
+
+func TestOpenWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
+	dir := t.TempDir()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.WriteAt(fmt.Appendf(nil, "%-20d\n", dead.Process.Pid), 0); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { lock.Close() })
+	open(t, dir)
+}
+
+func TestCheckFindsDamage(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir, func(context.Context, *Writer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, _, err := s.Backup(t.Context(), time.Now())
+	s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 3*4096 + 8; i < len(text)-4096; i += 512 {
+		text[i] ^= 0xff
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := openReaders(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := &DB{path: path, read: read}
+	defer read.Close()
+	if problems, err := damaged.Check(t.Context()); err == nil && len(problems) == 0 {
+		t.Error("a damaged file was found sound")
+	}
+}

@@ -1,0 +1,30 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// What job.Run.Failed, job.Run.OK and job.RunState.Live mean, and which runs are of
+// occurrences that were not run after all. All but WasOK are conditions of indexes
+// as well, which serve only queries with the same words. Attempts that others follow
+// are among the failed.
+const (
+	Failed  = "outcome <> '' AND verdict NOT IN ('ok', 'skip', 'left') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
+	WasOK   = "(verdict = 'ok' OR verdict = '' AND outcome = 'exited' AND code = 0)"
+	Live    = "state NOT IN ('ended', 'dropped')"
+	Skipped = "(state = 'dropped' AND attempt <= 1 OR verdict = 'skip')"
+)
+
+// RunBefore returns the number of the newest run decided before a time. Where the clock
+// was set back, runs of before that may have higher numbers: they are taken as
+// decided later.
+func (db *DB) RunBefore(ctx context.Context, t time.Time) (id int64, err error) {
+	row := db.read.QueryRowContext(ctx, `SELECT coalesce((SELECT id FROM run INDEXED BY run_decided
+		WHERE decided < ? ORDER BY decided DESC LIMIT 1), 0)`, NanosBound(t))
+	if err := row.Scan(&id); err != nil {
+		return 0, fmt.Errorf("find the run before a time: %w", err)
+	}
+	return id, nil
+}

@@ -1,0 +1,70 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// writer returns the writer. It opens it now if that failed before, and completes First. The caller
+// holds db.mu.
+func (db *DB) writer(ctx context.Context) (w *Writer, err error) {
+	if db.write == nil {
+		if db.blocked != nil {
+			return nil, fmt.Errorf("the history could not be read at the start, and is used again after the next one: %w", db.blocked)
+		}
+		if db.lock == nil {
+			if db.lock, err = lockDir(filepath.Dir(db.path)); err != nil {
+				return nil, err
+			}
+		}
+		if db.write, err = db.openWriter(ctx); err != nil {
+			return nil, fmt.Errorf("open history: %w", err)
+		}
+	}
+	if db.first != nil {
+		if err := db.write.transact(func() error { return db.first(db.write) }); err != nil {
+			return nil, err
+		}
+		db.first = nil
+	}
+	return db.write, nil
+}
+
+// Write calls f in one transaction: nothing of it remains after an error. The error can mean that
+// the disk is full or read-only; a later Write tries again.
+func (db *DB) Write(ctx context.Context, f func(w *Writer) error) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	w, err := db.writer(ctx)
+	if err != nil {
+		return err
+	}
+	return w.transact(func() error { return f(w) })
+}
+
+// WriteUnsynced is Write without waiting for the disk: after a power loss the transaction may be
+// missing. The next Write, which waits, comes after it in the journal.
+func (db *DB) WriteUnsynced(ctx context.Context, f func(w *Writer) error) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	w, err := db.writer(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.Script(ctx, "PRAGMA synchronous = normal"); err != nil {
+		return err
+	}
+	err = w.transact(func() error { return f(w) })
+	return errors.Join(err, w.Script(context.WithoutCancel(ctx), "PRAGMA synchronous = full"))
+}
+
+// First calls f in a transaction now. If that fails, each later write first tries it again.
+func (db *DB) First(ctx context.Context, f func(w *Writer) error) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.first = f
+	_, err := db.writer(ctx)
+	return err
+}
