@@ -13,7 +13,7 @@ BIN         ?= bin
 MANDIR      ?= $(BIN)/man
 # What needs no host to be tested.
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
-# Tests of package crontab that take minutes in an emulator, or assert a time.
+# Tests of the packages of crontab that take minutes in an emulator, or assert a time.
 UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHold|ConnectCutsLongCircles|PerYear|BeyondTheLimit|EachCodeIsListed
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
 # Packages in which goroutines share memory, without those that need SQLite, which takes minutes to
@@ -115,12 +115,12 @@ attacks: ## an ordinary user attacks a booted host: delays of root's jobs, again
 
 arm: ## vet for 32 bits, tests of packages without I/O, and the packaged programs, on emulated arm64 and armhf (qemu-user-static)
 	GOARCH=arm $(GO) vet ./...
-	GOARCH=arm64 $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-aarch64-static $(DECIDING) ./crontab
-	GOARCH=arm $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-arm-static $(DECIDING) ./crontab
+	GOARCH=arm64 $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-aarch64-static $(DECIDING) ./crontab/...
+	GOARCH=arm $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-arm-static $(DECIDING) ./crontab/...
 	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestPackagesForARM$$' -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
-	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
+	CRONRING_LONG=1 $(GO) test ./crontab/timetable -run BruteForce -count=1 -timeout 1h
 
 machines: ## minutes and lab together, then rings of daemons
 	$(GO) test -vet=off ./packaging -count=1 -timeout 30m -parallel 8 -v

@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"crontab/directive"},
 	{"crontab/sidecar"},
 	{"crontab"},
-	{"crontab/dependency"},
+	{"crontab/dependency", "crontab/draft"},
 	{"daemon/engine/catalog"},
 	{"gossip/register"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
@@ -64,7 +64,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{

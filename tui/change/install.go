@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/edit"
@@ -74,7 +74,7 @@ func putBack(done []api.Installed, name string) screen.Do {
 }
 
 // changeEntries changes the entries of jobs in their file.
-func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job.Job, change func(draft *crontab.Draft, lines []int) error) (api.Installed, error) {
+func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job.Job, change func(draft *draft.Draft, lines []int) error) (api.Installed, error) {
 	t, err := d.CrontabText(ctx, file, "")
 	if err != nil {
 		return api.Installed{}, err
@@ -91,7 +91,7 @@ func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job
 		}
 		lines = append(lines, e.Line())
 	}
-	draft := crontab.NewDraft(string(t.Text), t.Config(LoadZone).Format)
+	draft := draft.New(string(t.Text), t.Config(LoadZone).Format)
 	if err := change(draft, lines); err != nil {
 		return api.Installed{}, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -54,7 +54,7 @@ func installOption(ctx context.Context, d screen.Daemon, id job.ID, key, value s
 	}
 	if i := slices.IndexFunc(jobs, func(j job.Status) bool { return j.Job.ID == id }); i >= 0 {
 		j := jobs[i].Job
-		return changeEntries(ctx, d, j.Crontab, []job.Job{j}, func(draft *crontab.Draft, lines []int) error {
+		return changeEntries(ctx, d, j.Crontab, []job.Job{j}, func(draft *draft.Draft, lines []int) error {
 			_, err := draft.Set(lines[0], key, value)
 			return err
 		})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/page"
@@ -67,5 +67,5 @@ func removeEntries(ctx context.Context, d screen.Daemon, refs []string) ([]api.I
 }
 
 func removeFrom(ctx context.Context, d screen.Daemon, file string, jobs []job.Job) (api.Installed, error) {
-	return changeEntries(ctx, d, file, jobs, func(draft *crontab.Draft, lines []int) error { return draft.Remove(lines...) })
+	return changeEntries(ctx, d, file, jobs, func(draft *draft.Draft, lines []int) error { return draft.Remove(lines...) })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -29,7 +30,7 @@ func ReadSchedule(j *api.Job, zone *timetable.Zone) (spec string, s cron.Schedul
 	case len(j.Upcoming) > 0:
 		spec = pinned(spec, j.Upcoming[0].In(zone.Location()))
 	}
-	draft := crontab.NewDraft(spec+" x\n", crontab.User)
+	draft := draft.New(spec+" x\n", crontab.User)
 	line, err := 1, error(nil)
 	for _, key := range shaping {
 		if value := j.Job.Options[key]; value != "" && err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -175,7 +175,7 @@ func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([
 		if s.Text == string(c.Old.Text) && !c.Old.Missing {
 			continue
 		}
-		c.draft = crontab.NewDraft(s.Text, c.config.Format)
+		c.draft = draft.New(s.Text, c.config.Format)
 		_, found, err := c.review(a.Now())
 		if err != nil {
 			bad = append(bad, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -96,7 +97,7 @@ type Change struct {
 	Old    api.CrontabText
 	config crontab.Config
 	file   *crontab.File
-	draft  *crontab.Draft
+	draft  *draft.Draft
 	before []crontab.Diagnostic
 }
 
@@ -108,7 +109,7 @@ func openChange(ctx context.Context, by changer, file, user string) (*Change, er
 	}
 	c := &Change{by: by, Old: old, config: old.Config(spool.LoadZone)}
 	c.file, c.before = crontab.Parse(old.File, string(old.Text), c.config)
-	c.draft = crontab.NewDraft(string(old.Text), c.config.Format)
+	c.draft = draft.New(string(old.Text), c.config.Format)
 	return c, nil
 }
 

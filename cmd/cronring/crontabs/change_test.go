@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -70,7 +71,7 @@ func TestAddedOptionsAreWhatWasTyped(t *testing.T) {
 		{addFlags{user: "ann"}, "#@ name=b", "0 5 * * * ann #@ name=b\n"},
 	} {
 		config := crontab.Config{Format: crontab.System, Privileged: true, Zone: spool.LoadZone}
-		c := &Change{Old: api.CrontabText{CrontabFile: api.CrontabFile{File: "t"}}, config: config, draft: crontab.NewDraft("", crontab.System)}
+		c := &Change{Old: api.CrontabText{CrontabFile: api.CrontabFile{File: "t"}}, config: config, draft: draft.New("", crontab.System)}
 		c.file, _ = crontab.Parse("t", "", config)
 		err := c.append("0 5 * * *", tc.line, &tc.flags)
 		if err == nil {

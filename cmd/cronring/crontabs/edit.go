@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/crontab1"
 	"github.com/cronring/cronring/cmd/cronring/dashboard"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -143,7 +144,7 @@ func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.P
 			a.Infof("%s stays as it is", display.Text(c.Old.File))
 			return nil
 		}
-		c.draft = crontab.NewDraft(string(text), c.config.Format)
+		c.draft = draft.New(string(text), c.config.Format)
 		again, err := judgeDraft(ctx, a, c, f)
 		switch {
 		case again:

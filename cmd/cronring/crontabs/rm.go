@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -76,9 +76,9 @@ func (c *Change) drop(entries []FoundEntry, comment bool) error {
 	for i, e := range entries {
 		lines[i] = e.Entry.Line()
 	}
-	do := (*crontab.Draft).Remove
+	do := (*draft.Draft).Remove
 	if comment {
-		do = (*crontab.Draft).CommentOut
+		do = (*draft.Draft).CommentOut
 	}
 	if err := do(c.draft, lines...); err != nil {
 		return fmt.Errorf("change %s: %w", c.Old.File, err)

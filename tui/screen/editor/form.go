@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/tui/canvas"
@@ -158,7 +159,7 @@ func (f *form) commandLine() *edit.Line {
 // takeForm writes the fields into the text, as one change.
 func (e *Editor) takeForm(w *screen.World) []screen.Effect {
 	f := e.form
-	d := crontab.NewDraft(e.buffer.Text(), e.checker.Format())
+	d := draft.New(e.buffer.Text(), e.checker.Format())
 	line, err := f.line, error(nil)
 	switch {
 	case strings.TrimSpace(f.commandLine().Text()) == "":

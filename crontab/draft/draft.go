@@ -1,4 +1,4 @@
-package crontab
+package draft
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/lex"
@@ -22,9 +23,9 @@ type Draft struct {
 	joined bool // a backslash at the end continues the line, as in anacrontab
 }
 
-// NewDraft returns a draft with the text of a file.
-func NewDraft(text string, f Format) *Draft {
-	d := &Draft{joined: f == Anacron}
+// New returns a draft with the text of a file.
+func New(text string, f crontab.Format) *Draft {
+	d := &Draft{joined: f == crontab.Anacron}
 	if rest, ok := strings.CutPrefix(text, lex.ByteOrderMark); ok {
 		d.mark, text = lex.ByteOrderMark, rest
 	}

@@ -1,10 +1,11 @@
-package crontab
+package draft
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/option"
 )
@@ -44,7 +45,7 @@ func TestDraftKeepsOtherBytes(t *testing.T) {
 		{"unset what is not set", "0 1 * * * a\n", setOption(1, "retry", ""), "0 1 * * * a\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := NewDraft(tc.text, User)
+			d := New(tc.text, crontab.User)
 			if err := tc.change(d); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +72,7 @@ func setOption(n int, key, value string) func(*Draft) error {
 
 func TestDraftJoinsAnacronLines(t *testing.T) {
 	const text = "1 5 a one\\\n  two\n7 10 b three\n"
-	d := NewDraft(text, Anacron)
+	d := New(text, crontab.Anacron)
 	if err := d.Remove(1); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestDraftRefuses(t *testing.T) {
 		{"key with a blank", "0 1 * * * a\n", setOption(1, "a b", "c")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := NewDraft(tc.text, User)
+			d := New(tc.text, crontab.User)
 			if err := tc.change(d); err == nil {
 				t.Errorf("of %q: got %q, want an error", tc.text, d.Text())
 			}
@@ -113,10 +114,10 @@ func FuzzDraft(f *testing.F) {
 		f.Add(text, "")
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		c := Config{Local: time.UTC}
-		before, _ := Parse("t", text, c)
+		c := crontab.Config{Local: time.UTC}
+		before, _ := crontab.Parse("t", text, c)
 		for i := range before.Entries {
-			d := NewDraft(text, User)
+			d := New(text, crontab.User)
 			if d.Text() != text {
 				t.Fatalf("a draft of %q says %q", text, d.Text())
 			}
@@ -124,7 +125,7 @@ func FuzzDraft(f *testing.F) {
 			if err != nil {
 				return
 			}
-			after, _ := Parse("t", d.Text(), c)
+			after, _ := crontab.Parse("t", d.Text(), c)
 			if len(after.Entries) != len(before.Entries) {
 				t.Fatalf("set retry=%q for line %d of %q: got %q with %d entries, want %d", value, before.Entries[i].Line(), text, d.Text(), len(after.Entries), len(before.Entries))
 			}
@@ -153,4 +154,4 @@ func FuzzDraft(f *testing.F) {
 	})
 }
 
-func itemsAbove(e *Entry) []option.Option { return e.Options().Items }
+func itemsAbove(e *crontab.Entry) []option.Option { return e.Options().Items }
