@@ -137,7 +137,7 @@ func (b backend) Health() api.Health {
 	}
 	problems, notices := b.config.problems()
 	h.Problems, h.Notices = append(h.Problems, problems...), append(h.Notices, notices...)
-	b.sessions.health(&h)
+	b.sessions.Health(&h)
 	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
 	h.Problems = append(h.Problems, crontabProblems(s)...)

@@ -137,8 +137,8 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	spawning := l.spawn(hands, inherited)
 	if l.sessions != nil {
-		l.sessions.look()
-		defer l.sessions.calls.Wait()
+		l.sessions.Mode() // is logged
+		defer l.sessions.Close()
 	}
 	if err := l.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
 		letGo()

@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim"},
 	{"daemon/api"},
-	{"daemon/server/call", "daemon/hub"},
+	{"daemon/server/call", "daemon/hub", "daemon/pamsession"},
 	{"daemon/server/members"},
 	{"daemon/server/jobstate"},
 	{"daemon/server/lookup"},

@@ -24,6 +24,7 @@ import (
 	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/pamsession"
 	"github.com/cronring/cronring/daemon/preserve"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/runlog"
@@ -73,7 +74,7 @@ type shared struct {
 	spawner    *spawn.Spawner
 	post       *mail.Post // nil: no mail is sent
 	notices    *notify.Notifier
-	sessions   *sessions // nil: jobs run without
+	sessions   *pamsession.Sessions // nil: jobs run without
 	groups     *groups.Groups
 	boot       string
 	begun      engine.Moment

@@ -119,7 +119,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) (lost *crontab.Entry) {
 		entry = entryOf(l.view.Load(), r.Job, r.User) // the run ended before this daemon began
 	}
 	if l.sessions != nil && !r.Started.IsZero() {
-		l.sessions.end(spawn.SessionOf(r.ID), r.Reason.IsStop())
+		l.sessions.End(spawn.SessionOf(r.ID), r.Reason.IsStop())
 	}
 	switch {
 	case l.post == nil:

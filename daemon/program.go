@@ -6,7 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/groups"
+	"github.com/cronring/cronring/daemon/pamsession"
+	"github.com/cronring/cronring/daemon/spawn"
 )
 
 // openGroups looks at the host's control groups.
@@ -19,6 +23,27 @@ func (l *loop) openGroups() (err error) {
 	}
 	l.groups, err = groups.Open(stateName(l.options.State), path)
 	return err
+}
+
+// openSessions prepares sessions, unless the configuration excludes them. A
+// daemon that is not root runs its own user's jobs only, which need none.
+func (l *loop) openSessions(before []spawn.Handed) error {
+	mode := l.options.Config.Session
+	if mode == config.SessionNone || os.Geteuid() != 0 || mode == config.SessionAuto && !l.options.host() {
+		return nil
+	}
+	path, err := program()
+	if err != nil {
+		return fmt.Errorf("find our own program: %w", err)
+	}
+	l.sessions = pamsession.New(pamsession.Options{
+		Program: path, Always: mode == config.SessionPAM,
+		PAM:     func() account.PAM { return l.accounts.PAM(l.options.Family) },
+		Systemd: hasSystemd(), Family: l.options.Family, Runs: l.runs,
+		Missing: l.groups.Missing, Log: l.log,
+	})
+	l.sessions.Recognize(before)
+	return nil
 }
 
 // stateName distinguishes daemons of one host.

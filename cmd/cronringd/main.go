@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/groups"
+	"github.com/cronring/cronring/daemon/pamsession"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
@@ -26,7 +27,7 @@ func main() {
 	spawn.Helper()
 	shim.Main()
 	groups.Main()
-	daemon.Become()
+	pamsession.Main()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -1,4 +1,5 @@
-package daemon
+// Package pamsession owns starting jobs in sessions that PAM opens, through systemd.
+package pamsession
 
 import (
 	"cmp"
@@ -20,77 +21,74 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/session"
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// sessions has systemd start jobs, each in a session that PAM opened.
-type sessions struct {
+// Options describe the host.
+type Options struct {
+	Program string             // that systemd starts to become a job: it calls Main first
+	Always  bool               // session = "pam"
+	PAM     func() account.PAM // what the host's file for cron requires now
+	Systemd bool               // it runs here
+	Family  crontab.Family
+	Runs    string                                          // directory of what outlives the daemon: each session has a mark there
+	Missing func(context.Context, *option.Resources) string // why limits cannot be enforced here
+	Log     *slog.Logger
+}
+
+// Sessions has systemd start jobs, each in a session that PAM opened. A nil pointer is valid for
+// Health.
+type Sessions struct {
+	Options
 	manager *session.Manager
-	always  bool               // session = "pam"
-	pam     func() account.PAM // what the host's file for cron requires now
-	systemd bool               // it runs here
-	family  crontab.Family
-	runs    string // directory of what outlives the daemon: each session has a mark there
 	calls   sync.WaitGroup
-	log     *slog.Logger
-	last    atomic.Pointer[api.Session]                     // what was logged
-	missing func(context.Context, *option.Resources) string // why limits cannot be enforced here
+	last    atomic.Pointer[api.Session] // what was logged
+}
+
+// New prepares sessions. The caller calls Close in the end.
+func New(o Options) *Sessions {
+	return &Sessions{Options: o, manager: session.New(o.Program, becomeFlag)}
+}
+
+// Close waits for calls of systemd.
+func (s *Sessions) Close() { s.calls.Wait() }
+
+// Recognize marks runs of a daemon before this one that are sessions.
+func (s *Sessions) Recognize(before []spawn.Handed) {
+	for i := range before {
+		_, err := os.Lstat(s.mark(spawn.SessionOf(before[i].Run)))
+		before[i].Session = before[i].Session || err == nil && !before[i].Tail
+	}
 }
 
 // becomeFlag is the one argument with which systemd starts this program to become a job.
 const becomeFlag = "--become-a-job"
 
-// Become is the whole program of a session until it becomes the job; it is nothing in any other
+// Main is the whole program of a session until it becomes the job; it is nothing in any other
 // process. It must be called first.
-func Become() {
+func Main() {
 	if len(os.Args) == 2 && os.Args[1] == becomeFlag {
 		session.Become()
 	}
 }
 
-// openSessions prepares sessions, unless the configuration excludes them. A
-// daemon that is not root runs its own user's jobs only, which need none.
-func (l *loop) openSessions(before []spawn.Handed) error {
-	mode := l.options.Config.Session
-	if mode == config.SessionNone || os.Geteuid() != 0 || mode == config.SessionAuto && !l.options.host() {
-		return nil
-	}
-	path, err := program()
-	if err != nil {
-		return fmt.Errorf("find our own program: %w", err)
-	}
-	l.sessions = &sessions{
-		manager: session.New(path, becomeFlag), always: mode == config.SessionPAM,
-		pam:     func() account.PAM { return l.accounts.PAM(l.options.Family) },
-		systemd: hasSystemd(), family: l.options.Family, runs: l.runs,
-		missing: l.groups.Missing,
-		log:     l.log,
-	}
-	for i := range before {
-		_, err := os.Lstat(l.sessions.mark(spawn.SessionOf(before[i].Run)))
-		before[i].Session = before[i].Session || err == nil && !before[i].Tail
-	}
-	return nil
-}
-
-// look returns how jobs start now, and logs it if it has changed.
-func (s *sessions) look() api.Session {
-	p := s.pam()
+// Mode returns how jobs start now, and logs it if it has changed.
+func (s *Sessions) Mode() api.Session {
+	p := s.PAM()
 	now := api.Session{PAM: p.Needs != "", Service: p.Service, Why: p.Needs}
-	if s.always && !now.PAM {
+	if s.Always && !now.PAM {
 		now = api.Session{PAM: true, Service: cmp.Or(p.Service, "cronring"), Why: `session = "pam"`}
 	}
 	switch last := s.last.Swap(&now); {
 	case last != nil && *last == now, now == api.Session{}: // or the host has no PAM
 	case !now.PAM:
-		s.log.Info("jobs start without PAM", "covered", "/etc/pam.d/"+now.Service)
-	case !s.systemd:
-		s.log.Error(noSessions.What, "why", noSessions.Why, "required", now.Why, "fix", noSessions.Fix)
+		s.Log.Info("jobs start without PAM", "covered", "/etc/pam.d/"+now.Service)
+	case !s.Systemd:
+		s.Log.Error(noSessions.What, "why", noSessions.Why, "required", now.Why, "fix", noSessions.Fix)
 	default:
-		s.log.Info("jobs start in PAM sessions", "service", now.Service, "required", now.Why, "cost", account.PAMCost)
+		s.Log.Info("jobs start in PAM sessions", "service", now.Service, "required", now.Why, "cost", account.PAMCost)
 	}
 	return now
 }
@@ -102,41 +100,41 @@ var noSessions = api.Problem{
 	Fix:  `session = "none" in /etc/cronring/cronring.toml starts them without PAM`,
 }
 
-// health adds how jobs start.
-func (s *sessions) health(h *api.Health) {
+// Health adds how jobs start.
+func (s *Sessions) Health(h *api.Health) {
 	if s == nil {
 		return
 	}
-	now := s.look()
+	now := s.Mode()
 	if now.Service != "" {
 		h.Session = &now
 	}
-	if now.PAM && !s.systemd {
+	if now.PAM && !s.Systemd {
 		h.Problems = append(h.Problems, noSessions)
 	}
 }
 
 // Takes leaves root's entries of system crontabs out where cronie does. Without
 // systemd it leaves all of root's out.
-func (s *sessions) Takes(j *job.Job) bool {
-	if !s.look().PAM {
+func (s *Sessions) Takes(j *job.Job) bool {
+	if !s.Mode().PAM {
 		return false
 	}
-	isSystem := s.family == crontab.RHEL && strings.HasPrefix(j.Crontab, "/etc/")
-	return j.User != "root" || s.systemd && !isSystem
+	isSystem := s.Family == crontab.RHEL && strings.HasPrefix(j.Crontab, "/etc/")
+	return j.User != "root" || s.Systemd && !isSystem
 }
 
 // startTime bounds how long the modules of PAM may take.
 const startTime = time.Minute
 
 // Start begins a session.
-func (s *sessions) Start(ctx context.Context, what spawn.Session) (pid int, note string, err error) {
-	if !s.systemd {
+func (s *Sessions) Start(ctx context.Context, what spawn.Session) (pid int, note string, err error) {
+	if !s.Systemd {
 		return 0, "", errors.New(noSessions.Why)
 	}
 	spec := session.Spec{
 		Name: unitOf(what.Name), Description: "cronring: " + string(what.Job.ID), User: what.Account.Name,
-		PAMName: s.look().Service, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
+		PAMName: s.Mode().Service, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
 		Umask: 0o022, Identifier: string(what.Job.ID), Resources: what.Options.Resources,
 	}
 	for i, fd := range what.Files {
@@ -149,7 +147,7 @@ func (s *sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if why := s.missing(ctx, what.Options.Resources); why != "" {
+	if why := s.Missing(ctx, what.Options.Resources); why != "" {
 		return 0, "", errors.New(why) // systemd would start it without
 	}
 	if _, err := os.Lstat(s.mark(what.Name)); err == nil { // a check of a daemon before this one
@@ -172,7 +170,7 @@ const callTime = 30 * time.Second
 
 // Kill signals a session on a goroutine of its own, as systemd answers when it
 // has time.
-func (s *sessions) Kill(name string, sig syscall.Signal) {
+func (s *Sessions) Kill(name string, sig syscall.Signal) {
 	s.call("a session cannot be signalled", func(ctx context.Context) error {
 		err := s.manager.Kill(ctx, unitOf(name), sig)
 		if errors.Is(err, session.ErrEnded) {
@@ -182,12 +180,12 @@ func (s *sessions) Kill(name string, sig syscall.Signal) {
 	})
 }
 
-func (s *sessions) call(what string, call func(context.Context) error) {
+func (s *Sessions) call(what string, call func(context.Context) error) {
 	s.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
 		defer cancel()
 		if err := call(ctx); err != nil {
-			s.log.Warn(what, "error", err)
+			s.Log.Warn(what, "error", err)
 		}
 	})
 }
@@ -197,7 +195,7 @@ func (s *sessions) call(what string, call func(context.Context) error) {
 const recent = 5 * time.Second
 
 // Wait waits for the end of a session.
-func (s *sessions) Wait(ctx context.Context, name string) (spawn.SessionEnd, error) {
+func (s *Sessions) Wait(ctx context.Context, name string) (spawn.SessionEnd, error) {
 	e, err := s.manager.Wait(ctx, unitOf(name))
 	end := spawn.SessionEnd{Outcome: e.Outcome, At: e.At, Usage: e.Usage, Limit: e.Limit}
 	if time.Since(e.At) < recent {
@@ -208,15 +206,15 @@ func (s *sessions) Wait(ctx context.Context, name string) (spawn.SessionEnd, err
 
 // mark is a file that marks a run as a session: a daemon that finds its process gone must query the
 // service manager.
-func (s *sessions) mark(name string) string {
-	return filepath.Join(s.runs, strings.TrimPrefix(name, "run-")+".session")
+func (s *Sessions) mark(name string) string {
+	return filepath.Join(s.Runs, strings.TrimPrefix(name, "run-")+".session")
 }
 
 // Release lets systemd forget a session. It does nothing to a run that was none.
-func (s *sessions) Release(name string) { s.end(name, false) }
+func (s *Sessions) Release(name string) { s.End(name, false) }
 
-// end is Release. After a stop all processes end that are left of the session.
-func (s *sessions) end(name string, stopped bool) {
+// End is Release. After a stop all processes end that are left of the session.
+func (s *Sessions) End(name string, stopped bool) {
 	release := s.manager.Release
 	if stopped {
 		release = s.manager.Discard

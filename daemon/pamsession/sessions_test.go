@@ -1,4 +1,4 @@
-package daemon
+package pamsession
 
 import (
 	"log/slog"
@@ -16,9 +16,9 @@ func TestSessionsAsThePAMFileRequires(t *testing.T) {
 	const line = "/etc/pam.d/cron:5: account required pam_access.so"
 	var log strings.Builder
 	pam := account.PAM{Service: "cron"}
-	s := &sessions{pam: func() account.PAM { return pam }, systemd: true, log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := New(Options{PAM: func() account.PAM { return pam }, Systemd: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	takes := func(user, table string) bool { return s.Takes(&job.Job{User: user, Crontab: table}) }
-	health := func() (h api.Health) { s.health(&h); return h }
+	health := func() (h api.Health) { s.Health(&h); return h }
 
 	if takes("alice", "alice") || takes("root", "/etc/crontab") {
 		t.Error("a session is opened although the file requires none")
@@ -33,10 +33,10 @@ func TestSessionsAsThePAMFileRequires(t *testing.T) {
 	if h := health(); *h.Session != (api.Session{PAM: true, Service: "cron", Why: line}) || h.Problems != nil {
 		t.Errorf("status %+v, %+v", h.Session, h.Problems)
 	}
-	if s.family = crontab.RHEL; takes("root", "/etc/crontab") || !takes("root", "root") {
+	if s.Family = crontab.RHEL; takes("root", "/etc/crontab") || !takes("root", "root") {
 		t.Error("cronie opens sessions for root's own crontab, and not for entries of system crontabs")
 	}
-	s.systemd = false
+	s.Systemd = false
 	if takes("root", "root") || !takes("alice", "alice") {
 		t.Error("without systemd only root's jobs can start")
 	}
