@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/handover"
 )
 
 // configuration is the configuration in force.
@@ -26,7 +27,7 @@ type configuration struct {
 
 // openConfiguration starts with the configuration that was read at the start. If that is invalid
 // after a replacement by exec, the previous daemon's configuration stays in force.
-func openConfiguration(o *Options, before *handover) *configuration {
+func openConfiguration(o *Options, before *handover.Handover) *configuration {
 	c := &configuration{dir: o.ConfigDir, now: o.Config}
 	if before != nil && before.Config != nil && o.Config.Err() != nil {
 		c.now, c.refused = *before.Config, o.Config.Diagnostics
@@ -136,4 +137,18 @@ func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) engine.Load
 	return engine.Load{
 		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.groups.Unfit(ctx, crontabs),
 	}
+}
+
+// Config returns the configuration in force, without secrets.
+func (b backend) Config() api.Config {
+	c := b.config.current()
+	answer := api.Config{Directory: b.config.dir, Settings: []api.Setting{}}
+	for _, row := range c.Rows() {
+		s := api.Setting{Key: row.Key, Value: row.Value, Origin: "built-in", File: row.At.File, Line: row.At.Line}
+		if s.File != "" {
+			s.Origin = "configuration"
+		}
+		answer.Settings = append(answer.Settings, s)
+	}
+	return answer
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/clock"
+	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/othercron"
 	"github.com/cronring/cronring/daemon/preserve"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/shim"
@@ -25,7 +27,7 @@ import (
 // except jobs that it leaves running for a later daemon. If it replaces itself by exec, it does not
 // return.
 func Run(ctx context.Context, o Options) error {
-	before, err := takeHandover()
+	before, err := handover.Take()
 	if err != nil {
 		return err
 	}
@@ -51,25 +53,25 @@ func Run(ctx context.Context, o Options) error {
 
 // become executes the program at the path of this one. If an upgrade left a file there that cannot
 // be executed, it executes this program again.
-func become(next *handover, signals <-chan os.Signal) error {
+func become(next *handover.Handover, signals <-chan os.Signal) error {
 	path, err := program()
 	if err == nil {
-		err = next.execute(path, signals)
+		err = next.Execute(path, signals)
 	}
 	slog.Error("cannot execute the program that replaced this one; continuing with this one", "error", err)
-	return next.execute("/proc/self/exe", signals)
+	return next.Execute("/proc/self/exe", signals)
 }
 
 // holdHost makes sure that no other cron runs on the host, if this daemon is
 // to be its cron; otherwise the lock is nil.
-func holdHost(o *Options, before *handover) (lock *os.File, err error) {
+func holdHost(o *Options, before *handover.Handover) (lock *os.File, err error) {
 	switch {
 	case !o.host():
 		return nil, nil
 	case before != nil && before.Lock != 0:
-		return os.NewFile(uintptr(before.Lock), o.path(pidFile)), nil
+		return os.NewFile(uintptr(before.Lock), o.path(othercron.PIDFile)), nil
 	}
-	lock, o.relieves, err = lockHost(o.Root)
+	lock, o.relieves, err = othercron.Lock(o.Root)
 	return lock, err
 }
 
@@ -82,7 +84,7 @@ func release(lock *os.File) error {
 
 // live is one life of the daemon. It returns what the next life needs if the program will be
 // executed again.
-func live(ctx context.Context, o *Options, before *handover, service *manager.Manager) (next *handover, err error) {
+func live(ctx context.Context, o *Options, before *handover.Handover, service *manager.Manager) (next *handover.Handover, err error) {
 	o.Socket = cmp.Or(o.Socket, filepath.Join(o.State, "cronring.sock"))
 	inForce := openConfiguration(o, before)
 	l, err := newLoop(o, service)
@@ -109,8 +111,8 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	if before != nil {
-		before.replay(&memory, l.boot)
-		if err := before.replayRan(ctx, l.history, &memory); err != nil {
+		before.Replay(&memory, l.boot)
+		if err := before.ReplayRan(ctx, l.history, &memory); err != nil {
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}

@@ -7,8 +7,8 @@
 // a bounded queue, and the status reports it.
 //
 // A daemon without files replaces the host's cron. Running jobs survive it: over exec
-// (handover.go), through the service manager's store of descriptors after a crash (start.go), and
-// through a shim when it is stopped (shim.go).
+// (package handover), through the service manager's store of descriptors after a crash (inherit.go), and
+// through a shim when it is stopped (package shim).
 //
 // In a ring the engine's claims go to gossip, or to the ledger of the voters, and
 // their answers come back as events like all others (ring.go).

@@ -11,13 +11,14 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/othercron"
 )
 
 func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.crontab("a", "true")
-	lock, _, err := lockHost(h.Root)
+	lock, _, err := othercron.Lock(h.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestHostRunsRebootEntriesOncePerBoot(t *testing.T) {
 
 func TestHostHonoursTheMarksOfOtherCrons(t *testing.T) {
 	t.Parallel()
-	for _, mark := range rebootMarks {
+	for _, mark := range []string{"run/crond.reboot", "run/cron.reboot"} {
 		t.Run(filepath.Base(mark), func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/journal"
 )
 
 // Options say how a daemon runs.
@@ -99,4 +101,30 @@ func (o *Options) locale() (vars []string) {
 		}
 	}
 	return vars
+}
+
+// logOptions returns the destination and form of the log.
+func (o *Options) logOptions(mailReady func() bool, zone func() *time.Location) journal.Options {
+	lines, member := o.Config.Log.CronLines, ""
+	if o.Config.Ring.Name != "" {
+		member = o.Config.Ring.Node()
+	}
+	return journal.Options{
+		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),
+		Words:   o.words(),
+		Node:    member,
+		NoCron:  lines != nil && !*lines,
+		CMDOUT:  func() bool { return !mailReady() },
+		Journal: o.path(journal.JournalSocket), Syslog: o.path(journal.SyslogSocket),
+		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv, Zone: zone,
+	}
+}
+
+// words returns the messages of the host's own cron.
+func (o *Options) words() journal.Words {
+	w := journal.Words{Family: o.Family, Level: journal.Level(o.Cron.LogLevel)}
+	if w.Level == 0 {
+		w.Level = journal.Silent
+	}
+	return w
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/othercron"
 )
 
 // renew has the daemon execute its new program and waits until that answers.
@@ -163,7 +164,7 @@ func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 	}
 	calm()
 	h.printed(a.ID, fmt.Sprint(renewals-1))
-	if lock, _, err := lockHost(h.Root); err == nil {
+	if lock, _, err := othercron.Lock(h.Root); err == nil {
 		lock.Close()
 		t.Error("the lock of all crons was lost on the way")
 	}

@@ -4,26 +4,22 @@ import (
 	"cmp"
 	"context"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/manager"
-	"github.com/cronring/cronring/daemon/recorder"
+	"github.com/cronring/cronring/daemon/othercron"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/server"
-	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
 )
 
 func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
@@ -56,10 +52,10 @@ func (l *loop) zone() *time.Location {
 }
 
 // listen opens the control socket: the previous daemon's, the service manager's, or a new one.
-func (l *loop) listen(before *handover) (net.Listener, error) {
+func (l *loop) listen(before *handover.Handover) (net.Listener, error) {
 	if before != nil {
 		l.ownSocket = before.OwnSocket
-		return before.listener()
+		return before.Listener()
 	}
 	given, err := l.manager.Listener()
 	if given != nil || err != nil {
@@ -67,200 +63,6 @@ func (l *loop) listen(before *handover) (net.Listener, error) {
 	}
 	l.ownSocket = true
 	return server.Listen(l.options.Socket)
-}
-
-// inheritance is what remains from the previous daemon.
-type inheritance struct {
-	children  []spawn.Handed
-	starts    []engine.Start // decided and passed to a spawner that did not begin them
-	stopping  map[job.RunID]job.Reason
-	unwritten recorder.Unwritten
-}
-
-// inherit gathers it: from the daemon that this process was, or after a crash
-// from the service manager's store of descriptors.
-func (l *loop) inherit(ctx context.Context, before *handover, live []job.Run) inheritance {
-	if before != nil {
-		l.handedSignals = make(chan os.Signal, len(before.signals))
-		for _, s := range before.signals {
-			l.handedSignals <- s
-		}
-		for _, c := range before.Children {
-			if !c.Tail {
-				l.manager.Remember(c.Run)
-			}
-		}
-		in := inheritance{
-			children: before.Children, starts: before.Starts, stopping: before.Stopping,
-			unwritten: before.Unwritten,
-		}
-		return in
-	}
-	runs := map[job.RunID]job.Run{}
-	for _, r := range live {
-		runs[r.ID] = r
-		l.preserver.Restore(r.ID)
-	}
-	found, err := shim.TakeOver(l.runs, holdTime)
-	if err != nil {
-		l.log.Error("some of the jobs that ran on are out of sight", "error", err)
-	}
-	stored := map[job.RunID]bool{}
-	for _, k := range l.manager.Kept() {
-		found = append(found, spawn.Handed{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
-		stored[k.Run] = true
-	}
-	in := inheritance{stopping: map[job.RunID]job.Reason{}}
-	stopped := func(r *job.Run) bool {
-		if reason := spawn.Stopping(l.runs, r.ID); reason != "" {
-			in.stopping[r.ID] = reason
-		}
-		return r.Stop != nil || in.stopping[r.ID] != ""
-	}
-	for _, h := range found {
-		r, lives := runs[h.Run]
-		if h.Tail {
-			in.children = append(in.children, h)
-			continue
-		}
-		if !lives { // the history has its end, or it was found before
-			letGo(h)
-			continue
-		}
-		delete(runs, h.Run)
-		h.Job, h.User, h.PID = r.Job, r.User, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
-		h.Stopped = stopped(&r) || h.Stopped
-		in.children = append(in.children, h)
-		if !stored[h.Run] { // the store was emptied when the daemon stopped
-			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
-		}
-	}
-	for _, h := range spawn.Find(l.runs, l.boot) {
-		r, lives := runs[h.Run]
-		switch {
-		case lives:
-			delete(runs, h.Run)
-			h.Job, h.User, h.Stopped = r.Job, r.User, stopped(&r)
-			in.children = append(in.children, h)
-			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
-		case slices.ContainsFunc(in.children, func(c spawn.Handed) bool { return c.Run == h.Run }):
-			letGo(h)
-		default:
-			in.children = append(in.children, tailOf(h))
-		}
-	}
-	for id, r := range runs { // runs without a process; their output until then is known
-		began := r.State == job.RunRunning || r.State == job.RunDecided
-		if began && l.printed(&spawn.Handed{Run: id}) != nil {
-			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, User: r.User, PID: r.PID})
-		}
-	}
-	l.inheritOutputs(ctx, &in, live)
-	l.forgetOthers(live)
-	return in
-}
-
-// leaveTails starts a shim for background processes of runs, which may write
-// when all runs have ended.
-func (l *loop) leaveTails() error {
-	var tails []spawn.Handed
-	for _, h := range spawn.Find(l.runs, l.boot) {
-		tails = append(tails, tailOf(h))
-	}
-	return shim.Start(l.runs, tails)
-}
-
-// tailOf makes a tail of what was found of a run whose end is known. Its pipes
-// are opened by their names.
-func tailOf(h spawn.Handed) spawn.Handed {
-	letGo(h)
-	return spawn.Handed{Run: h.Run, Job: h.Job, User: h.User, Tail: true, OutputMax: h.OutputMax}
-}
-
-// inheritOutputs takes the files of runs whose end is in the history. Their output is not, if the
-// previous daemon was killed before it wrote it. If it was killed before it removed the file, the
-// output is in the history, and must not be added again.
-func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.Run) {
-	lives, limits := map[job.RunID]bool{}, map[job.RunID]int{}
-	for _, r := range live {
-		lives[r.ID] = true
-	}
-	for _, c := range in.children {
-		limits[c.Run] = c.OutputMax
-	}
-	for _, left := range spawn.ListLeft(l.runs) {
-		if lives[left.Run] {
-			continue
-		}
-		user, output, err := l.unrecorded(ctx, left, limits[left.Run])
-		switch {
-		case err != nil:
-			l.log.Warn("the output of a run is not in the history", "run", left.Run, "error", err)
-		case len(output) == 0:
-			recorder.Discard(left.Path)
-		default:
-			l.recorder.Add(left.Run, user, output, recorder.Held{File: left.Path, Memory: l.memory.Lease(user)})
-		}
-	}
-}
-
-// unrecorded returns the output in a file that the history does not have, and the user of its run.
-// A file is written to the history as a whole, so the history has all of it or none.
-func (l *loop) unrecorded(ctx context.Context, left spawn.Left, limit int) (user string, output []job.Chunk, err error) {
-	r, ok, err := l.history.Run(ctx, left.Run)
-	if err != nil || !ok { // the file is of a history that is gone
-		return "", nil, err
-	}
-	if output, err = spawn.ReadLeft(left, limit); err != nil || len(output) == 0 {
-		return r.User, nil, err
-	}
-	recorded, err := l.history.Output(ctx, left.Run)
-	if err != nil {
-		return r.User, nil, err
-	}
-	first := output[0]
-	if slices.ContainsFunc(recorded, func(c job.Chunk) bool { return c.Stream == first.Stream && c.At.Equal(first.At) }) {
-		return r.User, nil, nil
-	}
-	return r.User, output, nil
-}
-
-// letGo closes the remaining descriptors of a run that is not awaited.
-func letGo(h spawn.Handed) {
-	for _, fd := range shim.Files(&h) {
-		_ = syscall.Close(fd) // nothing was written to it
-	}
-}
-
-// forgetOthers removes what was kept of runs whose end is in the history.
-func (l *loop) forgetOthers(live []job.Run) {
-	lives := map[job.RunID]bool{}
-	for _, r := range live {
-		lives[r.ID] = true
-	}
-	for _, k := range l.manager.Kept() {
-		if !lives[k.Run] {
-			l.manager.Forget(k.Run)
-		}
-	}
-	ended, _ := shim.Ends(l.runs) // what is wrong with them was said
-	for _, h := range ended {
-		if !lives[h.Run] {
-			recorder.Discard(shim.EndFile(l.runs, h.Run))
-		}
-	}
-}
-
-// printed returns what a run of the previous daemon has printed until now.
-func (l *loop) printed(h *spawn.Handed) []job.Chunk {
-	if len(h.Output) > 0 || l.runs == "" {
-		return h.Output
-	}
-	chunks, _, _ := spawn.ReadOutput(filepath.Join(l.runs, h.Run.String())) // many print nothing, and have none
-	for i := range chunks {
-		chunks[i].Run, chunks[i].Job, chunks[i].User = h.Run, h.Job, h.User
-	}
-	return chunks
 }
 
 // spawning is a running spawner. Its events are kept until the loop receives them.
@@ -350,62 +152,10 @@ func (l *loop) execTool(ctx context.Context, argv ...string) (stdout []byte, sta
 	return r.Output, cmp.Or(status, r.Outcome.Code), err
 }
 
-// remember restores the engine from the history.
-func (l *loop) remember(memory store.Restored, in inheritance) {
-	now := l.clock.Now()
-	state := engine.State{
-		Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
-		NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
-		Booted:  memory.BootID != l.boot,
-		Ledgers: memory.Ledgers, Backfills: memory.Backfills, Ran: memory.Ran, NextBackfill: memory.NextBackfill,
-	}
-	if l.options.host() {
-		state.Booted = l.bootsNow(state.Booted)
-		state.Since = takeSince(l.options.State)
-		if l.options.relieves && state.Since.IsZero() {
-			state.Since = now.Wall // it is unknown until when the other cron ran
-		}
-		state.Stamps = spool.ReadStamps(l.crontabs.places.Stamps)
-	}
-	for _, c := range in.children {
-		if c.Tail {
-			continue
-		}
-		state.Adopted = append(state.Adopted, engine.Adopted{
-			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run],
-		})
-	}
-	for _, s := range in.starts {
-		state.Adopted = append(state.Adopted, engine.Adopted{Run: s.Run.ID})
-	}
-	l.unstarted = in.starts
-	l.engine = engine.New(state)
-	l.recorder.Restore(in.unwritten)
-	l.recorder.RetryUnwritten()
-	l.view.Store(l.engine.View())
-}
-
-// resume begins the runs that the daemon before was given and did not come to.
-// What an entry limits must be known for that: a run whose entry is gone does
-// not begin.
-func (l *loop) resume() {
-	v := l.view.Load()
-	for _, s := range l.unstarted {
-		i, ok := v.Find(s.Job.ID)
-		if !ok {
-			l.failToStart(s, "its entry was removed while the daemon was replaced", true)
-			continue
-		}
-		s.Entry = v.Entry(i)
-		l.spawner.Start(s)
-	}
-	l.unstarted = nil
-}
-
 // bootsNow reports whether this is the first start of any cron since the host booted.
 func (l *loop) bootsNow(first bool) bool {
 	l.unmarked = true
-	first = first && !bootIsMarked(l.options.Root)
+	first = first && !othercron.BootIsMarked(l.options.Root)
 	l.logWriter.Cron(l.options.words().Reboot(first))
 	return first
 }
@@ -417,7 +167,7 @@ func (l *loop) markBoot() {
 		return
 	}
 	l.unmarked = false
-	if err := markBoot(l.options.Root); err != nil {
+	if err := othercron.MarkBoot(l.options.Root); err != nil {
 		l.log.Warn("another cron may run the @reboot entries of this boot again", "error", err)
 	}
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -60,5 +61,15 @@ func TestHostKeepsVersionsOfCrontabsThatItFinds(t *testing.T) {
 	found, err := s.Revisions(t.Context(), store.RevisionFilter{File: h.path("etc/cron.d/first")})
 	if err != nil || len(found) != 2 {
 		t.Errorf("kept %d versions (%v), want the one of the start and the one after", len(found), err)
+	}
+}
+
+func writeFile(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
 	}
 }

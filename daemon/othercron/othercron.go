@@ -1,4 +1,6 @@
-package daemon
+// Package othercron owns what a host's crons agree on: the lock that lets only one of them run, the
+// marks of a boot, and until when another one ran.
+package othercron
 
 import (
 	"errors"
@@ -17,23 +19,23 @@ import (
 	"github.com/cronring/cronring/daemon/holder"
 )
 
-// pidFile is the file that Debian's cron and cronie lock, so that a host runs only one cron.
-const pidFile = "/run/crond.pid"
+// PIDFile is the file that Debian's cron and cronie lock, so that a host runs only one cron.
+const PIDFile = "/run/crond.pid"
 
 // rebootMarks are the files that Debian's cron and cronie create when they have run the @reboot
 // entries of this boot.
 var rebootMarks = []string{"/run/crond.reboot", "/run/cron.reboot"}
 
-// ownSign follows our number in pidFile: no other cron writes a space there, and programs that read
+// ownSign follows our number in PIDFile: no other cron writes a space there, and programs that read
 // a number skip it.
 const ownSign = " \n"
 
-// lockHost takes the lock of all crons, in both ways: Debian's takes it with flock, cronie with
+// Lock takes the lock of all crons, in both ways: Debian's takes it with flock, cronie with
 // fcntl. It is held until the file is closed. Closing any descriptor of the file releases fcntl's
 // lock, so no other function in this process may open it. relieves reports whether another cron had
 // the lock last.
-func lockHost(root string) (lock *os.File, relieves bool, err error) {
-	path := filepath.Join(root, pidFile)
+func Lock(root string) (lock *os.File, relieves bool, err error) {
+	path := filepath.Join(root, PIDFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, false, fmt.Errorf("open lock of all crons: %w", err)
@@ -85,17 +87,17 @@ func writePID(f *os.File) error {
 	return nil
 }
 
-// bootIsMarked reports whether a cron has run the @reboot entries of this boot.
-func bootIsMarked(root string) bool {
+// BootIsMarked reports whether a cron has run the @reboot entries of this boot.
+func BootIsMarked(root string) bool {
 	return slices.ContainsFunc(rebootMarks, func(mark string) bool {
 		_, err := os.Lstat(filepath.Join(root, mark))
 		return err == nil
 	})
 }
 
-// markBoot leaves the marks that keep all crons from running the @reboot entries of
+// MarkBoot leaves the marks that keep all crons from running the @reboot entries of
 // this boot again.
-func markBoot(root string) error {
+func MarkBoot(root string) error {
 	var errs []error
 	for _, mark := range rebootMarks {
 		f, err := os.OpenFile(filepath.Join(root, mark), os.O_RDONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0)
@@ -110,9 +112,9 @@ func markBoot(root string) error {
 	return errors.Join(errs...)
 }
 
-// takeSince returns until when another cron ran the crontabs, or zero. The installation of cronring
+// TakeSince returns until when another cron ran the crontabs, or zero. The installation of cronring
 // records it as the time of a file in the state directory. It counts once.
-func takeSince(state string) time.Time {
+func TakeSince(state string) time.Time {
 	mark := filepath.Join(state, "since")
 	info, err := os.Lstat(mark)
 	if err != nil || os.Remove(mark) != nil {

@@ -1,4 +1,4 @@
-package daemon
+package recorder
 
 import (
 	"maps"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -38,13 +37,13 @@ func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := handover{Unwritten: recorder.Unwritten{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 3}}, Records: []job.Record{
+	u := Unwritten{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 3}}, Records: []job.Record{
 		fill(1, job.BackfillDone), fill(2, job.BackfillGoing),
 		ended(run(3, "ann", from.Add(time.Minute), job.VerdictOK)), ended(run(4, "bob", from, job.VerdictDead)),
 		ended(run(5, "ann", from.Add(2*time.Hour), job.VerdictOK)),
-	}}}
-	h.replay(&m, "boot")
-	if err := h.replayRan(t.Context(), history, &m); err != nil {
+	}}
+	u.Replay(&m, "boot")
+	if err := u.ReplayRan(t.Context(), history, &m); err != nil {
 		t.Fatal(err)
 	}
 	want := map[int64]job.Verdict{from.UnixNano(): job.VerdictOK, from.Add(time.Minute).UnixNano(): job.VerdictOK}

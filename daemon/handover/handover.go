@@ -1,4 +1,6 @@
-package daemon
+// Package handover owns the state that a daemon leaves to its successor when it executes its program
+// again.
+package handover
 
 import (
 	"encoding/json"
@@ -22,10 +24,10 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// handover is the state that a daemon leaves to its successor when it executes its program again.
+// Handover is the state that a daemon leaves to its successor when it executes its program again.
 // The process stays the same, so children stay children, locks stay held, and descriptors keep
 // their numbers. It does not contain what is in the history.
-type handover struct {
+type Handover struct {
 	Children  []spawn.Handed           `json:"children,omitempty"`
 	Starts    []engine.Start           `json:"starts,omitempty"` // passed to the spawner, which did not begin them
 	Stopping  map[job.RunID]job.Reason `json:"stopping,omitempty"`
@@ -35,7 +37,7 @@ type handover struct {
 	recorder.Unwritten
 	Config *config.Config `json:"config,omitempty"` // what is in force
 
-	signals []os.Signal // that came too late to be heeded; they travel in the environment
+	Signals []os.Signal `json:"-"` // that came too late to be heeded; they travel in the environment
 }
 
 // handoverName is the variable that holds the number of the descriptor with
@@ -46,8 +48,8 @@ const handoverName = "CRONRING_HANDOVER"
 // to be heeded. It is written at the last moment.
 const signalsName = "CRONRING_SIGNALS"
 
-// takeHandover reads what the daemon before left, or returns nil.
-func takeHandover() (*handover, error) {
+// Take reads what the daemon before left, or returns nil.
+func Take() (*Handover, error) {
 	text, ok := os.LookupEnv(handoverName)
 	if !ok {
 		return nil, nil
@@ -62,10 +64,10 @@ func takeHandover() (*handover, error) {
 	}
 	f := os.NewFile(uintptr(fd), "handover")
 	defer f.Close()
-	h := &handover{}
+	h := &Handover{}
 	for number := range strings.FieldsSeq(late) {
 		if n, err := strconv.Atoi(number); err == nil {
-			h.signals = append(h.signals, syscall.Signal(n))
+			h.Signals = append(h.Signals, syscall.Signal(n))
 		}
 	}
 	err = json.NewDecoder(f).Decode(h)
@@ -89,19 +91,19 @@ const bitsPerWord = int(8 * unsafe.Sizeof(unix.Sigset_t{}.Val[0]))
 
 // descriptors returns the descriptors that must stay open over exec, except those of Children,
 // which the spawner handles.
-func (h *handover) descriptors() []int {
+func (h *Handover) descriptors() []int {
 	if h.Lock == 0 {
 		return []int{h.Socket}
 	}
 	return []int{h.Socket, h.Lock}
 }
 
-// execute replaces this program by the one at path. It returns only if that failed.
+// Execute replaces this program by the one at path. It returns only if that failed.
 //
 // It blocks the signals that people send: without the successor's handlers they would end the
 // process. They stay pending until the successor calls signal.Notify. Signals that other threads
 // received until then are in arrived, and handed over by their numbers.
-func (h *handover) execute(path string, arrived <-chan os.Signal) error {
+func (h *Handover) Execute(path string, arrived <-chan os.Signal) error {
 	fd, err := atomicfile.Memory("handover", h)
 	if err != nil {
 		return err
@@ -129,12 +131,12 @@ func (h *handover) execute(path string, arrived <-chan os.Signal) error {
 
 // late returns the numbers of the signals that the successor must handle, except the signal to
 // execute the program again, which is about to happen.
-func (h *handover) late(arrived <-chan os.Signal) string {
+func (h *Handover) late(arrived <-chan os.Signal) string {
 	for len(arrived) > 0 {
-		h.signals = append(h.signals, <-arrived)
+		h.Signals = append(h.Signals, <-arrived)
 	}
 	var numbers []string
-	for _, s := range h.signals {
+	for _, s := range h.Signals {
 		if n, ok := s.(syscall.Signal); ok && n != syscall.SIGUSR2 {
 			numbers = append(numbers, strconv.Itoa(int(n)))
 		}
@@ -142,29 +144,8 @@ func (h *handover) late(arrived <-chan os.Signal) string {
 	return strings.Join(numbers, " ")
 }
 
-// handOver collects what the next life needs. The socket keeps listening, so that clients that
-// connect meanwhile only wait.
-func (l *loop) handOver(listener net.Listener) (*handover, error) {
-	own, ok := listener.(*net.UnixListener)
-	if !ok {
-		return nil, errors.New("hand over: the control socket is none of unix")
-	}
-	own.SetUnlinkOnClose(false)
-	socket, err := copyOf(own)
-	if err != nil {
-		return nil, fmt.Errorf("hand over: %w", err)
-	}
-	current := l.config.current()
-	return &handover{
-		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
-		Unwritten: l.recorder.Unwritten(),
-		OwnSocket: l.ownSocket, Config: &current,
-		signals: l.pendingSignals,
-	}, nil
-}
-
-// copyOf is a second descriptor of a socket: the first one's goes with it.
-func copyOf(c syscall.Conn) (fd int, err error) {
+// CopyOf is a second descriptor of a socket: the first one's goes with it.
+func CopyOf(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -174,8 +155,8 @@ func copyOf(c syscall.Conn) (fd int, err error) {
 	return fd, errors.Join(err, failed)
 }
 
-// listener is the control socket as it was left.
-func (h *handover) listener() (net.Listener, error) {
+// Listener is the control socket as it was left.
+func (h *Handover) Listener() (net.Listener, error) {
 	f := os.NewFile(uintptr(h.Socket), "socket")
 	defer f.Close()
 	l, err := net.FileListener(f)
@@ -188,9 +169,9 @@ func (h *handover) listener() (net.Listener, error) {
 	return l, nil
 }
 
-// pidOf is the process that a pidfd names, or 0 when it is gone; see
+// PIDOf is the process that a pidfd names, or 0 when it is gone; see
 // pidfd_open(2).
-func pidOf(pidfd int) int {
+func PIDOf(pidfd int) int {
 	info, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	_, after, _ := strings.Cut(string(info), "\nPid:")
 	line, _, _ := strings.Cut(after, "\n")

@@ -1,4 +1,4 @@
-package daemon
+package recorder
 
 import (
 	"cmp"
@@ -10,23 +10,23 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// replay adds to the history the facts that the previous daemon could not write. Otherwise its runs
+// Replay adds to the history the facts that the previous daemon could not write. Otherwise its runs
 // would be started again, and the ends that it saw would be unknown.
-func (h *handover) replay(m *store.Restored, boot string) {
+func (u *Unwritten) Replay(m *store.Restored, boot string) {
 	m.BootID = boot // it is the same process
-	if h.Roster != nil {
-		if h.Roster.Whole {
+	if u.Roster != nil {
+		if u.Roster.Whole {
 			m.Known = nil
 		}
-		m.Known = append(m.Known, h.Roster.All()...) // the later one of a job counts
+		m.Known = append(m.Known, u.Roster.All()...) // the later one of a job counts
 	}
-	m.Ledgers = append(m.Ledgers, h.Ledgers...) // the engine takes the last one
+	m.Ledgers = append(m.Ledgers, u.Ledgers...) // the engine takes the last one
 	live := map[job.RunID]job.Run{}
 	for _, r := range m.Live {
 		live[r.ID] = r
 	}
-	for i := range h.Records {
-		r := &h.Records[i]
+	for i := range u.Records {
+		r := &u.Records[i]
 		m.Era = max(m.Era, r.Era)
 		if r.At.After(m.LastSeen) {
 			m.LastSeen = r.At
@@ -48,16 +48,16 @@ func (h *handover) replay(m *store.Restored, boot string) {
 	slices.SortFunc(m.Live, func(a, b job.Run) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// replayRan completes the known occurrences of each backfill. It queries history for backfills
+// ReplayRan completes the known occurrences of each backfill. It queries history for backfills
 // without any.
-func (h *handover) replayRan(ctx context.Context, history *store.Store, m *store.Restored) (err error) {
+func (u *Unwritten) ReplayRan(ctx context.Context, history *store.Store, m *store.Restored) (err error) {
 	for _, b := range m.Backfills {
 		if m.Ran[b.ID] == nil {
 			if m.Ran[b.ID], err = history.Ran(ctx, b.Job, b.User, b.From, b.To); err != nil {
 				return err
 			}
 		}
-		for _, r := range h.Records {
+		for _, r := range u.Records {
 			if r.Run != nil && r.Run.Job == b.Job && r.Run.User == b.User && !r.Run.Due.Before(b.From) && !r.Run.Due.After(b.To) {
 				m.Ran[b.ID][r.Run.Due.UnixNano()] = r.Run.Verdict
 			}

@@ -1,4 +1,4 @@
-package daemon
+package othercron
 
 import (
 	"fmt"
@@ -20,26 +20,26 @@ func hostRoot(t *testing.T) string {
 
 func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 	root := hostRoot(t)
-	held, relieves, err := lockHost(root)
+	held, relieves, err := Lock(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(root, pidFile)); err != nil || strings.TrimSpace(string(text)) != fmt.Sprint(os.Getpid()) {
+	if text, err := os.ReadFile(filepath.Join(root, PIDFile)); err != nil || strings.TrimSpace(string(text)) != fmt.Sprint(os.Getpid()) {
 		t.Errorf("the file says %q, error %v", text, err)
 	}
 	if relieves {
 		t.Error("nobody had the lock before, but somebody is relieved")
 	}
-	_, _, err = lockHost(root)
-	if want := fmt.Sprintf("process %d (daemon.test) holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
+	_, _, err = Lock(root)
+	if want := fmt.Sprintf("process %d (othercron.test) holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a second daemon: error %v, want %q in it", err, want)
 	}
 	held.Close()
 	for _, last := range []string{"", "4711\n", "4711", ""} {
 		if last != "" {
-			writeFile(t, filepath.Join(root, pidFile), last, 0o644)
+			writeFile(t, filepath.Join(root, PIDFile), last, 0o644)
 		}
-		again, relieves, err := lockHost(root)
+		again, relieves, err := Lock(root)
 		if err != nil {
 			t.Fatalf("after %q is gone: %v", last, err)
 		}
@@ -54,10 +54,10 @@ func TestLockHostFollowsNoLink(t *testing.T) {
 	root := hostRoot(t)
 	victim := filepath.Join(root, "victim")
 	writeFile(t, victim, "precious", 0o600)
-	if err := os.Symlink(victim, filepath.Join(root, pidFile)); err != nil {
+	if err := os.Symlink(victim, filepath.Join(root, PIDFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := lockHost(root); err == nil {
+	if _, _, err := Lock(root); err == nil {
 		t.Error("the lock was taken through a link")
 	}
 	if text, _ := os.ReadFile(victim); string(text) != "precious" {
@@ -73,8 +73,8 @@ func TestMarkBootCountsOncePerBoot(t *testing.T) {
 				writeFile(t, filepath.Join(root, before), "", 0)
 			}
 			for i, want := range []bool{before != "", true} {
-				done, again := bootIsMarked(root), bootIsMarked(root)
-				if err := markBoot(root); err != nil || done != want || again != done {
+				done, again := BootIsMarked(root), BootIsMarked(root)
+				if err := MarkBoot(root); err != nil || done != want || again != done {
 					t.Errorf("start %d: marked %t, then %t, error %v; want %t", i+1, done, again, err, want)
 				}
 			}
