@@ -16,8 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // backend is the daemon as the server sees it.
@@ -82,7 +82,7 @@ func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan 
 	return b.hub.Follow(ctx, id)
 }
 
-func (b backend) Prune(ctx context.Context) (store.Pruned, error) { return b.pruneOnce(ctx, true) }
+func (b backend) Prune(ctx context.Context) (prune.Pruned, error) { return b.pruneOnce(ctx, true) }
 
 // Plan uses the spawner, which also starts the runs.
 func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment, error) {

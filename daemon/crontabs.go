@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // crontabs reads the crontabs that the daemon runs.
@@ -334,8 +334,8 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		if !ok {
 			user = "root"
 		}
-		_, err := l.history.SaveRevision(ctx, store.Revision{
-			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: store.RevisionSeen,
+		_, err := l.history.SaveRevision(ctx, revision.Revision{
+			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: revision.Seen,
 			Gone: c.Kind == spool.Gone, Text: []byte(l.crontabs.places.Body(c.Path, c.Text)),
 		})
 		if err != nil && ctx.Err() == nil {

@@ -32,6 +32,8 @@ var layers = [][]string{
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
 	{"daemon/review"},
 	{"daemon/store/database"},
+	{"daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
+	{"daemon/store/prune"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim"},

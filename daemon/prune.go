@@ -7,7 +7,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // What is kept of each user, whatever keep= and output-max= of the user's jobs add up to, in
@@ -51,7 +51,7 @@ func (l *loop) prune(ctx context.Context) error {
 }
 
 // pruneOnce looks for old history, of all jobs if all is set.
-func (l *shared) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) {
+func (l *shared) pruneOnce(ctx context.Context, all bool) (prune.Pruned, error) {
 	p := policy(l.view.Load(), l.config.current().HistoryRows)
 	p.All = all
 	return l.history.Prune(ctx, l.clock.Now().Wall, p)
@@ -59,21 +59,21 @@ func (l *shared) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) 
 
 // policy returns the limits of keep=: the built-in one for nearly all jobs, including jobs that are
 // no longer installed.
-func policy(v *engine.View, rows int) store.Policy {
+func policy(v *engine.View, rows int) prune.Policy {
 	usual := option.DefaultOptions().Keep
 	lives := map[job.ID]bool{}
 	for _, r := range v.Runs() {
 		lives[r.Job] = true
 	}
-	return store.Policy{
+	return prune.Policy{
 		PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Rows: rows, Gone: keepGone,
-		Own: func(id job.ID) (k store.Keep, ok bool) {
+		Own: func(id job.ID) (k prune.Keep, ok bool) {
 			i, ok := v.Find(id)
 			if !ok {
 				return k, false
 			}
 			keep := v.Entry(i).Options().Keep
-			return store.Keep{User: v.Entry(i).User(), PerJob: keep.Runs, Age: keep.Age}, keep != usual
+			return prune.Keep{User: v.Entry(i).User(), PerJob: keep.Runs, Age: keep.Age}, keep != usual
 		},
 		Installed: func(id job.ID, user string) bool {
 			i, ok := v.Find(id)

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 func TestPolicySaysWhatEntriesKeep(t *testing.T) {
@@ -24,7 +24,7 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 {
 		t.Errorf("policy: %+v", p)
 	}
-	for id, want := range map[job.ID]store.Keep{
+	for id, want := range map[job.ID]prune.Keep{
 		"ann/probe": {User: "ann", PerJob: 20}, "ann/other": {User: "ann", PerJob: 20}, "ann/audit": {User: "ann", Age: 365 * 24 * time.Hour},
 	} {
 		if k, ok := p.Own(id); !ok || k != want {

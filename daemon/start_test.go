@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 func TestBarsAreSaidOncePerChange(t *testing.T) {
@@ -58,7 +59,7 @@ func TestHostKeepsVersionsOfCrontabsThatItFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	found, err := s.Revisions(t.Context(), store.RevisionFilter{File: h.path("etc/cron.d/first")})
+	found, err := s.Revisions(t.Context(), revision.Filter{File: h.path("etc/cron.d/first")})
 	if err != nil || len(found) != 2 {
 		t.Errorf("kept %d versions (%v), want the one of the start and the one after", len(found), err)
 	}

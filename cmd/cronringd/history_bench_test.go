@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // BenchmarkLongHistory measures a host with 10,000 jobs and 10 million runs in its history
@@ -96,7 +97,7 @@ func (h longHistory) prune(b *testing.B, dir string) time.Duration {
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 	defer cancel()
 	perJob := h.runs / (h.jobs + h.others)
-	done, err := s.Prune(ctx, time.Now(), store.Policy{
+	done, err := s.Prune(ctx, time.Now(), prune.Policy{
 		Age: 89*24*time.Hour - time.Minute, PerJob: perJob, Letters: 10_000, Output: 1 << 20, Rows: perJob * h.others / 20,
 	})
 	if err != nil && ctx.Err() == nil {
@@ -187,7 +188,7 @@ func (h longHistory) write(b *testing.B, dir string) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Prune(b.Context(), time.Now(), store.Policy{}); err != nil {
+	if _, err := s.Prune(b.Context(), time.Now(), prune.Policy{}); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 func (s *Server) config(_ context.Context, c *call.Call) error {
@@ -64,7 +64,7 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 	case api.DBCheck:
 		done.Problems, err = s.store.Check(ctx)
 	case api.DBPrune:
-		var p store.Pruned
+		var p prune.Pruned
 		p, err = s.backend.Prune(ctx)
 		done.Runs, done.Skips, done.Letters, done.Outputs = p.Runs, p.Skips, p.Letters, p.Outputs
 	case api.DBBackup:

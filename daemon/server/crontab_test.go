@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // people are the accounts of the tests, as a host would find them.
@@ -414,7 +415,7 @@ type readable = crontabs.Revisions
 
 type fullHistory struct{ readable }
 
-func (fullHistory) SaveRevision(context.Context, store.Revision) (int64, error) {
+func (fullHistory) SaveRevision(context.Context, revision.Revision) (int64, error) {
 	return 0, unix.ENOSPC
 }
 

@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // An administrator may reuse the name of a deleted user. The new user does not see the old one's
 // crontabs, which may contain passwords.
 func TestRevisionsAreNotInheritedWithAName(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
-	old := store.Revision{
+	old := revision.Revision{
 		File: filepath.Join(h.places.Users, "ann"), User: "ann", UID: annUID + 100, By: "ann",
-		At: h.now, How: store.RevisionInstalled, Text: []byte("PASSWORD=secret\n"),
+		At: h.now, How: revision.Installed, Text: []byte("PASSWORD=secret\n"),
 	}
 	id, err := h.crontabs.Revisions.SaveRevision(t.Context(), old)
 	if err != nil {

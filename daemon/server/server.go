@@ -24,8 +24,8 @@ import (
 	"github.com/cronring/cronring/daemon/server/monitoring"
 	"github.com/cronring/cronring/daemon/server/overview"
 	"github.com/cronring/cronring/daemon/server/why"
-	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // Backend is the daemon, as far as the server sees it. Its methods may be called from many
@@ -46,7 +46,7 @@ type Backend interface {
 	// last.
 	Tap(f func(facts []job.Record, ledgers []job.Ledger))
 	// Prune removes history that the options of jobs do not keep, now.
-	Prune(ctx context.Context) (store.Pruned, error)
+	Prune(ctx context.Context) (prune.Pruned, error)
 	// TryChannel sends a test notice through a channel and waits for what comes
 	// of it. The error is an api.Error of kind NotFound if there is none.
 	TryChannel(ctx context.Context, name string) error

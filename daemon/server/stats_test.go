@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/analysis"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 func TestStatsInGroups(t *testing.T) {
@@ -112,7 +113,7 @@ func TestStatsOfBlocksEqualThoseOfRows(t *testing.T) {
 		return list
 	}
 	want := answers()
-	if _, err := history.Prune(t.Context(), w.now, store.Policy{}); err != nil { // makes the blocks
+	if _, err := history.Prune(t.Context(), w.now, prune.Policy{}); err != nil { // makes the blocks
 		t.Fatal(err)
 	}
 	for i, got := range answers() {

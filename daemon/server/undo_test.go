@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 func (h *host) revisions(uid uint32, query string) string {
@@ -120,7 +120,7 @@ func TestRevisionsPerPeer(t *testing.T) {
 		t.Fatal(e)
 	}
 	// Bob's daemon-wide things: a system table in whose account column bob is.
-	if _, err := h.crontabs.Revisions.SaveRevision(t.Context(), store.Revision{File: h.places.Crontab, User: "bob", At: h.now, How: "seen"}); err != nil {
+	if _, err := h.crontabs.Revisions.SaveRevision(t.Context(), revision.Revision{File: h.places.Crontab, User: "bob", At: h.now, How: "seen"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -160,7 +160,7 @@ func TestUndoRestoresSystemCrontabs(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1 * * * * root new\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	old, err := h.crontabs.Revisions.SaveRevision(t.Context(), store.Revision{File: path, User: "root", At: h.now, How: "seen", Text: []byte("1 * * * * root old\n")})
+	old, err := h.crontabs.Revisions.SaveRevision(t.Context(), revision.Revision{File: path, User: "root", At: h.now, How: "seen", Text: []byte("1 * * * * root old\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestUndoRestoresSystemCrontabs(t *testing.T) {
 	}
 	// The history is not trusted to name what may be written.
 	victim := filepath.Join(filepath.Dir(h.places.CronD), "passwd")
-	evil, err := h.crontabs.Revisions.SaveRevision(t.Context(), store.Revision{File: victim, User: "root", At: h.now, How: "seen", Text: []byte("x")})
+	evil, err := h.crontabs.Revisions.SaveRevision(t.Context(), revision.Revision{File: victim, User: "root", At: h.now, How: "seen", Text: []byte("x")})
 	if err != nil {
 		t.Fatal(err)
 	}

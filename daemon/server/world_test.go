@@ -27,6 +27,9 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/prune"
+	"github.com/cronring/cronring/daemon/store/state"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // world is a real engine behind a Backend and a Store that keep its effects in memory. Its clock
@@ -299,7 +302,7 @@ func (w *world) Plan(_ context.Context, start engine.Start) (api.Environment, er
 	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
 }
 
-func (w *world) Prune(context.Context) (store.Pruned, error) { return store.Pruned{Runs: 3}, nil }
+func (w *world) Prune(context.Context) (prune.Pruned, error) { return prune.Pruned{Runs: 3}, nil }
 func (w *world) Sizes(context.Context) (database.Sizes, error) {
 	return database.Sizes{Path: "db"}, nil
 }
@@ -505,30 +508,30 @@ func (w *world) JobNumbers(context.Context) (jobs []job.ID, err error) {
 	return jobs, w.broken
 }
 
-func (w *world) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*store.Sample)) error {
+func (w *world) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*statistics.Sample)) error {
 	names, _ := w.JobNumbers(ctx)
 	if jobs == nil {
 		jobs = names
 	}
 	nanos := func(t time.Time) int64 {
 		if t.IsZero() {
-			return store.NoTime
+			return statistics.NoTime
 		}
 		return t.UnixNano()
 	}
 	return w.Between(ctx, jobs, from, to, n, func(r *job.Run) {
-		f(&store.Sample{
+		f(&statistics.Sample{
 			ID: r.ID, Number: slices.Index(names, r.Job), Due: nanos(r.Due), Decided: nanos(r.Decided), Started: nanos(r.Started), Ended: nanos(r.Ended),
-			Kind: &store.SampleKind{User: r.User, Trigger: r.Trigger, State: r.State, Outcome: r.Outcome.Kind, Verdict: r.Verdict},
+			Kind: &statistics.SampleKind{User: r.User, Trigger: r.Trigger, State: r.State, Outcome: r.Outcome.Kind, Verdict: r.Verdict},
 			Code: r.Outcome.Code, CPU: r.Usage.CPU, Memory: r.Usage.Memory,
 		})
 	})
 }
 
-func (w *world) SkipSamples(ctx context.Context, from, to time.Time, f func(*store.SkipSample)) error {
+func (w *world) SkipSamples(ctx context.Context, from, to time.Time, f func(*statistics.SkipSample)) error {
 	names, _ := w.JobNumbers(ctx)
 	return w.SkipsBetween(ctx, from, to, math.MaxInt, func(r job.Record) {
-		f(&store.SkipSample{Number: slices.Index(names, r.Job), Due: r.Due.UnixNano(), At: r.At.UnixNano(), Count: max(1, r.Count)})
+		f(&statistics.SkipSample{Number: slices.Index(names, r.Job), Due: r.Due.UnixNano(), At: r.At.UnixNano(), Count: max(1, r.Count)})
 	})
 }
 
@@ -616,12 +619,12 @@ func (w *world) State(_ context.Context, id job.ID, user, key string) ([]byte, b
 	return []byte(value), ok, w.broken
 }
 
-func (w *world) States(_ context.Context, id job.ID, user string) (all []store.StateEntry, err error) {
+func (w *world) States(_ context.Context, id job.ID, user string) (all []state.Entry, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, path := range slices.Sorted(maps.Keys(w.states)) {
 		if key, ok := strings.CutPrefix(path, stateKey(id, user, "")); ok {
-			all = append(all, store.StateEntry{Key: key, Size: len(w.states[path]), At: w.now})
+			all = append(all, state.Entry{Key: key, Size: len(w.states[path]), At: w.now})
 		}
 	}
 	return all, w.broken
@@ -672,8 +675,8 @@ func (w *world) Letter(ctx context.Context, id job.RunID) (store.Letter, bool, e
 	return all[i], true, err
 }
 
-func (w *world) Totals(context.Context, time.Time) (store.Totals, error) {
-	var t store.Totals
+func (w *world) Totals(context.Context, time.Time) (statistics.Totals, error) {
+	var t statistics.Totals
 	for _, r := range w.allRuns() {
 		switch {
 		case r.Outcome.OK():

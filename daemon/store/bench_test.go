@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // BenchmarkQuery runs the queries of the commands on a history of 200,000 runs.
@@ -81,7 +82,7 @@ func BenchmarkManyJobs(b *testing.B) {
 		{"RecentLast", func() error { _, err := s.Recent(b.Context(), all, 1); return err }},
 		{"Open", func() error { s = reopen(b, s, dir); return nil }},
 		{"Prune", func() error {
-			_, err := s.Prune(b.Context(), noon, Policy{PerJob: 1000, Age: 24 * time.Hour})
+			_, err := s.Prune(b.Context(), noon, prune.Policy{PerJob: 1000, Age: 24 * time.Hour})
 			return err
 		}},
 	} {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/prune"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // samples returns the samples of all jobs, a line for each run.
@@ -18,7 +20,7 @@ func samples(t *testing.T, s *Store, from, to time.Time, n int) (lines []string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Samples(t.Context(), nil, from, to, n, func(r *Sample) {
+	err = s.Samples(t.Context(), nil, from, to, n, func(r *statistics.Sample) {
 		lines = append(lines, fmt.Sprint(names[r.Number], *r.Kind, r.ID, r.Due, r.Decided, r.Started, r.Ended, r.Code, r.CPU, r.Memory))
 	})
 	if err != nil {
@@ -30,7 +32,7 @@ func samples(t *testing.T, s *Store, from, to time.Time, n int) (lines []string)
 // Blocks hold what the rows of runs hold, however these change.
 func TestBlocksEqualRows(t *testing.T) {
 	s := open(t, t.TempDir())
-	const runs = 3*blockRuns + 100
+	const runs = 3*statistics.BlockRuns + 100
 	var batch Batch
 	for id := range job.RunID(runs) {
 		r := ended(id+1, jobName(int(id)%7), noon.Add(time.Duration(id-runs)*time.Second), int(id)%3)
@@ -60,7 +62,7 @@ func TestBlocksEqualRows(t *testing.T) {
 	}
 	compare := func(what string, blocks int) {
 		t.Helper()
-		prune(t, s, Policy{})
+		pruned(t, s, prune.Policy{})
 		if n := count(t, s, "block WHERE runs NOTNULL"); n != blocks {
 			t.Errorf("%s: %d blocks, want %d", what, n, blocks)
 		}
@@ -72,13 +74,13 @@ func TestBlocksEqualRows(t *testing.T) {
 			}
 			answers[0] = samples(t, s, past, noon.Add(1), math.MaxInt)
 			answers[1] = samples(t, s, past.Add(500*time.Second), past.Add(2500*time.Second), math.MaxInt)
-			answers[2] = samples(t, s, past, noon.Add(1), blockRuns+500)
+			answers[2] = samples(t, s, past, noon.Add(1), statistics.BlockRuns+500)
 			answers[3] = samples(t, s, past.Add(1100*time.Second), past.Add(1101*time.Second), 1)
 		}
 		for i := range got {
 			same(t, fmt.Sprint(what, " ", i), got[i], want[i])
 		}
-		prune(t, s, Policy{})
+		pruned(t, s, prune.Policy{})
 	}
 	compare("all over but one", 3)
 	sql := func(text string) {
@@ -107,11 +109,13 @@ func TestBlockOfChangedRuns(t *testing.T) {
 	fill(t, s, 10, 3000)
 	var err error
 	for _, step := range []func(w *database.Writer) error{
-		func(w *database.Writer) error { return w.Once(t.Context(), beginBlock, int64(1)) },
+		func(w *database.Writer) error { return w.Once(t.Context(), statistics.BeginBlock, int64(1)) },
 		func(w *database.Writer) error { // after it was read
 			return w.Script(t.Context(), "UPDATE run SET verdict = 'lost' WHERE id = 1500")
 		},
-		func(w *database.Writer) error { return w.Once(t.Context(), fillBlock, int64(1), []byte("[]\x00")) },
+		func(w *database.Writer) error {
+			return w.Once(t.Context(), statistics.FillBlock, int64(1), []byte("[]\x00"))
+		},
 	} {
 		err = errors.Join(err, s.Write(t.Context(), step))
 	}

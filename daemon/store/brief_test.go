@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // manyKinds is a history of two jobs: one run of each per minute, and skips of
@@ -42,7 +43,7 @@ func TestBriefRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := func(r *Sample) { got = append(got, fmt.Sprint(names[r.Number], r.ID)) }
+	sample := func(r *statistics.Sample) { got = append(got, fmt.Sprint(names[r.Number], r.ID)) }
 	a, all := []job.ID{"a", "never"}, []job.ID{"a", "b"}
 	from, to := noon.Add(2*time.Minute), noon.Add(5*time.Minute)
 	for _, q := range []struct {
@@ -113,7 +114,7 @@ func TestSamplesOfSkips(t *testing.T) {
 			t.Errorf("%d skips are from %s on, %v", n, from, err)
 		}
 		var got []int64
-		err = s.SkipSamples(t.Context(), from, end, func(r *SkipSample) {
+		err = s.SkipSamples(t.Context(), from, end, func(r *statistics.SkipSample) {
 			if r.Number != 1 || r.Count != 2 || r.At < from.UnixNano() || r.At >= end.UnixNano() {
 				t.Errorf("got %+v", r)
 			}

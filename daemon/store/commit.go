@@ -77,15 +77,16 @@ type writer struct {
 	*database.Writer
 	stmts statements
 	life  int64 // this opening's row in the table life
-	news  *news
+	// changed receives the records of jobs, with the numbers of the jobs.
+	changed func(n int64, r *job.Record)
 }
 
-func newWriter(ctx context.Context, w *database.Writer, n *news) (*writer, error) {
+func newWriter(ctx context.Context, w *database.Writer, changed func(n int64, r *job.Record)) (*writer, error) {
 	life, err := w.Value(ctx, "SELECT coalesce(max(id), 0) + 1 FROM life")
 	if err != nil {
 		return nil, fmt.Errorf("count lives: %w", err)
 	}
-	own := &writer{Writer: w, life: life.(int64), news: n}
+	own := &writer{Writer: w, life: life.(int64), changed: changed}
 	return own, own.stmts.prepare(ctx, w)
 }
 
@@ -163,7 +164,7 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w.news.note(n, r)
+	w.changed(n, r)
 	if r.DecidesOccurrence() {
 		if ok, err := w.putOccurrence(n, r); !ok || err != nil {
 			return false, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // TestReadersSeeWholeSteps reads all that can be read while steps of five
@@ -40,7 +41,7 @@ func TestReadersSeeWholeSteps(t *testing.T) {
 	ask("Recent", func() error { _, err := s.Recent(ctx, []job.ID{jobName(0), jobName(1)}, 3); return err })
 	ask("Decisions", func() error { _, err := s.Decisions(ctx, jobName(0), noon, noon.Add(time.Hour), 10); return err })
 	ask("Totals", func() error { _, err := s.Totals(ctx, noon); return err })
-	ask("Prune", func() error { _, err := s.Prune(ctx, noon, Policy{PerJob: 20}); return err })
+	ask("Prune", func() error { _, err := s.Prune(ctx, noon, prune.Policy{PerJob: 20}); return err })
 
 	for step := range 100 {
 		at := noon.Add(time.Duration(step) * time.Second)
@@ -52,7 +53,7 @@ func TestReadersSeeWholeSteps(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	prune(t, s, Policy{PerJob: 20})
+	pruned(t, s, prune.Policy{PerJob: 20})
 	if got, want := count(t, s, "run"), each*20; got != want {
 		t.Errorf("%d runs are left, want %d", got, want)
 	}

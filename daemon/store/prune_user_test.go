@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/prune"
 )
 
 // runOf is an ended run of a user's job.
@@ -63,7 +64,7 @@ func rowsOf(t *testing.T, s *Store, name job.ID) (all [4]int) {
 func TestPruneRowsOfAUserLeavesThoseOfOthers(t *testing.T) {
 	s := open(t, t.TempDir())
 	users(t, s, 50)
-	same(t, "pruned", prune(t, s, Policy{Rows: 60}), Pruned{Runs: 440, Skips: 440})
+	same(t, "pruned", pruned(t, s, prune.Policy{Rows: 60}), prune.Pruned{Runs: 440, Skips: 440})
 	for name, want := range map[job.ID][4]int{"ann/job": {60, 60, 60, 60}, "bob/job": {50, 50, 50, 50}, "job": {50, 50, 50, 50}} {
 		if got := rowsOf(t, s, name); got != want {
 			t.Errorf("%s: %d runs, skips, backfills and facts are left, want %d", name, got, want)
@@ -73,36 +74,10 @@ func TestPruneRowsOfAUserLeavesThoseOfOthers(t *testing.T) {
 	if got := ids(recent["ann/job"]); err != nil || got[0] != 500 || got[59] != 441 {
 		t.Errorf("left are runs %v, %v; want the newest", got, err)
 	}
-	same(t, "pruned again", prune(t, s, Policy{Rows: 60}), Pruned{})
-	same(t, "of root", prune(t, s, Policy{Rows: 10, All: true}), Pruned{Runs: 50 + 40, Skips: 50 + 40})
+	same(t, "pruned again", pruned(t, s, prune.Policy{Rows: 60}), prune.Pruned{})
+	same(t, "of root", pruned(t, s, prune.Policy{Rows: 10, All: true}), prune.Pruned{Runs: 50 + 40, Skips: 50 + 40})
 	if got := rowsOf(t, s, "job"); got != [4]int{50, 50, 50, 10} { // a pause of a job of root's may be a user's
 		t.Errorf("of root's job %d are left, want all runs, skips and backfills", got)
-	}
-}
-
-// A step of Prune must not look at the rows of other jobs and users, or sort: with
-// many of them it would take ever longer.
-func TestPruneUsesIndexes(t *testing.T) {
-	s := open(t, t.TempDir())
-	users(t, s, 5)
-	for query, args := range map[string][]any{
-		moreRuns: {1, 2, 3, 1, "ann"}, allRuns: {1, 2, 3, 1}, moreSkips: {1, 2, 3, 1, 1, 1}, oldRecords: {1, 2, 3},
-		moreRunsOfUser: {1, 2, 3, "ann"}, moreSkipsOfUser: {1, 2, 3, "ann"}, moreFillsOfUser: {1, 2, 3, "ann"}, moreFactsOfUser: {1, 2, 3, "ann"},
-		usersOf("run", "user", "root"): nil, usersOf("occurrence", "user", "root"): nil, usersOf("backfill", "user", "root"): nil,
-		usersOf("record", "share", ""): nil, usersOf("job", "owner", ""): nil,
-	} {
-		err := s.Each(t.Context(), func(rows *sql.Rows) error {
-			var id, parent, unused int
-			var detail string
-			err := rows.Scan(&id, &parent, &unused, &detail)
-			if strings.HasPrefix(detail, "SCAN") && detail != "SCAN users" || strings.Contains(detail, "TEMP B-TREE") {
-				t.Errorf("%s: %s", query, detail)
-			}
-			return err
-		}, "EXPLAIN QUERY PLAN "+query, args...)
-		if err != nil {
-			t.Errorf("%s: %v", query, err)
-		}
 	}
 }
 
@@ -129,7 +104,7 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 	if err := s.SetState(t.Context(), "ann/00", "ann", "k", []byte("v"), noon); err != nil {
 		t.Fatal(err)
 	}
-	p := Policy{Gone: 5, Installed: func(id job.ID, user string) bool {
+	p := prune.Policy{Gone: 5, Installed: func(id job.ID, user string) bool {
 		return strings.HasPrefix(string(id), "bob/") && user == "bob" || id == "ann/01" || id == "ann/03"
 	}}
 	done, err := s.Prune(t.Context(), noon.Add(24*time.Hour), p)
@@ -137,7 +112,7 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	done.Longest, done.Steps, done.Widest = 0, 0, 0
-	same(t, "pruned", done, Pruned{Runs: 13, Skips: 13, Jobs: 13})
+	same(t, "pruned", done, prune.Pruned{Runs: 13, Skips: 13, Jobs: 13})
 	var left []string
 	err = s.Each(t.Context(), func(rows *sql.Rows) error {
 		var id string
@@ -159,5 +134,20 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 	commit(t, s, Batch{Records: []job.Record{runOf("ann", 200, "ann/00")}}) // the name comes back
 	if got := rowsOf(t, s, "ann/00"); got[0] != 1 {
 		t.Errorf("%d runs of a job that came back, want its new one", got[0])
+	}
+}
+
+func TestPruneForgetsTheStateOfJobsThatAreGone(t *testing.T) {
+	s := open(t, t.TempDir())
+	for id, at := range map[job.ID]time.Time{"gone": noon.Add(-2 * time.Hour), "lately gone": noon, "here": noon.Add(-2 * time.Hour)} {
+		if err := s.SetState(t.Context(), id, "ann", "k", nil, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pruned(t, s, prune.Policy{Age: time.Hour, Installed: func(id job.ID, user string) bool { return id == "here" && user == "ann" }})
+	for id, want := range map[job.ID]bool{"gone": false, "lately gone": true, "here": true} {
+		if _, ok, err := s.State(t.Context(), id, "ann", "k"); ok != want || err != nil {
+			t.Errorf("state of %s is there: %t, %v; want %t", id, ok, err, want)
+		}
 	}
 }

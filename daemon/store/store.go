@@ -3,24 +3,26 @@ package store
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/prune"
+	"github.com/cronring/cronring/daemon/store/revision"
+	"github.com/cronring/cronring/daemon/store/state"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // Store is an open history. Its methods may be called concurrently; commits and slices of Prune take
 // turns, readers wait for neither.
 type Store struct {
 	*database.DB
+	*prune.Pruner
+	*revision.Archive
+	*state.Values
+	*statistics.Reader
 
 	write   *writer  // with the writer of DB
 	reserve *reserve // in place of write, while the disk does not take anything
-
-	pruning sync.Mutex // held by Prune, with the next two
-	swept   time.Time  // when it looked at all jobs
-	printed printed
-	news    news
 }
 
 // Open opens the history in a directory, or creates it; see database.Open.
@@ -30,7 +32,9 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.DB = db; !db.Writable() {
+	s.DB, s.Archive, s.Values, s.Reader = db, revision.New(db), state.New(db), statistics.New(db)
+	s.Pruner = prune.New(db, s.Reader)
+	if !db.Writable() {
 		s.reserve = openReserve(ctx, db)
 	}
 	return s, nil
@@ -38,7 +42,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 
 // prepare takes a writer that was opened.
 func (s *Store) prepare(ctx context.Context, w *database.Writer) (err error) {
-	if s.write, err = newWriter(ctx, w, &s.news); err != nil {
+	if s.write, err = newWriter(ctx, w, func(n int64, r *job.Record) { s.Note(n, r) }); err != nil {
 		return err
 	}
 	if s.reserve != nil && s.reserve.fresh {

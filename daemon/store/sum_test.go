@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 func TestTotalsCountWhatWasDecidedSince(t *testing.T) {
 	s := open(t, t.TempDir())
-	if got, err := s.Totals(t.Context(), noon); err != nil || got != (Totals{}) {
+	if got, err := s.Totals(t.Context(), noon); err != nil || got != (statistics.Totals{}) {
 		t.Errorf("totals of nothing: %+v, %v", got, err)
 	}
 	manual := ended(104, "m", noon.Add(-time.Hour), 0)
@@ -31,7 +32,7 @@ func TestTotalsCountWhatWasDecidedSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "totals", got, Totals{
+	same(t, "totals", got, statistics.Totals{
 		Runs: 104, OK: 101, Failed: 1, Skipped: 8, LagP99: 98 * time.Millisecond,
 	})
 	all, err := s.Totals(t.Context(), time.Time{})

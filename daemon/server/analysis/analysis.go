@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // Daemon is what analyses read of the daemon itself.
@@ -27,8 +27,8 @@ type Store interface {
 	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
 	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
 	JobNumbers(ctx context.Context) ([]job.ID, error)
-	Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*store.Sample)) error
-	SkipSamples(ctx context.Context, from, to time.Time, f func(*store.SkipSample)) error
+	Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*statistics.Sample)) error
+	SkipSamples(ctx context.Context, from, to time.Time, f func(*statistics.SkipSample)) error
 	SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error)
 }
 

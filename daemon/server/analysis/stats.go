@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // Bounds of what statistics look at.
@@ -56,7 +56,7 @@ type tally struct {
 	ofHour *sum
 
 	// How the newest sample ended: many in a row end alike.
-	kind *store.SampleKind
+	kind *statistics.SampleKind
 	code int
 	how  result
 }
@@ -139,14 +139,14 @@ func (t *tally) read(ctx context.Context) (err error) {
 		user, sees := t.users[id]
 		t.jobOf[n] = tallied{user: user, sees: sees, grace: t.grace[id]}
 	}
-	var skips []store.SkipSample // read beside the runs
+	var skips []statistics.SkipSample // read beside the runs
 	skipsRead := make(chan error, 1)
 	if t.jobs == nil {
 		if a.Since, err = t.s.store.SkipsFrom(ctx, a.Since, end, StatsSkips); err != nil {
 			return err
 		}
 		go func(since time.Time) {
-			skipsRead <- t.s.store.SkipSamples(ctx, since, end, func(r *store.SkipSample) { skips = append(skips, *r) })
+			skipsRead <- t.s.store.SkipSamples(ctx, since, end, func(r *statistics.SkipSample) { skips = append(skips, *r) })
 		}(a.Since)
 	}
 	if err := t.s.store.Samples(ctx, t.jobs, a.Since, end, t.most, t.take); err != nil {
@@ -177,27 +177,27 @@ func (t *tally) read(ctx context.Context) (err error) {
 	})
 }
 
-func (t *tally) take(r *store.Sample) {
+func (t *tally) take(r *statistics.Sample) {
 	t.seen++
 	t.oldest = r.Decided
 	if r.Kind.State != job.RunEnded || r.Number >= len(t.names) || !t.c.Peer.Sees(r.Kind.User) {
 		return
 	}
 	when := r.Due
-	if when == store.NoTime { // a person started it
+	if when == statistics.NoTime { // a person started it
 		when = r.Decided
 	}
 	t.group(r.Number, r.Kind.User, when).add(t.result(r), t.jobOf[r.Number].grace)
 }
 
-func (t *tally) result(r *store.Sample) result {
+func (t *tally) result(r *statistics.Sample) result {
 	if r.Kind != t.kind || r.Code != t.code {
 		t.kind, t.code = r.Kind, r.Code
 		how := job.Run{Verdict: r.Kind.Verdict, Outcome: job.Outcome{Kind: r.Kind.Outcome, Code: r.Code}, Trigger: r.Kind.Trigger}
 		t.how = resultOf(&how)
 	}
 	e := t.how
-	if e.started = r.Started != store.NoTime; e.started {
+	if e.started = r.Started != statistics.NoTime; e.started {
 		e.took = time.Duration(max(r.Ended, r.Started) - r.Started)
 		e.lag, e.cpu, e.memory = time.Duration(r.Started-r.Due), r.CPU, r.Memory
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // Options describe the crontabs that can be changed: the host's, or those that the daemon was
@@ -40,10 +40,10 @@ type Options struct {
 
 // Revisions keeps versions of tables; store.Store does.
 type Revisions interface {
-	SaveRevision(ctx context.Context, r store.Revision) (id int64, err error)
-	Revision(ctx context.Context, id int64) (r store.Revision, ok bool, err error)
-	Revisions(ctx context.Context, f store.RevisionFilter) ([]store.Revision, error)
-	NewestRevisions(ctx context.Context) (map[string]store.Revision, error)
+	SaveRevision(ctx context.Context, r revision.Revision) (id int64, err error)
+	Revision(ctx context.Context, id int64) (r revision.Revision, ok bool, err error)
+	Revisions(ctx context.Context, f revision.Filter) ([]revision.Revision, error)
+	NewestRevisions(ctx context.Context) (map[string]revision.Revision, error)
 }
 
 // Loader is what the daemon has read.

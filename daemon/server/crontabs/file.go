@@ -15,8 +15,8 @@ import (
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // place is the crontab that a request is about.
@@ -131,7 +131,7 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 	}
 	answer.Missing, answer.Entries = t.missing, len(file.Entries)
 	answer.Errors, answer.Warnings = Count(diagnostics)
-	newest, err := ed.Revisions.Revisions(ctx, store.RevisionFilter{File: p.path, Limit: 1})
+	newest, err := ed.Revisions.Revisions(ctx, revision.Filter{File: p.path, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 }
 
 // date sets the revision of a crontab. A revision that a watcher saw has no author.
-func date(t *api.CrontabFile, r store.Revision) { t.Revision, t.Changed, t.By = r.ID, r.At, r.By }
+func date(t *api.CrontabFile, r revision.Revision) { t.Revision, t.Changed, t.By = r.ID, r.At, r.By }
 
 func unread(p place, err error) error {
 	return &api.Error{Kind: api.Internal, What: "cannot read " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
@@ -225,13 +225,13 @@ func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.Cront
 		}
 		return e
 	}
-	word, how := "REPLACE", store.RevisionInstalled
+	word, how := "REPLACE", revision.Installed
 	if r.Gone {
-		word, how = "DELETE", store.RevisionRemoved
+		word, how = "DELETE", revision.Removed
 	}
 	ed.note(ctx, c, word, cmp.Or(p.who.Name, p.path))
 	user, uid := p.mine()
-	ed.save(ctx, answer, store.Revision{
+	ed.save(ctx, answer, revision.Revision{
 		File: p.path, User: user, UID: uid, At: c.Now, By: c.Peer.String(), How: how, Gone: r.Gone, Text: r.Text,
 	})
 	return nil

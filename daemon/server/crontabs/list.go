@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // List answers with the crontabs that the caller may change: an admin all of them, others their
@@ -38,13 +38,13 @@ func (ed *Editor) List(ctx context.Context, c *call.Call) error {
 }
 
 // newestOf returns the newest revisions of crontabs. For a user it queries only the user's own.
-func (ed *Editor) newestOf(ctx context.Context, c *call.Call, list []api.CrontabFile) (map[string]store.Revision, error) {
+func (ed *Editor) newestOf(ctx context.Context, c *call.Call, list []api.CrontabFile) (map[string]revision.Revision, error) {
 	if c.Peer.Admin {
 		return ed.Revisions.NewestRevisions(ctx)
 	}
-	found := map[string]store.Revision{}
+	found := map[string]revision.Revision{}
 	for _, t := range list {
-		newest, err := ed.Revisions.Revisions(ctx, store.RevisionFilter{File: t.File, Limit: 1})
+		newest, err := ed.Revisions.Revisions(ctx, revision.Filter{File: t.File, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

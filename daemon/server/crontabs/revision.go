@@ -10,13 +10,13 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // sees reports whether the caller may see a version of a crontab: admins all versions, other users
 // those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
 // contain passwords.
-func (ed *Editor) sees(c *call.Call, r store.Revision) bool {
+func (ed *Editor) sees(c *call.Call, r revision.Revision) bool {
 	name, ok := ed.Places.IsUserCrontab(r.File)
 	return c.Peer.Admin || ok && c.Peer.Name != "" && name == c.Peer.Name && r.User == name && r.UID == c.Peer.UID
 }
@@ -34,7 +34,7 @@ func (ed *Editor) ListRevisions(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	f := store.RevisionFilter{
+	f := revision.Filter{
 		File: c.Query.Get("file"), User: c.Query.Get("user"), Before: before, Limit: int(min(cmp.Or(limit, 100), lookup.MaxRows)),
 	}
 	if !c.Peer.Admin {
@@ -90,7 +90,7 @@ func (ed *Editor) ShowRevision(ctx context.Context, c *call.Call) error {
 }
 
 // revision returns one version. A version that the caller may not see is reported as missing.
-func (ed *Editor) revision(ctx context.Context, c *call.Call, verb string, id int64) (store.Revision, error) {
+func (ed *Editor) revision(ctx context.Context, c *call.Call, verb string, id int64) (revision.Revision, error) {
 	r, ok, err := ed.Revisions.Revision(ctx, id)
 	if err != nil {
 		return r, err
@@ -108,7 +108,7 @@ func (ed *Editor) revision(ctx context.Context, c *call.Call, verb string, id in
 	return r, err
 }
 
-func written(r store.Revision) api.Revision {
+func written(r revision.Revision) api.Revision {
 	return api.Revision{
 		ID: r.ID, File: r.File, User: r.User, At: r.At, By: r.By, How: r.How, Gone: r.Gone, Size: r.Size, Text: r.Text,
 	}
@@ -118,8 +118,8 @@ func written(r store.Revision) api.Revision {
 // can be undone.
 func (ed *Editor) remember(ctx context.Context, answer *api.Installed, now time.Time, p place, old installed) {
 	user, uid := p.mine()
-	answer.Before = ed.save(ctx, answer, store.Revision{
-		File: p.path, User: user, UID: uid, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
+	answer.Before = ed.save(ctx, answer, revision.Revision{
+		File: p.path, User: user, UID: uid, At: now, How: revision.Seen, Gone: old.missing, Text: []byte(old.body),
 	})
 }
 
@@ -133,7 +133,7 @@ func (p place) mine() (user string, uid uint32) {
 
 // save stores a version. If the history cannot be written, the crontab is changed anyway, with a
 // notice to the caller.
-func (ed *Editor) save(ctx context.Context, answer *api.Installed, r store.Revision) int64 {
+func (ed *Editor) save(ctx context.Context, answer *api.Installed, r revision.Revision) int64 {
 	id, err := ed.Revisions.SaveRevision(context.WithoutCancel(ctx), r)
 	if err != nil {
 		answer.Before = 0

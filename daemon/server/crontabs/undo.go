@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // Undo restores an earlier version of a crontab.
@@ -44,7 +44,7 @@ func (ed *Editor) Undo(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	defer end()
-	var target store.Revision
+	var target revision.Revision
 	if r.Revision != 0 {
 		target, err = ed.revision(ctx, c, "undo to", r.Revision)
 	} else {
@@ -69,7 +69,7 @@ func (ed *Editor) Undo(ctx context.Context, c *call.Call) error {
 // lastChanged returns the file with the newest change, of a daemon that was started with a list of
 // files: it has no user's own crontab.
 func (ed *Editor) lastChanged(ctx context.Context) (string, error) {
-	newest, err := ed.Revisions.Revisions(ctx, store.RevisionFilter{})
+	newest, err := ed.Revisions.Revisions(ctx, revision.Filter{})
 	if err != nil {
 		return "", err
 	}
@@ -82,14 +82,14 @@ func (ed *Editor) lastChanged(ctx context.Context) (string, error) {
 }
 
 // previous returns the version of the crontab at a place before its newest change.
-func (ed *Editor) previous(ctx context.Context, p place) (store.Revision, error) {
+func (ed *Editor) previous(ctx context.Context, p place) (revision.Revision, error) {
 	now, err := ed.see(p)
 	if err != nil {
-		return store.Revision{}, unread(p, err)
+		return revision.Revision{}, unread(p, err)
 	}
-	newest, err := ed.Revisions.Revisions(ctx, store.RevisionFilter{File: p.path, Limit: 2})
+	newest, err := ed.Revisions.Revisions(ctx, revision.Filter{File: p.path, Limit: 2})
 	if err != nil {
-		return store.Revision{}, err
+		return revision.Revision{}, err
 	}
 	for _, r := range newest {
 		if p.user && r.UID != p.who.UID {
@@ -103,7 +103,7 @@ func (ed *Editor) previous(ctx context.Context, p place) (store.Revision, error)
 			return full, nil
 		}
 	}
-	return store.Revision{}, &api.Error{
+	return revision.Revision{}, &api.Error{
 		Kind: api.Conflict, What: "cannot undo: no older version of " + p.quoted() + " is known",
 		Fix: "cronring undo list --file " + display.Quote(p.path),
 	}
@@ -111,13 +111,13 @@ func (ed *Editor) previous(ctx context.Context, p place) (store.Revision, error)
 
 // restoreUser works like crontab(1). A version that was installed once may be installed again, even
 // if this version of cronring reports errors in it.
-func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
+func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision.Revision, answer *api.Installed) error {
 	who, err := ed.owner(ctx, c, target.User)
 	if err != nil {
 		return err
 	}
 	if target.Gone {
-		return ed.remove(ctx, c, who, store.RevisionUndone, answer)
+		return ed.remove(ctx, c, who, revision.Undone, answer)
 	}
 	file, diagnostics := ed.parse(target.File, who, string(target.Text))
 	if err := fits(who.Name, file, diagnostics); err != nil {
@@ -138,15 +138,15 @@ func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target store.Re
 	return nil
 }
 
-func undone(c *call.Call, target store.Revision) store.Revision {
-	return store.Revision{
-		File: target.File, User: target.User, UID: target.UID, At: c.Now, By: c.Peer.String(), How: store.RevisionUndone,
+func undone(c *call.Call, target revision.Revision) revision.Revision {
+	return revision.Revision{
+		File: target.File, User: target.User, UID: target.UID, At: c.Now, By: c.Peer.String(), How: revision.Undone,
 		Gone: target.Gone, Text: target.Text,
 	}
 }
 
 // restoreOther writes a crontab that is not a user's; only admins come here.
-func (ed *Editor) restoreOther(ctx context.Context, c *call.Call, target store.Revision, answer *api.Installed) error {
+func (ed *Editor) restoreOther(ctx context.Context, c *call.Call, target revision.Revision, answer *api.Installed) error {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
 	p := place{path: target.File}

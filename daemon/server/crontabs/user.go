@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/store/revision"
 )
 
 // Show answers with the crontab of a user.
@@ -159,8 +159,8 @@ func (ed *Editor) install(ctx context.Context, c *call.Call, who account.Account
 	if err := spool.Install(ed.Places, who, ed.addHeader(r.File, string(r.Text), c.Now)); err != nil {
 		return cannot("install", who, err)
 	}
-	ed.save(ctx, answer, store.Revision{
-		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: store.RevisionInstalled, Text: r.Text,
+	ed.save(ctx, answer, revision.Revision{
+		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: revision.Installed, Text: r.Text,
 	})
 	return nil
 }
@@ -177,7 +177,7 @@ func (ed *Editor) Remove(ctx context.Context, c *call.Call) error {
 	}
 	defer end()
 	answer := api.Installed{V: api.Version, User: who.Name, Gone: true}
-	if err := ed.remove(ctx, c, who, store.RevisionRemoved, &answer); err != nil {
+	if err := ed.remove(ctx, c, who, revision.Removed, &answer); err != nil {
 		return err
 	}
 	ed.takeIn(ctx, c, &answer)
@@ -204,7 +204,7 @@ func (ed *Editor) remove(ctx context.Context, c *call.Call, who account.Account,
 		return cannot("remove", who, err)
 	}
 	ed.note(ctx, c, "DELETE", who.Name)
-	ed.save(ctx, answer, store.Revision{
+	ed.save(ctx, answer, revision.Revision{
 		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: how, Gone: true,
 	})
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/state"
 )
 
 // Daemon is what is known of jobs outside of the engine.
@@ -29,7 +29,7 @@ type Store interface {
 	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
 	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)
-	States(ctx context.Context, id job.ID, user string) ([]store.StateEntry, error)
+	States(ctx context.Context, id job.ID, user string) ([]state.Entry, error)
 	SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error
 	DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error)
 }

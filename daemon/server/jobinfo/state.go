@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/state"
 )
 
 // memory returns the job of a reference and its user: saved state belongs to the user.
@@ -79,7 +79,7 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 		return c.Answer(answer)
 	}
 	err = s.store.SetState(ctx, id, user, r.Key, r.Value, c.Now)
-	if bound, ok := errors.AsType[*store.StateError](err); ok {
+	if bound, ok := errors.AsType[*state.Error](err); ok {
 		return call.BadRequest("cannot keep "+display.Quote(r.Key), bound.Error())
 	}
 	if err != nil {

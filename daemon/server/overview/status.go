@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/server/jobstate"
-	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // Daemon is the state of the daemon itself.
@@ -24,7 +24,7 @@ type Daemon interface {
 
 // Store is the history, as far as the overview sums it up.
 type Store interface {
-	Totals(ctx context.Context, since time.Time) (store.Totals, error)
+	Totals(ctx context.Context, since time.Time) (statistics.Totals, error)
 }
 
 // Overview shows the state of the daemon and of all jobs.

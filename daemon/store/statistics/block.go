@@ -1,24 +1,21 @@
-package store
+package statistics
 
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// blockRuns is how many numbers of runs a block covers, as the triggers of the schema
+// BlockRuns is how many numbers of runs a block covers, as the triggers of the schema
 // have it. To read a million runs from blocks takes a twentieth of the time that
 // their rows take.
-const blockRuns = 1024
+const BlockRuns = 1024
 
 // A block holds its runs newest first: the JSON of their kinds, a zero byte, and
 // blockFields numbers of each run.
@@ -31,8 +28,8 @@ const (
 	knowsEnded
 )
 
-// makeBlock reads the runs of a block.
-func (s *Store) makeBlock(ctx context.Context, n int64) ([]byte, error) {
+// MakeBlock reads the runs of a block and returns its content.
+func (s *Reader) MakeBlock(ctx context.Context, n int64) ([]byte, error) {
 	var numbers []byte
 	var kinds []SampleKind
 	index := map[SampleKind]int{}
@@ -53,13 +50,13 @@ func (s *Store) makeBlock(ctx context.Context, n int64) ([]byte, error) {
 			}
 		}
 		for _, v := range [blockFields]int64{
-			int64(r.ID) % blockRuns, int64(r.Number), int64(k), known, newer - r.Decided,
+			int64(r.ID) % BlockRuns, int64(r.Number), int64(k), known, newer - r.Decided,
 			times[0] - r.Decided, times[1] - r.Decided, times[2] - times[1], int64(r.Code), int64(r.CPU), r.Memory,
 		} {
 			numbers = binary.AppendVarint(numbers, v)
 		}
 		newer = r.Decided
-	}, "WHERE id >= ? AND id < ? ORDER BY id DESC", n*blockRuns, (n+1)*blockRuns)
+	}, "WHERE id >= ? AND id < ? ORDER BY id DESC", n*BlockRuns, (n+1)*BlockRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +94,7 @@ func eachOfBlock(data []byte, n int64, first, last job.RunID, f func(*Sample)) e
 			v[i] = int64(u>>1) ^ -int64(u&1)
 		}
 		decided -= v[4]
-		if r.ID = job.RunID(n*blockRuns + v[0]); r.ID <= first || r.ID > last {
+		if r.ID = job.RunID(n*BlockRuns + v[0]); r.ID <= first || r.ID > last {
 			continue
 		}
 		if v[1] < 0 || uint64(v[2]) >= uint64(len(kinds)) {
@@ -118,69 +115,9 @@ func eachOfBlock(data []byte, n int64, first, last job.RunID, f func(*Sample)) e
 	return nil
 }
 
-// What blocks are made with. A block whose runs change while they are read is not
-// there any more when it is to be filled.
+// The statements that make a block. A block whose runs change while they are read is not there any
+// more when it is to be filled.
 const (
-	beginBlock = "INSERT INTO block (n) VALUES (?) ON CONFLICT DO NOTHING"
-	fillBlock  = "UPDATE block SET runs = ?2 WHERE n = ?1"
-	nextRun    = "SELECT id / ?2 FROM run WHERE id >= ?1 * ?2 ORDER BY id LIMIT 1"
+	BeginBlock = "INSERT INTO block (n) VALUES (?) ON CONFLICT DO NOTHING"
+	FillBlock  = "UPDATE block SET runs = ?2 WHERE n = ?1"
 )
-
-// blocks makes the blocks that are missing, the newest first.
-func (p *pruning) blocks(ctx context.Context) error {
-	var top int64
-	if err := p.Row(ctx, endedRuns).Scan(&top); err != nil {
-		return err
-	}
-	missing, err := p.missingBlocks(ctx, (top+1)/blockRuns)
-	if err != nil {
-		return err
-	}
-	for _, n := range slices.Backward(missing) {
-		if err := p.block(ctx, n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// missingBlocks lists the blocks below a number that have runs and are not there.
-func (p *pruning) missingBlocks(ctx context.Context, end int64) (missing []int64, err error) {
-	have := map[int64]bool{}
-	from := int64(math.MinInt64)
-	for seen := pageRows; seen == pageRows && err == nil; {
-		err = p.page(ctx, &seen, func(rows *sql.Rows) error {
-			err := rows.Scan(&from)
-			have[from] = true
-			return err
-		}, "SELECT n FROM block WHERE n > ? AND runs NOTNULL ORDER BY n LIMIT ?", from)
-	}
-	for n := int64(0); n < end && err == nil; n++ {
-		if have[n] {
-			continue
-		}
-		err = p.step(ctx, func() error { return p.Row(ctx, nextRun, n, blockRuns).Scan(&n) })
-		if errors.Is(err, sql.ErrNoRows) {
-			return missing, nil
-		}
-		if err == nil && n < end && !have[n] {
-			missing = append(missing, n)
-		}
-	}
-	return missing, err
-}
-
-func (p *pruning) block(ctx context.Context, n int64) error {
-	if _, err := p.dropAll(ctx, beginBlock, [][]driver.Value{{n}}); err != nil {
-		return err
-	}
-	var data []byte
-	err := p.step(ctx, func() (err error) {
-		data, err = p.makeBlock(ctx, n)
-		return err
-	})
-	if err == nil {
-		_, err = p.dropAll(ctx, fillBlock, [][]driver.Value{{n, data}})
-	}
-	return err
-}

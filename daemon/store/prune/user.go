@@ -1,4 +1,4 @@
-package store
+package prune
 
 import (
 	"context"
@@ -87,18 +87,18 @@ func (p *pruning) outputs(ctx context.Context) error {
 	if err := p.Row(ctx, endedRuns).Scan(&top); err != nil {
 		return err
 	}
-	exceeds := p.printed.bytes == nil
+	exceeds := p.pruner.printed.bytes == nil
 	if !exceeds {
-		err := p.eachOutput(ctx, p.printed.upTo, top, func(_ int64, user string, size int64) {
-			p.printed.bytes[user] += size
-			exceeds = exceeds || p.printed.bytes[user] > p.policy.Output
+		err := p.eachOutput(ctx, p.pruner.printed.upTo, top, func(_ int64, user string, size int64) {
+			p.pruner.printed.bytes[user] += size
+			exceeds = exceeds || p.pruner.printed.bytes[user] > p.policy.Output
 		})
 		if err != nil {
-			p.printed.bytes = nil
+			p.pruner.printed.bytes = nil
 			return err
 		}
 	}
-	p.printed.upTo = top
+	p.pruner.printed.upTo = top
 	if !exceeds {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (p *pruning) outputs(ctx context.Context) error {
 	n, err := p.dropAll(ctx, dropOutput, old)
 	p.done.Outputs += n
 	if err == nil {
-		p.printed.bytes = bytes
+		p.pruner.printed.bytes = bytes
 	}
 	return err
 }

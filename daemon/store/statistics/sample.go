@@ -1,16 +1,14 @@
-package store
+package statistics
 
 import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Sample is a run as statistics need it. They read several 100,000 runs, which as job.Run
@@ -41,8 +39,8 @@ type SampleKind struct {
 }
 
 // JobNumbers returns the names of jobs by the numbers of samples. Missing numbers have no name.
-func (s *Store) JobNumbers(ctx context.Context) (jobs []job.ID, err error) {
-	err = s.Each(ctx, func(rows *sql.Rows) error {
+func (s *Reader) JobNumbers(ctx context.Context) (jobs []job.ID, err error) {
+	err = s.db.Each(ctx, func(rows *sql.Rows) error {
 		var n int
 		var id job.ID
 		err := rows.Scan(&n, &id)
@@ -58,12 +56,12 @@ func (s *Store) JobNumbers(ctx context.Context) (jobs []job.ID, err error) {
 
 // Samples calls f for up to n runs of some jobs, or of all if jobs is nil, that were decided from
 // (inclusive) to (exclusive), newest first. f must not keep the sample.
-func (s *Store) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*Sample)) error {
-	first, err := s.RunBefore(ctx, from)
+func (s *Reader) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*Sample)) error {
+	first, err := s.db.RunBefore(ctx, from)
 	if err != nil {
 		return err
 	}
-	last, err := s.RunBefore(ctx, to)
+	last, err := s.db.RunBefore(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -79,7 +77,7 @@ func (s *Store) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, 
 }
 
 // allSamples reads the runs of all jobs: from blocks, and from rows where there are none.
-func (s *Store) allSamples(ctx context.Context, first, last job.RunID, n int, f func(*Sample)) error {
+func (s *Reader) allSamples(ctx context.Context, first, last job.RunID, n int, f func(*Sample)) error {
 	left := n
 	take := func(r *Sample) {
 		if left > 0 {
@@ -94,13 +92,13 @@ func (s *Store) allSamples(ctx context.Context, first, last job.RunID, n int, f 
 		return s.sampleRows(ctx, take, "WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT ?", from, to, left)
 	}
 	for left > 0 && last > first {
-		blocks, err := s.blocks(ctx, int64(first)/blockRuns, int64(last)/blockRuns)
+		blocks, err := s.blocks(ctx, int64(first)/BlockRuns, int64(last)/BlockRuns)
 		if err != nil {
 			return err
 		}
 		for _, b := range blocks {
-			begin := max(first, job.RunID(b.n*blockRuns-1))
-			err := rows(max(first, job.RunID(b.n*blockRuns+blockRuns-1)), last)
+			begin := max(first, job.RunID(b.n*BlockRuns-1))
+			err := rows(max(first, job.RunID(b.n*BlockRuns+BlockRuns-1)), last)
 			if err == nil && left > 0 {
 				err = eachOfBlock(b.runs, b.n, begin, last, take)
 			}
@@ -125,8 +123,8 @@ type block struct {
 }
 
 // blocks returns the newest blocks from one number to another.
-func (s *Store) blocks(ctx context.Context, first, last int64) (found []block, err error) {
-	err = s.Each(ctx, func(rows *sql.Rows) error {
+func (s *Reader) blocks(ctx context.Context, first, last int64) (found []block, err error) {
+	err = s.db.Each(ctx, func(rows *sql.Rows) error {
 		var b block
 		err := rows.Scan(&b.n, &b.runs)
 		found = append(found, b)
@@ -139,7 +137,7 @@ func (s *Store) blocks(ctx context.Context, first, last int64) (found []block, e
 }
 
 // sampleRows reads samples from the rows of runs that a condition selects.
-func (s *Store) sampleRows(ctx context.Context, f func(*Sample), where string, args ...any) error {
+func (s *Reader) sampleRows(ctx context.Context, f func(*Sample), where string, args ...any) error {
 	var r Sample
 	var user, trigger, state, outcome, verdict sql.RawBytes
 	var due, started, ended sql.NullInt64
@@ -147,7 +145,7 @@ func (s *Store) sampleRows(ctx context.Context, f func(*Sample), where string, a
 	fields := []any{
 		&r.ID, &r.Number, &due, &r.Decided, &started, &ended, &r.Code, &r.CPU, &r.Memory, &user, &trigger, &state, &outcome, &verdict,
 	}
-	err := s.Each(ctx, func(rows *sql.Rows) error {
+	err := s.db.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
@@ -170,43 +168,4 @@ func nanosOrNone(t sql.NullInt64) int64 {
 		return NoTime
 	}
 	return t.Int64
-}
-
-// SkipSample is a decision to skip as statistics need it.
-type SkipSample struct {
-	Number  int   // of the job
-	Due, At int64 // nanoseconds since 1970; At is the time of the decision
-	Count   int   // at least 1
-}
-
-const newestSkips = " FROM occurrence WHERE run IS NULL AND at >= ? AND at < ? ORDER BY at DESC LIMIT "
-
-// SkipSamples calls f for the decisions to skip of a period, newest first. f must not keep the
-// sample.
-func (s *Store) SkipSamples(ctx context.Context, from, to time.Time, f func(*SkipSample)) error {
-	var r SkipSample
-	fields := []any{&r.Number, &r.Due, &r.At, &r.Count}
-	err := s.Each(ctx, func(rows *sql.Rows) error {
-		err := rows.Scan(fields...)
-		r.Count = max(1, r.Count)
-		f(&r)
-		return err
-	}, "SELECT job, due, at, count"+newestSkips+"-1", database.NanosBound(from), database.NanosBound(to))
-	if err != nil {
-		return fmt.Errorf("read samples of skips: %w", err)
-	}
-	return nil
-}
-
-// SkipsFrom returns the earliest time from which on a period has at most n decisions to skip.
-func (s *Store) SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error) {
-	var at int64 // of the one before these
-	err := s.Row(ctx, "SELECT at"+newestSkips+"1 OFFSET ?", database.NanosBound(from), database.NanosBound(to), n).Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return from, nil
-	}
-	if err != nil {
-		return from, fmt.Errorf("count skips: %w", err)
-	}
-	return database.FromNanos(at + 1), nil
 }

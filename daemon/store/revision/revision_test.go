@@ -1,7 +1,8 @@
-package store
+package revision
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -10,7 +11,35 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
-func save(t *testing.T, s *Store, r Revision) int64 {
+// noon is the instant around which tests happen.
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// history is the Archive in a database of a test.
+type history struct {
+	*Archive
+	db *database.DB
+}
+
+func open(t testing.TB, dir string) history {
+	t.Helper()
+	db, err := database.Open(t.Context(), dir, func(context.Context, *database.Writer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return history{New(db), db}
+}
+
+// reopen is a restart of the daemon.
+func reopen(t testing.TB, s history, dir string) history {
+	t.Helper()
+	if err := s.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir)
+}
+
+func save(t *testing.T, s history, r Revision) int64 {
 	t.Helper()
 	if r.At.IsZero() {
 		r.At = noon
@@ -29,7 +58,7 @@ func TestRevisionComesBack(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	want := Revision{
-		File: "/etc/cron.d/x", User: "root", At: noon.Add(123), By: "ann", How: RevisionInstalled,
+		File: "/etc/cron.d/x", User: "root", At: noon.Add(123), By: "ann", How: Installed,
 		Text: []byte("* * * * * a\x00\xff\xfe\n"),
 	}
 	id := save(t, s, want)
@@ -46,20 +75,20 @@ func TestRevisionComesBack(t *testing.T) {
 
 func TestSaveRevisionOfSameTextIsNoNewOne(t *testing.T) {
 	s := open(t, t.TempDir())
-	a := save(t, s, Revision{Text: []byte("a\n"), How: RevisionInstalled, By: "bob"})
-	if again := save(t, s, Revision{Text: []byte("a\n"), How: RevisionSeen}); again != a {
+	a := save(t, s, Revision{Text: []byte("a\n"), How: Installed, By: "bob"})
+	if again := save(t, s, Revision{Text: []byte("a\n"), How: Seen}); again != a {
 		t.Errorf("the same text again is revision %d, want %d", again, a)
 	}
 	empty := save(t, s, Revision{Text: []byte{}})
-	gone := save(t, s, Revision{Gone: true, How: RevisionRemoved})
-	still := save(t, s, Revision{Gone: true, How: RevisionSeen, Text: []byte("ignored")})
+	gone := save(t, s, Revision{Gone: true, How: Removed})
+	still := save(t, s, Revision{Gone: true, How: Seen, Text: []byte("ignored")})
 	back := save(t, s, Revision{Text: []byte("a\n")})
 	other := save(t, s, Revision{File: "/spool/ann", User: "ann", Text: []byte("a\n")})
 	if empty == a || gone == empty || still != gone || back == a || back == gone || other == back {
 		t.Errorf("revisions a %d, empty %d, gone %d, still gone %d, a again %d, of another file %d", a, empty, gone, still, back, other)
 	}
 	r, _, err := s.Revision(t.Context(), gone)
-	if err != nil || !r.Gone || r.How != RevisionRemoved || len(r.Text) != 0 || r.Size != 0 {
+	if err != nil || !r.Gone || r.How != Removed || len(r.Text) != 0 || r.Size != 0 {
 		t.Errorf("what stands for the removal: %+v, %v", r, err)
 	}
 	if r, _, _ := s.Revision(t.Context(), empty); r.Gone {
@@ -75,13 +104,13 @@ func TestSaveRevisionLearnsWhoMadeIt(t *testing.T) {
 		how  string
 		want string
 	}{
-		{time.Second, RevisionInstalled, "install bob"},
-		{-time.Second, RevisionUndone, "undo bob"},
-		{time.Hour, RevisionInstalled, "seen "},
-		{time.Second, RevisionSeen, "seen "},
+		{time.Second, Installed, "install bob"},
+		{-time.Second, Undone, "undo bob"},
+		{time.Hour, Installed, "seen "},
+		{time.Second, Seen, "seen "},
 	} {
 		text := fmt.Append(nil, n)
-		id := save(t, s, Revision{Text: text, How: RevisionSeen})
+		id := save(t, s, Revision{Text: text, How: Seen})
 		again := save(t, s, Revision{Text: text, How: test.how, By: "bob", At: noon.Add(test.late)})
 		r, _, err := s.Revision(t.Context(), id)
 		if got := r.How + " " + r.By; again != id || err != nil || got != test.want || !bytes.Equal(r.Text, text) {
@@ -93,15 +122,15 @@ func TestSaveRevisionLearnsWhoMadeIt(t *testing.T) {
 // A watcher may report a version when a newer one already exists.
 func TestSaveRevisionSeenLateIsNoNewOne(t *testing.T) {
 	s := open(t, t.TempDir())
-	old := save(t, s, Revision{Text: []byte("old"), How: RevisionInstalled, By: "bob"})
-	gone := save(t, s, Revision{Gone: true, How: RevisionRemoved, By: "bob"})
-	save(t, s, Revision{Text: []byte("new"), How: RevisionInstalled, By: "bob"})
+	old := save(t, s, Revision{Text: []byte("old"), How: Installed, By: "bob"})
+	gone := save(t, s, Revision{Gone: true, How: Removed, By: "bob"})
+	save(t, s, Revision{Text: []byte("new"), How: Installed, By: "bob"})
 	for text, want := range map[string]int64{"old": old, "": gone} {
-		if id := save(t, s, Revision{Text: []byte(text), Gone: text == "", How: RevisionSeen, At: noon.Add(time.Second)}); id != want {
+		if id := save(t, s, Revision{Text: []byte(text), Gone: text == "", How: Seen, At: noon.Add(time.Second)}); id != want {
 			t.Errorf("%q, seen late, is revision %d, want %d", text, id, want)
 		}
 	}
-	if id := save(t, s, Revision{Text: []byte("old"), How: RevisionSeen, At: noon.Add(time.Hour)}); id == old {
+	if id := save(t, s, Revision{Text: []byte("old"), How: Seen, At: noon.Add(time.Hour)}); id == old {
 		t.Error("what somebody wrote again an hour later is not kept")
 	}
 }
@@ -114,14 +143,14 @@ func TestRevisionsChooses(t *testing.T) {
 		ids = append(ids, save(t, s, Revision{File: "/spool/" + name, User: name, Text: fmt.Append(nil, n)}))
 	}
 	for _, test := range []struct {
-		f    RevisionFilter
+		f    Filter
 		want []int
 	}{
-		{RevisionFilter{}, []int{5, 4, 3, 2, 1, 0}},
-		{RevisionFilter{User: "bob"}, []int{5, 3, 1}},
-		{RevisionFilter{File: "/spool/ann"}, []int{4, 2, 0}},
-		{RevisionFilter{File: "/spool/ann", User: "bob"}, nil},
-		{RevisionFilter{User: "bob", Limit: 1, Before: ids[5]}, []int{3}},
+		{Filter{}, []int{5, 4, 3, 2, 1, 0}},
+		{Filter{User: "bob"}, []int{5, 3, 1}},
+		{Filter{File: "/spool/ann"}, []int{4, 2, 0}},
+		{Filter{File: "/spool/ann", User: "bob"}, nil},
+		{Filter{User: "bob", Limit: 1, Before: ids[5]}, []int{3}},
 	} {
 		found, err := s.Revisions(t.Context(), test.f)
 		var got, want []int64
@@ -144,7 +173,7 @@ func TestRevisionsAreBounded(t *testing.T) {
 	s := open(t, t.TempDir())
 	count := func(file string) (n int, oldest Revision) {
 		t.Helper()
-		found, err := s.Revisions(t.Context(), RevisionFilter{File: file, Limit: 10_000})
+		found, err := s.Revisions(t.Context(), Filter{File: file, Limit: 10_000})
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%d revisions, %v", len(found), err)
 		}
@@ -182,7 +211,7 @@ func TestRevisionNumbersAreNotGivenAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	last := save(t, s, Revision{Text: []byte("a")})
-	if err := s.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), "DELETE FROM revision") }); err != nil {
+	if err := s.db.Write(t.Context(), func(w *database.Writer) error { return w.Script(t.Context(), "DELETE FROM revision") }); err != nil {
 		t.Fatal(err)
 	}
 	s = reopen(t, s, dir)

@@ -1,9 +1,11 @@
-package store
+package state
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,34 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
+
+// noon is the instant around which tests happen.
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// history is the Values in a database of a test.
+type history struct {
+	*Values
+	db *database.DB
+}
+
+func open(t testing.TB, dir string) history {
+	t.Helper()
+	db, err := database.Open(t.Context(), dir, func(context.Context, *database.Writer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return history{New(db), db}
+}
+
+// reopen is a restart of the daemon.
+func reopen(t testing.TB, s history, dir string) history {
+	t.Helper()
+	if err := s.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir)
+}
 
 func TestStateComesBackToItsJobAndAccountAlone(t *testing.T) {
 	dir := t.TempDir()
@@ -44,7 +74,9 @@ func TestStateComesBackToItsJobAndAccountAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "keys", all, []StateEntry{{"Empty_.-1", 0, noon.Add(2)}, {"cursor", 3, noon.Add(1)}})
+	if want := []Entry{{"Empty_.-1", 0, noon.Add(2)}, {"cursor", 3, noon.Add(1)}}; !slices.Equal(all, want) {
+		t.Errorf("keys: %v, want %v", all, want)
+	}
 	for _, want := range []bool{true, false} {
 		if ok, err := s.DeleteState(t.Context(), "a", "ann", "cursor"); ok != want || err != nil {
 			t.Errorf("deleted: %t, %v; want %t", ok, err, want)
@@ -59,8 +91,8 @@ func TestStateIsBounded(t *testing.T) {
 	s := open(t, t.TempDir())
 	refused := func(what string, err error, words string) {
 		t.Helper()
-		if e, ok := errors.AsType[*StateError](err); !ok || !strings.Contains(e.Error(), words) {
-			t.Errorf("%s: %v, want a StateError that says %q", what, err, words)
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), words) {
+			t.Errorf("%s: %v, want a Error that says %q", what, err, words)
 		}
 	}
 	set := func(id job.ID, key string, size int) error {
@@ -96,21 +128,6 @@ func TestStateIsBounded(t *testing.T) {
 	}
 }
 
-func TestPruneForgetsTheStateOfJobsThatAreGone(t *testing.T) {
-	s := open(t, t.TempDir())
-	for id, at := range map[job.ID]time.Time{"gone": noon.Add(-2 * time.Hour), "lately gone": noon, "here": noon.Add(-2 * time.Hour)} {
-		if err := s.SetState(t.Context(), id, "ann", "k", nil, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	prune(t, s, Policy{Age: time.Hour, Installed: func(id job.ID, user string) bool { return id == "here" && user == "ann" }})
-	for id, want := range map[job.ID]bool{"gone": false, "lately gone": true, "here": true} {
-		if _, ok, err := s.State(t.Context(), id, "ann", "k"); ok != want || err != nil {
-			t.Errorf("state of %s is there: %t, %v; want %t", id, ok, err, want)
-		}
-	}
-}
-
 // An account has as many jobs as it likes.
 func TestStateOfAllJobsOfAnAccountIsBounded(t *testing.T) {
 	s := open(t, t.TempDir())
@@ -123,7 +140,7 @@ func TestStateOfAllJobsOfAnAccountIsBounded(t *testing.T) {
 		if err := set("first", user, rows.size); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Write(t.Context(), func(w *database.Writer) error {
+		err := s.db.Write(t.Context(), func(w *database.Writer) error {
 			return w.Once(t.Context(), `INSERT INTO state (job, user, key, at, value)
 				WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 				SELECT job, user, 'k' || i, at, value FROM n CROSS JOIN state WHERE user = ?2 AND i <= ?1`, int64(rows.keys), user)
@@ -134,7 +151,7 @@ func TestStateOfAllJobsOfAnAccountIsBounded(t *testing.T) {
 	}
 	for user, words := range map[string]string{"ann": "20000 keys", "bob": "67108864", "root": "", "zoe": ""} {
 		err := set("second", user, stateValue)
-		if e, ok := errors.AsType[*StateError](err); ok != (words != "") || ok && !strings.Contains(e.Error(), words) || !ok && err != nil {
+		if e, ok := errors.AsType[*Error](err); ok != (words != "") || ok && !strings.Contains(e.Error(), words) || !ok && err != nil {
 			t.Errorf("%s: %v, want %q", user, err, words)
 		}
 	}

@@ -1,4 +1,4 @@
-package store
+package statistics
 
 import (
 	"context"
@@ -11,6 +11,12 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
+// Reader reads many runs in brief, and sums them up.
+type Reader struct{ db *database.DB }
+
+// New returns a reader of a history.
+func New(db *database.DB) *Reader { return &Reader{db} }
+
 // briefColumns are the columns of a run that sums and strips need. Queries read up to a hundred
 // thousand runs, so each column costs.
 const briefColumns = `job.id, run.id, run.due, run.trigger, run.state, run.reason, run.decided, run.started, run.ended, run.user,
@@ -18,7 +24,7 @@ const briefColumns = `job.id, run.id, run.due, run.trigger, run.state, run.reaso
 
 // Newest calls f for up to n newest runs of each job, in no particular order. The runs have only
 // times and results.
-func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
+func (s *Reader) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
 	list, err := json.Marshal(jobs)
 	if err != nil {
 		return fmt.Errorf("list jobs: %w", err)
@@ -29,12 +35,12 @@ func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Ru
 
 // Between calls f for up to n runs of some jobs that were decided from (inclusive) to
 // (exclusive), newest first, with the same fields as Newest.
-func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
-	first, err := s.RunBefore(ctx, from)
+func (s *Reader) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
+	first, err := s.db.RunBefore(ctx, from)
 	if err != nil {
 		return err
 	}
-	last, err := s.RunBefore(ctx, to)
+	last, err := s.db.RunBefore(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -48,8 +54,8 @@ func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, 
 
 // LastBefore calls f for the newest run of each job that was decided before a time, with the same
 // fields as Newest.
-func (s *Store) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
-	last, err := s.RunBefore(ctx, t)
+func (s *Reader) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
+	last, err := s.db.RunBefore(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -69,18 +75,18 @@ const (
 
 // Starts counts the runs of an account, or of all if user is empty, that began
 // from (inclusive) to (exclusive), by parts of that time of one length.
-func (s *Store) Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error) {
-	first, err := s.RunBefore(ctx, from.Add(-longWait))
+func (s *Reader) Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error) {
+	first, err := s.db.RunBefore(ctx, from.Add(-longWait))
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.RunBefore(ctx, to)
+	last, err := s.db.RunBefore(ctx, to)
 	if err != nil {
 		return nil, err
 	}
 	starts := make([]int, parts)
 	begin, end := database.NanosBound(from), database.NanosBound(to)
-	err = s.Each(ctx, func(rows *sql.Rows) error {
+	err = s.db.Each(ctx, func(rows *sql.Rows) error {
 		var part, n int
 		err := rows.Scan(&part, &n)
 		if part >= 0 && part < parts {
@@ -97,7 +103,7 @@ func (s *Store) Starts(ctx context.Context, user string, from, to time.Time, par
 	return starts, nil
 }
 
-func (s *Store) eachBrief(ctx context.Context, f func(*job.Run), rest string, args ...any) error {
+func (s *Reader) eachBrief(ctx context.Context, f func(*job.Run), rest string, args ...any) error {
 	var id, user, trigger, state, reason, outcome, failure, verdict sql.RawBytes
 	var due, decided, started, ended sql.NullInt64
 	known := words{}
@@ -106,7 +112,7 @@ func (s *Store) eachBrief(ctx context.Context, f func(*job.Run), rest string, ar
 		&id, &r.ID, &due, &trigger, &state, &reason, &decided, &started, &ended, &user,
 		&outcome, &r.Outcome.Code, &r.Outcome.Signal, &failure, &verdict, &r.Usage.CPU, &r.Usage.Memory,
 	}
-	err := s.Each(ctx, func(rows *sql.Rows) error {
+	err := s.db.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
@@ -142,42 +148,4 @@ func (w words) of(text []byte) string {
 	word := string(text)
 	w[word] = word
 	return word
-}
-
-// Skips calls f for up to n of the newest decisions to skip of each job that
-// were due from (inclusive) to (exclusive), newest first: with Job, Due, First,
-// Count, At, Reason and User.
-func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
-	}
-	return s.eachSkip(ctx, f, skipColumns+`FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
-		JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due IN (SELECT due FROM occurrence
-			WHERE job = job.n AND run IS NULL AND due >= ?2 AND due < ?3 ORDER BY due DESC LIMIT ?4)
-		ORDER BY o.due DESC`, string(list), database.NanosBound(from), database.NanosBound(to), n)
-}
-
-// SkipsBetween is Skips for all jobs and for the decisions of a period.
-func (s *Store) SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
-	return s.eachSkip(ctx, f, skipColumns+`FROM occurrence AS o CROSS JOIN job ON job.n = o.job
-		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, database.NanosBound(from), database.NanosBound(to), n)
-}
-
-const skipColumns = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "
-
-func (s *Store) eachSkip(ctx context.Context, f func(job.Record), query string, args ...any) error {
-	err := s.Each(ctx, func(rows *sql.Rows) error {
-		r := job.Record{Kind: job.Decided, Decision: job.DecideSkip}
-		var due, at int64
-		var first sql.NullInt64
-		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason, &r.User)
-		r.Due, r.First, r.At = database.FromNanos(due), database.Instant(first), database.FromNanos(at)
-		f(r)
-		return err
-	}, query, args...)
-	if err != nil {
-		return fmt.Errorf("read skips: %w", err)
-	}
-	return nil
 }

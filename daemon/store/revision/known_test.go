@@ -1,4 +1,4 @@
-package store
+package revision
 
 import (
 	"testing"
@@ -9,12 +9,8 @@ import (
 
 // A starting host reports all its crontabs, most of them unchanged: that must not block writers.
 func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
-	s, err := Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	r := Revision{File: "/etc/crontab", User: "root", At: time.Now(), How: RevisionSeen, Text: []byte("* * * * * root true\n")}
+	s := open(t, t.TempDir())
+	r := Revision{File: "/etc/crontab", User: "root", At: time.Now(), How: Seen, Text: []byte("* * * * * root true\n")}
 	first, err := s.SaveRevision(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +18,7 @@ func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	written := make(chan error, 1)
 	go func() {
-		written <- s.Write(t.Context(), func(*database.Writer) error {
+		written <- s.db.Write(t.Context(), func(*database.Writer) error {
 			close(held)
 			<-release
 			return nil

@@ -1,4 +1,4 @@
-package store
+package revision
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type Revision struct {
 	UID  uint32 // of User, as it was then: names are given again
 	At   time.Time
 	By   string // who did it; "" when that is not known
-	How  string // RevisionInstalled and so on
+	How  string // Installed and so on
 	Gone bool   // the file was not there: Text is empty
 	Size int    // of Text, in bytes
 	Text []byte // Revisions leaves it out
@@ -31,14 +31,14 @@ type Revision struct {
 
 // What made a version.
 const (
-	RevisionInstalled = "install" // crontab(1)
-	RevisionRemoved   = "remove"  // crontab -r
-	RevisionUndone    = "undo"    // an older version was restored
-	RevisionSeen      = "seen"    // another program wrote the file
+	Installed = "install" // crontab(1)
+	Removed   = "remove"  // crontab -r
+	Undone    = "undo"    // an older version was restored
+	Seen      = "seen"    // another program wrote the file
 )
 
-// RevisionFilter chooses revisions. Zero fields choose all.
-type RevisionFilter struct {
+// Filter chooses revisions. Zero fields choose all.
+type Filter struct {
 	File   string
 	User   string
 	Before int64 // the last revision of the page before
@@ -54,16 +54,22 @@ const (
 	revisionsBytes = 32 << 20 // as stored
 )
 
+// Archive keeps the versions of crontab files.
+type Archive struct{ db *database.DB }
+
+// New returns the archive of a history.
+func New(db *database.DB) *Archive { return &Archive{db} }
+
 // SaveRevision stores a version of a file and returns its number. If the newest version of that
 // file has the same text, it returns that version's number. If that version was only seen a moment
 // ago, it now gets its author: a watcher can report a change earlier or later than the request that
 // made it. It also removes old versions.
-func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err error) {
+func (a *Archive) SaveRevision(ctx context.Context, r Revision) (id int64, err error) {
 	if r.Gone {
 		r.Text = nil
 	}
 	sum := sumOf(r)
-	newest, known, err := s.newestRevision(ctx, r.File)
+	newest, known, err := a.newestRevision(ctx, r.File)
 	if err == nil && newest.ID != 0 && newest.UID == r.UID && bytes.Equal(known, sum) && !newest.isMadeBy(r) {
 		return newest.ID, nil // the usual case: a starting host reports all of its files
 	}
@@ -71,8 +77,8 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
-	err = s.Write(ctx, func(w *database.Writer) (err error) {
-		newest, known, err := s.newestRevision(ctx, r.File) // another goroutine may have saved one
+	err = a.db.Write(ctx, func(w *database.Writer) (err error) {
+		newest, known, err := a.newestRevision(ctx, r.File) // another goroutine may have saved one
 		if err != nil {
 			return err
 		}
@@ -81,8 +87,8 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 		if same && newest.isMadeBy(r) {
 			return w.Once(ctx, "UPDATE revision SET how = ?2, by = ?3 WHERE id = ?1", id, r.How, r.By)
 		}
-		if !same && r.How == RevisionSeen {
-			if id, err = s.lately(ctx, r, sum); err != nil || id != 0 {
+		if !same && r.How == Seen {
+			if id, err = a.lately(ctx, r, sum); err != nil || id != 0 {
 				return err
 			}
 		}
@@ -129,20 +135,20 @@ const aMoment = time.Minute
 // isMadeBy reports whether a version that was seen is the one that its author reports now.
 func (r Revision) isMadeBy(maker Revision) bool {
 	late := maker.At.Sub(r.At)
-	return r.How == RevisionSeen && maker.How != RevisionSeen && -aMoment < late && late < aMoment
+	return r.How == Seen && maker.How != Seen && -aMoment < late && late < aMoment
 }
 
 // newestRevision returns the newest revision of a file, without its text, and its checksum; number
 // 0 if there is none.
-func (s *Store) newestRevision(ctx context.Context, file string) (r Revision, sum []byte, err error) {
-	err = s.Each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
+func (a *Archive) newestRevision(ctx context.Context, file string) (r Revision, sum []byte, err error) {
+	err = a.db.Each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
 		"SELECT "+revisionColumns+", sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file)
 	return r, sum, err
 }
 
 // lately searches the versions of the last moment for one with the same text; 0 if there is none.
-func (s *Store) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
-	err = s.Each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
+func (a *Archive) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
+	err = a.db.Each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
 		"SELECT id FROM revision WHERE file = ? AND uid = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
 		r.File, int64(r.UID), r.At.Add(-aMoment).UnixNano(), blob(sum))
 	if err != nil {
@@ -180,9 +186,9 @@ func blob(b []byte) driver.Value {
 }
 
 // Revision returns one revision, with its text; ok is false if it does not exist.
-func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, err error) {
+func (a *Archive) Revision(ctx context.Context, id int64) (r Revision, ok bool, err error) {
 	var packed []byte
-	err = s.Each(ctx, func(rows *sql.Rows) error {
+	err = a.db.Each(ctx, func(rows *sql.Rows) error {
 		ok = true
 		return r.scan(rows, &packed)
 	}, "SELECT "+revisionColumns+", text FROM revision WHERE id = ?", id)
@@ -196,10 +202,10 @@ func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, er
 }
 
 // Revisions returns the selected revisions without their texts, newest first.
-func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, error) {
+func (a *Archive) Revisions(ctx context.Context, f Filter) ([]Revision, error) {
 	where, args := f.where()
 	var found []Revision
-	err := s.Each(ctx, func(rows *sql.Rows) error {
+	err := a.db.Each(ctx, func(rows *sql.Rows) error {
 		var r Revision
 		err := r.scan(rows)
 		found = append(found, r)
@@ -212,9 +218,9 @@ func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, er
 }
 
 // NewestRevisions returns the newest revision of each file, without the texts.
-func (s *Store) NewestRevisions(ctx context.Context) (map[string]Revision, error) {
+func (a *Archive) NewestRevisions(ctx context.Context) (map[string]Revision, error) {
 	found := map[string]Revision{}
-	err := s.Each(ctx, func(rows *sql.Rows) error {
+	err := a.db.Each(ctx, func(rows *sql.Rows) error {
 		var r Revision
 		err := r.scan(rows)
 		found[r.File] = r
@@ -235,7 +241,7 @@ func (r *Revision) scan(rows *sql.Rows, more ...any) error {
 	return err
 }
 
-func (f RevisionFilter) where() (text string, args []any) {
+func (f Filter) where() (text string, args []any) {
 	conditions := []string{"true"}
 	add := func(condition string, value any) {
 		conditions = append(conditions, condition)

@@ -1,0 +1,151 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
+)
+
+// Bounds on what a job keeps for itself: checkpoints, not data.
+const (
+	stateValue = 64 << 10
+	stateKeys  = 256
+	stateBytes = 1 << 20 // keys and values of one job
+
+	// All jobs of one account but root together: it may have as many as it likes.
+	accountKeys  = 20_000
+	accountBytes = 64 << 20
+)
+
+var stateKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// Error is the reason why a job cannot save a value, for the caller of the API.
+type Error struct{ reason string }
+
+func (e *Error) Error() string { return e.reason }
+
+// Entry is one thing that a job keeps, without its value.
+type Entry struct {
+	Key  string
+	Size int // of the value, in bytes
+	At   time.Time
+}
+
+// Values are what jobs keep.
+type Values struct{ db *database.DB }
+
+// New returns the values in a history.
+func New(db *database.DB) *Values { return &Values{db} }
+
+// SetState stores a value under a key for a user's job. *Error reports a limit.
+func (v *Values) SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error {
+	switch {
+	case !stateKey.MatchString(key):
+		return &Error{fmt.Sprintf("the key %.150q is not 1 to 128 letters, digits, dots, low lines and hyphens", key)}
+	case len(value) > stateValue:
+		return &Error{fmt.Sprintf("the value has %d bytes, and at most %d can be kept", len(value), stateValue)}
+	case value == nil:
+		value = []byte{} // nil is NULL
+	}
+	err := v.db.Write(ctx, func(w *database.Writer) error {
+		if err := v.roomForState(ctx, id, user, key, len(value)); err != nil {
+			return err
+		}
+		n, err := w.Number(id)
+		if err != nil {
+			return err
+		}
+		return w.Once(ctx, `INSERT INTO state (job, user, key, at, value) VALUES (?,?,?,?,?)
+			ON CONFLICT (job, user, key) DO UPDATE SET at = excluded.at, value = excluded.value`, n, user, key, now.UnixNano(), value)
+	})
+	return wrap(err)
+}
+
+// ofState chooses what one job of one account keeps.
+const ofState = " FROM state WHERE job = (SELECT n FROM job WHERE id = ?) AND user = ?"
+
+// roomForState reports whether there is room for a key and its value beside all
+// other keys. The caller writes.
+func (v *Values) roomForState(ctx context.Context, id job.ID, user, key string, size int) error {
+	var keys, bytes int
+	err := v.db.Row(ctx, "SELECT count(*), coalesce(sum(length(key) + length(value)), 0)"+ofState+" AND key <> ?",
+		id, user, key).Scan(&keys, &bytes)
+	switch {
+	case err != nil:
+		return err
+	case keys >= stateKeys:
+		return &Error{fmt.Sprintf("%s keeps %d keys already, and may keep no more; delete some", id, keys)}
+	case bytes+len(key)+size > stateBytes:
+		return &Error{fmt.Sprintf("%s would keep %d bytes, and may keep %d; delete some", id, bytes+len(key)+size, stateBytes)}
+	case user == "root":
+		return nil
+	}
+	return v.roomForAccount(ctx, id, user, key, size)
+}
+
+func (v *Values) roomForAccount(ctx context.Context, id job.ID, user, key string, size int) error {
+	var keys, bytes int
+	err := v.db.Row(ctx, `SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM state
+		WHERE user = ?2 AND (key <> ?3 OR job IS NOT (SELECT n FROM job WHERE id = ?1))`, id, user, key).Scan(&keys, &bytes)
+	switch {
+	case err != nil:
+		return err
+	case keys >= accountKeys:
+		return &Error{fmt.Sprintf("the jobs of %s keep %d keys, and may keep no more; delete some", user, keys)}
+	case bytes+len(key)+size > accountBytes:
+		return &Error{fmt.Sprintf("the jobs of %s would keep %d bytes, and may keep %d; delete some", user, bytes+len(key)+size, accountBytes)}
+	}
+	return nil
+}
+
+// State returns the value under a key; ok is false if there is none.
+func (v *Values) State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error) {
+	err = v.db.Each(ctx, func(rows *sql.Rows) error {
+		ok = true
+		return rows.Scan(&value)
+	}, "SELECT value"+ofState+" AND key = ?", id, user, key)
+	if err != nil {
+		return nil, false, fmt.Errorf("read state: %w", err)
+	}
+	return value, ok, nil
+}
+
+// States returns all values that a user's job has saved, by key.
+func (v *Values) States(ctx context.Context, id job.ID, user string) ([]Entry, error) {
+	var all []Entry
+	err := v.db.Each(ctx, func(rows *sql.Rows) error {
+		var e Entry
+		var at int64
+		err := rows.Scan(&e.Key, &e.Size, &at)
+		e.At = database.FromNanos(at)
+		all = append(all, e)
+		return err
+	}, "SELECT key, length(value), at"+ofState+" ORDER BY key", id, user)
+	if err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	return all, nil
+}
+
+// DeleteState forgets a key; ok is false when there was none.
+func (v *Values) DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error) {
+	if _, ok, err = v.State(ctx, id, user, key); !ok || err != nil {
+		return false, err
+	}
+	err = v.db.Write(ctx, func(w *database.Writer) error {
+		return w.Once(ctx, "DELETE"+ofState+" AND key = ?", string(id), user, key)
+	})
+	return err == nil, wrap(err)
+}
+
+func wrap(err error) error {
+	if err != nil {
+		return fmt.Errorf("keep state: %w", err)
+	}
+	return nil
+}
