@@ -10,8 +10,9 @@
 // (package handover), through the service manager's store of descriptors after a crash (inherit.go), and
 // through a shim when it is stopped (package shim).
 //
-// In a ring the engine's claims go to gossip, or to the ledger of the voters, and
-// their answers come back as events like all others (ring.go).
+// In a ring a step is: engine, ring, and engine again until neither has a message for the other;
+// then Commit. The ring's claims go to gossip, or to the ledger of the voters, and their answers
+// come back as events of the ring (ring.go).
 //
 // The packages, top layer first; a package imports only from rows below its own (layers_test.go has
 // the list):
@@ -26,6 +27,7 @@
 //	        manager,cgroup}  gossip/link
 //	daemon/review                               what a change of crontabs would do, pure
 //	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
+//	gossip/claims                               which member runs an occurrence, pure
 //	gossip/register                             who took which occurrence, pure
 //	crontab  daemon/job  gossip/rendezvous      nouns, pure
 //

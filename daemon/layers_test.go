@@ -20,7 +20,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "gossip/rendezvous", "gossip/wire", "man"},
+	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/engine/order", "gossip/rendezvous", "gossip/wire", "man"},
 	{"crontab/timetable"},
 	{"crontab/option", "crontab/source"},
 	{"crontab/directive"},
@@ -28,7 +28,9 @@ var layers = [][]string{
 	{"crontab"},
 	{"crontab/dependency", "crontab/draft"},
 	{"daemon/engine/catalog"},
+	{"daemon/engine/exchange"},
 	{"gossip/register"},
+	{"gossip/claims"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
 	{"daemon/review"},
 	{"daemon/store/database"},
@@ -66,7 +68,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/order", "daemon/engine/catalog", "daemon/engine/exchange", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register", "gossip/claims"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{
@@ -84,6 +86,12 @@ var impure = map[string]string{
 var forbidden = map[string]map[string]string{
 	"gossip": {
 		module + "/daemon/engine": "the ring finds out who runs an occurrence, and decides nothing about jobs",
+	},
+	"gossip/claims": {
+		module + "/daemon/engine": "the ring decides which member runs an occurrence, and not how",
+	},
+	"daemon/engine": {
+		module + "/gossip/...": "the engine decides how this host runs a job, and not which member runs it",
 	},
 	"cmd/cronringd": {
 		"charm.land/bubbletea/v2":             "the daemon draws nothing; a renderer in a root process is attack surface",

@@ -168,9 +168,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		case a := <-l.requests:
 			l.register(&in, a)
 		case ev := <-l.ring.events():
-			in.events = append(in.events, l.ring.count(ev))
+			l.ring.hear(ev)
 		case ev := <-l.ring.grants():
-			in.events = append(in.events, l.ring.count(ev))
+			l.ring.hear(ev)
 		case <-l.ring.gone():
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
@@ -302,16 +302,16 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 func (l *loop) gather(in *inbox) {
 	in.events = append(in.events, l.owed...)
 	l.owed = nil
-	for len(in.events) < stepEvents*l.recorder.Pace() {
+	for room := stepEvents*l.recorder.Pace() - len(in.events); room > 0; room-- {
 		select {
 		case ev := <-l.spawner.Events():
 			in.take(ev)
 		case a := <-l.requests:
 			l.register(in, a)
 		case ev := <-l.ring.events():
-			in.events = append(in.events, l.ring.count(ev))
+			l.ring.hear(ev)
 		case ev := <-l.ring.grants():
-			in.events = append(in.events, l.ring.count(ev))
+			l.ring.hear(ev)
 		default:
 			return
 		}
@@ -334,7 +334,7 @@ func (in *inbox) take(ev engine.Event) {
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
 	l.engine.Pace(l.recorder.Pace())
-	effects := l.engine.Step(now, in.events...)
+	effects := l.engine.StepIn(l.ring.machine(), now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
 	l.recorder.Ended(in.ended)
 	l.recorder.Late(in.late)

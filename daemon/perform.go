@@ -12,7 +12,7 @@ import (
 // perform begins the acts of a step, in order.
 func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 	if l.ring != nil {
-		l.ring.take(l.life, effects)
+		l.ring.take(l.life)
 	}
 	for _, e := range effects {
 		switch e := e.(type) {

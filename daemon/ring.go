@@ -16,8 +16,10 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/claims"
 	"github.com/cronring/cronring/gossip/ledger"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
@@ -32,13 +34,14 @@ type ring struct {
 	id        string
 	link      *link.Link
 	members   *gossip.Ring
+	claims    *claims.Ring                  // belongs to the loop's goroutine
 	voters    atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
 	granted   chan register.Event
 	ready     chan struct{} // closed when the engine has its jobs
 	left      chan struct{} // readable when the others have taken over
 	leaving   bool
 	past      ringHistory
-	claims    [register.Postponed + 1]atomic.Uint64 // answers, by Grant
+	answered  [register.Postponed + 1]atomic.Uint64 // claims, by Grant
 	transport http.RoundTripper
 	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
 	asking    sync.WaitGroup // goroutines that wait for others
@@ -76,7 +79,7 @@ func (b backend) ringProblems() []api.Problem {
 
 func newRing(l *loop, c config.Ring) (*ring, error) {
 	r := &ring{
-		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"),
+		log: l.log, config: c, claims: claims.New(), dir: filepath.Join(l.options.State, "ring"),
 		granted: make(chan register.Event, stepEvents), left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -159,6 +162,14 @@ func (r *ring) grants() <-chan register.Event {
 	return r.granted
 }
 
+// machine returns what decides which member runs an occurrence, or nil on a host in no ring.
+func (r *ring) machine() engine.Ring {
+	if r == nil {
+		return nil
+	}
+	return r.claims
+}
+
 // mode returns the ring's configuration for the engine.
 func (r *ring) mode() engine.RingMode {
 	switch {
@@ -204,19 +215,15 @@ func (r *ring) takePart(ctx context.Context, view func() *engine.View, history *
 	r.asking.Wait()
 }
 
-// take performs a step's effects on the ring. The answers arrive as events.
-func (r *ring) take(ctx context.Context, effects []engine.Effect) {
+// take performs a step's effects on the other members. The answers arrive as events.
+func (r *ring) take(ctx context.Context) {
 	var own []register.Effect
 	var strict []register.Claim
-	for _, e := range effects {
-		x, ok := e.(engine.ToRing)
-		if !ok {
-			continue
-		}
-		if claim, ok := x.Effect.(register.Claim); ok && claim.Ledger {
+	for _, x := range r.claims.Effects() {
+		if claim, ok := x.(register.Claim); ok && claim.Ledger {
 			strict = append(strict, claim)
 		} else {
-			own = append(own, x.Effect)
+			own = append(own, x)
 		}
 	}
 	if len(own) > 0 {
@@ -241,7 +248,7 @@ func (r *ring) askVoters(ctx context.Context, claims []register.Claim) {
 	for _, answer := range answers {
 		switch {
 		case answer.Grant == register.Granted:
-			r.members.Take(register.Progress{Occurrence: answer.Occurrence, Phase: register.Taken})
+			r.members.Take(exchange.Progress{Occurrence: answer.Occurrence, Phase: exchange.Taken})
 		case answer.Grant == register.Refused && answer.By != "":
 			r.members.Taken(answer.Occurrence, answer.By)
 		}

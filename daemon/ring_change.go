@@ -215,7 +215,7 @@ func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
 			others = append(others, m)
 		}
 	}
-	next := make([]byte, keyLen)
+	next := make([]byte, gossip.KeyLen)
 	rand.Read(next)
 	for _, keys := range [][][]byte{append(slices.Clone(old), next), append([][]byte{next}, old...), {next}} {
 		for _, m := range others {
@@ -247,9 +247,6 @@ func (r *ring) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error
 		}
 	}
 }
-
-// keyLen is the length of a key in bytes: AES-256.
-const keyLen = 32
 
 func keyText(keys [][]byte) []byte {
 	var b bytes.Buffer

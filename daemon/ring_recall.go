@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip/register"
@@ -36,9 +37,9 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	}
 	now := v.Now().Wall
 	var progress []register.Effect
-	left := map[register.Occurrence]bool{}
+	left := map[exchange.Occurrence]bool{}
 	add := func(run *job.Run) {
-		o := register.OccurrenceOf(keys[run.Job], run.Due)
+		o := exchange.OccurrenceOf(keys[run.Job], run.Due)
 		if run.Reason == job.HandedOver { // its attempts before that are the others' to know of
 			left[o] = true
 		}
@@ -59,7 +60,7 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	})
 	if err == nil {
 		err = history.Skips(ctx, shared, now.Add(-recallTime), now.Add(time.Minute), 1, func(s job.Record) {
-			progress = append(progress, register.Progress{Occurrence: register.OccurrenceOf(keys[s.Job], s.Due), Phase: register.Over})
+			progress = append(progress, exchange.Progress{Occurrence: exchange.OccurrenceOf(keys[s.Job], s.Due), Phase: exchange.Over})
 		})
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func eachRecent(ctx context.Context, history *store.Store, owned map[string][]jo
 
 // progressOf returns the progress of a run's occurrence. Manual runs do not belong to the ring, and
 // occurrences of another member are reported by that member.
-func progressOf(run *job.Run) (p register.Progress, ok bool) {
+func progressOf(run *job.Run) (p exchange.Progress, ok bool) {
 	switch run.Trigger {
 	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
 	default:
@@ -101,12 +102,12 @@ func progressOf(run *job.Run) (p register.Progress, ok bool) {
 	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember || run.Reason == job.HandedOver {
 		return p, false
 	}
-	phase := register.Over
+	phase := exchange.Over
 	switch {
 	case run.State == job.RunQueued || run.State == job.RunWaiting:
-		phase = register.Taken
+		phase = exchange.Taken
 	case run.State.Live(), run.Verdict == job.VerdictRetry: // the next attempt reports its own progress
-		phase = register.Begun
+		phase = exchange.Begun
 	}
-	return register.ProgressOf(run, phase), true
+	return exchange.ProgressOf(run, phase), true
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 func TestProgressOfRuns(t *testing.T) {
@@ -18,29 +18,29 @@ func TestProgressOfRuns(t *testing.T) {
 		change(r)
 		return r
 	}
-	word := func(p register.Phase, attempt uint16, id int64) *register.Progress {
-		return &register.Progress{Occurrence: register.OccurrenceOf(job.KeyOf("", ""), due), Phase: p, Run: id, Attempt: attempt, Lost: 1}
+	word := func(p exchange.Phase, attempt uint16, id int64) *exchange.Progress {
+		return &exchange.Progress{Occurrence: exchange.OccurrenceOf(job.KeyOf("", ""), due), Phase: p, Run: id, Attempt: attempt, Lost: 1}
 	}
-	lost := func(p *register.Progress) *register.Progress { p.Vanished = true; return p }
+	lost := func(p *exchange.Progress) *exchange.Progress { p.Vanished = true; return p }
 	for name, c := range map[string]struct {
 		run  *job.Run
-		want *register.Progress
+		want *exchange.Progress
 	}{
-		"that ended":             {run(func(*job.Run) {}), word(register.Over, 2, 7)},
-		"that runs":              {run(func(r *job.Run) { r.State, r.Verdict = job.RunRunning, "" }), word(register.Begun, 2, 7)},
-		"that is about to start": {run(func(r *job.Run) { r.State, r.Verdict = job.RunDecided, "" }), word(register.Begun, 2, 7)},
-		"that is queued":         {run(func(r *job.Run) { r.State, r.Verdict = job.RunQueued, "" }), word(register.Taken, 1, 0)},
+		"that ended":             {run(func(*job.Run) {}), word(exchange.Over, 2, 7)},
+		"that runs":              {run(func(r *job.Run) { r.State, r.Verdict = job.RunRunning, "" }), word(exchange.Begun, 2, 7)},
+		"that is about to start": {run(func(r *job.Run) { r.State, r.Verdict = job.RunDecided, "" }), word(exchange.Begun, 2, 7)},
+		"that is queued":         {run(func(r *job.Run) { r.State, r.Verdict = job.RunQueued, "" }), word(exchange.Taken, 1, 0)},
 		"that waits to be retried": {run(func(r *job.Run) {
 			r.State, r.Verdict, r.Trigger = job.RunWaiting, "", job.TriggerRetry
-		}), word(register.Taken, 1, 0)},
-		"that another attempt follows": {run(func(r *job.Run) { r.Verdict = job.VerdictRetry }), word(register.Begun, 2, 7)},
+		}), word(exchange.Taken, 1, 0)},
+		"that another attempt follows": {run(func(r *job.Run) { r.Verdict = job.VerdictRetry }), word(exchange.Begun, 2, 7)},
 		"that was lost and is tried again": {run(func(r *job.Run) {
 			r.Verdict, r.Outcome.Kind = job.VerdictRetry, job.Lost
-		}), lost(word(register.Begun, 2, 7))},
-		"that was lost": {run(func(r *job.Run) { r.Verdict, r.Outcome.Kind = job.VerdictLeft, job.Lost }), lost(word(register.Over, 2, 7))},
+		}), lost(word(exchange.Begun, 2, 7))},
+		"that was lost": {run(func(r *job.Run) { r.Verdict, r.Outcome.Kind = job.VerdictLeft, job.Lost }), lost(word(exchange.Over, 2, 7))},
 		"that was dropped": {run(func(r *job.Run) {
 			r.State, r.Reason, r.Verdict = job.RunDropped, job.PastDeadline, ""
-		}), word(register.Over, 2, 0)},
+		}), word(exchange.Over, 2, 0)},
 		"that another member has": {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.OtherMember }), nil},
 		"that was handed on":      {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.HandedOver }), nil},
 		"that a person asked for": {run(func(r *job.Run) { r.Trigger, r.By = job.TriggerRetry, "ann" }), nil},

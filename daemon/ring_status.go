@@ -33,12 +33,12 @@ type ringHistory struct {
 	moves  []api.Move
 }
 
-// count counts the answers to claims among the ring's events.
-func (r *ring) count(ev register.Event) engine.FromRing {
-	if c, ok := ev.(register.Claimed); ok && int(c.Grant) < len(r.claims) {
-		r.claims[c.Grant].Add(1)
+// hear passes an event of the other members to the next step.
+func (r *ring) hear(ev register.Event) {
+	if c, ok := ev.(register.Claimed); ok && int(c.Grant) < len(r.answered) {
+		r.answered[c.Grant].Add(1)
 	}
-	return engine.FromRing{Event: ev}
+	r.claims.Hear(ev)
 }
 
 // watch keeps the chronicle, and the others informed of how busy this host is.
@@ -135,7 +135,7 @@ func (b ringBackend) Status() api.Ring {
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
 		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s, v),
 		Claims: api.Claims{
-			Granted: r.claims[register.Granted].Load(), Refused: r.claims[register.Refused].Load(), Unknown: r.claims[register.Postponed].Load(),
+			Granted: r.answered[register.Granted].Load(), Refused: r.answered[register.Refused].Load(), Unknown: r.answered[register.Postponed].Load(),
 		},
 	}
 	r.past.mu.Lock()

@@ -71,7 +71,7 @@ func begin(t *testing.T, rings ...*ring) {
 
 func TestKeysAreRotatedInAllMembers(t *testing.T) {
 	t.Parallel()
-	key := bytes.Repeat([]byte{7}, keyLen)
+	key := bytes.Repeat([]byte{7}, gossip.KeyLen)
 	a := loopbackRing(t, key)
 	b := loopbackRing(t, key, a.config.Listen())
 	begin(t, a, b)
@@ -198,7 +198,7 @@ func TestWriteAtomicLeavesRootAlone(t *testing.T) {
 
 func TestDrainedHostStaysSoWhenItsNetworkComesLate(t *testing.T) {
 	t.Parallel()
-	r := loopbackRing(t, bytes.Repeat([]byte{7}, keyLen))
+	r := loopbackRing(t, bytes.Repeat([]byte{7}, gossip.KeyLen))
 	begin(t, r)
 	if err := r.members.Leave(t.Context()); err != nil {
 		t.Fatal(err)
@@ -224,11 +224,11 @@ func TestDrainedHostStaysSoWhenItsNetworkComesLate(t *testing.T) {
 
 func TestDrainWaitsUntilNothingIsClaimed(t *testing.T) {
 	t.Parallel()
-	r := loopbackRing(t, bytes.Repeat([]byte{7}, keyLen))
+	r := loopbackRing(t, bytes.Repeat([]byte{7}, gossip.KeyLen))
 	begin(t, r)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	unmoved := new(engine.View) // it never receives the end of the drain
+	unmoved := engine.New(engine.State{}).View() // it never receives the end of the drain
 	if _, err := r.drain(ctx, func() *engine.View { return unmoved }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want no answer before the engine claims nothing", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -23,8 +24,8 @@ func (h *host) barred() string {
 	return h.last.Barred
 }
 
-func due(key uint64, in time.Duration) register.Occurrence {
-	return register.OccurrenceOf(numbered(key), time.Now().Add(in))
+func due(key uint64, in time.Duration) exchange.Occurrence {
+	return exchange.OccurrenceOf(numbered(key), time.Now().Add(in))
 }
 
 func TestClockThatIsSetSuspendsTheMember(t *testing.T) {

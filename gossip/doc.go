@@ -8,20 +8,20 @@
 //
 // # The states of an occurrence
 //
-// The engine ranks its member for an occurrence, and keeps it until it is granted. Then
-// the register (gossip/register) has a mark of it on all members.
+// The loop's state machine (gossip/claims) ranks its member for an occurrence, and keeps it
+// until it is granted. Then the register (gossip/register) has a mark of it on all members.
 //
-//	engine of each member   register of this member         registers of other members
+//	claims of each member   register of this member         registers of other members
 //	---------------------   ------------------------------  ----------------------------
 //	unranked
 //	   | due: rank by hash
-//	parked  <----------------------- others took it: dropped <- Taken
+//	waiting <----------------------- others took it: dropped <- Taken
 //	   | rank x hold-off
 //	asked   -- Claim -----> asked  ----- claim, Question --->  asked, remembered
 //	   |                      |  <---- Free, or no answer ---  no objection
 //	   |                      |  <---- Busy, Known, Old -----  it has precedence, or took it
 //	   |                      |  <---- Early ----------------  its clock is behind
-//	   | <- Postponed --------+  parked again, longer each time
+//	   | <- Postponed --------+  waiting again, longer each time
 //	   | <- Refused ----------+  dropped
 //	   | <- Granted ----------+
 //	run waits               Taken  ----- mark -------------->  Taken by this member
@@ -31,7 +31,7 @@
 //	run ended               Over   ----- mark -------------->  Over
 //
 //	a member dies or leaves, and its mark is Taken or Begun:
-//	parked  <- Orphans -----------------  Taken or Begun, orphaned: claimed in the next generation
+//	waiting <- Orphans -----------------  Taken or Begun, orphaned: claimed in the next generation
 //
 // In strict mode, Claim goes to the voters (gossip/ledger) instead. The register has the
 // result in the same way.

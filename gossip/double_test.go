@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -19,7 +20,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 		for i, h := range []*host{a, b} {
 			h.Take(register.Claim{Occurrence: o})
 			w.granted(h, o, register.Granted)
-			h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: int64(i + 1), Attempt: 1})
+			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: int64(i + 1), Attempt: 1})
 		}
 		time.Sleep(time.Second) // until the packets are lost
 		w.heal()
@@ -28,7 +29,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 				t.Fatalf("%s has heard of it before", h.id)
 			}
 		}
-		m := register.Mark{Occurrence: o, Member: b.id, Phase: register.Begun, Attempt: 1, Run: 2}
+		m := register.Mark{Occurrence: o, Member: b.id, Phase: exchange.Begun, Attempt: 1, Run: 2}
 		packet, _ := register.AppendMarks(nil, []register.Mark{m}, packetRoom)
 		a.box.NotifyMsg(packet)
 		w.await(time.Second, "both note it", func() bool {
@@ -38,7 +39,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 }
 
 // isDouble matches a double with a run of a host; "": of any.
-func isDouble(o register.Occurrence, host string, run int64) func(register.Event) bool {
+func isDouble(o exchange.Occurrence, host string, run int64) func(register.Event) bool {
 	return func(e register.Event) bool {
 		n, ok := e.(register.Changes)
 		return ok && slices.ContainsFunc(n.Doubled, func(d register.Report) bool {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // elsewhere stores, for display, the newest occurrence of each job of this member that another
@@ -22,7 +22,7 @@ type taken struct {
 }
 
 // note records that a host took an occurrence, if it is the newest of one of the jobs.
-func (e *elsewhere) note(jobs *roster, o register.Occurrence, by string) {
+func (e *elsewhere) note(jobs *roster, o exchange.Occurrence, by string) {
 	if _, has := jobs.find(o.Key); !has || by == "" {
 		return
 	}

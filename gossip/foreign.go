@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -37,7 +38,7 @@ const (
 // holds the same entry as this host, or held it when it took the occurrence. A member that
 // left is judged by the jobs that it had. If the jobs of a member cannot be requested, they are
 // assumed to be the same, because a report that is ignored by mistake causes a double run.
-func (r *Ring) judgeReport(id string, o register.Occurrence) verdict {
+func (r *Ring) judgeReport(id string, o exchange.Occurrence) verdict {
 	m := r.members[id]
 	if _, has := r.roster.Load().find(o.Key); !has || r.register.Holder(o) == id {
 		return accepted
@@ -112,7 +113,7 @@ var errUnknownJobs = errors.New("the jobs of the member are not known yet")
 // IsForeign reports whether an occurrence that a member was granted does not count here, because
 // the member holds another entry of the job, or none. It returns an error while the member's jobs
 // are not known yet.
-func (r *Ring) IsForeign(ctx context.Context, member string, o register.Occurrence) (foreign bool, err error) {
+func (r *Ring) IsForeign(ctx context.Context, member string, o exchange.Occurrence) (foreign bool, err error) {
 	err = r.do(ctx, func() error {
 		judged := r.judgeReport(member, o)
 		if judged == unknown {

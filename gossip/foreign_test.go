@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -107,11 +108,11 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 			t.Errorf("during an edit the claim is refused for %q, want for %q", by, b.id)
 		}
 		time.Sleep(2 * time.Minute)
-		b.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: 3, Attempt: 1})
+		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		b.Take(register.Holdings{})
 		w.knows(a, 1)
 		time.Sleep(time.Hour)
-		b.Take(register.Progress{Occurrence: o, Phase: register.Over, Run: 3, Attempt: 1})
+		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3, Attempt: 1})
 		w.await(time.Second, "it is known to be over", func() (over bool) {
 			a.inRun(t, func() {
 				for _, m := range a.register.Marks(time.Time{}, 10) {
@@ -136,7 +137,7 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		b.holds(7, 1)
 		w.knows(a, 0)
 		time.Sleep(time.Hour)
-		want := func(when, member string, o register.Occurrence, want bool) {
+		want := func(when, member string, o exchange.Occurrence, want bool) {
 			t.Helper()
 			if got, err := a.IsForeign(t.Context(), member, o); got != want || err != nil {
 				t.Errorf("%s: the grant of %s is foreign: %t, %v; want %t", when, member, got, err, want)

@@ -14,7 +14,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-const keyLen = 32
+// KeyLen is the length of a key in bytes: AES-256.
+const KeyLen = 32
 
 // ReadKeys reads a file of keys, in base64, one on each line. The first one is the primary key,
 // which encrypts. The file must belong to root or to this process's user, and no other user may
@@ -76,8 +77,8 @@ func ParseKeys(b []byte) ([][]byte, error) {
 			continue
 		}
 		key, err := base64.StdEncoding.DecodeString(string(line))
-		if err != nil || len(key) != keyLen {
-			return nil, fmt.Errorf("line %d is not %d bytes in base64", n, keyLen)
+		if err != nil || len(key) != KeyLen {
+			return nil, fmt.Errorf("line %d is not %d bytes in base64", n, KeyLen)
 		}
 		keys = append(keys, key)
 	}
@@ -89,8 +90,8 @@ func checkKeys(keys [][]byte) error {
 		return fmt.Errorf("%d keys: expected 1 to %d", len(keys), maxKeys)
 	}
 	for i, k := range keys {
-		if len(k) != keyLen {
-			return fmt.Errorf("key %d has %d bytes: expected %d", i+1, len(k), keyLen)
+		if len(k) != KeyLen {
+			return fmt.Errorf("key %d has %d bytes: expected %d", i+1, len(k), KeyLen)
 		}
 		if slices.ContainsFunc(keys[:i], func(o []byte) bool { return bytes.Equal(o, k) }) {
 			return fmt.Errorf("key %d is a duplicate", i+1)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -89,7 +90,7 @@ func (r *Ring) broadcastFinal(u register.Unstarted) {
 		}
 	}
 	own := slices.DeleteFunc(r.register.Marks(time.Time{}, marksMax), func(m register.Mark) bool {
-		return m.Member != r.o.ID || m.Phase == register.Over && m.Due < now.Add(-lastAge).UnixNano()
+		return m.Member != r.o.ID || m.Phase == exchange.Over && m.Due < now.Add(-lastAge).UnixNano()
 	})
 	var parts [][]byte
 	for len(own) > 0 || len(parts) == 0 {

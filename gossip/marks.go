@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -43,9 +44,9 @@ type spread struct {
 
 // Taken informs a member that it holds an occurrence, because the voters refused it to this
 // member. The holder may have been restarted, and may not know it.
-func (r *Ring) Taken(o register.Occurrence, by string) {
+func (r *Ring) Taken(o exchange.Occurrence, by string) {
 	r.box.put(func(c *contents) {
-		c.taken = append(c.taken, register.Mark{Occurrence: o, Member: by, Phase: register.Taken})
+		c.taken = append(c.taken, register.Mark{Occurrence: o, Member: by, Phase: exchange.Taken})
 	})
 }
 

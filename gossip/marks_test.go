@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -18,7 +19,7 @@ func (h *host) heard(match func(register.Event) bool) bool {
 	return slices.ContainsFunc(h.events, match)
 }
 
-func (h *host) heardOthers(o register.Occurrence) bool {
+func (h *host) heardOthers(o exchange.Occurrence) bool {
 	return h.heard(func(e register.Event) bool {
 		n, ok := e.(register.Changes)
 		return ok && slices.Contains(n.Others, o)
@@ -26,7 +27,7 @@ func (h *host) heardOthers(o register.Occurrence) bool {
 }
 
 // verdict returns the grant of a claim and who has it.
-func (h *host) verdict(o register.Occurrence) (grant register.Grant, by string) {
+func (h *host) verdict(o exchange.Occurrence) (grant register.Grant, by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.events {
@@ -37,7 +38,7 @@ func (h *host) verdict(o register.Occurrence) (grant register.Grant, by string) 
 	return 0, ""
 }
 
-func (w *world) granted(h *host, o register.Occurrence, want register.Grant) (by string) {
+func (w *world) granted(h *host, o exchange.Occurrence, want register.Grant) (by string) {
 	w.t.Helper()
 	w.await(2*time.Second, "the claim is answered", func() bool {
 		g, _ := h.verdict(o)
@@ -50,8 +51,8 @@ func (w *world) granted(h *host, o register.Occurrence, want register.Grant) (by
 	return by
 }
 
-func occurrence(key uint64) register.Occurrence {
-	return register.OccurrenceOf(numbered(key), time.Now())
+func occurrence(key uint64) exchange.Occurrence {
+	return exchange.OccurrenceOf(numbered(key), time.Now())
 }
 
 func TestClaimsAreToldToOthers(t *testing.T) {
@@ -79,7 +80,7 @@ func TestNewestTellsOfOthers(t *testing.T) {
 			return has
 		})
 		o := occurrence(7)
-		old := register.OccurrenceOf(numbered(7), o.Time().Add(-time.Second))
+		old := exchange.OccurrenceOf(numbered(7), o.Time().Add(-time.Second))
 		w.hosts[1].Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: old})
 		w.granted(w.hosts[1], o, register.Granted)
 		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
@@ -155,7 +156,7 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 		o, holder := occurrence(7), w.hosts[1]
 		isOrphan := func(h *host) bool {
 			all := h.orphans(holder.id)
-			return len(all) == 1 && all[0].Phase == register.Taken
+			return len(all) == 1 && all[0].Phase == exchange.Taken
 		}
 		w.hosts[2].Taken(o, holder.id)
 		w.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
@@ -202,13 +203,13 @@ func TestMarksOrphans(t *testing.T) {
 		taken, over := occurrence(7), occurrence(8)
 		h := w.hosts[3]
 		h.Take(register.Claim{Occurrence: taken}, register.Claim{Occurrence: over})
-		h.Take(register.Progress{Occurrence: over, Phase: register.Over, Run: 3})
+		h.Take(exchange.Progress{Occurrence: over, Phase: exchange.Over, Run: 3})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(taken) })
 		h.stop()
 		w.agree(time.Minute, w.hosts[:3])
 		for _, other := range w.hosts[:3] {
 			orphans := other.orphans(h.id)
-			if len(orphans) != 1 || orphans[0].Key != numbered(7) || orphans[0].Phase != register.Taken {
+			if len(orphans) != 1 || orphans[0].Key != numbered(7) || orphans[0].Phase != exchange.Taken {
 				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
 			}
 		}
@@ -227,7 +228,7 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 		o, h := occurrence(7), w.hosts[2]
 		w.net.lose(1)
 		h.Take(register.Claim{Occurrence: o})
-		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: 3, Attempt: 1})
+		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 			if got := other.view(h.id).State; got != Left {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
-			if all := other.orphans(h.id); len(all) != 1 || all[0].Phase != register.Begun || !all[0].Left {
+			if all := other.orphans(h.id); len(all) != 1 || all[0].Phase != exchange.Begun || !all[0].Left {
 				t.Errorf("%s: orphans %+v, want what it began", other.id, all)
 			}
 			other.Take(register.Claim{Occurrence: o})
@@ -283,13 +284,13 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		h.Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: retried})
 		w.granted(h, o, register.Granted)
 		w.granted(h, retried, register.Granted)
-		h.Take(register.Progress{Occurrence: retried, Phase: register.Begun, Run: 3, Attempt: 1})
+		h.Take(exchange.Progress{Occurrence: retried, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(Settle)
 		w.net.lose(1)
-		h.unstarted = []register.Progress{{Occurrence: o, Phase: register.Taken}, {Occurrence: retried, Phase: register.Taken, Attempt: 1}}
+		h.unstarted = []exchange.Progress{{Occurrence: o, Phase: exchange.Taken}, {Occurrence: retried, Phase: exchange.Taken, Attempt: 1}}
 		began := time.Now()
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -304,7 +305,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
 			all := other.orphans(h.id)
-			if len(all) != 2 || !all[0].Left || all[0].Phase != register.Taken || all[1].Phase != register.Taken || all[0].Attempt+all[1].Attempt != 1 {
+			if len(all) != 2 || !all[0].Left || all[0].Phase != exchange.Taken || all[1].Phase != exchange.Taken || all[0].Attempt+all[1].Attempt != 1 {
 				t.Fatalf("%s: orphans %+v, want what had not begun, with the attempts", other.id, all)
 			}
 		}
@@ -316,7 +317,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 			w.await(2*time.Second, "the claim is answered", func() bool { g, _ := other.verdict(retried); return g != 0 })
 			if g, _ := other.verdict(retried); g == register.Granted {
 				granted++
-				other.Take(register.Progress{Occurrence: retried, Phase: register.Begun, Run: 9, Attempt: 2})
+				other.Take(exchange.Progress{Occurrence: retried, Phase: exchange.Begun, Run: 9, Attempt: 2})
 			}
 		}
 		if granted != 1 {
@@ -430,8 +431,8 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 		for _, h := range runners {
 			h.Take(register.Claim{Occurrence: o})
 			w.granted(h, o, register.Granted)
-			h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Run: 12})
-			h.Take(register.Progress{Occurrence: o, Phase: register.Over, Run: 12})
+			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 12})
+			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 12})
 		}
 		time.Sleep(5 * time.Minute)
 		w.heal()
@@ -470,13 +471,13 @@ func TestMarksOfWhoWasAway(t *testing.T) {
 		w.ring(3)
 		h := w.hosts[2]
 		taken, begun := occurrence(7), occurrence(8)
-		for _, o := range []register.Occurrence{taken, begun} {
+		for _, o := range []exchange.Occurrence{taken, begun} {
 			h.Take(register.Claim{Occurrence: o})
 			w.granted(h, o, register.Granted)
 		}
-		h.Take(register.Progress{Occurrence: begun, Phase: register.Begun, Attempt: 1, Run: 5})
+		h.Take(exchange.Progress{Occurrence: begun, Phase: exchange.Begun, Attempt: 1, Run: 5})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(begun) })
-		for _, o := range []register.Occurrence{taken, begun} {
+		for _, o := range []exchange.Occurrence{taken, begun} {
 			h.mu.Lock()
 			h.events = nil
 			h.mu.Unlock()
@@ -493,11 +494,11 @@ func TestMarksCountAttempts(t *testing.T) {
 		h, o := w.hosts[2], occurrence(7)
 		h.Take(register.Claim{Occurrence: o})
 		w.granted(h, o, register.Granted)
-		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 1, Run: 5})
-		h.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 3, Lost: 1, Run: 9})
+		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 5})
+		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9})
 		time.Sleep(time.Second) // until all of it is sent
 		h.stop()
-		want := register.Mark{Occurrence: o, Member: h.id, Phase: register.Begun, Attempt: 3, Lost: 1, Run: 9}
+		want := register.Mark{Occurrence: o, Member: h.id, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9}
 		w.await(time.Minute, "others hear that the third attempt was lost", func() bool {
 			return slices.ContainsFunc(w.hosts[0].orphans(h.id), func(x register.Report) bool { return x.Mark == want })
 		})
@@ -519,7 +520,7 @@ func TestMarksDeprive(t *testing.T) {
 			h.Take(register.Claim{Occurrence: o})
 			w.granted(h, o, register.Granted)
 		}
-		runs.Take(register.Progress{Occurrence: o, Phase: register.Begun, Attempt: 1, Run: 12})
+		runs.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 12})
 		w.heal()
 		w.agree(3*time.Minute, w.hosts)
 		w.await(5*time.Second, "the one that waits hears that it must not run", func() bool {

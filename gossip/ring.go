@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
@@ -283,7 +284,7 @@ func (r *Ring) carryOut(effects []register.Effect) (claims []register.Claim) {
 		switch e := e.(type) {
 		case register.Holdings:
 			r.hold(e.Holdings)
-		case register.Progress:
+		case exchange.Progress:
 			m, news := r.register.Progress(e, r.o.Now())
 			r.announce(m)
 			r.report(news)

@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
@@ -246,7 +247,7 @@ type host struct {
 	newest    map[job.Key]time.Time
 	events    []register.Event    // others than Ring
 	holding   []catalog.Holding   // its ring jobs when it starts
-	unstarted []register.Progress // occurrences that it has not begun when it leaves
+	unstarted []exchange.Progress // occurrences that it has not begun when it leaves
 	mute      bool                // its engine does not answer
 	rings     int
 }
@@ -268,7 +269,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func key(n byte) []byte { return bytes.Repeat([]byte{n}, keyLen) }
+func key(n byte) []byte { return bytes.Repeat([]byte{n}, KeyLen) }
 
 // host adds a host, which is not started.
 func (w *world) host() *host {

@@ -25,7 +25,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	if a.Up == 0 { // not known: the stored start is a close approximation
 		a.Up = e.now.Up
 		if !old.Started.IsZero() {
-			a.Up = e.upAt(old.Started)
+			a.Up = e.now.UpAt(old.Started)
 		}
 	}
 	unsaid := old.State != job.RunRunning // the daemon ended before it recorded the process
@@ -41,11 +41,11 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 		e.press(r)
 	case r.stop == job.StopAsked && old.Stop != nil:
 		grace := r.grace()
-		e.killAt(r, min(e.upAt(old.Stop.At.Add(grace)), e.in(grace))) // the clock may have been set
+		e.killAt(r, min(e.now.UpAt(old.Stop.At.Add(grace)), e.now.In(grace))) // the clock may have been set
 	case r.stop != "":
 		e.killLater(r)
 	case r.options.Timeout > 0:
-		e.timers.add(timer{at: sum(a.Up, r.options.Timeout), run: r.ID, kind: timeout})
+		e.timers.add(timer{at: job.Sum(a.Up, r.options.Timeout), run: r.ID, kind: timeout})
 	}
 }
 

@@ -317,7 +317,7 @@ func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	against, _ := e.standing(j)
 	live := e.liveOf(j)
 	if against != "" || e.places.waiting >= e.places.limits.Queue() || e.flooded(j, live) != "" {
-		e.fills.look = e.in(fillPatience)
+		e.fills.look = e.now.In(fillPatience)
 		return false
 	}
 	most := f.MaxActive

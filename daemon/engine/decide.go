@@ -11,6 +11,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -94,27 +96,15 @@ type firing struct {
 	id       job.ID
 	entry    *crontab.Entry
 	options  *option.Options
-	by       string       // the user who requested a manual run
-	forced   bool         // --force was used
-	env      []string     // additional environment of a manual run
-	backfill int64        // ID of its backfill, or 0
-	dead     *job.Run     // the dead letter that is run again; or nil
-	run      *run         // the waiting run that is checked again, or nil
-	parents  []job.Parent // the parent whose end starts it, by on=
-	detail   string       // how the parent ended
-	granted  *ringClaim   // the granted claim, or nil
-}
-
-// isHere reports whether host= allows a job to run on a host with that name. host= may
-// contain names with or without the domain.
-func isHere(o *option.Options, node string) bool {
-	if o.Hosts == nil {
-		return true
-	}
-	short, _, _ := strings.Cut(node, ".")
-	return slices.ContainsFunc(o.Hosts, func(host string) bool {
-		return strings.EqualFold(host, node) || strings.EqualFold(host, short)
-	})
+	by       string           // the user who requested a manual run
+	forced   bool             // --force was used
+	env      []string         // additional environment of a manual run
+	backfill int64            // ID of its backfill, or 0
+	dead     *job.Run         // the dead letter that is run again; or nil
+	run      *run             // the waiting run that is checked again, or nil
+	parents  []job.Parent     // the parent whose end starts it, by on=
+	detail   string           // how the parent ended
+	granted  *exchange.Permit // by which it starts, or nil
 }
 
 func (e *Engine) firing(slot int) *firing {
@@ -129,10 +119,10 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if j.options.Held != "" {
 		return job.IsHeld, j.options.Held
 	}
-	if !isHere(j.options, e.node) {
+	if !catalog.IsHere(j.options, e.node) {
 		return job.OtherHost, "this is " + e.node
 	}
-	if detail = misfit(j.options, e.labels); detail != "" {
+	if detail = catalog.Misfit(j.options, e.labels); detail != "" {
 		return job.OtherLabels, detail
 	}
 	if b, ok := e.bars[j.entry.User()]; ok {
@@ -166,14 +156,12 @@ func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 
 // skipOld records the occurrences that the plan skips.
 func (e *Engine) skipOld(j *firing, due occurrences, p plan) {
-	for _, m := range leftOut(due, p) {
-		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
-	}
+	e.skipWith(j, leftOut(due, p))
 }
 
 // leftOut returns the occurrences that the plan skips. The first stretch includes the
 // older ones that are not listed.
-func leftOut(due occurrences, p plan) (all []missed) {
+func leftOut(due occurrences, p plan) (all []exchange.Skip) {
 	first, count := due.first, due.older
 	pass := func(list []time.Time, reason job.Reason) {
 		count += len(list)
@@ -187,7 +175,7 @@ func leftOut(due occurrences, p plan) (all []missed) {
 				first = list[0]
 			}
 		}
-		all = append(all, missed{first: first, due: last, count: count, reason: reason})
+		all = append(all, exchange.Skip{First: first, Due: last, Count: count, Reason: reason})
 		count = 0
 	}
 	if p.tooLate > 0 {
@@ -344,11 +332,11 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	default:
 		r.Invocation = job.Invocation(j.id, due, era, 0)
 	}
-	if c := j.granted; c != nil {
-		r.Token, r.tokenAt = c.token, e.now.Up
-		if began(c.orphan) {
-			r.Attempt, r.Lost = max(int(c.orphan.Attempt), 1)+1, int(c.orphan.Lost)
-			if !c.orphan.Left {
+	if p := j.granted; p != nil {
+		r.Token, r.tokenAt = p.Token, e.now.Up
+		if x := p.Orphan; x != nil && x.Begun {
+			r.Attempt, r.Lost = max(x.Attempt, 1)+1, x.Lost
+			if !x.Left {
 				r.Lost++
 			}
 		}
@@ -390,7 +378,7 @@ func (e *Engine) remove(r *run) {
 	delete(e.live, r.ID)
 	e.stalled.leave(r)
 	e.countFill(r, -1)
-	e.ring.leave(r)
+	delete(e.ring.unbegun, r.ID)
 	e.releaseSlots(r)
 	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
 	if len(rest) == 0 {

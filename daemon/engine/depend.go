@@ -177,7 +177,7 @@ func (e *Engine) waitForParents(r *run, w *awaiting) {
 // giveUpLater sets the timer that ends a run's wait for its parents.
 func (e *Engine) giveUpLater(r *run) {
 	if !r.NotBefore.IsZero() {
-		r.until = e.upAt(r.NotBefore)
+		r.until = e.now.UpAt(r.NotBefore)
 		e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
 	}
 }

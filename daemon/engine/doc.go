@@ -8,15 +8,15 @@
 // from one seed in seconds.
 //
 //	Step: 1 readClock  a clock that was set back by a minute or more begins an era
-//	      2 take       events: Load, Started, Ended, Checked, requests of people, the ring
+//	      2 take       answers of the ring; events: Load, Started, Ended, Checked, requests
 //	      3 settle     checks the runs and jobs that loads affect, some in each step
 //	      4 expire     timers: timeout, kill, retry, delay, parents, max-late, expect
 //	      5 dispatch   assigns free slots to waiting runs
 //	      6 fire       agenda -> due occurrences -> decide
-//	      7 claimAll, fill: claims in the ring, backfills; dispatch again
+//	      7 fill       backfills; dispatch again
 //	      startNext, after 2, 4 and 7: the next in the queue of a job that lost a run
 //
-//	occurrence: of a ring: ranked -> parked -> asked -> granted, and then as any other:
+//	occurrence: of a ring: Due -> Permit, and then as any other; or Deny -> skip
 //	            standing -> period, or catchup -> admit; each of them can skip it
 //	admit:      max-instances, overlap= -> skip | begin | queue | replace, then queue
 //	run:        gates: overlap -> check -> parents -> place -> token -> open
@@ -37,10 +37,11 @@
 // A dead letter that is run again (dead.go) and the occurrences of a backfill
 // (backfill.go) pass the same gates.
 //
-// On a host in a ring, the occurrences of jobs with scope=ring are first claimed
-// (turn.go, ringclaim.go), by the members in the order of rank.go. A granted occurrence
-// passes the same gates. The ring itself is outside the engine: it reports its
-// members, answers claims, and sends the phase of each occurrence to the others.
+// On a host in a ring, StepIn steps the engine and the ring (gossip/claims) in turn. The
+// ring decides which member runs an occurrence of a job with scope=ring: the engine reports
+// those that are due, and each change of their phases. An occurrence that the ring permits
+// passes the same gates (shared.go). The words between the two are those of
+// daemon/engine/exchange.
 //
 // A daemon that is replaced while jobs run sends Drain to the engine. Occurrences that
 // come due after that stay undecided, and waiting runs stay waiting. The next daemon

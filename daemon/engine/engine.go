@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -69,7 +70,7 @@ type Engine struct {
 	node    string
 	labels  map[string]string
 	unfit   map[*option.Options]string // see Load
-	ring    *ring
+	ring    ring
 	bars    map[string]Barred
 	stamps  map[string]timetable.Day
 
@@ -113,7 +114,8 @@ type run struct {
 	dies          time.Duration   // Moment.Up of KILL, once a signal was sent
 	patience      bool            // the grace was set explicitly in the stop request
 	tokenAt       time.Duration   // Moment.Up at which its Token came
-	ringClaim     *ringClaim      // a pending claim that must be granted before the run continues; nil: none
+	reclaimed     bool            // the ring must permit it again before it continues
+	storedAt      time.Time       // of a run that is reclaimed after a restart: when the previous daemon was last alive
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.
@@ -127,7 +129,7 @@ func New(s State) *Engine {
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
 		stalled:  unstartedRuns{},
-		ring:     newRing(NoRing),
+		ring:     newRing(),
 		holds:    job.Holds{},
 		ledgers:  map[owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),
@@ -151,25 +153,27 @@ func (e *Engine) Pace(times int) { e.pace = times }
 
 // Step handles events in order, then checks the time, and returns the effects to carry
 // out, in order. The caller reads the clock once and passes it as now.
-func (e *Engine) Step(now Moment, events ...Event) []Effect {
+func (e *Engine) Step(now Moment, events ...Event) []Effect { return e.step(now, nil, events) }
+
+func (e *Engine) step(now Moment, answers []exchange.Answer, events []Event) []Effect {
 	e.readClock(now)
-	e.ring.notice(e)
 	e.places.left = turnsPerStep * e.pace
+	for _, a := range answers {
+		e.hear(a)
+		e.startNext()
+	}
 	for _, ev := range events {
 		e.take(ev)
 		e.startNext()
 	}
-	e.ring.suspend(e)
 	e.settle(settleSize * e.pace)
 	e.expire()
 	e.startNext()
 	e.dispatch(nil)
 	e.fire()
-	e.claimAll()
 	e.fill()
 	e.dispatch(nil)
 	e.startNext()
-	e.ring.expectStep(e)
 	out := e.out
 	e.out = nil
 	return out
@@ -200,6 +204,7 @@ func (e *Engine) take(ev Event) {
 		e.unacknowledge(ev)
 	case Drain:
 		e.draining = true
+		e.tellHost()
 	case Undrain:
 		e.undrain()
 	case BarUsers:
@@ -216,8 +221,6 @@ func (e *Engine) take(ev Event) {
 		e.redrive(ev)
 	case Bury:
 		e.bury(ev)
-	case FromRing:
-		e.fromRing(ev.Event)
 	}
 }
 
@@ -231,7 +234,7 @@ func (e *Engine) Wake() time.Time {
 		if len(e.pending) > 0 || e.places.hasMore() || e.fills.busy {
 			return e.now.Wall
 		}
-		wake = e.sooner(e.sooner(e.sooner(e.agenda.next(), e.places.next), e.fills.wake), e.ring.next)
+		wake = e.sooner(e.sooner(e.sooner(e.agenda.next(), e.places.next), e.fills.wake), func() (time.Duration, bool) { return e.ring.next(e.now) })
 	}
 	return e.sooner(wake, e.timers.next)
 }
@@ -242,7 +245,7 @@ func (e *Engine) sooner(wake time.Time, next func() (time.Duration, bool)) time.
 	if !ok {
 		return wake
 	}
-	if wall := e.now.Wall.Add(sum(at, -e.now.Up)); wake.IsZero() || wall.Before(wake) {
+	if wall := e.now.Wall.Add(job.Sum(at, -e.now.Up)); wake.IsZero() || wall.Before(wake) {
 		return wall
 	}
 	return wake

@@ -24,7 +24,7 @@ func TestSumSaturates(t *testing.T) {
 		{1, 2, 3}, {-1, -2, -3}, {most, 1, most}, {most - 1, 1, most}, {most, most, most}, {least, -1, least}, {least, least, least},
 		{most, least, -1}, {0, least, least}, {timetable.MaxDuration, timetable.MaxDuration, 2 * timetable.MaxDuration},
 	} {
-		if got := sum(c.a, c.b); got != c.want {
+		if got := job.Sum(c.a, c.b); got != c.want {
 			t.Errorf("%d + %d: got %d, want %d", c.a, c.b, got, c.want)
 		}
 	}

@@ -15,10 +15,10 @@ func (e *Engine) started(ev Started) {
 	}
 	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.seen(ev.At)
 	e.stalled.leave(r)
-	e.ring.begin(r)
+	delete(e.ring.unbegun, r.ID) // it has a process
 	e.recordRun(job.Started, "", r, "")
 	if r.options.Timeout > 0 {
-		e.timers.add(timer{at: e.in(r.options.Timeout), run: r.ID, kind: timeout})
+		e.timers.add(timer{at: e.now.In(r.options.Timeout), run: r.ID, kind: timeout})
 	}
 	e.watchRun(r, e.now.Up)
 	e.notifyStart(r)
@@ -161,10 +161,11 @@ func (r *run) waitsForTime() bool {
 // and later steps decide the occurrences since then.
 func (e *Engine) undrain() {
 	e.draining = false
+	e.tellHost()
 	for _, r := range e.sorted() {
 		switch {
 		case r.waitsForTime(): // its timer may have expired while draining
-			e.timers.add(timer{at: e.upAt(r.NotBefore), run: r.ID, kind: waitOver})
+			e.timers.add(timer{at: e.now.UpAt(r.NotBefore), run: r.ID, kind: waitOver})
 		case r.waitsForParents() && r.until > 0:
 			e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
 		}

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // gate is the position of a run between overlap= and its process. A run passes the gates
@@ -69,7 +69,7 @@ func (e *Engine) start(r *run) {
 		e.recordRun(job.Ready, "", r, r.detail)
 	}
 	e.emit(e.starting(r))
-	e.progress(r, register.Begun)
+	e.progress(r, exchange.Begun)
 }
 
 // renewToken is the gate of the fencing token. If a run waited after its occurrence was
@@ -79,7 +79,7 @@ func (e *Engine) renewToken(r *run) (passes bool) {
 	if r.Token == 0 || r.tokenAt == e.now.Up {
 		return true
 	}
-	if e.reclaim(r); r.ringClaim == nil {
+	if !e.reclaim(r) {
 		return true
 	}
 	if r.claim == nil {
@@ -114,7 +114,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) {
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	if r.ringClaim != nil { // resumeShared continues it when that is granted
+	if r.reclaimed { // resumeShared continues it when that is permitted
 		return
 	}
 	j := e.firing(slot)

@@ -8,7 +8,6 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // unfit returns the function that reports why this host cannot run an entry, or "".
@@ -64,7 +63,7 @@ func (e *Engine) candidates() []Holding {
 func (e *Engine) barUsers(users map[string]Barred) {
 	before := e.candidates()
 	e.bars = maps.Clone(users)
-	if now := e.candidates(); !slices.Equal(before, now) {
-		e.emitToRing(register.Holdings{Holdings: now})
+	if !slices.Equal(before, e.candidates()) {
+		e.tellHost()
 	}
 }

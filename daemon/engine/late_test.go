@@ -7,7 +7,6 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // A crontab whose user is not known yet, because the directory service is not up, is
@@ -115,22 +114,4 @@ func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestMarksStayBehindAClockThatIsAhead: what comes before an occurrence that a member
-// with a clock ahead took is not lost.
-func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
-	e, now, m := ringOf(t, 3, 1)
-	key, _ := e.View().RingKey(2)
-	due := e.View().Entry(2).Schedule.Next(now.Wall)
-	now.Wall, now.Up = due.Add(-time.Second), now.Up+due.Sub(now.Wall)-time.Second
-	e.Step(now, Tick{})
-	e.Step(now, FromRing{register.Ring{Membership: m, Newest: map[job.Key]time.Time{key: due.Add(time.Second)}}})
-	now.Wall, now.Up = due, now.Up+time.Second
-	for _, effect := range e.Step(now, Tick{}) {
-		if c, ok := claimIn(effect); ok && c.Time().Equal(due) {
-			return
-		}
-	}
-	t.Errorf("what is due at %s is not claimed, as something after it was taken", due)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // owned identifies a job of a user. A name may pass to another user and back: the ledger
@@ -36,7 +36,7 @@ func (e *Engine) setLedger(l job.Ledger) {
 // or the effects that the end of its occurrence has on the job and on others.
 func (e *Engine) conclude(r *run) {
 	if r.Verdict != job.VerdictRetry && !r.isElsewhere() {
-		e.progress(r, register.Over)
+		e.progress(r, exchange.Over)
 	}
 	switch {
 	case r.Verdict == job.VerdictRetry:

@@ -1,6 +1,10 @@
 package engine
 
-import "container/heap"
+import (
+	"container/heap"
+
+	"github.com/cronring/cronring/daemon/engine/order"
+)
 
 // account holds the slots and the waiting runs of one user.
 type account struct {
@@ -24,8 +28,8 @@ type turn struct {
 	key     turnKey
 	served  int
 	lines   map[*pool]*line
-	ready   order[*line] // lines that are not parked
-	at      int          // index in its tier; -1: not in it
+	ready   order.Heap[*line] // lines that are not parked
+	at      int               // index in its tier; -1: not in it
 }
 
 // line is a queue of runs with the same user, priority and pool: if the first run cannot
@@ -33,7 +37,7 @@ type turn struct {
 type line struct {
 	turn *turn
 	pool *pool // nil: no pool
-	runs order[*claim]
+	runs order.Heap[*claim]
 	at   int // index in its turn; -1: its pool has parked it
 }
 
@@ -198,52 +202,14 @@ func (p *places) forgetAccount(a *account) {
 	}
 }
 
-// ranked is an element of a heap: it compares itself with others, and stores its own
-// index.
-type ranked[T any] interface {
-	before(T) bool
-	stand(int)
-}
-
-var (
-	_ ranked[*claim] = (*claim)(nil)
-	_ ranked[*line]  = (*line)(nil)
-	_ ranked[*turn]  = (*turn)(nil)
-)
-
-// order is a heap of ranked elements, the first on top.
-type order[T ranked[T]] []T
-
-func (c *claim) before(x *claim) bool { return c.run.ID < x.run.ID }
-func (c *claim) stand(at int)         { c.at = at }
-func (l *line) before(x *line) bool   { return l.runs[0].before(x.runs[0]) }
-func (l *line) stand(at int)          { l.at = at }
-func (t *turn) stand(at int)          { t.at = at }
-func (t *turn) before(x *turn) bool {
+func (c *claim) Before(x *claim) bool { return c.run.ID < x.run.ID }
+func (c *claim) Stand(at int)         { c.at = at }
+func (l *line) Before(x *line) bool   { return l.runs[0].Before(x.runs[0]) }
+func (l *line) Stand(at int)          { l.at = at }
+func (t *turn) Stand(at int)          { t.at = at }
+func (t *turn) Before(x *turn) bool {
 	if t.served != x.served {
 		return t.served < x.served
 	}
-	return t.ready[0].before(x.ready[0])
-}
-
-// Len, Less, Swap, Push and Pop are heap.Interface.
-func (o order[T]) Len() int           { return len(o) }
-func (o order[T]) Less(i, j int) bool { return o[i].before(o[j]) }
-func (o order[T]) Swap(i, j int) {
-	o[i], o[j] = o[j], o[i]
-	o[i].stand(i)
-	o[j].stand(j)
-}
-func (o *order[T]) Push(x any) {
-	x.(T).stand(len(*o))
-	*o = append(*o, x.(T))
-}
-func (o *order[T]) Pop() any {
-	old := *o
-	last := old[len(old)-1]
-	var none T
-	old[len(old)-1] = none
-	last.stand(-1)
-	*o = old[:len(old)-1]
-	return last
+	return t.ready[0].Before(x.ready[0])
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // past is the stored state of a job that a load needs.
@@ -43,7 +42,7 @@ func (e *Engine) load(ev Load) {
 	}
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.jobs, marks, p.agenda
-	e.enroll(ev.Ring)
+	e.ring.mode = ev.Ring
 	e.measure(ev.Limits, e.moveRuns(p, everything))
 	e.holdFaulty()
 	e.pending = e.behind(p, late, remembers)
@@ -55,9 +54,7 @@ func (e *Engine) load(ev Load) {
 			e.emit(p.roster(marks))
 		}
 	}
-	if p.held {
-		e.emitToRing(register.Holdings{Holdings: e.candidates()})
-	}
+	e.tellHost()
 	if first {
 		if e.memory.Booted {
 			fresh = e.jobs.Periods()
@@ -425,8 +422,8 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	e.add(r)
 	e.watchStart(r)
-	if e.reclaim(r); r.ringClaim != nil {
-		r.ringClaim.since = lastSeen
+	if e.reclaim(r) {
+		r.storedAt = lastSeen
 		return
 	}
 	e.goOnWaiting(r, lastSeen)
@@ -477,7 +474,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	case on == job.WaitsOnSlot:
 		e.lineUp(r)
 	case r.waitsForTime():
-		e.timers.add(timer{at: e.upAt(old.NotBefore), run: r.ID, kind: waitOver})
+		e.timers.add(timer{at: e.now.UpAt(old.NotBefore), run: r.ID, kind: waitOver})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -184,14 +185,14 @@ func (e *Engine) watchStart(r *run) {
 		e.notifyLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
 		return
 	}
-	e.timers.add(timer{at: e.in(left), run: r.ID, kind: startsLate})
+	e.timers.add(timer{at: e.now.In(left), run: r.ID, kind: startsLate})
 }
 
 // watchRun does the same for max-run=. began is when the process started, in time since
 // boot.
 func (e *Engine) watchRun(r *run, began time.Duration) {
 	if r.options.MaxRun > 0 && !r.asked() {
-		e.timers.add(timer{at: sum(began, r.options.MaxRun), run: r.ID, kind: runsLong})
+		e.timers.add(timer{at: job.Sum(began, r.options.MaxRun), run: r.ID, kind: runsLong})
 	}
 }
 
@@ -250,7 +251,7 @@ func (e *Engine) watch(slot int) {
 	j := e.firing(slot)
 	l := e.ledger(j.id, j.entry.User())
 	e.notifyHeld(j, &l)
-	if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
+	if j.options.Expect == 0 || !j.options.Enabled || !catalog.IsHere(j.options, e.node) {
 		return
 	}
 	if l.Success.IsZero() && l.Watched.IsZero() {
@@ -285,7 +286,7 @@ func (e *Engine) expect(o *option.Options, l job.Ledger) {
 	if o.Expect == 0 || l.Notified&job.NotifiedExpect != 0 {
 		return
 	}
-	key, at := owned{l.Job, l.User}, e.upAt(expectedBy(o, l))
+	key, at := owned{l.Job, l.User}, e.now.UpAt(expectedBy(o, l))
 	if before, waits := e.expected[key]; waits && before <= at {
 		return // the earlier timer sets the next one
 	}
@@ -315,15 +316,15 @@ func (e *Engine) miss(t timer) {
 	}
 	j := e.firing(slot)
 	l := e.ledger(j.id, t.of.user)
-	if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
+	if j.options.Expect == 0 || !j.options.Enabled || !catalog.IsHere(j.options, e.node) {
 		return
 	}
 	if e.now.Wall.Before(expectedBy(j.options, l)) {
 		e.expect(j.options, l)
 		return
 	}
-	if e.jobs.InRing(slot) && e.ring.ranking == nil { // another member may have run it
-		t.at = e.in(ringPause)
+	if e.jobs.InRing(slot) && !e.ring.members.Known { // another member may have run it
+		t.at = e.now.In(ringPause)
 		e.expected[t.of] = t.at
 		e.timers.add(t)
 		return

@@ -85,7 +85,7 @@ func startOf(stamps map[string]timetable.Day, p *timetable.Period, now time.Time
 func (e *Engine) waitUntil(r *run, at time.Time) {
 	r.Wait(job.WaitsOnDelay)
 	r.NotBefore = at
-	e.timers.add(timer{at: e.upAt(at), run: r.ID, kind: waitOver})
+	e.timers.add(timer{at: e.now.UpAt(at), run: r.ID, kind: waitOver})
 }
 
 // holder returns the oldest live run of a period, other than but; or nil.

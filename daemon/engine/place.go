@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/order"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -40,13 +41,13 @@ type places struct {
 	waiting  int
 	accounts map[string]*account
 	pools    map[string]*pool
-	tiers    [topPriority + 1]order[*turn] // by priority, the turns that can be served
-	served   map[turnKey]int               // when a user was last served; cleared when no run waits
-	rounds   int                           // number of runs served so far
-	chosen   *run                          // the run that is being served
-	asker    *run                          // the run for which dispatch looks for a slot
-	left     int                           // how many runs can still be served in this step
-	slow     []*pool                       // pools whose rate is used up, waiting for time to pass
+	tiers    [topPriority + 1]order.Heap[*turn] // by priority, the turns that can be served
+	served   map[turnKey]int                    // when a user was last served; cleared when no run waits
+	rounds   int                                // number of runs served so far
+	chosen   *run                               // the run that is being served
+	asker    *run                               // the run for which dispatch looks for a slot
+	left     int                                // how many runs can still be served in this step
+	slow     []*pool                            // pools whose rate is used up, waiting for time to pass
 	over     Overflow
 }
 
@@ -208,7 +209,7 @@ func (e *Engine) begunAt(r *run) time.Duration {
 	if r.Run.Started.IsZero() {
 		return e.now.Up
 	}
-	return e.upAt(r.Run.Started)
+	return e.now.UpAt(r.Run.Started)
 }
 
 // releaseSlots frees the slots that a run holds, or takes it out of the queue.

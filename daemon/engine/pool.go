@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // pool is a set of slots that runs share.
@@ -109,7 +110,7 @@ func (p *places) fits(c *claim, now time.Duration) bool {
 		if x.until == 0 {
 			p.slow = append(p.slow, x)
 		}
-		x.until = sum(x.starts[len(x.starts)-x.Rate], x.Per)
+		x.until = job.Sum(x.starts[len(x.starts)-x.Rate], x.Per)
 		return false
 	}
 	return true
@@ -117,7 +118,7 @@ func (p *places) fits(c *claim, now time.Duration) bool {
 
 func (x *pool) forgetStarts(now time.Duration) {
 	old := 0
-	for old < len(x.starts) && sum(x.starts[old], x.Per) <= now {
+	for old < len(x.starts) && job.Sum(x.starts[old], x.Per) <= now {
 		old++
 	}
 	x.starts = x.starts[old:]

@@ -27,7 +27,6 @@ type prepared struct {
 
 	watched []int // jobs with expect=, or with notifications about holds
 	watch   []int // the watched jobs that are new, or whose Held or Degraded changed
-	held    bool  // the holdings changed
 
 	rosters []RosterCrontab // of crontabs with fresh slots, without Known.Since
 	first   []int           // for each of rosters: its first slot
@@ -48,7 +47,6 @@ func prepare(ev *Load, before *catalog.Catalog, now time.Time) *prepared {
 	next := catalog.New(ev.Crontabs, before, ev.unfit())
 	p := &prepared{
 		before: before, at: now, saved: ev.Saved, jobs: next, Diff: next.Compare(before),
-		held: !slices.Equal(next.Holdings(), before.Holdings()),
 	}
 	for name := range p.saved {
 		if since := p.since(name, now); since.Before(p.at) {

@@ -41,7 +41,7 @@ func (e *Engine) retry(failed *run) {
 func (e *Engine) pauseBefore(r *run, wait time.Duration) {
 	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
 	r.Wait(job.WaitsOnRetry)
-	e.timers.add(timer{at: e.in(wait), run: r.ID, kind: waitOver})
+	e.timers.add(timer{at: e.now.In(wait), run: r.ID, kind: waitOver})
 }
 
 // again returns the reason for the start of a run that waited for its time.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -71,7 +72,7 @@ func (h *history) expected() {
 	}
 	for slot, id := range h.ids {
 		o := h.jobs.Options(slot)
-		if o.Expect == 0 || !o.Enabled || !isHere(o, h.w.engine.node) {
+		if o.Expect == 0 || !o.Enabled || !catalog.IsHere(o, h.w.engine.node) {
 			continue
 		}
 		l := h.w.ledgers[owned{id, h.jobs.Entry(slot).User()}]
@@ -165,7 +166,7 @@ func (h *history) judged(r job.Record, rest []Effect) {
 	if r.Kind == job.Started {
 		h.trials.began[r.Run.ID] = *r.Run
 	}
-	if r.Kind == job.Queued && (r.Run.Attempt > mostRetries+1+maxReruns || r.Run.Lost > maxReruns || r.Run.Attempt-r.Run.Lost > mostRetries+1) {
+	if r.Kind == job.Queued && (r.Run.Attempt > mostRetries+1+job.MaxReruns || r.Run.Lost > job.MaxReruns || r.Run.Attempt-r.Run.Lost > mostRetries+1) {
 		t.Errorf("invariant 15: run %d is attempt %d, after %d that were lost", r.Run.ID, r.Run.Attempt, r.Run.Lost)
 	}
 	if r.Run.State.Live() {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -113,7 +115,7 @@ type lab struct {
 	cut     map[[2]int]bool // one way
 	story   strings.Builder
 
-	granted map[register.Occurrence]grantOf // the voters' ledger
+	granted map[exchange.Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
 
@@ -121,13 +123,13 @@ type lab struct {
 	version   int           // of texts
 	rivalRuns int           // runs of entries that only one member has
 
-	starts  map[register.Occurrence][]ringStart
-	skipped map[register.Occurrence]bool // by the member that had it
-	rivaled map[register.Occurrence]bool // the member with an entry of its own ran it
-	doubled map[register.Occurrence]map[string]bool
-	died    map[register.Occurrence]bool // taken by a member that was killed then
+	starts  map[exchange.Occurrence][]ringStart
+	skipped map[exchange.Occurrence]bool // by the member that had it
+	rivaled map[exchange.Occurrence]bool // the member with an entry of its own ran it
+	doubled map[exchange.Occurrence]map[string]bool
+	died    map[exchange.Occurrence]bool // taken by a member that was killed then
 	apart   []apart
-	failed  map[register.Occurrence]int // the newest attempt, if it failed
+	failed  map[exchange.Occurrence]int // the newest attempt, if it failed
 	given   int                         // occurrences that were handed over
 	census  []census
 }
@@ -204,7 +206,7 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 }
 
 type grantOf struct {
-	of    register.Occurrence
+	of    exchange.Occurrence
 	entry job.Key // for which it was claimed
 	by    string
 	token uint64
@@ -223,7 +225,7 @@ type ringStart struct {
 
 // note is the known state of an occurrence at a member.
 type note struct {
-	phase   register.Phase
+	phase   exchange.Phase
 	attempt int
 	lost    int
 	run     int64
@@ -242,16 +244,16 @@ func (x note) newer(was note) bool {
 // step orders the progress of a member: an attempt begins, the next one waits, and so on.
 func (x note) step() int {
 	switch x.phase {
-	case register.Taken:
+	case exchange.Taken:
 		return 2*x.attempt + 1
-	case register.Begun:
+	case exchange.Begun:
 		return 2 * max(x.attempt, 1)
 	}
 	return math.MaxInt
 }
 
 // began reports whether a run of it is live or has ended.
-func (x note) began() bool { return x.phase >= register.Begun && x.run != 0 }
+func (x note) began() bool { return x.phase >= exchange.Begun && x.run != 0 }
 
 // meta is the metadata that a member publishes.
 type meta struct {
@@ -289,13 +291,13 @@ type node struct {
 	came    map[string]time.Time                 // when each of them became alive
 	parted  map[string]bool                      // members that announced that they leave
 	lost    map[string]bool                      // members that it considers dead
-	notes   map[register.Occurrence]map[string]note
-	gave    map[register.Occurrence]string // occurrences that it granted to other members
-	asks    map[register.Occurrence]*question
-	shown   map[register.Occurrence]bool            // doubles that were reported
-	views   map[register.Occurrence]map[string]bool // members that it saw at its newest claim
-	claimed map[register.Occurrence]time.Time
-	stored  map[register.Occurrence]bool // its history has a decision
+	notes   map[exchange.Occurrence]map[string]note
+	gave    map[exchange.Occurrence]string // occurrences that it granted to other members
+	asks    map[exchange.Occurrence]*question
+	shown   map[exchange.Occurrence]bool            // doubles that were reported
+	views   map[exchange.Occurrence]map[string]bool // members that it saw at its newest claim
+	claimed map[exchange.Occurrence]time.Time
+	stored  map[exchange.Occurrence]bool // its history has a decision
 	parting bool                         // its final state was broadcast
 	untold  int                          // messages that it repeats until they are received
 }
@@ -394,7 +396,7 @@ func (n *node) read() {
 func (n *node) act(effects []Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
-		case ToRing:
+		case toRing:
 			n.carryOut(e.Effect)
 		case Start:
 			n.begin(e)
@@ -416,7 +418,7 @@ func (n *node) carryOut(e register.Effect) {
 		n.hold(e)
 	case register.Claim:
 		n.claim(e)
-	case register.Progress:
+	case exchange.Progress:
 		n.progress(e)
 	case register.Unstarted:
 		n.farewell(e)
@@ -424,7 +426,7 @@ func (n *node) carryOut(e register.Effect) {
 }
 
 // tellRing passes an event of the ring to the engine.
-func (n *node) tellRing(e register.Event) { n.notify(FromRing{e}) }
+func (n *node) tellRing(e register.Event) { n.notify(fromRing{e}) }
 
 // tellOrphans reports occurrences of a member that is gone.
 func (n *node) tellOrphans(orphans ...register.Report) {
@@ -438,13 +440,13 @@ func (n *node) boot() {
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
 	n.parted, n.lost = map[string]bool{}, map[string]bool{}
-	own := map[register.Occurrence]map[string]note{}
+	own := map[exchange.Occurrence]map[string]note{}
 	for o, all := range n.notes {
 		if x, ok := all[n.id]; ok && n.stored[o] {
 			own[o] = map[string]note{n.id: x}
 		}
 	}
-	n.notes, n.gave, n.asks = own, map[register.Occurrence]string{}, map[register.Occurrence]*question{}
+	n.notes, n.gave, n.asks = own, map[exchange.Occurrence]string{}, map[exchange.Occurrence]*question{}
 	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
 	n.meta = meta{id: n.id, labels: n.labels, drains: true}
 	n.crontabs, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
@@ -526,7 +528,7 @@ func (n *node) bury(id string) {
 	var orphans []register.Report
 	for o, all := range n.notes {
 		x, ok := all[id]
-		if !ok || x.phase == register.Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
+		if !ok || x.phase == exchange.Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
 			return m == n.id || !n.heard[m].IsZero()
 		}) {
 			continue
@@ -535,7 +537,7 @@ func (n *node) bury(id string) {
 	}
 	for o, to := range n.gave {
 		if to == id && len(n.notes[o]) == 0 {
-			orphans = append(orphans, n.orphan(o, id, note{phase: register.Taken}))
+			orphans = append(orphans, n.orphan(o, id, note{phase: exchange.Taken}))
 		}
 	}
 	slices.SortFunc(orphans, func(a, b register.Report) int { return a.Compare(b.Occurrence) })
@@ -543,7 +545,7 @@ func (n *node) bury(id string) {
 	n.tellOrphans(orphans...)
 }
 
-func (n *node) orphan(o register.Occurrence, id string, x note) register.Report {
+func (n *node) orphan(o exchange.Occurrence, id string, x note) register.Report {
 	m := register.Mark{Occurrence: o, Member: id, Phase: x.phase, Attempt: uint16(x.attempt), Lost: uint8(x.lost)}
 	return register.Report{Mark: m, Host: id, Left: n.parted[id]}
 }
@@ -596,14 +598,14 @@ func (n *node) compare(x meta) map[job.Key]register.Lack {
 // sync makes two members exchange their recent state.
 func (n *node) sync(to *node, since time.Duration) {
 	push := func(from, to *node) {
-		known := map[register.Occurrence]map[string]note{}
+		known := map[exchange.Occurrence]map[string]note{}
 		for o, all := range from.notes {
 			if from.lab.now.Sub(o.Time()) < since {
 				known[o] = maps.Clone(all)
 			}
 		}
 		from.send(to, func() {
-			for _, o := range slices.SortedFunc(maps.Keys(known), register.Occurrence.Compare) {
+			for _, o := range slices.SortedFunc(maps.Keys(known), exchange.Occurrence.Compare) {
 				for _, id := range slices.Sorted(maps.Keys(known[o])) {
 					to.learn(o, id, known[o][id])
 				}
@@ -615,9 +617,9 @@ func (n *node) sync(to *node, since time.Duration) {
 }
 
 // learn handles a message about an occurrence.
-func (n *node) learn(o register.Occurrence, id string, x note) {
+func (n *node) learn(o exchange.Occurrence, id string, x note) {
 	if id == n.id { // its own state is newer, unless it was restarted
-		if x.phase == register.Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
+		if x.phase == exchange.Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
 			n.tellOrphans(n.orphan(o, n.id, x))
 		}
 		return
@@ -632,7 +634,7 @@ func (n *node) learn(o register.Occurrence, id string, x note) {
 }
 
 // counts reports whether a member's messages about an occurrence count for this one.
-func (n *node) counts(id string, o register.Occurrence) bool {
+func (n *node) counts(id string, o exchange.Occurrence) bool {
 	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
 	_, known := n.notes[o][id]
@@ -663,7 +665,7 @@ func (n *node) dated(lack register.Lack, id string, key job.Key) register.Lack {
 }
 
 // keep stores a member's progress with an occurrence.
-func (n *node) keep(o register.Occurrence, id string, x note) {
+func (n *node) keep(o exchange.Occurrence, id string, x note) {
 	was, known := n.notes[o][id]
 	if known && !x.newer(was) {
 		return
@@ -673,9 +675,9 @@ func (n *node) keep(o register.Occurrence, id string, x note) {
 	}
 	n.notes[o][id] = x
 	if id != n.id && !known {
-		n.tellRing(register.Changes{Others: []register.Occurrence{o}})
+		n.tellRing(register.Changes{Others: []exchange.Occurrence{o}})
 	}
-	if id != n.id && n.lost[id] && x.phase != register.Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
+	if id != n.id && n.lost[id] && x.phase != exchange.Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
 		n.tellOrphans(n.orphan(o, id, x))
 	}
 	own := n.notes[o][n.id]
@@ -689,10 +691,10 @@ func (n *node) keep(o register.Occurrence, id string, x note) {
 }
 
 // holder returns the member that has an occurrence, other than but, or "".
-func (n *node) holder(o register.Occurrence, but string, again bool) string {
+func (n *node) holder(o exchange.Occurrence, but string, again bool) string {
 	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if x := n.notes[o][id]; id != but && x.times == times && (!again || x.phase == register.Over || !n.lost[id]) {
+		if x := n.notes[o][id]; id != but && x.times == times && (!again || x.phase == exchange.Over || !n.lost[id]) {
 			return id
 		}
 	}
@@ -719,30 +721,30 @@ func (n *node) claim(c register.Claim) {
 }
 
 // refused drops an occurrence that another member has.
-func (n *node) refused(o register.Occurrence, by string) {
-	if x := n.notes[o][n.id]; x.phase == register.Taken {
+func (n *node) refused(o exchange.Occurrence, by string) {
+	if x := n.notes[o][n.id]; x.phase == exchange.Taken {
 		delete(n.notes[o], n.id)
 	}
 	n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: by})
 }
 
 // have takes an occurrence.
-func (n *node) have(o register.Occurrence) {
+func (n *node) have(o exchange.Occurrence) {
 	n.note(o, n.taken(o))
 	n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted})
 }
 
 // taken returns the note for an occurrence that this member takes, perhaps not for the
 // first time.
-func (n *node) taken(o register.Occurrence) note {
+func (n *node) taken(o exchange.Occurrence) note {
 	x, own := n.notes[o][n.id]
 	if own {
-		return note{phase: register.Taken, times: x.times, attempt: x.attempt}
+		return note{phase: exchange.Taken, times: x.times, attempt: x.attempt}
 	}
 	if len(n.notes[o]) == 0 {
-		return note{phase: register.Taken}
+		return note{phase: exchange.Taken}
 	}
-	again := note{phase: register.Taken, times: n.times(o) + 1}
+	again := note{phase: exchange.Taken, times: n.times(o) + 1}
 	for _, x := range n.notes[o] {
 		again.attempt = max(again.attempt, x.attempt)
 	}
@@ -750,7 +752,7 @@ func (n *node) taken(o register.Occurrence) note {
 }
 
 // times returns how often an occurrence was taken, by one member after the other.
-func (n *node) times(o register.Occurrence) (times int) {
+func (n *node) times(o exchange.Occurrence) (times int) {
 	for _, x := range n.notes[o] {
 		times = max(times, x.times)
 	}
@@ -762,18 +764,18 @@ func (n *node) farewell(u register.Unstarted) {
 	n.lab.given += len(u.Occurrences)
 	for _, x := range u.Occurrences {
 		y := n.notes[x.Occurrence][n.id]
-		y.phase, y.attempt, y.lost = register.Taken, max(int(x.Attempt), y.attempt), max(int(x.Lost), y.lost)
+		y.phase, y.attempt, y.lost = exchange.Taken, max(int(x.Attempt), y.attempt), max(int(x.Lost), y.lost)
 		n.keep(x.Occurrence, n.id, y)
 	}
 	clear(n.asks)
-	own := map[register.Occurrence]note{}
+	own := map[exchange.Occurrence]note{}
 	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && (x.phase != register.Over || n.lab.now.Sub(o.Time()) < time.Minute) {
+		if x, ok := all[n.id]; ok && (x.phase != exchange.Over || n.lab.now.Sub(o.Time()) < time.Minute) {
 			own[o] = x
 		}
 	}
 	n.insist(func(to *node) {
-		for _, o := range slices.SortedFunc(maps.Keys(own), register.Occurrence.Compare) {
+		for _, o := range slices.SortedFunc(maps.Keys(own), exchange.Occurrence.Compare) {
 			to.learn(o, n.id, own[o])
 		}
 		to.parted[n.id] = true
@@ -801,7 +803,7 @@ func (n *node) insistWith(to *node, do func(to *node)) {
 }
 
 // note stores the progress of its own occurrence, and sends it to the others.
-func (n *node) note(o register.Occurrence, x note) {
+func (n *node) note(o exchange.Occurrence, x note) {
 	n.keep(o, n.id, x)
 	n.post(func(to *node) { to.learn(o, n.id, x) })
 }
@@ -813,13 +815,13 @@ func (n *node) questionOf(c register.Claim) *question {
 	all, times := n.notes[c.Occurrence], n.times(c.Occurrence)
 	own, known := all[n.id]
 	switch {
-	case known && own.phase < register.Over && own.times == times && (c.Again || own.phase == register.Taken):
+	case known && own.phase < exchange.Over && own.times == times && (c.Again || own.phase == exchange.Taken):
 		q.mine, q.times = true, times
 		if times > 0 {
-			q.last = note{phase: register.Taken, attempt: own.attempt}
+			q.last = note{phase: exchange.Taken, attempt: own.attempt}
 		}
 	case c.Again:
-		q.times, q.last = 1, note{phase: register.Taken}
+		q.times, q.last = 1, note{phase: exchange.Taken}
 		for _, x := range all {
 			if x.times == times {
 				q.times = times + 1
@@ -834,7 +836,7 @@ func (n *node) questionOf(c register.Claim) *question {
 
 // first returns the other member whose note of an occurrence comes before all others, or
 // "".
-func (n *node) first(o register.Occurrence) (first string) {
+func (n *node) first(o exchange.Occurrence) (first string) {
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
 		if id != n.id && (first == "" || n.notes[o][id].beats(n.notes[o][first])) {
 			first = id
@@ -849,18 +851,18 @@ func (x note) beats(y note) bool {
 	case x.times != y.times:
 		return x.times > y.times
 	}
-	return x.phase > register.Taken && y.phase == register.Taken
+	return x.phase > exchange.Taken && y.phase == exchange.Taken
 }
 
 // stands reports whether the recorded state of a member prevents the claim.
 func (n *node) stands(id string, x note, from string, q *question) bool {
 	switch {
-	case id == from && (x.phase == register.Taken || q.mine && x.phase == register.Begun):
+	case id == from && (x.phase == exchange.Taken || q.mine && x.phase == exchange.Begun):
 		return false
 	case x.times < q.times:
 		return id == n.id || x.step() > q.last.step()
 	case x.times == q.times && q.mine:
-		return x.phase > register.Taken || id < from
+		return x.phase > exchange.Taken || id < from
 	}
 	return true
 }
@@ -914,19 +916,20 @@ func (n *node) inquire(c register.Claim) {
 }
 
 // answerTo returns the member that has an occurrence which another member claims, or "".
-func (n *node) answerTo(o register.Occurrence, from string, q *question) string {
+func (n *node) answerTo(o exchange.Occurrence, from string, q *question) string {
 	if !n.counts(from, o) {
 		return ""
+	}
+	own := n.asks[o]
+	if own != nil && !q.mine && (own.times > q.times || own.times == q.times && n.id < from) {
+		return n.id
 	}
 	for _, id := range []string{n.id, n.first(o)} {
 		if x, known := n.notes[o][id]; known && n.stands(id, x, from, q) {
 			return id
 		}
 	}
-	if n.asks[o] != nil {
-		if n.id < from {
-			return n.id
-		}
+	if own != nil {
 		delete(n.asks, o)
 		n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: from})
 	}
@@ -966,8 +969,8 @@ func (n *node) vote(c register.Claim) {
 				n.views[o], n.claimed[o] = g.saw, g.at
 				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted, Token: g.token})
 			default:
-				n.learn(o, g.by, note{phase: register.Taken})
-				n.post(func(to *node) { to.learn(o, g.by, note{phase: register.Taken}) })
+				n.learn(o, g.by, note{phase: exchange.Taken})
+				n.post(func(to *node) { to.learn(o, g.by, note{phase: exchange.Taken}) })
 				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: g.by})
 			}
 		})
@@ -976,9 +979,9 @@ func (n *node) vote(c register.Claim) {
 
 // apart returns the occurrence under which a claim is granted if another entry has one
 // too.
-func (n *node) apart(o register.Occurrence) register.Occurrence {
+func (n *node) apart(o exchange.Occurrence) exchange.Occurrence {
 	entry := n.meta.held[o.Key]
-	return register.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
+	return exchange.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
 }
 
 // quorum reports whether a member can reach a majority of the voters.
@@ -992,14 +995,14 @@ func (n *node) quorum() bool {
 	return seen > n.lab.voters/2
 }
 
-func (n *node) progress(p register.Progress) {
+func (n *node) progress(p exchange.Progress) {
 	was, attempt := n.notes[p.Occurrence][n.id], int(p.Attempt)
-	if was.phase == register.Taken && p.Phase == register.Begun { // the next attempt after the known ones
+	if was.phase == exchange.Taken && p.Phase == exchange.Begun { // the next attempt after the known ones
 		attempt = max(attempt, was.attempt+1)
 	}
 	n.note(p.Occurrence, note{
 		phase: p.Phase, attempt: attempt, lost: int(p.Lost), run: p.Run, times: was.times,
-		ran: p.Phase == register.Over && p.Run != 0 && !p.Vanished,
+		ran: p.Phase == exchange.Over && p.Run != 0 && !p.Vanished,
 	})
 }
 
@@ -1008,14 +1011,14 @@ func (n *node) begin(s Start) {
 	if s.Run.Trigger == job.TriggerManual || s.Run.Trigger == job.TriggerDependency {
 		return
 	}
-	o := register.OccurrenceOf(job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due)
+	o := exchange.OccurrenceOf(job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due)
 	if rival := n.rivals[o.Key] || s.Job.User != "ann"; rival {
 		l.rivalRuns++
 		l.rivaled[o] = true
 	} else {
 		l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
 	}
-	if misfit(s.Entry.Options(), n.labels) != "" || !isHere(s.Entry.Options(), n.id) {
+	if catalog.Misfit(s.Entry.Options(), n.labels) != "" || !catalog.IsHere(s.Entry.Options(), n.id) {
 		l.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
 	}
 	id, life := s.Run.ID, n.life
@@ -1037,7 +1040,7 @@ func keyIn(id job.ID) job.Key { return job.KeyOf(id, "ann") }
 func (n *node) fact(r job.Record) {
 	l := n.lab
 	key := keyIn(r.Job)
-	o := register.OccurrenceOf(key, r.Due)
+	o := exchange.OccurrenceOf(key, r.Due)
 	switch {
 	case n.rivals[key] || r.Job.Owner() != "root":
 		l.rivaled[o] = l.rivaled[o] || r.Kind == job.Decided
@@ -1054,7 +1057,7 @@ func (n *node) fact(r job.Record) {
 				first = r.First
 			}
 			for at := first; !at.After(r.Due); at = at.Add(time.Second) {
-				l.skipped[register.OccurrenceOf(key, at)] = true
+				l.skipped[exchange.OccurrenceOf(key, at)] = true
 			}
 		}
 	case r.Kind == job.Dropped && r.Reason != job.OtherMember && r.Reason != job.HandedOver:
@@ -1064,7 +1067,7 @@ func (n *node) fact(r job.Record) {
 
 func (n *node) write(e Effect) {
 	switch e := e.(type) {
-	case ToRing:
+	case toRing:
 		n.lab.say("%s: %T %+v", n.id, e.Effect, e.Effect)
 	case Fact, Start:
 		n.lab.say("%s: %s", n.id, n.world.notify(e))
@@ -1078,7 +1081,7 @@ func (n *node) kill(away time.Duration) {
 		n.lab.part(n, x, away)
 	}
 	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && x.phase != register.Over {
+		if x, ok := all[n.id]; ok && x.phase != exchange.Over {
 			n.lab.died[o] = true
 		}
 	}
@@ -1219,7 +1222,7 @@ func (l *lab) add(index int) *node {
 	n := &node{
 		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index),
 		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
-		notes: map[register.Occurrence]map[string]note{}, shown: map[register.Occurrence]bool{}, views: map[register.Occurrence]map[string]bool{}, claimed: map[register.Occurrence]time.Time{}, stored: map[register.Occurrence]bool{},
+		notes: map[exchange.Occurrence]map[string]note{}, shown: map[exchange.Occurrence]bool{}, views: map[exchange.Occurrence]map[string]bool{}, claimed: map[exchange.Occurrence]time.Time{}, stored: map[exchange.Occurrence]bool{},
 	}
 	n.node, n.ring = n.id, Available
 	if l.weather.strict {
@@ -1274,8 +1277,8 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
-		granted: map[register.Occurrence]grantOf{}, starts: map[register.Occurrence][]ringStart{},
-		skipped: map[register.Occurrence]bool{}, rivaled: map[register.Occurrence]bool{}, doubled: map[register.Occurrence]map[string]bool{}, died: map[register.Occurrence]bool{}, failed: map[register.Occurrence]int{},
+		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
+		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{},
 	}
 	l.begun = l.now
 	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
@@ -1422,14 +1425,14 @@ func (l *lab) judge(from, until time.Time) {
 			continue
 		}
 		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
-			l.judgeOne(id, register.OccurrenceOf(keyIn(id), due), until)
+			l.judgeOne(id, exchange.OccurrenceOf(keyIn(id), due), until)
 		}
 	}
 }
 
 // waits reports whether an occurrence waits for its start or its next attempt on a member: on any
 // member, or on one that has left.
-func (l *lab) waits(id job.ID, o register.Occurrence, left bool) bool {
+func (l *lab) waits(id job.ID, o exchange.Occurrence, left bool) bool {
 	return slices.ContainsFunc(l.nodes, func(n *node) (waits bool) {
 		if left && !n.left {
 			return false
@@ -1442,11 +1445,11 @@ func (l *lab) waits(id job.ID, o register.Occurrence, left bool) bool {
 }
 
 // isTold reports whether a member received a report that its run was doubled.
-func (l *lab) isTold(o register.Occurrence, n *node) bool {
+func (l *lab) isTold(o exchange.Occurrence, n *node) bool {
 	return l.doubled[o][n.id]
 }
 
-func (l *lab) judgeOne(id job.ID, o register.Occurrence, until time.Time) {
+func (l *lab) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	var firsts []ringStart
 	for _, s := range l.starts[o] {
 		if s.attempt == 1 {
@@ -1496,8 +1499,8 @@ func TestMissedOccurrencesAreShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), cut: map[[2]int]bool{},
-		granted: map[register.Occurrence]grantOf{}, starts: map[register.Occurrence][]ringStart{},
-		skipped: map[register.Occurrence]bool{}, rivaled: map[register.Occurrence]bool{}, doubled: map[register.Occurrence]map[string]bool{}, died: map[register.Occurrence]bool{}, failed: map[register.Occurrence]int{},
+		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
+		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{},
 	}
 	l.begun = l.now
 	var jobs strings.Builder

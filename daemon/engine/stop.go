@@ -91,7 +91,7 @@ func (e *Engine) press(r *run) {
 // killLater schedules KILL for a run that was signalled. A further stop request never
 // postpones it, unless it sets the grace explicitly.
 func (e *Engine) killLater(r *run) {
-	at := e.in(r.grace())
+	at := e.now.In(r.grace())
 	if at == r.dies || r.dies > 0 && r.dies < at && (r.hurry || !r.patience) {
 		return
 	}

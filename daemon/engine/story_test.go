@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -113,6 +115,7 @@ type story struct {
 	w   *world
 
 	texts []crontabText
+	hosts map[string]string // of the members, by ID
 }
 
 // parse reads all crontabs, as a daemon does when one of them changes or the host moves.
@@ -326,6 +329,7 @@ func (s *story) ring(words []string) {
 
 func (s *story) members(words []string) {
 	m, newest := &register.Membership{Self: "box"}, map[job.Key]time.Time{}
+	s.hosts = map[string]string{}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -363,8 +367,9 @@ func (s *story) members(words []string) {
 			}
 		}
 		m.Members = append(m.Members, x)
+		s.hosts[x.ID] = x.Name
 	}
-	s.w.step(FromRing{register.Ring{Membership: m, Newest: newest}})
+	s.w.step(fromRing{register.Ring{Membership: m, Newest: newest}})
 }
 
 // ringKey returns the ring key of an installed job, or else of a job of root elsewhere.
@@ -381,33 +386,33 @@ func (s *story) ringKey(id string) job.Key {
 func (s *story) ringEvent(words []string) {
 	switch words[0] {
 	case "gone":
-		phase := map[string]register.Phase{"taken": register.Taken, "begun": register.Begun}[words[4]]
+		phase := map[string]exchange.Phase{"taken": exchange.Taken, "begun": exchange.Begun}[words[4]]
 		x := s.report(words[1], words[2], words[3], phase)
-		x.Attempt = uint16(phase - register.Taken)
+		x.Attempt = uint16(phase - exchange.Taken)
 		if len(words) > 5 {
 			x.Attempt, x.Lost = uint16(s.run(words[5])), uint8(s.run(words[6]))
 		}
-		s.w.step(FromRing{register.Changes{Orphans: []register.Report{x}}})
+		s.w.step(fromRing{register.Changes{Orphans: []register.Report{x}}})
 		return
 	case "left":
-		x := s.report(words[1], words[2], words[3], register.Taken)
+		x := s.report(words[1], words[2], words[3], exchange.Taken)
 		x.Attempt, x.Lost, x.Left = uint16(s.run(words[4])), uint8(s.run(words[5])), true
-		s.w.step(FromRing{register.Changes{Orphans: []register.Report{x}}})
+		s.w.step(fromRing{register.Changes{Orphans: []register.Report{x}}})
 		return
 	case "depart":
-		s.w.step(FromRing{register.Departing{}})
+		s.w.step(fromRing{register.Departing{}})
 		return
 	}
-	o := register.OccurrenceOf(s.ringKey(words[1]), s.time(words[2]))
+	o := exchange.OccurrenceOf(s.ringKey(words[1]), s.time(words[2]))
 	switch words[0] {
 	case "took":
-		s.w.step(FromRing{register.Changes{Others: []register.Occurrence{o}}})
+		s.w.step(fromRing{register.Changes{Others: []exchange.Occurrence{o}}})
 	case "deprived":
-		s.w.step(FromRing{register.Changes{Yielded: []register.Report{s.report(words[3], words[1], words[2], register.Taken)}}})
+		s.w.step(fromRing{register.Changes{Yielded: []register.Report{s.report(words[3], words[1], words[2], exchange.Taken)}}})
 	case "doubled":
-		x := s.report(words[3], words[1], words[2], register.Begun)
+		x := s.report(words[3], words[1], words[2], exchange.Begun)
 		x.Run, x.Host = 7, words[3]
-		s.w.step(FromRing{register.Changes{Doubled: []register.Report{x}}})
+		s.w.step(fromRing{register.Changes{Doubled: []register.Report{x}}})
 	case "claim":
 		c := register.Claimed{Occurrence: o}
 		grant, value, _ := strings.Cut(words[3], "=")
@@ -422,14 +427,14 @@ func (s *story) ringEvent(words []string) {
 		case "unknown":
 			c.Grant = register.Postponed
 		}
-		s.w.step(FromRing{c})
+		s.w.step(fromRing{c})
 	}
 }
 
 // report returns the mark of a member, whose host is in the membership or is named like it.
-func (s *story) report(member, id, due string, phase register.Phase) register.Report {
-	x := register.Report{Mark: register.Mark{Occurrence: register.OccurrenceOf(s.ringKey(id), s.time(due)), Member: member, Phase: phase}}
-	x.Host = s.w.engine.ring.hostOf(member)
+func (s *story) report(member, id, due string, phase exchange.Phase) register.Report {
+	x := register.Report{Mark: register.Mark{Occurrence: exchange.OccurrenceOf(s.ringKey(id), s.time(due)), Member: member, Phase: phase}}
+	x.Host = cmp.Or(s.hosts[member], member)
 	return x
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"container/heap"
-	"math"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -29,27 +28,6 @@ const (
 	runsLong   // by max-run= it should have ended
 	expects    // by expect= the job should have had a success
 )
-
-// in returns the time since boot that is d from now.
-func (e *Engine) in(d time.Duration) time.Duration { return sum(e.now.Up, d) }
-
-// upAt returns the time since boot at which the wall clock will show t, unless it is set
-// before.
-func (e *Engine) upAt(t time.Time) time.Duration { return sum(e.now.Up, t.Sub(e.now.Wall)) }
-
-// sum returns a + b. If the result does not fit into a Duration, it returns the nearest
-// one: an overflow would make a wait of centuries end immediately. All sums with a
-// duration from outside must use it.
-func sum(a, b time.Duration) time.Duration {
-	switch c := a + b; {
-	case a > 0 && b > 0 && c < 0:
-		return math.MaxInt64
-	case a < 0 && b < 0 && c >= 0:
-		return math.MinInt64
-	default:
-		return c
-	}
-}
 
 // timers is a heap, soonest first. A timer whose run has moved on is ignored
 // when it fires, so nothing is ever removed from the middle.

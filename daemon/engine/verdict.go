@@ -7,11 +7,6 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// maxReruns limits how often if-lost=rerun starts a run again whose process vanished with
-// the daemon or the host. Without a limit, a job that crashes the host would do so
-// forever.
-const maxReruns = 3
-
 // judge returns the verdict on a run that ended. If a run was stopped, its verdict
 // depends on the reason of the stop, not on the exit status: many programs exit with 0 on
 // TERM with half of their work done.
@@ -44,7 +39,7 @@ func judge(r *run) job.Verdict {
 
 // reruns reports whether if-lost=rerun starts a run again whose process vanished.
 func (r *run) reruns() bool {
-	return r.Outcome.Kind == job.Lost && r.options.IfLost == option.LostReruns && r.Lost < maxReruns
+	return r.Outcome.Kind == job.Lost && r.options.IfLost == option.LostReruns && r.Lost < job.MaxReruns
 }
 
 func exitedWith(o job.Outcome, codes []uint8) bool {

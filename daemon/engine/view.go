@@ -9,29 +9,27 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // View is an immutable snapshot of the engine. It is cheap to hold, so readers never wait
 // for decisions.
 type View struct {
-	now       Moment
-	draining  bool
-	node      string
-	jobs      *catalog.Catalog
-	holds     job.Holds
-	bars      map[string]Barred
-	stamps    map[string]timetable.Day
-	busy      map[string]bool // periods that have a live run
-	live      []*job.Run
-	fills     []job.Backfill
-	over      Overflow
-	troubles  map[owned]Trouble
-	labels    map[string]string
-	ranking   *ranking // nil: the ring is not known
-	former    []*ranking
-	undecided []Undecided
-	drained   bool // this member takes nothing new
+	now      Moment
+	draining bool
+	node     string
+	jobs     *catalog.Catalog
+	holds    job.Holds
+	bars     map[string]Barred
+	stamps   map[string]timetable.Day
+	busy     map[string]bool // periods that have a live run
+	live     []*job.Run
+	fills    []job.Backfill
+	over     Overflow
+	troubles map[owned]Trouble
+	labels   map[string]string
+	exchange.View
 }
 
 // View returns a snapshot as of the last Step.
@@ -39,7 +37,7 @@ func (e *Engine) View() *View {
 	v := &View{now: e.now, draining: e.draining, node: e.node, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, labels: e.labels, fills: e.fills.list(), over: e.places.over,
 		troubles: e.troubles}
 	e.shown, e.lent = true, true
-	e.ring.show(v)
+	v.View = e.ring.view
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)
@@ -135,7 +133,7 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 // Planned reports whether occurrences of job i will run, apart from pauses.
 func (v *View) Planned(i int) bool {
 	o := v.jobs.Options(i)
-	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != option.ScopeRing {
+	if !o.Enabled || o.Held != "" || !catalog.IsHere(o, v.node) || catalog.Misfit(o, v.labels) != "" && o.Scope != option.ScopeRing {
 		return false
 	}
 	_, barred := v.BarredUser(i)
@@ -198,7 +196,7 @@ func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 // SameRules reports that both views decide the same for all jobs, apart from pauses, runs
 // and troubles.
 func (v *View) SameRules(o *View) bool {
-	return v.jobs == o.jobs && v.node == o.node && v.ranking == o.ranking && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
+	return v.jobs == o.jobs && v.node == o.node && v.SameMembers(o.View) && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
 }
 
 // Options returns the effective options of job i: an entry that may not run is held in

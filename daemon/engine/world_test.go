@@ -10,9 +10,20 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/claims"
 	"github.com/cronring/cronring/gossip/register"
 )
+
+// fromRing and toRing are messages between the ring of a world and its other members.
+type (
+	fromRing struct{ register.Event }
+	toRing   struct{ register.Effect }
+)
+
+func (fromRing) event() {}
+func (toRing) effect()  {}
 
 // process is a run as the operating system sees it.
 type process struct {
@@ -25,6 +36,7 @@ type process struct {
 type world struct {
 	t        testing.TB
 	engine   *Engine
+	members  *claims.Ring
 	now      Moment
 	zone     *time.Location
 	seed     uint64
@@ -145,7 +157,7 @@ func (w *world) start() {
 	for _, b := range s.Backfills {
 		s.Ran[b.ID] = w.ranIn(b.Job, b.From, b.To)
 	}
-	w.engine = New(s)
+	w.engine, w.members = New(s), claims.New()
 	w.engine.Pace(max(w.pace, 1))
 	w.owed, w.checking = nil, map[job.RunID]bool{}
 	w.state.Booted = false
@@ -201,7 +213,17 @@ func (w *world) adopt() []Adopted {
 func (w *world) step(events ...Event) []Effect {
 	events = append(w.owed, events...)
 	w.owed = nil
-	effects := w.engine.Step(w.now, events...)
+	events = slices.DeleteFunc(events, func(e Event) bool {
+		from, ok := e.(fromRing)
+		if ok {
+			w.members.Hear(from.Event)
+		}
+		return ok
+	})
+	effects := w.engine.StepIn(w.members, w.now, events...)
+	for _, x := range w.members.Effects() {
+		effects = append(effects, toRing{x})
+	}
 	w.state.LastSeen, w.state.Era = w.now.Wall, w.engine.Era()
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -354,7 +376,7 @@ func (w *world) notify(e Effect) string {
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
 	case Notify:
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
-	case ToRing:
+	case toRing:
 		return w.tellRing(e.Effect)
 	case Roster, Ledger:
 		return ""
@@ -370,12 +392,12 @@ func (w *world) tellRing(e register.Effect) string {
 		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
 		for _, o := range e.Occurrences {
 			slot, _ := w.engine.jobs.FindRing(o.Key)
-			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.ID(slot), w.clock(register.Mark(o).Time()), o.Attempt, o.Lost)
+			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.ID(slot), w.clock(o.Time()), o.Attempt, o.Lost)
 		}
 		return line
-	case register.Progress:
+	case exchange.Progress:
 		slot, _ := w.engine.jobs.FindRing(e.Key)
-		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.ID(slot), w.clock(register.Mark(e).Time()))
+		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.ID(slot), w.clock(e.Time()))
 	case register.Holdings:
 		return fmt.Sprintf("  hold %d", len(e.Holdings))
 	}

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Moment is one reading of the clocks.
 type Moment struct {
@@ -11,4 +14,25 @@ type Moment struct {
 // Drift returns how far the wall clock was set between two readings.
 func (m Moment) Drift(from Moment) time.Duration {
 	return (m.Wall.Sub(from.Wall) - (m.Up - from.Up)).Abs()
+}
+
+// In returns the time since boot that is d from m.
+func (m Moment) In(d time.Duration) time.Duration { return Sum(m.Up, d) }
+
+// UpAt returns the time since boot at which the wall clock will show t, unless it is set
+// before.
+func (m Moment) UpAt(t time.Time) time.Duration { return Sum(m.Up, t.Sub(m.Wall)) }
+
+// Sum returns a + b. If the result does not fit into a Duration, it returns the nearest
+// one: an overflow would make a wait of centuries end immediately. All sums with a
+// duration from outside must use it.
+func Sum(a, b time.Duration) time.Duration {
+	switch c := a + b; {
+	case a > 0 && b > 0 && c < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && c >= 0:
+		return math.MinInt64
+	default:
+		return c
+	}
 }

@@ -14,6 +14,11 @@ type RunID int64
 
 func (id RunID) String() string { return strconv.FormatInt(int64(id), 10) }
 
+// MaxReruns limits how often if-lost=rerun starts a run again whose process vanished with
+// the daemon or the host. Without a limit, a job that crashes the host would do so
+// forever.
+const MaxReruns = 3
+
 // Run is one execution of a job, or the wait for one.
 type Run struct {
 	ID         RunID     `json:"id"`

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/overview"
 	"github.com/cronring/cronring/gossip/register"
@@ -25,7 +26,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 		"#@ name=j scope=ring\n0 * * * * ann x\n#@ name=db scope=ring need=role:db\n0 * * * * ann y\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.step(engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Strict})
 	due := w.now.Truncate(time.Hour).Add(time.Hour)
-	occurrence := register.OccurrenceOf(job.KeyOf("j", "ann"), due)
+	occurrence := exchange.OccurrenceOf(job.KeyOf("j", "ann"), due)
 	why := func(id, step string) string {
 		t.Helper()
 		status, text := w.walk(0, "GET", "/v1/why", walked{query: "job=" + id + "&at=" + due.Format("2006-01-02T15:04:05Z")})
@@ -56,18 +57,18 @@ func TestWhyOfRingJobs(t *testing.T) {
 		}
 		return m
 	}
-	w.step(engine.FromRing{Event: register.Ring{Membership: members("box", "elm")}})
+	w.hear(register.Ring{Membership: members("box", "elm")})
 	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= asks for role:db; elm: need= asks for role:db)")
-	w.step(engine.FromRing{Event: register.Ring{Membership: members("box")}})
+	w.hear(register.Ring{Membership: members("box")})
 	w.to(due.Format(time.RFC3339))
-	w.step(engine.FromRing{Event: register.Claimed{Occurrence: occurrence, Grant: register.Postponed}})
+	w.hear(register.Claimed{Occurrence: occurrence, Grant: register.Postponed})
 	says("j", string(api.Crossed), "the ring has no quorum")
 	w.pass(time.Second)
 	w.step()
-	w.step(engine.FromRing{Event: register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9}})
+	w.hear(register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9})
 	w.started(1)
 	says("j", string(api.Passed), "of the ring's members it was")
-	w.step(engine.FromRing{Event: register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}}})
+	w.hear(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
 	if r := w.facts()[len(w.facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
@@ -89,7 +90,7 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	for owner, ok := w.View().OwnerThen(i, due); ok && owner.Members[0].Name != "db-02"; owner, ok = w.View().OwnerThen(i, due) {
 		i++
 	}
-	w.step(engine.FromRing{Event: register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}}})
+	w.hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	w.pass(time.Minute)
 	w.step()
 	says := func(at time.Time, want string) {
@@ -102,8 +103,8 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	says(due, "as the ring was then, it was db-02's; db-01 was next in line")
 	says(due.Add(time.Hour), "as the ring is now, it is db-01's, and no other member is allowed to run it")
 	for range 300 { // flapping members do not fill the memory
-		w.step(engine.FromRing{Event: register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}}})
-		w.step(engine.FromRing{Event: register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}}})
+		w.hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
+		w.hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	}
 	says(due, "does not know which members the ring had then")
 }
@@ -123,7 +124,7 @@ func ringWorld(t *testing.T) *world {
 		m.Members = append(m.Members, register.Member{ID: id, Name: name, Weight: 1})
 	}
 	slices.SortFunc(m.Members, func(x, y register.Member) int { return cmp.Compare(x.ID, y.ID) })
-	w.step(engine.FromRing{Event: register.Ring{Membership: m}})
+	w.hear(register.Ring{Membership: m})
 	w.ring = ringOfThree()
 	w.ring.taken = map[job.Key]job.Elsewhere{}
 	return w

@@ -30,6 +30,8 @@ import (
 	"github.com/cronring/cronring/daemon/store/prune"
 	"github.com/cronring/cronring/daemon/store/state"
 	"github.com/cronring/cronring/daemon/store/statistics"
+	"github.com/cronring/cronring/gossip/claims"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // world is a real engine behind a Backend and a Store that keep its effects in memory. Its clock
@@ -52,6 +54,7 @@ type world struct {
 	// read now by itself.
 	mu          sync.Mutex
 	engine      *engine.Engine
+	members     *claims.Ring
 	now         time.Time
 	up          time.Duration
 	diagnostics []crontab.Diagnostic
@@ -78,7 +81,7 @@ func newWorld(t *testing.T, file string) *world {
 func emptyWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{
-		t: t, engine: engine.New(engine.State{}), now: instant(t, firstUp), up: time.Hour,
+		t: t, engine: engine.New(engine.State{}), members: claims.New(), now: instant(t, firstUp), up: time.Hour,
 		ledgers: map[string]job.Ledger{}, chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
 		subscribed: make(chan struct{}, 1000),
 	}
@@ -152,8 +155,16 @@ func (w *world) step(events ...engine.Event) []engine.Effect {
 	return w.stepLocked(events...)
 }
 
+// hear is a step with events of the other members of the ring.
+func (w *world) hear(events ...register.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.members.Hear(events...)
+	w.stepLocked()
+}
+
 func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
-	effects := w.engine.Step(engine.Moment{Wall: w.now, Up: w.up}, events...)
+	effects := w.engine.StepIn(w.members, engine.Moment{Wall: w.now, Up: w.up}, events...)
 	w.view.Store(w.engine.View())
 	var facts []job.Record
 	var ledgers []job.Ledger

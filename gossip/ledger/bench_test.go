@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
@@ -62,7 +63,7 @@ func newTown(b *testing.B) *town {
 func (t *town) claim(b *testing.B, id string, first uint64, n int) time.Duration {
 	claims := make([]register.Claim, n)
 	for i := range claims {
-		claims[i].Occurrence = register.OccurrenceOf(numbered(first+uint64(i)), time.Now())
+		claims[i].Occurrence = exchange.OccurrenceOf(numbered(first+uint64(i)), time.Now())
 	}
 	begun := time.Now()
 	for _, got := range t.ledgers[id].Claim(b.Context(), claims) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
@@ -67,7 +68,7 @@ func (l *Ledger) claim(ctx context.Context, claims []register.Claim) []register.
 }
 
 // claimOf returns the claim of an occurrence for this member's entry.
-func (l *Ledger) claimOf(o register.Occurrence) claim {
+func (l *Ledger) claimOf(o exchange.Occurrence) claim {
 	h := l.holding(o.Key)
 	c := claim{Occurrence: o, entry: h.Hash, former: h.Former}
 	if h.Owner != "" {

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -30,7 +31,7 @@ const (
 // claim is one occurrence that a member claims. The occurrence may be taken from the member
 // in from, because the claimant sees that member as gone.
 type claim struct {
-	register.Occurrence
+	exchange.Occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: unknown
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	owner  uint64  // hash of the user in whose crontab the job is: voters may not have the job; 0: unknown
@@ -199,9 +200,9 @@ func readBatch(r *wire.Reader, form byte) batch {
 	for range r.Count(mostClaims, 1) {
 		var one claim
 		if form == formerForm {
-			one.Occurrence = register.Occurrence{Key: catalog.FormerKey(r.Uint64()), Due: int64(r.Uint64())}
+			one.Occurrence = exchange.Occurrence{Key: catalog.FormerKey(r.Uint64()), Due: int64(r.Uint64())}
 		} else {
-			one.Occurrence = register.Occurrence{Key: r.Key(), Due: int64(r.Uint64())}
+			one.Occurrence = exchange.Occurrence{Key: r.Key(), Due: int64(r.Uint64())}
 			one.entry, one.former, one.owner = r.Key(), r.Uint64(), r.Uint64()
 		}
 		one.from = r.MemberOrNone()

@@ -9,10 +9,12 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/cronring/cronring/gossip/register"
-	"github.com/cronring/cronring/gossip/wire"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/wire"
 )
 
 func logOf(index uint64, data []byte) *raft.Log { return &raft.Log{Index: index, Data: data} }
@@ -46,7 +48,7 @@ func formerEntry(e entry) []byte {
 
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{time: 7, batches: []batch{{"a", []claim{{register.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, ""}, {Occurrence: register.Occurrence{Key: numbered(3), Due: 4}, from: "b"}}}, {"c", nil}}}
+	e := entry{time: 7, batches: []batch{{"a", []claim{{exchange.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, ""}, {Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, from: "b"}}}, {"c", nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
@@ -69,7 +71,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{register.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b"}}}}.encode())
+	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b"}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {

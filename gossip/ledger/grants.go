@@ -12,6 +12,7 @@ import (
 	"unique"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -46,7 +47,7 @@ type grants struct {
 // first.
 type bucket struct {
 	frozen bool
-	grants map[register.Occurrence]grant
+	grants map[exchange.Occurrence]grant
 }
 
 type grant struct {
@@ -127,12 +128,12 @@ func (g *grants) find(minute int64, c claim) (had grant, ok bool) {
 		return grant{}, false
 	}
 	if had, ok = b.grants[c.Occurrence]; !ok && c.former != 0 {
-		had, ok = b.grants[register.Occurrence{Key: catalog.FormerKey(c.former), Due: c.Due}]
+		had, ok = b.grants[exchange.Occurrence{Key: catalog.FormerKey(c.former), Due: c.Due}]
 	}
 	return had, ok
 }
 
-func (g *grants) set(minute int64, o register.Occurrence, to grant) {
+func (g *grants) set(minute int64, o exchange.Occurrence, to grant) {
 	b := g.bucket(minute)
 	before := len(b.grants)
 	b.grants[o] = to
@@ -164,7 +165,7 @@ func (g *grants) bucket(minute int64) *bucket {
 	b := g.buckets[minute]
 	switch {
 	case b == nil:
-		b = &bucket{grants: map[register.Occurrence]grant{}}
+		b = &bucket{grants: map[exchange.Occurrence]grant{}}
 		at, _ := slices.BinarySearch(g.order, minute)
 		g.order = slices.Insert(g.order, at, minute)
 	case b.frozen:
@@ -213,7 +214,7 @@ func (g *grants) dropOldest(owner uint64) {
 	if !ok {
 		floor = g.floor
 	}
-	isOwners := func(_ register.Occurrence, had grant) bool { return had.owner == owner }
+	isOwners := func(_ exchange.Occurrence, had grant) bool { return had.owner == owner }
 	from, _ := slices.BinarySearch(g.order, floor)
 	for i, minute := range slices.All(g.order[from:]) {
 		n := 0
@@ -335,7 +336,7 @@ func (d *snapshotReader) bucket(g *grants) {
 	d.Check(len(g.order) == 0 || minute > g.order[len(g.order)-1])
 	d.Check(minute >= math.MinInt64/bucketSpan && minute < math.MaxInt64/bucketSpan)
 	d.Check(size > 0 && size <= uint64(g.most-g.count))
-	b := &bucket{grants: map[register.Occurrence]grant{}}
+	b := &bucket{grants: map[exchange.Occurrence]grant{}}
 	for ; size > 0 && d.Err() == nil; size-- {
 		var key, entry job.Key
 		var offset, owner uint64
@@ -352,7 +353,7 @@ func (d *snapshotReader) bucket(g *grants) {
 			d.Uint8() // an option that no longer exists
 		}
 		had.by = unique.Make(d.members.Read(d.Reader))
-		b.grants[register.Occurrence{Key: key, Due: minute*bucketSpan + int64(offset)}] = had
+		b.grants[exchange.Occurrence{Key: key, Due: minute*bucketSpan + int64(offset)}] = had
 	}
 	g.buckets[minute] = b
 	g.order = append(g.order, minute)

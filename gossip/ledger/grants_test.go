@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -24,7 +25,7 @@ func (g *grants) one(index uint64, now time.Time, by string, c claim) result {
 }
 
 func at(key uint64, due time.Time) claim {
-	return claim{Occurrence: register.Occurrence{Key: numbered(key), Due: due.UnixNano()}}
+	return claim{Occurrence: exchange.Occurrence{Key: numbered(key), Due: due.UnixNano()}}
 }
 
 func TestGrantsDecide(t *testing.T) {
@@ -117,7 +118,7 @@ func TestGrantsKeepWhatAWrongClockCallsOld(t *testing.T) {
 	}
 	for _, due := range []int64{math.MinInt64, math.MaxInt64} {
 		g := newGrants()
-		g.apply(1, entry{time: due, batches: []batch{{"a", []claim{{Occurrence: register.Occurrence{Key: numbered(1), Due: due}}}}}})
+		g.apply(1, entry{time: due, batches: []batch{{"a", []claim{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: due}}}}}})
 		if g.count != 1 {
 			t.Errorf("due %d: got %d grants, want one", due, g.count)
 		}

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -60,7 +60,7 @@ type Options struct {
 	// Foreign reports whether a member that was granted an occurrence for another entry
 	// has another job, so that the occurrence does not count here. An error means that
 	// this is not known yet.
-	Foreign func(ctx context.Context, member string, o register.Occurrence) (bool, error)
+	Foreign func(ctx context.Context, member string, o exchange.Occurrence) (bool, error)
 	// ClockIsSure reports whether most members agree with this host's clock. If it leads, it
 	// then rejects claims for occurrences that are not due yet.
 	ClockIsSure func() bool
@@ -77,7 +77,7 @@ type Ledger struct {
 	log  *slog.Logger
 
 	holding func(job.Key) catalog.Holding
-	foreign func(context.Context, string, register.Occurrence) (bool, error)
+	foreign func(context.Context, string, exchange.Occurrence) (bool, error)
 
 	clockIsSure func() bool
 

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/register"
 )
 
 // dueNow is a claim of an occurrence that is due now.
 func dueNow(key uint64) register.Claim {
-	return register.Claim{Occurrence: register.OccurrenceOf(numbered(key), time.Now())}
+	return register.Claim{Occurrence: exchange.OccurrenceOf(numbered(key), time.Now())}
 }
 
 // wipe kills a voter, and starts it again with what a directory holds; "": nothing.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
@@ -82,7 +83,7 @@ func (w *world) start(id string) *member {
 		Addr:    func(id string) (string, bool) { return id, true },
 		Gone:    func(id string) bool { return w.get(id) == nil },
 		Holding: func(key job.Key) catalog.Holding { return w.holding(id, key) },
-		Foreign: func(_ context.Context, member string, o register.Occurrence) (bool, error) {
+		Foreign: func(_ context.Context, member string, o exchange.Occurrence) (bool, error) {
 			return w.foreign(id, member)
 		},
 		ClockIsSure: func() bool { return true },
@@ -169,7 +170,7 @@ func (w *world) follower() string {
 func claimsOf(keys ...uint64) []register.Claim {
 	var all []register.Claim
 	for _, key := range keys {
-		all = append(all, register.Claim{Occurrence: register.OccurrenceOf(numbered(key), time.Now().Truncate(time.Hour))})
+		all = append(all, register.Claim{Occurrence: exchange.OccurrenceOf(numbered(key), time.Now().Truncate(time.Hour))})
 	}
 	return all
 }

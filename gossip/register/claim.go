@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 	"unique"
+
+	"github.com/cronring/cronring/daemon/engine/exchange"
 )
 
 // claim is a claim of this member that is under way.
@@ -16,7 +18,7 @@ type claim struct {
 
 // own refuses a claim in the first generation, if this member knows that the occurrence is taken,
 // or that it may be. Otherwise the claim is undecided.
-func (r *Register) own(o Occurrence) Claimed {
+func (r *Register) own(o exchange.Occurrence) Claimed {
 	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
 		return Claimed{Occurrence: o, Grant: Refused, By: e.holder().member.Value()}
 	} else if e == nil && r.forgotten(o) {
@@ -26,7 +28,7 @@ func (r *Register) own(o Occurrence) Claimed {
 }
 
 // forgotten reports whether an occurrence without a record may have been taken nevertheless.
-func (r *Register) forgotten(o Occurrence) bool {
+func (r *Register) forgotten(o exchange.Occurrence) bool {
 	known, ok := r.newest[o.Key]
 	if !ok {
 		return o.Due <= r.dropped[r.owner(o.Key)]
@@ -34,11 +36,11 @@ func (r *Register) forgotten(o Occurrence) bool {
 	return known.due >= o.Due && o.Due <= max(r.horizon, known.dropped)
 }
 
-func (r *Register) take(o Occurrence, generation uint8, now time.Time) Claimed {
+func (r *Register) take(o exchange.Occurrence, generation uint8, now time.Time) Claimed {
 	e := r.entry(o, now)
 	if e.mine.phase == 0 || e.mine.generation != generation {
 		before := e.holder()
-		e.mine = state{member: r.self, generation: generation, phase: Taken, attempt: before.attempt, lost: before.lost}
+		e.mine = state{member: r.self, generation: generation, phase: exchange.Taken, attempt: before.attempt, lost: before.lost}
 	}
 	e.asked, e.lostTo = nobody, nobody
 	r.advance(o, r.self, now)
@@ -50,12 +52,12 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Claimed {
 // occurrence of a dead member, or the next attempt at an occurrence of this member. If this
 // member took the occurrence but did not begin it, Ask always checks with the others: this
 // member may have been away, and another one may have taken it.
-func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Claimed) {
+func (r *Register) Ask(o exchange.Occurrence, again bool, peers []string, now time.Time) (Question, Claimed) {
 	q := Question{Occurrence: o}
-	if own := r.unfinished(o); own != nil && (again || own.phase == Taken) {
+	if own := r.unfinished(o); own != nil && (again || own.phase == exchange.Taken) {
 		q.Mine, q.Generation = true, own.generation
 		if q.Generation > 0 {
-			q.Phase, q.Attempt = Taken, own.attempt
+			q.Phase, q.Attempt = exchange.Taken, own.attempt
 		}
 	} else if again {
 		out := Claimed{}
@@ -80,9 +82,9 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 
 // unfinished returns the state of an occurrence that this member took and still holds. It returns
 // nil if there is none, or if the occurrence is over.
-func (r *Register) unfinished(o Occurrence) *state {
+func (r *Register) unfinished(o exchange.Occurrence) *state {
 	e := r.entries[o]
-	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.holder() != &e.mine {
+	if e == nil || e.mine.phase == 0 || e.mine.phase == exchange.Over || e.holder() != &e.mine {
 		return nil
 	}
 	return &e.mine
@@ -91,14 +93,14 @@ func (r *Register) unfinished(o Occurrence) *state {
 // again decides a claim of a dead member's occurrence as far as this member can without the
 // others. If peers include the holder, it was restarted or is back, and answers for itself. An
 // occurrence without a record is assumed to have been claimed once.
-func (r *Register) again(o Occurrence, peers []string) (Question, Claimed) {
-	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
+func (r *Register) again(o exchange.Occurrence, peers []string) (Question, Claimed) {
+	q := Question{Occurrence: o, Generation: 1, Phase: exchange.Taken}
 	e := r.entries[o]
 	if e == nil {
 		return q, Claimed{}
 	}
 	held := e.holder()
-	if held.phase == Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
+	if held.phase == exchange.Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
 		return q, Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
@@ -154,14 +156,14 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 // blocks reports whether a mark is a reason to refuse a question.
 func (r *Register) blocks(s *state, asker name, q Question) bool {
 	switch {
-	case s.phase == 0, s.phase == Taken && s.member == asker: // the claimant was restarted and claims its own
+	case s.phase == 0, s.phase == exchange.Taken && s.member == asker: // the claimant was restarted and claims its own
 		return false
-	case q.Mine && s.phase == Begun && s.member == asker: // it claims the next attempt
+	case q.Mine && s.phase == exchange.Begun && s.member == asker: // it claims the next attempt
 		return false
 	case s.generation < q.Generation:
 		return s.member == r.self || s.step() > step(q.Phase, q.Attempt)
 	case s.generation == q.Generation && q.Mine:
-		return s.phase > Taken || s.member.Value() < asker.Value()
+		return s.phase > exchange.Taken || s.member.Value() < asker.Value()
 	}
 	return true
 }
@@ -204,7 +206,7 @@ func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, Chang
 
 // fail ends a claim because another member has precedence. If that member dies before it sends a
 // mark, it may have been granted the occurrence.
-func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Claimed {
+func (r *Register) fail(o exchange.Occurrence, generation uint8, to name, now time.Time) Claimed {
 	delete(r.claims, o)
 	e := r.entry(o, now)
 	e.release()

@@ -1,18 +1,18 @@
 package register
 
 import (
-	"math"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // Event is a message of the ring to the engine.
 type Event interface{ event() }
 
-// Effect is a message of the engine to the ring.
-type Effect interface{ effect() }
+// Effect is a message to the ring: Holdings, Claim, Unstarted or exchange.Progress.
+type Effect any
 
 // Ring replaces the membership. If it is nil, nothing is known of the ring and no ring
 // job is decided. Newest contains, by key, the newest occurrence that any member took, as
@@ -24,7 +24,7 @@ type Ring struct {
 
 // Claimed is the result of a Claim.
 type Claimed struct {
-	Occurrence
+	exchange.Occurrence
 	Grant Grant
 	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member by whose clock it is not due yet, or ""
 	Token uint64 // for a grant by the ledger: its index, which only grows
@@ -40,7 +40,7 @@ type Holdings struct{ Holdings []catalog.Holding }
 
 // Claim requests an occurrence for this member. Claimed returns the result.
 type Claim struct {
-	Occurrence
+	exchange.Occurrence
 	// Again means that the occurrence was taken before: by a member that is gone, or by
 	// this one before it was suspended or restarted.
 	Again  bool
@@ -48,38 +48,10 @@ type Claim struct {
 	Ledger bool   // the voters must grant it
 }
 
-// Progress is the new progress of this member with an occurrence that it took. The ring
-// sets Member and Generation.
-type Progress Mark
-
 // Unstarted lists what this member took, has not begun, and leaves to the others.
-type Unstarted struct{ Occurrences []Progress }
-
-// ProgressOf returns the progress of a run of this member. It does not count the attempt of
-// a run that is still waiting.
-func ProgressOf(r *job.Run, phase Phase) Progress {
-	attempt := r.Attempt
-	if phase == Taken {
-		attempt--
-	}
-	p := Progress{Occurrence: OccurrenceOf(job.KeyOf(r.Job, r.User), r.Due), Phase: phase}
-	p.Attempt = uint16(min(max(attempt, 0), math.MaxUint16))
-	p.Lost = uint8(min(max(r.Lost, 0), int(p.Attempt), math.MaxUint8))
-	if phase != Taken {
-		p.Vanished = r.Verdict == job.VerdictLost || r.Verdict == job.VerdictLeft || r.Outcome.Kind == job.Lost
-	}
-	if phase != Taken && r.State != job.RunDropped {
-		p.Run = int64(r.ID)
-	}
-	return p
-}
+type Unstarted struct{ Occurrences []exchange.Progress }
 
 func (Ring) event()      {}
 func (Changes) event()   {}
 func (Claimed) event()   {}
 func (Departing) event() {}
-
-func (Holdings) effect()  {}
-func (Claim) effect()     {}
-func (Progress) effect()  {}
-func (Unstarted) effect() {}

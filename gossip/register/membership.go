@@ -3,6 +3,7 @@ package register
 import (
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -47,4 +48,4 @@ const RolloutTime = time.Minute
 
 // HeldSame reports whether the member might have had the same entry as this host when an
 // occurrence was due, so that its report about the occurrence counts.
-func (l Lack) HeldSame(o Occurrence) bool { return o.Time().Before(l.Since.Add(RolloutTime)) }
+func (l Lack) HeldSame(o exchange.Occurrence) bool { return o.Time().Before(l.Since.Add(RolloutTime)) }

@@ -9,43 +9,16 @@ import (
 	"time"
 	"unique"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-)
-
-// Occurrence identifies an occurrence of a ring job in the same way on every member. If
-// clocks differ, it starts at another time, but it remains one occurrence.
-type Occurrence struct {
-	Key job.Key // of the job's ID and its user
-	Due int64   // nanoseconds since 1970
-}
-
-// OccurrenceOf returns the occurrence of a job that is due at an instant.
-func OccurrenceOf(key job.Key, due time.Time) Occurrence { return Occurrence{key, due.UnixNano()} }
-
-// Time returns when the occurrence is due, in UTC.
-func (o Occurrence) Time() time.Time { return time.Unix(0, o.Due).UTC() }
-
-// Compare orders occurrences by due time.
-func (o Occurrence) Compare(x Occurrence) int {
-	return cmp.Or(cmp.Compare(o.Due, x.Due), o.Key.Compare(x.Key))
-}
-
-// Phase is the progress of an occurrence that a member took.
-type Phase uint8
-
-// The phases, in order. An undecided claim has no phase.
-const (
-	Taken Phase = iota + 1 // the member will run or skip it
-	Begun                  // its process exists
-	Over                   // it ended, or was skipped
 )
 
 // Mark records that a member took an occurrence, and its progress.
 type Mark struct {
-	Occurrence
+	exchange.Occurrence
 	Member     string
 	Generation uint8 // number of times that it was taken before, by members that died
-	Phase      Phase
+	Phase      exchange.Phase
 	Vanished   bool   // the process of the latest attempt disappeared, and its exit status is unknown
 	Attempt    uint16 // number of the latest attempt that began, on any member; 0: none
 	Lost       uint8  // number of attempts that were made because the process of the previous one vanished
@@ -65,12 +38,12 @@ const (
 
 // Question is a request to another member to grant an occurrence.
 type Question struct {
-	Occurrence
+	exchange.Occurrence
 	Serial     uint32 // number of the claim, so that an answer is not taken for one to another claim
 	Generation uint8
-	Phase      Phase  // the last known phase of the previous generation; in the first generation 0
-	Attempt    uint16 // of Phase
-	Mine       bool   // the claimant has taken it before, and checks whether it still holds it
+	Phase      exchange.Phase // the last known phase of the previous generation; in the first generation 0
+	Attempt    uint16         // of Phase
+	Mine       bool           // the claimant has taken it before, and checks whether it still holds it
 }
 
 // Reply is the kind of an Answer.
@@ -88,7 +61,7 @@ const (
 
 // Answer is the response of a member to a Question.
 type Answer struct {
-	Occurrence
+	exchange.Occurrence
 	Serial uint32 // the question's
 	Reply  Reply
 	Mark   Mark // of Known
@@ -96,10 +69,10 @@ type Answer struct {
 
 // Changes lists the changes that resulted from the reports of other members.
 type Changes struct {
-	Others  []Occurrence // newly known to be taken by others
-	Yielded []Report     // of occurrences that this member took and must not begin
-	Doubled []Report     // of runs of occurrences that also ran here
-	Orphans []Report     // taken but not over, by members that died, or by this one before it was restarted
+	Others  []exchange.Occurrence // newly known to be taken by others
+	Yielded []Report              // of occurrences that this member took and must not begin
+	Doubled []Report              // of runs of occurrences that also ran here
+	Orphans []Report              // taken but not over, by members that died, or by this one before it was restarted
 }
 
 // Report is a mark of another member. The caller sets Host and Left.
@@ -135,16 +108,16 @@ const ahead = time.Minute
 type Register struct {
 	self    name
 	limits  Limits
-	entries map[Occurrence]*entry
+	entries map[exchange.Occurrence]*entry
 	oldest  heapByUser // the keys of entries
 	newest  map[job.Key]newest
 	jobs    heapByUser       // the keys of newest, see dropJob
 	dropped map[string]int64 // by user: scheduled time of the newest occurrence of the jobs dropped from newest
-	claims  map[Occurrence]*claim
+	claims  map[exchange.Occurrence]*claim
 	gone    map[name]bool
-	doubles map[Occurrence][]name // members whose runs were already reported as doubles
-	horizon int64                 // scheduled time of the newest occurrence that was dropped for its age
-	serial  uint32                // of the latest claim
+	doubles map[exchange.Occurrence][]name // members whose runs were already reported as doubles
+	horizon int64                          // scheduled time of the newest occurrence that was dropped for its age
+	serial  uint32                         // of the latest claim
 }
 
 // name is a member ID. It is interned, because a few IDs occur many times.
@@ -172,7 +145,7 @@ type state struct {
 	run        int64
 	attempt    uint16
 	generation uint8
-	phase      Phase // 0: not taken
+	phase      exchange.Phase // 0: not taken
 	lost       uint8
 	vanished   bool
 	orphan     bool // its member has died since it reported this state
@@ -180,13 +153,13 @@ type state struct {
 
 // step maps a phase and an attempt to a number that grows with progress: an attempt begins, the
 // next one waits and begins, and so on, until the occurrence is over.
-func step(p Phase, attempt uint16) int {
+func step(p exchange.Phase, attempt uint16) int {
 	switch p {
-	case Taken:
+	case exchange.Taken:
 		return 2*int(attempt) + 1
-	case Begun:
+	case exchange.Begun:
 		return 2 * int(max(attempt, 1))
-	case Over:
+	case exchange.Over:
 		return math.MaxInt
 	}
 	return 0
@@ -194,7 +167,7 @@ func step(p Phase, attempt uint16) int {
 
 func (s *state) step() int { return step(s.phase, s.attempt) }
 
-func (s *state) began() bool { return s.phase >= Begun && s.run != 0 }
+func (s *state) began() bool { return s.phase >= exchange.Begun && s.run != 0 }
 
 // supersedes reports whether s is the valid one of two marks of an occurrence, by different members.
 func (s *state) supersedes(other *state) bool {
@@ -203,8 +176,8 @@ func (s *state) supersedes(other *state) bool {
 		return s.phase > 0
 	case s.generation != other.generation:
 		return s.generation > other.generation
-	case (s.phase == Taken) != (other.phase == Taken):
-		return other.phase == Taken
+	case (s.phase == exchange.Taken) != (other.phase == exchange.Taken):
+		return other.phase == exchange.Taken
 	case s.orphan != other.orphan:
 		return other.orphan
 	}
@@ -220,7 +193,7 @@ func (e *entry) holder() *state {
 }
 
 // Holder returns the member that holds an occurrence, or "".
-func (r *Register) Holder(o Occurrence) string {
+func (r *Register) Holder(o exchange.Occurrence) string {
 	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
 		return e.holder().member.Value()
 	}
@@ -228,7 +201,7 @@ func (r *Register) Holder(o Occurrence) string {
 }
 
 // Own returns this member's own mark of an occurrence.
-func (r *Register) Own(o Occurrence) (Mark, bool) {
+func (r *Register) Own(o exchange.Occurrence) (Mark, bool) {
 	e := r.entries[o]
 	if e == nil || e.mine.phase == 0 {
 		return Mark{}, false
@@ -238,16 +211,18 @@ func (r *Register) Own(o Occurrence) (Mark, bool) {
 
 // ran reports whether this member ran the occurrence to its end, even if members that did not
 // know of it took it again.
-func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !e.mine.vanished }
+func (e *entry) ran() bool {
+	return e.mine.phase == exchange.Over && e.mine.run != 0 && !e.mine.vanished
+}
 
 // release gives up the occurrence if this member took it but did not begin it.
 func (e *entry) release() {
-	if e != nil && e.mine.phase == Taken {
+	if e != nil && e.mine.phase == exchange.Taken {
 		e.mine = state{}
 	}
 }
 
-func mark(o Occurrence, s *state) Mark {
+func mark(o exchange.Occurrence, s *state) Mark {
 	return Mark{
 		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
 		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
@@ -259,14 +234,14 @@ func New(self string, limits Limits) *Register {
 	return &Register{
 		self:    unique.Make(self),
 		limits:  limits,
-		entries: map[Occurrence]*entry{},
+		entries: map[exchange.Occurrence]*entry{},
 		oldest:  heapByUser{},
 		jobs:    heapByUser{},
 		newest:  map[job.Key]newest{},
 		dropped: map[string]int64{},
-		claims:  map[Occurrence]*claim{},
+		claims:  map[exchange.Occurrence]*claim{},
 		gone:    map[name]bool{},
-		doubles: map[Occurrence][]name{},
+		doubles: map[exchange.Occurrence][]name{},
 	}
 }
 
@@ -274,15 +249,15 @@ func New(self string, limits Limits) *Register {
 // mark to send to the others. There are two more uses. A member that starts reports its runs
 // of the last day, so that doubles are found. In strict mode a member that the voters granted
 // an occurrence reports it as Taken, even if another member holds it here.
-func (r *Register) Progress(s Progress, now time.Time) (Mark, Changes) {
+func (r *Register) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 	o := s.Occurrence
 	e := r.entry(o, now)
-	if held := e.holder(); s.Phase == Taken && held.phase > 0 && e.mine.phase == 0 {
+	if held := e.holder(); s.Phase == exchange.Taken && held.phase > 0 && e.mine.phase == 0 {
 		r.take(o, next(held.generation), now)
 	}
 	mine := &e.mine
 	attempt := max(mine.attempt, s.Attempt)
-	if s.Phase == Begun && mine.phase == Taken { // the next attempt begins
+	if s.Phase == exchange.Begun && mine.phase == exchange.Taken { // the next attempt begins
 		attempt = max(mine.attempt+1, s.Attempt)
 	}
 	if step(s.Phase, attempt) > mine.step() {
@@ -321,7 +296,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
 		return
 	}
 	if s.member == r.self {
-		if s.phase == Taken && r.knowsNothing(o, now) {
+		if s.phase == exchange.Taken && r.knowsNothing(o, now) {
 			news.Orphans = append(news.Orphans, Report{Mark: *m})
 		}
 		return
@@ -348,18 +323,18 @@ func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
 	if e.holder() != &e.theirs {
 		return
 	}
-	if e.mine.phase == Taken {
+	if e.mine.phase == exchange.Taken {
 		e.mine = state{}
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
-	if r.gone[s.member] && s.phase < Over && !e.ran() {
+	if r.gone[s.member] && s.phase < exchange.Over && !e.ran() {
 		news.Orphans = append(news.Orphans, Report{Mark: *m})
 	}
 }
 
 // knowsNothing reports whether this member cannot have begun an occurrence that others list as
 // taken by it, because it was restarted before it recorded the occurrence.
-func (r *Register) knowsNothing(o Occurrence, now time.Time) bool {
+func (r *Register) knowsNothing(o exchange.Occurrence, now time.Time) bool {
 	return r.entries[o] == nil && r.claims[o] == nil && !r.forgotten(o) && o.Due >= now.Add(-r.limits.Age).UnixNano()
 }
 
@@ -372,13 +347,13 @@ func (s *state) replaces(known *state) bool {
 }
 
 // double reports, once for each member, that its run doubles a run of this member.
-func (r *Register) double(o Occurrence, e *entry, other *state, news *Changes) {
+func (r *Register) double(o exchange.Occurrence, e *entry, other *state, news *Changes) {
 	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
 		return
 	}
 	// If one member lost the run and the other one took it over, both behaved correctly.
 	if e.mine.generation < other.generation && e.mine.vanished ||
-		e.mine.generation > other.generation && (other.phase < Over || other.vanished) {
+		e.mine.generation > other.generation && (other.phase < exchange.Over || other.vanished) {
 		return
 	}
 	if r.entries[o] == e {
@@ -413,16 +388,16 @@ const mostGone = 4096
 
 // orphan returns the mark of an occurrence that a lost member took. A member that claimed it, or
 // won against a claim of this one, may have been granted it.
-func (r *Register) orphan(o Occurrence, e *entry, lost name) (Mark, bool) {
+func (r *Register) orphan(o exchange.Occurrence, e *entry, lost name) (Mark, bool) {
 	held := e.holder()
 	switch {
-	case held == &e.mine || held.phase == Over || e.ran():
+	case held == &e.mine || held.phase == exchange.Over || e.ran():
 		return Mark{}, false
 	case held.phase > 0 && held.member == lost:
 		return mark(o, held), true
 	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.gone[held.member]):
 		return Mark{
-			Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, Taken),
+			Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, exchange.Taken),
 			Attempt: held.attempt, Lost: held.lost,
 		}, true
 	}
@@ -461,7 +436,7 @@ func (r *Register) Newest(since time.Time) []Mark {
 	var list []Mark
 	for key, n := range r.newest {
 		if n.changed >= since.UnixNano() {
-			list = append(list, Mark{Occurrence: Occurrence{key, n.due}, Member: n.by.Value()})
+			list = append(list, Mark{Occurrence: exchange.Occurrence{Key: key, Due: n.due}, Member: n.by.Value()})
 		}
 	}
 	slices.SortFunc(list, func(a, b Mark) int { return a.Compare(b.Occurrence) })
@@ -477,7 +452,7 @@ func (r *Register) Advance(list []Mark, now time.Time) {
 	}
 }
 
-func (r *Register) advance(o Occurrence, by name, now time.Time) {
+func (r *Register) advance(o exchange.Occurrence, by name, now time.Time) {
 	known, ok := r.newest[o.Key]
 	if ok && known.due >= o.Due {
 		return
@@ -507,7 +482,7 @@ func (r *Register) dropJob(of string) {
 		oldest.Due = known
 		heap.Fix(all, 0)
 	}
-	o := heap.Pop(all).(Occurrence)
+	o := heap.Pop(all).(exchange.Occurrence)
 	r.dropped[of] = max(r.dropped[of], r.newest[o.Key].due)
 	delete(r.newest, o.Key)
 }
@@ -520,7 +495,7 @@ func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(
 // entry returns the record of an occurrence that is about to change, or creates it. If the
 // register is full, and the occurrence is older than all others of the user who has the most, the
 // record is not kept.
-func (r *Register) entry(o Occurrence, now time.Time) *entry {
+func (r *Register) entry(o exchange.Occurrence, now time.Time) *entry {
 	e := r.entries[o]
 	if e == nil {
 		e = &entry{}
@@ -530,7 +505,7 @@ func (r *Register) entry(o Occurrence, now time.Time) *entry {
 	return e
 }
 
-func (r *Register) keep(o Occurrence, e *entry, now time.Time) {
+func (r *Register) keep(o exchange.Occurrence, e *entry, now time.Time) {
 	for owner, all := range r.oldest {
 		for len(*all) > 0 && (*all)[0].Due < now.Add(-r.limits.Age).UnixNano() {
 			r.horizon = max(r.horizon, r.forget(all).Due)
@@ -563,15 +538,15 @@ func (r *Register) owner(key job.Key) string {
 }
 
 // drop remembers that an occurrence is not recorded for lack of space.
-func (r *Register) drop(o Occurrence) {
+func (r *Register) drop(o exchange.Occurrence) {
 	if known, ok := r.newest[o.Key]; ok {
 		known.dropped = max(known.dropped, o.Due)
 		r.newest[o.Key] = known
 	}
 }
 
-func (r *Register) forget(all *occurrenceHeap) Occurrence {
-	o := heap.Pop(all).(Occurrence)
+func (r *Register) forget(all *occurrenceHeap) exchange.Occurrence {
+	o := heap.Pop(all).(exchange.Occurrence)
 	delete(r.entries, o)
 	delete(r.doubles, o)
 	return o
@@ -601,12 +576,12 @@ func (d heapByUser) fullest(user string) string {
 }
 
 // occurrenceHeap is a heap of occurrences, the oldest on top.
-type occurrenceHeap []Occurrence
+type occurrenceHeap []exchange.Occurrence
 
 func (d occurrenceHeap) Len() int           { return len(d) }
 func (d occurrenceHeap) Less(i, j int) bool { return d[i].Compare(d[j]) < 0 }
 func (d occurrenceHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
-func (d *occurrenceHeap) Push(x any)        { *d = append(*d, x.(Occurrence)) }
+func (d *occurrenceHeap) Push(x any)        { *d = append(*d, x.(exchange.Occurrence)) }
 func (d *occurrenceHeap) Pop() any {
 	last := len(*d) - 1
 	o := (*d)[last]

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 var noon = time.Unix(1_800_000_000, 0)
 
-func due(key uint64, ago time.Duration) Occurrence {
-	return Occurrence{numbered(key), noon.Add(-ago).UnixNano()}
+func due(key uint64, ago time.Duration) exchange.Occurrence {
+	return exchange.Occurrence{Key: numbered(key), Due: noon.Add(-ago).UnixNano()}
 }
 
 func want[T any](t *testing.T, what string, got, want T) {
@@ -24,13 +25,13 @@ func want[T any](t *testing.T, what string, got, want T) {
 }
 
 // claimAlone claims an occurrence in a ring without other members.
-func (r *Register) claimAlone(o Occurrence) Claimed {
+func (r *Register) claimAlone(o exchange.Occurrence) Claimed {
 	_, out := r.Ask(o, false, nil, noon)
 	return out
 }
 
 // ownMark returns the member's mark of an occurrence.
-func (r *Register) ownMark(o Occurrence) Mark {
+func (r *Register) ownMark(o exchange.Occurrence) Mark {
 	m, _ := r.Own(o)
 	return m
 }
@@ -45,11 +46,11 @@ func reports(marks ...Mark) []Report {
 
 func TestClaimIsIdempotentUntilItBegins(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	mine := Mark{Occurrence: o, Member: "a", Phase: Taken}
+	mine := Mark{Occurrence: o, Member: "a", Phase: exchange.Taken}
 	want(t, "first claim", r.claimAlone(o), Claimed{Occurrence: o, Grant: Granted})
 	want(t, "second claim", r.claimAlone(o), Claimed{Occurrence: o, Grant: Granted})
 	want(t, "its mark", r.ownMark(o), mine)
-	r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
+	r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 7}, noon)
 	want(t, "claim of what began", r.claimAlone(o), Claimed{Occurrence: o, Grant: Refused, By: "a"})
 }
 
@@ -57,9 +58,9 @@ func TestClaimIsIdempotentUntilItBegins(t *testing.T) {
 // unless the run had begun.
 func TestAskerOfItsOwnWasStartedAnew(t *testing.T) {
 	for _, c := range []struct {
-		phase Phase
+		phase exchange.Phase
 		want  Reply
-	}{{Taken, Free}, {Begun, Known}, {Over, Known}} {
+	}{{exchange.Taken, Free}, {exchange.Begun, Known}, {exchange.Over, Known}} {
 		r, o := New("a", DefaultLimits), due(1, 0)
 		r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: c.phase, Run: 1}}, noon)
 		if got := r.Answer("b", Question{Occurrence: o}, noon).Reply; got != c.want {
@@ -72,21 +73,21 @@ func TestOrphans(t *testing.T) {
 	r := New("a", DefaultLimits)
 	taken, begun, over, other, asked := due(1, 0), due(2, 0), due(3, 0), due(4, 0), due(5, 0)
 	r.Learn([]Mark{
-		{Occurrence: taken, Member: "x", Phase: Taken},
-		{Occurrence: begun, Member: "x", Phase: Begun, Run: 3},
-		{Occurrence: over, Member: "x", Phase: Over, Run: 4},
-		{Occurrence: other, Member: "y", Phase: Taken},
+		{Occurrence: taken, Member: "x", Phase: exchange.Taken},
+		{Occurrence: begun, Member: "x", Phase: exchange.Begun, Run: 3},
+		{Occurrence: over, Member: "x", Phase: exchange.Over, Run: 4},
+		{Occurrence: other, Member: "y", Phase: exchange.Taken},
 	}, noon)
 	r.Answer("x", Question{Occurrence: asked}, noon)
 	want(t, "orphans of x", r.Lose("x"), reports(
-		Mark{Occurrence: taken, Member: "x", Phase: Taken},
-		Mark{Occurrence: begun, Member: "x", Phase: Begun, Run: 3},
-		Mark{Occurrence: asked, Member: "x", Phase: Taken},
+		Mark{Occurrence: taken, Member: "x", Phase: exchange.Taken},
+		Mark{Occurrence: begun, Member: "x", Phase: exchange.Begun, Run: 3},
+		Mark{Occurrence: asked, Member: "x", Phase: exchange.Taken},
 	))
 
 	// A message that arrives afterwards is about an orphan, too.
-	late := Mark{Occurrence: due(6, 0), Member: "x", Phase: Taken}
-	want(t, "late word", r.Learn([]Mark{late}, noon), Changes{Others: []Occurrence{late.Occurrence}, Orphans: reports(late)})
+	late := Mark{Occurrence: due(6, 0), Member: "x", Phase: exchange.Taken}
+	want(t, "late word", r.Learn([]Mark{late}, noon), Changes{Others: []exchange.Occurrence{late.Occurrence}, Orphans: reports(late)})
 	want(t, "the same again", r.Learn([]Mark{late}, noon), Changes{})
 	r.Regain("x")
 	x := New("x", DefaultLimits)
@@ -100,30 +101,30 @@ func TestOrphans(t *testing.T) {
 // replaces the start of that attempt. A member that has received it may claim the next attempt.
 func TestWaitingIsAfterTheAttempt(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 3}}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 1, Run: 3}}, noon)
 	late := New("b", DefaultLimits)
-	late.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 3}}, noon)
-	waiting := Mark{Occurrence: o, Member: "x", Phase: Taken, Attempt: 1, Run: 3}
+	late.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 1, Run: 3}}, noon)
+	waiting := Mark{Occurrence: o, Member: "x", Phase: exchange.Taken, Attempt: 1, Run: 3}
 	r.Learn([]Mark{waiting}, noon)
 	want(t, "what x lost", r.Lose("x"), reports(waiting))
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
 	want(t, "the answer of a member that has not heard it", late.Answer("a", q, noon).Reply, Free)
 	other := New("c", DefaultLimits)
-	other.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 2, Run: 4}}, noon)
+	other.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 2, Run: 4}}, noon)
 	want(t, "the answer of a member that knows of the next attempt", other.Answer("a", q, noon).Reply, Known)
 }
 
 // TestWhatRanHereIsNoOrphan, even if a member that had not received the start took it meanwhile.
 func TestWhatRanHereIsNoOrphan(t *testing.T) {
 	r, lost, vanished := New("a", DefaultLimits), due(2, 0), due(3, 0)
-	for _, o := range []Occurrence{lost, vanished} {
-		r.Progress(Progress{Occurrence: o, Phase: Over, Attempt: 1, Run: 7, Vanished: o == vanished}, noon)
+	for _, o := range []exchange.Occurrence{lost, vanished} {
+		r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Attempt: 1, Run: 7, Vanished: o == vanished}, noon)
 	}
 	news := r.Learn([]Mark{
-		{Occurrence: lost, Member: "x", Generation: 1, Phase: Taken},
+		{Occurrence: lost, Member: "x", Generation: 1, Phase: exchange.Taken},
 	}, noon)
 	want(t, "what x took", news, Changes{})
-	again := Mark{Occurrence: vanished, Member: "x", Generation: 1, Phase: Taken}
+	again := Mark{Occurrence: vanished, Member: "x", Generation: 1, Phase: exchange.Taken}
 	r.Learn([]Mark{again}, noon)
 	want(t, "what x lost", r.Lose("x"), reports(again))
 }
@@ -133,7 +134,7 @@ func TestWhatRanHereIsNoOrphan(t *testing.T) {
 func TestOwnIsAskedForAnew(t *testing.T) {
 	o := due(1, 0)
 	b := New("b", DefaultLimits)
-	b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: Taken}}, noon)
+	b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: exchange.Taken}}, noon)
 	b.Lose("a")
 	b.Answer("a", Question{Occurrence: o, Mine: true}, noon)
 	_, out := b.Ask(o, true, []string{"c"}, noon)
@@ -144,7 +145,7 @@ func TestOwnIsAskedForAnew(t *testing.T) {
 		b    func(b *Register)
 		want Grant
 	}{
-		{"nobody has taken it", func(b *Register) { b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: Taken}}, noon) }, Granted},
+		{"nobody has taken it", func(b *Register) { b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: exchange.Taken}}, noon) }, Granted},
 		{"b has taken it again", func(b *Register) { b.Ask(o, true, nil, noon) }, Refused},
 		{"b is taking it again", func(b *Register) { b.Ask(o, true, []string{"c"}, noon) }, Granted},
 	} {
@@ -167,39 +168,39 @@ func TestOwnIsAskedForAnew(t *testing.T) {
 // nothing of what it took.
 func TestOrphansOfAMemberThatWasStartedAnewAreClaimed(t *testing.T) {
 	r, x, o := New("a", DefaultLimits), New("x", DefaultLimits), due(1, 0)
-	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken}}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Taken}}, noon)
 	r.Lose("x")
 	r.Regain("x")
 	q, _ := r.Ask(o, true, []string{"x"}, noon)
 	out, _ := r.Receive("x", x.Answer("a", q, noon), noon)
 	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Granted})
-	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
+	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: exchange.Taken})
 }
 
 // TestWhoLivesHoldsAgainstAnOrphan: of two marks of one generation that of a
 // member that was not gone counts, and is an orphan when that one goes too.
 func TestWhoLivesHoldsAgainstAnOrphan(t *testing.T) {
 	r, o := New("c", DefaultLimits), due(1, 0)
-	r.Learn([]Mark{{Occurrence: o, Member: "a", Phase: Taken}}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "a", Phase: exchange.Taken}}, noon)
 	r.Lose("a")
 	r.Regain("a")
-	b := Mark{Occurrence: o, Member: "b", Phase: Taken}
+	b := Mark{Occurrence: o, Member: "b", Phase: exchange.Taken}
 	r.Learn([]Mark{b}, noon)
 	want(t, "orphans of b", r.Lose("b"), reports(b))
 }
 
 func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken}}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Taken}}, noon)
 	r.Lose("x")
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
-	want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 1, Phase: Taken})
+	want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 1, Phase: exchange.Taken})
 
 	// b has recorded that x began it.
 	b := New("b", DefaultLimits)
-	b.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 5}}, noon)
+	b.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Run: 5}}, noon)
 	a := b.Answer("a", q, noon)
-	begun := Mark{Occurrence: o, Member: "x", Phase: Begun, Run: 5}
+	begun := Mark{Occurrence: o, Member: "x", Phase: exchange.Begun, Run: 5}
 	want(t, "answer", a, Answer{Occurrence: o, Serial: 1, Reply: Known, Mark: begun})
 	out, news := r.Receive("b", a, noon)
 	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "x"})
@@ -207,10 +208,10 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 
 	// A member that reruns it claims it with its newer records.
 	q, _ = r.Ask(o, true, []string{"b"}, noon)
-	want(t, "second question", q, Question{Occurrence: o, Serial: 2, Generation: 1, Phase: Begun})
+	want(t, "second question", q, Question{Occurrence: o, Serial: 2, Generation: 1, Phase: exchange.Begun})
 	out, _ = r.Receive("b", b.Answer("a", q, noon), noon)
 	want(t, "second outcome", out, Claimed{Occurrence: o, Grant: Granted})
-	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken})
+	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: exchange.Taken})
 
 	// x was unreachable for a moment, and its own register has no start.
 	x := New("x", DefaultLimits)
@@ -223,11 +224,11 @@ func TestLostAndTakenAgainIsNoDouble(t *testing.T) {
 	o := due(1, 0)
 	for _, lost := range []bool{true, false} {
 		x, a := New("x", DefaultLimits), New("a", DefaultLimits)
-		was, _ := x.Progress(Progress{Occurrence: o, Phase: Over, Vanished: lost, Attempt: 1, Run: 1}, noon)
-		a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 1}}, noon)
+		was, _ := x.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Vanished: lost, Attempt: 1, Run: 1}, noon)
+		a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Run: 1}}, noon)
 		a.Lose("x")
 		a.Ask(o, true, nil, noon)
-		rerun, news := a.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 2}, noon)
+		rerun, news := a.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 2}, noon)
 		want(t, "news of the rerun", news, Changes{})
 		doubled := func(m Mark) (news Changes) {
 			if !lost {
@@ -260,16 +261,16 @@ func TestNewest(t *testing.T) {
 	r := New("a", DefaultLimits)
 	r.claimAlone(due(1, time.Minute))
 	r.Learn([]Mark{
-		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},
-		{Occurrence: due(2, 48*time.Hour), Member: "b", Phase: Over}, // too old to be kept, and it counts
-		{Occurrence: due(3, -time.Hour), Member: "b", Phase: Taken},  // no member may claim a future occurrence
+		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: exchange.Over},
+		{Occurrence: due(2, 48*time.Hour), Member: "b", Phase: exchange.Over}, // too old to be kept, and it counts
+		{Occurrence: due(3, -time.Hour), Member: "b", Phase: exchange.Taken},  // no member may claim a future occurrence
 	}, noon)
 	r.Advance([]Mark{{Occurrence: due(4, time.Hour), Member: "c"}, {Occurrence: due(5, -time.Hour), Member: "c"}}, noon.Add(time.Second))
 	want(t, "all", r.Newest(time.Time{}), []Mark{{Occurrence: due(2, 48*time.Hour), Member: "b"}, {Occurrence: due(4, time.Hour), Member: "c"}, {Occurrence: due(1, time.Minute), Member: "a"}})
 	want(t, "the newest of it", r.Newest(noon.Add(time.Second)), []Mark{{Occurrence: due(4, time.Hour), Member: "c"}})
 	want(t, "marks", r.Marks(time.Time{}, 10), []Mark{
-		{Occurrence: due(1, time.Minute), Member: "a", Phase: Taken},
-		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},
+		{Occurrence: due(1, time.Minute), Member: "a", Phase: exchange.Taken},
+		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: exchange.Over},
 	})
 	want(t, "marks of no room", len(r.Marks(time.Time{}, 0)), 0)
 }
@@ -279,7 +280,7 @@ func TestNewest(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	r := New("a", Limits{Marks: 100, Keys: 10, Age: time.Hour})
 	for i := range 1000 {
-		r.Learn([]Mark{{Occurrence: due(uint64(i%20), time.Duration(1000-i)*time.Second), Member: "b", Phase: Over}}, noon)
+		r.Learn([]Mark{{Occurrence: due(uint64(i%20), time.Duration(1000-i)*time.Second), Member: "b", Phase: exchange.Over}}, noon)
 	}
 	want(t, "entries", len(r.entries), 100)
 	want(t, "heap", len(*r.oldest[""]), 100)
@@ -291,9 +292,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	want(t, "claim of what was forgotten", r.claimAlone(forgotten), Claimed{Occurrence: forgotten, Grant: Refused})
 	want(t, "reply of a job that nobody took", r.Answer("b", Question{Occurrence: due(77, 0)}, noon).Reply, Free)
 
-	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: Taken}}, noon)
+	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: exchange.Taken}}, noon)
 	later := noon.Add(2 * time.Hour)
-	r.Learn([]Mark{{Occurrence: Occurrence{numbered(1), later.UnixNano()}, Member: "b", Phase: Taken}}, later)
+	r.Learn([]Mark{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: later.UnixNano()}, Member: "b", Phase: exchange.Taken}}, later)
 	want(t, "entries two hours later", len(r.entries), 1)
 	want(t, "heap two hours later", len(*r.oldest[""]), 1)
 	for range 3 * mostGone {
@@ -312,11 +313,11 @@ func TestUserDropsOnlyOwnOccurrences(t *testing.T) {
 	r := New("a", Limits{Marks: 100, Keys: 10, Age: time.Hour, Owner: func(key job.Key) string { return owners[key] }})
 	begun, over, never, strange := due(bobs, 50*time.Minute), due(bobs, 40*time.Minute), due(bobs, 45*time.Minute), due(strangers, 50*time.Minute)
 	r.Learn([]Mark{
-		{Occurrence: begun, Member: "b", Phase: Begun, Attempt: 1, Run: 1}, {Occurrence: over, Member: "b", Phase: Over, Run: 2},
-		{Occurrence: strange, Member: "b", Phase: Begun, Attempt: 1, Run: 3},
+		{Occurrence: begun, Member: "b", Phase: exchange.Begun, Attempt: 1, Run: 1}, {Occurrence: over, Member: "b", Phase: exchange.Over, Run: 2},
+		{Occurrence: strange, Member: "b", Phase: exchange.Begun, Attempt: 1, Run: 3},
 	}, noon)
 	for i := range 2000 {
-		r.Learn([]Mark{{Occurrence: due(anns, time.Duration(2000-i)*time.Second), Member: "b", Phase: Over, Run: 4}}, noon)
+		r.Learn([]Mark{{Occurrence: due(anns, time.Duration(2000-i)*time.Second), Member: "b", Phase: exchange.Over, Run: 4}}, noon)
 	}
 	want(t, "entries", len(r.entries), 100)
 	dropped := due(anns, 1500*time.Second)
@@ -324,11 +325,11 @@ func TestUserDropsOnlyOwnOccurrences(t *testing.T) {
 	want(t, "reply to it", r.Answer("c", Question{Occurrence: dropped}, noon).Reply, Old)
 	want(t, "claim of one of bob's that ran", r.claimAlone(over), Claimed{Occurrence: over, Grant: Refused, By: "b"})
 	want(t, "reply to one of bob's that nobody took", r.Answer("c", Question{Occurrence: never}, noon).Reply, Free)
-	orphans := map[Occurrence]bool{}
+	orphans := map[exchange.Occurrence]bool{}
 	for _, m := range r.Lose("b") {
 		orphans[m.Occurrence] = true
 	}
-	want(t, "orphans", orphans, map[Occurrence]bool{begun: true, strange: true})
+	want(t, "orphans", orphans, map[exchange.Occurrence]bool{begun: true, strange: true})
 }
 
 // TestUserDropsOnlyOwnJobs has ann rename a job again and again, until the jobs need many times the
@@ -350,7 +351,7 @@ func TestUserDropsOnlyOwnJobs(t *testing.T) {
 		r.Advance([]Mark{{Occurrence: due(anns+i, time.Second), Member: "b"}}, noon)
 	}
 	r.Advance([]Mark{{Occurrence: due(anns+999, 0), Member: "b"}}, noon)
-	newest := map[Occurrence]bool{}
+	newest := map[exchange.Occurrence]bool{}
 	for _, m := range r.Newest(noon) {
 		newest[m.Occurrence] = true
 	}
@@ -367,7 +368,7 @@ func TestUserDropsOnlyOwnJobs(t *testing.T) {
 
 func TestGenerationsEnd(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken, Generation: lastGeneration}}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Taken, Generation: lastGeneration}}, noon)
 	r.Lose("x")
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
 	want(t, "generation", q.Generation, uint8(lastGeneration))
@@ -378,10 +379,10 @@ func BenchmarkTakeAndEnd(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
-		o := Occurrence{numbered(uint64(i % 2000)), now.UnixNano()}
+		o := exchange.Occurrence{Key: numbered(uint64(i % 2000)), Due: now.UnixNano()}
 		r.claimAlone(o)
-		r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: int64(i)}, now)
-		r.Progress(Progress{Occurrence: o, Phase: Over, Attempt: 1, Run: int64(i)}, now)
+		r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: int64(i)}, now)
+		r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Attempt: 1, Run: int64(i)}, now)
 	}
 }
 
@@ -390,7 +391,7 @@ func BenchmarkLearn(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
-		r.Learn([]Mark{{Occurrence: Occurrence{numbered(uint64(i % 2000)), now.UnixNano()}, Member: "0f3e9a77c1d2b458", Phase: Taken}}, now)
+		r.Learn([]Mark{{Occurrence: exchange.Occurrence{Key: numbered(uint64(i % 2000)), Due: now.UnixNano()}, Member: "0f3e9a77c1d2b458", Phase: exchange.Taken}}, now)
 	}
 }
 
@@ -401,7 +402,7 @@ func BenchmarkFull(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	r := New("a", DefaultLimits)
 	for i := range DefaultLimits.Marks {
-		r.Learn([]Mark{{Occurrence: due(uint64(i%2000), time.Duration(i)*time.Millisecond), Member: "0f3e9a77c1d2b458", Phase: Over}}, noon)
+		r.Learn([]Mark{{Occurrence: due(uint64(i%2000), time.Duration(i)*time.Millisecond), Member: "0f3e9a77c1d2b458", Phase: exchange.Over}}, noon)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -414,12 +415,12 @@ func BenchmarkFull(b *testing.B) {
 // TestAgainAsksForOwn: a member that was unreachable or restarted requests a confirmation of the
 // occurrences that it took, including those with a started attempt.
 func TestAgainAsksForOwn(t *testing.T) {
-	for _, phase := range []Phase{Taken, Begun} {
+	for _, phase := range []exchange.Phase{exchange.Taken, exchange.Begun} {
 		a, b, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
 		a.claimAlone(o)
 		b.Learn([]Mark{a.ownMark(o)}, noon)
-		if phase == Begun {
-			m, _ := a.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
+		if phase == exchange.Begun {
+			m, _ := a.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 7}, noon)
 			b.Learn([]Mark{m}, noon)
 		}
 		q, out := a.Ask(o, true, []string{"b"}, noon)
@@ -444,15 +445,15 @@ func TestAttemptsAreCounted(t *testing.T) {
 	o := due(1, 0)
 	x, a := New("x", DefaultLimits), New("a", DefaultLimits)
 	x.claimAlone(o)
-	x.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
-	first, _ := x.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 2, Lost: 1, Run: 8}, noon)
-	want(t, "mark of the second attempt", first, Mark{Occurrence: o, Member: "x", Phase: Begun, Attempt: 2, Lost: 1, Run: 8})
-	a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 7}}, noon)
+	x.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 7}, noon)
+	first, _ := x.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 2, Lost: 1, Run: 8}, noon)
+	want(t, "mark of the second attempt", first, Mark{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 2, Lost: 1, Run: 8})
+	a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 1, Run: 7}}, noon)
 	a.Learn([]Mark{first}, noon)
 	want(t, "orphans of x", a.Lose("x"), reports(first))
 	a.Ask(o, true, nil, noon)
-	want(t, "mark of who takes it again", a.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 2, Lost: 1})
-	old, _ := x.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: 7}, noon)
+	want(t, "mark of who takes it again", a.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: exchange.Taken, Attempt: 2, Lost: 1})
+	old, _ := x.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 7}, noon)
 	want(t, "a word of the first attempt", old, first)
 }
 
@@ -460,35 +461,35 @@ func TestAttemptsAreCounted(t *testing.T) {
 // that is gone is not doubled by it.
 func TestTakenByWhoKnowsBetter(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 7}}, noon)
-	m, _ := r.Progress(Progress{Occurrence: o, Phase: Taken}, noon)
-	want(t, "mark", m, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 1})
-	_, news := r.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 1, Run: 7}}, noon)
+	m, _ := r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken}, noon)
+	want(t, "mark", m, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: exchange.Taken, Attempt: 1})
+	_, news := r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
 	want(t, "news", news, Changes{})
 }
 
 func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 	o := due(1, 0)
-	word := func(p Phase) []Mark { return []Mark{{Occurrence: o, Member: "a", Phase: p}} }
+	word := func(p exchange.Phase) []Mark { return []Mark{{Occurrence: o, Member: "a", Phase: p}} }
 	for _, c := range []struct {
 		what   string
 		before func(*Register)
-		phase  Phase
+		phase  exchange.Phase
 		want   []Report
 	}{
-		{"taken before it was started anew", func(*Register) {}, Taken, reports(word(Taken)...)},
-		{"begun, of which its history is gone", func(*Register) {}, Begun, nil},
-		{"that it has", func(r *Register) { r.claimAlone(o) }, Taken, nil},
-		{"that its history has", func(r *Register) { r.Progress(Progress{Occurrence: o, Phase: Over, Run: 3}, noon) }, Taken, nil},
-		{"that it asks for", func(r *Register) { r.Ask(o, false, []string{"b"}, noon) }, Taken, nil},
-		{"that another one has", func(r *Register) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: Taken}}, noon) }, Taken, nil},
-		{"that another one asks for", func(r *Register) { r.Answer("b", Question{Occurrence: o}, noon) }, Taken, nil},
+		{"taken before it was started anew", func(*Register) {}, exchange.Taken, reports(word(exchange.Taken)...)},
+		{"begun, of which its history is gone", func(*Register) {}, exchange.Begun, nil},
+		{"that it has", func(r *Register) { r.claimAlone(o) }, exchange.Taken, nil},
+		{"that its history has", func(r *Register) { r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3}, noon) }, exchange.Taken, nil},
+		{"that it asks for", func(r *Register) { r.Ask(o, false, []string{"b"}, noon) }, exchange.Taken, nil},
+		{"that another one has", func(r *Register) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: exchange.Taken}}, noon) }, exchange.Taken, nil},
+		{"that another one asks for", func(r *Register) { r.Answer("b", Question{Occurrence: o}, noon) }, exchange.Taken, nil},
 	} {
 		r := New("a", DefaultLimits)
 		c.before(r)
 		want(t, "word of what is its own, "+c.what, r.Learn(word(c.phase), noon).Orphans, c.want)
 	}
-	old := Mark{Occurrence: due(1, 25*time.Hour), Member: "a", Phase: Taken}
+	old := Mark{Occurrence: due(1, 25*time.Hour), Member: "a", Phase: exchange.Taken}
 	want(t, "word of what is older than all that is remembered", New("a", DefaultLimits).Learn([]Mark{old}, noon).Orphans, reports())
 }
 

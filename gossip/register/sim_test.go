@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/engine/exchange"
 )
 
 // world is some registers with what their engines would do, over a network that
@@ -36,14 +38,14 @@ type node struct {
 	lost      bool   // it died after it had begun
 	sees      []bool // who is live, as it believes
 	cut       []bool // members that receive nothing
-	granted   map[Occurrence]int
-	begun     map[Occurrence]bool
-	dropped   map[Occurrence]bool
-	heard     map[Occurrence]bool // Others
-	doubled   map[Occurrence][]string
-	asking    map[Occurrence]bool
-	inheritor map[Occurrence]bool // it became an orphan while this member asked
-	orphan    map[Occurrence]Mark
+	granted   map[exchange.Occurrence]int
+	begun     map[exchange.Occurrence]bool
+	dropped   map[exchange.Occurrence]bool
+	heard     map[exchange.Occurrence]bool // Others
+	doubled   map[exchange.Occurrence][]string
+	asking    map[exchange.Occurrence]bool
+	inheritor map[exchange.Occurrence]bool // it became an orphan while this member asked
+	orphan    map[exchange.Occurrence]Mark
 }
 
 func newWorld(t testing.TB, seed uint64, n int) *world {
@@ -53,8 +55,8 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 		w.nodes = append(w.nodes, &node{
 			Register: New(id, DefaultLimits), id: id, skew: time.Duration(w.r.IntN(5000)) * time.Millisecond,
 			sees: make([]bool, n), cut: make([]bool, n),
-			granted: map[Occurrence]int{}, begun: map[Occurrence]bool{}, dropped: map[Occurrence]bool{}, heard: map[Occurrence]bool{},
-			doubled: map[Occurrence][]string{}, asking: map[Occurrence]bool{}, inheritor: map[Occurrence]bool{}, orphan: map[Occurrence]Mark{},
+			granted: map[exchange.Occurrence]int{}, begun: map[exchange.Occurrence]bool{}, dropped: map[exchange.Occurrence]bool{}, heard: map[exchange.Occurrence]bool{},
+			doubled: map[exchange.Occurrence][]string{}, asking: map[exchange.Occurrence]bool{}, inheritor: map[exchange.Occurrence]bool{}, orphan: map[exchange.Occurrence]Mark{},
 		})
 		for j := range n {
 			w.nodes[i].sees[j] = j != i
@@ -103,7 +105,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf("seed %d: "+format, append([]any{w.seed}, args...)...)
 }
 
-func (w *world) ask(i int, o Occurrence, again bool) {
+func (w *world) ask(i int, o exchange.Occurrence, again bool) {
 	n := w.nodes[i]
 	if n.asking[o] && again { // and if that is refused, it is an orphan still
 		n.inheritor[o] = true
@@ -115,7 +117,7 @@ func (w *world) ask(i int, o Occurrence, again bool) {
 }
 
 // put puts the question to all that the member sees.
-func (w *world) put(i int, o Occurrence, again bool) {
+func (w *world) put(i int, o exchange.Occurrence, again bool) {
 	n := w.nodes[i]
 	var peers []string
 	var to []int
@@ -167,7 +169,7 @@ func (w *world) question(i, j int, q Question) {
 	})
 }
 
-func (w *world) claimed(i int, o Occurrence, out Claimed) {
+func (w *world) claimed(i int, o exchange.Occurrence, out Claimed) {
 	n := w.nodes[i]
 	if out.Grant != Granted {
 		n.dropped[o] = n.dropped[o] || n.granted[o] > 0 && out.By != n.id
@@ -198,14 +200,14 @@ func (w *world) claimed(i int, o Occurrence, out Claimed) {
 		}
 		n.begun[o] = true
 		w.note("%s begins", n.id)
-		m, news := n.Progress(Progress{Occurrence: o, Phase: Begun, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
+		m, news := n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
 		w.news(i, news)
 		w.tell(i, m)
 		w.in(w.ms(2000), func() {
 			if n.crashed || n.life != life {
 				return
 			}
-			m, news := n.Progress(Progress{Occurrence: o, Phase: Over, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
+			m, news := n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
 			w.news(i, news)
 			w.tell(i, m)
 		})
@@ -269,7 +271,7 @@ func (w *world) orphans(i int, marks []Report) {
 		w.note("%s has the orphan %+v", w.nodes[i].id, m)
 		n := w.nodes[i]
 		n.orphan[m.Occurrence] = m.Mark
-		if m.Phase == Taken {
+		if m.Phase == exchange.Taken {
 			w.in(w.ms(1500), func() {
 				if n.orphan[m.Occurrence] == m.Mark { // else another member took it meanwhile, and is lost too
 					w.ask(i, m.Occurrence, true)
@@ -290,7 +292,7 @@ func (w *world) lose(i, j int) {
 
 // compete lets the owner claim, or no member, and other members later, close enough in time that
 // the claims meet.
-func (w *world) compete(o Occurrence) {
+func (w *world) compete(o exchange.Occurrence) {
 	if w.r.IntN(3) > 0 {
 		w.in(w.ms(1000), func() { w.ask(0, o, false) })
 	}
@@ -305,7 +307,9 @@ func (w *world) compete(o Occurrence) {
 	}
 }
 
-func (w *world) occurrence(k uint64) Occurrence { return Occurrence{numbered(k), w.start.UnixNano()} }
+func (w *world) occurrence(k uint64) exchange.Occurrence {
+	return exchange.Occurrence{Key: numbered(k), Due: w.start.UnixNano()}
+}
 
 const simSeeds = 4000
 
@@ -446,14 +450,14 @@ func TestRestartsLoseNothing(t *testing.T) {
 	}
 }
 
-func (w *world) restart(j int, o Occurrence) {
+func (w *world) restart(j int, o exchange.Occurrence) {
 	n := w.nodes[j]
 	n.life++
-	n.Register, n.granted, n.asking = New(n.id, DefaultLimits), map[Occurrence]int{}, map[Occurrence]bool{}
+	n.Register, n.granted, n.asking = New(n.id, DefaultLimits), map[exchange.Occurrence]int{}, map[exchange.Occurrence]bool{}
 	w.note("%s starts anew, begun: %v", n.id, n.begun[o])
 	if n.begun[o] {
 		n.lost = true
-		n.Progress(Progress{Occurrence: o, Phase: Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, w.clock(j))
+		n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, w.clock(j))
 	} else {
 		w.in(w.ms(1500), func() { w.ask(j, o, false) })
 	}
@@ -602,7 +606,7 @@ func newMeeting(t *testing.T) *meeting {
 	for _, id := range []string{"a", "b", "c"} {
 		m.nodes[id] = New(id, DefaultLimits)
 	}
-	o := Occurrence{numbered(1), m.now.UnixNano()}
+	o := exchange.Occurrence{Key: numbered(1), Due: m.now.UnixNano()}
 	m.pending = []func(){func() { m.ask("b", o) }, func() { m.ask("c", o) }}
 	return m
 }
@@ -619,7 +623,7 @@ func (m *meeting) note(id string, out Claimed) {
 	}
 }
 
-func (m *meeting) ask(id string, o Occurrence) {
+func (m *meeting) ask(id string, o exchange.Occurrence) {
 	var peers []string
 	for _, peer := range []string{"a", "b", "c"} {
 		if peer != id {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -67,9 +68,9 @@ func DecodeQuestions(b []byte) ([]Question, error) {
 		q.Occurrence, q.Serial = d.occurrence(), d.Uint32()
 		q.Generation = d.Uint8()
 		phase := d.Uint8()
-		q.Phase, q.Mine = Phase(phase&^mineBit), phase&mineBit != 0
+		q.Phase, q.Mine = exchange.Phase(phase&^mineBit), phase&mineBit != 0
 		q.Attempt = uint16(d.Number(math.MaxUint16))
-		d.Check(q.Generation <= lastGeneration && q.Phase < Over && (q.Generation == 0) == (q.Phase == 0) && (q.Phase > 0 || q.Attempt == 0))
+		d.Check(q.Generation <= lastGeneration && q.Phase < exchange.Over && (q.Generation == 0) == (q.Phase == 0) && (q.Phase > 0 || q.Attempt == 0))
 		return q
 	})
 }
@@ -118,7 +119,7 @@ func DecodeNewest(b []byte) ([]Mark, error) {
 	return decode(b, kindNewest, func(d *decoder) Mark { return Mark{Occurrence: d.occurrence(), Member: d.member()} })
 }
 
-func appendOccurrence(b []byte, o Occurrence) []byte {
+func appendOccurrence(b []byte, o exchange.Occurrence) []byte {
 	return binary.BigEndian.AppendUint64(append(b, o.Key[:]...), uint64(o.Due))
 }
 
@@ -158,8 +159,8 @@ func decode[T any](b []byte, kind byte, item func(*decoder) T) ([]T, error) {
 	return items, nil
 }
 
-func (d *decoder) occurrence() Occurrence {
-	o := Occurrence{Key: d.Key(), Due: int64(d.Uint64())}
+func (d *decoder) occurrence() exchange.Occurrence {
+	o := exchange.Occurrence{Key: d.Key(), Due: int64(d.Uint64())}
 	d.Check(o.Due >= 0)
 	return o
 }
@@ -170,10 +171,10 @@ func (d *decoder) state(m *Mark) {
 	m.Member = d.member()
 	m.Generation = d.Uint8()
 	phase := d.Uint8()
-	m.Phase, m.Vanished = Phase(phase&^vanishedBit), phase&vanishedBit != 0
+	m.Phase, m.Vanished = exchange.Phase(phase&^vanishedBit), phase&vanishedBit != 0
 	m.Attempt = uint16(d.Number(math.MaxUint16))
 	m.Lost = d.Uint8()
 	m.Run = int64(d.Uvarint())
-	d.Check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken))
+	d.Check(m.Generation <= lastGeneration && m.Phase >= exchange.Taken && m.Phase <= exchange.Over && (!m.Vanished || m.Phase > exchange.Taken))
 	d.Check(uint16(m.Lost) <= m.Attempt && m.Run >= 0)
 }

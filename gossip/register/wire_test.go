@@ -7,14 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
 var sampleMarks = []Mark{
-	{Occurrence: Occurrence{numbered(1), 2}, Member: "a", Phase: Taken},
-	{Occurrence: Occurrence{numbered(math.MaxUint64), math.MaxInt64}, Member: "node-2", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
-	{Occurrence: Occurrence{numbered(5), 6}, Member: "b", Phase: Begun, Attempt: 2, Run: 7},
-	{Occurrence: Occurrence{numbered(3), 4}, Member: "a", Phase: Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
+	{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Member: "a", Phase: exchange.Taken},
+	{Occurrence: exchange.Occurrence{Key: numbered(math.MaxUint64), Due: math.MaxInt64}, Member: "node-2", Generation: 3, Phase: exchange.Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
+	{Occurrence: exchange.Occurrence{Key: numbered(5), Due: 6}, Member: "b", Phase: exchange.Begun, Attempt: 2, Run: 7},
+	{Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, Member: "a", Phase: exchange.Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
 }
 
 func TestWireRoundTrips(t *testing.T) {
@@ -25,7 +26,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "marks", got, sampleMarks)
 
-	questions := []Question{{Occurrence: Occurrence{numbered(1), 2}, Serial: 3}, {Occurrence: Occurrence{numbered(4), 5}, Serial: 6, Generation: 1, Phase: Begun}, {Mine: true}, {Generation: 1, Phase: Taken, Mine: true}}
+	questions := []Question{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Serial: 3}, {Occurrence: exchange.Occurrence{Key: numbered(4), Due: 5}, Serial: 6, Generation: 1, Phase: exchange.Begun}, {Mine: true}, {Generation: 1, Phase: exchange.Taken, Mine: true}}
 	gotQuestions, err := DecodeQuestions(AppendQuestions(nil, questions))
 	if err != nil {
 		t.Fatal(err)
@@ -33,10 +34,10 @@ func TestWireRoundTrips(t *testing.T) {
 	want(t, "questions", gotQuestions, questions)
 
 	answers := []Answer{
-		{Occurrence: Occurrence{numbered(1), 2}, Serial: 3, Reply: Free},
+		{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Serial: 3, Reply: Free},
 		{Occurrence: sampleMarks[1].Occurrence, Serial: 4, Reply: Known, Mark: sampleMarks[1]},
-		{Occurrence: Occurrence{numbered(1), 2}, Reply: Busy},
-		{Occurrence: Occurrence{numbered(1), 2}, Reply: Old},
+		{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Reply: Busy},
+		{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Reply: Old},
 	}
 	gotAnswers, err := DecodeAnswers(AppendAnswers(nil, answers))
 	if err != nil {
@@ -44,7 +45,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "answers", gotAnswers, answers)
 
-	newest := []Mark{{Occurrence: Occurrence{numbered(1), 2}, Member: "a"}, {Occurrence: Occurrence{numbered(3), 4}, Member: "b"}, {Occurrence: Occurrence{numbered(5), 6}, Member: "a"}}
+	newest := []Mark{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Member: "a"}, {Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, Member: "b"}, {Occurrence: exchange.Occurrence{Key: numbered(5), Due: 6}, Member: "a"}}
 	gotNewest, err := DecodeNewest(AppendNewest(nil, newest))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestWireRoundTrips(t *testing.T) {
 func TestMarksFillTheRoom(t *testing.T) {
 	marks := make([]Mark, MaxItems+10)
 	for i := range marks {
-		marks[i] = Mark{Occurrence: Occurrence{numbered(uint64(i)), int64(i)}, Member: "0f3e9a77c1d2b458", Phase: Taken}
+		marks[i] = Mark{Occurrence: exchange.Occurrence{Key: numbered(uint64(i)), Due: int64(i)}, Member: "0f3e9a77c1d2b458", Phase: exchange.Taken}
 	}
 	for _, room := range []int{0, 1, 20, 100, 1300, 1 << 20} {
 		b, n := AppendMarks([]byte("before"), marks, room)
@@ -95,12 +96,12 @@ func TestDecodersRefuse(t *testing.T) {
 		"a generation beyond the last": change(state+3, lastGeneration+1),
 		"no phase":                     change(state+4, 0),
 		"a phase beyond the last":      change(state+4, 4),
-		"vanished before it began":     change(state+4, vanishedBit|byte(Taken)),
+		"vanished before it began":     change(state+4, vanishedBit|byte(exchange.Taken)),
 		"more lost than began":         change(state+6, 1),
 		"a part":                       good[:len(good)-1],
 		"more":                         append(bytes.Clone(good), 0),
 		"an ID that is too long": func() []byte {
-			b, _ := AppendMarks(nil, []Mark{{Member: strings.Repeat("x", wire.MaxID+1), Phase: Taken}}, 1000)
+			b, _ := AppendMarks(nil, []Mark{{Member: strings.Repeat("x", wire.MaxID+1), Phase: exchange.Taken}}, 1000)
 			return b
 		}(),
 		"too many": append([]byte{kindMarks}, bytes.Repeat(good[1:], MaxItems)...),
@@ -110,10 +111,10 @@ func TestDecodersRefuse(t *testing.T) {
 		}
 	}
 	for name, q := range map[string]Question{
-		"a first claim of what began":  {Phase: Begun},
+		"a first claim of what began":  {Phase: exchange.Begun},
 		"a second claim of nothing":    {Generation: 1},
-		"a claim of what is over":      {Generation: 1, Phase: Over},
-		"a generation beyond the last": {Generation: lastGeneration + 1, Phase: Taken},
+		"a claim of what is over":      {Generation: 1, Phase: exchange.Over},
+		"a generation beyond the last": {Generation: lastGeneration + 1, Phase: exchange.Taken},
 	} {
 		if _, err := DecodeQuestions(AppendQuestions(nil, []Question{q})); err == nil {
 			t.Errorf("question with %s was read, want an error", name)
@@ -152,7 +153,7 @@ func FuzzMarks(f *testing.F) {
 }
 
 func FuzzQuestions(f *testing.F) {
-	f.Add(AppendQuestions(nil, []Question{{Occurrence: Occurrence{numbered(1), 2}, Serial: 3}, {Generation: 1, Phase: Taken}}))
+	f.Add(AppendQuestions(nil, []Question{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Serial: 3}, {Generation: 1, Phase: exchange.Taken}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		questions, err := DecodeQuestions(b)
 		if err != nil {
@@ -172,7 +173,7 @@ func FuzzQuestions(f *testing.F) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	f.Add(AppendAnswers(nil, []Answer{{Occurrence: Occurrence{numbered(1), 2}, Serial: 1, Reply: Known, Mark: sampleMarks[0]}, {Reply: Free}}))
+	f.Add(AppendAnswers(nil, []Answer{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Serial: 1, Reply: Known, Mark: sampleMarks[0]}, {Reply: Free}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		answers, err := DecodeAnswers(b)
 		if err != nil {
@@ -194,7 +195,7 @@ func FuzzAnswers(f *testing.F) {
 }
 
 func FuzzNewest(f *testing.F) {
-	f.Add(AppendNewest(nil, []Mark{{Occurrence: Occurrence{numbered(1), 2}, Member: "a"}}))
+	f.Add(AppendNewest(nil, []Mark{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Member: "a"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := DecodeNewest(b)
 		if err != nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/members"
 )
 
 // ownership describes which member owns an occurrence of a ring job.
 type ownership struct {
-	owner engine.Owner
+	owner exchange.Owner
 	known bool // else the members of the ring are not known
 	past  bool // it is due, so the owner is that of the members of that time
 	waits bool // not decided yet

@@ -1,4 +1,4 @@
-package engine
+package claims
 
 import (
 	"fmt"
@@ -7,12 +7,41 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// ringOf returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
+// host is an engine with its ring.
+type host struct {
+	*engine.Engine
+	ring *Ring
+	now  job.Moment
+}
+
+// step lets time pass, handles events, and returns the claims that are sent.
+func (h *host) step(d time.Duration, events ...any) (claims []register.Claim) {
+	h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
+	var own []engine.Event
+	for _, ev := range events {
+		if x, ok := ev.(engine.Event); ok {
+			own = append(own, x)
+		} else {
+			h.ring.Hear(ev.(register.Event))
+		}
+	}
+	h.StepIn(h.ring, h.now, own...)
+	for _, x := range h.ring.Effects() {
+		if c, ok := x.(register.Claim); ok {
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+// hostOf returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
 // members.
-func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Membership) {
+func hostOf(b testing.TB, n, members int) (h *host, m *register.Membership) {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("#@ default scope=ring\n")
@@ -27,11 +56,10 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Me
 	for i := range members {
 		m.Members = append(m.Members, register.Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
 	}
-	now = Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
-	e = New(State{})
-	e.Step(now, Load{Crontabs: []*crontab.File{file}, Ring: Available})
-	e.Step(now, FromRing{register.Ring{Membership: m}})
-	return e, now, m
+	h = &host{engine.New(engine.State{}), New(), job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}}
+	h.step(0, engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
+	h.step(0, register.Ring{Membership: m})
+	return h, m
 }
 
 // BenchmarkRingChange measures a change of the members of a ring with 100,000 jobs (goal:
@@ -39,11 +67,10 @@ func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *register.Me
 func BenchmarkRingChange(b *testing.B) {
 	for _, members := range []int{5, 300} {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
-			const n = 100_000
-			e, now, m := ringOf(b, n, members)
+			h, m := hostOf(b, 100_000, members)
 			for b.Loop() {
 				left := *m
-				e.Step(now, FromRing{register.Ring{Membership: &left}})
+				h.step(0, register.Ring{Membership: &left})
 			}
 		})
 	}
@@ -59,16 +86,16 @@ func BenchmarkRingDue(b *testing.B) {
 
 func ringDue(b *testing.B, members int) {
 	const n = 100_000
-	e, now, _ := ringOf(b, n, members)
+	h, _ := hostOf(b, n, members)
 	due := 0
 	for b.Loop() {
-		now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
-		e.ring.expected = 0
-		for more := true; more; more = !e.Wake().After(now.Wall) {
-			e.Step(now, Tick{})
+		d := time.Minute
+		for more := true; more; more = !h.Wake().After(h.now.Wall) {
+			h.step(d)
+			d = 0
 		}
-		clear(e.ring.claims)
-		e.ring.queue = nil
+		clear(h.ring.claims)
+		h.ring.queue = nil
 		due += n / 1440
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(due), "ns/due")

@@ -1,8 +1,7 @@
-package engine
+package claims
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
@@ -160,74 +160,11 @@ func (s *ranking) judge(in *catalog.Catalog, slot int) func(i int) bool {
 func (s *ranking) fits(i int, key job.Key, o *option.Options) bool {
 	m := &s.Members[i]
 	_, lacks := m.Lacks[key]
-	return !lacks && isHere(o, m.Name) && misfit(o, m.Labels) == ""
+	return !lacks && catalog.IsHere(o, m.Name) && catalog.Misfit(o, m.Labels) == ""
 }
 
-// misfit returns why need= or avoid= excludes a host with these labels, or "".
-func misfit(o *option.Options, labels map[string]string) string {
-	for _, l := range o.Need {
-		if labels[l.Key] != l.Value {
-			return fmt.Sprintf("need= asks for %s:%s", l.Key, l.Value)
-		}
-	}
-	for _, l := range o.Avoid {
-		if value, ok := labels[l.Key]; ok && value == l.Value {
-			return fmt.Sprintf("avoid= names %s:%s", l.Key, l.Value)
-		}
-	}
-	return ""
-}
-
-// Owner lists the members for the occurrences of a ring job.
-type Owner struct {
-	Job     job.ID
-	Members []Candidate // first the members that can take it, in order of rank; then the others
-}
-
-// Candidate is a member as a possible owner of a job.
-type Candidate struct {
-	ID, Name string
-	Self     bool
-	Against  string // why it cannot take the job, or ""
-}
-
-// Owner returns the owner of an occurrence of job i among the current members. ok is
-// false for a job that is not a ring job, or if the members are not known.
-func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
-	return v.ownerAmong(v.ranking, i, at)
-}
-
-// OwnerThen returns the owner of an occurrence of job i among the members at its time. ok
-// is false if the occurrence is too old for the members to be known.
-func (v *View) OwnerThen(i int, at time.Time) (owner Owner, ok bool) {
-	for _, s := range slices.Backward(v.former) {
-		if !s.since.After(at) {
-			return v.ownerAmong(s, i, at)
-		}
-	}
-	return Owner{}, false
-}
-
-func (v *View) ownerAmong(s *ranking, slot int, at time.Time) (owner Owner, ok bool) {
-	if s == nil || !v.jobs.InRing(slot) {
-		return Owner{}, false
-	}
-	s = newRanking(s.Membership)
-	owner.Job = v.jobs.ID(slot)
-	weigh := s.weigher(v.jobs, slot)
-	for _, i := range rendezvous.Rank(rankKey(v.jobs, slot, at), s.nodes, weigh, nil) {
-		owner.Members = append(owner.Members, s.candidate(i, ""))
-	}
-	for i := range s.Members {
-		if weigh(i) == 0 {
-			owner.Members = append(owner.Members, s.candidate(i, s.against(v.jobs, slot, i)))
-		}
-	}
-	return owner, true
-}
-
-func (s *ranking) candidate(i int, against string) Candidate {
-	return Candidate{ID: s.Members[i].ID, Name: s.Members[i].Name, Self: i == s.self, Against: against}
+func (s *ranking) candidate(i int, against string) exchange.Candidate {
+	return exchange.Candidate{ID: s.Members[i].ID, Name: s.Members[i].Name, Self: i == s.self, Against: against}
 }
 
 // against returns why a member cannot take the occurrences of a job.
@@ -248,10 +185,10 @@ func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 			return "it holds another entry" + of
 		case lacks:
 			return "it holds no such entry" + of
-		case !isHere(o, m.Name):
+		case !catalog.IsHere(o, m.Name):
 			return "host=" + of + " does not name " + short
-		case misfit(o, m.Labels) != "":
-			return misfit(o, m.Labels) + of
+		case catalog.Misfit(o, m.Labels) != "":
+			return catalog.Misfit(o, m.Labels) + of
 		}
 	}
 	if m.Draining {
@@ -259,3 +196,6 @@ func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 	}
 	return "it weighs nothing"
 }
+
+// isDraining reports whether this member takes no new occurrences.
+func (s *ranking) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }

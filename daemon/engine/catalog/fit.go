@@ -1,0 +1,36 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cronring/cronring/crontab/option"
+)
+
+// IsHere reports whether host= allows a job to run on a host with that name. host= may
+// contain names with or without the domain.
+func IsHere(o *option.Options, host string) bool {
+	if o.Hosts == nil {
+		return true
+	}
+	short, _, _ := strings.Cut(host, ".")
+	return slices.ContainsFunc(o.Hosts, func(name string) bool {
+		return strings.EqualFold(name, host) || strings.EqualFold(name, short)
+	})
+}
+
+// Misfit returns why need= or avoid= excludes a host with these labels, or "".
+func Misfit(o *option.Options, labels map[string]string) string {
+	for _, l := range o.Need {
+		if labels[l.Key] != l.Value {
+			return fmt.Sprintf("need= asks for %s:%s", l.Key, l.Value)
+		}
+	}
+	for _, l := range o.Avoid {
+		if value, ok := labels[l.Key]; ok && value == l.Value {
+			return fmt.Sprintf("avoid= names %s:%s", l.Key, l.Value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,287 @@
+package claims
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// Limits for claims that neither members nor voters could decide.
+const (
+	longestPause = 30 * time.Second // between two claims to voters that do not answer
+	mostStalled  = 100              // per job, of claims that are on time
+)
+
+// state is the state of a claim.
+type state uint8
+
+// The states.
+const (
+	unranked state = iota // it waits for the time at which this member computes its rank
+	waiting               // it waits for its turn, or for the time to repeat the claim
+	asked                 // it is claimed, and Claimed has not come yet
+	outdated              // likewise, but this member was suspended meanwhile: a grant does not count
+)
+
+// claim is this member's claim for an occurrence, which it may not have sent yet. It ends
+// with Permit, Deny or Revoke, or when another member has the occurrence.
+type claim struct {
+	exchange.Occurrence
+	slot      int           // its job in Host.Jobs; see optionsOf
+	until     time.Duration // Moment.Up
+	at        int           // index in the queue; -1: not in it
+	state     state
+	missed    bool             // other members may consider it decided, so this one never drops the claim
+	again     bool             // see register.Claim
+	run       bool             // a run of the occurrence waits here for Permit
+	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
+	ifRefused *register.Report // an orphan that was reported after the claim
+	skips     []exchange.Skip  // older occurrences that are skipped with it
+	reason    job.Reason       // why its own occurrence is skipped; "": it is not, see claimOlder
+	tries     int
+	why       string // why it waits, once a claim was not decided
+}
+
+// Before orders claims by their times, and those of the same time by job.
+func (c *claim) Before(x *claim) bool {
+	return c.until < x.until || c.until == x.until && (c.slot < x.slot || c.slot == x.slot && c.Due < x.Due)
+}
+
+// Stand stores the index in the queue.
+func (c *claim) Stand(at int) { c.at = at }
+
+// due makes this member compete for a due occurrence.
+func (r *Ring) due(w exchange.Due) {
+	slot, ok := r.host.Jobs.FindRing(w.Key)
+	if !ok || r.ranking == nil {
+		return
+	}
+	c := &claim{Occurrence: w.Occurrence, slot: slot, at: -1, missed: w.Missed, skips: w.Skips}
+	switch {
+	case !c.missed:
+		r.compete(c, c.Time())
+	case r.now.Up < r.shares && len(r.ranking.Members) > 1:
+		r.park(c, r.shares)
+	default:
+		r.compete(c, r.now.Wall)
+	}
+}
+
+// compete ranks this member for an occurrence as of an instant, and makes it claim the
+// occurrence at the time of its rank.
+func (r *Ring) compete(c *claim, as time.Time) {
+	rank, nobody := r.ranking.own(r.host.Jobs, c.slot, c.Time())
+	switch {
+	case rank >= 0 && (rank < ranks || c.missed):
+		c.state = waiting
+		as = as.Add(time.Duration(rank) * r.holdOff())
+		r.park(c, max(r.now.Up, r.now.UpAt(as)))
+	case nobody:
+		r.deny(c, job.NoMember, "")
+	}
+}
+
+func (r *Ring) deny(c *claim, reason job.Reason, detail string) {
+	r.answer(exchange.Deny{Occurrence: c.Occurrence, Reason: reason, Detail: detail, Skips: c.skips})
+}
+
+// claimOlder handles the older occurrences that were to be skipped with a claim, after
+// another member took the occurrence of that claim. Perhaps no member decided them, for
+// instance because this one was suspended and all others were drained. So this member
+// claims the newest of them to skip it, once all other members have had their turn. If
+// another member has taken that one too, the next older one follows.
+func (r *Ring) claimOlder(c *claim) {
+	slot, ok := r.host.Jobs.FindRing(c.Key)
+	last := len(c.skips) - 1
+	if last < 0 || !ok {
+		return
+	}
+	s := c.skips[last]
+	older := &claim{
+		Occurrence: exchange.OccurrenceOf(c.Key, s.Due), slot: slot, at: -1, state: waiting,
+		reason: s.Reason, missed: true, skips: slices.Clip(c.skips[:last]),
+	}
+	if s.Count > 1 && s.First.Before(s.Due) {
+		s.Due, s.Count = timetable.Previous(r.host.Jobs.Entry(slot).Schedule, s.Due), s.Count-1
+		older.skips = append(older.skips, s)
+	}
+	r.park(older, max(r.now.Up, r.now.UpAt(older.Time().Add(ranks*r.holdOff()))))
+}
+
+// park makes a claim wait until a time. If there is another claim for the occurrence, it
+// keeps that one.
+func (r *Ring) park(c *claim, until time.Duration) {
+	if x := r.claims[c.Occurrence]; x != nil && x != c {
+		return
+	}
+	r.claims[c.Occurrence] = c
+	c.until = until
+	if c.at < 0 {
+		heap.Push(&r.queue, c)
+	} else {
+		heap.Fix(&r.queue, c.at)
+	}
+}
+
+// forget removes a claim.
+func (r *Ring) forget(c *claim) {
+	delete(r.claims, c.Occurrence)
+	if c.at >= 0 {
+		heap.Remove(&r.queue, c.at)
+	}
+	if c.tries > 0 {
+		rest := slices.DeleteFunc(r.stalled[c.Key], func(x *claim) bool { return x == c })
+		if r.stalled[c.Key] = rest; len(rest) == 0 {
+			delete(r.stalled, c.Key)
+		}
+	}
+}
+
+// claimAll makes the claims whose time has come.
+func (r *Ring) claimAll() {
+	if r.suspended || r.departed || r.host.Draining {
+		return
+	}
+	for room := mostClaims; room > 0 && len(r.queue) > 0 && r.queue[0].until <= r.now.Up; room-- {
+		r.claimNow(heap.Pop(&r.queue).(*claim))
+	}
+}
+
+// claimNow handles a claim whose time has come.
+func (r *Ring) claimNow(c *claim) {
+	o, ok := r.optionsOf(c)
+	switch {
+	case !ok:
+		r.forget(c)
+	case c.run:
+		r.claimFor(c, o)
+	case c.state == unranked:
+		r.forget(c)
+		r.compete(c, r.now.Wall)
+	case c.tries > 0 && o.Deadline > 0 && r.now.Wall.Sub(c.Time()) > o.Deadline:
+		r.forget(c)
+		r.deny(c, job.PastDeadline, c.why)
+	default:
+		r.claimFor(c, o)
+	}
+}
+
+// claimFor claims an occurrence, unless the ring has too few members for quorum=.
+func (r *Ring) claimFor(c *claim, o *option.Options) {
+	ledger := r.host.Strict && o.Partitioned != option.PartitionedRun
+	if ledger && o.Quorum > 0 && len(r.ranking.Members) < o.Quorum {
+		r.stall(c, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.ranking.Members), o.Quorum))
+		return
+	}
+	if ledger { // first, older ones: otherwise a crash after c was decided would lose them
+		for _, x := range r.stalled[c.Key] {
+			if _, ok := r.optionsOf(x); ok && !x.run && x.state < asked && x.Due < c.Due {
+				heap.Remove(&r.queue, x.at)
+				r.ask(x, ledger)
+			}
+		}
+	}
+	r.ask(c, ledger)
+}
+
+// ask sends the claim for an occurrence.
+func (r *Ring) ask(c *claim, ledger bool) {
+	c.state = asked
+	q := register.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
+	if c.orphan != nil {
+		q.From = c.orphan.Member
+	}
+	r.emit(q)
+}
+
+// optionsOf returns the current options of a claim's job. ok is false if this member cannot
+// run the job any longer.
+func (r *Ring) optionsOf(c *claim) (o *option.Options, ok bool) {
+	if c.slot, ok = r.host.Jobs.FindRing(c.Key); !ok {
+		return nil, false
+	}
+	o = r.host.Jobs.Options(c.slot)
+	return o, o.Enabled && o.Held == ""
+}
+
+// claimed handles the answer to a claim.
+func (r *Ring) claimed(ev register.Claimed) {
+	c := r.claims[ev.Occurrence]
+	if c == nil || c.state < asked {
+		return
+	}
+	counts := c.state == asked
+	c.state = waiting
+	switch {
+	case ev.Grant == register.Granted && r.departed && !c.run: // the others take it over
+		r.forget(c)
+	case ev.Grant == register.Granted && !counts: // others may have treated it as an orphan meanwhile
+		c.again = true
+		r.park(c, r.now.Up)
+	case ev.Grant == register.Granted:
+		r.forget(c)
+		r.granted(c, ev.Token)
+	case ev.Grant == register.Refused:
+		r.forget(c)
+		if slot, ok := r.host.Jobs.FindRing(c.Key); c.run {
+			r.revoke(c.Occurrence, job.OtherMember, r.hostOf(ev.By))
+		} else if ok && c.ifRefused != nil {
+			r.inherit(slot, c.ifRefused)
+		}
+		r.claimOlder(c)
+	case ev.By != "":
+		r.stall(c, "it is not due yet by the clock of "+r.hostOf(ev.By))
+	default:
+		r.stall(c, "")
+	}
+}
+
+// granted permits an occurrence that was granted to this member.
+func (r *Ring) granted(c *claim, token uint64) {
+	if _, ok := r.optionsOf(c); !ok && !c.run {
+		return
+	}
+	p := exchange.Permit{Occurrence: c.Occurrence, Token: token, Reason: c.reason, Skips: c.skips}
+	if x := c.orphan; x != nil {
+		p.Orphan = &exchange.Orphan{Host: x.Host, Begun: began(x), Left: x.Left, Attempt: int(x.Attempt), Lost: int(x.Lost)}
+	}
+	r.held[c.Occurrence] = true
+	r.answer(p)
+}
+
+// stall makes a claim that could not be decided wait, longer each time. For each job it
+// keeps the claims that are still on time, and as many as catchup= catches up.
+func (r *Ring) stall(c *claim, why string) {
+	if c.tries == 0 {
+		r.stalled[c.Key] = append(r.stalled[c.Key], c)
+	}
+	c.why = why
+	pause := min(r.holdOff()/4<<min(c.tries, 10), longestPause)
+	c.tries++
+	r.park(c, r.now.In(pause))
+	o, ok := r.optionsOf(c)
+	if !ok {
+		return
+	}
+	keep := 1
+	if o.Catchup == option.CatchupAll {
+		keep = max(keep, o.MaxMade)
+	}
+	for i := 0; i < len(r.stalled[c.Key]) && len(r.stalled[c.Key]) > keep; {
+		x := r.stalled[c.Key][i]
+		fresh := r.now.Wall.Sub(x.Time()) <= o.Grace && len(r.stalled[c.Key]) <= mostStalled
+		if x.run || x.state >= asked || fresh {
+			i++
+			continue
+		}
+		r.forget(x)
+		r.deny(x, job.NoQuorum, x.why)
+	}
+}

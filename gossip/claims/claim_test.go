@@ -1,0 +1,59 @@
+package claims
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// TestUndecidedClaimOutlivesItsJob removes the last jobs of a crontab while the owner of an
+// occurrence of one of them cannot be decided.
+func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
+	h, _ := hostOf(t, 600, 1)
+	all := h.View().Crontabs()
+	first, _ := crontab.Parse("ring", "#@ default scope=ring\n0 0 * * * job --number 0\n", crontab.Config{Owner: "root"})
+	claims := h.step(30 * time.Second) // 08:01: job 481
+	if len(claims) != 1 {
+		t.Fatalf("got %d claims, want 1", len(claims))
+	}
+	due := claims[0].Occurrence
+	h.step(time.Second, register.Claimed{Occurrence: due, Grant: register.Postponed})
+	if all := h.View().Undecided(); len(all) != 1 || !all[0].Due.Equal(due.Time()) {
+		t.Fatalf("got undecided %v, want the one of %v", all, due.Time())
+	}
+	h.step(0, engine.Load{Crontabs: []*crontab.File{first}, Ring: engine.Available})
+	if all := h.View().Undecided(); len(all) != 0 {
+		t.Errorf("got undecided %v of a job that was removed", all)
+	}
+	claims = h.step(0, engine.Load{Crontabs: all, Ring: engine.Available})
+	claims = append(claims, h.step(time.Second)...)
+	if len(claims) != 1 || claims[0].Occurrence != due {
+		t.Fatalf("got claims %v, want %v again", claims, due)
+	}
+	h.step(0, register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}, engine.Load{Crontabs: []*crontab.File{first}, Ring: engine.Available})
+	h.step(time.Second, register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"})
+	if len(h.ring.claims) != 0 {
+		t.Errorf("%d claims are left", len(h.ring.claims))
+	}
+}
+
+// TestMarksStayBehindAClockThatIsAhead: what comes before an occurrence that a member
+// with a clock ahead took is not lost.
+func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
+	h, m := hostOf(t, 3, 1)
+	key, _ := h.View().RingKey(2)
+	due := h.View().Entry(2).Schedule.Next(h.now.Wall)
+	h.step(due.Add(-time.Second).Sub(h.now.Wall))
+	h.step(0, register.Ring{Membership: m, Newest: map[job.Key]time.Time{key: due.Add(time.Second)}})
+	for _, c := range h.step(time.Second) {
+		if c.Time().Equal(due) {
+			return
+		}
+	}
+	t.Errorf("the occurrence due at %s is not claimed, because one after it was taken", due)
+}

@@ -1,0 +1,41 @@
+// Package claims owns the decision which member of a ring runs an occurrence: it ranks
+// this member, claims occurrences at the time of its rank, and takes over those of members
+// that are gone. It performs no I/O.
+//
+// The loop steps the engine and a Ring in turn, see engine.StepIn. The words between them
+// are those of daemon/engine/exchange. Towards the other members, a Ring emits effects and
+// takes events of gossip/register.
+//
+// Each occurrence of a job with scope=ring belongs to one member. When it comes due, every
+// member computes its own rank for it (ranking.go). The owner has the first rank: it claims
+// the occurrence at once. The next three members each claim it after one more hold-off,
+// unless they learn meanwhile that another member took it. Every claim goes to all other
+// members, or to the voters. Members may therefore compute different ranks, for instance
+// while a member joins or while an edit has not reached all of them.
+//
+// The states of an occurrence on a member:
+//
+//	  Due                        Changes: a member that had it is gone
+//	   |                                       |
+//	waiting  <----- Claimed: postponed         |
+//	   |  ^  \---- Changes: others took it --> gone
+//	   |  |                                    |
+//	   |  +------------------------------ orphaned: its rank is computed anew
+//	   | its time has come
+//	 asked  ------ Claimed: refused ---------> gone, or Revoke
+//	   |  \------- this host was suspended --> outdated: a grant does not count
+//	   | Claimed: granted
+//	granted ------ Permit ---> the engine runs it, or skips it: Progress
+//	   ^                           |
+//	   +--- asked <--- Unstarted --+  this host was suspended or restarted, or the run
+//	                                  needs a newer fencing token
+//
+// If this member was asleep or restarted, the others may have treated its occurrences as
+// orphaned. It therefore claims again each run that has not begun before it continues the
+// run. A drained member claims nothing new, and continues with the occurrences that it has.
+// A member that leaves also gives up its occurrences that have not begun, and reports that
+// to the others (leave.go). They then treat it as dead, and take over these occurrences.
+//
+// Occurrences of a ring do not depend on an era: they are identified by (key, due) alone,
+// and setting the clock back repeats none of them.
+package claims

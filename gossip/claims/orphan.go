@@ -1,0 +1,149 @@
+package claims
+
+import (
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/rendezvous"
+)
+
+// mostEarly limits how many reports of orphans are kept until the ring is known.
+const mostEarly = 1000
+
+// began reports whether any attempt of an orphan has begun.
+func began(x *register.Report) bool { return x.Phase == exchange.Begun || x.Attempt > 0 }
+
+// orphaned claims occurrences whose member is gone. If the member had begun an
+// occurrence, it may have ended well, so it is run again only if if-lost= allows that.
+// The same holds for an occurrence that the ledger granted, because the member may still
+// begin it. An occurrence that this member itself took before a restart, and has no
+// record of, has not begun.
+func (r *Ring) orphaned(all []register.Report) {
+	for _, x := range all {
+		if r.ranking == nil {
+			if len(r.early) < mostEarly {
+				r.early = append(r.early, x)
+			}
+			continue
+		}
+		if slot, ok := r.host.Jobs.FindRing(x.Key); ok && x.Phase != exchange.Over && !r.held[x.Occurrence] {
+			r.inherit(slot, &x)
+		}
+	}
+}
+
+// inherit claims an orphan, unless it may have begun and must not be run again. If
+// there is a claim for the occurrence already, the orphan is tried only if that claim is
+// refused, for instance by a member that does not know yet that the other one is gone.
+func (r *Ring) inherit(slot int, x *register.Report) {
+	if due := x.Time(); due.After(r.now.Wall.Add(register.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
+		return // the entry has no such occurrence
+	}
+	o, own := r.host.Jobs.Options(slot), x.Member == r.ranking.Self
+	c := r.claims[x.Occurrence]
+	switch {
+	case c != nil && c.state >= asked:
+		c.ifRefused = x
+		return
+	case c != nil: // the earlier claim is out of date
+		r.forget(c)
+		r.claimOlder(c)
+	}
+	sure := own || x.Left || x.Phase == exchange.Taken && (!r.host.Strict || o.Partitioned == option.PartitionedRun)
+	endsThere := x.Left && (x.Phase == exchange.Begun || r.host.Jobs.Component(slot) != nil)
+	if endsThere || !r.isCandidate(slot) || !sure && (o.IfLost != option.LostReruns || x.Lost >= job.MaxReruns) {
+		return
+	}
+	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, again: true, orphan: x}
+	if own { // no other member competes for it
+		c.state = waiting
+		r.park(c, r.now.Up)
+		return
+	}
+	r.compete(c, r.now.Wall)
+}
+
+// others handles a report that other members took occurrences. It keeps the claim for an
+// orphan, because the report may come from the member that is gone.
+func (r *Ring) others(all []exchange.Occurrence) {
+	for _, o := range all {
+		if c := r.claims[o]; c != nil && c.state < asked && !c.again {
+			r.forget(c)
+			r.claimOlder(c)
+		}
+		r.answer(exchange.Elsewhere{Occurrence: o})
+	}
+}
+
+// yield gives up occurrences that another member took too, because the two did not see each
+// other. The other member keeps them: this one has not begun them.
+func (r *Ring) yield(all []register.Report) {
+	for _, x := range all {
+		if c := r.claims[x.Occurrence]; c != nil {
+			r.forget(c)
+		}
+		r.revoke(x.Occurrence, job.OtherMember, x.Host)
+	}
+}
+
+// reclaim claims the occurrence of a run that has not begun, or gives it up in the final
+// state.
+func (r *Ring) reclaim(p exchange.Progress) {
+	slot, ok := r.host.Jobs.FindRing(p.Key)
+	if !ok {
+		return
+	}
+	r.held[p.Occurrence] = true
+	c := r.claims[p.Occurrence]
+	switch {
+	case r.departing && r.isForOthers(slot):
+		if c != nil {
+			r.forget(c)
+		}
+		r.given = append(r.given, p)
+		r.revoke(p.Occurrence, job.HandedOver, "")
+		return
+	case c != nil && (c.run || c.state >= asked):
+		c.run = true
+		return
+	case c != nil:
+		r.forget(c)
+	}
+	c = &claim{Occurrence: p.Occurrence, slot: slot, at: -1, run: true, again: true, state: waiting}
+	r.park(c, r.now.Up)
+}
+
+// depart collects the occurrences that have not begun. Anything granted from now on does
+// not begin here, because the state that the others receive must be final.
+func (r *Ring) depart() {
+	if r.ranking == nil {
+		r.emit(register.Unstarted{})
+		return
+	}
+	r.departed, r.departing = true, true
+	for _, c := range r.claims {
+		if c.state < asked && !c.run {
+			r.forget(c)
+		}
+	}
+	r.answer(exchange.Recheck{Of: r.isForOthers})
+}
+
+func (r *Ring) revoke(o exchange.Occurrence, reason job.Reason, host string) {
+	delete(r.held, o)
+	r.answer(exchange.Revoke{Occurrence: o, Reason: reason, Host: host})
+}
+
+// isForOthers reports whether another member may take over a run that waits. Runs that are
+// connected by after= and on= end here, because the runs that they wait for are here.
+func (r *Ring) isForOthers(slot int) bool {
+	s := r.ranking
+	weigh := s.weigher(r.host.Jobs, slot)
+	return r.host.Jobs.Component(slot) == nil && rendezvous.First(0, s.nodes, func(i int) rendezvous.Weight {
+		if i == s.self {
+			return 0
+		}
+		return weigh(i)
+	}) >= 0
+}

@@ -1,0 +1,225 @@
+package claims
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/order"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+const usualHoldOff = 2 * time.Second
+
+// startTime is the time after joining during which a member claims no missed occurrences.
+// Members that start together, for instance after a power failure, have all joined by
+// then and share them.
+const startTime = 2 * time.Second
+
+// mostClaims limits the claims of a step.
+const mostClaims = 1024
+
+// Ring is the state machine of a member. It is not safe for concurrent use; its views are.
+type Ring struct {
+	now       job.Moment
+	host      exchange.Host
+	ranking   *ranking   // nil: not known yet
+	former    []*ranking // of earlier memberships, oldest first
+	claims    map[exchange.Occurrence]*claim
+	held      map[exchange.Occurrence]bool // occurrences of which a run may be on this host
+	queue     order.Heap[*claim]           // the claims whose time has not come
+	stalled   map[job.Key][]*claim         // by key, oldest first: claims that neither members nor voters could decide
+	early     []register.Report            // orphans that were reported before the ranking was known
+	shares    time.Duration                // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
+	suspended bool                         // it claims nothing in this step; see suspend
+	departing bool                         // its final state is being collected
+	given     []exchange.Progress          // which it gives up in its final state
+	departed  bool                         // it takes nothing any longer
+
+	heard   []register.Event
+	answers []exchange.Answer
+	effects []register.Effect
+}
+
+// New returns a Ring that knows no members.
+func New() *Ring {
+	return &Ring{host: exchange.Host{Jobs: &catalog.Catalog{}}, suspended: true, claims: map[exchange.Occurrence]*claim{}, held: map[exchange.Occurrence]bool{}, stalled: map[job.Key][]*claim{}}
+}
+
+// Hear adds events of the other members for the next Step.
+func (r *Ring) Hear(events ...register.Event) { r.heard = append(r.heard, events...) }
+
+// Effects returns the messages to the other members since the last call, in order.
+func (r *Ring) Effects() []register.Effect {
+	all := r.effects
+	r.effects = nil
+	return all
+}
+
+// Step handles words of the engine and events of the other members, makes the claims whose
+// time has come, and returns answers for the engine.
+func (r *Ring) Step(now job.Moment, words ...exchange.Word) []exchange.Answer {
+	r.now = now
+	final := r.departing
+	for _, w := range words {
+		r.heed(w)
+	}
+	if final {
+		r.emit(register.Unstarted{Occurrences: r.given})
+		r.departing, r.given = false, nil
+	}
+	heard := r.heard
+	r.heard = nil
+	for _, ev := range heard {
+		r.take(ev)
+	}
+	r.suspend()
+	r.claimAll()
+	all := r.answers
+	r.answers = nil
+	return all
+}
+
+func (r *Ring) emit(x register.Effect)   { r.effects = append(r.effects, x) }
+func (r *Ring) answer(a exchange.Answer) { r.answers = append(r.answers, a) }
+
+// heed handles a word of the engine.
+func (r *Ring) heed(w exchange.Word) {
+	switch w := w.(type) {
+	case exchange.Host:
+		if !slices.Equal(r.host.Holdings, w.Holdings) {
+			r.emit(register.Holdings{Holdings: w.Holdings})
+		}
+		r.host = w
+		maps.DeleteFunc(r.held, func(o exchange.Occurrence, _ bool) bool { _, ok := w.Jobs.FindRing(o.Key); return !ok })
+	case exchange.Due:
+		r.due(w)
+	case exchange.Progress:
+		r.progress(w)
+	case exchange.Unstarted:
+		r.reclaim(w.Progress)
+	case exchange.Slept:
+		for _, c := range r.claims {
+			if c.state == asked {
+				c.state = outdated
+			}
+		}
+		r.answer(exchange.Recheck{})
+	}
+}
+
+// progress passes this member's progress on.
+func (r *Ring) progress(p exchange.Progress) {
+	r.held[p.Occurrence] = true
+	if p.Phase == exchange.Over {
+		delete(r.held, p.Occurrence)
+		if c := r.claims[p.Occurrence]; c != nil && c.run {
+			r.forget(c)
+		}
+	}
+	r.emit(p)
+}
+
+// take handles an event of the other members.
+func (r *Ring) take(ev register.Event) {
+	switch ev := ev.(type) {
+	case register.Ring:
+		r.joined(ev)
+	case register.Changes:
+		r.others(ev.Others)
+		r.yield(ev.Yielded)
+		for _, x := range ev.Doubled {
+			r.answer(exchange.Doubled{Occurrence: x.Occurrence, Host: x.Host, Run: x.Run})
+		}
+		r.orphaned(ev.Orphans)
+	case register.Claimed:
+		r.claimed(ev)
+	case register.Departing:
+		r.depart()
+	}
+}
+
+// joined applies a new membership.
+func (r *Ring) joined(ev register.Ring) {
+	unknown := r.ranking == nil
+	r.former = remember(r.former, ev.Membership, r.now.Wall)
+	r.ranking = nil
+	if ev.Membership != nil {
+		r.ranking = r.former[len(r.former)-1]
+	}
+	r.departed = r.departed && (r.ranking == nil || r.ranking.isDraining())
+	r.suspended = r.isSuspended()
+	r.answer(r.members(ev.Newest))
+	if unknown && r.ranking != nil {
+		r.shares = r.now.In(startTime)
+		early := r.early
+		r.early = nil
+		r.orphaned(early)
+	}
+}
+
+func (r *Ring) members(newest map[job.Key]time.Time) exchange.Members {
+	return exchange.Members{Known: r.ranking != nil, Open: !r.suspended, HoldOff: r.holdOff(), Newest: newest}
+}
+
+// suspend updates whether this member may claim occurrences. Occurrences that come due
+// while it must not are decided afterwards.
+func (r *Ring) suspend() {
+	if before := r.suspended; r.isSuspended() != before {
+		r.suspended = !before
+		r.answer(r.members(nil))
+	}
+}
+
+// isSuspended reports whether this member must not claim occurrences: it does not know the
+// other members, is barred, or most members do not agree with its clock as it is now.
+func (r *Ring) isSuspended() bool {
+	return r.ranking == nil || r.ranking.Barred != "" ||
+		!r.ranking.Clock.Wall.IsZero() && r.now.Drift(r.ranking.Clock) > register.MaxSkew
+}
+
+func (r *Ring) holdOff() time.Duration {
+	if r.ranking == nil || r.ranking.HoldOff <= 0 {
+		return usualHoldOff
+	}
+	return r.ranking.HoldOff
+}
+
+// hostOf returns the host name of a present member, or else its ID.
+func (r *Ring) hostOf(id string) string {
+	if r.ranking != nil {
+		for i := range r.ranking.Members {
+			if m := &r.ranking.Members[i]; m.ID == id {
+				return m.Name
+			}
+		}
+	}
+	return id
+}
+
+// isCandidate reports whether this host can run a ring job: its entry is neither
+// disabled nor held, and its user exists here and may log in.
+func (r *Ring) isCandidate(slot int) bool {
+	_, ok := slices.BinarySearchFunc(r.host.Holdings, r.host.Jobs.RingKey(slot), func(h catalog.Holding, key job.Key) int { return h.Key.Compare(key) })
+	return ok
+}
+
+// Wake returns when the next claim is due. While a claim is not answered, it returns a time
+// early enough to notice a suspend of this host.
+func (r *Ring) Wake() (at time.Duration, ok bool) {
+	if r.suspended || r.host.Draining {
+		return 0, false
+	}
+	if len(r.queue) > 0 {
+		at, ok = r.queue[0].until, true
+	}
+	if len(r.claims) > len(r.queue) {
+		if look := r.now.In(r.holdOff()); !ok || look < at {
+			at, ok = look, true
+		}
+	}
+	return at, ok
+}
