@@ -21,7 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/mail/outbox"
 	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/pamsession"
@@ -72,7 +72,7 @@ type shared struct {
 	history    *store.Store
 	clock      *clock.Clock
 	spawner    *spawn.Spawner
-	post       *mail.Post // nil: no mail is sent
+	post       *outbox.Outbox // nil: no mail is sent
 	notices    *notify.Notifier
 	sessions   *pamsession.Sessions // nil: jobs run without
 	groups     *groups.Groups

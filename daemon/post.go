@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/mail/outbox"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/spawn"
 )
@@ -53,7 +54,7 @@ func (l *loop) openPost() {
 	if !l.options.host() {
 		return
 	}
-	l.post = mail.Open(mail.Options{
+	l.post = outbox.Open(outbox.Options{
 		Dir: filepath.Join(l.options.State, "mail"), Family: l.options.Family,
 		Send: l.send, Log: l.log, Say: l.logMail,
 	})
@@ -67,7 +68,7 @@ var errAway = errors.New("the daemon is being replaced")
 
 // send runs a mailer as the job's user. A mailer that is running when the daemon leaves is waited
 // for; further ones are left to the next daemon.
-func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output string, err error) {
+func (l *loop) send(ctx context.Context, d outbox.Delivery) (status int, output string, err error) {
 	if l.isAway() {
 		return 0, "", errAway
 	}

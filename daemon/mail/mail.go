@@ -1,9 +1,5 @@
-// Package mail owns the email that reports the output of jobs: the text, the recipients, and the
-// queue on disk in which a message waits for the host's mail transfer agent.
-//
-// Compose decides and writes, without side effects. Post stores and delivers: a restart, a kill, or
-// an agent that fails for days does not lose a message. If the daemon is killed between the agent's
-// success and the removal of the file, the agent gets the message twice.
+// Package mail owns the email that reports the output of jobs: the text and the recipients.
+// Compose decides and writes, without side effects. Package outbox stores and delivers.
 //
 // All parts of a message are untrusted. No byte of a command, an assignment or a host name can
 // begin a header line, and no address can be interpreted as an option of the mailer. The mailer
@@ -12,7 +8,6 @@ package mail
 
 import (
 	"io"
-	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
@@ -67,16 +62,3 @@ type Letter struct {
 
 // Line is one of cron's own log lines: (WHO) WORD (TEXT).
 type Line struct{ Who, Word, Text string }
-
-// Problem is one standing trouble: what, why, and what to do about it.
-type Problem struct{ What, Why, Fix string }
-
-// envelope is the first line of a queued file, as JSON; the message follows.
-type envelope struct {
-	User   string    `json:"user"`
-	Dir    string    `json:"dir"`
-	Argv   []string  `json:"argv"`
-	Env    []string  `json:"env"`
-	Output int64     `json:"output"`
-	Born   time.Time `json:"born"`
-}

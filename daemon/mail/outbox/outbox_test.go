@@ -1,4 +1,4 @@
-package mail
+package outbox
 
 import (
 	"context"
@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/queue"
 )
 
@@ -45,16 +48,16 @@ func fine(string) (int, string, error) { return 0, "", nil }
 // lines collects cron's log lines.
 type lines struct {
 	mu  sync.Mutex
-	all []Line
+	all []mail.Line
 }
 
-func (l *lines) say(line Line) {
+func (l *lines) say(line mail.Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, line)
 }
 
-func (l *lines) take() []Line {
+func (l *lines) take() []mail.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.all
@@ -62,15 +65,15 @@ func (l *lines) take() []Line {
 	return all
 }
 
-func letter(user, text string) *Letter {
-	return &Letter{
+func letter(user, text string) *mail.Letter {
+	return &mail.Letter{
 		User: user, Dir: "/", Argv: []string{"/bin/sh", "arg"}, Env: []string{"A=b"}, Header: []byte("Subject: x\n\n"),
 		Body: strings.NewReader(text), Output: int64(len(text)),
 	}
 }
 
 // running runs the post until the test ends, or until stop is called.
-func running(t *testing.T, p *Post) (stop func()) {
+func running(t *testing.T, p *Outbox) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -108,9 +111,15 @@ func TestPostRunsSendmail(t *testing.T) {
 	}})
 	stop := running(t, p)
 
-	config := debian
-	config.Sendmail = sendmail
-	l, _ := Compose(config, report("echo hi", "hi\n"))
+	config := mail.Config{Family: crontab.Debian, Host: "lab.example.org", Charset: "UTF-8", Sendmail: sendmail}
+	report := func() mail.Report {
+		return mail.Report{
+			Job: &job.Job{ID: "j", User: "bob", Command: "echo hi"}, Run: &job.Run{ID: 7, Outcome: job.Outcome{Kind: job.Exited}},
+			Account: account.Account{Name: "bob", Home: "/home/bob"}, Path: "/usr/bin:/bin",
+			Output: strings.NewReader("hi\n"), Size: 3,
+		}
+	}
+	l, _ := mail.Compose(config, report())
 	l.Env = append(l.Env, "STATUS=0")
 	l.Dir = "/"
 	p.Give(l)
@@ -125,7 +134,7 @@ func TestPostRunsSendmail(t *testing.T) {
 		}
 	}
 
-	l, _ = Compose(config, report("echo hi", "hi\n"))
+	l, _ = mail.Compose(config, report())
 	l.Env = append(l.Env, "STATUS=75")
 	l.Dir = "/"
 	p.Give(l)
@@ -134,7 +143,7 @@ func TestPostRunsSendmail(t *testing.T) {
 	if got, want := p.Problems()[0].Why, "the mailer said: complaint"; got != want || p.Count() != 1 {
 		t.Errorf("%d wait, why %q, want 1 and %q", p.Count(), got, want)
 	}
-	if got, want := said.take(), []Line{{"bob", "MAIL", "mailed 3 bytes of output but got status 0x4b00 from MTA"}}; !slices.Equal(got, want) {
+	if got, want := said.take(), []mail.Line{{Who: "bob", Word: "MAIL", Text: "mailed 3 bytes of output but got status 0x4b00 from MTA"}}; !slices.Equal(got, want) {
 		t.Errorf("said %q, want %q", got, want)
 	}
 }
@@ -230,7 +239,7 @@ func TestPostRetries(t *testing.T) {
 		if want := []time.Duration{0, m, 2 * m, 4 * m, 8 * m, 16 * m, 32 * m, 60 * m, 60 * m}; !slices.Equal(waits[:9], want) || len(waits) < 95 || len(waits) > 105 {
 			t.Errorf("%d tries, waits %v, want %v", len(waits), waits[:9], want)
 		}
-		if got, want := said.take(), []Line{{"bob", "MAIL", "mailed 1 byte of output but got status 0x4b00 from MTA"}}; !slices.Equal(got, want) {
+		if got, want := said.take(), []mail.Line{{Who: "bob", Word: "MAIL", Text: "mailed 1 byte of output but got status 0x4b00 from MTA"}}; !slices.Equal(got, want) {
 			t.Errorf("said %q, want %q", got, want)
 		}
 		if got := p.Problems(); len(got) != 1 || got[0].What != "1 mail was given up" {
@@ -345,9 +354,9 @@ func TestPostRunsOneMailerForEachAccount(t *testing.T) {
 
 // The agent is looked for at each letter; a change is said once.
 func TestPostWithoutMTA(t *testing.T) {
-	for family, want := range map[crontab.Family]Line{
-		crontab.Debian: {"CRON", "info", "No MTA installed, discarding output"},
-		crontab.RHEL:   {"CRON", "INFO", "Syslog will be used instead of sendmail."},
+	for family, want := range map[crontab.Family]mail.Line{
+		crontab.Debian: {Who: "CRON", Word: "info", Text: "No MTA installed, discarding output"},
+		crontab.RHEL:   {Who: "CRON", Word: "INFO", Text: "Syslog will be used instead of sendmail."},
 	} {
 		dir := t.TempDir()
 		sendmail := filepath.Join(dir, "sendmail")
@@ -361,7 +370,7 @@ func TestPostWithoutMTA(t *testing.T) {
 		}
 		give()
 		give()
-		if got := said.take(); !slices.Equal(got, []Line{want}) {
+		if got := said.take(); !slices.Equal(got, []mail.Line{want}) {
 			t.Errorf("said %q, want %q", got, want)
 		}
 		got := p.Problems()
@@ -386,7 +395,7 @@ func TestPostWithoutMTA(t *testing.T) {
 		}
 		os.Remove(sendmail)
 		give()
-		if got := said.take(); !slices.Equal(got, []Line{want}) {
+		if got := said.take(); !slices.Equal(got, []mail.Line{want}) {
 			t.Errorf("said %q, want %q again", got, want)
 		}
 	}

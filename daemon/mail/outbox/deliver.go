@@ -1,23 +1,22 @@
-package mail
+package outbox
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/queue"
 )
 
 // deliverAll hands letters over until ctx ends, beside other goroutines that do
 // the same.
-func (p *Post) deliverAll(ctx context.Context) {
+func (p *Outbox) deliverAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		it, at := p.lanes.pick(time.Now())
@@ -35,7 +34,7 @@ func (p *Post) deliverAll(ctx context.Context) {
 }
 
 // rest waits for a new letter, for the time, or for the end.
-func (p *Post) rest(ctx context.Context, until time.Time) {
+func (p *Outbox) rest(ctx context.Context, until time.Time) {
 	var due <-chan time.Time
 	if !until.IsZero() {
 		timer := time.NewTimer(time.Until(until))
@@ -49,7 +48,7 @@ func (p *Post) rest(ctx context.Context, until time.Time) {
 	}
 }
 
-func (p *Post) deliver(ctx context.Context, it *item) {
+func (p *Outbox) deliver(ctx context.Context, it *item) {
 	e, message, err := open(p.dir, it)
 	var damaged *queue.DamagedError
 	switch {
@@ -78,7 +77,7 @@ func (p *Post) deliver(ctx context.Context, it *item) {
 }
 
 // send lets the mailer run for sendTime, and for at most stopTime after the daemon begins to stop.
-func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
+func (p *Outbox) send(ctx context.Context, d Delivery) (int, string, error) {
 	timed, cancel := queue.Patient(ctx, sendTime, stopTime)
 	defer cancel()
 	begun := time.Now()
@@ -95,7 +94,7 @@ func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
 }
 
 // reportSlow notes a mailer that still runs, for Problems and the log.
-func (p *Post) reportSlow(d Delivery, begun time.Time) {
+func (p *Outbox) reportSlow(d Delivery, begun time.Time) {
 	p.mu.Lock()
 	if l := p.lanes.of[d.User]; l != nil && l.busy {
 		l.slow = begun
@@ -106,7 +105,7 @@ func (p *Post) reportSlow(d Delivery, begun time.Time) {
 
 var errHung = errors.New("out of time")
 
-func (p *Post) done(it *item) {
+func (p *Outbox) done(it *item) {
 	if err := remove(p.dir, it); err != nil {
 		p.options.Log.Error("mail was sent and cannot be taken out of the queue: it will be sent again", "letter", queue.Name(it.number), "error", err)
 	}
@@ -117,13 +116,13 @@ func (p *Post) done(it *item) {
 }
 
 // failed deals with a mailer that did not take a letter.
-func (p *Post) failed(it *item, status int, output string, err error) {
+func (p *Outbox) failed(it *item, status int, output string, err error) {
 	if errors.Is(err, errHung) {
 		p.mu.Lock()
 		it.lane.until = time.Now().Add(wait(it.tries))
 		p.mu.Unlock()
 	}
-	why := cut(visible(strings.Join(strings.Fields(output), " ")), 300)
+	why := mail.Excerpt(output)
 	if why == "" {
 		why = fmt.Sprintf("it ended with status 0x%04x", status)
 	}
@@ -141,12 +140,12 @@ func (p *Post) failed(it *item, status int, output string, err error) {
 	p.later(it, why, true)
 }
 
-func (p *Post) sayFailed(it *item, status int) {
+func (p *Outbox) sayFailed(it *item, status int) {
 	plural := "s"
 	if it.output == 1 {
 		plural = ""
 	}
-	p.options.Say(Line{it.user, "MAIL", fmt.Sprintf("mailed %d byte%s of output but got status 0x%04x from MTA", it.output, plural, status)})
+	p.options.Say(mail.Line{Who: it.user, Word: "MAIL", Text: fmt.Sprintf("mailed %d byte%s of output but got status 0x%04x from MTA", it.output, plural, status)})
 }
 
 // permanent reports whether the exit code means that another try would also fail (sysexits.h):
@@ -163,13 +162,13 @@ func permanent(status int) bool {
 
 // tooOld also requires some tries, because the clock may have been set forward by years since the
 // message was created.
-func (p *Post) tooOld(it *item) bool {
+func (p *Outbox) tooOld(it *item) bool {
 	return it.tries >= fewestTries && time.Since(it.born) > lifetime
 }
 
 func wait(tries int) time.Duration { return min(firstWait<<min(tries, 10), longestWait) }
 
-func (p *Post) later(it *item, why string, tried bool) {
+func (p *Outbox) later(it *item, why string, tried bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	it.next = time.Now().Add(wait(it.tries))
@@ -180,7 +179,7 @@ func (p *Post) later(it *item, why string, tried bool) {
 }
 
 // giveUp moves a message to the undeliverable ones. A message that is only in memory is lost.
-func (p *Post) giveUp(it *item) {
+func (p *Outbox) giveUp(it *item) {
 	if it.direct == nil {
 		p.dir.Bury(it.number, it.user)
 	}
@@ -196,8 +195,8 @@ func (p *Post) giveUp(it *item) {
 
 // available checks each time whether the mailer exists, because it may be installed at any moment.
 // A change is logged once, in the family's words.
-func (p *Post) available(argv []string) bool {
-	there := len(argv) > 0 && findProgram(argv[0])
+func (p *Outbox) available(argv []string) bool {
+	there := len(argv) > 0 && mail.Installed(argv[0])
 	p.mu.Lock()
 	was := p.state.missing.program
 	switch {
@@ -211,33 +210,9 @@ func (p *Post) available(argv []string) bool {
 	case there && was != "":
 		p.options.Log.Info("mail can be sent again", "program", argv[0])
 	case !there && was == "" && p.options.Family == crontab.RHEL:
-		p.options.Say(Line{"CRON", "INFO", "Syslog will be used instead of sendmail."})
+		p.options.Say(mail.Line{Who: "CRON", Word: "INFO", Text: "Syslog will be used instead of sendmail."})
 	case !there && was == "":
-		p.options.Say(Line{"CRON", "info", "No MTA installed, discarding output"})
+		p.options.Say(mail.Line{Who: "CRON", Word: "info", Text: "No MTA installed, discarding output"})
 	}
 	return there
-}
-
-// Ready reports whether the mailer is there now.
-func (c Config) Ready() bool {
-	argv := mailer(c, Report{}, "", "")
-	return len(argv) > 0 && findProgram(argv[0])
-}
-
-// findProgram looks where execvp would with the path of administrators.
-func findProgram(name string) bool {
-	if strings.Contains(name, "/") {
-		return executable(name)
-	}
-	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-		if executable(filepath.Join(dir, name)) {
-			return true
-		}
-	}
-	return false
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

@@ -1,4 +1,4 @@
-package mail
+package outbox
 
 import (
 	"bufio"
@@ -8,15 +8,31 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/queue"
 )
 
 // maxEnvelope bounds the first line of a file. An environment larger than this
 // would have kept the job itself from starting.
 const maxEnvelope = 8 << 20
+
+// envelope is the first line of a queued file, as JSON; the message follows.
+type envelope struct {
+	User   string    `json:"user"`
+	Dir    string    `json:"dir"`
+	Argv   []string  `json:"argv"`
+	Env    []string  `json:"env"`
+	Output int64     `json:"output"`
+	Born   time.Time `json:"born"`
+}
+
+func newEnvelope(l *mail.Letter, born time.Time) envelope {
+	return envelope{User: l.User, Dir: l.Dir, Argv: l.Argv, Env: l.Env, Output: l.Output, Born: born}
+}
 
 // write puts a letter on the disk: whole and for good, or not at all.
 func write(dir queue.Dir, it *item, e envelope, message []byte) error {

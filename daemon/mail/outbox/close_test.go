@@ -1,4 +1,4 @@
-package mail
+package outbox
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/mail"
 )
 
 // closing is output in a file that must be removed with its message.
@@ -26,7 +27,7 @@ func (c *closing) Close() error {
 func TestOutputIsLetGoWithoutMailer(t *testing.T) {
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
 		output := &closing{strings.NewReader("much\n"), make(chan struct{})}
-		letter, _ := Compose(Config{Family: family, Host: "h", Sendmail: "/nowhere/sendmail"}, Report{
+		letter, _ := mail.Compose(mail.Config{Family: family, Host: "h", Sendmail: "/nowhere/sendmail"}, mail.Report{
 			Job: &job.Job{Command: "c"}, Run: &job.Run{ID: 1}, Account: account.Account{Name: "ann", Home: "/"},
 			Output: output, Size: 5,
 		})

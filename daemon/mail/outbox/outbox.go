@@ -1,9 +1,8 @@
-package mail
+package outbox
 
 import (
 	"cmp"
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -11,10 +10,11 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/queue"
 )
 
-// Options set up a Post.
+// Options set up an Outbox.
 type Options struct {
 	Dir    string // of the queue; made if it is missing
 	Family crontab.Family
@@ -25,14 +25,14 @@ type Options struct {
 	// time for each user, and maxMailers in all.
 	Send func(ctx context.Context, d Delivery) (status int, output string, err error)
 
-	Say      func(Line)   // takes cron's own log lines; nil drops them
-	Log      *slog.Logger // nil is silent
-	Messages int          // most letters in the queue, of root and of all others; 0 is 10,000
-	Bytes    int64        // most bytes in the queue, likewise; 0 is 256 MiB
+	Say      func(mail.Line) // takes cron's own log lines; nil drops them
+	Log      *slog.Logger    // nil is silent
+	Messages int             // most letters in the queue, of root and of all others; 0 is 10,000
+	Bytes    int64           // most bytes in the queue, likewise; 0 is 256 MiB
 }
 
 // Delivery is one run of a mailer. Message is positioned at the first header
-// and is closed by the Post.
+// and is closed by the Outbox.
 type Delivery struct {
 	User    string
 	Argv    []string
@@ -64,15 +64,15 @@ const (
 	maxDirectBytes = 32 << 20
 )
 
-// Post is the queue. Its methods may be called from any goroutine.
-type Post struct {
+// Outbox is the queue. Its methods may be called from any goroutine.
+type Outbox struct {
 	options Options
 	dir     queue.Dir
 	taken   chan struct{} // intake is not empty
 	wake    chan struct{} // the lanes have something new
 
 	mu     sync.Mutex
-	intake budget.Queue[*Letter]
+	intake budget.Queue[*mail.Letter]
 	room   *budget.Budget // letters in intake
 	lanes  lanes
 	next   uint64 // number of the next letter
@@ -81,16 +81,16 @@ type Post struct {
 
 // Open reads the queue that an earlier daemon left in the directory. An unusable directory is not
 // an error: messages are then delivered without being stored, and Problems reports it.
-func Open(o Options) *Post {
+func Open(o Options) *Outbox {
 	o.Messages = cmp.Or(o.Messages, 10_000)
 	o.Bytes = cmp.Or(o.Bytes, 256<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Say == nil {
-		o.Say = func(Line) {}
+		o.Say = func(mail.Line) {}
 	}
-	p := &Post{options: o, dir: queue.Dir(o.Dir), taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes(), room: budget.New(maxIntake, maxIntake)}
+	p := &Outbox{options: o, dir: queue.Dir(o.Dir), taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes(), room: budget.New(maxIntake, maxIntake)}
 	items, newest, err := scan(p.dir)
 	if err != nil {
 		p.state.disk.note(err)
@@ -108,7 +108,7 @@ func Open(o Options) *Post {
 
 // Give takes a letter. It never blocks: the letter's body is read and written
 // down by Run's goroutine.
-func (p *Post) Give(l *Letter) {
+func (p *Outbox) Give(l *mail.Letter) {
 	p.mu.Lock()
 	full := !p.room.Take(l.User, 1)
 	if full {
@@ -118,13 +118,13 @@ func (p *Post) Give(l *Letter) {
 	}
 	p.mu.Unlock()
 	if full {
-		closeBody(l)
+		l.Close()
 	}
 	signal(p.taken)
 }
 
 // Count returns the number of messages in the queue.
-func (p *Post) Count() int {
+func (p *Outbox) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.intake.Len() + p.lanes.count
@@ -133,7 +133,7 @@ func (p *Post) Count() int {
 // Run writes down what Give takes and hands it to the mailer, until ctx ends.
 // It is called once. What was given until then is in the queue when it
 // returns.
-func (p *Post) Run(ctx context.Context) error {
+func (p *Outbox) Run(ctx context.Context) error {
 	filed := make(chan struct{})
 	go func() {
 		defer close(filed)
@@ -148,7 +148,7 @@ func (p *Post) Run(ctx context.Context) error {
 	return nil
 }
 
-func (p *Post) fileAll(ctx context.Context) {
+func (p *Outbox) fileAll(ctx context.Context) {
 	for {
 		for l := p.takeOne(); l != nil; l = p.takeOne() {
 			p.file(l)
@@ -165,7 +165,7 @@ func (p *Post) fileAll(ctx context.Context) {
 	}
 }
 
-func (p *Post) takeOne() *Letter {
+func (p *Outbox) takeOne() *mail.Letter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l, ok := p.intake.Take()
@@ -177,15 +177,15 @@ func (p *Post) takeOne() *Letter {
 
 // file puts a letter into the queue: on disk, or where the disk takes nothing
 // into memory, so that it is at least tried.
-func (p *Post) file(l *Letter) {
-	defer closeBody(l)
+func (p *Outbox) file(l *mail.Letter) {
+	defer l.Close()
 	if !p.available(l.Argv) {
 		p.mu.Lock()
 		p.state.missing.lost++
 		p.mu.Unlock()
 		return
 	}
-	message := text(l)
+	message := l.Text()
 	if !p.fits(l.User, int64(len(message))) {
 		return
 	}
@@ -206,27 +206,9 @@ func (p *Post) file(l *Letter) {
 	signal(p.wake)
 }
 
-// text is the whole message. Output that cannot be read to its end is sent as
-// far as it goes.
-func text(l *Letter) []byte {
-	message := append([]byte(nil), l.Header...)
-	body, err := io.ReadAll(io.LimitReader(l.Body, MaxBody+1<<10))
-	message = append(message, body...)
-	if err != nil {
-		message = append(message, "\n[cronring: the rest of the output cannot be read: "+visible(err.Error())+"]\n"...)
-	}
-	return message
-}
-
-func closeBody(l *Letter) {
-	if c, ok := l.Body.(io.Closer); ok {
-		c.Close()
-	}
-}
-
 // fits refuses a letter of a queue that is full, or of an account that has
 // its share in it. Refusals are counted, and logged once an hour.
-func (p *Post) fits(user string, size int64) bool {
+func (p *Outbox) fits(user string, size int64) bool {
 	p.mu.Lock()
 	fits := p.lanes.fits(user, size, p.options.Messages, p.options.Bytes)
 	say := !fits && time.Since(p.state.saidFull) > time.Hour
@@ -244,7 +226,7 @@ func (p *Post) fits(user string, size int64) bool {
 }
 
 // keep writes a letter to the disk.
-func (p *Post) keep(l *Letter, message []byte) (*item, error) {
+func (p *Outbox) keep(l *mail.Letter, message []byte) (*item, error) {
 	it := p.newItem(l, message)
 	err := write(p.dir, it, newEnvelope(l, it.born), message)
 	p.mu.Lock()
@@ -261,7 +243,7 @@ func (p *Post) keep(l *Letter, message []byte) (*item, error) {
 }
 
 // hold keeps a letter in memory for as long as the daemon lives.
-func (p *Post) hold(l *Letter, message []byte) (*item, error) {
+func (p *Outbox) hold(l *mail.Letter, message []byte) (*item, error) {
 	p.mu.Lock()
 	err, fits := p.state.disk.err, p.lanes.takeDirect(l.User, int64(len(message)))
 	p.mu.Unlock()
@@ -273,7 +255,7 @@ func (p *Post) hold(l *Letter, message []byte) (*item, error) {
 	return it, nil
 }
 
-func (p *Post) newItem(l *Letter, message []byte) *item {
+func (p *Outbox) newItem(l *mail.Letter, message []byte) *item {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next++
@@ -281,10 +263,6 @@ func (p *Post) newItem(l *Letter, message []byte) *item {
 		number: p.next, user: l.User, size: int64(len(message)), output: l.Output,
 		born: time.Now().UTC().Round(0), // without the monotonic reading: it is compared with files' times
 	}
-}
-
-func newEnvelope(l *Letter, born time.Time) envelope {
-	return envelope{User: l.User, Dir: l.Dir, Argv: l.Argv, Env: l.Env, Output: l.Output, Born: born}
 }
 
 // signal makes c readable without waiting.

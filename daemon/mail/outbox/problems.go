@@ -1,9 +1,14 @@
-package mail
+package outbox
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/cronring/cronring/daemon/mail"
 )
+
+// Problem is one standing trouble: what, why, and what to do about it.
+type Problem struct{ What, Why, Fix string }
 
 // state is what Problems reports.
 type state struct {
@@ -36,14 +41,14 @@ func (t *trouble) note(err error) {
 const mailerLog = "look at the mail transfer agent's own log"
 
 // Problems returns the problems with mail, for the status.
-func (p *Post) Problems() []Problem {
+func (p *Outbox) Problems() []Problem {
 	p.mu.Lock()
 	s, slow := p.state, p.lanes.slow()
 	waiting, why := p.lanes.failing()
 	p.mu.Unlock()
 	var all []Problem
 	add := func(what, why, fix string) { all = append(all, Problem{what, why, fix}) }
-	if m := s.missing; m.program != "" && !findProgram(m.program) {
+	if m := s.missing; m.program != "" && !mail.Installed(m.program) {
 		add(fmt.Sprintf("mail cannot be sent since %s; %s", stamp(m.since), letters(m.lost, "was", "were")+" not sent, the output stays in the history"),
 			"there is no "+m.program,
 			"install a mail transfer agent (postfix, exim4, msmtp-mta), or write MAILTO=\"\" into the crontabs")

@@ -1,0 +1,7 @@
+// Package outbox owns the queue on disk in which an email waits for the host's mail
+// transfer agent, and hands it over.
+//
+// A restart, a kill, or an agent that fails for days does not lose a message. If the
+// daemon is killed between the agent's success and the removal of the file, the agent
+// gets the message twice.
+package outbox
