@@ -42,7 +42,7 @@ func newLimitedListener(l net.Listener, isAdmin func(uid uint32) bool) *limitedL
 // limitedConn is a connection that the listener accepted.
 type limitedConn struct {
 	net.Conn
-	uid   uint32
+	peer  *syscall.Ucred
 	leave func() // may be called more than once
 }
 
@@ -60,17 +60,17 @@ func (d *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		uid, err := peerUID(c)
+		peer, err := peerOf(c)
 		if err != nil {
 			c.Close()
 			continue
 		}
-		if !d.admit(uid, time.Now()) {
+		if !d.admit(peer.Uid, time.Now()) {
 			c.Write([]byte(busyAnswer))
 			c.Close()
 			continue
 		}
-		return &limitedConn{Conn: c, uid: uid, leave: sync.OnceFunc(func() { d.release(uid) })}, nil
+		return &limitedConn{Conn: c, peer: peer, leave: sync.OnceFunc(func() { d.release(peer.Uid) })}, nil
 	}
 }
 
@@ -140,25 +140,25 @@ func (d *limitedListener) count() int {
 func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 	g := c.(*limitedConn)
 	return call.WithPeer(ctx, func() call.Peer {
-		p := call.Peer{UID: g.uid, Admin: s.keeps(g.uid)}
-		if name, err := s.account(g.uid); err == nil {
+		p := call.Peer{UID: g.peer.Uid, Admin: s.keeps(g.peer.Uid)}
+		if name, err := s.account(g.peer.Uid); err == nil {
 			p.Name = name
 		}
 		return p
-	}, func() int { return peerPID(g.Conn) })
+	}, func() int { return int(g.peer.Pid) })
 }
 
 func (s *Server) keeps(uid uint32) bool { return uid == 0 || uid == s.selfUID }
 
-// peerUID returns the uid at the other end, from the kernel.
-func peerUID(c net.Conn) (uint32, error) {
+// peerOf returns the process at the other end and its user, from the kernel.
+func peerOf(c net.Conn) (*syscall.Ucred, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return 0, errors.New("read peer: not a unix socket")
+		return nil, errors.New("read peer: not a unix socket")
 	}
 	raw, err := u.SyscallConn()
 	if err != nil {
-		return 0, fmt.Errorf("read peer: %w", err)
+		return nil, fmt.Errorf("read peer: %w", err)
 	}
 	var cred *syscall.Ucred
 	var failed error
@@ -166,24 +166,7 @@ func peerUID(c net.Conn) (uint32, error) {
 		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
 	if err := errors.Join(err, failed); err != nil {
-		return 0, fmt.Errorf("read peer: %w", err)
+		return nil, fmt.Errorf("read peer: %w", err)
 	}
-	return cred.Uid, nil
-}
-
-func peerPID(c net.Conn) (pid int) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return 0
-	}
-	raw, err := u.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
-			pid = int(cred.Pid)
-		}
-	})
-	return pid
+	return cred, nil
 }

@@ -268,7 +268,7 @@ func (w *world) Refused() []spool.Refusal { return w.refused }
 func (w *world) Health() api.Health {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return api.Health{Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
+	return api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
 }
 
 func (w *world) Waiting() (letters, notices int) { return 3, 2 }

@@ -93,11 +93,11 @@ func (ed *Editor) checkAny() error {
 	return nil
 }
 
-// owner checks whether the caller may change the crontab of a user, and returns the user. "" is the
+// owner checks whether the caller may change the crontab of a user, and returns its place. "" is the
 // caller.
-func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (account.Account, error) {
+func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (place, error) {
 	if c.Peer.Name == "" {
-		return account.Account{}, &api.Error{
+		return place{}, &api.Error{
 			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
 			Why: "no user of this host has that uid",
 		}
@@ -106,25 +106,26 @@ func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (account
 		name = c.Peer.Name
 	}
 	if !c.Peer.Admin && name != c.Peer.Name {
-		return account.Account{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.Peer.String()}
+		return place{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.Peer.String()}
 	}
-	if _, err := ed.Places.UserCrontab(name); err != nil {
-		return account.Account{}, unknownUser(name)
+	path, err := ed.Places.UserCrontab(name)
+	if err != nil {
+		return place{}, unknownUser(name)
 	}
 	who, err := ed.Accounts.Find(ctx, name)
 	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
-		return account.Account{}, unknownUser(name)
+		return place{}, unknownUser(name)
 	}
 	if err != nil {
-		return account.Account{}, fmt.Errorf("find account: %w", err)
+		return place{}, fmt.Errorf("find account: %w", err)
 	}
 	if !c.Peer.Admin && who.UID != c.Peer.UID {
-		return account.Account{}, &api.Error{
+		return place{}, &api.Error{
 			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.Peer.String(),
 			Why: fmt.Sprintf("you are uid %d, but the user of that name is uid %d", c.Peer.UID, who.UID),
 		}
 	}
-	return who, ed.admit(ctx, c, name)
+	return place{path, true, who}, ed.admit(ctx, c, name)
 }
 
 func unknownUser(name string) error {

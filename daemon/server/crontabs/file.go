@@ -15,7 +15,6 @@ import (
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
 
@@ -51,12 +50,7 @@ func (ed *Editor) placeOf(ctx context.Context, c *call.Call, file, user string) 
 		if err := ed.checkUsers(); err != nil {
 			return place{}, err
 		}
-		who, err := ed.owner(ctx, c, name)
-		if err != nil {
-			return place{}, err
-		}
-		path, err := ed.Places.UserCrontab(who.Name)
-		return place{path, true, who}, err
+		return ed.owner(ctx, c, name)
 	}
 	if !c.Peer.Admin {
 		return place{}, &api.Error{
@@ -116,7 +110,7 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 	defer leave()
 	t, err := ed.see(p)
 	if err != nil {
-		return unread(p, err)
+		return cannot("read", p, err)
 	}
 	config := ed.config(p)
 	file, diagnostics := crontab.Parse(p.path, t.body, config)
@@ -143,10 +137,6 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 
 // date sets the revision of a crontab. A revision that a watcher saw has no author.
 func date(t *api.CrontabFile, r revision.Revision) { t.Revision, t.Changed, t.By = r.ID, r.At, r.By }
-
-func unread(p place, err error) error {
-	return &api.Error{Kind: api.Internal, What: "cannot read " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
-}
 
 func sizeOf(path string) int64 {
 	info, err := os.Lstat(path)
@@ -199,14 +189,11 @@ func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.Cront
 	defer ed.mu.Unlock()
 	old, err := ed.see(p)
 	if err != nil {
-		return unread(p, err)
+		return cannot("read", p, err)
 	}
 	switch {
 	case r.Base != "" && r.Base != old.sum():
-		return &api.Error{
-			Kind: api.Conflict, What: p.quoted() + " was changed meanwhile",
-			Why: "it does not say what it said when this edit began", Fix: "cronring undo list --file " + display.Quote(p.path),
-		}
+		return changedMeanwhile(p, "--file "+display.Quote(p.path))
 	case r.Gone && old.missing:
 		return &api.Error{Kind: api.NotFound, What: "cannot remove " + p.quoted() + ": there is none"}
 	}
@@ -219,21 +206,16 @@ func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.Cront
 		text = ed.addHeader(p.path, text, c.Now)
 	}
 	if err := ed.write(p, text, r.Gone); err != nil {
-		e := &api.Error{Kind: api.Internal, What: "cannot change " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
-		if database.IsFull(err) {
-			e.Fix = "make room on the disk"
-		}
-		return e
+		return cannot("change", p, err)
 	}
 	word, how := "REPLACE", revision.Installed
 	if r.Gone {
 		word, how = "DELETE", revision.Removed
 	}
 	ed.note(ctx, c, word, cmp.Or(p.who.Name, p.path))
-	user, uid := p.mine()
-	ed.save(ctx, answer, revision.Revision{
-		File: p.path, User: user, UID: uid, At: c.Now, By: c.Peer.String(), How: how, Gone: r.Gone, Text: r.Text,
-	})
+	next := p.revision(c, how, r.Text)
+	next.Gone = r.Gone
+	ed.save(ctx, answer, next)
 	return nil
 }
 

@@ -38,21 +38,17 @@ func (ed *Editor) ListRevisions(ctx context.Context, c *call.Call) error {
 		File: c.Query.Get("file"), User: c.Query.Get("user"), Before: before, Limit: int(min(cmp.Or(limit, 100), lookup.MaxRows)),
 	}
 	if !c.Peer.Admin {
-		who, err := ed.owner(ctx, c, f.User)
+		p, err := ed.owner(ctx, c, f.User)
 		if err != nil {
 			return err
 		}
-		path, err := ed.Places.UserCrontab(who.Name)
-		if err != nil {
-			return err
-		}
-		if f.File != "" && f.File != path {
+		if f.File != "" && f.File != p.path {
 			return &api.Error{
 				Kind: api.NotAllowed, What: "cannot list the revisions of " + strconv.Quote(f.File),
 				Why: "you are " + c.Peer.String() + ", and see those of your own crontab only", Fix: "cronring undo list",
 			}
 		}
-		f.User, f.File = who.Name, path
+		f.User, f.File = p.who.Name, p.path
 	}
 	found, err := ed.Revisions.Revisions(ctx, f)
 	if err != nil {
@@ -129,6 +125,12 @@ func (p place) mine() (user string, uid uint32) {
 		return p.who.Name, p.who.UID
 	}
 	return "root", 0
+}
+
+// revision returns a new version of the crontab at a place.
+func (p place) revision(c *call.Call, how string, text []byte) revision.Revision {
+	user, uid := p.mine()
+	return revision.Revision{File: p.path, User: user, UID: uid, At: c.Now, By: c.Peer.String(), How: how, Text: text}
 }
 
 // save stores a version. If the history cannot be written, the crontab is changed anyway, with a

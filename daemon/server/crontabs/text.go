@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// installed is a user's table as it is on disk.
+// installed is a crontab as it is on disk.
 type installed struct {
-	path    string
 	missing bool
 	raw     string
 	body    string // what its owner wrote
@@ -27,25 +25,16 @@ func (t installed) sum() string {
 	return spool.Sum(t.body)
 }
 
-// look reads the crontab of a user; a missing one is not an error.
-func (ed *Editor) look(who account.Account) (t installed, err error) {
-	if t.path, err = ed.Places.UserCrontab(who.Name); err != nil {
+// see reads the crontab at a place; a missing one is not an error.
+func (ed *Editor) see(p place) (t installed, err error) {
+	if p.user {
+		t.raw, err = ed.Places.ReadCrontab(p.who)
+		if errors.Is(err, fs.ErrNotExist) {
+			t.missing, err = true, nil
+		}
+		t.body = ed.Places.Body(p.path, t.raw)
 		return t, err
 	}
-	t.raw, err = ed.Places.ReadCrontab(who)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.missing, err = true, nil
-	}
-	t.body = ed.Places.Body(t.path, t.raw)
-	return t, err
-}
-
-// see reads the crontab at a place; a missing one is not an error.
-func (ed *Editor) see(p place) (installed, error) {
-	if p.user {
-		return ed.look(p.who)
-	}
-	t := installed{path: p.path}
 	info, err := os.Stat(p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -85,7 +74,7 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 	return err
 }
 
-// addHeader puts the header above a table, where the family has one.
+// addHeader puts the header above a crontab, where the family has one.
 func (ed *Editor) addHeader(file, text string, now time.Time) string {
 	if !ed.Places.Header {
 		return text

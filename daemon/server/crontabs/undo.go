@@ -85,7 +85,7 @@ func (ed *Editor) lastChanged(ctx context.Context) (string, error) {
 func (ed *Editor) previous(ctx context.Context, p place) (revision.Revision, error) {
 	now, err := ed.see(p)
 	if err != nil {
-		return revision.Revision{}, unread(p, err)
+		return revision.Revision{}, cannot("read", p, err)
 	}
 	newest, err := ed.Revisions.Revisions(ctx, revision.Filter{File: p.path, Limit: 2})
 	if err != nil {
@@ -112,28 +112,28 @@ func (ed *Editor) previous(ctx context.Context, p place) (revision.Revision, err
 // restoreUser works like crontab(1). A version that was installed once may be installed again, even
 // if this version of cronring reports errors in it.
 func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision.Revision, answer *api.Installed) error {
-	who, err := ed.owner(ctx, c, target.User)
+	p, err := ed.owner(ctx, c, target.User)
 	if err != nil {
 		return err
 	}
 	if target.Gone {
-		return ed.remove(ctx, c, who, revision.Undone, answer)
+		return ed.remove(ctx, c, p, revision.Undone, answer)
 	}
-	file, diagnostics := ed.parse(target.File, who, string(target.Text))
-	if err := fits(who.Name, file, diagnostics); err != nil {
+	file, diagnostics := ed.parse(target.File, p.who, string(target.Text))
+	if err := fits(p.who.Name, file, diagnostics); err != nil {
 		return err
 	}
 	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
-	if old, err := ed.look(who); err == nil {
-		ed.remember(ctx, answer, c.Now, place{old.path, true, who}, old)
+	if old, err := ed.see(p); err == nil {
+		ed.remember(ctx, answer, c.Now, p, old)
 	}
 	text := ed.addHeader(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
-	if err := spool.Install(ed.Places, who, text); err != nil {
-		return cannot("restore", who, err)
+	if err := spool.Install(ed.Places, p.who, text); err != nil {
+		return cannot("restore", p, err)
 	}
-	ed.note(ctx, c, "REPLACE", who.Name)
+	ed.note(ctx, c, "REPLACE", p.who.Name)
 	ed.save(ctx, answer, undone(c, target))
 	return nil
 }

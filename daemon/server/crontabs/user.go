@@ -27,7 +27,7 @@ func (ed *Editor) Show(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	who, err := ed.owner(ctx, c, c.Query.Get("user"))
+	p, err := ed.owner(ctx, c, c.Query.Get("user"))
 	if err != nil {
 		return err
 	}
@@ -35,49 +35,45 @@ func (ed *Editor) Show(ctx context.Context, c *call.Call) error {
 	if edit {
 		word = "BEGIN EDIT"
 	}
-	ed.note(ctx, c, word, who.Name)
-	path, err := ed.Places.UserCrontab(who.Name)
-	if err != nil {
-		return err
-	}
-	leave, err := ed.large.enter(ctx, c, sizeOf(path))
+	ed.note(ctx, c, word, p.who.Name)
+	leave, err := ed.large.enter(ctx, c, sizeOf(p.path))
 	if err != nil {
 		return err
 	}
 	defer leave()
-	t, err := ed.look(who)
+	t, err := ed.see(p)
 	if err != nil {
-		return cannot("read", who, err)
+		return cannot("read", p, err)
 	}
 	text := t.body
 	if header {
 		text = t.raw
 	}
 	return c.Answer(api.Crontab{
-		V: api.Version, User: who.Name, File: t.path, Missing: t.missing, Text: []byte(text), Sum: t.sum(),
+		V: api.Version, User: p.who.Name, File: p.path, Missing: t.missing, Text: []byte(text), Sum: t.sum(),
 	})
 }
 
-// askedFor returns the user whose crontab a request is about that names no file.
-func (ed *Editor) askedFor(ctx context.Context, c *call.Call) (who account.Account, err error) {
+// askedFor returns the place of the user's crontab that a request is about.
+func (ed *Editor) askedFor(ctx context.Context, c *call.Call) (place, error) {
 	if err := ed.checkUsers(); err != nil {
-		return who, err
+		return place{}, err
 	}
 	r, err := call.Body[api.UserRequest](c)
 	if err != nil {
-		return who, err
+		return place{}, err
 	}
 	return ed.owner(ctx, c, r.User)
 }
 
 // EndEdit logs that a user has edited a crontab.
 func (ed *Editor) EndEdit(ctx context.Context, c *call.Call) error {
-	who, err := ed.askedFor(ctx, c)
+	p, err := ed.askedFor(ctx, c)
 	if err != nil {
 		return err
 	}
-	ed.note(ctx, c, "END EDIT", who.Name)
-	return c.Answer(api.Crontab{V: api.Version, User: who.Name})
+	ed.note(ctx, c, "END EDIT", p.who.Name)
+	return c.Answer(api.Crontab{V: api.Version, User: p.who.Name})
 }
 
 // Install replaces the crontab of a user.
@@ -94,30 +90,30 @@ func (ed *Editor) Install(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	who, err := ed.owner(ctx, c, r.User)
+	p, err := ed.owner(ctx, c, r.User)
 	if err != nil {
 		return err
 	}
-	file, diagnostics := ed.parse(r.File, who, string(r.Text))
-	if err := fits(who.Name, file, diagnostics); err != nil {
+	file, diagnostics := ed.parse(r.File, p.who, string(r.Text))
+	if err := fits(p.who.Name, file, diagnostics); err != nil {
 		return err
 	}
-	if err := flawless(who.Name, diagnostics); err != nil {
+	if err := flawless(p.who.Name, diagnostics); err != nil {
 		return err
 	}
 	answer := api.Installed{
-		V: api.Version, User: who.Name, Entries: len(file.Entries), Diagnostics: api.NewDiagnostics(diagnostics),
+		V: api.Version, User: p.who.Name, File: p.path, Entries: len(file.Entries), Diagnostics: api.NewDiagnostics(diagnostics),
 	}
-	if err := ed.install(ctx, c, who, r, &answer); err != nil {
+	if err := ed.install(ctx, c, p, r, &answer); err != nil {
 		return err
 	}
-	ed.note(ctx, c, "REPLACE", who.Name)
+	ed.note(ctx, c, "REPLACE", p.who.Name)
 	ed.takeIn(ctx, c, &answer)
 	return c.Answer(answer)
 }
 
-// flawless refuses a table with an error, as crontab(1) always has: the daemon
-// would run the good lines, but here is a person who can mend the others.
+// flawless refuses a crontab with an error, like every crontab(1): the daemon would run the good
+// lines, but here is a person who can correct the others.
 func flawless(user string, diagnostics []crontab.Diagnostic) error {
 	n, first := 0, ""
 	for _, d := range diagnostics {
@@ -138,36 +134,29 @@ func flawless(user string, diagnostics []crontab.Diagnostic) error {
 }
 
 // install replaces the crontab of a user, and stores the previous version.
-func (ed *Editor) install(ctx context.Context, c *call.Call, who account.Account, r api.InstallRequest, answer *api.Installed) error {
+func (ed *Editor) install(ctx context.Context, c *call.Call, p place, r api.InstallRequest, answer *api.Installed) error {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
-	old, err := ed.look(who)
-	if answer.File = old.path; r.Base != "" {
-		if err != nil {
-			return cannot("read", who, err)
-		}
-		if r.Base != old.sum() {
-			return &api.Error{
-				Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile",
-				Why: "it does not say what it said when this edit began", Fix: "cronring undo list --user " + display.Quote(who.Name),
-			}
-		}
+	old, err := ed.see(p)
+	if err != nil && r.Base != "" {
+		return cannot("read", p, err)
+	}
+	if r.Base != "" && r.Base != old.sum() {
+		return changedMeanwhile(p, "--user "+display.Quote(p.who.Name))
 	}
 	if err == nil { // an unreadable file, which another user may have planted, is not stored
-		ed.remember(ctx, answer, c.Now, place{old.path, true, who}, old)
+		ed.remember(ctx, answer, c.Now, p, old)
 	}
-	if err := spool.Install(ed.Places, who, ed.addHeader(r.File, string(r.Text), c.Now)); err != nil {
-		return cannot("install", who, err)
+	if err := spool.Install(ed.Places, p.who, ed.addHeader(r.File, string(r.Text), c.Now)); err != nil {
+		return cannot("install", p, err)
 	}
-	ed.save(ctx, answer, revision.Revision{
-		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: revision.Installed, Text: r.Text,
-	})
+	ed.save(ctx, answer, p.revision(c, revision.Installed, r.Text))
 	return nil
 }
 
 // Remove removes the crontab of a user.
 func (ed *Editor) Remove(ctx context.Context, c *call.Call) error {
-	who, err := ed.askedFor(ctx, c)
+	p, err := ed.askedFor(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -176,41 +165,39 @@ func (ed *Editor) Remove(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	defer end()
-	answer := api.Installed{V: api.Version, User: who.Name, Gone: true}
-	if err := ed.remove(ctx, c, who, revision.Removed, &answer); err != nil {
+	answer := api.Installed{V: api.Version, User: p.who.Name, Gone: true}
+	if err := ed.remove(ctx, c, p, revision.Removed, &answer); err != nil {
 		return err
 	}
 	ed.takeIn(ctx, c, &answer)
 	return c.Answer(answer)
 }
 
-const noCrontab = "no crontab for "
-
 // remove removes the crontab of a user, and stores the previous version.
-func (ed *Editor) remove(ctx context.Context, c *call.Call, who account.Account, how string, answer *api.Installed) error {
+func (ed *Editor) remove(ctx context.Context, c *call.Call, p place, how string, answer *api.Installed) error {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
-	old, err := ed.look(who)
-	answer.File = old.path
+	old, err := ed.see(p)
+	answer.File = p.path
 	if old.missing {
-		return &api.Error{Kind: api.NotFound, What: noCrontab + who.Name}
+		return &api.Error{Kind: api.NotFound, What: "no crontab for " + p.who.Name}
 	}
 	if err == nil {
-		ed.remember(ctx, answer, c.Now, place{old.path, true, who}, old)
-		file, _ := ed.parse(old.path, who, old.body)
+		ed.remember(ctx, answer, c.Now, p, old)
+		file, _ := ed.parse(p.path, p.who, old.body)
 		answer.Entries = len(file.Entries)
 	}
-	if err := spool.Remove(ed.Places, who); err != nil {
-		return cannot("remove", who, err)
+	if err := spool.Remove(ed.Places, p.who); err != nil {
+		return cannot("remove", p, err)
 	}
-	ed.note(ctx, c, "DELETE", who.Name)
-	ed.save(ctx, answer, revision.Revision{
-		File: old.path, User: who.Name, UID: who.UID, At: c.Now, By: c.Peer.String(), How: how, Gone: true,
-	})
+	ed.note(ctx, c, "DELETE", p.who.Name)
+	gone := p.revision(c, how, nil)
+	gone.Gone = true
+	ed.save(ctx, answer, gone)
 	return nil
 }
 
-// parse reads a user's table as the daemon will.
+// parse reads a user's crontab as the daemon will.
 func (ed *Editor) parse(name string, who account.Account, text string) (*crontab.File, []crontab.Diagnostic) {
 	c := ed.Host.Config(name, false)
 	c.Format, c.Owner, c.User, c.Privileged = crontab.User, who.Name, "", who.UID == 0
@@ -219,10 +206,19 @@ func (ed *Editor) parse(name string, who account.Account, text string) (*crontab
 }
 
 // cannot returns the error for a failed operation on the disk.
-func cannot(verb string, who account.Account, err error) error {
-	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " the crontab of " + who.Name, Why: err.Error(), Fix: "cronring doctor"}
+func cannot(verb string, p place, err error) error {
+	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
 	if database.IsFull(err) {
 		e.Fix = "make room on the disk"
 	}
 	return e
+}
+
+// changedMeanwhile returns the error for a crontab that changed since the caller read it. of selects
+// its revisions.
+func changedMeanwhile(p place, of string) error {
+	return &api.Error{
+		Kind: api.Conflict, What: p.quoted() + " was changed meanwhile",
+		Why: "it does not say what it said when this edit began", Fix: "cronring undo list " + of,
+	}
 }

@@ -16,8 +16,9 @@ import (
 // counts counts events since the daemon started. The loop waits while it is updated, so it only
 // adds.
 type counts struct {
-	view func() *engine.View
-	seed maphash.Seed
+	store Store
+	view  func() *engine.View
+	seed  maphash.Seed
 
 	mu      sync.Mutex
 	total   totalCounts
@@ -68,9 +69,9 @@ const (
 	countRoom  = 1024 // jobs that are gone may be counted, beside as many as there are
 )
 
-func newCounts(view func() *engine.View, now time.Time) *counts {
+func newCounts(s Store, view func() *engine.View, now time.Time) *counts {
 	return &counts{
-		view: view, seed: maphash.MakeSeed(), total: totalCounts{skips: map[job.Reason]uint64{}},
+		store: s, view: view, seed: maphash.MakeSeed(), total: totalCounts{skips: map[job.Reason]uint64{}},
 		jobs: map[uint64]*jobCounts{}, begun: now,
 	}
 }
@@ -80,8 +81,8 @@ func (c *counts) key(id job.ID, user string) uint64 {
 	return maphash.Comparable(c.seed, [2]string{string(id), user})
 }
 
-// tap receives the results of each step; see Backend.Tap.
-func (c *counts) tap(facts []job.Record) {
+// Tap receives the facts of each step of the loop, which waits for it.
+func (c *counts) Tap(facts []job.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range facts {
@@ -180,11 +181,11 @@ func (c *counts) totals() totalCounts {
 	return t
 }
 
-// doubledSince counts the occurrences that were found to be doubled since an
+// DoubledSince counts the occurrences that were found to be doubled since an
 // instant, which is no more than a day ago. Those of before the daemon started are
 // read from the history once.
-func (c *counts) doubledSince(ctx context.Context, s Store, t time.Time) (n int, err error) {
-	if err := c.readDoubles(ctx, s, t); err != nil {
+func (c *counts) DoubledSince(ctx context.Context, t time.Time) (n int, err error) {
+	if err := c.readDoubles(ctx, t); err != nil {
 		return 0, err
 	}
 	c.mu.Lock()
@@ -197,14 +198,14 @@ func (c *counts) doubledSince(ctx context.Context, s Store, t time.Time) (n int,
 	return n, nil
 }
 
-func (c *counts) readDoubles(ctx context.Context, s Store, since time.Time) error {
+func (c *counts) readDoubles(ctx context.Context, since time.Time) error {
 	c.mu.Lock()
 	read := c.read
 	c.mu.Unlock()
 	if read {
 		return nil
 	}
-	records, err := s.Records(ctx, since, c.begun, maxDoubles)
+	records, err := c.store.Records(ctx, since, c.begun, maxDoubles)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}

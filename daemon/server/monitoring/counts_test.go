@@ -14,10 +14,10 @@ func TestCountsForgetJobsThatAreGone(t *testing.T) {
 	file, _ := crontab.Parse("/etc/cron.d/etl", "#@ name=stays\n* * * * * ann true\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	e := engine.New(engine.State{})
 	e.Step(engine.Moment{Wall: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Up: time.Hour}, engine.Load{Crontabs: []*crontab.File{file}})
-	c := newCounts(e.View, time.Time{})
+	c := newCounts(nil, e.View, time.Time{})
 	ended := func(id job.ID) {
 		r := job.Run{Job: id, User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}
-		c.tap([]job.Record{{Kind: job.Ended, Job: id, Run: &r}})
+		c.Tap([]job.Record{{Kind: job.Ended, Job: id, Run: &r}})
 	}
 	ended("stays")
 	for i := range 3 * countRoom {
@@ -36,10 +36,10 @@ func TestCountsForgetJobsThatAreGone(t *testing.T) {
 
 // BenchmarkCounts measures their cost in a step of the loop.
 func BenchmarkCounts(b *testing.B) {
-	c := newCounts(func() *engine.View { return engine.New(engine.State{}).View() }, time.Time{})
+	c := newCounts(nil, func() *engine.View { return engine.New(engine.State{}).View() }, time.Time{})
 	r := job.Run{Job: "x", User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}
 	facts := []job.Record{{Kind: job.Started, Job: "x", Run: &r}, {Kind: job.Ended, Job: "x", Run: &r}}
 	for b.Loop() {
-		c.tap(facts)
+		c.Tap(facts)
 	}
 }

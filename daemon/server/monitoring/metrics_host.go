@@ -45,7 +45,7 @@ func (m *gauges) addDaemon(read bool) {
 
 // addHost adds the metrics of the whole host.
 func (m *gauges) addHost() {
-	t := m.s.counts.totals()
+	t := m.s.totals()
 	m.Family("cronring_runs_total", metrics.Counter, "Runs that ended, by outcome; after retried another attempt follows.")
 	for i, outcome := range outcomes {
 		m.Add(float64(t.ended[i]), "outcome", outcome)
@@ -119,7 +119,7 @@ func (m *gauges) addRing() {
 	m.Add(float64(r.Claims.Granted), "answer", "granted")
 	m.Add(float64(r.Claims.Refused), "answer", "refused")
 	m.Add(float64(r.Claims.Unknown), "answer", "unknown")
-	m.counter("cronring_ring_doubled_total", "Occurrences that this member ran and that were found to have run on another one, too.", float64(m.s.counts.totals().doubled))
+	m.counter("cronring_ring_doubled_total", "Occurrences that this member ran and that were found to have run on another one, too.", float64(m.s.totals().doubled))
 }
 
 // residentBytes returns the daemon's resident memory, as reported by the kernel.

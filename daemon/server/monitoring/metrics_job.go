@@ -56,7 +56,7 @@ func (m *gauges) addJobCounts(labels [][]string) {
 	m.Family("cronring_job_runs_total", metrics.Counter, "Its runs that ended, by how, as in cronring_runs_total.")
 	for k := range m.told {
 		var ended [len(outcomes)]uint32
-		ended, skips[k] = m.s.counts.job(m.view.ID(m.told[k].i), m.view.Entry(m.told[k].i).User())
+		ended, skips[k] = m.s.job(m.view.ID(m.told[k].i), m.view.Entry(m.told[k].i).User())
 		for i, n := range ended {
 			if i < 2 || n > 0 { // each job has those that alerts use
 				m.Add(float64(n), slices.Concat(labels[k], []string{"outcome", outcomes[i]})...)

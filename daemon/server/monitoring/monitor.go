@@ -37,24 +37,14 @@ type Store interface {
 
 // Monitor counts events and makes metrics.
 type Monitor struct {
+	*counts
 	daemon Daemon
-	store  Store
 	ring   func() members.Ring // nil: this host is in none
 	states *jobstate.Jobs
 	find   *lookup.Searcher
-	counts *counts
 }
 
 // New returns a monitor that counts from now on what Tap receives.
 func New(d Daemon, s Store, ring func() members.Ring, states *jobstate.Jobs, find *lookup.Searcher, now time.Time) *Monitor {
-	return &Monitor{d, s, ring, states, find, newCounts(d.View, now)}
-}
-
-// Tap receives the facts of each step of the loop, which waits for it.
-func (s *Monitor) Tap(facts []job.Record) { s.counts.tap(facts) }
-
-// DoubledSince counts the occurrences since a time, at most a day ago, that were found to have run
-// on two members of the ring.
-func (s *Monitor) DoubledSince(ctx context.Context, t time.Time) (int, error) {
-	return s.counts.doubledSince(ctx, s.store, t)
+	return &Monitor{newCounts(s, d.View, now), d, ring, states, find}
 }

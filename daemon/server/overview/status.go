@@ -16,7 +16,7 @@ import (
 
 // Daemon is the state of the daemon itself.
 type Daemon interface {
-	// Health returns the state of the daemon.
+	// Health returns the state of the daemon, complete for an answer.
 	Health() api.Health
 	// Diagnostics are the diagnostics on the loaded crontabs.
 	Diagnostics() []crontab.Diagnostic
@@ -44,13 +44,7 @@ func New(d Daemon, s Store, view func() *engine.View, now func() time.Time, stat
 
 // Health answers with the state of the daemon itself.
 func (o *Overview) Health(_ context.Context, c *call.Call) error {
-	return c.Answer(o.healthNow())
-}
-
-func (o *Overview) healthNow() api.Health {
-	h := o.daemon.Health()
-	h.V = api.Version
-	return h
+	return c.Answer(o.daemon.Health())
 }
 
 // Status answers with the state of the daemon and of the jobs that the caller sees. It answers even
@@ -76,7 +70,7 @@ func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 // head is a status without anything about jobs that are not everybody's.
 func (o *Overview) head(v *engine.View, now time.Time) api.Status {
 	return api.Status{
-		Health: o.healthNow(), Now: now, Draining: v.Draining(),
+		Health: o.daemon.Health(), Now: now, Draining: v.Draining(),
 		Loaded: v.Len(), Crontabs: len(v.Crontabs()), States: map[job.State]int{},
 	}
 }

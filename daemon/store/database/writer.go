@@ -22,7 +22,7 @@ type Writer struct {
 	stmts           []driver.Stmt
 	args            []driver.NamedValue // reused by Exec
 	findJob, addJob driver.Stmt
-	jobs            jobNumbers
+	jobs            map[job.ID]int64 // rows of jobs that were used lately
 }
 
 // lockWait is how long a commit waits while another program, such as an administrator's sqlite3,
@@ -43,7 +43,7 @@ func (db *DB) openWriter(ctx context.Context) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{conn: conn, jobs: jobNumbers{}}
+	w := &Writer{conn: conn, jobs: map[job.ID]int64{}}
 	err = w.prepare(ctx, db.path)
 	if err == nil {
 		err = db.prepare(ctx, w)
@@ -175,9 +175,6 @@ func first(rows driver.Rows) (driver.Value, error) {
 	}
 	return dest[0], nil
 }
-
-// jobNumbers remembers the rows of jobs that were written of lately.
-type jobNumbers map[job.ID]int64
 
 const maxJobNumbers = 10_000
 
