@@ -104,8 +104,8 @@ func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment,
 func (b backend) Tap(f func([]job.Record, []job.Ledger)) { b.tap.Store(&f) }
 
 func (b backend) Waiting() (letters, notices int) {
-	if b.post != nil {
-		letters = b.post.Count()
+	if b.mailer != nil {
+		letters = b.mailer.Count()
 	}
 	return letters, b.notices.Waiting()
 }
@@ -141,8 +141,8 @@ func (b backend) Health() api.Health {
 	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
 	h.Problems = append(h.Problems, crontabProblems(s)...)
-	if b.post != nil {
-		for _, p := range b.post.Problems() {
+	if b.mailer != nil {
+		for _, p := range b.mailer.Problems() {
 			h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
 		}
 	}

@@ -150,7 +150,7 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 		l.giveOwners(ctx, &memory, &inherited)
 	}
 	l.remember(memory, inherited)
-	l.openPost()
+	l.openMail()
 	l.openNotices()
 	l.openRing()
 
@@ -162,8 +162,8 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	if o.Runtime != "" { // else the output is on the disk
 		tasks.start(func() error { return l.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
 	}
-	if l.post != nil {
-		tasks.start(func() error { return l.post.Run(hands) })
+	if l.mailer != nil {
+		tasks.start(func() error { return l.mailer.Run(hands) })
 	}
 	tasks.start(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
@@ -176,6 +176,9 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 
 	how, err := l.run(ctx, spawning.handBack())
 	l.chores.Wait()
+	if l.mailer != nil {
+		l.mailer.Close()
+	}
 	l.hub.Close()
 	switch how {
 	case renewal:

@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest"},
 	{"daemon/mail/outbox"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},
-	{"daemon/config", "daemon/runlog", "daemon/shim"},
+	{"daemon/config", "daemon/runlog", "daemon/shim", "daemon/runmail"},
 	{"daemon/api", "daemon/handover"},
 	{"daemon/server/call", "daemon/hub", "daemon/pamsession"},
 	{"daemon/server/members"},

@@ -21,13 +21,13 @@ import (
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/mail/outbox"
 	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/pamsession"
 	"github.com/cronring/cronring/daemon/preserve"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/runlog"
+	"github.com/cronring/cronring/daemon/runmail"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -72,7 +72,7 @@ type shared struct {
 	history    *store.Store
 	clock      *clock.Clock
 	spawner    *spawn.Spawner
-	post       *outbox.Outbox // nil: no mail is sent
+	mailer     *runmail.Mailer // nil: no mail is sent
 	notices    *notify.Notifier
 	sessions   *pamsession.Sessions // nil: jobs run without
 	groups     *groups.Groups
@@ -82,7 +82,7 @@ type shared struct {
 	ownSocket  bool            // the control socket is removed at the end
 	requests   chan request
 	rereads    chan chan<- error
-	chores     sync.WaitGroup // goroutines that wait for a directory service
+	chores     sync.WaitGroup // goroutines that write stamps
 	hub        *hub.Hub
 	logWriter  *runlog.Writer
 	preserver  *preserve.Preserver

@@ -16,8 +16,24 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/runmail"
 	"github.com/cronring/cronring/daemon/spawn"
 )
+
+// openMail opens the queue of letters. A daemon that was given files by name prints what jobs print,
+// and mails nothing.
+func (l *loop) openMail() {
+	if !l.options.host() {
+		return
+	}
+	l.mailer = runmail.Open(runmail.Options{
+		Dir: filepath.Join(l.options.State, "mail"), Config: l.options.mailConfig, JobPath: l.options.jobPath(),
+		Accounts: l.accounts, Exec: l.spawner.Exec, Away: l.isAway, Log: l.log,
+		Say: func(line mail.Line) {
+			l.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
+		},
+	})
+}
 
 // openNotices opens the queue of notifications.
 func (l *loop) openNotices() {
@@ -77,35 +93,16 @@ func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []by
 	return r.Outcome, r.Errput, err
 }
 
-// mailNotice makes an email of a notification and queues it. A channel with addresses uses the
-// administrator's settings, the built-in one the job's.
+// mailNotice queues an email of a notification.
 func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
 	v := l.view.Load()
 	switch {
-	case v == nil: // no table is read yet
+	case v == nil: // no crontab is read yet
 		return notify.ErrNotNow
-	case l.post == nil:
+	case l.mailer == nil:
 		return &notify.FinalError{Why: "a daemon that was given crontabs by name sends no mail"}
 	}
-	n := mail.Notice{To: c.To}
-	user := cmp.Or(c.User, notify.Nobody)
-	if len(c.To) == 0 {
-		user = m.User
-		if entry := entryOf(v, m.Job, m.User); entry != nil {
-			n.MailTo, n.Env = entry.Options().MailTo, entry.Env()
-		}
-	}
-	var err error
-	if n.Account, err = l.accounts.Find(ctx, user); err != nil {
-		return err
-	}
-	n.Subject, n.Text = m.Letter()
-	letter, err := mail.ComposeNotice(l.mailConfig(), n)
-	if err != nil {
-		return &notify.FinalError{Why: err.Error()}
-	}
-	l.post.Give(letter)
-	return nil
+	return l.mailer.Notice(ctx, c, m, entryOf(v, m.Job, m.User))
 }
 
 // entryOf returns the current entry of a user's job, or nil.

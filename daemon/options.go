@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/mail"
 )
 
 // Options say how a daemon runs.
@@ -127,4 +128,27 @@ func (o *Options) words() journal.Words {
 		w.Level = journal.Silent
 	}
 	return w
+}
+
+// mailConfig returns how this host's cron sends mail.
+func (o *Options) mailConfig() mail.Config {
+	host, _ := os.Hostname() // a host without a name is Cron <root@>
+	c := mail.Config{
+		Family: o.Family, Host: host, FullHost: o.Cron.FullHost, MarkFailed: o.Family == crontab.Debian && journal.Level(o.Cron.LogLevel)&journal.Failures != 0,
+		Command: o.Cron.Mailer, Syslog: o.Cron.ToSyslog, Getenv: os.Getenv,
+	}
+	if o.Config.Mail.Command != "" {
+		c.Command = o.Config.Mail.Command
+	}
+	if o.Config.Mail.Off {
+		c.Command = "off"
+	}
+	return c
+}
+
+// mailTakes reports whether output goes into mail now, or is not wanted there;
+// otherwise cronie logs it.
+func (o *Options) mailTakes() bool {
+	c := o.mailConfig()
+	return !c.Syslog && (c.Command == "off" || c.Ready())
 }

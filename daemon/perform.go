@@ -6,6 +6,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/runmail"
+	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -111,4 +113,50 @@ func (l *loop) unlockStamp(entry *crontab.Entry) {
 		l.locks[p.ID].Close()
 		delete(l.locks, p.ID)
 	}
+}
+
+// deliverAll mails what the runs that ended in a step have printed.
+func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
+	out := make(map[job.RunID]spawn.Ended, len(ended))
+	for _, e := range ended {
+		out[e.Run] = e
+	}
+	var lost []runmail.LostRun
+	for i := range records {
+		if r := records[i].Run; records[i].Kind == job.Ended && r != nil {
+			if entry := l.deliver(r, out[r.ID]); entry != nil {
+				lost = append(lost, runmail.LostRun{Run: r, Entry: entry})
+			}
+			delete(out, r.ID)
+		}
+	}
+	if l.mailer != nil {
+		l.mailer.Lost(lost)
+	}
+	for _, e := range out {
+		runmail.Forget(e) // of a run that the engine does not know
+	}
+}
+
+// deliver mails what a run printed, if the host's cron would. For a lost run without output it
+// returns the entry if the loss must be mailed.
+func (l *loop) deliver(r *job.Run, out spawn.Ended) (lost *crontab.Entry) {
+	entry := l.entries[r.ID]
+	delete(l.entries, r.ID)
+	if entry != nil {
+		l.unlockStamp(entry)
+	} else {
+		entry = entryOf(l.view.Load(), r.Job, r.User) // the run ended before this daemon began
+	}
+	if l.sessions != nil && !r.Started.IsZero() {
+		l.sessions.End(spawn.SessionOf(r.ID), r.Reason.IsStop())
+	}
+	if l.mailer == nil {
+		runmail.Forget(out)
+		return nil
+	}
+	if l.mailer.Deliver(r, entry, out) {
+		return entry
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		locks:   map[string]*spool.StampLock{},
 	}
 	l.hub = hub.New(l.memory)
-	l.logWriter, l.log, err = runlog.Open(o.logOptions(l.mailTakes, l.zone))
+	l.logWriter, l.log, err = runlog.Open(o.logOptions(o.mailTakes, l.zone))
 	return l, err
 }
 
@@ -118,7 +118,7 @@ func (l *loop) spawnOptions() spawn.Options {
 		Family:   l.options.Family,
 		Runs:     l.runs,
 		Boot:     l.boot,
-		Claim:    l.claims,
+		Claim:    func(job.RunID) bool { return l.options.host() },
 		Path:     l.options.jobPath(),
 		Socket:   l.options.jobSocket(),
 		Groups:   l.groups,

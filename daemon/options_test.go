@@ -21,8 +21,8 @@ func TestMailMarksFailuresOnlyWhereCronDoes(t *testing.T) {
 		{crontab.Debian, 15, true},
 		{crontab.RHEL, 15, false},
 	} {
-		l := &loop{shared: shared{options: Options{Family: c.family, Cron: Cron{LogLevel: c.level}}}}
-		if got := l.mailConfig().MarkFailed; got != c.want {
+		o := &Options{Family: c.family, Cron: Cron{LogLevel: c.level}}
+		if got := o.mailConfig().MarkFailed; got != c.want {
 			t.Errorf("family %v with -L %d: got %t, want %t", c.family, c.level, got, c.want)
 		}
 	}
