@@ -12,8 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// How many connections there may be. The admins always find room,
-// and no other account can take it from the rest.
+// Maximum numbers of connections. Other users can never use up those of admins, and no user can use
+// up those of the others.
 const (
 	maxConns         = 512
 	maxNonAdminConns = 384 // of all users who are not admins
@@ -117,7 +117,7 @@ func (d *limitedListener) release(uid uint32) {
 	}
 }
 
-// drain waits until all accepted connections are closed, but no longer than limit. The door must be
+// drain waits until all accepted connections are closed, but no longer than limit. The listener must be
 // closed.
 func (d *limitedListener) drain(limit time.Duration) {
 	late := time.After(limit)

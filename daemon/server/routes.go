@@ -13,8 +13,8 @@ type may int
 
 const (
 	anyone may = iota // sees nothing of any job
-	owner             // every account, for its own jobs; root and the daemon's own for all
-	admin             // root and the daemon's own account
+	owner             // each user, for its own jobs; root and the daemon's own user for all
+	admin             // root and the daemon's own user
 )
 
 // handler answers one request, or returns why not.

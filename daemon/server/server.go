@@ -136,8 +136,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Limits on what a caller may take. A caller may follow a stream for ever,
-// and may leave it unread: it costs one connection, which door counts.
+// Limits on callers. A caller may follow a stream forever, and need not read it: that costs one
+// connection, and limitedListener limits these.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = time.Minute // between requests
@@ -160,20 +160,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	door := newLimitedListener(l, s.keeps)
+	limited := newLimitedListener(l, s.keeps)
 	served := make(chan error, 1)
-	go func() { served <- hs.Serve(door) }()
+	go func() { served <- hs.Serve(limited) }()
 	var err error
 	select {
 	case <-ctx.Done():
-		door.Close()
+		limited.Close()
 		if err = <-served; errors.Is(err, net.ErrClosed) {
 			err = nil
 		}
 	case err = <-served:
 		cancel()
 	}
-	s.shut(hs, door)
+	s.shut(hs, limited)
 	s.active.Wait()
 	if err == nil {
 		return nil
@@ -184,9 +184,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // shut completes the answers to accepted connections, but waits for no reader. It does not use
 // http.Server.Shutdown, which drops connections without a request: when a daemon is replaced, no
 // request must be lost.
-func (s *Server) shut(hs *http.Server, door *limitedListener) {
+func (s *Server) shut(hs *http.Server, l *limitedListener) {
 	hs.SetKeepAlivesEnabled(false)
-	door.drain(closeTimeout)
+	l.drain(closeTimeout)
 	hs.Close()
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
-// statements are what a commit executes.
+// statements are the prepared statements of a commit.
 type statements struct {
 	mark                     driver.Stmt
 	occurrence, output       driver.Stmt
@@ -298,7 +298,7 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 	return err
 }
 
-// putHold writes the pause of an account's job, or its end, as job.Holds has it.
+// putHold writes the pause of a user's job, or its end, as job.Holds does.
 func (w *writer) putHold(n int64, r *job.Record) (driver.Value, error) {
 	if r.Hold == nil {
 		_, err := w.Exec(w.stmts.unhold, n, r.User)

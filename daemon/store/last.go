@@ -50,7 +50,7 @@ func (s *Store) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) erro
 	return s.last(ctx, f, "job.id IN (SELECT value FROM json_each(?))", string(list))
 }
 
-// LastBy is Last for the newest run of a job that ran as an account.
+// LastBy is Last for the newest run of a job that ran as a user.
 func (s *Store) LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error {
 	return s.lastWith(ctx, f, "AND newest.user = ?", "job.id = ?", user, string(id))
 }

@@ -45,7 +45,7 @@ func (r *Restored) rename(renames *job.Renames) {
 	r.Holds = holds
 }
 
-// What rename does, in this order. A row of job keeps its number, which is all that
+// The steps of rename, in this order. A row of job keeps its number, which is all that
 // most tables have of it, so that renaming takes no longer for a long history.
 const (
 	listRenames = "CREATE TEMP TABLE renaming (old TEXT PRIMARY KEY, new TEXT NOT NULL UNIQUE, user TEXT NOT NULL) WITHOUT ROWID"

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
-// Daemon is what analyses read of the daemon itself.
+// Daemon reports the state of the daemon and of its crontabs.
 type Daemon interface {
 	// Health returns the state of the daemon.
 	Health() api.Health

@@ -96,8 +96,8 @@ type nextRun struct {
 	job int
 }
 
-// nextRuns is a heap: the earliest first, and of one instant in the order of the
-// tables.
+// nextRuns is a heap: the earliest run first, and runs at the same time in the order of the
+// crontabs.
 type nextRuns []nextRun
 
 func (r nextRuns) Len() int { return len(r) }

@@ -61,7 +61,7 @@ type tally struct {
 	how  result
 }
 
-// tallied is what statistics know of a job.
+// tallied is a job as statistics see it.
 type tallied struct {
 	user  string
 	sees  bool // whether it is installed, and the caller sees it

@@ -134,7 +134,7 @@ func (s *Analyst) addLoad(ctx context.Context, c *call.Call, a axis, t *api.Time
 type loads struct {
 	turn   chan struct{} // held while using the other fields
 	view   *engine.View
-	axis   axis // now is when it was made
+	axis   axis // its field now: when the load was counted
 	load   *load
 	starts []int // runs that began, by cell
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A user changes crontabs for at most one part in restShare+1 of the time,
-// because each change makes the daemon parse and load. maxRest bounds the wait
-// after a change that took long for other reasons.
+// A user's changes of crontabs take at most 1/(restShare+1) of the time, because each change makes
+// the daemon parse and load. maxRest is the longest pause, for changes that take long for other
+// reasons.
 const (
 	restShare = 4
 	maxRest   = 2 * time.Second
@@ -16,7 +16,7 @@ const (
 
 // changeLimiters lets each user change crontabs one after the other, with rests in
 // between. The zero value is ready to use.
-type changeLimiters struct{ of sync.Map } // uid: *pace
+type changeLimiters struct{ of sync.Map } // uid: *changeLimiter
 
 // changeLimiter is the changes of one user. Only the holder of turn touches next.
 type changeLimiter struct {

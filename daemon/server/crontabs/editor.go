@@ -21,7 +21,7 @@ type Options struct {
 	Places    spool.Places
 	Accounts  spool.Accounts
 	Revisions Revisions
-	Version   string // for the header of tables
+	Version   string // for the header of crontabs
 	LSBNames  bool   // names as Debian's cron takes them with -l
 
 	// MaxEntries returns the maximum number of entries of a user's crontab; 0 means no limit. nil:
@@ -38,7 +38,7 @@ type Options struct {
 	Note func(pid int, who, word, text string)
 }
 
-// Revisions keeps versions of tables; store.Store does.
+// Revisions stores versions of crontabs, as revision.Archive does.
 type Revisions interface {
 	SaveRevision(ctx context.Context, r revision.Revision) (id int64, err error)
 	Revision(ctx context.Context, id int64) (r revision.Revision, ok bool, err error)
@@ -46,7 +46,7 @@ type Revisions interface {
 	NewestRevisions(ctx context.Context) (map[string]revision.Revision, error)
 }
 
-// Loader is what the daemon has read.
+// Loader reads the crontabs for the daemon.
 type Loader interface {
 	// Reload reads all crontab files again.
 	Reload(ctx context.Context) ([]crontab.Diagnostic, error)
@@ -132,7 +132,7 @@ func unknownUser(name string) error {
 	return &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
 }
 
-// admit checks cron.allow and cron.deny, and answers in the words of the family's crontab(1).
+// admit checks cron.allow and cron.deny, and returns the error message of the family's crontab(1).
 func (ed *Editor) admit(ctx context.Context, c *call.Call, target string) error {
 	caller := c.Peer.Name
 	if c.Peer.Admin {

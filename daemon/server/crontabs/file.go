@@ -172,7 +172,7 @@ func (ed *Editor) InstallFile(ctx context.Context, c *call.Call) error {
 	if err := ed.change(ctx, c, p, r, &answer); err != nil {
 		return err
 	}
-	ed.takeIn(ctx, c, &answer)
+	ed.awaitReload(ctx, c, &answer)
 	for _, refused := range ed.loader.Refused() {
 		if refused.Path == p.path {
 			answer.Notice = join(answer.Notice, "the daemon does not read it: "+cmp.Or(refused.Why, refused.Word))

@@ -134,6 +134,6 @@ func (ed *Editor) fitsLimit(c *call.Call) error {
 	}
 }
 
-// bodyFor returns the largest request in bytes that carries a crontab of so
-// many bytes: as base64, beside a few words.
+// bodyFor returns the size of the largest request that contains a crontab of that many bytes: as
+// base64, with other short fields.
 func bodyFor(bytes int) int64 { return int64(bytes)/3*4 + 64<<10 }

@@ -20,8 +20,8 @@ func (ed *Editor) Reload(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(diagnostics)})
 }
 
-// takeIn waits until the daemon has read the crontabs again.
-func (ed *Editor) takeIn(ctx context.Context, c *call.Call, answer *api.Installed) {
+// awaitReload waits until the daemon has read the crontabs again.
+func (ed *Editor) awaitReload(ctx context.Context, c *call.Call, answer *api.Installed) {
 	err := ed.reloads.after(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
 		defer cancel()
@@ -35,8 +35,8 @@ func (ed *Editor) takeIn(ctx context.Context, c *call.Call, answer *api.Installe
 
 func join(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
 
-// sharedReload lets callers that wait for a reload share one: a caller that
-// installs tables in a loop must not make the daemon read all of them as often.
+// sharedReload lets callers that wait for a reload share one. Otherwise a caller that installs
+// crontabs in a loop would make the daemon read all crontabs each time.
 type sharedReload struct {
 	mu          sync.Mutex
 	done        uint64 // the newest change that a reload has covered

@@ -62,7 +62,7 @@ func (ed *Editor) Undo(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	ed.takeIn(ctx, c, &answer)
+	ed.awaitReload(ctx, c, &answer)
 	return c.Answer(answer)
 }
 

@@ -108,7 +108,7 @@ func (ed *Editor) Install(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	ed.note(ctx, c, "REPLACE", p.who.Name)
-	ed.takeIn(ctx, c, &answer)
+	ed.awaitReload(ctx, c, &answer)
 	return c.Answer(answer)
 }
 
@@ -169,7 +169,7 @@ func (ed *Editor) Remove(ctx context.Context, c *call.Call) error {
 	if err := ed.remove(ctx, c, p, revision.Removed, &answer); err != nil {
 		return err
 	}
-	ed.takeIn(ctx, c, &answer)
+	ed.awaitReload(ctx, c, &answer)
 	return c.Answer(answer)
 }
 

@@ -1,3 +1,3 @@
-// Package history owns what users read of runs: lists, also of other members of the ring, single
+// Package history owns the requests that show runs: lists, also of other members of the ring, single
 // runs, their output, and events as they happen.
 package history

@@ -1,3 +1,3 @@
-// Package jobinfo owns what users read of jobs: the list, one job, the graph of dependencies, options
-// and environment; and the values that jobs keep.
+// Package jobinfo owns the requests that show jobs: the list, one job, the graph of dependencies,
+// options, environment and saved values.
 package jobinfo

@@ -62,7 +62,7 @@ func newWeb(c *call.Call) *web {
 	return g
 }
 
-// connected is all that a way leads to from some jobs, in table order.
+// connected returns all jobs that can be reached from some jobs, in the order of the crontabs.
 func (g *web) connected(from []int) []int {
 	seen := map[int]bool{}
 	var all []int

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/state"
 )
 
-// Daemon is what is known of jobs outside of the engine.
+// Daemon reports about jobs what the engine does not know.
 type Daemon interface {
 	// Diagnostics are the diagnostics on the loaded crontabs.
 	Diagnostics() []crontab.Diagnostic

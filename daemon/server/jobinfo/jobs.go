@@ -137,7 +137,7 @@ func (s *Informer) recent(ctx context.Context, c *call.Call, id job.ID) ([]job.R
 		return nil, err
 	}
 	seen := slices.DeleteFunc(ended[id], func(r job.Run) bool { return !c.SeesRun(r) })
-	if len(seen) == 0 { // the name was another account's meanwhile
+	if len(seen) == 0 { // another user had a job of that name meanwhile
 		return s.ownLast(ctx, id, c.Peer.Name)
 	}
 	return seen, nil

@@ -38,7 +38,7 @@ type totalCounts struct {
 	steps   uint64
 }
 
-// jobCounts is of one account's job.
+// jobCounts counts the events of one user's job.
 type jobCounts struct {
 	ended [len(outcomes)]uint32
 	skips map[job.Reason]uint64 // nil: none
@@ -76,7 +76,7 @@ func newCounts(s Store, view func() *engine.View, now time.Time) *counts {
 	}
 }
 
-// key stands for an account's job; it is a seeded hash, as in jobstate.
+// key identifies a user's job. It is a seeded hash, as in jobstate.
 func (c *counts) key(id job.ID, user string) uint64 {
 	return maphash.Comparable(c.seed, [2]string{string(id), user})
 }
@@ -144,8 +144,8 @@ func (c *counts) of(id job.ID, user string) *jobCounts {
 	return j
 }
 
-// makeRoom forgets jobs that are gone before one more is counted. It goes through
-// all only once as many have come.
+// makeRoom removes the counts of jobs that are no longer installed, once there are as many counts of
+// other jobs.
 func (c *counts) makeRoom() {
 	view := c.view()
 	if len(c.jobs) < 2*view.Len()+countRoom {

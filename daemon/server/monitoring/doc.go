@@ -1,3 +1,3 @@
-// Package monitoring owns what monitoring systems read of a daemon: counts of events since it
-// started, and the metrics that are made from them and from the states of jobs.
+// Package monitoring owns the metrics for monitoring systems: counts of events since the daemon
+// started, and figures of the daemon and of its jobs.
 package monitoring

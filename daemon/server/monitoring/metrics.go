@@ -58,12 +58,12 @@ type gauges struct {
 	left   int       // of the requested jobs
 
 	states map[job.State]int
-	told   []toldJob
+	jobs   []metricJob
 	where  *jobstate.Whereabouts
 }
 
-// toldJob is a job with its own metrics.
-type toldJob struct {
+// metricJob is a job with its own metrics.
+type metricJob struct {
 	i int
 	jobstate.Past
 	elsewhere bool // another member claimed its newest occurrence
@@ -99,7 +99,7 @@ func (s *Monitor) newGauges(ctx context.Context, c *call.Call) (*gauges, error) 
 // look finds out how jobs are, as boards do. It reports false if the history could
 // not be read.
 func (m *gauges) look(ctx context.Context) bool {
-	const tries = 3 // the tables may change meanwhile
+	const tries = 3 // crontabs can change meanwhile
 	for range tries {
 		names, err := m.s.states.Follow(ctx)
 		if err != nil {
@@ -113,13 +113,13 @@ func (m *gauges) look(ctx context.Context) bool {
 		}
 	}
 	clear(m.states)
-	m.told = nil
+	m.jobs = nil
 	return false
 }
 
 func (m *gauges) count(names *jobstate.Numbering) bool {
 	clear(m.states)
-	m.told = m.told[:0]
+	m.jobs = m.jobs[:0]
 	p := m.s.states.Look(names, m.view, m.c.Now, m.c.Peer, nil)
 	m.where = p.Where
 	for slots := range slices.Chunk(names.Order, statesPage) {
@@ -140,7 +140,7 @@ func (m *gauges) count(names *jobstate.Numbering) bool {
 			if !ok {
 				return false
 			}
-			m.told = append(m.told, toldJob{i: i, Past: pasts[0], elsewhere: p.Where.Since(i, pasts[0].At()) != nil})
+			m.jobs = append(m.jobs, metricJob{i: i, Past: pasts[0], elsewhere: p.Where.Since(i, pasts[0].At()) != nil})
 		}
 	}
 	return true

@@ -12,38 +12,38 @@ import (
 
 // addJobs adds metrics of single jobs.
 func (m *gauges) addJobs() {
-	labels := make([][]string, len(m.told))
-	for k := range m.told {
-		labels[k] = []string{"job", string(m.view.ID(m.told[k].i)), "user", m.view.Entry(m.told[k].i).User()}
+	labels := make([][]string, len(m.jobs))
+	for k := range m.jobs {
+		labels[k] = []string{"job", string(m.view.ID(m.jobs[k].i)), "user", m.view.Entry(m.jobs[k].i).User()}
 	}
-	each := func(name, help string, value func(j *toldJob) (float64, bool)) {
+	each := func(name, help string, value func(j *metricJob) (float64, bool)) {
 		m.Family(name, metrics.Gauge, help)
-		for k := range m.told {
-			if v, ok := value(&m.told[k]); ok {
+		for k := range m.jobs {
+			if v, ok := value(&m.jobs[k]); ok {
 				m.Add(v, labels[k]...)
 			}
 		}
 	}
 	each("cronring_job_last_run_success", "Whether the newest run that ended did not fail.",
-		func(j *toldJob) (float64, bool) { return truth(!j.Failed), j.Run != 0 && !j.elsewhere })
+		func(j *metricJob) (float64, bool) { return truth(!j.Failed), j.Run != 0 && !j.elsewhere })
 	each("cronring_job_last_run_timestamp_seconds", "When the newest run that ended did.",
-		func(j *toldJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Ended)), j.Run != 0 })
+		func(j *metricJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Ended)), j.Run != 0 })
 	each("cronring_job_last_run_duration_seconds", "How long that run took.",
-		func(j *toldJob) (float64, bool) {
+		func(j *metricJob) (float64, bool) {
 			return time.Duration(j.Ended - j.Began).Seconds(), j.Run != 0 && j.Began != 0
 		})
 	each("cronring_job_last_success_timestamp_seconds", "When the newest run that succeeded ended.",
-		func(j *toldJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Success)), j.Success != 0 })
+		func(j *metricJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Success)), j.Success != 0 })
 	each("cronring_job_failed_in_row", "Occurrences in a row that failed, up to the newest.",
-		func(j *toldJob) (float64, bool) { return float64(j.Streak), !j.elsewhere })
+		func(j *metricJob) (float64, bool) { return float64(j.Streak), !j.elsewhere })
 	each("cronring_job_next_timestamp_seconds", "When it runs next.",
-		func(j *toldJob) (float64, bool) {
+		func(j *metricJob) (float64, bool) {
 			next := m.view.Next(j.i, m.c.Now)
 			return seconds(next), !next.IsZero()
 		})
 	if m.ring != nil {
 		each("cronring_job_owned", "Of a ring job, whether its next occurrence is this member's.",
-			func(j *toldJob) (float64, bool) {
+			func(j *metricJob) (float64, bool) {
 				_, shared := m.view.RingKey(j.i)
 				return truth(m.where.Of(j.i, m.view.Next(j.i, m.c.Now)) == m.health.Host), shared
 			})
@@ -52,11 +52,11 @@ func (m *gauges) addJobs() {
 }
 
 func (m *gauges) addJobCounts(labels [][]string) {
-	skips := make([]map[job.Reason]uint64, len(m.told))
+	skips := make([]map[job.Reason]uint64, len(m.jobs))
 	m.Family("cronring_job_runs_total", metrics.Counter, "Its runs that ended, by how, as in cronring_runs_total.")
-	for k := range m.told {
+	for k := range m.jobs {
 		var ended [len(outcomes)]uint32
-		ended, skips[k] = m.s.job(m.view.ID(m.told[k].i), m.view.Entry(m.told[k].i).User())
+		ended, skips[k] = m.s.job(m.view.ID(m.jobs[k].i), m.view.Entry(m.jobs[k].i).User())
 		for i, n := range ended {
 			if i < 2 || n > 0 { // each job has those that alerts use
 				m.Add(float64(n), slices.Concat(labels[k], []string{"outcome", outcomes[i]})...)
@@ -64,7 +64,7 @@ func (m *gauges) addJobCounts(labels [][]string) {
 		}
 	}
 	m.Family("cronring_job_skips_total", metrics.Counter, "Its occurrences that were not run, by reason.")
-	for k := range m.told {
+	for k := range m.jobs {
 		for _, reason := range slices.Sorted(maps.Keys(skips[k])) {
 			m.Add(float64(skips[k][reason]), slices.Concat(labels[k], []string{"reason", string(reason)})...)
 		}

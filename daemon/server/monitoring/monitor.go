@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// Daemon is what metrics read of the daemon.
+// Daemon reports the figures of the daemon itself.
 type Daemon interface {
 	// View is the newest view. It never blocks.
 	View() *engine.View

@@ -98,7 +98,7 @@ const unseen = 255
 // NewBoard returns the board of a reader who has received nothing. send sends an update; the next
 // call of it reuses the update's rows.
 func NewBoard(o *Overview, p call.Peer, w *jobstate.Watcher, send func(*api.BoardUpdate) error) *Board {
-	return &Board{o: o, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: o.crontabs.Own(p), totals: &totals{told: make(chan struct{}, 1)}}
+	return &Board{o: o, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: o.crontabs.Own(p), totals: &totals{changed: make(chan struct{}, 1)}}
 }
 
 // run sends until ctx ends.
@@ -117,8 +117,8 @@ func (b *Board) run(ctx context.Context) error {
 // Wait waits until the totals that are being computed in the background are there.
 func (b *Board) Wait() { b.totals.work.Wait() }
 
-// rest waits until there is something to look at again, and lets what happens
-// together come together.
+// rest waits until something can have changed, and at least for foldTime, so that changes are sent
+// together.
 func (b *Board) rest(ctx context.Context) error {
 	idle := time.NewTimer(min(max(b.Soonest().Sub(b.o.now()), shortIdle), LongIdle))
 	defer idle.Stop()
@@ -133,7 +133,7 @@ func (b *Board) rest(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-b.watch.Wake:
-	case <-b.totals.told:
+	case <-b.totals.changed:
 	case <-idle.C:
 	}
 	return nil
@@ -213,8 +213,8 @@ func (b *Board) look(slots []int32) *painter {
 
 func (b *Board) sees(i int) bool { return b.peer.Admin || b.peer.Sees(b.names.View.Entry(i).User()) }
 
-// sendAll compares all rows with what was sent. The worst come first, and of
-// the first time a screenful at once.
+// sendAll compares all rows with those that were sent, jobs with the worst state first. The first
+// piece of a new board is as short as a screen.
 func (b *Board) sendAll(gone []job.ID, first bool) error {
 	p := b.look(nil)
 	u := api.BoardUpdate{Now: b.now, Gone: gone}
@@ -267,8 +267,8 @@ func (b *Board) rank(p *painter) (ranks [][]int32, ok bool) {
 	return ranks, true
 }
 
-// again ends a round with what has come together, as the tables have changed
-// meanwhile: the next one begins at once.
+// again sends the collected rows and ends a round, because crontabs have changed meanwhile. The next
+// round begins immediately.
 func (b *Board) again(u *api.BoardUpdate) error {
 	b.o.states.Forget(b.watch)
 	return b.flush(u)
@@ -300,7 +300,7 @@ func (b *Board) sendSome(slots []int32) error {
 	return b.finish(&u)
 }
 
-// flush sends the rows that have come together, if there are any.
+// flush sends the collected rows, if any.
 func (b *Board) flush(u *api.BoardUpdate) error {
 	if len(u.Rows)+len(u.Gone) == 0 && u.Head == nil {
 		return nil
@@ -321,8 +321,8 @@ func (b *Board) finish(u *api.BoardUpdate) error {
 	return b.flush(u)
 }
 
-// compare adds the rows that are not as they were sent. It reports false if the
-// tables have changed meanwhile.
+// compare adds the rows that differ from those that were sent. It returns false if crontabs have
+// changed meanwhile.
 func (b *Board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
 	pasts, ok := p.Read(slots)
 	if !ok {

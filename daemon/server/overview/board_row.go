@@ -11,14 +11,13 @@ import (
 	"github.com/cronring/cronring/daemon/server/jobstate"
 )
 
-// painter makes rows of what jobs are now.
+// painter makes rows of the current states of jobs.
 type painter struct {
 	*jobstate.Look
 	own string // crontab that the peer may change, if it is not an admin
 }
 
-// row is a job as the board shows it, and when that will be otherwise though
-// nothing happens.
+// row returns a job as the board shows it, and the time when the row changes without an event.
 func (p *painter) row(slot int32, l *jobstate.Past) (r api.Row, due int64) {
 	i := int(slot)
 	c, s := p.Condition(slot, l)

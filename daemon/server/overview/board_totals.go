@@ -11,10 +11,10 @@ import (
 // totals computes the sums of the last day for one board. For many runs that takes long, so the
 // board continues without them, and they are not computed again before a multiple of that time.
 type totals struct {
-	told chan struct{} // readable when there is a new one
-	work sync.WaitGroup
+	changed chan struct{} // readable when there is a new one
+	work    sync.WaitGroup
 
-	ends  int // as many runs had ended when it was last found
+	ends  int // runs that had ended at the last computation
 	again time.Time
 
 	mu   sync.Mutex
@@ -23,15 +23,15 @@ type totals struct {
 	day  *api.Totals
 }
 
-// How often it is looked for: when something has ended, and else as the hours
-// go by.
+// How often the totals are computed: after a run has ended, and otherwise because old runs leave the
+// last day.
 const (
 	totalsTime  = 30 * time.Second
 	totalsShare = 20 // of the time that it takes
 	totalsIdle  = 10 * time.Minute
 )
 
-// look finds the totals in the background, if it is time.
+// look computes the totals in the background, if it is time.
 func (t *totals) look(ctx context.Context, o *Overview, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *totals) look(ctx context.Context, o *Overview, now time.Time) {
 		}
 		t.day = day
 		select {
-		case t.told <- struct{}{}:
+		case t.changed <- struct{}{}:
 		default:
 		}
 	})

@@ -1,3 +1,3 @@
 // Package overview owns the state of the daemon and of all jobs at a glance: the status, and the
-// board, which sends the rows of all jobs and then their changes.
+// board, a stream of the rows of all jobs and of their changes.
 package overview

@@ -1,3 +1,3 @@
-// Package prune owns the removal of old history: what goes, and in steps so small that commits and
-// readers are not held up.
+// Package prune owns the removal of old history: which rows are removed, in steps that are too short
+// to delay commits and readers.
 package prune

@@ -10,8 +10,8 @@ import (
 type Policy struct {
 	PerJob  int           // runs, and skips, of one job
 	Age     time.Duration // since the decision
-	Letters int           // dead letters of one account
-	Output  int64         // bytes that runs of one account but root have printed
+	Letters int           // dead letters of one user
+	Output  int64         // bytes of output of the runs of each user other than root
 	Rows    int           // maximum runs, skips, backfills and other facts of each user other than root, for each kind
 	Gone    int           // jobs of each user other than root that are no longer installed
 	All     bool          // look at all jobs, as once in sweepEvery

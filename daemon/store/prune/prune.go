@@ -38,7 +38,7 @@ func (s *Pruner) Note(n int64, r *job.Record) { s.news.note(n, r) }
 // sliceTime, so that commits can run in between. After stepTime it pauses for as long, so that it
 // uses at most half of one processor.
 const (
-	pageRows  = 500 // that one step looks at
+	pageRows  = 500 // rows that one step reads
 	stepTime  = 10 * time.Millisecond
 	sliceTime = time.Millisecond
 )

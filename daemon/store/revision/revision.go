@@ -19,7 +19,7 @@ import (
 type Revision struct {
 	ID   int64 // never given again
 	File string
-	User string // whose table it is
+	User string // whose crontab it is
 	UID  uint32 // of User, as it was then: names are given again
 	At   time.Time
 	By   string // who did it; "" when that is not known

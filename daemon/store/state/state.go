@@ -17,7 +17,7 @@ const (
 	stateKeys  = 256
 	stateBytes = 1 << 20 // keys and values of one job
 
-	// All jobs of one account but root together: it may have as many as it likes.
+	// All jobs of one user other than root together: a user can have any number of jobs.
 	accountKeys  = 20_000
 	accountBytes = 64 << 20
 )
@@ -36,7 +36,7 @@ type Entry struct {
 	At   time.Time
 }
 
-// Values are what jobs keep.
+// Values stores the values of jobs.
 type Values struct{ db *database.DB }
 
 // New returns the values in a history.
@@ -66,7 +66,7 @@ func (v *Values) SetState(ctx context.Context, id job.ID, user, key string, valu
 	return wrap(err)
 }
 
-// ofState chooses what one job of one account keeps.
+// ofState selects the values of one job of one user.
 const ofState = " FROM state WHERE job = (SELECT n FROM job WHERE id = ?) AND user = ?"
 
 // roomForState reports whether there is room for a key and its value beside all

@@ -1,3 +1,3 @@
-// Package statistics owns reading of very many runs and skips at once: in brief, as samples, from
-// blocks that are prepared for that, and summed up.
+// Package statistics owns queries of very many runs and skips: runs in brief, samples, the prepared
+// blocks that samples are read from, and totals.
 package statistics

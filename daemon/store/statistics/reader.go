@@ -73,8 +73,8 @@ const (
 	countedRuns = 1_000_000 // the newest: beyond them nothing is counted
 )
 
-// Starts counts the runs of an account, or of all if user is empty, that began
-// from (inclusive) to (exclusive), by parts of that time of one length.
+// Starts counts the runs of a user, or of all if user is empty, that began from (inclusive) to
+// (exclusive), in equal parts of that time.
 func (s *Reader) Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error) {
 	first, err := s.db.RunBefore(ctx, from.Add(-longWait))
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Reader) eachBrief(ctx context.Context, f func(*job.Run), rest string, a
 	return nil
 }
 
-// words keeps one copy of each text: of most columns there are few.
+// words keeps one copy of each text, because most columns have few different ones.
 type words map[string]string
 
 const mostWords = 10_000

@@ -29,7 +29,7 @@ type Sample struct {
 // NoTime is a time that is not known.
 const NoTime = math.MinInt64
 
-// SampleKind is what many runs have in common.
+// SampleKind holds the properties that many runs share.
 type SampleKind struct {
 	User    string          `json:"user"`
 	Trigger job.Trigger     `json:"trigger"`

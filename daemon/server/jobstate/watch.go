@@ -1,0 +1,112 @@
+package jobstate
+
+import (
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// Watcher receives the jobs that have changed since its last query.
+type Watcher struct {
+	peer  call.Peer
+	Wake  chan struct{} // readable when a job has changed
+	dirty []uint64      // by number, a bit each
+	all   bool          // any may have
+}
+
+func (m *memory) touch(id job.ID) {
+	if m.names == nil || len(m.watchers) == 0 {
+		return
+	}
+	slot, ok := m.names.Slots[m.key(id)]
+	if !ok {
+		return
+	}
+	for w := range m.watchers {
+		w.dirty[slot/64] |= 1 << (slot % 64)
+		w.wake()
+	}
+}
+
+func (m *memory) touchAll() {
+	for w := range m.watchers {
+		w.all = true
+		w.wake()
+	}
+}
+
+func (w *Watcher) wake() {
+	select {
+	case w.Wake <- struct{}{}:
+	default:
+	}
+}
+
+// How many boards may be open of users who are not admins: each costs as
+// much as the host has jobs.
+const (
+	nonAdminBoards = 32
+	userBoards     = 4
+)
+
+// Watch adds a watcher that has everything to read; nil if the user has too many.
+func (m *memory) Watch(p call.Peer) *Watcher {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if guests, own := m.guests(p.LimitKey()); !p.Admin && (guests >= nonAdminBoards || own >= userBoards) {
+		return nil
+	}
+	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), all: true}
+	if m.names != nil {
+		w.dirty = make([]uint64, len(m.lasts)/64+1)
+	}
+	m.watchers[w] = struct{}{}
+	return w
+}
+
+// guests counts the watchers of users who are not admins, and those of one user.
+func (m *memory) guests(key uint32) (all, own int) {
+	for w := range m.watchers {
+		if !w.peer.Admin {
+			all++
+		}
+		if w.peer.LimitKey() == key {
+			own++
+		}
+	}
+	return all, own
+}
+
+func (m *memory) Unwatch(w *Watcher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.watchers, w)
+}
+
+// Changed returns the numbers of the jobs that have changed since the last call, or all if any may
+// have; they are those of names. all is also true if the numbers are no longer valid.
+func (m *memory) Changed(w *Watcher, names *Numbering) (slots []int32, all bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.all || m.names != names {
+		w.all = m.names != names
+		clear(w.dirty)
+		return nil, true
+	}
+	for i, word := range w.dirty {
+		for bit := int32(0); word != 0; bit, word = bit+1, word>>1 {
+			if word&1 != 0 {
+				slots = append(slots, int32(i)*64+bit)
+			}
+		}
+		w.dirty[i] = 0
+	}
+	return slots, false
+}
+
+// Forget has all count as changed for a watcher, at once.
+func (m *memory) Forget(w *Watcher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w.all = true
+	w.wake()
+}
