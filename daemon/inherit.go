@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -143,7 +144,7 @@ func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.R
 	for _, c := range in.children {
 		limits[c.Run] = c.OutputMax
 	}
-	for _, left := range spawn.ListLeft(l.runs) {
+	for _, left := range runoutput.ListLeft(l.runs) {
 		if lives[left.Run] {
 			continue
 		}
@@ -161,12 +162,12 @@ func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.R
 
 // unrecorded returns the output in a file that the history does not have, and the user of its run.
 // A file is written to the history as a whole, so the history has all of it or none.
-func (l *loop) unrecorded(ctx context.Context, left spawn.Left, limit int) (user string, output []job.Chunk, err error) {
+func (l *loop) unrecorded(ctx context.Context, left runoutput.Left, limit int) (user string, output []job.Chunk, err error) {
 	r, ok, err := l.history.Run(ctx, left.Run)
 	if err != nil || !ok { // the file is of a history that is gone
 		return "", nil, err
 	}
-	if output, err = spawn.ReadLeft(left, limit); err != nil || len(output) == 0 {
+	if output, err = runoutput.ReadLeft(left, limit); err != nil || len(output) == 0 {
 		return r.User, nil, err
 	}
 	recorded, err := l.history.Output(ctx, left.Run)
@@ -211,7 +212,7 @@ func (l *loop) printed(h *spawn.Handed) []job.Chunk {
 	if len(h.Output) > 0 || l.runs == "" {
 		return h.Output
 	}
-	chunks, _, _ := spawn.ReadOutput(filepath.Join(l.runs, h.Run.String())) // many print nothing, and have none
+	chunks, _, _ := runoutput.Read(filepath.Join(l.runs, h.Run.String())) // many print nothing, and have none
 	for i := range chunks {
 		chunks[i].Run, chunks[i].Job, chunks[i].User = h.Run, h.Job, h.User
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/pamsession"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // openGroups looks at the host's control groups.
@@ -80,13 +81,13 @@ func program() (string, error) {
 // includes the start time of process 1: when that changes, the system is new.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(id)) + "/" + spawn.StartTicks(1)
+	return strings.TrimSpace(string(id)) + "/" + proc.StartTicks(1)
 }
 
 // startOf is the time since boot at which a process started; now when it has
 // ended already.
 func startOf(pid int, now time.Duration) time.Duration {
-	up, ok := spawn.StartOf(pid)
+	up, ok := proc.StartOf(pid)
 	if !ok {
 		return now
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // Options describe the host's mail.
@@ -154,7 +155,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.text == nil {
-		chunks, _, err := spawn.ReadOutput(b.out.File) // Compose has a smaller limit, and reports what exceeds it
+		chunks, _, err := runoutput.Read(b.out.File) // Compose has a smaller limit, and reports what exceeds it
 		if err != nil {
 			return 0, err
 		}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // adoption is a run of another daemon until Run takes it in.
@@ -48,7 +49,7 @@ func (s *Spawner) Adopt(handed []Handed) {
 func (s *Spawner) adopted(h *Handed) *child {
 	c := &child{
 		run: h.Run, job: h.Job, user: h.User, pid: h.PID,
-		memory: s.options.Memory.Lease(h.User), file: recording{space: s.space.Lease(h.User)},
+		memory: s.options.Memory.Lease(h.User), file: runoutput.File{Space: s.space.Lease(h.User)},
 		outcome: h.Outcome, ended: h.Ended, usage: h.Usage, reached: h.Limit,
 		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped, over: h.Over,
 		session: h.Session && s.options.Sessions != nil,
@@ -89,12 +90,12 @@ func (s *Spawner) adopted(h *Handed) *child {
 	switch {
 	case !isPidfd(h.PIDFD):
 	case c.session: // whose end comes another way
-		s.files.release(h.PIDFD)
+		s.files.Release(h.PIDFD)
 	default:
 		c.pidfd = h.PIDFD
 	}
 	if h.Tail {
-		c.tail, c.file.late = &tail{left: h.OutputMax}, true
+		c.tail, c.file.Late = &tail{left: h.OutputMax}, true
 		c.tail.begin(s, c)
 		return c
 	}
@@ -132,7 +133,7 @@ func isPidfd(fd int) bool {
 func (s *Spawner) remember(c *child, h *Handed) {
 	output := h.Output
 	if s.options.Runs != "" {
-		loaded := s.resumeRecording(c)
+		loaded := s.dir.Resume(&c.file, c.run)
 		if !h.Child && len(output) == 0 {
 			output = loaded
 		}
@@ -140,25 +141,7 @@ func (s *Spawner) remember(c *child, h *Handed) {
 	for _, chunk := range output {
 		c.makeRoom(len(chunk.Data))
 	}
-	c.out.restore(c.limit, output)
-}
-
-// resumeRecording finds the file of a run, and cuts off what a daemon that was
-// killed did not write to its end.
-func (s *Spawner) resumeRecording(c *child) []job.Chunk {
-	path := s.recordingPath(c)
-	chunks, whole, cut, err := readFrames(path)
-	if err != nil {
-		return chunks
-	}
-	c.file.begun = true
-	c.file.space.Add(whole)
-	if cut {
-		c.file.over = true
-		return chunks
-	}
-	completeRecording(path, whole, chunks)
-	return chunks
+	c.out.Restore(c.limit, output)
 }
 
 // takeIn has the pump watch what was adopted. It runs before the pump and the
@@ -174,7 +157,7 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 	if c.tail != nil && !s.tails.Take(c.user, int64(len(c.pipes))) {
 		for _, fd := range []*int{&from.Out, &from.Err} {
 			if *fd != 0 {
-				s.files.release(*fd)
+				s.files.Release(*fd)
 				*fd = 0
 				c.open--
 			}
@@ -199,7 +182,7 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 		}
 	case c.pidfd != 0 && s.pump.add(c.pidfd, c, deathStream) != nil:
 		delete(s.pump.streams, int32(c.pidfd))
-		s.files.release(c.pidfd)
+		s.files.Release(c.pidfd)
 		c.pidfd = 0
 	}
 	switch {
@@ -233,7 +216,7 @@ func (p *pump) watchAdopted(c *child, ends pipes, status int) {
 			continue
 		}
 		if err := p.addOne(ends[i], c, name); err != nil {
-			p.s.files.release(ends[i])
+			p.s.files.Release(ends[i])
 			p.s.note(c, outputLost, err)
 			c.open--
 		}

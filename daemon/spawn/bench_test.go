@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // BenchmarkStart500 starts 500 jobs that are due in one instant, and in the
@@ -142,9 +143,9 @@ func BenchmarkCapture(b *testing.B) {
 	b.SetBytes(1 << 20)
 	b.ReportAllocs()
 	for b.Loop() {
-		var c capture
+		var c runoutput.Capture
 		for range 256 {
-			c.add(64<<10, job.Stdout, noon, data)
+			c.Add(64<<10, job.Stdout, time.Unix(0, 0), data)
 		}
 	}
 }

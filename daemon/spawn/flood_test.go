@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // flood prints 5 MB and then waits.
@@ -42,7 +43,7 @@ func TestFloodTakesTheMemoryOfItsUserAlone(t *testing.T) {
 			t.Errorf("run %d: %d bytes kept and %d counted as left out of 5000000", id, len(out), cut)
 		}
 	}
-	if most := 4<<20/2/captureCost + n*minOutput; kept > most {
+	if most := 4<<20/2/runoutput.Cost + n*runoutput.MinLimit; kept > most {
 		t.Errorf("%d bytes are kept of nobody's runs, want at most %d", kept, most)
 	}
 	if held := memory.Held("nobody"); held > 4<<20/2+n*4096 {
@@ -92,12 +93,12 @@ func TestFloodTakesTheFilesOfItsUserAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, cut, err := ReadOutput(e.File); err != nil || cut != (info.Size() < 1500000) {
+		if _, cut, err := runoutput.Read(e.File); err != nil || cut != (info.Size() < 1500000) {
 			t.Errorf("the file of %d bytes: cut %t, %v", info.Size(), cut, err)
 		}
 		return info.Size()
 	}
-	if first, second := size("nobody"), size("nobody"); first < 1500000 || second >= 1500000 || first+second > 2<<20+frameHead {
+	if first, second := size("nobody"), size("nobody"); first < 1500000 || second >= 1500000 || first+second > 2<<20+runoutput.FrameHead {
 		t.Errorf("two files of %d and %d bytes, want half of 4 MiB together", first, second)
 	}
 	if got := size("root"); got < 1500000 {

@@ -146,7 +146,7 @@ func (s *Spawner) markGroup(c *child) {
 		return
 	}
 	if text, err := c.group.MarshalJSON(); err == nil {
-		_ = os.WriteFile(s.recordPath(c.run)+groupSuffix, text, 0o600) // as said
+		_ = os.WriteFile(s.dir.Base(c.run)+groupSuffix, text, 0o600) // as said
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *Spawner) markGroup(c *child) {
 func (s *Spawner) groupOf(h *Handed) Group {
 	text := []byte(h.Group)
 	if len(text) == 0 && s.options.Runs != "" {
-		text, _ = os.ReadFile(s.recordPath(h.Run) + groupSuffix) // most have none
+		text, _ = os.ReadFile(s.dir.Base(h.Run) + groupSuffix) // most have none
 	}
 	if len(text) == 0 || s.options.Groups == nil {
 		return nil
@@ -183,7 +183,7 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 		limit = c.group.Limit()
 	}
 	if s.options.Runs != "" {
-		_ = os.Remove(s.recordPath(c.run) + groupSuffix) // not all have one
+		_ = os.Remove(s.dir.Base(c.run) + groupSuffix) // not all have one
 	}
 	if c.stopped || limit != "" {
 		c.group.Kill()

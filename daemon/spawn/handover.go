@@ -268,7 +268,7 @@ func handed(c *child) *Handed {
 	h := &Handed{
 		Run: c.run, Job: c.job, User: c.user, PID: c.pid, PIDFD: c.pidfd,
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
-		Output:  c.out.chunks(c.run, c.job),
+		Output:  c.out.Chunks(c.run, c.job),
 		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached, Over: c.over,
 		Progress: c.progress, OutputMax: c.limit, Log: c.log.fd, Stopped: c.stopped,
 	}
@@ -300,12 +300,12 @@ func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 			}
 		}
 	}
-	s.files.lend(yes)
+	s.files.Lend(yes)
 	switch {
 	case yes:
-		s.priority.restore()
+		s.priority.Restore()
 	case s.options.Precedence:
-		s.priority.raise()
+		s.priority.Raise()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // A run ends when its first process does. Background processes of that process keep the output
@@ -77,7 +78,7 @@ func (p *pump) closeOutputs(c *child, outputs map[int32]stream) {
 	defer p.s.mu.Unlock()
 	for fd := range outputs {
 		p.forget(fd)
-		p.s.files.release(int(fd))
+		p.s.files.Release(int(fd))
 		c.open--
 	}
 }
@@ -129,7 +130,7 @@ func (p *pump) readNames(c *child) (open bool) {
 	for i, fd := range []int{out, err} {
 		if fd != 0 {
 			open = !p.readRest(int32(fd), stream{child: c, name: pipeStreams[i]}) || open
-			p.s.files.release(fd)
+			p.s.files.Release(fd)
 		}
 	}
 	return open
@@ -148,29 +149,29 @@ func (p *pump) outputsOf(c *child) map[int32]stream {
 
 // begin lets a child take output again after what it had was reported.
 func (t *tail) begin(s *Spawner, c *child) {
-	if t.left < minOutput {
+	if t.left < runoutput.MinLimit {
 		t.left = 0
 	}
-	c.out, c.memory, c.room, c.limit = capture{}, s.options.Memory.Lease(c.user), 0, t.left
+	c.out, c.memory, c.room, c.limit = runoutput.Capture{}, s.options.Memory.Lease(c.user), 0, t.left
 	if !s.options.Record {
-		c.file = recording{late: true, space: s.space.Lease(c.user)}
+		c.file = runoutput.File{Late: true, Space: s.space.Lease(c.user)}
 	}
 }
 
 // keepLate takes a piece of output of a tail.
 func (s *Spawner) keepLate(c *child, stream job.Stream, at time.Time, room []byte) {
-	data := room[frameHead:]
+	data := room[runoutput.FrameHead:]
 	if stream != job.System {
 		c.log.write(data)
 	}
 	switch {
 	case s.options.Record:
-		s.record(c, stream, at, room)
+		s.dir.Record(&c.file, c.run, stream, at, room)
 	case c.tail.left > 0:
 		c.makeRoom(len(data))
-		c.out.add(c.limit, stream, at, data)
+		c.out.Add(c.limit, stream, at, data)
 		if s.options.Runs != "" {
-			s.record(c, stream, at, room)
+			s.dir.Record(&c.file, c.run, stream, at, room)
 		}
 		if !c.tail.waits {
 			c.tail.waits = true
@@ -210,7 +211,7 @@ func (p *pump) reportLate(isTime func(time.Time) bool) {
 // reads it there.
 func (p *pump) closeLate() {
 	for _, c := range p.late {
-		p.s.closeRecording(c)
+		p.s.dir.Close(&c.file)
 	}
 }
 
@@ -221,17 +222,17 @@ func hasPassed(at time.Time) bool { return !at.After(time.Now()) }
 // sendLate reports what a tail has.
 func (s *Spawner) sendLate(c *child, last bool) {
 	c.tail.waits = false
-	c.tail.left -= c.out.size()
-	full := c.tail.left < minOutput && c.out.size() > 0
-	output := c.out.chunks(c.run, c.job)
+	c.tail.left -= c.out.Size()
+	full := c.tail.left < runoutput.MinLimit && c.out.Size() > 0
+	output := c.out.Chunks(c.run, c.job)
 	if full {
 		output = append(output, job.Chunk{Run: c.run, Job: c.job, Stream: job.System, At: now(), Data: fmt.Appendln(nil, lateFull)})
 	}
 	c.memory.Add(int64(len(output)) * chunkBytes)
-	s.closeRecording(c)
-	late := Late{Run: c.run, User: c.user, Output: output, Memory: c.memory, Space: c.file.space, Last: last}
-	if c.file.begun {
-		late.File = s.recordingPath(c)
+	s.dir.Close(&c.file)
+	late := Late{Run: c.run, User: c.user, Output: output, Memory: c.memory, Space: c.file.Space, Last: last}
+	if c.file.Begun {
+		late.File = s.dir.PathOf(&c.file, c.run)
 	}
 	c.tail.begin(s, c)
 	s.events <- late

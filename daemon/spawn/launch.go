@@ -76,7 +76,7 @@ func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
 	if err := s.join(c, &cmd); err != nil {
 		return stdio{}, err
 	}
-	defer s.files.release(cmd.group)
+	defer s.files.Release(cmd.group)
 	if err := s.chooseDir(c, &cmd); err != nil {
 		return stdio{}, err
 	}
@@ -91,9 +91,9 @@ func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
 // in any case, and ours if that fails.
 func (s *Spawner) fork(c *child, cmd command, io *stdio) error {
 	pid, err := s.startProcess(cmd, io)
-	s.files.release(io.child[:]...)
+	s.files.Release(io.child[:]...)
 	if err != nil {
-		s.files.release(io.ours[:]...)
+		s.files.Release(io.ours[:]...)
 		return err
 	}
 	s.register(c, pid, *io)
@@ -107,11 +107,11 @@ func (s *Spawner) startProcess(cmd command, io *stdio) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("start process: %w", err)
 	}
-	defer s.files.release(status[1])
+	defer s.files.Release(status[1])
 	request := s.request(cmd)
 	request.Files, request.Status = io.child[:], status[1]
 	if pid, err = s.starter.Start(&request); err != nil {
-		s.files.release(status[0])
+		s.files.Release(status[0])
 		return 0, explain(err)
 	}
 	io.status = status[0]
@@ -130,7 +130,7 @@ func (s *Spawner) request(cmd command) starter.Command {
 	if cmd.limits.Login {
 		r.Login = strconv.FormatUint(uint64(cmd.uid), 10)
 	}
-	files := s.files.original
+	files := s.files.Original
 	for _, limit := range cmd.limits.Resources {
 		if limit.Resource == unix.RLIMIT_NOFILE {
 			files = limit.Over(files)
@@ -151,8 +151,8 @@ func (s *Spawner) request(cmd command) starter.Command {
 	switch {
 	case cmd.limits.Nice != nil:
 		r.Nice = append(r.Nice, starter.Nice{Value: *cmd.limits.Nice})
-	case s.priority.raised:
-		r.Nice = append(r.Nice, starter.Nice{Value: s.priority.original})
+	case s.priority.Raised:
+		r.Nice = append(r.Nice, starter.Nice{Value: s.priority.Original})
 	}
 	if nice := cmd.wants.nice; nice != nil {
 		r.Nice = append(r.Nice, starter.Nice{Value: *nice, Rule: starter.Rule{AsUser: cmd.wants.ownNice, Required: true}})

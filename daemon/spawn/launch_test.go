@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -70,7 +71,7 @@ func TestLimitWithOneHalf(t *testing.T) {
 	if e := r.do("ulimit -Sn", as("nobody")); text(e, job.Stdout) != "100\n" {
 		t.Errorf("soft limit %q under a hard one of 100", text(e, job.Stdout))
 	}
-	if before = r.spawner.files.original; before.Cur == 0 {
+	if before = r.spawner.files.Original; before.Cur == 0 {
 		t.Errorf("limit %+v that the daemon was started with", before)
 	}
 	hard = before.Max
@@ -333,7 +334,7 @@ func TestTableOfFilesDoesNotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	size, err := strconv.ParseUint(field(string(status), "FDSize:"), 10, 64)
-	if want := min(limit.Cur, wantedFiles); err != nil || size < want {
+	if want := min(limit.Cur, self.WantedFiles); err != nil || size < want {
 		t.Errorf("the table has room for %d files (%v), want the limit, %d", size, err, want)
 	}
 }
@@ -347,7 +348,7 @@ func TestPrecedence(t *testing.T) {
 	id := r.start("nice; " + g.command()) // the daemon's threads are looked at while it runs
 	r.awaitStart(id)
 	for tid, nice := range niceOf(t) {
-		if want := max(before[os.Getpid()]-advantage, -20); nice != want {
+		if want := max(before[os.Getpid()]-self.Advantage, -20); nice != want {
 			t.Errorf("thread %d has nice value %d, want %d", tid, nice, want)
 		}
 	}

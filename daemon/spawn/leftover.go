@@ -1,13 +1,12 @@
 package spawn
 
 import (
-	"fmt"
-	"os"
-	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // A run that was asked to end is over when its whole process group has ended. A
@@ -43,7 +42,7 @@ func (c *child) signalGroup(sig syscall.Signal) error {
 			return err
 		}
 	}
-	if s := statOf(c.pid); c.pid <= 1 || s != nil && !s.isDead() {
+	if c.pid <= 1 || proc.IsAlive(c.pid) {
 		return unix.ESRCH
 	}
 	return syscall.Kill(-c.pid, sig)
@@ -77,7 +76,7 @@ func (s *Spawner) awaitGroups() {
 			return
 		case <-time.After(pause):
 		}
-		groups, err := livingGroups()
+		groups, err := proc.LivingGroups()
 		s.mu.Lock()
 		waiting := s.leftovers[:0]
 		for _, c := range s.leftovers {
@@ -113,24 +112,4 @@ func (s *Spawner) endLeftover(c *child) {
 	if done {
 		s.report(c, nil)
 	}
-}
-
-// livingGroups returns the numbers of all process groups with a member that is not
-// a zombie: those may wait for long, for a parent that does not reap them.
-func livingGroups() (map[int]bool, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	groups := map[int]bool{}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if s := statOf(pid); s != nil && !s.isDead() {
-			groups[s.number(statGroup)] = true
-		}
-	}
-	return groups, nil
 }

@@ -25,7 +25,7 @@ func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
 		r.t.Fatal(err)
 	}
 	if !pidfd {
-		r.spawner.files.pipes.Store(0)
+		r.spawner.files.Pipes.Store(0)
 	}
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
 	poll(r.t, "the end of the shell", func() bool {

@@ -65,28 +65,28 @@ func (s *Spawner) startLog(c *child, file string, cmd command) (status, input in
 	if err != nil {
 		return 0, 0, err
 	}
-	defer s.files.release(in[0])
+	defer s.files.Release(in[0])
 	said, err := openPipe(nil)
 	if err != nil {
-		s.files.release(in[1])
+		s.files.Release(in[1])
 		return 0, 0, err
 	}
-	defer s.files.release(said[1])
+	defer s.files.Release(said[1])
 	err = errors.Join(unix.SetNonblock(in[0], false), unix.SetNonblock(in[1], true))
 	_, _ = unix.FcntlInt(uintptr(in[1]), unix.F_SETPIPE_SZ, logPipe) // a smaller one loses more
 	if err == nil && (!s.pump.room(4) || !s.pump.spare(1)) {
 		err = errNoneLeft
 	}
 	if err != nil {
-		s.files.release(in[1], said[0])
+		s.files.Release(in[1], said[0])
 		return 0, 0, err
 	}
 	request := s.request(command{path: "/proc/self/exe", argv: []string{logName, file}, env: logEnviron, cred: cmd.cred})
-	request.Files = []int{in[0], s.files.null, s.files.null, said[1]}
+	request.Files = []int{in[0], s.files.Null, s.files.Null, said[1]}
 	pid, err := s.starter.Start(&request)
 	if err != nil {
 		s.pump.spare(-1)
-		s.files.release(in[1], said[0])
+		s.files.Release(in[1], said[0])
 		return 0, 0, err
 	}
 	s.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Spawner) killLog(c *child) {
 
 // closeLog lets the process of a run's file come to its end. Spawner.mu is held.
 func (s *Spawner) closeLog(c *child) {
-	s.files.release(c.log.fd)
+	s.files.Release(c.log.fd)
 	s.extra--
 	c.log.fd = 0
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // helpers are the programs of the test binary when it runs as a job's SHELL, or for a test that
@@ -126,7 +127,7 @@ func (r *rig) note(e engine.Event) {
 		e.Memory.Release()
 		e.Space.Release()
 		if e.File != "" {
-			if chunks, _, err := ReadOutput(e.File); err != nil || len(chunks) == 0 {
+			if chunks, _, err := runoutput.Read(e.File); err != nil || len(chunks) == 0 {
 				r.t.Fatalf("run %d: late output in %s: %d pieces, error %v", e.Run, e.File, len(chunks), err)
 			}
 			os.Remove(e.File)

@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // After a crash of the daemon its jobs run on, with init as their parent. A
@@ -79,7 +79,7 @@ func (s *Spawner) openNames(run job.RunID) (stdout, stderr int) {
 	if s.options.Runs == "" {
 		return 0, 0
 	}
-	path := s.recordPath(run)
+	path := s.dir.Base(run)
 	return openLeft(path + outSuffix), openLeft(path + errSuffix)
 }
 
@@ -106,10 +106,10 @@ func (s *Spawner) markProcess(c *child) {
 		return
 	}
 	text, err := json.Marshal(processRecord{
-		Job: c.job, User: c.user, PID: c.pid, Up: uptime(), Boot: s.options.Boot, OutputMax: c.limit,
+		Job: c.job, User: c.user, PID: c.pid, Up: proc.Uptime(), Boot: s.options.Boot, OutputMax: c.limit,
 	})
 	if err == nil {
-		writeLink(s.recordPath(c.run)+processSuffix, text)
+		writeLink(s.dir.Base(c.run)+processSuffix, text)
 	}
 }
 
@@ -131,8 +131,8 @@ func (s *Spawner) markStopping(c *child, reason job.Reason) {
 	if s.options.Runs == "" || c.check || c.pid == 0 || reason == "" {
 		return
 	}
-	if text, err := json.Marshal(stoppingRecord{reason, uptime()}); err == nil {
-		writeLink(s.recordPath(c.run)+stoppingSuffix, text)
+	if text, err := json.Marshal(stoppingRecord{reason, proc.Uptime()}); err == nil {
+		writeLink(s.dir.Base(c.run)+stoppingSuffix, text)
 	}
 }
 
@@ -149,36 +149,10 @@ func stopping(base string) (r stoppingRecord) {
 	return r
 }
 
-// hasLeftovers reports whether a process that existed when the run was asked to end is
-// in the process group of the run. If the number were of another group by now, its
-// members would be younger.
-func (r stoppingRecord) hasLeftovers(group int) bool {
-	if r.Reason == "" || group <= 1 {
-		return false
-	}
-	entries, _ := os.ReadDir("/proc") // without it there is nothing to end
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if s := statOf(pid); s != nil && !s.isDead() && s.number(statGroup) == group && s.start() <= r.Up {
-			return true
-		}
-	}
-	return false
-}
-
-func uptime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every kernel has it
-	return time.Duration(t.Nano())
-}
-
 // removeNames is called when nothing of a run is left.
 func (s *Spawner) removeNames(c *child) {
 	if c.named {
-		removeNames(s.recordPath(c.run))
+		removeNames(s.dir.Base(c.run))
 	}
 }
 
@@ -218,7 +192,7 @@ func Find(runs, boot string) (found []Handed) {
 		var gone bool
 		if h.PIDFD, gone = findProcess(r); gone {
 			h.Outcome = lost(lostUnseen)
-			if stopping(base).hasLeftovers(h.PID) {
+			if r := stopping(base); r.Reason != "" && h.PID > 1 && proc.GroupLives(h.PID, r.Up) {
 				h.Over, h.Outcome = h.Outcome, job.Outcome{}
 			}
 		}
@@ -239,66 +213,11 @@ func findProcess(r processRecord) (pidfd int, gone bool) {
 	case err != nil:
 		fd = 0
 	}
-	if start, ok := StartOf(r.PID); !ok || start > r.Up { // it has ended, and another may have its number
+	if start, ok := proc.StartOf(r.PID); !ok || start > r.Up { // it has ended, and another may have its number
 		if fd != 0 {
 			_ = syscall.Close(fd) // nothing was written to it
 		}
 		return 0, true
 	}
 	return fd, false
-}
-
-// StartTicks returns when a process started, in ticks since the kernel started,
-// or "" if there is none.
-func StartTicks(pid int) string {
-	if s := statOf(pid); s != nil {
-		return s[statStart]
-	}
-	return ""
-}
-
-// stat is the fields of /proc/PID/stat from the third one on; see proc(5).
-type stat []string
-
-// Indexes into stat: the numbers of the fields in proc(5) minus 3.
-const (
-	statState = 0
-	statGroup = 2
-	statStart = 19
-	statExit  = 49
-)
-
-// statOf returns nil if there is no such process. The second field, in parentheses,
-// may have blanks and more of them.
-func statOf(pid int) stat {
-	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) <= statExit {
-		return nil
-	}
-	return fields
-}
-
-// isDead reports whether the process has ended and only waits to be reaped.
-func (s stat) isDead() bool { return s[statState] == "Z" || s[statState] == "X" }
-
-func (s stat) number(field int) int {
-	n, _ := strconv.Atoi(s[field]) // the kernel wrote it
-	return n
-}
-
-// StartOf returns the time since boot at which a process started; false means
-// that there is none.
-func StartOf(pid int) (up time.Duration, ok bool) {
-	s := statOf(pid)
-	if s == nil {
-		return 0, false
-	}
-	return s.start(), true
-}
-
-func (s stat) start() time.Duration {
-	const perSecond = 100                              // USER_HZ, which is 100 on every architecture that Go runs on
-	ticks, _ := strconv.ParseInt(s[statStart], 10, 64) // the kernel wrote it
-	return time.Duration(ticks) * time.Second / perSecond
 }

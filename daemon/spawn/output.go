@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // pump reads the output of all children. Its epoll instance hangs in Go's own
@@ -84,7 +85,7 @@ func openPump(s *Spawner) (*pump, error) {
 		fd:      fd,
 		file:    file,
 		conn:    conn,
-		buf:     make([]byte, frameHead+64<<10),
+		buf:     make([]byte, runoutput.FrameHead+64<<10),
 		streams: make(map[int32]stream),
 		pace:    pace{read: make(map[string]int)},
 	}, nil
@@ -113,7 +114,7 @@ func (p *pump) room(n int) bool {
 }
 
 func (p *pump) hasRoom(n int) bool {
-	return int64(len(p.streams)+p.s.extra+n) <= p.s.files.pipes.Load()
+	return int64(len(p.streams)+p.s.extra+n) <= p.s.files.Pipes.Load()
 }
 
 // spare reserves n descriptors that the pump does not read, if the limit allows it; a negative n
@@ -134,7 +135,7 @@ func (p *pump) watch(c *child, ends pipes, status int) {
 	if err == nil {
 		return
 	}
-	p.s.files.release(ends[:]...)
+	p.s.files.Release(ends[:]...)
 	p.s.note(c, outputLost, err)
 	p.assumeStarted(c, status)
 }
@@ -187,7 +188,7 @@ func (p *pump) add(fd int, c *child, name job.Stream) error {
 // assumeStarted is for a child whose reports epoll cannot watch. Reading them to
 // their end might take as long as its user likes.
 func (p *pump) assumeStarted(c *child, status int) {
-	p.s.files.release(status)
+	p.s.files.Release(status)
 	p.s.endStart(c)
 	p.s.mu.Lock()
 	c.open--
@@ -279,12 +280,12 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	n, err := p.fetch(fd, stream)
 	switch {
 	case n > 0 && stream.name == progressStream:
-		stream.child.progress.Add(p.buf[frameHead : frameHead+n])
+		stream.child.progress.Add(p.buf[runoutput.FrameHead : runoutput.FrameHead+n])
 	case n > 0 && stream.name == logStream:
-		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[frameHead:frameHead+min(n, mostLogWords)]))
+		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))
 	case n > 0:
 		p.pace.add(stream.child.user, n)
-		p.s.keep(stream.child, stream.name, at, p.buf[:frameHead+n])
+		p.s.keep(stream.child, stream.name, at, p.buf[:runoutput.FrameHead+n])
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:
 		p.end(fd, stream)
@@ -295,11 +296,16 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 // the run's output is recorded, the file gets it first.
 func (p *pump) fetch(fd int32, s stream) (n int, err error) {
 	if s.isOutput() && p.s.records(s.child) {
-		if n, ok, err := p.s.fetch(s.child, int(fd), p.buf[frameHead:]); ok {
+		if n, ok, err := p.s.dir.Fetch(&s.child.file, s.child.run, int(fd), p.buf[runoutput.FrameHead:]); ok {
 			return n, err
 		}
 	}
-	return unix.Read(int(fd), p.buf[frameHead:])
+	return unix.Read(int(fd), p.buf[runoutput.FrameHead:])
+}
+
+// records reports whether output of a child goes into a file.
+func (s *Spawner) records(c *child) bool {
+	return s.options.Runs != "" && c.tool == nil && !c.check && (c.tail == nil || s.options.Record || c.tail.left > 0)
 }
 
 // end closes a pipe, and reports the child if that was the last of it. The start
@@ -320,7 +326,7 @@ func (p *pump) end(fd int32, stream stream) {
 	}
 	done := c.open == 0 && (!c.outcome.IsZero() || p.s.loseUnseen(c))
 	p.s.mu.Unlock()
-	p.s.files.release(int(fd))
+	p.s.files.Release(int(fd))
 	switch {
 	case done && c.tail != nil:
 		p.s.endTail(c)

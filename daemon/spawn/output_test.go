@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/self"
 )
 
 func TestOutputStreamsApartInOrder(t *testing.T) {
@@ -242,7 +243,7 @@ func init() {
 			g.open(1)
 			fmt.Print(text(r.await(id), job.Stdout))
 		}
-		fmt.Printf("room for %d pipes\n", r.spawner.files.pipes.Load())
+		fmt.Printf("room for %d pipes\n", r.spawner.files.Pipes.Load())
 		return nil
 	}
 }
@@ -256,8 +257,8 @@ func TestJobsHaveTheLimitThatTheDaemonWasStartedWith(t *testing.T) {
 		t.Errorf("limits of two jobs %q, want %q", limits, want)
 	}
 	switch room {
-	case fmt.Sprintf("%d pipes\n", wantedFiles-reservedFiles):
-	case fmt.Sprintf("%d pipes\n", 999-reservedFiles):
+	case fmt.Sprintf("%d pipes\n", self.WantedFiles-self.ReservedFiles):
+	case fmt.Sprintf("%d pipes\n", 999-self.ReservedFiles):
 		t.Skip("SKIPPED, NOT TESTED: raising the limit needs CAP_SYS_RESOURCE")
 	default:
 		t.Errorf("room for %s", room)

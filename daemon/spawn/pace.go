@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // pace counts how much of each user's output was read in this tick.
@@ -101,7 +102,7 @@ func (p *pump) readOn() {
 		return
 	}
 	p.pace.begin(time.Now())
-	most := paceBytes / (len(p.buf) - frameHead)
+	most := paceBytes / (len(p.buf) - runoutput.FrameHead)
 	back := map[string]int{} // pipes, by user
 	kept := p.waiting[:0]
 	for _, w := range p.waiting {
@@ -144,7 +145,7 @@ func (p *pump) readRest(fd int32, s stream) (ended bool) {
 		if n <= 0 {
 			return n == 0 && err == nil
 		}
-		p.s.keep(s.child, s.name, now(), p.buf[:frameHead+n])
+		p.s.keep(s.child, s.name, now(), p.buf[:runoutput.FrameHead+n])
 	}
 	return false
 }

@@ -1,16 +1,13 @@
 package spawn
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // DescriptorStore puts the descriptors of running jobs where they outlive this process:
@@ -61,7 +58,7 @@ func (s *Spawner) openPidfd(c *child) {
 // held.
 func (s *Spawner) dropPidfd(c *child) {
 	if c.pidfd != 0 {
-		s.files.release(c.pidfd)
+		s.files.Release(c.pidfd)
 		s.extra--
 		c.pidfd = 0
 	}
@@ -155,7 +152,7 @@ func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 	if err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0 {
 		return outcome(syscall.WaitStatus(info.Exit_code)), true
 	}
-	if status, ok := c.zombieStatus(); ok {
+	if status, ok := proc.ZombieStatus(c.pid, c.pidfd); ok {
 		return outcome(status), true
 	}
 	switch {
@@ -165,18 +162,4 @@ func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 		return lost(lostUnreaped), true
 	}
 	return lost(lostMute), true
-}
-
-// zombieStatus returns the exit status of a process that has ended and is not reaped.
-// The kernel shows the status 0 to a process that may not read it. Such a process may
-// not read the link to the program either.
-func (c *child) zombieStatus() (syscall.WaitStatus, bool) {
-	s := statOf(c.pid)
-	if s == nil || !s.isDead() {
-		return 0, false
-	}
-	_, err := os.Readlink("/proc/" + strconv.Itoa(c.pid) + "/exe")
-	mayRead := errors.Is(err, fs.ErrNotExist)
-	unreaped := unix.PidfdSendSignal(c.pidfd, 0, nil, 0) == nil // until here the number was this process's
-	return syscall.WaitStatus(s.number(statExit)), mayRead && unreaped
 }

@@ -163,7 +163,7 @@ func (s *Spawner) isHeld() bool {
 
 // sessionBegan is called by the hand.
 func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err error) {
-	s.files.release(io.child[:]...)
+	s.files.Release(io.child[:]...)
 	s.mu.Lock()
 	s.unsure--
 	c.unsure = false
@@ -184,7 +184,7 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 	kill := c.kill
 	s.mu.Unlock()
 	if err != nil {
-		s.files.release(io.ours[:]...)
+		s.files.Release(io.ours[:]...)
 	}
 	switch err {
 	case nil:

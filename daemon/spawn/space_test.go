@@ -31,7 +31,7 @@ func TestRecordingsLeaveHalfOfTheMemoryFileSystem(t *testing.T) {
 	if great.File != "" {
 		t.Errorf("6 MB of output lie in %s, want no file", great.File)
 	}
-	if _, err := os.Stat(r.spawner.recordPath(great.Run)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(r.spawner.dir.Base(great.Run)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("file of 6 MB: %v, want none", err)
 	}
 	var fs unix.Statfs_t

@@ -19,6 +19,8 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
+	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -136,14 +138,15 @@ type Spawner struct {
 	options  Options
 	events   chan engine.Event
 	wake     chan struct{}   // something is queued, or the last run was reported
-	files    files           // the hand's
+	files    self.Files      // the hand's
 	starter  starter.Starter // the hand's
-	priority priority        // the hand's
+	priority self.Priority   // the hand's
 	working  atomic.Int64    // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
 	pump     *pump
 	tasks    sync.WaitGroup // of all but the hand and the pump
 	left     left           // the hand's
-	space    *budget.Budget // for files in Options.Runs
+	dir      runoutput.Dir  // Options.Runs
+	space    *budget.Budget // for files in it
 	tails    *budget.Budget // descriptors of tails
 
 	life        context.Context // until Run returns
@@ -182,8 +185,8 @@ type child struct {
 	room     int               // bytes of output that memory is reserved for; up to limit
 	memory   *budget.Lease     // for out
 	start    *engine.Start     // nil from the fork on, except for a check: a sleeping job should cost little
-	out      capture           // the hand's until the pipes are watched, then the pump's
-	file     recording         // likewise
+	out      runoutput.Capture // the hand's until the pipes are watched, then the pump's
+	file     runoutput.File    // likewise
 	tool     *tool             // nil: a run
 	progress *starter.Progress // nil: the command runs, or no process exists; the pump's
 	group    Group             // nil: none; set before there is a process
@@ -221,13 +224,10 @@ type child struct {
 // queue is full, so it is large enough for a large burst.
 const eventQueue = 8192
 
-// defaultOutput is the default of Options.Output.
-const defaultOutput = 64 << 10
-
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
 	options.Path = cmp.Or(options.Path, familyPath(options.Family))
-	options.Output = cmp.Or(options.Output, defaultOutput)
+	options.Output = cmp.Or(options.Output, runoutput.DefaultLimit)
 	options.Linger = cmp.Or(options.Linger, 2*time.Second)
 	if options.Location == nil {
 		options.Location = time.LoadLocation
@@ -242,7 +242,8 @@ func New(options Options) *Spawner {
 		options: options,
 		events:  make(chan engine.Event, eventQueue),
 		wake:    make(chan struct{}, 1),
-		space:   recordingSpace(options.Runs),
+		dir:     runoutput.Dir{Path: options.Runs},
+		space:   runoutput.NewSpace(options.Runs),
 		living:  make(map[job.RunID]*child),
 		byPID:   make(map[int]*child),
 
@@ -277,7 +278,7 @@ func (s *Spawner) newChild(start *engine.Start) *child {
 	user := start.Job.User
 	return &child{
 		run: start.Run.ID, job: start.Job.ID, user: user, start: start,
-		limit: s.outputOf(start), memory: s.options.Memory.Lease(user), file: recording{space: s.space.Lease(user)},
+		limit: s.outputOf(start), memory: s.options.Memory.Lease(user), file: runoutput.File{Space: s.space.Lease(user)},
 	}
 }
 
@@ -303,9 +304,9 @@ const minRoom = 4 << 10
 // user does not allow that, the run keeps no more than it has room for by then,
 // its first and its last bytes.
 func (c *child) makeRoom(n int) {
-	for want := min(c.out.size()+n, c.limit); c.room < want; {
+	for want := min(c.out.Size()+n, c.limit); c.room < want; {
 		step := min(max(c.room, minRoom), c.limit-c.room)
-		if !c.memory.Grow(int64(step) * captureCost) {
+		if !c.memory.Grow(int64(step) * runoutput.Cost) {
 			c.limit = c.room
 			return
 		}
@@ -391,24 +392,25 @@ func (s *Spawner) Run(ctx context.Context) error {
 	var end context.CancelFunc
 	s.life, end = context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	if err := settleProcess(); err != nil {
+	if err := self.Settle(); err != nil {
 		return err
 	}
-	if err := s.files.open(); err != nil {
+	if err := s.files.Open(); err != nil {
 		return err
 	}
 	if s.options.Precedence {
-		s.priority.raise()
-		defer s.priority.restore()
+		s.priority.Raise()
+		defer s.priority.Restore()
 	}
-	defer s.files.close()
+	defer s.files.Close()
 	defer s.starter.Close()
 	pump, err := openPump(s)
 	if err != nil {
 		return err
 	}
 	s.pump = pump
-	s.tails = tailBudget(s.files.pipes.Load())
+	s.dir.Spare = pump.spare
+	s.tails = tailBudget(s.files.Pipes.Load())
 
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
@@ -667,7 +669,7 @@ func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Unlock()
 	if c.tool != nil {
 		c.tool.err = why
-		s.files.release(c.tool.stdin)
+		s.files.Release(c.tool.stdin)
 	}
 	s.report(c, nil)
 }
@@ -717,7 +719,7 @@ func (s *Spawner) report(c *child, left *tail) {
 	}
 	used, reached := s.endGroup(c)
 	path, space := s.endRecording(c)
-	output := c.out.chunks(c.run, c.job)
+	output := c.out.Chunks(c.run, c.job)
 	c.memory.Add(int64(len(output)) * chunkBytes)
 	s.events <- Ended{
 		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
@@ -726,9 +728,9 @@ func (s *Spawner) report(c *child, left *tail) {
 		File: path, Space: space, Late: left != nil,
 	}
 	if path == "" {
-		s.removeRecording(c)
+		s.dir.Remove(&c.file, c.run)
 	}
-	c.out = capture{}
+	c.out = runoutput.Capture{}
 	if left != nil {
 		c.tail = left
 		left.begin(s, c)
@@ -739,6 +741,16 @@ func (s *Spawner) report(c *child, left *tail) {
 		s.options.Keep.Forget(c.run)
 	}
 	s.settleOwed()
+}
+
+// endRecording returns the file of an ended run and the space that it uses, if Claim accepts it.
+// Otherwise removeRecording must be called once the end is reported.
+func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
+	s.dir.Close(&c.file)
+	if c.file.Begun && s.options.Claim != nil && s.options.Claim(c.run) {
+		return s.dir.Base(c.run), c.file.Space
+	}
+	return "", nil
 }
 
 func (s *Spawner) settleOwed() {
@@ -757,14 +769,14 @@ func (s *Spawner) note(c *child, format string, args ...any) {
 }
 
 func (s *Spawner) say(c *child, stream job.Stream, format string, args ...any) {
-	room := make([]byte, frameHead, 256)
+	room := make([]byte, runoutput.FrameHead, 256)
 	s.keep(c, stream, now(), fmt.Appendf(room, format+"\n", args...))
 }
 
 // keep takes a piece of output, which has room for a frame's head before it.
 // The memory is the caller's again afterwards.
 func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
-	data := room[frameHead:]
+	data := room[runoutput.FrameHead:]
 	switch {
 	case c.tool != nil:
 		c.tool.keep(stream, data)
@@ -776,12 +788,12 @@ func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
 		return
 	}
 	c.makeRoom(len(data))
-	c.out.add(c.limit, stream, at, data)
+	c.out.Add(c.limit, stream, at, data)
 	if stream != job.System {
 		c.log.write(data)
 	}
 	if s.options.Runs != "" {
-		s.record(c, stream, at, room)
+		s.dir.Record(&c.file, c.run, stream, at, room)
 	}
 	if s.options.Live != nil {
 		s.options.Live(job.Chunk{Run: c.run, Job: c.job, User: c.user, Stream: stream, At: at, Data: data})

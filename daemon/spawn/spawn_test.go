@@ -219,7 +219,7 @@ func TestManySleepers(t *testing.T) {
 			lost++
 		}
 	}
-	if room := int(r.spawner.files.pipes.Load()) / 2; lost != max(n-room, 0) {
+	if room := int(r.spawner.files.Pipes.Load()) / 2; lost != max(n-room, 0) {
 		t.Errorf("%d runs without a pipe for their output, want %d: there is room for %d", lost, max(n-room, 0), room)
 	}
 }

@@ -41,7 +41,7 @@ const outputLost = "the output of this run is lost: %v"
 // openStdio makes a child's standard files. Without descriptors to spare, the
 // job runs all the same, and its output is lost.
 func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
-	null := s.files.null
+	null := s.files.Null
 	io := stdio{child: [3]int{null, null, null}}
 	if text := c.start.Job.Stdin; text != "" {
 		input, err := openInput(text)
@@ -101,7 +101,7 @@ var errNoneLeft = errors.New("too many files are open")
 func (s *Spawner) openOutput(c *child, io *stdio, cred *syscall.Credential) error {
 	if s.options.Runs != "" {
 		c.named = true
-		path := s.recordPath(c.run)
+		path := s.dir.Base(c.run)
 		err := io.openBoth(func(suffix string) ([2]int, error) { return openNamedPipe(path+suffix, cred) })
 		if err == nil {
 			return nil

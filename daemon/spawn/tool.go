@@ -46,7 +46,7 @@ func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 		return Result{}, err
 	}
 	if !s.submit(c) {
-		s.files.release(c.tool.stdin)
+		s.files.Release(c.tool.stdin)
 		return Result{}, errStopping
 	}
 	select {
@@ -162,7 +162,7 @@ func (s *Spawner) beginTool(c *child) {
 		s.abandon(c, context.Canceled)
 		return
 	}
-	io := stdio{child: [3]int{s.files.null, s.files.null, s.files.null}}
+	io := stdio{child: [3]int{s.files.Null, s.files.Null, s.files.Null}}
 	if c.tool.stdin != 0 {
 		io.child[0] = c.tool.stdin
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/self"
 )
 
 // report is a child's view of its own process.
@@ -195,7 +196,7 @@ func init() {
 			return err
 		}
 		ignore := [4]uint64{1} // SIG_IGN, for a signal of the C library's, as under make
-		if _, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, firstReserved, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0); e != 0 {
+		if _, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, self.FirstReserved, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0); e != 0 {
 			return e
 		}
 		return syscall.Exec("/proc/self/exe", []string{os.Args[0], "-c", "daemon of a bad parent"}, os.Environ())

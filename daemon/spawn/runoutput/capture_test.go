@@ -1,4 +1,4 @@
-package spawn
+package runoutput
 
 import (
 	"bytes"
@@ -10,25 +10,25 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var midday = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func TestCaptureAgainstWholeOutput(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		limit := minOutput << rng.IntN(4)
-		var c capture
+		limit := MinLimit << rng.IntN(4)
+		var c Capture
 		var all []byte
-		at := noon
+		at := midday
 		for range rng.IntN(60) {
 			data := make([]byte, 1+rng.IntN(1<<rng.IntN(13)))
 			for i := range data {
 				data[i] = byte(rng.Uint32())
 			}
 			at = at.Add(time.Duration(rng.Int64N(2 * together)))
-			c.add(limit, streams[rng.IntN(3)], at, data)
+			c.Add(limit, streams[rng.IntN(3)], at, data)
 			all = append(all, data...)
 		}
-		checkCapture(t, seed, c.chunks(7, "j"), all, limit)
+		checkCapture(t, seed, c.Chunks(7, "j"), all, limit)
 	}
 }
 
@@ -66,29 +66,29 @@ func checkCapture(t *testing.T, seed uint64, chunks []job.Chunk, all []byte, lim
 }
 
 func TestCaptureMergesWhatComesTogether(t *testing.T) {
-	var c capture
+	var c Capture
 	for i := range 1000 {
-		c.add(64<<10, job.Stdout, noon.Add(time.Duration(i)*time.Millisecond), []byte("x"))
+		c.Add(64<<10, job.Stdout, midday.Add(time.Duration(i)*time.Millisecond), []byte("x"))
 	}
-	if got := len(c.chunks(1, "j")); got != 10 {
+	if got := len(c.Chunks(1, "j")); got != 10 {
 		t.Errorf("%d chunks of 1000 bytes printed over a second, want one for each 100 ms", got)
 	}
 }
 
 func TestCaptureIsBoundedForSingleBytes(t *testing.T) {
 	const limit = 64 << 10
-	var c capture
-	at := noon
+	var c Capture
+	at := midday
 	for i := range 1_000_000 {
 		at = at.Add(time.Duration(together))
-		c.add(limit, streams[i%2], at, []byte{byte('a' + i%26)})
+		c.Add(limit, streams[i%2], at, []byte{byte('a' + i%26)})
 	}
 	bytes := cap(c.head.bytes) + cap(c.tail.bytes)
 	pieces := (cap(c.head.pieces) + cap(c.tail.pieces)) * int(unsafe.Sizeof(piece{}))
 	if bytes+pieces > 5*limit {
 		t.Errorf("%d bytes of output and %d of bookkeeping, want at most %d", bytes, pieces, 5*limit)
 	}
-	chunks := c.chunks(1, "j")
+	chunks := c.Chunks(1, "j")
 	var kept, cut int64
 	for _, chunk := range chunks {
 		kept += int64(len(chunk.Data))

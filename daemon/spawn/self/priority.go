@@ -1,4 +1,4 @@
-package spawn
+package self
 
 import (
 	"fmt"
@@ -9,37 +9,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// advantage is the difference between the daemon's nice value and that of its jobs. With this
+// Advantage is the difference between the daemon's nice value and that of its jobs. With this
 // difference the kernel gives the daemon about nine times the share of a busy job.
-const advantage = 10
+const Advantage = 10
 
-// priority is the daemon's own, above that of its jobs, so that it starts jobs on time while
+// Priority is the daemon's own, above that of its jobs, so that it starts jobs on time while
 // other jobs use all processors.
-type priority struct {
-	original int // nice value with which the daemon was started, and with which jobs start
-	raised   bool
+type Priority struct {
+	Original int // nice value with which the daemon was started, and with which jobs start
+	Raised   bool
 }
 
-// raise increases the priority of this process, if permitted: not in a container, nor for a user.
+// Raise increases the priority of this process, if permitted: not in a container, nor for a user.
 // Processes that it starts get the original value back.
-func (p *priority) raise() {
+func (p *Priority) Raise() {
 	original, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		return
 	}
-	p.original = 20 - original // the system call returns 20 minus the nice value
-	p.raised = setNice(max(p.original-advantage, -20))
-	if p.raised {
-		setAutogroup(-advantage)
+	p.Original = 20 - original // the system call returns 20 minus the nice value
+	p.Raised = setNice(max(p.Original-Advantage, -20))
+	if p.Raised {
+		setAutogroup(-Advantage)
 	}
 }
 
-// restore is for the program that takes this one's place.
-func (p *priority) restore() {
-	if p.raised {
-		setNice(p.original)
+// Restore is for the program that takes this one's place.
+func (p *Priority) Restore() {
+	if p.Raised {
+		setNice(p.Original)
 		setAutogroup(0)
-		p.raised = false
+		p.Raised = false
 	}
 }
 

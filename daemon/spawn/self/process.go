@@ -1,4 +1,4 @@
-package spawn
+package self
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"unsafe"
 )
 
-// settleProcess sets what children inherit from this process and exec does not
+// Settle sets what children inherit from this process and exec does not
 // reset: umask, descriptors, ignored signals.
-func settleProcess() error {
+func Settle() error {
 	syscall.Umask(0o022)
 	if err := closeOnExec(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func catchIgnored() error {
 			continue
 		}
 		signal.Notify(drop, sig)
-		if sig >= firstReserved && sig <= lastReserved {
+		if sig >= FirstReserved && sig <= lastReserved {
 			setDefault(sig)
 		}
 	}
@@ -64,7 +64,7 @@ func catchIgnored() error {
 // The C library keeps these signals for itself and Go leaves them to it, so
 // package signal cannot catch them. Yet glibc's posix_spawn, and so make,
 // leaves the first two ignored in what it starts.
-const firstReserved, lastReserved = 32, 34
+const FirstReserved, lastReserved = 32, 34
 
 // setDefault sets the default action of a signal. All of struct sigaction is zero then, on every
 // architecture.

@@ -1,4 +1,4 @@
-package spawn
+package runoutput
 
 import (
 	"slices"
@@ -7,10 +7,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// capture keeps the head and the tail of a run's output, each up to half of a
+// Capture keeps the head and the tail of a run's output, each up to half of a
 // limit. The zero value is empty and holds no buffer. It takes at most
 // captureCost times the limit, however the output is cut up.
-type capture struct {
+type Capture struct {
 	head, tail part
 	full       bool // the head is, so that more goes to the tail
 	cut        int64
@@ -39,31 +39,31 @@ const pieceBytes = 16
 // rows.
 func mostPieces(half int) int { return min(max(64, half/64), 1024) }
 
-// captureCost is the maximum memory of a capture for each byte of its limit, including pieces and
+// Cost is the maximum memory of a capture for each byte of its limit, including pieces and
 // room to grow.
-const captureCost = 3
+const Cost = 3
 
 var streams = [...]job.Stream{job.Stdout, job.Stderr, job.System}
 
 // together is the maximum time in nanoseconds between writes to one stream that become one piece.
 const together = int64(100 * time.Millisecond)
 
-// minOutput keeps the arithmetic of halves and pieces away from nothing.
-const minOutput = 1 << 10
+// MinLimit keeps the arithmetic of halves and pieces away from nothing.
+const MinLimit = 1 << 10
 
-// add takes a piece of output; at most limit bytes are kept of all.
-func (c *capture) add(limit int, name job.Stream, at time.Time, data []byte) {
-	limit = max(limit, minOutput)
+// Add takes a piece of output; at most limit bytes are kept of all.
+func (c *Capture) Add(limit int, name job.Stream, at time.Time, data []byte) {
+	limit = max(limit, MinLimit)
 	p := piece{at: at.UnixNano(), stream: number(name)}
 	data = data[c.addHead(limit/2, p, data):]
 	if len(data) > 0 {
 		c.full = true
-		c.addTail(max(min(limit/2, limit-c.head.size), minOutput/2), p, data)
+		c.addTail(max(min(limit/2, limit-c.head.size), MinLimit/2), p, data)
 	}
 }
 
-// size returns how many bytes are kept.
-func (c *capture) size() int { return c.head.size + c.tail.size }
+// Size returns how many bytes are kept.
+func (c *Capture) Size() int { return c.head.size + c.tail.size }
 
 func number(name job.Stream) uint8 {
 	for i, stream := range streams {
@@ -75,7 +75,7 @@ func number(name job.Stream) uint8 {
 }
 
 // addHead returns how many bytes it had room for.
-func (c *capture) addHead(half int, p piece, data []byte) int {
+func (c *Capture) addHead(half int, p piece, data []byte) int {
 	n := min(half-c.head.size, len(data))
 	if c.full || n <= 0 || c.head.crowded(half, p) {
 		return 0
@@ -84,7 +84,7 @@ func (c *capture) addHead(half int, p piece, data []byte) int {
 	return n
 }
 
-func (c *capture) addTail(half int, p piece, data []byte) {
+func (c *Capture) addTail(half int, p piece, data []byte) {
 	if over := len(data) - half; over > 0 {
 		c.cut += int64(over + c.tail.size)
 		c.tail.reset()
@@ -99,9 +99,9 @@ func (c *capture) addTail(half int, p piece, data []byte) {
 	c.tail.append(half, p, data)
 }
 
-// chunks returns all output that was kept. The first chunk after the gap has the number of omitted
+// Chunks returns all output that was kept. The first chunk after the gap has the number of omitted
 // bytes.
-func (c *capture) chunks(run job.RunID, id job.ID) []job.Chunk {
+func (c *Capture) Chunks(run job.RunID, id job.ID) []job.Chunk {
 	chunks := make([]job.Chunk, 0, len(c.head.pieces)+len(c.tail.pieces))
 	chunks = c.head.appendChunks(chunks)
 	gap := len(chunks)
@@ -115,15 +115,15 @@ func (c *capture) chunks(run job.RunID, id job.ID) []job.Chunk {
 	return chunks
 }
 
-// restore adds what chunks returned, so that the capture continues after it.
-func (c *capture) restore(limit int, chunks []job.Chunk) {
+// Restore adds what chunks returned, so that the capture continues after it.
+func (c *Capture) Restore(limit int, chunks []job.Chunk) {
 	for _, chunk := range chunks {
 		if chunk.Cut > 0 {
 			c.full = true
 			c.cut += chunk.Cut
 		}
 		if len(chunk.Data) > 0 && slices.Contains(streams[:], chunk.Stream) {
-			c.add(limit, chunk.Stream, chunk.At, chunk.Data)
+			c.Add(limit, chunk.Stream, chunk.At, chunk.Data)
 		}
 	}
 }
