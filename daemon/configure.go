@@ -121,7 +121,7 @@ func (l *loop) configure() (changed bool) {
 	if changed {
 		l.log.Info("configuration read", "directory", l.config.dir)
 	}
-	if err := l.ring.reread(l.life); err != nil {
+	if err := l.ring.Reread(l.life); err != nil {
 		l.log.Error("the ring's keys are not read again", "why", err)
 	}
 	problems, _ := l.config.problems()
@@ -135,7 +135,7 @@ func (l *loop) configure() (changed bool) {
 func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) engine.Load {
 	c := l.config.current()
 	return engine.Load{
-		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.groups.Unfit(ctx, crontabs),
+		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: l.groups.Unfit(ctx, crontabs),
 	}
 }
 

@@ -170,7 +170,7 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	answering := l.server()
 	tasks.start(func() error { return answering.Serve(serving, listener) })
 	if l.ring != nil {
-		l.ring.run(hands, &tasks, l.view.Load, l.history, answering.ServeMembers)
+		l.ring.Run(hands, tasks.start, l.view.Load, l.history, answering.ServeMembers)
 	}
 	tasks.start(func() error { return l.tend(serving) })
 

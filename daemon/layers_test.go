@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim", "daemon/runmail"},
 	{"daemon/api", "daemon/handover"},
-	{"daemon/server/call", "daemon/hub", "daemon/pamsession"},
+	{"daemon/server/call", "daemon/hub", "daemon/member", "daemon/pamsession"},
 	{"daemon/server/members"},
 	{"daemon/server/jobstate"},
 	{"daemon/server/lookup"},

@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/member"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/pamsession"
 	"github.com/cronring/cronring/daemon/preserve"
@@ -86,8 +87,8 @@ type shared struct {
 	hub        *hub.Hub
 	logWriter  *runlog.Writer
 	preserver  *preserve.Preserver
-	ring       *ring // nil: this host is in none
-	ringless   error // why it is in none that the configuration names
+	ring       *member.Member // nil: this host is in none
+	ringless   error          // why it is in none that the configuration names
 	view       atomic.Pointer[engine.View]
 	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
@@ -138,9 +139,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		first.take(ev)
 	}
 	l.step(first)
-	if l.ring != nil {
-		close(l.ring.ready)
-	}
+	l.ring.Ready()
 	l.logWriter.Cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.manager.Ready(l.statusLine())
@@ -167,11 +166,11 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			spawned = l.spawner.Events()
 		case a := <-l.requests:
 			l.register(&in, a)
-		case ev := <-l.ring.events():
-			l.ring.hear(ev)
-		case ev := <-l.ring.grants():
-			l.ring.hear(ev)
-		case <-l.ring.gone():
+		case ev := <-l.ring.Events():
+			l.ring.Hear(ev)
+		case ev := <-l.ring.Grants():
+			l.ring.Hear(ev)
+		case <-l.ring.Gone():
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
 			}
@@ -308,10 +307,10 @@ func (l *loop) gather(in *inbox) {
 			in.take(ev)
 		case a := <-l.requests:
 			l.register(in, a)
-		case ev := <-l.ring.events():
-			l.ring.hear(ev)
-		case ev := <-l.ring.grants():
-			l.ring.hear(ev)
+		case ev := <-l.ring.Events():
+			l.ring.Hear(ev)
+		case ev := <-l.ring.Grants():
+			l.ring.Hear(ev)
 		default:
 			return
 		}
@@ -334,7 +333,7 @@ func (in *inbox) take(ev engine.Event) {
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
 	l.engine.Pace(l.recorder.Pace())
-	effects := l.engine.StepIn(l.ring.machine(), now, in.events...)
+	effects := l.engine.StepIn(l.ring.Machine(), now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
 	l.recorder.Ended(in.ended)
 	l.recorder.Late(in.late)
@@ -410,7 +409,7 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	case s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
-	case l.leaving == staying && l.ring.leaves(l.life):
+	case l.leaving == staying && l.ring.Leaves(l.life):
 		l.leaveSignal = s
 		return staying
 	case l.leaving == staying && l.manager.Present():

@@ -14,7 +14,7 @@ import (
 // perform begins the acts of a step, in order.
 func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 	if l.ring != nil {
-		l.ring.take(l.life)
+		l.ring.Take(l.life)
 	}
 	for _, e := range effects {
 		switch e := e.(type) {

@@ -389,3 +389,12 @@ func TestStartsUnderWayAreNotLost(t *testing.T) {
 		})
 	}
 }
+
+// TestRenewalWhileLeaving: a daemon that is stopping and still has to leave the ring does not
+// execute a new program instead.
+func TestRenewalWhileLeaving(t *testing.T) {
+	l, in := &loop{leaveSignal: syscall.SIGTERM}, inbox{}
+	if got := l.heed(syscall.SIGUSR2, &in); got != staying || len(in.events) > 0 {
+		t.Errorf("heed(SIGUSR2) = %v with %d events, want it passed over", got, len(in.events))
+	}
+}

@@ -1,4 +1,4 @@
-package daemon
+package member
 
 import (
 	"bytes"
@@ -19,30 +19,24 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/link"
 )
 
-// ringBackend is the ring as the server sees it.
-type ringBackend struct{ backend }
-
-// Ring is the ring that the daemon is a member of, or nil.
-func (b backend) Ring() server.Ring {
-	if b.ring == nil {
-		return nil
-	}
-	return ringBackend{b}
+// Requests is the ring as the server sees it.
+type Requests struct {
+	*Member
+	View func() *engine.View
 }
 
 // Transport carries requests to the daemons of members.
-func (b ringBackend) Transport() http.RoundTripper { return b.ring.transport }
+func (q Requests) Transport() http.RoundTripper { return q.transport }
 
 // Change performs an action that root requested.
-func (b ringBackend) Change(ctx context.Context, r api.RingRequest) (api.RingDone, error) {
+func (q Requests) Change(ctx context.Context, r api.RingRequest) (api.RingDone, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
-	done, err := b.ring.change(ctx, r, b.View)
+	done, err := q.change(ctx, r, q.View)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return done, &api.Error{Kind: api.TimedOut, What: "cannot " + r.Do + " in time", Why: "others did not answer", Fix: "cronring ring status"}
 	}
@@ -58,7 +52,7 @@ func (b ringBackend) Change(ctx context.Context, r api.RingRequest) (api.RingDon
 // changeTime bounds a change of the ring.
 const changeTime = 25 * time.Second
 
-func (r *ring) change(ctx context.Context, q api.RingRequest, view func() *engine.View) (api.RingDone, error) {
+func (r *Member) change(ctx context.Context, q api.RingRequest, view func() *engine.View) (api.RingDone, error) {
 	switch q.Do {
 	case api.RingJoin, api.RingUndrain:
 		return r.join(ctx, q.Seeds)
@@ -73,7 +67,7 @@ func (r *ring) change(ctx context.Context, q api.RingRequest, view func() *engin
 }
 
 // recover makes this voter's log the ledger after most voters have lost theirs.
-func (r *ring) recover(ctx context.Context) (api.RingDone, error) {
+func (r *Member) recover(ctx context.Context) (api.RingDone, error) {
 	voters := r.voters.Load()
 	if voters == nil {
 		return api.RingDone{}, errors.New("no voters are known here: this is for strict mode, once all voters were seen")
@@ -87,7 +81,7 @@ func (r *ring) recover(ctx context.Context) (api.RingDone, error) {
 	}, nil
 }
 
-func (r *ring) join(ctx context.Context, seeds []string) (api.RingDone, error) {
+func (r *Member) join(ctx context.Context, seeds []string) (api.RingDone, error) {
 	if err := os.Remove(r.drained()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return api.RingDone{}, err
 	}
@@ -101,7 +95,7 @@ func (r *ring) join(ctx context.Context, seeds []string) (api.RingDone, error) {
 }
 
 // part leaves the ring, and names the runs that stay here.
-func (r *ring) part(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
+func (r *Member) part(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
 	here, err := r.stopClaiming(ctx, view)
 	if errors.Is(err, gossip.ErrNoRing) {
 		err = nil
@@ -121,7 +115,7 @@ func (r *ring) part(ctx context.Context, view func() *engine.View) (api.RingDone
 
 // stopClaiming drains this member, waits until its engine claims nothing more, and returns
 // the runs of the ring that are here.
-func (r *ring) stopClaiming(ctx context.Context, view func() *engine.View) ([]job.Run, error) {
+func (r *Member) stopClaiming(ctx context.Context, view func() *engine.View) ([]job.Run, error) {
 	if err := r.members.Drain(ctx); err != nil {
 		return nil, err
 	}
@@ -153,7 +147,7 @@ func endsHere(here []job.Run) (lines []string) {
 	return lines
 }
 
-func (r *ring) drain(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
+func (r *Member) drain(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
 	if err := atomicfile.Write(r.drained(), nil); err != nil {
 		return api.RingDone{}, err
 	}
@@ -168,11 +162,11 @@ func (r *ring) drain(ctx context.Context, view func() *engine.View) (api.RingDon
 }
 
 // drained is the path of the file that keeps this host without ring jobs.
-func (r *ring) drained() string { return filepath.Join(r.dir, "drained") }
+func (r *Member) drained() string { return filepath.Join(r.dir, "drained") }
 
 // stayDrained keeps a host without ring jobs that was so when its daemon ended. It
 // may not be in the ring yet, as a host's network comes late.
-func (r *ring) stayDrained(ctx context.Context) error {
+func (r *Member) stayDrained(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if _, err := os.Stat(r.drained()); errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -193,7 +187,7 @@ const verbKeys = "keys"
 
 // rotate replaces the key of all members in three stages: all accept the new key, all write with
 // it, all forget the others. At each moment every member can read messages of every other.
-func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
+func (r *Member) rotate(ctx context.Context) (api.RingDone, error) {
 	if !r.rotating.CompareAndSwap(false, true) {
 		return api.RingDone{}, errors.New("the keys are being changed already")
 	}
@@ -234,7 +228,7 @@ func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
 // giveKeys changes the keys of a member. The member closes connections that were made with a
 // removed key, including the connection of this request: the request is then repeated with the new
 // key.
-func (r *ring) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
+func (r *Member) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
 	for {
 		_, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys))
 		if err == nil || errors.As(err, new(*link.Refusal)) {
@@ -258,7 +252,7 @@ func keyText(keys [][]byte) []byte {
 
 // takeKeys accepts keys from another member. That member has the ring's key, so the new keys give
 // it no more power.
-func (r *ring) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, error) {
+func (r *Member) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, error) {
 	keys, err := gossip.ParseKeys(body)
 	if err != nil {
 		return nil, err
@@ -274,7 +268,7 @@ func (r *ring) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, err
 
 // setKeys changes this host's keys. Members publish the keys that they know: until the others have
 // confirmed a stage, the next one is rejected.
-func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
+func (r *Member) setKeys(ctx context.Context, keys [][]byte) error {
 	r.keys.Lock()
 	defer r.keys.Unlock()
 	for {
@@ -293,8 +287,8 @@ func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
 // keyPause is how long to wait for news of the others' keys.
 const keyPause = 200 * time.Millisecond
 
-// reread reads the keys from their file again.
-func (r *ring) reread(ctx context.Context) error {
+// Reread reads the keys from their file again.
+func (r *Member) Reread(ctx context.Context) error {
 	if r == nil || r.config.KeyFile == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package daemon
+package member
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 
 // recall announces what this host ran before its daemon started: first the live runs, whose
 // attempts it knows.
-func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store) {
+func (r *Member) recall(ctx context.Context, v *engine.View, history *store.Store) {
 	var shared []job.ID
 	keys := map[job.ID]job.Key{}
 	owned := map[string][]job.ID{}

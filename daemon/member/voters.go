@@ -1,4 +1,4 @@
-package daemon
+package member
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const seekVoters = time.Second
 
 // vote is this host's part in granting occurrences, from when all voters have been
 // seen once.
-func (r *ring) vote(ctx context.Context) {
+func (r *Member) vote(ctx context.Context) {
 	known := r.recallVoters()
 	ticker := time.NewTicker(seekVoters)
 	defer ticker.Stop()
@@ -54,7 +54,7 @@ func (r *ring) vote(ctx context.Context) {
 
 // seekVoters finds the members that the configuration means. It reports whether
 // one of them is another than before.
-func (r *ring) seekVoters(known map[string]string) (changed bool) {
+func (r *Member) seekVoters(known map[string]string) (changed bool) {
 	members := r.members.Snapshot().Members
 	for _, voter := range r.config.Voters {
 		if id := voterID(voter, known[voter], members); id != known[voter] {
@@ -86,7 +86,7 @@ func voterID(voter, before string, members []gossip.View) string {
 }
 
 // voterIDs is the IDs of all voters, or nil while one of them was never seen.
-func (r *ring) voterIDs(known map[string]string) []string {
+func (r *Member) voterIDs(known map[string]string) []string {
 	var ids []string
 	for _, voter := range r.config.Voters {
 		id := known[voter]
@@ -101,7 +101,7 @@ func (r *ring) voterIDs(known map[string]string) []string {
 
 // declare sets the voters. The first call starts this host's own voter, and done is closed at its
 // end.
-func (r *ring) declare(ctx context.Context, ids []string, done chan struct{}) {
+func (r *Member) declare(ctx context.Context, ids []string, done chan struct{}) {
 	if voters := r.voters.Load(); voters != nil {
 		if err := voters.SetVoters(ids); err != nil {
 			r.log.Error("cannot change the voters of the ring", "error", err)
@@ -124,7 +124,7 @@ func (r *ring) declare(ctx context.Context, ids []string, done chan struct{}) {
 }
 
 // find is a member as it was seen last.
-func (r *ring) find(id string) (gossip.View, bool) {
+func (r *Member) find(id string) (gossip.View, bool) {
 	members := r.members.Snapshot().Members
 	i := slices.IndexFunc(members, func(m gossip.View) bool { return m.ID == id })
 	if i < 0 {
@@ -134,18 +134,18 @@ func (r *ring) find(id string) (gossip.View, bool) {
 }
 
 // linkOf returns the address at which a member accepts connections.
-func (r *ring) linkOf(id string) (address string, ok bool) {
+func (r *Member) linkOf(id string) (address string, ok bool) {
 	m, ok := r.find(id)
 	return m.Link, ok
 }
 
 // isGone reports whether a member is known to be dead or to have left.
-func (r *ring) isGone(id string) bool {
+func (r *Member) isGone(id string) bool {
 	m, ok := r.find(id)
 	return ok && m.State != gossip.Alive
 }
 
-func (r *ring) recallVoters() map[string]string {
+func (r *Member) recallVoters() map[string]string {
 	known := map[string]string{}
 	text, err := os.ReadFile(filepath.Join(r.dir, votersFile))
 	if err == nil {
@@ -160,7 +160,7 @@ func (r *ring) recallVoters() map[string]string {
 	return known
 }
 
-func (r *ring) rememberVoters(known map[string]string) {
+func (r *Member) rememberVoters(known map[string]string) {
 	text, err := json.Marshal(known)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(r.dir, votersFile), text)

@@ -1,4 +1,4 @@
-package daemon
+package member
 
 import (
 	"cmp"
@@ -33,8 +33,8 @@ type ringHistory struct {
 	moves  []api.Move
 }
 
-// hear passes an event of the other members to the next step.
-func (r *ring) hear(ev register.Event) {
+// Hear passes an event of the other members to the next step.
+func (r *Member) Hear(ev register.Event) {
 	if c, ok := ev.(register.Claimed); ok && int(c.Grant) < len(r.answered) {
 		r.answered[c.Grant].Add(1)
 	}
@@ -42,7 +42,7 @@ func (r *ring) hear(ev register.Event) {
 }
 
 // watch keeps the chronicle, and the others informed of how busy this host is.
-func (r *ring) watch(ctx context.Context, view func() *engine.View) {
+func (r *Member) watch(ctx context.Context, view func() *engine.View) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -122,14 +122,15 @@ func (c *ringHistory) note(m *gossip.View, now time.Time) {
 	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
 }
 
-func (b ringBackend) Taken(key job.Key) (due time.Time, by string, ok bool) {
-	return b.ring.members.Newest(key)
+// Taken returns the newest occurrence that another member has taken, and its name.
+func (q Requests) Taken(key job.Key) (due time.Time, by string, ok bool) {
+	return q.members.Newest(key)
 }
 
 // Status is the ring as this host sees it.
-func (b ringBackend) Status() api.Ring {
-	r, s := b.ring, b.ring.members.Snapshot()
-	v := b.View()
+func (q Requests) Status() api.Ring {
+	r, s := q.Member, q.members.Snapshot()
+	v := q.View()
 	r.past.look(v, s, time.Now())
 	status := api.Ring{
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
@@ -197,7 +198,7 @@ func memberStatus(m *gossip.View) api.Member {
 }
 
 // addVoters adds the state of the voters.
-func (r *ring) addVoters(status *api.Ring) {
+func (r *Member) addVoters(status *api.Ring) {
 	if !r.config.Strict {
 		return
 	}
@@ -236,8 +237,11 @@ func safeLoss(status *api.Ring) int {
 	return safe
 }
 
+// Problems returns the problems of this host in the ring.
+func (r *Member) Problems(v *engine.View) []api.Problem { return r.problems(r.members.Snapshot(), v) }
+
 // problems returns the problems of the ring.
-func (r *ring) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
+func (r *Member) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 	var all []api.Problem
 	if s.Problem != "" {
 		all = append(all, api.Problem{What: "this host is not in the ring " + r.config.Name + ", and ring jobs wait", Why: s.Problem, Fix: "cronring config show"})

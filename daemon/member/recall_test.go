@@ -1,8 +1,7 @@
-package daemon
+package member
 
 import (
 	"maps"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,14 +85,5 @@ func TestEachRecentSharesItsLimit(t *testing.T) {
 	}
 	if want := map[job.ID]int{"backup": 6, "ann/often": 10}; !maps.Equal(got, want) {
 		t.Errorf("runs %v, want %v", got, want)
-	}
-}
-
-// TestRenewalWhileLeaving: a daemon that is stopping and still has to leave the ring does not
-// execute a new program instead.
-func TestRenewalWhileLeaving(t *testing.T) {
-	l, in := &loop{leaveSignal: syscall.SIGTERM}, inbox{}
-	if got := l.heed(syscall.SIGUSR2, &in); got != staying || len(in.events) > 0 {
-		t.Errorf("heed(SIGUSR2) = %v with %d events, want it passed over", got, len(in.events))
 	}
 }

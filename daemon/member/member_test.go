@@ -1,4 +1,4 @@
-package daemon
+package member
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 )
 
 // loopbackRing makes a member at an address of this host's own.
-func loopbackRing(t *testing.T, key []byte, seeds ...string) *ring {
+func loopbackRing(t *testing.T, key []byte, seeds ...string) *Member {
 	t.Helper()
 	dir := t.TempDir()
 	c := config.Ring{Name: "test", Bind: fmt.Sprintf("127.%d.%d.%d:7946", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250)), Seeds: seeds}
@@ -34,7 +34,7 @@ func loopbackRing(t *testing.T, key []byte, seeds ...string) *ring {
 			t.Fatal(err)
 		}
 	}
-	r, err := newRing(&loop{shared: shared{options: Options{State: dir}, log: slog.New(slog.NewTextHandler(io.Discard, nil))}}, c)
+	r, err := New(Options{Config: c, State: dir, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Up: func() time.Duration { return 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func loopbackRing(t *testing.T, key []byte, seeds ...string) *ring {
 }
 
 // begin has members take part until the test ends.
-func begin(t *testing.T, rings ...*ring) {
+func begin(t *testing.T, rings ...*Member) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

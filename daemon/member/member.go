@@ -1,0 +1,346 @@
+// Package member owns this host's part in a ring of hosts: it connects engine, members and voters, and
+// changes and describes the ring at the request of users.
+package member
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/claims"
+	"github.com/cronring/cronring/gossip/ledger"
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// Member is the loop's part in the ring of hosts. A nil Member is valid: it has no events and ignores
+// effects.
+type Member struct {
+	log       *slog.Logger
+	config    config.Ring
+	dir       string
+	id        string
+	link      *link.Link
+	members   *gossip.Ring
+	claims    *claims.Ring                  // belongs to the loop's goroutine
+	voters    atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
+	granted   chan register.Event
+	ready     chan struct{} // closed when the engine has its jobs
+	left      chan struct{} // readable when the others have taken over
+	leaving   bool
+	past      ringHistory
+	answered  [register.Postponed + 1]atomic.Uint64 // claims, by Grant
+	transport http.RoundTripper
+	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
+	asking    sync.WaitGroup // goroutines that wait for others
+	keys      sync.Mutex     // held by who changes them here
+	rotating  atomic.Bool    // this member changes those of all
+}
+
+// answersAtOnce is the number of answers of voters that can wait for the loop.
+const answersAtOnce = 256
+
+// Options describe the daemon that becomes a member.
+type Options struct {
+	Config  config.Ring
+	State   string // directory of the daemon's data
+	Version string
+	Log     *slog.Logger
+	Up      func() time.Duration // since the boot
+}
+
+// New makes this host's part in the ring. Run takes part in it.
+func New(o Options) (*Member, error) {
+	c := o.Config
+	r := &Member{
+		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"),
+		granted: make(chan register.Event, answersAtOnce), left: make(chan struct{}, 1), ready: make(chan struct{}),
+	}
+	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	var err error
+	if r.id, err = gossip.Identity(r.dir); err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	if c.KeyFile != "" {
+		if keys, err = gossip.ReadKeys(c.KeyFile); err != nil {
+			return nil, err
+		}
+	}
+	port := &lateListener{address: c.Listen()}
+	if r.link, err = link.New(link.Options{
+		ID: r.id, Ring: c.Name, Keys: linkKeys(keys), Listener: port, Log: o.Log,
+	}); err != nil {
+		return nil, err
+	}
+	if r.members, err = gossip.New(gossip.Options{
+		Ring: c.Name, ID: r.id, Name: c.Node(), Version: o.Version, Bind: c.Listen(), Advertise: c.Advertise,
+		Streams: func() (net.Listener, error) {
+			if _, err := port.bind(); err != nil {
+				return nil, err
+			}
+			return r.link.Listen(link.Gossip)
+		},
+		Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), Rules: rulesOf(&c),
+		Dir: r.dir, Link: r.link, Log: o.Log, Up: o.Up,
+	}); err != nil {
+		return nil, err
+	}
+	r.link.Handle(verbKeys, r.takeKeys)
+	if len(keys) == 0 {
+		r.transport = keyless{}
+		return r, nil
+	}
+	r.transport = r.link.Transport(r.linkOf)
+	r.asked, err = r.link.Listen(link.HTTP)
+	return r, err
+}
+
+// rulesOf are the settings that all members must have.
+func rulesOf(c *config.Ring) gossip.Rules {
+	return gossip.Rules{Strict: c.Strict, HoldOff: cmp.Or(c.HoldOff, config.RingHoldOff)}
+}
+
+// keyless is the way to members of a ring without a key: none. Each account of
+// the host can speak as a member there, and would read as root.
+type keyless struct{}
+
+func (keyless) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("this ring has no key, and shows no jobs and no history to members: any user of the host could ask")
+}
+
+// linkKeys are the keys of connections. A ring without one is bound to loopback,
+// where its name is all that keeps rings apart.
+func linkKeys(keys [][]byte) [][]byte {
+	if len(keys) > 0 {
+		return keys
+	}
+	return [][]byte{make([]byte, 32)}
+}
+
+// Events returns the ring's events for the engine.
+func (r *Member) Events() <-chan register.Event {
+	if r == nil {
+		return nil
+	}
+	return r.members.Events()
+}
+
+// Grants returns the voters' answers.
+func (r *Member) Grants() <-chan register.Event {
+	if r == nil {
+		return nil
+	}
+	return r.granted
+}
+
+// Machine returns what decides which member runs an occurrence, or nil on a host in no ring.
+func (r *Member) Machine() engine.Ring {
+	if r == nil {
+		return nil
+	}
+	return r.claims
+}
+
+// Mode returns the ring's configuration for the engine.
+func (r *Member) Mode() engine.RingMode {
+	switch {
+	case r == nil:
+		return engine.NoRing
+	case r.config.Strict:
+		return engine.Strict
+	}
+	return engine.Available
+}
+
+// Ready tells the ring that the engine has its jobs.
+func (r *Member) Ready() {
+	if r != nil {
+		close(r.ready)
+	}
+}
+
+// Run starts all of it, and serve answers other members' daemons.
+func (r *Member) Run(ctx context.Context, start func(func() error), view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
+	// The link ends after the members and voters have sent their last messages: a voter that leads
+	// hands that over.
+	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
+	var talking sync.WaitGroup
+	talk := func(f func()) {
+		talking.Add(1)
+		start(func() error { defer talking.Done(); f(); return nil })
+	}
+	start(func() error { return r.link.Run(linked) })
+	if r.asked != nil {
+		start(func() error { return serve(ctx, r.asked) })
+	}
+	if r.config.Strict {
+		talk(func() { r.vote(ctx) })
+	}
+	talk(func() { r.takePart(ctx, view, history) })
+	start(func() error { talking.Wait(); unlink(); return nil })
+	start(func() error { return r.stayDrained(ctx) })
+	start(func() error { r.watch(ctx, view); return nil })
+}
+
+// takePart takes part in the ring as soon as the engine has the jobs.
+func (r *Member) takePart(ctx context.Context, view func() *engine.View, history *store.Store) {
+	select {
+	case <-r.ready:
+		r.recall(ctx, view(), history)
+	case <-ctx.Done():
+	}
+	r.members.Run(ctx)
+	r.asking.Wait()
+}
+
+// Take performs a step's effects on the other members. The answers arrive as events.
+func (r *Member) Take(ctx context.Context) {
+	var own []register.Effect
+	var strict []register.Claim
+	for _, x := range r.claims.Effects() {
+		if claim, ok := x.(register.Claim); ok && claim.Ledger {
+			strict = append(strict, claim)
+		} else {
+			own = append(own, x)
+		}
+	}
+	if len(own) > 0 {
+		r.members.Take(own...)
+	}
+	if len(strict) > 0 {
+		r.asking.Go(func() { r.askVoters(ctx, strict) })
+	}
+}
+
+// askVoters claims occurrences in the ledger, and announces granted ones to other members, like all
+// claims.
+func (r *Member) askVoters(ctx context.Context, claims []register.Claim) {
+	var answers []register.Claimed
+	if voters := r.voters.Load(); voters != nil {
+		answers = voters.Claim(ctx, claims)
+	} else {
+		for _, c := range claims {
+			answers = append(answers, register.Claimed{Occurrence: c.Occurrence, Grant: register.Postponed})
+		}
+	}
+	for _, answer := range answers {
+		switch {
+		case answer.Grant == register.Granted:
+			r.members.Take(exchange.Progress{Occurrence: answer.Occurrence, Phase: exchange.Taken})
+		case answer.Grant == register.Refused && answer.By != "":
+			r.members.Taken(answer.Occurrence, answer.By)
+		}
+		select {
+		case r.granted <- answer:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Leaves reports whether other members must still be notified that this member leaves. It then
+// notifies them, and left becomes readable when they have taken over.
+func (r *Member) Leaves(ctx context.Context) bool {
+	if r == nil || r.leaving {
+		return false
+	}
+	r.leaving = true
+	r.asking.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, leaveTime)
+		defer cancel()
+		if err := r.leave(ctx); err != nil {
+			r.log.Warn("cannot leave the ring: other members take over when they find this one dead", "error", err)
+		}
+		r.left <- struct{}{}
+	})
+	return true
+}
+
+// Gone is readable when leaves has done its work.
+func (r *Member) Gone() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	return r.left
+}
+
+// leaveTime bounds how long a departure may take.
+const leaveTime = 10 * time.Second
+
+// leave leaves the ring, and hands over the lead among the voters.
+func (r *Member) leave(ctx context.Context) error {
+	err := r.members.Leave(ctx)
+	if voters := r.voters.Load(); voters != nil {
+		voters.Leave()
+	}
+	return err
+}
+
+// lateListener listens as soon as its address is there: a host may boot before its
+// network is up. Who accepts from it tries again after an error.
+type lateListener struct {
+	address string
+
+	mu     sync.Mutex
+	bound  net.Listener
+	closed bool
+}
+
+// Accept binds the address first, if that could not be done before.
+func (l *lateListener) Accept() (net.Conn, error) {
+	bound, err := l.bind()
+	if err != nil {
+		return nil, err
+	}
+	return bound.Accept()
+}
+
+func (l *lateListener) bind() (net.Listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, net.ErrClosed
+	}
+	var err error
+	if l.bound == nil {
+		l.bound, err = net.Listen("tcp", l.address)
+	}
+	return l.bound, err
+}
+
+// Close ends it, also before it is bound.
+func (l *lateListener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.bound == nil {
+		return nil
+	}
+	return l.bound.Close()
+}
+
+// Addr returns the listening address, or nil before that.
+func (l *lateListener) Addr() net.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bound == nil {
+		return nil
+	}
+	return l.bound.Addr()
+}
