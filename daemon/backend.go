@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/member"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
@@ -243,4 +244,26 @@ func (l *loop) accountName(uid uint32) (string, error) {
 // upRecord is the first record of a daemon's life.
 func upRecord(now time.Time, o Options) job.Record {
 	return job.Record{At: now, Kind: job.Up, Detail: "version " + o.Version}
+}
+
+// ringProblems returns the problems of this host in the ring.
+func (b backend) ringProblems() []api.Problem {
+	switch {
+	case b.ringless != nil:
+		return []api.Problem{{
+			What: "this host is not in the ring of its configuration, and its ring jobs are held",
+			Why:  b.ringless.Error(), Fix: "mend it, then: systemctl restart cronring",
+		}}
+	case b.ring == nil:
+		return nil
+	}
+	return b.ring.Problems(b.View())
+}
+
+// Ring is the ring that the daemon is a member of, or nil.
+func (b backend) Ring() server.Ring {
+	if b.ring == nil {
+		return nil
+	}
+	return member.Requests{Member: b.ring, View: b.View}
 }

@@ -139,8 +139,8 @@ func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) engine.Load
 	}
 }
 
-// Config returns the configuration in force, without secrets.
-func (b backend) Config() api.Config {
+// Configuration returns the configuration in force, without secrets.
+func (b backend) Configuration() api.Config {
 	c := b.config.current()
 	answer := api.Config{Directory: b.config.dir, Settings: []api.Setting{}}
 	for _, row := range c.Rows() {

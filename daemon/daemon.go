@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/manager"
@@ -137,14 +139,14 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	if err := l.openSessions(inherited.children); err != nil {
 		return nil, err
 	}
-	spawning := l.spawn(hands, inherited)
+	spawning := l.startSpawner(hands, inherited)
 	if l.sessions != nil {
 		l.sessions.Mode() // is logged
 		defer l.sessions.Close()
 	}
 	if err := l.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
 		letGo()
-		return nil, errors.Join(err, spawning.wait())
+		return nil, errors.Join(err, spawning.Wait())
 	}
 	if memory.Unowned {
 		l.giveOwners(ctx, &memory, &inherited)
@@ -154,25 +156,25 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	l.openNotices()
 	l.openRing()
 
-	var tasks taskGroup
-	tasks.start(func() error { return l.clock.Run(hands) })
-	tasks.start(func() error { return l.manager.Run(hands) })
-	tasks.start(func() error { return l.logWriter.Run(hands) })
-	tasks.start(func() error { return l.prune(hands) })
+	var tasks errgroup.Group
+	tasks.Go(func() error { return l.clock.Run(hands) })
+	tasks.Go(func() error { return l.manager.Run(hands) })
+	tasks.Go(func() error { return l.logWriter.Run(hands) })
+	tasks.Go(func() error { return l.prune(hands) })
 	if o.Runtime != "" { // else the output is on the disk
-		tasks.start(func() error { return l.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
+		tasks.Go(func() error { return l.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
 	}
 	if l.mailer != nil {
-		tasks.start(func() error { return l.mailer.Run(hands) })
+		tasks.Go(func() error { return l.mailer.Run(hands) })
 	}
-	tasks.start(func() error { return l.notices.Run(hands) })
+	tasks.Go(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	answering := l.server()
-	tasks.start(func() error { return answering.Serve(serving, listener) })
+	tasks.Go(func() error { return answering.Serve(serving, listener) })
 	if l.ring != nil {
-		l.ring.Run(hands, tasks.start, l.view.Load, l.history, answering.ServeMembers)
+		l.ring.Run(hands, tasks.Go, l.view.Load, l.history, answering.ServeMembers)
 	}
-	tasks.start(func() error { return l.tend(serving) })
+	tasks.Go(func() error { return l.tend(serving) })
 
 	how, err := l.run(ctx, spawning.handBack())
 	l.chores.Wait()
@@ -189,9 +191,9 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	stopServing()
 	letGo()
 	if how == waiting {
-		err = errors.Join(err, spawning.wait(), l.leaveTails())
+		err = errors.Join(err, spawning.Wait(), l.leaveTails())
 	}
-	return next, errors.Join(err, tasks.wait())
+	return next, errors.Join(err, tasks.Wait())
 }
 
 // openHistory logs a message before it upgrades a long history, because no job starts meanwhile.
@@ -223,22 +225,4 @@ func makeRuntime(dir string) (runs string, err error) {
 		return "", fmt.Errorf("make runtime directory: %w", err)
 	}
 	return runs, nil
-}
-
-// taskGroup is the goroutines of a run.
-type taskGroup struct{ done []chan error }
-
-func (c *taskGroup) start(f func() error) {
-	done := make(chan error, 1)
-	c.done = append(c.done, done)
-	go func() { done <- f() }()
-}
-
-// wait returns when all have ended, in the reverse order of their start.
-func (c *taskGroup) wait() error {
-	var errs []error
-	for i := len(c.done) - 1; i >= 0; i-- {
-		errs = append(errs, <-c.done[i])
-	}
-	return errors.Join(errs...)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
@@ -15,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/member"
 	"github.com/cronring/cronring/daemon/othercron"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/server"
@@ -67,13 +70,13 @@ func (l *loop) listen(before *handover.Handover) (net.Listener, error) {
 
 // spawning is a running spawner. Its events are kept until the loop receives them.
 type spawning struct {
-	taskGroup
+	errgroup.Group
 	stop  chan struct{}
 	early chan []engine.Event
 }
 
-// spawn starts the spawner, because other steps may need it to look up users.
-func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
+// startSpawner starts the spawner, because other steps may need it to look up users.
+func (l *loop) startSpawner(ctx context.Context, in inheritance) *spawning {
 	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
 	l.spawner = spawn.New(l.spawnOptions())
 	for i := range in.children {
@@ -83,7 +86,7 @@ func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
 	}
 	l.spawner.Adopt(in.children)
 	s := &spawning{stop: make(chan struct{}), early: make(chan []engine.Event, 1)}
-	s.start(func() error { return l.spawner.Run(ctx) })
+	s.Go(func() error { return l.spawner.Run(ctx) })
 	go s.listen(l.spawner.Events())
 	return s
 }
@@ -169,5 +172,23 @@ func (l *loop) markBoot() {
 	l.unmarked = false
 	if err := othercron.MarkBoot(l.options.Root); err != nil {
 		l.log.Warn("another cron may run the @reboot entries of this boot again", "error", err)
+	}
+}
+
+// openRing makes this host's part in the ring that the configuration names. What
+// keeps it out keeps no other job from running: it is a problem of the status, and
+// ring jobs are held.
+func (l *loop) openRing() {
+	c := l.config.current().Ring
+	if c.Name == "" {
+		return
+	}
+	l.ring, l.ringless = member.New(member.Options{
+		Config: c, State: l.options.State, Version: l.options.Version, Log: l.log,
+		Up: func() time.Duration { return l.clock.Now().Up },
+	})
+	if l.ringless != nil {
+		l.ring = nil
+		l.log.Error("cannot take part in the ring", "ring", c.Name, "error", l.ringless)
 	}
 }

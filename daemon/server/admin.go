@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Server) config(_ context.Context, c *call.Call) error {
-	answer := s.backend.Config()
+	answer := s.backend.Configuration()
 	answer.V = api.Version
 	return c.Answer(answer)
 }

@@ -40,7 +40,7 @@ type Backend interface {
 	overview.Daemon
 
 	// Config returns the daemon's configuration.
-	Config() api.Config
+	Configuration() api.Config
 	// Tap makes f receive the facts and ledgers of each step from now on, after the View that
 	// contains them. The loop waits for f, so f must not wait for anything. There is one tap: the
 	// last.

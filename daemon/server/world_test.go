@@ -246,7 +246,7 @@ func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) 
 	return engine.Answer{}, errors.New("the engine gave no answer")
 }
 
-func (w *world) Config() api.Config {
+func (w *world) Configuration() api.Config {
 	return api.Config{Directory: "/etc/cronring", Settings: []api.Setting{{Key: "max-running", Value: "none", Origin: "built-in"}}}
 }
 

@@ -66,7 +66,7 @@ func (quietLoop) Refused() []spool.Refusal { return nil }
 
 func (quietLoop) Tap(func([]job.Record, []job.Ledger)) {}
 
-func (q quietLoop) Config() api.Config { return api.Config{} }
+func (q quietLoop) Configuration() api.Config { return api.Config{} }
 
 func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	q.h.Mu.Lock()
