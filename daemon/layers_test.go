@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
 	{"daemon/store/prune"},
 	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self"},
+	{"daemon/spawn/command"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest"},
 	{"daemon/mail/outbox"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -245,13 +244,3 @@ func usageOf(r *syscall.Rusage, shared int64) job.Usage {
 		Write:  int64(r.Oublock) * block,
 	}
 }
-
-// options are those of a run's entry.
-func options(start *engine.Start) *option.Options {
-	if start.Entry == nil {
-		return &noOptions
-	}
-	return start.Entry.Options()
-}
-
-var noOptions option.Options

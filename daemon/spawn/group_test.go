@@ -18,6 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/command"
 )
 
 // kernelGroups are groups of this machine's kernel.
@@ -26,7 +27,7 @@ type kernelGroups struct{ tree *cgroup.Tree }
 func (g kernelGroups) Needs(*engine.Start) bool { return true }
 
 func (g kernelGroups) Make(ctx context.Context, name string, s *engine.Start) (Group, error) {
-	made, err := g.tree.Make(ctx, name, options(s).Resources)
+	made, err := g.tree.Make(ctx, name, command.OptionsOf(s).Resources)
 	if err != nil {
 		return nil, err
 	}

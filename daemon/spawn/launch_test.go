@@ -357,7 +357,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("nice value of a job %q, want the original %q", got, want)
 	}
 	nice := 7
-	r.spawner.options.Limits = func(account.Account) account.Limits { return account.Limits{Nice: &nice} }
+	r.spawner.maker.Limits = func(account.Account) account.Limits { return account.Limits{Nice: &nice} }
 	if got := text(r.do("nice"), job.Stdout); got != "7\n" {
 		t.Errorf("nice value of a job with a limit %q, want 7", got)
 	}

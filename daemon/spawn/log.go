@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -51,7 +52,7 @@ func (l *logFile) write(data []byte) {
 const cannotLog = "cannot append to %s: %v"
 
 // openLog starts the process that writes a run's file. If it fails, the run continues without it.
-func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command) {
+func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command.Command) {
 	status, input, err := s.startLog(c, file, cmd)
 	if err != nil {
 		s.note(c, cannotLog, file, err)
@@ -60,7 +61,7 @@ func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command) {
 	c.log.fd, io.ours[2] = input, status
 }
 
-func (s *Spawner) startLog(c *child, file string, cmd command) (status, input int, err error) {
+func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, input int, err error) {
 	in, err := openPipe(nil)
 	if err != nil {
 		return 0, 0, err
@@ -81,7 +82,8 @@ func (s *Spawner) startLog(c *child, file string, cmd command) (status, input in
 		s.files.Release(in[1], said[0])
 		return 0, 0, err
 	}
-	request := s.request(command{path: "/proc/self/exe", argv: []string{logName, file}, env: logEnviron, cred: cmd.cred})
+	own := command.Command{Path: "/proc/self/exe", Argv: []string{logName, file}, Env: logEnviron, Cred: cmd.Cred}
+	request := own.Request(s.files.Original, s.priority)
 	request.Files = []int{in[0], s.files.Null, s.files.Null, said[1]}
 	pid, err := s.starter.Start(&request)
 	if err != nil {

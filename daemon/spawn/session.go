@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/command"
 )
 
 // Sessions starts jobs through the service manager, which is their parent and gives each a unit and
@@ -82,7 +83,7 @@ type sessionCalls struct {
 
 // beginSession has a session begun without waiting for it.
 func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Account) {
-	cmd, err := s.command(c.start, who, nil)
+	cmd, err := s.maker.Make(c.start, who, true)
 	if err != nil {
 		s.abandon(c, err)
 		return
@@ -94,8 +95,8 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	}
 	session := Session{
 		Name: c.sessionName(), Job: c.start.Job, Account: who,
-		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.dirOptional,
-		Files: io.child, Options: options(c.start),
+		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Anyhow: cmd.DirOptional,
+		Files: io.child, Options: command.OptionsOf(c.start),
 	}
 	s.call(c, io.ours, func() {
 		pid, note, err := s.callSession(ctx, c, session)

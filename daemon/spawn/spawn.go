@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
@@ -140,8 +141,9 @@ type Spawner struct {
 	wake     chan struct{}   // something is queued, or the last run was reported
 	files    self.Files      // the hand's
 	starter  starter.Starter // the hand's
-	priority self.Priority   // the hand's
-	working  atomic.Int64    // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
+	maker    command.Maker
+	priority self.Priority // the hand's
+	working  atomic.Int64  // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
 	pump     *pump
 	tasks    sync.WaitGroup // of all but the hand and the pump
 	left     left           // the hand's
@@ -226,7 +228,6 @@ const eventQueue = 8192
 
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
-	options.Path = cmp.Or(options.Path, familyPath(options.Family))
 	options.Output = cmp.Or(options.Output, runoutput.DefaultLimit)
 	options.Linger = cmp.Or(options.Linger, 2*time.Second)
 	if options.Location == nil {
@@ -240,12 +241,16 @@ func New(options Options) *Spawner {
 	}
 	return &Spawner{
 		options: options,
-		events:  make(chan engine.Event, eventQueue),
-		wake:    make(chan struct{}, 1),
-		dir:     runoutput.Dir{Path: options.Runs},
-		space:   runoutput.NewSpace(options.Runs),
-		living:  make(map[job.RunID]*child),
-		byPID:   make(map[int]*child),
+		maker: command.Maker{
+			Family: options.Family, Path: options.Path, Node: options.Node, Socket: options.Socket,
+			Location: options.Location, BaseEnv: options.BaseEnv, Limits: options.Limits,
+		},
+		events: make(chan engine.Event, eventQueue),
+		wake:   make(chan struct{}, 1),
+		dir:    runoutput.Dir{Path: options.Runs},
+		space:  runoutput.NewSpace(options.Runs),
+		living: make(map[job.RunID]*child),
+		byPID:  make(map[int]*child),
 
 		checkTime: defaultCheckTime, logPatience: logPatience,
 		logs:   make(map[int]*child),
@@ -287,8 +292,8 @@ func (s *Spawner) newChild(start *engine.Start) *child {
 const ownOutput = 1 << 20
 
 func (s *Spawner) outputOf(start *engine.Start) int {
-	wanted := cmp.Or(options(start).OutputMax, s.options.Output)
-	if isOwn(start.Entry, "output-max") {
+	wanted := cmp.Or(command.OptionsOf(start).OutputMax, s.options.Output)
+	if command.IsOwn(start.Entry, "output-max") {
 		return min(wanted, max(ownOutput, s.options.Output))
 	}
 	return wanted

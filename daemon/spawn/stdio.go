@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -40,7 +41,7 @@ const outputLost = "the output of this run is lost: %v"
 
 // openStdio makes a child's standard files. Without descriptors to spare, the
 // job runs all the same, and its output is lost.
-func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
+func (s *Spawner) openStdio(c *child, cmd command.Command) (stdio, error) {
 	null := s.files.Null
 	io := stdio{child: [3]int{null, null, null}}
 	if text := c.start.Job.Stdin; text != "" {
@@ -55,13 +56,13 @@ func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
 	}
 	err := errNoneLeft
 	if s.pump.room(2) {
-		err = s.openOutput(c, &io, cmd.cred)
+		err = s.openOutput(c, &io, cmd.Cred)
 	}
 	if err != nil {
 		s.note(c, outputLost, err)
 		return io, nil
 	}
-	if file := options(c.start).Log.File; file != "" {
+	if file := command.OptionsOf(c.start).Log.File; file != "" {
 		s.openLog(c, &io, file, cmd)
 	}
 	return io, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/command"
 )
 
 // Tool is a program that the daemon itself has use for: getent, id, sendmail.
@@ -60,7 +61,7 @@ func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 
 // tool is the part of a child that only a program of the daemon's has.
 type tool struct {
-	command command
+	command command.Command
 	stdin   int // the child's; 0 is /dev/null
 	limit   int
 	result  Result        // of the pump and the hand until done
@@ -76,9 +77,9 @@ func newTool(t Tool) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := command{path: path, argv: t.Argv, dir: t.Dir, env: t.Env}
+	cmd := command.Command{Path: path, Argv: t.Argv, Dir: t.Dir, Env: t.Env}
 	if t.As != nil {
-		if cmd.cred, err = credential(*t.As); err != nil {
+		if cmd.Cred, err = command.Credential(*t.As); err != nil {
 			return nil, err
 		}
 	}
@@ -166,13 +167,13 @@ func (s *Spawner) beginTool(c *child) {
 	if c.tool.stdin != 0 {
 		io.child[0] = c.tool.stdin
 	}
-	if err := io.openPipes(c.tool.command.cred); err != nil {
-		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.path, err))
+	if err := io.openPipes(c.tool.command.Cred); err != nil {
+		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
 		return
 	}
 	c.tool.stdin = 0 // fork closes it
 	if err := s.fork(c, c.tool.command, &io); err != nil {
-		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.path, err))
+		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
 		return
 	}
 	s.pump.watch(c, io.ours, io.status)

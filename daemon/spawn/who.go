@@ -2,12 +2,6 @@ package spawn
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/user"
-	"slices"
-	"strconv"
-	"syscall"
 
 	"github.com/cronring/cronring/daemon/account"
 )
@@ -92,48 +86,4 @@ func (s *Spawner) deliver(name string, f found) {
 	delete(s.ask.waiting, name)
 	s.mu.Unlock()
 	s.nudge()
-}
-
-// credential returns what a child must change to become a user: nil if the daemon already runs as
-// it. Groups are always set, because Go drops all of them otherwise.
-func credential(who account.Account) (*syscall.Credential, error) {
-	own := os.Geteuid()
-	switch {
-	case own == 0 && !isOurs(who):
-		return &syscall.Credential{Uid: who.UID, Gid: who.GID, Groups: who.Groups}, nil
-	case uint32(own) == who.UID:
-		return nil, nil
-	}
-	return nil, fmt.Errorf("cannot become %s: the daemon runs as %s", who.Name, ownName())
-}
-
-// isOurs spares setgroups, which root may not call in some containers.
-func isOurs(who account.Account) bool {
-	if who.UID != uint32(os.Geteuid()) || who.GID != uint32(os.Getegid()) {
-		return false
-	}
-	gids, err := os.Getgroups()
-	if err != nil {
-		return false
-	}
-	ours := make([]uint32, len(gids))
-	for i, gid := range gids {
-		ours[i] = uint32(gid)
-	}
-	return slices.Equal(beyond(who.GID, ours), beyond(who.GID, who.Groups))
-}
-
-// beyond is the groups other than the primary one, which a list may name too
-// or not.
-func beyond(primary uint32, groups []uint32) []uint32 {
-	groups = slices.DeleteFunc(slices.Clone(groups), func(gid uint32) bool { return gid == primary })
-	slices.Sort(groups)
-	return slices.Compact(groups)
-}
-
-func ownName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "uid " + strconv.Itoa(os.Geteuid())
 }

@@ -1,6 +1,7 @@
-package spawn
+package command
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -56,44 +57,44 @@ func (e *environment) get(name string) string {
 // environ builds a job's environment. In order: the host's variables, cron's, the crontab's, those
 // of this run, and last those that none of these may forge. PATH is always among cron's, so PATH in
 // /etc/environment has no effect, as in other crons. The daemon's own environment is not used.
-func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
+func (m *Maker) environ(start *engine.Start, who account.Account, base []string) environment {
 	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 20
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
 	e.setAll(base)
 	e.set("SHELL", "/bin/sh")
 	e.set("HOME", who.Home)
-	e.set("PATH", s.options.Path)
-	if s.options.Socket != "" {
-		e.set("CRONRING_SOCKET", s.options.Socket)
+	e.set("PATH", cmp.Or(m.Path, familyPath(m.Family)))
+	if m.Socket != "" {
+		e.set("CRONRING_SOCKET", m.Socket)
 	}
 	e.setAll(start.Job.Env)
 	e.setAll(start.Run.Env)
 	e.set("LOGNAME", who.Name)
 	e.set("USER", who.Name)
-	s.describeRun(&e, start)
+	m.describeRun(&e, start)
 	return e
 }
 
-func (s *Spawner) baseEnv(who account.Account) []string {
-	if s.options.BaseEnv == nil {
+func (m *Maker) baseEnv(who account.Account) []string {
+	if m.BaseEnv == nil {
 		return nil
 	}
-	return s.options.BaseEnv(who)
+	return m.BaseEnv(who)
 }
 
 // describeRun sets the variables that describe the run.
-func (s *Spawner) describeRun(e *environment, start *engine.Start) {
+func (m *Maker) describeRun(e *environment, start *engine.Start) {
 	run := &start.Run
 	e.set("CRONRING_JOB", string(start.Job.ID))
 	e.set("CRONRING_INVOCATION_ID", run.Invocation)
 	e.set("CRONRING_RUN_ID", run.ID.String())
 	e.set("CRONRING_DUE", run.Due.UTC().Format(time.RFC3339))
-	if zone, err := s.options.Location(start.Job.Zone); err == nil {
+	if zone, err := m.Location(start.Job.Zone); err == nil {
 		e.set("CRONRING_DUE_LOCAL", run.Due.In(zone).Format(time.RFC3339))
 	}
 	e.set("CRONRING_ATTEMPT", strconv.Itoa(run.Attempt))
 	e.set("CRONRING_TRIGGER", string(run.Trigger))
-	e.set("CRONRING_NODE", s.options.Node)
+	e.set("CRONRING_NODE", m.Node)
 	e.set("CRONRING_SHARD", strconv.Itoa(start.Job.Shard))
 	e.set("CRONRING_SHARDS", strconv.Itoa(max(start.Job.Shards, 1)))
 	if run.Token != 0 {
@@ -101,7 +102,7 @@ func (s *Spawner) describeRun(e *environment, start *engine.Start) {
 	}
 	e.set("CRONRING_LAST_SUCCESS", instant(start.LastSuccess))
 	e.set("CRONRING_PARENTS", parents(run.Parents))
-	e.set("TRACEPARENT", traceparent(s.options.Node, run))
+	e.set("TRACEPARENT", traceparent(m.Node, run))
 }
 
 // instant is empty for the zero time.

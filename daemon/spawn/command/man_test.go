@@ -1,4 +1,4 @@
-package spawn
+package command
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func TestOptionsPageNamesEachVariable(t *testing.T) {
 		slices.Sort(names)
 		return slices.Compact(names)
 	}
-	set, told := find("environ.go", `e\.set\("[A-Z_]+"`), find("../../man/cronring-options.7", `(?m)^\.It Ev .*`)
+	set, told := find("environ.go", `e\.set\("[A-Z_]+"`), find("../../../man/cronring-options.7", `(?m)^\.It Ev .*`)
 	if len(set) == 0 || !slices.Equal(set, told) {
 		t.Errorf("variables: the program sets %v, the page names %v", set, told)
 	}

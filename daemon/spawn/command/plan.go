@@ -1,7 +1,6 @@
-package spawn
+package command
 
 import (
-	"context"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -24,20 +23,14 @@ type Plan struct {
 	Session bool // PAM opens a session for it, and has an environment and limits of its own
 }
 
-// Plan returns what a run would be if it started now. Start uses the same functions. Plan may wait
-// for a directory service.
-func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
-	who, err := s.options.Accounts.Find(ctx, start.Job.User)
-	if err != nil {
-		return Plan{}, err
-	}
-	session := s.options.Sessions != nil && s.options.Sessions.Takes(&start.Job)
-	cmd, err := s.planned(start, who, session)
+// Plan returns what a run would be if it started now.
+func (m *Maker) Plan(start *engine.Start, who account.Account, session bool) (Plan, error) {
+	cmd, err := m.Make(start, who, session)
 	if err != nil {
 		return Plan{}, err
 	}
 	p := Plan{
-		Account: who, Session: session, Argv: cmd.argv, Dir: cmd.dir, InRoot: cmd.dirOptional,
+		Account: who, Session: session, Argv: cmd.Argv, Dir: cmd.Dir, InRoot: cmd.DirOptional,
 		Limits: cmd.limits.Resources, Nice: cmd.limits.Nice, Idle: cmd.wants.idle,
 	}
 	if cmd.wants.nice != nil {
@@ -47,8 +40,8 @@ func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
 		p.Limits = slices.DeleteFunc(slices.Clone(p.Limits), func(l account.Limit) bool { return l.Resource == unix.RLIMIT_NOFILE })
 		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &n, Hard: &n})
 	}
-	own := s.ofRun(start)
-	for _, entry := range cmd.env {
+	own := m.ofRun(start)
+	for _, entry := range cmd.Env {
 		if slices.Contains(own, entry) {
 			p.RunEnv = append(p.RunEnv, entry)
 			continue
@@ -58,17 +51,9 @@ func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
 	return p, nil
 }
 
-// planned makes the same command as launch or beginSession.
-func (s *Spawner) planned(start *engine.Start, who account.Account, session bool) (command, error) {
-	if session {
-		return s.command(start, who, nil)
-	}
-	return s.bounded(start, who)
-}
-
 // ofRun returns the variables that describe a run.
-func (s *Spawner) ofRun(start *engine.Start) []string {
+func (m *Maker) ofRun(start *engine.Start) []string {
 	e := environment{index: map[string]int{}}
-	s.describeRun(&e, start)
+	m.describeRun(&e, start)
 	return e.vars
 }
