@@ -39,6 +39,7 @@ var layers = [][]string{
 	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self"},
 	{"daemon/spawn/command"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest"},
+	{"gossip/ledger/disk"},
 	{"daemon/mail/outbox"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim", "daemon/runmail"},

@@ -76,12 +76,12 @@ func (e entry) encode() []byte {
 	b = binary.AppendUvarint(b, e.base)
 	b = binary.AppendUvarint(b, uint64(len(e.batches)))
 	for _, batch := range e.batches {
-		b = batch.append(b)
+		b = batch.appendTo(b)
 	}
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcTable))
 }
 
-func (c batch) append(b []byte) []byte {
+func (c batch) appendTo(b []byte) []byte {
 	b = wire.AppendText(b, c.claimant)
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
@@ -130,7 +130,7 @@ type request struct {
 }
 
 func (q request) encode() []byte {
-	return q.append(q.seen.append(wire.AppendBool([]byte{requestForm}, q.forwarded)))
+	return q.appendTo(q.seen.appendTo(wire.AppendBool([]byte{requestForm}, q.forwarded)))
 }
 
 func decodeRequest(b []byte) (request, error) {
@@ -148,7 +148,7 @@ type seen struct {
 	term  uint64 // raft's term of the entry with that grant
 }
 
-func (s seen) append(b []byte) []byte {
+func (s seen) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, s.token), s.term)
 }
 

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/hashicorp/raft"
+
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
-	"github.com/hashicorp/raft"
 )
 
 func TestClaimIsGrantedOnce(t *testing.T) {
@@ -349,10 +350,10 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 
 // damages are possible faults in the files of a voter that ended.
 var damages = map[string]func(t *testing.T, dir string){
-	"list of segments is garbage": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, metaName), 0, "garbage") },
-	"list of segments is changed": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, metaName), 40, "0") },
+	"list of segments is garbage": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, "meta"), 0, "garbage") },
+	"list of segments is changed": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, "meta"), 40, "0") },
 	"list of segments is gone": func(t *testing.T, dir string) {
-		if err := os.Remove(filepath.Join(dir, metaName)); err != nil {
+		if err := os.Remove(filepath.Join(dir, "meta")); err != nil {
 			t.Fatal(err)
 		}
 	},

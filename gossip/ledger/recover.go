@@ -99,7 +99,7 @@ func (v *voter) recover(c *raft.Config, snapshots raft.SnapshotStore) error {
 	if !v.ledger.recovers.CompareAndSwap(true, false) {
 		return nil
 	}
-	if err := v.disk.setMark(0); err != nil { // a snapshot is about to replace the log
+	if err := v.disk.SetMark(0); err != nil { // a snapshot is about to replace the log
 		return err
 	}
 	fsm := recovery{&machine{fail: func(error) {}, grants: newGrants()}, v.ledger.newestSeen().token}

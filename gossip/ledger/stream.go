@@ -9,13 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronring/cronring/gossip/link"
 	"github.com/hashicorp/raft"
-)
 
-// incarnationBytes is the length of the name of a log, which is the first message on a
-// connection to a voter.
-const incarnationBytes = 16
+	"github.com/cronring/cronring/gossip/ledger/disk"
+	"github.com/cronring/cronring/gossip/link"
+)
 
 // server returns raft's ID of a voter: the member, and the name of its log. A member that lost
 // its log becomes another voter, which must be added, because it has forgotten its votes.
@@ -149,7 +147,7 @@ func (c *stream) introduce(timeout time.Duration, incarnation string) error {
 // Read is called by only one goroutine of raft.
 func (c *stream) Read(p []byte) (int, error) {
 	if c.accepted && !c.introduced {
-		name := make([]byte, incarnationBytes)
+		name := make([]byte, disk.IncarnationBytes)
 		if _, err := io.ReadFull(c.Conn, name); err != nil {
 			return 0, err
 		}

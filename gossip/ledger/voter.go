@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronring/cronring/gossip/link"
 	"github.com/hashicorp/raft"
+
+	"github.com/cronring/cronring/gossip/ledger/disk"
+	"github.com/cronring/cronring/gossip/link"
 )
 
 // Times and sizes of raft, where they differ from its defaults. A follower becomes a candidate
@@ -29,7 +31,7 @@ const (
 type voter struct {
 	ledger    *Ledger
 	id        raft.ServerID
-	disk      *disk
+	disk      *disk.Disk
 	machine   *machine
 	streams   *streams
 	transport *raft.NetworkTransport
@@ -77,9 +79,9 @@ func (l *Ledger) vote(ctx context.Context) error {
 
 // start opens the log and starts raft.
 func (v *voter) start() error {
-	l, logger := v.ledger, newRaftLog(v.ledger.log)
+	l, logger := v.ledger, disk.NewLogger(v.ledger.log)
 	var err error
-	if v.disk, err = openDisk(l.dir, logger, v.fail); err != nil {
+	if v.disk, err = disk.Open(l.dir, logger, v.fail); err != nil {
 		return err
 	}
 	listener, err := l.link.Listen(link.Raft)
@@ -87,7 +89,7 @@ func (v *voter) start() error {
 		v.disk.Close()
 		return fmt.Errorf("start ledger: %w", err)
 	}
-	v.id = server(l.id, v.disk.incarnation)
+	v.id = server(l.id, v.disk.Incarnation)
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
 	v.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -106,7 +108,7 @@ func (v *voter) start() error {
 
 // startRaft starts raft in a goroutine of its own, because an unreadable log ends the
 // goroutine, see disk.exitRaft.
-func (v *voter) startRaft(logger *raftLogger) error {
+func (v *voter) startRaft(logger *disk.Logger) error {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.dir, 1, logger)
 	if err != nil {
 		return err
@@ -159,7 +161,7 @@ func (v *voter) maintain(ctx context.Context) {
 		case <-tick.C:
 			v.maintainVoters(ctx)
 			v.adapt(ctx)
-			v.disk.mark()
+			v.disk.Mark()
 		case <-v.failed:
 			return
 		case <-ctx.Done():
@@ -202,7 +204,7 @@ func (v *voter) stop() {
 	patience.Stop()
 	r.Shutdown().Error()
 	<-settled
-	v.disk.mark()
+	v.disk.Mark()
 	v.disk.Close()
 }
 

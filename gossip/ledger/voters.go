@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/raft"
+
+	"github.com/cronring/cronring/gossip/ledger/disk"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/wire"
-	"github.com/hashicorp/raft"
 )
 
 // helloTime is how long a voter has to answer a hello.
@@ -34,8 +36,8 @@ func (h hello) encode() []byte {
 // decodeHello reads what encode wrote. It ignores additional bytes, which later versions may write.
 func decodeHello(b []byte) (hello, error) {
 	r := wire.NewReader(b)
-	h := hello{incarnation: r.Text(incarnationBytes), fresh: r.Bool()}
-	r.Check(len(h.incarnation) == incarnationBytes)
+	h := hello{incarnation: r.Text(disk.IncarnationBytes), fresh: r.Bool()}
+	r.Check(len(h.incarnation) == disk.IncarnationBytes)
 	for range r.Count(mostVoters, 1) {
 		h.voters = append(h.voters, r.Member())
 	}
@@ -53,7 +55,7 @@ func (l *Ledger) serveHello(context.Context, string, []byte) ([]byte, error) {
 
 func (v *voter) hello() hello {
 	r := v.raft.Load()
-	return hello{v.disk.incarnation, r.LastIndex() == 0 && r.CurrentTerm() == 0, v.ledger.voterList()}
+	return hello{v.disk.Incarnation, r.LastIndex() == 0 && r.CurrentTerm() == 0, v.ledger.voterList()}
 }
 
 // requestHello returns the description of a voter.

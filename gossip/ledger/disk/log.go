@@ -1,4 +1,4 @@
-package ledger
+package disk
 
 import (
 	"fmt"
@@ -18,29 +18,29 @@ const (
 	raftLogBytes    = 512
 )
 
-// raftLogger is raft's logger. It logs warnings and errors, a few a minute.
-type raftLogger struct {
+// Logger is raft's logger. It logs warnings and errors, a few a minute.
+type Logger struct {
 	hclog.Logger // logs nothing
 	log          *slog.Logger
 	limit        *link.LogLimit
 }
 
-func newRaftLog(log *slog.Logger) *raftLogger {
-	return &raftLogger{hclog.NewNullLogger(), log, &link.LogLimit{Lines: raftLogLines, Interval: raftLogInterval}}
+func NewLogger(log *slog.Logger) *Logger {
+	return &Logger{hclog.NewNullLogger(), log, &link.LogLimit{Lines: raftLogLines, Interval: raftLogInterval}}
 }
 
-func (c *raftLogger) Warn(msg string, args ...any) { c.write(msg, args) }
+func (c *Logger) Warn(msg string, args ...any) { c.write(msg, args) }
 
-func (c *raftLogger) Error(msg string, args ...any) { c.write(msg, args) }
+func (c *Logger) Error(msg string, args ...any) { c.write(msg, args) }
 
-func (c *raftLogger) With(...any) hclog.Logger { return c }
+func (c *Logger) With(...any) hclog.Logger { return c }
 
-func (c *raftLogger) Named(string) hclog.Logger { return c }
+func (c *Logger) Named(string) hclog.Logger { return c }
 
-func (c *raftLogger) ResetNamed(string) hclog.Logger { return c }
+func (c *Logger) ResetNamed(string) hclog.Logger { return c }
 
 // write logs a warning, for errors of raft too: the ledger itself logs what it cannot do.
-func (c *raftLogger) write(msg string, args []any) {
+func (c *Logger) write(msg string, args []any) {
 	suppressed, ok := c.limit.Next(time.Now())
 	if !ok {
 		return

@@ -1,4 +1,6 @@
-package ledger
+// Package disk owns the log of a voter on disk: a voter that lost a part of it must not vote again
+// under the same name.
+package disk
 
 import (
 	"crypto/rand"
@@ -19,29 +21,35 @@ import (
 	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
+// IncarnationBytes is the length of the name of a log, which is also the first message on a
+// connection to a voter.
+const IncarnationBytes = 16
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
 const (
 	segmentBytes = 4 << 20 // of each file of the log
 	mostMeta     = 1 << 20
 	metaName     = "meta"
 )
 
-// disk stores the log and the votes of this voter. Raft would end the process if it could not
+// Disk stores the log and the votes of this voter. Raft would end the process if it could not
 // write a vote or read its log, although the host's jobs do not need raft. Such an error ends
 // only raft's goroutine, and fail stops the rest of raft.
-type disk struct {
+type Disk struct {
 	*wal.WAL
-	incarnation string
+	Incarnation string
 	fail        func(error)
 }
 
 // Keys of values beside the votes.
 const (
 	incarnationKey = "cronring incarnation" // the name of the log
-	markKey        = "cronring mark"        // the index of an entry in the log, see mark
+	markKey        = "cronring mark"        // the index of an entry in the log, see Mark
 )
 
-// openDisk opens the log in a directory, or creates one.
-func openDisk(dir string, log *raftLogger, fail func(error)) (*disk, error) {
+// Open opens the log in a directory, or creates one.
+func Open(dir string, log *Logger, fail func(error)) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
@@ -49,7 +57,7 @@ func openDisk(dir string, log *raftLogger, fail func(error)) (*disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	d := &disk{WAL: w, fail: fail}
+	d := &Disk{WAL: w, fail: fail}
 	err = d.name()
 	if err == nil {
 		err = d.checkMark()
@@ -63,45 +71,45 @@ func openDisk(dir string, log *raftLogger, fail func(error)) (*disk, error) {
 
 // name gives a new log a unique name. A voter with a new log is another voter, because it lacks
 // the votes and entries on which the others rely.
-func (d *disk) name() error {
+func (d *Disk) name() error {
 	had, err := d.WAL.Get([]byte(incarnationKey))
 	if err != nil {
 		return err
 	}
 	if len(had) > 0 {
-		d.incarnation = string(had)
+		d.Incarnation = string(had)
 		return nil
 	}
 	if last, err := d.WAL.LastIndex(); err != nil || last > 0 {
 		return errors.Join(err, errors.New("the log has entries but no name"))
 	}
-	var random [incarnationBytes / 2]byte
+	var random [IncarnationBytes / 2]byte
 	rand.Read(random[:])
-	d.incarnation = hex.EncodeToString(random[:])
-	return d.WAL.Set([]byte(incarnationKey), []byte(d.incarnation))
+	d.Incarnation = hex.EncodeToString(random[:])
+	return d.WAL.Set([]byte(incarnationKey), []byte(d.Incarnation))
 }
 
-// mark stores the index of the last entry. A damaged end of the log looks like an entry that
+// Mark stores the index of the last entry. A damaged end of the log looks like an entry that
 // was being written when the host stopped, and is removed. The mark shows that entries are
 // missing on which the other voters rely.
-func (d *disk) mark() {
+func (d *Disk) Mark() {
 	last, err := d.WAL.LastIndex()
 	if err == nil {
-		err = d.setMark(last)
+		err = d.SetMark(last)
 	}
 	if err != nil {
 		d.fail(fmt.Errorf("write ledger: %w", err))
 	}
 }
 
-func (d *disk) setMark(last uint64) error {
+func (d *Disk) SetMark(last uint64) error {
 	if had, err := d.WAL.GetUint64([]byte(markKey)); err != nil || had == last {
 		return err
 	}
 	return d.WAL.SetUint64([]byte(markKey), last)
 }
 
-func (d *disk) checkMark() error {
+func (d *Disk) checkMark() error {
 	mark, err := d.WAL.GetUint64([]byte(markKey))
 	if err != nil {
 		return err
@@ -114,13 +122,13 @@ func (d *disk) checkMark() error {
 }
 
 // exitRaft ends the calling goroutine of raft, which would end the process after an error.
-func (d *disk) exitRaft(err error) {
+func (d *Disk) exitRaft(err error) {
 	d.fail(err)
 	runtime.Goexit()
 }
 
 // GetLog implements raft.LogStore. Only an entry outside the range of the log may be missing.
-func (d *disk) GetLog(index uint64, l *raft.Log) error {
+func (d *Disk) GetLog(index uint64, l *raft.Log) error {
 	err := d.WAL.GetLog(index, l)
 	if err == nil || errors.Is(err, wal.ErrClosed) {
 		return err
@@ -137,10 +145,10 @@ func (d *disk) GetLog(index uint64, l *raft.Log) error {
 }
 
 // StoreLog implements raft.LogStore.
-func (d *disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
+func (d *Disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs implements raft.LogStore. After an error raft continues without the entries.
-func (d *disk) StoreLogs(logs []*raft.Log) error {
+func (d *Disk) StoreLogs(logs []*raft.Log) error {
 	err := d.WAL.StoreLogs(logs)
 	if err != nil {
 		d.fail(fmt.Errorf("write ledger: %w", err))
@@ -149,7 +157,7 @@ func (d *disk) StoreLogs(logs []*raft.Log) error {
 }
 
 // DeleteRange implements raft.LogStore.
-func (d *disk) DeleteRange(from, to uint64) error {
+func (d *Disk) DeleteRange(from, to uint64) error {
 	first, _ := d.WAL.FirstIndex()
 	last, err := d.WAL.LastIndex()
 	if err == nil && to >= last { // it removes the end of the log, or all
@@ -157,7 +165,7 @@ func (d *disk) DeleteRange(from, to uint64) error {
 		if from <= first {
 			mark = 0
 		}
-		err = d.setMark(mark)
+		err = d.SetMark(mark)
 	}
 	if err == nil {
 		err = d.WAL.DeleteRange(from, to)
@@ -169,7 +177,7 @@ func (d *disk) DeleteRange(from, to uint64) error {
 }
 
 // Set implements raft.StableStore, for votes.
-func (d *disk) Set(key, value []byte) error {
+func (d *Disk) Set(key, value []byte) error {
 	err := d.WAL.Set(key, value)
 	if err != nil {
 		d.exitRaft(fmt.Errorf("write vote: %w", err))
@@ -178,7 +186,7 @@ func (d *disk) Set(key, value []byte) error {
 }
 
 // SetUint64 implements raft.StableStore, for terms.
-func (d *disk) SetUint64(key []byte, value uint64) error {
+func (d *Disk) SetUint64(key []byte, value uint64) error {
 	err := d.WAL.SetUint64(key, value)
 	if err != nil {
 		d.exitRaft(fmt.Errorf("write vote: %w", err))

@@ -1,4 +1,4 @@
-package ledger
+package disk
 
 import (
 	"log/slog"
@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-func openTestDisk(t *testing.T, dir string) (*disk, error) {
+func openTestDisk(t *testing.T, dir string) (*Disk, error) {
 	t.Helper()
-	return openDisk(dir, newRaftLog(slog.New(slog.DiscardHandler)), func(err error) { t.Errorf("failed: %v", err) })
+	return Open(dir, NewLogger(slog.New(slog.DiscardHandler)), func(err error) { t.Errorf("failed: %v", err) })
 }
 
-func storeEntries(t *testing.T, d *disk, from, to uint64) {
+func storeEntries(t *testing.T, d *Disk, from, to uint64) {
 	t.Helper()
 	for index := from; index <= to; index++ {
 		if err := d.StoreLog(&raft.Log{Index: index, Term: 1}); err != nil {
@@ -31,11 +31,11 @@ func TestDiskIsReadAfterItsEndWasCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	storeEntries(t, d, 1, 10)
-	d.mark()
+	d.Mark()
 	if err := d.DeleteRange(6, 10); err != nil {
 		t.Fatal(err)
 	}
-	name := d.incarnation
+	name := d.Incarnation
 	for _, last := range []uint64{5, 8} {
 		if err := d.WAL.Close(); err != nil {
 			t.Fatal(err)
@@ -48,8 +48,8 @@ func TestDiskIsReadAfterItsEndWasCutOff(t *testing.T) {
 				t.Errorf("entry %d of %d: %v", index, last, err)
 			}
 		}
-		if got, err := d.LastIndex(); got != last || err != nil || d.incarnation != name {
-			t.Errorf("read again: got %d entries of log %s, %v, want %d of %s", got, d.incarnation, err, last, name)
+		if got, err := d.LastIndex(); got != last || err != nil || d.Incarnation != name {
+			t.Errorf("read again: got %d entries of log %s, %v, want %d of %s", got, d.Incarnation, err, last, name)
 		}
 		if last == 5 {
 			storeEntries(t, d, 6, 8)
@@ -65,7 +65,7 @@ func TestDiskMissesEntriesThatItMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	storeEntries(t, d, 1, 10)
-	d.mark()
+	d.Mark()
 	if err := d.WAL.DeleteRange(10, 10); err != nil { // as damage does
 		t.Fatal(err)
 	}
