@@ -1,4 +1,4 @@
-package server
+package crontabs
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // An administrator may reuse the name of a deleted user. The new user does not see the old one's
 // crontabs, which may contain passwords.
 func TestRevisionsAreNotInheritedWithAName(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	old := revision.Revision{
 		File: filepath.Join(h.places.Users, "ann"), User: "ann", UID: annUID + 100, By: "ann",
 		At: h.now, How: revision.Installed, Text: []byte("PASSWORD=secret\n"),

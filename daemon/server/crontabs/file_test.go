@@ -1,10 +1,8 @@
-package server
+package crontabs
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,48 +10,11 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// file writes a crontab below the test's root and returns its path.
-func (h *host) file(path, text string, mode os.FileMode) string {
-	h.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		h.t.Fatal(err)
-	}
-	return path
-}
-
-func (h *host) read(path string) string {
-	h.t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(text)
-}
-
-func (h *host) crontabText(uid uint32, query string) (api.CrontabText, *api.Error) {
-	h.t.Helper()
-	var t api.CrontabText
-	_, e := h.ask(uid, "GET", "/v1/file?"+query, "", &t)
-	return t, e
-}
-
-func (h *host) change(uid uint32, r api.CrontabFileRequest) (api.Installed, *api.Error) {
-	h.t.Helper()
-	return h.post(uid, "/v1/file/install", r)
-}
-
 func TestCrontabOfSystemChangesAndComesBack(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	path := h.file(filepath.Join(h.places.CronD, "etl"), "# x\r\n0 5 * * * root true\r\n", 0o640)
 	before, e := h.crontabText(0, "file="+path)
 	if e != nil || before.Format != api.FormatSystem || before.Entries != 1 || before.Owner != "root" || before.Mode != 0o640 || string(before.Text) != h.read(path) {
@@ -85,7 +46,7 @@ func TestCrontabOfSystemChangesAndComesBack(t *testing.T) {
 }
 
 func TestCrontabRefuses(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	broken := h.file(filepath.Join(h.places.CronD, "broken"), "61 * * * * root a\n", 0o644)
 	secret := h.file(filepath.Join(t.TempDir(), "secret"), "secret\n", 0o600)
 	link := filepath.Join(h.places.CronD, "link")
@@ -132,12 +93,14 @@ func TestCrontabRefuses(t *testing.T) {
 }
 
 func TestCrontabsListsWhatMayBeChanged(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	path := h.file(filepath.Join(h.places.CronD, "etl"), "0 5 * * * root true\n61 * * * * root x\n0 0 13 * 5 root y\n", 0o644)
 	bad := h.file(filepath.Join(h.places.CronD, "bad"), "0 5 * * * root true\n", 0o666)
 	parsed, diagnostics := crontab.Parse(path, h.read(path), crontab.Config{Format: crontab.System})
 	h.diagnostics, h.refused = diagnostics, []spool.Refusal{{Path: bad, Word: "INSECURE MODE", Why: "others may write it", Fix: "chmod go-w"}}
-	h.loadCrontab(parsed)
+	x := engine.New(engine.State{})
+	x.Step(engine.Moment{Wall: h.now, Up: time.Hour}, engine.Load{Crontabs: []*crontab.File{parsed}})
+	h.view = x.View()
 	if _, e := h.change(annUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}); e != nil {
 		t.Fatal(e)
 	}
@@ -163,7 +126,7 @@ func TestCrontabsListsWhatMayBeChanged(t *testing.T) {
 
 // A daemon that was given its files by name touches those alone.
 func TestCrontabsGivenByName(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	named := h.file(filepath.Join(t.TempDir(), "demo.crontab"), "0 5 * * * true\n", 0o644)
 	h.crontabs.Files, h.crontabs.Host.Account = []string{named}, "root"
 	done, e := h.change(0, api.CrontabFileRequest{File: named, Text: []byte("0 6 * * * true\n")})
@@ -209,53 +172,5 @@ func TestCrontabConfigNamesZone(t *testing.T) {
 	text.Zone = "no/such"
 	if c := text.Config(time.LoadLocation); c.Local != time.Local {
 		t.Errorf("got %v, want the local zone", c.Local)
-	}
-}
-
-// The status reports what a user must not do, with the same rules as the requests themselves.
-func TestStatusTellsWhatIsDenied(t *testing.T) {
-	h := newHost(t, newWorld(t, annsTable))
-	if _, e := h.install(annUID, "", "#@ name=own\n* * * * * true\n"); e != nil {
-		t.Fatal(e)
-	}
-	file, _ := crontab.Parse(filepath.Join(h.places.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
-	system, _ := crontab.Parse("/etc/cron.d/etl", annsTable, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	h.step(engine.Load{Crontabs: []*crontab.File{system, file}})
-	h.file(h.places.Deny, "bob\n", 0o644)
-	for _, tc := range []struct {
-		uid   uint32
-		may   []string
-		fixed map[job.ID]bool // of the jobs that it sees
-	}{
-		{0, []string{"reload", "entries", "crontab"}, map[job.ID]bool{"ann-job": false, "bob-job": false, "ann/own": false}},
-		{annUID, []string{"crontab"}, map[job.ID]bool{"ann-job": true, "ann/own": false}},
-		{bobUID, nil, map[job.ID]bool{"bob-job": true}},
-		{noneUID, nil, map[job.ID]bool{}},
-	} {
-		var st api.Status
-		h.ask(tc.uid, "GET", "/v1/status", "", &st)
-		for name, why := range map[string]string{"reload": st.Denied.Reload, "entries": st.Denied.Entries, "crontab": st.Denied.Crontab} {
-			if may := slices.Contains(tc.may, name); may != (why == "") {
-				t.Errorf("uid %d: %s is denied for %q, may is %t", tc.uid, name, why, may)
-			}
-		}
-		if _, e := h.ask(tc.uid, "GET", "/v1/file", "", nil); (e == nil) != (st.Denied.Crontab == "") {
-			t.Errorf("uid %d: its own table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Crontab)
-		}
-		if _, e := h.ask(tc.uid, "GET", "/v1/file?file=/etc/cron.d/etl", "", nil); (e != nil && e.Kind == api.NotAllowed) != (st.Denied.Entries != "") {
-			t.Errorf("uid %d: another table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Entries)
-		}
-		if _, e := h.ask(tc.uid, "POST", "/v1/reload", "", nil); (e != nil) != (st.Denied.Reload != "") {
-			t.Errorf("uid %d: a reload is answered with %v, and it was told %q", tc.uid, e, st.Denied.Reload)
-		}
-		r := h.reader(h.server(), tc.uid)
-		r.round()
-		fixed := map[job.ID]bool{}
-		for id, row := range r.rows {
-			fixed[id] = row.Fixed
-		}
-		if !maps.Equal(fixed, tc.fixed) || r.head.Denied != st.Denied {
-			t.Errorf("uid %d: the board has %v and %+v, want %v and %+v", tc.uid, fixed, r.head.Denied, tc.fixed, st.Denied)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package crontabs
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // TestCrontabBeyondTheLimitIsRejected installs crontabs with more entries than
 // a user may have in each way that the server offers.
 func TestCrontabBeyondTheLimitIsRejected(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	limit := 1000
 	h.crontabs.MaxEntries = func() int { return limit }
 	const entry = "0 5 * * * true\n"

@@ -1,4 +1,4 @@
-package server
+package crontabs
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func (h *host) revisions(uid uint32, query string) string {
 }
 
 func TestUndoGoesBackAndForth(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	must := func(e *api.Error) {
 		t.Helper()
 		if e != nil {
@@ -78,7 +78,7 @@ func TestUndoGoesBackAndForth(t *testing.T) {
 }
 
 func TestUndoOfFirstInstallRemoves(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	if _, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e == nil || e.Kind != api.Conflict {
 		t.Errorf("undo of nothing: %v, want a conflict", e)
 	}
@@ -92,7 +92,7 @@ func TestUndoOfFirstInstallRemoves(t *testing.T) {
 
 // A version that was written without the daemon is kept before it is replaced.
 func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
 		t.Fatal(e)
 	}
@@ -112,7 +112,7 @@ func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
 }
 
 func TestRevisionsPerPeer(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	if _, e := h.install(annUID, "", "# ann\n"); e != nil {
 		t.Fatal(e)
 	}
@@ -152,7 +152,7 @@ func TestRevisionsPerPeer(t *testing.T) {
 }
 
 func TestUndoRestoresSystemCrontabs(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	path := filepath.Join(h.places.CronD, "backup")
 	if err := os.MkdirAll(h.places.CronD, 0o755); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestUndoRestoresSystemCrontabs(t *testing.T) {
 // The newest change of a file can be named by the file: a system table by root
 // alone, one's own by everybody.
 func TestUndoOfFile(t *testing.T) {
-	h := newHost(t, newWorld(t, ""))
+	h := newHost(t)
 	h.file(h.places.Crontab, "0 4 * * * root true\n", 0o644)
 	for _, text := range []string{"0 5 * * * root true\n", "0 6 * * * root true\n"} {
 		if _, e := h.change(0, api.CrontabFileRequest{File: h.places.Crontab, Text: []byte(text)}); e != nil {
