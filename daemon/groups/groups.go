@@ -1,4 +1,4 @@
-// Package groups owns the control groups of runs: which runs have one, and who keeps those that
+// Package groups owns the decision which runs have a control group, and keeps the groups that
 // systemd delegates.
 package groups
 

@@ -1,4 +1,4 @@
-// Package othercron owns what a host's crons agree on: the lock that lets only one of them run, the
+// Package othercron owns the agreement between the crons of a host: the lock that lets only one of them run, the
 // marks of a boot, and until when another one ran.
 package othercron
 

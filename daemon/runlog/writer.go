@@ -1,5 +1,5 @@
-// Package runlog owns the order of the log: the output of jobs as complete lines, records
-// about jobs in words, and the daemon's own messages, each within the limits of its user.
+// Package runlog owns what the daemon writes into the log: the output of jobs as complete lines,
+// records about jobs in words, and the daemon's own messages, each within the limits of its user.
 package runlog
 
 import (
