@@ -142,6 +142,18 @@ func (w *writer) alive(b Batch) error {
 	return err
 }
 
+// DecidedError reports that occurrences had been decided before, by another run or skip. Nothing of
+// the batch was written. Records holds the indexes of the rejected decisions in Batch.Records, in
+// order: the caller leaves them out, does not start their runs, and commits the rest.
+type DecidedError struct {
+	Records []int
+	First   string // names the first of them
+}
+
+func (e *DecidedError) Error() string {
+	return fmt.Sprintf("occurrence already decided: %s (%d refused)", e.First, len(e.Records))
+}
+
 func (e *DecidedError) add(i int, r *job.Record) {
 	if len(e.Records) == 0 {
 		e.First = fmt.Sprintf("%s at %s, era %d", r.Job, r.Due.UTC().Format(time.RFC3339), r.Era)

@@ -111,15 +111,11 @@ func (ed *Editor) entryOf(p place) api.CrontabFile {
 	}
 	t.Mode = uint32(info.Mode().Perm())
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		t.Owner = call.Peer{UID: st.Uid, Name: ed.nameOf(st.Uid)}.String()
+		owner := call.Peer{UID: st.Uid}
+		if name, err := ed.account(st.Uid); err == nil {
+			owner.Name = name
+		}
+		t.Owner = owner.String()
 	}
 	return t
-}
-
-func (ed *Editor) nameOf(uid uint32) string {
-	name, err := ed.account(uid)
-	if err != nil {
-		return ""
-	}
-	return name
 }
