@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/othercron"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/shim"
-	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -27,7 +27,7 @@ import (
 
 // inheritance is what remains from the previous daemon.
 type inheritance struct {
-	children  []spawn.Handed
+	children  []handed.Run
 	starts    []engine.Start // decided and passed to a spawner that did not begin them
 	stopping  map[job.RunID]job.Reason
 	unwritten recorder.Unwritten
@@ -63,12 +63,12 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 	}
 	stored := map[job.RunID]bool{}
 	for _, k := range l.manager.Kept() {
-		found = append(found, spawn.Handed{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
+		found = append(found, handed.Run{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
 		stored[k.Run] = true
 	}
 	in := inheritance{stopping: map[job.RunID]job.Reason{}}
 	stopped := func(r *job.Run) bool {
-		if reason := spawn.Stopping(l.runs, r.ID); reason != "" {
+		if reason := handed.Stopping(l.runs, r.ID); reason != "" {
 			in.stopping[r.ID] = reason
 		}
 		return r.Stop != nil || in.stopping[r.ID] != ""
@@ -91,7 +91,7 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		}
 	}
-	for _, h := range spawn.Find(l.runs, l.boot) {
+	for _, h := range handed.Find(l.runs, l.boot) {
 		r, lives := runs[h.Run]
 		switch {
 		case lives:
@@ -99,7 +99,7 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 			h.Job, h.User, h.Stopped = r.Job, r.User, stopped(&r)
 			in.children = append(in.children, h)
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
-		case slices.ContainsFunc(in.children, func(c spawn.Handed) bool { return c.Run == h.Run }):
+		case slices.ContainsFunc(in.children, func(c handed.Run) bool { return c.Run == h.Run }):
 			letGo(h)
 		default:
 			in.children = append(in.children, tailOf(h))
@@ -107,8 +107,8 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 	}
 	for id, r := range runs { // runs without a process; their output until then is known
 		began := r.State == job.RunRunning || r.State == job.RunDecided
-		if began && l.printed(&spawn.Handed{Run: id}) != nil {
-			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, User: r.User, PID: r.PID})
+		if began && l.printed(&handed.Run{Run: id}) != nil {
+			in.children = append(in.children, handed.Run{Run: id, Job: r.Job, User: r.User, PID: r.PID})
 		}
 	}
 	l.inheritOutputs(ctx, &in, live)
@@ -119,8 +119,8 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 // leaveTails starts a shim for background processes of runs, which may write
 // when all runs have ended.
 func (l *loop) leaveTails() error {
-	var tails []spawn.Handed
-	for _, h := range spawn.Find(l.runs, l.boot) {
+	var tails []handed.Run
+	for _, h := range handed.Find(l.runs, l.boot) {
 		tails = append(tails, tailOf(h))
 	}
 	return shim.Start(l.runs, tails)
@@ -128,9 +128,9 @@ func (l *loop) leaveTails() error {
 
 // tailOf makes a tail of what was found of a run whose end is known. Its pipes
 // are opened by their names.
-func tailOf(h spawn.Handed) spawn.Handed {
+func tailOf(h handed.Run) handed.Run {
 	letGo(h)
-	return spawn.Handed{Run: h.Run, Job: h.Job, User: h.User, Tail: true, OutputMax: h.OutputMax}
+	return handed.Run{Run: h.Run, Job: h.Job, User: h.User, Tail: true, OutputMax: h.OutputMax}
 }
 
 // inheritOutputs takes the files of runs whose end is in the history. Their output is not, if the
@@ -182,7 +182,7 @@ func (l *loop) unrecorded(ctx context.Context, left runoutput.Left, limit int) (
 }
 
 // letGo closes the remaining descriptors of a run that is not awaited.
-func letGo(h spawn.Handed) {
+func letGo(h handed.Run) {
 	for _, fd := range shim.Files(&h) {
 		_ = syscall.Close(fd) // nothing was written to it
 	}
@@ -208,7 +208,7 @@ func (l *loop) forgetOthers(live []job.Run) {
 }
 
 // printed returns what a run of the previous daemon has printed until now.
-func (l *loop) printed(h *spawn.Handed) []job.Chunk {
+func (l *loop) printed(h *handed.Run) []job.Chunk {
 	if len(h.Output) > 0 || l.runs == "" {
 		return h.Output
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/pamsession"
-	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
@@ -30,7 +30,7 @@ func (l *loop) openGroups() (err error) {
 
 // openSessions prepares sessions, unless the configuration excludes them. A
 // daemon that is not root runs its own user's jobs only, which need none.
-func (l *loop) openSessions(before []spawn.Handed) error {
+func (l *loop) openSessions(before []handed.Run) error {
 	mode := l.options.Config.Session
 	if mode == config.SessionNone || os.Geteuid() != 0 || mode == config.SessionAuto && !l.options.host() {
 		return nil

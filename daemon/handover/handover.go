@@ -21,14 +21,14 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/recorder"
-	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // Handover is the state that a daemon leaves to its successor when it executes its program again.
 // The process stays the same, so children stay children, locks stay held, and descriptors keep
 // their numbers. It does not contain what is in the history.
 type Handover struct {
-	Children  []spawn.Handed           `json:"children,omitempty"`
+	Children  []handed.Run             `json:"children,omitempty"`
 	Starts    []engine.Start           `json:"starts,omitempty"` // passed to the spawner, which did not begin them
 	Stopping  map[job.RunID]job.Reason `json:"stopping,omitempty"`
 	Socket    int                      `json:"socket"`               // the control socket, listening

@@ -24,6 +24,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/session"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // Options describe the host.
@@ -56,7 +57,7 @@ func New(o Options) *Sessions {
 func (s *Sessions) Close() { s.calls.Wait() }
 
 // Recognize marks runs of a daemon before this one that are sessions.
-func (s *Sessions) Recognize(before []spawn.Handed) {
+func (s *Sessions) Recognize(before []handed.Run) {
 	for i := range before {
 		_, err := os.Lstat(s.mark(spawn.SessionOf(before[i].Run)))
 		before[i].Session = before[i].Session || err == nil && !before[i].Tail

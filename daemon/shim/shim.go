@@ -23,6 +23,7 @@ import (
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // A daemon that is stopped leaves running jobs alone. But if no process read their output, SIGPIPE
@@ -43,8 +44,8 @@ const variable = "CRONRING_SHIM"
 
 // input is the input of a shim.
 type input struct {
-	Runs     string         `json:"runs"` // directory of the output of runs
-	Children []spawn.Handed `json:"children"`
+	Runs     string       `json:"runs"` // directory of the output of runs
+	Children []handed.Run `json:"children"`
 }
 
 // Socket is the path at which a shim waits for a daemon.
@@ -66,7 +67,7 @@ type ending struct {
 
 // Start starts a shim for runs of a paused or ended spawner, and returns when the shim works. runs is
 // the directory of their output; without one there is no shim.
-func Start(runs string, children []spawn.Handed) error {
+func Start(runs string, children []handed.Run) error {
 	if len(children) == 0 || runs == "" {
 		return nil
 	}
@@ -200,7 +201,7 @@ func (k *input) noteEnd(e spawn.Ended) {
 }
 
 func (k *input) inSession(run job.RunID) bool {
-	return slices.ContainsFunc(k.Children, func(h spawn.Handed) bool { return h.Run == run && h.Session })
+	return slices.ContainsFunc(k.Children, func(h handed.Run) bool { return h.Run == run && h.Session })
 }
 
 // giveUp hands everything to a daemon that came. Ends that are seen until then
@@ -239,7 +240,7 @@ func (k *input) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 }
 
 // Files returns the descriptors of a run, in the order in which they are sent.
-func Files(h *spawn.Handed) (fds []int) {
+func Files(h *handed.Run) (fds []int) {
 	for _, fd := range []int{h.Out, h.Err, h.PIDFD, h.Log, h.LogStatus} {
 		if fd != 0 {
 			fds = append(fds, fd)
@@ -250,7 +251,7 @@ func Files(h *spawn.Handed) (fds []int) {
 
 // TakeOver takes over what a shim has, if there is one, and then the ends that shims wrote down. It
 // waits for patience at most.
-func TakeOver(runs string, patience time.Duration) (children []spawn.Handed, err error) {
+func TakeOver(runs string, patience time.Duration) (children []handed.Run, err error) {
 	if runs == "" {
 		return nil, nil
 	}
@@ -271,7 +272,7 @@ func TakeOver(runs string, patience time.Duration) (children []spawn.Handed, err
 }
 
 // receive reads what giveUp sends, until the shim has ended.
-func receive(c *net.UnixConn, patience time.Duration) (children []spawn.Handed, err error) {
+func receive(c *net.UnixConn, patience time.Duration) (children []handed.Run, err error) {
 	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
@@ -298,7 +299,7 @@ func ignoreEnd(err error) error {
 
 // unpack makes a run of a packet, with the numbers that its descriptors have
 // here.
-func unpack(text, rights []byte) (h spawn.Handed, err error) {
+func unpack(text, rights []byte) (h handed.Run, err error) {
 	var fds []int
 	messages, err := unix.ParseSocketControlMessage(rights)
 	for i := 0; err == nil && i < len(messages); i++ {
@@ -325,7 +326,7 @@ func unpack(text, rights []byte) (h spawn.Handed, err error) {
 }
 
 // Ends reads what shims wrote down. The files stay until the runs are known to have ended.
-func Ends(runs string) (ended []spawn.Handed, err error) {
+func Ends(runs string) (ended []handed.Run, err error) {
 	if runs == "" {
 		return nil, nil
 	}
@@ -345,7 +346,7 @@ func Ends(runs string) (ended []spawn.Handed, err error) {
 			errs = append(errs, fmt.Errorf("read how run %d ended: %w", id, err))
 			continue
 		}
-		ended = append(ended, spawn.Handed{
+		ended = append(ended, handed.Run{
 			Run: job.RunID(id), Outcome: e.Outcome, Ended: e.Ended, Usage: e.Usage, Limit: e.Limit,
 		})
 	}

@@ -2,18 +2,19 @@ package spawn
 
 import (
 	"cmp"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // adoption is a run of another daemon until Run takes it in.
 type adoption struct {
 	child *child
-	from  Handed
+	from  handed.Run
 }
 
 // Adopt takes over the processes of another daemon: all that Handover returned before exec or,
@@ -29,10 +30,10 @@ type adoption struct {
 //
 // The output before the crash comes from Options.Runs. Adopt also reads the remaining output of a
 // run that has ended meanwhile, and of a tail.
-func (s *Spawner) Adopt(handed []Handed) {
+func (s *Spawner) Adopt(children []handed.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range handed {
+	for _, h := range children {
 		c := s.adopted(&h)
 		s.taken = append(s.taken, adoption{c, h})
 		if c.tail != nil {
@@ -46,7 +47,7 @@ func (s *Spawner) Adopt(handed []Handed) {
 }
 
 // adopted makes a child from h. It keeps only descriptors of the expected type. Spawner.mu is held.
-func (s *Spawner) adopted(h *Handed) *child {
+func (s *Spawner) adopted(h *handed.Run) *child {
 	c := &child{
 		run: h.Run, job: h.Job, user: h.User, pid: h.PID,
 		memory: s.options.Memory.Lease(h.User), file: runoutput.File{Space: s.space.Lease(h.User)},
@@ -69,16 +70,16 @@ func (s *Spawner) adopted(h *Handed) *child {
 	if !ours || h.Progress == nil {
 		h.Status = 0 // this process does not wait for it, so another process's number is not valid here
 	}
-	if h.Tail && h.Out == 0 && h.Err == 0 {
-		h.Out, h.Err = s.openNames(h.Run)
+	if h.Tail && h.Out == 0 && h.Err == 0 && s.options.Runs != "" {
+		h.Out, h.Err = handed.OpenPipes(s.dir.Base(h.Run))
 	}
 	c.group = s.groupOf(h)
-	if h.LogStatus != 0 && isPipe(h.Log) {
+	if h.LogStatus != 0 && pipe.Usable(h.Log) {
 		c.log.fd = h.Log
 		s.extra++
 	}
 	for _, fd := range []*int{&h.Out, &h.Err, &h.Status, &h.LogStatus} {
-		if !isPipe(*fd) {
+		if !pipe.Usable(*fd) {
 			*fd = 0
 			continue
 		}
@@ -109,16 +110,6 @@ func isChild(pid int) bool {
 	return pid > 0 && unix.Waitid(unix.P_PID, pid, nil, options, nil) == nil
 }
 
-// isPipe looks at a descriptor from elsewhere and makes it fit to be read, or
-// written.
-func isPipe(fd int) bool {
-	var st syscall.Stat_t
-	if fd <= 2 || syscall.Fstat(fd, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
-		return false
-	}
-	return syscall.SetNonblock(fd, true) == nil
-}
-
 // isPidfd sends no signal: any answer but that the file is of another kind
 // will do.
 func isPidfd(fd int) bool {
@@ -130,7 +121,7 @@ func isPidfd(fd int) bool {
 }
 
 // remember restores the output that a run had printed. Spawner.mu is held.
-func (s *Spawner) remember(c *child, h *Handed) {
+func (s *Spawner) remember(c *child, h *handed.Run) {
 	output := h.Output
 	if s.options.Runs != "" {
 		loaded := s.dir.Resume(&c.file, c.run)
@@ -153,7 +144,7 @@ func (s *Spawner) takeIn() {
 	s.taken = nil
 }
 
-func (s *Spawner) takeOne(c *child, from Handed) {
+func (s *Spawner) takeOne(c *child, from handed.Run) {
 	if c.tail != nil && !s.tails.Take(c.user, int64(len(c.pipes))) {
 		for _, fd := range []*int{&from.Out, &from.Err} {
 			if *fd != 0 {

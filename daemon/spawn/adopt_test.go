@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // The runs of a daemon that is killed. What the second daemon is given of each
@@ -127,16 +128,16 @@ func init() {
 	}
 	helpers["daemon after a crash"] = func() error {
 		t := &helperT{}
-		var handed []Handed
-		if err := json.Unmarshal([]byte(os.Getenv("SPAWN_TEST_HANDED")), &handed); err != nil {
+		var children []handed.Run
+		if err := json.Unmarshal([]byte(os.Getenv("SPAWN_TEST_HANDED")), &children); err != nil {
 			return err
 		}
 		store := &socketStore{}
 		r := &rig{t: t, spawner: New(Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: keptRuns}
-		for _, h := range handed {
+		for _, h := range children {
 			r.started[h.Run] = h.PID
 		}
-		r.spawner.Adopt(handed)
+		r.spawner.Adopt(children)
 		r.spawner.Kill(engine.Kill{Run: keptToKill, Signal: syscall.SIGTERM})
 		r.run()
 		r.await(keptDead)
@@ -155,7 +156,7 @@ func init() {
 		r.await(keptToKill)
 		r.spawner.Kill(engine.Kill{Run: keptBeyond, Signal: syscall.SIGTERM})
 		r.spawner.Kill(engine.Kill{Run: keptBeyond, Signal: syscall.SIGKILL})
-		if err := syscall.Kill(handed[keptBeyond-1].PID, 0); err != nil {
+		if err := syscall.Kill(children[keptBeyond-1].PID, 0); err != nil {
 			return fmt.Errorf("a process without a pidfd: %v; want it alive, as its number may be another's", err)
 		}
 		given := make(chan struct{})
@@ -164,7 +165,7 @@ func init() {
 		r.spawner.mu.Unlock()
 		r.spawner.nudge()
 		receive(r, "the hand", given)
-		if err := syscall.Kill(handed[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // the test kills it
+		if err := syscall.Kill(children[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // the test kills it
 			return err
 		}
 		r.await(keptBeyond)
@@ -243,7 +244,7 @@ func serviceManager() error {
 }
 
 func startSecond(kept map[job.RunID][3]int, processes map[job.RunID]int) (int, error) {
-	var handed []Handed
+	var children []handed.Run
 	var fds []int
 	pass := func(fd int, given bool) int {
 		if fd == 0 || !given {
@@ -255,13 +256,13 @@ func startSecond(kept map[job.RunID][3]int, processes map[job.RunID]int) (int, e
 	for run := job.RunID(1); run <= keptRuns; run++ {
 		all := kept[run]
 		pipes := run != keptPidfd && run != keptNothing
-		handed = append(handed, Handed{
+		children = append(children, handed.Run{
 			Run: run, PID: processes[run],
 			Out: pass(all[0], pipes), Err: pass(all[1], pipes),
 			PIDFD: pass(all[2], run < keptPipes || run == keptPidfd),
 		})
 	}
-	data, err := json.Marshal(handed)
+	data, err := json.Marshal(children)
 	if err != nil {
 		return 0, err
 	}
@@ -317,13 +318,13 @@ func TestDaemonIsKilled(t *testing.T) {
 		keptWhole:   {exited(keptWhole - 1 + 40), "before\nafter\n"},
 		keptDead:    {exited(keptDead - 1 + 40), "before\nafter\n"},
 		keptToKill:  {job.Outcome{Kind: job.Signalled, Signal: 15}, "before\n"},
-		keptPipes:   {lost(lostUnseen), "before\nafter\n"},
+		keptPipes:   {handed.Lost(handed.Unseen), "before\nafter\n"},
 		keptPidfd:   {exited(keptPidfd - 1 + 40), "before\n"},
-		keptNothing: {lost(lostUnseen), "before\n"},
-		keptBeyond:  {lost(lostBeyond), "before\n"},
+		keptNothing: {handed.Lost(handed.Unseen), "before\n"},
+		keptBeyond:  {handed.Lost(handed.Beyond), "before\n"},
 	} {
 		if want.outcome.Kind != job.Lost && !tellsExits(t) {
-			want.outcome = lost(lostMute)
+			want.outcome = handed.Lost(handed.Mute)
 		}
 		var got strings.Builder
 		for _, chunk := range ended[run].Output {

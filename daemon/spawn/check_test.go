@@ -78,8 +78,8 @@ func TestCheckIsAskedAgainAfterAHold(t *testing.T) {
 	id := r.ask("echo >" + begun.path + "; " + g.command() + "; exit 6")
 	begun.read("the check's word that it runs")
 	starts := r.hold(t.Context())
-	if handed := r.spawner.Handover(); len(handed) > 0 || len(starts) > 0 {
-		t.Errorf("a check is handed over: %+v, %+v", handed, starts)
+	if children := r.spawner.Handover(); len(children) > 0 || len(starts) > 0 {
+		t.Errorf("a check is handed over: %+v, %+v", children, starts)
 	}
 	r.spawner.Resume()
 	g.open(2) // the killed process may take a line with it

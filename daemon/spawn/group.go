@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // Groups makes control groups: what bounds a run, and ends all of it.
@@ -150,7 +151,7 @@ func (s *Spawner) markGroup(c *child) {
 }
 
 // groupOf finds the group of a run of another daemon.
-func (s *Spawner) groupOf(h *Handed) Group {
+func (s *Spawner) groupOf(h *handed.Run) Group {
 	text := []byte(h.Group)
 	if len(text) == 0 && s.options.Runs != "" {
 		text, _ = os.ReadFile(s.dir.Base(h.Run) + groupSuffix) // most have none

@@ -3,7 +3,6 @@ package spawn
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,55 +14,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/starter"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
-
-// Handed is a run with a process that one daemon hands over to the next, as JSON. Descriptors are
-// numbers in this process and stay the same over exec; 0 means none.
-type Handed struct {
-	Run job.RunID
-	Job job.ID
-	PID int
-
-	User string `json:",omitempty"` // whose memory its output takes
-
-	// Child means that the process is this process's child, as after exec. It is false after a
-	// crash, when the process has another parent.
-	Child   bool
-	Session bool `json:",omitempty"` // Options.Sessions started it, and reports its end
-	Unsure  bool `json:",omitempty"` // a session that may not have begun; Started is never sent
-
-	Out   int `json:",omitempty"` // reading end of standard output
-	Err   int `json:",omitempty"` // reading end of standard error
-	PIDFD int `json:",omitempty"`
-
-	// Output is what was read so far, including omissions. After a crash it is unknown, and Adopt
-	// takes it from Options.Runs.
-	Output []job.Chunk `json:",omitempty"`
-
-	// Outcome, Ended, Usage and Limit are set for a process that is gone already
-	// and whose pipes are still read.
-	Outcome job.Outcome `json:",omitzero"`
-	Ended   time.Time   `json:",omitzero"`
-	Usage   job.Usage   `json:",omitzero"`
-	Limit   job.Reason  `json:",omitempty"` // that a session ran into, or a run that its shim saw the end of
-
-	// Tail reports that the end of the run was reported, and that background processes hold its
-	// output open. OutputMax is what Late still reports.
-	Tail bool `json:",omitempty"`
-
-	OutputMax int             `json:",omitempty"` // bytes of output kept; 0 leaves it to Options
-	Log       int             `json:",omitempty"` // writing end of what goes to the file of log=
-	LogStatus int             `json:",omitempty"` // reading end of what is said about that file
-	Group     json.RawMessage `json:",omitempty"` // the control group; after a crash it is read from a file in Options.Runs
-	Stopped   bool            `json:",omitempty"` // a stop was requested
-	Over      job.Outcome     `json:",omitzero"`  // how its process ended, if it was stopped and other processes of its group are alive
-
-	// Progress and Status describe a process whose command may not run yet, and the descriptor of
-	// its reports: Started was not sent. Only the parent uses them.
-	Progress *starter.Progress `json:"Stage,omitempty"`
-	Status   int               `json:",omitempty"`
-}
 
 // pauseRequest is one request to pause.
 type pauseRequest struct {
@@ -211,7 +163,7 @@ func (s *Spawner) Resume() {
 // Handover returns all runs with a process, for Adopt in the program that replaces this one, and
 // keeps their descriptors open for it. Hold must have returned. Each child then has a pidfd, if the
 // kernel supports them, so that the other program need not be their parent.
-func (s *Spawner) Handover() []Handed {
+func (s *Spawner) Handover() []handed.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.byPID {
@@ -221,25 +173,25 @@ func (s *Spawner) Handover() []Handed {
 	}
 	all := s.processes()
 	s.inherit(all, true)
-	list := make([]Handed, 0, len(all))
+	list := make([]handed.Run, 0, len(all))
 	for _, h := range all {
 		list = append(list, *h)
 	}
-	slices.SortFunc(list, func(a, b Handed) int { return cmp.Compare(a.Run, b.Run) })
+	slices.SortFunc(list, func(a, b handed.Run) int { return cmp.Compare(a.Run, b.Run) })
 	return list
 }
 
 // processes returns the runs that began: living ones, dead ones whose output is still read, and
 // tails. Spawner.mu is held.
-func (s *Spawner) processes() map[*child]*Handed {
-	all := make(map[*child]*Handed)
+func (s *Spawner) processes() map[*child]*handed.Run {
+	all := make(map[*child]*handed.Run)
 	for _, c := range s.living {
 		if !c.check && (c.pid != 0 || c.session || c.foreign) {
-			all[c] = handed(c)
+			all[c] = describe(c)
 		}
 	}
 	for _, c := range s.pump.slow {
-		all[c] = handed(c)
+		all[c] = describe(c)
 	}
 	for fd, stream := range s.pump.streams {
 		c := stream.child
@@ -247,7 +199,7 @@ func (s *Spawner) processes() map[*child]*Handed {
 			continue
 		}
 		if all[c] == nil {
-			all[c] = handed(c)
+			all[c] = describe(c)
 		}
 		switch stream.name {
 		case job.Stdout:
@@ -263,9 +215,9 @@ func (s *Spawner) processes() map[*child]*Handed {
 	return all
 }
 
-// handed leaves out the descriptors that the pump has.
-func handed(c *child) *Handed {
-	h := &Handed{
+// describe leaves out the descriptors that the pump has.
+func describe(c *child) *handed.Run {
+	h := &handed.Run{
 		Run: c.run, Job: c.job, User: c.user, PID: c.pid, PIDFD: c.pidfd,
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
 		Output:  c.out.Chunks(c.run, c.job),
@@ -288,7 +240,7 @@ func handed(c *child) *Handed {
 // open files and the priority that the daemon raised for itself must not: the
 // next program would give them to jobs, as what it was started with. Spawner.mu
 // is held.
-func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
+func (s *Spawner) inherit(all map[*child]*handed.Run, yes bool) {
 	flag := unix.FD_CLOEXEC
 	if yes {
 		flag = 0

@@ -14,6 +14,8 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
 
 // hold pauses a rig's Spawner, and handles all events that it has sent.
@@ -49,7 +51,7 @@ func (r *rig) drain() {
 
 // legacy is the state that one program passes to the next in these tests.
 type legacy struct {
-	Handed []Handed
+	Handed []handed.Run
 	Starts []engine.Start
 	Ended  map[job.RunID]Ended // before that
 	Runs   string
@@ -100,7 +102,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		memory, err := openInput(string(data))
+		memory, err := pipe.Input(string(data))
 		if err != nil {
 			return err
 		}
@@ -210,11 +212,11 @@ func TestHoldIsUndone(t *testing.T) {
 	queued := r.start("exit 4")
 	stopped := r.start("true")
 	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
-	handed := r.spawner.Handover()
-	if len(handed) != 1 || handed[0].Run != running || handed[0].PID != r.started[running] || !handed[0].Child {
-		t.Fatalf("handed over %+v, want run %d", handed, running)
+	children := r.spawner.Handover()
+	if len(children) != 1 || children[0].Run != running || children[0].PID != r.started[running] || !children[0].Child {
+		t.Fatalf("handed over %+v, want run %d", children, running)
 	}
-	for _, fd := range []int{handed[0].Out, handed[0].Err, handed[0].PIDFD} {
+	for _, fd := range []int{children[0].Out, children[0].Err, children[0].PIDFD} {
 		if flags := descriptorFlags(t, fd); flags != 0 {
 			t.Errorf("descriptor %d has flags %d, want it to outlive exec", fd, flags)
 		}
@@ -304,8 +306,8 @@ func TestHoldWaitsForProgramsOnlySoLong(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.hold(ctx)
-	if handed := r.spawner.Handover(); len(handed) != 0 {
-		t.Errorf("handed over %+v, want no program of the daemon's", handed)
+	if children := r.spawner.Handover(); len(children) != 0 {
+		t.Errorf("handed over %+v, want no program of the daemon's", children)
 	}
 	r.spawner.Resume()
 	if got := receive(r, "the program's end", done); got.Outcome.Signal != int(syscall.SIGKILL) {

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
@@ -126,7 +127,10 @@ func (p *pump) readSlow() {
 // readNames reads what is in the pipes of a tail, and reports whether a process
 // holds one of them open.
 func (p *pump) readNames(c *child) (open bool) {
-	out, err := p.s.openNames(c.run)
+	if p.s.options.Runs == "" {
+		return false
+	}
+	out, err := handed.OpenPipes(p.s.dir.Base(c.run))
 	for i, fd := range []int{out, err} {
 		if fd != 0 {
 			open = !p.readRest(int32(fd), stream{child: c, name: pipeStreams[i]}) || open
@@ -244,7 +248,7 @@ func (s *Spawner) endTail(c *child) {
 	if !c.tail.slow {
 		s.tails.Give(c.user, int64(len(c.pipes)))
 	}
-	s.removeNames(c)
+	s.forgetNames(c)
 	s.sendLate(c, true)
 	c.memory.Release()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -48,7 +49,7 @@ func (s *Spawner) fork(c *child, cmd command.Command, io *stdio) error {
 // startProcess has the starter make a process. It does not wait until the
 // command runs: the pump reads from io.status what comes of that.
 func (s *Spawner) startProcess(cmd command.Command, io *stdio) (pid int, err error) {
-	status, err := openPipe(nil)
+	status, err := pipe.Open(nil)
 	if err != nil {
 		return 0, fmt.Errorf("start process: %w", err)
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
 )
@@ -170,7 +172,7 @@ func TestKillWhileStarting(t *testing.T) {
 // TestStartIsHandedOver adopts a process whose command has not started yet, such as one that waits
 // for a dead file server.
 func TestStartIsHandedOver(t *testing.T) {
-	status, err := openPipe(nil)
+	status, err := pipe.Open(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +186,7 @@ func TestStartIsHandedOver(t *testing.T) {
 	}
 	syscall.Close(input[0])
 	r := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: 1}
-	r.spawner.Adopt([]Handed{{Run: 1, PID: pid, Child: true, Status: status[0], Progress: &starter.Progress{Command: "/bin/sh", Dir: "/home"}}})
+	r.spawner.Adopt([]handed.Run{{Run: 1, PID: pid, Child: true, Status: status[0], Progress: &starter.Progress{Command: "/bin/sh", Dir: "/home"}}})
 	r.run()
 	reports := []byte{'d', 0, byte(syscall.ENOENT), 0, 0, 0}
 	if _, err := syscall.Write(status[1], reports); err != nil {

@@ -67,19 +67,19 @@ func TestGroupWithoutLeaderIsHandedOver(t *testing.T) {
 	first, g := newRig(t, Options{}), newGate(t)
 	id, stubborn := first.startStubborn(g, true)
 	first.hold(t.Context())
-	handed := first.spawner.Handover()
-	if len(handed) != 1 || handed[0].Over.Kind != job.Signalled {
-		t.Fatalf("handed over %+v", handed)
+	children := first.spawner.Handover()
+	if len(children) != 1 || children[0].Over.Kind != job.Signalled {
+		t.Fatalf("handed over %+v", children)
 	}
 	// The next one is in this process too, and so has descriptors of its own.
-	for _, fd := range []*int{&handed[0].Out, &handed[0].Err, &handed[0].PIDFD} {
+	for _, fd := range []*int{&children[0].Out, &children[0].Err, &children[0].PIDFD} {
 		var err error
 		if *fd, err = syscall.Dup(*fd); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{id: handed[0].PID}, ended: map[job.RunID]Ended{}}
-	next.spawner.Adopt(handed)
+	next := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{id: children[0].PID}, ended: map[job.RunID]Ended{}}
+	next.spawner.Adopt(children)
 	next.run()
 	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
 	wantOutcome(t, next.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})

@@ -2,23 +2,20 @@ package spawn
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/logfile"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
 // A process of the run's user appends the output of a run with log=file:PATH to the file, and gets
 // it through a pipe. So nothing is opened with root's rights, and a file that blocks, such as one
 // on a network or on the user's own file system, delays only this process.
-
-// logName is argv[0] of that process.
-const logName = "cronring-log"
 
 // logPipe is the maximum output in bytes that waits for such a file in the kernel's memory. When it
 // is full, further output is missing from the file, and the run continues.
@@ -49,25 +46,23 @@ func (l *logFile) write(data []byte) {
 	l.lost += int64(len(data) - n)
 }
 
-const cannotLog = "cannot append to %s: %v"
-
 // openLog starts the process that writes a run's file. If it fails, the run continues without it.
 func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command.Command) {
 	status, input, err := s.startLog(c, file, cmd)
 	if err != nil {
-		s.note(c, cannotLog, file, err)
+		s.note(c, logfile.CannotAppend, file, err)
 		return
 	}
 	c.log.fd, io.ours[2] = input, status
 }
 
 func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, input int, err error) {
-	in, err := openPipe(nil)
+	in, err := pipe.Open(nil)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer s.files.Release(in[0])
-	said, err := openPipe(nil)
+	said, err := pipe.Open(nil)
 	if err != nil {
 		s.files.Release(in[1])
 		return 0, 0, err
@@ -82,7 +77,7 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 		s.files.Release(in[1], said[0])
 		return 0, 0, err
 	}
-	own := command.Command{Path: "/proc/self/exe", Argv: []string{logName, file}, Env: logEnviron, Cred: cmd.Cred}
+	own := logfile.Command(file, cmd.Cred)
 	request := own.Request(s.files.Original, s.priority)
 	request.Files = []int{in[0], s.files.Null, s.files.Null, said[1]}
 	pid, err := s.starter.Start(&request)
@@ -96,10 +91,6 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 	s.mu.Unlock()
 	return said[0], in[1], nil
 }
-
-// logEnviron is the environment of the process of a file: it is short-lived, and
-// has one thing to do.
-var logEnviron = []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=none"}
 
 // reapLog is called when the process of a run's file has ended. Spawner.mu is
 // held.
@@ -124,7 +115,7 @@ func (s *Spawner) endLog(c *child) {
 	unstarted := c.log.unstarted
 	s.mu.Unlock()
 	if unstarted {
-		s.note(c, cannotLog, "the file of log=", "its process could not be started")
+		s.note(c, logfile.CannotAppend, "the file of log=", "its process could not be started")
 	}
 	if c.log.lost > 0 {
 		s.note(c, "%d bytes are missing in the file of log=, which did not take them in time", c.log.lost)
@@ -163,59 +154,4 @@ func (p *pump) hasPrinted(c *child) bool {
 		}
 	}
 	return true
-}
-
-// runLog is the whole program of that process, and does nothing in any other
-// one. It reports trouble through descriptor 3.
-func runLog() {
-	if len(os.Args) != 2 || os.Args[0] != logName {
-		return
-	}
-	if err := writeLog(os.Args[1]); err != nil {
-		status := os.NewFile(3, "status")
-		fmt.Fprintf(status, cannotLog+"\n", os.Args[1], err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-func writeLog(path string) error {
-	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
-		return errors.New("refused: the program is set-user-id or set-group-id")
-	}
-	file, err := openRegular(path)
-	if err != nil {
-		return err
-	}
-	return appendAll(file)
-}
-
-// appendAll copies standard input as it comes.
-func appendAll(file *os.File) error {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := os.Stdin.Read(buf)
-		if n > 0 {
-			if _, err := file.Write(buf[:n]); err != nil {
-				return errors.Unwrap(err)
-			}
-		}
-		if err != nil {
-			return file.Close()
-		}
-	}
-}
-
-// openRegular opens a file to append to. A link is followed, as the account may
-// have its own; a pipe or a device is refused, and does not hold us up.
-func openRegular(path string) (*os.File, error) {
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_APPEND|syscall.O_CREAT|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		return nil, errors.Join(err, errors.New("it is not a regular file"), syscall.Close(fd))
-	}
-	return os.NewFile(uintptr(fd), path), nil
 }

@@ -98,9 +98,9 @@ func TestLogFileLivesThroughAHold(t *testing.T) {
 	id := r.start("echo before; "+g.command()+"; echo after", entry(t, "#@ log=file:"+path, crontab.User))
 	r.awaitStart(id)
 	r.hold(t.Context())
-	handed := r.spawner.Handover()
-	if len(handed) != 1 || handed[0].Log == 0 || handed[0].LogStatus == 0 {
-		t.Errorf("handed over: %+v, want the way to the file too", handed)
+	children := r.spawner.Handover()
+	if len(children) != 1 || children[0].Log == 0 || children[0].LogStatus == 0 {
+		t.Errorf("handed over: %+v, want the way to the file too", children)
 	}
 	r.spawner.Resume()
 	g.open(1)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
@@ -27,7 +28,9 @@ type DescriptorStore interface {
 // storeDescriptors makes the pidfd while the hand, which alone reaps, still holds
 // the process's number. That of a session may be another's by now.
 func (s *Spawner) storeDescriptors(c *child, ours pipes) {
-	s.markProcess(c)
+	if s.options.Runs != "" {
+		handed.Process{Job: c.job, User: c.user, PID: c.pid, Boot: s.options.Boot, OutputMax: c.limit}.Mark(s.dir.Base(c.run))
+	}
 	if s.options.Keep == nil {
 		return
 	}
@@ -84,15 +87,6 @@ func (s *Spawner) killForeign(c *child, sig syscall.Signal) {
 	}
 }
 
-const (
-	lostUnseen   = "its end was not seen: the daemon that started it was killed"
-	lostMute     = lostUnseen + ", and this kernel reports the end of a process only to its parent"
-	lostUnreaped = lostUnseen + ", and its parent, usually process 1, does not collect its exit status"
-	lostBeyond   = lostUnseen + ", and it cannot be signalled safely; it may still be running"
-)
-
-func lost(why string) job.Outcome { return job.Outcome{Kind: job.Lost, Error: why} }
-
 // giveUp ends a run whose process is out of reach, so that nothing waits for it forever.
 func (s *Spawner) giveUp(c *child) {
 	s.mu.Lock()
@@ -100,7 +94,7 @@ func (s *Spawner) giveUp(c *child) {
 		s.mu.Unlock()
 		return
 	}
-	done := s.settle(c, lost(lostBeyond))
+	done := s.settle(c, handed.Lost(handed.Beyond))
 	s.mu.Unlock()
 	if done {
 		s.report(c, nil)
@@ -110,7 +104,7 @@ func (s *Spawner) giveUp(c *child) {
 // loseUnseen ends a run of which only the pipes are left, when those are closed. Spawner.mu is
 // held.
 func (s *Spawner) loseUnseen(c *child) bool {
-	return c.foreign && c.pidfd == 0 && c.over.IsZero() && s.settle(c, lost(lostUnseen))
+	return c.foreign && c.pidfd == 0 && c.over.IsZero() && s.settle(c, handed.Lost(handed.Unseen))
 }
 
 // seeDeath is called by the pump when a pidfd reports something, and by the hand, with
@@ -159,7 +153,7 @@ func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 	case err == nil && !reaped && !last:
 		return job.Outcome{}, false
 	case last:
-		return lost(lostUnreaped), true
+		return handed.Lost(handed.Unreaped), true
 	}
-	return lost(lostMute), true
+	return handed.Lost(handed.Mute), true
 }

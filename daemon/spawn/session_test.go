@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -238,19 +239,19 @@ func TestSessionIsHandedOver(t *testing.T) {
 	s.reply <- nil
 	first.awaitStart(id)
 	first.hold(t.Context())
-	handed := first.spawner.Handover()
-	if len(handed) != 1 || handed[0].Child || !handed[0].Session || handed[0].Unsure || handed[0].PID != noProcess {
-		t.Fatalf("handed over %+v", handed)
+	children := first.spawner.Handover()
+	if len(children) != 1 || children[0].Child || !children[0].Session || children[0].Unsure || children[0].PID != noProcess {
+		t.Fatalf("handed over %+v", children)
 	}
 	// The next one is in this process too, and so has descriptors of its own.
-	for _, fd := range []*int{&handed[0].Out, &handed[0].Err} {
+	for _, fd := range []*int{&children[0].Out, &children[0].Err} {
 		var err error
 		if *fd, err = syscall.Dup(*fd); err != nil {
 			t.Fatal(err)
 		}
 	}
 	next := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: noProcess}, ended: map[job.RunID]Ended{}}
-	next.spawner.Adopt(handed)
+	next.spawner.Adopt(children)
 	next.run()
 	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGHUP})
 	if len(f.killed()) != 1 {
@@ -270,7 +271,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 	f := newFakeSessions()
 	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: noProcess}, ended: map[job.RunID]Ended{}}
-	r.spawner.Adopt([]Handed{{Run: 1, PID: noProcess, Session: true, Outcome: lost(lostUnseen), Ended: noon}})
+	r.spawner.Adopt([]handed.Run{{Run: 1, PID: noProcess, Session: true, Outcome: handed.Lost(handed.Unseen), Ended: noon}})
 	r.run()
 	f.end(SessionOf(1), SessionEnd{Outcome: exited(4)})
 	wantOutcome(t, r.await(1), exited(4))

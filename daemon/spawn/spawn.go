@@ -20,6 +20,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/logfile"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
@@ -266,7 +268,7 @@ func New(options Options) *Spawner {
 // call it first.
 func Helper() {
 	starter.Serve()
-	runLog()
+	logfile.Serve()
 }
 
 // Events returns a channel of engine.Started and then Ended for each run, or only Ended for a run
@@ -337,7 +339,9 @@ func (s *Spawner) Kill(kill engine.Kill) {
 	defer s.mu.Unlock()
 	if c := s.living[kill.Run]; c != nil {
 		c.stopped = true
-		s.markStopping(c, kill.Reason)
+		if s.options.Runs != "" && !c.check && c.pid != 0 && kill.Reason != "" {
+			handed.MarkStopping(s.dir.Base(c.run), kill.Reason)
+		}
 		s.kill(c, kill.Signal)
 	}
 }
@@ -740,7 +744,7 @@ func (s *Spawner) report(c *child, left *tail) {
 		c.tail = left
 		left.begin(s, c)
 	} else {
-		s.removeNames(c)
+		s.forgetNames(c)
 	}
 	if c.kept {
 		s.options.Keep.Forget(c.run)
@@ -756,6 +760,13 @@ func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
 		return s.dir.Base(c.run), c.file.Space
 	}
 	return "", nil
+}
+
+// forgetNames is called when nothing of a run is left.
+func (s *Spawner) forgetNames(c *child) {
+	if c.named {
+		handed.Remove(s.dir.Base(c.run))
+	}
 }
 
 func (s *Spawner) settleOwed() {

@@ -2,13 +2,12 @@ package spawn
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -45,7 +44,7 @@ func (s *Spawner) openStdio(c *child, cmd command.Command) (stdio, error) {
 	null := s.files.Null
 	io := stdio{child: [3]int{null, null, null}}
 	if text := c.start.Job.Stdin; text != "" {
-		input, err := openInput(text)
+		input, err := pipe.Input(text)
 		if err != nil {
 			return stdio{}, err
 		}
@@ -68,33 +67,6 @@ func (s *Spawner) openStdio(c *child, cmd command.Command) (stdio, error) {
 	return io, nil
 }
 
-// openInput makes a file of the text after a command's %. Unlike a pipe it needs no writer, even if
-// the text is long and the command never reads it. It is deleted with its last reader.
-func openInput(text string) (int, error) {
-	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return 0, fmt.Errorf("make standard input: %w", err)
-	}
-	if err := fill(fd, text); err != nil {
-		return 0, errors.Join(fmt.Errorf("make standard input: %w", err), syscall.Close(fd))
-	}
-	return fd, nil
-}
-
-// fill writes the text and leaves the file offset at its start.
-func fill(fd int, text string) error {
-	for data, at := []byte(text), 0; at < len(data); {
-		n, err := syscall.Pwrite(fd, data[at:], int64(at))
-		if err != nil {
-			return err
-		}
-		at += n
-	}
-	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
-	return err
-}
-
 var errNoneLeft = errors.New("too many files are open")
 
 // openOutput makes the output pipes of a run. Where they cannot have names, a
@@ -103,7 +75,7 @@ func (s *Spawner) openOutput(c *child, io *stdio, cred *syscall.Credential) erro
 	if s.options.Runs != "" {
 		c.named = true
 		path := s.dir.Base(c.run)
-		err := io.openBoth(func(suffix string) ([2]int, error) { return openNamedPipe(path+suffix, cred) })
+		err := io.openBoth(func(suffix string) ([2]int, error) { return pipe.OpenNamed(path+suffix, cred) })
 		if err == nil {
 			return nil
 		}
@@ -112,35 +84,19 @@ func (s *Spawner) openOutput(c *child, io *stdio, cred *syscall.Credential) erro
 }
 
 func (io *stdio) openPipes(cred *syscall.Credential) error {
-	return io.openBoth(func(string) ([2]int, error) { return openPipe(cred) })
+	return io.openBoth(func(string) ([2]int, error) { return pipe.Open(cred) })
 }
 
 func (io *stdio) openBoth(open func(suffix string) ([2]int, error)) error {
-	stdout, err := open(outSuffix)
+	stdout, err := open(handed.OutSuffix)
 	if err != nil {
 		return err
 	}
-	stderr, err := open(errSuffix)
+	stderr, err := open(handed.ErrSuffix)
 	if err != nil {
 		return errors.Join(err, syscall.Close(stdout[0]), syscall.Close(stdout[1]))
 	}
 	io.ours[0], io.ours[1] = stdout[0], stderr[0]
 	io.child[1], io.child[2] = stdout[1], stderr[1]
 	return nil
-}
-
-// openPipe makes a pipe whose reading end does not block. It belongs to the
-// account, so that the job may open /dev/stdout and /dev/stderr by name.
-func openPipe(cred *syscall.Credential) (ends [2]int, err error) {
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		return ends, err
-	}
-	err = syscall.SetNonblock(ends[0], true)
-	if cred != nil {
-		err = errors.Join(err, syscall.Fchown(ends[0], int(cred.Uid), int(cred.Gid)))
-	}
-	if err != nil {
-		err = errors.Join(err, syscall.Close(ends[0]), syscall.Close(ends[1]))
-	}
-	return ends, err
 }

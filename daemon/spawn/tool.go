@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
 
 // Tool is a program that the daemon itself has use for: getent, id, sendmail.
@@ -122,7 +123,7 @@ func toolInput(r io.Reader) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read standard input: %w", err)
 	}
-	return openInput(string(data))
+	return pipe.Input(string(data))
 }
 
 // duplicate makes a descriptor that lives as long as the hand needs it.

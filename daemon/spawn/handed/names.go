@@ -1,8 +1,7 @@
-package spawn
+package handed
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
@@ -31,14 +31,14 @@ import (
 // Other users cannot write to the directory, so they cannot put other files there. The pipes belong
 // to the run's user, who could open them by /proc/PID/fd anyway.
 const (
-	outSuffix      = ".out"
-	errSuffix      = ".err"
+	OutSuffix      = ".out"
+	ErrSuffix      = ".err"
 	processSuffix  = ".process"
 	stoppingSuffix = ".stopping"
 )
 
-// processRecord is the text of RUN.process.
-type processRecord struct {
+// Process is the text of RUN.process.
+type Process struct {
 	Job       job.ID
 	User      string
 	PID       int
@@ -47,69 +47,17 @@ type processRecord struct {
 	OutputMax int
 }
 
-// openNamedPipe makes a pipe with a name. The job's end is the second one.
-func openNamedPipe(path string, cred *syscall.Credential) (ends [2]int, err error) {
-	err = syscall.Mkfifo(path, 0o600)
-	if err == syscall.EEXIST && syscall.Unlink(path) == nil { // of a history that is gone
-		err = syscall.Mkfifo(path, 0o600)
-	}
-	if err != nil {
-		return ends, err
-	}
-	const flags = syscall.O_CLOEXEC | syscall.O_NOFOLLOW
-	ends[1], err = syscall.Open(path, syscall.O_RDWR|flags, 0)
-	if err != nil {
-		return ends, err
-	}
-	ends[0], err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
-	if err != nil {
-		return ends, errors.Join(err, syscall.Close(ends[1]))
-	}
-	if cred != nil {
-		err = syscall.Fchown(ends[1], int(cred.Uid), int(cred.Gid))
-	}
-	if err != nil {
-		err = errors.Join(err, syscall.Close(ends[0]), syscall.Close(ends[1]))
-	}
-	return ends, err
+// OpenPipes opens the pipes of another daemon's run; 0 means that a pipe no longer exists.
+func OpenPipes(base string) (stdout, stderr int) {
+	return pipe.Reopen(base + OutSuffix), pipe.Reopen(base + ErrSuffix)
 }
 
-// openNames opens the pipes of another daemon's run; 0 means that a pipe no longer exists.
-func (s *Spawner) openNames(run job.RunID) (stdout, stderr int) {
-	if s.options.Runs == "" {
-		return 0, 0
-	}
-	path := s.dir.Base(run)
-	return openLeft(path + outSuffix), openLeft(path + errSuffix)
-}
-
-func openLeft(path string) int {
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return 0
-	}
-	if !isPipe(fd) {
-		_ = syscall.Close(fd) // nothing was written to it
-		return 0
-	}
-	// epoll reports the end of a pipe only if it had a writer since it was opened.
-	if writer, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0); err == nil {
-		_ = syscall.Close(writer) // nothing was written to it
-	}
-	return fd
-}
-
-// markProcess writes down which process a run has. Without it a daemon after a
-// crash has the pipes alone.
-func (s *Spawner) markProcess(c *child) {
-	if s.options.Runs == "" {
-		return
-	}
-	text, err := json.Marshal(processRecord{
-		Job: c.job, User: c.user, PID: c.pid, Up: proc.Uptime(), Boot: s.options.Boot, OutputMax: c.limit,
-	})
-	if err == nil {
-		writeLink(s.dir.Base(c.run)+processSuffix, text)
+// Mark writes down which process a run has. Without it a daemon after a crash has the
+// pipes alone.
+func (r Process) Mark(base string) {
+	r.Up = proc.Uptime()
+	if text, err := json.Marshal(r); err == nil {
+		writeLink(base+processSuffix, text)
 	}
 }
 
@@ -126,13 +74,10 @@ type stoppingRecord struct {
 	Up     time.Duration // since boot
 }
 
-// markStopping writes down that a run is asked to end. Spawner.mu is held.
-func (s *Spawner) markStopping(c *child, reason job.Reason) {
-	if s.options.Runs == "" || c.check || c.pid == 0 || reason == "" {
-		return
-	}
+// MarkStopping writes down that a run is asked to end.
+func MarkStopping(base string, reason job.Reason) {
 	if text, err := json.Marshal(stoppingRecord{reason, proc.Uptime()}); err == nil {
-		writeLink(s.dir.Base(c.run)+stoppingSuffix, text)
+		writeLink(base+stoppingSuffix, text)
 	}
 }
 
@@ -149,15 +94,9 @@ func stopping(base string) (r stoppingRecord) {
 	return r
 }
 
-// removeNames is called when nothing of a run is left.
-func (s *Spawner) removeNames(c *child) {
-	if c.named {
-		removeNames(s.dir.Base(c.run))
-	}
-}
-
-func removeNames(base string) {
-	for _, suffix := range []string{outSuffix, errSuffix, processSuffix, stoppingSuffix} {
+// Remove is called when nothing of a run is left.
+func Remove(base string) {
+	for _, suffix := range []string{OutSuffix, ErrSuffix, processSuffix, stoppingSuffix} {
 		_ = unix.Unlink(base + suffix) // some runs have only some of them
 	}
 }
@@ -168,30 +107,30 @@ func removeNames(base string) {
 // processes of its group may be alive. A daemon that was killed between the
 // start of a process and writing it down leaves the pipes alone, and no user.
 // The files of another boot are removed.
-func Find(runs, boot string) (found []Handed) {
+func Find(runs, boot string) (found []Run) {
 	if runs == "" {
 		return nil
 	}
-	files, _ := filepath.Glob(filepath.Join(runs, "*"+outSuffix)) // the pattern is valid
+	files, _ := filepath.Glob(filepath.Join(runs, "*"+OutSuffix)) // the pattern is valid
 	for _, file := range files {
-		base := strings.TrimSuffix(file, outSuffix)
+		base := strings.TrimSuffix(file, OutSuffix)
 		run, err := strconv.ParseInt(filepath.Base(base), 10, 64)
 		if err != nil {
 			continue
 		}
-		r := processRecord{Boot: boot}
+		r := Process{Boot: boot}
 		if text, err := os.Readlink(base + processSuffix); err == nil && json.Unmarshal([]byte(text), &r) != nil {
-			r = processRecord{Boot: boot} // of another version
+			r = Process{Boot: boot} // of another version
 		}
 		if r.Boot != boot {
-			removeNames(base)
+			Remove(base)
 			continue
 		}
-		h := Handed{Run: job.RunID(run), Job: r.Job, User: r.User, PID: r.PID, OutputMax: r.OutputMax}
-		h.Out, h.Err = openLeft(base+outSuffix), openLeft(base+errSuffix)
+		h := Run{Run: job.RunID(run), Job: r.Job, User: r.User, PID: r.PID, OutputMax: r.OutputMax}
+		h.Out, h.Err = pipe.Reopen(base+OutSuffix), pipe.Reopen(base+ErrSuffix)
 		var gone bool
 		if h.PIDFD, gone = findProcess(r); gone {
-			h.Outcome = lost(lostUnseen)
+			h.Outcome = Lost(Unseen)
 			if r := stopping(base); r.Reason != "" && h.PID > 1 && proc.GroupLives(h.PID, r.Up) {
 				h.Over, h.Outcome = h.Outcome, job.Outcome{}
 			}
@@ -202,7 +141,7 @@ func Find(runs, boot string) (found []Handed) {
 }
 
 // findProcess opens the process of a record; gone reports that it has ended.
-func findProcess(r processRecord) (pidfd int, gone bool) {
+func findProcess(r Process) (pidfd int, gone bool) {
 	if r.PID <= 0 {
 		return 0, false
 	}

@@ -1,0 +1,3 @@
+// Package pipe owns the pipes of standard files, with and without a name, and input
+// that needs no writer.
+package pipe
