@@ -127,16 +127,6 @@ func createStamp(dir, id string) (*os.File, error) {
 	return openStamp(fd, id, unix.O_RDWR|unix.O_CREAT)
 }
 
-// Read returns the day in the stamp; false if it is empty.
-func (l *StampLock) Read() (timetable.Day, bool) {
-	var text [8]byte
-	if _, err := l.file.ReadAt(text[:], 0); err != nil {
-		return 0, false
-	}
-	date, err := time.Parse("20060102", string(text[:]))
-	return timetable.DayOf(date, time.UTC), err == nil
-}
-
 // Write notes the day on which the run began.
 func (l *StampLock) Write(day timetable.Day) error { return writeStamp(l.file, l.id, day) }
 

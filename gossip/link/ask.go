@@ -143,7 +143,7 @@ func (l *Link) newClient() *http.Transport {
 func (l *Link) newServer() *http.Server {
 	s := &http.Server{
 		Handler:        http.HandlerFunc(l.answer),
-		ConnContext:    ConnContext,
+		ConnContext:    withConn,
 		BaseContext:    func(net.Listener) context.Context { return l.ctx },
 		ErrorLog:       slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		ReadTimeout:    maxTime,
@@ -237,21 +237,13 @@ func (l *Link) Transport(address func(id string) (addr string, ok bool)) *http.T
 
 type connKey struct{}
 
-// ConnContext is for an http.Server on the listener of the service HTTP, so that PeerOf
-// returns the member that sent a request.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
+// withConn is the ConnContext of a server on the listener of the service HTTP: see connOf.
+func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
+// connOf returns the connection on which a member sent a request, or nil.
 func connOf(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
-}
-
-// PeerOf returns the ID of the member that sent a request, or "".
-func PeerOf(ctx context.Context) string {
-	if c := connOf(ctx); c != nil {
-		return c.peer
-	}
-	return ""
 }

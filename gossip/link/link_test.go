@@ -533,8 +533,8 @@ func TestTransportAsksTheDaemonOfAMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := http.Server{ConnContext: ConnContext, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprintf(w, "%s of %s", r.URL.Path, PeerOf(r.Context()))
+		server := http.Server{ConnContext: withConn, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "%s of %s", r.URL.Path, connOf(r.Context()).peer)
 		})}
 		go server.Serve(listener)
 		defer server.Close()
