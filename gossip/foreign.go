@@ -95,10 +95,11 @@ func (r *Ring) isUnknown(m *member) bool {
 
 // holders compares the entries of a job of which m has a different entry or lacks one. confirmed
 // reports whether any other member holds the same entry as this host. edited is the time of the
-// last edit on any member, so the difference is not newer. If a host that just joined is not
-// confirmed, it may be the first one with a new entry.
+// last edit on any member, so the difference is not newer. m may also have been edited while it
+// was down, before it joined. If a host that just joined is not confirmed, it may be the first
+// one with a new entry.
 func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
-	edited = r.own.edited
+	edited = later(r.own.edited, m.meta.since)
 	for _, x := range r.members {
 		_, lacks := x.diff.lacks[key]
 		confirmed = confirmed || x != m && x.state == Alive && x.compared && !lacks

@@ -127,6 +127,38 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 	})
 }
 
+// The entry of a member that restarts may have been edited while it was down: what the member
+// takes then counts, also on a host that joined less than a minute before.
+func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for range 3 {
+			h := w.host()
+			h.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
+			h.start()
+			w.agree(30*time.Second, w.hosts)
+			time.Sleep(2 * time.Minute)
+		}
+		a, b := w.hosts[0], w.hosts[1]
+		a.stop()
+		a.start()
+		w.agree(30*time.Second, w.hosts)
+		w.knows(a, 0)
+		time.Sleep(20 * time.Second)
+		b.stop()
+		b.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(2)}}
+		b.start()
+		w.agree(30*time.Second, w.hosts)
+		w.knows(a, 1)
+		o := occurrence(7)
+		b.Take(register.Claim{Occurrence: o})
+		w.granted(b, o, register.Granted)
+		a.Take(register.Claim{Occurrence: o})
+		if by := w.granted(a, o, register.Refused); by != b.id {
+			t.Errorf("the claim is refused for %q, want for %q", by, b.id)
+		}
+	})
+}
+
 // What the voters granted for another entry counts during an edit, and as long as it is
 // not known whose entry it is; afterwards it does not.
 func TestGrantsAreForeignAfterAnEdit(t *testing.T) {

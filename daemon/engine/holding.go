@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 )
 
 // unfit returns the function that reports why this host cannot run an entry, or "".
@@ -46,11 +47,11 @@ func (e *Engine) isCandidate(slot int) bool {
 
 // candidates returns the ring jobs whose users may run jobs here. For all other ring
 // jobs, the other members do not wait for this one.
-func (e *Engine) candidates() []Holding {
+func (e *Engine) candidates() []catalog.Holding {
 	if len(e.bars) == 0 {
 		return e.jobs.Holdings()
 	}
-	var all []Holding
+	var all []catalog.Holding
 	for slot, h := range e.jobs.EachHolding() {
 		if e.isCandidate(slot) {
 			all = append(all, h)

@@ -11,9 +11,6 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Holding is a ring job that this member can run.
-type Holding = catalog.Holding
-
 // RingMode is the mode of the ring in the configuration.
 type RingMode uint8
 
@@ -168,7 +165,7 @@ func (v *View) RingJobs() int { return len(v.jobs.RingJobs()) }
 
 // Holdings returns the ring jobs that this host may run, by their numbers.
 func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
-	return func(yield func(int, Holding) bool) {
+	return func(yield func(int, catalog.Holding) bool) {
 		for slot, h := range v.jobs.EachHolding() {
 			if _, barred := v.bars[v.jobs.Entry(slot).User()]; !barred && !yield(slot, h) {
 				return

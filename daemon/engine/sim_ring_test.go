@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -129,8 +128,9 @@ type lab struct {
 	doubled map[exchange.Occurrence]map[string]bool
 	died    map[exchange.Occurrence]bool // taken by a member that was killed then
 	apart   []apart
-	failed  map[exchange.Occurrence]int // the newest attempt, if it failed
-	given   int                         // occurrences that were handed over
+	failed  map[exchange.Occurrence]int  // the newest attempt, if it failed
+	strayed map[exchange.Occurrence]bool // granted by the voters to a member that left while another did not see it
+	given   int                          // occurrences that were handed over
 	census  []census
 }
 
@@ -223,44 +223,13 @@ type ringStart struct {
 	claimed time.Time
 }
 
-// note is the known state of an occurrence at a member.
-type note struct {
-	phase   exchange.Phase
-	attempt int
-	lost    int
-	run     int64
-	ran     bool // to its end
-	times   int  // how often it was taken before
-}
-
-// newer reports whether a note is more recent than another note of the same member.
-func (x note) newer(was note) bool {
-	if x.times != was.times {
-		return x.times > was.times
-	}
-	return x.step() > was.step()
-}
-
-// step orders the progress of a member: an attempt begins, the next one waits, and so on.
-func (x note) step() int {
-	switch x.phase {
-	case exchange.Taken:
-		return 2*x.attempt + 1
-	case exchange.Begun:
-		return 2 * max(x.attempt, 1)
-	}
-	return math.MaxInt
-}
-
-// began reports whether a run of it is live or has ended.
-func (x note) began() bool { return x.phase >= exchange.Begun && x.run != 0 }
-
 // meta is the metadata that a member publishes.
 type meta struct {
 	id     string
 	labels map[string]string
 	held   map[job.Key]job.Key
 	drains bool
+	since  time.Time // when its daemon started
 	edited time.Time // the last change of its jobs since it joined
 }
 
@@ -283,31 +252,19 @@ type node struct {
 	rivals  map[job.Key]bool // jobs for which it has a different entry
 	version int              // version of its texts
 
-	meta    meta
-	peers   map[string]meta
-	lacks   map[string]map[job.Key]register.Lack // differences between other members' jobs and its own
-	idle    bool                                 // its engine takes nothing new
-	heard   map[string]time.Time                 // when it last received a message from each live member
-	came    map[string]time.Time                 // when each of them became alive
-	parted  map[string]bool                      // members that announced that they leave
-	lost    map[string]bool                      // members that it considers dead
-	notes   map[exchange.Occurrence]map[string]note
-	gave    map[exchange.Occurrence]string // occurrences that it granted to other members
-	asks    map[exchange.Occurrence]*question
-	shown   map[exchange.Occurrence]bool            // doubles that were reported
-	views   map[exchange.Occurrence]map[string]bool // members that it saw at its newest claim
-	claimed map[exchange.Occurrence]time.Time
-	stored  map[exchange.Occurrence]bool // its history has a decision
-	parting bool                         // its final state was broadcast
-	untold  int                          // messages that it repeats until they are received
-}
-
-// question is a claim that is sent to other members.
-type question struct {
-	left  map[string]bool
-	times int  // how often it was taken before
-	last  note // the furthest progress since it was taken last, as the claimant knows it
-	mine  bool // the claimant has it, and checks whether it still does
+	meta     meta
+	peers    map[string]meta
+	lacks    map[string]map[job.Key]register.Lack // differences between other members' jobs and its own
+	idle     bool                                 // its engine takes nothing new
+	heard    map[string]time.Time                 // when it last received a message from each live member
+	came     map[string]time.Time                 // when each of them became alive
+	parted   map[string]bool                      // members that announced that they leave
+	register *register.Register
+	views    map[exchange.Occurrence]map[string]bool // members that it saw at its newest claim
+	claimed  map[exchange.Occurrence]time.Time
+	stored   map[exchange.Occurrence]bool // its history has a decision
+	parting  bool                         // its final state was broadcast
+	untold   int                          // messages that it repeats until they are received
 }
 
 func (l *lab) in(d time.Duration, do func()) {
@@ -412,43 +369,17 @@ func (n *node) act(effects []Effect) {
 	}
 }
 
-func (n *node) carryOut(e register.Effect) {
-	switch e := e.(type) {
-	case register.Holdings:
-		n.hold(e)
-	case register.Claim:
-		n.claim(e)
-	case exchange.Progress:
-		n.progress(e)
-	case register.Unstarted:
-		n.farewell(e)
-	}
-}
-
-// tellRing passes an event of the ring to the engine.
-func (n *node) tellRing(e register.Event) { n.notify(fromRing{e}) }
-
-// tellOrphans reports occurrences of a member that is gone.
-func (n *node) tellOrphans(orphans ...register.Report) {
-	n.tellRing(register.Changes{Orphans: orphans})
-}
-
 // boot starts the daemon.
 func (n *node) boot() {
 	n.life++
 	n.up = true
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
-	n.parted, n.lost = map[string]bool{}, map[string]bool{}
-	own := map[exchange.Occurrence]map[string]note{}
-	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && n.stored[o] {
-			own[o] = map[string]note{n.id: x}
-		}
-	}
-	n.notes, n.gave, n.asks = own, map[exchange.Occurrence]string{}, map[exchange.Occurrence]*question{}
+	n.parted = map[string]bool{}
+	n.remember()
+	n.untold = 0
 	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
-	n.meta = meta{id: n.id, labels: n.labels, drains: true}
+	n.meta = meta{id: n.id, labels: n.labels, drains: true, since: n.clock()}
 	n.crontabs, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
 	n.lab.count()
 	n.read()
@@ -459,550 +390,6 @@ func (n *node) boot() {
 		n.lab.count()
 		n.announce()
 		n.view()
-	})
-}
-
-// hold publishes the jobs that a member has.
-func (n *node) hold(e register.Holdings) {
-	if n.joined {
-		n.meta.edited = n.clock()
-	}
-	n.meta.held = map[job.Key]job.Key{}
-	for _, h := range e.Holdings {
-		n.meta.held[h.Key] = h.Hash
-	}
-	n.announce()
-	n.view()
-}
-
-// announce sends this member's meta to all members.
-func (n *node) announce() {
-	said := n.meta
-	for _, to := range n.lab.nodes {
-		if to != n {
-			n.send(to, func() { to.hear(said) })
-		}
-	}
-}
-
-// beat sends the heartbeat of a member every second.
-func (n *node) beat() {
-	if n.left {
-		return
-	}
-	n.announce()
-	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
-		if n.lab.now.Sub(n.heard[id]) > deadIn {
-			n.bury(id)
-		}
-	}
-	if ids := slices.Sorted(maps.Keys(n.heard)); len(ids) > 0 && n.lab.rng.IntN(3) == 0 {
-		n.sync(n.lab.of(ids[n.lab.rng.IntN(len(ids))]), time.Minute)
-	}
-	n.soon(time.Second, n.beat)
-}
-
-func (n *node) hear(m meta) {
-	if n.parted[m.id] && n.heard[m.id].IsZero() { // the message was on its way when the sender left
-		return
-	}
-	_, alive := n.heard[m.id]
-	n.heard[m.id] = n.lab.now
-	delete(n.lost, m.id)
-	was := n.peers[m.id]
-	n.peers[m.id] = m
-	if !alive {
-		n.came[m.id] = n.lab.now
-		n.sync(n.lab.of(m.id), 5*time.Minute)
-	}
-	if !alive || was.drains != m.drains || !maps.Equal(was.held, m.held) {
-		n.view()
-	}
-}
-
-// bury marks a member as dead for this one.
-func (n *node) bury(id string) {
-	n.lab.say("%s: %s is dead", n.id, id)
-	delete(n.heard, id)
-	n.lost[id] = true
-	var orphans []register.Report
-	for o, all := range n.notes {
-		x, ok := all[id]
-		if !ok || x.phase == exchange.Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
-			return m == n.id || !n.heard[m].IsZero()
-		}) {
-			continue
-		}
-		orphans = append(orphans, n.orphan(o, id, x))
-	}
-	for o, to := range n.gave {
-		if to == id && len(n.notes[o]) == 0 {
-			orphans = append(orphans, n.orphan(o, id, note{phase: exchange.Taken}))
-		}
-	}
-	slices.SortFunc(orphans, func(a, b register.Report) int { return a.Compare(b.Occurrence) })
-	n.view()
-	n.tellOrphans(orphans...)
-}
-
-func (n *node) orphan(o exchange.Occurrence, id string, x note) register.Report {
-	m := register.Mark{Occurrence: o, Member: id, Phase: x.phase, Attempt: uint16(x.attempt), Lost: uint8(x.lost)}
-	return register.Report{Mark: m, Host: id, Left: n.parted[id]}
-}
-
-// view passes the current membership to the engine.
-func (n *node) view() {
-	if !n.joined {
-		return
-	}
-	m := &register.Membership{Self: n.id, HoldOff: 2 * time.Second}
-	all := []meta{n.meta}
-	for id := range n.heard {
-		all = append(all, n.peers[id])
-	}
-	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
-	for _, x := range all {
-		member := register.Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
-		if x.id == n.id {
-			member.Draining = n.idle
-		} else {
-			member.Lacks = n.compare(x)
-		}
-		m.Members = append(m.Members, member)
-	}
-	newest := map[job.Key]time.Time{}
-	for o, all := range n.notes {
-		if o.Time().After(newest[o.Key]) && len(all) > 0 {
-			newest[o.Key] = o.Time()
-		}
-	}
-	n.tellRing(register.Ring{Membership: m, Newest: newest})
-}
-
-// compare records how a member's jobs differ from this one's, and since when.
-func (n *node) compare(x meta) map[job.Key]register.Lack {
-	lacks := map[job.Key]register.Lack{}
-	for key, hash := range n.meta.held {
-		if other := x.held[key]; other != hash {
-			lack := register.Lack{Ours: hash, Theirs: other, Since: n.clock()}
-			if was, ok := n.lacks[x.id][key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
-				lack.Since = was.Since
-			}
-			lacks[key] = lack
-		}
-	}
-	n.lacks[x.id] = lacks
-	return lacks
-}
-
-// sync makes two members exchange their recent state.
-func (n *node) sync(to *node, since time.Duration) {
-	push := func(from, to *node) {
-		known := map[exchange.Occurrence]map[string]note{}
-		for o, all := range from.notes {
-			if from.lab.now.Sub(o.Time()) < since {
-				known[o] = maps.Clone(all)
-			}
-		}
-		from.send(to, func() {
-			for _, o := range slices.SortedFunc(maps.Keys(known), exchange.Occurrence.Compare) {
-				for _, id := range slices.Sorted(maps.Keys(known[o])) {
-					to.learn(o, id, known[o][id])
-				}
-			}
-		})
-	}
-	push(n, to)
-	n.send(to, func() { push(to, n) })
-}
-
-// learn handles a message about an occurrence.
-func (n *node) learn(o exchange.Occurrence, id string, x note) {
-	if id == n.id { // its own state is newer, unless it was restarted
-		if x.phase == exchange.Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
-			n.tellOrphans(n.orphan(o, n.id, x))
-		}
-		return
-	}
-	if _, alive := n.heard[id]; !alive && !n.joined { // handle it when its jobs are known
-		n.soon(time.Second, func() { n.learn(o, id, x) })
-		return
-	}
-	if n.counts(id, o) {
-		n.keep(o, id, x)
-	}
-}
-
-// counts reports whether a member's messages about an occurrence count for this one.
-func (n *node) counts(id string, o exchange.Occurrence) bool {
-	_, holds := n.meta.held[o.Key]
-	_, alive := n.heard[id]
-	_, known := n.notes[o][id]
-	if id == n.id || !holds || !alive && !n.parted[id] || known {
-		return true
-	}
-	lack, lacks := n.compare(n.peers[id])[o.Key]
-	return !lacks || n.dated(lack, id, o.Key).HeldSame(o)
-}
-
-// dated corrects since when another member's entry differs, if this one noticed it when
-// it joined.
-func (n *node) dated(lack register.Lack, id string, key job.Key) register.Lack {
-	if lack.Since.After(n.joinedAt.Add(register.RolloutTime)) {
-		return lack
-	}
-	edited, confirmed := n.meta.edited, false
-	for other, x := range n.peers {
-		confirmed = confirmed || other != id && !n.heard[other].IsZero() && x.held[key] == n.meta.held[key]
-		if x.edited.After(edited) {
-			edited = x.edited
-		}
-	}
-	if confirmed && edited.Before(lack.Since) {
-		lack.Since = edited
-	}
-	return lack
-}
-
-// keep stores a member's progress with an occurrence.
-func (n *node) keep(o exchange.Occurrence, id string, x note) {
-	was, known := n.notes[o][id]
-	if known && !x.newer(was) {
-		return
-	}
-	if n.notes[o] == nil {
-		n.notes[o] = map[string]note{}
-	}
-	n.notes[o][id] = x
-	if id != n.id && !known {
-		n.tellRing(register.Changes{Others: []exchange.Occurrence{o}})
-	}
-	if id != n.id && n.lost[id] && x.phase != exchange.Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
-		n.tellOrphans(n.orphan(o, id, x))
-	}
-	own := n.notes[o][n.id]
-	for _, other := range slices.Sorted(maps.Keys(n.notes[o])) {
-		y := n.notes[o][other]
-		if other != n.id && own.began() && y.began() && !n.shown[o] && own.lost == 0 && y.lost == 0 {
-			n.shown[o] = true
-			n.tellRing(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: o, Member: other, Run: y.run}, Host: other}}})
-		}
-	}
-}
-
-// holder returns the member that has an occurrence, other than but, or "".
-func (n *node) holder(o exchange.Occurrence, but string, again bool) string {
-	times := n.times(o)
-	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if x := n.notes[o][id]; id != but && x.times == times && (!again || x.phase == exchange.Over || !n.lost[id]) {
-			return id
-		}
-	}
-	return ""
-}
-
-func (n *node) claim(c register.Claim) {
-	o := c.Occurrence
-	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.lab.now
-	for id := range n.heard {
-		n.views[o][id] = true
-	}
-	if c.Ledger {
-		n.vote(c)
-		return
-	}
-	_, own := n.notes[o][n.id]
-	switch by := n.holder(o, n.id, c.Again); {
-	case by != "" && (!own || c.Again):
-		n.refused(o, by)
-	default:
-		n.inquire(c)
-	}
-}
-
-// refused drops an occurrence that another member has.
-func (n *node) refused(o exchange.Occurrence, by string) {
-	if x := n.notes[o][n.id]; x.phase == exchange.Taken {
-		delete(n.notes[o], n.id)
-	}
-	n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: by})
-}
-
-// have takes an occurrence.
-func (n *node) have(o exchange.Occurrence) {
-	n.note(o, n.taken(o))
-	n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted})
-}
-
-// taken returns the note for an occurrence that this member takes, perhaps not for the
-// first time.
-func (n *node) taken(o exchange.Occurrence) note {
-	x, own := n.notes[o][n.id]
-	if own {
-		return note{phase: exchange.Taken, times: x.times, attempt: x.attempt}
-	}
-	if len(n.notes[o]) == 0 {
-		return note{phase: exchange.Taken}
-	}
-	again := note{phase: exchange.Taken, times: n.times(o) + 1}
-	for _, x := range n.notes[o] {
-		again.attempt = max(again.attempt, x.attempt)
-	}
-	return again
-}
-
-// times returns how often an occurrence was taken, by one member after the other.
-func (n *node) times(o exchange.Occurrence) (times int) {
-	for _, x := range n.notes[o] {
-		times = max(times, x.times)
-	}
-	return times
-}
-
-// farewell broadcasts the final state of this member, and leaves.
-func (n *node) farewell(u register.Unstarted) {
-	n.lab.given += len(u.Occurrences)
-	for _, x := range u.Occurrences {
-		y := n.notes[x.Occurrence][n.id]
-		y.phase, y.attempt, y.lost = exchange.Taken, max(int(x.Attempt), y.attempt), max(int(x.Lost), y.lost)
-		n.keep(x.Occurrence, n.id, y)
-	}
-	clear(n.asks)
-	own := map[exchange.Occurrence]note{}
-	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && (x.phase != exchange.Over || n.lab.now.Sub(o.Time()) < time.Minute) {
-			own[o] = x
-		}
-	}
-	n.insist(func(to *node) {
-		for _, o := range slices.SortedFunc(maps.Keys(own), exchange.Occurrence.Compare) {
-			to.learn(o, n.id, own[o])
-		}
-		to.parted[n.id] = true
-		to.bury(n.id)
-	})
-	n.await(func() bool { return n.untold == 0 }, n.leave)
-}
-
-// insist sends a message to all live members, and repeats it until each has received it
-// or is dead.
-func (n *node) insist(do func(to *node)) {
-	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
-		n.untold++
-		n.insistWith(n.lab.of(id), do)
-	}
-}
-
-func (n *node) insistWith(to *node, do func(to *node)) {
-	if _, lives := n.heard[to.id]; !lives || n.lab.connected(n, to) && !to.paused {
-		n.untold--
-		n.send(to, func() { do(to) })
-		return
-	}
-	n.soon(time.Second, func() { n.insistWith(to, do) })
-}
-
-// note stores the progress of its own occurrence, and sends it to the others.
-func (n *node) note(o exchange.Occurrence, x note) {
-	n.keep(o, n.id, x)
-	n.post(func(to *node) { to.learn(o, n.id, x) })
-}
-
-// questionOf returns the question that other members must answer before a claim is
-// granted.
-func (n *node) questionOf(c register.Claim) *question {
-	q := &question{left: map[string]bool{}}
-	all, times := n.notes[c.Occurrence], n.times(c.Occurrence)
-	own, known := all[n.id]
-	switch {
-	case known && own.phase < exchange.Over && own.times == times && (c.Again || own.phase == exchange.Taken):
-		q.mine, q.times = true, times
-		if times > 0 {
-			q.last = note{phase: exchange.Taken, attempt: own.attempt}
-		}
-	case c.Again:
-		q.times, q.last = 1, note{phase: exchange.Taken}
-		for _, x := range all {
-			if x.times == times {
-				q.times = times + 1
-				if x.step() > q.last.step() {
-					q.last = x
-				}
-			}
-		}
-	}
-	return q
-}
-
-// first returns the other member whose note of an occurrence comes before all others, or
-// "".
-func (n *node) first(o exchange.Occurrence) (first string) {
-	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if id != n.id && (first == "" || n.notes[o][id].beats(n.notes[o][first])) {
-			first = id
-		}
-	}
-	return first
-}
-
-// beats reports whether a note comes before that of another member, apart from the ID.
-func (x note) beats(y note) bool {
-	switch {
-	case x.times != y.times:
-		return x.times > y.times
-	}
-	return x.phase > exchange.Taken && y.phase == exchange.Taken
-}
-
-// stands reports whether the recorded state of a member prevents the claim.
-func (n *node) stands(id string, x note, from string, q *question) bool {
-	switch {
-	case id == from && (x.phase == exchange.Taken || q.mine && x.phase == exchange.Begun):
-		return false
-	case x.times < q.times:
-		return id == n.id || x.step() > q.last.step()
-	case x.times == q.times && q.mine:
-		return x.phase > exchange.Taken || id < from
-	}
-	return true
-}
-
-// inquire sends a claim to all live members.
-func (n *node) inquire(c register.Claim) {
-	o, q := c.Occurrence, n.questionOf(c)
-	n.asks[o] = q
-	end := func() {
-		if n.asks[o] != q {
-			return
-		}
-		delete(n.asks, o)
-		if by := n.holder(o, n.id, c.Again); by != "" {
-			n.refused(o, by)
-			return
-		}
-		n.have(o)
-	}
-	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
-		to := n.lab.of(id)
-		q.left[id] = true
-		n.send(to, func() {
-			by := to.answerTo(o, n.id, q)
-			mark, known := to.notes[o][by]
-			to.send(n, func() {
-				if n.asks[o] != q { // it was decided, or is from before a restart
-					return
-				}
-				if by != "" && !n.counts(by, o) {
-					by, known = "", false
-				}
-				if by != "" {
-					delete(n.asks, o)
-					n.refused(o, by)
-				}
-				if known {
-					n.learn(o, by, mark)
-				}
-				if delete(q.left, id); len(q.left) == 0 {
-					end()
-				}
-			})
-		})
-	}
-	if len(q.left) == 0 {
-		end()
-		return
-	}
-	n.soon(patience, end)
-}
-
-// answerTo returns the member that has an occurrence which another member claims, or "".
-func (n *node) answerTo(o exchange.Occurrence, from string, q *question) string {
-	if !n.counts(from, o) {
-		return ""
-	}
-	own := n.asks[o]
-	if own != nil && !q.mine && (own.times > q.times || own.times == q.times && n.id < from) {
-		return n.id
-	}
-	for _, id := range []string{n.id, n.first(o)} {
-		if x, known := n.notes[o][id]; known && n.stands(id, x, from, q) {
-			return id
-		}
-	}
-	if own != nil {
-		delete(n.asks, o)
-		n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: from})
-	}
-	n.gave[o] = from
-	return ""
-}
-
-// vote sends a claim to the ledger of the voters.
-func (n *node) vote(c register.Claim) {
-	l, o := n.lab, c.Occurrence
-	if !n.quorum() {
-		n.soon(time.Second, func() { n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed}) })
-		return
-	}
-	alive := maps.Clone(n.views[o])
-	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
-		at, entry := o, n.meta.held[o.Key]
-		g, ok := l.granted[o]
-		if ok && g.by != n.id && g.entry != entry && !n.counts(g.by, o) {
-			at = n.apart(o)
-			g, ok = l.granted[at]
-		}
-		if !ok || c.Again && c.From == g.by && !alive[g.by] {
-			l.tokens++
-			if ok {
-				entry = g.entry // a rerun under another entry leaves this one's as run
-			}
-			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
-			l.granted[at] = g
-			l.died[o] = l.died[o] || !n.up
-		}
-		n.soon(0, func() {
-			switch {
-			case !n.quorum() || l.rng.IntN(10) == 0: // the answer is lost
-				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
-			case g.by == n.id:
-				n.views[o], n.claimed[o] = g.saw, g.at
-				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted, Token: g.token})
-			default:
-				n.learn(o, g.by, note{phase: exchange.Taken})
-				n.post(func(to *node) { to.learn(o, g.by, note{phase: exchange.Taken}) })
-				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: g.by})
-			}
-		})
-	})
-}
-
-// apart returns the occurrence under which a claim is granted if another entry has one
-// too.
-func (n *node) apart(o exchange.Occurrence) exchange.Occurrence {
-	entry := n.meta.held[o.Key]
-	return exchange.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
-}
-
-// quorum reports whether a member can reach a majority of the voters.
-func (n *node) quorum() bool {
-	seen := 0
-	for _, v := range n.lab.nodes[:n.lab.voters] {
-		if v == n || n.lab.connected(n, v) && n.lab.connected(v, n) && !v.paused {
-			seen++
-		}
-	}
-	return seen > n.lab.voters/2
-}
-
-func (n *node) progress(p exchange.Progress) {
-	was, attempt := n.notes[p.Occurrence][n.id], int(p.Attempt)
-	if was.phase == exchange.Taken && p.Phase == exchange.Begun { // the next attempt after the known ones
-		attempt = max(attempt, was.attempt+1)
-	}
-	n.note(p.Occurrence, note{
-		phase: p.Phase, attempt: attempt, lost: int(p.Lost), run: p.Run, times: was.times,
-		ran: p.Phase == exchange.Over && p.Run != 0 && !p.Vanished,
 	})
 }
 
@@ -1080,9 +467,9 @@ func (n *node) kill(away time.Duration) {
 	for _, x := range n.lab.nodes {
 		n.lab.part(n, x, away)
 	}
-	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && x.phase != exchange.Over {
-			n.lab.died[o] = true
+	for _, m := range n.ownMarks() {
+		if m.Phase != exchange.Over {
+			n.lab.died[m.Occurrence] = true
 		}
 	}
 	for _, g := range n.lab.granted {
@@ -1121,6 +508,7 @@ func (n *node) part() {
 	n.drains()
 	n.soon(settle, func() {
 		n.parting = true
+		n.register.Abandon()
 		n.tellRing(register.Departing{})
 	})
 }
@@ -1140,47 +528,6 @@ func (n *node) drain(d time.Duration) {
 		n.announce()
 		n.view()
 	})
-}
-
-// drains makes a member take nothing new. It reports that to the others immediately, and
-// to its own engine later, when the others have received it.
-func (n *node) drains() {
-	n.meta.drains = true
-	n.lab.count()
-	n.announce()
-	n.view()
-	n.soon(settle, func() {
-		n.idle = n.meta.drains
-		n.view()
-	})
-}
-
-// await makes a member do something as soon as a condition is true.
-func (n *node) await(is func() bool, do func()) {
-	n.soon(100*time.Millisecond, func() {
-		if is() {
-			do()
-		} else {
-			n.await(is, do)
-		}
-	})
-}
-
-// leave removes a member. Members that miss its message notice its absence after a while.
-func (n *node) leave() {
-	n.lab.say("%s leaves", n.id)
-	for _, to := range n.lab.nodes {
-		if to != n {
-			n.send(to, func() {
-				to.parted[n.id] = true
-				delete(to.heard, n.id)
-				to.view()
-			})
-		}
-	}
-	n.left, n.joined = true, false
-	n.lab.count()
-	n.tellRing(register.Ring{})
 }
 
 // edit changes a member's crontabs, unless a newer edit came first.
@@ -1222,7 +569,7 @@ func (l *lab) add(index int) *node {
 	n := &node{
 		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index),
 		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
-		notes: map[exchange.Occurrence]map[string]note{}, shown: map[exchange.Occurrence]bool{}, views: map[exchange.Occurrence]map[string]bool{}, claimed: map[exchange.Occurrence]time.Time{}, stored: map[exchange.Occurrence]bool{},
+		views: map[exchange.Occurrence]map[string]bool{}, claimed: map[exchange.Occurrence]time.Time{}, stored: map[exchange.Occurrence]bool{},
 	}
 	n.node, n.ring = n.id, Available
 	if l.weather.strict {
@@ -1278,7 +625,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
 		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
-		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{},
+		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{}, strayed: map[exchange.Occurrence]bool{},
 	}
 	l.begun = l.now
 	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
@@ -1473,7 +820,7 @@ func (l *lab) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(register.RolloutTime+10*time.Second).After(o.Time())
 	}))
 	switch {
-	case len(firsts) == 0 && !l.skipped[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Time()):
+	case len(firsts) == 0 && !l.skipped[o] && !l.strayed[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Time()):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")
@@ -1500,7 +847,7 @@ func TestMissedOccurrencesAreShared(t *testing.T) {
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), cut: map[[2]int]bool{},
 		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
-		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{},
+		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{}, strayed: map[exchange.Occurrence]bool{},
 	}
 	l.begun = l.now
 	var jobs strings.Builder

@@ -28,10 +28,12 @@ const (
 	waiting               // it waits for its turn, or for the time to repeat the claim
 	asked                 // it is claimed, and Claimed has not come yet
 	outdated              // likewise, but this member was suspended meanwhile: a grant does not count
+	granted               // this member has it, and has not begun it
+	running               // this member has begun it
 )
 
-// claim is this member's claim for an occurrence, which it may not have sent yet. It ends
-// with Permit, Deny or Revoke, or when another member has the occurrence.
+// claim is this member's claim for an occurrence, which it may not have sent yet. It ends when
+// the occurrence is over, or when another member has it.
 type claim struct {
 	exchange.Occurrence
 	slot      int           // its job in Host.Jobs; see optionsOf
@@ -40,7 +42,7 @@ type claim struct {
 	state     state
 	missed    bool             // other members may consider it decided, so this one never drops the claim
 	again     bool             // see register.Claim
-	run       bool             // a run of the occurrence waits here for Permit
+	run       bool             // a run of the occurrence may be on this host
 	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
 	ifRefused *register.Report // an orphan that was reported after the claim
 	skips     []exchange.Skip  // older occurrences that are skipped with it
@@ -80,7 +82,7 @@ func (r *Ring) compete(c *claim, as time.Time) {
 	rank, nobody := r.ranking.own(r.host.Jobs, c.slot, c.Time())
 	switch {
 	case rank >= 0 && (rank < ranks || c.missed):
-		c.state = waiting
+		r.enter(c, waiting)
 		as = as.Add(time.Duration(rank) * r.holdOff())
 		r.park(c, max(r.now.Up, r.now.UpAt(as)))
 	case nobody:
@@ -130,13 +132,30 @@ func (r *Ring) park(c *claim, until time.Duration) {
 	}
 }
 
+// enter changes the state of a claim.
+func (r *Ring) enter(c *claim, s state) {
+	if c.state >= granted {
+		r.granted--
+	}
+	if c.state = s; s >= granted {
+		r.granted++
+	}
+}
+
 // forget removes a claim.
 func (r *Ring) forget(c *claim) {
+	r.enter(c, waiting)
 	delete(r.claims, c.Occurrence)
 	if c.at >= 0 {
 		heap.Remove(&r.queue, c.at)
 	}
+	r.unstall(c)
+}
+
+// unstall removes a claim from those that were not decided.
+func (r *Ring) unstall(c *claim) {
 	if c.tries > 0 {
+		c.tries = 0
 		rest := slices.DeleteFunc(r.stalled[c.Key], func(x *claim) bool { return x == c })
 		if r.stalled[c.Key] = rest; len(rest) == 0 {
 			delete(r.stalled, c.Key)
@@ -193,7 +212,7 @@ func (r *Ring) claimFor(c *claim, o *option.Options) {
 
 // ask sends the claim for an occurrence.
 func (r *Ring) ask(c *claim, ledger bool) {
-	c.state = asked
+	r.enter(c, asked)
 	q := register.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
 	if c.orphan != nil {
 		q.From = c.orphan.Member
@@ -214,11 +233,11 @@ func (r *Ring) optionsOf(c *claim) (o *option.Options, ok bool) {
 // claimed handles the answer to a claim.
 func (r *Ring) claimed(ev register.Claimed) {
 	c := r.claims[ev.Occurrence]
-	if c == nil || c.state < asked {
+	if c == nil || c.state != asked && c.state != outdated {
 		return
 	}
 	counts := c.state == asked
-	c.state = waiting
+	r.enter(c, waiting)
 	switch {
 	case ev.Grant == register.Granted && r.departed && !c.run: // the others take it over
 		r.forget(c)
@@ -226,8 +245,7 @@ func (r *Ring) claimed(ev register.Claimed) {
 		c.again = true
 		r.park(c, r.now.Up)
 	case ev.Grant == register.Granted:
-		r.forget(c)
-		r.granted(c, ev.Token)
+		r.permit(c, ev.Token)
 	case ev.Grant == register.Refused:
 		r.forget(c)
 		if slot, ok := r.host.Jobs.FindRing(c.Key); c.run {
@@ -243,16 +261,19 @@ func (r *Ring) claimed(ev register.Claimed) {
 	}
 }
 
-// granted permits an occurrence that was granted to this member.
-func (r *Ring) granted(c *claim, token uint64) {
+// permit permits an occurrence that was granted to this member.
+func (r *Ring) permit(c *claim, token uint64) {
 	if _, ok := r.optionsOf(c); !ok && !c.run {
+		r.forget(c)
 		return
 	}
 	p := exchange.Permit{Occurrence: c.Occurrence, Token: token, Reason: c.reason, Skips: c.skips}
 	if x := c.orphan; x != nil {
 		p.Orphan = &exchange.Orphan{Host: x.Host, Begun: began(x), Left: x.Left, Attempt: int(x.Attempt), Lost: int(x.Lost)}
 	}
-	r.held[c.Occurrence] = true
+	r.unstall(c)
+	r.enter(c, granted)
+	c.run, c.orphan, c.ifRefused, c.reason, c.skips = true, nil, nil, "", nil
 	r.answer(p)
 }
 

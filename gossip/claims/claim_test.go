@@ -42,6 +42,33 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 	}
 }
 
+// TestOrphanThatRunsHereIsNotClaimed reports an occurrence as orphaned while a run of it is on this
+// host, and after that.
+func TestOrphanThatRunsHereIsNotClaimed(t *testing.T) {
+	h, _ := hostOf(t, 600, 1)
+	claims := h.step(30 * time.Second)
+	if len(claims) != 1 {
+		t.Fatalf("got %d claims, want 1", len(claims))
+	}
+	due := claims[0].Occurrence
+	h.step(0, register.Claimed{Occurrence: due, Grant: register.Granted})
+	orphan := register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}
+	for _, c := range []struct {
+		what  string
+		event engine.Event
+		want  int
+	}{
+		{"about to start", engine.Tick{}, 0},
+		{"running", engine.Started{Run: 1, PID: 1}, 0},
+		{"over", engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}}, 1},
+	} {
+		h.step(0, c.event)
+		if claims := h.step(0, orphan); len(claims) != c.want {
+			t.Errorf("%s: got claims %v, want %d", c.what, claims, c.want)
+		}
+	}
+}
+
 // TestMarksStayBehindAClockThatIsAhead: what comes before an occurrence that a member
 // with a clock ahead took is not lost.
 func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {

@@ -15,26 +15,31 @@
 //
 // The states of an occurrence on a member:
 //
-//	  Due                        Changes: a member that had it is gone
-//	   |                                       |
-//	waiting  <----- Claimed: postponed         |
-//	   |  ^  \---- Changes: others took it --> gone
-//	   |  |                                    |
-//	   |  +------------------------------ orphaned: its rank is computed anew
-//	   | its time has come
-//	 asked  ------ Claimed: refused ---------> gone, or Revoke
-//	   |  \------- this host was suspended --> outdated: a grant does not count
-//	   | Claimed: granted
-//	granted ------ Permit ---> the engine runs it, or skips it: Progress
-//	   ^                           |
-//	   +--- asked <--- Unstarted --+  this host was suspended or restarted, or the run
-//	                                  needs a newer fencing token
+//	 Due                                    orphaned: the member that had it is gone
+//	  |                                        | ranked anew
+//	waiting <----------------------------------+
+//	  | ^ | others took it: the claim ends
+//	  | | +------------------------------------>
+//	  | | not decided by members or voters
+//	  | +-------------------+
+//	  | its time has come   |
+//	asked ------------------+
+//	  | | refused: the claim ends, or Revoke
+//	  | +------------------------------------>
+//	  | granted: Permit
+//	granted   the engine runs it later, or has skipped it: Progress over
+//	  | Progress begun
+//	running   until Progress over
+//
+// A granted occurrence waits again after Unstarted: this host was suspended or restarted, or
+// the run needs a newer fencing token. While this host is suspended, asked becomes outdated:
+// a grant does not count, and the occurrence is claimed again.
 //
 // If this member was asleep or restarted, the others may have treated its occurrences as
 // orphaned. It therefore claims again each run that has not begun before it continues the
 // run. A drained member claims nothing new, and continues with the occurrences that it has.
 // A member that leaves also gives up its occurrences that have not begun, and reports that
-// to the others (leave.go). They then treat it as dead, and take over these occurrences.
+// to the others (depart). They then treat it as dead, and take over these occurrences.
 //
 // Occurrences of a ring do not depend on an era: they are identified by (key, due) alone,
 // and setting the clock back repeats none of them.

@@ -27,7 +27,7 @@ func (r *Ring) orphaned(all []register.Report) {
 			}
 			continue
 		}
-		if slot, ok := r.host.Jobs.FindRing(x.Key); ok && x.Phase != exchange.Over && !r.held[x.Occurrence] {
+		if slot, ok := r.host.Jobs.FindRing(x.Key); ok && x.Phase != exchange.Over {
 			r.inherit(slot, &x)
 		}
 	}
@@ -43,6 +43,8 @@ func (r *Ring) inherit(slot int, x *register.Report) {
 	o, own := r.host.Jobs.Options(slot), x.Member == r.ranking.Self
 	c := r.claims[x.Occurrence]
 	switch {
+	case c != nil && c.run: // it waits or runs here
+		return
 	case c != nil && c.state >= asked:
 		c.ifRefused = x
 		return
@@ -57,7 +59,7 @@ func (r *Ring) inherit(slot int, x *register.Report) {
 	}
 	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, again: true, orphan: x}
 	if own { // no other member competes for it
-		c.state = waiting
+		r.enter(c, waiting)
 		r.park(c, r.now.Up)
 		return
 	}
@@ -80,9 +82,6 @@ func (r *Ring) others(all []exchange.Occurrence) {
 // other. The other member keeps them: this one has not begun them.
 func (r *Ring) yield(all []register.Report) {
 	for _, x := range all {
-		if c := r.claims[x.Occurrence]; c != nil {
-			r.forget(c)
-		}
 		r.revoke(x.Occurrence, job.OtherMember, x.Host)
 	}
 }
@@ -94,17 +93,13 @@ func (r *Ring) reclaim(p exchange.Progress) {
 	if !ok {
 		return
 	}
-	r.held[p.Occurrence] = true
 	c := r.claims[p.Occurrence]
 	switch {
 	case r.departing && r.isForOthers(slot):
-		if c != nil {
-			r.forget(c)
-		}
 		r.given = append(r.given, p)
 		r.revoke(p.Occurrence, job.HandedOver, "")
 		return
-	case c != nil && (c.run || c.state >= asked):
+	case c != nil && (c.state == asked || c.state == outdated || c.run && c.at >= 0):
 		c.run = true
 		return
 	case c != nil:
@@ -131,7 +126,9 @@ func (r *Ring) depart() {
 }
 
 func (r *Ring) revoke(o exchange.Occurrence, reason job.Reason, host string) {
-	delete(r.held, o)
+	if c := r.claims[o]; c != nil {
+		r.forget(c)
+	}
 	r.answer(exchange.Revoke{Occurrence: o, Reason: reason, Host: host})
 }
 

@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -29,15 +28,15 @@ type Ring struct {
 	ranking   *ranking   // nil: not known yet
 	former    []*ranking // of earlier memberships, oldest first
 	claims    map[exchange.Occurrence]*claim
-	held      map[exchange.Occurrence]bool // occurrences of which a run may be on this host
-	queue     order.Heap[*claim]           // the claims whose time has not come
-	stalled   map[job.Key][]*claim         // by key, oldest first: claims that neither members nor voters could decide
-	early     []register.Report            // orphans that were reported before the ranking was known
-	shares    time.Duration                // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
-	suspended bool                         // it claims nothing in this step; see suspend
-	departing bool                         // its final state is being collected
-	given     []exchange.Progress          // which it gives up in its final state
-	departed  bool                         // it takes nothing any longer
+	granted   int                  // claims that are granted or running
+	queue     order.Heap[*claim]   // the claims whose time has not come
+	stalled   map[job.Key][]*claim // by key, oldest first: claims that neither members nor voters could decide
+	early     []register.Report    // orphans that were reported before the ranking was known
+	shares    time.Duration        // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
+	suspended bool                 // it claims nothing in this step; see suspend
+	departing bool                 // its final state is being collected
+	given     []exchange.Progress  // which it gives up in its final state
+	departed  bool                 // it takes nothing any longer
 
 	heard   []register.Event
 	answers []exchange.Answer
@@ -46,7 +45,7 @@ type Ring struct {
 
 // New returns a Ring that knows no members.
 func New() *Ring {
-	return &Ring{host: exchange.Host{Jobs: &catalog.Catalog{}}, suspended: true, claims: map[exchange.Occurrence]*claim{}, held: map[exchange.Occurrence]bool{}, stalled: map[job.Key][]*claim{}}
+	return &Ring{host: exchange.Host{Jobs: &catalog.Catalog{}}, suspended: true, claims: map[exchange.Occurrence]*claim{}, stalled: map[job.Key][]*claim{}}
 }
 
 // Hear adds events of the other members for the next Step.
@@ -94,7 +93,11 @@ func (r *Ring) heed(w exchange.Word) {
 			r.emit(register.Holdings{Holdings: w.Holdings})
 		}
 		r.host = w
-		maps.DeleteFunc(r.held, func(o exchange.Occurrence, _ bool) bool { _, ok := w.Jobs.FindRing(o.Key); return !ok })
+		for _, c := range r.claims {
+			if _, ok := w.Jobs.FindRing(c.Key); !ok && c.state >= granted {
+				r.forget(c)
+			}
+		}
 	case exchange.Due:
 		r.due(w)
 	case exchange.Progress:
@@ -113,12 +116,12 @@ func (r *Ring) heed(w exchange.Word) {
 
 // progress passes this member's progress on.
 func (r *Ring) progress(p exchange.Progress) {
-	r.held[p.Occurrence] = true
-	if p.Phase == exchange.Over {
-		delete(r.held, p.Occurrence)
-		if c := r.claims[p.Occurrence]; c != nil && c.run {
-			r.forget(c)
-		}
+	c := r.claims[p.Occurrence]
+	switch {
+	case c != nil && c.run && p.Phase == exchange.Over:
+		r.forget(c)
+	case c != nil && c.state == granted && p.Phase == exchange.Begun:
+		r.enter(c, running)
 	}
 	r.emit(p)
 }
@@ -216,7 +219,7 @@ func (r *Ring) Wake() (at time.Duration, ok bool) {
 	if len(r.queue) > 0 {
 		at, ok = r.queue[0].until, true
 	}
-	if len(r.claims) > len(r.queue) {
+	if len(r.claims) > len(r.queue)+r.granted {
 		if look := r.now.In(r.holdOff()); !ok || look < at {
 			at, ok = look, true
 		}

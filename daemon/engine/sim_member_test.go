@@ -1,0 +1,458 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// This file is what package gossip is to a real daemon: it sends the messages between the
+// registers of simulated members.
+
+// refusalDelay is that of package gossip.
+const refusalDelay = 10 * time.Second
+
+// mostMarks is more than a simulated ring has.
+const mostMarks = 1 << 20
+
+func (n *node) carryOut(e register.Effect) {
+	switch e := e.(type) {
+	case register.Holdings:
+		n.hold(e)
+	case register.Claim:
+		n.claim(e)
+	case exchange.Progress:
+		n.progress(e)
+	case register.Unstarted:
+		n.farewell(e)
+	}
+}
+
+// tellRing passes an event of the ring to the engine.
+func (n *node) tellRing(e register.Event) { n.notify(fromRing{e}) }
+
+// report passes changes of the register to the engine.
+func (n *node) report(c register.Changes) {
+	if len(c.Others)+len(c.Yielded)+len(c.Doubled)+len(c.Orphans) == 0 {
+		return
+	}
+	for _, all := range [][]register.Report{c.Yielded, c.Doubled, c.Orphans} {
+		for i := range all {
+			all[i].Host, all[i].Left = all[i].Member, n.parted[all[i].Member]
+		}
+	}
+	for _, x := range c.Doubled { // the message with the run on this member may have been lost
+		if own, ok := n.register.Own(x.Occurrence); ok {
+			n.untold++
+			n.insistWith(n.lab.of(x.Member), func(to *node) { to.learn(own) })
+		}
+	}
+	n.tellRing(c)
+}
+
+// remember announces what a member that starts has in its history.
+func (n *node) remember() {
+	before := n.register
+	n.register = register.New(n.id, register.DefaultLimits)
+	if before == nil {
+		return
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(n.stored), exchange.Occurrence.Compare) {
+		if m, ok := before.Own(o); ok {
+			n.register.Progress(exchange.Progress{Occurrence: o, Phase: m.Phase, Vanished: m.Vanished, Attempt: m.Attempt, Lost: m.Lost, Run: m.Run}, n.clock())
+		}
+	}
+}
+
+// ownMarks returns the marks of what a member took itself.
+func (n *node) ownMarks() []register.Mark {
+	return slices.DeleteFunc(n.register.Marks(time.Time{}, mostMarks), func(m register.Mark) bool { return m.Member != n.id })
+}
+
+// hold publishes the jobs that a member has.
+func (n *node) hold(e register.Holdings) {
+	if n.joined {
+		n.meta.edited = n.clock()
+	}
+	n.meta.held = map[job.Key]job.Key{}
+	for _, h := range e.Holdings {
+		n.meta.held[h.Key] = h.Hash
+	}
+	n.announce()
+	n.view()
+}
+
+// announce sends this member's meta to all members.
+func (n *node) announce() {
+	said := n.meta
+	for _, to := range n.lab.nodes {
+		if to != n {
+			n.send(to, func() { to.hear(said) })
+		}
+	}
+}
+
+// beat sends the heartbeat of a member every second.
+func (n *node) beat() {
+	if n.left {
+		return
+	}
+	n.announce()
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		if n.lab.now.Sub(n.heard[id]) > deadIn {
+			n.bury(id)
+		}
+	}
+	if ids := slices.Sorted(maps.Keys(n.heard)); len(ids) > 0 && n.lab.rng.IntN(3) == 0 {
+		n.sync(n.lab.of(ids[n.lab.rng.IntN(len(ids))]), time.Minute)
+	}
+	n.soon(time.Second, n.beat)
+}
+
+func (n *node) hear(m meta) {
+	was, known := n.peers[m.id]
+	if n.parted[m.id] && n.heard[m.id].IsZero() || known && m.since.Before(was.since) { // the message was on its way when the sender left or died
+		return
+	}
+	_, alive := n.heard[m.id]
+	n.heard[m.id], n.peers[m.id] = n.lab.now, m
+	if known && alive && m.since.After(was.since) { // it was restarted
+		n.report(register.Changes{Orphans: n.register.Lose(m.id)})
+		alive = false
+	}
+	if !alive {
+		n.came[m.id] = n.lab.now
+		n.register.Regain(m.id)
+		n.sync(n.lab.of(m.id), 5*time.Minute)
+	}
+	if !alive || was.drains != m.drains || !maps.Equal(was.held, m.held) {
+		n.view()
+	}
+}
+
+// bury marks a member as dead for this one.
+func (n *node) bury(id string) {
+	n.lab.say("%s: %s is dead", n.id, id)
+	delete(n.heard, id)
+	n.view()
+	n.report(register.Changes{Orphans: n.register.Lose(id)})
+}
+
+// view passes the current membership to the engine.
+func (n *node) view() {
+	if !n.joined {
+		return
+	}
+	m := &register.Membership{Self: n.id, HoldOff: 2 * time.Second}
+	all := []meta{n.meta}
+	for id := range n.heard {
+		all = append(all, n.peers[id])
+	}
+	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
+	for _, x := range all {
+		member := register.Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
+		if x.id == n.id {
+			member.Draining = n.idle
+		} else {
+			member.Lacks = n.compare(x)
+		}
+		m.Members = append(m.Members, member)
+	}
+	newest := map[job.Key]time.Time{}
+	for _, x := range n.register.Newest(time.Time{}) {
+		newest[x.Key] = x.Time()
+	}
+	n.tellRing(register.Ring{Membership: m, Newest: newest})
+}
+
+// compare records how a member's jobs differ from this one's, and since when.
+func (n *node) compare(x meta) map[job.Key]register.Lack {
+	lacks := map[job.Key]register.Lack{}
+	for key, hash := range n.meta.held {
+		if other := x.held[key]; other != hash {
+			lack := register.Lack{Ours: hash, Theirs: other, Since: n.clock()}
+			if was, ok := n.lacks[x.id][key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
+				lack.Since = was.Since
+			}
+			lacks[key] = lack
+		}
+	}
+	n.lacks[x.id] = lacks
+	return lacks
+}
+
+// sync makes two members exchange the marks of the last time.
+func (n *node) sync(to *node, age time.Duration) {
+	push := func(from, to *node) {
+		since := from.clock().Add(-age)
+		marks, newest := from.register.Marks(since, mostMarks), from.register.Newest(since)
+		from.send(to, func() {
+			to.learn(marks...)
+			to.register.Advance(slices.DeleteFunc(newest, func(m register.Mark) bool { return !to.counts(m.Member, m.Occurrence) }), to.clock())
+		})
+	}
+	push(n, to)
+	n.send(to, func() { push(to, n) })
+}
+
+// learn applies marks of other members, as far as they count. It waits until the jobs of
+// their members are known.
+func (n *node) learn(marks ...register.Mark) {
+	var counted []register.Mark
+	for _, m := range marks {
+		if _, alive := n.heard[m.Member]; !alive && !n.joined && m.Member != n.id {
+			n.soon(time.Second, func() { n.learn(m) })
+		} else if n.counts(m.Member, m.Occurrence) {
+			counted = append(counted, m)
+		}
+	}
+	n.report(n.register.Learn(counted, n.clock()))
+}
+
+// counts reports whether a member's messages about an occurrence count for this one.
+func (n *node) counts(id string, o exchange.Occurrence) bool {
+	_, holds := n.meta.held[o.Key]
+	_, alive := n.heard[id]
+	if id == n.id || !holds || !alive && !n.parted[id] || n.register.Holder(o) == id {
+		return true
+	}
+	lack, lacks := n.compare(n.peers[id])[o.Key]
+	return !lacks || n.dated(lack, id, o.Key).HeldSame(o)
+}
+
+// dated corrects since when another member's entry differs, if this one noticed it when
+// it joined.
+func (n *node) dated(lack register.Lack, id string, key job.Key) register.Lack {
+	if lack.Since.After(n.joinedAt.Add(register.RolloutTime)) {
+		return lack
+	}
+	edited, confirmed := n.meta.edited, false
+	if joined := n.peers[id].since; joined.After(edited) { // it may have been edited while it was down
+		edited = joined
+	}
+	for other, x := range n.peers {
+		confirmed = confirmed || other != id && !n.heard[other].IsZero() && x.held[key] == n.meta.held[key]
+		if x.edited.After(edited) {
+			edited = x.edited
+		}
+	}
+	if confirmed && edited.Before(lack.Since) {
+		lack.Since = edited
+	}
+	return lack
+}
+
+// claim sends a claim to all live members, or to the voters.
+func (n *node) claim(c register.Claim) {
+	o := c.Occurrence
+	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.lab.now
+	peers := slices.Sorted(maps.Keys(n.heard))
+	for _, id := range peers {
+		n.views[o][id] = true
+	}
+	switch {
+	case c.Ledger:
+		n.vote(c)
+		return
+	case n.parting:
+		n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
+		return
+	}
+	q, out := n.register.Ask(o, c.Again, peers, n.clock())
+	if n.decided(out); out.Grant != register.Undecided {
+		return
+	}
+	for _, id := range peers {
+		to := n.lab.of(id)
+		n.send(to, func() {
+			a := register.Answer{Occurrence: o, Serial: q.Serial, Reply: register.Free}
+			if to.counts(n.id, o) {
+				a = to.register.Answer(n.id, q, to.clock())
+			}
+			to.send(n, func() { n.receive(id, a) })
+		})
+	}
+	n.soon(patience, func() {
+		for _, id := range peers {
+			n.receive(id, register.Answer{Occurrence: o, Serial: q.Serial, Reply: register.Silent})
+		}
+	})
+}
+
+// receive handles the answer of a member to a claim.
+func (n *node) receive(from string, a register.Answer) {
+	by := from
+	if a.Reply == register.Known {
+		by = a.Mark.Member
+	}
+	if a.Reply != register.Silent && !n.counts(by, a.Occurrence) {
+		a = register.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: register.Free}
+	}
+	out, changes := n.register.Receive(from, a, n.clock())
+	n.decided(out)
+	n.report(changes)
+}
+
+// decided passes the decision on a claim to the engine, and announces a grant.
+func (n *node) decided(c register.Claimed) {
+	if c.Grant == register.Undecided {
+		return
+	}
+	if m, ok := n.register.Own(c.Occurrence); ok && c.Grant == register.Granted {
+		n.post(func(to *node) { to.learn(m) })
+	}
+	n.tellRing(c)
+}
+
+func (n *node) progress(p exchange.Progress) {
+	m, changes := n.register.Progress(p, n.clock())
+	n.post(func(to *node) { to.learn(m) })
+	n.report(changes)
+}
+
+// farewell broadcasts the final state of this member, and leaves.
+func (n *node) farewell(u register.Unstarted) {
+	n.lab.given += len(u.Occurrences)
+	for _, x := range u.Occurrences {
+		if by := n.register.Holder(x.Occurrence); by == "" || by == n.id {
+			n.register.Progress(x, n.clock())
+		}
+	}
+	own := slices.DeleteFunc(n.ownMarks(), func(m register.Mark) bool {
+		return m.Phase == exchange.Over && n.clock().Sub(m.Time()) >= time.Minute
+	})
+	n.insist(func(to *node) {
+		to.learn(own...)
+		to.parted[n.id] = true
+		to.bury(n.id)
+	})
+	n.await(func() bool { return n.untold == 0 }, n.leave)
+}
+
+// insist sends a message to all live members, and repeats it until each has received it
+// or is dead.
+func (n *node) insist(do func(to *node)) {
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		n.untold++
+		n.insistWith(n.lab.of(id), do)
+	}
+}
+
+func (n *node) insistWith(to *node, do func(to *node)) {
+	if _, lives := n.heard[to.id]; !lives || n.lab.connected(n, to) && !to.paused {
+		n.untold--
+		n.send(to, func() { do(to) })
+		return
+	}
+	n.soon(time.Second, func() { n.insistWith(to, do) })
+}
+
+// vote sends a claim to the ledger of the voters.
+func (n *node) vote(c register.Claim) {
+	l, o := n.lab, c.Occurrence
+	if !n.quorum() {
+		n.soon(time.Second, func() { n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed}) })
+		return
+	}
+	alive := maps.Clone(n.views[o])
+	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
+		at, entry := o, n.meta.held[o.Key]
+		g, ok := l.granted[o]
+		if ok && g.by != n.id && g.entry != entry && !n.counts(g.by, o) {
+			at = n.apart(o)
+			g, ok = l.granted[at]
+		}
+		if !ok || c.Again && c.From == g.by && !alive[g.by] {
+			l.tokens++
+			if ok {
+				entry = g.entry // a rerun under another entry leaves this one's as run
+			}
+			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
+			l.granted[at] = g
+			l.died[o] = l.died[o] || !n.up
+		}
+		n.soon(0, func() {
+			switch {
+			case !n.quorum() || l.rng.IntN(10) == 0: // the answer is lost
+				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
+			case g.by == n.id:
+				n.views[o], n.claimed[o] = g.saw, g.at
+				n.progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken})
+				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted, Token: g.token})
+			default:
+				held := register.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}
+				n.send(l.of(g.by), func() { l.of(g.by).learn(held) })
+				n.soon(refusalDelay, func() { n.learn(held) })
+				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: g.by})
+			}
+		})
+	})
+}
+
+// apart returns the occurrence under which a claim is granted if another entry has one
+// too.
+func (n *node) apart(o exchange.Occurrence) exchange.Occurrence {
+	entry := n.meta.held[o.Key]
+	return exchange.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
+}
+
+// quorum reports whether a member can reach a majority of the voters.
+func (n *node) quorum() bool {
+	seen := 0
+	for _, v := range n.lab.nodes[:n.lab.voters] {
+		if v == n || n.lab.connected(n, v) && n.lab.connected(v, n) && !v.paused {
+			seen++
+		}
+	}
+	return seen > n.lab.voters/2
+}
+
+// drains makes a member take nothing new. It reports that to the others immediately, and
+// to its own engine later, when the others have received it.
+func (n *node) drains() {
+	n.meta.drains = true
+	n.lab.count()
+	n.announce()
+	n.view()
+	n.soon(settle, func() {
+		n.idle = n.meta.drains
+		n.view()
+	})
+}
+
+// await makes a member do something as soon as a condition is true.
+func (n *node) await(is func() bool, do func()) {
+	n.soon(100*time.Millisecond, func() {
+		if is() {
+			do()
+		} else {
+			n.await(is, do)
+		}
+	})
+}
+
+// leave removes a member. Members that miss its message notice its absence after a while.
+func (n *node) leave() {
+	n.lab.say("%s leaves", n.id)
+	unseen := slices.ContainsFunc(n.lab.nodes, func(x *node) bool { return x != n && x.up && !x.left && n.heard[x.id].IsZero() })
+	for _, g := range n.lab.granted {
+		n.lab.strayed[g.of] = n.lab.strayed[g.of] || unseen && g.by == n.id
+	}
+	for _, to := range n.lab.nodes {
+		if to != n {
+			n.send(to, func() {
+				to.parted[n.id] = true
+				delete(to.heard, n.id)
+				to.view()
+			})
+		}
+	}
+	n.left, n.joined = true, false
+	n.lab.count()
+	n.tellRing(register.Ring{})
+}
