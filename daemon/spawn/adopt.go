@@ -156,7 +156,7 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 		c.tail.slow = true
 		s.pump.readSlowly(c)
 	}
-	s.pump.watchAdopted(c, pipes{from.Out, from.Err, from.LogStatus}, from.Status)
+	s.pump.watchAdopted(c, pipe.Ends{from.Out, from.Err, from.LogStatus}, from.Status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.tail != nil {
@@ -200,7 +200,7 @@ func (s *Spawner) giveUpUnseen(c *child) {
 }
 
 // watchAdopted does without a pipe that cannot be watched.
-func (p *pump) watchAdopted(c *child, ends pipes, status int) {
+func (p *pump) watchAdopted(c *child, ends pipe.Ends, status int) {
 	c.pipes = ends
 	for i, name := range pipeStreams {
 		if ends[i] == 0 {

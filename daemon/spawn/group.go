@@ -189,13 +189,13 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 		c.group.Kill()
 	}
 	if g := c.group; !g.Remove() {
-		s.later(func() { s.left.add(g) })
+		s.later(func() { s.occupied.add(g) })
 	}
 	return used, limit
 }
 
-// left holds groups in which background processes are still alive. Only the hand uses it.
-type left struct {
+// occupied holds groups in which background processes are still alive. Only the hand uses it.
+type occupied struct {
 	groups []Group
 	pause  time.Duration
 	timer  <-chan time.Time // nil: the list is empty
@@ -207,14 +207,14 @@ const (
 	mostPause  = time.Minute
 )
 
-func (l *left) add(g Group) {
+func (l *occupied) add(g Group) {
 	l.groups = append(l.groups, g)
 	l.pause = leastPause
 	l.timer = time.After(l.pause)
 }
 
 // sweep removes the groups that have become empty.
-func (l *left) sweep() {
+func (l *occupied) sweep() {
 	kept := l.groups[:0]
 	for _, g := range l.groups {
 		if !g.Remove() {
@@ -226,22 +226,5 @@ func (l *left) sweep() {
 	if len(kept) > 0 {
 		l.pause = min(2*l.pause, mostPause)
 		l.timer = time.After(l.pause)
-	}
-}
-
-// usageOf returns what the kernel reports about a reaped process, and about the children that it
-// has waited for itself. The peak of memory is unknown, and 0, unless it is above shared, in bytes:
-// the kernel counts the memory in which a process was forked as its own.
-func usageOf(r *syscall.Rusage, shared int64) job.Usage {
-	const block = 512
-	peak := int64(r.Maxrss) << 10
-	if peak <= shared {
-		peak = 0
-	}
-	return job.Usage{
-		CPU:    time.Duration(r.Utime.Nano() + r.Stime.Nano()),
-		Memory: peak,
-		Read:   int64(r.Inblock) * block,
-		Write:  int64(r.Oublock) * block,
 	}
 }

@@ -133,7 +133,7 @@ func (s *Spawner) endStray(t *testing.T) {
 	t.Helper()
 	done := make(chan bool)
 	s.later(func() {
-		for _, g := range s.left.groups {
+		for _, g := range s.occupied.groups {
 			g.Kill()
 			for late := time.Now().Add(patience / 2); !g.Remove(); {
 				if time.Now().After(late) {
@@ -143,7 +143,7 @@ func (s *Spawner) endStray(t *testing.T) {
 				s.reap() // else they are zombies of ours, where we are PID 1
 			}
 		}
-		s.left.groups = nil
+		s.occupied.groups = nil
 		close(done)
 	})
 	select {

@@ -275,7 +275,7 @@ func (p *pump) isParking() bool {
 	return p.parking != nil
 }
 
-func (p *pump) pause() {
+func (p *pump) waitForResume() {
 	p.reportLate(always)
 	p.s.mu.Lock()
 	h := p.parking

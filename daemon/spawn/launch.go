@@ -8,38 +8,87 @@ import (
 
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
 // launch makes the process of a run and returns our ends of what it prints.
-func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
+func (s *Spawner) launch(c *child, who account.Account) (pipe.Stdio, error) {
 	cmd, err := s.maker.Make(c.start, who, false)
 	if err != nil {
-		return stdio{}, err
+		return pipe.Stdio{}, err
 	}
 	if err := s.join(c, &cmd); err != nil {
-		return stdio{}, err
+		return pipe.Stdio{}, err
 	}
 	defer s.files.Release(cmd.Group)
 	if err := s.chooseDir(c, &cmd); err != nil {
-		return stdio{}, err
+		return pipe.Stdio{}, err
 	}
 	io, err := s.openStdio(c, cmd)
 	if err != nil {
-		return stdio{}, err
+		return pipe.Stdio{}, err
 	}
 	return io, s.fork(c, cmd, &io)
 }
 
+// pipeStreams are the streams of pipes.
+var pipeStreams = [len(pipe.Ends{})]job.Stream{job.Stdout, job.Stderr, logStream}
+
+const outputLost = "the output of this run is lost: %v"
+
+// openStdio makes a child's standard files. Without descriptors to spare, the
+// job runs all the same, and its output is lost.
+func (s *Spawner) openStdio(c *child, cmd command.Command) (pipe.Stdio, error) {
+	null := s.files.Null
+	io := pipe.Stdio{Child: [3]int{null, null, null}}
+	if text := c.start.Job.Stdin; text != "" {
+		input, err := pipe.Input(text)
+		if err != nil {
+			return pipe.Stdio{}, err
+		}
+		io.Child[0] = input
+	}
+	if c.check {
+		return io, nil
+	}
+	err := errNoneLeft
+	if s.pump.room(2) {
+		err = s.openOutput(c, &io, cmd.Cred)
+	}
+	if err != nil {
+		s.note(c, outputLost, err)
+		return io, nil
+	}
+	if file := command.OptionsOf(c.start).Log.File; file != "" {
+		s.openLog(c, &io, file, cmd)
+	}
+	return io, nil
+}
+
+var errNoneLeft = errors.New("too many files are open")
+
+// openOutput makes the output pipes of a run. Where they cannot have names, a
+// daemon after a crash does not find them.
+func (s *Spawner) openOutput(c *child, io *pipe.Stdio, cred *syscall.Credential) error {
+	if s.options.Runs != "" {
+		c.named = true
+		if io.OpenNamed(s.dir.Base(c.run), cred) == nil {
+			return nil
+		}
+	}
+	return io.OpenPipes(cred)
+}
+
 // fork starts a command with its standard files, whose child ends are closed
 // in any case, and ours if that fails.
-func (s *Spawner) fork(c *child, cmd command.Command, io *stdio) error {
+func (s *Spawner) fork(c *child, cmd command.Command, io *pipe.Stdio) error {
 	pid, err := s.startProcess(cmd, io)
-	s.files.Release(io.child[:]...)
+	s.files.Release(io.Child[:]...)
 	if err != nil {
-		s.files.Release(io.ours[:]...)
+		s.files.Release(io.Ours[:]...)
 		return err
 	}
 	s.register(c, pid, *io)
@@ -48,20 +97,20 @@ func (s *Spawner) fork(c *child, cmd command.Command, io *stdio) error {
 
 // startProcess has the starter make a process. It does not wait until the
 // command runs: the pump reads from io.status what comes of that.
-func (s *Spawner) startProcess(cmd command.Command, io *stdio) (pid int, err error) {
+func (s *Spawner) startProcess(cmd command.Command, io *pipe.Stdio) (pid int, err error) {
 	status, err := pipe.Open(nil)
 	if err != nil {
 		return 0, fmt.Errorf("start process: %w", err)
 	}
 	defer s.files.Release(status[1])
 	request := cmd.Request(s.files.Original, s.priority)
-	request.Files, request.Status = io.child[:], status[1]
+	request.Files, request.Status = io.Child[:], status[1]
 	if pid, err = s.starter.Start(&request); err != nil {
 		s.files.Release(status[0])
 		return 0, explain(err)
 	}
-	io.status = status[0]
-	io.progress = &starter.Progress{Command: cmd.Path, Dir: cmd.Dir}
+	io.Status = status[0]
+	io.Progress = &starter.Progress{Command: cmd.Path, Dir: cmd.Dir}
 	return pid, nil
 }
 
@@ -89,7 +138,7 @@ func (s *Spawner) join(c *child, cmd *command.Command) (err error) {
 }
 
 // register makes a child known to Kill and reap.
-func (s *Spawner) register(c *child, pid int, io stdio) {
+func (s *Spawner) register(c *child, pid int, io pipe.Stdio) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.check {
@@ -99,8 +148,8 @@ func (s *Spawner) register(c *child, pid int, io stdio) {
 	}
 	c.found, c.made = nil, nil
 	c.pid = pid
-	c.open = io.ours.count() + 1
-	c.progress = io.progress
+	c.open = io.Ours.Count() + 1
+	c.progress = io.Progress
 	s.byPID[pid] = c
 	switch {
 	case c.kill != 0:

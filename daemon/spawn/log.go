@@ -47,13 +47,13 @@ func (l *logFile) write(data []byte) {
 }
 
 // openLog starts the process that writes a run's file. If it fails, the run continues without it.
-func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command.Command) {
+func (s *Spawner) openLog(c *child, io *pipe.Stdio, file string, cmd command.Command) {
 	status, input, err := s.startLog(c, file, cmd)
 	if err != nil {
 		s.note(c, logfile.CannotAppend, file, err)
 		return
 	}
-	c.log.fd, io.ours[2] = input, status
+	c.log.fd, io.Ours[2] = input, status
 }
 
 func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, input int, err error) {

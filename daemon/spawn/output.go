@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
@@ -63,7 +64,7 @@ const (
 // lateReader is a child that is read until a time.
 type lateReader struct {
 	child *child
-	pipes pipes
+	pipes pipe.Ends
 	until time.Time
 }
 
@@ -130,7 +131,7 @@ func (p *pump) spare(n int) bool {
 }
 
 // watch begins to read the pipes of a child and the pipe for its reports.
-func (p *pump) watch(c *child, ends pipes, status int) {
+func (p *pump) watch(c *child, ends pipe.Ends, status int) {
 	err := p.addAll(c, ends, status)
 	if err == nil {
 		return
@@ -142,7 +143,7 @@ func (p *pump) watch(c *child, ends pipes, status int) {
 
 // addAll holds the lock throughout, so that the pump sees nothing of a child
 // before all of it, or nothing, is in the epoll set.
-func (p *pump) addAll(c *child, ends pipes, status int) error {
+func (p *pump) addAll(c *child, ends pipe.Ends, status int) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	c.pipes = ends
@@ -157,7 +158,7 @@ func (p *pump) addAll(c *child, ends pipes, status int) error {
 		_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) // it may not be in the set
 		delete(p.streams, int32(fd))
 	}
-	c.open -= ends.count()
+	c.open -= ends.Count()
 	return err
 }
 
@@ -227,7 +228,7 @@ func (p *pump) run() error {
 			p.closeLate()
 			return p.file.Close()
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isParking():
-			p.pause()
+			p.waitForResume()
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			p.readOn()
 			p.expire()

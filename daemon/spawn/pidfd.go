@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
@@ -27,7 +28,7 @@ type DescriptorStore interface {
 
 // storeDescriptors makes the pidfd while the hand, which alone reaps, still holds
 // the process's number. That of a session may be another's by now.
-func (s *Spawner) storeDescriptors(c *child, ours pipes) {
+func (s *Spawner) storeDescriptors(c *child, ours pipe.Ends) {
 	if s.options.Runs != "" {
 		handed.Process{Job: c.job, User: c.user, PID: c.pid, Boot: s.options.Boot, OutputMax: c.limit}.Mark(s.dir.Base(c.run))
 	}
@@ -144,10 +145,10 @@ func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
 	err := unix.IoctlPidfdInfo(c.pidfd, &info)
 	if err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0 {
-		return outcome(syscall.WaitStatus(info.Exit_code)), true
+		return proc.Outcome(syscall.WaitStatus(info.Exit_code)), true
 	}
 	if status, ok := proc.ZombieStatus(c.pid, c.pidfd); ok {
-		return outcome(status), true
+		return proc.Outcome(status), true
 	}
 	switch {
 	case err == nil && !reaped && !last:

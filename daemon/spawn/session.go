@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
 
 // Sessions starts jobs through the service manager, which is their parent and gives each a unit and
@@ -96,16 +97,16 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	session := Session{
 		Name: c.sessionName(), Job: c.start.Job, Account: who,
 		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Anyhow: cmd.DirOptional,
-		Files: io.child, Options: command.OptionsOf(c.start),
+		Files: io.Child, Options: command.OptionsOf(c.start),
 	}
-	s.call(c, io.ours, func() {
+	s.call(c, io.Ours, func() {
 		pid, note, err := s.callSession(ctx, c, session)
 		s.later(func() { s.sessionBegan(c, io, pid, note, err) })
 	})
 }
 
 // call queues a call for the goroutines of the user.
-func (s *Spawner) call(c *child, ours pipes, call func()) {
+func (s *Spawner) call(c *child, ours pipe.Ends, call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.session, c.unsure, c.pipes = true, true, ours
@@ -163,8 +164,8 @@ func (s *Spawner) isHeld() bool {
 }
 
 // sessionBegan is called by the hand.
-func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err error) {
-	s.files.Release(io.child[:]...)
+func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, err error) {
+	s.files.Release(io.Child[:]...)
 	s.mu.Lock()
 	s.unsure--
 	c.unsure = false
@@ -178,14 +179,14 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 		}
 		c.found = nil
 		c.pid = pid
-		c.open = io.ours.count()
+		c.open = io.Ours.Count()
 	case errHeld:
 		s.queue = append(s.queue, c)
 	}
 	kill := c.kill
 	s.mu.Unlock()
 	if err != nil {
-		s.files.Release(io.ours[:]...)
+		s.files.Release(io.Ours[:]...)
 	}
 	switch err {
 	case nil:
@@ -202,11 +203,11 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 		s.note(c, "%s", note)
 	}
 	if !c.check {
-		s.storeDescriptors(c, io.ours)
+		s.storeDescriptors(c, io.Ours)
 		s.tellBegun(c)
 		s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
 	}
-	s.pump.watch(c, io.ours, 0)
+	s.pump.watch(c, io.Ours, 0)
 	s.awaitSession(c)
 }
 

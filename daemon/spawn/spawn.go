@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/logfile"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
@@ -148,7 +149,7 @@ type Spawner struct {
 	working  atomic.Int64  // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
 	pump     *pump
 	tasks    sync.WaitGroup // of all but the hand and the pump
-	left     left           // the hand's
+	occupied occupied       // the hand's
 	dir      runoutput.Dir  // Options.Runs
 	space    *budget.Budget // for files in it
 	tails    *budget.Budget // descriptors of tails
@@ -216,7 +217,7 @@ type child struct {
 	again   bool           // a check that was ended for a hold
 	late    bool           // a check whose time was over
 	reaping *time.Timer    // for a dead process that its parent has not reaped
-	pipes   pipes          // set while they are watched, and after
+	pipes   pipe.Ends      // set while they are watched, and after
 	open    int            // pipes that are not closed yet
 	outcome job.Outcome    // zero until reaped
 	ended   time.Time      // when it was reaped
@@ -460,8 +461,8 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 		case <-s.wake:
 		case <-died:
 			s.reap()
-		case <-s.left.timer:
-			s.left.sweep()
+		case <-s.occupied.timer:
+			s.occupied.sweep()
 		case <-stop:
 			stop = nil
 			begin = s.refuse
@@ -603,9 +604,9 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 		return
 	}
 	if !c.check {
-		s.storeDescriptors(c, io.ours)
+		s.storeDescriptors(c, io.Ours)
 	}
-	s.pump.watch(c, io.ours, io.status)
+	s.pump.watch(c, io.Ours, io.Status)
 }
 
 // endStart is called by the pump when the pipe for reports is closed: the

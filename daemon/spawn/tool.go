@@ -164,11 +164,11 @@ func (s *Spawner) beginTool(c *child) {
 		s.abandon(c, context.Canceled)
 		return
 	}
-	io := stdio{child: [3]int{s.files.Null, s.files.Null, s.files.Null}}
+	io := pipe.Stdio{Child: [3]int{s.files.Null, s.files.Null, s.files.Null}}
 	if c.tool.stdin != 0 {
-		io.child[0] = c.tool.stdin
+		io.Child[0] = c.tool.stdin
 	}
-	if err := io.openPipes(c.tool.command.Cred); err != nil {
+	if err := io.OpenPipes(c.tool.command.Cred); err != nil {
 		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
 		return
 	}
@@ -177,7 +177,7 @@ func (s *Spawner) beginTool(c *child) {
 		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
 		return
 	}
-	s.pump.watch(c, io.ours, io.status)
+	s.pump.watch(c, io.Ours, io.Status)
 }
 
 // keep takes what there is room for.

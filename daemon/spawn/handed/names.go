@@ -31,8 +31,6 @@ import (
 // Other users cannot write to the directory, so they cannot put other files there. The pipes belong
 // to the run's user, who could open them by /proc/PID/fd anyway.
 const (
-	OutSuffix      = ".out"
-	ErrSuffix      = ".err"
 	processSuffix  = ".process"
 	stoppingSuffix = ".stopping"
 )
@@ -49,7 +47,7 @@ type Process struct {
 
 // OpenPipes opens the pipes of another daemon's run; 0 means that a pipe no longer exists.
 func OpenPipes(base string) (stdout, stderr int) {
-	return pipe.Reopen(base + OutSuffix), pipe.Reopen(base + ErrSuffix)
+	return pipe.Reopen(base + pipe.OutSuffix), pipe.Reopen(base + pipe.ErrSuffix)
 }
 
 // Mark writes down which process a run has. Without it a daemon after a crash has the
@@ -94,9 +92,9 @@ func stopping(base string) (r stoppingRecord) {
 	return r
 }
 
-// Remove is called when nothing of a run is left.
+// Remove removes the files of a run of which nothing is left.
 func Remove(base string) {
-	for _, suffix := range []string{OutSuffix, ErrSuffix, processSuffix, stoppingSuffix} {
+	for _, suffix := range []string{pipe.OutSuffix, pipe.ErrSuffix, processSuffix, stoppingSuffix} {
 		_ = unix.Unlink(base + suffix) // some runs have only some of them
 	}
 }
@@ -111,9 +109,9 @@ func Find(runs, boot string) (found []Run) {
 	if runs == "" {
 		return nil
 	}
-	files, _ := filepath.Glob(filepath.Join(runs, "*"+OutSuffix)) // the pattern is valid
+	files, _ := filepath.Glob(filepath.Join(runs, "*"+pipe.OutSuffix)) // the pattern is valid
 	for _, file := range files {
-		base := strings.TrimSuffix(file, OutSuffix)
+		base := strings.TrimSuffix(file, pipe.OutSuffix)
 		run, err := strconv.ParseInt(filepath.Base(base), 10, 64)
 		if err != nil {
 			continue
@@ -127,7 +125,7 @@ func Find(runs, boot string) (found []Run) {
 			continue
 		}
 		h := Run{Run: job.RunID(run), Job: r.Job, User: r.User, PID: r.PID, OutputMax: r.OutputMax}
-		h.Out, h.Err = pipe.Reopen(base+OutSuffix), pipe.Reopen(base+ErrSuffix)
+		h.Out, h.Err = pipe.Reopen(base+pipe.OutSuffix), pipe.Reopen(base+pipe.ErrSuffix)
 		var gone bool
 		if h.PIDFD, gone = findProcess(r); gone {
 			h.Outcome = Lost(Unseen)

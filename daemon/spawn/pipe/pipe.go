@@ -8,6 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The pipes of standard output and standard error of a run that have names end in these.
+const (
+	OutSuffix = ".out"
+	ErrSuffix = ".err"
+)
+
 // Open makes a pipe whose reading end does not block. It belongs to the
 // account, so that the job may open /dev/stdout and /dev/stderr by name.
 func Open(cred *syscall.Credential) (ends [2]int, err error) {

@@ -9,6 +9,44 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
+// reap collects the status of all dead children. One SIGCHLD may represent many of them.
+func (s *Spawner) reap() {
+	for pid := proc.NextDead(); pid > 0; pid = proc.NextDead() {
+		s.mu.Lock()
+		c := s.byPID[pid]
+		s.mu.Unlock()
+		if c != nil {
+			s.tellBegun(c)
+		}
+		if c = s.bury(pid); c != nil {
+			s.report(c, nil)
+		}
+	}
+}
+
+// bury reaps a dead child, and returns it if no more events are expected from it. The lock is held
+// throughout, so that Kill cannot signal a number that another process has meanwhile.
+func (s *Spawner) bury(pid int) (done *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status, used := proc.Wait(pid)
+	if c := s.logs[pid]; c != nil {
+		s.reapLog(c, status)
+		return nil
+	}
+	c := s.byPID[pid]
+	if c == nil { // an orphan that came to us, as PID 1, or the starter
+		s.starter.Reaped(pid)
+		return nil
+	}
+	delete(s.byPID, pid)
+	c.usage = proc.UsageOf(&used, s.starter.Peak())
+	if !s.settle(c, proc.Outcome(status)) {
+		return nil
+	}
+	return c
+}
+
 // A run that was asked to end is over when its whole process group has ended. A
 // shell ends at the first SIGTERM; the programs that it waited for may need a moment,
 // or ignore the signal. Until they have ended the run stays live, so that its SIGKILL

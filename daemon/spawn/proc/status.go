@@ -1,0 +1,61 @@
+package proc
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// NextDead returns a child that is dead and not reaped, or 0.
+func NextDead() int {
+	for {
+		var info unix.Siginfo
+		switch err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err {
+		case nil:
+			const word = unsafe.Sizeof(uintptr(0))
+			const first = (3*4 + word - 1) &^ (word - 1) // of the fields after si_signo, si_errno and si_code: si_pid
+			return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), first)))
+		case unix.EINTR:
+		default:
+			return 0
+		}
+	}
+}
+
+// Wait reaps a dead child. It is the only function in this process that does.
+func Wait(pid int) (status syscall.WaitStatus, used syscall.Rusage) {
+	for {
+		if _, err := syscall.Wait4(pid, &status, 0, &used); err != syscall.EINTR {
+			return status, used
+		}
+	}
+}
+
+// Outcome returns the outcome that an exit status means.
+func Outcome(status syscall.WaitStatus) job.Outcome {
+	if status.Signaled() {
+		return job.Outcome{Kind: job.Signalled, Signal: int(status.Signal())}
+	}
+	return job.Outcome{Kind: job.Exited, Code: status.ExitStatus()}
+}
+
+// UsageOf returns what the kernel reports about a reaped process, and about the children that it
+// has waited for itself. The peak of memory is unknown, and 0, unless it is above shared, in bytes:
+// the kernel counts the memory in which a process was forked as its own.
+func UsageOf(r *syscall.Rusage, shared int64) job.Usage {
+	const block = 512
+	peak := int64(r.Maxrss) << 10
+	if peak <= shared {
+		peak = 0
+	}
+	return job.Usage{
+		CPU:    time.Duration(r.Utime.Nano() + r.Stime.Nano()),
+		Memory: peak,
+		Read:   int64(r.Inblock) * block,
+		Write:  int64(r.Oublock) * block,
+	}
+}
