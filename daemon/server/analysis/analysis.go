@@ -9,7 +9,6 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // Daemon reports the state of the daemon and of its crontabs.
@@ -22,14 +21,11 @@ type Daemon interface {
 
 // Store is the history, as far as analyses need it.
 type Store interface {
+	Samples
 	Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error
 	Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error
 	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
 	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
-	JobNumbers(ctx context.Context) ([]job.ID, error)
-	Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*statistics.Sample)) error
-	SkipSamples(ctx context.Context, from, to time.Time, f func(*statistics.SkipSample)) error
-	SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error)
 }
 
 // Analyst sums up and forecasts the runs of jobs.

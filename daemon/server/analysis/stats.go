@@ -13,6 +13,14 @@ import (
 	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
+// Samples reads very many runs and skips.
+type Samples interface {
+	JobNumbers(ctx context.Context) ([]job.ID, error)
+	Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*statistics.Sample)) error
+	SkipSamples(ctx context.Context, from, to time.Time, f func(*statistics.SkipSample)) error
+	SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.Time, error)
+}
+
 // Bounds of what statistics look at.
 const (
 	usualStats   = 30 * 24 * time.Hour

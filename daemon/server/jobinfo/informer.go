@@ -2,7 +2,6 @@ package jobinfo
 
 import (
 	"context"
-	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -10,7 +9,6 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/store/state"
 )
 
 // Daemon reports about jobs what the engine does not know.
@@ -24,14 +22,11 @@ type Daemon interface {
 
 // Store is the history, as far as information on jobs needs it.
 type Store interface {
+	Values
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
-	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)
-	States(ctx context.Context, id job.ID, user string) ([]state.Entry, error)
-	SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error
-	DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error)
 }
 
 // Informer describes jobs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -11,6 +12,14 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store/state"
 )
+
+// Values stores the values that jobs keep.
+type Values interface {
+	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)
+	States(ctx context.Context, id job.ID, user string) ([]state.Entry, error)
+	SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error
+	DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error)
+}
 
 // memory returns the job of a reference and its user: saved state belongs to the user.
 func (s *Informer) memory(ctx context.Context, c *call.Call, ref string) (job.ID, string, error) {
