@@ -71,7 +71,6 @@ const (
 const nothingLost = "it runs as usual"
 
 // vocabulary is the table of options for the parser, lint and the manual page.
-// The functions that read values are in value.go.
 var vocabulary = []Spec{
 	// Identity and description.
 	{Key: "name", Values: "1 to 64 letters, digits, dots, underscores, hyphens; no hyphen first", Form: "WORD", Default: "derived", Meaning: "identity in history and commands",

@@ -1,6 +1,6 @@
 // Package config owns what the administrator decides for a host: it reads cronring.toml and, over
 // it, the files of conf.d beside it in the order of their names. Settings of jobs become a
-// crontab.Sidecar, settings of limits engine.Limits; each value keeps its file and line.
+// sidecar.Sidecar, settings of limits engine.Limits; each value keeps its file and line.
 //
 // Only root may write the files, and only known keys are valid: an unknown key is an error with its
 // line. The valid settings still apply, so that one mistake does not stop a host's jobs.

@@ -2,43 +2,14 @@ package spawn
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 )
-
-// Groups makes control groups: what bounds a run, and ends all of it.
-type Groups interface {
-	// Needs reports whether a run needs a group.
-	Needs(*engine.Start) bool
-
-	// Make makes the group of a run, with its limits set. It may wait, and is called by several
-	// goroutines. An error means that the run must not begin; no group and no error mean that it
-	// may run without one.
-	Make(ctx context.Context, name string, start *engine.Start) (Group, error)
-
-	// Find is for a group that another daemon has made; text is of its
-	// MarshalJSON.
-	Find(text []byte) (Group, error)
-}
-
-// Group is the control group of one run.
-type Group interface {
-	json.Marshaler
-
-	Dir() string       // that a process can enter at birth, or ""
-	Doors() []string   // files into which a process writes 0 to enter
-	Kill()             // all processes; it may wait
-	Usage() job.Usage  // until now
-	Limit() job.Reason // that was reached: job.OverMemory, job.OverTasks, or ""
-	Remove() bool      // false: the group still has processes
-}
 
 // prepareCallers is the number of groups that are made at once.
 const prepareCallers = 2

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
@@ -20,21 +19,6 @@ type tail struct {
 	left  int  // bytes of output that are still reported
 	waits bool // child.out has output that is not reported yet
 	slow  bool // it has no descriptors, and its pipes are opened now and then
-}
-
-// Late is output that background processes of a run wrote after its end was
-// reported. It is for the receiver of Ended; the engine needs nothing of it.
-type Late struct {
-	engine.Tick
-	Run    job.RunID
-	User   string
-	Output []job.Chunk
-	File   string // of the same output, which the receiver removes; "": none
-	Last   bool   // no process holds the output open
-
-	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The
-	// receiver releases both.
-	Memory, Space *budget.Lease
 }
 
 const (

@@ -3,40 +3,13 @@ package spawn
 import (
 	"context"
 	"errors"
-	"syscall"
-	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
-
-// Sessions starts jobs through the service manager, which is their parent and gives each a unit and
-// a PAM session.
-type Sessions interface {
-	// Takes reports whether a job is started that way.
-	Takes(*job.Job) bool
-
-	// Start begins a session. It returns the process of its command, 0 if that is unknown, and a
-	// note about the start for the job's output, or "". It may wait, and must have its own time
-	// limit. An error means that the session does not and will not exist.
-	Start(ctx context.Context, session Session) (pid int, note string, err error)
-
-	// Kill signals all processes of a session. It must not wait, nor call the
-	// Spawner.
-	Kill(name string, sig syscall.Signal)
-
-	// Wait waits for the end of a session that began, perhaps under another
-	// daemon. The error is that ctx is done.
-	Wait(ctx context.Context, name string) (SessionEnd, error)
-
-	// Release forgets a session that has ended. It must not wait. Of a run's
-	// session, the receiver of Ended calls it.
-	Release(name string)
-}
 
 // SessionOf is the name of a run's session.
 func SessionOf(run job.RunID) string { return "run-" + run.String() }
@@ -48,27 +21,6 @@ func (c *child) sessionName() string {
 		return "check-" + c.run.String()
 	}
 	return SessionOf(c.run)
-}
-
-// Session describes what to start. The descriptors are valid until Start returns.
-type Session struct {
-	Name    string
-	Job     job.Job
-	Account account.Account
-	Argv    []string // Argv[0] is the path
-	Env     []string // without Options.BaseEnv, as PAM has its own
-	Dir     string
-	Anyhow  bool   // it runs in / where Dir cannot be entered
-	Files   [3]int // standard input, output and error
-	Options *option.Options
-}
-
-// SessionEnd describes how a session ended.
-type SessionEnd struct {
-	Outcome job.Outcome
-	At      time.Time // zero: now
-	Usage   job.Usage
-	Limit   job.Reason // that it ran into, or ""
 }
 
 // sessionCallers is how many sessions of one user are begun at once. A PAM module may wait for a

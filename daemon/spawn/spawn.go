@@ -14,7 +14,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
@@ -26,114 +25,6 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
-)
-
-// Options set up a Spawner. The zero value is usable.
-type Options struct {
-	// Live is called with each piece of output as it is read, from more than
-	// one goroutine. It must not wait: while it runs, no job's output is read.
-	// The chunk's Data is valid until it returns.
-	Live func(job.Chunk)
-
-	// Began is called once for each run that gets a process, which is not reaped before
-	// it returns. It must not wait.
-	Began func(run job.RunID, pid int)
-
-	// Ready reports whether Live can take output of a user's runs. While it
-	// cannot, they are not read, for up to a second at a time, so that they wait
-	// and not the receiver; nil is always.
-	Ready func(user string) bool
-
-	// Memory limits the bytes that captured output takes; nil is a Budget of
-	// UserMemory and RootMemory.
-	Memory *budget.Budget
-
-	// Location finds a job's zone for CRONRING_DUE_LOCAL; nil is
-	// time.LoadLocation.
-	Location func(zone string) (*time.Location, error)
-
-	// Accounts finds the users that jobs run as; nil reads the host's files alone.
-	Accounts Accounts
-
-	// BaseEnv returns the variables that the host sets for a user before cron's own and the
-	// crontab's: /etc/environment, the locale. nil means none. It is called by the goroutine that
-	// starts every run, and must not wait.
-	BaseEnv func(account.Account) []string
-
-	// Limits returns the limits that the host sets for a user; nil means the daemon's limits. It
-	// must not wait either.
-	Limits func(account.Account) account.Limits
-
-	// Family decides where crons differ: a job whose HOME cannot be entered
-	// runs in / on Debian and not at all on RHEL.
-	Family crontab.Family
-
-	Path   string        // PATH of jobs whose table sets none; "" is the family's
-	Node   string        // the host's name, for CRONRING_NODE
-	Socket string        // path of a control socket that clients do not find by themselves, for CRONRING_SOCKET; "" is none
-	Output int           // bytes of output kept for each run without its own limit; 0 is 64 KiB
-	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
-
-	// Keep receives the descriptors of running jobs; nil keeps none.
-	Keep DescriptorStore
-
-	// Runs is a directory for the output of running jobs, one file each, and for the files that
-	// Find needs. With it the complete output survives a crash of the daemon; "" is none. It should
-	// be in memory, and other users must not be able to write to it.
-	Runs string
-
-	// Boot identifies this start of the system. It distinguishes processes from earlier ones with
-	// the same numbers.
-	Boot string
-
-	// Record has output after the end of a run added to its file in Runs, and not
-	// reported as Late.
-	Record bool
-
-	// Claim is called when a run with a file in Runs has ended. It returns true if the receiver
-	// takes the file and the duty to remove it; nil means false. It is called before the end is
-	// reported and must not wait.
-	Claim func(job.RunID) bool
-
-	// Sessions starts jobs through the service manager; nil starts all of them here.
-	Sessions Sessions
-
-	// Precedence raises the priority of this process above that of the jobs, if
-	// it may.
-	Precedence bool
-
-	// Groups makes control groups; nil makes none, and no run may ask for one.
-	Groups Groups
-}
-
-// Accounts is the part of *account.Directory that a Spawner uses.
-type Accounts interface {
-	// Known answers at once, or not at all.
-	Known(name string) (account.Account, bool)
-
-	// Find may wait for a directory service.
-	Find(ctx context.Context, name string) (account.Account, error)
-}
-
-// Ended is the engine's event together with what the run printed: the first
-// and the last bytes, where it printed more than Options.Output.
-type Ended struct {
-	engine.Ended
-	User   string
-	Output []job.Chunk
-	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
-	Late   bool   // a process holds its output open: Late follows
-
-	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The
-	// receiver releases each when it no longer needs it.
-	Memory, Space *budget.Lease
-}
-
-// UserMemory and RootMemory are the maximum bytes of captured output of all users other than root
-// and of root. The memory is used until the output is in the history and in its mail.
-const (
-	UserMemory = 64 << 20
-	RootMemory = 64 << 20
 )
 
 // Spawner starts commands and reports their ends. Its methods may be called
@@ -198,7 +89,7 @@ type child struct {
 	log      logFile           // of log=file:PATH; the pump's
 	timer    *time.Timer       // of a check
 	tail     *tail             // nil: its end is not reported yet; the pump's
-	named    bool              // it has files as in names.go
+	named    bool              // it has files of package handed
 	begun    bool              // Options.Began was called
 
 	// Guarded by Spawner.mu.
@@ -213,7 +104,7 @@ type child struct {
 	kill    syscall.Signal // requested before the process existed
 	stopped bool           // a stop was requested
 	killed  bool           // with SIGKILL
-	over    job.Outcome    // how its process ended, while others of its process group are alive; see leftover.go
+	over    job.Outcome    // how its process ended, while others of its process group are alive; see end.go
 	again   bool           // a check that was ended for a hold
 	late    bool           // a check whose time was over
 	reaping *time.Timer    // for a dead process that its parent has not reaped

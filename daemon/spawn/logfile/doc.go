@@ -1,3 +1,3 @@
-// Package logfile owns the program that appends a run's output to the file of
-// log=file:PATH, as the user of the run.
+// Package logfile owns the program that appends the output of a run to a file, as the
+// user of the run (log=file:PATH).
 package logfile

@@ -1,3 +1,3 @@
-// Package proc owns what the kernel says in /proc about processes that are not ours to
-// wait for.
+// Package proc owns what the kernel reports about processes, in /proc and when they
+// are reaped.
 package proc

@@ -1,0 +1,224 @@
+package spawn
+
+import (
+	"context"
+	"encoding/json"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Options set up a Spawner. The zero value is usable.
+type Options struct {
+	// Live is called with each piece of output as it is read, from more than
+	// one goroutine. It must not wait: while it runs, no job's output is read.
+	// The chunk's Data is valid until it returns.
+	Live func(job.Chunk)
+
+	// Began is called once for each run that gets a process, which is not reaped before
+	// it returns. It must not wait.
+	Began func(run job.RunID, pid int)
+
+	// Ready reports whether Live can take output of a user's runs. While it
+	// cannot, they are not read, for up to a second at a time, so that they wait
+	// and not the receiver; nil is always.
+	Ready func(user string) bool
+
+	// Memory limits the bytes that captured output takes; nil is a Budget of
+	// UserMemory and RootMemory.
+	Memory *budget.Budget
+
+	// Location finds a job's zone for CRONRING_DUE_LOCAL; nil is
+	// time.LoadLocation.
+	Location func(zone string) (*time.Location, error)
+
+	// Accounts finds the users that jobs run as; nil reads the host's files alone.
+	Accounts Accounts
+
+	// BaseEnv returns the variables that the host sets for a user before cron's own and the
+	// crontab's: /etc/environment, the locale. nil means none. It is called by the goroutine that
+	// starts every run, and must not wait.
+	BaseEnv func(account.Account) []string
+
+	// Limits returns the limits that the host sets for a user; nil means the daemon's limits. It
+	// must not wait either.
+	Limits func(account.Account) account.Limits
+
+	// Family decides where crons differ: a job whose HOME cannot be entered
+	// runs in / on Debian and not at all on RHEL.
+	Family crontab.Family
+
+	Path   string        // PATH of jobs whose table sets none; "" is the family's
+	Node   string        // the host's name, for CRONRING_NODE
+	Socket string        // path of a control socket that clients do not find by themselves, for CRONRING_SOCKET; "" is none
+	Output int           // bytes of output kept for each run without its own limit; 0 is 64 KiB
+	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
+
+	// Keep receives the descriptors of running jobs; nil keeps none.
+	Keep DescriptorStore
+
+	// Runs is a directory for the output of running jobs, one file each, and for the files that
+	// Find needs. With it the complete output survives a crash of the daemon; "" is none. It should
+	// be in memory, and other users must not be able to write to it.
+	Runs string
+
+	// Boot identifies this start of the system. It distinguishes processes from earlier ones with
+	// the same numbers.
+	Boot string
+
+	// Record has output after the end of a run added to its file in Runs, and not
+	// reported as Late.
+	Record bool
+
+	// Claim is called when a run with a file in Runs has ended. It returns true if the receiver
+	// takes the file and the duty to remove it; nil means false. It is called before the end is
+	// reported and must not wait.
+	Claim func(job.RunID) bool
+
+	// Sessions starts jobs through the service manager; nil starts all of them here.
+	Sessions Sessions
+
+	// Precedence raises the priority of this process above that of the jobs, if
+	// it may.
+	Precedence bool
+
+	// Groups makes control groups; nil makes none, and no run may ask for one.
+	Groups Groups
+}
+
+// Accounts is the part of *account.Directory that a Spawner uses.
+type Accounts interface {
+	// Known answers at once, or not at all.
+	Known(name string) (account.Account, bool)
+
+	// Find may wait for a directory service.
+	Find(ctx context.Context, name string) (account.Account, error)
+}
+
+// Ended is the engine's event together with what the run printed: the first
+// and the last bytes, where it printed more than Options.Output.
+type Ended struct {
+	engine.Ended
+	User   string
+	Output []job.Chunk
+	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
+	Late   bool   // a process holds its output open: Late follows
+
+	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The
+	// receiver releases each when it no longer needs it.
+	Memory, Space *budget.Lease
+}
+
+// UserMemory and RootMemory are the maximum bytes of captured output of all users other than root
+// and of root. The memory is used until the output is in the history and in its mail.
+const (
+	UserMemory = 64 << 20
+	RootMemory = 64 << 20
+)
+
+// Late is output that background processes of a run wrote after its end was
+// reported. It is for the receiver of Ended; the engine needs nothing of it.
+type Late struct {
+	engine.Tick
+	Run    job.RunID
+	User   string
+	Output []job.Chunk
+	File   string // of the same output, which the receiver removes; "": none
+	Last   bool   // no process holds the output open
+
+	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The
+	// receiver releases both.
+	Memory, Space *budget.Lease
+}
+
+// Sessions starts jobs through the service manager, which is their parent and gives each a unit and
+// a PAM session.
+type Sessions interface {
+	// Takes reports whether a job is started that way.
+	Takes(*job.Job) bool
+
+	// Start begins a session. It returns the process of its command, 0 if that is unknown, and a
+	// note about the start for the job's output, or "". It may wait, and must have its own time
+	// limit. An error means that the session does not and will not exist.
+	Start(ctx context.Context, session Session) (pid int, note string, err error)
+
+	// Kill signals all processes of a session. It must not wait, nor call the
+	// Spawner.
+	Kill(name string, sig syscall.Signal)
+
+	// Wait waits for the end of a session that began, perhaps under another
+	// daemon. The error is that ctx is done.
+	Wait(ctx context.Context, name string) (SessionEnd, error)
+
+	// Release forgets a session that has ended. It must not wait. Of a run's
+	// session, the receiver of Ended calls it.
+	Release(name string)
+}
+
+// Session describes what to start. The descriptors are valid until Start returns.
+type Session struct {
+	Name    string
+	Job     job.Job
+	Account account.Account
+	Argv    []string // Argv[0] is the path
+	Env     []string // without Options.BaseEnv, as PAM has its own
+	Dir     string
+	Anyhow  bool   // it runs in / where Dir cannot be entered
+	Files   [3]int // standard input, output and error
+	Options *option.Options
+}
+
+// SessionEnd describes how a session ended.
+type SessionEnd struct {
+	Outcome job.Outcome
+	At      time.Time // zero: now
+	Usage   job.Usage
+	Limit   job.Reason // that it ran into, or ""
+}
+
+// Groups makes control groups: what bounds a run, and ends all of it.
+type Groups interface {
+	// Needs reports whether a run needs a group.
+	Needs(*engine.Start) bool
+
+	// Make makes the group of a run, with its limits set. It may wait, and is called by several
+	// goroutines. An error means that the run must not begin; no group and no error mean that it
+	// may run without one.
+	Make(ctx context.Context, name string, start *engine.Start) (Group, error)
+
+	// Find is for a group that another daemon has made; text is of its
+	// MarshalJSON.
+	Find(text []byte) (Group, error)
+}
+
+// Group is the control group of one run.
+type Group interface {
+	json.Marshaler
+
+	Dir() string       // that a process can enter at birth, or ""
+	Doors() []string   // files into which a process writes 0 to enter
+	Kill()             // all processes; it may wait
+	Usage() job.Usage  // until now
+	Limit() job.Reason // that was reached: job.OverMemory, job.OverTasks, or ""
+	Remove() bool      // false: the group still has processes
+}
+
+// DescriptorStore puts the descriptors of running jobs where they outlive this process:
+// the descriptor store of the service manager. Neither method may wait, as
+// every run's start and end passes through them.
+type DescriptorStore interface {
+	// Keep is called once for each run when its process exists, with the reading ends of its output
+	// and a pidfd; 0 means none. They are closed when the Spawner no longer needs them: to use them
+	// after Keep has returned, duplicate them first.
+	Keep(run job.RunID, out, err, pidfd int)
+
+	// Forget is called once for each run that was kept or adopted, after its
+	// end was reported.
+	Forget(run job.RunID)
+}
