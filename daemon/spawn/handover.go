@@ -154,7 +154,7 @@ func (s *Spawner) Resume() {
 	if s.hold == nil || s.hold.failed {
 		return
 	}
-	s.inherit(s.processes(), false)
+	s.inherit(s.begunRuns(), false)
 	close(s.hold.resumed)
 	s.hold = nil
 	s.nudge()
@@ -171,7 +171,7 @@ func (s *Spawner) Handover() []handed.Run {
 			s.openPidfd(c)
 		}
 	}
-	all := s.processes()
+	all := s.begunRuns()
 	s.inherit(all, true)
 	list := make([]handed.Run, 0, len(all))
 	for _, h := range all {
@@ -181,9 +181,9 @@ func (s *Spawner) Handover() []handed.Run {
 	return list
 }
 
-// processes returns the runs that began: living ones, dead ones whose output is still read, and
+// begunRuns returns the runs that began: living ones, dead ones whose output is still read, and
 // tails. Spawner.mu is held.
-func (s *Spawner) processes() map[*child]*handed.Run {
+func (s *Spawner) begunRuns() map[*child]*handed.Run {
 	all := make(map[*child]*handed.Run)
 	for _, c := range s.living {
 		if !c.check && (c.pid != 0 || c.session || c.foreign) {

@@ -83,7 +83,7 @@ type child struct {
 	start    *engine.Start     // nil from the fork on, except for a check: a sleeping job should cost little
 	out      runoutput.Capture // the hand's until the pipes are watched, then the pump's
 	file     runoutput.File    // likewise
-	tool     *tool             // nil: a run
+	tool     *toolRun          // nil: a run
 	progress *starter.Progress // nil: the command runs, or no process exists; the pump's
 	group    Group             // nil: none; set before there is a process
 	log      logFile           // of log=file:PATH; the pump's
@@ -93,7 +93,7 @@ type child struct {
 	begun    bool              // Options.Began was called
 
 	// Guarded by Spawner.mu.
-	found   *found         // what became of asking for the account
+	found   *lookup        // what became of asking for the account
 	made    *made          // what became of making the group
 	pid     int            // 0: no process, or an unknown one
 	pidfd   int            // 0: none
@@ -463,7 +463,7 @@ func (s *Spawner) begin(ctx context.Context, c *child) {
 		s.refuseCancelled(c)
 		return
 	}
-	who, ok, err := s.account(c)
+	who, ok, err := s.userOf(c)
 	switch {
 	case err != nil:
 		s.abandon(c, err)

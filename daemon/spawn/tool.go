@@ -60,8 +60,8 @@ func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 	}
 }
 
-// tool is the part of a child that only a program of the daemon's has.
-type tool struct {
+// toolRun is the part of a child that only a program of the daemon's has.
+type toolRun struct {
 	command command.Command
 	stdin   int // the child's; 0 is /dev/null
 	limit   int
@@ -92,7 +92,7 @@ func newTool(t Tool) (*child, error) {
 	if limit == 0 {
 		limit = 1 << 20
 	}
-	return &child{tool: &tool{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}, nil
+	return &child{tool: &toolRun{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}, nil
 }
 
 // programDirs are the directories of the host's own programs. The environment cannot change them,
@@ -181,7 +181,7 @@ func (s *Spawner) beginTool(c *child) {
 }
 
 // keep takes what there is room for.
-func (t *tool) keep(stream job.Stream, data []byte) {
+func (t *toolRun) keep(stream job.Stream, data []byte) {
 	into := &t.result.Output
 	switch stream {
 	case job.Stderr:

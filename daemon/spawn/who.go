@@ -18,14 +18,14 @@ type unresolvedUsers struct {
 	busy    int                 // goroutines that ask
 }
 
-// found is the result of looking up a user.
-type found struct {
+// lookup is the result of looking up a user.
+type lookup struct {
 	account account.Account
 	err     error
 }
 
-// account returns the user of a run, if the lookup is complete.
-func (s *Spawner) account(c *child) (who account.Account, ok bool, err error) {
+// userOf returns the user of a run, if the lookup is complete.
+func (s *Spawner) userOf(c *child) (who account.Account, ok bool, err error) {
 	s.mu.Lock()
 	found := c.found
 	s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Spawner) inquireAll(ctx context.Context) {
 			return
 		}
 		who, err := s.options.Accounts.Find(ctx, name)
-		s.deliver(name, found{who, err})
+		s.deliver(name, lookup{who, err})
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Spawner) nextName() (name string, ok bool) {
 	return name, true
 }
 
-func (s *Spawner) deliver(name string, f found) {
+func (s *Spawner) deliver(name string, f lookup) {
 	s.mu.Lock()
 	for _, c := range s.ask.waiting[name] {
 		c.found = &f
