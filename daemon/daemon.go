@@ -170,7 +170,13 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	tasks.Go(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	answering := l.server()
-	tasks.Go(func() error { return answering.Serve(serving, listener) })
+	tasks.Go(func() error {
+		select {
+		case <-l.loaded: // before that, an answer would be that there are no jobs
+		case <-serving.Done():
+		}
+		return answering.Serve(serving, listener)
+	})
 	if l.ring != nil {
 		l.ring.Run(hands, tasks.Go, l.view.Load, l.history, answering.ServeMembers)
 	}

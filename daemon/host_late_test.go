@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -58,4 +59,27 @@ func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
 		t.Fatalf("the @reboot entry of an account that came late ran %d times (%v)", len(own.Runs), err)
 	}
 	h.wantRun(own.Runs[0].ID, "ok", "own\n")
+}
+
+// The first answer of a daemon that starts slowly has the jobs: a list without them would look like
+// a host without crontabs.
+func TestHostAnswersWhenItHasItsJobs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withService()
+	h.write("etc/crontab", "#@ name=root\n0 0 1 1 * root true\n#@ name=named\n0 0 1 1 * net true\n")
+	h.write("dead", "") // the first step waits for this service
+	h.launch()
+	for end := time.Now().Add(hostPatience); ; {
+		jobs, err := h.client.List(h.context(), api.Query{})
+		if err == nil {
+			if len(jobs) != 2 {
+				t.Errorf("the first answer has %d jobs, want 2", len(jobs))
+			}
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 }

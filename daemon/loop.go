@@ -93,6 +93,7 @@ type shared struct {
 	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
 	pruneNow   chan struct{}
+	loaded     chan struct{} // closed when the view has the jobs
 	away       chan struct{} // closed when running jobs are about to be left
 }
 
@@ -132,6 +133,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 
 	events, changes := l.firstEvents(ctx)
 	l.step(inbox{events: events}, upRecord(l.clock.Now().Wall, l.options))
+	close(l.loaded)
 	l.recall()
 	l.resume()
 	var first inbox

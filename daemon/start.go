@@ -32,6 +32,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 			requests: make(chan request, 64),
 			rereads:  make(chan chan<- error),
 			pruneNow: make(chan struct{}, 1),
+			loaded:   make(chan struct{}),
 			away:     make(chan struct{}),
 		},
 		memory:  budget.New(spawn.UserMemory, spawn.RootMemory),
