@@ -100,7 +100,7 @@ func BenchmarkLoad100k(b *testing.B) {
 	for b.Loop() {
 		file, diagnostics := Parse("bench", text.String(), Config{Format: System})
 		for _, d := range diagnostics {
-			if d.Severity == diagnostic.Error {
+			if d.Severity == diagnostic.Error && d.Code != "B305" { // steps such as */7 give more warnings than Parse keeps
 				b.Fatal(d)
 			}
 		}

@@ -96,7 +96,7 @@ func (s *Spawner) parkIfQuiet() {
 		return
 	}
 	for _, c := range cancelled {
-		s.refuseCancelled(c)
+		s.abandon(c, errCancelled)
 	}
 	s.pump.park(h)
 	<-h.pumped

@@ -460,7 +460,7 @@ func (s *Spawner) shut() {
 // begin starts one run and reports that, or that it could not be started.
 func (s *Spawner) begin(ctx context.Context, c *child) {
 	if s.cancelled(c) {
-		s.refuseCancelled(c)
+		s.abandon(c, errCancelled)
 		return
 	}
 	who, ok, err := s.userOf(c)
@@ -476,10 +476,6 @@ func (s *Spawner) begin(ctx context.Context, c *child) {
 	default:
 		s.beginHere(c, who)
 	}
-}
-
-func (s *Spawner) refuseCancelled(c *child) {
-	s.abandon(c, errCancelled)
 }
 
 func (s *Spawner) cancelled(c *child) bool {

@@ -88,7 +88,11 @@ func (m *Maker) Make(start *engine.Start, who account.Account, session bool) (Co
 	if session {
 		return m.command(start, who, nil)
 	}
-	cmd, err := m.command(start, who, m.baseEnv(who))
+	var base []string
+	if m.BaseEnv != nil {
+		base = m.BaseEnv(who)
+	}
+	cmd, err := m.command(start, who, base)
 	if err != nil {
 		return Command{}, err
 	}

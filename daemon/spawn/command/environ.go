@@ -75,13 +75,6 @@ func (m *Maker) environ(start *engine.Start, who account.Account, base []string)
 	return e
 }
 
-func (m *Maker) baseEnv(who account.Account) []string {
-	if m.BaseEnv == nil {
-		return nil
-	}
-	return m.BaseEnv(who)
-}
-
 // describeRun sets the variables that describe the run.
 func (m *Maker) describeRun(e *environment, start *engine.Start) {
 	run := &start.Run

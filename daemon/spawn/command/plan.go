@@ -40,20 +40,14 @@ func (m *Maker) Plan(start *engine.Start, who account.Account, session bool) (Pl
 		p.Limits = slices.DeleteFunc(slices.Clone(p.Limits), func(l account.Limit) bool { return l.Resource == unix.RLIMIT_NOFILE })
 		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &n, Hard: &n})
 	}
-	own := m.ofRun(start)
+	own := environment{index: map[string]int{}}
+	m.describeRun(&own, start)
 	for _, entry := range cmd.Env {
-		if slices.Contains(own, entry) {
+		if slices.Contains(own.vars, entry) {
 			p.RunEnv = append(p.RunEnv, entry)
 			continue
 		}
 		p.Env = append(p.Env, entry)
 	}
 	return p, nil
-}
-
-// ofRun returns the variables that describe a run.
-func (m *Maker) ofRun(start *engine.Start) []string {
-	e := environment{index: map[string]int{}}
-	m.describeRun(&e, start)
-	return e.vars
 }
