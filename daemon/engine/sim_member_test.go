@@ -452,7 +452,7 @@ func (n *node) leave() {
 			})
 		}
 	}
-	n.left, n.joined = true, false
+	n.left, n.leftAt, n.joined = true, n.lab.now, false
 	n.lab.count()
 	n.tellRing(register.Ring{})
 }

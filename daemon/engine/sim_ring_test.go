@@ -197,7 +197,10 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 	overslept := slices.ContainsFunc(l.apart, func(x apart) bool { // paused since the claim, and has not claimed again
 		return x.slept && x.a == b.node && x.from.After(b.claimed) && x.from.Before(b.at)
 	})
-	if !a.saw[b.node.id] && !overslept {
+	missedLeave := slices.ContainsFunc(l.apart, func(x apart) bool { // a left while b was paused
+		return x.slept && x.a == b.node && x.from.Before(a.node.leftAt) && x.to.After(a.node.leftAt)
+	})
+	if !a.saw[b.node.id] && !overslept || missedLeave {
 		return false
 	}
 	return b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
@@ -243,6 +246,7 @@ type node struct {
 	life     int  // how often its daemon was started
 	up       bool // it lives
 	left     bool
+	leftAt   time.Time
 	paused   bool
 	missed   []func() // messages received while it was paused
 	inbox    []Event

@@ -16,7 +16,8 @@ import (
 // ring contains the jobs of scope=ring. A key there includes the user: all members of the
 // ring compute the same key.
 type ring struct {
-	jobs       []int // by key
+	jobs       []int     // by key
+	sorted     []job.Key // the keys of jobs, in the same order
 	keys       map[int]job.Key
 	components map[int]*Component
 	holdings   []Holding
@@ -52,6 +53,10 @@ func (c *Catalog) findRing() {
 		r.keys[i] = job.KeyOf(c.ID(i), c.Entry(i).User())
 	}
 	slices.SortFunc(r.jobs, func(a, b int) int { return r.keys[a].Compare(r.keys[b]) })
+	r.sorted = make([]job.Key, len(r.jobs))
+	for at, i := range r.jobs {
+		r.sorted[at] = r.keys[i]
+	}
 	r.components = c.findComponents()
 }
 
@@ -101,7 +106,7 @@ func (c *Catalog) RingKey(i int) job.Key { return c.ring.keys[i] }
 
 // FindRing returns the job of scope=ring with a key, as RingKey returns it.
 func (c *Catalog) FindRing(key job.Key) (i int, ok bool) {
-	at, ok := slices.BinarySearchFunc(c.ring.jobs, key, func(i int, key job.Key) int { return c.ring.keys[i].Compare(key) })
+	at, ok := slices.BinarySearchFunc(c.ring.sorted, key, job.Key.Compare)
 	if !ok {
 		return 0, false
 	}
