@@ -40,7 +40,7 @@ func Lock(root string) (lock *os.File, relieves bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("open lock of all crons: %w", err)
 	}
-	if err := lockBoth(f); err != nil {
+	if err := holder.Lock(f, func() error { return lockBoth(f) }); err != nil {
 		other := lockHolder(f)
 		f.Close()
 		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {

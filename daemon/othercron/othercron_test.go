@@ -3,6 +3,7 @@ package othercron
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,6 +49,43 @@ func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 		}
 		again.Close()
 	}
+}
+
+// TestLockHostWaitsForTheLastChildOfADeadDaemon: a daemon that is killed just when it forks leaves
+// its lock to the new process until that executes its program.
+func TestLockHostWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
+	root := hostRoot(t)
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(root, PIDFile), fmt.Sprintf("%d%s", dead.Process.Pid, ownSign), 0o644)
+	child := exec.Command("flock", filepath.Join(root, PIDFile), "sh", "-c", "echo; read x")
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // it has the lock
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		in.Close()
+		ended <- child.Wait()
+	}()
+	lock, relieves, err := Lock(root)
+	if err != nil || relieves {
+		t.Errorf("got %v, relieves %t, want the lock of a dead daemon", err, relieves)
+	}
+	lock.Close()
+	<-ended // sh reads no line
 }
 
 func TestLockHostFollowsNoLink(t *testing.T) {

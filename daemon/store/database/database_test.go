@@ -62,6 +62,15 @@ func TestOpenWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
 	open(t, dir)
 }
 
+// A daemon that is killed soon after its first start leaves the schema in the write-ahead log.
+func TestNewDatabaseIsNotOutdated(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	if _, outdated := Outdated(dir); outdated {
+		t.Error("the schema of a database that was just created is said to be outdated")
+	}
+}
+
 func TestCheckFindsDamage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), dir, func(context.Context, *Writer) error { return nil })

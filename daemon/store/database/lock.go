@@ -3,12 +3,9 @@ package database
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,16 +29,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lastFork is how long a lock may outlive its process. If a daemon is killed just when it forks,
-// the new process holds the lock until it executes its program.
-const lastFork = 2 * time.Second
-
 func takeLock(f *os.File, dir string) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for end := time.Now().Add(lastFork); errors.Is(err, unix.EWOULDBLOCK) && gone(readPID(f)) && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
+	err := holder.Lock(f, func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		locked := &LockedError{Dir: dir}
 		if who, ok := holder.Of(f); ok {
@@ -57,16 +46,6 @@ func takeLock(f *os.File, dir string) error {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return nil
-}
-
-// gone reports whether there is no such process.
-func gone(pid int) bool { return pid != 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
-
-// readPID reads the number from the start of the lock's file; 0 is unknown.
-func readPID(f *os.File) int {
-	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return pid
 }
 
 // LockedError reports that another daemon uses the directory.

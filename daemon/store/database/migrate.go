@@ -90,7 +90,8 @@ func Outdated(dir string) (size int64, outdated bool) {
 		return 0, false
 	}
 	steps, err := schemaSteps()
-	return info.Size(), err == nil && int(binary.BigEndian.Uint32(header[versionAt:])) < len(steps)
+	version := int(binary.BigEndian.Uint32(header[versionAt:])) // 0 if the schema is still in the write-ahead log
+	return info.Size(), err == nil && version > 0 && version < len(steps)
 }
 
 // migrate brings the schema up to date, one transaction for each step.

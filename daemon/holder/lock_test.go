@@ -1,0 +1,50 @@
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestLockOutlivesADeadDaemonForAMoment(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		last  string // the content of the file
+		tries int    // until the lock is free
+		want  bool
+	}{
+		{"the last holder is dead", fmt.Sprintf("%d \n", dead.Process.Pid), 3, true},
+		{"the last holder lives", fmt.Sprintf("%d\n", os.Getpid()), 3, false},
+		{"the last holder is not known", "", 3, false},
+		{"the lock is free", fmt.Sprintf("%d\n", os.Getpid()), 1, true},
+	} {
+		path := filepath.Join(t.TempDir(), "lock")
+		if err := os.WriteFile(path, []byte(c.last), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tries := 0
+		err = Lock(f, func() error {
+			if tries++; tries < c.tries {
+				return unix.EAGAIN
+			}
+			return nil
+		})
+		if got := err == nil; got != c.want || !got && !errors.Is(err, unix.EAGAIN) {
+			t.Errorf("%s: %v after %d tries, want the lock: %t", c.name, err, tries, c.want)
+		}
+		f.Close()
+	}
+}
