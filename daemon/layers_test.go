@@ -21,7 +21,7 @@ const module = "github.com/cronring/cronring"
 // rows before its own: never up, never sideways.
 var layers = [][]string{
 	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/engine/order", "gossip/rendezvous", "gossip/wire", "man"},
-	{"crontab/timetable"},
+	{"crontab/timetable", "gossip/meta"},
 	{"crontab/option", "crontab/source"},
 	{"crontab/directive"},
 	{"crontab/sidecar"},
@@ -29,8 +29,8 @@ var layers = [][]string{
 	{"crontab/dependency", "crontab/draft"},
 	{"daemon/engine/catalog"},
 	{"daemon/engine/exchange"},
-	{"gossip/register"},
-	{"gossip/claims"},
+	{"gossip/register", "gossip/keys", "gossip/memory"},
+	{"gossip/claims", "gossip/roster", "gossip/clocks", "gossip/search"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
 	{"daemon/review"},
 	{"daemon/store/database"},
@@ -39,8 +39,8 @@ var layers = [][]string{
 	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self", "daemon/spawn/pipe"},
 	{"daemon/spawn/command", "daemon/spawn/handed"},
 	{"daemon/spawn/logfile"},
-	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest"},
-	{"gossip/ledger/disk"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest", "gossip/transport"},
+	{"gossip/ledger/disk", "gossip/inbox"},
 	{"daemon/mail/outbox"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim", "daemon/runmail"},
@@ -73,7 +73,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/order", "daemon/engine/catalog", "daemon/engine/exchange", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/register", "gossip/claims"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/order", "daemon/engine/catalog", "daemon/engine/exchange", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/register", "gossip/claims", "gossip/clocks"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{

@@ -10,6 +10,9 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/meta"
+	"github.com/cronring/cronring/gossip/roster"
+	"github.com/cronring/cronring/gossip/search"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -34,8 +37,8 @@ func (r *Ring) compare(m *member) {
 	if settled {
 		return
 	}
-	if b.ours == b.theirs && !m.meta.wide { // a request is not necessary
-		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, difference{}, true, nil, ""
+	if b.ours == b.theirs && !m.meta.Wide { // a request is not necessary
+		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, roster.Difference{}, true, nil, ""
 		r.outbox.changed = true
 		r.unpark()
 		return
@@ -48,54 +51,54 @@ func (r *Ring) compare(m *member) {
 	to := m.peer()
 	r.help(func(ctx context.Context) func() {
 		all, err := r.fetch(ctx, to)
-		b.theirs = all.root
+		b.theirs = all.Root
 		return func() { r.compared(m, b, ours, all, err) }
 	})
 }
 
-func (r *Ring) compared(m *member, b basis, ours *roster, theirs page, err error) {
+func (r *Ring) compared(m *member, b basis, ours *roster.Roster, theirs roster.Page, err error) {
 	r.asks--
 	m.asking = false
 	if err != nil {
-		m.retry = time.Now().Add(min(firstRetry<<min(m.fails, 6), lastRetry))
+		m.retry = time.Now().Add(min(search.FirstRetry<<min(m.fails, 6), search.LastRetry))
 		m.fails++
 		m.trouble = err.Error()
 		r.unpark()
 		return
 	}
-	m.diff = ours.compare(theirs.entries, m.diff, r.o.Now())
-	m.basis, m.compared, m.labels, m.fails, m.trouble, m.retry = b, true, theirs.labels, 0, "", time.Time{}
-	maps.DeleteFunc(m.foreign, func(key job.Key, _ int) bool { _, lacks := m.diff.lacks[key]; return !lacks })
-	if sumLabels(theirs.labels) != m.meta.labelSum {
-		m.basis.labels = digest{}
+	m.diff = ours.Compare(theirs.Entries, m.diff, r.o.Now())
+	m.basis, m.compared, m.labels, m.fails, m.trouble, m.retry = b, true, theirs.Labels, 0, "", time.Time{}
+	maps.DeleteFunc(m.foreign, func(key job.Key, _ int) bool { _, lacks := m.diff.Lacks[key]; return !lacks })
+	if meta.LabelSum(theirs.Labels) != m.meta.LabelSum {
+		m.basis.labels = meta.Digest{}
 	}
 	if _, settled := m.settled(r.roster.Load()); !settled {
-		m.retry = time.Now().Add(firstRetry) // its meta and its answer differ: one of them is out of date
+		m.retry = time.Now().Add(search.FirstRetry) // its meta and its answer differ: one of them is out of date
 	}
 	r.outbox.changed = true
 	r.unpark()
 }
 
 // fetch requests all ring jobs of a member.
-func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
+func (r *Ring) fetch(ctx context.Context, to link.Peer) (all roster.Page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	for {
-		b, err := r.o.Link.Ask(ctx, to, verbRoster, binary.AppendUvarint(nil, uint64(all.next)))
+		b, err := r.o.Link.Ask(ctx, to, verbRoster, binary.AppendUvarint(nil, uint64(all.Next)))
 		if err != nil {
-			return page{}, err
+			return roster.Page{}, err
 		}
-		p, err := decodePage(b)
+		p, err := roster.DecodePage(b)
 		switch {
 		case err != nil:
-			return page{}, err
-		case all.next > 0 && p.root != all.root:
-			return page{}, errors.New("its jobs changed meanwhile")
-		case p.next != 0 && (len(p.entries) == 0 || p.next != len(all.entries)+len(p.entries)):
-			return page{}, wire.ErrMalformed
+			return roster.Page{}, err
+		case all.Next > 0 && p.Root != all.Root:
+			return roster.Page{}, errors.New("its jobs changed meanwhile")
+		case p.Next != 0 && (len(p.Entries) == 0 || p.Next != len(all.Entries)+len(p.Entries)):
+			return roster.Page{}, wire.ErrMalformed
 		}
-		all.root, all.labels, all.next, all.entries = p.root, p.labels, p.next, append(all.entries, p.entries...)
-		if all.next == 0 {
+		all.Root, all.Labels, all.Next, all.Entries = p.Root, p.Labels, p.Next, append(all.Entries, p.Entries...)
+		if all.Next == 0 {
 			return all, nil
 		}
 	}
@@ -103,12 +106,12 @@ func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
 
 func (r *Ring) answerRoster(_ context.Context, _ string, body []byte) ([]byte, error) {
 	q := wire.NewReader(body)
-	first := q.Number(maxHoldings)
+	first := q.Number(roster.MaxHoldings)
 	if err := q.End(); err != nil {
 		return nil, err
 	}
-	p := r.roster.Load().page(first, r.o.Labels)
-	return p.encode(), nil
+	p := r.roster.Load().Page(first, r.o.Labels)
+	return p.Encode(), nil
 }
 
 func (r *Ring) answerHello(context.Context, string, []byte) ([]byte, error) {
@@ -123,16 +126,16 @@ func (r *Ring) check(id string, addr netip.AddrPort) {
 		return
 	}
 	m.asking = true
-	m.retry = time.Now().Add(firstRetry)
+	m.retry = time.Now().Add(search.FirstRetry)
 	list := r.list
-	to := link.Peer{ID: id, Addr: linkAddr(addr, m.meta.linkPort)}
+	to := link.Peer{ID: id, Addr: linkAddr(addr, m.meta.LinkPort)}
 	r.help(func(ctx context.Context) func() {
 		ctx, cancel := context.WithTimeout(ctx, helloTime)
 		defer cancel()
 		_, err := r.o.Link.Ask(ctx, to, verbHello, nil)
 		if err == nil {
-			r.box.revive(id)
-			_, _ = list.Join([]string{hostPort(addr)}) // after an error, gossip brings it
+			r.box.Revive(id)
+			_, _ = list.Join([]string{addr.String()}) // after an error, gossip brings it
 		}
 		return func() { m.asking = false }
 	})

@@ -11,7 +11,7 @@ import (
 
 // verbs is a Link that lists the verbs of the requests that a member answers.
 type verbs struct {
-	Link
+	Requester
 	all []string
 }
 

@@ -40,7 +40,7 @@ const (
 // assumed to be the same, because a report that is ignored by mistake causes a double run.
 func (r *Ring) judgeReport(id string, o exchange.Occurrence) verdict {
 	m := r.members[id]
-	if _, has := r.roster.Load().find(o.Key); !has || r.register.Holder(o) == id {
+	if _, has := r.roster.Load().Find(o.Key); !has || r.register.Holder(o) == id {
 		return accepted
 	}
 	if m == nil && r.isNew() { // this host has just started, and may not know all members yet
@@ -55,7 +55,7 @@ func (r *Ring) judgeReport(id string, o exchange.Occurrence) verdict {
 	if _, settled := m.settled(r.roster.Load()); !settled {
 		return accepted
 	}
-	lack, lacks := m.diff.lacks[o.Key]
+	lack, lacks := m.diff.Lacks[o.Key]
 	switch {
 	case !lacks:
 		return accepted
@@ -99,11 +99,11 @@ func (r *Ring) isUnknown(m *member) bool {
 // was down, before it joined. If a host that just joined is not confirmed, it may be the first
 // one with a new entry.
 func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
-	edited = later(r.own.edited, m.meta.since)
+	edited = later(r.own.Edited, m.meta.Since)
 	for _, x := range r.members {
-		_, lacks := x.diff.lacks[key]
+		_, lacks := x.diff.Lacks[key]
 		confirmed = confirmed || x != m && x.state == Alive && x.compared && !lacks
-		edited = later(edited, x.meta.edited)
+		edited = later(edited, x.meta.Edited)
 	}
 	return edited, confirmed
 }
@@ -128,8 +128,14 @@ func (r *Ring) IsForeign(ctx context.Context, member string, o exchange.Occurren
 
 // Holding returns this host's entry of a job, or the zero value.
 func (r *Ring) Holding(key job.Key) catalog.Holding {
-	h, _ := r.roster.Load().find(key)
+	h, _ := r.roster.Load().Find(key)
 	return h
+}
+
+// isEarly reports whether an occurrence is due further ahead of this host's clock than
+// clocks may differ. While the clock is not confirmed, nothing is early.
+func (r *Ring) isEarly(due int64) bool {
+	return r.sure.Load() && due > r.o.Now().Add(register.MaxSkew).UnixNano()
 }
 
 // learnMarks applies marks from others.

@@ -57,7 +57,7 @@ func (jack) Rekey([][]byte) error { return nil }
 // large starts n members with holdings each, and reports when each member sees all others.
 func large(w *world, n, holdings int) (took time.Duration) {
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
-	jobs := register.Holdings{Holdings: someRoster(holdings).entries}
+	jobs := register.Holdings{Holdings: someRoster(holdings).Entries}
 	began := time.Now()
 	for i := range n {
 		h := w.host()

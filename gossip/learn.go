@@ -134,8 +134,8 @@ func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 	return next, messages, r.End()
 }
 
-// answerPages returns one page of the items that changed since some time ago. The answer begins
-// with the number of the first item of the next page, or 0. Then it has messages, each after
+// answerPages returns one roster.Page of the items that changed since some time ago. The answer begins
+// with the number of the first item of the next roster.Page, or 0. Then it has messages, each after
 // its length.
 func (r *Ring) answerPages(ctx context.Context, body []byte, each int, all func(since time.Time) []register.Mark, message func([]register.Mark) []byte) ([]byte, error) {
 	in := wire.NewReader(body)

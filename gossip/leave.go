@@ -97,7 +97,7 @@ func (r *Ring) broadcastFinal(u register.Unstarted) {
 		b, n := register.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
 		parts, own = append(parts, b), own[n:]
 	}
-	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.since))
+	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.Since))
 	for _, m := range r.alive() {
 		m.unconfirmed = append(m.unconfirmed, parts...)
 	}
@@ -136,7 +136,7 @@ func (r *Ring) depart(latest time.Time) {
 	var waitingFor []string
 	for _, m := range others {
 		if r.stage.exit < final || len(m.unconfirmed) > 0 {
-			waitingFor = append(waitingFor, m.meta.name)
+			waitingFor = append(waitingFor, m.meta.Name)
 		}
 	}
 	if len(waitingFor) > 0 && time.Now().Before(latest) {
@@ -190,7 +190,7 @@ func (r *Ring) checkLeft(m *member) bool {
 	}
 	if m.state != Left {
 		r.setState(m, Left)
-		r.forget(m)
+		r.search.Forget(m.id)
 		r.lose(m)
 	}
 	return true

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -23,7 +24,7 @@ const (
 
 // Limits of the messages about occurrences.
 const (
-	claimTime    = 500 * time.Millisecond // shortest time to wait for an answer to a claim
+	leastClaim   = 500 * time.Millisecond // shortest time to wait for an answer to a claim
 	mostClaim    = 3 * time.Second        // longest time to wait for it
 	claimTrips   = 3                      // round trips to wait for it
 	packetRoom   = 1200                   // bytes of marks in a packet, so that no network fragments it
@@ -45,8 +46,8 @@ type spread struct {
 // Taken informs a member that it holds an occurrence, because the voters refused it to this
 // member. The holder may have been restarted, and may not know it.
 func (r *Ring) Taken(o exchange.Occurrence, by string) {
-	r.box.put(func(c *contents) {
-		c.taken = append(c.taken, register.Mark{Occurrence: o, Member: by, Phase: exchange.Taken})
+	r.box.Put(func(c *inbox.Contents) {
+		c.Taken = append(c.Taken, register.Mark{Occurrence: o, Member: by, Phase: exchange.Taken})
 	})
 }
 
@@ -62,7 +63,7 @@ func (r *Ring) heldBy(marks []register.Mark) {
 		if m := r.members[marks[i].Member]; m != nil && r.list != nil {
 			b, _ := register.AppendMarks(nil, marks[i:i+1], packetRoom)
 			// An error is as good as a lost packet.
-			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(m.addr), Name: m.id}, b)
+			_ = r.list.SendToAddress(memberlist.Address{Addr: m.addr.String(), Name: m.id}, b)
 		}
 	}
 	r.after(refusalDelay, func() { r.learnMarks(marks) })
@@ -180,7 +181,7 @@ func (r *Ring) flush() {
 		}
 		for _, p := range peers {
 			// An error is as good as a lost packet.
-			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(p.addr), Name: p.id}, b)
+			_ = r.list.SendToAddress(memberlist.Address{Addr: p.addr.String(), Name: p.id}, b)
 		}
 	}
 	r.spread.marks = nil
@@ -204,7 +205,7 @@ func (r *Ring) report(n register.Changes) {
 		return
 	}
 	for _, o := range n.Others {
-		r.elsewhere.note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
+		r.elsewhere.Note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
 	}
 	for _, all := range [][]register.Report{n.Yielded, n.Doubled, n.Orphans} {
 		for i := range all {
@@ -240,6 +241,6 @@ func (r *Ring) renew(now time.Time) {
 	}
 	r.spread.changed, r.spread.encoded = false, now
 	marks := r.register.Marks(now.Add(-stateAge), register.MaxItems)
-	b, _ := register.AppendMarks(nil, marks, maxState)
+	b, _ := register.AppendMarks(nil, marks, inbox.MaxState)
 	r.state.Store(&b)
 }

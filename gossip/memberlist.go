@@ -1,10 +1,17 @@
 package gossip
 
 import (
+	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/gossip/inbox"
+	"github.com/cronring/cronring/gossip/keys"
+	"github.com/cronring/cronring/gossip/meta"
+	"github.com/cronring/cronring/gossip/transport"
 )
 
 func (r *Ring) open() error {
@@ -12,13 +19,13 @@ func (r *Ring) open() error {
 	if err != nil {
 		return err
 	}
-	if r.own.linkPort = r.o.LinkPort; r.own.linkPort == 0 {
+	if r.own.LinkPort = r.o.LinkPort; r.own.LinkPort == 0 {
 		_, port, err := transport.FinalAdvertiseAddr("", 0)
 		if err != nil {
 			transport.Shutdown()
 			return err
 		}
-		r.own.linkPort = uint16(port)
+		r.own.LinkPort = uint16(port)
 	}
 	r.publish()
 	list, err := memberlist.Create(r.configure(transport))
@@ -40,14 +47,14 @@ func (r *Ring) transport() (memberlist.NodeAwareTransport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newNetTransport(r.o.Bind, r.o.Advertise, streams)
+	return transport.New(r.o.Bind, r.o.Advertise, streams)
 }
 
 func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.Transport = r.o.ID, r.o.Ring, transport
-	c.Logger = newLogWriter(r.o.Log)
-	r.reports = &reports{inbox: r.box}
+	c.Logger = inbox.NewLog(r.o.Log)
+	r.reports = &inbox.Reports{Inbox: r.box}
 	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.reports, r.box, r.box, delegate{r}
 	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1
 	c.DeadNodeReclaimTime = reclaimTime
@@ -56,7 +63,7 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	if len(r.keys) > 0 {
 		r.keyring = &memberlist.Keyring{}
 		c.SecretKey, c.Keyring = r.keys[0], r.keyring
-		_ = install(r.keyring, r.keys) // New and Rekey checked them
+		_ = keys.Install(r.keyring, r.keys) // New and Rekey checked them
 	}
 	return c
 }
@@ -77,10 +84,11 @@ func (d delegate) NotifyPingComplete(n *memberlist.Node, trip time.Duration, pay
 
 // publish publishes the current metadata of this member.
 func (r *Ring) publish() {
-	r.own.stamp = later(r.o.Now(), r.own.stamp.Add(1))
-	b := r.own.encode()
+	r.own.Stamp = later(r.o.Now(), r.own.Stamp.Add(1))
+	b := r.own.Encode()
 	r.meta.Store(&b)
-	r.outbox.changed, r.search.unsaved = true, true
+	r.outbox.changed = true
+	r.search.Unsaved()
 	if r.list != nil {
 		// Gossip continues in the background, so waiting is unnecessary.
 		_ = r.list.UpdateNode(time.Nanosecond)
@@ -89,8 +97,34 @@ func (r *Ring) publish() {
 
 func (r *Ring) stop() {
 	if r.list != nil {
-		r.reports.over.Store(true)
+		r.reports.Over.Store(true)
 		_ = r.list.Shutdown() // it never fails
 		r.list = nil
 	}
+}
+
+// Rekey changes the keys of this member. It rejects a change that would cut this member off
+// from live ones. So first add a new key on all members, then encrypt with it, and remove the
+// old key when no member encrypts with it any longer.
+func (r *Ring) Rekey(ctx context.Context, next [][]byte) error {
+	return r.do(ctx, func() error {
+		var others []meta.Meta
+		for _, m := range r.alive() {
+			others = append(others, m.meta)
+		}
+		if err := keys.CheckRotation(r.keys, next, others); err != nil {
+			return fmt.Errorf("change the ring's keys: %w", err)
+		}
+		if err := r.o.Link.Rekey(next); err != nil {
+			return fmt.Errorf("change the ring's keys: %w", err)
+		}
+		if r.keyring != nil {
+			if err := keys.Install(r.keyring, next); err != nil {
+				return fmt.Errorf("change the ring's keys: %w", err)
+			}
+		}
+		r.keys, r.own.Keys = next, keys.Fingerprints(next)
+		r.publish()
+		return nil
+	})
 }

@@ -9,12 +9,14 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Link carries requests between members; *link.Link implements it.
-type Link interface {
+// Requester carries requests between members; *link.Link implements it.
+type Requester interface {
 	Ask(ctx context.Context, to link.Peer, verb string, body []byte) ([]byte, error)
 	Handle(verb string, h link.Handler)
 	Rekey(keys [][]byte) error
@@ -28,14 +30,14 @@ type Options struct {
 	Version   string // of this program
 	Bind      string // host:port, UDP and TCP
 	Advertise string // host or host:port at which others reach it, if it differs from Bind
-	LinkPort  uint16 // of its Link; 0: the port that it advertises
+	LinkPort  uint16 // of its link; 0: the port that it advertises
 	Seeds     []string
 	Keys      [][]byte // none: no encryption; only for the loopback interface
 	Labels    map[string]string
 	Weight    float64
-	Rules     Rules
+	Rules     meta.Rules
 	Dir       string // directory of the file with the last known members
-	Link      Link
+	Link      Requester
 	Log       *slog.Logger
 	Now       func() time.Time                              // nil: time.Now
 	Up        func() time.Duration                          // the time since boot, as in job.Moment; nil: since New
@@ -44,33 +46,33 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	if o.Ring == "" || len(o.Ring) > maxName || !printable(o.Ring) {
-		return fmt.Errorf("its name is to have 1 to %d printable bytes", maxName)
+	if o.Ring == "" || len(o.Ring) > meta.MaxName || !meta.Printable(o.Ring) {
+		return fmt.Errorf("its name is to have 1 to %d printable bytes", meta.MaxName)
 	}
 	if err := wire.CheckID(o.ID); err != nil {
 		return err
 	}
 	if len(o.Keys) > 0 {
-		if err := checkKeys(o.Keys); err != nil {
+		if err := keys.Check(o.Keys); err != nil {
 			return err
 		}
 	}
-	if len(o.Labels) > maxLabels {
-		return fmt.Errorf("%d labels: at most %d", len(o.Labels), maxLabels)
+	if len(o.Labels) > meta.MaxLabels {
+		return fmt.Errorf("%d labels: at most %d", len(o.Labels), meta.MaxLabels)
 	}
 	for k, v := range o.Labels {
-		if k == "" || len(k) > maxLabel || len(v) > maxLabel || !printable(k) || !printable(v) {
-			return fmt.Errorf("label %q=%q is not of 1 to %d printable bytes", k, v, maxLabel)
+		if k == "" || len(k) > meta.MaxLabel || len(v) > meta.MaxLabel || !meta.Printable(k) || !meta.Printable(v) {
+			return fmt.Errorf("label %q=%q is not of 1 to %d printable bytes", k, v, meta.MaxLabel)
 		}
 	}
-	if !(o.Weight > 0) || o.Weight > maxWeight {
-		return fmt.Errorf("weight %v is not above 0 and at most %v", o.Weight, maxWeight)
+	if !(o.Weight > 0) || o.Weight > meta.MaxWeight {
+		return fmt.Errorf("weight %v is not above 0 and at most %v", o.Weight, meta.MaxWeight)
 	}
-	if o.Name == "" || len(o.Name) > maxName || !printable(o.Name) {
-		return fmt.Errorf("host name %q is not of 1 to %d printable bytes", o.Name, maxName)
+	if o.Name == "" || len(o.Name) > meta.MaxName || !meta.Printable(o.Name) {
+		return fmt.Errorf("host name %q is not of 1 to %d printable bytes", o.Name, meta.MaxName)
 	}
-	if len(o.Version) > maxVersion || !printable(o.Version) {
-		return fmt.Errorf("version %q is not of at most %d printable bytes", o.Version, maxVersion)
+	if len(o.Version) > meta.MaxVersion || !meta.Printable(o.Version) {
+		return fmt.Errorf("version %q is not of at most %d printable bytes", o.Version, meta.MaxVersion)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
@@ -14,8 +15,8 @@ import (
 // foldTime is how long changes of the membership are collected before they are published.
 const foldTime = 100 * time.Millisecond
 
-// outbox is what the engine has not received yet.
-type outbox struct {
+// unsentEvents is what the engine has not received yet.
+type unsentEvents struct {
 	queue      []register.Event
 	changed    bool // the membership has changed since it was reported
 	reported   time.Time
@@ -35,11 +36,11 @@ func (r *Ring) reportMembership() {
 		return
 	}
 	r.outbox.reported, r.outbox.changed = now, false
-	r.emit(register.Ring{Membership: r.membership(), Newest: r.newest()})
+	r.emit(register.Ring{Membership: r.membership(), Newest: r.newlyTaken()})
 }
 
-// newest returns the newest occurrence of each job that became known since the last call.
-func (r *Ring) newest() map[job.Key]time.Time {
+// newlyTaken returns the newest occurrence of each job that became known since the last call.
+func (r *Ring) newlyTaken() map[job.Key]time.Time {
 	now := r.o.Now()
 	list := r.register.Newest(r.outbox.newestFrom)
 	r.outbox.newestFrom = now
@@ -86,10 +87,10 @@ func (r *Ring) membership() *register.Membership {
 	if r.list == nil {
 		return nil
 	}
-	ms := &register.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.fitness.fault, Clock: r.clock.agreed}
+	ms := &register.Membership{Self: r.o.ID, HoldOff: r.own.Rules.HoldOff, Barred: r.fitness.fault, Clock: r.clock.Agreed}
 	ms.Members = append(ms.Members, register.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
-		Draining: r.own.part == Draining && !time.Now().Before(r.stage.idleFrom),
+		Draining: r.own.Part == meta.Draining && !time.Now().Before(r.stage.idleFrom),
 	})
 	for _, m := range r.alive() {
 		ms.Members = append(ms.Members, m.membership())
@@ -99,16 +100,16 @@ func (r *Ring) membership() *register.Membership {
 }
 
 func (r *Ring) snapshot() *Snapshot {
-	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.stage.entry == joined, Barred: r.fitness.fault, Remedy: r.fitness.remedy, Problem: r.problem, Others: r.box.otherForms()}
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.stage.entry == joined, Barred: r.fitness.fault, Remedy: r.fitness.remedy, Problem: r.problem, Others: r.box.OtherForms()}
 	if r.list == nil {
 		return s
 	}
 	own := r.roster.Load()
 	s.Members = append(s.Members, View{
 		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
-		Address: hostPort(r.self), Link: linkAddr(r.self, r.own.linkPort),
-		State: Alive, Changed: r.own.since, Since: r.own.since, Part: r.own.part,
-		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys, Rules: r.own.rules,
+		Address: r.self.String(), Link: linkAddr(r.self, r.own.LinkPort),
+		State: Alive, Changed: r.own.Since, Since: r.own.Since, Part: r.own.Part,
+		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.Keys, Rules: r.own.Rules,
 	})
 	for _, m := range r.members {
 		s.Members = append(s.Members, m.view(own))

@@ -15,10 +15,17 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/clocks"
+	"github.com/cronring/cronring/gossip/inbox"
+	"github.com/cronring/cronring/gossip/keys"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
+	"github.com/cronring/cronring/gossip/roster"
+	"github.com/cronring/cronring/gossip/search"
 )
 
 // Settle is how long a member that is drained or about to leave still claims the occurrences
@@ -38,43 +45,44 @@ const (
 // Ring is this host's membership in a ring.
 type Ring struct {
 	o       Options
-	box     *inbox
+	box     *inbox.Inbox
 	events  chan register.Event
 	control chan func()
 	running chan struct{} // closed when Run returns
 	started atomic.Bool   // Run was called
 	published
-	elsewhere elsewhere
+	elsewhere roster.Elsewhere
 
 	// Only Run's goroutine uses the remaining fields.
 	ctx      context.Context
 	helpers  sync.WaitGroup
 	list     *memberlist.Memberlist // nil: this host is not in a ring
-	reports  *reports               // of list
+	reports  *inbox.Reports         // of list
 	keyring  *memberlist.Keyring
 	keys     [][]byte
 	self     netip.AddrPort
 	problem  string    // why this host could not join the ring, or ""
 	again    time.Time // when to bind again
-	own      meta
+	own      meta.Meta
 	members  map[string]*member
 	asks     int // requests for rosters under way
-	stage    stage
+	stage    lifecycle
 	fitness  eligibility
-	clock    clockCheck
-	search   search
+	clock    clocks.Check
+	search   *search.Search
+	views    views
 	register *register.Register
 	parked   parked
 	spread   spread
 	catchUp  catchUp
-	outbox   outbox
+	outbox   unsentEvents
 }
 
 // published is what other goroutines read.
 type published struct {
 	meta    atomic.Pointer[[]byte] // the encoded meta
 	state   atomic.Pointer[[]byte] // the marks for push/pulls
-	roster  atomic.Pointer[roster]
+	roster  atomic.Pointer[roster.Roster]
 	view    atomic.Pointer[Snapshot]
 	load    atomic.Uint32
 	viewSum atomic.Uint64 // digest of the members that it sees
@@ -97,21 +105,22 @@ func New(o Options) (*Ring, error) {
 		return nil, fmt.Errorf("join ring %s: %w", o.Ring, err)
 	}
 	r := &Ring{
-		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
+		o: o, box: inbox.New(o.ID, o.Now), keys: o.Keys,
 		events: make(chan register.Event, 64), control: make(chan func()), running: make(chan struct{}),
-		members: make(map[string]*member), search: newSearch(),
+		members: make(map[string]*member),
 	}
+	r.search = r.newSearch()
 	limits := register.DefaultLimits
 	limits.Owner = func(key job.Key) string {
-		held, _ := r.roster.Load().find(key)
+		held, _ := r.roster.Load().Find(key)
 		return held.Owner
 	}
 	r.register = register.New(o.ID, limits)
-	r.own = meta{
-		name: o.Name, version: o.Version, order: rendezvous.Version, weight: o.Weight,
-		labels: o.Labels, keys: fingerprints(o.Keys), rules: o.Rules,
+	r.own = meta.Meta{
+		Name: o.Name, Version: o.Version, Order: rendezvous.Version, Weight: o.Weight,
+		Labels: o.Labels, Keys: keys.Fingerprints(o.Keys), Rules: o.Rules,
 	}
-	r.setRoster(newRoster(nil))
+	r.setRoster(roster.New(nil))
 	r.state.Store(new([]byte))
 	r.viewSum.Store(viewSumOf(o.ID))
 	r.view.Store(&Snapshot{Ring: o.Ring, Self: o.ID})
@@ -142,7 +151,7 @@ func (r *Ring) Snapshot() *Snapshot {
 // it to report its runs of the last day when it starts, and the occurrences that the voters
 // granted it.
 func (r *Ring) Take(effects ...register.Effect) {
-	r.box.put(func(c *contents) { c.effects = append(c.effects, effects...) })
+	r.box.Put(func(c *inbox.Contents) { c.Effects = append(c.Effects, effects...) })
 }
 
 // SetLoad sets the number of runs on this host. Members report it in their answers to probes. It
@@ -193,7 +202,7 @@ func (r *Ring) Run(ctx context.Context) {
 		close(r.running)
 	}()
 	r.ctx = ctx
-	r.recall()
+	r.own.Stamp = r.search.Recall(r.o.ID)
 	r.enter()
 	r.started.Store(true)
 	ticker := time.NewTicker(time.Second)
@@ -210,8 +219,8 @@ func (r *Ring) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.box.signal:
-			r.process(r.box.take())
+		case <-r.box.Signal:
+			r.process(r.box.Take())
 		case f := <-r.control:
 			f()
 		case <-ticker.C:
@@ -229,7 +238,7 @@ func (r *Ring) help(f func(ctx context.Context) func()) {
 	ctx := r.ctx
 	r.helpers.Go(func() {
 		if then := f(ctx); then != nil {
-			r.box.post(then)
+			r.box.Post(then)
 		}
 	})
 }
@@ -247,33 +256,33 @@ func (r *Ring) after(wait time.Duration, do func()) {
 }
 
 // process processes the contents of the inbox.
-func (r *Ring) process(c contents) {
-	for _, x := range c.conflicts {
+func (r *Ring) process(c inbox.Contents) {
+	for _, x := range c.Conflicts {
 		r.conflict(x)
 	}
-	for id, u := range c.updates {
+	for id, u := range c.Updates {
 		if id != r.o.ID && r.list != nil {
 			r.updateMember(id, u)
 		}
 	}
-	for id, s := range c.samples {
+	for id, s := range c.Samples {
 		if m := r.members[id]; m != nil {
-			m.addSample(s)
-			r.compareViews(m, s.viewSum)
+			m.samples.Add(s)
+			r.compareViews(m, s.ViewSum)
 		}
 	}
-	for id, addr := range c.returning {
+	for id, addr := range c.Returning {
 		r.check(id, addr)
 	}
-	if c.stamp.After(r.own.stamp) {
-		r.own.stamp = c.stamp // this host's clock was ahead once
+	if c.Stamp.After(r.own.Stamp) {
+		r.own.Stamp = c.Stamp // this host's clock was ahead once
 		r.publish()
 	}
-	claims := r.carryOut(c.effects) // before the marks of others about this member
-	r.receiveMarks(c.marks)
-	r.heldBy(c.taken)
+	claims := r.carryOut(c.Effects) // before the marks of others about this member
+	r.receiveMarks(c.Marks)
+	r.heldBy(c.Taken)
 	r.claim(claims)
-	for _, f := range c.done {
+	for _, f := range c.Done {
 		f()
 	}
 }
@@ -310,17 +319,41 @@ func (r *Ring) tick() {
 	}
 	if r.list != nil {
 		r.judge()
-		r.discover()
+		r.search.Discover()
 		for _, m := range r.alive() {
 			r.compare(m)
 		}
 		r.unpark()
 		r.sendUnconfirmed()
 	}
-	r.save()
+	r.search.Save(r.own.Stamp)
 	r.renew(now)
 	maps.DeleteFunc(r.members, func(_ string, m *member) bool {
 		return m.state != Alive && now.Sub(m.changed) > goneTime
 	})
-	r.box.forget(now.Add(-goneTime))
+	r.box.Forget(now.Add(-goneTime))
+}
+
+// Newest returns the newest known occurrence of a job that another member took, and the name of
+// that member's host. It does not wait for Run.
+func (r *Ring) Newest(key job.Key) (due time.Time, by string, ok bool) {
+	return r.elsewhere.Newest(key)
+}
+
+func (r *Ring) hold(holdings []catalog.Holding) {
+	before := r.own.Root
+	r.setRoster(roster.New(holdings))
+	if r.stage.entry == joined && r.own.Root != before {
+		r.own.Edited = r.o.Now()
+	}
+	r.elsewhere.Keep(r.roster.Load())
+	r.publish()
+	for _, m := range r.alive() {
+		r.compare(m)
+	}
+}
+
+func (r *Ring) setRoster(n *roster.Roster) {
+	r.roster.Store(n)
+	r.own.Root = n.Root
 }

@@ -1,13 +1,16 @@
 package gossip
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/gossip/memory"
+	"github.com/cronring/cronring/gossip/meta"
+	"github.com/cronring/cronring/gossip/search"
 )
 
 // A member of another mode claims nothing while the network is whole, nor when it is cut off,
@@ -50,13 +53,15 @@ func TestMemberOfAnotherModeClaimsNothing(t *testing.T) {
 }
 
 func TestOfTwoMembersTheStricterHolds(t *testing.T) {
-	for name, c := range map[string][2]Rules{ // the first one claims
-		"mode":     {{true, 2 * time.Second}, {false, 9 * time.Second}},
-		"hold-off": {{false, 9 * time.Second}, {false, 2 * time.Second}},
+	for name, c := range map[string][2]meta.Rules{ // the first one claims
+		"mode":     {{Strict: true, HoldOff: 2 * time.Second}, {HoldOff: 9 * time.Second}},
+		"hold-off": {{HoldOff: 9 * time.Second}, {HoldOff: 2 * time.Second}},
 	} {
 		for i, own := range c {
-			r := &Ring{search: search{peers: map[string]peer{"b": {Name: "b", Rules: c[1-i]}}}}
-			r.own.rules = own
+			others := search.New(search.Options{})
+			others.Remember(memory.Peer{ID: "b", Name: "b", Rules: c[1-i]})
+			r := &Ring{search: others}
+			r.own.Rules = own
 			if got := r.rulesFault(); (got == "") != (i == 0) {
 				t.Errorf("%s: %s beside %s: got %q", name, own, c[1-i], got)
 			}
@@ -70,9 +75,9 @@ func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(2)
 		h, now := w.hosts[0], time.Now()
-		m := meta{name: "old", version: "0.7.0", weight: 1, since: now, stamp: now}
-		node := &memberlist.Node{Name: "id-9", Addr: []byte{10, 0, 0, 9}, Port: 7946, Meta: m.encode()}
-		for form, want := range map[byte]string{metaVersion + 1: "", leastVersion - 1: "old runs cronring 0.7.0"} {
+		m := meta.Meta{Name: "old", Version: "0.7.0", Weight: 1, Since: now, Stamp: now}
+		node := &memberlist.Node{Name: "id-9", Addr: []byte{10, 0, 0, 9}, Port: 7946, Meta: m.Encode()}
+		for form, want := range map[byte]string{meta.Version + 1: "", meta.LeastVersion - 1: "old runs cronring 0.7.0"} {
 			node.Meta[0] = form
 			_ = h.box.NotifyAlive(node)
 			time.Sleep(3 * time.Second)
@@ -80,31 +85,12 @@ func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
 				t.Errorf("form %d: it claims nothing because %q, want %q", form, got, want)
 			}
 		}
-		node.Meta = m.encode()
+		node.Meta = m.Encode()
 		_ = h.box.NotifyAlive(node)
 		w.await(3*time.Second, "that one is upgraded", func() bool { return h.barred() == "" })
-		node.Meta[0] = leastVersion - 1
+		node.Meta[0] = meta.LeastVersion - 1
 		_ = h.box.NotifyAlive(node)
 		w.await(3*time.Second, "that one is not a member", func() bool { return h.barred() != "" })
 		w.await(olderTime+3*time.Second, "nothing is heard of it", func() bool { return h.barred() == "" })
 	})
-}
-
-// A message of a later version may have more fields at its end; they are ignored if the message
-// declares that this version can read it.
-func TestMessagesOfALaterVersion(t *testing.T) {
-	m := someMeta()
-	b := append(m.encode(), "more"...)
-	b[0] = metaVersion + 1
-	if got, err := decodeMeta(b); err != nil || got.name != m.name || got.root != m.root {
-		t.Errorf("got %+v, %v, want %+v", got, err, m)
-	}
-	least := 1 + 1 + len(m.name) + 1 + len(m.version)
-	b[least]++
-	if _, err := decodeMeta(b); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("form %d", metaVersion)) {
-		t.Errorf("that only later versions can read: got %v", err)
-	}
-	if s, ok := decodeSample(append(idle(t).encodeSample(), "more"...), 0, time.Now()); !ok || s.offset.Abs() > time.Minute {
-		t.Errorf("a sample: got %+v, %v", s, ok)
-	}
 }

@@ -3,14 +3,15 @@ package gossip
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
+
+	"github.com/cronring/cronring/gossip/meta"
 )
 
-// stage is how far this host is on its way into the ring, and out of it.
-type stage struct {
-	entry    entry
-	exit     exit
+// lifecycle is how far this host is on its way into the ring, and out of it.
+type lifecycle struct {
+	entry    entryState
+	exit     exitState
 	joinBy   time.Time // when it joins even without most members
 	joinedAt time.Time
 	metAll   time.Time       // by then it has messages from all members
@@ -18,25 +19,25 @@ type stage struct {
 	waiting  []chan struct{} // closed when this member has left
 }
 
-// entry is a host's way into the ring.
-type entry uint8
+// entryState is how far a host is on its way into the ring.
+type entryState uint8
 
-// The ways, in order.
+// The states, in order.
 const (
-	outside entry = iota
-	joining       // it searches for members, and requests their marks
-	joined        // it claims occurrences, unless it is on its way out
+	outside entryState = iota
+	joining            // it searches for members, and requests their marks
+	joined             // it claims occurrences, unless it is on its way out
 )
 
-// exit is a member's way out of the ring.
-type exit uint8
+// exitState is how far a member is on its way out of the ring.
+type exitState uint8
 
-// The ways, in order.
+// The states, in order.
 const (
-	staying   exit = iota
-	draining       // it claims nothing that comes due after Settle
-	departing      // its engine gives up waiting occurrences
-	final          // its final state is being sent
+	staying   exitState = iota
+	draining            // it claims nothing that comes due after Settle
+	departing           // its engine gives up waiting occurrences
+	final               // its final state is being sent
 )
 
 // Join makes this host a member again after Leave or Drain. It looks for members at
@@ -47,13 +48,13 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 			return errors.New("this host is about to leave the ring")
 		}
 		for _, s := range seeds {
-			r.search.targets["seed "+s] = &target{seed: true, addr: s}
+			r.search.AddSeed(s)
 		}
 		if r.list == nil {
 			r.enter()
 			return nil
 		}
-		r.discover()
+		r.search.Discover()
 		if r.stage.exit >= draining {
 			r.stage.exit = staying
 			r.setPart()
@@ -66,10 +67,10 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 func (r *Ring) enter() {
 	now := r.o.Now()
 	r.again = time.Time{}
-	r.own.since, r.own.edited = now, time.Time{}
+	r.own.Since, r.own.Edited = now, time.Time{}
 	r.stage.entry, r.stage.exit, r.stage.joinBy = joining, staying, time.Now().Add(joinWait)
 	r.catchUp.begun, r.catchUp.answers = false, 0
-	r.clock.last = r.moment()
+	r.clock.Last = r.moment()
 	r.setPart()
 	if err := r.open(); err != nil {
 		if r.problem == "" {
@@ -79,28 +80,14 @@ func (r *Ring) enter() {
 		return
 	}
 	r.problem = ""
-	for _, t := range r.search.targets {
-		t.tried, t.fails, t.retry = false, 0, time.Time{}
-	}
+	r.search.Restart()
 	r.checkClock()
-	r.discover()
+	r.search.Discover()
 }
 
 // seesMost reports whether most of the hosts that may be members are alive, this one included:
 // the seeds, and the members that it knew last.
-func (r *Ring) seesMost() bool {
-	others := make(map[string]bool)
-	for _, t := range r.search.targets {
-		switch {
-		case slices.Contains(t.found, r.self):
-		case len(t.found) > 0:
-			others[hostPort(t.found[0])] = true
-		default:
-			others[t.addr] = true
-		}
-	}
-	return 2*(len(r.alive())+1) > len(others)+1
-}
+func (r *Ring) seesMost() bool { return 2*(len(r.alive())+1) > r.search.Expected(r.self)+1 }
 
 // joinedNow lets this host claim occurrences when it sees most members and has received their
 // marks, or when it has waited long enough. If all members were down, they begin together, so
@@ -115,7 +102,7 @@ func (r *Ring) joinedNow() {
 	if !r.catchUp.begun {
 		r.requestInitialMarks()
 	}
-	if r.judge(); r.clock.open && r.fitness.fault == "" {
+	if r.judge(); r.clock.Open && r.fitness.fault == "" {
 		return
 	}
 	if len(r.parked.marks)+len(r.parked.newest) > 0 && time.Now().Before(r.catchUp.until) {
@@ -133,17 +120,17 @@ func (r *Ring) joinedNow() {
 // setPart decides whether this member claims occurrences that come due, and announces that to
 // the others.
 func (r *Ring) setPart() {
-	part := Active
+	part := meta.Active
 	switch {
 	case r.fitness.fault != "" || r.stage.exit >= draining:
-		part = Draining
+		part = meta.Draining
 	case r.stage.entry == joining:
-		part = Joining
+		part = meta.Joining
 	}
-	if part == Draining && r.own.part != Draining {
+	if part == meta.Draining && r.own.Part != meta.Draining {
 		r.stage.idleFrom = time.Now().Add(Settle)
 		r.after(Settle, func() { r.outbox.changed = true })
 	}
-	r.own.part = part
+	r.own.Part = part
 	r.publish()
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -129,8 +130,8 @@ func labelled(label string, b []byte) []byte {
 func forgeries(rng *rand.Rand) [][]byte {
 	var all [][]byte
 	now := time.Now()
-	word := meta{name: "evil", weight: 1, since: now, stamp: now}
-	said := word.encode()
+	word := meta.Meta{Name: "evil", Weight: 1, Since: now, Stamp: now}
+	said := word.Encode()
 	bodies := [][]byte{
 		nil,
 		[]byte("\x83\xabIncarnation\xce\x7f\xff\xff\xff\xa4Node\xa6id-001\xa4From\xa6id-001"),
@@ -284,7 +285,7 @@ func TestKeysRotated(t *testing.T) {
 		w.await(time.Minute, "all hosts know that the old key is gone", func() bool {
 			return !slices.ContainsFunc(w.hosts, func(h *host) bool {
 				return h.do(ctx, func() error {
-					if slices.ContainsFunc(h.alive(), func(m *member) bool { return len(m.meta.keys) != 1 }) {
+					if slices.ContainsFunc(h.alive(), func(m *member) bool { return len(m.meta.Keys) != 1 }) {
 						return errors.New("not yet")
 					}
 					return nil
@@ -307,38 +308,4 @@ func TestKeysRotated(t *testing.T) {
 		w.hosts[1].Take(register.Claim{Occurrence: o})
 		w.granted(w.hosts[1], o, register.Refused)
 	})
-}
-
-// A host with the key of the ring and another version of cronring is not a member. It is shown
-// until it is upgraded or was silent for some time.
-func TestHostOfAnotherFormIsShown(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	b := newInbox("self", func() time.Time { return now })
-	m := meta{name: "n1", version: "0.7.0", weight: 1, since: now, stamp: now}
-	node := &memberlist.Node{Name: "id-1", Addr: []byte{127, 0, 0, 1}, Port: 7946, Meta: m.encode()}
-	node.Meta[0] = 2
-	if err := b.NotifyAlive(node); err == nil || !strings.Contains(err.Error(), "form 2") {
-		t.Errorf("it comes: got %v, want its form named", err)
-	}
-	want := []OtherForm{{Name: "n1", Version: "0.7.0", Address: "127.0.0.1:7946", Form: 2, Own: metaVersion, seen: now}}
-	if got := b.otherForms(); !slices.Equal(got, want) {
-		t.Errorf("shown: got %+v, want %+v", got, want)
-	}
-	now = now.Add(otherFormTime + time.Second)
-	if got := b.otherForms(); len(got) > 0 {
-		t.Errorf("shown after a silence: got %+v, want nothing", got)
-	}
-	if err := b.NotifyAlive(node); err == nil {
-		t.Error("it comes again: got no error")
-	}
-	if err := b.NotifyAlive(&memberlist.Node{Name: "id-1", Addr: node.Addr, Port: 7946, Meta: m.encode()}); err != nil || len(b.otherForms()) > 0 {
-		t.Errorf("after its upgrade: got %v and %+v, want it let in", err, b.otherForms())
-	}
-	for id := range 2 * maxReturning {
-		node.Name = fmt.Sprint("id-", id)
-		_ = b.NotifyAlive(node)
-	}
-	if got := len(b.otherForms()); got != maxReturning {
-		t.Errorf("shown of very many: got %d, want %d", got, maxReturning)
-	}
 }

@@ -23,8 +23,10 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -269,7 +271,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func key(n byte) []byte { return bytes.Repeat([]byte{n}, KeyLen) }
+func key(n byte) []byte { return bytes.Repeat([]byte{n}, keys.Len) }
 
 // host adds a host, which is not started.
 func (w *world) host() *host {
@@ -288,7 +290,7 @@ func (w *world) host() *host {
 func (h *host) options() Options {
 	return Options{
 		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0", LinkPort: h.addr.Port() + 1,
-		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, Rules: Rules{h.strict, 2 * time.Second}, Dir: h.dir,
+		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, Rules: meta.Rules{Strict: h.strict, HoldOff: 2 * time.Second}, Dir: h.dir,
 		Log: slog.New(slog.NewTextHandler(h.log, nil)),
 		Now: func() time.Time {
 			h.mu.Lock()

@@ -1,10 +1,11 @@
-// Package atomicfile owns replacing small files so that a crash leaves the old or the new
-// content.
+// Package atomicfile owns reading small files, and replacing them so that a crash leaves the old
+// or the new content.
 package atomicfile
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,4 +52,14 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// Read reads the rest of an open file of at most 1 MiB.
+func Read(f *os.File) ([]byte, error) {
+	const largest = 1 << 20
+	b, err := io.ReadAll(io.LimitReader(f, largest+1))
+	if err == nil && len(b) > largest {
+		err = fmt.Errorf("%s is larger than %d bytes", f.Name(), largest)
+	}
+	return b, err
 }

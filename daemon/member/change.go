@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -195,7 +196,7 @@ func (r *Member) rotate(ctx context.Context) (api.RingDone, error) {
 	if r.config.KeyFile == "" {
 		return api.RingDone{}, errors.New("this ring has no key: it is bound to loopback")
 	}
-	old, err := gossip.ReadKeys(r.config.KeyFile)
+	old, err := keys.Read(r.config.KeyFile)
 	if err != nil {
 		return api.RingDone{}, err
 	}
@@ -209,7 +210,7 @@ func (r *Member) rotate(ctx context.Context) (api.RingDone, error) {
 			others = append(others, m)
 		}
 	}
-	next := make([]byte, gossip.KeyLen)
+	next := make([]byte, keys.Len)
 	rand.Read(next)
 	for _, keys := range [][][]byte{append(slices.Clone(old), next), append([][]byte{next}, old...), {next}} {
 		for _, m := range others {
@@ -253,7 +254,7 @@ func keyText(keys [][]byte) []byte {
 // takeKeys accepts keys from another member. That member has the ring's key, so the new keys give
 // it no more power.
 func (r *Member) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	keys, err := gossip.ParseKeys(body)
+	keys, err := keys.Parse(body)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +293,7 @@ func (r *Member) Reread(ctx context.Context) error {
 	if r == nil || r.config.KeyFile == "" {
 		return nil
 	}
-	keys, err := gossip.ReadKeys(r.config.KeyFile)
+	keys, err := keys.Read(r.config.KeyFile)
 	if err != nil {
 		return err
 	}

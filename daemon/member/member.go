@@ -21,8 +21,11 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/claims"
+	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/ledger"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/memory"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -73,18 +76,18 @@ func New(o Options) (*Member, error) {
 		return nil, err
 	}
 	var err error
-	if r.id, err = gossip.Identity(r.dir); err != nil {
+	if r.id, err = memory.Identity(r.dir); err != nil {
 		return nil, err
 	}
-	var keys [][]byte
+	var ringKeys [][]byte
 	if c.KeyFile != "" {
-		if keys, err = gossip.ReadKeys(c.KeyFile); err != nil {
+		if ringKeys, err = keys.Read(c.KeyFile); err != nil {
 			return nil, err
 		}
 	}
 	port := &lateListener{address: c.Listen()}
 	if r.link, err = link.New(link.Options{
-		ID: r.id, Ring: c.Name, Keys: linkKeys(keys), Listener: port, Log: o.Log,
+		ID: r.id, Ring: c.Name, Keys: linkKeys(ringKeys), Listener: port, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
@@ -96,13 +99,13 @@ func New(o Options) (*Member, error) {
 			}
 			return r.link.Listen(link.Gossip)
 		},
-		Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), Rules: rulesOf(&c),
+		Seeds: c.Seeds, Keys: ringKeys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), Rules: rulesOf(&c),
 		Dir: r.dir, Link: r.link, Log: o.Log, Up: o.Up,
 	}); err != nil {
 		return nil, err
 	}
 	r.link.Handle(verbKeys, r.takeKeys)
-	if len(keys) == 0 {
+	if len(ringKeys) == 0 {
 		r.transport = keyless{}
 		return r, nil
 	}
@@ -112,8 +115,8 @@ func New(o Options) (*Member, error) {
 }
 
 // rulesOf are the settings that all members must have.
-func rulesOf(c *config.Ring) gossip.Rules {
-	return gossip.Rules{Strict: c.Strict, HoldOff: cmp.Or(c.HoldOff, config.RingHoldOff)}
+func rulesOf(c *config.Ring) meta.Rules {
+	return meta.Rules{Strict: c.Strict, HoldOff: cmp.Or(c.HoldOff, config.RingHoldOff)}
 }
 
 // keyless is the way to members of a ring without a key: none. Each account of

@@ -19,7 +19,9 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -71,7 +73,7 @@ func begin(t *testing.T, rings ...*Member) {
 
 func TestKeysAreRotatedInAllMembers(t *testing.T) {
 	t.Parallel()
-	key := bytes.Repeat([]byte{7}, gossip.KeyLen)
+	key := bytes.Repeat([]byte{7}, keys.Len)
 	a := loopbackRing(t, key)
 	b := loopbackRing(t, key, a.config.Listen())
 	begin(t, a, b)
@@ -81,15 +83,15 @@ func TestKeysAreRotatedInAllMembers(t *testing.T) {
 		if _, err := a.rotate(ctx); err != nil {
 			t.Fatal(err)
 		}
-		keys, err := gossip.ReadKeys(a.config.KeyFile)
-		if err != nil || len(keys) != 1 || bytes.Equal(keys[0], key) {
-			t.Fatalf("the key file of who asked: got %d keys, %v, want a new one", len(keys), err)
+		ours, err := keys.Read(a.config.KeyFile)
+		if err != nil || len(ours) != 1 || bytes.Equal(ours[0], key) {
+			t.Fatalf("the key file of who asked: got %d keys, %v, want a new one", len(ours), err)
 		}
-		theirs, err := gossip.ReadKeys(b.config.KeyFile)
-		if err != nil || len(theirs) != 1 || !bytes.Equal(theirs[0], keys[0]) {
+		theirs, err := keys.Read(b.config.KeyFile)
+		if err != nil || len(theirs) != 1 || !bytes.Equal(theirs[0], ours[0]) {
 			t.Fatalf("the other's key file: got %d keys, %v, want the same one", len(theirs), err)
 		}
-		key = keys[0]
+		key = ours[0]
 	}
 	b.rotating.Store(true)
 	if _, err := a.rotate(ctx); err == nil {
@@ -198,7 +200,7 @@ func TestWriteAtomicLeavesRootAlone(t *testing.T) {
 
 func TestDrainedHostStaysSoWhenItsNetworkComesLate(t *testing.T) {
 	t.Parallel()
-	r := loopbackRing(t, bytes.Repeat([]byte{7}, gossip.KeyLen))
+	r := loopbackRing(t, bytes.Repeat([]byte{7}, keys.Len))
 	begin(t, r)
 	if err := r.members.Leave(t.Context()); err != nil {
 		t.Fatal(err)
@@ -217,14 +219,14 @@ func TestDrainedHostStaysSoWhenItsNetworkComesLate(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if self, ok := r.find(r.id); !ok || self.Part != gossip.Draining {
+	if self, ok := r.find(r.id); !ok || self.Part != meta.Draining {
 		t.Errorf("got %+v, want it drained", self)
 	}
 }
 
 func TestDrainWaitsUntilNothingIsClaimed(t *testing.T) {
 	t.Parallel()
-	r := loopbackRing(t, bytes.Repeat([]byte{7}, gossip.KeyLen))
+	r := loopbackRing(t, bytes.Repeat([]byte{7}, keys.Len))
 	begin(t, r)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -232,7 +234,7 @@ func TestDrainWaitsUntilNothingIsClaimed(t *testing.T) {
 	if _, err := r.drain(ctx, func() *engine.View { return unmoved }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want no answer before the engine claims nothing", err)
 	}
-	if self, ok := r.find(r.id); !ok || self.Part != gossip.Draining {
+	if self, ok := r.find(r.id); !ok || self.Part != meta.Draining {
 		t.Errorf("got %+v, want it drained all the same", self)
 	}
 }

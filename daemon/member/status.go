@@ -14,6 +14,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/inbox"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
@@ -94,7 +96,7 @@ func (c *ringHistory) note(m *gossip.View, now time.Time) {
 	}
 	before, known := c.states[m.ID]
 	c.states[m.ID] = m.State
-	draining := m.State == gossip.Alive && m.Part == gossip.Draining
+	draining := m.State == gossip.Alive && m.Part == meta.Draining
 	drained := c.drains[m.ID]
 	c.drains[m.ID] = draining
 	jobs := c.shares[m.ID]
@@ -187,9 +189,9 @@ func memberStatus(m *gossip.View) api.Member {
 		status.State = api.MemberLeft
 	case m.State == gossip.Gone:
 		status.State = api.MemberDown
-	case m.Part == gossip.Draining:
+	case m.Part == meta.Draining:
 		status.State = api.MemberDraining
-	case m.Part == gossip.Joining:
+	case m.Part == meta.Joining:
 		status.State = api.MemberJoining
 	default:
 		status.State = api.MemberUp
@@ -272,7 +274,7 @@ func (r *Member) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 	return all
 }
 
-func otherForm(o gossip.OtherForm) api.Problem {
+func otherForm(o inbox.OtherForm) api.Problem {
 	runs := "another version of cronring"
 	if o.Version != "" {
 		runs = "cronring " + o.Version
@@ -285,7 +287,7 @@ func otherForm(o gossip.OtherForm) api.Problem {
 }
 
 // otherRules reports a member whose rules are not this host's.
-func otherRules(m *gossip.View, own gossip.Rules) []api.Problem {
+func otherRules(m *gossip.View, own meta.Rules) []api.Problem {
 	if m.State != gossip.Alive || m.Rules == own {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/inbox"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -17,21 +19,21 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	var c ringHistory
 	c.shares = map[string]int{"a": 44}
-	member := func(state gossip.State, part gossip.Part) *gossip.View {
+	member := func(state gossip.State, part meta.Part) *gossip.View {
 		return &gossip.View{ID: "a", Name: "db-02", State: state, Part: part}
 	}
 	for _, step := range []struct {
 		m    *gossip.View
 		want string // "": nothing new
 	}{
-		{member(gossip.Alive, gossip.Active), ""},
-		{member(gossip.Alive, gossip.Active), ""},
-		{member(gossip.Alive, gossip.Draining), "db-02 hands over its jobs (planned): 44 jobs move"},
-		{member(gossip.Alive, gossip.Draining), ""},
-		{member(gossip.Alive, gossip.Active), "db-02 takes part again"},
-		{member(gossip.Gone, gossip.Active), "db-02 is gone: 44 jobs move"},
-		{member(gossip.Alive, gossip.Active), "db-02 came back"},
-		{member(gossip.Left, gossip.Active), "db-02 left (planned): 44 jobs move"},
+		{member(gossip.Alive, meta.Active), ""},
+		{member(gossip.Alive, meta.Active), ""},
+		{member(gossip.Alive, meta.Draining), "db-02 hands over its jobs (planned): 44 jobs move"},
+		{member(gossip.Alive, meta.Draining), ""},
+		{member(gossip.Alive, meta.Active), "db-02 takes part again"},
+		{member(gossip.Gone, meta.Active), "db-02 is gone: 44 jobs move"},
+		{member(gossip.Alive, meta.Active), "db-02 came back"},
+		{member(gossip.Left, meta.Active), "db-02 left (planned): 44 jobs move"},
 	} {
 		before := len(c.moves)
 		c.note(step.m, now)
@@ -43,8 +45,8 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 		}
 	}
 	for range 2 * maxMoves {
-		c.note(member(gossip.Gone, gossip.Active), now)
-		c.note(member(gossip.Alive, gossip.Active), now)
+		c.note(member(gossip.Gone, meta.Active), now)
+		c.note(member(gossip.Alive, meta.Active), now)
 	}
 	if len(c.moves) != maxMoves {
 		t.Errorf("%d moves are kept, want %d", len(c.moves), maxMoves)
@@ -131,7 +133,7 @@ func TestForeignClaimsAreProblems(t *testing.T) {
 }
 
 func TestOtherFormIsAProblem(t *testing.T) {
-	for want, o := range map[string]gossip.OtherForm{
+	for want, o := range map[string]inbox.OtherForm{
 		"n1 at 10.0.0.1:7946 has a key of the ring, but is not a member: it runs cronring 0.7.0, whose messages have form 2; those of this host have form 3":                {Name: "n1", Version: "0.7.0", Address: "10.0.0.1:7946", Form: 2, Own: 3},
 		"id-1 at 10.0.0.1:7946 has a key of the ring, but is not a member: it runs another version of cronring, whose messages have form 9; those of this host have form 3": {Name: "id-1", Address: "10.0.0.1:7946", Form: 9, Own: 3},
 	} {

@@ -1,9 +1,13 @@
-package gossip
+// Package keys owns the keys of a ring: their file, the rules for changing them, and the keyring
+// of memberlist.
+package keys
 
 import (
 	"bytes"
-	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -12,20 +16,23 @@ import (
 	"syscall"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
+	"github.com/cronring/cronring/gossip/meta"
 )
 
-// KeyLen is the length of a key in bytes: AES-256.
-const KeyLen = 32
+// Len is the length of a key in bytes: AES-256.
+const Len = 32
 
-// ReadKeys reads a file of keys, in base64, one on each line. The first one is the primary key,
+// Read reads a file of keys, in base64, one on each line. The first one is the primary key,
 // which encrypts. The file must belong to root or to this process's user, and no other user may
 // be able to read or replace it.
-func ReadKeys(path string) ([][]byte, error) {
+func Read(path string) ([][]byte, error) {
 	b, err := readSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %w", err)
 	}
-	keys, err := ParseKeys(b)
+	keys, err := Parse(b)
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %s: %w", path, err)
 	}
@@ -57,7 +64,7 @@ func readSecret(path string) ([]byte, error) {
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("other users can read %s (mode %04o; fix: chmod 600 %s)", path, info.Mode().Perm(), path)
 	}
-	return readWhole(f)
+	return atomicfile.Read(f)
 }
 
 // own reports whether a file belongs to root or to this process's user.
@@ -66,8 +73,8 @@ func own(info os.FileInfo) bool {
 	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
-// ParseKeys parses the content of such a file.
-func ParseKeys(b []byte) ([][]byte, error) {
+// Parse parses the content of such a file.
+func Parse(b []byte) ([][]byte, error) {
 	var keys [][]byte
 	n := 0
 	for line := range bytes.Lines(b) {
@@ -77,21 +84,22 @@ func ParseKeys(b []byte) ([][]byte, error) {
 			continue
 		}
 		key, err := base64.StdEncoding.DecodeString(string(line))
-		if err != nil || len(key) != KeyLen {
-			return nil, fmt.Errorf("line %d is not %d bytes in base64", n, KeyLen)
+		if err != nil || len(key) != Len {
+			return nil, fmt.Errorf("line %d is not %d bytes in base64", n, Len)
 		}
 		keys = append(keys, key)
 	}
-	return keys, checkKeys(keys)
+	return keys, Check(keys)
 }
 
-func checkKeys(keys [][]byte) error {
-	if len(keys) == 0 || len(keys) > maxKeys {
-		return fmt.Errorf("%d keys: expected 1 to %d", len(keys), maxKeys)
+// Check rejects keys of a wrong length, duplicates, and too many keys.
+func Check(keys [][]byte) error {
+	if len(keys) == 0 || len(keys) > meta.MaxKeys {
+		return fmt.Errorf("%d keys: expected 1 to %d", len(keys), meta.MaxKeys)
 	}
 	for i, k := range keys {
-		if len(k) != KeyLen {
-			return fmt.Errorf("key %d has %d bytes: expected %d", i+1, len(k), KeyLen)
+		if len(k) != Len {
+			return fmt.Errorf("key %d has %d bytes: expected %d", i+1, len(k), Len)
 		}
 		if slices.ContainsFunc(keys[:i], func(o []byte) bool { return bytes.Equal(o, k) }) {
 			return fmt.Errorf("key %d is a duplicate", i+1)
@@ -104,7 +112,8 @@ func hasKey(keys [][]byte, key []byte) bool {
 	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
 }
 
-func fingerprints(keys [][]byte) []uint32 {
+// Fingerprints identifies each key without revealing it.
+func Fingerprints(keys [][]byte) []uint32 {
 	prints := make([]uint32, len(keys))
 	for i, k := range keys {
 		prints[i] = fingerprint(k)
@@ -114,34 +123,34 @@ func fingerprints(keys [][]byte) []uint32 {
 
 var errNoKeys = errors.New("this ring has no key: set one on all members, and restart them")
 
-// checkRotation rejects new keys that would prevent communication with another member: all
+// CheckRotation rejects new keys that would prevent communication with another member: all
 // members must have the new primary key, and this one must keep their primary keys.
-func checkRotation(old, keys [][]byte, others []*member) error {
+func CheckRotation(old, keys [][]byte, others []meta.Meta) error {
 	if len(old) == 0 {
 		return errNoKeys
 	}
-	if err := checkKeys(keys); err != nil {
+	if err := Check(keys); err != nil {
 		return err
 	}
 	if !hasKey(old, keys[0]) {
 		return errors.New("the first key is new: add it as a further key on all members first")
 	}
-	prints := fingerprints(keys)
+	prints := Fingerprints(keys)
 	for _, m := range others {
-		if !slices.Contains(m.meta.keys, prints[0]) {
-			return fmt.Errorf("member %s does not have the first key yet", m.meta.name)
+		if !slices.Contains(m.Keys, prints[0]) {
+			return fmt.Errorf("member %s does not have the first key yet", m.Name)
 		}
-		if len(m.meta.keys) > 0 && !slices.Contains(prints, m.meta.keys[0]) {
-			return fmt.Errorf("member %s still has a removed key as its first key", m.meta.name)
+		if len(m.Keys) > 0 && !slices.Contains(prints, m.Keys[0]) {
+			return fmt.Errorf("member %s still has a removed key as its first key", m.Name)
 		}
 	}
 	return nil
 }
 
-// install makes these the only keys of a keyring. RemoveKey shifts the keys that follow the
-// removed one, while memberlist may be reading them. Therefore install first moves the removed
+// Install makes these the only keys of a keyring. RemoveKey shifts the keys that follow the
+// removed one, while memberlist may be reading them. Therefore Install first moves the removed
 // keys to the end.
-func install(ring *memberlist.Keyring, keys [][]byte) error {
+func Install(ring *memberlist.Keyring, keys [][]byte) error {
 	for _, k := range keys {
 		if err := ring.AddKey(k); err != nil {
 			return err
@@ -168,24 +177,9 @@ func install(ring *memberlist.Keyring, keys [][]byte) error {
 	return nil
 }
 
-// Rekey changes the keys of this member. It rejects a change that would cut this member off
-// from live ones. So first add a new key on all members, then encrypt with it, and remove the
-// old key when no member encrypts with it any longer.
-func (r *Ring) Rekey(ctx context.Context, keys [][]byte) error {
-	return r.do(ctx, func() error {
-		if err := checkRotation(r.keys, keys, r.alive()); err != nil {
-			return fmt.Errorf("change the ring's keys: %w", err)
-		}
-		if err := r.o.Link.Rekey(keys); err != nil {
-			return fmt.Errorf("change the ring's keys: %w", err)
-		}
-		if r.keyring != nil {
-			if err := install(r.keyring, keys); err != nil {
-				return fmt.Errorf("change the ring's keys: %w", err)
-			}
-		}
-		r.keys, r.own.keys = keys, fingerprints(keys)
-		r.publish()
-		return nil
-	})
+// fingerprint identifies a key without revealing it.
+func fingerprint(key []byte) uint32 {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("cronring key print"))
+	return binary.BigEndian.Uint32(h.Sum(nil))
 }

@@ -1,4 +1,6 @@
-package gossip
+// Package memory owns the files in which a host keeps its ID and the last known members of its
+// ring.
+package memory
 
 import (
 	"crypto/rand"
@@ -6,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -16,36 +17,36 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Files in the state directory.
 const (
-	idFile    = "ring-id"
+	IDFile    = "ring-id"
 	peersFile = "ring-peers.json"
-	maxFile   = 1 << 20
 )
 
-// peer is a known member that this host searches for after a restart.
-type peer struct {
+// Peer is a known member that this host searches for after a restart.
+type Peer struct {
 	ID   string         `json:"id"`
 	Name string         `json:"name"`
 	Addr netip.AddrPort `json:"addr"`
 	Seen time.Time      `json:"seen"`
 	// Rules are its last known rules. If HoldOff is 0, they are not known.
-	Rules Rules `json:"rules"`
+	Rules meta.Rules `json:"rules"`
 }
 
-// memory is the state of a member that survives a restart.
-type memory struct {
+// Memory is the state of a member that survives a restart.
+type Memory struct {
 	Stamp time.Time `json:"stamp"` // of its own last meta
-	Peers []peer    `json:"peers"`
+	Peers []Peer    `json:"peers"`
 }
 
 // Identity returns this host's ID in rings. The first call generates the ID and stores it in the
 // state directory. The host name is not used, because it may change or not be unique.
 func Identity(dir string) (string, error) {
-	path := filepath.Join(dir, idFile)
+	path := filepath.Join(dir, IDFile)
 	b, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		var id [8]byte
@@ -63,23 +64,23 @@ func Identity(dir string) (string, error) {
 	return id, nil
 }
 
-// recall reads what remember wrote. If it returns an error, the host can still join through the
+// Recall reads what Remember wrote. If it returns an error, the host can still join through the
 // seeds.
-func recall(dir string) (memory, error) {
+func Recall(dir string) (Memory, error) {
 	b, err := readFile(filepath.Join(dir, peersFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return memory{}, nil
+		return Memory{}, nil
 	}
-	var m memory
+	var m Memory
 	if err == nil {
 		err = json.Unmarshal(b, &m)
 	}
 	if err != nil {
-		return memory{}, fmt.Errorf("read the last known members: %w", err)
+		return Memory{}, fmt.Errorf("read the last known members: %w", err)
 	}
 	usable := m.Peers[:0]
-	for _, p := range m.Peers[:min(len(m.Peers), maxMembers)] {
-		if wire.CheckID(p.ID) == nil && p.Addr.IsValid() && printable(p.Name) {
+	for _, p := range m.Peers[:min(len(m.Peers), meta.MaxMembers)] {
+		if wire.CheckID(p.ID) == nil && p.Addr.IsValid() && meta.Printable(p.Name) {
 			usable = append(usable, p)
 		}
 	}
@@ -87,7 +88,8 @@ func recall(dir string) (memory, error) {
 	return m, nil
 }
 
-func remember(dir string, m memory) error {
+// Remember writes the state of a member to the state directory.
+func Remember(dir string, m Memory) error {
 	b, err := json.MarshalIndent(m, "", "\t")
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(dir, peersFile), append(b, '\n'))
@@ -104,13 +106,5 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readWhole(f)
-}
-
-func readWhole(f *os.File) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(b) > maxFile {
-		err = fmt.Errorf("%s is larger than %d bytes", f.Name(), maxFile)
-	}
-	return b, err
+	return atomicfile.Read(f)
 }

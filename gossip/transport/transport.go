@@ -1,4 +1,6 @@
-package gossip
+// Package transport owns the sockets of memberlist: packets over UDP and streams over TCP, with
+// limits for what strangers can make this member keep.
+package transport
 
 import (
 	"context"
@@ -24,12 +26,12 @@ const (
 	receiveBuffer   = 2 << 20
 )
 
-// netTransport is memberlist's transport: UDP, and the streams of a TCP listener on the same port,
+// Transport is memberlist's transport: UDP, and the streams of a TCP listener on the same port,
 // which other connections of the ring share. Unlike memberlist's own transport it copies each
 // packet, so that a flood of small packets needs little memory. It limits the streams of
 // strangers and what is read from them, because memberlist keeps a stream in memory until it can
 // check the key. Shutdown closes everything.
-type netTransport struct {
+type Transport struct {
 	advertise netip.AddrPort
 	udp       *net.UDPConn
 	tcp       net.Listener
@@ -48,17 +50,17 @@ type netTransport struct {
 // stream is an open connection of the transport.
 type stream struct {
 	net.Conn
-	netTransport *netTransport
-	remote       netip.Addr // the address of the peer; invalid: this member connected
-	read         int        // bytes; the transport's mutex guards it
+	transport *Transport
+	remote    netip.Addr // the address of the peer; invalid: this member connected
+	read      int        // bytes; the transport's mutex guards it
 }
 
 // errTooLong is the error for a stream that is longer than any stream of a member.
 var errTooLong = errors.New("it sends too much")
 
-// newNetTransport listens at bind over UDP, and accepts streams from a listener, which it closes after
+// New listens at bind over UDP, and accepts streams from a listener, which it closes after
 // an error or Shutdown.
-func newNetTransport(bind, advertise string, streams net.Listener) (_ *netTransport, err error) {
+func New(bind, advertise string, streams net.Listener) (_ *Transport, err error) {
 	defer func() {
 		if err != nil {
 			streams.Close()
@@ -68,7 +70,7 @@ func newNetTransport(bind, advertise string, streams net.Listener) (_ *netTransp
 	if err != nil {
 		return nil, fmt.Errorf("bind to %s: %w", bind, err)
 	}
-	c := &netTransport{
+	c := &Transport{
 		tcp: streams, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
 		conns: make(map[*stream]bool), perHost: make(map[netip.Addr]int),
 	}
@@ -140,15 +142,15 @@ func choose(addrs []net.Addr) (netip.Addr, bool) {
 	return slices.MinFunc(usable, func(a, b netip.Addr) int { return rank(a) - rank(b) }), true
 }
 
-func (c *netTransport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+func (c *Transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return c.advertise.Addr().AsSlice(), int(c.advertise.Port()), nil
 }
 
-func (c *netTransport) PacketCh() <-chan *memberlist.Packet { return c.packets }
+func (c *Transport) PacketCh() <-chan *memberlist.Packet { return c.packets }
 
-func (c *netTransport) StreamCh() <-chan net.Conn { return c.streams }
+func (c *Transport) StreamCh() <-chan net.Conn { return c.streams }
 
-func (c *netTransport) WriteTo(b []byte, addr string) (time.Time, error) {
+func (c *Transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return time.Time{}, err
@@ -160,11 +162,11 @@ func (c *netTransport) WriteTo(b []byte, addr string) (time.Time, error) {
 	return time.Now(), err
 }
 
-func (c *netTransport) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
+func (c *Transport) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
 	return c.WriteTo(b, a.Addr)
 }
 
-func (c *netTransport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+func (c *Transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, timeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -174,13 +176,13 @@ func (c *netTransport) DialTimeout(addr string, timeout time.Duration) (net.Conn
 	return c.keep(conn, netip.Addr{})
 }
 
-func (c *netTransport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
+func (c *Transport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
 	return c.DialTimeout(a.Addr, timeout)
 }
 
 // keep adds a connection to the counted ones, or closes it.
-func (c *netTransport) keep(conn net.Conn, remote netip.Addr) (net.Conn, error) {
-	s := &stream{Conn: conn, netTransport: c, remote: remote}
+func (c *Transport) keep(conn net.Conn, remote netip.Addr) (net.Conn, error) {
+	s := &stream{Conn: conn, transport: c, remote: remote}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	full := remote.IsValid() && (len(c.conns) >= mostStreams || c.perHost[remote] >= mostStreamsHost)
@@ -197,14 +199,14 @@ func (c *netTransport) keep(conn net.Conn, remote netip.Addr) (net.Conn, error) 
 
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
-	if n > 0 && !s.netTransport.admit(s, n) {
+	if n > 0 && !s.transport.admit(s, n) {
 		return 0, errTooLong
 	}
 	return n, err
 }
 
 // admit counts bytes of a stream, and reports whether they are within the limits.
-func (c *netTransport) admit(s *stream, n int) bool {
+func (c *Transport) admit(s *stream, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.conns[s] {
@@ -220,7 +222,7 @@ func (c *netTransport) admit(s *stream, n int) bool {
 func (s *stream) excess() int { return max(s.read-usualRead, 0) }
 
 func (s *stream) Close() error {
-	c := s.netTransport
+	c := s.transport
 	c.mu.Lock()
 	if c.conns[s] {
 		delete(c.conns, s)
@@ -233,7 +235,7 @@ func (s *stream) Close() error {
 	return s.Conn.Close()
 }
 
-func (c *netTransport) accept() {
+func (c *Transport) accept() {
 	for {
 		conn, err := c.tcp.Accept()
 		if err != nil {
@@ -256,7 +258,7 @@ func (c *netTransport) accept() {
 	}
 }
 
-func (c *netTransport) receive() {
+func (c *Transport) receive() {
 	buf := make([]byte, maxPacket)
 	for {
 		n, from, err := c.udp.ReadFromUDPAddrPort(buf)
@@ -279,7 +281,7 @@ func (c *netTransport) receive() {
 }
 
 // pause waits after an error, such as a lack of memory, and reports whether to continue.
-func (c *netTransport) pause() bool {
+func (c *Transport) pause() bool {
 	select {
 	case <-c.ctx.Done():
 		return false
@@ -289,7 +291,7 @@ func (c *netTransport) pause() bool {
 }
 
 // Shutdown closes all connections, and waits for the transport's goroutines.
-func (c *netTransport) Shutdown() error {
+func (c *Transport) Shutdown() error {
 	c.stop()
 	c.tcp.Close()
 	c.udp.Close()
@@ -302,4 +304,4 @@ func (c *netTransport) Shutdown() error {
 	return nil
 }
 
-var _ memberlist.NodeAwareTransport = (*netTransport)(nil)
+var _ memberlist.NodeAwareTransport = (*Transport)(nil)

@@ -1,4 +1,4 @@
-package gossip
+package inbox
 
 import (
 	"bytes"
@@ -24,7 +24,8 @@ type logWriter struct {
 	limit link.LogLimit
 }
 
-func newLogWriter(l *slog.Logger) *log.Logger {
+// NewLog makes the log of memberlist, which writes to the log of the daemon.
+func NewLog(l *slog.Logger) *log.Logger {
 	return log.New(&logWriter{l, link.LogLimit{Lines: lineBurst, Interval: time.Minute}}, "", 0)
 }
 

@@ -1,0 +1,233 @@
+// Package meta owns the description that each member gives of itself in its messages, and its
+// encoding.
+package meta
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cronring/cronring/gossip/wire"
+)
+
+// Limits of a member's description of itself.
+const (
+	maxMeta    = 511 // memberlist panics above 512
+	MaxName    = 64
+	MaxVersion = 24
+	MaxLabel   = 63 // each of a key and a value
+	MaxLabels  = 64
+	MaxKeys    = 8
+	MaxWeight  = 1e6
+	MaxMembers = 4096 // in a ring
+)
+
+// The versions of the formats of all messages between members. The Meta of a member contains the
+// version that it writes, and the oldest version whose readers understand its messages. A change
+// that adds to the end of a message, where older readers ignore it, increases only Version.
+// Any other change increases LeastVersion, too: members with an older format cannot be in one
+// ring with this one, and are reported.
+const (
+	Version      = 6
+	LeastVersion = 6
+)
+
+// Meta is a member's description of itself, in each of its alive messages.
+type Meta struct {
+	Name     string
+	Version  string
+	Order    uint8 // its rendezvous.Version
+	LinkPort uint16
+	Weight   float64
+	Since    time.Time // when it joined
+	Stamp    time.Time // of this Meta; one with a later stamp replaces it
+	Part     Part
+	Root     Digest    // of its roster
+	Edited   time.Time // the last change of its roster; zero: none since it joined
+	Keys     []uint32  // fingerprints of its keys, the primary key first
+	Labels   map[string]string
+	Wide     bool   // the labels did not fit, and must be requested
+	LabelSum Digest // of all labels
+	Rules    Rules
+}
+
+// Part is a member's part in the ring: which occurrences it claims.
+type Part uint8
+
+// The parts.
+const (
+	Joining  Part = iota // none yet
+	Active               // all occurrences that it owns
+	Draining             // no new ones: it is drained, leaves, or its clock is wrong
+)
+
+const digestLen = 8
+
+// Digest identifies labels or a roster, for comparison.
+type Digest = [digestLen]byte
+
+// Encode writes a Meta in less than 512 bytes. If the labels do not fit, they are omitted, and
+// other members request them.
+func (m *Meta) Encode() []byte {
+	b := make([]byte, 0, maxMeta)
+	b = append(b, Version)
+	b = wire.AppendText(b, m.Name)
+	b = wire.AppendText(b, m.Version)
+	b = append(b, LeastVersion, m.Order)
+	b = binary.BigEndian.AppendUint16(b, m.LinkPort)
+	b = wire.AppendFloat(b, m.Weight)
+	b = wire.AppendTime(b, m.Since)
+	b = wire.AppendTime(b, m.Stamp)
+	b = append(b, byte(m.Part))
+	b = append(b, m.Root[:]...)
+	b = wire.AppendTime(b, m.Edited)
+	b = binary.AppendUvarint(b, uint64(len(m.Keys)))
+	for _, k := range m.Keys {
+		b = binary.BigEndian.AppendUint32(b, k)
+	}
+	sum := LabelSum(m.Labels)
+	b = append(b, sum[:]...)
+	b = binary.BigEndian.AppendUint32(wire.AppendBool(b, m.Rules.Strict), uint32(m.Rules.HoldOff/time.Millisecond))
+	if whole := AppendLabels(append(b, 1), m.Labels); len(whole) <= maxMeta {
+		return whole
+	}
+	return append(b, 0)
+}
+
+// FormError is the error for a member whose messages have a different format. All formats so far
+// begin with the member's name and the version of its cronring.
+type FormError struct {
+	Form          uint8
+	Name, Version string
+}
+
+func (e FormError) Error() string {
+	return fmt.Sprintf("its messages have form %d, and this host's have form %d", e.Form, Version)
+}
+
+// Decode reads what Encode wrote. It ignores additional bytes, which later versions may write.
+func Decode(b []byte) (Meta, error) {
+	r := wire.NewReader(b)
+	r.Check(len(b) <= maxMeta)
+	form := r.Uint8()
+	m := Meta{Name: r.Text(MaxName), Version: r.Text(MaxVersion)}
+	if form < LeastVersion && len(b) > 0 || r.Uint8() > Version {
+		return Meta{}, FormError{Form: form, Name: m.Name, Version: m.Version}
+	}
+	m = Meta{
+		Name:     m.Name,
+		Version:  m.Version,
+		Order:    r.Uint8(),
+		LinkPort: r.Uint16(),
+		Weight:   r.Float(),
+		Since:    r.Time(),
+		Stamp:    r.Time(),
+		Part:     Part(r.Uint8()),
+		Root:     ReadDigest(r),
+		Edited:   r.Time(),
+	}
+	for range r.Number(MaxKeys) {
+		m.Keys = append(m.Keys, r.Uint32())
+	}
+	m.LabelSum = ReadDigest(r)
+	m.Rules = Rules{Strict: r.Bool(), HoldOff: time.Duration(r.Uint32()) * time.Millisecond}
+	if m.Wide = !r.Bool(); !m.Wide {
+		m.Labels = ReadLabels(r)
+	}
+	if err := r.Err(); err != nil {
+		return Meta{}, err
+	}
+	return m, m.check()
+}
+
+// lastStamp is the greatest valid stamp. Each stamp of a member must be later than all its earlier
+// stamps, and 64 bits of nanoseconds end in 2262.
+var lastStamp = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// check rejects values that no member writes.
+func (m *Meta) check() error {
+	switch {
+	case !Printable(m.Name) || m.Name == "" || !Printable(m.Version):
+		return errors.New("a name with unprintable characters")
+	case !(m.Weight > 0) || m.Weight > MaxWeight:
+		return errors.New("an invalid weight")
+	case m.Stamp.IsZero() || m.Since.IsZero() || m.Part > Draining:
+		return errors.New("a missing time, or an unknown state")
+	case m.Stamp.After(lastStamp):
+		return errors.New("a stamp too late for further ones")
+	case !m.Wide && LabelSum(m.Labels) != m.LabelSum:
+		return errors.New("labels with a wrong checksum")
+	}
+	return nil
+}
+
+// ReadDigest reads a digest.
+func ReadDigest(r *wire.Reader) (d Digest) {
+	copy(d[:], r.Take(digestLen))
+	return d
+}
+
+// AppendLabels writes labels in the order of their keys, so that equal labels are equal bytes.
+func AppendLabels(b []byte, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(labels)))
+	for _, k := range sortedKeys(labels) {
+		b = wire.AppendText(wire.AppendText(b, k), labels[k])
+	}
+	return b
+}
+
+// ReadLabels reads what AppendLabels wrote, and rejects other orders.
+func ReadLabels(r *wire.Reader) map[string]string {
+	var labels map[string]string
+	last := ""
+	for i := range r.Number(MaxLabels) {
+		k, v := r.Text(MaxLabel), r.Text(MaxLabel)
+		r.Check((i == 0 || k > last) && Printable(k) && Printable(v))
+		if r.Err() != nil {
+			return nil
+		}
+		if labels == nil {
+			labels = make(map[string]string)
+		}
+		labels[k], last = v, k
+	}
+	return labels
+}
+
+// LabelSum returns the digest of labels.
+func LabelSum(labels map[string]string) Digest {
+	return Sum(AppendLabels(nil, labels))
+}
+
+// Sum returns the digest of some bytes.
+func Sum(b []byte) Digest {
+	sum := sha256.Sum256(b)
+	return Digest(sum[:digestLen])
+}
+
+func sortedKeys(labels map[string]string) []string {
+	keys := make([]string, 0, len(labels))
+	for k := range labels {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Printable reports whether a text is UTF-8 without control characters.
+func Printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			return false
+		}
+	}
+	return true
+}

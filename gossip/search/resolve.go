@@ -1,0 +1,44 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+const (
+	defaultPort = 7946
+	resolveTime = 5 * time.Second
+)
+
+// maxFound bounds the addresses of one seed.
+const maxFound = 8
+
+// resolve finds the addresses of host:port.
+func resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		host, service = addr, strconv.Itoa(defaultPort)
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: its port is no number", addr)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.AddrPort{netip.AddrPortFrom(ip.Unmap(), uint16(port))}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	var found []netip.AddrPort
+	for _, ip := range ips[:min(len(ips), maxFound)] {
+		found = append(found, netip.AddrPortFrom(ip.Unmap(), uint16(port)))
+	}
+	return found, nil
+}
