@@ -112,12 +112,12 @@ var faults = []fault{
 	{name: "clock-1h-ahead", do: func(c *chaos) { c.clock("3600", 20*time.Second) }},
 	{name: "rolling-restart", do: func(c *chaos) { c.rolling(func(*host) {}) }},
 	{name: "rolling-upgrade", do: func(c *chaos) {
-		c.rolling(c.install(programWith(c.t, "metaVersion")))
+		c.rolling(c.install(programWith(c.t, "Version")))
 		c.last(5 * time.Second)
 		c.rolling(c.install(c.bin))
 	}},
 	{name: "incompatible-upgrade", do: func(c *chaos) {
-		install := c.install(programWith(c.t, "metaVersion", "leastVersion"))
+		install := c.install(programWith(c.t, "Version", "LeastVersion"))
 		for _, h := range c.hosts[:5] {
 			c.restart(h, install)
 			c.last(5 * time.Second)
@@ -265,7 +265,7 @@ func (c *chaos) install(bin string) func(*host) {
 func programWith(t *testing.T, numbers ...string) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
-	source, err := filepath.Abs("../../gossip/meta.go")
+	source, err := filepath.Abs("../../gossip/meta/meta.go")
 	if err != nil {
 		t.Fatal(err)
 	}
