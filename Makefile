@@ -18,7 +18,7 @@ UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHol
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
 # Packages in which goroutines share memory, without those that need SQLite, which takes minutes to
 # compile for the race detector. "make long" takes the others too.
-RACED       ?= ./daemon/mail/outbox ./daemon/notify ./daemon/queue ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter ./gossip ./gossip/ledger ./gossip/link
+RACED       ?= ./daemon/mail/outbox ./daemon/notify ./daemon/queue ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter ./gossip ./gossip/ledger ./gossip/link ./gossip/transport
 # One goroutine works for minutes in these, if the race detector watches it.
 UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
 PREFIX      ?= /usr

@@ -88,7 +88,7 @@ func (r *Ring) publish() {
 	b := r.own.Encode()
 	r.meta.Store(&b)
 	r.outbox.changed = true
-	r.search.Unsaved()
+	r.search.Touch()
 	if r.list != nil {
 		// Gossip continues in the background, so waiting is unnecessary.
 		_ = r.list.UpdateNode(time.Nanosecond)

@@ -26,7 +26,7 @@ import (
 // or on request.
 const (
 	maxWaiting = 4096 // packets and states with marks
-	MaxOthers  = 256
+	MaxOthers  = 256  // dead members that seem to be back, and hosts with a different message format
 )
 
 // Update is the last message about a member.

@@ -11,7 +11,7 @@ import (
 
 const (
 	defaultPort = 7946
-	resolveTime = 5 * time.Second
+	resolveTime = 5 * time.Second // to look up the name of a seed
 )
 
 // maxFound bounds the addresses of one seed.

@@ -41,8 +41,8 @@ type Options struct {
 	Dir     string // of the file with the last known members
 	Log     *slog.Logger
 	Now     func() time.Time
-	Help    func(func(context.Context) func())  // runs a function that may block, and then its result
-	Contact func() func([]netip.AddrPort) error // returns what exchanges the state with the first address that answers
+	Help    func(func(context.Context) func())  // runs a function that may block, and then the function that it returns
+	Contact func() func([]netip.AddrPort) error // returns a function that contacts the first address that answers
 	Alive   func(id string) bool                // the member is alive
 	AliveAt func(netip.AddrPort) bool           // this member or a live one has the address
 	Left    func([]netip.AddrPort) bool         // a member that had one of the addresses has left
@@ -105,8 +105,8 @@ func (s *Search) Peers() map[string]memory.Peer { return s.peers }
 // NameOf returns the name of a known member, or its ID.
 func (s *Search) NameOf(id string) string { return cmp.Or(s.peers[id].Name, id) }
 
-// Unsaved lets the next Save write the file even if no member has changed.
-func (s *Search) Unsaved() { s.unsaved = true }
+// Touch lets the next Save write the file even if no member has changed.
+func (s *Search) Touch() { s.unsaved = true }
 
 // Save writes the known members and this member's stamp to disk, if they have changed.
 func (s *Search) Save(stamp time.Time) {

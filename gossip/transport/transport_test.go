@@ -49,11 +49,11 @@ func TestCarrier(t *testing.T) {
 	}()
 	b.Shutdown()
 	if err := <-read; err == nil {
-		t.Error("a stream outlives its Transport")
+		t.Error("a stream outlives its transport")
 	}
 	ours.Close()
 	if _, err := a.DialTimeout(b.advertise.String(), 5*time.Second); err == nil {
-		t.Error("a Transport that is shut down takes a stream")
+		t.Error("a transport that is shut down takes a stream")
 	}
 }
 
