@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -170,15 +171,19 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	tasks.Go(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	answering := l.server()
-	tasks.Go(func() error {
-		select {
-		case <-l.loaded: // before that, an answer would be that there are no jobs
-		case <-serving.Done():
+	// Before the jobs are loaded, an answer would be that there are none.
+	loaded := func(serve func(context.Context, net.Listener) error) func(context.Context, net.Listener) error {
+		return func(ctx context.Context, listener net.Listener) error {
+			select {
+			case <-l.loaded:
+			case <-ctx.Done():
+			}
+			return serve(ctx, listener)
 		}
-		return answering.Serve(serving, listener)
-	})
+	}
+	tasks.Go(func() error { return loaded(answering.Serve)(serving, listener) })
 	if l.ring != nil {
-		l.ring.Run(hands, tasks.Go, l.view.Load, l.history, answering.ServeMembers)
+		l.ring.Run(hands, tasks.Go, l.view.Load, l.history, loaded(answering.ServeMembers))
 	}
 	tasks.Go(func() error { return l.tend(serving) })
 

@@ -12,7 +12,7 @@
 //
 // In a ring a step is: engine, ring, and engine again until neither has a message for the other;
 // then Commit. The ring's claims go to gossip, or to the ledger of the voters, and their answers
-// come back as events of the ring (ring.go).
+// come back as events of the ring (package member).
 //
 // The packages, top layer first; a package imports only from rows below its own (layers_test.go has
 // the list):

@@ -59,7 +59,7 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 	}
 	found, err := shim.TakeOver(l.runs, holdTime)
 	if err != nil {
-		l.log.Error("some of the jobs that ran on are out of sight", "error", err)
+		l.log.Error("some jobs that continued to run cannot be taken over", "error", err)
 	}
 	stored := map[job.RunID]bool{}
 	for _, k := range l.manager.Kept() {

@@ -1,4 +1,4 @@
-// Package barred owns which users that crontabs name must not run jobs.
+// Package barred owns the search for users of crontabs that must not run jobs.
 package barred
 
 import (

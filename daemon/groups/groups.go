@@ -1,5 +1,5 @@
-// Package groups owns the decision which runs have a control group, and keeps the groups that
-// systemd delegates.
+// Package groups owns the control groups that systemd delegates, and the decision which runs have
+// one.
 package groups
 
 import (

@@ -1,5 +1,5 @@
-// Package holder owns the search for the process that holds a lock on a file, regardless of the
-// file's content.
+// Package holder owns taking the locks of daemons, and the search for the process that holds a lock
+// on a file, regardless of the content of the file.
 package holder
 
 import (

@@ -25,7 +25,7 @@ type backlog struct {
 	lost    int  // records that did not fit
 	failing bool // the last write failed
 	timer   <-chan time.Time
-	due     bool // the timer has rung: try the store again
+	due     bool // the next Commit tries the store
 }
 
 // pendingOutput is output of a run that the store has not accepted yet.

@@ -29,7 +29,7 @@ const (
 // retry or to the next run in a queue.
 const Rest = 10 * time.Millisecond
 
-// Limits on what waits for a store that takes nothing: a day of a busy host.
+// Limits on what waits while the store fails: a day of a busy host.
 const (
 	maxUnwritten       = 20_000
 	maxUnwrittenOutput = 16 << 20

@@ -25,7 +25,7 @@ import (
 
 // Options describe the host's mail.
 type Options struct {
-	Dir      string             // of letters that wait
+	Dir      string             // of messages that wait
 	Config   func() mail.Config // how this host's cron sends mail
 	JobPath  string             // PATH of jobs whose crontab sets none
 	Accounts *account.Directory

@@ -54,7 +54,7 @@ type Options struct {
 	// runs in / on Debian and not at all on RHEL.
 	Family crontab.Family
 
-	Path   string        // PATH of jobs whose table sets none; "" is the family's
+	Path   string        // PATH of jobs whose crontab sets none; "" is the family's
 	Node   string        // the host's name, for CRONRING_NODE
 	Socket string        // path of a control socket that clients do not find by themselves, for CRONRING_SOCKET; "" is none
 	Output int           // bytes of output kept for each run without its own limit; 0 is 64 KiB
@@ -107,7 +107,7 @@ type Ended struct {
 	engine.Ended
 	User   string
 	Output []job.Chunk
-	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
+	File   string // of all that it printed, for runoutput.Read, if Options.Claim took it
 	Late   bool   // a process holds its output open: Late follows
 
 	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The

@@ -641,7 +641,7 @@ func (s *Spawner) report(c *child, left *tail) {
 }
 
 // endRecording returns the file of an ended run and the space that it uses, if Claim accepts it.
-// Otherwise removeRecording must be called once the end is reported.
+// Otherwise dir.Remove must be called once the end is reported.
 func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
 	s.dir.Close(&c.file)
 	if c.file.Begun && s.options.Claim != nil && s.options.Claim(c.run) {

@@ -461,13 +461,18 @@ func (s *Source) isStale(f *file) bool {
 }
 
 // parse parses the text of a crontab. If that panics, only this crontab is refused, because no
-// user's crontab may end the daemon for all users; what was parsed before stays.
+// user's crontab may end the daemon for all users. What was parsed before stays, unless it was parsed
+// with other rights.
 func (s *Source) parse(f *file, text string) (refusal *Refusal) {
+	privileged := f.privileged
 	defer func() {
 		if p := recover(); p != nil {
+			if f.privileged != privileged {
+				f.drop()
+			}
 			s.cache = crontab.NewCache() // the panic may have left it incomplete
 			refusal = s.trust.say(&facts{candidate: f.candidate}, CodeDefect, "CANNOT BE PARSED", "CANNOT BE PARSED",
-				fmt.Sprintf("a defect of cronring prevents reading it: %v", p),
+				fmt.Sprintf("a defect in cronring prevents that it is parsed (%v)", p),
 				"report what this prints: cronring lint "+quoted(f.path))
 		}
 	}()

@@ -77,10 +77,12 @@ switch() {
 }
 early() { [ $((EPOCHSECONDS % 60)) -ge 3 ] && [ $((EPOCHSECONDS % 60)) -le 35 ]; }
 
-# release: what waits at the gate goes on, and each of the jobs that live ends.
-release() {
+# release: what waits at the gate goes on, and each of the jobs that live ends. On a busy machine a
+# job may come to the gate late, so that it is opened again.
+release() { await 60 "each job that lived ends" released; }
+released() {
 	: <>gate
-	await 60 "each job that lived ends" equally "$(often start long)" often end long
+	same "$(often end long)" "$(often start long)"
 }
 
 # restarts WHAT COMMAND...: it starts our daemon anew.

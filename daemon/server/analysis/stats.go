@@ -90,7 +90,7 @@ func (s *Analyst) newTally(ctx context.Context, c *call.Call) (*tally, error) {
 	}
 	by := cmp.Or(c.Query.Get("by"), "job")
 	if !slices.Contains([]string{"job", "user", "hour", "member"}, by) {
-		return nil, call.BadRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, node")
+		return nil, call.BadRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, member")
 	}
 	h := s.daemon.Health()
 	t := &tally{

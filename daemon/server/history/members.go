@@ -23,7 +23,7 @@ func (s *Reader) addNodes(ctx context.Context, c *call.Call, limit int, answer *
 		return nil
 	}
 	if ring == nil {
-		return members.NoRing("see the history of other nodes")
+		return members.NoRing("see the history of other members")
 	}
 	status := ring.Status()
 	var ask []api.Member

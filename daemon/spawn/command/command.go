@@ -148,7 +148,7 @@ func (cmd *Command) Request(original unix.Rlimit, own self.Priority) starter.Com
 		r.Limits = append(r.Limits, starter.Limit{Resource: limit.Resource, Soft: present.Cur, Hard: present.Max})
 	}
 	rule := starter.Rule{AsUser: cmd.wants.ownNoFile, Required: true}
-	if cmd.wants.noFile == 0 || rule.AsUser { // root's word replaces the user's limit
+	if cmd.wants.noFile == 0 || rule.AsUser { // the setting of root replaces the user's limit
 		r.Limits = append(r.Limits, starter.Limit{Resource: unix.RLIMIT_NOFILE, Soft: files.Cur, Hard: files.Max})
 	}
 	if n := uint64(cmd.wants.noFile); n != 0 {

@@ -1,3 +1,3 @@
 // Package logfile owns the program that appends the output of a run to a file, as the
-// user of the run (log=file:PATH).
+// user of the run (option log=).
 package logfile

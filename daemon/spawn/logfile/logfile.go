@@ -65,8 +65,8 @@ func appendAll(file *os.File) error {
 	}
 }
 
-// openRegular opens a file to append to. A link is followed, as the account may
-// have its own; a pipe or a device is refused, and does not hold us up.
+// openRegular opens a file to append to. A link is followed, because the user may
+// have one; a pipe or a device is refused, and does not delay the caller.
 func openRegular(path string) (*os.File, error) {
 	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_APPEND|syscall.O_CREAT|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0o600)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 )
 
 // Open makes a pipe whose reading end does not block. It belongs to the
-// account, so that the job may open /dev/stdout and /dev/stderr by name.
+// user, so that the job may open /dev/stdout and /dev/stderr by name.
 func Open(cred *syscall.Credential) (ends [2]int, err error) {
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
 		return ends, err

@@ -12,7 +12,7 @@ import (
 func (db *DB) writer(ctx context.Context) (w *Writer, err error) {
 	if db.write == nil {
 		if db.blocked != nil {
-			return nil, fmt.Errorf("the history could not be read at the start, and is used again after the next one: %w", db.blocked)
+			return nil, fmt.Errorf("the history could not be read at this start; the next start tries it again: %w", db.blocked)
 		}
 		if db.lock == nil {
 			if db.lock, err = lockDir(filepath.Dir(db.path)); err != nil {

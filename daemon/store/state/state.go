@@ -79,9 +79,9 @@ func (v *Values) roomForState(ctx context.Context, id job.ID, user, key string, 
 	case err != nil:
 		return err
 	case keys >= stateKeys:
-		return &Error{fmt.Sprintf("%s keeps %d keys already, and may keep no more; delete some", id, keys)}
+		return &Error{fmt.Sprintf("%s has %d keys, which is the limit; delete some", id, keys)}
 	case bytes+len(key)+size > stateBytes:
-		return &Error{fmt.Sprintf("%s would keep %d bytes, and may keep %d; delete some", id, bytes+len(key)+size, stateBytes)}
+		return &Error{fmt.Sprintf("%s would have %d bytes, and the limit is %d; delete some", id, bytes+len(key)+size, stateBytes)}
 	case user == "root":
 		return nil
 	}
@@ -96,9 +96,9 @@ func (v *Values) roomForAccount(ctx context.Context, id job.ID, user, key string
 	case err != nil:
 		return err
 	case keys >= accountKeys:
-		return &Error{fmt.Sprintf("the jobs of %s keep %d keys, and may keep no more; delete some", user, keys)}
+		return &Error{fmt.Sprintf("the jobs of %s have %d keys, which is the limit; delete some", user, keys)}
 	case bytes+len(key)+size > accountBytes:
-		return &Error{fmt.Sprintf("the jobs of %s would keep %d bytes, and may keep %d; delete some", user, bytes+len(key)+size, accountBytes)}
+		return &Error{fmt.Sprintf("the jobs of %s would have %d bytes, and the limit is %d; delete some", user, bytes+len(key)+size, accountBytes)}
 	}
 	return nil
 }
