@@ -61,7 +61,7 @@ type deadMember struct {
 	now   bool // it is dead now
 }
 
-// Inbox collects messages from memberlist's goroutines and from the daemon for the Ring's
+// Inbox collects messages from memberlist's goroutines and from the daemon for the member's
 // goroutine. Its methods never block.
 type Inbox struct {
 	self   string

@@ -25,7 +25,7 @@ func resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
 	}
 	port, err := strconv.ParseUint(service, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("find %s: its port is no number", addr)
+		return nil, fmt.Errorf("find %s: invalid port %q: expected a number up to 65535", addr, service)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.AddrPort{netip.AddrPortFrom(ip.Unmap(), uint16(port))}, nil
