@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -83,4 +84,30 @@ func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
 		}
 	}
 	t.Errorf("the occurrence due at %s is not claimed, because one after it was taken", due)
+}
+
+// TestStepDecidesAFewOccurrences: jobs that no member can run must not make a step longer than
+// other jobs, because their user could delay all other users.
+func TestStepDecidesAFewOccurrences(t *testing.T) {
+	const n = 2000
+	text := "#@ default scope=ring need=gpu\n" + strings.Repeat("1 8 * * * job\n", n)
+	file, diagnostics := crontab.Parse("ring", text, crontab.Config{Owner: "root"})
+	if len(file.Entries) != n {
+		t.Fatal(diagnostics)
+	}
+	h, _ := hostOf(t, 1, 1)
+	h.step(0, engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
+	h.now.Wall, h.now.Up = h.now.Wall.Add(30*time.Second), h.now.Up+30*time.Second
+	decided := 0
+	for steps := 0; decided < n; steps++ {
+		facts := 0
+		for _, e := range h.StepIn(h.ring, h.now) {
+			if f, ok := e.(engine.Fact); ok && f.Record.Reason != "" {
+				facts++
+			}
+		}
+		if decided += facts; facts > 256 || steps > n {
+			t.Fatalf("step %d decides %d occurrences of %d", steps, facts, n)
+		}
+	}
 }
