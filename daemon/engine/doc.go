@@ -96,10 +96,8 @@
 //
 //  24. With voters, no occurrence begins twice, unless if-lost=rerun allows it.
 //  25. Each occurrence is run, or skipped for a reason, by some member, except those
-//     that a member had when it was killed, and those that the voters granted to a
-//     member that left while another one did not see it. In a ring without partitions this
-//     happens exactly once, whichever members join, leave as planned or have
-//     another entry.
+//     that a member had when it was killed. In a ring without partitions this happens
+//     exactly once, whichever members join, leave as planned or have another entry.
 //  26. No occurrence runs on two members that saw each other. If it ran on two that
 //     did not, both report that afterwards.
 //  27. A member runs the occurrences that are for it, and no others.

@@ -378,7 +378,7 @@ func (n *node) vote(c register.Claim) {
 		}
 		n.soon(0, func() {
 			switch {
-			case !n.quorum() || l.rng.IntN(10) == 0: // the answer is lost
+			case !n.quorum() || l.lost(n):
 				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
 			case g.by == n.id:
 				n.views[o], n.claimed[o] = g.saw, g.at
@@ -392,6 +392,14 @@ func (n *node) vote(c register.Claim) {
 			}
 		})
 	})
+}
+
+// lost reports whether the voters' answer to a member is lost.
+func (l *lab) lost(n *node) bool {
+	if l.loses != nil {
+		return l.loses(n)
+	}
+	return l.rng.IntN(10) == 0
 }
 
 // apart returns the occurrence under which a claim is granted if another entry has one
@@ -439,10 +447,6 @@ func (n *node) await(is func() bool, do func()) {
 // leave removes a member. Members that miss its message notice its absence after a while.
 func (n *node) leave() {
 	n.lab.say("%s leaves", n.id)
-	unseen := slices.ContainsFunc(n.lab.nodes, func(x *node) bool { return x != n && x.up && !x.left && n.heard[x.id].IsZero() })
-	for _, g := range n.lab.granted {
-		n.lab.strayed[g.of] = n.lab.strayed[g.of] || unseen && g.by == n.id
-	}
 	for _, to := range n.lab.nodes {
 		if to != n {
 			n.send(to, func() {

@@ -117,6 +117,7 @@ type lab struct {
 	granted map[exchange.Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
+	loses   func(*node) bool // the voters' answers to a member; nil: one of ten
 
 	texts     []crontabText // the texts that all members have, or will have soon
 	version   int           // of texts
@@ -128,10 +129,18 @@ type lab struct {
 	doubled map[exchange.Occurrence]map[string]bool
 	died    map[exchange.Occurrence]bool // taken by a member that was killed then
 	apart   []apart
-	failed  map[exchange.Occurrence]int  // the newest attempt, if it failed
-	strayed map[exchange.Occurrence]bool // granted by the voters to a member that left while another did not see it
-	given   int                          // occurrences that were handed over
+	failed  map[exchange.Occurrence]int // the newest attempt, if it failed
+	given   int                         // occurrences that were handed over
 	census  []census
+}
+
+func newLab(t *testing.T, rng *rand.Rand, now time.Time) *lab {
+	return &lab{
+		t: t, rng: rng, now: now, begun: now, cut: map[[2]int]bool{},
+		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
+		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{},
+		died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{},
+	}
 }
 
 // apart is a time during which two members could not see each other.
@@ -626,12 +635,7 @@ const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
 // simulateRing returns how many occurrences were handed over.
 func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	l := &lab{
-		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
-		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
-		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{}, strayed: map[exchange.Occurrence]bool{},
-	}
-	l.begun = l.now
+	l := newLab(t, rng, time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC))
 	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
 	members := 3 + rng.IntN(7)
 	l.voters = 3 + rng.IntN(2)*2
@@ -711,19 +715,24 @@ func (n *node) waiting() (count int) {
 	return count
 }
 
-// partition splits a ring in two, sometimes in one direction only. It replaces the
-// partition before.
+// partition splits a ring in two, sometimes in one direction only.
 func (l *lab) partition(d time.Duration) {
+	oneWay := l.rng.IntN(4) == 0
+	side := map[int]bool{}
+	for _, n := range l.nodes {
+		side[n.index] = l.rng.IntN(2) == 0
+	}
+	l.split(d, side, oneWay)
+}
+
+// split replaces the partition before. The members with true do not reach the others, and
+// the others do not reach them unless it is one way.
+func (l *lab) split(d time.Duration, side map[int]bool, oneWay bool) {
 	clear(l.cut)
 	for i := range l.apart {
 		if x := &l.apart[i]; x.cut && x.to.After(l.now) {
 			x.to = l.now
 		}
-	}
-	oneWay := l.rng.IntN(4) == 0
-	side := map[int]bool{}
-	for _, n := range l.nodes {
-		side[n.index] = l.rng.IntN(2) == 0
 	}
 	l.say("partition %v one way %t for %s", side, oneWay, d)
 	for _, a := range l.nodes {
@@ -824,7 +833,7 @@ func (l *lab) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(register.RolloutTime+10*time.Second).After(o.Time())
 	}))
 	switch {
-	case len(firsts) == 0 && !l.skipped[o] && !l.strayed[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Time()):
+	case len(firsts) == 0 && !l.skipped[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Time()):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")
@@ -848,12 +857,7 @@ func (l *lab) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 // other, no member catches up more than twice its share.
 func TestMissedOccurrencesAreShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
-	l := &lab{
-		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), cut: map[[2]int]bool{},
-		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
-		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{}, died: map[exchange.Occurrence]bool{}, failed: map[exchange.Occurrence]int{}, strayed: map[exchange.Occurrence]bool{},
-	}
-	l.begun = l.now
+	l := newLab(t, rng, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	var jobs strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&jobs, "#@ name=j%d sec=%d scope=ring catchup=all\n* * * * * x\n", i, 20+i%20)

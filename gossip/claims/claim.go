@@ -17,6 +17,7 @@ import (
 const (
 	longestPause = 30 * time.Second // between two claims to voters that do not answer
 	mostStalled  = 100              // per job, of claims that are on time
+	settleTime   = time.Second      // for the voters to answer before this member leaves
 )
 
 // state is the state of a claim.
@@ -43,6 +44,8 @@ type claim struct {
 	missed    bool             // other members may consider it decided, so this one never drops the claim
 	again     bool             // see register.Claim
 	run       bool             // a run of the occurrence may be on this host
+	open      bool             // it was sent to the voters, who may have granted it: their answer is not known
+	last      bool             // it is open while this member leaves, and no other one could take it over
 	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
 	ifRefused *register.Report // an orphan that was reported after the claim
 	skips     []exchange.Skip  // older occurrences that are skipped with it
@@ -194,7 +197,7 @@ func (r *Ring) claimNow(c *claim) {
 
 // claimFor claims an occurrence, unless the ring has too few members for quorum=.
 func (r *Ring) claimFor(c *claim, o *option.Options) {
-	ledger := r.host.Strict && o.Partitioned != option.PartitionedRun
+	ledger := r.isStrict(o)
 	if ledger && o.Quorum > 0 && len(r.ranking.Members) < o.Quorum {
 		r.stall(c, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.ranking.Members), o.Quorum))
 		return
@@ -210,9 +213,15 @@ func (r *Ring) claimFor(c *claim, o *option.Options) {
 	r.ask(c, ledger)
 }
 
+// isStrict reports whether the voters grant the occurrences of a job.
+func (r *Ring) isStrict(o *option.Options) bool {
+	return r.host.Strict && o.Partitioned != option.PartitionedRun
+}
+
 // ask sends the claim for an occurrence.
 func (r *Ring) ask(c *claim, ledger bool) {
 	r.enter(c, asked)
+	c.open = ledger
 	q := register.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
 	if c.orphan != nil {
 		q.From = c.orphan.Member
@@ -239,8 +248,10 @@ func (r *Ring) claimed(ev register.Claimed) {
 	counts := c.state == asked
 	r.enter(c, waiting)
 	switch {
-	case ev.Grant == register.Granted && r.departed && !c.run: // the others take it over
+	case ev.Grant == register.Granted && r.departed && !c.run && !c.last: // the others take it over
 		r.forget(c)
+	case ev.Grant == register.Granted && r.departed && !r.departing && !c.run: // the final state lacks it
+		r.stall(c, "")
 	case ev.Grant == register.Granted && !counts: // others may have treated it as an orphan meanwhile
 		c.again = true
 		r.park(c, r.now.Up)

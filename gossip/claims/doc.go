@@ -40,6 +40,9 @@
 // run. A drained member claims nothing new, and continues with the occurrences that it has.
 // A member that leaves also gives up its occurrences that have not begun, and reports that
 // to the others (depart). They then treat it as dead, and take over these occurrences.
+// Before that, it repeats claims that the voters have not answered, if no other member that it
+// sees could take over: in strict mode, a member that finds it dead must assume that it has
+// begun what was granted to it.
 //
 // Occurrences of a ring do not depend on an era: they are identified by (key, due) alone,
 // and setting the clock back repeats none of them.

@@ -1,6 +1,10 @@
 package claims
 
 import (
+	"container/heap"
+	"maps"
+	"slices"
+
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
@@ -52,7 +56,7 @@ func (r *Ring) inherit(slot int, x *register.Report) {
 		r.forget(c)
 		r.claimOlder(c)
 	}
-	sure := own || x.Left || x.Phase == exchange.Taken && (!r.host.Strict || o.Partitioned == option.PartitionedRun)
+	sure := own || x.Left || x.Phase == exchange.Taken && !r.isStrict(o)
 	endsThere := x.Left && (x.Phase == exchange.Begun || r.host.Jobs.Component(slot) != nil)
 	if endsThere || !r.isCandidate(slot) || !sure && (o.IfLost != option.LostReruns || x.Lost >= job.MaxReruns) {
 		return
@@ -109,20 +113,44 @@ func (r *Ring) reclaim(p exchange.Progress) {
 	r.park(c, r.now.Up)
 }
 
-// depart collects the occurrences that have not begun. Anything granted from now on does
-// not begin here, because the state that the others receive must be final.
+// depart collects the occurrences that have not begun. Anything granted after the final state
+// does not begin here, because the state that the others receive must be final. Before that, it
+// repeats the claims that the voters may have granted and that no other member it sees could
+// take over: members that do not see this one never learn that it has not begun them.
 func (r *Ring) depart() {
 	if r.ranking == nil {
 		r.emit(register.Unstarted{})
 		return
 	}
 	r.departed, r.departing = true, true
-	for _, c := range r.claims {
-		if c.state < asked && !c.run {
+	r.settleUntil = r.now.In(settleTime)
+	for _, c := range slices.SortedFunc(maps.Values(r.claims), func(a, b *claim) int { return a.Compare(b.Occurrence) }) {
+		o, ok := r.optionsOf(c)
+		c.last = ok && c.open && !c.run && !r.host.Draining && !r.isForOthers(c.slot)
+		switch {
+		case c.state >= asked || c.run:
+		case !c.last:
 			r.forget(c)
+		case o.Quorum <= len(r.ranking.Members):
+			heap.Remove(&r.queue, c.at)
+			r.ask(c, r.isStrict(o))
 		}
 	}
 	r.answer(exchange.Recheck{Of: r.isForOthers})
+}
+
+// settled reports whether this member can send its final state: the voters have answered, or
+// have had enough time. A claim that they have not decided by then stays undecided here.
+func (r *Ring) settled() bool {
+	if r.now.Up >= r.settleUntil || r.host.Draining {
+		return true
+	}
+	for _, c := range r.claims {
+		if c.last && c.state == asked {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Ring) revoke(o exchange.Occurrence, reason job.Reason, host string) {

@@ -23,20 +23,21 @@ const mostClaims = 1024
 
 // Ring is the state machine of a member. It is not safe for concurrent use; its views are.
 type Ring struct {
-	now       job.Moment
-	host      exchange.Host
-	ranking   *ranking   // nil: not known yet
-	former    []*ranking // of earlier memberships, oldest first
-	claims    map[exchange.Occurrence]*claim
-	granted   int                  // claims that are granted or running
-	queue     order.Heap[*claim]   // the claims whose time has not come
-	stalled   map[job.Key][]*claim // by key, oldest first: claims that neither members nor voters could decide
-	early     []register.Report    // orphans that were reported before the ranking was known
-	shares    time.Duration        // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
-	suspended bool                 // it claims nothing in this step; see suspend
-	departing bool                 // its final state is being collected
-	given     []exchange.Progress  // which it gives up in its final state
-	departed  bool                 // it takes nothing any longer
+	now         job.Moment
+	host        exchange.Host
+	ranking     *ranking   // nil: not known yet
+	former      []*ranking // of earlier memberships, oldest first
+	claims      map[exchange.Occurrence]*claim
+	granted     int                  // claims that are granted or running
+	queue       order.Heap[*claim]   // the claims whose time has not come
+	stalled     map[job.Key][]*claim // by key, oldest first: claims that neither members nor voters could decide
+	early       []register.Report    // orphans that were reported before the ranking was known
+	shares      time.Duration        // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
+	suspended   bool                 // it claims nothing in this step; see suspend
+	departing   bool                 // its final state is being collected
+	settleUntil time.Duration        // Moment.Up at which it sends its final state without the voters' answers
+	given       []exchange.Progress  // which it gives up in its final state
+	departed    bool                 // it takes nothing any longer
 
 	heard   []register.Event
 	answers []exchange.Answer
@@ -62,11 +63,10 @@ func (r *Ring) Effects() []register.Effect {
 // time has come, and returns answers for the engine.
 func (r *Ring) Step(now job.Moment, words ...exchange.Word) []exchange.Answer {
 	r.now = now
-	final := r.departing
 	for _, w := range words {
 		r.heed(w)
 	}
-	if final {
+	if r.departing && r.settled() {
 		r.emit(register.Unstarted{Occurrences: r.given})
 		r.departing, r.given = false, nil
 	}
@@ -213,6 +213,9 @@ func (r *Ring) isCandidate(slot int) bool {
 // Wake returns when the next claim is due. While a claim is not answered, it returns a time
 // early enough to notice a suspend of this host.
 func (r *Ring) Wake() (at time.Duration, ok bool) {
+	if r.departing {
+		return r.settleUntil, true
+	}
 	if r.suspended || r.host.Draining {
 		return 0, false
 	}
