@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -51,6 +52,9 @@ func TestForegroundHidesControlBytes(t *testing.T) {
 // SIGHUP reads the crontabs again, but if the terminal is closed it stops the daemon: the next
 // one could not start beside it.
 func TestForegroundEndsWithItsTerminal(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // else the daemon inherits that it is ignored, if the test runs under nohup
+	defer signal.Stop(caught)
 	outside, inside := clitest.OpenTerminal(t)
 	crontab := crontabFile(t, "#@ name=first every=1s\n* * * * * echo of the first\n")
 	self, err := os.Executable()
