@@ -12,9 +12,9 @@ import (
 )
 
 // stepSize is the number of effects that the firing of schedules adds to a step before it
-// leaves the rest to the next one: 64 starts. The first starts of a burst therefore do
+// leaves the rest to the next one: 16 starts. The first starts of a burst therefore do
 // not wait until the store has written the records of all others. See Pace.
-const stepSize = 128
+const stepSize = 32
 
 // State is what survives a process: the store loads it and passes it to New.
 type State struct {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPaceMakesStepsLarger(t *testing.T) {
-	for pace, want := range map[int]int{1: 64, 2: 128, 100: 500} {
+	for pace, want := range map[int]int{1: 16, 2: 32, 100: 500} {
 		w := newWorld(t, noon, time.UTC)
 		w.crontabs = []*crontab.File{w.crontab("t", strings.Repeat("1 12 * * * x\n", 500))}
 		w.start()

@@ -29,7 +29,7 @@ import (
 // rest, as with the firing of schedules.
 const (
 	defaultQueue = 10_000
-	turnsPerStep = stepSize / 2
+	turnsPerStep = 64
 	topPriority  = 10
 )
 
