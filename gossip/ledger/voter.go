@@ -107,7 +107,7 @@ func (v *voter) start() error {
 }
 
 // startRaft starts raft in a goroutine of its own, because an unreadable log ends the
-// goroutine, see disk.exitRaft.
+// goroutine, see exitRaft in package disk.
 func (v *voter) startRaft(logger *disk.Logger) error {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.dir, 1, logger)
 	if err != nil {
