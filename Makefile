@@ -16,9 +16,12 @@ DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 # Tests of the packages of crontab that take minutes in an emulator, or assert a time.
 UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHold|ConnectCutsLongCircles|PerYear|BeyondTheLimit|EachCodeIsListed
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
-# Packages in which goroutines share memory, without those that need SQLite, which takes minutes to
-# compile for the race detector. "make long" takes the others too.
-RACED       ?= ./daemon/mail/outbox ./daemon/notify ./daemon/queue ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter ./gossip ./gossip/ledger ./gossip/link ./gossip/transport
+# Half of the time of all tests of programs: they wait for real minutes, limits and ends of daemons,
+# or go through every line of the pages.
+SLOW        := ^Test(Crash|CrashUnderAManager|BackfillCrash|ExtremeLinesDelayNobody|Tutorial|Script|HostScript|ClockIsSet|FullDisk|TermEndsJobsAfterGrace|UserCannotPreventRingJobOfAnotherOwner|HostStartsWhileADirectoryServiceIsDead|BackgroundProcessOutlivesDaemons(WithoutManager)?|JobsOutliveWhateverBecomesOfTheDaemon|OutputOfATailIsThereOnceAfterACrash|KilledDaemonWithoutManagerDoublesNothing|HostTellsOfAStreakOnce|Container|ReadmeFirstMinute|Terminal.*|BoardSaysWhatListSays|RoutesPerPeer|WhyOfEveryOccurrence|EveryOptionIsFound)$$
+# Packages in which goroutines share memory, without those that need SQLite, memberlist or raft, which
+# take minutes to compile for the race detector. "make long" and the workflow take the others too.
+RACED       ?= ./daemon/mail/outbox ./daemon/notify ./daemon/queue ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter
 # One goroutine works for minutes in these, if the race detector watches it.
 UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
 PREFIX      ?= /usr
@@ -40,7 +43,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
+.PHONY: help run build modules test programs check tests lint race machines long fuzz sim crash zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -63,10 +66,15 @@ test: modules build ## all that must pass: linters, tests, the race detector, bo
 	@echo "testing for a quarter of an hour on two cores; each part says what came of it when all of it is done"
 	$(MAKE) --output-sync=target -j3 programs machines lint
 
-programs: check
+programs: tests
 	$(MAKE) race
 
-check: build ## the tests alone, without booted machines and rings of daemons
+# As the next target, but with results that are still true from earlier, and the packages wait
+# beside each other.
+check: build lint ## what to run after each change, in a minute: linters and short tests, without those in SLOW
+	$(GO) test -vet=off -short -p 4 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
+
+tests: build ## the tests alone, without booted machines and rings of daemons
 	$(GO) test -vet=off -count=1 -timeout 20m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"

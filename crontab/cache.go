@@ -74,6 +74,7 @@ func (c *Cache) ruling(s *sidecar.Sidecar, config Config) *sidecar.Checked {
 // reader returns a reader of options that looks up zones in the cache.
 func (c *Cache) reader(name string, config Config) directive.Reader {
 	r := directive.Reader{Source: source.New(name), Zone: c.host(config.Local)}
+	r.Shared.Calendars = config.Calendars
 	r.Shared.Zone = func(name string) (*timetable.Zone, error) { return c.zone(name, config.Zone) }
 	return r
 }

@@ -131,6 +131,13 @@ func TestBuiltOptions(t *testing.T) {
 		}},
 		{"cpu=1.5", func(o *option.Options) { o.Resources = &option.Resources{CPU: 1500} }},
 		{"cpu=150%", func(o *option.Options) { o.Resources = &option.Resources{CPU: 1500} }},
+		{"desc='for people' owner=ops retry=1 retry-for=5m", func(o *option.Options) {
+			o.Desc, o.Contact, o.Retry, o.Exhausted, o.RetryFor = "for people", "ops", 1, option.ExhaustedDead, 5*time.Minute
+		}},
+		{"cwd=/srv umask=027 group=adm env=A=1,B=x=y env-file=/etc/app.env", func(o *option.Options) {
+			mask := uint32(0o027)
+			o.Process = option.Process{Dir: "/srv", Umask: &mask, Group: "adm", Env: []string{"A=1", "B=x=y"}, EnvFile: "/etc/app.env"}
+		}},
 		{"log=none", func(o *option.Options) { o.Log = option.Log{Off: true} }},
 		{"log=journal", func(o *option.Options) {}},
 		{"log=file:/var/log/x", func(o *option.Options) { o.Log = option.Log{File: "/var/log/x"} }},
@@ -271,11 +278,23 @@ func TestDirectiveDiagnostics(t *testing.T) {
 		{"#@ quorum=3", "B411", true, false},
 		{"#@ priority=11", "B404", false, true},
 		{"#@ ?quorum=3", "B412", false, false},
-		{"#@ desc=text", "B407", false, true},
+		{"#@ desc=text", "", false, false},
+		{"#@ ping=https://example.org", "B407", false, true},
+		{"#@ retry-for=1h", "B411", true, false},
+		{"#@ retry=3 retry-for=1h", "", false, false},
+		{"#@ quiet", "B414", false, true},
 		{"#@ memory=2X", "B404", true, false},
 		{"#@ ?memory=2X", "B412", false, false},
 		{"#@ after=dump:maybe", "B404", true, false},
 		{"#@ window=08:00-20:00", "B408", true, false},
+		{"#@ day=last year=2027", "", false, false},
+		{"#@ weeks=2 from=2026-01-05", "", false, false},
+		{"#@ weeks=2", "B411", true, false},
+		{"#@ day=first", "B404", true, false},
+		{"#@ day=last at=2026-01-05", "B411", true, false},
+		{"#@ day=workday every=12h", "", false, false},
+		{"#@ day=workday every=13h", "B411", true, false},
+		{"#@ day=workday trigger=manual", "B410", true, false},
 		{"#@ scope=ring", "", false, false},
 		{"#@ scope=rings", "B404", true, false},
 		{"#@ scope=ring route=most", "B404", false, true},
@@ -351,20 +370,16 @@ func TestDirectiveDiagnostics(t *testing.T) {
 		{"#@ timeout=1 h", "B406", false, true},
 		{"#@ unheard=of job", "B406", false, true},
 
-		{"#@ cwd=/srv", "B408", true, false},
-		{"#@ umask=027", "B408", true, false},
-		{"#@ env=A=b", "B408", true, false},
-		{"#@ env-file=/etc/default/x", "B408", true, false},
-		{"#@ group=adm", "B408", true, false},
-		{"#@ credential=a:/b", "B408", true, false},
-		{"#@ load=<4", "B408", true, false},
-		{"#@ delay=5m", "B408", true, false},
-		{"#@ shift=next", "B408", true, false},
+		{"#@ shift=next", "B411", true, false},
+		{"#@ shift=next except=weekend", "", false, false},
+		{"#@ except=holidays", "B404", true, false},
+		{"#@ calendar=weekend at=2026-01-05", "B411", true, false},
 		{"#@ shift=none", "", false, false},
-		{"#@ outside=wait", "B408", true, false},
-		{"#@ watchdog=5m", "B408", true, false},
-		{"#@ retry-for=5m", "B408", true, false},
-		{"#@ ?cwd=/srv", "B412", false, false},
+		{"#@ env-file=/x tasks=8", "B411", true, false},
+		{"#@ env-file=/x tasks=9", "", false, false},
+		{"#@ ?cwd=srv", "B412", false, false},
+		{"#@ cwd=srv", "B404", true, false},
+		{"#@ env=USER=x", "B404", true, false},
 		{"#@ -- for people", "", false, false},
 	}
 	for _, tt := range tests {
@@ -447,9 +462,9 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 
 func TestFixesQuoteAsTheLineDoes(t *testing.T) {
 	for items, want := range map[string]string{
-		`desc="a b"`:    "write `?desc=\"a b\"` to ignore it in such versions",
-		`desc='a "b'`:   "write `?desc='a \"b'` to ignore it in such versions",
-		`desc=a`:        "write `?desc=a` to ignore it in such versions",
+		`ping="a b"`:    "write `?ping=\"a b\"` to ignore it in such versions",
+		`ping='a "b'`:   "write `?ping='a \"b'` to ignore it in such versions",
+		`ping=a`:        "write `?ping=a` to ignore it in such versions",
 		`nottify="a b"`: "write `notify=\"a b\"`",
 	} {
 		if _, diagnostics := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{}); len(diagnostics) != 1 || diagnostics[0].Fix != want {
@@ -583,12 +598,69 @@ func TestTooManyOptionsHold(t *testing.T) {
 	}
 }
 
+// TestOptionsAreNeverIgnoredInSilence checks each option of the vocabulary. This version acts on
+// it, or holds the entry, or it is listed here with the reason why its entry may run without it:
+// where, as whom, in which environment, within which limits and when a command runs does not change.
+func TestOptionsAreNeverIgnoredInSilence(t *testing.T) {
+	harmless := map[string]string{
+		"pause-counts": "a paused entry does not run in either case",
+		"preempt":      "the entry waits for a slot instead of taking one",
+		"preemptible":  "the entry keeps its slot",
+		"ping":         "a request to another host",
+	}
+	for _, s := range option.Vocabulary() {
+		switch why := harmless[s.Key]; {
+		case s.Built() && why != "":
+			t.Errorf("%s is built, and still listed as an option that may be ignored", s.Key)
+		case s.Built() || why != "" && !s.Guard:
+			continue
+		case why != "":
+			t.Errorf("%s is a guard, and listed as an option that may be ignored", s.Key)
+		}
+		values := strings.Split(s.Values, ", ")
+		value := values[0]
+		if value == s.Same {
+			value = values[1]
+		}
+		item := s.Key + "='" + value + "'"
+		for _, text := range []string{"#@ " + item + "\n0 1 * * * x\n", "#@ default " + item + "\n0 1 * * * x\n"} {
+			if e, codes := optionsOf(t, text); e.Options().Held == "" {
+				t.Errorf("%s: got %v and an entry that runs without it, want it held", text, codes)
+			}
+		}
+		c := Config{Sidecar: &sidecar.Sidecar{Default: []sidecar.Setting{{Key: s.Key, Value: value, File: "c.toml", Line: 1}}}}
+		if file, _ := Parse("t", "0 1 * * * x\n", c); file.Entries[0].Options().Held == "" {
+			t.Errorf("%s in the configuration: got an entry that runs without it, want it held", s.Key)
+		}
+	}
+}
+
 func TestSameHasNoDiagnostic(t *testing.T) {
 	for _, s := range option.Vocabulary() {
 		if s.Same != "" && !s.Extend {
 			if _, codes := optionsOf(t, "#@ "+s.Key+"="+s.Same+"\n0 1 * * * x\n"); len(codes) > 0 {
 				t.Errorf("%s=%s: got %v", s.Key, s.Same, codes)
 			}
+		}
+	}
+}
+
+// TestQuietIsForRoot: a user cannot hide runs from the log.
+func TestQuietIsForRoot(t *testing.T) {
+	quiet := &sidecar.Sidecar{Default: []sidecar.Setting{{Key: "quiet", Value: "yes"}}}
+	for _, tt := range []struct {
+		text   string
+		config Config
+		want   bool
+	}{
+		{"#@ quiet\n0 1 * * * root x\n", Config{Format: System}, true},
+		{"#@ quiet=no\n0 1 * * * root x\n", Config{Format: System}, false},
+		{"#@ quiet\n0 1 * * * x\n", Config{Owner: "bob"}, false},
+		{"0 1 * * * x\n", Config{Owner: "bob", Sidecar: quiet}, true},
+	} {
+		file, diagnostics := Parse("t", tt.text, tt.config)
+		if got := file.Entries[0].Quiet(); got != tt.want {
+			t.Errorf("%q: got quiet %v, want %v; %v", tt.text, got, tt.want, diagnostics)
 		}
 	}
 }

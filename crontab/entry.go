@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -40,6 +41,10 @@ func (p *parser) readEntry(at int) {
 	e.spec, e.command = uint16(end), uint16(command)
 	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
 		p.Remove(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
+	}
+	if timetable.NoDay(schedule) {
+		p.Report(at, end-at, "B109", fmt.Sprintf("no day up to %d matches the time fields and%s: never runs", timetable.LastYear, timetable.DaysOf(schedule)),
+			"write time fields that match such a day, or other days")
 	}
 	jobs := max(1, above.section.options.Shards)
 	if p.exceeded(jobs) {

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,7 @@ type Config struct {
 	Channels   map[string][]string                       // channels for notify=, and the users whose own crontabs may use each, "*" for all; nil: no check
 	Processors int                                       // of the host; 0: unknown, so that cpu= is not compared with it
 	RingUsers  []string                                  // users whose own crontabs may have scope=ring, "*" for all; nil: any
+	Calendars  map[string]timetable.Calendar             // that calendar= and except= may name
 	Cache      *Cache                                    // shares zones and schedules with other crontabs; nil: not shared
 }
 
@@ -168,9 +170,20 @@ func (e *Entry) Stdin() (string, bool) {
 // rest returns the line from the command on.
 func (e *Entry) rest() string { return e.Raw()[e.command:] }
 
-// Env returns the assignments above the entry as NAME=value, in the order in
-// which the names first appear. The last value of a name applies.
-func (e *Entry) Env() []string { return e.section.env.list() }
+// Env returns the assignments above the entry and the variables of env= as NAME=value,
+// in the order in which the names first appear. The last value of a name applies.
+func (e *Entry) Env() []string {
+	env := e.section.env.list()
+	for _, entry := range e.section.options.Process.Env {
+		name := entry[:strings.IndexByte(entry, '=')+1]
+		if i := slices.IndexFunc(env, func(old string) bool { return strings.HasPrefix(old, name) }); i >= 0 {
+			env[i] = entry
+			continue
+		}
+		env = append(env, entry)
+	}
+	return env
+}
 
 // Lookup returns the value that is assigned to a name above the entry.
 func (e *Entry) Lookup(name string) (string, bool) { return e.section.env.lookup(name) }
@@ -184,7 +197,7 @@ func (e *Entry) Zone() *timetable.Zone { return e.section.zone }
 
 // Quiet reports whether starts of the entry are not logged (cronie's leading -,
 // which only root's crontabs may use).
-func (e *Entry) Quiet() bool { return e.flags&flagQuiet != 0 }
+func (e *Entry) Quiet() bool { return e.flags&flagQuiet != 0 || e.section.options.Quiet }
 
 // MailOnFailure reports whether mail is sent only if the command fails (cronie's
 // -n after the fields).

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/member"
@@ -24,21 +27,21 @@ import (
 // backend is the daemon as the server sees it.
 type backend struct{ *shared }
 
-func (b backend) View() *engine.View { return b.view.Load() }
+func (b backend) View() *view.View { return b.view.Load() }
 
 // Ask hands an event to the loop and waits for its answer.
-func (b backend) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
-	reply := make(chan engine.Answer, 1)
+func (b backend) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
+	reply := make(chan effect.Answer, 1)
 	select {
 	case b.requests <- request{e, reply}:
 	case <-ctx.Done():
-		return engine.Answer{}, ctx.Err()
+		return effect.Answer{}, ctx.Err()
 	}
 	select {
 	case a := <-reply:
 		return a, nil
 	case <-ctx.Done():
-		return engine.Answer{}, ctx.Err()
+		return effect.Answer{}, ctx.Err()
 	}
 }
 
@@ -86,7 +89,7 @@ func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan 
 func (b backend) Prune(ctx context.Context) (prune.Pruned, error) { return b.pruneOnce(ctx, true) }
 
 // Plan uses the spawner, which also starts the runs.
-func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment, error) {
+func (b backend) Plan(ctx context.Context, start effect.Start) (api.Environment, error) {
 	p, err := b.spawner.Plan(ctx, &start)
 	if err != nil {
 		return api.Environment{}, err
@@ -95,6 +98,12 @@ func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment,
 		User: p.Account.Name, UID: p.Account.UID, GID: p.Account.GID, Groups: p.Account.Groups,
 		Argv: p.Argv, Dir: p.Dir, InRoot: p.InRoot, Env: p.Env, RunEnv: p.RunEnv, Nice: p.Nice, Idle: p.Idle,
 		Session: p.Session,
+	}
+	switch {
+	case p.Umask != nil:
+		e.Umask = fmt.Sprintf("%03o", *p.Umask)
+	case !p.Session:
+		e.Umask = "022"
 	}
 	for _, l := range p.Limits {
 		e.Limits = append(e.Limits, api.ResourceLimit{Name: account.ResourceName(l.Resource), Soft: l.Soft, Hard: l.Hard})
@@ -113,7 +122,7 @@ func (b backend) Waiting() (letters, notices int) {
 
 // startedAt returns when the daemon started, according to the host's clock now: if the clock was
 // set since, its earlier time has no meaning. Rounding keeps the answer the same from call to call.
-func startedAt(begun, now engine.Moment) time.Time {
+func startedAt(begun, now job.Moment) time.Time {
 	moved := now.Wall.Sub(begun.Wall) - (now.Up - begun.Up)
 	return begun.Wall.Add(moved.Round(time.Second))
 }
@@ -227,6 +236,7 @@ func (l *loop) server() *server.Server {
 		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
 		Files: l.options.Files, System: l.options.System,
 		MaxEntries: func() int { c := l.config.current(); return c.EntriesPerUser() },
+		Calendars:  func() map[string]timetable.Calendar { c := l.config.current(); return c.Dates() },
 	}
 	return server.New(o)
 }

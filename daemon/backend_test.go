@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // A reload belongs to the loop: it continues to its end even if the client has disconnected.
@@ -35,7 +36,7 @@ func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
 // two have no effect.
 func TestStartedAtAfterTheClockWasSet(t *testing.T) {
 	start := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	begun := engine.Moment{Wall: start, Up: time.Hour}
+	begun := job.Moment{Wall: start, Up: time.Hour}
 	for _, test := range []struct {
 		wall time.Time
 		want time.Time
@@ -45,7 +46,7 @@ func TestStartedAtAfterTheClockWasSet(t *testing.T) {
 		{start.Add(10*time.Minute - time.Hour + time.Millisecond), start.Add(-time.Hour)},
 		{start.AddDate(30, 0, 0).Add(10 * time.Minute), start.AddDate(30, 0, 0)},
 	} {
-		got := startedAt(begun, engine.Moment{Wall: test.wall, Up: time.Hour + 10*time.Minute})
+		got := startedAt(begun, job.Moment{Wall: test.wall, Up: time.Hour + 10*time.Minute})
 		if !got.Equal(test.want) {
 			t.Errorf("now %s, ten minutes later: started at %s, want %s", test.wall, got, test.want)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/handover"
 )
 
@@ -31,6 +31,7 @@ func openConfiguration(o *Options, before *handover.Handover) *configuration {
 	c := &configuration{dir: o.ConfigDir, now: o.Config}
 	if before != nil && before.Config != nil && o.Config.Err() != nil {
 		c.now, c.refused = *before.Config, o.Config.Diagnostics
+		c.now.ReadCalendars() // the previous daemon hands over their files only
 		o.Config = c.now
 	}
 	return c
@@ -61,9 +62,19 @@ func (c *configuration) readAgain() (changed bool) {
 	if reflect.DeepEqual(next.Sidecar, c.now.Sidecar) {
 		next.Sidecar = c.now.Sidecar
 	}
+	if reflect.DeepEqual(next.Calendars, c.now.Calendars) {
+		next.Calendars = c.now.Calendars
+	}
 	changed = !reflect.DeepEqual(next, c.now)
 	c.now = next
 	return changed
+}
+
+// readCalendars reads the files of calendars again.
+func (c *configuration) readCalendars() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now.ReadCalendars()
 }
 
 // look finds out which parts are for no entry of the tables.
@@ -131,10 +142,18 @@ func (l *loop) configure() (changed bool) {
 	return changed
 }
 
+// readCalendars reads the files of calendars again. Unlike the configuration they
+// count as soon as they are changed.
+func (l *loop) readCalendars() {
+	l.config.readCalendars()
+	inForce := l.config.current()
+	l.crontabs.source.SetCalendars(inForce.Dates(), inForce.CalendarFiles())
+}
+
 // loadOf returns the crontabs with the host's settings.
-func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) engine.Load {
+func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load {
 	c := l.config.current()
-	return engine.Load{
+	return event.Load{
 		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: l.groups.Unfit(ctx, crontabs),
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/barred"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/spool"
@@ -42,7 +42,7 @@ type crontabs struct {
 func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) error {
 	o := &l.options
 	host := spool.ThisHost()
-	host.Family = o.Family
+	host.Family, host.Calendars = o.Family, o.Config.Dates()
 	places := host.Places(o.Root)
 	l.crontabs = &crontabs{
 		host: host, places: places,
@@ -51,7 +51,7 @@ func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) er
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
 			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(),
-			MaxEntries: o.Config.EntriesPerUser(),
+			MaxEntries: o.Config.EntriesPerUser(), CalendarFiles: o.Config.CalendarFiles(),
 		}),
 	}
 	l.crontabs.reading.Lock()
@@ -126,7 +126,7 @@ func (t *crontabs) location(name string) (*time.Location, error) {
 // firstEvents returns the engine's events at the start, and the changes to pass to keepFirst when
 // the daemon is ready: each version costs a write to the disk, and a host may have ten thousand
 // crontabs.
-func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change) {
+func (l *loop) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) {
 	defer l.crontabs.reading.Unlock()
 	s := l.crontabs.current()
 	l.standsIn()
@@ -141,11 +141,11 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 			load.Awaited[r.Path] = false
 		}
 	}
-	return []engine.Event{engine.BarUsers{Users: barred}, load}, s.Changes
+	return []event.Event{event.BarUsers{Users: barred}, load}, s.Changes
 }
 
 // findBarredUsers returns the users that must not run jobs, and logs new ones.
-func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (barred map[string]engine.Barred, changed bool) {
+func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (barred map[string]event.Barred, changed bool) {
 	before := l.crontabs.barredUsers.Previous
 	barred, changed = l.crontabs.barredUsers.Find(ctx, crontabs, l.clock.Now().Wall)
 	for _, user := range slices.Sorted(maps.Keys(barred)) {
@@ -170,17 +170,18 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	renewed := all && l.configure()
+	l.readCalendars()
 	s := t.read(ctx)
 	l.config.look(s.Crontabs)
 	l.announce(s)
 	defer l.keepVersions(ctx, s.Changes)
-	var changes []engine.Event
+	var changes []event.Event
 	if barred, changed := l.findBarredUsers(ctx, s.Crontabs); changed {
-		changes = append(changes, engine.BarUsers{Users: barred}) // first: a new crontab may have no valid user
+		changes = append(changes, event.BarUsers{Users: barred}) // first: a new crontab may have no valid user
 	}
 	if s.Changed || renewed {
 		if l.standsIn() {
-			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
+			changes = append(changes, event.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
 		load := l.loadOf(ctx, s.Crontabs)
 		load.Saved = saved(s.Changes)

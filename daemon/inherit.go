@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/othercron"
@@ -28,7 +29,7 @@ import (
 // inheritance is what remains from the previous daemon.
 type inheritance struct {
 	children  []handed.Run
-	starts    []engine.Start // decided and passed to a spawner that did not begin them
+	starts    []effect.Start // decided and passed to a spawner that did not begin them
 	stopping  map[job.RunID]job.Reason
 	unwritten recorder.Unwritten
 }
@@ -304,7 +305,7 @@ func (l *loop) allCrontabs() []*crontab.File {
 			continue // its jobs keep their former IDs in the history
 		}
 		if text, err := spool.Read(path); err == nil {
-			file, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar})
+			file, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar, Calendars: l.options.Config.Dates()})
 			all = append(all, file)
 		}
 	}

@@ -22,23 +22,29 @@ const module = "github.com/cronring/cronring"
 var layers = [][]string{
 	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/engine/order", "gossip/rendezvous", "gossip/wire", "man"},
 	{"crontab/timetable", "gossip/meta"},
+	{"crontab/holidays"},
 	{"crontab/option", "crontab/source"},
 	{"crontab/directive"},
 	{"crontab/sidecar"},
 	{"crontab"},
 	{"crontab/dependency", "crontab/draft"},
-	{"daemon/engine/catalog"},
-	{"daemon/engine/exchange"},
+	{"daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/slots"},
+	{"daemon/engine/exchange", "daemon/engine/join"},
+	{"daemon/engine/agenda"},
+	{"daemon/engine/backfill"},
+	{"daemon/engine/live", "daemon/engine/install"},
+	{"daemon/engine/event"},
+	{"daemon/engine/view"},
 	{"gossip/register", "gossip/keys", "gossip/memory"},
 	{"gossip/claims", "gossip/roster", "gossip/clocks", "gossip/search"},
-	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter"},
+	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "daemon/envfile", "daemon/typedtime"},
 	{"daemon/review"},
 	{"daemon/store/database"},
 	{"daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
 	{"daemon/store/prune"},
 	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self", "daemon/spawn/pipe"},
 	{"daemon/spawn/command", "daemon/spawn/handed"},
-	{"daemon/spawn/logfile"},
+	{"daemon/spawn/logfile", "daemon/spawn/stage"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest", "gossip/transport"},
 	{"gossip/ledger/disk", "gossip/inbox"},
 	{"daemon/mail/outbox"},
@@ -73,7 +79,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/order", "daemon/engine/catalog", "daemon/engine/exchange", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/register", "gossip/claims", "gossip/clocks"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/order", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/register", "gossip/claims", "gossip/clocks"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{

@@ -12,6 +12,9 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/testdata/worlds"
 )
@@ -48,18 +51,18 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 				crontabs[user] = parse(user, 0)
 			}
 			e := engine.New(engine.State{})
-			now := engine.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
-			step := func(events ...engine.Event) time.Duration {
+			now := job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+			step := func(events ...event.Event) time.Duration {
 				begin := threadTime()
 				batch := store.Batch{At: now.Wall}
-				for _, effect := range e.Step(now, events...) {
-					switch effect := effect.(type) {
-					case engine.Fact:
-						batch.Records = append(batch.Records, effect.Record)
-					case engine.Ledger:
-						batch.Ledgers = append(batch.Ledgers, effect.Ledger)
-					case engine.Roster:
-						batch.Roster = &effect
+				for _, eff := range e.Step(now, events...) {
+					switch eff := eff.(type) {
+					case effect.Fact:
+						batch.Records = append(batch.Records, eff.Record)
+					case effect.Ledger:
+						batch.Ledgers = append(batch.Ledgers, eff.Ledger)
+					case effect.Roster:
+						batch.Roster = &eff
 					}
 				}
 				if err := history.Commit(b.Context(), batch); err != nil {
@@ -68,7 +71,7 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 				e.View()
 				return threadTime() - begin
 			}
-			first := step(engine.Load{Crontabs: crontabs})
+			first := step(event.Load{Crontabs: crontabs})
 			perUser := float64(heapBytes()-empty) / users
 			var longest []time.Duration // step of each edit
 			var prepared time.Duration
@@ -78,7 +81,7 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 				begin := time.Now()
 				edited := append([]*crontab.File(nil), crontabs...)
 				edited[users/2] = parse(users/2, version)
-				load := e.View().Prepare(engine.Load{Crontabs: edited})
+				load := e.View().Prepare(event.Load{Crontabs: edited})
 				prepared = max(prepared, time.Since(begin))
 				crontabs = edited
 				for most = step(load); !e.Wake().IsZero() && !e.Wake().After(now.Wall); {

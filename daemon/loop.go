@@ -18,6 +18,9 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
@@ -44,15 +47,15 @@ type loop struct {
 
 	engine         *engine.Engine
 	recorder       *recorder.Recorder
-	waiting        map[engine.Token]chan<- engine.Answer
-	token          engine.Token
-	owed           []engine.Event               // consequences of acts that could not even begin
+	waiting        map[effect.Token]chan<- effect.Answer
+	token          effect.Token
+	owed           []event.Event                // consequences of acts that could not even begin
 	entries        map[job.RunID]*crontab.Entry // what live runs were started from
 	locks          map[string]*spool.StampLock  // anacron's, by period
 	leaving        departure
 	unmarked       bool           // see markBoot
 	spawnerPaused  bool           // the spawner is paused
-	unstarted      []engine.Start // starts that it had not begun then
+	unstarted      []effect.Start // starts that it had not begun then
 	handedSignals  chan os.Signal // signals that the previous daemon received; full at first
 	pendingSignals []os.Signal    // for the next daemon
 	leaveSignal    os.Signal      // is handled when the ring has been notified
@@ -78,7 +81,7 @@ type shared struct {
 	sessions   *pamsession.Sessions // nil: jobs run without
 	groups     *groups.Groups
 	boot       string
-	begun      engine.Moment
+	begun      job.Moment
 	life       context.Context // until everything that Run started must end
 	ownSocket  bool            // the control socket is removed at the end
 	requests   chan request
@@ -89,7 +92,7 @@ type shared struct {
 	preserver  *preserve.Preserver
 	ring       *member.Member // nil: this host is in none
 	ringless   error          // why it is in none that the configuration names
-	view       atomic.Pointer[engine.View]
+	view       atomic.Pointer[view.View]
 	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
 	pruneNow   chan struct{}
@@ -109,21 +112,21 @@ const (
 
 // request is a question from outside, with the place where the answer goes.
 type request struct {
-	event engine.Event
-	reply chan<- engine.Answer
+	event event.Event
+	reply chan<- effect.Answer
 }
 
 // inbox is the input of one step.
 type inbox struct {
-	events []engine.Event
+	events []event.Event
 	ended  []spawn.Ended          // of events, the ends of runs
 	late   []spawn.Late           // of events, output after the end of a run
-	after  []chan<- engine.Answer // callers that wait for the step, not for an answer of the engine
+	after  []chan<- effect.Answer // callers that wait for the step, not for an answer of the engine
 }
 
 // run steps until the daemon is stopped, and returns how to leave. early are the spawner's events
 // until now.
-func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error) {
+func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // runs may take long to end once ctx is done
 	ctx, cancel := context.WithCancel(ctx)
 	var reloads sync.WaitGroup
@@ -153,7 +156,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 
 	stop := ctx.Done()
 	var giveUp, rested, begun, alone <-chan time.Time
-	var parted <-chan []engine.Start
+	var parted <-chan []effect.Start
 	alive := every(l.manager.Watchdog())
 	spawned := l.spawner.Events()
 	for !l.gone() {
@@ -169,9 +172,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		case a := <-l.requests:
 			l.register(&in, a)
 		case ev := <-l.ring.Events():
-			l.ring.Hear(ev)
+			l.ring.Receive(ev)
 		case ev := <-l.ring.Grants():
-			l.ring.Hear(ev)
+			l.ring.Receive(ev)
 		case <-l.ring.Gone():
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
@@ -197,7 +200,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			l.drain(&in, waiting)
 			giveUp = time.After(l.options.Grace)
 		case s := <-l.signals():
-			switch how := l.heed(s, &in); how {
+			switch how := l.handleSignal(s, &in); how {
 			case waiting:
 				giveUp = time.After(l.options.Grace)
 			case parting:
@@ -211,7 +214,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			}
 		case <-giveUp:
 			l.log.Warn("grace is over, ending running jobs", "grace", l.options.Grace.String())
-			in.events = append(in.events, engine.Abandon{})
+			in.events = append(in.events, event.Abandon{})
 		}
 		l.gather(&in)
 		l.step(in)
@@ -240,7 +243,7 @@ func (l *loop) recall() {
 	for _, r := range v.Runs() {
 		if i, ok := v.Find(r.Job); ok {
 			j := v.Job(i)
-			l.tell(&r, &j, v.Entry(i))
+			l.follow(&r, &j, v.Entry(i))
 			if r.State == job.RunRunning || r.State == job.RunDecided {
 				l.lockStamp(v.Entry(i)) // another process may have the lock by now; the job keeps running
 			}
@@ -248,8 +251,8 @@ func (l *loop) recall() {
 	}
 }
 
-// tell registers a run with the parts that report it until its end.
-func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
+// follow registers a run with the parts that report it until its end.
+func (l *loop) follow(r *job.Run, j *job.Job, entry *crontab.Entry) {
 	l.entries[r.ID] = entry
 	if p := entry.Options().Period; p != nil && entry.File().Format == crontab.Anacron {
 		l.logWriter.BeginAnacron(r, j, p.ID)
@@ -310,16 +313,16 @@ func (l *loop) gather(in *inbox) {
 		case a := <-l.requests:
 			l.register(in, a)
 		case ev := <-l.ring.Events():
-			l.ring.Hear(ev)
+			l.ring.Receive(ev)
 		case ev := <-l.ring.Grants():
-			l.ring.Hear(ev)
+			l.ring.Receive(ev)
 		default:
 			return
 		}
 	}
 }
 
-func (in *inbox) take(ev engine.Event) {
+func (in *inbox) take(ev event.Event) {
 	switch e := ev.(type) {
 	case spawn.Ended:
 		in.ended = append(in.ended, e)
@@ -341,11 +344,11 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	l.recorder.Late(in.late)
 	for _, e := range effects {
 		switch e := e.(type) {
-		case engine.Fact:
+		case effect.Fact:
 			batch.Records = append(batch.Records, e.Record)
-		case engine.Ledger:
+		case effect.Ledger:
 			batch.Ledgers = append(batch.Ledgers, e.Ledger)
-		case engine.Roster:
+		case effect.Roster:
 			batch.Roster = &e
 		}
 	}
@@ -359,7 +362,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	l.perform(effects, refused)
 	l.deliverAll(batch.Records, in.ended)
 	for _, reply := range in.after {
-		reply <- engine.Answer{}
+		reply <- effect.Answer{}
 	}
 	l.wantPrune(batch.Records)
 	l.clock.Alarm(now, l.engine.Wake())
@@ -398,8 +401,8 @@ func (l *loop) expectSignal(s os.Signal) {
 	l.handedSignals = next
 }
 
-// heed handles a signal and returns the departure that it begins, if any.
-func (l *loop) heed(s os.Signal, in *inbox) departure {
+// handleSignal handles a signal and returns the departure that it begins, if any.
+func (l *loop) handleSignal(s os.Signal, in *inbox) departure {
 	if s == syscall.SIGHUP && l.options.HungUp != nil && l.options.HungUp() {
 		s = syscall.SIGTERM
 	}
@@ -425,14 +428,14 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	case l.leaving == parting:
 		return staying // jobs are left alone, even after repeated signals
 	}
-	in.events = append(in.events, engine.Abandon{})
+	in.events = append(in.events, event.Abandon{})
 	return staying
 }
 
 // drain begins the end.
 func (l *loop) drain(in *inbox, how departure) departure {
 	l.leaving = how
-	in.events = append(in.events, engine.Drain{})
+	in.events = append(in.events, event.Drain{})
 	switch how {
 	case waiting:
 		l.log.Info("stopping, no further job is started", "grace", l.options.Grace.String())
@@ -454,9 +457,9 @@ const (
 )
 
 // part pauses the spawner. Its remaining events arrive before the channel is readable.
-func (l *loop) part() <-chan []engine.Start {
+func (l *loop) part() <-chan []effect.Start {
 	close(l.away)
-	parted := make(chan []engine.Start, 1)
+	parted := make(chan []effect.Start, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), toolTime)
 		defer cancel()

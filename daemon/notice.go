@@ -11,7 +11,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/mail"
@@ -106,7 +106,7 @@ func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Mess
 }
 
 // entryOf returns the current entry of a user's job, or nil.
-func entryOf(v *engine.View, id job.ID, user string) *crontab.Entry {
+func entryOf(v *view.View, id job.ID, user string) *crontab.Entry {
 	i, ok := v.Find(id)
 	if !ok || v.Entry(i).User() != user {
 		return nil

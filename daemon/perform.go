@@ -4,7 +4,8 @@ import (
 	"errors"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/runmail"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -12,23 +13,23 @@ import (
 )
 
 // perform begins the acts of a step, in order.
-func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
+func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool) {
 	if l.ring != nil {
 		l.ring.Take(l.life)
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
-		case engine.Start:
+		case effect.Start:
 			l.begin(e, refused[e.Run.ID])
-		case engine.Check:
+		case effect.Check:
 			l.spawner.Check(e)
-		case engine.Kill:
+		case effect.Kill:
 			l.spawner.Kill(e)
-		case engine.Stamp:
+		case effect.Stamp:
 			l.stamp(e)
-		case engine.Notify:
+		case effect.Notify:
 			l.notify(e.Notice)
-		case engine.Answer:
+		case effect.Answer:
 			if reply, ok := l.waiting[e.Token]; ok {
 				reply <- e
 				delete(l.waiting, e.Token)
@@ -38,29 +39,29 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 }
 
 // begin passes a run to the spawner, unless it must not start.
-func (l *loop) begin(s engine.Start, refused bool) {
+func (l *loop) begin(s effect.Start, refused bool) {
 	switch {
 	case refused:
 		l.failToStart(s, "this occurrence was decided before, according to the history", true)
 	case !l.lockStamp(s.Entry):
 		l.failToStart(s, "another anacron is at this job", false)
 	default:
-		l.tell(&s.Run, &s.Job, s.Entry)
+		l.follow(&s.Run, &s.Job, s.Entry)
 		l.spawner.Start(s)
 	}
 }
 
 // failToStart lets the engine know that a run has no process, and whether it is
 // to have none ever.
-func (l *loop) failToStart(s engine.Start, why string, refused bool) {
-	l.owed = append(l.owed, engine.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: why}, Refused: refused})
+func (l *loop) failToStart(s effect.Start, why string, refused bool) {
+	l.owed = append(l.owed, event.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: why}, Refused: refused})
 }
 
 // register takes a question into a step: with a token, if the engine itself
 // answers it.
 func (l *loop) register(in *inbox, a request) {
 	l.token++
-	question, ok := a.event.(engine.Question)
+	question, ok := a.event.(event.Question)
 	if !ok {
 		in.events = append(in.events, a.event)
 		in.after = append(in.after, a.reply)
@@ -91,7 +92,7 @@ func (l *loop) lockStamp(entry *crontab.Entry) bool {
 
 // stamp writes down that a job of a period ran, as anacron would find it. The
 // disk may be slow, so it is done aside.
-func (l *loop) stamp(s engine.Stamp) {
+func (l *loop) stamp(s effect.Stamp) {
 	lock := l.locks[s.ID]
 	delete(l.locks, s.ID)
 	l.chores.Go(func() {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/prune"
 )
@@ -59,7 +59,7 @@ func (l *shared) pruneOnce(ctx context.Context, all bool) (prune.Pruned, error) 
 
 // policy returns the limits of keep=: the built-in one for nearly all jobs, including jobs that are
 // no longer installed.
-func policy(v *engine.View, rows int) prune.Policy {
+func policy(v *view.View, rows int) prune.Policy {
 	usual := option.DefaultOptions().Keep
 	lives := map[job.ID]bool{}
 	for _, r := range v.Runs() {

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/prune"
 )
@@ -18,7 +19,7 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 		t.Fatal(diagnostics)
 	}
 	e := engine.New(engine.State{})
-	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Crontabs: []*crontab.File{file}})
+	e.Step(job.Moment{Wall: time.Unix(0, 0).UTC()}, event.Load{Crontabs: []*crontab.File{file}})
 	p := policy(e.View(), 7)
 	usual := option.DefaultOptions().Keep
 	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 {

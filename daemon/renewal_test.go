@@ -394,7 +394,7 @@ func TestStartsUnderWayAreNotLost(t *testing.T) {
 // execute a new program instead.
 func TestRenewalWhileLeaving(t *testing.T) {
 	l, in := &loop{leaveSignal: syscall.SIGTERM}, inbox{}
-	if got := l.heed(syscall.SIGUSR2, &in); got != staying || len(in.events) > 0 {
+	if got := l.handleSignal(syscall.SIGUSR2, &in); got != staying || len(in.events) > 0 {
 		t.Errorf("heed(SIGUSR2) = %v with %d events, want it passed over", got, len(in.events))
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
@@ -36,7 +37,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 			away:     make(chan struct{}),
 		},
 		memory:  budget.New(spawn.UserMemory, spawn.RootMemory),
-		waiting: map[engine.Token]chan<- engine.Answer{},
+		waiting: map[effect.Token]chan<- effect.Answer{},
 		entries: map[job.RunID]*crontab.Entry{},
 		locks:   map[string]*spool.StampLock{},
 	}
@@ -73,7 +74,7 @@ func (l *loop) listen(before *handover.Handover) (net.Listener, error) {
 type spawning struct {
 	errgroup.Group
 	stop  chan struct{}
-	early chan []engine.Event
+	early chan []event.Event
 }
 
 // startSpawner starts the spawner, because other steps may need it to look up users.
@@ -86,14 +87,14 @@ func (l *loop) startSpawner(ctx context.Context, in inheritance) *spawning {
 		}
 	}
 	l.spawner.Adopt(in.children)
-	s := &spawning{stop: make(chan struct{}), early: make(chan []engine.Event, 1)}
+	s := &spawning{stop: make(chan struct{}), early: make(chan []event.Event, 1)}
 	s.Go(func() error { return l.spawner.Run(ctx) })
 	go s.listen(l.spawner.Events())
 	return s
 }
 
-func (s *spawning) listen(said <-chan engine.Event) {
-	var events []engine.Event
+func (s *spawning) listen(said <-chan event.Event) {
+	var events []event.Event
 	for {
 		select {
 		case ev := <-said:
@@ -106,7 +107,7 @@ func (s *spawning) listen(said <-chan engine.Event) {
 }
 
 // handBack ends the listening and returns what was heard.
-func (s *spawning) handBack() []engine.Event {
+func (s *spawning) handBack() []event.Event {
 	close(s.stop)
 	return <-s.early
 }

@@ -41,7 +41,8 @@
 // Requests are sent over gossip/link, and answered. Each is known by its verb:
 //
 //	claim    questions whether occurrences can be taken           answers: Free, Busy, ...
-//	tell     marks that must arrive: the final state, and doubles  confirmed, or sent again
+//	final    the final state of a member that leaves               confirmed, or sent again
+//	double   marks of runs that double those of the member         likewise
 //	marks    the marks that changed since some time ago            marks, in pages
 //	newest   the newest taken occurrence of each job               in pages
 //	roster   the jobs of the member, if their digests differ       entries, in pages

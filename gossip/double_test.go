@@ -38,6 +38,29 @@ func TestBothMembersNoteADouble(t *testing.T) {
 	})
 }
 
+// A member takes over the occurrence of one that a network partition cut off just before the run began
+// there. Both record the double, although the one that took over cannot know that the run was not lost.
+func TestBothMembersNoteADoubleAfterATakeover(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		a, b := w.hosts[0], w.hosts[1]
+		o := occurrence(7)
+		a.Take(register.Claim{Occurrence: o})
+		w.granted(a, o, register.Granted)
+		w.await(time.Second, "the other one knows it", func() bool { return b.heardOthers(o) })
+		w.cut([]*host{a}, []*host{b, w.hosts[2]})
+		a.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 1, Attempt: 1})
+		w.await(time.Minute, "it is orphaned", func() bool { return len(b.orphans(a.id)) > 0 })
+		b.Take(register.Claim{Occurrence: o, Again: true, From: a.id})
+		w.granted(b, o, register.Granted)
+		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 2, Attempt: 1})
+		w.heal()
+		w.await(5*time.Minute, "both note it", func() bool {
+			return a.heard(isDouble(o, "host-"+b.id, 2)) && b.heard(isDouble(o, "host-"+a.id, 1))
+		})
+	})
+}
+
 // isDouble matches a double with a run of a host; "": of any.
 func isDouble(o exchange.Occurrence, host string, run int64) func(register.Event) bool {
 	return func(e register.Event) bool {

@@ -14,6 +14,7 @@ import (
 // Times of a departure.
 const (
 	finalTime  = 3 * time.Second        // for the engine to give up waiting runs, and for all members to confirm the final state
+	aloneTime  = 6 * time.Second        // likewise, for any member to confirm what this one gives up
 	retryPause = 200 * time.Millisecond // between two attempts to send a message
 	leaveTime  = 2 * time.Second        // for memberlist to announce that this member leaves
 	lastAge    = time.Minute            // of ended occurrences in the final state; all members know the older ones
@@ -75,23 +76,31 @@ func (r *Ring) leave() {
 		r.stage.exit = departing
 		r.register.Abandon()
 		r.emit(register.Departing{})
-		r.depart(time.Now().Add(finalTime))
+		r.stage.givesUp, r.stage.confirmed = false, false
+		r.depart(time.Now())
 	})
 }
 
 // broadcastFinal sends the final state to each member until it confirms it, because a lost
 // packet could lose an occurrence: the occurrences that the engine gave up, and the progress
-// of all others that this member took.
+// of all others that this member took. A member that is cut off receives it from the others.
 func (r *Ring) broadcastFinal(u register.Unstarted) {
 	now := r.o.Now()
+	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
-		if holder := r.register.Holder(x.Occurrence); holder == "" || holder == r.o.ID {
+		holder := r.register.Holder(x.Occurrence)
+		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive {
 			r.register.Progress(x, now)
+			given[x.Occurrence] = true
 		}
 	}
+	r.stage.givesUp = len(given) > 0
 	own := slices.DeleteFunc(r.register.Marks(time.Time{}, marksMax), func(m register.Mark) bool {
 		return m.Member != r.o.ID || m.Phase == exchange.Over && m.Due < now.Add(-lastAge).UnixNano()
 	})
+	for i := range own {
+		own[i].GivenUp = own[i].Phase == exchange.Taken && given[own[i].Occurrence]
+	}
 	var parts [][]byte
 	for len(own) > 0 || len(parts) == 0 {
 		b, n := register.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
@@ -99,7 +108,9 @@ func (r *Ring) broadcastFinal(u register.Unstarted) {
 	}
 	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.Since))
 	for _, m := range r.alive() {
-		m.unconfirmed = append(m.unconfirmed, parts...)
+		for _, b := range parts {
+			m.unconfirmed = append(m.unconfirmed, message{verbConfirm, b})
+		}
 	}
 	r.stage.exit = final
 	r.sendUnconfirmed()
@@ -112,17 +123,18 @@ func (r *Ring) sendUnconfirmed() {
 			continue
 		}
 		m.sending = true
-		body, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
+		next, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
-			_, err := r.o.Link.Ask(ctx, to, verbConfirm, body)
+			_, err := r.o.Link.Ask(ctx, to, next.verb, next.body)
 			return func() {
 				m.sending = false
 				if err != nil {
 					m.retryAt = time.Now().Add(retryPause)
-				} else if len(m.unconfirmed) > 0 && &m.unconfirmed[0][0] == &body[0] { // else the member was dead meanwhile
+				} else {
 					m.unconfirmed = m.unconfirmed[1:]
+					r.stage.confirmed = r.stage.confirmed || r.stage.exit == final && len(m.unconfirmed) == 0
 				}
 				r.sendUnconfirmed()
 			}
@@ -130,8 +142,9 @@ func (r *Ring) sendUnconfirmed() {
 	}
 }
 
-// depart leaves when all members have confirmed the final state, or at the latest time.
-func (r *Ring) depart(latest time.Time) {
+// depart leaves when all members have confirmed the final state. After a time one is enough,
+// because the others receive what this member gave up from that one.
+func (r *Ring) depart(begun time.Time) {
 	others := r.alive()
 	var waitingFor []string
 	for _, m := range others {
@@ -139,13 +152,20 @@ func (r *Ring) depart(latest time.Time) {
 			waitingFor = append(waitingFor, m.meta.Name)
 		}
 	}
-	if len(waitingFor) > 0 && time.Now().Before(latest) {
+	lost, limit := r.stage.givesUp && !r.stage.confirmed, finalTime
+	if lost {
+		limit = aloneTime
+	}
+	if (lost || len(waitingFor) > 0) && time.Since(begun) < limit {
 		r.sendUnconfirmed()
-		r.after(retryPause/4, func() { r.depart(latest) })
+		r.after(retryPause/4, func() { r.depart(begun) })
 		return
 	}
-	if len(waitingFor) > 0 {
-		r.o.Log.Warn("ring: some members did not confirm that this host leaves, and take over when they find it dead", "members", waitingFor)
+	switch {
+	case lost:
+		r.o.Log.Warn("ring: no member confirmed that this host leaves: what the voters granted to it, and it gave up, may never run", "members", waitingFor)
+	case len(waitingFor) > 0:
+		r.o.Log.Warn("ring: some members did not confirm that this host leaves, and learn it from the others", "members", waitingFor)
 	}
 	if len(others) == 0 {
 		r.left()
@@ -162,8 +182,8 @@ func (r *Ring) depart(latest time.Time) {
 // timeLen is the length of what wire.AppendTime appends.
 const timeLen = 8
 
-// answerConfirm accepts marks that a member sends until they are confirmed. The last message of its
-// final state begins with the time at which it joined; others begin with 0. A message can
+// answerConfirm accepts a member's final state. The last message begins with the time at which it
+// joined; others begin with 0. A message can
 // arrive after its sender has joined again, and then it does not end the new membership.
 func (r *Ring) answerConfirm(ctx context.Context, from string, body []byte) ([]byte, error) {
 	in := wire.NewReader(body)

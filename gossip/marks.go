@@ -11,13 +11,13 @@ import (
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
-	"github.com/cronring/cronring/gossip/wire"
 )
 
 // Verbs about occurrences.
 const (
 	verbClaim   = "claim"  // request to take occurrences
-	verbConfirm = "tell"   // marks that the receiver must confirm
+	verbConfirm = "final"  // marks of the final state, which the receiver must confirm
+	verbDoubles = "double" // marks of runs that double the receiver's
 	verbMarks   = "marks"  // request for the marks since a time
 	verbNewest  = "newest" // request for the newest taken occurrence of each job
 )
@@ -33,6 +33,7 @@ const (
 	stateTime    = 5 * time.Second // between two encodings of the state for push/pulls
 	stateAge     = 5 * time.Minute // of the marks in that state
 	marksMax     = 100_000
+	mostDoubles  = 1000             // of a member, which it has not confirmed yet
 	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
 )
 
@@ -187,6 +188,20 @@ func (r *Ring) flush() {
 	r.spread.marks = nil
 }
 
+// answerDoubles accepts marks of runs that double those of this host.
+func (r *Ring) answerDoubles(ctx context.Context, _ string, body []byte) ([]byte, error) {
+	marks, err := register.DecodeMarks(body)
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.do(ctx, func() error {
+		r.spread.changed = true
+		counted := slices.DeleteFunc(marks, func(m register.Mark) bool { return r.judgeReport(m.Member, m.Occurrence) == ignored })
+		r.report(r.register.LearnDoubles(counted, r.o.Now()))
+		return nil
+	})
+}
+
 // receiveMarks processes the marks from packets and from push/pulls.
 func (r *Ring) receiveMarks(messages [][]byte) {
 	for _, b := range messages {
@@ -210,14 +225,15 @@ func (r *Ring) report(n register.Changes) {
 	for _, all := range [][]register.Report{n.Yielded, n.Doubled, n.Orphans} {
 		for i := range all {
 			m := r.members[all[i].Member]
-			all[i].Host, all[i].Left = r.hostOf(all[i].Member), m != nil && m.state == Left
+			all[i].Host, all[i].Left = r.hostOf(all[i].Member), all[i].GivenUp || !all[i].Asks && m != nil && m.state == Left
 		}
 	}
 	for _, x := range n.Doubled {
-		// The packet that reported the run on this host may have been lost.
-		if own, ok := r.register.Own(x.Occurrence); ok && r.members[x.Member] != nil {
-			b, _ := register.AppendMarks(wire.AppendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
-			r.members[x.Member].unconfirmed = append(r.members[x.Member].unconfirmed, b)
+		// The packet that reported the run on this host may have been lost, or seem to be of a lost run.
+		own, ok := r.register.Own(x.Occurrence)
+		if m := r.members[x.Member]; ok && m != nil && len(m.unconfirmed) < mostDoubles {
+			b, _ := register.AppendMarks(nil, []register.Mark{own}, packetRoom)
+			m.unconfirmed = append(m.unconfirmed, message{verbDoubles, b})
 		}
 	}
 	if len(n.Doubled) > 0 {

@@ -274,6 +274,33 @@ func (h *host) reports(of string, kind func(register.Changes) []register.Report)
 	return all
 }
 
+// TestMarksOfLeaverReachAMemberThatWasCutOff: a member is cut off while another one leaves. It
+// receives from the third one that the member that left never begins what the voters granted to it.
+func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		o, connected := occurrence(7), occurrence(8)
+		cut, h := w.hosts[0], w.hosts[2]
+		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Taken}, exchange.Progress{Occurrence: connected, Phase: exchange.Taken})
+		w.await(time.Second, "the others know it", func() bool { return cut.heardOthers(o) && cut.heardOthers(connected) })
+		w.cut(w.hosts[:1], w.hosts[1:])
+		h.unstarted = []exchange.Progress{{Occurrence: o, Phase: exchange.Taken}}
+		if err := h.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.await(time.Minute, "it seems dead", func() bool { return cut.view(h.id).State == Gone })
+		w.net.heal()
+		w.links.Heal(linkAddr(h.addr, h.addr.Port()+1)) // otherwise the final state would arrive late
+		givenUp := func(o exchange.Occurrence) bool {
+			return slices.ContainsFunc(cut.orphans(h.id), func(x register.Report) bool { return x.Occurrence == o && x.Left })
+		}
+		w.await(5*time.Minute, "it can take the occurrence over", func() bool { return givenUp(o) })
+		if givenUp(connected) {
+			t.Error("an occurrence that ends on the member that left seems to be given up")
+		}
+	})
+}
+
 // TestMarksOfLeaverAreTakenOver: all others receive the unstarted occurrences of a member that
 // leaves, although no packet of it arrives. One of them takes each over, and no double run is
 // reported.

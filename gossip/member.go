@@ -46,13 +46,19 @@ type member struct {
 	fails    int
 	trouble  string // why the last request failed
 
-	unconfirmed [][]byte // messages that are sent again until it confirms them
+	unconfirmed []message // requests that are sent again until it confirms them
 	sending     bool
 	retryAt     time.Time
 	finalSince  time.Time // meta.since of the membership whose final state it sent last
 
 	labels  map[string]string // as requested from it, if they do not fit into its meta
 	samples clocks.Samples
+}
+
+// message is a request to a member that must arrive.
+type message struct {
+	verb string
+	body []byte
 }
 
 // left reports whether the member sent the final state of its present membership.
@@ -197,6 +203,7 @@ func (r *Ring) updateMember(id string, u inbox.Update) {
 	if r.stage.entry == joined {
 		r.learn(m, apart)
 	}
+	r.sendUnconfirmed()
 }
 
 // setState records whether a member is alive.
@@ -208,7 +215,7 @@ func (r *Ring) setState(m *member, s State) {
 		r.viewSum.Store(r.viewSum.Load() ^ viewSumOf(m.id))
 		r.views.disagreements = 0
 	}
-	m.state, m.changed, m.unconfirmed = s, r.o.Now(), nil
+	m.state, m.changed = s, r.o.Now()
 	r.outbox.changed = true
 	r.o.Log.Info("ring: member is "+s.String(), "member", m.id, "host", m.meta.Name, "addr", m.addr)
 }

@@ -128,6 +128,7 @@ func New(o Options) (*Ring, error) {
 	o.Link.Handle(verbHello, r.answerHello)
 	o.Link.Handle(verbClaim, r.answerClaim)
 	o.Link.Handle(verbConfirm, r.answerConfirm)
+	o.Link.Handle(verbDoubles, r.answerDoubles)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
 	return r, nil

@@ -17,6 +17,9 @@ type lifecycle struct {
 	metAll   time.Time       // by then it has messages from all members
 	idleFrom time.Time       // while it is drained: from then on its engine claims nothing
 	waiting  []chan struct{} // closed when this member has left
+
+	givesUp   bool // its final state has occurrences that it gave up
+	confirmed bool // a member has all of its final state
 }
 
 // entryState is how far a host is on its way into the ring.

@@ -58,6 +58,12 @@ func lossCases(now time.Time) []lossCase {
 		{"on-never", "on=job:never", never, "quick"},
 		{"trigger", "trigger=manual", eachMinute, "quick"},
 		{"trigger-never", "trigger=manual", never, "quick"},
+		{"day", "day=last", eachMinute, "quick"},
+		{"year", "year=2199", eachMinute, "quick"},
+		{"weeks", "weeks=520 from=2020-01-06", eachMinute, "quick"},
+		{"calendar", "calendar=weekend", eachMinute, "quick"},
+		{"except", "except=weekend", eachMinute, "quick"},
+		{"shift", "except=weekend shift=next", eachMinute, "quick"},
 		{"jitter", "jitter=30s", eachMinute, "quick"},
 		{"spread", "spread=12h", eachMinute, "quick"},
 
@@ -83,6 +89,7 @@ func lossCases(now time.Time) []lossCase {
 		{"ok", "ok=1", eachMinute, "lose"},
 		{"skip-code", "skip-code=1", eachMinute, "lose"},
 		{"retry", "retry=3 backoff=1s", eachMinute, "lose"},
+		{"retry-for", "retry=3 backoff=1s retry-for=1h", eachMinute, "lose"},
 		{"backoff", "retry=3 backoff=1s..2s", eachMinute, "lose"},
 		{"retry-jitter", "retry=3 backoff=1s retry-jitter=50%", eachMinute, "lose"},
 		{"retry-on", "retry=3 backoff=1s retry-on=1", eachMinute, "lose"},
@@ -91,6 +98,11 @@ func lossCases(now time.Time) []lossCase {
 		{"on-exhausted", "on-exhausted=pause", eachMinute, "lose"},
 		{"if-lost", "if-lost=rerun", eachMinute, "vanish"},
 
+		{"cwd", "cwd=/proc", eachMinute, "quick"},
+		{"umask", "umask=077", eachMinute, "quick"},
+		{"env", "env=OPTION=set", eachMinute, "quick"},
+		{"env-file", "env-file=/lab/env", eachMinute, "quick"},
+		{"group", "group=daemon", eachMinute, "quick"},
 		{"nice", "nice=5", eachMinute, "quick"},
 		{"idle", "idle", eachMinute, "quick"},
 		{"io-weight", "io-weight=10", eachMinute, "quick"},
@@ -105,6 +117,7 @@ func lossCases(now time.Time) []lossCase {
 		{"log", "log=none", eachMinute, "talk"},
 		{"log-file", "log=file:/tmp/lost.log", eachMinute, "talk"},
 		{"output-max", "output-max=1K", eachMinute, "shout"},
+		{"quiet", "quiet", eachMinute, "talk"},
 		{"mail", "mail=never", eachMinute, "talk"},
 		{"mail-other", "mail=failure", eachMinute, "talk"},
 		{"mailto", "mailto=bob", eachMinute, "talk"},
@@ -242,8 +255,12 @@ type lossRun struct {
 // observations are the expected observations of an entry under another cron for each statement of
 // lint.
 var observations = map[string]func(w *world, entry string) error{
-	"it runs":                                             (*world).steady,
-	"it always runs":                                      (*world).steady,
+	"it runs":        (*world).steady,
+	"it always runs": (*world).steady,
+	"it runs on every day that its fields name":           (*world).steady,
+	"it runs in every year":                               (*world).steady,
+	"it runs in every week":                               (*world).steady,
+	"its days stay as they are":                           (*world).steady,
 	"it also runs before that":                            (*world).steady,
 	"it continues to run after that":                      (*world).steady,
 	"it runs without limit":                               (*world).steady,
@@ -276,13 +293,18 @@ var observations = map[string]func(w *world, entry string) error{
 	"the exit status has no effect": (*world).toldAsPlain,
 	"a lost run is not noticed":     (*world).toldAsPlain,
 	"there is no warning":           (*world).toldAsPlain,
+	"each start is in the log":      (*world).toldAsPlain,
 
-	"it runs with the priority of cron":     (*world).placedAsCron,
-	"it has cron's share of the disk":       (*world).placedAsCron,
-	"it has cron's share of the processors": (*world).placedAsCron,
-	"it runs among cron's own processes":    (*world).placedAsCron,
-	"the user's own limit applies":          (*world).unlimited,
-	"nothing limits it":                     (*world).unlimited,
+	"it starts in the user's home":             (*world).setAsPlain,
+	"it has the mask of cron's other jobs":     (*world).setAsPlain,
+	"it has only the variables of the crontab": (*world).setAsPlain,
+	"it has the user's own groups":             (*world).setAsPlain,
+	"it runs with the priority of cron":        (*world).placedAsCron,
+	"it has cron's share of the disk":          (*world).placedAsCron,
+	"it has cron's share of the processors":    (*world).placedAsCron,
+	"it runs among cron's own processes":       (*world).placedAsCron,
+	"the user's own limit applies":             (*world).unlimited,
+	"nothing limits it":                        (*world).unlimited,
 
 	"its output is mailed, and goes nowhere else":           (*world).mailedAlone,
 	"all of its output is mailed":                           (*world).mailedAlone,
@@ -540,6 +562,27 @@ func (w *world) placedAsCron(entry string) error {
 	return nil
 }
 
+// setAsPlain: its directory, mask, groups and variables are those of an entry without options.
+func (w *world) setAsPlain(entry string) error {
+	if err := w.placedAsCron(entry); err != nil {
+		return err
+	}
+	plain := w.runs["plain-"+w.caseOf(entry).does]
+	if got := w.runs[entry][0].start.Setting; len(plain) == 0 || got == "" || got != plain[0].start.Setting {
+		return fmt.Errorf("it was set up as %q", got)
+	}
+	return nil
+}
+
+// setting describes the directory, mask, groups and variables of this process.
+func setting() string {
+	dir, _ := os.Getwd() // "" is a difference too
+	groups, _ := os.Getgroups()
+	mask := syscall.Umask(0)
+	syscall.Umask(mask)
+	return fmt.Sprintf("%s %03o %d %d OPTION=%s", dir, mask, os.Getegid(), groups, os.Getenv("OPTION"))
+}
+
 // unlimited: it got what it asked the kernel for, more than its options allow.
 func (w *world) unlimited(entry string) error {
 	if err := w.placedAsCron(entry); err != nil {
@@ -583,6 +626,7 @@ type lossEvent struct {
 	At          time.Time
 	Due         string            // the time that cronring started it for
 	Place       map[string]string // how the kernel treats it
+	Setting     string            // see setting
 	Held        held
 }
 
@@ -655,6 +699,7 @@ func placeTool(args []string) error {
 // record adds the event to those of the cron, in one write.
 func (e *lossEvent) record(cron, what string) error {
 	e.What, e.At, e.Due, e.Place = what, time.Now(), os.Getenv("CRONRING_DUE"), place(e.PID)
+	e.Setting = setting()
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err

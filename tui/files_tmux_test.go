@@ -84,6 +84,8 @@ func TestTerminalEditsACrontab(t *testing.T) {
 	x.typing("pause [cn]*")
 	x.wait("pause [cn]*", "2 jobs")
 	x.keys("Enter")
+	x.wait("Pause 2 jobs for how long?")
+	x.keys("Enter", "Enter")
 	x.wait("paused 2 jobs", "cronring pause clock nightly")
 }
 

@@ -208,9 +208,6 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 func (m *model) feedOn(now time.Time) tea.Cmd {
 	updates, more := m.feed.take()
 	cmd := tea.Batch(m.carryOut(m.shell.Update(now, updates...)), m.shrink())
-	for i := range updates {
-		updates[i].Free() // the board has them
-	}
 	if more {
 		return tea.Batch(cmd, func() tea.Msg { return fed{} })
 	}

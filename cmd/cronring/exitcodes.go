@@ -29,7 +29,7 @@ var exitMeanings = []exitMeaning{
 	{code: 5, text: "the daemon cannot be reached", asks: true},
 	{code: 6, text: "refused by state: paused, overlapping, draining, nothing to stop, --read-only", asks: true},
 	{code: 7, text: "the time of --timeout was over", asks: true},
-	{code: cli.ExitProblems, text: "a check found problems", verbs: []string{"lint", "config", "db", "doctor", "import", "status"}},
+	{code: cli.ExitProblems, text: "a check found problems", verbs: []string{"lint", "config", "calendar", "db", "doctor", "import", "status"}},
 	{code: cli.ExitWaitFailed, text: "trouble that is not the job's own, with --wait", verbs: []string{"run", "retry", "logs"}},
 	{code: cli.ExitInterrupted, text: "interrupted"},
 }

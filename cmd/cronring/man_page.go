@@ -111,7 +111,7 @@ func seeAlso(verb *cobra.Command) []reference {
 		all = append(all, reference{"cronring-time", 7})
 	case "why", "history", "show", "explain":
 		all = append(all, reference{"cronring-why", 7})
-	case "config":
+	case "config", "calendar":
 		all = append(all, reference{"cronring.toml", 5})
 	}
 	slices.SortFunc(all, func(a, b reference) int {

@@ -78,7 +78,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			newReport(a),
 		},
 		"host": {
-			doctor.NewDoctor(a), host.NewConfig(a), crontabs.NewReload(a), host.NewDB(a),
+			doctor.NewDoctor(a), host.NewConfig(a), host.NewCalendar(a), crontabs.NewReload(a), host.NewDB(a),
 			migration.NewImport(a), migration.NewExport(a), host.NewBridge(a),
 		},
 		"ring": {ring.NewRing(a)},

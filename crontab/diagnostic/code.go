@@ -67,6 +67,7 @@ var codes = map[Code]kind{
 	"B106": {Warning, "date that does not exist in any year"},
 	"B107": {Warning, "weekday range that ends in Sunday written as 0"},
 	"B108": {Warning, "step that does not divide the range: the last interval is shorter"},
+	"B109": {Warning, "options about days that exclude all days of the time fields"},
 
 	"B201": {Error, "an assignment that is not written as NAME=value"},
 	"B202": {Warning, "an assignment that is too long for the kernel is ignored"},

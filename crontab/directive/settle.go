@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // settle checks the options against each other: which ones exclude or require
@@ -79,6 +80,9 @@ func (r *Reader) settleRights(plan *option.Plan, items []Item) {
 	if above("priority", plan.Priority > option.Plain.Priority, "a priority above 5", "write `priority=5`, or less") {
 		plan.Priority = option.Plain.Priority
 	}
+	if above("quiet", plan.Quiet, "quiet=yes", "delete `quiet`") {
+		plan.Quiet = false
+	}
 	limits := plan.Resources
 	if limits == nil {
 		return
@@ -107,6 +111,7 @@ func (r *Reader) settleTimes(plan *option.Plan, items []Item) {
 	m := &plan.Modifiers
 	r.clash(plan, items, "count", m.From.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
 		"write `from=2026-01-01 count=3`")
+	r.settleDays(plan, items)
 	r.idle(plan, items, "phase", m.Every == 0, "phase= requires every=", "write `every=10m phase=3m`")
 	r.clash(plan, items, "phase", m.Every > 0 && m.Phase >= m.Every, "phase= must be shorter than every=", "")
 	r.idle(plan, items, "every", !m.At.IsZero(), "every= and at= exclude each other", "delete one of them")
@@ -117,20 +122,43 @@ func (r *Reader) settleTimes(plan *option.Plan, items []Item) {
 	plan.Manual = plan.Manual && len(plan.On) == 0
 }
 
+// settleDays checks the filters of the days, and counts weeks from from=.
+func (r *Reader) settleDays(plan *option.Plan, items []Item) {
+	m := &plan.Modifiers
+	r.clash(plan, items, "weeks", m.Days.Weeks > 1 && m.From.IsZero(), "weeks= requires from=: weeks are counted from the one of that time",
+		"write `weeks=2 from=2026-01-05`")
+	if m.Days.Weeks > 1 {
+		m.Days.Since = timetable.DayOf(m.From, plan.Zone.Location())
+	}
+	r.clash(plan, items, "shift", m.Days.Shift != timetable.ShiftNone && m.Days.Only == nil && m.Days.Except == nil, "shift= requires calendar= or except=, which say what days are allowed",
+		"delete `shift`, or write `except=weekend` too")
+	for _, key := range []string{"day", "year", "weeks", "calendar", "except"} {
+		r.idle(plan, items, key, !m.At.IsZero(), key+"= requires time fields or every=, which at= replaces", "delete `"+key+"`")
+		r.clash(plan, items, key, m.At.IsZero() && m.Every > timetable.MaxEveryOn, key+"= requires time fields, or every= of at most "+timetable.DurationText(timetable.MaxEveryOn),
+			"write time fields instead of `every`")
+	}
+}
+
 func (r *Reader) settleRuns(plan *option.Plan, items []Item) {
 	r.needs(plan, items, "when", "after", len(plan.After) > 0)
 	r.needs(plan, items, "wait", "after", len(plan.After) > 0)
+	r.needs(plan, items, "retry-for", "retry", plan.Retry > 0)
 	r.needs(plan, items, "retry-on", "retry", plan.Retry > 0)
 	r.needs(plan, items, "no-retry-on", "retry", plan.Retry > 0)
 	r.needs(plan, items, "notify-on", "notify", len(plan.Notify) > 0)
 	r.idle(plan, items, "max-instances", plan.Overlap != option.OverlapAllow, "max-instances= requires overlap=allow: all other values allow only one run at a time", "delete `max-instances`")
 	r.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no effect with stop-signal=KILL, which ends a program immediately", "delete `stop-grace`")
 	if limits := plan.Resources; limits != nil {
+		r.clash(plan, items, "env-file", limits.Tasks > 0 && limits.Tasks < leastTasks,
+			fmt.Sprintf("env-file= requires tasks= to be at least %d, because the process that reads the file has several threads", leastTasks), "raise `tasks`")
 		r.lintCPU(limits.CPU, items)
 		r.idle(plan, items, "memory-high", limits.Memory > 0 && limits.MemoryHigh > limits.Memory, "memory-high= is above memory=, so that a run is killed before it is slowed down", "exchange them")
 	}
 	r.settleCodes(plan, items)
 }
+
+// leastTasks is the lowest limit of tasks with which a program of this project can run.
+const leastTasks = 9
 
 // settleCodes makes sure that no exit status means both success and skipped: ok=
 // has precedence.

@@ -30,8 +30,9 @@ func (o *Options) BuiltIn(key string) string {
 // builtIns are the values of options that are not set. A value in parentheses
 // cannot be written as an option.
 var builtIns = map[string]string{
-	"name": "", "enabled": "yes", "protect": "no", "labels": "(none)",
+	"name": "", "desc": "(none)", "owner": "(none)", "quiet": "no", "retry-for": "(no limit)", "enabled": "yes", "protect": "no", "labels": "(none)",
 	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
+	"day": "(any)", "year": "(any)", "weeks": "1", "calendar": "(any day)", "except": "(none)", "shift": "none",
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
 	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
 	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",
@@ -40,6 +41,7 @@ var builtIns = map[string]string{
 	"breaker": "(none)", "on-exhausted": "continue", "if-lost": "fail",
 	"priority": "5", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",
 	"memory": "(no limit)", "memory-high": "(no limit)", "cpu": "(no limit)", "tasks": "(the host's)", "nofile": "(the host's)", "slice": "(the host's)",
+	"cwd": "(HOME)", "umask": "(the user's)", "env": "(none)", "env-file": "(none)", "group": "(the user's)",
 	"log": "journal", "output-max": "64K", "mail": "output", "mailto": "(the user)",
 	"notify": "(none)", "notify-on": "fail,dead,lost,recover", "keep": "1000,90d",
 	"max-late": "(none)", "max-run": "(none)", "expect": "(none)",

@@ -2,9 +2,12 @@ package option
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -12,6 +15,8 @@ import (
 // is not the default: see DefaultOptions.
 type Options struct {
 	Name    string // "" when derived
+	Desc    string // what it is for; "": not said
+	Contact string // whom to ask about it, in owner=; "": not said
 	Enabled bool
 	Protect bool     // commands ask the user to type its name before they run, stop or remove it
 	Hosts   []string // only on hosts with these names, in lower case; nil: on any
@@ -39,6 +44,7 @@ type Options struct {
 	OK          []uint8       // exit statuses that are success, in order
 	SkipCodes   []uint8       // exit statuses that are neither success nor failure, in order; none is in OK
 	Retry       int           // further attempts
+	RetryFor    time.Duration // no attempt begins later than this after the first; 0: no limit
 	Backoff     Backoff
 	RetryJitter int       // random part of waits, in percent
 	RetryOn     *Failures // only these are retried; nil: all but lost runs
@@ -49,9 +55,11 @@ type Options struct {
 
 	Priority  int        // 1 to 10; 10 starts first
 	Resources *Resources // nil: the host's own limits
+	Process   Process
 
 	Log       Log
-	OutputMax int // bytes of output to keep for each run; 0: the daemon's default
+	Quiet     bool // the log has no lines of its successful runs
+	OutputMax int  // bytes of output to keep for each run; 0: the daemon's default
 	Mail      MailWhen
 	MailTo    *string // nil: MAILTO of the crontab
 	Notify    []string
@@ -75,6 +83,16 @@ type Options struct {
 	Held     string   // not "": the entry must not run, for this reason
 	Degraded string   // not "": the entry runs, but without an option, for this reason
 	Items    []Option // the options in effect as written, lowest precedence first
+}
+
+// Text returns an option as written, or "".
+func (o *Options) Text(key string) (value string) {
+	for _, item := range o.Items {
+		if item.Key == key {
+			value = item.Value
+		}
+	}
+	return value
 }
 
 // Option is one key=value item as written.
@@ -169,7 +187,10 @@ type Plan struct {
 type Shared struct {
 	Zone func(name string) (*timetable.Zone, error) // for tz=
 
-	edges map[string][]Edge // parsed values of after= and on=
+	Calendars map[string]timetable.Calendar // for calendar= and except=
+
+	edges map[string][]Edge           // parsed values of after= and on=
+	dates map[string]*timetable.Dates // of calendar= and except=
 }
 
 // NewPlan returns the plan of an entry without options in zone.
@@ -192,6 +213,36 @@ func (p *Plan) setZone(name string) error {
 		p.Zone = zone
 	}
 	return err
+}
+
+// Notifies reports whether an entry sends notifications for an event.
+func (o *Options) Notifies(on Notices) bool { return len(o.Notify) > 0 && o.NotifyOn&on != 0 }
+
+// dates returns the dates of calendars with commas between their names. Equal
+// names return one value, so that schedules can be shared.
+func (p *Plan) dates(names string) (*timetable.Dates, error) {
+	if d, ok := p.shared.dates[names]; ok {
+		return d, nil
+	}
+	var sets []*timetable.Dates
+	for name := range strings.SplitSeq(names, ",") {
+		c, ok := p.shared.Calendars[name]
+		switch {
+		case name == timetable.WeekendCalendar:
+			c.Dates = timetable.Weekends()
+		case !ok:
+			return nil, fmt.Errorf("the calendar %s is not in the configuration ([calendar.NAME])", diagnostic.Quote(name))
+		case c.Dates == nil:
+			return nil, fmt.Errorf("the calendar %s cannot be read: %s", diagnostic.Quote(name), c.Unread)
+		}
+		sets = append(sets, c.Dates)
+	}
+	if p.shared.dates == nil {
+		p.shared.dates = map[string]*timetable.Dates{}
+	}
+	union := timetable.Union(sets...)
+	p.shared.dates[names] = union
+	return union, nil
 }
 
 // Settle replaces ExhaustedDefault by the value that applies, and drops resources
@@ -223,4 +274,4 @@ func (o *Options) Degrade(why string) {
 }
 
 // TimeKeys are the options about times of occurrences.
-var TimeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}
+var TimeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "day", "year", "weeks", "calendar", "except", "shift", "jitter", "spread"}

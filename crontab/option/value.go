@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/lex"
@@ -182,6 +184,22 @@ func checkText(text string) error {
 	}
 	if strings.IndexByte(text, 0) >= 0 {
 		return errors.New("the value has a NUL byte")
+	}
+	return nil
+}
+
+// longestNote is the longest text for people in bytes.
+const longestNote = 500
+
+// checkNote checks a text for people, which is shown and sent on one line.
+func checkNote(text string) error {
+	switch {
+	case text == "":
+		return errors.New("the text is empty")
+	case len(text) > longestNote:
+		return fmt.Errorf("the text has more than %d bytes", longestNote)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return errors.New("the text has a character that is not printable")
 	}
 	return nil
 }

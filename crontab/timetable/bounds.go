@@ -102,7 +102,17 @@ func (s *Schedule) spacing() time.Duration {
 
 // daysApart returns the shortest distance between two days on which s occurs, or
 // 0 if there is only one in 28 years, after which weekdays and leap years repeat.
+// Of a filter only the rules for days count, because the others repeat later or
+// never: the result may be too short, but not too long.
 func (s *Schedule) daysApart() int64 {
+	if s.filter != nil {
+		if s.filter.Shift != ShiftNone {
+			return 1
+		}
+		repeating := *s
+		repeating.filter = &Days{Rule: s.filter.Rule}
+		s = &repeating
+	}
 	const firstDay = (946684800 + wallEpoch) / secondsPerDay // 2000-01-01
 	least := int64(0)
 	day := s.nextWall(firstDay*minutesPerDay) / minutesPerDay

@@ -47,6 +47,18 @@ func (f *FieldSet) nextMonth(m civilMonth) civilMonth {
 	}
 }
 
+// preceding returns the month before m.
+func (m civilMonth) preceding() civilMonth { return monthOf(m.first - 1) }
+
+// following returns the month after m.
+func (m civilMonth) following() civilMonth {
+	all := FieldSet{month: allMonths}
+	return all.nextMonth(m)
+}
+
+// index returns the number of months since year 0.
+func (m civilMonth) index() int { return int(m.year)*12 + m.number - 1 }
+
 func monthLength(year uint64, number int) int {
 	if number == 2 && isLeap(year) {
 		return 29
@@ -61,16 +73,12 @@ func (f *FieldSet) daysOf(m civilMonth) uint32 {
 	if f.month>>m.number&1 == 0 {
 		return 0
 	}
-	// 0000-03-01 was a Wednesday.
-	weekday := (m.first + 3) % 7
-	// Repeat the weekdays six times, and start at the weekday of the first day.
-	byWeekday := uint32(uint64(f.weekday) * 0x0000_0008_1020_4081 >> weekday)
-	byDay := f.day >> 1
-	inMonth := uint32(1)<<m.length - 1
+	byWeekday := weekdaysIn(m, f.weekday)
+	byDay := f.day >> 1 & (1<<m.length - 1)
 	if f.needsBothDays() {
-		return byDay & byWeekday & inMonth
+		return byDay & byWeekday
 	}
-	return (byDay | byWeekday) & inMonth
+	return byDay | byWeekday
 }
 
 // namesDate reports whether any date matches the fields. In 400 years each

@@ -24,6 +24,8 @@ func Describe(s cron.Schedule) string {
 			return "every " + durationWords(s.period)
 		}
 		return fmt.Sprintf("every %s, shifted by %s", durationWords(s.period), DurationText(s.phase))
+	case *dated:
+		return Describe(s.inner) + s.minutes.filter.describe()
 	case *periodic:
 		return s.period.describe()
 	case *once:
@@ -68,11 +70,17 @@ func (s *Schedule) describe() string {
 		return "never"
 	}
 	when, rhythm := s.timeWords()
-	on := s.dateWords()
-	if on == "" && !rhythm {
+	on, filter := s.dateWords(), ""
+	if s.filter != nil {
+		filter = s.filter.describe()
+	}
+	if on == "" && !rhythm && (s.filter == nil || s.filter.Rule == DayRule{}) {
 		on = " every day"
 	}
-	return when + on + s.monthWords() + s.dst.words()
+	if on != "" && on != " every day" && filter != "" {
+		filter = ", but only" + filter
+	}
+	return when + on + s.monthWords() + filter + s.dst.words()
 }
 
 // words describes the effect of clock changes, with a comma before it, or returns
@@ -388,8 +396,8 @@ func (p *Period) perYear(year int) int {
 func locationOf(s cron.Schedule) *time.Location {
 	for {
 		switch at := s.(type) {
-		case *Schedule:
-			return at.zone.Location()
+		case interface{ Zone() *Zone }:
+			return at.Zone().Location()
 		case interface{ Unwrap() cron.Schedule }:
 			s = at.Unwrap()
 		default:

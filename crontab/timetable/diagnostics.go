@@ -2,6 +2,7 @@ package timetable
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -199,9 +200,9 @@ func (r *fieldReader) warnEmptyRange(start, first, last int) {
 	if k.index == 4 {
 		high = 6
 	}
-	fix := fmt.Sprintf("write `%s,%s`", k.rangeText(from, k.text(from, high), step), k.rangeText(k.text(to, k.low), to, step))
+	fix := fmt.Sprintf("write `%s,%s`", k.rangeText(from, k.valueText(from, high), step), k.rangeText(k.valueText(to, k.low), to, step))
 	if first > high {
-		fix = fmt.Sprintf("write `%s`", k.rangeText(k.text(to, k.low), to, step))
+		fix = fmt.Sprintf("write `%s`", k.rangeText(k.valueText(to, k.low), to, step))
 	}
 	r.warn(start, r.at, codeEmptyRange, fmt.Sprintf("%q never runs", text), fix)
 }
@@ -260,9 +261,10 @@ func (r *fieldReader) skipJunk() {
 		fix = fmt.Sprintf("write the minute first: `%s %s`", r.line[start+1:end], kept)
 	}
 	if number := r.line[start:end]; r.kind.index == 4 && len(number) == 2 && number[0] == '#' && number[1] >= '1' && number[1] <= '5' {
-		first := 7*int(number[1]-'1') + 1
 		message = fmt.Sprintf("cron ignores %q, which is syntax of Quartz: the entry runs on every weekday %s", number, kept)
-		fix = fmt.Sprintf("write `%d-%d` as the day and `*` as the weekday, and let the command test the weekday", first, min(first+6, 31))
+		if bits.OnesCount64(r.mask) == 1 {
+			fix = dayOption(r.kind.valueName(bits.TrailingZeros64(r.mask)) + number)
+		}
 	}
 	r.warn(start, end, codeJunk, message, fix)
 	r.at = end

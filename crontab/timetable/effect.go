@@ -17,7 +17,7 @@ func Wall(t time.Time, offset int) time.Time {
 // fields spec. It compares the local times that match the fields with the
 // occurrences of the schedule.
 func (c Change) Effect(spec string, s cron.Schedule) string {
-	plain, _ := ParseSchedule(spec, nil, 0)
+	plain := plainOf(spec, s)
 	if plain == nil {
 		return "no effect"
 	}
@@ -26,6 +26,16 @@ func (c Change) Effect(spec string, s cron.Schedule) string {
 		return gapEffect(c, s, namedIn(plain, before, after))
 	}
 	return repeatEffect(c, s, namedIn(plain, after, before))
+}
+
+// plainOf returns the fields spec in UTC, with the filter of s; nil if they name no
+// time.
+func plainOf(spec string, s cron.Schedule) *Schedule {
+	plain, _ := ParseSchedule(spec, nil, 0)
+	if d := DaysOf(s); plain != nil && d != nil {
+		plain.on(*d)
+	}
+	return plain
 }
 
 // mostNamed limits the number of times to compare around a change: one for each second of a day.

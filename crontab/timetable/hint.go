@@ -20,14 +20,18 @@ func otherTool(k *fieldKind, text, rest string) string {
 		return fmt.Sprintf("write `*%s`", rest)
 	case upper == "H":
 		return "write `~` for a value that is chosen once"
-	case k.index == 2 && (upper == "L" || upper == "LW" || upper == "WL"):
-		return "write `28-31` and let the command test for the last day"
+	case k.index == 2 && upper == "L":
+		return dayOption("last")
+	case k.index == 2 && (upper == "LW" || upper == "WL"):
+		return dayOption("last-workday")
 	case k.index == 4 && upper == "L":
 		return "write `6`"
 	case letters == "":
 		return ""
 	case k.index == 2 && isNumber && strings.EqualFold(letters, "W"):
-		return fmt.Sprintf("write `%s`, or name the days around it and let the command test for the workday", number)
+		return dayOption(number + "W")
+	case k.index == 4 && strings.EqualFold(letters, "L") && isNumber && number <= "7" && len(number) == 1:
+		return dayOption(k.valueName(int(number[0]-'0')) + "#last")
 	case isNumber || indexName(k.names, number) >= 0:
 		return fmt.Sprintf("write `%s`", number)
 	case k.index == 2 && upper == "W":
@@ -36,6 +40,12 @@ func otherTool(k *fieldKind, text, rest string) string {
 		return "write `1-5`"
 	}
 	return ""
+}
+
+// dayOption returns the option to write instead of a value for days, which the
+// fields do not have.
+func dayOption(rule string) string {
+	return fmt.Sprintf("write `*`, and `#@ day=%s` on the line above", rule)
 }
 
 // numberFix returns what to write instead of text that has digits but is not a number.
@@ -104,8 +114,8 @@ var fullNames = func() map[string]string {
 	return names
 }()
 
-// text writes v as a name if like is a name, else as a number.
-func (k *fieldKind) text(like string, v int) string {
+// valueText writes v as a name if like is a name, else as a number.
+func (k *fieldKind) valueText(like string, v int) string {
 	if indexName(k.names, like) < 0 {
 		return strconv.Itoa(v)
 	}

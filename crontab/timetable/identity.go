@@ -8,13 +8,16 @@ import (
 )
 
 // Identity returns a string that is equal for schedules with the same
-// occurrences, in this process and in later ones. It covers the fields, the zone
-// and the modifiers, but not the seed of a jitter, which never changes on a
+// occurrences, in this process and in later ones. It covers the fields, the zone,
+// the dates of calendars and the modifiers, but not the seed of a jitter, which never changes on a
 // host. A zone is identified by its name, so a correction of its rules does not
 // change the identity. If the host's zone is only known as Local, its rules
 // identify it, because the host might move.
 func Identity(s cron.Schedule) string {
 	var b strings.Builder
+	if d := DaysOf(s); d != nil {
+		b.WriteString(d.identity() + ";")
+	}
 	for s != nil {
 		b.WriteString(strings.Join(strings.Fields(fmt.Sprint(s)), " ") + ";")
 		if zoned, ok := s.(interface{ Zone() *Zone }); ok {

@@ -91,6 +91,78 @@ func (e *every) String() string {
 	return fmt.Sprintf("every=%s phase=%s", DurationText(e.period), DurationText(e.phase))
 }
 
+// MaxEveryOn is the longest period of a schedule for On: it occurs on every local
+// day, so that Next of On calls it only a few times.
+const MaxEveryOn = 12 * time.Hour
+
+// On keeps the occurrences of s on some local dates of a zone. It returns s if its
+// occurrences are more than MaxEveryOn apart.
+func On(s cron.Schedule, d Days, zone *Zone) cron.Schedule {
+	if d.SelectsAll() || Spacing(s) > MaxEveryOn {
+		return s
+	}
+	minutes, _, _ := ParseFields("* * * * *", 0, 0, nil)
+	return &dated{inner: s, minutes: minutes.Schedule("* * * * *", zone).on(d)}
+}
+
+type dated struct {
+	inner   cron.Schedule
+	minutes *Schedule // all minutes of the days
+}
+
+func (d *dated) Next(t time.Time) time.Time {
+	for {
+		next := d.inner.Next(t)
+		if next.IsZero() {
+			return next
+		}
+		minute := d.minutes.Next(next.Add(-time.Minute))
+		switch {
+		case minute.IsZero():
+			return minute
+		case !minute.After(next):
+			return next
+		}
+		t = minute.Add(-time.Nanosecond)
+	}
+}
+
+func (d *dated) Unwrap() cron.Schedule { return d.inner }
+func (d *dated) Zone() *Zone           { return d.minutes.zone }
+func (d *dated) String() string        { return fmt.Sprint(d.inner) + d.minutes.filter.String() }
+
+// DaysOf returns the filter of the days of s, or of the schedule that it wraps; nil
+// if it has none.
+func DaysOf(s cron.Schedule) *Days {
+	if at := filtered(s); at != nil {
+		return at.filter
+	}
+	return nil
+}
+
+// NoDay reports whether the filter of the days of s, or of the schedule that it
+// wraps, excludes all of its days up to LastYear.
+func NoDay(s cron.Schedule) bool {
+	at := filtered(s)
+	return at != nil && at.filter != nil && at.days == daysNone
+}
+
+// filtered returns the schedule that may have a filter: s, or what it wraps; or nil.
+func filtered(s cron.Schedule) *Schedule {
+	for {
+		switch at := s.(type) {
+		case *Schedule:
+			return at
+		case *dated:
+			return at.minutes
+		case interface{ Unwrap() cron.Schedule }:
+			s = at.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
 // At returns a schedule that occurs once, at t. It is fixed-time.
 func At(t time.Time) cron.Schedule { return &once{at: t} }
 

@@ -16,16 +16,17 @@ type Modifiers struct {
 	Seconds        uint64
 	Jitter, Spread time.Duration
 	DST            DST
+	Days           Days
 }
 
 // Apply wraps the schedule of an entry's time fields, or replaces it.
 func (m *Modifiers) Apply(fields *Schedule, seed uint64) cron.Schedule {
-	var s cron.Schedule = fields.follow(m.DST)
+	var s cron.Schedule = fields.follow(m.DST).on(m.Days)
 	switch {
 	case !m.At.IsZero():
 		s = At(m.At)
 	case m.Every > 0:
-		s = Every(m.Every, m.Phase)
+		s = On(Every(m.Every, m.Phase), m.Days, fields.zone)
 	case m.Seconds != 0:
 		s = Seconds(s, m.Seconds)
 	}

@@ -9,10 +9,10 @@ import (
 
 // OnCalendar returns the schedule as calendar events of systemd.time(7): two
 // events if either day or weekday is enough, none for a schedule without
-// occurrences. systemd treats clock changes differently: it skips times in a
+// occurrences or with a filter of the days. systemd treats clock changes differently: it skips times in a
 // gap and uses only one pass of a repeated hour.
 func (s *Schedule) OnCalendar() []string {
-	if s.Never() {
+	if s.Never() || s.filter != nil {
 		return nil
 	}
 	zone := ""

@@ -16,10 +16,10 @@ func (z *Zone) Coming(from time.Time, n int) []Change {
 // Forward reports whether the clock is set forward, so that local times are missing.
 func (c Change) Forward() bool { return c.After > c.Before }
 
-// Touches reports whether the fields spec match a local time that the change
-// skips or repeats.
-func (c Change) Touches(spec string) bool {
-	plain, _ := ParseSchedule(spec, nil, 0)
+// Touches reports whether the fields spec of the schedule s match a local time that
+// the change skips or repeats. A nil s is a schedule without a filter of the days.
+func (c Change) Touches(spec string, s cron.Schedule) bool {
+	plain := plainOf(spec, s)
 	if plain == nil {
 		return false
 	}
@@ -58,7 +58,7 @@ const (
 // times that match the fields spec, and the occurrences of the schedule s.
 // Effect describes the same in words.
 func (c Change) Around(spec string, s cron.Schedule) []Stretch {
-	plain, _ := ParseSchedule(spec, nil, 0)
+	plain := plainOf(spec, s)
 	length := c.span() / 2
 	var all []Stretch
 	add := func(from time.Duration, pass StretchPass) *Stretch {

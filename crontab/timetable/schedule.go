@@ -31,6 +31,7 @@ type Schedule struct {
 	days   dayRule
 	dst    DST
 	passes Passes
+	filter *Days // not nil: selects among the days of the fields
 }
 
 // DST is the rule for changes of a zone's offset.
@@ -73,6 +74,9 @@ const (
 	// Local minutes are counted from 0000-03-01, so that they are positive for
 	// all supported years and a leap day is the last day of its year.
 	wallEpoch = 719468 * secondsPerDay // seconds before 1970
+
+	// noWall is later than the local minute of any occurrence.
+	noWall = (lastSecond + wallEpoch + 2*366*secondsPerDay) / 60
 )
 
 // Schedule combines f with a zone (nil means UTC). spec is the text of the
@@ -92,6 +96,18 @@ func (s *Schedule) follow(d DST) *Schedule {
 		s.passes = PassLast
 	case d == DSTLiteral || s.Wildcard():
 		s.passes = PassEach
+	}
+	return s
+}
+
+// on limits s to some days, before s is used.
+func (s *Schedule) on(d Days) *Schedule {
+	if d.SelectsAll() || s.days == daysNone {
+		return s
+	}
+	s.filter, s.days = &d, daysSome
+	if s.nextWall(wallEpoch/60) == noWall {
+		s.days = daysNone
 	}
 	return s
 }
@@ -161,12 +177,17 @@ func (s *Schedule) Next(t time.Time) time.Time {
 	return time.Unix(u, 0).In(t.Location())
 }
 
-// String returns the text of the fields, and the DST rule if it is not DSTCron.
+// String returns the text of the fields, the DST rule if it is not DSTCron, and
+// the filter of the days.
 func (s *Schedule) String() string {
-	if s.dst == DSTCron {
-		return s.spec
+	text := s.spec
+	if s.dst != DSTCron {
+		text += " dst=" + s.dst.String()
 	}
-	return s.spec + " dst=" + s.dst.String()
+	if s.filter != nil {
+		text += s.filter.String()
+	}
+	return text
 }
 
 // Zone returns the time zone of the fields.
@@ -176,7 +197,7 @@ func (s *Schedule) Zone() *Zone { return s.zone }
 // are fixed-time.
 func (s *Schedule) Wildcard() bool { return s.flags&fieldWildcard != 0 }
 
-// Never reports whether s has no occurrences, as with 30 February.
+// Never reports whether s has no occurrences up to LastYear, as with 30 February.
 func (s *Schedule) Never() bool { return s.days == daysNone }
 
 // search finds the first occurrence at or after from, in Unix seconds.
@@ -224,7 +245,8 @@ func (s *Schedule) firstWall(span *span, from int64) int64 {
 	return (wall + wallEpoch + 59) / 60
 }
 
-// nextWall returns the first local minute at or after w that matches the fields.
+// nextWall returns the first local minute at or after w that matches the fields
+// and the filter, or noWall if it is long after LastYear.
 func (s *Schedule) nextWall(w int64) int64 {
 	day, minute := uint64(w)/minutesPerDay, uint64(w)%minutesPerDay
 	if s.days == daysAll {
@@ -234,7 +256,7 @@ func (s *Schedule) nextWall(w int64) int64 {
 		return int64((day+1)*minutesPerDay + s.firstMinute())
 	}
 	month := monthOf(day)
-	days := s.daysOf(month)
+	days := s.daysIn(month)
 	mday := day - month.first
 	if days>>mday&1 != 0 {
 		if at, ok := s.minuteFrom(minute); ok {
@@ -243,10 +265,80 @@ func (s *Schedule) nextWall(w int64) int64 {
 	}
 	days &= ^uint32(1) << mday
 	for days == 0 {
+		if month.year > LastYear {
+			return noWall
+		}
 		month = s.nextMonth(month)
-		days = s.daysOf(month)
+		days = s.daysIn(month)
 	}
 	return int64((month.first+uint64(bits.TrailingZeros32(days)))*minutesPerDay + s.firstMinute())
+}
+
+// daysIn returns the days of m on which s occurs; bit 0 is the first day.
+func (s *Schedule) daysIn(m civilMonth) uint32 {
+	switch {
+	case s.filter == nil:
+		return s.daysOf(m)
+	case s.filter.Shift != ShiftNone:
+		return s.shiftedDays(m)
+	}
+	if days := s.selected(m); days != 0 {
+		return days & s.filter.allowed(m)
+	}
+	return 0
+}
+
+// selected returns the days of m that the fields and the filter select, without
+// its sets of dates.
+func (s *Schedule) selected(m civilMonth) uint32 {
+	if !s.filter.Years.has(m.year) {
+		return 0 // quickly, because years may be far away
+	}
+	return s.daysOf(m) & s.filter.in(m)
+}
+
+// shiftedDays returns the days of m on which s occurs after days that are not
+// allowed have moved. A day moves to a workday if all selected days are workdays.
+func (s *Schedule) shiftedDays(m civilMonth) (days uint32) {
+	earlier, step := m.preceding(), -1 // an allowed day takes the days right before it
+	later := m
+	if s.filter.Shift == ShiftPrev {
+		earlier, later, step = m, m.following(), 1
+	}
+	selected := uint64(s.selected(earlier)) | uint64(s.selected(later))<<earlier.length
+	if selected == 0 {
+		return 0
+	}
+	allowed := uint64(s.allowedTarget(earlier)) | uint64(s.allowedTarget(later))<<earlier.length
+	for n := range m.length {
+		at := n + int(m.first-earlier.first)
+		if allowed>>at&1 == 0 {
+			continue
+		}
+		taken := selected >> at & 1
+		for from, left := at+step, MaxShift; left > 0 && from >= 0 && allowed>>from&1 == 0; from, left = from+step, left-1 {
+			taken |= selected >> from & 1
+		}
+		days |= uint32(taken) << n
+	}
+	return days
+}
+
+// allowedTarget returns the days of m to which an occurrence may move.
+func (s *Schedule) allowedTarget(m civilMonth) uint32 {
+	days := s.filter.allowed(m)
+	if s.filter.Rule.isWorkdays() || s.weekday&^workweek == 0 && s.needsBothDays() {
+		days &= weekdaysIn(m, workweek)
+	}
+	return days
+}
+
+// nextMonth returns the first month after m that may have a day of s.
+func (s *Schedule) nextMonth(m civilMonth) civilMonth {
+	if s.filter != nil && s.filter.Shift != ShiftNone {
+		return m.following()
+	}
+	return s.FieldSet.nextMonth(m)
 }
 
 // minuteFrom returns the first minute of a day, at or after minute, that matches

@@ -160,6 +160,14 @@ func (d *Directory) isFor(who domain, a Account) bool {
 	return false
 }
 
+// Group returns the number of a group by name: one of /etc/group, or of a directory service as
+// far as it is known here.
+func (d *Directory) Group(name string) (gid uint32, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.groupNamed(name)
+}
+
 // groupNamed returns the number of a group. Directory.mu is held.
 func (d *Directory) groupNamed(name string) (uint32, bool) {
 	g, _ := d.readGroup() // if unreadable, the user lookup failed too

@@ -32,9 +32,11 @@ type Row struct {
 	Schedule  string // as written
 	Zone      string // IANA name, or "Local"
 	Command   string
+	Labels    string // as written: key:value,...
 	State     job.State
 	Protected bool          // a person is asked twice before it is changed
 	Fixed     bool          // the account may not change its entry: see Status.Denied
+	Paused    bool          // a user paused it, whatever its state
 	Acked     bool          // the newest run failed, and a person has seen it
 	Next      time.Time     // zero: nothing planned
 	Node      string        // of a ring job: the host whose the next is, as the ring is now
@@ -63,7 +65,7 @@ func (c *Client) Board(ctx context.Context) iter.Seq2[BoardUpdate, error] {
 			return
 		}
 		defer response.Body.Close()
-		frames, err := newBoardDecoder(response.Body)
+		frames, err := newBoardDecoder(response.Body, response.Header.Get("Content-Type"))
 		for begin := true; err == nil; begin = false {
 			var u BoardUpdate
 			u, err = frames.next()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // CrontabFile is one crontab file that the daemon reads, or would read if it existed.
@@ -53,6 +54,8 @@ type CrontabText struct {
 	Zone       string `json:"zone"` // of the host
 	StandsIn   bool   `json:"stands_in,omitempty"`
 	MaxEntries int    `json:"max_entries,omitempty"` // see crontab.Config
+
+	Calendars map[string]Calendar `json:"calendars,omitempty"` // that entries may name
 }
 
 // The formats of crontab files.
@@ -84,10 +87,13 @@ func FormatOf(f crontab.Format) string {
 func (t *CrontabText) Config(zone func(string) (*time.Location, error)) crontab.Config {
 	c := crontab.Config{
 		Format: formats[t.Format], Owner: t.Account, Privileged: t.Privileged, Zone: zone, StandIn: t.StandsIn,
-		MaxEntries: t.MaxEntries,
+		MaxEntries: t.MaxEntries, Calendars: map[string]timetable.Calendar{},
 	}
 	if t.Family == FamilyRHEL {
 		c.Family = crontab.RHEL
+	}
+	for name, calendar := range t.Calendars {
+		c.Calendars[name] = calendar.read(name)
 	}
 	local, err := zone(t.Zone)
 	if err != nil {

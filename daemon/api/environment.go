@@ -20,6 +20,7 @@ type Environment struct {
 	Argv    []string        `json:"argv"`
 	Dir     string          `json:"dir"`
 	InRoot  bool            `json:"in_root,omitempty"` // it runs in / where Dir cannot be entered
+	Umask   string          `json:"umask,omitempty"`   // in octal digits; "": that of the session
 	Env     []string        `json:"env"`               // NAME=value, the same for each run
 	RunEnv  []string        `json:"run_env"`           // NAME=value, of one due at Due
 	Limits  []ResourceLimit `json:"limits,omitempty"`  // of others: the daemon's own

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -23,7 +23,7 @@ type Users struct {
 	Accounts *account.Directory
 	crontabs []*crontab.File // that users were taken from
 	users    []string
-	Previous map[string]engine.Barred
+	Previous map[string]event.Barred
 }
 
 // lookupsAtOnce bounds how many accounts a slow directory service is asked
@@ -37,13 +37,13 @@ const (
 // Find looks up all users of the crontabs and reports whether the result has changed. If a user
 // cannot be looked up, the previous result stays. Initially no user is barred; starting a run fails
 // then.
-func (b *Users) Find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]engine.Barred, changed bool) {
+func (b *Users) Find(ctx context.Context, crontabs []*crontab.File, now time.Time) (barred map[string]event.Barred, changed bool) {
 	if !slices.Equal(b.crontabs, crontabs) {
 		b.crontabs, b.users = crontabs, usersOf(crontabs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	barred = map[string]engine.Barred{}
+	barred = map[string]event.Barred{}
 	before := b.Previous
 	var mu sync.Mutex
 	var lookups sync.WaitGroup
@@ -52,7 +52,7 @@ func (b *Users) Find(ctx context.Context, crontabs []*crontab.File, now time.Tim
 		if a, ok := b.Accounts.Known(user); ok {
 			if why := b.Accounts.Refusal(a, now); why != "" {
 				mu.Lock()
-				barred[user] = engine.Barred{Reason: job.AccountRefused, Detail: why}
+				barred[user] = event.Barred{Reason: job.AccountRefused, Detail: why}
 				mu.Unlock()
 			}
 			continue
@@ -73,20 +73,20 @@ func (b *Users) Find(ctx context.Context, crontabs []*crontab.File, now time.Tim
 	return barred, changed
 }
 
-func (b *Users) lookUp(ctx context.Context, user string, now time.Time, before engine.Barred) (engine.Barred, bool) {
+func (b *Users) lookUp(ctx context.Context, user string, now time.Time, before event.Barred) (event.Barred, bool) {
 	if ctx.Err() != nil {
-		return before, before != engine.Barred{}
+		return before, before != event.Barred{}
 	}
 	a, err := b.Accounts.Find(ctx, user)
 	var unknown *account.UnknownError
 	if errors.As(err, &unknown) {
-		return engine.Barred{Reason: job.NoUser, Detail: unknown.Error()}, true
+		return event.Barred{Reason: job.NoUser, Detail: unknown.Error()}, true
 	}
 	if err != nil {
-		return before, before != engine.Barred{}
+		return before, before != event.Barred{}
 	}
 	why := b.Accounts.Refusal(a, now)
-	return engine.Barred{Reason: job.AccountRefused, Detail: why}, why != ""
+	return event.Barred{Reason: job.AccountRefused, Detail: why}, why != ""
 }
 
 // usersOf names the accounts of tables, but for the daemon's own number, which

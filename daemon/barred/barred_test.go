@@ -10,7 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -29,7 +29,7 @@ func TestBarsFollowTheAccounts(t *testing.T) {
 	if !changed || len(barred) != 2 || barred["old"].Reason != job.AccountRefused || barred["old"].Detail == "" {
 		t.Errorf("at first: changed %t, %v", changed, barred)
 	}
-	if diff := cmp.Diff(engine.Barred{Reason: job.NoUser, Detail: "unknown user later"}, barred["later"]); diff != "" {
+	if diff := cmp.Diff(event.Barred{Reason: job.NoUser, Detail: "unknown user later"}, barred["later"]); diff != "" {
 		t.Errorf("an account that does not exist (-want +got):\n%s", diff)
 	}
 	if _, changed := b.Find(t.Context(), crontabs, now); changed {

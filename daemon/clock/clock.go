@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Clock reads the time and keeps one alarm. Its methods may be called from
@@ -21,8 +21,8 @@ type Clock struct {
 	set   *os.File // cancelled by the kernel when the wall clock is set
 
 	mu     sync.Mutex
-	at     time.Time     // the alarm; zero: none
-	armed  engine.Moment // when the present stage began
+	at     time.Time  // the alarm; zero: none
+	armed  job.Moment // when the present stage began
 	closed bool
 }
 
@@ -53,16 +53,16 @@ func openTimer(clockid int) (*os.File, error) {
 }
 
 // Now reads the clocks.
-func (c *Clock) Now() engine.Moment { return read() }
+func (c *Clock) Now() job.Moment { return read() }
 
 // read drops the monotonic part of Go's time: the difference of two instants must follow the wall
 // clock, even if it was set in between.
-func read() engine.Moment {
+func read() job.Moment {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
 		panic(fmt.Sprintf("read boot time: %v", err)) // every kernel that Go runs on has it
 	}
-	return engine.Moment{
+	return job.Moment{
 		Wall: time.Now().Round(0).UTC(),
 		Up:   time.Duration(up.Nano()),
 	}
@@ -72,7 +72,7 @@ func read() engine.Moment {
 // in the past rings immediately. The zero time disarms. now is the reading that at is based on: a
 // clock that was set since then cannot make the wait longer than decided. A ring that was in
 // progress may still arrive at C.
-func (c *Clock) Alarm(now engine.Moment, at time.Time) {
+func (c *Clock) Alarm(now job.Moment, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = at
@@ -129,7 +129,7 @@ func (c *Clock) awaitTimer() error {
 
 // endStage reports whether to ring: the alarm is reached, or the wall clock
 // went another way than slewing explains. It begins the next stage otherwise.
-func (c *Clock) endStage(now engine.Moment) bool {
+func (c *Clock) endStage(now job.Moment) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.at.IsZero() {
@@ -186,7 +186,7 @@ func (c *Clock) ring() {
 
 // arm begins a stage of the wait; on a closed Clock it does nothing. c.mu is
 // held.
-func (c *Clock) arm(now engine.Moment) {
+func (c *Clock) arm(now job.Moment) {
 	if c.closed {
 		return
 	}

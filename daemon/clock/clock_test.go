@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 func TestMain(m *testing.M) {
@@ -144,7 +144,7 @@ func TestAlarmIsDisarmed(t *testing.T) {
 func TestAlarmThatIsAgesAhead(t *testing.T) {
 	c := running(t)
 	up := 10 * 365 * 24 * time.Hour
-	c.Alarm(engine.Moment{Wall: time.Unix(0, 0), Up: up}, time.Unix(1<<40, 0)) // panics if the kernel refuses it
+	c.Alarm(job.Moment{Wall: time.Unix(0, 0), Up: up}, time.Unix(1<<40, 0)) // panics if the kernel refuses it
 }
 
 func TestAlarmAfterRunDoesNothing(t *testing.T) {
@@ -232,12 +232,12 @@ func TestEndOfStage(t *testing.T) {
 	defer c.close()
 	start := read()
 	at := start.Wall.Add(time.Hour)
-	later := func(wall, up time.Duration) engine.Moment {
-		return engine.Moment{Wall: start.Wall.Add(wall), Up: start.Up + up}
+	later := func(wall, up time.Duration) job.Moment {
+		return job.Moment{Wall: start.Wall.Add(wall), Up: start.Up + up}
 	}
 	for _, test := range []struct {
 		what string
-		now  engine.Moment
+		now  job.Moment
 		ring bool
 	}{
 		{"reached", later(time.Hour, time.Hour), true},

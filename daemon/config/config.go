@@ -1,6 +1,6 @@
 // Package config owns what the administrator decides for a host: it reads cronring.toml and, over
 // it, the files of conf.d beside it in the order of their names. Settings of jobs become a
-// sidecar.Sidecar, settings of limits engine.Limits; each value keeps its file and line.
+// sidecar.Sidecar, settings of limits slots.Limits; each value keeps its file and line.
 //
 // Only root may write the files, and only known keys are valid: an unknown key is an error with its
 // line. The valid settings still apply, so that one mistake does not stop a host's jobs.
@@ -23,7 +23,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/sidecar"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/notify"
 )
 
@@ -43,10 +43,11 @@ type Config struct {
 
 	MaxEntries int // of a user's crontab; 0: defaultEntries
 
-	Limits      engine.Limits
+	Limits      slots.Limits
 	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, for each kind; 0: no limit
 	Sidecar     *sidecar.Sidecar // nil: no settings for entries
 	Channels    []notify.Channel // the valid ones, by name
+	Calendars   map[string]Calendar
 	Diagnostics []crontab.Diagnostic
 
 	Places map[string]sidecar.Place // the place of each setting that differs from the default
@@ -61,8 +62,8 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
-	c := Config{Session: SessionAuto, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]sidecar.Place{}}
-	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
+	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]sidecar.Place{}}
+	r := reader{Config: &c, dir: dir, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {
 		r.report(sidecar.Place{File: dir}, unread, err.Error(), "")
@@ -97,11 +98,14 @@ func sentence(d crontab.Diagnostic) error {
 const (
 	unread  crontab.Code = "B603" // a file
 	unknown crontab.Code = "B604" // a key or a value
+
+	unreadCalendar crontab.Code = "B605"
 )
 
 // reader gathers what the files say, one after the other.
 type reader struct {
 	*Config
+	dir      string
 	sidecar  sidecar.Sidecar
 	jobs     map[string]sidecar.JobConfig
 	channels map[string]*notify.Channel
@@ -180,6 +184,7 @@ func dotted(path []string) string { return toml.Key(path).String() }
 // finish looks at all files together.
 func (r *reader) finish() {
 	r.checkRing()
+	r.finishCalendars()
 	for _, name := range sortedKeys(r.channels) {
 		r.addChannel(r.channels[name])
 	}
@@ -192,7 +197,7 @@ func (r *reader) finish() {
 	}
 	if s := &r.sidecar; len(s.Default)+len(s.Jobs)+len(s.Matches) > 0 {
 		r.Sidecar = s
-		r.Diagnostics = append(r.Diagnostics, crontab.CheckSidecar(s, crontab.Config{Zone: loadZone})...)
+		r.Diagnostics = append(r.Diagnostics, crontab.CheckSidecar(s, crontab.Config{Zone: loadZone, Calendars: r.Dates()})...)
 	}
 	slices.SortStableFunc(r.Diagnostics, func(a, b crontab.Diagnostic) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

@@ -15,7 +15,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/testdata/manpages"
 )
@@ -54,7 +54,7 @@ func read(t *testing.T, texts ...string) Config {
 
 func TestReadOfAHostWithoutConfiguration(t *testing.T) {
 	c := Read(t.TempDir())
-	if c.Err() != nil || c.Session != SessionAuto || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, engine.Limits{MaxPerUser: 200}) {
+	if c.Err() != nil || c.Session != SessionAuto || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, slots.Limits{MaxPerUser: 200}) {
 		t.Errorf("got %+v, error %v", c, c.Err())
 	}
 }
@@ -70,7 +70,7 @@ func TestReadDropInsCountOverTheMainFile(t *testing.T) {
 	if c.Session != "pam" || !c.Mail.Off || c.Log.To != "journal" || c.Log.CronLines == nil || *c.Log.CronLines || c.Limits.MaxRunning != 6 {
 		t.Errorf("got %+v", c)
 	}
-	if want := (engine.Pool{Size: 3, Rate: 10, Per: time.Minute}); !reflect.DeepEqual(c.Limits.Pools["wan"], want) {
+	if want := (slots.Pool{Size: 3, Rate: 10, Per: time.Minute}); !reflect.DeepEqual(c.Limits.Pools["wan"], want) {
 		t.Errorf("got pool %+v, want %+v", c.Limits.Pools["wan"], want)
 	}
 	s := c.Sidecar
@@ -129,7 +129,7 @@ users = ["*"]
 	if len(c.Diagnostics) > 0 {
 		t.Fatal(c.Diagnostics)
 	}
-	limits := engine.Limits{MaxPerUser: 4, QueueMax: 100, Pools: map[string]engine.Pool{"wan": {Size: 2, Rate: 5, Per: 30 * time.Second, Users: []string{"ann", "bob"}}}}
+	limits := slots.Limits{MaxPerUser: 4, QueueMax: 100, Pools: map[string]slots.Pool{"wan": {Size: 2, Rate: 5, Per: 30 * time.Second, Users: []string{"ann", "bob"}}}}
 	channels := []notify.Channel{
 		{Name: "ops", Type: "webhook", URLFile: "/etc/credstore/ops-hook", Header: map[string]string{"X-Team": "ops"}, Timeout: 10 * time.Second, Retry: time.Hour},
 		{Name: "pager", Type: "command", Command: []string{"/usr/bin/page", "--now"}, User: "pager", Users: []string{"*"}},
@@ -156,7 +156,7 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key":       {"session = \"pam\"\n[mail]\nofff = true\n", "cronring.toml:3: unknown key mail.offf"},
 		"unknown top":       {"session = \"pam\"\nmax-runing = 3\n", "cronring.toml:2: unknown key max-runing"},
-		"unknown table":     {"session = \"pam\"\n\n[calendar.cn]\nfile = \"x\"\n", "cronring.toml:3: unknown key calendar.cn"},
+		"unknown table":     {"session = \"pam\"\n\n[calender.cn]\nfile = \"x\"\n", "cronring.toml:3: unknown key calender.cn"},
 		"ring key":          {"session = \"pam\"\n[ring]\nnme = \"a\"\n", "cronring.toml:3: unknown key ring.nme"},
 		"ring name":         {"session = \"pam\"\n[ring]\nseeds = [\"a\"]\n", "cronring.toml:2: ring.name: it is missing"},
 		"ring without key":  {"session = \"pam\"\n[ring]\nname = \"a\"\n", "cronring.toml:2: ring.key-file: it is missing"},
@@ -226,6 +226,60 @@ labels = { zone = "a", role = "db" }
 	}
 	if c := read(t, "[ring]\nlabels = { zone = \"a\" }\n"); c.Err() != nil || c.Ring.Name != "" || c.Ring.Labels["zone"] != "a" {
 		t.Errorf("labels alone: got %+v, %v", c.Ring, c.Err())
+	}
+}
+
+// TestReadCalendars holds that the dates of a file count when it is read again,
+// and that a file that cannot be trusted has none.
+func TestReadCalendars(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "cronring.toml"), `
+[calendar.list]
+file = "dates/list"
+[calendar.open]
+file = "dates/open"
+[calendar.none]
+[calendar.weekend]
+file = "dates/list"
+[calendar."a b"]
+file = "dates/list"
+[calendar.key]
+fiel = "dates/list"
+`, 0o644)
+	list := filepath.Join(dir, "dates/list")
+	writeFile(t, list, "2026-12-24\n", 0o644)
+	writeFile(t, filepath.Join(dir, "dates/open"), "2026-12-24\n", 0o666)
+	c := Read(dir)
+	var got []string
+	for _, d := range c.Diagnostics {
+		got = append(got, fmt.Sprintf("%d:%s:%s", d.Line, d.Code, strings.ReplaceAll(d.Message, dir+"/", "")))
+	}
+	want := []string{
+		"0:B605:calendar.key: it has no `file`: jobs with this calendar are held",
+		"0:B605:calendar.none: it has no `file`: jobs with this calendar are held",
+		"5:B605:calendar.open: dates/open: it may be written by others: chmod go-w dates/open: jobs with this calendar are held",
+		"8:B604:calendar.\"weekend\": the name is not valid, or taken by the calendar of all weekends",
+		"10:B604:calendar.\"a b\": the name is not valid, or taken by the calendar of all weekends",
+		"12:B604:unknown key calendar.key.fiel",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	dates := c.Dates()["list"].Dates
+	if dates == nil || c.ReadCalendars() || c.Dates()["list"].Dates != dates {
+		t.Error("an unchanged file has other dates")
+	}
+	writeFile(t, list, "2026-12-25\n", 0o644)
+	if !c.ReadCalendars() || c.Dates()["list"].Dates == dates || c.Dates()["open"].Dates != nil {
+		t.Errorf("a changed file: got %v", c.Dates())
+	}
+	if err := os.Remove(list); err != nil {
+		t.Fatal(err)
+	}
+	if !c.ReadCalendars() || c.Dates()["list"].Dates != nil || c.Dates()["list"].Unread == "" {
+		t.Errorf("a missing file: got %v", c.Dates())
 	}
 }
 
@@ -375,7 +429,7 @@ func TestManual(t *testing.T) {
 	for _, s := range settings {
 		want = append(want, s.key)
 	}
-	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}} {
+	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}, {"calendar", "x"}} {
 		want = append(want, knownKeys(path)...)
 	}
 	want = append(want, "user") // of a job
@@ -391,7 +445,7 @@ func TestManual(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the page has the keys\n%q\nwant\n%q", got, want)
 	}
-	for _, table := range []string{"[default]", "[job. Ns Ar name", "[[match]]", "[pool. Ns Ar name", "[channel. Ns Ar name"} {
+	for _, table := range []string{"[default]", "[job. Ns Ar name", "[[match]]", "[pool. Ns Ar name", "[channel. Ns Ar name", "[calendar. Ns Ar name"} {
 		if !strings.Contains(page, ".It Li "+table) {
 			t.Errorf("the page does not tell of %s", table)
 		}
@@ -420,7 +474,9 @@ func TestManualExamplesAreRead(t *testing.T) {
 			if e.More == "of a channel" {
 				text = "[channel.x]\ntype = \"webhook\"\nurl = \"https://localhost/x\"\n" + text
 			}
-			if c := read(t, text); len(c.Diagnostics) > 0 {
+			holidays := filepath.Join(t.TempDir(), "holidays")
+			writeFile(t, holidays, "2027-01-01\n", 0o644)
+			if c := read(t, strings.ReplaceAll(text, "calendars/de-2027.dates", holidays)); len(c.Diagnostics) > 0 {
 				t.Errorf("%v: got %v, want no diagnostic", e, c.Diagnostics)
 			}
 		}

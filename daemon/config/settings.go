@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab/sidecar"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/slots"
 )
 
 // Bounds on what a configuration can ask for.
@@ -140,7 +140,7 @@ var errUnknown = errors.New("unknown key")
 // tables are the shapes of tables that are known; * is any name or number.
 var tables = [][]string{
 	{"mail"}, {"log"}, {"ring"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
-	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"},
+	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"}, {"calendar"}, {"calendar", "*"},
 }
 
 // open records a table. It returns false for an unknown one.
@@ -163,6 +163,8 @@ func (r *reader) open(path []string, at sidecar.Place) bool {
 		r.pool(name)
 	case "channel":
 		r.channel(name)
+	case "calendar":
+		r.calendar(name)
 	}
 	return true
 }
@@ -188,6 +190,8 @@ func (r *reader) set(path []string, v value, at sidecar.Place) error {
 		return r.placed("ring.labels", at, r.setLabel(last, v))
 	case path[0] == "pool" && len(path) == 3:
 		return r.placed(key, at, r.setPool(path[1], last, v))
+	case path[0] == "calendar" && len(path) == 3:
+		return r.placed(key, at, r.setCalendar(path[1], last, v, at))
 	case path[0] == "channel" && len(path) == 3:
 		return r.placed(key, at, setChannel(r.channel(path[1]), last, v))
 	case path[0] == "channel" && len(path) == 4 && path[2] == "header":
@@ -212,9 +216,11 @@ func knownKeys(path []string) []string {
 		for _, s := range settings {
 			keys = append(keys, s.key)
 		}
-		return append(keys, "default", "job", "match", "pool", "channel")
+		return append(keys, "default", "job", "match", "pool", "channel", "calendar")
 	case path[0] == "pool":
 		return []string{"size", "rate", "users"}
+	case path[0] == "calendar":
+		return []string{"file"}
 	case path[0] == "match":
 		return []string{"file", "user", "command", "set"}
 	case path[0] == "channel":
@@ -287,9 +293,9 @@ func (r *reader) setMatch(number, key string, v value, at sidecar.Place) (err er
 	return err
 }
 
-func (r *reader) pool(name string) engine.Pool {
+func (r *reader) pool(name string) slots.Pool {
 	if r.Limits.Pools == nil {
-		r.Limits.Pools = map[string]engine.Pool{}
+		r.Limits.Pools = map[string]slots.Pool{}
 	}
 	p, ok := r.Limits.Pools[name]
 	if !ok {

@@ -43,6 +43,9 @@ func (c *Config) Rows() []Row {
 			add("channel", ch.Name, f[0], f[1])
 		}
 	}
+	for _, name := range sortedKeys(c.Calendars) {
+		add("calendar", name, "file", c.Calendars[name].File)
+	}
 	return append(rows, sidecarRows(c.Sidecar)...)
 }
 

@@ -7,36 +7,38 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // successor returns an engine that finds one run of the job j in the store.
-func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engine, []Effect) {
+func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engine, []effect.Effect) {
 	t.Helper()
 	w := newWorld(t, noon, time.UTC)
 	e := New(State{
 		LastSeen: noon.Add(-10 * time.Second), NextRun: 8, Adopted: []Adopted{a},
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: state, Decided: noon.Add(-time.Minute)}},
 	})
-	return e, e.Step(Moment{Wall: noon, Up: time.Hour}, Load{Crontabs: []*crontab.File{w.crontab("t", table)}})
+	return e, e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{w.crontab("t", table)}})
 }
 
-func recordsOf(effects []Effect, kind job.RecordKind) []job.Record {
+func recordsOf(effects []effect.Effect, kind job.RecordKind) []job.Record {
 	var found []job.Record
 	for _, e := range effects {
-		if f, ok := e.(Fact); ok && f.Record.Kind == kind {
+		if f, ok := e.(effect.Fact); ok && f.Record.Kind == kind {
 			found = append(found, f.Record)
 		}
 	}
 	return found
 }
 
-func killsOf(effects []Effect) []Kill {
-	var kills []Kill
+func killsOf(effects []effect.Effect) []effect.Kill {
+	var kills []effect.Kill
 	for _, e := range effects {
-		if k, ok := e.(Kill); ok {
+		if k, ok := e.(effect.Kill); ok {
 			kills = append(kills, k)
 		}
 	}
@@ -54,14 +56,14 @@ func TestAdoptedBeforeItsStartWasStored(t *testing.T) {
 			t.Errorf("%s: got %+v, want it running as 77 for 20 seconds", state, r)
 		}
 		for _, x := range effects {
-			if _, ok := x.(Start); ok {
+			if _, ok := x.(effect.Start); ok {
 				t.Errorf("%s: it was started again", state)
 			}
 		}
-		if got := killsOf(e.Step(Moment{Wall: noon.Add(39 * time.Second), Up: time.Hour + 39*time.Second})); len(got) > 0 {
+		if got := killsOf(e.Step(job.Moment{Wall: noon.Add(39 * time.Second), Up: time.Hour + 39*time.Second})); len(got) > 0 {
 			t.Errorf("%s: after 59 of 60 seconds it was stopped: %v", state, got)
 		}
-		if got := killsOf(e.Step(Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM, job.OverTime}) {
+		if got := killsOf(e.Step(job.Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 || got[0] != (effect.Kill{Run: 7, Signal: syscall.SIGTERM, Reason: job.OverTime}) {
 			t.Errorf("%s: over its limit got %v, want TERM", state, got)
 		}
 	}
@@ -72,18 +74,18 @@ func TestAdoptedSinceNobodyKnowsWhen(t *testing.T) {
 	e := New(State{Adopted: []Adopted{{Run: 7, PID: 77}}, LastSeen: noon, Live: []job.Run{
 		{ID: 7, Job: "j", Attempt: 1, State: job.RunRunning, Decided: noon, Started: noon.Add(-20 * time.Second)},
 	}})
-	load := Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
-	if got := killsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, load)); len(got) > 0 {
+	load := event.Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
+	if got := killsOf(e.Step(job.Moment{Wall: noon, Up: time.Hour}, load)); len(got) > 0 {
 		t.Errorf("after 20 of 60 seconds it was stopped: %v", got)
 	}
-	if got := killsOf(e.Step(Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 {
+	if got := killsOf(e.Step(job.Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 {
 		t.Errorf("over its limit got %v, want TERM", got)
 	}
 }
 
 func TestAdoptedOverItsLimitIsStoppedAtOnce(t *testing.T) {
 	_, effects := successor(t, "#@ name=j timeout=1m\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
-	if got := killsOf(effects); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM, job.OverTime}) {
+	if got := killsOf(effects); len(got) != 1 || got[0] != (effect.Kill{Run: 7, Signal: syscall.SIGTERM, Reason: job.OverTime}) {
 		t.Errorf("got %v, want TERM", got)
 	}
 }
@@ -100,10 +102,10 @@ func TestAdoptedWhileItIsStopped(t *testing.T) {
 		if got := e.Stopping(); len(got) != 1 || got[7] != job.StopAsked {
 			t.Errorf("%s: Stopping() = %v, want run 7 as asked", c.state, got)
 		}
-		if got := killsOf(e.Step(Moment{Wall: noon.Add(option.ManualStopGrace), Up: time.Hour + option.ManualStopGrace})); len(got) != 1 || got[0].Signal != syscall.SIGKILL {
+		if got := killsOf(e.Step(job.Moment{Wall: noon.Add(option.ManualStopGrace), Up: time.Hour + option.ManualStopGrace})); len(got) != 1 || got[0].Signal != syscall.SIGKILL {
 			t.Errorf("%s: after the grace got %v, want KILL", c.state, got)
 		}
-		ended := recordsOf(e.Step(Moment{Wall: noon.Add(time.Minute), Up: time.Hour + time.Minute}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}}), job.Ended)
+		ended := recordsOf(e.Step(job.Moment{Wall: noon.Add(time.Minute), Up: time.Hour + time.Minute}, event.Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}}), job.Ended)
 		if len(ended) != 1 || ended[0].Reason != job.StopAsked || len(e.Stopping()) > 0 || len(e.View().Runs()) > 0 {
 			t.Errorf("%s: got %+v, want it ended as asked, and no retry", c.state, ended)
 		}
@@ -119,16 +121,16 @@ func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: job.RunRunning, Decided: noon.Add(-time.Minute),
 			Stop: &job.Stop{By: "root", At: noon.Add(-4 * time.Second), Signal: "TERM", Grace: 10 * time.Second}}},
 	})
-	effects := e.Step(Moment{Wall: noon, Up: up}, Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
-	effects = append(effects, e.Step(Moment{Wall: noon.Add(5 * time.Second), Up: up + 5*time.Second})...)
+	effects := e.Step(job.Moment{Wall: noon, Up: up}, event.Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
+	effects = append(effects, e.Step(job.Moment{Wall: noon.Add(5 * time.Second), Up: up + 5*time.Second})...)
 	if kills := killsOf(effects); len(kills) > 0 {
 		t.Errorf("signals %v within the grace, want none", kills)
 	}
-	kills := killsOf(e.Step(Moment{Wall: noon.Add(6 * time.Second), Up: up + 6*time.Second}))
-	if len(kills) != 1 || kills[0] != (Kill{Run: 7, Signal: syscall.SIGKILL}) {
+	kills := killsOf(e.Step(job.Moment{Wall: noon.Add(6 * time.Second), Up: up + 6*time.Second}))
+	if len(kills) != 1 || kills[0] != (effect.Kill{Run: 7, Signal: syscall.SIGKILL}) {
 		t.Errorf("signals %v at the end of the grace, want KILL", kills)
 	}
-	effects = e.Step(Moment{Wall: noon.Add(7 * time.Second), Up: up + 7*time.Second}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}})
+	effects = e.Step(job.Moment{Wall: noon.Add(7 * time.Second), Up: up + 7*time.Second}, event.Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}})
 	ended := recordsOf(effects, job.Ended)
 	if len(ended) != 1 || ended[0].Reason != job.StopAsked || len(e.View().Runs()) != 0 {
 		t.Errorf("records %+v, runs %+v; want one end that was asked for, and no retry", ended, e.View().Runs())
@@ -140,7 +142,7 @@ func TestAdoptedOfARemovedJobRunsOn(t *testing.T) {
 	if got := recordsOf(effects, job.Ended); len(got) > 0 {
 		t.Fatalf("it ended: %+v", got)
 	}
-	ended := recordsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Exited}}), job.Ended)
+	ended := recordsOf(e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Ended{Run: 7, Outcome: job.Outcome{Kind: job.Exited}}), job.Ended)
 	if len(ended) != 1 || !ended[0].Run.Outcome.OK() {
 		t.Errorf("got %+v, want it ended well", ended)
 	}
@@ -150,7 +152,7 @@ func TestAdoptedOfARemovedJobRunsOn(t *testing.T) {
 // not retried.
 func TestAdoptedAndLostStaysLost(t *testing.T) {
 	e, _ := successor(t, "#@ name=j timeout=1m retry=3\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
-	ended := recordsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Lost}}), job.Ended)
+	ended := recordsOf(e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Ended{Run: 7, Outcome: job.Outcome{Kind: job.Lost}}), job.Ended)
 	if len(ended) != 1 || ended[0].Run.Outcome.Kind != job.Lost || len(e.View().Runs()) > 0 {
 		t.Errorf("got %+v and %v, want it lost, and no retry", ended, e.View().Runs())
 	}
@@ -160,7 +162,7 @@ func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	file := w.system("t", "@reboot ghost x\n")
 	e := New(State{Booted: true})
-	effects := e.Step(w.now, BarUsers{map[string]Barred{"ghost": {job.NoUser, "no such user"}}}, Load{Crontabs: []*crontab.File{file}})
+	effects := e.Step(w.now, event.BarUsers{Users: map[string]event.Barred{"ghost": {Reason: job.NoUser, Detail: "no such user"}}}, event.Load{Crontabs: []*crontab.File{file}})
 	decided := recordsOf(effects, job.Decided)
 	if len(decided) != 1 || decided[0].Reason != job.NoUser || decided[0].Detail != "no such user" {
 		t.Errorf("got %+v, want it skipped for want of an account", decided)
@@ -179,15 +181,15 @@ func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 	e, effects := successor(t, "#@ name=j overlap=skip\n0 1 * * * x\n", job.RunDecided, Adopted{Run: 7})
 	for _, x := range effects {
 		switch x := x.(type) {
-		case Start:
+		case effect.Start:
 			t.Errorf("it was started again: %+v", x)
-		case Fact:
+		case effect.Fact:
 			if x.Record.Run != nil {
 				t.Errorf("something was recorded of it: %+v", x.Record)
 			}
 		}
 	}
-	effects = e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour + time.Second}, Started{Run: 7, PID: 77})
+	effects = e.Step(job.Moment{Wall: noon.Add(time.Second), Up: time.Hour + time.Second}, event.Started{Run: 7, PID: 77})
 	if got := recordsOf(effects, job.Started); len(got) != 1 || got[0].Run.PID != 77 {
 		t.Errorf("when it started: %+v, want one record of that", effects)
 	}
@@ -196,11 +198,11 @@ func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 func TestBarredJobIsHeldInTheView(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	e := New(State{})
-	e.Step(Moment{Wall: noon, Up: time.Hour}, BarUsers{map[string]Barred{"ann": {job.NoUser, "unknown user ann"}}}, Load{Crontabs: []*crontab.File{w.crontab("t", "* * * * * x\n")}})
+	e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.BarUsers{Users: map[string]event.Barred{"ann": {Reason: job.NoUser, Detail: "unknown user ann"}}}, event.Load{Crontabs: []*crontab.File{w.crontab("t", "* * * * * x\n")}})
 	if got := e.View().Job(0).Held; got != "unknown user ann" {
 		t.Errorf("held: %q, want the reason of the bar", got)
 	}
-	e.Step(Moment{Wall: noon, Up: time.Hour}, BarUsers{})
+	e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.BarUsers{})
 	if got := e.View().Job(0).Held; got != "" {
 		t.Errorf("held: %q although nothing bars the account", got)
 	}

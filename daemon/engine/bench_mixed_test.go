@@ -8,11 +8,14 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/testdata/worlds"
 )
 
 // quiet is an hour at which only jobs with every= are due in a mixed crontab.
-var quiet = engine.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+var quiet = job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 
 // mixed returns n jobs with options of all kinds, or none, in crontabs of 100 jobs, and
 // the size of their text.
@@ -57,9 +60,9 @@ func BenchmarkReloadOneOf100k(b *testing.B) {
 	after := append([]*crontab.File(nil), before...)
 	after[0] = parsed(b, crontab.NewCache(), 0, worlds.Mixed(0, 100, "")+"0 0 1 1 * new\n")
 	e := engine.New(engine.State{})
-	e.Step(quiet, engine.Load{Crontabs: before})
+	e.Step(quiet, event.Load{Crontabs: before})
 	for b.Loop() {
-		e.Step(quiet, engine.Load{Crontabs: after})
+		e.Step(quiet, event.Load{Crontabs: after})
 		before, after = after, before
 	}
 }
@@ -73,12 +76,12 @@ func BenchmarkTickMixed(b *testing.B) {
 			empty := heap()
 			crontabs, text := mixed(b, n, plain)
 			e, now := engine.New(engine.State{}), quiet
-			e.Step(now, engine.Load{Crontabs: crontabs})
+			e.Step(now, event.Load{Crontabs: crontabs})
 			crontabs = nil
 			perJob := (float64(heap()-empty) - float64(text)) / n
 			for b.Loop() { // nothing is due within the minute
 				now.Wall, now.Up = now.Wall.Add(time.Nanosecond), now.Up+time.Nanosecond
-				if effects := e.Step(now, engine.Tick{}); len(effects) > 0 {
+				if effects := e.Step(now, event.Tick{}); len(effects) > 0 {
 					b.Fatalf("something was due: %v", effects[0])
 				}
 			}
@@ -98,17 +101,17 @@ func BenchmarkDueMixed(b *testing.B) {
 			var facts int
 			for b.Loop() {
 				b.StopTimer()
-				now := engine.Moment{Wall: due.Add(-time.Second), Up: time.Hour}
+				now := job.Moment{Wall: due.Add(-time.Second), Up: time.Hour}
 				e := engine.New(engine.State{})
-				e.Step(now, engine.Load{Crontabs: crontabs})
+				e.Step(now, event.Load{Crontabs: crontabs})
 				facts = 0
 				b.StartTimer()
 				for minute := range 5 {
 					at := due.Add(time.Duration(minute) * time.Minute)
-					now = engine.Moment{Wall: at, Up: time.Hour + at.Sub(due) + time.Second}
+					now = job.Moment{Wall: at, Up: time.Hour + at.Sub(due) + time.Second}
 					for wake := at; !wake.IsZero() && !wake.After(at); wake = e.Wake() {
-						for _, effect := range e.Step(now, engine.Tick{}) {
-							if _, ok := effect.(engine.Fact); ok {
+						for _, eff := range e.Step(now, event.Tick{}) {
+							if _, ok := eff.(effect.Fact); ok {
 								facts++
 							}
 						}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -46,14 +49,14 @@ func BenchmarkTickMillion(b *testing.B) {
 	const n = 1_000_000
 	before := heapBytes()
 	crontabs, text := million(b, n)
-	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+	now := job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	e := New(State{})
-	e.Step(now, Load{Crontabs: crontabs})
+	e.Step(now, event.Load{Crontabs: crontabs})
 	crontabs = nil
 	perJob := (float64(heapBytes()-before) - float64(text)) / n
 
 	for b.Loop() {
-		if effects := e.Step(now, Tick{}); len(effects) > 0 {
+		if effects := e.Step(now, event.Tick{}); len(effects) > 0 {
 			b.Fatalf("something was due: %v", effects[0])
 		}
 		now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
@@ -71,20 +74,20 @@ func BenchmarkDueMillion(b *testing.B) {
 	crontabs, _ := million(b, 1_000_000)
 	due := time.Date(2026, 12, 1, 3, 17, 0, 0, time.UTC)
 	e := New(State{})
-	now := Moment{Wall: due.Add(-time.Second), Up: time.Hour}
-	e.Step(now, Load{Crontabs: crontabs})
+	now := job.Moment{Wall: due.Add(-time.Second), Up: time.Hour}
+	e.Step(now, event.Load{Crontabs: crontabs})
 	runs := 0
 	for b.Loop() {
 		b.StopTimer()
 		e = New(State{})
-		now = Moment{Wall: due.Add(-time.Second), Up: time.Hour}
-		e.Step(now, Load{Crontabs: crontabs})
-		now = Moment{Wall: due, Up: now.Up + time.Second}
+		now = job.Moment{Wall: due.Add(-time.Second), Up: time.Hour}
+		e.Step(now, event.Load{Crontabs: crontabs})
+		now = job.Moment{Wall: due, Up: now.Up + time.Second}
 		runs = 0
 		b.StartTimer()
 		for wake := due; !wake.IsZero() && !wake.After(due); wake = e.Wake() {
-			for _, effect := range e.Step(now, Tick{}) {
-				if _, ok := effect.(Start); ok {
+			for _, eff := range e.Step(now, event.Tick{}) {
+				if _, ok := eff.(effect.Start); ok {
 					runs++
 				}
 			}
@@ -97,17 +100,17 @@ func BenchmarkDueMillion(b *testing.B) {
 // BenchmarkLoad100k loads and reloads 100,000 parsed entries.
 func BenchmarkLoad100k(b *testing.B) {
 	crontabs, _ := million(b, 100_000)
-	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+	now := job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			New(State{}).Step(now, Load{Crontabs: crontabs})
+			New(State{}).Step(now, event.Load{Crontabs: crontabs})
 		}
 	})
 	b.Run("again", func(b *testing.B) {
 		e := New(State{})
-		e.Step(now, Load{Crontabs: crontabs})
+		e.Step(now, event.Load{Crontabs: crontabs})
 		for b.Loop() {
-			e.Step(now, Load{Crontabs: crontabs})
+			e.Step(now, event.Load{Crontabs: crontabs})
 		}
 	})
 }
@@ -126,33 +129,33 @@ func BenchmarkDispatch(b *testing.B) {
 				fmt.Fprintf(&text, "#@ name=job%d priority=%d\n* * * * * user%d job\n", i, 1+i%10, i%accounts)
 			}
 			file, _ := crontab.Parse("/etc/cron.d/bench", text.String(), crontab.Config{Format: crontab.System})
-			limits := Limits{MaxRunning: places, QueueMax: 10 * waiting, Pools: map[string]Pool{}}
+			limits := slots.Limits{MaxRunning: places, QueueMax: 10 * waiting, Pools: map[string]slots.Pool{}}
 			for i := range 10 {
-				limits.Pools[fmt.Sprintf("p%d", i)] = Pool{Size: 3}
+				limits.Pools[fmt.Sprintf("p%d", i)] = slots.Pool{Size: 3}
 			}
 			e := New(State{})
-			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
-			e.Step(now, Load{Crontabs: []*crontab.File{file}, Limits: limits})
+			now := job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+			e.Step(now, event.Load{Crontabs: []*crontab.File{file}, Limits: limits})
 			var running []job.RunID
-			note := func(effects []Effect) {
+			note := func(effects []effect.Effect) {
 				for _, x := range effects {
-					if s, ok := x.(Start); ok {
+					if s, ok := x.(effect.Start); ok {
 						running = append(running, s.Run.ID)
 					}
 				}
 			}
-			for e.places.waiting < waiting {
+			for e.slots.Waiting() < waiting {
 				now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
 				note(e.Step(now))
 			}
 			b.ResetTimer()
 			for b.Loop() {
-				if e.places.waiting == 0 || len(running) == 0 {
+				if e.slots.Waiting() == 0 || len(running) == 0 {
 					b.Fatal("nobody waits any more")
 				}
 				id := running[0]
 				running = running[1:]
-				note(e.Step(now, Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited}}))
+				note(e.Step(now, event.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited}}))
 			}
 		})
 	}

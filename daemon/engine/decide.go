@@ -3,16 +3,15 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -21,11 +20,11 @@ func (e *Engine) fire() {
 	if e.draining {
 		return
 	}
-	e.pending = e.agenda.due(e.now.Wall, e.pending)
+	e.pending = e.agenda.Due(e.now.Wall, e.pending)
 	e.holdFaulty()
 	room, n := stepSize*e.pace, 0
-	var seen lookup
-	for n < len(e.pending) && room > 0 && seen.asked < mostAsked {
+	var seen agenda.Lookup
+	for n < len(e.pending) && room > 0 && seen.Asked < mostAsked {
 		before := len(e.out)
 		e.decide(e.pending[n], e.now.Wall, &seen)
 		if e.jobs.HasEdges() {
@@ -41,48 +40,29 @@ func (e *Engine) fire() {
 // step does the rest. The limit takes about 2 ms.
 const mostAsked = 20_000
 
-// lookup caches the last result of occurrencesBetween: jobs with the same schedule
-// usually have the same mark.
-type lookup struct {
-	schedule cron.Schedule
-	mark     int64
-	until    time.Time
-	found    occurrences
-	asked    int // how often schedules were called
-}
-
-func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrences {
-	if l.schedule != s || l.mark != mark || !l.until.Equal(until) {
-		l.schedule, l.mark, l.until = s, mark, until
-		l.found = occurrencesBetween(s, time.Unix(0, mark).UTC(), until)
-		l.asked += l.found.asked
-	}
-	return l.found
-}
-
 // decide decides every occurrence of one job from its mark until an instant: it passes
 // them through the gates, in order.
-func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
+func (e *Engine) decide(slot int, until time.Time, seen *agenda.Lookup) {
 	entry := e.jobs.Entry(slot)
-	due := seen.between(entry.Schedule, e.marks[slot], until)
-	if due.empty() || entry.Options().Scope == option.ScopeRing && e.claimDue(slot, due) {
+	due := seen.Between(entry.Schedule, e.marks[slot], until)
+	if due.Empty() || entry.Options().Scope == option.ScopeRing && e.claimDue(slot, due) {
 		return
 	}
-	e.marks[slot] = due.last().UnixNano()
+	e.marks[slot] = due.Last().UnixNano()
 	j := e.firing(slot)
 
 	if reason, detail := e.standing(j); reason != "" {
-		e.skip(j, due.first, due.last(), due.older+len(due.list), reason, detail)
+		e.skip(j, due.First, due.Last(), due.Older+len(due.List), reason, detail)
 		return
 	}
 	if j.options.Period != nil {
 		e.decidePeriod(j, due)
 		return
 	}
-	p := catchup(j.options, timetable.FixedTime(entry.Schedule), due.list, e.now.Wall)
+	p := agenda.Catchup(j.options, timetable.FixedTime(entry.Schedule), due.List, e.now.Wall)
 	e.skipOld(j, due, p)
-	for i, at := range due.list[p.missed:] {
-		if p.missed+i < p.onTime {
+	for i, at := range due.List[p.Missed:] {
+		if p.Missed+i < p.OnTime {
 			e.admit(j, at, job.TriggerCatchup, job.CaughtUp)
 		} else {
 			e.admit(j, at, job.TriggerClock, job.OnTime)
@@ -101,7 +81,7 @@ type firing struct {
 	env      []string         // additional environment of a manual run
 	backfill int64            // ID of its backfill, or 0
 	dead     *job.Run         // the dead letter that is run again; or nil
-	run      *run             // the waiting run that is checked again, or nil
+	run      *live.Run        // the waiting run that is checked again, or nil
 	parents  []job.Parent     // the parent whose end starts it, by on=
 	detail   string           // how the parent ended
 	granted  *exchange.Permit // by which it starts, or nil
@@ -155,34 +135,8 @@ func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 }
 
 // skipOld records the occurrences that the plan skips.
-func (e *Engine) skipOld(j *firing, due occurrences, p plan) {
-	e.skipWith(j, leftOut(due, p))
-}
-
-// leftOut returns the occurrences that the plan skips. The first stretch includes the
-// older ones that are not listed.
-func leftOut(due occurrences, p plan) (all []exchange.Skip) {
-	first, count := due.first, due.older
-	pass := func(list []time.Time, reason job.Reason) {
-		count += len(list)
-		if count == 0 {
-			return
-		}
-		last := due.first
-		if len(list) > 0 {
-			last = list[len(list)-1]
-			if count == len(list) {
-				first = list[0]
-			}
-		}
-		all = append(all, exchange.Skip{First: first, Due: last, Count: count, Reason: reason})
-		count = 0
-	}
-	if p.tooLate > 0 {
-		pass(due.list[:p.tooLate], job.PastDeadline)
-	}
-	pass(due.list[p.tooLate:p.missed], p.reason)
-	return all
+func (e *Engine) skipOld(j *firing, due agenda.Occurrences, p agenda.Plan) {
+	e.skipWith(j, agenda.LeftOut(due, p))
 }
 
 func lateness(now, due time.Time) string {
@@ -199,62 +153,45 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 		r.First, r.Count = first, count
 	}
 	e.record(r)
-	e.notifyMissed(j.id, j.entry.User(), j.options, missed{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
+	e.notifyMissed(j.id, j.entry.User(), j.options, missedRuns{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
 }
 
 // admit is the overlap gate: it starts the occurrence, queues it or skips it. It returns
 // nil if it skips the occurrence.
-func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
+func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
 	e.startNextOf(j.id)
-	live := e.liveOf(j)
-	if many := tooMany(j.options, live); many != "" {
+	runs := live.OfUser(e.byJob[j.id], j.entry.User())
+	if many := live.TooMany(j.options, runs); many != "" {
 		e.skip(j, due, due, 1, job.TooMany, many)
 		return nil
 	}
-	if many := e.flooded(j, live); many != "" {
+	if many := e.flooded(j, runs); many != "" {
 		e.skip(j, due, due, 1, job.TooManyWait, many)
 		return nil
 	}
-	if len(live) == 0 || j.options.Overlap == option.OverlapAllow {
+	if len(runs) == 0 || j.options.Overlap == option.OverlapAllow {
 		return e.begin(j, due, t, reason)
 	}
-	behind := e.going(live[0])
+	behind := runs[0].DescribeState(e.now.Wall)
 	switch j.options.Overlap {
 	case option.OverlapSkip:
 		e.skip(j, due, due, 1, job.Overlapping, behind)
 		return nil
 	case option.OverlapQueue:
-		if q := queued(live); q != nil {
+		if q := live.Queued(runs); q != nil {
 			e.skip(j, due, due, 1, job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
 			return nil
 		}
 	case option.OverlapReplace, option.OverlapKill:
-		e.clear(live)
+		e.clear(runs)
 	}
 	r := e.enqueue(j, due, t, behind)
 	e.startNextOf(j.id)
 	return r
 }
 
-// tooMany returns which runs already reach max-instances=, or "". With other values of
-// overlap=, a job has at most one run anyway.
-func tooMany(o *option.Options, live []*run) string {
-	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != option.OverlapAllow {
-		return ""
-	}
-	const few = 3
-	var names []string
-	for _, r := range live[:min(few, len(live))] {
-		names = append(names, r.ID.String())
-	}
-	if len(live) > few {
-		names = append(names, fmt.Sprintf("%d more", len(live)-few))
-	}
-	return fmt.Sprintf("%d of %d: run %s", len(live), o.MaxInstances, strings.Join(names, ", "))
-}
-
 // clear stops all live runs of a job, so that a newer one can start.
-func (e *Engine) clear(live []*run) {
+func (e *Engine) clear(live []*live.Run) {
 	for _, r := range slices.Clone(live) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			e.drop(r, job.Replaced)
@@ -264,62 +201,26 @@ func (e *Engine) clear(live []*run) {
 	}
 }
 
-// going describes the state of a run that is in the way.
-func (e *Engine) going(r *run) string {
-	switch r.State {
-	case job.RunRunning:
-		return fmt.Sprintf("run %d had been going for %s", r.ID, e.now.Wall.Sub(r.Run.Started).Round(time.Second))
-	case job.RunWaiting, job.RunQueued:
-		switch r.WaitsOn() {
-		case job.WaitsOnDelay:
-			return fmt.Sprintf("run %d waits for its time at %s", r.ID, r.NotBefore.Format(time.RFC3339))
-		case job.WaitsOnRetry:
-			return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
-		case job.WaitsOnCheck:
-			return fmt.Sprintf("run %d waits for the command of if=", r.ID)
-		case job.WaitsOnParents:
-			return fmt.Sprintf("run %d waits for the runs that after= names", r.ID)
-		case job.WaitsOnSlot:
-			return fmt.Sprintf("run %d waits for a place", r.ID)
-		}
-		return fmt.Sprintf("run %d waits for an earlier one", r.ID)
-	default:
-		return fmt.Sprintf("run %d is about to start", r.ID)
-	}
-}
-
-// inLine reports whether a run waits for an earlier run of its job.
-func (r *run) inLine() bool { return r.WaitsOn() == job.WaitsOnRun }
-
-func queued(live []*run) *run {
-	for _, r := range live {
-		if r.inLine() {
-			return r
-		}
-	}
-	return nil
-}
-
 // begin makes a run for an occurrence that no other run of its job blocks, and passes it
 // through the gates.
-func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
+func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
 	r := e.newRun(j, due, t)
-	r.gate, r.cause, r.detail = gateOverlap+1, reason, j.detail
+	r.Gate, r.Cause, r.Detail = live.GateOverlap+1, reason, j.detail
 	e.pass(r)
 	return r
 }
 
 // enqueue records that an occurrence waits for another run.
-func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) *run {
+func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) *live.Run {
 	r := e.newRun(j, due, t)
 	e.wait(r, job.WaitsOnRun, behind)
 	return r
 }
 
 // newRun makes the first run of a job's occurrence.
-func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
+func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *live.Run {
 	era := e.eraOf(j.options)
-	r := &run{options: j.options, zone: j.entry.Zone().Location(), forced: j.forced, Run: job.Run{
+	r := &live.Run{Options: j.options, Zone: j.entry.Zone().Location(), Forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents, Env: j.env,
 	}}
@@ -333,7 +234,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 		r.Invocation = job.Invocation(j.id, due, era, 0)
 	}
 	if p := j.granted; p != nil {
-		r.Token, r.tokenAt = p.Token, e.now.Up
+		r.Token, r.TokenAt = p.Token, e.now.Up
 		if x := p.Orphan; x != nil && x.Begun {
 			r.Attempt, r.Lost = max(x.Attempt, 1)+1, x.Lost
 			if !x.Left {
@@ -346,45 +247,54 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	return r
 }
 
-func (e *Engine) add(r *run) {
-	e.nextRun = max(e.nextRun, r.ID+1)
-	e.locate(r)
-	e.live[r.ID] = r
-	e.stalled.join(r)
-	e.countFill(r, 1)
-	if r.isShared() && r.State != job.RunRunning {
-		e.ring.unbegun[r.ID] = r
+// flooded returns why no further run of a job is made, or "". runs are its live runs.
+func (e *Engine) flooded(j *firing, runs []*live.Run) string {
+	if len(runs) == 0 || j.options.Overlap == option.OverlapReplace || j.options.Overlap == option.OverlapKill {
+		return ""
 	}
-	e.byJob[r.Job] = append(e.byJob[r.Job], r)
+	return e.stalled.Flood(j.entry.User(), e.slots.Limits.QueueMax, len(runs))
 }
 
-// liveOf returns the live runs of a job, oldest first. The result is valid until one of
-// them ends. If another user had a job of that name before, runs of that job are not
-// included.
-func (e *Engine) liveOf(j *firing) []*run {
-	all, user := e.byJob[j.id], j.entry.User()
-	isOthers := func(r *run) bool { return !isOf(r, user) }
-	if !slices.ContainsFunc(all, isOthers) { // avoid a copy: a job may have thousands of runs
-		return all
+// broken returns why the breaker stops an occurrence, or "".
+func (e *Engine) broken(j *firing) (detail string) {
+	b := j.options.Breaker
+	if b.Failures == 0 || j.by != "" || j.run != nil && (j.run.Attempt > 1 || j.run.Requested()) {
+		return ""
 	}
-	return slices.DeleteFunc(slices.Clone(all), isOthers)
+	l := e.ledger(j.id, j.entry.User())
+	if l.Open.IsZero() {
+		return ""
+	}
+	if l.Open.Sub(e.now.Wall) > b.Hold { // the clock was set back, or D is shorter now
+		l.Open = e.now.Wall.Add(b.Hold)
+		e.setLedger(l)
+	}
+	if e.now.Wall.Before(l.Open) {
+		return fmt.Sprintf("until %s, after %d failures in a row", l.Open.In(j.entry.Zone().Location()).Format(time.RFC3339), l.Bad)
+	}
+	for _, r := range live.OfUser(e.byJob[j.id], j.entry.User()) {
+		if r != j.run && r.Probes(l.Open) {
+			return fmt.Sprintf("run %d tries whether it works again", r.ID)
+		}
+	}
+	return ""
 }
 
-// isOf reports whether a run belongs to a user. Any user can choose any name for a job,
-// so a run with the name of a job is not necessarily a run of that job.
-func isOf(r *run, user string) bool { return r.User == "" || r.User == user }
-
-func (e *Engine) remove(r *run) {
-	delete(e.live, r.ID)
-	e.stalled.leave(r)
-	e.countFill(r, -1)
-	delete(e.ring.unbegun, r.ID)
-	e.releaseSlots(r)
-	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
-	if len(rest) == 0 {
-		delete(e.byJob, r.Job)
-		return
+// closeBreaker closes the breaker when a person resumes the job.
+func (e *Engine) closeBreaker(j *firing) bool {
+	l := e.ledger(j.id, j.entry.User())
+	if j.options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
+		return false
 	}
-	e.byJob[r.Job] = rest
-	e.freed = append(e.freed, r.Job)
+	l.Open, l.Bad = time.Time{}, 0
+	e.setLedger(l)
+	return true
+}
+
+// eraOf returns the era of the decisions that a job makes now.
+func (e *Engine) eraOf(o *option.Options) job.Era {
+	if o.Scope == option.ScopeRing {
+		return 0
+	}
+	return e.era
 }

@@ -1,14 +1,14 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/join"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -29,32 +29,24 @@ import (
 // counts. A run that on= starts has the previous run of its job as previous occurrence.
 // Manual runs, backfills and further attempts do not wait for parents.
 
-// awaiting is the state of the parents that a run waits for.
-type awaiting struct {
-	parents []catalog.Parent
-	since   time.Time // only occurrences that came due after this count
-	known   []job.Parent
-	tally   tally
-}
-
 // parents is the gate for after=.
-func (e *Engine) parents(r *run) (passes bool) {
-	if !r.hasParents() {
+func (e *Engine) parents(r *live.Run) (passes bool) {
+	if !r.HasParents() {
 		return true
 	}
-	w := r.await // if there is one, keep it: a parent may have a newer occurrence by now, which does not belong to this run
+	w := r.Await // if there is one, keep it: a parent may have a newer occurrence by now, which does not belong to this run
 	if w == nil {
 		w = e.await(r)
 	}
-	switch chance := chanceOf(r.options.When, w.tally); chance {
-	case holds:
-		if r.waitsForParents() {
-			r.cause, r.detail = job.RanAfterParents, w.ends()
+	switch chance := w.Chance(r.Options.When); chance {
+	case join.Holds:
+		if r.WaitsForParents() {
+			r.Cause, r.Detail = job.RanAfterParents, w.Ends()
 		}
-		r.Parents = r.withParents(w)
-		r.await = nil
+		r.Parents = r.WithParents(w)
+		r.Await = nil
 		return true
-	case open:
+	case join.Open:
 		e.waitForParents(r, w)
 		return false
 	default:
@@ -63,48 +55,19 @@ func (e *Engine) parents(r *run) (passes bool) {
 	}
 }
 
-// hasParents reports whether a run waits for parents at all.
-func (r *run) hasParents() bool {
-	switch r.Trigger {
-	case job.TriggerManual, job.TriggerBackfill, job.TriggerRetry:
-		return false
-	}
-	return len(r.options.After) > 0 && !r.forced && r.Backfill == 0
-}
-
-func (r *run) waitsForParents() bool { return r.WaitsOn() == job.WaitsOnParents }
-
-// withParents returns all parents of a run: first the parent whose end started it by on=,
-// then the parents in after=.
-func (r *run) withParents(w *awaiting) []job.Parent {
-	var own []job.Parent
-	if r.Trigger == job.TriggerDependency && len(r.Parents) > 0 {
-		own = r.Parents[:1]
-	}
-	return slices.Concat(own, w.known)
-}
-
 // await looks up the state of all parents of a run.
-func (e *Engine) await(r *run) *awaiting {
+func (e *Engine) await(r *live.Run) *join.Parents {
 	slot, _ := e.slotOf(r)
 	parents := e.jobs.Parents(slot)
-	w := &awaiting{parents: parents, since: e.sinceOf(r), known: make([]job.Parent, len(parents)), tally: tally{edges: len(parents)}}
+	w := join.New(parents, e.sinceOf(r))
 	for i, p := range parents {
-		w.known[i] = e.endOf(p, w.since, r)
-		w.tally.count(w.known[i].Verdict, p.Outcomes, 1)
+		w.Update(i, e.endOf(p, w.Since, r))
 	}
 	return w
 }
 
-// update replaces the state of parent i.
-func (w *awaiting) update(i int, now job.Parent) {
-	w.tally.count(w.known[i].Verdict, w.parents[i].Outcomes, -1)
-	w.tally.count(now.Verdict, w.parents[i].Outcomes, 1)
-	w.known[i] = now
-}
-
 // sinceOf returns the due time of the run's own previous occurrence.
-func (e *Engine) sinceOf(r *run) time.Time {
+func (e *Engine) sinceOf(r *live.Run) time.Time {
 	slot, _ := e.slotOf(r)
 	s := e.jobs.Entry(slot).Schedule
 	switch {
@@ -117,7 +80,7 @@ func (e *Engine) sinceOf(r *run) time.Time {
 		return time.Time{}
 	}
 	due := r.Due
-	if p := r.options.Period; p != nil && !s.Next(due.Add(-1)).Equal(due) { // found due in between
+	if p := r.Options.Period; p != nil && !s.Next(due.Add(-1)).Equal(due) { // found due in between
 		due = timetable.Previous(s, due)
 	}
 	return timetable.Previous(s, due)
@@ -125,11 +88,11 @@ func (e *Engine) sinceOf(r *run) time.Time {
 
 // endOf returns the state of the newest occurrence of a parent that counts for run r,
 // whose previous occurrence was due at since.
-func (e *Engine) endOf(p catalog.Parent, since time.Time, r *run) job.Parent {
+func (e *Engine) endOf(p catalog.Parent, since time.Time, r *live.Run) job.Parent {
 	atBoot := r.Trigger == job.TriggerBoot
-	var newest *run
+	var newest *live.Run
 	for _, x := range e.byJob[p.ID] {
-		if isOf(x, p.User) && x.Backfill == 0 && (x.Due.After(since) || atBoot) && !x.Due.After(r.Due) && (newest == nil || !x.Due.Before(newest.Due)) {
+		if live.IsOf(x, p.User) && x.Backfill == 0 && (x.Due.After(since) || atBoot) && !x.Due.After(r.Due) && (newest == nil || !x.Due.Before(newest.Due)) {
 			newest = x
 		}
 	}
@@ -157,68 +120,68 @@ func (e *Engine) undecided(slot int, due time.Time) bool {
 	if mark >= due.UnixNano() {
 		return false
 	}
-	next := nextAfter(e.jobs.Entry(slot).Schedule, time.Unix(0, mark).UTC())
+	next := agenda.Next(e.jobs.Entry(slot).Schedule, time.Unix(0, mark).UTC())
 	return !next.IsZero() && !next.After(due) && !next.After(e.now.Wall)
 }
 
 // waitForParents makes a run wait until wait= is over or the run's own next occurrence is
 // due. If the run waits already, its deadline stays the same.
-func (e *Engine) waitForParents(r *run, w *awaiting) {
-	r.await = w
-	if r.waitsForParents() {
+func (e *Engine) waitForParents(r *live.Run, w *join.Parents) {
+	r.Await = w
+	if r.WaitsForParents() {
 		return
 	}
 	r.NotBefore = e.patience(r)
-	r.Parents = r.withParents(w)
-	e.wait(r, job.WaitsOnParents, "for "+w.missing())
+	r.Parents = r.WithParents(w)
+	e.wait(r, job.WaitsOnParents, "for "+w.Missing())
 	e.giveUpLater(r)
 }
 
 // giveUpLater sets the timer that ends a run's wait for its parents.
-func (e *Engine) giveUpLater(r *run) {
+func (e *Engine) giveUpLater(r *live.Run) {
 	if !r.NotBefore.IsZero() {
-		r.until = e.now.UpAt(r.NotBefore)
-		e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
+		r.ParentsUntil = e.now.UpAt(r.NotBefore)
+		e.timers.Add(agenda.Timer{At: r.ParentsUntil, Run: r.ID, Kind: agenda.ParentsOver})
 	}
 }
 
 // patience returns until when a run that begins to wait now can wait. For a run that is
 // caught up, only occurrences after now end the wait, not the missed ones.
-func (e *Engine) patience(r *run) time.Time {
-	if r.options.Wait > 0 {
-		return e.now.Wall.Add(r.options.Wait)
+func (e *Engine) patience(r *live.Run) time.Time {
+	if r.Options.Wait > 0 {
+		return e.now.Wall.Add(r.Options.Wait)
 	}
 	slot, _ := e.slotOf(r)
 	from := r.Due
 	if e.now.Wall.After(from) {
 		from = e.now.Wall
 	}
-	return nextAfter(e.jobs.Entry(slot).Schedule, from).UTC()
+	return agenda.Next(e.jobs.Entry(slot).Schedule, from).UTC()
 }
 
 // refuseFor drops a run because its parents did not end as when= requires. If they ended
 // before the run came due, the history shows that it waited for no time.
-func (e *Engine) refuseFor(r *run, w *awaiting, c chance) {
-	if r.recorded == nil {
+func (e *Engine) refuseFor(r *live.Run, w *join.Parents, c join.Chance) {
+	if r.Recorded == nil {
 		r.NotBefore = e.now.Wall
-		e.wait(r, job.WaitsOnParents, "for "+w.all())
+		e.wait(r, job.WaitsOnParents, "for "+w.All())
 	}
 	reason := job.ParentSkipped
 	r.Verdict = job.VerdictSkip
-	if c == failed {
+	if c == join.Failed {
 		reason, r.Verdict = job.ParentFailed, job.VerdictUpstream
 	}
-	r.Parents = r.withParents(w)
-	e.dropFor(r, reason, w.failedParent(r.options.When, c))
+	r.Parents = r.WithParents(w)
+	e.dropFor(r, reason, w.FailedParent(r.Options.When, c))
 }
 
 // missParents drops a run that has waited too long for its parents.
-func (e *Engine) missParents(r *run) {
+func (e *Engine) missParents(r *live.Run) {
 	r.Verdict = job.VerdictUpstream
-	r.Parents = r.withParents(r.await)
-	detail := r.await.missing()
+	r.Parents = r.WithParents(r.Await)
+	detail := r.Await.Missing()
 	if detail == "" { // they ended, but it is unknown whether in time
-		detail = r.await.ends()
+		detail = r.Await.Ends()
 	}
 	e.dropFor(r, job.ParentMissed, detail)
 }
@@ -226,25 +189,25 @@ func (e *Engine) missParents(r *run) {
 // updateWaiting updates the runs that wait for a job after a run of it has ended or one of its
 // occurrences was decided. It continues each run that can be decided now.
 func (e *Engine) updateWaiting(slot int) {
-	var woken []*run
+	var woken []*live.Run
 	for _, b := range e.jobs.Waiting(slot) {
 		for _, r := range e.byJob[e.jobs.ID(b.Job)] {
-			if r.await == nil || !r.waitsForParents() || b.Edge >= len(r.await.parents) || r.await.parents[b.Edge].Job != slot {
+			if r.Await == nil || !r.WaitsForParents() || b.Edge >= len(r.Await.Edges) || r.Await.Edges[b.Edge].Job != slot {
 				continue
 			}
-			now := e.endOf(r.await.parents[b.Edge], r.await.since, r)
-			if r.await.known[b.Edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.await.parents[b.Edge]).After(r.Due) {
+			now := e.endOf(r.Await.Edges[b.Edge], r.Await.Since, r)
+			if r.Await.Known[b.Edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.Await.Edges[b.Edge]).After(r.Due) {
 				continue // the parent's newer occurrence does not change the result that this run waited for
 			}
-			r.await.update(b.Edge, now)
-			if chanceOf(r.options.When, r.await.tally) != open {
+			r.Await.Update(b.Edge, now)
+			if r.Await.Chance(r.Options.When) != join.Open {
 				woken = append(woken, r)
 			}
 		}
 	}
-	slices.SortFunc(woken, func(a, b *run) int { return int(a.ID - b.ID) })
+	slices.SortFunc(woken, func(a, b *live.Run) int { return int(a.ID - b.ID) })
 	for _, r := range woken {
-		if e.live[r.ID] == r && r.waitsForParents() {
+		if e.live[r.ID] == r && r.WaitsForParents() {
 			e.goOn(r, job.RanAfterParents)
 		}
 	}
@@ -252,16 +215,16 @@ func (e *Engine) updateWaiting(slot int) {
 
 // reconsider checks a run that waits for parents again, after the crontabs were reloaded
 // or the daemon was replaced. The names in after= may refer to other jobs now.
-func (e *Engine) reconsider(r *run) {
-	if !r.waitsForParents() {
+func (e *Engine) reconsider(r *live.Run) {
+	if !r.WaitsForParents() {
 		return
 	}
 	slot, _ := e.slotOf(r)
-	r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	if r.options.Held == "" && isOf(r, e.jobs.Entry(slot).User()) && r.hasParents() {
-		tooLate := r.until > 0 && r.until <= e.now.Up // it is unknown whether the parents ended in time
-		if w := e.await(r); tooLate || chanceOf(r.options.When, w.tally) == open {
-			r.await = w
+	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
+	if r.Options.Held == "" && live.IsOf(r, e.jobs.Entry(slot).User()) && r.HasParents() {
+		tooLate := r.ParentsUntil > 0 && r.ParentsUntil <= e.now.Up // it is unknown whether the parents ended in time
+		if w := e.await(r); tooLate || w.Chance(r.Options.When) == join.Open {
+			r.Await = w
 			return
 		}
 	}
@@ -272,7 +235,7 @@ func (e *Engine) reconsider(r *run) {
 // wait for it, and starts the jobs that on= starts. Such a job may end another run
 // immediately, and so on. Ended runs are therefore queued instead of handled recursively:
 // a chain of jobs may be longer than the call stack can be deep.
-func (e *Engine) follow(r *run) {
+func (e *Engine) follow(r *live.Run) {
 	if !e.jobs.HasEdges() {
 		return
 	}
@@ -295,21 +258,21 @@ func (e *Engine) followAll() {
 
 // startOn admits an occurrence of each job that on= starts on the end of run r of the job
 // at slot. Runs of a backfill start no other jobs, because they belong to the past.
-func (e *Engine) startOn(r *run, slot int) {
+func (e *Engine) startOn(r *live.Run, slot int) {
 	if !r.Verdict.Final() || r.Backfill != 0 {
 		return
 	}
 	bonds := e.jobs.Starting(slot)
-	if len(bonds) == 0 || !isOf(r, e.jobs.Entry(slot).User()) { // or another user has a job of that name by now
+	if len(bonds) == 0 || !live.IsOf(r, e.jobs.Entry(slot).User()) { // or another user has a job of that name by now
 		return
 	}
 	parent := job.Parent{Job: r.Job, Run: r.ID, Verdict: r.Verdict}
 	for _, b := range bonds {
-		if b.Outcomes&outcomesOf(r.Verdict) == 0 {
+		if b.Outcomes&join.OutcomesOf(r.Verdict) == 0 {
 			continue
 		}
 		j := e.firing(b.Job)
-		j.parents, j.detail = []job.Parent{parent}, endWords(parent)
+		j.parents, j.detail = []job.Parent{parent}, join.EndWords(parent)
 		due := e.freshDue(b.Job, e.endTime(r))
 		if reason, detail := e.standing(j); reason != "" {
 			e.skip(j, due, due, 1, reason, detail)
@@ -320,7 +283,7 @@ func (e *Engine) startOn(r *run, slot int) {
 }
 
 // endTime returns when a run was over.
-func (e *Engine) endTime(r *run) time.Time {
+func (e *Engine) endTime(r *live.Run) time.Time {
 	if r.Run.Ended.IsZero() {
 		return e.now.Wall
 	}
@@ -338,67 +301,3 @@ func (e *Engine) freshDue(slot int, at time.Time) time.Time {
 }
 
 // Texts for details.
-
-// mostNamed limits how many parents a detail names.
-const mostNamed = 5
-
-// missing lists the parents that have not ended.
-func (w *awaiting) missing() string {
-	return w.list(func(p job.Parent) string {
-		switch {
-		case p.Verdict != "":
-			return ""
-		case p.Run != 0:
-			return fmt.Sprintf("%s (run %d)", p.Job, p.Run)
-		}
-		return string(p.Job)
-	})
-}
-
-// all lists the parents.
-func (w *awaiting) all() string {
-	return w.list(func(p job.Parent) string { return string(p.Job) })
-}
-
-// ends describes how the parents ended.
-func (w *awaiting) ends() string {
-	return w.list(func(p job.Parent) string {
-		if p.Verdict == "" {
-			return ""
-		}
-		return endWords(p)
-	})
-}
-
-// list joins what say returns for each parent. It skips empty texts and stops after
-// mostNamed parents.
-func (w *awaiting) list(say func(job.Parent) string) string {
-	var words []string
-	for _, p := range w.known {
-		word := say(p)
-		switch {
-		case word == "":
-		case len(words) == mostNamed:
-			return strings.Join(words, ", ") + " and others"
-		default:
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
-// failedParent describes a parent that failed, or else how all parents ended.
-func (w *awaiting) failedParent(join option.Join, c chance) string {
-	byEdge := join == option.JoinAll || join == option.JoinAny
-	for i, p := range w.known {
-		if c == failed && p.Verdict.Bad() && !(byEdge && w.parents[i].Outcomes&outcomesOf(p.Verdict) != 0) {
-			return endWords(p)
-		}
-	}
-	return w.ends()
-}
-
-// endWords describes how a parent ended.
-func endWords(p job.Parent) string {
-	return fmt.Sprintf("%s %s (run %d)", p.Job, p.Verdict.Words(), p.Run)
-}

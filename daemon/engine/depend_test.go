@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -72,7 +74,7 @@ func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 	w.end(1, job.Outcome{Kind: job.Exited, Code: 1})
 	dropped := 0
 	for _, e := range w.step() {
-		if f, ok := e.(Fact); ok && f.Record.Kind == job.Dropped && f.Record.Reason == job.ParentFailed {
+		if f, ok := e.(effect.Fact); ok && f.Record.Kind == job.Dropped && f.Record.Reason == job.ParentFailed {
 			dropped++
 		}
 	}
@@ -86,24 +88,24 @@ func BenchmarkDAG(b *testing.B) {
 	for _, dag := range dags {
 		crontabs := []*crontab.File{newWorld(b, time.Time{}, time.UTC).crontab("dag", layered(dag.layers, dag.width))}
 		b.Run(fmt.Sprintf("load/%dx%d", dag.layers, dag.width), func(b *testing.B) {
-			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+			now := job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 			for b.Loop() {
-				New(State{}).Step(now, Load{Crontabs: crontabs})
+				New(State{}).Step(now, event.Load{Crontabs: crontabs})
 			}
 		})
 		b.Run(fmt.Sprintf("night/%dx%d", dag.layers, dag.width), func(b *testing.B) {
 			for b.Loop() {
-				now := Moment{Wall: time.Date(2026, 11, 20, 2, 59, 59, 0, time.UTC), Up: time.Hour}
+				now := job.Moment{Wall: time.Date(2026, 11, 20, 2, 59, 59, 0, time.UTC), Up: time.Hour}
 				e := New(State{})
-				e.Step(now, Load{Crontabs: crontabs})
+				e.Step(now, event.Load{Crontabs: crontabs})
 				now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
-				var ends []Event
+				var ends []event.Event
 				for wake := now.Wall; len(ends) > 0 || !wake.IsZero() && !wake.After(now.Wall); wake = e.Wake() {
 					effects := e.Step(now, ends...)
 					ends = nil
-					for _, effect := range effects {
-						if s, ok := effect.(Start); ok {
-							ends = append(ends, Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+					for _, eff := range effects {
+						if s, ok := eff.(effect.Start); ok {
+							ends = append(ends, event.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
 						}
 					}
 				}

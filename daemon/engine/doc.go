@@ -19,28 +19,39 @@
 //	occurrence: of a ring: Due -> Permit, and then as any other; or Deny -> skip
 //	            standing -> period, or catchup -> admit; each of them can skip it
 //	admit:      max-instances, overlap= -> skip | begin | queue | replace, then queue
-//	run:        gates: overlap -> check -> parents -> place -> token -> open
+//	run:        gates: overlap -> check -> parents -> slots -> token -> open
 //	            queued, waiting (see job.WaitsOn) -> decided -> running -> ended
 //	            queued, waiting -> dropped
 //	ended:      judge -> stamp -> remove -> conclude: retry | enter (ledger) -> follow
 //
-// The installed jobs are a catalog.Catalog, which each Load replaces; prepare.go finds
-// what a load changes. An occurrence first passes standing, which checks that the job
-// is enabled, not held, for this host, for a user that can log in, not paused and not
-// stopped by its breaker (decide.go). Then come its period (period.go), deadline= and
-// catchup= (catchup.go), and overlap= (admit in decide.go). Now it is a run, and passes
-// the gates one after the other (gates.go): the command of if= (check.go), the jobs in
-// after= (depend.go, join.go) and slots (place.go; line.go and pool.go define which run
-// is next). finish.go handles its end: stamp, verdict (verdict.go), the next attempt
-// (retry.go), the ledger (ledger.go) with notifications (notice.go) and the breaker
-// (breaker.go), and the jobs that wait for it or start on it (follow in depend.go).
-// A dead letter that is run again (dead.go) and the occurrences of a backfill
-// (backfill.go) pass the same gates.
+// The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
+// install finds what a load changes, and restore.go continues the runs of the daemon
+// before. An occurrence first passes standing, which checks that the job is enabled, not
+// held, for this host, for a user that can log in, not paused and not stopped by its
+// breaker (decide.go). Then come its period (period.go), deadline= and catchup= (package
+// agenda), and overlap= (admit in decide.go). Now it is a run, and passes the gates one
+// after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
+// finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
+// attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
+// wait for it or start on it (follow in depend.go). A dead letter that is run again
+// (request.go) and the occurrences of a backfill (backfill.go) pass the same gates.
+//
+// The engine holds the state. Rules that need little of it are in packages of their own:
+//
+//	event -> engine -> effect      what happens, and what the daemon must do
+//	            |
+//	            +--- install       what a load changes
+//	            +--- agenda        what is due when; catchup=, timers
+//	            +--- live          one run: its gate, verdict, backoff, grace
+//	            +--- join          the parents of a run: when=
+//	            +--- slots         the queue of runs for slots, pools and rates
+//	            +--- backfill      occurrences of the past
+//	            +--- view          what others may read
 //
 // On a host in a ring, StepIn steps the engine and the ring (gossip/claims) in turn. The
 // ring decides which member runs an occurrence of a job with scope=ring: the engine reports
 // those that are due, and each change of their phases. An occurrence that the ring permits
-// passes the same gates (shared.go). The words between the two are those of
+// passes the same gates (shared.go). The messages between the two are those of
 // daemon/engine/exchange.
 //
 // A daemon that is replaced while jobs run sends Drain to the engine. Occurrences that
@@ -84,7 +95,7 @@
 //  20. No start takes more slots than exist, or exceeds a pool's rate, unless a
 //     person forces it.
 //  21. No run starts before another one that waits for the same slots and comes
-//     first in order: see place.go.
+//     first in order: see package slots.
 //  22. No run waits for a slot while one is free, and no user has more waiting runs
 //     than queue-max allows.
 //  23. A backfill decides each of its occurrences once, in order, and never exceeds
@@ -112,4 +123,5 @@
 //  32. A further attempt starts no earlier than backoff= allows, and waits no longer.
 //  33. While a job is paused, its scheduled occurrences are skipped. A pause until a
 //     time ends then, and not before.
+//  34. No attempt is planned later than retry-for= allows.
 package engine

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 )
 
 // TestEditAroundTheDueInstant edits a crontab around 03:00. late is the time after 03:00
@@ -36,8 +38,8 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 			w := newWorld(t, three.Add(-90*time.Second), time.UTC)
 			others := w.crontab("a", strings.Repeat("0 3 * * * busy\n", c.busy))
 			starts := 0
-			w.log = func(e Effect) {
-				if s, ok := e.(Start); ok && s.Entry.File().Name == "t" {
+			w.log = func(e effect.Effect) {
+				if s, ok := e.(effect.Start); ok && s.Entry.File().Name == "t" {
 					starts++
 				}
 			}
@@ -46,12 +48,12 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 			w.advance(three.Add(-time.Second))
 			if c.inTime {
 				w.pass(time.Second)
-				w.step(Tick{})
+				w.step(event.Tick{})
 			}
 			w.pass(three.Add(c.late).Sub(w.now.Wall))
 			w.crontabs = []*crontab.File{others, w.crontab("t", c.after+"\n")}
 			ev := w.load()
-			ev.Saved, ev.prepared = map[string]time.Time{"t": three.Add(c.saved)}, nil
+			ev.Saved, ev.Prepared = map[string]time.Time{"t": three.Add(c.saved)}, nil
 			w.step(w.engine.View().Prepare(ev))
 			w.advance(three.Add(30 * time.Minute))
 			if starts != c.want {

@@ -1,13 +1,23 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/backfill"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/install"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/engine/slots"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -21,7 +31,7 @@ type State struct {
 	Marks    []job.Mark
 	Live     []job.Run // runs that had not ended
 	Holds    job.Holds
-	Known    []Known
+	Known    []effect.Known
 	NextRun  job.RunID
 	Era      job.Era
 	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
@@ -36,6 +46,11 @@ type State struct {
 	NextBackfill int64
 }
 
+// remember returns what later loads need of the state.
+func (s *State) remember() *install.Memory {
+	return install.Remember(s.Known, s.Marks, s.Era, s.LastSeen, s.Since)
+}
+
 // Adopted is a run whose process survived a restart of the daemon and is watched again,
 // so its end will be reported. Any other run in Live that was running or about to start
 // has ended in an unknown way.
@@ -48,7 +63,7 @@ type Adopted struct {
 
 // Engine makes all decisions. It is not safe for concurrent use; its View is.
 type Engine struct {
-	now      Moment
+	now      job.Moment
 	era      job.Era
 	nextRun  job.RunID
 	draining bool
@@ -56,91 +71,67 @@ type Engine struct {
 
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
-	agenda  agenda
+	agenda  agenda.Agenda
 	pending []int // slots that are due and wait for room in a step, in order
 
-	live    map[job.RunID]*run
-	byJob   map[job.ID][]*run // the same, oldest first
-	stalled unstartedRuns     // the live runs without a process, counted by user
-	timers  timers
+	live    map[job.RunID]*live.Run
+	byJob   map[job.ID][]*live.Run // the same, oldest first
+	stalled live.Unstarted         // the live runs without a process, counted by user
+	timers  agenda.Timers
 	holds   job.Holds // replaced, never changed: views share these
-	ledgers map[owned]job.Ledger
-	places  places
-	fills   fills
+	ledgers map[job.Owned]job.Ledger
+	slots   *slots.Queue
+	serving serving
+	fills   backfill.Active
 	node    string
 	labels  map[string]string
 	unfit   map[*option.Options]string // see Load
-	ring    ring
-	bars    map[string]Barred
+	ring    ringState
+	bars    map[string]event.Barred
 	stamps  map[string]timetable.Day
 
-	troubles map[owned]Trouble       // see noteTrouble
-	shown    bool                    // a view shares troubles
-	lent     bool                    // a view shares holds
-	expected map[owned]time.Duration // when the next timer of expect= runs out
+	troubles map[job.Owned]view.Trouble  // see noteTrouble
+	shown    bool                        // a view shares troubles
+	lent     bool                        // a view shares holds
+	expected map[job.Owned]time.Duration // when the next timer of expect= runs out
 
-	unsettled []*run // runs affected by the last loads; see settle
-	unwatched []int  // slots likewise
+	unsettled []*live.Run // runs affected by the last loads; see settle
+	unwatched []int       // slots likewise
 
-	over      []*run // ended runs whose consequences are not handled yet; see follow
-	following bool   // followAll is already handling them
+	over      []*live.Run // ended runs whose consequences are not handled yet; see follow
+	following bool        // followAll is already handling them
 
 	freed []job.ID // jobs that had a run removed; see startNext
 
-	memory  *State   // the State, until the first Load has used it
-	awaited *awaited // the parts of memory that later loads may need
-	out     []Effect
-}
-
-// run is a live run: its record, and state that only the engine needs.
-type run struct {
-	job.Run
-	recorded      *job.Run        // an immutable copy as of the newest record; nil: none
-	options       *option.Options // options of the entry that decided it
-	zone          *time.Location  // the entry's
-	slot          int             // its job in Engine.jobs; -1: none
-	stop          job.Reason      // why it is being stopped, or ""
-	gate          gate            // the gate that it has reached
-	cause         job.Reason      // why it starts, once it has passed them all
-	detail        string          // details of cause: numbers and names
-	forced        bool            // --force was used
-	asking        bool            // the command of if= is running
-	await         *awaiting       // state of the parents that it waits for; nil: it does not wait for any
-	until         time.Duration   // Moment.Up at which the wait for parents ends; 0: no limit
-	claim         *claim          // slots that it holds or waits for; nil: none
-	refused       bool            // the history already has a run of this occurrence
-	unstartedRuns int             // its contribution to Engine.stalled
-	hurry         bool            // the daemon is ending, so the grace is short
-	dies          time.Duration   // Moment.Up of KILL, once a signal was sent
-	patience      bool            // the grace was set explicitly in the stop request
-	tokenAt       time.Duration   // Moment.Up at which its Token came
-	reclaimed     bool            // the ring must permit it again before it continues
-	storedAt      time.Time       // of a run that is reclaimed after a restart: when the previous daemon was last alive
+	memory  *State           // the State, until the first Load has used it
+	awaited *install.Awaited // the parts of memory that later loads may need
+	out     []effect.Effect
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.
 func New(s State) *Engine {
 	e := &Engine{
-		now:      Moment{Wall: s.LastSeen},
+		now:      job.Moment{Wall: s.LastSeen},
 		era:      s.Era,
 		nextRun:  max(s.NextRun, 1),
 		pace:     1,
 		jobs:     &catalog.Catalog{},
-		live:     map[job.RunID]*run{},
-		byJob:    map[job.ID][]*run{},
-		stalled:  unstartedRuns{},
+		live:     map[job.RunID]*live.Run{},
+		byJob:    map[job.ID][]*live.Run{},
+		stalled:  live.Unstarted{},
 		ring:     newRing(),
+		slots:    &slots.Queue{},
 		holds:    job.Holds{},
-		ledgers:  map[owned]job.Ledger{},
+		ledgers:  map[job.Owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),
-		fills:    restoreFills(&s),
+		fills:    backfill.Restore(s.Backfills, s.Ran, s.NextBackfill),
 		memory:   &s,
-		troubles: map[owned]Trouble{},
-		expected: map[owned]time.Duration{},
+		troubles: map[job.Owned]view.Trouble{},
+		expected: map[job.Owned]time.Duration{},
 	}
 	maps.Copy(e.holds, s.Holds)
 	for _, l := range s.Ledgers {
-		e.ledgers[owned{l.Job, l.User}] = l
+		e.ledgers[job.Owned{Job: l.Job, User: l.User}] = l
 		e.noteTrouble(l)
 	}
 	return e
@@ -153,13 +144,15 @@ func (e *Engine) Pace(times int) { e.pace = times }
 
 // Step handles events in order, then checks the time, and returns the effects to carry
 // out, in order. The caller reads the clock once and passes it as now.
-func (e *Engine) Step(now Moment, events ...Event) []Effect { return e.step(now, nil, events) }
+func (e *Engine) Step(now job.Moment, events ...event.Event) []effect.Effect {
+	return e.step(now, nil, events)
+}
 
-func (e *Engine) step(now Moment, answers []exchange.Answer, events []Event) []Effect {
+func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.Event) []effect.Effect {
 	e.readClock(now)
-	e.places.left = turnsPerStep * e.pace
+	e.serving.left = turnsPerStep * e.pace
 	for _, a := range answers {
-		e.hear(a)
+		e.handleAnswer(a)
 		e.startNext()
 	}
 	for _, ev := range events {
@@ -179,47 +172,47 @@ func (e *Engine) step(now Moment, answers []exchange.Answer, events []Event) []E
 	return out
 }
 
-func (e *Engine) take(ev Event) {
+func (e *Engine) take(ev event.Event) {
 	switch ev := ev.(type) {
-	case Tick:
-	case Load:
+	case event.Tick:
+	case event.Load:
 		e.load(ev)
-	case Started:
-		e.started(ev)
-	case Ended:
-		e.ended(ev)
-	case Checked:
+	case event.Started:
+		e.handleStarted(ev)
+	case event.Ended:
+		e.handleEnded(ev)
+	case event.Checked:
 		e.checked(ev)
-	case RunNow:
+	case event.RunNow:
 		e.runNow(ev)
-	case Stop:
+	case event.Stop:
 		e.stopRuns(ev)
-	case Pause:
-		e.pause(ev)
-	case Resume:
-		e.resume(ev)
-	case Ack:
+	case event.Pause:
+		e.pauseJob(ev)
+	case event.Resume:
+		e.resumeJob(ev)
+	case event.Ack:
 		e.acknowledge(ev)
-	case Unack:
+	case event.Unack:
 		e.unacknowledge(ev)
-	case Drain:
+	case event.Drain:
 		e.draining = true
-		e.tellHost()
-	case Undrain:
+		e.sendHost()
+	case event.Undrain:
 		e.undrain()
-	case BarUsers:
+	case event.BarUsers:
 		e.barUsers(ev.Users)
-	case Stamps:
+	case event.Stamps:
 		e.stamps = maps.Clone(ev.Days)
-	case Abandon:
+	case event.Abandon:
 		e.abandon()
-	case Backfill:
-		e.backfill(ev)
-	case StopBackfill:
+	case event.Backfill:
+		e.startBackfill(ev)
+	case event.StopBackfill:
 		e.stopBackfill(ev)
-	case Redrive:
+	case event.Redrive:
 		e.redrive(ev)
-	case Bury:
+	case event.Bury:
 		e.bury(ev)
 	}
 }
@@ -231,12 +224,12 @@ func (e *Engine) Wake() time.Time {
 		return e.now.Wall
 	}
 	if !e.draining {
-		if len(e.pending) > 0 || e.places.hasMore() || e.fills.busy {
+		if len(e.pending) > 0 || e.serving.left == 0 && e.slots.HasNext() || e.fills.Busy {
 			return e.now.Wall
 		}
-		wake = e.sooner(e.sooner(e.sooner(e.agenda.next(), e.places.next), e.fills.wake), func() (time.Duration, bool) { return e.ring.next(e.now) })
+		wake = e.sooner(e.sooner(e.sooner(e.agenda.Next(), e.slots.Wake), e.fills.Wake), func() (time.Duration, bool) { return e.ring.wakeAt(e.now) })
 	}
-	return e.sooner(wake, e.timers.next)
+	return e.sooner(wake, e.timers.Next)
 }
 
 // sooner returns the earlier of wake and the time of a timer.
@@ -262,22 +255,156 @@ func (e *Engine) Idle() bool {
 }
 
 // Era returns how often the clock was set back so far that occurrences repeat.
-func (e *Engine) Era() job.Era { return e.era }
-
-func (e *Engine) emit(effects ...Effect) { e.out = append(e.out, effects...) }
+func (e *Engine) Era() job.Era                  { return e.era }
+func (e *Engine) emit(effects ...effect.Effect) { e.out = append(e.out, effects...) }
 
 // record emits a fact with the time of the step.
 func (e *Engine) record(r job.Record) {
 	r.At = e.now.Wall
-	e.emit(Fact{r})
+	e.emit(effect.Fact{Record: r})
 }
 
 // recordRun emits a fact about a run, with the run as it is now.
-func (e *Engine) recordRun(kind job.RecordKind, d job.Decision, r *run, detail string) {
+func (e *Engine) recordRun(kind job.RecordKind, d job.Decision, r *live.Run, detail string) {
 	snapshot := r.Run
-	r.recorded = &snapshot
+	r.Recorded = &snapshot
 	e.record(job.Record{
 		Kind: kind, Job: r.Job, Due: r.Due, Era: r.Era,
-		Decision: d, Reason: r.Reason, Detail: detail, Run: r.recorded,
+		Decision: d, Reason: r.Reason, Detail: detail, Run: r.Recorded,
 	})
+}
+
+// View returns a snapshot as of the last Step.
+func (e *Engine) View() *view.View {
+	e.shown, e.lent = true, true
+	live, busy := make([]*job.Run, 0, len(e.live)), map[string]bool{}
+	for _, r := range e.live {
+		live = append(live, r.Recorded)
+		if p := r.Options.Period; p != nil {
+			busy[p.ID] = true
+		}
+	}
+	return view.New(view.Parts{
+		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Jobs: e.jobs, Holds: e.holds, Bars: e.bars, Stamps: e.stamps,
+		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.troubles, Ring: e.ring.view,
+	})
+}
+
+// readClock takes the clock reading of a step and handles a clock that was set. Setting
+// the clock forward needs no special treatment: the skipped occurrences are late, and
+// catchup= decides.
+func (e *Engine) readClock(now job.Moment) {
+	step := now.Wall.Sub(e.now.Wall)
+	if e.now.Up > 0 { // otherwise the last moment is from another process and has no time since boot
+		step -= now.Up - e.now.Up
+	}
+	fresh := e.now.Wall.IsZero()
+	lived := e.now.Up > 0
+	e.now = job.Moment{Wall: now.Wall.UTC(), Up: now.Up}
+	switch {
+	case fresh:
+	case step <= -agenda.SmallStep:
+		e.setBack(-step)
+	case lived && step >= agenda.SmallStep:
+		e.recordStep("forward", step)
+	}
+}
+
+// recordStep records that the clock was set, in which direction and by how much.
+func (e *Engine) recordStep(way string, step time.Duration) {
+	e.record(job.Record{
+		Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step),
+		Detail: fmt.Sprintf("the clock was set %s by %s", way, step.Abs().Round(time.Second)),
+	})
+}
+
+// setBack begins a new era, in which some occurrences repeat.
+func (e *Engine) setBack(by time.Duration) {
+	e.era++
+	e.recordStep("back", -by)
+	now := e.now.Wall.UnixNano()
+	for slot := range e.marks {
+		if e.jobs.InRing(slot) {
+			continue
+		}
+		e.marks[slot] = agenda.AfterSetBack(e.jobs.Entry(slot).Schedule, e.marks[slot], now, by)
+	}
+	e.agenda.Reset(e.now.Wall)
+	e.emit(e.roster())
+}
+
+// holdFaulty holds the jobs whose schedule returned an instant that cannot be its next
+// occurrence. Such a bug in the program would otherwise stop these jobs silently.
+func (e *Engine) holdFaulty() {
+	if faulty := e.agenda.TakeFaulty(); len(faulty) > 0 {
+		e.jobs = e.jobs.Hold(faulty, "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry")
+	}
+}
+
+// answer answers a request that carried a token.
+func (e *Engine) answer(t effect.Token, runs []job.Run, err *effect.Refusal) {
+	if t != 0 {
+		e.emit(effect.Answer{Token: t, Runs: runs, Err: err})
+	}
+}
+
+// refuse answers that a request is refused.
+func (e *Engine) refuse(t effect.Token, kind effect.RefusalKind, reason string) {
+	e.answer(t, nil, &effect.Refusal{Kind: kind, Reason: reason})
+}
+
+func (e *Engine) add(r *live.Run) {
+	e.nextRun = max(e.nextRun, r.ID+1)
+	e.locate(r)
+	e.live[r.ID] = r
+	e.stalled.Add(r)
+	e.fills.Count(r.Backfill, 1)
+	if r.IsShared() && r.State != job.RunRunning {
+		e.ring.unbegun[r.ID] = r
+	}
+	e.byJob[r.Job] = append(e.byJob[r.Job], r)
+}
+
+func (e *Engine) remove(r *live.Run) {
+	delete(e.live, r.ID)
+	e.stalled.Remove(r)
+	e.fills.Count(r.Backfill, -1)
+	delete(e.ring.unbegun, r.ID)
+	e.releaseSlots(r)
+	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *live.Run) bool { return x == r })
+	if len(rest) == 0 {
+		delete(e.byJob, r.Job)
+		return
+	}
+	e.byJob[r.Job] = rest
+	e.freed = append(e.freed, r.Job)
+}
+
+// undrain continues after Drain: it sets the timers of waiting runs, starts queued ones,
+// and later steps decide the occurrences since then.
+func (e *Engine) undrain() {
+	e.draining = false
+	e.sendHost()
+	for _, r := range live.Sorted(e.live) {
+		switch {
+		case r.WaitsForTime(): // its timer may have expired while draining
+			e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
+		case r.WaitsForParents() && r.ParentsUntil > 0:
+			e.timers.Add(agenda.Timer{At: r.ParentsUntil, Run: r.ID, Kind: agenda.ParentsOver})
+		}
+		e.freed = append(e.freed, r.Job)
+	}
+}
+
+// setHold changes a hold. Views share the map, so it is copied at the first change after
+// each view: a user may pause any number of jobs at the same time.
+func (e *Engine) setHold(id job.ID, user string, h *job.Hold) {
+	if e.lent {
+		e.holds, e.lent = maps.Clone(e.holds), false
+	}
+	if h == nil {
+		e.holds.Lift(id, user)
+		return
+	}
+	e.holds.Put(id, *h)
 }

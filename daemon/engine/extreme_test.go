@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robfig/cron/v3"
-
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -71,7 +71,7 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 		"max-run":    {"max-run=1h notify=x notify-on=late", func(o *option.Options) { o.MaxRun = long }, nil},
 		"max-late":   {"max-late=1h notify=x notify-on=late", func(o *option.Options) { o.MaxLate = long }, nil},
 		"stop": {"", func(*option.Options) {}, func(w *world) {
-			w.step(Stop{Job: "a", By: "ann", Grace: long, Token: 1})
+			w.step(event.Stop{Job: "a", By: "ann", Grace: long, Token: 1})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,15 +80,15 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 			w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
 			longest(w, c.change)
 			var seen []string
-			w.log = func(e Effect) {
+			w.log = func(e effect.Effect) {
 				switch e := e.(type) {
-				case Kill:
+				case effect.Kill:
 					if e.Signal == syscall.SIGKILL || name == "timeout" {
 						seen = append(seen, w.notify(e))
 					}
-				case Notify:
+				case effect.Notify:
 					seen = append(seen, w.notify(e))
-				case Start:
+				case effect.Start:
 					if e.Run.Attempt > 1 {
 						seen = append(seen, w.notify(e))
 					}
@@ -150,8 +150,8 @@ func TestFaultySchedulesAreHeld(t *testing.T) {
 			w.crontabs = []*crontab.File{w.crontab("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
 			w.crontabs[0].Entries[0].Schedule = &stuck{next}
 			records := 0
-			w.log = func(e Effect) {
-				if _, ok := e.(Fact); ok {
+			w.log = func(e effect.Effect) {
+				if _, ok := e.(effect.Fact); ok {
 					records++
 				}
 			}
@@ -188,53 +188,6 @@ func minTime(a, b time.Time) time.Time {
 	return b
 }
 
-// TestOccurrencesAfterALongTime checks that a step has limited work after a long absence,
-// and that the newest occurrences are still listed.
-func TestOccurrencesAfterALongTime(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	parse := func(text string) cron.Schedule {
-		file, _ := crontab.Parse("t", text+" x\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
-		return file.Entries[0].Schedule
-	}
-	for _, c := range []struct {
-		text  string
-		away  time.Duration
-		exact int // how many there are, if all are listed
-	}{
-		{"#@ sec=*\n* * * * *", 366 * 24 * time.Hour, 0},
-		{"#@ sec=*\n* * * * *", 50 * 365 * 24 * time.Hour, 0},
-		{"#@ every=1s\n* * * * *", 366 * 24 * time.Hour, 0},
-		{"#@ sec=* until=2026-08-01\n* * * * *", 366 * 24 * time.Hour, 0}, // silent since long
-		{"#@ sec=*\n* 0 1 * *", 366 * 24 * time.Hour, 0},                  // an hour a month
-		{"#@ every=1s from=2026-11-20T11:00\n* * * * *", 366 * 24 * time.Hour, 3601},
-		{"* * * * *", 366 * 24 * time.Hour, 0},
-		{"*/30 * * * *", 366 * 24 * time.Hour, 366 * 48},
-		{"0 3 * * *", 366 * 24 * time.Hour, 366},
-		{"0 3 * * *", 50 * 365 * 24 * time.Hour, 366},
-	} {
-		s := parse(c.text)
-		o := occurrencesBetween(s, now.Add(-c.away), now)
-		name := fmt.Sprintf("%q after %s", c.text, c.away)
-		if o.asked > 40*keepMissed {
-			t.Errorf("%s: the schedule was asked %d times", name, o.asked)
-		}
-		if n := len(o.list); c.exact > 0 && n != c.exact || c.exact == 0 && (n < keepMissed || n > 2*keepMissed) {
-			t.Errorf("%s: %d are listed, want %d or %d to %d", name, n, c.exact, keepMissed, 2*keepMissed)
-		}
-		if want := timetable.Previous(s, now.Add(1)); !o.last().Equal(want) {
-			t.Errorf("%s: the newest is %s, want %s", name, o.last(), want)
-		}
-		for i, at := range o.list[1:] {
-			if !s.Next(o.list[i]).Equal(at) {
-				t.Fatalf("%s: %s is listed after %s", name, at, o.list[i])
-			}
-		}
-		if !o.first.Equal(s.Next(now.Add(-c.away))) || o.older == 0 != o.first.Equal(o.list[0]) {
-			t.Errorf("%s: the first is %s, %d older, the list begins at %s", name, o.first, o.older, o.list[0])
-		}
-	}
-}
-
 // TestMissedOccurrencesAreDecidedInSteps checks that jobs with many missed occurrences do
 // not keep one step busy for long.
 func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
@@ -248,7 +201,7 @@ func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	w.now.Wall, w.now.Up = w.now.Wall.Add(30*24*time.Hour), w.now.Up+30*24*time.Hour // asleep for a month
 	steps := 0
 	for ; len(w.ran["j49"]) == 0 && steps < 1000; steps++ {
-		w.step(Tick{})
+		w.step(event.Tick{})
 	}
 	if steps < 10 || steps > 100 {
 		t.Errorf("all were decided after %d steps, want some for 50 jobs with 10,000 occurrences each", steps)

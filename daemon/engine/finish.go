@@ -1,52 +1,57 @@
 package engine
 
 import (
-	"slices"
+	"cmp"
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
-func (e *Engine) started(ev Started) {
+func (e *Engine) handleStarted(ev event.Started) {
 	r := e.live[ev.Run]
 	if r == nil {
 		return
 	}
-	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.seen(ev.At)
-	e.stalled.leave(r)
+	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.observedAt(ev.At)
+	e.stalled.Remove(r)
 	delete(e.ring.unbegun, r.ID) // it has a process
 	e.recordRun(job.Started, "", r, "")
-	if r.options.Timeout > 0 {
-		e.timers.add(timer{at: e.now.In(r.options.Timeout), run: r.ID, kind: timeout})
+	if r.Options.Timeout > 0 {
+		e.timers.Add(agenda.Timer{At: e.now.In(r.Options.Timeout), Run: r.ID, Kind: agenda.Timeout})
 	}
 	e.watchRun(r, e.now.Up)
 	e.notifyStart(r)
-	if r.stop != "" {
+	if r.StopReason != "" {
 		e.press(r)
 	}
 }
 
-func (e *Engine) ended(ev Ended) {
+func (e *Engine) handleEnded(ev event.Ended) {
 	r := e.live[ev.Run]
 	if r == nil {
 		return
 	}
-	r.State, r.Run.Ended, r.Outcome = job.RunEnded, e.seen(ev.At), ev.Outcome
+	r.State, r.Run.Ended, r.Outcome = job.RunEnded, e.observedAt(ev.At), ev.Outcome
 	lost := ev.Outcome.Kind == job.Lost
 	switch {
-	case r.stop != "":
-		r.Reason = r.stop
+	case r.StopReason != "":
+		r.Reason = r.StopReason
 	case lost:
 		r.Reason = job.DaemonDied // the end of a process is unknown only for this reason
 	case ev.Limit != "":
 		r.Reason = ev.Limit
 	}
-	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
+	if r.StopReason == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
 		r.Outcome.Kind = job.TimedOut
 	}
-	r.Usage, r.refused = ev.Usage, ev.Refused
-	r.Verdict = judge(r)
+	r.Usage, r.Refused = ev.Usage, ev.Refused
+	r.Verdict = live.Judge(r)
 	e.recordRun(job.Ended, "", r, "")
 	stamped := e.stamp(r)
 	e.remove(r)
@@ -57,8 +62,8 @@ func (e *Engine) ended(ev Ended) {
 	}
 }
 
-// seen returns the time of an observation: at, or now if at is zero.
-func (e *Engine) seen(at time.Time) time.Time {
+// observedAt returns the time of an observation: at, or now if at is zero.
+func (e *Engine) observedAt(at time.Time) time.Time {
 	if at.IsZero() {
 		return e.now.Wall
 	}
@@ -79,96 +84,136 @@ func (e *Engine) startNext() {
 // startNextOf starts the oldest queued run of a job if no other run of the job is live.
 // If that run is dropped, startNext starts the one behind it.
 func (e *Engine) startNextOf(id job.ID) {
-	if r := e.nextQueued(id); r != nil && !e.draining {
+	if r := live.NextQueued(e.byJob[id]); r != nil && !e.draining {
 		e.goOn(r, job.RanAfterQueue)
 	}
-}
-
-// nextQueued returns the oldest queued run of a job whose user has no other run of that
-// job in progress.
-func (e *Engine) nextQueued(id job.ID) *run {
-	live := e.byJob[id]
-	var busy []string // users; there is hardly ever more than one
-	for _, r := range live {
-		if !r.inLine() && !slices.Contains(busy, r.User) {
-			busy = append(busy, r.User)
-		}
-	}
-	i := slices.IndexFunc(live, func(r *run) bool { return r.inLine() && !slices.Contains(busy, r.User) })
-	if i < 0 {
-		return nil
-	}
-	return live[i]
-}
-
-// crowded reports whether another run of the same job has a process, or gets one as soon
-// as dispatch returns. If overlap= is not allow, this happens only if it was allow before
-// a reload.
-func (e *Engine) crowded(r *run) bool {
-	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
-		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning || x == e.places.asker)
-	})
-}
-
-// drop records that a queued or waiting run will never start.
-func (e *Engine) drop(r *run, reason job.Reason) { e.dropFor(r, reason, "") }
-
-// dropFor is drop with a detail of the reason.
-func (e *Engine) dropFor(r *run, reason job.Reason, detail string) {
-	e.unask(r)
-	r.State, r.Reason = job.RunDropped, reason
-	r.Verdict = judgeDropped(r)
-	e.recordRun(job.Dropped, "", r, detail)
-	e.remove(r)
-	e.conclude(r)
 }
 
 // expire acts on the timers that have run out.
 func (e *Engine) expire() {
 	for {
-		t, ok := e.timers.pop(e.now.Up)
+		t, ok := e.timers.Expired(e.now.Up)
 		if !ok {
 			return
 		}
-		r := e.live[t.run]
+		r := e.live[t.Run]
 		switch {
-		case t.kind == expects:
+		case t.Kind == agenda.Expects:
 			e.miss(t)
 		case r == nil:
-		case t.kind == timeout && r.stop == "":
+		case t.Kind == agenda.Timeout && r.StopReason == "":
 			e.stop(r, job.OverTime)
-		case t.kind == mustDie && t.at == r.dies:
-			e.emit(Kill{Run: r.ID, Signal: syscall.SIGKILL})
-		case t.kind == parentsOver && t.at == r.until && r.await != nil && r.waitsForParents() && !e.draining:
+		case t.Kind == agenda.MustDie && t.At == r.KillAt:
+			e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
+		case t.Kind == agenda.ParentsOver && t.At == r.ParentsUntil && r.Await != nil && r.WaitsForParents() && !e.draining:
 			e.missParents(r)
-		case t.kind == waitOver && r.waitsForTime() && !e.draining:
-			e.goOn(r, r.again())
-		case t.kind == startsLate && r.startedLate(e.now.Wall):
+		case t.Kind == agenda.WaitOver && r.WaitsForTime() && !e.draining:
+			e.goOn(r, r.AfterWait())
+		case t.Kind == agenda.StartsLate && r.StartedLate(e.now.Wall):
 			e.notifyLate(r, e.notStarted(r))
-		case t.kind == runsLong:
+		case t.Kind == agenda.RunsLong:
 			e.notifyLate(r, runningFor(r))
 		}
 	}
 }
 
-// waitsForTime reports whether a run waits only for time to pass.
-func (r *run) waitsForTime() bool {
-	on := r.WaitsOn()
-	return on == job.WaitsOnRetry || on == job.WaitsOnDelay
+// stop sends a run's processes the signal to end. If the run is being stopped already, it
+// keeps its first reason. A request of a person replaces any reason, and replacement by a
+// newer run replaces a timeout: in both cases no further attempt must follow.
+func (e *Engine) stop(r *live.Run, reason job.Reason) {
+	if r.StopReason == "" || reason == job.StopAsked || reason == job.Replaced && r.StopReason == job.OverTime {
+		r.StopReason = reason
+	}
+	if r.State == job.RunRunning { // otherwise started checks r.stop
+		e.press(r)
+	}
 }
 
-// undrain continues after Drain: it sets the timers of waiting runs, starts queued ones,
-// and later steps decide the occurrences since then.
-func (e *Engine) undrain() {
-	e.draining = false
-	e.tellHost()
-	for _, r := range e.sorted() {
-		switch {
-		case r.waitsForTime(): // its timer may have expired while draining
-			e.timers.add(timer{at: e.now.UpAt(r.NotBefore), run: r.ID, kind: waitOver})
-		case r.waitsForParents() && r.until > 0:
-			e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
-		}
-		e.freed = append(e.freed, r.Job)
+// stopForPerson stops a run with the signal and grace of a request. A second request
+// without signal and grace sends KILL.
+func (e *Engine) stopForPerson(r *live.Run, ev event.Stop) {
+	again := r.StopReason == job.StopAsked && r.State == job.RunRunning && ev.Signal == 0 && ev.Grace == 0
+	killed := again && r.Run.Stop != nil && r.Run.Stop.Signal == option.SignalName(syscall.SIGKILL)
+	if !killed {
+		e.recordStop(r, ev, again)
 	}
+	if again {
+		e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
+		return
+	}
+	e.stop(r, job.StopAsked)
+}
+
+// recordStop records who stopped a run, and how. The history shows it, and a daemon that
+// takes over continues the stop.
+func (e *Engine) recordStop(r *live.Run, ev event.Stop, again bool) {
+	sig := cmp.Or(ev.Signal, r.Options.StopSignal)
+	if again {
+		sig = syscall.SIGKILL
+	}
+	order := &job.Stop{By: ev.By, At: e.now.Wall, Signal: option.SignalName(sig)}
+	switch {
+	case sig == syscall.SIGKILL:
+	case ev.Grace == 0 && r.KillAt > 0: // KILL is under way
+		order.Grace = min(r.UsualGrace(), max(r.KillAt-e.now.Up, 0))
+	default:
+		order.Grace = cmp.Or(ev.Grace, r.UsualGrace())
+	}
+	r.Run.Stop, r.GraceSet = order, ev.Grace > 0
+	snapshot := r.Run
+	r.Recorded = &snapshot
+	e.record(job.Record{
+		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: job.StopAsked, Detail: order.Words(), Run: r.Recorded,
+	})
+}
+
+func (e *Engine) abandon() {
+	for _, r := range live.Sorted(e.live) {
+		if r.State == job.RunDecided || r.State == job.RunRunning {
+			r.Hurry = true
+			e.stop(r, job.DaemonStopped)
+		}
+	}
+}
+
+// press sends a run the signal that should end it, and schedules KILL.
+func (e *Engine) press(r *live.Run) {
+	sig := r.Options.StopSignal
+	if r.StopReason == job.StopAsked && r.Run.Stop != nil {
+		sig, _ = option.ParseSignal(r.Run.Stop.Signal) // what recordStop wrote
+	}
+	if r.StopReason == job.Replaced && r.Options.Overlap == option.OverlapKill {
+		sig = syscall.SIGKILL
+	}
+	e.emit(effect.Kill{Run: r.ID, Signal: sig, Reason: r.StopReason})
+	if sig != syscall.SIGKILL {
+		e.killLater(r)
+	}
+}
+
+// killLater schedules KILL for a run that was signalled. A further stop request never
+// postpones it, unless it sets the grace explicitly.
+func (e *Engine) killLater(r *live.Run) {
+	at := e.now.In(r.Grace())
+	if at == r.KillAt || r.KillAt > 0 && r.KillAt < at && (r.Hurry || !r.GraceSet) {
+		return
+	}
+	e.killAt(r, at)
+}
+
+func (e *Engine) killAt(r *live.Run, at time.Duration) {
+	r.KillAt = at
+	e.timers.Add(agenda.Timer{At: at, Run: r.ID, Kind: agenda.MustDie})
+}
+
+// Stopping returns the runs that were signalled and have not ended, with the reason. A
+// daemon that takes over needs it to continue the stops.
+func (e *Engine) Stopping() map[job.RunID]job.Reason {
+	stopping := map[job.RunID]job.Reason{}
+	for _, r := range e.live {
+		if r.StopReason != "" {
+			stopping[r.ID] = r.StopReason
+		}
+	}
+	return stopping
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -14,7 +17,7 @@ import (
 func flooding(anns string) *Engine {
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
 	root, _ := crontab.Parse("root", "* * * * * root\n", crontab.Config{Owner: "root", Privileged: true, Local: time.UTC, Zone: time.LoadLocation})
-	e.Step(Moment{Wall: noon.Add(-time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{root, crontabOf("ann", anns)}})
+	e.Step(job.Moment{Wall: noon.Add(-time.Second), Up: time.Hour}, event.Load{Crontabs: []*crontab.File{root, crontabOf("ann", anns)}})
 	return e
 }
 
@@ -23,15 +26,15 @@ func flooding(anns string) *Engine {
 func settled(t *testing.T, e *Engine, seconds int, outcome job.Outcome) (starts map[string]int) {
 	t.Helper()
 	starts = map[string]int{}
-	now := Moment{Wall: noon, Up: time.Hour + time.Second}
+	now := job.Moment{Wall: noon, Up: time.Hour + time.Second}
 	for range seconds {
-		var events []Event
+		var events []event.Event
 		for range 500 { // steps of one instant
-			var next []Event
+			var next []event.Event
 			for _, x := range e.Step(now, events...) {
-				if s, ok := x.(Start); ok {
+				if s, ok := x.(effect.Start); ok {
 					starts[s.Job.User]++
-					next = append(next, Ended{Run: s.Run.ID, Outcome: outcome})
+					next = append(next, event.Ended{Run: s.Run.ID, Outcome: outcome})
 				}
 			}
 			if events = next; len(events) == 0 && e.Wake().After(now.Wall) {
@@ -53,8 +56,8 @@ func TestRunsThatWaitAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := flooding(anns)
 			starts := settled(t, e, 61, job.Outcome{Kind: job.Exited, Code: 1})
-			if got := len(e.live); got > mostHeld+500 {
-				t.Errorf("%d runs are live after a minute, want %d or a little more", got, mostHeld)
+			if got := len(e.live); got > live.MostUnstarted+500 {
+				t.Errorf("%d runs are live after a minute, want %d or a little more", got, live.MostUnstarted)
 			}
 			if starts["root"] != 2 {
 				t.Errorf("root's job started %d times at two minutes", starts["root"])
@@ -75,8 +78,8 @@ func TestRunsStartedByOthersAreBounded(t *testing.T) {
 	}
 	e := flooding(anns.String())
 	settled(t, e, 1, job.Outcome{Kind: job.Exited})
-	if got := len(e.live); got > mostHeld+500 {
-		t.Errorf("%d runs are live, want %d or a little more", got, mostHeld)
+	if got := len(e.live); got > live.MostUnstarted+500 {
+		t.Errorf("%d runs are live, want %d or a little more", got, live.MostUnstarted)
 	}
 }
 
@@ -95,7 +98,7 @@ func TestParentsOfRunsThatWaitAreBounded(t *testing.T) {
 	for _, r := range e.live {
 		known += len(r.Parents)
 	}
-	if least, most := 10*500, mostHeld+20*500; known < least || known > most {
+	if least, most := 10*500, live.MostUnstarted+20*500; known < least || known > most {
 		t.Errorf("runs that wait know of %d parents, want %d to %d", known, least, most)
 	}
 }
@@ -105,22 +108,22 @@ func TestParentsOfRunsThatWaitAreBounded(t *testing.T) {
 func TestManyPausesCopyHoldsOnce(t *testing.T) {
 	e := flooding("#@ default on-exhausted=pause\n" + strings.Repeat("* * * * * fail\n", 50))
 	before := e.View()
-	now := Moment{Wall: noon, Up: time.Hour + time.Second}
-	var ends []Event
+	now := job.Moment{Wall: noon, Up: time.Hour + time.Second}
+	var ends []event.Event
 	for _, x := range e.Step(now) {
-		if s, ok := x.(Start); ok && s.Job.User == "ann" {
-			ends = append(ends, Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
+		if s, ok := x.(effect.Start); ok && s.Job.User == "ann" {
+			ends = append(ends, event.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
 		}
 	}
 	e.Step(now, ends[0])
 	holds := e.holds
 	e.Step(now, ends[1:]...)
-	if len(e.holds) != len(ends) || len(holds) != len(ends) || len(before.holds) != 0 {
-		t.Errorf("%d jobs are held, %d in the map of the first, %d in the view before; want %d, the same and none", len(e.holds), len(holds), len(before.holds), len(ends))
+	if len(e.holds) != len(ends) || len(holds) != len(ends) || len(before.Marked()) != 0 {
+		t.Errorf("%d jobs are held, %d in the map of the first, %d in the view before; want %d, the same and none", len(e.holds), len(holds), len(before.Marked()), len(ends))
 	}
 	seen := e.View()
 	e.setHold("another", "ann", &job.Hold{User: "ann"})
-	if len(seen.holds) != len(ends) {
+	if len(seen.Marked()) != len(ends) {
 		t.Error("a view changed")
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -19,11 +21,11 @@ func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 	twins := w.crontab("twins", "#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
 	late := w.users("bob", "#@ name=late catchup=once\n0 * * * * d\n#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
 	edited := w.crontab("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n20 * * * * c\n#@ name=new catchup=once\n0 * * * * e\n")
-	up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
-	var known, former []Known
+	up := func(at time.Time) job.Moment { return job.Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
+	var known, former []effect.Known
 	before := New(State{})
-	for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Crontabs: []*crontab.File{host, twins, late}}) {
-		if r, ok := e.(Roster); ok {
+	for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), event.Load{Crontabs: []*crontab.File{host, twins, late}}) {
+		if r, ok := e.(effect.Roster); ok {
 			known = r.All()
 		}
 	}
@@ -38,19 +40,19 @@ func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 		former = append(former, k)
 	}
 	marks := []job.Mark{{Job: "decided", Due: noon}, {Job: "bob/late", Due: noon.Add(-2 * time.Hour)}}
-	live := func(known []Known) string {
+	live := func(known []effect.Known) string {
 		e := New(State{Known: known, Marks: marks, LastSeen: noon.Add(-3 * time.Hour), NextRun: 1})
 		said := ""
-		for i, load := range []Load{
+		for i, load := range []event.Load{
 			{Crontabs: []*crontab.File{edited, twins}, Awaited: map[string]bool{late.Name: false}},
 			{Crontabs: []*crontab.File{edited, twins, late}},
 			{Crontabs: []*crontab.File{edited, late}},
 		} {
 			for _, x := range e.Step(up(noon.Add(time.Duration(1+i)*time.Minute)), load) {
 				switch x := x.(type) {
-				case Start:
+				case effect.Start:
 					said += fmt.Sprintf("%s runs for %s by %s\n", x.Job.ID, x.Run.Due.Format(time.TimeOnly), x.Run.Trigger)
-				case Roster:
+				case effect.Roster:
 					said += fmt.Sprintln(x)
 				}
 			}

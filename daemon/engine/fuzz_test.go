@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -47,9 +49,9 @@ func liveWith(t *testing.T, options, fields string) {
 	w.now.Up = 40 * 24 * time.Hour
 	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=plain\n* * * * * b\n"), w.crontab("u", "#@ name=a "+options+"\n"+fields+" a\n#@ name=b\n*/2 * * * * b\n")}
 	started, awake := 0, true
-	w.check = func(w *world, effects []Effect) {
+	w.check = func(w *world, effects []effect.Effect) {
 		for _, e := range effects {
-			if s, ok := e.(Start); ok && s.Run.Job == "plain" {
+			if s, ok := e.(effect.Start); ok && s.Run.Job == "plain" {
 				if late := w.now.Wall.Sub(s.Run.Due); late > time.Second && awake {
 					t.Errorf("%q: the plain job starts %s late", options, late)
 				}
@@ -79,7 +81,7 @@ func liveWith(t *testing.T, options, fields string) {
 			} else if still++; still > 20_000 {
 				t.Fatalf("%q: the engine wants to step again and again at %s", options, w.now.Wall)
 			}
-			w.step(Tick{})
+			w.step(event.Tick{})
 		}
 		w.pass(end.Sub(w.now.Wall))
 	}

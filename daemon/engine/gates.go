@@ -1,44 +1,40 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
-)
-
-// gate is the position of a run between overlap= and its process. A run passes the gates
-// in this order, and each gate can hold it back.
-type gate uint8
-
-const (
-	gateOverlap gate = iota // behind earlier runs of its job: see admit and startNext
-	gateCheck               // if=
-	gateParents             // after=
-	gatePlace               // pools, max-running
-	gateToken               // a fencing token as new as the start
-	gateOpen
 )
 
 // ask reports whether the current gate lets a run pass. If not, the gate has either
 // dropped the run, or held it back and recorded that with wait; then it calls goOn when
 // something changes.
-func (e *Engine) ask(r *run) (passes bool) {
-	switch r.gate {
-	case gateCheck:
+func (e *Engine) ask(r *live.Run) (passes bool) {
+	switch r.Gate {
+	case live.GateCheck:
 		return e.check(r)
-	case gateParents:
+	case live.GateParents:
 		return e.parents(r)
-	case gatePlace:
+	case live.GateSlots:
 		return e.place(r)
-	case gateToken:
+	case live.GateToken:
 		return e.renewToken(r)
 	}
 	return true
 }
 
 // pass takes a run through the remaining gates, and then starts it.
-func (e *Engine) pass(r *run) {
-	for ; r.gate < gateOpen; r.gate++ {
+func (e *Engine) pass(r *live.Run) {
+	for ; r.Gate < live.GateOpen; r.Gate++ {
 		if !e.ask(r) {
 			return
 		}
@@ -48,9 +44,9 @@ func (e *Engine) pass(r *run) {
 
 // wait records that a run is held back. detail describes what it waits for, with names
 // and numbers.
-func (e *Engine) wait(r *run, on job.WaitsOn, detail string) {
+func (e *Engine) wait(r *live.Run, on job.WaitsOn, detail string) {
 	r.Wait(on)
-	if r.recorded == nil {
+	if r.Recorded == nil {
 		e.recordRun(job.Decided, job.DecideHold, r, detail)
 		return
 	}
@@ -58,15 +54,15 @@ func (e *Engine) wait(r *run, on job.WaitsOn, detail string) {
 }
 
 // start records that a run begins, and starts it.
-func (e *Engine) start(r *run) {
-	r.State, r.Reason = job.RunDecided, r.cause
-	if r.claim == nil {
+func (e *Engine) start(r *live.Run) {
+	r.State, r.Reason = job.RunDecided, r.Cause
+	if r.Claim == nil {
 		e.occupy(r)
 	}
-	if r.recorded == nil {
-		e.recordRun(job.Decided, job.DecideRun, r, r.detail)
+	if r.Recorded == nil {
+		e.recordRun(job.Decided, job.DecideRun, r, r.Detail)
 	} else {
-		e.recordRun(job.Ready, "", r, r.detail)
+		e.recordRun(job.Ready, "", r, r.Detail)
 	}
 	e.emit(e.starting(r))
 	e.progress(r, exchange.Begun)
@@ -75,51 +71,51 @@ func (e *Engine) start(r *run) {
 // renewToken is the gate of the fencing token. If a run waited after its occurrence was
 // granted, it claims the occurrence again, for a token greater than those of all runs of
 // the job that started meanwhile. It keeps its slot until then.
-func (e *Engine) renewToken(r *run) (passes bool) {
-	if r.Token == 0 || r.tokenAt == e.now.Up {
+func (e *Engine) renewToken(r *live.Run) (passes bool) {
+	if r.Token == 0 || r.TokenAt == e.now.Up {
 		return true
 	}
 	if !e.reclaim(r) {
 		return true
 	}
-	if r.claim == nil {
+	if r.Claim == nil {
 		e.occupy(r)
 	}
 	return false
 }
 
 // starting returns the Start of a run whose job is installed.
-func (e *Engine) starting(r *run) Start {
+func (e *Engine) starting(r *live.Run) effect.Start {
 	slot, _ := e.slotOf(r)
-	return Start{Job: e.jobs.Job(slot), Run: r.Run, Entry: e.jobs.Entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
+	return effect.Start{Job: e.jobs.Job(slot), Run: r.Run, Entry: e.jobs.Entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
 }
 
 // slotOf returns the job of a run.
-func (e *Engine) slotOf(r *run) (slot int, ok bool) { return r.slot, r.slot >= 0 }
+func (e *Engine) slotOf(r *live.Run) (slot int, ok bool) { return r.Slot, r.Slot >= 0 }
 
 // locate sets the slot of a run. Each load of the crontabs updates it; see moveRuns.
-func (e *Engine) locate(r *run) {
-	r.slot = -1
+func (e *Engine) locate(r *live.Run) {
+	r.Slot = -1
 	if slot, ok := e.jobs.Find(r.Job); ok {
-		r.slot = slot
+		r.Slot = slot
 	}
 }
 
 // goOn continues a run that was held back, after what it waited for has changed. It first
 // checks with the current options whether the job may run at all. If not, the run is
 // dropped.
-func (e *Engine) goOn(r *run, cause job.Reason) {
+func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	slot, ok := e.slotOf(r)
 	if !ok {
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	if r.reclaimed { // resumeShared continues it when that is permitted
+	if r.Reclaimed { // resumeShared continues it when that is permitted
 		return
 	}
 	j := e.firing(slot)
 	j.run = r
-	if !isOf(r, j.entry.User()) { // another user has a job of that name by now
+	if !live.IsOf(r, j.entry.User()) { // another user has a job of that name by now
 		e.drop(r, job.JobRemoved)
 		return
 	}
@@ -127,41 +123,245 @@ func (e *Engine) goOn(r *run, cause job.Reason) {
 		e.dropFor(r, against, detail)
 		return
 	}
-	r.options, r.zone = j.options, j.entry.Zone().Location()
+	r.Options, r.Zone = j.options, j.entry.Zone().Location()
 	if !e.stillDue(r, j) {
 		return
 	}
-	if d := r.options.Deadline; d > 0 && !r.asked() && e.now.Wall.Sub(r.Due) > d {
+	if d := r.Options.Deadline; d > 0 && !r.Requested() && e.now.Wall.Sub(r.Due) > d {
 		e.drop(r, job.PastDeadline)
 		return
 	}
 	if e.outOfHours(r, j) {
 		return
 	}
-	if r.options.Overlap != option.OverlapAllow && e.crowded(r) {
-		r.gate = gateOverlap
+	if r.Options.Overlap != option.OverlapAllow && e.crowded(r) {
+		r.Gate = live.GateOverlap
 		e.wait(r, job.WaitsOnRun, "")
 		return
 	}
-	r.cause, r.detail = cause, ""
-	if r.gate == gateOverlap {
-		r.gate++
+	r.Cause, r.Detail = cause, ""
+	if r.Gate == live.GateOverlap {
+		r.Gate++
 	}
 	e.pass(r)
 }
 
-// gateOf returns the gate of a run that another daemon held back.
-func gateOf(r *job.Run) gate {
-	switch r.WaitsOn() {
-	case job.WaitsOnRun:
-		return gateOverlap
-	case job.WaitsOnParents:
-		return gateParents
-	case job.WaitsOnRetry, job.WaitsOnSlot:
-		return gatePlace
+// check is the gate of if=: the exit status of a command decides whether an occurrence
+// runs. Forced runs and further attempts skip it.
+func (e *Engine) check(r *live.Run) (passes bool) {
+	if r.Options.If == "" || r.Forced {
+		return true
 	}
-	if r.Attempt > 1 {
-		return gatePlace
+	r.NotBefore = e.now.Wall
+	e.wait(r, job.WaitsOnCheck, "")
+	r.Checking = true
+	e.emit(effect.Check{Start: e.starting(r), Command: r.Options.If})
+	return false
+}
+
+// checked handles the result of the command. If the command could not be run or was
+// killed, the run is skipped.
+func (e *Engine) checked(ev event.Checked) {
+	r := e.live[ev.Run]
+	if r == nil || !r.Checking {
+		return
 	}
-	return gateCheck
+	r.Checking = false
+	if !ev.Outcome.OK() {
+		r.Verdict = job.VerdictSkip
+		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
+		return
+	}
+	r.Gate = live.GateCheck + 1
+	e.goOn(r, job.RanAfterCheck)
+}
+
+// unask kills the command of if= for a run that is dropped while the command runs.
+func (e *Engine) unask(r *live.Run) {
+	if r.Checking {
+		e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
+	}
+}
+
+// A run takes a slot before it starts; see package slots. A forced run does not wait for
+// one. The exception is a user other than root who already has as many runs as
+// max-running-per-user allows: users cannot exceed their own limit.
+
+// turnsPerStep limits the waiting runs that one step starts; the next step starts the
+// rest, as with the firing of schedules.
+const turnsPerStep = 64
+
+// serving is the state of dispatch.
+type serving struct {
+	left   int       // how many waiting runs can still start in this step
+	chosen *live.Run // the run that is being served
+	asker  *live.Run // the run for which dispatch looks for a slot
+}
+
+// needsSlot reports whether a run starts only with a slot.
+func (e *Engine) needsSlot(r *live.Run) bool { return e.slots.Limits.Bind(r.User, r.Options.Pool) }
+
+// place is the gate of slots. No run passes it while the daemon drains.
+func (e *Engine) place(r *live.Run) (passes bool) {
+	switch {
+	case r == e.serving.chosen:
+		return true
+	case e.draining:
+		e.lineUp(r)
+		e.wait(r, job.WaitsOnSlot, "the daemon is about to be replaced")
+		if e.needsSlot(r) {
+			e.overflow(r)
+		}
+		return false
+	case r.Forced && (r.By == "root" || !e.slots.IsFull(r.User)) || !e.needsSlot(r):
+		return true
+	}
+	e.lineUp(r)
+	if e.dispatch(r) {
+		return true
+	}
+	if r.Claim == nil || !r.Claim.Waits() { // it was served while another run was dropped, and another queued run of its job took over
+		return false
+	}
+	e.wait(r, job.WaitsOnSlot, e.slots.Describe(r.Claim, e.now.Up))
+	e.overflow(r)
+	return false
+}
+
+// overflow drops a run if too many runs of its user wait. It never drops a run
+// of another user.
+func (e *Engine) overflow(r *live.Run) {
+	most := e.slots.Limits.Queue()
+	if e.slots.WaitingOf(r.User) <= most {
+		return
+	}
+	e.slots.NoteOverflow(r.User, e.now.Wall)
+	e.dropFor(r, job.QueueOverflow, fmt.Sprintf("queue-max is %d", most))
+}
+
+// dispatch continues waiting runs in order, as long as there are free slots. It stops
+// when it reaches asker, and reports whether it did.
+func (e *Engine) dispatch(asker *live.Run) bool {
+	s := &e.serving
+	if s.chosen != nil || e.draining || !e.slots.Ready(e.now.Up) {
+		return false
+	}
+	s.asker = asker
+	defer func() { s.asker = nil }()
+	for s.left > 0 {
+		c := e.slots.Next(e.now.Up)
+		if c == nil {
+			return false
+		}
+		r := e.live[c.Run]
+		r.Claim = nil
+		if r == asker {
+			return true
+		}
+		s.left--
+		s.chosen = r
+		e.goOn(r, job.RanAfterSlot)
+		s.chosen = nil
+	}
+	return false
+}
+
+// lineUp puts a run into the queue for the slots that it needs.
+func (e *Engine) lineUp(r *live.Run) {
+	e.releaseSlots(r)
+	r.Claim = live.NewClaim(r)
+	e.slots.LineUp(r.Claim)
+}
+
+// occupy assigns slots to a run that starts, or is found running, even if this exceeds
+// the limits.
+func (e *Engine) occupy(r *live.Run) {
+	if !e.needsSlot(r) {
+		return
+	}
+	r.Claim = live.NewClaim(r)
+	e.slots.Occupy(r.Claim, e.begunAt(r))
+}
+
+// begunAt is the time since boot at which a run started, or starts now.
+func (e *Engine) begunAt(r *live.Run) time.Duration {
+	if r.Run.Started.IsZero() {
+		return e.now.Up
+	}
+	return e.now.UpAt(r.Run.Started)
+}
+
+// releaseSlots frees the slots that a run holds, or takes it out of the queue.
+func (e *Engine) releaseSlots(r *live.Run) {
+	if c := r.Claim; c != nil {
+		r.Claim = nil
+		e.slots.Release(c)
+	}
+}
+
+// measure applies the limits of a load. Runs with a process keep their slots, even if
+// these exceed the new limits. Waiting runs are queued again with the current options of
+// their entries: all of them if the limits changed, otherwise only the runs in changed.
+func (e *Engine) measure(l slots.Limits, changed []*live.Run) {
+	if e.slots.Is(l) {
+		for _, r := range changed {
+			if slot, known := e.slotOf(r); known {
+				r.Options = e.jobs.Options(slot)
+				e.lineUp(r)
+			}
+		}
+		return
+	}
+	next, keepStarts := e.slots.Replaced(l)
+	used := e.slots.IsUsed()
+	e.slots = next
+	if l.MaxRunning > 0 || l.MaxPerUser > 0 || used {
+		e.placeAgain()
+	}
+	keepStarts()
+}
+
+// placeAgain assigns slots to all runs that have a process, and queues those that waited
+// for one.
+func (e *Engine) placeAgain() {
+	for _, r := range live.Sorted(e.live) {
+		waits := r.Claim != nil
+		r.Claim = nil
+		switch {
+		case r.HasProcess() || r.Gate == live.GateToken:
+			e.occupy(r)
+		case waits:
+			if slot, known := e.slotOf(r); known {
+				r.Options = e.jobs.Options(slot)
+			}
+			e.lineUp(r)
+		}
+	}
+}
+
+// crowded reports whether another run of the same job has a process, or gets one as soon
+// as dispatch returns. If overlap= is not allow, this happens only if it was allow before
+// a reload.
+func (e *Engine) crowded(r *live.Run) bool {
+	return slices.ContainsFunc(e.byJob[r.Job], func(x *live.Run) bool {
+		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning || x == e.serving.asker)
+	})
+}
+
+// progress sends the phase of an occurrence to the ring.
+func (e *Engine) progress(r *live.Run, p exchange.Phase) {
+	if r.IsShared() {
+		e.ring.send(exchange.ProgressOf(&r.Run, p))
+	}
+}
+
+// reclaim makes a run that has not begun wait until the ring permits it again. It reports
+// false if the run needs no permit.
+func (e *Engine) reclaim(r *live.Run) (waits bool) {
+	if _, ok := e.slotOf(r); !ok || e.ring.mode == event.NoRing || !r.IsShared() {
+		return false
+	}
+	r.Reclaimed = true
+	e.ring.send(exchange.Unstarted{Progress: exchange.ProgressOf(&r.Run, exchange.Taken)})
+	return true
 }

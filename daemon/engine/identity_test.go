@@ -6,6 +6,8 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -38,18 +40,18 @@ func TestIdentityStaysUnderEdits(t *testing.T) {
 		{"a name: options of the job", "#@ name=nightly\n" + entry, "#@ name=nightly\n" + entry, &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"nightly": {Set: option}}}, true},
 	} {
 		e := New(State{})
-		now := Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Up: time.Hour}
-		load := func(text string, s *sidecar.Sidecar) *View {
+		now := job.Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Up: time.Hour}
+		load := func(text string, s *sidecar.Sidecar) *view.View {
 			file, diagnostics := crontab.Parse("/etc/cron.d/backup", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation, Sidecar: s})
 			if len(diagnostics) > 0 {
 				t.Fatalf("%s: %v", c.what, diagnostics)
 			}
 			now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
-			e.Step(now, Load{Crontabs: []*crontab.File{file}})
+			e.Step(now, event.Load{Crontabs: []*crontab.File{file}})
 			return e.View()
 		}
 		id := load(c.before, nil).ID(0)
-		e.Step(now, Pause{Job: id, Hold: job.Hold{By: "ann"}})
+		e.Step(now, event.Pause{Job: id, Hold: job.Hold{By: "ann"}})
 		after := load(c.after, c.sidecar)
 		i, found := after.Find(id)
 		if stays := found && after.Hold(i) != nil; stays != c.stays {

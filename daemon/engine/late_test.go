@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -25,21 +27,21 @@ func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 	} {
 		w := newWorld(t, noon, time.UTC)
 		file := func() *crontab.File { return w.crontab("late", text) }
-		up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
+		up := func(at time.Time) job.Moment { return job.Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
 		before := New(State{})
-		var known []Known
-		for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Crontabs: []*crontab.File{file()}}) {
-			if r, ok := e.(Roster); ok {
+		var known []effect.Known
+		for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), event.Load{Crontabs: []*crontab.File{file()}}) {
+			if r, ok := e.(effect.Roster); ok {
 				known = r.All()
 			}
 		}
 		e := New(State{Known: known, LastSeen: noon.Add(-3 * time.Hour), Booted: true, NextRun: 1})
-		e.Step(up(noon.Add(time.Minute)), Load{Awaited: c.awaited})
+		e.Step(up(noon.Add(time.Minute)), event.Load{Awaited: c.awaited})
 		for i := range 3 { // it is loaded, and stays loaded
 			var hourly job.Trigger
 			boot := false
-			for _, x := range e.Step(up(noon.Add(time.Duration(2+i)*time.Minute)), Load{Crontabs: []*crontab.File{file()}}) {
-				s, ok := x.(Start)
+			for _, x := range e.Step(up(noon.Add(time.Duration(2+i)*time.Minute)), event.Load{Crontabs: []*crontab.File{file()}}) {
+				s, ok := x.(effect.Start)
 				switch {
 				case ok && s.Run.Job == "hourly":
 					hourly = s.Run.Trigger
@@ -64,15 +66,15 @@ func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	here, late := w.crontab("here", "* * * * * x\n1 * * * * x\n"), w.crontab("late", "2 * * * * x\n")
-	var known []Known
-	for _, e := range New(State{}).Step(Moment{Wall: noon, Up: time.Hour}, Load{Crontabs: []*crontab.File{here, late}}) {
-		if r, ok := e.(Roster); ok {
+	var known []effect.Known
+	for _, e := range New(State{}).Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{here, late}}) {
+		if r, ok := e.(effect.Roster); ok {
 			known = r.All()
 		}
 	}
 	e := New(State{Known: known, LastSeen: noon, NextRun: 1})
-	e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{here}, Awaited: map[string]bool{"late": false}})
-	if n := len(e.awaited.past); n != 1 {
+	e.Step(job.Moment{Wall: noon.Add(time.Second), Up: time.Hour}, event.Load{Crontabs: []*crontab.File{here}, Awaited: map[string]bool{"late": false}})
+	if n := e.awaited.Len(); n != 1 {
 		t.Errorf("%d jobs are remembered, want the one of the table that has not come", n)
 	}
 }
@@ -80,10 +82,10 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 // Another cron was stopped at 12:00:30, and this daemon begins at 12:02:10.
 func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
-	load := Load{Crontabs: []*crontab.File{w.crontab("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
-	var known []Known
-	for _, e := range New(State{}).Step(Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
-		if r, ok := e.(Roster); ok {
+	load := event.Load{Crontabs: []*crontab.File{w.crontab("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
+	var known []effect.Known
+	for _, e := range New(State{}).Step(job.Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
+		if r, ok := e.(effect.Roster); ok {
 			known = r.All()
 		}
 	}
@@ -101,11 +103,11 @@ func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 		for _, awaited := range []map[string]bool{nil, {"a": true, "b": true}} {
 			e := New(State{Known: known, LastSeen: noon.Add(-time.Hour), Since: c.since})
 			if awaited != nil {
-				e.Step(Moment{Wall: begins, Up: 3 * time.Hour}, Load{Awaited: awaited})
+				e.Step(job.Moment{Wall: begins, Up: 3 * time.Hour}, event.Load{Awaited: awaited})
 			}
 			got := map[job.ID]int{}
-			for _, x := range e.Step(Moment{Wall: begins, Up: 3 * time.Hour}, load) {
-				if s, ok := x.(Start); ok {
+			for _, x := range e.Step(job.Moment{Wall: begins, Up: 3 * time.Hour}, load) {
+				if s, ok := x.(effect.Start); ok {
 					got[s.Run.Job]++
 				}
 			}

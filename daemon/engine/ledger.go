@@ -2,40 +2,36 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// owned identifies a job of a user. A name may pass to another user and back: the ledger
-// of one user's job says nothing about the other's.
-type owned struct {
-	job  job.ID
-	user string
-}
-
-func (o owned) before(x owned) bool { return o.job < x.job || o.job == x.job && o.user < x.user }
-
 // ledger returns the ledger of a user's job.
 func (e *Engine) ledger(id job.ID, user string) job.Ledger {
-	if l, ok := e.ledgers[owned{id, user}]; ok {
+	if l, ok := e.ledgers[job.Owned{Job: id, User: user}]; ok {
 		return l
 	}
 	return job.Ledger{Job: id, User: user}
 }
 
 func (e *Engine) setLedger(l job.Ledger) {
-	e.ledgers[owned{l.Job, l.User}] = l
+	e.ledgers[job.Owned{Job: l.Job, User: l.User}] = l
 	e.noteTrouble(l)
-	e.emit(Ledger{l})
+	e.emit(effect.Ledger{Ledger: l})
 }
 
 // conclude handles the consequences of a run that ended or was dropped: another attempt,
 // or the effects that the end of its occurrence has on the job and on others.
-func (e *Engine) conclude(r *run) {
-	if r.Verdict != job.VerdictRetry && !r.isElsewhere() {
+func (e *Engine) conclude(r *live.Run) {
+	if r.Verdict != job.VerdictRetry && !r.IsElsewhere() {
 		e.progress(r, exchange.Over)
 	}
 	switch {
@@ -43,24 +39,21 @@ func (e *Engine) conclude(r *run) {
 		e.retry(r)
 		return
 	case r.Backfill != 0:
-		e.filled(r)
+		if r.Verdict.Bad() || r.State == job.RunDropped && r.Verdict == "" {
+			e.fills.NoteFailure(r.Backfill)
+		}
 	case r.Verdict.Final():
 		e.enter(r)
-	case !r.asked():
-		e.notifyMissed(r.Job, r.User, r.options, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
+	case !r.Requested():
+		e.notifyMissed(r.Job, r.User, r.Options, missedRuns{due: r.Due, reason: r.Reason, zone: r.Zone, run: &r.Run})
 	}
 	e.follow(r)
 }
 
-// asked reports whether a person requested the run. That person watches the run: it does
-// not count towards the failures in a row, and sends no notification except that a
-// success ended trouble.
-func (r *run) asked() bool { return r.By != "" || r.Backfill != 0 }
-
 // enter adds the end of an occurrence to its job's ledger. If the occurrence is older
 // than the newest in the ledger, like a dead letter that is run again, the newest one
 // stays.
-func (e *Engine) enter(r *run) {
+func (e *Engine) enter(r *live.Run) {
 	l := e.ledger(r.Job, r.User)
 	ended := e.now.Wall
 	if !r.Run.Ended.IsZero() {
@@ -75,7 +68,7 @@ func (e *Engine) enter(r *run) {
 	switch {
 	case r.Verdict == job.VerdictOK:
 		e.succeed(&l, r, ended)
-	case r.Verdict.Bad() && r.counts(l.Open):
+	case r.Verdict.Bad() && r.CountsAsFailure(l.Open):
 		l.Bad++
 		e.trip(&l, r, ended)
 		e.notifyFailure(&l, r)
@@ -84,42 +77,30 @@ func (e *Engine) enter(r *run) {
 	e.pauseFailed(r)
 }
 
-// counts reports whether a failure is the job's own. It is not if a person stopped or
-// dropped the run, or requested it, unless it was the breaker's probe.
-func (r *run) counts(open time.Time) bool {
-	switch {
-	case r.stop == job.StopAsked, r.stop == job.DaemonStopped:
-		return false
-	case r.State == job.RunDropped && r.Verdict != job.VerdictUpstream:
-		return isMissed(r.Reason)
-	}
-	return !r.asked() || r.probes(open)
-}
-
 // succeed ends the failures in a row, the breaker and reported trouble.
-func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
+func (e *Engine) succeed(l *job.Ledger, r *live.Run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
 	over := job.NotifiedFailure | job.NotifiedExpect | job.NotifiedMissed
-	if !r.asked() && !r.wasLate() && !e.stillLate(r) {
+	if !r.Requested() && !r.WasLate() && !e.stillLate(r) {
 		over |= job.NotifiedLate
 	}
 	l.Notified &^= over
 	e.notifySuccess(before, *l, r)
-	if slot, ok := e.slotOf(r); ok && isOf(r, e.jobs.Entry(slot).User()) {
+	if slot, ok := e.slotOf(r); ok && live.IsOf(r, e.jobs.Entry(slot).User()) {
 		e.expect(e.jobs.Options(slot), *l) // not those of r, which may have started before an edit
 	}
 }
 
 // pauseFailed pauses a job whose run failed for good, if on-exhausted= requires that.
 // Manual runs do not pause it.
-func (e *Engine) pauseFailed(r *run) {
-	if r.options.Exhausted != option.ExhaustedPause || r.Verdict != job.VerdictFail || r.stop != "" && r.stop != job.OverTime ||
-		r.State != job.RunEnded || r.refused || r.asked() {
+func (e *Engine) pauseFailed(r *live.Run) {
+	if r.Options.Exhausted != option.ExhaustedPause || r.Verdict != job.VerdictFail || r.StopReason != "" && r.StopReason != job.OverTime ||
+		r.State != job.RunEnded || r.Refused || r.Requested() {
 		return
 	}
 	slot, ok := e.slotOf(r)
-	if !ok || !isOf(r, e.jobs.Entry(slot).User()) {
+	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) {
 		return
 	}
 	if h, held := e.holds.Of(r.Job, r.User); held && h.Until.IsZero() {
@@ -131,4 +112,87 @@ func (e *Engine) pauseFailed(r *run) {
 	}
 	e.setHold(r.Job, r.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: r.Job, Detail: h.Reason, Hold: &h})
+}
+
+// breaker=N/D holds a job for D after N occurrences in a row have failed. The first
+// occurrence after that is a probe. While the probe is live, no other occurrence starts;
+// its success closes the breaker, and its failure opens it for D again. Manual runs pass
+// the breaker, and can be the probe. Further attempts pass together with their
+// occurrence.
+
+// trip opens the breaker after a failure that the ledger counts already.
+func (e *Engine) trip(l *job.Ledger, r *live.Run, ended time.Time) {
+	b := r.Options.Breaker
+	if b.Failures > 0 && (l.Open.IsZero() && l.Bad >= b.Failures || r.Probes(l.Open)) {
+		l.Open = ended.Add(b.Hold)
+	}
+}
+
+// noteTrouble updates the troubles that views show from a ledger. Views share the map, so
+// it is copied at the first change after each view.
+func (e *Engine) noteTrouble(l job.Ledger) {
+	key := job.Owned{Job: l.Job, User: l.User}
+	t := view.Trouble{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
+	before, was := e.troubles[key]
+	is := t != view.Trouble{}
+	if is {
+		t.Bad = l.Bad
+	}
+	if is == was && t == before {
+		return
+	}
+	if e.shown {
+		e.troubles, e.shown = maps.Clone(e.troubles), false
+	}
+	if is {
+		e.troubles[key] = t
+	} else {
+		delete(e.troubles, key)
+	}
+}
+
+// retry makes the next attempt of an occurrence, which waits for its backoff. A lost run
+// that if-lost=rerun starts again does not wait.
+func (e *Engine) retry(failed *live.Run) {
+	r := &live.Run{Options: failed.Options, Zone: failed.Zone, Run: job.Run{
+		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
+		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
+		Invocation: failed.Invocation, Decided: e.now.Wall,
+		Parents: failed.Parents, Backfill: failed.Backfill, Env: failed.Env, Token: failed.Token,
+	}}
+	if failed.Options.RetryFor > 0 {
+		r.First = live.FirstBegan(&failed.Run)
+	}
+	var wait time.Duration
+	if failed.Reruns() {
+		r.Lost++
+	} else {
+		wait = live.Backoff(failed.Options, failed.Invocation, failed.Attempt-failed.Lost)
+	}
+	e.add(r)
+	e.pauseBefore(r, wait)
+	e.recordRun(job.Queued, "", r, "after "+failed.Result()) // its occurrence was decided before
+	if failed.Outcome.Kind == job.Lost {                     // other members may have run it again meanwhile
+		e.reclaim(r)
+	}
+}
+
+// pauseBefore makes an attempt wait for its time.
+func (e *Engine) pauseBefore(r *live.Run, wait time.Duration) {
+	r.Gate, r.NotBefore = live.GateSlots, e.now.Wall.Add(wait)
+	r.Wait(job.WaitsOnRetry)
+	e.timers.Add(agenda.Timer{At: e.now.In(wait), Run: r.ID, Kind: agenda.WaitOver})
+}
+
+// drop records that a queued or waiting run will never start.
+func (e *Engine) drop(r *live.Run, reason job.Reason) { e.dropFor(r, reason, "") }
+
+// dropFor is drop with a detail of the reason.
+func (e *Engine) dropFor(r *live.Run, reason job.Reason, detail string) {
+	e.unask(r)
+	r.State, r.Reason = job.RunDropped, reason
+	r.Verdict = live.JudgeDropped(r)
+	e.recordRun(job.Dropped, "", r, detail)
+	e.remove(r)
+	e.conclude(r)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/testdata/manpages"
 )
@@ -76,8 +77,8 @@ func startsAfter(t *testing.T, fields []string, rule, absence string, stopped bo
 // countStarts counts the runs that start from here on.
 func countStarts(w *world, counts func(job.Run) bool) *int {
 	n := 0
-	w.log = func(e Effect) {
-		if s, ok := e.(Start); ok && counts(s.Run) {
+	w.log = func(e effect.Effect) {
+		if s, ok := e.(effect.Start); ok && counts(s.Run) {
 			n++
 		}
 	}
@@ -141,8 +142,8 @@ func TestTimePageClaims(t *testing.T) {
 		}, ""},
 		{"what runs again has another invocation", "#@ name=job\n*/10 * * * * job\n", func(w *world) string {
 			seen := map[string]int{}
-			w.log = func(e Effect) {
-				if s, ok := e.(Start); ok && s.Run.Due.Equal(clockOf(t, "02:30")) {
+			w.log = func(e effect.Effect) {
+				if s, ok := e.(effect.Start); ok && s.Run.Due.Equal(clockOf(t, "02:30")) {
 					seen[s.Run.Invocation]++
 				}
 			}
@@ -177,7 +178,7 @@ func TestTimePageClaims(t *testing.T) {
 func said(w *world) (all []string) {
 	for _, e := range w.step() {
 		switch e.(type) {
-		case Start, Kill:
+		case effect.Start, effect.Kill:
 			all = append(all, strings.TrimSpace(w.notify(e)))
 		}
 	}

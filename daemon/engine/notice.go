@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -15,94 +18,63 @@ import (
 // was reported and is not over yet. A failure that is retried is not reported, nor is a
 // run that a person started.
 
-// wantsNotification reports whether an entry sends notifications for an event.
-func wantsNotification(o *option.Options, on option.Notices) bool {
-	return len(o.Notify) > 0 && o.NotifyOn&on != 0
-}
-
 // notify sends a notification to the channels of an entry.
 func (e *Engine) notify(o *option.Options, n job.Notice) {
-	n.At, n.Channels = e.now.Wall, o.Notify
-	e.emit(Notify{n})
+	n.At, n.Channels, n.Desc, n.Contact = e.now.Wall, o.Notify, o.Desc, o.Contact
+	e.emit(effect.Notify{Notice: n})
 }
 
 // notifyOf sends a notification about a run.
-func (e *Engine) notifyOf(r *run, on job.NoticeOn, streak int, format string, args ...any) {
+func (e *Engine) notifyOf(r *live.Run, on job.NoticeOn, streak int, format string, args ...any) {
 	n := job.Notice{
 		On: on, Job: r.Job, User: r.User, Due: r.Due, Reason: r.Reason, Streak: streak,
 		Text: string(r.Job) + " " + fmt.Sprintf(format, args...) + ".",
 	}
 	run := r.Run
 	n.Run = &run
-	e.notify(r.options, n)
-}
-
-// at formats an instant in the time zone of an entry.
-func at(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format("Mon 2 Jan 2006 15:04:05 MST")
-}
-
-// occurrence describes the occurrence of a run: the run's number, when it was due, its
-// attempt and its end.
-func (r *run) occurrence() string {
-	text := fmt.Sprintf("run %d, due %s", r.ID, at(r.Due, r.zone))
-	if r.Attempt > 1 {
-		text += fmt.Sprintf(", attempt %d", r.Attempt)
-	}
-	if !r.Run.Ended.IsZero() {
-		text += ", ended " + at(r.Run.Ended, r.zone)
-	}
-	return text
+	e.notify(r.Options, n)
 }
 
 // notifyFailure sends a notification about an occurrence that failed for good. If
 // notify-on= does not name the specific kind (dead or lost), it counts as a plain
 // failure.
-func (e *Engine) notifyFailure(l *job.Ledger, r *run) {
-	o := r.options
+func (e *Engine) notifyFailure(l *job.Ledger, r *live.Run) {
+	o := r.Options
 	on, word := job.OnFail, option.NoticeFail
-	text := "failed: " + r.how()
+	text := "failed: " + r.DescribeFailure()
 	switch {
 	case r.Verdict == job.VerdictUpstream:
-		e.notifyMissedBy(l, o, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
+		e.notifyMissedBy(l, o, missedRuns{due: r.Due, reason: r.Reason, zone: r.Zone, run: &r.Run})
 		return
 	case r.Verdict == job.VerdictDead:
 		text += ", and lies among the dead letters"
-		if wantsNotification(o, option.NoticeDead) {
+		if o.Notifies(option.NoticeDead) {
 			on, word = job.OnDead, option.NoticeDead
 		}
 	case r.Verdict == job.VerdictLost:
 		text = "was lost: how its run ended is not known"
-		if wantsNotification(o, option.NoticeLost) {
+		if o.Notifies(option.NoticeLost) {
 			on, word = job.OnLost, option.NoticeLost
 		}
 	case o.Exhausted == option.ExhaustedPause && r.State == job.RunEnded:
 		text += ", and the job is paused"
 	}
-	if r.asked() || !wantsNotification(o, word) || l.Notified&job.NotifiedFailure != 0 && !wantsNotification(o, option.NoticeEach) {
+	if r.Requested() || !o.Notifies(word) || l.Notified&job.NotifiedFailure != 0 && !o.Notifies(option.NoticeEach) {
 		return
 	}
 	l.Notified |= job.NotifiedFailure
-	text += " (" + r.occurrence() + ")"
+	text += " (" + r.DescribeOccurrence() + ")"
 	if l.Open.After(e.now.Wall) {
-		text += fmt.Sprintf("; breaker= holds it until %s", at(l.Open, r.zone))
+		text += fmt.Sprintf("; breaker= holds it until %s", live.FormatTime(l.Open, r.Zone))
 	}
 	e.notifyOf(r, on, l.Bad, "%s", text)
 }
 
-// how describes the failure.
-func (r *run) how() string {
-	if r.State == job.RunDropped {
-		return "its next attempt did not come: " + string(r.Reason)
-	}
-	return r.Result()
-}
-
 // notifySuccess sends notifications about a success, and about the end of the trouble
 // before it.
-func (e *Engine) notifySuccess(before, now job.Ledger, r *run) {
+func (e *Engine) notifySuccess(before, now job.Ledger, r *live.Run) {
 	const lasting = job.NotifiedFailure | job.NotifiedLate | job.NotifiedExpect
-	if over := before.Notified &^ now.Notified & lasting; over != 0 && wantsNotification(r.options, option.NoticeRecover) {
+	if over := before.Notified &^ now.Notified & lasting; over != 0 && r.Options.Notifies(option.NoticeRecover) {
 		after := ""
 		switch {
 		case before.Bad == 1:
@@ -110,22 +82,22 @@ func (e *Engine) notifySuccess(before, now job.Ledger, r *run) {
 		case before.Bad > 1:
 			after = fmt.Sprintf(" after %d failures in a row", before.Bad)
 		}
-		e.notifyOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.occurrence())
+		e.notifyOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.DescribeOccurrence())
 	}
-	if wantsNotification(r.options, option.NoticeSuccess) && !r.asked() {
-		e.notifyOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
+	if r.Options.Notifies(option.NoticeSuccess) && !r.Requested() {
+		e.notifyOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.DescribeOccurrence())
 	}
 }
 
 // notifyStart sends a notification about the start of an occurrence.
-func (e *Engine) notifyStart(r *run) {
-	if wantsNotification(r.options, option.NoticeStart) && !r.asked() && r.Attempt == 1 {
-		e.notifyOf(r, job.OnStart, 0, "started (%s)", r.occurrence())
+func (e *Engine) notifyStart(r *live.Run) {
+	if r.Options.Notifies(option.NoticeStart) && !r.Requested() && r.Attempt == 1 {
+		e.notifyOf(r, job.OnStart, 0, "started (%s)", r.DescribeOccurrence())
 	}
 }
 
-// missed describes occurrences that will not run.
-type missed struct {
+// missedRuns describes occurrences that will not run.
+type missedRuns struct {
 	first, due time.Time // due is the newest
 	count      int
 	reason     job.Reason
@@ -134,22 +106,10 @@ type missed struct {
 	run        *job.Run // the run that was dropped; nil if none was made
 }
 
-// isMissed reports whether skipping for this reason is worth a notification. It is not if
-// the entry itself or a person skips the occurrence, or if an open breaker does: the
-// failures that opened it were reported.
-func isMissed(r job.Reason) bool {
-	switch r {
-	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow, job.TooManyWait,
-		job.ParentFailed, job.ParentMissed, job.NoUser, job.AccountRefused:
-		return true
-	}
-	return false
-}
-
 // notifyMissed sends a notification about occurrences that will not run. It sends only one
 // until the next success.
-func (e *Engine) notifyMissed(id job.ID, user string, o *option.Options, m missed) {
-	if !wantsNotification(o, option.NoticeMissed) || !isMissed(m.reason) {
+func (e *Engine) notifyMissed(id job.ID, user string, o *option.Options, m missedRuns) {
+	if !o.Notifies(option.NoticeMissed) || !live.IsMissed(m.reason) {
 		return
 	}
 	l := e.ledger(id, user)
@@ -160,14 +120,14 @@ func (e *Engine) notifyMissed(id job.ID, user string, o *option.Options, m misse
 
 // notifyMissedBy is notifyMissed for a ledger that the caller writes. It reports whether it
 // sent the notification.
-func (e *Engine) notifyMissedBy(l *job.Ledger, o *option.Options, m missed) bool {
-	if !wantsNotification(o, option.NoticeMissed) || l.Notified&job.NotifiedMissed != 0 || m.run != nil && m.run.By != "" {
+func (e *Engine) notifyMissedBy(l *job.Ledger, o *option.Options, m missedRuns) bool {
+	if !o.Notifies(option.NoticeMissed) || l.Notified&job.NotifiedMissed != 0 || m.run != nil && m.run.By != "" {
 		return false
 	}
 	l.Notified |= job.NotifiedMissed
-	text := fmt.Sprintf("%s will not run as due %s: %s", l.Job, at(m.due, m.zone), m.reason.With(m.detail))
+	text := fmt.Sprintf("%s will not run as due %s: %s", l.Job, live.FormatTime(m.due, m.zone), m.reason.With(m.detail))
 	if m.count > 1 {
-		text = fmt.Sprintf("%s will not run %d times from %s to %s: %s", l.Job, m.count, at(m.first, m.zone), at(m.due, m.zone), m.reason.With(m.detail))
+		text = fmt.Sprintf("%s will not run %d times from %s to %s: %s", l.Job, m.count, live.FormatTime(m.first, m.zone), live.FormatTime(m.due, m.zone), m.reason.With(m.detail))
 	}
 	e.notify(o, job.Notice{On: job.OnMissed, Job: l.Job, User: l.User, Due: m.due, Reason: m.reason, Text: text, Streak: l.Bad, Run: m.run})
 	return true
@@ -176,73 +136,58 @@ func (e *Engine) notifyMissedBy(l *job.Ledger, o *option.Options, m missed) bool
 // watchStart sets a timer that sends a notification if a run does not start within
 // max-late= of its due time. If a run that catches up is late already, the notification
 // is sent immediately.
-func (e *Engine) watchStart(r *run) {
-	if r.options.MaxLate == 0 || r.Attempt > 1 || r.asked() || r.Trigger == job.TriggerBackfill {
+func (e *Engine) watchStart(r *live.Run) {
+	if r.Options.MaxLate == 0 || r.Attempt > 1 || r.Requested() || r.Trigger == job.TriggerBackfill {
 		return
 	}
-	left := r.Due.Add(r.options.MaxLate).Sub(e.now.Wall)
+	left := r.Due.Add(r.Options.MaxLate).Sub(e.now.Wall)
 	if left <= 0 {
-		e.notifyLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
+		e.notifyLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.DescribeOccurrence()))
 		return
 	}
-	e.timers.add(timer{at: e.now.In(left), run: r.ID, kind: startsLate})
+	e.timers.Add(agenda.Timer{At: e.now.In(left), Run: r.ID, Kind: agenda.StartsLate})
 }
 
 // watchRun does the same for max-run=. began is when the process started, in time since
 // boot.
-func (e *Engine) watchRun(r *run, began time.Duration) {
-	if r.options.MaxRun > 0 && !r.asked() {
-		e.timers.add(timer{at: job.Sum(began, r.options.MaxRun), run: r.ID, kind: runsLong})
+func (e *Engine) watchRun(r *live.Run, began time.Duration) {
+	if r.Options.MaxRun > 0 && !r.Requested() {
+		e.timers.Add(agenda.Timer{At: job.Sum(began, r.Options.MaxRun), Run: r.ID, Kind: agenda.RunsLong})
 	}
-}
-
-// startedLate reports whether a run began later than max-late= allows, or has not begun
-// by now and is that late.
-func (r *run) startedLate(now time.Time) bool {
-	began := r.Run.Started
-	if began.IsZero() {
-		began = now
-	}
-	return r.options.MaxLate > 0 && r.Attempt == 1 && !began.Before(r.Due.Add(r.options.MaxLate))
-}
-
-// wasLate reports whether a run that has ended started late or took too long.
-func (r *run) wasLate() bool {
-	return r.startedLate(r.Run.Started) || r.options.MaxRun > 0 && r.Run.Ended.Sub(r.Run.Started) >= r.options.MaxRun
 }
 
 // stillLate reports whether any live run of a job is late.
-func (e *Engine) stillLate(r *run) bool {
-	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
-		long := x.options.MaxRun > 0 && x.State == job.RunRunning && e.now.Wall.Sub(x.Run.Started) >= x.options.MaxRun
-		return x.User == r.User && !x.asked() && (long || x.startedLate(e.now.Wall))
+func (e *Engine) stillLate(r *live.Run) bool {
+	return slices.ContainsFunc(e.byJob[r.Job], func(x *live.Run) bool {
+		long := x.Options.MaxRun > 0 && x.State == job.RunRunning && e.now.Wall.Sub(x.Run.Started) >= x.Options.MaxRun
+		return x.User == r.User && !x.Requested() && (long || x.StartedLate(e.now.Wall))
 	})
 }
 
 // notifyLate sends a notification about a run that starts late or takes too long. It sends
 // only one until a run succeeds on time. The ledger records this even if the entry sends
 // no such notifications.
-func (e *Engine) notifyLate(r *run, text string) {
+func (e *Engine) notifyLate(r *live.Run, text string) {
 	l := e.ledger(r.Job, r.User)
 	if l.Notified&job.NotifiedLate != 0 {
 		return
 	}
 	l.Notified |= job.NotifiedLate
 	e.setLedger(l)
-	if wantsNotification(r.options, option.NoticeLate) {
+	if r.Options.Notifies(option.NoticeLate) {
 		e.notifyOf(r, job.OnLate, l.Bad, "is late: %s", text)
 	}
 }
 
-func (e *Engine) notStarted(r *run) string {
+func (e *Engine) notStarted(r *live.Run) string {
 	if r.Run.Started.IsZero() {
-		return fmt.Sprintf("it has not started %s after its time (%s): %s", r.options.MaxLate, r.occurrence(), e.going(r))
+		return fmt.Sprintf("it has not started %s after its time (%s): %s", r.Options.MaxLate, r.DescribeOccurrence(), r.DescribeState(e.now.Wall))
 	}
-	return fmt.Sprintf("it started %s after its time (%s)", r.Run.Started.Sub(r.Due).Round(time.Second), r.occurrence())
+	return fmt.Sprintf("it started %s after its time (%s)", r.Run.Started.Sub(r.Due).Round(time.Second), r.DescribeOccurrence())
 }
 
-func runningFor(r *run) string {
-	return fmt.Sprintf("it has been going for %s, which is all that max-run= allows (%s)", r.options.MaxRun, r.occurrence())
+func runningFor(r *live.Run) string {
+	return fmt.Sprintf("it has been going for %s, which is all that max-run= allows (%s)", r.Options.MaxRun, r.DescribeOccurrence())
 }
 
 // watch starts the checks of a job that do not belong to a single run: whether the entry
@@ -266,7 +211,7 @@ func (e *Engine) watch(slot int) {
 func (e *Engine) notifyHeld(j *firing, l *job.Ledger) {
 	o := j.options
 	isHeld := o.Held != "" || o.Degraded != ""
-	if !wantsNotification(o, option.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
+	if !o.Notifies(option.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
 		return
 	}
 	l.Notified ^= job.NotifiedHeld
@@ -286,12 +231,12 @@ func (e *Engine) expect(o *option.Options, l job.Ledger) {
 	if o.Expect == 0 || l.Notified&job.NotifiedExpect != 0 {
 		return
 	}
-	key, at := owned{l.Job, l.User}, e.now.UpAt(expectedBy(o, l))
+	key, at := job.Owned{Job: l.Job, User: l.User}, e.now.UpAt(expectedBy(o, l))
 	if before, waits := e.expected[key]; waits && before <= at {
 		return // the earlier timer sets the next one
 	}
 	e.expected[key] = at
-	e.timers.add(timer{at: at, of: key, kind: expects})
+	e.timers.Add(agenda.Timer{At: at, Of: key, Kind: agenda.Expects})
 }
 
 // expectedBy returns when the next success is overdue.
@@ -305,17 +250,17 @@ func expectedBy(o *option.Options, l job.Ledger) time.Time {
 // miss handles an expired expect= timer. It sends a notification if the job had no
 // success in time. It uses the current job and options, because crontabs may have changed
 // since the timer was set.
-func (e *Engine) miss(t timer) {
-	if e.expected[t.of] != t.at {
+func (e *Engine) miss(t agenda.Timer) {
+	if e.expected[t.Of] != t.At {
 		return
 	}
-	delete(e.expected, t.of)
-	slot, ok := e.jobs.Find(t.of.job)
-	if !ok || e.jobs.Entry(slot).User() != t.of.user {
+	delete(e.expected, t.Of)
+	slot, ok := e.jobs.Find(t.Of.Job)
+	if !ok || e.jobs.Entry(slot).User() != t.Of.User {
 		return
 	}
 	j := e.firing(slot)
-	l := e.ledger(j.id, t.of.user)
+	l := e.ledger(j.id, t.Of.User)
 	if j.options.Expect == 0 || !j.options.Enabled || !catalog.IsHere(j.options, e.node) {
 		return
 	}
@@ -324,14 +269,14 @@ func (e *Engine) miss(t timer) {
 		return
 	}
 	if e.jobs.InRing(slot) && !e.ring.members.Known { // another member may have run it
-		t.at = e.now.In(ringPause)
-		e.expected[t.of] = t.at
-		e.timers.add(t)
+		t.At = e.now.In(ringPause)
+		e.expected[t.Of] = t.At
+		e.timers.Add(t)
 		return
 	}
 	l.Notified |= job.NotifiedExpect
 	e.setLedger(l)
-	if wantsNotification(j.options, option.NoticeLate) {
+	if j.options.Notifies(option.NoticeLate) {
 		e.notify(j.options, job.Notice{
 			On: job.OnLate, Job: j.id, User: j.entry.User(), Streak: l.Bad, Text: j.unseen(l),
 		})
@@ -361,7 +306,7 @@ func (e *Engine) ranElsewhere(slot int, due time.Time) {
 func (j *firing) unseen(l job.Ledger) string {
 	zone := j.entry.Zone().Location()
 	if l.Success.IsZero() {
-		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.id, j.options.Expect, at(l.Watched, zone))
+		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.id, j.options.Expect, live.FormatTime(l.Watched, zone))
 	}
-	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", j.id, j.options.Expect, at(l.Success, zone))
+	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", j.id, j.options.Expect, live.FormatTime(l.Success, zone))
 }

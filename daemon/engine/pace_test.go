@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/event"
 )
 
 func TestPaceMakesStepsLarger(t *testing.T) {
@@ -15,7 +16,7 @@ func TestPaceMakesStepsLarger(t *testing.T) {
 		w.start()
 		w.engine.Pace(pace)
 		w.pass(time.Minute)
-		w.step(Tick{})
+		w.step(event.Tick{})
 		if got := len(w.running); got != want {
 			t.Errorf("pace %d: one step started %d of 500 jobs that are due, want %d", pace, got, want)
 		}

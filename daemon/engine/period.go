@@ -6,6 +6,9 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -17,20 +20,20 @@ import (
 //
 // An occurrence triggers the check whether the period is over. A day that the host slept
 // through is therefore checked after resume, by the same catch-up rule as for other
-// entries. look checks periods outside their schedules.
+// entries. checkPeriod checks periods outside their schedules.
 
 // decidePeriod decides the occurrences of an entry with a period: at most the newest one
 // runs.
-func (e *Engine) decidePeriod(j *firing, due occurrences) {
+func (e *Engine) decidePeriod(j *firing, due agenda.Occurrences) {
 	if day, ran := e.ranOn(j); ran {
-		e.skip(j, due.first, due.last(), due.older+len(due.list), job.AlreadyRan, day)
+		e.skip(j, due.First, due.Last(), due.Older+len(due.List), job.AlreadyRan, day)
 		return
 	}
-	p := catchup(j.options, timetable.FixedTime(j.entry.Schedule), due.list, e.now.Wall)
-	p.missed = max(p.missed, len(due.list)-1)
+	p := agenda.Catchup(j.options, timetable.FixedTime(j.entry.Schedule), due.List, e.now.Wall)
+	p.Missed = max(p.Missed, len(due.List)-1)
 	e.skipOld(j, due, p)
-	for i, at := range due.list[p.missed:] {
-		if p.missed+i < p.onTime {
+	for i, at := range due.List[p.Missed:] {
+		if p.Missed+i < p.OnTime {
 			e.admitPeriod(j, at, job.TriggerCatchup, job.CaughtUp)
 		} else {
 			e.admitPeriod(j, at, job.TriggerClock, job.OnTime)
@@ -41,68 +44,37 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 // ranOn reports whether the job already ran in the current period, and on which day.
 // Without a stamp it did not.
 func (e *Engine) ranOn(j *firing) (day string, ran bool) {
-	return ranOn(e.stamps, e.jobs.Period(j.entry), timetable.DayOf(e.now.Wall, j.entry.Zone().Location()))
-}
-
-func ranOn(stamps map[string]timetable.Day, p *timetable.Period, today timetable.Day) (day string, ran bool) {
-	stamp, known := stamps[p.ID]
-	if !known || p.Due(stamp, today) {
-		return "", false
-	}
-	return "on " + stamp.String(), true
+	return agenda.RanOn(e.stamps, e.jobs.Period(j.entry), timetable.DayOf(e.now.Wall, j.entry.Zone().Location()))
 }
 
 // admitPeriod starts an occurrence of a period, makes it wait for its delay and hours, or
 // skips it. Whatever overlap= is, a period has one live run at most: a second one would
 // be a second run in the same period.
 func (e *Engine) admitPeriod(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
-	if other := e.holder(j.options.Period, nil); other != nil {
-		e.skip(j, due, due, 1, job.Overlapping, e.going(other))
+	if other := live.OfPeriod(e.live, j.options.Period, nil); other != nil {
+		e.skip(j, due, due, 1, job.Overlapping, other.DescribeState(e.now.Wall))
 		return
 	}
-	at := startOf(e.stamps, j.options.Period, e.now.Wall, j.entry.Zone().Location())
+	at := agenda.StartOf(e.stamps, j.options.Period, e.now.Wall, j.entry.Zone().Location())
 	if !at.After(e.now.Wall) {
 		e.begin(j, due, t, reason)
 		return
 	}
 	r := e.newRun(j, due, t)
 	e.waitUntil(r, at)
-	e.recordRun(job.Decided, job.DecideHold, r, waiting(r))
+	e.recordRun(job.Decided, job.DecideHold, r, live.DescribeWait(r))
 }
 
-// waiting describes until when a run waits, in the entry's time zone.
-func waiting(r *run) string { return "until " + r.NotBefore.In(r.zone).Format(time.RFC3339) }
-
-// startOf returns when a run that is found due now may start. As in anacron, the hours do
-// not apply to a job that never ran.
-func startOf(stamps map[string]timetable.Day, p *timetable.Period, now time.Time, zone *time.Location) time.Time {
-	if _, known := stamps[p.ID]; !known {
-		return now.Add(p.Delay)
-	}
-	return p.Start(now, zone)
-}
-
-func (e *Engine) waitUntil(r *run, at time.Time) {
+func (e *Engine) waitUntil(r *live.Run, at time.Time) {
 	r.Wait(job.WaitsOnDelay)
 	r.NotBefore = at
-	e.timers.add(timer{at: e.now.UpAt(at), run: r.ID, kind: waitOver})
-}
-
-// holder returns the oldest live run of a period, other than but; or nil.
-func (e *Engine) holder(p *timetable.Period, but *run) *run {
-	var oldest *run
-	for _, r := range e.live {
-		if q := r.options.Period; q != nil && q.ID == p.ID && r != but && (oldest == nil || r.ID < oldest.ID) {
-			oldest = r
-		}
-	}
-	return oldest
+	e.timers.Add(agenda.Timer{At: e.now.UpAt(at), Run: r.ID, Kind: agenda.WaitOver})
 }
 
 // stillDue checks again a run that was held back. It drops the run if the job of the
 // period ran meanwhile or is running. Retries and manual runs are not checked: retries
 // belong to a run that was due.
-func (e *Engine) stillDue(r *run, j *firing) bool {
+func (e *Engine) stillDue(r *live.Run, j *firing) bool {
 	p := j.options.Period
 	if p == nil || r.Trigger == job.TriggerRetry || r.Trigger == job.TriggerManual {
 		return true
@@ -111,8 +83,8 @@ func (e *Engine) stillDue(r *run, j *firing) bool {
 		e.dropFor(r, job.AlreadyRan, day)
 		return false
 	}
-	if other := e.holder(p, r); other != nil {
-		e.dropFor(r, job.Overlapping, e.going(other))
+	if other := live.OfPeriod(e.live, p, r); other != nil {
+		e.dropFor(r, job.Overlapping, other.DescribeState(e.now.Wall))
 		return false
 	}
 	return true
@@ -120,16 +92,16 @@ func (e *Engine) stillDue(r *run, j *firing) bool {
 
 // outOfHours checks whether the hours of a run that waited for its delay are over, as may
 // happen after a suspend. If so, the run waits until the next hours.
-func (e *Engine) outOfHours(r *run, j *firing) bool {
+func (e *Engine) outOfHours(r *live.Run, j *firing) bool {
 	if j.options.Period == nil || r.WaitsOn() != job.WaitsOnDelay {
 		return false
 	}
 	p := j.options.Period
-	if _, known := e.stamps[p.ID]; !known || p.InHours(e.now.Wall, r.zone) {
+	if _, known := e.stamps[p.ID]; !known || p.InHours(e.now.Wall, r.Zone) {
 		return false
 	}
-	e.waitUntil(r, p.Start(e.now.Wall, r.zone))
-	e.recordRun(job.Queued, "", r, waiting(r))
+	e.waitUntil(r, p.Start(e.now.Wall, r.Zone))
+	e.recordRun(job.Queued, "", r, live.DescribeWait(r))
 	return true
 }
 
@@ -137,18 +109,18 @@ func (e *Engine) outOfHours(r *run, j *firing) bool {
 // anacron, the exit status does not matter, and the day is the day on which the run was
 // found due. A run that was lost, did not start or was stopped by the daemon's end leaves
 // no stamp: the next check finds the period due.
-func (e *Engine) stamp(r *run) bool {
-	p, o := r.options.Period, r.Outcome.Kind
-	if p == nil || o == job.Lost || o == job.NotStarted || r.stop == job.DaemonStopped {
+func (e *Engine) stamp(r *live.Run) bool {
+	p, o := r.Options.Period, r.Outcome.Kind
+	if p == nil || o == job.Lost || o == job.NotStarted || r.StopReason == job.DaemonStopped {
 		return false
 	}
 	found := r.Decided
 	if waited := r.Run.Started.Add(-p.Delay); r.Trigger != job.TriggerRetry && !r.NotBefore.IsZero() && waited.After(found) {
 		found = waited // it waited into another day, for its hours or during a suspend
 	}
-	day := timetable.DayOf(found, r.zone)
+	day := timetable.DayOf(found, r.Zone)
 	e.setStamp(p.ID, day)
-	e.emit(Stamp{p.ID, day})
+	e.emit(effect.Stamp{ID: p.ID, Day: day})
 	return true
 }
 
@@ -164,23 +136,23 @@ func (e *Engine) setStamp(id string, day timetable.Day) {
 
 // lookAgain checks a period again if its run ended on a later day than its stamp. The
 // occurrence of that later day was skipped because the run was still live.
-func (e *Engine) lookAgain(r *run) {
-	p := r.options.Period
-	if stamp, known := e.stamps[p.ID]; !known || stamp >= timetable.DayOf(e.now.Wall, r.zone) {
+func (e *Engine) lookAgain(r *live.Run) {
+	p := r.Options.Period
+	if stamp, known := e.stamps[p.ID]; !known || stamp >= timetable.DayOf(e.now.Wall, r.Zone) {
 		return
 	}
 	for _, slot := range e.jobs.Periods() {
 		if e.jobs.Options(slot).Period.ID == p.ID {
-			e.look(slot)
+			e.checkPeriod(slot)
 		}
 	}
 }
 
-// look checks outside the schedule whether a period is over. It is called at the first
+// checkPeriod checks outside the schedule whether a period is over. It is called at the first
 // start after boot, as in anacron; when a job is new, because a new job has no missed
 // occurrence; and when a run has lasted into another day.
 //
-// If an occurrence of the entry waits to be decided, look leaves the check to that.
+// If an occurrence of the entry waits to be decided, checkPeriod leaves the check to that.
 // anacron is started every hour because it exits in between; here, nothing that affects
 // the result changes unnoticed. Other restarts of the daemon check nothing: a run that
 // was live when the daemon ended may still be live, and must not run twice. The check
@@ -190,17 +162,17 @@ func (e *Engine) lookAgain(r *run) {
 // is caught up only if its stamp shows that today's run is missing. A host whose cron ran
 // the entry this morning has no stamp, and must not run it again because cronring is
 // installed at noon.
-func (e *Engine) look(slot int) {
+func (e *Engine) checkPeriod(slot int) {
 	j := e.firing(slot)
 	now := e.now.Wall
 	if e.draining || e.marks[slot] > now.UnixNano() || slices.Contains(e.pending, slot) {
 		return
 	}
-	if reason, _ := e.standing(j); reason != "" || e.holder(j.options.Period, nil) != nil {
+	if reason, _ := e.standing(j); reason != "" || live.OfPeriod(e.live, j.options.Period, nil) != nil {
 		return
 	}
 	today := timetable.DayOf(now, j.entry.Zone().Location())
-	if _, ran := ranOn(e.stamps, j.options.Period, today); ran || !anacronLine(j.entry) && !e.missesToday(j) {
+	if _, ran := agenda.RanOn(e.stamps, j.options.Period, today); ran || !anacronLine(j.entry) && !e.missesToday(j) {
 		return
 	}
 	e.marks[slot] = now.UnixNano()
@@ -216,32 +188,6 @@ func (e *Engine) missesToday(j *firing) bool {
 	}
 	year, month, day := e.now.Wall.In(j.entry.Zone().Location()).Date()
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, j.entry.Zone().Location())
-	at := nextAfter(j.entry.Schedule, midnight.Add(-1))
+	at := agenda.Next(j.entry.Schedule, midnight.Add(-1))
 	return !at.IsZero() && !at.After(e.now.Wall)
-}
-
-// nextOfPeriod returns the first start after an instant of an entry with a period: the
-// first occurrence of each period, later by its delay and hours.
-func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
-	const patience = 10_000 // occurrences: 27 years of midnights
-	p, zone := v.jobs.Period(entry), entry.Zone().Location()
-	stamps := v.stamps
-	if v.busy[p.ID] { // the live run is today's
-		stamps = map[string]timetable.Day{p.ID: timetable.DayOf(v.now.Wall, zone)}
-	}
-	at := v.now.Wall
-	for range patience {
-		if at = nextAfter(entry.Schedule, at); at.IsZero() {
-			break
-		}
-		today := timetable.DayOf(at, zone)
-		if _, ran := ranOn(stamps, p, today); ran {
-			continue
-		}
-		if start := startOf(stamps, p, at, zone); start.After(after) {
-			return start
-		}
-		stamps = map[string]timetable.Day{p.ID: today}
-	}
-	return time.Time{}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -12,18 +14,18 @@ import (
 // repeatedly after the last run that waited for a pool's rate is gone.
 func TestRateThatNobodyWaitsFor(t *testing.T) {
 	w := newWorld(t, extremeStart, time.UTC)
-	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Minute, Users: []string{"*"}}}}
+	w.limits = slots.Limits{Pools: map[string]slots.Pool{"api": {Size: 5, Rate: 1, Per: time.Minute, Users: []string{"*"}}}}
 	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a pool=api\n0 3 * * * a\n#@ name=b pool=api\n0 3 * * * b\n")}
 	w.start()
 	w.advance(extremeStart.Add(30 * time.Second))
 	w.settle()
-	w.step(Stop{Job: "b", By: "ann", Token: 1})
+	w.step(event.Stop{Job: "b", By: "ann", Token: 1})
 	for id := range w.running {
 		w.end(id, job.Outcome{Kind: job.Exited})
 	}
 	w.settle()
 	w.pass(2 * time.Minute)
-	w.step(Tick{})
+	w.step(event.Tick{})
 	if wake := w.engine.Wake(); !wake.IsZero() && !wake.After(w.now.Wall) {
 		t.Errorf("after the step at %s the engine wants the next one at %s", w.now.Wall, wake)
 	}
@@ -32,7 +34,7 @@ func TestRateThatNobodyWaitsFor(t *testing.T) {
 // A load with other limits does not reset the rate, even if nothing runs or waits.
 func TestRateOutlivesOtherLimits(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
-	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Hour, Users: []string{"*"}}}}
+	w.limits = slots.Limits{Pools: map[string]slots.Pool{"api": {Size: 5, Rate: 1, Per: time.Hour, Users: []string{"*"}}}}
 	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a pool=api\n1,10 12 * * * a\n")}
 	w.start()
 	w.advance(noon.Add(5 * time.Minute))

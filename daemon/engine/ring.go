@@ -1,66 +1,59 @@
 package engine
 
 import (
-	"iter"
+	"maps"
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
-)
-
-// RingMode is the mode of the ring in the configuration.
-type RingMode uint8
-
-// The modes.
-const (
-	NoRing    RingMode = iota // this host is not in a ring
-	Available                 // members decide by what they see of each other
-	Strict                    // the voters grant occurrences and record this in a ledger
 )
 
 // Ring decides which member of a ring runs an occurrence. It is stepped with the same
 // readings of the clocks as the engine.
 type Ring interface {
-	// Step handles words of the engine, and what has arrived from other members.
-	Step(now Moment, words ...exchange.Word) []exchange.Answer
+	// Step handles messages of the engine, and what has arrived from other members.
+	Step(now job.Moment, messages ...exchange.Message) []exchange.Answer
 	// Wake returns when the next Step is needed, as Moment.Up.
 	Wake() (at time.Duration, ok bool)
 	View() exchange.View
 }
 
-// ring is what the engine knows of the ring that the host is a member of.
-type ring struct {
-	mode     RingMode
+// ringState is what the engine knows of the ring that the host is a member of.
+type ringState struct {
+	mode     event.RingMode
 	members  exchange.Members
-	unbegun  map[job.RunID]*run
-	words    []exchange.Word // that the ring has not received yet
-	wake     time.Duration   // Moment.Up at which the ring needs a step; 0: not known
+	unbegun  map[job.RunID]*live.Run
+	messages []exchange.Message // that the ring has not received yet
+	wake     time.Duration      // Moment.Up at which the ring needs a step; 0: not known
 	view     exchange.View
 	expected time.Duration // Moment.Up for which the last step requested the next one; 0: not known
 }
 
-func newRing() ring {
-	return ring{unbegun: map[job.RunID]*run{}, view: exchange.NoRing{}}
+func newRing() ringState {
+	return ringState{unbegun: map[job.RunID]*live.Run{}, view: exchange.NoRing{}}
 }
 
 // StepIn is Step for a host in a ring: it steps the ring and the engine in turn, until
 // neither has a message for the other. If ring is nil, the host is in no ring.
-func (e *Engine) StepIn(ring Ring, now Moment, events ...Event) []Effect {
+func (e *Engine) StepIn(ring Ring, now job.Moment, events ...event.Event) []effect.Effect {
 	if ring == nil {
 		return e.Step(now, events...)
 	}
 	r := &e.ring
 	if r.expected > 0 && r.members.HoldOff > 0 && now.Up-r.expected >= r.members.HoldOff/2 {
-		r.tell(exchange.Slept{})
+		r.send(exchange.Slept{})
 	}
-	var out []Effect
-	for answers, first := ring.Step(now, r.takeWords()...), true; first || len(answers) > 0; first = false {
+	var out []effect.Effect
+	for answers, first := ring.Step(now, r.takeMessages()...), true; first || len(answers) > 0; first = false {
 		out = append(out, e.step(now, answers, events)...)
 		events = nil
-		answers = ring.Step(now, r.takeWords()...)
+		answers = ring.Step(now, r.takeMessages()...)
 	}
 	r.view = ring.View()
 	r.wake, _ = ring.Wake()
@@ -71,22 +64,22 @@ func (e *Engine) StepIn(ring Ring, now Moment, events ...Event) []Effect {
 	return out
 }
 
-// tell sends a word to the ring, if the host is in one.
-func (r *ring) tell(w exchange.Word) {
-	if r.mode != NoRing {
-		r.words = append(r.words, w)
+// send sends a message to the ring, if the host is in one.
+func (r *ringState) send(m exchange.Message) {
+	if r.mode != event.NoRing {
+		r.messages = append(r.messages, m)
 	}
 }
 
-func (r *ring) takeWords() []exchange.Word {
-	all := r.words
-	r.words = nil
+func (r *ringState) takeMessages() []exchange.Message {
+	all := r.messages
+	r.messages = nil
 	return all
 }
 
-// next returns when the next step is needed for the ring. While a run of the ring has not
+// wakeAt returns when the next step is needed for the ring. While a run of the ring has not
 // begun, it returns a time early enough to notice a suspend of this host.
-func (r *ring) next(now Moment) (at time.Duration, ok bool) {
+func (r *ringState) wakeAt(now job.Moment) (at time.Duration, ok bool) {
 	at, ok = r.wake, r.wake > 0
 	if len(r.unbegun) > 0 && r.members.Open {
 		if look := now.In(r.members.HoldOff); !ok || look < at {
@@ -96,8 +89,8 @@ func (r *ring) next(now Moment) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// hear handles a message of the ring.
-func (e *Engine) hear(a exchange.Answer) {
+// handleAnswer handles a message of the ring.
+func (e *Engine) handleAnswer(a exchange.Answer) {
 	about := func(o exchange.Occurrence, do func(slot int)) {
 		if slot, ok := e.jobs.FindRing(o.Key); ok {
 			do(slot)
@@ -105,7 +98,7 @@ func (e *Engine) hear(a exchange.Answer) {
 	}
 	switch a := a.(type) {
 	case exchange.Members:
-		e.join(a)
+		e.updateMembers(a)
 	case exchange.Recheck:
 		e.recheck(a)
 	case exchange.Permit:
@@ -121,8 +114,8 @@ func (e *Engine) hear(a exchange.Answer) {
 	}
 }
 
-// join applies what is known of the members.
-func (e *Engine) join(m exchange.Members) {
+// updateMembers applies what is known of the members.
+func (e *Engine) updateMembers(m exchange.Members) {
 	before := e.ring.members
 	e.ring.members = m
 	for key, newest := range m.Newest {
@@ -148,51 +141,46 @@ func (e *Engine) join(m exchange.Members) {
 // while this member could not take any.
 func (e *Engine) behindShared() (slots []int) {
 	for _, slot := range e.jobs.RingJobs() {
-		if next := nextAfter(e.jobs.Entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
+		if next := agenda.Next(e.jobs.Entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
 			slots = append(slots, slot)
 		}
 	}
 	return slots
 }
 
-// tellHost reports this host's jobs to the ring.
-func (e *Engine) tellHost() {
-	e.ring.tell(exchange.Host{Jobs: e.jobs, Holdings: e.candidates(), Strict: e.ring.mode == Strict, Draining: e.draining})
+// sendHost reports this host's jobs to the ring.
+func (e *Engine) sendHost() {
+	e.ring.send(exchange.Host{Jobs: e.jobs, Holdings: e.candidates(), Strict: e.ring.mode == event.Strict, Draining: e.draining})
 }
 
-// RingJobs returns the number of ring jobs.
-func (v *View) RingJobs() int { return len(v.jobs.RingJobs()) }
+// isCandidate reports whether this host can run a ring job: its entry is neither
+// disabled nor held, and its user exists here and may log in.
+func (e *Engine) isCandidate(slot int) bool {
+	o := e.jobs.Options(slot)
+	_, barred := e.bars[e.jobs.Entry(slot).User()]
+	return o.Enabled && o.Held == "" && !barred
+}
 
-// Holdings returns the ring jobs that this host may run, by their numbers.
-func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
-	return func(yield func(int, catalog.Holding) bool) {
-		for slot, h := range v.jobs.EachHolding() {
-			if _, barred := v.bars[v.jobs.Entry(slot).User()]; !barred && !yield(slot, h) {
-				return
-			}
+// candidates returns the ring jobs whose users may run jobs here. For all other ring
+// jobs, the other members do not wait for this one.
+func (e *Engine) candidates() []catalog.Holding {
+	if len(e.bars) == 0 {
+		return e.jobs.Holdings()
+	}
+	var all []catalog.Holding
+	for slot, h := range e.jobs.EachHolding() {
+		if e.isCandidate(slot) {
+			all = append(all, h)
 		}
 	}
+	return all
 }
 
-// SameRing reports that both views have the same jobs and members.
-func (v *View) SameRing(o *View) bool { return v.jobs == o.jobs && v.SameMembers(o.View) }
-
-// Drained returns the ring's runs that are still on this host, oldest first. ok is false
-// for a member that claims occurrences.
-func (v *View) Drained() (here []job.Run, ok bool) {
-	if !v.TakesNothing() {
-		return nil, false
+// barUsers replaces the set of users that may not run jobs.
+func (e *Engine) barUsers(users map[string]event.Barred) {
+	before := e.candidates()
+	e.bars = maps.Clone(users)
+	if !slices.Equal(before, e.candidates()) {
+		e.sendHost()
 	}
-	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool {
-		_, shared := v.jobs.FindRing(job.KeyOf(r.Job, r.User))
-		return !shared || r.By != "" || r.Backfill != 0
-	}), true
-}
-
-// eraOf returns the era of the decisions that a job makes now.
-func (e *Engine) eraOf(o *option.Options) job.Era {
-	if o.Scope == option.ScopeRing {
-		return 0
-	}
-	return e.era
 }

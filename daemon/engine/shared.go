@@ -5,15 +5,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // claimDue requests the due occurrences of a ring job for this member. It reports false if the
 // job needs no ring, so that decide handles it.
-func (e *Engine) claimDue(slot int, due occurrences) (handled bool) {
+func (e *Engine) claimDue(slot int, due agenda.Occurrences) (handled bool) {
 	o := e.jobs.Options(slot)
 	if !e.isCandidate(slot) {
 		return false
@@ -21,78 +22,43 @@ func (e *Engine) claimDue(slot int, due occurrences) (handled bool) {
 	if !e.ring.members.Open { // undecided, until it can take occurrences
 		return true
 	}
-	e.marks[slot] = due.last().UnixNano()
+	e.marks[slot] = due.Last().UnixNano()
 	// After half a hold-off, other members may have taken it.
-	if late := e.now.Wall.Sub(due.last()) >= e.ring.members.HoldOff/2; !late && due.older == 0 && len(due.list) == 1 {
-		e.request(slot, due.last(), false, nil)
+	if late := e.now.Wall.Sub(due.Last()) >= e.ring.members.HoldOff/2; !late && due.Older == 0 && len(due.List) == 1 {
+		e.request(slot, due.Last(), false, nil)
 		return true
 	}
-	p := catchup(o, timetable.FixedTime(e.jobs.Entry(slot).Schedule), due.list, e.now.Wall)
-	p.missed = max(0, min(p.missed, len(due.list)-1)) // the record of the newest occurrence also covers the skipped ones before it
-	p.tooLate = min(p.tooLate, p.missed)
-	skips := leftOut(due, p)
-	for _, at := range due.list[p.missed:] {
+	p := agenda.Catchup(o, timetable.FixedTime(e.jobs.Entry(slot).Schedule), due.List, e.now.Wall)
+	p.Missed = max(0, min(p.Missed, len(due.List)-1)) // the record of the newest occurrence also covers the skipped ones before it
+	p.TooLate = min(p.TooLate, p.Missed)
+	skips := agenda.LeftOut(due, p)
+	for _, at := range due.List[p.Missed:] {
 		e.request(slot, at, true, skips)
 		skips = nil
 	}
-	if len(due.list) == 0 { // all occurrences are too old to be listed
-		e.request(slot, due.last(), true, nil)
+	if len(due.List) == 0 { // all occurrences are too old to be listed
+		e.request(slot, due.Last(), true, nil)
 	}
 	return true
 }
 
 func (e *Engine) request(slot int, due time.Time, missed bool, skips []exchange.Skip) {
-	e.ring.tell(exchange.Due{Occurrence: exchange.OccurrenceOf(e.jobs.RingKey(slot), due), Missed: missed, Skips: skips})
+	e.ring.send(exchange.Due{Occurrence: exchange.OccurrenceOf(e.jobs.RingKey(slot), due), Missed: missed, Skips: skips})
 }
-
-// isShared reports whether a run belongs to an occurrence of a ring. A manual run does
-// not.
-func (r *run) isShared() bool {
-	if r.options.Scope != option.ScopeRing || r.asked() {
-		return false
-	}
-	switch r.Trigger {
-	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
-		return true
-	}
-	return false
-}
-
-// isElsewhere reports whether a run was dropped because its occurrence belongs to another
-// member. That member reports its progress.
-func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reason == job.HandedOver }
 
 // liveOfOccurrence returns the live run of an occurrence on this member, or nil.
-func (e *Engine) liveOfOccurrence(o exchange.Occurrence, slot int) *run {
+func (e *Engine) liveOfOccurrence(o exchange.Occurrence, slot int) *live.Run {
 	for _, r := range e.byJob[e.jobs.ID(slot)] {
-		if r.isShared() && r.Due.Equal(o.Time()) {
+		if r.IsShared() && r.Due.Equal(o.Time()) {
 			return r
 		}
 	}
 	return nil
 }
 
-// progress sends the phase of an occurrence to the ring.
-func (e *Engine) progress(r *run, p exchange.Phase) {
-	if r.isShared() {
-		e.ring.tell(exchange.ProgressOf(&r.Run, p))
-	}
-}
-
-// reclaim makes a run that has not begun wait until the ring permits it again. It reports
-// false if the run needs no permit.
-func (e *Engine) reclaim(r *run) (waits bool) {
-	if _, ok := e.slotOf(r); !ok || e.ring.mode == NoRing || !r.isShared() {
-		return false
-	}
-	r.reclaimed = true
-	e.ring.tell(exchange.Unstarted{Progress: exchange.ProgressOf(&r.Run, exchange.Taken)})
-	return true
-}
-
 // recheck reclaims runs that have not begun.
 func (e *Engine) recheck(a exchange.Recheck) {
-	for _, r := range e.sorted() {
+	for _, r := range live.Sorted(e.live) {
 		slot, ok := e.slotOf(r)
 		if e.ring.unbegun[r.ID] == nil || r.State != job.RunQueued && r.State != job.RunWaiting || a.Of != nil && (!ok || !a.Of(slot)) {
 			continue
@@ -107,7 +73,7 @@ func (e *Engine) recheck(a exchange.Recheck) {
 // would. A run of the occurrence that waits for this continues.
 func (e *Engine) permit(slot int, p exchange.Permit) {
 	if r := e.liveOfOccurrence(p.Occurrence, slot); r != nil {
-		if r.reclaimed {
+		if r.Reclaimed {
 			e.resumeShared(r, p.Token)
 		}
 		return
@@ -119,11 +85,11 @@ func (e *Engine) permit(slot int, p exchange.Permit) {
 	j.granted = &p
 	e.skipWith(j, p.Skips)
 	if r := e.decideShared(j, p); r == nil {
-		e.ring.tell(exchange.Progress{Occurrence: p.Occurrence, Phase: exchange.Over})
+		e.ring.send(exchange.Progress{Occurrence: p.Occurrence, Phase: exchange.Over})
 	}
 }
 
-func (e *Engine) decideShared(j *firing, p exchange.Permit) *run {
+func (e *Engine) decideShared(j *firing, p exchange.Permit) *live.Run {
 	due := p.Time()
 	if p.Reason != "" {
 		e.skip(j, due, due, 1, p.Reason, lateness(e.now.Wall, due))
@@ -139,15 +105,15 @@ func (e *Engine) decideShared(j *firing, p exchange.Permit) *run {
 	case x != nil && x.Begun:
 		return e.admit(j, due, job.TriggerRetry, job.Rerun)
 	}
-	plan := catchup(j.options, timetable.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
+	plan := agenda.Catchup(j.options, timetable.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
 	switch {
-	case plan.tooLate == 1:
+	case plan.TooLate == 1:
 		e.skip(j, due, due, 1, job.PastDeadline, lateness(e.now.Wall, due))
 		return nil
-	case plan.missed == 1:
-		e.skip(j, due, due, 1, plan.reason, lateness(e.now.Wall, due))
+	case plan.Missed == 1:
+		e.skip(j, due, due, 1, plan.Reason, lateness(e.now.Wall, due))
 		return nil
-	case plan.onTime == 1:
+	case plan.OnTime == 1:
 		return e.admit(j, due, job.TriggerCatchup, job.CaughtUp)
 	}
 	return e.admit(j, due, job.TriggerClock, job.OnTime)
@@ -156,7 +122,7 @@ func (e *Engine) decideShared(j *firing, p exchange.Permit) *run {
 // takeOver continues an occurrence that a member gave up when it left. The occurrence was
 // not missed there, so catchup= does not apply. The pause before a further attempt begins
 // again.
-func (e *Engine) takeOver(j *firing, due time.Time, x *exchange.Orphan) *run {
+func (e *Engine) takeOver(j *firing, due time.Time, x *exchange.Orphan) *live.Run {
 	if late := e.now.Wall.Sub(due); j.options.Deadline > 0 && late > j.options.Deadline {
 		e.skip(j, due, due, 1, job.PastDeadline, lateness(e.now.Wall, due))
 		return nil
@@ -167,7 +133,7 @@ func (e *Engine) takeOver(j *firing, due time.Time, x *exchange.Orphan) *run {
 		return e.admit(j, due, job.TriggerClock, job.TakenOver)
 	}
 	r := e.newRun(j, due, job.TriggerRetry)
-	e.pauseBefore(r, backoff(r.options, r.Invocation, r.Attempt-1-r.Lost))
+	e.pauseBefore(r, live.Backoff(r.Options, r.Invocation, r.Attempt-1-r.Lost))
 	e.wait(r, job.WaitsOnRetry, from)
 	return r
 }
@@ -194,29 +160,29 @@ func (e *Engine) skipWith(j *firing, all []exchange.Skip) {
 }
 
 // resumeShared continues a run that the ring permits again.
-func (e *Engine) resumeShared(r *run, token uint64) {
-	r.reclaimed, r.Token, r.tokenAt = false, token, e.now.Up
-	if since := r.storedAt; !since.IsZero() {
-		r.storedAt = time.Time{}
+func (e *Engine) resumeShared(r *live.Run, token uint64) {
+	r.Reclaimed, r.Token, r.TokenAt = false, token, e.now.Up
+	if since := r.StoredAt; !since.IsZero() {
+		r.StoredAt = time.Time{}
 		if e.goOnWaiting(r, since); e.live[r.ID] != r {
 			return
 		}
 	}
 	switch {
-	case r.gate == gateToken:
+	case r.Gate == live.GateToken:
 		e.pass(r)
-	case r.inLine():
+	case r.IsQueued():
 		e.startNextOf(r.Job)
 	case r.WaitsOn() == job.WaitsOnSlot:
 		e.lineUp(r)
 	case r.WaitsOn() == job.WaitsOnCheck:
-		if !r.asking {
+		if !r.Checking {
 			e.goOn(r, job.RanAfterCheck)
 		}
-	case r.waitsForParents():
+	case r.WaitsForParents():
 		e.goOn(r, job.RanAfterParents)
-	case r.waitsForTime():
-		e.timers.add(timer{at: max(e.now.Up, e.now.UpAt(r.NotBefore)), run: r.ID, kind: waitOver})
+	case r.WaitsForTime():
+		e.timers.Add(agenda.Timer{At: max(e.now.Up, e.now.UpAt(r.NotBefore)), Run: r.ID, Kind: agenda.WaitOver})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -74,14 +75,14 @@ func randomEdges(rng *rand.Rand, n int) []string {
 }
 
 // relatives checks the invariants about after= and on= for one step.
-func (h *history) relatives(effects []Effect) {
+func (h *history) relatives(effects []effect.Effect) {
 	var want, got map[job.ID]int // children of on=
 	begin := func() { want, got = map[job.ID]int{}, map[job.ID]int{} }
 	begin()
-	for _, effect := range effects {
-		switch effect := effect.(type) {
-		case Fact:
-			r := effect.Record
+	for _, eff := range effects {
+		switch eff := eff.(type) {
+		case effect.Fact:
+			r := eff.Record
 			if r.Kind == job.Loaded {
 				begin() // the names may refer to other jobs now
 			}
@@ -92,8 +93,8 @@ func (h *history) relatives(effects []Effect) {
 			if r.Run != nil && (r.Kind == job.Ended || r.Kind == job.Dropped) {
 				h.ends(*r.Run, want)
 			}
-		case Start:
-			h.join(effect)
+		case effect.Start:
+			h.join(eff)
 		}
 	}
 	for _, counts := range []map[job.ID]int{want, got} {
@@ -142,7 +143,7 @@ func (h *history) parentInFuture(r *job.Run) bool {
 	return ok && slices.ContainsFunc(h.w.engine.jobs.Options(slot).After, func(edge option.Edge) bool {
 		id := job.ID(edge.Job)
 		parent, ok := h.find(id)
-		return ok && h.trials.ledgers[owned{id, h.w.engine.jobs.Entry(parent).User()}].Due.After(h.w.now.Wall)
+		return ok && h.trials.ledgers[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}].Due.After(h.w.now.Wall)
 	})
 }
 
@@ -196,7 +197,7 @@ func (h *history) parentsLack(r job.Run) {
 		if !ok {
 			return
 		}
-		l := h.trials.ledgers[owned{id, h.w.engine.jobs.Entry(parent).User()}]
+		l := h.trials.ledgers[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}]
 		if !l.Verdict.Final() || !l.Due.After(since) || l.Due.After(h.w.now.Wall) {
 			return
 		}
@@ -248,7 +249,7 @@ func ends(v job.Verdict) option.Outcomes {
 }
 
 // join checks invariants 11 and 14.
-func (h *history) join(s Start) {
+func (h *history) join(s effect.Start) {
 	w, r := h.w, s.Run
 	slot, ok := h.find(r.Job)
 	if !ok {

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -102,7 +105,7 @@ func (w *edits) edit() {
 	w.advance(minute.Add(-most))
 	if w.rng.IntN(3) > 0 && !minute.After(read) {
 		w.pass(minute.Sub(w.now.Wall))
-		w.step(Tick{})
+		w.step(event.Tick{})
 	}
 	before := w.entries
 	w.name(saved)
@@ -113,7 +116,7 @@ func (w *edits) edit() {
 	}
 	fmt.Fprintf(&w.story, "> read at %s\n", w.now.Wall.Format("15:04:05.000"))
 	ev := w.load()
-	ev.Saved, ev.prepared = map[string]time.Time{"edited": saved}, nil
+	ev.Saved, ev.Prepared = map[string]time.Time{"edited": saved}, nil
 	if w.rng.IntN(2) == 0 {
 		ev = w.engine.View().Prepare(ev)
 	}
@@ -131,7 +134,7 @@ func (w *edits) edit() {
 // name stores the occurrences of the last saved text up to an instant.
 func (w *edits) name(until time.Time) {
 	for id, entry := range w.entries {
-		for due := nextAfter(entry.Schedule, w.since[id]); !due.After(until); due = nextAfter(entry.Schedule, due) {
+		for due := agenda.Next(entry.Schedule, w.since[id]); !due.After(until); due = agenda.Next(entry.Schedule, due) {
 			w.named = append(w.named, decided{id, due})
 			w.since[id] = due
 		}
@@ -155,8 +158,8 @@ func (w *edits) forgive(before map[job.ID]*crontab.Entry, saved time.Time) {
 }
 
 // hear stores decisions.
-func (w *edits) hear(e Effect) {
-	f, ok := e.(Fact)
+func (w *edits) hear(e effect.Effect) {
+	f, ok := e.(effect.Fact)
 	if !ok || f.Record.Kind != job.Decided {
 		return
 	}

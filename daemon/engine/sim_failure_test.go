@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // trials is the state that the invariants about failures are checked against.
 type trials struct {
 	verdicts map[invoked]job.RunID      // completed occurrences, and the last run of each
-	ledgers  map[owned]job.Ledger       // as of the effect that is being checked
+	ledgers  map[job.Owned]job.Ledger   // as of the effect that is being checked
 	began    map[job.RunID]job.Run      // live processes, as started
 	told     map[job.ID]map[string]bool // trouble that channels were notified of and that is not over
 	holds    job.Holds                  // as of the effect that is being checked
@@ -24,7 +26,7 @@ type trials struct {
 
 func newTrials(seed uint64) trials {
 	return trials{
-		verdicts: map[invoked]job.RunID{}, ledgers: map[owned]job.Ledger{}, began: map[job.RunID]job.Run{}, told: map[job.ID]map[string]bool{},
+		verdicts: map[invoked]job.RunID{}, ledgers: map[job.Owned]job.Ledger{}, began: map[job.RunID]job.Run{}, told: map[job.ID]map[string]bool{},
 		holds: job.Holds{}, pauses: rand.New(rand.NewPCG(seed, 2)),
 	}
 }
@@ -75,7 +77,7 @@ func (h *history) expected() {
 		if o.Expect == 0 || !o.Enabled || !catalog.IsHere(o, h.w.engine.node) {
 			continue
 		}
-		l := h.w.ledgers[owned{id, h.jobs.Entry(slot).User()}]
+		l := h.w.ledgers[job.Owned{Job: id, User: h.jobs.Entry(slot).User()}]
 		since := l.Success
 		if l.Watched.After(since) {
 			since = l.Watched
@@ -90,10 +92,19 @@ func (h *history) expected() {
 var randomPolicies = []string{
 	"ok=0,2", "skip-code=1", "retry=1 backoff=5m", "retry=3 backoff=1s..10m", "retry-on=1,lost", "no-retry-on=2",
 	"breaker=1/40m", "breaker=2/3h", "on-exhausted=dead", "on-exhausted=pause", "on-exhausted=continue",
-	"if-lost=rerun", "if-lost=leave", "stop-signal=INT", "stop-grace=1m", "max-late=10m", "max-run=20m", "expect=5h",
+	"retry-for=10m retry=3 backoff=1s..10m", "if-lost=rerun", "if-lost=leave", "stop-signal=INT", "stop-grace=1m", "max-late=10m", "max-run=20m", "expect=5h",
 	"notify=ops", "max-late=10m max-run=20m expect=5h notify=ops notify-on=late,missed,recover,held",
 	"retry=1 backoff=1s..10m breaker=2/40m on-exhausted=dead notify=ops notify-on=dead,lost,recover,success,start",
 	"if-lost=rerun retry=1 retry-on=1,lost backoff=5m", "breaker=1/1h overlap=allow notify=ops",
+}
+
+// retryFor returns the limit of an attempt whose job is installed and whose entry was the same when
+// it failed; 0: none, or unknown.
+func (h *history) retryFor(r *job.Run) time.Duration {
+	if slot, ok := h.w.engine.jobs.Find(r.Job); ok && !r.First.IsZero() {
+		return h.w.engine.jobs.Options(slot).RetryFor
+	}
+	return 0
 }
 
 // mostRetries is the largest retry= among the random options.
@@ -114,31 +125,31 @@ func (h *history) randomEnd(rng *rand.Rand, id job.RunID) job.Outcome {
 }
 
 // randomLetter makes a request about a dead letter, if there is one.
-func (h *history) randomLetter(rng *rand.Rand) Event {
+func (h *history) randomLetter(rng *rand.Rand) event.Event {
 	letters := slices.Sorted(maps.Keys(h.w.dead))
 	if len(letters) == 0 {
-		return Tick{}
+		return event.Tick{}
 	}
 	id := letters[rng.IntN(len(letters))]
 	if dead := h.w.dead[id]; rng.IntN(3) > 0 {
-		return Redrive{Dead: dead, By: "ann"}
+		return event.Redrive{Dead: dead, By: "ann"}
 	}
-	return Bury{Dead: h.w.dead[id], By: "ann"}
+	return event.Bury{Dead: h.w.dead[id], By: "ann"}
 }
 
 // failures checks the invariants about failures for one step.
-func (h *history) failures(effects []Effect) {
-	for i, effect := range effects {
-		switch effect := effect.(type) {
-		case Fact:
-			h.paused(effect.Record)
-			h.judged(effect.Record, effects[i+1:])
-		case Start:
-			h.tried(effect)
-		case Ledger:
-			h.trials.ledgers[owned{effect.Ledger.Job, effect.Ledger.User}] = effect.Ledger
-		case Notify:
-			h.toldOnce(effect.Notice)
+func (h *history) failures(effects []effect.Effect) {
+	for i, eff := range effects {
+		switch eff := eff.(type) {
+		case effect.Fact:
+			h.paused(eff.Record)
+			h.judged(eff.Record, effects[i+1:])
+		case effect.Start:
+			h.tried(eff)
+		case effect.Ledger:
+			h.trials.ledgers[job.Owned{Job: eff.Ledger.Job, User: eff.Ledger.User}] = eff.Ledger
+		case effect.Notify:
+			h.toldOnce(eff.Notice)
 		}
 	}
 	if e := h.w.engine; !maps.Equal(e.ledgers, h.w.ledgers) {
@@ -148,7 +159,7 @@ func (h *history) failures(effects []Effect) {
 
 // judged checks invariants 15 and 16 at the end of a run; rest contains the following
 // effects of the step.
-func (h *history) judged(r job.Record, rest []Effect) {
+func (h *history) judged(r job.Record, rest []effect.Effect) {
 	t := h.w.t
 	if r.Kind == job.Redrove {
 		again := *r.Run
@@ -169,6 +180,10 @@ func (h *history) judged(r job.Record, rest []Effect) {
 	if r.Kind == job.Queued && (r.Run.Attempt > mostRetries+1+job.MaxReruns || r.Run.Lost > job.MaxReruns || r.Run.Attempt-r.Run.Lost > mostRetries+1) {
 		t.Errorf("invariant 15: run %d is attempt %d, after %d that were lost", r.Run.ID, r.Run.Attempt, r.Run.Lost)
 	}
+	if limit := h.retryFor(r.Run); limit > 0 && r.Kind == job.Queued && r.Run.WaitsOn() == job.WaitsOnRetry && r.Run.Lost == 0 &&
+		r.Run.NotBefore.Sub(r.Run.First) > limit {
+		t.Errorf("invariant 34: run %d, attempt %d, waits until %s, and the first attempt began at %s", r.Run.ID, r.Run.Attempt, r.Run.NotBefore, r.Run.First)
+	}
 	if r.Run.State.Live() {
 		return
 	}
@@ -180,8 +195,8 @@ func (h *history) judged(r job.Record, rest []Effect) {
 		t.Errorf("invariant 16: run %d was the next attempt, was dropped, and leaves the occurrence open", r.Run.ID)
 	}
 	h.over(r.Run)
-	if r.Run.Verdict == job.VerdictRetry && !slices.ContainsFunc(rest, func(e Effect) bool {
-		f, ok := e.(Fact)
+	if r.Run.Verdict == job.VerdictRetry && !slices.ContainsFunc(rest, func(e effect.Effect) bool {
+		f, ok := e.(effect.Fact)
 		return ok && f.Record.Kind == job.Queued && f.Record.Run.Attempt == r.Run.Attempt+1 && f.Record.Run.Invocation == r.Run.Invocation
 	}) {
 		t.Errorf("invariant 16: run %d is to be tried again, and is not", r.Run.ID)
@@ -212,9 +227,9 @@ type invoked struct {
 func occurrenceOf(r *job.Run) invoked { return invoked{r.Invocation, r.Backfill} }
 
 // tried checks invariant 17: what breaker= allows to start.
-func (h *history) tried(s Start) {
+func (h *history) tried(s effect.Start) {
 	r, now := s.Run, h.w.now.Wall
-	l := h.trials.ledgers[owned{r.Job, r.User}]
+	l := h.trials.ledgers[job.Owned{Job: r.Job, User: r.User}]
 	if s.Entry.Options().Breaker.Failures == 0 || r.Attempt > 1 || r.By != "" || r.Backfill != 0 || l.Open.IsZero() {
 		return
 	}

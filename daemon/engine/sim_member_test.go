@@ -34,7 +34,7 @@ func (n *node) carryOut(e register.Effect) {
 }
 
 // tellRing passes an event of the ring to the engine.
-func (n *node) tellRing(e register.Event) { n.notify(fromRing{e}) }
+func (n *node) tellRing(e register.Event) { n.notify(fromRing{received: e}) }
 
 // report passes changes of the register to the engine.
 func (n *node) report(c register.Changes) {
@@ -43,16 +43,28 @@ func (n *node) report(c register.Changes) {
 	}
 	for _, all := range [][]register.Report{c.Yielded, c.Doubled, c.Orphans} {
 		for i := range all {
-			all[i].Host, all[i].Left = all[i].Member, n.parted[all[i].Member]
+			all[i].Host, all[i].Left = all[i].Member, all[i].GivenUp || !all[i].Asks && n.parted[all[i].Member]
 		}
 	}
-	for _, x := range c.Doubled { // the message with the run on this member may have been lost
+	for _, x := range c.Doubled {
 		if own, ok := n.register.Own(x.Occurrence); ok {
-			n.untold++
-			n.insistWith(n.lab.of(x.Member), func(to *node) { to.learn(own) })
+			n.reportDouble(n.lab.of(x.Member), own)
 		}
 	}
 	n.tellRing(c)
+}
+
+// reportDouble sends a mark to the member whose run it doubles, once that one is alive.
+func (n *node) reportDouble(to *node, own register.Mark) {
+	if _, lives := n.heard[to.id]; !lives || !n.lab.connected(n, to) || to.paused {
+		n.soon(time.Second, func() { n.reportDouble(to, own) })
+		return
+	}
+	n.send(to, func() {
+		if to.counts(n.id, own.Occurrence) {
+			to.report(to.register.LearnDoubles([]register.Mark{own}, to.clock()))
+		}
+	})
 }
 
 // remember announces what a member that starts has in its history.
@@ -116,7 +128,7 @@ func (n *node) beat() {
 
 func (n *node) hear(m meta) {
 	was, known := n.peers[m.id]
-	if n.parted[m.id] && n.heard[m.id].IsZero() || known && m.since.Before(was.since) { // the message was on its way when the sender left or died
+	if n.heard[m.id].IsZero() && (n.parted[m.id] || n.lab.of(m.id).left) || known && m.since.Before(was.since) { // the message was on its way when the sender left or died
 		return
 	}
 	_, alive := n.heard[m.id]
@@ -315,24 +327,39 @@ func (n *node) progress(p exchange.Progress) {
 	n.report(changes)
 }
 
-// farewell broadcasts the final state of this member, and leaves.
+// farewell broadcasts the final state of this member, and leaves. Like package gossip it waits for
+// all members, but not long once one has confirmed, and longer if none has confirmed what it gives up.
 func (n *node) farewell(u register.Unstarted) {
 	n.lab.given += len(u.Occurrences)
+	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
-		if by := n.register.Holder(x.Occurrence); by == "" || by == n.id {
+		by := n.register.Holder(x.Occurrence)
+		if _, alive := n.heard[by]; by == "" || by == n.id || !alive {
 			n.register.Progress(x, n.clock())
+			given[x.Occurrence] = true
 		}
 	}
 	own := slices.DeleteFunc(n.ownMarks(), func(m register.Mark) bool {
 		return m.Phase == exchange.Over && n.clock().Sub(m.Time()) >= time.Minute
 	})
+	for i := range own {
+		own[i].GivenUp = own[i].Phase == exchange.Taken && given[own[i].Occurrence]
+	}
+	confirmed := false
 	n.insist(func(to *node) {
+		confirmed = true
 		to.learn(own...)
 		to.parted[n.id] = true
 		to.bury(n.id)
 	})
-	n.await(func() bool { return n.untold == 0 }, n.leave)
+	latest := n.lab.now.Add(finalTime)
+	n.await(func() bool {
+		return (confirmed || len(given) == 0) && (n.untold == 0 || n.lab.now.After(latest))
+	}, n.leave)
 }
+
+// finalTime is that of package gossip.
+const finalTime = 3 * time.Second
 
 // insist sends a message to all live members, and repeats it until each has received it
 // or is dead.
@@ -359,7 +386,7 @@ func (n *node) vote(c register.Claim) {
 		n.soon(time.Second, func() { n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed}) })
 		return
 	}
-	alive := maps.Clone(n.views[o])
+	alive, life := maps.Clone(n.views[o]), n.life
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
 		at, entry := o, n.meta.held[o.Key]
 		g, ok := l.granted[o]
@@ -374,7 +401,10 @@ func (n *node) vote(c register.Claim) {
 			}
 			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
 			l.granted[at] = g
-			l.died[o] = l.died[o] || !n.up
+			l.died[o] = l.died[o] || !n.up || n.life != life
+		}
+		if n.life != life { // nobody waits for the answer
+			return
 		}
 		n.soon(0, func() {
 			switch {
@@ -450,9 +480,9 @@ func (n *node) leave() {
 	for _, to := range n.lab.nodes {
 		if to != n {
 			n.send(to, func() {
-				to.parted[n.id] = true
-				delete(to.heard, n.id)
-				to.view()
+				if _, alive := to.heard[n.id]; alive {
+					to.bury(n.id)
+				}
 			})
 		}
 	}

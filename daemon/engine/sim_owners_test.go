@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -81,23 +83,23 @@ var (
 )
 
 // note adds an effect to the story. Run numbers differ between the worlds.
-func (n *neighbourhood) note(e Effect) {
+func (n *neighbourhood) note(e effect.Effect) {
 	var id job.ID
 	var run job.RunID
 	switch e := e.(type) {
-	case Fact:
+	case effect.Fact:
 		if id = e.Record.Job; e.Record.Run != nil {
 			run = e.Record.Run.ID
 		}
-	case Start:
+	case effect.Start:
 		id = e.Run.Job
-	case Check:
+	case effect.Check:
 		id = e.Run.Job
-	case Kill:
+	case effect.Kill:
 		id = n.live[e.Run].Job
-	case Notify:
+	case effect.Notify:
 		id = e.Notice.Job
-	case Ledger:
+	case effect.Ledger:
 		id = e.Ledger.Job
 	}
 	line := fmt.Sprintf("%s %s", n.now.Wall.Format("01-02 15:04:05.000000000"), n.notify(e))
@@ -149,7 +151,7 @@ func (n *neighbourhood) state() string {
 
 // settleAll makes the engine do everything that is due.
 func (n *neighbourhood) settleAll() {
-	n.step(Tick{})
+	n.step(event.Tick{})
 	n.advance(n.now.Wall)
 }
 
@@ -186,9 +188,9 @@ func (n *neighbourhood) ask(rng *rand.Rand, watched bool) {
 		return
 	}
 	id := ids[rng.IntN(len(ids))]
-	asks := []Event{
-		Pause{Job: id, Hold: job.Hold{By: id.Owner()}}, Pause{Job: id, Hold: job.Hold{By: "root", Until: n.now.Wall.Add(time.Hour)}},
-		RunNow{Job: id, By: id.Owner()}, Stop{Job: id, By: id.Owner()}, Resume{Job: id, By: id.Owner()},
+	asks := []event.Event{
+		event.Pause{Job: id, Hold: job.Hold{By: id.Owner()}}, event.Pause{Job: id, Hold: job.Hold{By: "root", Until: n.now.Wall.Add(time.Hour)}},
+		event.RunNow{Job: id, By: id.Owner()}, event.Stop{Job: id, By: id.Owner()}, event.Resume{Job: id, By: id.Owner()},
 	}
 	n.step(asks[rng.IntN(len(asks))])
 }

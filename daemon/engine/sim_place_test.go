@@ -5,6 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/backfill"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -45,9 +49,15 @@ func newQueueing() queueing {
 	}
 }
 
+// turnKey identifies the runs of a user with one priority.
+type turnKey struct {
+	account  string
+	priority int
+}
+
 // randomLimits sets limits for some hosts.
-func randomLimits(rng *rand.Rand) Limits {
-	l := Limits{Pools: map[string]Pool{}}
+func randomLimits(rng *rand.Rand) slots.Limits {
+	l := slots.Limits{Pools: map[string]slots.Pool{}}
 	if rng.IntN(3) == 0 {
 		l.MaxRunning = 1 + rng.IntN(4)
 	}
@@ -56,10 +66,10 @@ func randomLimits(rng *rand.Rand) Limits {
 	}
 	l.QueueMax = 1 + rng.IntN(20)
 	if rng.IntN(2) == 0 {
-		l.Pools["p"] = Pool{Size: 1 + rng.IntN(3), Users: []string{"ann"}}
+		l.Pools["p"] = slots.Pool{Size: 1 + rng.IntN(3), Users: []string{"ann"}}
 	}
 	if rng.IntN(2) == 0 {
-		l.Pools["q"] = Pool{Size: 2, Rate: 1 + rng.IntN(3), Per: time.Duration(1+rng.IntN(20)) * time.Minute}
+		l.Pools["q"] = slots.Pool{Size: 2, Rate: 1 + rng.IntN(3), Per: time.Duration(1+rng.IntN(20)) * time.Minute}
 	}
 	return l
 }
@@ -74,7 +84,7 @@ func (h *history) randomFill(rng *rand.Rand) {
 		return
 	}
 	if going := v.Backfills(); len(going) > 0 && rng.IntN(4) == 0 {
-		w.step(StopBackfill{ID: going[rng.IntN(len(going))].ID, By: "ann"})
+		w.step(event.StopBackfill{ID: going[rng.IntN(len(going))].ID, By: "ann"})
 		return
 	}
 	to := w.now.Wall.Add(-time.Duration(rng.Int64N(int64(48 * time.Hour))))
@@ -84,18 +94,18 @@ func (h *history) randomFill(rng *rand.Rand) {
 		Reprocess: []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[rng.IntN(3)],
 	}
 	h.say("backfill %+v", b)
-	w.step(Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To)})
+	w.step(event.Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To)})
 }
 
-// places checks the invariants about slots for one step, effect by effect.
-func (h *history) places(effects []Effect) {
-	for _, effect := range effects {
-		switch effect := effect.(type) {
-		case Fact:
-			h.filling(effect.Record)
-			h.queue(effect.Record)
-		case Start:
-			h.takesPlace(effect.Run)
+// places checks the invariants about slots for one step, effect by eff.
+func (h *history) places(effects []effect.Effect) {
+	for _, eff := range effects {
+		switch eff := eff.(type) {
+		case effect.Fact:
+			h.filling(eff.Record)
+			h.queue(eff.Record)
+		case effect.Start:
+			h.takesPlace(eff.Run)
 		}
 	}
 	h.allServed()
@@ -145,12 +155,12 @@ func (h *history) seatOf(r job.Run) seat {
 }
 
 // poolOf returns the name of a seat's pool and its limits.
-func (h *history) poolOf(s seat) (string, Pool) {
-	p, declared := h.w.engine.places.limits.Pools[s.pool]
+func (h *history) poolOf(s seat) (string, slots.Pool) {
+	p, declared := h.w.engine.slots.Limits.Pools[s.pool]
 	if declared && (s.owner == "root" || slices.Contains(p.Users, s.owner)) {
 		return s.pool, p
 	}
-	return s.owner + "'s " + s.pool, Pool{Size: 1}
+	return s.owner + "'s " + s.pool, slots.Pool{Size: 1}
 }
 
 // usage is the total of all used slots.
@@ -203,7 +213,7 @@ func (q *queueing) forget() {
 
 // takesPlace checks invariants 20 and 21 at a start.
 func (h *history) takesPlace(r job.Run) {
-	q, l, t := &h.queueing, h.w.engine.places.limits, h.w.t
+	q, l, t := &h.queueing, h.w.engine.slots.Limits, h.w.t
 	mine := h.seatOf(r)
 	q.held[r.ID] = mine
 	h.count(mine, 1)
@@ -255,7 +265,7 @@ func (q *queueing) takesTurn(s seat) {
 
 // allServed checks invariant 22 once the engine sleeps.
 func (h *history) allServed() {
-	w, l := h.w, h.w.engine.places.limits
+	w, l := h.w, h.w.engine.slots.Limits
 	if !h.sleeps() {
 		return
 	}
@@ -340,7 +350,7 @@ func (h *history) filling(r job.Record) {
 
 // fillsBounded checks that no backfill has more live runs than its limit.
 func (h *history) fillsBounded() {
-	going := h.w.engine.fills.list()
+	going := h.w.engine.fills.List()
 	if len(going) == 0 {
 		return
 	}
@@ -350,7 +360,7 @@ func (h *history) fillsBounded() {
 	}
 	for _, b := range going {
 		most := b.MaxActive
-		if b.Overlap == fillQueueAll {
+		if b.Overlap == backfill.QueueAll {
 			most = 1
 		}
 		if live[b.ID] > most {

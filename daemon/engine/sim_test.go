@@ -15,7 +15,10 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -80,7 +83,7 @@ type history struct {
 	texts   []crontabText
 	adopted map[job.RunID]bool   // runs that a later daemon watches
 	periods map[job.RunID]string // live runs of periods; "" if their entry was gone for a time
-	bars    map[string]Barred
+	bars    map[string]event.Barred
 	kin     kin
 	trials  trials
 
@@ -114,7 +117,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w.check = h.check
 	if verbose {
 		h.story = &strings.Builder{}
-		w.log = func(e Effect) { fmt.Fprintln(h.story, w.notify(e)) }
+		w.log = func(e effect.Effect) { fmt.Fprintln(h.story, w.notify(e)) }
 	}
 	w.state.Booted = rng.IntN(2) == 0
 
@@ -208,7 +211,7 @@ func (h *history) do(rng *rand.Rand) {
 		d := time.Duration(rng.Int64N(int64(6 * time.Hour)))
 		say("sleep %s", d)
 		w.pass(d)
-		w.step(Tick{})
+		w.step(event.Tick{})
 	case n < 78:
 		d := time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour
 		say("clock %s", d)
@@ -218,16 +221,16 @@ func (h *history) do(rng *rand.Rand) {
 	case n < 84:
 		h.replace(rng)
 	case n < 86:
-		users := map[string]Barred{}
+		users := map[string]event.Barred{}
 		for _, user := range []string{"ann", "root"} {
 			if rng.IntN(3) == 0 {
-				users[user] = Barred{job.NoUser, "simulated"}
+				users[user] = event.Barred{Reason: job.NoUser, Detail: "simulated"}
 			}
 		}
 		say("bar %v", users)
 		w.settle()
 		h.bars = users
-		w.step(BarUsers{users})
+		w.step(event.BarUsers{Users: users})
 	case n < 87:
 		w.zone = randomZone(w.t.(*testing.T), rng)
 		say("move to %s", w.zone)
@@ -253,7 +256,7 @@ func (h *history) do(rng *rand.Rand) {
 		if v.Len() > 0 {
 			id := v.ID(rng.IntN(v.Len()))
 			say("ask %s", id)
-			asks := []Event{RunNow{Job: id, By: "ann"}, Stop{Job: id, By: "ann"}, Pause{Job: id, Hold: h.randomHold()}, Resume{Job: id, By: "ann"}}
+			asks := []event.Event{event.RunNow{Job: id, By: "ann"}, event.Stop{Job: id, By: "ann"}, event.Pause{Job: id, Hold: h.randomHold()}, event.Resume{Job: id, By: "ann"}}
 			w.step(asks[rng.IntN(len(asks))])
 			if rng.IntN(2) == 0 {
 				w.step(h.randomLetter(rng))
@@ -275,10 +278,10 @@ func (h *history) set(d time.Duration) {
 	}
 	h.trials.ahead += max(d, 0)
 	clear(h.times.tries) // the time of an attempt is one of the wall clock to the next daemon
-	if d <= -smallStep {
+	if d <= -agenda.SmallStep {
 		h.restartEra()
 	}
-	h.w.step(Tick{})
+	h.w.step(event.Tick{})
 }
 
 func (h *history) restartEra() {
@@ -311,11 +314,11 @@ func (h *history) replace(rng *rand.Rand) {
 	w := h.w
 	h.say("replace")
 	w.settle()
-	w.step(Drain{})
+	w.step(event.Drain{})
 	w.advance(w.now.Wall.Add(time.Duration(rng.Int64N(int64(2 * time.Hour)))))
 	if rng.IntN(3) == 0 {
 		h.say("in vain")
-		w.step(Undrain{})
+		w.step(event.Undrain{})
 		return
 	}
 	h.adopt(rng)
@@ -380,7 +383,7 @@ func (h *history) expect() {
 	for slot := range set.Len() {
 		id := set.ID(slot)
 		since[id] = h.w.now.Wall
-		if d := h.ahead[id].Sub(h.w.now.Wall); d > 0 && d < smallStep {
+		if d := h.ahead[id].Sub(h.w.now.Wall); d > 0 && d < agenda.SmallStep {
 			since[id] = h.ahead[id]
 		}
 		if times, ok := before[id]; ok && times == timing(set.Entry(slot)) {
@@ -396,18 +399,18 @@ func (h *history) expect() {
 func timing(e *crontab.Entry) string { return fmt.Sprint(e.Schedule, " ", e.Spec(), " ", e.Zone()) }
 
 // same checks invariant 5: loading an unchanged crontab is a no-op.
-func (h *history) same(effects []Effect) {
+func (h *history) same(effects []effect.Effect) {
 	for _, e := range effects {
-		if f, ok := e.(Fact); ok && f.Record.Kind == job.Loaded {
+		if f, ok := e.(effect.Fact); ok && f.Record.Kind == job.Loaded {
 			h.w.t.Errorf("invariant 5: an unchanged table was loaded as new")
 		}
-		if _, ok := e.(Roster); ok {
+		if _, ok := e.(effect.Roster); ok {
 			h.w.t.Errorf("invariant 5: an unchanged table made a new roster")
 		}
 	}
 }
 
-func (h *history) check(w *world, effects []Effect) {
+func (h *history) check(w *world, effects []effect.Effect) {
 	if h.index() {
 		h.seatAgain()
 	}
@@ -416,16 +419,16 @@ func (h *history) check(w *world, effects []Effect) {
 	h.places(effects)
 	for i, e := range effects {
 		switch e := e.(type) {
-		case Fact:
+		case effect.Fact:
 			h.fact(e.Record)
 			if e.Record.Kind == job.Ended {
-				var left Stamp
+				var left effect.Stamp
 				if i+1 < len(effects) {
-					left, _ = effects[i+1].(Stamp)
+					left, _ = effects[i+1].(effect.Stamp)
 				}
 				h.stamped(e.Record.Run, left)
 			}
-		case Start:
+		case effect.Start:
 			if !h.given[e.Run.ID] {
 				w.t.Errorf("invariant 3: run %d started before its record", e.Run.ID)
 			}
@@ -452,10 +455,10 @@ func (h *history) sleeps() bool {
 
 // once checks invariant 28: of the missed occurrences of a job one starts, unless
 // catchup=all.
-func (h *history) once(effects []Effect) {
+func (h *history) once(effects []effect.Effect) {
 	runs := map[job.ID]*job.Run{}
 	for _, e := range effects {
-		f, ok := e.(Fact)
+		f, ok := e.(effect.Fact)
 		if !ok || f.Record.Kind != job.Decided || f.Record.Run == nil {
 			continue
 		}
@@ -499,7 +502,7 @@ func (h *history) period(r job.Run) {
 
 // stamped checks the other half of invariant 8: each run of a period that ended leaves a
 // stamp, for a day between the decision and today.
-func (h *history) stamped(r *job.Run, left Stamp) {
+func (h *history) stamped(r *job.Run, left effect.Stamp) {
 	id, once := h.periods[r.ID]
 	delete(h.periods, r.ID)
 	if once && id == "" {
@@ -593,7 +596,7 @@ func (h *history) complete() {
 }
 
 // start checks invariants 2, 10 and 30.
-func (h *history) start(e Start) {
+func (h *history) start(e effect.Start) {
 	if d := e.Entry.Options().Deadline; d > 0 && e.Run.By == "" && e.Run.Backfill == 0 && h.w.now.Wall.Sub(e.Run.Due) > d {
 		h.w.t.Errorf("invariant 30: run %d, due %s, starts at %s, past its deadline", e.Run.ID, e.Run.Due, h.w.now.Wall)
 	}
@@ -627,8 +630,8 @@ func (h *history) boots(id job.ID) bool { return h.schedule(id) == timetable.Reb
 func (h *history) finish() {
 	w := h.w
 	w.settle()
-	w.step(Drain{})
-	w.step(Abandon{})
+	w.step(event.Drain{})
+	w.step(event.Abandon{})
 	for range 10 {
 		for _, id := range runningRuns(w) {
 			w.end(id, job.Outcome{Kind: job.Signalled, Signal: 15})
@@ -703,7 +706,7 @@ func TestSimulationSameSeedSameYear(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 7))
 		w := newWorld(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
 		var b strings.Builder
-		w.log = func(e Effect) { fmt.Fprintln(&b, w.notify(e)) }
+		w.log = func(e effect.Effect) { fmt.Fprintln(&b, w.notify(e)) }
 		w.crontabs = []*crontab.File{w.crontab("sim", randomCrontab(rng))}
 		w.start()
 		w.advance(w.now.Wall.AddDate(0, 0, 2))

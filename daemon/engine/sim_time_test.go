@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -33,25 +35,25 @@ func newDurations() durations {
 }
 
 // timely checks invariants 31 and 32 for one step.
-func (h *history) timely(effects []Effect) {
+func (h *history) timely(effects []effect.Effect) {
 	now := h.w.now.Up
-	for _, effect := range effects {
-		switch effect := effect.(type) {
-		case Start:
-			id := effect.Run.ID
+	for _, eff := range effects {
+		switch eff := eff.(type) {
+		case effect.Start:
+			id := eff.Run.ID
 			if t, ok := h.times.tries[id]; ok && now-t.since < t.least {
 				h.w.t.Errorf("invariant 32: run %d is tried again after %s, not %s", id, now-t.since, t.least)
 			}
 			delete(h.times.tries, id)
-			t := &timed{options: effect.Entry.Options(), lost: effect.Run.Lost}
+			t := &timed{options: eff.Entry.Options(), lost: eff.Run.Lost}
 			if h.times.runs[id] = t; t.options.Timeout > 0 {
 				h.times.limited[id] = t
 			}
-		case Kill:
-			h.killed(effect)
-		case Fact:
-			if effect.Record.Run != nil {
-				h.timed(effect.Record)
+		case effect.Kill:
+			h.killed(eff)
+		case effect.Fact:
+			if eff.Record.Run != nil {
+				h.timed(eff.Record)
 			}
 		}
 	}
@@ -80,8 +82,8 @@ func (h *history) timed(r job.Record) {
 		}
 		h.times.tries[id] = try{
 			since: now,
-			least: max(leastWait, spread(o.Backoff.Min, -o.RetryJitter)) - time.Microsecond, // because floats are rounded
-			most:  max(leastWait, spread(o.Backoff.Max, o.RetryJitter)) + time.Second,
+			least: max(live.LeastWait, spread(o.Backoff.Min, -o.RetryJitter)) - time.Microsecond, // because floats are rounded
+			most:  max(live.LeastWait, spread(o.Backoff.Max, o.RetryJitter)) + time.Second,
 		}
 	case r.Kind == job.Dropped:
 		delete(h.times.tries, id)
@@ -101,9 +103,9 @@ func (h *history) succeeded(r *job.Run, o *option.Options) {
 }
 
 // killed checks that timeout= and stop-grace= end no run too soon.
-func (h *history) killed(k Kill) {
+func (h *history) killed(k effect.Kill) {
 	t, r, now := h.times.runs[k.Run], h.w.engine.live[k.Run], h.w.now.Up
-	if t == nil || r == nil || r.stop != job.OverTime {
+	if t == nil || r == nil || r.StopReason != job.OverTime {
 		return
 	}
 	if k.Signal != syscall.SIGKILL {
@@ -124,10 +126,10 @@ func (h *history) overdue() {
 		if t.started == 0 || r == nil {
 			continue
 		}
-		if r.stop == "" && now-t.started > t.options.Timeout {
+		if r.StopReason == "" && now-t.started > t.options.Timeout {
 			h.w.t.Errorf("invariant 31: run %d runs for %s, with timeout=%s", id, now-t.started, t.options.Timeout)
 		}
-		if _, running := h.w.running[id]; running && r.stop == job.OverTime && now-t.asked > t.options.StopGrace {
+		if _, running := h.w.running[id]; running && r.StopReason == job.OverTime && now-t.asked > t.options.StopGrace {
 			h.w.t.Errorf("invariant 31: run %d lives %s after it was asked to end, with stop-grace=%s", id, now-t.asked, t.options.StopGrace)
 		}
 	}

@@ -16,7 +16,10 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -140,7 +143,7 @@ func (s *story) stamps(words []string) {
 		s.w.state.Stamps[id] = timetable.DayOf(at, nil)
 	}
 	if s.w.engine != nil {
-		s.w.step(Stamps{s.w.state.Stamps})
+		s.w.step(event.Stamps{Days: s.w.state.Stamps})
 	}
 }
 
@@ -160,11 +163,11 @@ func (s *story) backfill(words []string) {
 			b.MaxActive = int(s.run(value))
 		}
 	}
-	s.w.step(Backfill{Request: b, Ran: s.w.ranIn(b.Job, b.From, b.To), Token: 1})
+	s.w.step(event.Backfill{Request: b, Ran: s.w.ranIn(b.Job, b.From, b.To), Token: 1})
 }
 
-func (s *story) limits(words []string) Limits {
-	l := Limits{Pools: map[string]Pool{}}
+func (s *story) limits(words []string) slots.Limits {
+	l := slots.Limits{Pools: map[string]slots.Pool{}}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -176,7 +179,7 @@ func (s *story) limits(words []string) Limits {
 			l.QueueMax = int(s.run(value))
 		case "pool":
 			parts := strings.Split(value, ":")
-			p := Pool{Size: int(s.run(parts[1]))}
+			p := slots.Pool{Size: int(s.run(parts[1]))}
 			for _, part := range parts[2:] {
 				if rate, per, ok := strings.Cut(part, "/"); ok {
 					p.Rate, p.Per = int(s.run(rate)), s.duration(per)
@@ -193,11 +196,11 @@ func (s *story) limits(words []string) Limits {
 }
 
 func (s *story) barUsers(words []string) {
-	users := map[string]Barred{}
+	users := map[string]event.Barred{}
 	if len(words) > 1 {
-		users[words[0]] = Barred{job.Reason(words[1]), strings.Join(words[2:], " ")}
+		users[words[0]] = event.Barred{Reason: job.Reason(words[1]), Detail: strings.Join(words[2:], " ")}
 	}
-	s.w.step(BarUsers{users})
+	s.w.step(event.BarUsers{Users: users})
 }
 
 // next prints when a job is planned to start.
@@ -295,7 +298,7 @@ func (s *story) command(words []string, body string) {
 	case "backfill":
 		s.backfill(words[1:])
 	case "fillstop":
-		w.step(StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
+		w.step(event.StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
 	case "ring":
 		s.ring(words[1:])
 		return
@@ -307,11 +310,11 @@ func (s *story) command(words []string, body string) {
 		s.owner(job.ID(words[1]), s.time(words[2]))
 		return
 	case "drain":
-		w.step(Drain{})
+		w.step(event.Drain{})
 	case "undrain":
-		w.step(Undrain{})
+		w.step(event.Undrain{})
 	case "abandon":
-		w.step(Abandon{})
+		w.step(event.Abandon{})
 	default:
 		s.ask(words)
 	}
@@ -320,7 +323,7 @@ func (s *story) command(words []string, body string) {
 }
 
 func (s *story) ring(words []string) {
-	s.w.ring, s.w.labels = map[string]RingMode{"none": NoRing, "available": Available, "strict": Strict}[words[0]], map[string]string{}
+	s.w.ring, s.w.labels = map[string]event.RingMode{"none": event.NoRing, "available": event.Available, "strict": event.Strict}[words[0]], map[string]string{}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, ":")
 		s.w.labels[key] = value
@@ -369,7 +372,7 @@ func (s *story) members(words []string) {
 		m.Members = append(m.Members, x)
 		s.hosts[x.ID] = x.Name
 	}
-	s.w.step(fromRing{register.Ring{Membership: m, Newest: newest}})
+	s.w.step(fromRing{received: register.Ring{Membership: m, Newest: newest}})
 }
 
 // ringKey returns the ring key of an installed job, or else of a job of root elsewhere.
@@ -392,27 +395,27 @@ func (s *story) ringEvent(words []string) {
 		if len(words) > 5 {
 			x.Attempt, x.Lost = uint16(s.run(words[5])), uint8(s.run(words[6]))
 		}
-		s.w.step(fromRing{register.Changes{Orphans: []register.Report{x}}})
+		s.w.step(fromRing{received: register.Changes{Orphans: []register.Report{x}}})
 		return
 	case "left":
 		x := s.report(words[1], words[2], words[3], exchange.Taken)
 		x.Attempt, x.Lost, x.Left = uint16(s.run(words[4])), uint8(s.run(words[5])), true
-		s.w.step(fromRing{register.Changes{Orphans: []register.Report{x}}})
+		s.w.step(fromRing{received: register.Changes{Orphans: []register.Report{x}}})
 		return
 	case "depart":
-		s.w.step(fromRing{register.Departing{}})
+		s.w.step(fromRing{received: register.Departing{}})
 		return
 	}
 	o := exchange.OccurrenceOf(s.ringKey(words[1]), s.time(words[2]))
 	switch words[0] {
 	case "took":
-		s.w.step(fromRing{register.Changes{Others: []exchange.Occurrence{o}}})
+		s.w.step(fromRing{received: register.Changes{Others: []exchange.Occurrence{o}}})
 	case "deprived":
-		s.w.step(fromRing{register.Changes{Yielded: []register.Report{s.report(words[3], words[1], words[2], exchange.Taken)}}})
+		s.w.step(fromRing{received: register.Changes{Yielded: []register.Report{s.report(words[3], words[1], words[2], exchange.Taken)}}})
 	case "doubled":
 		x := s.report(words[3], words[1], words[2], exchange.Begun)
 		x.Run, x.Host = 7, words[3]
-		s.w.step(fromRing{register.Changes{Doubled: []register.Report{x}}})
+		s.w.step(fromRing{received: register.Changes{Doubled: []register.Report{x}}})
 	case "claim":
 		c := register.Claimed{Occurrence: o}
 		grant, value, _ := strings.Cut(words[3], "=")
@@ -427,7 +430,7 @@ func (s *story) ringEvent(words []string) {
 		case "unknown":
 			c.Grant = register.Postponed
 		}
-		s.w.step(fromRing{c})
+		s.w.step(fromRing{received: c})
 	}
 }
 
@@ -463,35 +466,35 @@ func (s *story) owner(id job.ID, at time.Time) {
 }
 
 func (s *story) ask(words []string) {
-	id, by, token := job.ID(words[1]), "ann", Token(1)
+	id, by, token := job.ID(words[1]), "ann", effect.Token(1)
 	has := func(word string) bool { return slices.Contains(words, word) }
 	if has("by=root") {
 		by = "root"
 	}
 	switch words[0] {
 	case "run":
-		s.w.step(RunNow{Job: id, By: by, Force: has("force"), Env: valuesOf(words, "env="), Token: token})
+		s.w.step(event.RunNow{Job: id, By: by, Force: has("force"), Env: valuesOf(words, "env="), Token: token})
 	case "stop":
-		s.w.step(s.stop(Stop{Job: id, By: by, Token: token}, words))
+		s.w.step(s.stop(event.Stop{Job: id, By: by, Token: token}, words))
 	case "pause":
 		h := job.Hold{By: by}
 		if len(words) > 2 {
 			h.Until = s.time(strings.TrimPrefix(words[2], "until="))
 		}
-		s.w.step(Pause{Job: id, Hold: h, Token: token})
+		s.w.step(event.Pause{Job: id, Hold: h, Token: token})
 	case "resume":
-		s.w.step(Resume{Job: id, By: by, Token: token})
+		s.w.step(event.Resume{Job: id, By: by, Token: token})
 	case "redrive":
-		s.w.step(Redrive{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
+		s.w.step(event.Redrive{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
 	case "drop":
-		s.w.step(Bury{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
+		s.w.step(event.Bury{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
 	default:
 		s.t.Fatalf("story: no such command: %q", words)
 	}
 }
 
 // stop adds signal= and after= of words to a person's stop request.
-func (s *story) stop(ev Stop, words []string) Stop {
+func (s *story) stop(ev event.Stop, words []string) event.Stop {
 	var err error
 	for _, name := range valuesOf(words, "signal=") {
 		ev.Signal, err = option.ParseSignal(name)
@@ -524,7 +527,7 @@ func (s *story) start(words []string) {
 	}
 	if s.w == nil {
 		s.w = newWorld(s.t, time.Time{}, zone)
-		s.w.log = func(e Effect) {
+		s.w.log = func(e effect.Effect) {
 			if line := s.w.notify(e); line != "" {
 				fmt.Fprintln(s.out, line)
 			}

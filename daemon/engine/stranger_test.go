@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -21,10 +23,10 @@ func strangers(t *testing.T, anns, zoes string) *Engine {
 	t.Helper()
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
 	zoe := crontabOf("zoe", zoes)
-	e.Step(Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}, Load{Crontabs: []*crontab.File{zoe}})
-	e.Step(Moment{Wall: noon.Add(-60 * time.Second), Up: time.Hour + 30*time.Second})
-	e.Step(Moment{Wall: noon.Add(-50 * time.Second), Up: time.Hour + 40*time.Second}, Started{Run: 1, PID: 77, At: noon.Add(-60 * time.Second)})
-	e.Step(Moment{Wall: noon.Add(-40 * time.Second), Up: time.Hour + 50*time.Second}, Load{Crontabs: []*crontab.File{crontabOf("ann", anns), zoe}})
+	e.Step(job.Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}, event.Load{Crontabs: []*crontab.File{zoe}})
+	e.Step(job.Moment{Wall: noon.Add(-60 * time.Second), Up: time.Hour + 30*time.Second})
+	e.Step(job.Moment{Wall: noon.Add(-50 * time.Second), Up: time.Hour + 40*time.Second}, event.Started{Run: 1, PID: 77, At: noon.Add(-60 * time.Second)})
+	e.Step(job.Moment{Wall: noon.Add(-40 * time.Second), Up: time.Hour + 50*time.Second}, event.Load{Crontabs: []*crontab.File{crontabOf("ann", anns), zoe}})
 	if got := e.View().Runs(); len(got) != 1 || got[0].User != "zoe" || got[0].State != job.RunRunning {
 		t.Fatalf("live runs: %+v, want one of zoe's", got)
 	}
@@ -33,11 +35,11 @@ func strangers(t *testing.T, anns, zoes string) *Engine {
 
 const zoesBackup = "#@ name=backup\n* * * * * zoe\n"
 
-func atNoon() Moment { return Moment{Wall: noon, Up: time.Hour + 90*time.Second} }
+func atNoon() job.Moment { return job.Moment{Wall: noon, Up: time.Hour + 90*time.Second} }
 
-func startsOf(effects []Effect) (commands []string) {
+func startsOf(effects []effect.Effect) (commands []string) {
 	for _, e := range effects {
-		if s, ok := e.(Start); ok {
+		if s, ok := e.(effect.Start); ok {
 			commands = append(commands, s.Job.Command)
 		}
 	}
@@ -59,7 +61,7 @@ func TestOverlapMindsNoRunOfAnotherAccount(t *testing.T) {
 
 func TestStopEndsNoRunOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
-	effects := e.Step(atNoon(), Stop{Token: 1, Job: "backup", By: "ann"})
+	effects := e.Step(atNoon(), event.Stop{Token: 1, Job: "backup", By: "ann"})
 	if kills := killsOf(effects); len(kills) > 0 {
 		t.Errorf("ann's stop of her job sent %+v, want zoe's run left alone", kills)
 	}
@@ -70,11 +72,11 @@ func TestStopEndsNoRunOfAnotherAccount(t *testing.T) {
 
 func TestPauseBindsNoJobOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
-	e.Step(Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "ann"}})
+	e.Step(job.Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, event.Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "ann"}})
 	if e.View().Hold(0) == nil {
 		t.Fatal("ann's job is not paused")
 	}
-	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 70*time.Second}, Load{Crontabs: []*crontab.File{crontabOf("zoe", zoesBackup)}})
+	e.Step(job.Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 70*time.Second}, event.Load{Crontabs: []*crontab.File{crontabOf("zoe", zoesBackup)}})
 	if h := e.View().Hold(0); h != nil {
 		t.Errorf("zoe's job is paused by %+v, want it free", h)
 	}
@@ -86,8 +88,8 @@ func TestPauseBindsNoJobOfAnotherAccount(t *testing.T) {
 func TestQueuedRunStartsNoJobOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "0 0 1 1 * ann\n", "#@ name=backup overlap=queue\n* * * * * zoe\n")
 	e.Step(atNoon()) // queues the second run
-	e.Step(Moment{Wall: noon.Add(time.Second), Up: 2 * time.Hour}, Load{Crontabs: []*crontab.File{crontabOf("ann", "#@ name=backup\n0 0 1 1 * ann\n")}})
-	effects := e.Step(Moment{Wall: noon.Add(2 * time.Second), Up: 2 * time.Hour}, Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}, At: noon})
+	e.Step(job.Moment{Wall: noon.Add(time.Second), Up: 2 * time.Hour}, event.Load{Crontabs: []*crontab.File{crontabOf("ann", "#@ name=backup\n0 0 1 1 * ann\n")}})
+	effects := e.Step(job.Moment{Wall: noon.Add(2 * time.Second), Up: 2 * time.Hour}, event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}, At: noon})
 	if got := startsOf(effects); len(got) > 0 {
 		t.Errorf("zoe's queued run started %q, which is ann's", got)
 	}
@@ -98,12 +100,12 @@ func TestQueuedRunStartsNoJobOfAnotherAccount(t *testing.T) {
 
 func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "0 0 1 1 * ann\n", zoesBackup)
-	e.Step(Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
+	e.Step(job.Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, event.Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
 	load := func(second time.Duration, anns string) {
-		e.Step(Moment{Wall: noon.Add(second * time.Second), Up: time.Hour + 90*time.Second}, Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoesBackup)}})
+		e.Step(job.Moment{Wall: noon.Add(second * time.Second), Up: time.Hour + 90*time.Second}, event.Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoesBackup)}})
 	}
 	load(-25, "#@ name=backup\n0 0 1 1 * ann\n")
-	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 90*time.Second}, Resume{Token: 2, Job: "backup", By: "ann"})
+	e.Step(job.Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 90*time.Second}, event.Resume{Token: 2, Job: "backup", By: "ann"})
 	load(-15, "0 0 1 1 * ann\n")
 	if e.View().Hold(1) == nil {
 		t.Error("ann's resume of a job that she called so ended zoe's pause")
@@ -115,13 +117,13 @@ func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
 func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 	const named = "#@ name=backup\n0 0 1 1 * ann\n"
 	e := strangers(t, "0 0 1 1 * ann\n", zoesBackup)
-	now := Moment{Wall: noon.Add(-35 * time.Second), Up: time.Hour + 55*time.Second}
-	step := func(events ...Event) {
+	now := job.Moment{Wall: noon.Add(-35 * time.Second), Up: time.Hour + 55*time.Second}
+	step := func(events ...event.Event) {
 		now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
 		e.Step(now, events...)
 	}
 	pass := func(anns, zoes string) {
-		step(Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoes)}})
+		step(event.Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoes)}})
 	}
 	by := func(i int) string {
 		if h := e.View().Hold(i); h != nil {
@@ -129,9 +131,9 @@ func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 		}
 		return ""
 	}
-	step(Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
+	step(event.Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
 	pass(named, "")
-	step(Pause{Token: 2, Job: "backup", Hold: job.Hold{By: "ann"}})
+	step(event.Pause{Token: 2, Job: "backup", Hold: job.Hold{By: "ann"}})
 	if got := by(0); got != "ann" {
 		t.Errorf("ann's job is paused by %q, want ann", got)
 	}
@@ -140,7 +142,7 @@ func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 		t.Errorf("with ann's pause, zoe's job is paused by %q, want zoe", got)
 	}
 	pass(named, "")
-	step(Resume{Token: 3, Job: "backup", By: "ann"})
+	step(event.Resume{Token: 3, Job: "backup", By: "ann"})
 	if got := by(0); got != "" {
 		t.Errorf("ann's resumed job is paused by %q", got)
 	}
@@ -159,7 +161,7 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 	waiting.ID, waiting.State, waiting.Reason, waiting.Started = 2, job.RunWaiting, job.WaitsForRetry, time.Time{}
 	for _, adopted := range [][]Adopted{nil, {{Run: 1, PID: 77, Up: time.Minute}}} {
 		e := New(State{LastSeen: noon, NextRun: 3, Live: []job.Run{old, waiting}, Adopted: adopted})
-		effects := e.Step(atNoon(), Load{Crontabs: []*crontab.File{crontabOf("ann", anns)}})
+		effects := e.Step(atNoon(), event.Load{Crontabs: []*crontab.File{crontabOf("ann", anns)}})
 		effects = append(effects, e.Step(atNoon())...)
 		if kills := killsOf(effects); len(kills) > 0 {
 			t.Errorf("ann's timeout= sent %v to zoe's run", kills)
@@ -168,7 +170,7 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 			t.Errorf("ann's options made another attempt of zoe's run: %+v", got)
 		}
 		for _, x := range effects {
-			if n, ok := x.(Notify); ok {
+			if n, ok := x.(effect.Notify); ok {
 				t.Errorf("ann's channel is told of zoe's run: %+v", n.Notice)
 			}
 		}
@@ -182,19 +184,19 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 func TestNameThatComesBackBringsItsStreak(t *testing.T) {
 	e := New(State{NextRun: 1})
 	const job1 = "#@ name=backup breaker=1/6h max-run=1s expect=1d\n* * * * * zoe\n"
-	now := Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}
-	step := func(d time.Duration, events ...Event) []Effect {
+	now := job.Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}
+	step := func(d time.Duration, events ...event.Event) []effect.Effect {
 		now.Wall, now.Up = now.Wall.Add(d), now.Up+d
 		return e.Step(now, events...)
 	}
-	zoes, anns := Load{Crontabs: []*crontab.File{crontabOf("zoe", job1)}}, Load{Crontabs: []*crontab.File{crontabOf("ann", "#@ name=backup breaker=1/1m\n* * * * * ann\n")}}
+	zoes, anns := event.Load{Crontabs: []*crontab.File{crontabOf("zoe", job1)}}, event.Load{Crontabs: []*crontab.File{crontabOf("ann", "#@ name=backup breaker=1/1m\n* * * * * ann\n")}}
 	step(0, zoes)
-	for run, load := range []Load{anns, zoes} {
+	for run, load := range []event.Load{anns, zoes} {
 		if got := startsOf(step(time.Minute)); len(got) != 1 {
 			t.Fatalf("started %q, want one run", got)
 		}
-		step(0, Started{Run: job.RunID(run + 1), PID: 77})
-		step(time.Second, Ended{Run: job.RunID(run + 1), Outcome: job.Outcome{Kind: job.Exited, Code: 1 - run}})
+		step(0, event.Started{Run: job.RunID(run + 1), PID: 77})
+		step(time.Second, event.Ended{Run: job.RunID(run + 1), Outcome: job.Outcome{Kind: job.Exited, Code: 1 - run}})
 		step(time.Second, load)
 	}
 	if got := e.View().Trouble(0); got.Bad != 1 || got.Broken.IsZero() {

@@ -10,7 +10,11 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/slots"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/claims"
 	"github.com/cronring/cronring/gossip/register"
@@ -18,12 +22,15 @@ import (
 
 // fromRing and toRing are messages between the ring of a world and its other members.
 type (
-	fromRing struct{ register.Event }
-	toRing   struct{ register.Effect }
+	fromRing struct {
+		event.Event
+		received register.Event
+	}
+	toRing struct {
+		effect.Effect
+		sent register.Effect
+	}
 )
-
-func (fromRing) event() {}
-func (toRing) effect()  {}
 
 // process is a run as the operating system sees it.
 type process struct {
@@ -37,7 +44,7 @@ type world struct {
 	t        testing.TB
 	engine   *Engine
 	members  *claims.Ring
-	now      Moment
+	now      job.Moment
 	zone     *time.Location
 	seed     uint64
 	pace     int // pace of the engine; 0: the default
@@ -45,36 +52,36 @@ type world struct {
 
 	// the store
 	state   State
-	roster  *Roster
+	roster  *effect.Roster
 	loads   int
-	stale   *View // the view before the last load
-	ledgers map[owned]job.Ledger
+	stale   *view.View // the view before the last load
+	ledgers map[job.Owned]job.Ledger
 	ran     map[job.ID][]job.Run // all records of runs
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
 	dead    map[job.RunID]job.Run // the dead letters, including those that were run again
 
 	family crontab.Family
-	limits Limits
+	limits slots.Limits
 	node   string
 	labels map[string]string
-	ring   RingMode
+	ring   event.RingMode
 
 	checking map[job.RunID]bool // commands of if= that are running
 	running  map[job.RunID]process
 	stopping map[job.RunID]job.Reason // hand-over from the last daemon to the next one
 	adopted  bool                     // the next daemon finds the processes again
-	owed     []Event                  // events that result from the effects of the last step
-	log      func(Effect)
-	check    func(*world, []Effect)
+	owed     []event.Event            // events that result from the effects of the last step
+	log      func(effect.Effect)
+	check    func(*world, []effect.Effect)
 }
 
 func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	return &world{
-		t: t, node: "box.example.org", now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
+		t: t, node: "box.example.org", now: job.Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
-		ledgers: map[owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
+		ledgers: map[job.Owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
 }
 
@@ -177,8 +184,8 @@ func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 
 // load returns the event with the crontabs and the configuration: not prepared,
 // prepared for what is installed, or for what was installed before.
-func (w *world) load() Load {
-	ev := Load{Crontabs: w.crontabs, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
+func (w *world) load() event.Load {
+	ev := event.Load{Crontabs: w.crontabs, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
 	if w.engine == nil {
 		return ev
 	}
@@ -210,31 +217,31 @@ func (w *world) adopt() []Adopted {
 
 // step is the daemon's loop: facts go to the store first, then effects are carried out,
 // whose results are events of the next step.
-func (w *world) step(events ...Event) []Effect {
+func (w *world) step(events ...event.Event) []effect.Effect {
 	events = append(w.owed, events...)
 	w.owed = nil
-	events = slices.DeleteFunc(events, func(e Event) bool {
+	events = slices.DeleteFunc(events, func(e event.Event) bool {
 		from, ok := e.(fromRing)
 		if ok {
-			w.members.Hear(from.Event)
+			w.members.Receive(from.received)
 		}
 		return ok
 	})
 	effects := w.engine.StepIn(w.members, w.now, events...)
 	for _, x := range w.members.Effects() {
-		effects = append(effects, toRing{x})
+		effects = append(effects, toRing{sent: x})
 	}
 	w.state.LastSeen, w.state.Era = w.now.Wall, w.engine.Era()
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Fact:
+		case effect.Fact:
 			w.store(e.Record)
-		case Roster:
+		case effect.Roster:
 			w.roster = e.After(w.roster)
-		case Stamp:
+		case effect.Stamp:
 			w.state.Stamps[e.ID] = e.Day
-		case Ledger:
-			w.ledgers[owned{e.Ledger.Job, e.Ledger.User}] = e.Ledger
+		case effect.Ledger:
+			w.ledgers[job.Owned{Job: e.Ledger.Job, User: e.Ledger.User}] = e.Ledger
 		}
 	}
 	for _, e := range effects {
@@ -242,12 +249,12 @@ func (w *world) step(events ...Event) []Effect {
 			w.log(e)
 		}
 		switch e := e.(type) {
-		case Start:
+		case effect.Start:
 			w.running[e.Run.ID] = process{e.Job.ID, w.now.Up}
-			w.owed = append(w.owed, Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
-		case Check:
+			w.owed = append(w.owed, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
+		case effect.Check:
 			w.checking[e.Run.ID] = true
-		case Kill:
+		case effect.Kill:
 			if w.checking[e.Run] {
 				w.answer(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
 			}
@@ -272,13 +279,13 @@ func (w *world) settle() {
 // answer ends the command of if=.
 func (w *world) answer(id job.RunID, o job.Outcome) {
 	delete(w.checking, id)
-	w.owed = append(w.owed, Checked{Run: id, Outcome: o})
+	w.owed = append(w.owed, event.Checked{Run: id, Outcome: o})
 }
 
 // end ends the process of a run.
 func (w *world) end(id job.RunID, o job.Outcome) {
 	delete(w.running, id)
-	w.owed = append(w.owed, Ended{Run: id, Outcome: o})
+	w.owed = append(w.owed, event.Ended{Run: id, Outcome: o})
 }
 
 // fill stores the progress of a backfill.
@@ -331,7 +338,7 @@ func (w *world) advance(at time.Time) {
 		if wake.After(w.now.Wall) {
 			w.pass(wake.Sub(w.now.Wall))
 		}
-		w.step(Tick{})
+		w.step(event.Tick{})
 	}
 	if at.After(w.now.Wall) {
 		w.pass(at.Sub(w.now.Wall))
@@ -347,11 +354,11 @@ func (w *world) pass(d time.Duration) {
 func (w *world) set(by time.Duration) { w.now.Wall = w.now.Wall.Add(by) }
 
 // notify describes an effect in one line.
-func (w *world) notify(e Effect) string {
+func (w *world) notify(e effect.Effect) string {
 	switch e := e.(type) {
-	case Fact:
+	case effect.Fact:
 		return w.tellRecord(e.Record)
-	case Start:
+	case effect.Start:
 		line := fmt.Sprintf("  start %d %s attempt=%d trigger=%s", e.Run.ID, e.Job.ID, e.Run.Attempt, e.Run.Trigger)
 		for _, p := range e.Run.Parents {
 			line += fmt.Sprintf(" parent=%s:%s:%d", p.Job, p.Verdict, p.Run)
@@ -360,9 +367,9 @@ func (w *world) notify(e Effect) string {
 			line += " env=" + entry
 		}
 		return line
-	case Kill:
+	case effect.Kill:
 		return fmt.Sprintf("  kill %d %v", e.Run, e.Signal)
-	case Answer:
+	case effect.Answer:
 		if e.Err != nil {
 			return fmt.Sprintf("  refused (%s): %s", e.Err.Kind, e.Err.Reason)
 		}
@@ -370,15 +377,15 @@ func (w *world) notify(e Effect) string {
 			return fmt.Sprintf("  backfill %d is %s", b.ID, b.State)
 		}
 		return "  granted"
-	case Stamp:
+	case effect.Stamp:
 		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
-	case Check:
+	case effect.Check:
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
-	case Notify:
+	case effect.Notify:
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case toRing:
-		return w.tellRing(e.Effect)
-	case Roster, Ledger:
+		return w.tellRing(e.sent)
+	case effect.Roster, effect.Ledger:
 		return ""
 	}
 	return fmt.Sprintf("  %T", e)

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/cgroup"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/session"
 	"github.com/cronring/cronring/daemon/spawn"
 )
@@ -98,13 +98,13 @@ func (g *Groups) Close() {
 
 // Needs reports whether a run must have a group for its limits, or should have one because the
 // daemon may have to end all of its processes.
-func (g *Groups) Needs(s *engine.Start) bool {
+func (g *Groups) Needs(s *effect.Start) bool {
 	o := s.Entry.Options()
 	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Overlap == option.OverlapReplace || o.Overlap == option.OverlapKill
 }
 
 // Make runs jobs without limits without a group if groups are not available.
-func (g *Groups) Make(ctx context.Context, name string, s *engine.Start) (spawn.Group, error) {
+func (g *Groups) Make(ctx context.Context, name string, s *effect.Start) (spawn.Group, error) {
 	r := s.Entry.Options().Resources
 	must := cgroup.Needs(r)
 	patience := shortPatience

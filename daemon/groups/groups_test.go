@@ -8,6 +8,9 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 func groupsWithoutSystemd(t *testing.T) *Groups {
@@ -40,7 +43,7 @@ func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
 		t.Errorf("got %v, want the first entry alone", unfit)
 	}
 	e := engine.New(engine.State{NextRun: 1})
-	e.Step(engine.Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, engine.Load{Crontabs: []*crontab.File{file}, Unfit: unfit})
+	e.Step(job.Moment{Wall: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, event.Load{Crontabs: []*crontab.File{file}, Unfit: unfit})
 	v := e.View()
 	for i, want := range []bool{true, false, false} {
 		if j := v.Job(i); (j.Held != "") != want {
@@ -55,7 +58,7 @@ func TestWhichRunsHaveAGroup(t *testing.T) {
 		"": false, "#@ tasks=5\n": true, "#@ nofile=5\n": false, "#@ timeout=1h\n": true, "#@ overlap=replace\n": true, "#@ overlap=skip\n": false,
 	} {
 		entry := &crontabOf(t, directives+"* * * * * root true\n").Entries[0]
-		if got := g.Needs(&engine.Start{Entry: entry}); got != want {
+		if got := g.Needs(&effect.Start{Entry: entry}); got != want {
 			t.Errorf("%q: a group: %t, want %t", directives, got, want)
 		}
 	}
@@ -65,8 +68,8 @@ func TestWhichRunsHaveAGroup(t *testing.T) {
 // does not.
 func TestRunWithoutLimitsNeedsNoGroup(t *testing.T) {
 	g := groupsWithoutSystemd(t)
-	start := func(directives string) *engine.Start {
-		return &engine.Start{Entry: &crontabOf(t, directives+"* * * * * root true\n").Entries[0]}
+	start := func(directives string) *effect.Start {
+		return &effect.Start{Entry: &crontabOf(t, directives+"* * * * * root true\n").Entries[0]}
 	}
 	if _, err := g.Make(t.Context(), "1", start("#@ slice=jobs timeout=1m\n")); err == nil {
 		t.Error("a run got no slice, and happens")

@@ -18,7 +18,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/spawn/handed"
@@ -29,7 +29,7 @@ import (
 // their numbers. It does not contain what is in the history.
 type Handover struct {
 	Children  []handed.Run             `json:"children,omitempty"`
-	Starts    []engine.Start           `json:"starts,omitempty"` // passed to the spawner, which did not begin them
+	Starts    []effect.Start           `json:"starts,omitempty"` // passed to the spawner, which did not begin them
 	Stopping  map[job.RunID]job.Reason `json:"stopping,omitempty"`
 	Socket    int                      `json:"socket"`               // the control socket, listening
 	OwnSocket bool                     `json:"own_socket,omitempty"` // the daemon made it, and must remove it

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,8 +26,12 @@ type Job struct {
 	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
 }
 
-// StartsOn returns what starts a job, as written: its time fields with the seconds that sec= adds
-// to them, or the option that replaces them. option returns the text of an option, or "".
+// furtherKeys are the options that StartsOn adds to time fields.
+var furtherKeys = []string{"sec", "day", "year", "weeks", "calendar", "except", "shift"}
+
+// StartsOn returns what starts a job, as written: its time fields with the seconds and the limits
+// to some days that options add to them, or the option that replaces them. option returns the text
+// of an option, or "".
 func StartsOn(schedule string, option func(key string) string) string {
 	said := func(key string) string {
 		if value := option(key); value != "" {
@@ -39,19 +44,25 @@ func StartsOn(schedule string, option func(key string) string) string {
 			return text
 		}
 	}
-	if text := said("every"); text != "" {
-		return strings.TrimSpace(text + " " + said("phase"))
-	}
-	if option("trigger") == "manual" {
+	if option("trigger") == "manual" && option("every") == "" {
 		return "by hand"
 	}
-	return strings.TrimSpace(schedule + " " + said("sec"))
+	words := []string{schedule}
+	if text := said("every"); text != "" {
+		words = []string{text, said("phase")}
+	}
+	for _, key := range furtherKeys {
+		words = append(words, said(key))
+	}
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
 
-// FieldsOf removes the seconds that StartsOn adds to time fields.
+// FieldsOf removes what StartsOn adds to time fields.
 func FieldsOf(startsOn string) string {
-	fields, _, _ := strings.Cut(startsOn, " sec=")
-	return fields
+	for _, key := range furtherKeys {
+		startsOn, _, _ = strings.Cut(startsOn, " "+key+"=")
+	}
+	return startsOn
 }
 
 // Status is a job as seen now.
@@ -90,6 +101,10 @@ const (
 	StateOK       State = "ok"       // the newest run succeeded, or its failure is acknowledged
 	StateNew      State = "new"      // never ran
 )
+
+// MarkPaused is not a state but a mark beside it: a user paused the job. Lists can be filtered by it as
+// by a state.
+const MarkPaused State = "paused"
 
 // States are the states of a job, worst first.
 var States = [...]State{StateFailing, StateLate, StateRunning, StateHeld, StateDisabled, StateOK, StateNew}

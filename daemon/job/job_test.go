@@ -9,6 +9,8 @@ func TestStartsOnSaysTheWholeSchedule(t *testing.T) {
 	}{
 		{nil, "*/5 * * * *", "*/5 * * * *"},
 		{map[string]string{"sec": "0,30", "phase": "1m"}, "*/5 * * * * sec=0,30", "*/5 * * * *"},
+		{map[string]string{"sec": "5", "day": "last", "year": "2027", "weeks": "2"}, "*/5 * * * * sec=5 day=last year=2027 weeks=2", "*/5 * * * *"},
+		{map[string]string{"every": "7m", "day": "workday"}, "every=7m day=workday", "every=7m"},
 		{map[string]string{"every": "7m"}, "every=7m", "every=7m"},
 		{map[string]string{"every": "7m", "phase": "1m"}, "every=7m phase=1m", "every=7m phase=1m"},
 		{map[string]string{"at": "2026-03-01T08:00"}, "at=2026-03-01T08:00", "at=2026-03-01T08:00"},

@@ -44,3 +44,13 @@ const (
 	NotifiedMissed                       // an occurrence that will not run
 	NotifiedHeld                         // an entry that is held or degraded
 )
+
+// Owned identifies a job of a user. A name may pass to another user and back: the ledger
+// of one user's job says nothing about the other's.
+type Owned struct {
+	Job  ID
+	User string
+}
+
+// Before orders jobs by ID, and those with the same ID by user.
+func (o Owned) Before(x Owned) bool { return o.Job < x.Job || o.Job == x.Job && o.User < x.User }

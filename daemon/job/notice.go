@@ -12,6 +12,8 @@ type Notice struct {
 	Due      time.Time `json:"due,omitzero"`
 	Reason   Reason    `json:"reason,omitempty"`
 	Text     string    `json:"text"`             // one sentence: what happened
+	Desc     string    `json:"desc,omitempty"`   // what the job is for (desc=)
+	Contact  string    `json:"owner,omitempty"`  // whom to ask about it (owner=)
 	Streak   int       `json:"streak,omitempty"` // failures in a row, this one included
 	Run      *Run      `json:"run,omitempty"`
 	Channels []string  `json:"channels,omitempty"`

@@ -32,7 +32,8 @@ type Run struct {
 	State      RunState  `json:"state"`
 	Reason     Reason    `json:"reason,omitempty"` // why it was decided, or what it waits for
 	NotBefore  time.Time `json:"not_before,omitzero"`
-	Invocation string    `json:"invocation"` // see Invocation
+	First      time.Time `json:"first,omitzero"` // when the first attempt began, of a further one of a job with retry-for=
+	Invocation string    `json:"invocation"`     // see Invocation
 	Decided    time.Time `json:"decided"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended,omitzero"`

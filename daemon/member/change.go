@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/keys"
@@ -27,7 +27,7 @@ import (
 // Requests is the ring as the server sees it.
 type Requests struct {
 	*Member
-	View func() *engine.View
+	View func() *view.View
 }
 
 // Transport carries requests to the daemons of members.
@@ -53,7 +53,7 @@ func (q Requests) Change(ctx context.Context, r api.RingRequest) (api.RingDone, 
 // changeTime bounds a change of the ring.
 const changeTime = 25 * time.Second
 
-func (r *Member) change(ctx context.Context, q api.RingRequest, view func() *engine.View) (api.RingDone, error) {
+func (r *Member) change(ctx context.Context, q api.RingRequest, view func() *view.View) (api.RingDone, error) {
 	switch q.Do {
 	case api.RingJoin, api.RingUndrain:
 		return r.join(ctx, q.Seeds)
@@ -96,7 +96,7 @@ func (r *Member) join(ctx context.Context, seeds []string) (api.RingDone, error)
 }
 
 // part leaves the ring, and names the runs that stay here.
-func (r *Member) part(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
+func (r *Member) part(ctx context.Context, view func() *view.View) (api.RingDone, error) {
 	here, err := r.stopClaiming(ctx, view)
 	if errors.Is(err, gossip.ErrNoRing) {
 		err = nil
@@ -116,7 +116,7 @@ func (r *Member) part(ctx context.Context, view func() *engine.View) (api.RingDo
 
 // stopClaiming drains this member, waits until its engine claims nothing more, and returns
 // the runs of the ring that are here.
-func (r *Member) stopClaiming(ctx context.Context, view func() *engine.View) ([]job.Run, error) {
+func (r *Member) stopClaiming(ctx context.Context, view func() *view.View) ([]job.Run, error) {
 	if err := r.members.Drain(ctx); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func endsHere(here []job.Run) (lines []string) {
 	return lines
 }
 
-func (r *Member) drain(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
+func (r *Member) drain(ctx context.Context, view func() *view.View) (api.RingDone, error) {
 	if err := atomicfile.Write(r.drained(), nil); err != nil {
 		return api.RingDone{}, err
 	}

@@ -17,7 +17,9 @@ import (
 
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/claims"
@@ -161,14 +163,14 @@ func (r *Member) Machine() engine.Ring {
 }
 
 // Mode returns the ring's configuration for the engine.
-func (r *Member) Mode() engine.RingMode {
+func (r *Member) Mode() event.RingMode {
 	switch {
 	case r == nil:
-		return engine.NoRing
+		return event.NoRing
 	case r.config.Strict:
-		return engine.Strict
+		return event.Strict
 	}
-	return engine.Available
+	return event.Available
 }
 
 // Ready tells the ring that the engine has its jobs.
@@ -179,7 +181,7 @@ func (r *Member) Ready() {
 }
 
 // Run starts all of it, and serve answers other members' daemons.
-func (r *Member) Run(ctx context.Context, start func(func() error), view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
+func (r *Member) Run(ctx context.Context, start func(func() error), view func() *view.View, history *store.Store, serve func(context.Context, net.Listener) error) {
 	// The link ends after the members and voters have sent their last messages: a voter that leads
 	// hands that over.
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
@@ -202,7 +204,7 @@ func (r *Member) Run(ctx context.Context, start func(func() error), view func() 
 }
 
 // takePart takes part in the ring as soon as the engine has the jobs.
-func (r *Member) takePart(ctx context.Context, view func() *engine.View, history *store.Store) {
+func (r *Member) takePart(ctx context.Context, view func() *view.View, history *store.Store) {
 	select {
 	case <-r.ready:
 		r.recall(ctx, view(), history)

@@ -18,6 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
@@ -231,7 +232,7 @@ func TestDrainWaitsUntilNothingIsClaimed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	unmoved := engine.New(engine.State{}).View() // it never receives the end of the drain
-	if _, err := r.drain(ctx, func() *engine.View { return unmoved }); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := r.drain(ctx, func() *view.View { return unmoved }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want no answer before the engine claims nothing", err)
 	}
 	if self, ok := r.find(r.id); !ok || self.Part != meta.Draining {

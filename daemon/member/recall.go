@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip/register"
@@ -23,7 +23,7 @@ const (
 
 // recall announces what this host ran before its daemon started: first the live runs, whose
 // attempts it knows.
-func (r *Member) recall(ctx context.Context, v *engine.View, history *store.Store) {
+func (r *Member) recall(ctx context.Context, v *view.View, history *store.Store) {
 	var shared []job.ID
 	keys := map[job.ID]job.Key{}
 	owned := map[string][]job.ID{}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/inbox"
@@ -27,7 +27,7 @@ const maxMoves = 20
 // members.
 type ringHistory struct {
 	mu     sync.Mutex
-	view   *engine.View // for which shares were counted
+	view   *view.View // for which shares were counted
 	shares map[string]int
 	none   int // ring jobs without an owner
 	states map[string]gossip.State
@@ -35,16 +35,16 @@ type ringHistory struct {
 	moves  []api.Move
 }
 
-// Hear passes an event of the other members to the next step.
-func (r *Member) Hear(ev register.Event) {
+// Receive passes an event of the other members to the next step.
+func (r *Member) Receive(ev register.Event) {
 	if c, ok := ev.(register.Claimed); ok && int(c.Grant) < len(r.answered) {
 		r.answered[c.Grant].Add(1)
 	}
-	r.claims.Hear(ev)
+	r.claims.Receive(ev)
 }
 
 // watch keeps the chronicle, and the others informed of how busy this host is.
-func (r *Member) watch(ctx context.Context, view func() *engine.View) {
+func (r *Member) watch(ctx context.Context, view func() *view.View) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -60,7 +60,7 @@ func (r *Member) watch(ctx context.Context, view func() *engine.View) {
 }
 
 // look takes in what has changed.
-func (c *ringHistory) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
+func (c *ringHistory) look(v *view.View, s *gossip.Snapshot, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.Joined {
@@ -163,7 +163,7 @@ func (q Requests) Status() api.Ring {
 
 // drainedOf counts the runs of the ring that are here, if this host is drained, or returns
 // nil.
-func drainedOf(v *engine.View) *api.Drained {
+func drainedOf(v *view.View) *api.Drained {
 	here, drained := v.Drained()
 	if !drained {
 		return nil
@@ -240,10 +240,10 @@ func safeLoss(status *api.Ring) int {
 }
 
 // Problems returns the problems of this host in the ring.
-func (r *Member) Problems(v *engine.View) []api.Problem { return r.problems(r.members.Snapshot(), v) }
+func (r *Member) Problems(v *view.View) []api.Problem { return r.problems(r.members.Snapshot(), v) }
 
 // problems returns the problems of the ring.
-func (r *Member) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
+func (r *Member) problems(s *gossip.Snapshot, v *view.View) []api.Problem {
 	var all []api.Problem
 	if s.Problem != "" {
 		all = append(all, api.Problem{What: "this host is not in the ring " + r.config.Name + ", and ring jobs wait", Why: s.Problem, Fix: "cronring config show"})
@@ -336,7 +336,7 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 
 // foreignClaims reports the jobs of which a member claims occurrences without having this host's
 // entry.
-func foreignClaims(m *gossip.View, v *engine.View) []api.Problem {
+func foreignClaims(m *gossip.View, v *view.View) []api.Problem {
 	if len(m.Foreign) == 0 || m.State != gossip.Alive {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/inbox"
@@ -119,7 +120,7 @@ func TestForeignClaimsAreProblems(t *testing.T) {
 	e, key := engine.New(engine.State{}), job.KeyOf("nightly", "ann")
 	file, _ := crontab.Parse("t", "#@ name=nightly scope=ring\n* * * * * x\n", crontab.Config{User: "ann", Zone: time.LoadLocation})
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
-	e.Step(engine.Moment{Wall: now, Up: time.Hour}, engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
+	e.Step(job.Moment{Wall: now, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	for want, keys := range map[string][]job.Key{
 		"": nil,
 		"n1 claims occurrences of job nightly without holding the entry":                  {key},

@@ -78,6 +78,8 @@ func (m *Message) facts() []fact {
 		{"DUE", "Due", instant(m.Due)},
 		{"REASON", "Reason", string(m.Reason)},
 		{"TEXT", "Text", m.Text},
+		{"DESC", "Desc", m.Desc},
+		{"OWNER", "Owner", m.Contact},
 		{"STREAK", "Streak", number(m.Streak)},
 		{"RUN", "Run", number(int(r.ID))},
 		{"ATTEMPT", "Attempt", number(r.Attempt)},

@@ -155,7 +155,7 @@ func hook(name string) Channel {
 func notice(id string, channels ...string) job.Notice {
 	return job.Notice{
 		At: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC), On: job.OnFail, Job: job.ID(id), User: "ann",
-		Text: "It failed.", Streak: 3, Channels: channels,
+		Text: "It failed.", Desc: "nightly", Contact: "ops", Streak: 3, Channels: channels,
 		Run: &job.Run{ID: 7, Job: job.ID(id), Attempt: 2, Outcome: job.Outcome{Kind: job.Exited, Code: 3}},
 	}
 }
@@ -197,7 +197,7 @@ func TestCommandGetsTheNotice(t *testing.T) {
 			t.Errorf("ran %q as %s, and as %s; want %q as pager, and as nobody", p.Argv, p.User, got["other"].User, c.Command)
 		}
 		for name, want := range map[string]string{
-			"ON": "fail", "JOB": "backup", "USER": "ann", "TEXT": "It failed.", "STREAK": "3", "RUN": "7", "ATTEMPT": "2",
+			"ON": "fail", "JOB": "backup", "USER": "ann", "TEXT": "It failed.", "STREAK": "3", "DESC": "nightly", "OWNER": "ops", "RUN": "7", "ATTEMPT": "2",
 			"OUTCOME": "exit 3", "AT": "2026-11-22T01:02:03Z", "DUE": "", "HOST": "lab", "TEST": "",
 		} {
 			if got := variable(p.Env, "CRONRING_NOTICE_"+name); got != want {

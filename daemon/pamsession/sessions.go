@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,12 @@ func (s *Sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 		Name: unitOf(what.Name), Description: "cronring: " + string(what.Job.ID), User: what.Account.Name,
 		PAMName: s.Mode().Service, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
 		Umask: 0o022, Identifier: string(what.Job.ID), Resources: what.Options.Resources,
+		OwnUmask: what.Options.Process.Umask, EnvFile: what.EnvFile, Kept: what.Kept,
+	}
+	if what.Options.Process.Group != "" {
+		for _, gid := range what.Account.Groups {
+			spec.Groups = append(spec.Groups, strconv.FormatUint(uint64(gid), 10))
+		}
 	}
 	for i, fd := range what.Files {
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) // a file of os closes what it is given

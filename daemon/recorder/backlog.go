@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/store"
@@ -21,7 +21,7 @@ type backlog struct {
 	part    []pendingOutput // of them, those of the next transaction
 	size    int             // bytes of all outputs
 	ledgers ledgers
-	roster  *engine.Roster
+	roster  *effect.Roster
 	lost    int  // records that did not fit
 	failing bool // the last write failed
 	timer   <-chan time.Time

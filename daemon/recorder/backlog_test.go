@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 func TestBacklogKeepsOrderAndNewestRoster(t *testing.T) {
 	var k backlog
-	old := &engine.Roster{Whole: true, Crontabs: []engine.RosterCrontab{{Name: "a"}, {Name: "b"}}}
-	fresh := &engine.Roster{Crontabs: []engine.RosterCrontab{{Name: "b", Known: []engine.Known{{Spec: 1}}}}}
+	old := &effect.Roster{Whole: true, Crontabs: []effect.RosterCrontab{{Name: "a"}, {Name: "b"}}}
+	fresh := &effect.Roster{Crontabs: []effect.RosterCrontab{{Name: "b", Known: []effect.Known{{Spec: 1}}}}}
 	k.add(store.Batch{Records: []job.Record{{Detail: "1"}}, Roster: old})
 	k.add(store.Batch{Records: []job.Record{{Detail: "2"}}, Roster: fresh})
 	k.add(store.Batch{Records: []job.Record{{Detail: "3"}}})

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -112,7 +112,7 @@ type Unwritten struct {
 	Records []job.Record   `json:"records,omitempty"`
 	Outputs []store.Output `json:"outputs,omitempty"`
 	Ledgers []job.Ledger   `json:"ledgers,omitempty"`
-	Roster  *engine.Roster `json:"roster,omitempty"`
+	Roster  *effect.Roster `json:"roster,omitempty"`
 	Lost    int            `json:"lost,omitempty"`
 }
 

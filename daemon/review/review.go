@@ -15,6 +15,8 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -55,12 +57,12 @@ type Side struct {
 }
 
 // Version contains the jobs of one version of some crontabs, in their order.
-type Version struct{ view *engine.View }
+type Version struct{ view *view.View }
 
 // NewVersion returns the jobs of crontabs, with the names that the daemon would use.
 func NewVersion(crontabs ...*crontab.File) Version {
 	world := engine.New(engine.State{})
-	world.Step(engine.Moment{}, engine.Load{Crontabs: crontabs})
+	world.Step(job.Moment{}, event.Load{Crontabs: crontabs})
 	return Version{world.View()}
 }
 
@@ -144,7 +146,7 @@ func same(a, b *crontab.Entry) bool {
 }
 
 // changes returns the parts in which two entries of one job differ.
-func changes(old *engine.View, k int, now *engine.View, i int) []string {
+func changes(old *view.View, k int, now *view.View, i int) []string {
 	a, b := old.Job(k), now.Job(i)
 	var changed []string
 	for _, part := range []struct {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -58,7 +58,7 @@ func (v *Writer) writeUnwritten() {
 func stepWords(r *job.Record) string {
 	then := "the skipped occurrences are late, and catchup= decides"
 	switch back := r.Was.Sub(r.At); {
-	case back >= engine.Correction:
+	case back >= agenda.Correction:
 		then = "all entries follow the new time, and occurrences that come again run again"
 	case back > 0:
 		then = "entries with fixed times of day do not run until the clock reaches the time that it had before; " +

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -122,8 +122,8 @@ func TestStepWordsAreThoseOfThePage(t *testing.T) {
 	}
 	for by, head := range map[time.Duration]string{
 		time.Minute: "forward", 24 * time.Hour: "forward",
-		-time.Minute: "back, by less than three hours", 1 - engine.Correction: "back, by less than three hours",
-		-engine.Correction: "back, by three hours or more", -24 * time.Hour: "back, by three hours or more",
+		-time.Minute: "back, by less than three hours", 1 - agenda.Correction: "back, by less than three hours",
+		-agenda.Correction: "back, by three hours or more", -24 * time.Hour: "back, by three hours or more",
 	} {
 		_, then, _ := strings.Cut(stepWords(stepTo(noon, by)), "Z: ")
 		for _, said := range strings.Split(strings.ReplaceAll(then, "catchup=", "catchup"), "; ") {
@@ -132,7 +132,7 @@ func TestStepWordsAreThoseOfThePage(t *testing.T) {
 			}
 		}
 	}
-	if engine.Correction != 3*time.Hour {
-		t.Errorf("Correction: got %s, want the page's three hours", engine.Correction)
+	if agenda.Correction != 3*time.Hour {
+		t.Errorf("Correction: got %s, want the page's three hours", agenda.Correction)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -35,7 +35,7 @@ const boardCrontab = `
 * * * * * root broken
 #@ name=old enabled=no
 * * * * * root true
-#@ name=hand trigger=manual protect=yes
+#@ name=hand trigger=manual protect=yes labels=team:ops,tier:1
 0 0 1 1 * ann by hand
 #@ name=child after=orders:done wait=1h
 */2 * * * * ann child
@@ -154,7 +154,7 @@ func (w *world) rowOf(st jobstate.Numbered) api.Row {
 	r := api.Row{
 		Job: j.ID, User: j.User, Crontab: j.Crontab, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
 		Schedule:  job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] }),
-		Protected: j.Options["protect"] == "yes", Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
+		Protected: j.Options["protect"] == "yes", Labels: j.Options["labels"], Paused: st.Hold != nil, Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
 		Streak: w.ledgers[string(j.ID)+"/"+j.User].Bad,
 	}
 	for _, run := range st.Running {
@@ -208,28 +208,28 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 			return fmt.Sprint("run ", run, " ended")
 		}
 	case 7:
-		w.step(engine.RunNow{Job: id, By: "ann", Force: r.IntN(2) == 0})
+		w.step(event.RunNow{Job: id, By: "ann", Force: r.IntN(2) == 0})
 		return "run " + string(id)
 	case 8:
 		h := job.Hold{By: "ann", Reason: "why"}
 		if r.IntN(2) == 0 {
 			h.Until = w.now.Add(time.Duration(r.IntN(600)) * time.Second)
 		}
-		w.step(engine.Pause{Job: id, Hold: h})
+		w.step(event.Pause{Job: id, Hold: h})
 		return "pause " + string(id)
 	case 9:
-		w.step(engine.Resume{Job: id, By: "ann"})
+		w.step(event.Resume{Job: id, By: "ann"})
 		return "resume " + string(id)
 	case 10:
-		w.step(engine.Stop{Job: id, By: "ann"})
+		w.step(event.Stop{Job: id, By: "ann"})
 		return "stop " + string(id)
 	case 11:
 		if i, ok := v.Find(id); ok {
-			w.step(engine.Ack{Job: v.ID(i), Seen: job.Ack{Run: job.RunID(r.IntN(40)), By: "ann"}})
+			w.step(event.Ack{Job: v.ID(i), Seen: job.Ack{Run: job.RunID(r.IntN(40)), By: "ann"}})
 			return "ack " + string(id)
 		}
 	case 12:
-		w.step(engine.Unack{Job: id, By: "ann"})
+		w.step(event.Unack{Job: id, By: "ann"})
 		return "unack " + string(id)
 	case 13:
 		file := boardCrontab
@@ -249,10 +249,10 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 		return "load"
 	case 14:
 		if r.IntN(8) == 0 {
-			w.step(engine.BarUsers{Users: map[string]engine.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
+			w.step(event.BarUsers{Users: map[string]event.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
 			return "bar bob"
 		}
-		w.step(engine.BarUsers{})
+		w.step(event.BarUsers{})
 		return "bar nobody"
 	}
 	d := time.Duration(r.IntN(180)) * time.Second
@@ -338,12 +338,12 @@ func TestBoardComesWorstFirst(t *testing.T) {
 	}
 	w := newWorld(t, file.String())
 	for _, id := range []job.ID{"job-150", "job-007"} {
-		w.step(engine.RunNow{Job: id, By: "root"})
+		w.step(event.RunNow{Job: id, By: "root"})
 		runs := w.View().Runs()
 		w.started(runs[len(runs)-1].ID)
 		w.ended(runs[len(runs)-1].ID, 1)
 	}
-	w.step(engine.RunNow{Job: "job-100", By: "root"})
+	w.step(event.RunNow{Job: "job-100", By: "root"})
 	w.step(pauseOf("job-050"))
 	s := w.server()
 	r := w.reader(s, 0)
@@ -363,6 +363,24 @@ func TestBoardComesWorstFirst(t *testing.T) {
 		t.Errorf("rows begin with %v, want %v", got, want)
 	}
 	r.check("at once")
+}
+
+// An update with 2,048 of the longest commands would take 268 MB.
+func TestBoardCutsUpdatesWithLongCommands(t *testing.T) {
+	w := newWorld(t, strings.Repeat("0 0 1 1 * root true "+strings.Repeat("x", 20_000)+"\n", 700))
+	r := w.reader(w.server(), 0)
+	largest := 0
+	r.sees = func(u *api.BoardUpdate) {
+		size := 0
+		for i := range u.Rows {
+			size += len(u.Rows[i].Command)
+		}
+		largest = max(largest, size)
+	}
+	r.round()
+	if len(r.rows) != 700 || largest > 1<<20+256*20_010 {
+		t.Errorf("%d rows came, of 700; the commands of an update take %d bytes", len(r.rows), largest)
+	}
 }
 
 // What does not change is not sent, and what changes is sent alone.
@@ -516,7 +534,7 @@ func bigWorld(b *testing.B) (*world, string) {
 		parsed, _ := crontab.Parse(fmt.Sprintf("/etc/cron.d/tenants-%d", i), text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 		crontabs = append(crontabs, parsed)
 	}
-	w.step(engine.Load{Crontabs: crontabs})
+	w.step(event.Load{Crontabs: crontabs})
 	history, err := store.Open(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)

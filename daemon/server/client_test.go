@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -46,7 +46,7 @@ func TestListSortsBySeverity(t *testing.T) {
 			w.ended(r.ID, 3)
 		}
 	}
-	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "root"}})
+	w.step(event.Pause{Job: "certbot", Hold: job.Hold{By: "root"}})
 	c := w.client()
 	for _, test := range []struct {
 		query api.Query
@@ -202,7 +202,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if runs, err := c.Run(ctx, api.RunRequest{Refs: []string{"certbot"}, Env: []string{"A=b"}}); err != nil || len(runs) != 1 || !slices.Equal(runs[0].Env, []string{"A=b"}) {
 		t.Errorf("Run with a variable: got %+v, %v, want one run that has it", runs, err)
 	}
-	w.step(engine.Drain{})
+	w.step(event.Drain{})
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-orders"}}); api.KindOf(err) != api.Conflict {
 		t.Errorf("Run while draining: %v, want a conflict", err)
 	}
@@ -211,7 +211,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 // What is refused for one job does not keep it from the others.
 func TestPartialRefusalSaysWhatWasDone(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	w.step(engine.Pause{Job: "etl-orders", Hold: job.Hold{By: "root"}})
+	w.step(event.Pause{Job: "etl-orders", Hold: job.Hold{By: "root"}})
 	_, err := w.client().Resume(context.Background(), api.ResumeRequest{Refs: []string{"etl-nightly", "etl-orders"}})
 	if e, ok := err.(*api.Error); !ok || e.Kind != api.Conflict || !strings.Contains(e.Why, "done for etl-orders") {
 		t.Errorf("Resume of one that is not paused: %v, want a conflict that says what was done", err)

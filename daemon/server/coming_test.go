@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -26,7 +26,7 @@ func comingText(c api.Coming) (lines []string) {
 func TestComingMergesJobsInOrderOfTime(t *testing.T) {
 	w := newWorld(t, etlCrontab)
 	w.to("2026-11-20T02:20:00Z")
-	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Until: instant(t, "2026-11-21T00:00:00Z")}})
+	w.step(event.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Until: instant(t, "2026-11-21T00:00:00Z")}})
 	client := w.client()
 	for _, test := range []struct {
 		name string

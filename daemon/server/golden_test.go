@@ -16,7 +16,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -52,7 +52,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	w.to("2026-11-20T02:30:00Z")
-	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Reason: "new key", Until: instant(t, "2026-11-21T00:00:00Z")}})
+	w.step(event.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Reason: "new key", Until: instant(t, "2026-11-21T00:00:00Z")}})
 	w.problems = []api.Problem{{What: "history cannot be written", Why: "no space left on device", Fix: "make room"}}
 	w.diagnostics = append(w.diagnostics, crontab.Diagnostic{File: "/etc/cron.d/etl", Line: 5, Column: 1, Severity: crontab.Warning, Code: "B999", Message: "a remark on the line"})
 	w.chunks[1] = []job.Chunk{{Run: 1, Job: "etl-orders", Stream: job.Stderr, At: w.now, Data: []byte("timeout\n"), Cut: 12}}
@@ -148,7 +148,7 @@ var whyStories = []struct {
 	}, ""},
 	{"asked for", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T01:00:00Z")
-		w.step(engine.RunNow{Job: "j", By: "ann"})
+		w.step(event.RunNow{Job: "j", By: "ann"})
 		w.started(1)
 		w.ended(1, 0)
 	}, ""},
@@ -163,11 +163,11 @@ var whyStories = []struct {
 	{"enabled: disabled, to come", "#@ name=j enabled=no\n0 2 * * * ann run\n", func(w *world) {}, "2026-11-21T02:00:00Z"},
 	{"enabled: held", "#@ name=j overlap=maybe\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:10:00Z") }, ""},
 	{"enabled: paused", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.step(engine.Pause{Job: "j", Hold: job.Hold{By: "bob", Reason: "moving house"}})
+		w.step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Reason: "moving house"}})
 		w.to("2026-11-20T02:10:00Z")
 	}, ""},
 	{"enabled: paused, to come", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.step(engine.Pause{Job: "j", Hold: job.Hold{By: "bob", Until: instant(w.t, "2026-11-22T00:00:00Z")}})
+		w.step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Until: instant(w.t, "2026-11-22T00:00:00Z")}})
 	}, "2026-11-21T02:00:00Z"},
 	{"schedule: minute and hour differ", "#@ name=j\n0,30 2 * * * ann run\n", func(*world) {}, "2026-11-20T03:31:00Z"},
 	{"schedule: day or weekday", "#@ name=j\n0 2 13 * 5 ann run\n", func(*world) {}, "2026-11-19T02:00:00Z"},
@@ -229,6 +229,11 @@ var whyStories = []struct {
 		w.started(1)
 		w.ended(1, 1)
 	}, ""},
+	{"attempts: no time for another", "#@ name=j retry=9 backoff=1m retry-jitter=0 retry-for=30s\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.ended(1, 3)
+	}, ""},
 	{"attempts: the last one failed", retryCrontab, func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
 		w.started(1)
@@ -239,7 +244,7 @@ var whyStories = []struct {
 	}, "2026-11-20T02:00:00Z"},
 	{"check: refused", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
-		w.step(engine.Checked{Run: 1, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
+		w.step(event.Checked{Run: 1, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
 	}, ""},
 	{"check: not answered yet", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:00:00Z") }, ""},
 	{"parents: ran after them", parentCrontab, func(w *world) {
@@ -270,21 +275,21 @@ var whyStories = []struct {
 	}, ""},
 	{"gate: not started", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
-		w.step(engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user: ann"}})
+		w.step(event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user: ann"}})
 	}, ""},
 	{"ran: was stopped, with an environment of its own", "#@ name=j\n0 2 1 1 * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
-		w.step(engine.RunNow{Job: "j", By: "ann", Env: []string{"FULL=yes", "A=b c"}})
+		w.step(event.RunNow{Job: "j", By: "ann", Env: []string{"FULL=yes", "A=b c"}})
 		w.started(1)
 		w.to("2026-11-20T02:01:00Z")
-		w.step(engine.Stop{Run: 1, By: "bob", Signal: syscall.SIGHUP, Grace: 90 * time.Second})
+		w.step(event.Stop{Run: 1, By: "bob", Signal: syscall.SIGHUP, Grace: 90 * time.Second})
 		w.to("2026-11-20T02:02:00Z")
-		w.step(engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Signalled, Signal: 1}})
+		w.step(event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Signalled, Signal: 1}})
 	}, ""},
 	{"gate: stopped while it was queued", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
 		w.started(1)
 		w.to("2026-11-20T02:31:00Z")
-		w.step(engine.Stop{Run: 2, By: "ann"})
+		w.step(event.Stop{Run: 2, By: "ann"})
 	}, "2026-11-20T02:30:00Z"},
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/overview"
@@ -24,7 +24,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 	w := emptyWorld(t)
 	file, _ := crontab.Parse("/etc/cron.d/etl",
 		"#@ name=j scope=ring\n0 * * * * ann x\n#@ name=db scope=ring need=role:db\n0 * * * * ann y\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Strict})
+	w.step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
 	due := w.now.Truncate(time.Hour).Add(time.Hour)
 	occurrence := exchange.OccurrenceOf(job.KeyOf("j", "ann"), due)
 	why := func(id, step string) string {
@@ -118,7 +118,7 @@ func ringWorld(t *testing.T) *world {
 	}
 	text.WriteString("#@ name=own\n30 * * * * ann y\n")
 	file, _ := crontab.Parse("/etc/cron.d/etl", text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
+	w.step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	m := &register.Membership{Self: "a"}
 	for id, name := range map[string]string{"a": "db-01", "b": "db-02"} {
 		m.Members = append(m.Members, register.Member{ID: id, Name: name, Weight: 1})
@@ -186,7 +186,7 @@ func TestOwnersAreToldEverywhere(t *testing.T) {
 func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 	w := ringWorld(t)
 	s := w.server()
-	w.step(engine.RunNow{Job: "j3", By: "ann"})
+	w.step(event.RunNow{Job: "j3", By: "ann"})
 	runs := w.View().Runs()
 	if len(runs) != 1 {
 		t.Fatalf("%d runs, want the one that was asked for", len(runs))

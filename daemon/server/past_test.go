@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -83,7 +83,7 @@ func TestPastOfVisibleRows(t *testing.T) {
 // An attempt that failed is shown and counted, though another follows it.
 func TestPastCountsAttempts(t *testing.T) {
 	w := newWorld(t, "#@ name=a retry=2 backoff=10s\n0 0 1 1 * ann true\n")
-	w.step(engine.RunNow{Job: "a", By: "ann"})
+	w.step(event.RunNow{Job: "a", By: "ann"})
 	for _, code := range []int{3, 0} {
 		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
 		r := w.View().Runs()[0]
@@ -135,8 +135,8 @@ func TestTimelineDrawsPastAndFuture(t *testing.T) {
 	w.to("2026-11-20T00:15:00Z")
 	end("b", 0)
 	w.to("2026-11-20T00:20:00Z")
-	w.started(w.View().Runs()[1].ID)                          // a continues past 00:30
-	w.step(engine.Pause{Job: "b", Hold: job.Hold{By: "ann"}}) // from 00:25 it is skipped
+	w.started(w.View().Runs()[1].ID)                         // a continues past 00:30
+	w.step(event.Pause{Job: "b", Hold: job.Hold{By: "ann"}}) // from 00:25 it is skipped
 	w.to("2026-11-20T00:31:00Z")
 	end("a", 0)
 	c := w.client()
@@ -190,7 +190,7 @@ const clashCrontab = `
 
 func TestClashesAndQuietSlots(t *testing.T) {
 	w := newWorld(t, clashCrontab)
-	w.step(engine.Pause{Job: "paused", Hold: job.Hold{By: "bob"}})
+	w.step(event.Pause{Job: "paused", Hold: job.Hold{By: "bob"}})
 	c := w.client()
 	found, err := c.Clashes(context.Background(), api.ClashQuery{Suggest: "hourly"})
 	if err != nil || len(found.Clashes) != 20 || found.Minutes != 24 || found.Starts != 24+2+288 {

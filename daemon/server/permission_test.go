@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -138,7 +138,7 @@ func TestRoutesPerPeer(t *testing.T) {
 					w.Ask(context.Background(), pauseOf("ann-job"))
 				}
 				if r.path == "/v1/backfill/stop" {
-					w.step(engine.Backfill{Request: job.Backfill{
+					w.step(event.Backfill{Request: job.Backfill{
 						Job: "ann-job", By: "ann", From: w.now.Add(-time.Hour), To: w.now, Overlap: "queue-all", Reprocess: job.ReprocessAll, MaxActive: 1,
 					}})
 				}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/analysis"
 	"github.com/cronring/cronring/daemon/store"
@@ -18,7 +18,7 @@ import (
 func TestStatsInGroups(t *testing.T) {
 	w := newWorld(t, "#@ name=a overlap=skip\n* * * * * ann true\n#@ name=b\n0 0 1 1 * bob true\n")
 	live(w, "001   0000200")
-	w.step(engine.RunNow{Job: "b", By: "bob"})
+	w.step(event.RunNow{Job: "b", By: "bob"})
 	for _, r := range w.View().Runs() {
 		if r.Job == "b" {
 			w.started(r.ID)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	w := newWorld(t, "")
 	file, _ := crontab.Parse("/etc/anacrontab", "1 5 daily true\n7 10 weekly true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
-	w.step(engine.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
+	w.step(event.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
 	client := w.client()
 	ask := func(ref, at string) api.Why {
 		t.Helper()
@@ -79,7 +79,7 @@ func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
 
 func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 	w := newWorld(t, "#@ name=ghost\n* * * * * ghost true\n#@ name=old\n* * * * * old true\n")
-	w.step(engine.BarUsers{Users: map[string]engine.Barred{
+	w.step(event.BarUsers{Users: map[string]event.Barred{
 		"ghost": {Reason: job.NoUser, Detail: "unknown user ghost"},
 		"old":   {Reason: job.AccountRefused, Detail: "account expired on 2022-01-09"},
 	}})

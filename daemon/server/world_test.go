@@ -22,6 +22,9 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spool"
@@ -38,7 +41,7 @@ import (
 // advances only when a test sets it.
 type world struct {
 	t          testing.TB
-	view       atomic.Pointer[engine.View]
+	view       atomic.Pointer[view.View]
 	subscribed chan struct{}
 
 	// A test sets these before its first request, or while no request is active.
@@ -108,7 +111,7 @@ func (w *world) load(file string) {
 	w.loadCrontab(parsed)
 }
 
-func (w *world) loadCrontab(t *crontab.File) { w.step(engine.Load{Crontabs: []*crontab.File{t}}) }
+func (w *world) loadCrontab(t *crontab.File) { w.step(event.Load{Crontabs: []*crontab.File{t}}) }
 
 // to lets the time pass until an instant, one minute after the other.
 func (w *world) to(text string) {
@@ -149,7 +152,7 @@ func (w *world) down(text string) {
 	w.stepLocked()
 }
 
-func (w *world) step(events ...engine.Event) []engine.Effect {
+func (w *world) step(events ...event.Event) []effect.Effect {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.stepLocked(events...)
@@ -159,22 +162,22 @@ func (w *world) step(events ...engine.Event) []engine.Effect {
 func (w *world) hear(events ...register.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.members.Hear(events...)
+	w.members.Receive(events...)
 	w.stepLocked()
 }
 
-func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
-	effects := w.engine.StepIn(w.members, engine.Moment{Wall: w.now, Up: w.up}, events...)
+func (w *world) stepLocked(events ...event.Event) []effect.Effect {
+	effects := w.engine.StepIn(w.members, job.Moment{Wall: w.now, Up: w.up}, events...)
 	w.view.Store(w.engine.View())
 	var facts []job.Record
 	var ledgers []job.Ledger
 	for _, e := range effects {
 		switch e := e.(type) {
-		case engine.Fact:
+		case effect.Fact:
 			facts = append(facts, e.Record)
 			w.records = append(w.records, e.Record)
 			w.publishLocked(api.Event{Record: &e.Record})
-		case engine.Ledger:
+		case effect.Ledger:
 			ledgers = append(ledgers, e.Ledger)
 			w.ledgers[string(e.Ledger.Job)+"/"+e.Ledger.User] = e.Ledger
 		}
@@ -186,10 +189,10 @@ func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
 }
 
 // started and ended send the reports of a spawner about a run.
-func (w *world) started(id job.RunID) { w.step(engine.Started{Run: id, PID: 4000 + int(id)}) }
+func (w *world) started(id job.RunID) { w.step(event.Started{Run: id, PID: 4000 + int(id)}) }
 
 func (w *world) ended(id job.RunID, code int) {
-	w.step(engine.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited, Code: code}})
+	w.step(event.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited, Code: code}})
 }
 
 func (w *world) publish(e api.Event) {
@@ -228,22 +231,22 @@ func (w *world) stop() {
 
 // ---- Backend
 
-func (w *world) View() *engine.View { return w.view.Load() }
+func (w *world) View() *view.View { return w.view.Load() }
 
-func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
+func (w *world) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
 	if w.mute {
 		<-ctx.Done()
-		return engine.Answer{}, ctx.Err()
+		return effect.Answer{}, ctx.Err()
 	}
-	if q, ok := e.(engine.Question); ok {
+	if q, ok := e.(event.Question); ok {
 		e = q.With(1)
 	}
-	for _, effect := range w.step(e) {
-		if a, ok := effect.(engine.Answer); ok {
+	for _, x := range w.step(e) {
+		if a, ok := x.(effect.Answer); ok {
 			return a, nil
 		}
 	}
-	return engine.Answer{}, errors.New("the engine gave no answer")
+	return effect.Answer{}, errors.New("the engine gave no answer")
 }
 
 func (w *world) Configuration() api.Config {
@@ -309,7 +312,7 @@ func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan a
 }
 
 // TryChannel has one channel that works and one that is broken.
-func (w *world) Plan(_ context.Context, start engine.Start) (api.Environment, error) {
+func (w *world) Plan(_ context.Context, start effect.Start) (api.Environment, error) {
 	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
 }
 
@@ -842,6 +845,6 @@ func (w *world) client() *api.Client {
 	return c
 }
 
-func pauseOf(id job.ID) engine.Event {
-	return engine.Pause{Job: id, Hold: job.Hold{By: "root"}}
+func pauseOf(id job.ID) event.Event {
+	return event.Pause{Job: id, Hold: job.Hold{By: "root"}}
 }

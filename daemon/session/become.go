@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/envfile"
 )
 
 // order is the helper's input. It has byte slices, because a crontab can contain invalid UTF-8, and
@@ -22,6 +24,9 @@ type order struct {
 	Env      [][]byte
 	Dir      []byte
 	Fallback bool
+	Umask    *uint32  `json:",omitempty"` // replaces that of PAM
+	EnvFile  []byte   `json:",omitempty"`
+	Kept     []string `json:",omitempty"` // variables that EnvFile does not change
 	Wants    userSettings
 }
 
@@ -92,6 +97,15 @@ func become(fds []int, report io.Writer) error {
 	}
 	defaultReserved()
 	env := merge(os.Environ(), asStrings(o.Env))
+	if o.Umask != nil {
+		syscall.Umask(int(*o.Umask))
+	}
+	if len(o.EnvFile) > 0 {
+		var err error
+		if env, err = envfile.Apply(env, string(o.EnvFile), o.Kept); err != nil {
+			return err
+		}
+	}
 	say(report, reportReady, "")
 	err := syscall.Exec(argv[0], argv, env) // closes the report
 	return fmt.Errorf("run SHELL %s: %w", argv[0], err)

@@ -26,7 +26,10 @@ func newHelperConn(spec Spec) (*helperConn, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	o := order{asBytes(spec.Argv), asBytes(spec.Env), []byte(spec.Dir), spec.Fallback, wanted(spec)}
+	o := order{
+		Argv: asBytes(spec.Argv), Env: asBytes(spec.Env), Dir: []byte(spec.Dir), Fallback: spec.Fallback,
+		Umask: spec.OwnUmask, EnvFile: []byte(spec.EnvFile), Kept: spec.Kept, Wants: wanted(spec),
+	}
 	file, err := orderIn(o)
 	if err != nil {
 		return nil, fmt.Errorf("write order: %w", err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -192,6 +193,28 @@ func TestBecome(t *testing.T) {
 	}
 	if s, _ := helped(t, order{Dir: []byte("/")}); s.failure != "the order has no command" {
 		t.Errorf("report %+v", s)
+	}
+}
+
+// TestBecomeWithOptionsOfTheProcess: the helper sets the mask after PAM, and reads the file of
+// variables as the user of the session.
+func TestBecomeWithOptionsOfTheProcess(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(file, []byte("FROM=file\nOVER=file\nKEPT=file\nUSER=file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mask := uint32(0o027)
+	o := order{
+		Argv: asBytes([]string{"/bin/sh", "-c", "umask; echo $FROM $OVER $KEPT $USER"}),
+		Env:  asBytes([]string{"OVER=job", "KEPT=job", "USER=job"}),
+		Dir:  []byte("/"), Umask: &mask, EnvFile: []byte(file), Kept: []string{"KEPT"},
+	}
+	if s, out := helped(t, o); !s.ready || out != "0027\nfile file job job\n" {
+		t.Errorf("report %+v, output %q", s, out)
+	}
+	o.EnvFile = []byte("/no/such")
+	if s, out := helped(t, o); s.ready || out != "" || s.failure != "read env-file=/no/such: no such file or directory" {
+		t.Errorf("report %+v, output %q", s, out)
 	}
 }
 

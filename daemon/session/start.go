@@ -25,8 +25,12 @@ type Spec struct {
 	Argv        []string
 	Env         []string // NAME=value, overrides PAM's
 	Dir         string
-	Fallback    bool // run in / if Dir cannot be entered
-	Umask       uint32
+	Fallback    bool              // run in / if Dir cannot be entered
+	Umask       uint32            // which PAM can replace
+	OwnUmask    *uint32           // replaces both; nil: does not
+	Groups      []string          // numbers of the groups, the primary one first; nil: those of the user
+	EnvFile     string            // file of variables, which the helper reads as the user; "": none
+	Kept        []string          // variables that EnvFile does not change
 	Resources   *option.Resources // nil: no limits
 	Identifier  string            // in the journal, of messages that PAM's modules print
 	// Files become standard input, output and error. Start does not close them.
@@ -205,6 +209,9 @@ func (m *Manager) properties(spec Spec, e *helperConn) []dbus.Property {
 		all = append(all, property("Slice", r.Slice))
 	}
 	all = append(all, limits(spec.Resources)...)
+	if len(spec.Groups) > 0 {
+		all = append(all, property("Group", spec.Groups[0]), property("SupplementaryGroups", spec.Groups[1:]))
+	}
 	for _, entry := range spec.Env {
 		if isSessionClass(entry) { // PAM needs this variable, and all users may see it
 			all = append(all, property("Environment", []string{entry}))

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -172,7 +172,7 @@ func keep() error {
 }
 
 // note writes down the end of a run, and returns 1 if nothing more comes of it.
-func (k *input) note(ev engine.Event) int {
+func (k *input) note(ev event.Event) int {
 	switch e := ev.(type) {
 	case spawn.Ended:
 		k.noteEnd(e)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 )
@@ -138,7 +138,7 @@ func init() {
 			r.started[h.Run] = h.PID
 		}
 		r.spawner.Adopt(children)
-		r.spawner.Kill(engine.Kill{Run: keptToKill, Signal: syscall.SIGTERM})
+		r.spawner.Kill(effect.Kill{Run: keptToKill, Signal: syscall.SIGTERM})
 		r.run()
 		r.await(keptDead)
 		r.await(keptNothing)
@@ -154,8 +154,8 @@ func init() {
 			r.await(job.RunID(run))
 		}
 		r.await(keptToKill)
-		r.spawner.Kill(engine.Kill{Run: keptBeyond, Signal: syscall.SIGTERM})
-		r.spawner.Kill(engine.Kill{Run: keptBeyond, Signal: syscall.SIGKILL})
+		r.spawner.Kill(effect.Kill{Run: keptBeyond, Signal: syscall.SIGTERM})
+		r.spawner.Kill(effect.Kill{Run: keptBeyond, Signal: syscall.SIGKILL})
 		if err := syscall.Kill(children[keptBeyond-1].PID, 0); err != nil {
 			return fmt.Errorf("a process without a pidfd: %v; want it alive, as its number may be another's", err)
 		}

@@ -4,18 +4,19 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // defaultCheckTime is the time limit of the if= command.
 const defaultCheckTime = time.Minute
 
-// Check runs the if= command to decide whether a run may start, and sends engine.Checked. The
+// Check runs the if= command to decide whether a run may start, and sends event.Checked. The
 // command runs like the run itself: as its user, in its environment, under its limits and in a
 // session; its output is discarded. Kill ends it. After a hand-over the new daemon runs the check
 // again.
-func (s *Spawner) Check(check engine.Check) {
+func (s *Spawner) Check(check effect.Check) {
 	start := check.Start
 	start.Job.Command, start.Job.Stdin = check.Command, ""
 	c := s.newChild(&start)
@@ -57,7 +58,7 @@ func (s *Spawner) endCheck(c *child) {
 		outcome = job.Outcome{Kind: job.TimedOut, Signal: int(syscall.SIGKILL)}
 	}
 	s.mu.Unlock()
-	s.events <- engine.Checked{Run: c.run, Outcome: outcome}
+	s.events <- event.Checked{Run: c.run, Outcome: outcome}
 	s.settleOwed()
 }
 

@@ -6,28 +6,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // check starts a check command and waits for its result.
-func (r *rig) check(command string, edit ...func(*engine.Start)) job.Outcome {
+func (r *rig) check(command string, edit ...func(*effect.Start)) job.Outcome {
 	r.t.Helper()
 	id := r.ask(command, edit...)
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
 	return r.checked[id]
 }
 
-func (r *rig) ask(command string, edit ...func(*engine.Start)) job.RunID {
+func (r *rig) ask(command string, edit ...func(*effect.Start)) job.RunID {
 	r.last++
-	start := engine.Start{
+	start := effect.Start{
 		Job: job.Job{ID: "test.job", User: ownName(), Zone: "UTC", Command: "exit 99", Stdin: "not for it", Env: []string{"HOME=/"}},
 		Run: job.Run{ID: r.last, Attempt: 1, Trigger: job.TriggerClock, Due: time.Unix(1_700_000_000, 0)},
 	}
 	for _, e := range edit {
 		e(&start)
 	}
-	r.spawner.Check(engine.Check{Start: start, Command: command})
+	r.spawner.Check(effect.Check{Start: start, Command: command})
 	return r.last
 }
 
@@ -53,7 +53,7 @@ func TestCheckAnswers(t *testing.T) {
 func TestCheckEndsByKill(t *testing.T) {
 	r := newRig(t, Options{})
 	id := r.ask("exec sleep 1000")
-	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
 	if r.checked[id].OK() {
 		t.Errorf("outcome %+v of a check that was ended", r.checked[id])

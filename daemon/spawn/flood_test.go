@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -149,7 +149,7 @@ func TestFloodWaitsForTheReceiver(t *testing.T) {
 // What a run that is over has left in its pipe is read, also if it had to wait.
 func TestFloodIsReadToItsEnd(t *testing.T) {
 	r := newRig(t, Options{Ready: func(string) bool { return false }, Linger: 1})
-	e := r.do("printf BEGIN; head -c 30000 /dev/zero | tr '\\0' x; printf END", func(s *engine.Start) {})
+	e := r.do("printf BEGIN; head -c 30000 /dev/zero | tr '\\0' x; printf END", func(s *effect.Start) {})
 	out := text(e, job.Stdout)
 	if !strings.HasPrefix(out, "BEGINx") || !strings.HasSuffix(out, "xEND") || len(out) != 30008 {
 		t.Errorf("%d bytes, from %.6q, want all 30008", len(out), out)

@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/cgroup"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 )
@@ -24,9 +24,9 @@ import (
 // kernelGroups are groups of this machine's kernel.
 type kernelGroups struct{ tree *cgroup.Tree }
 
-func (g kernelGroups) Needs(*engine.Start) bool { return true }
+func (g kernelGroups) Needs(*effect.Start) bool { return true }
 
-func (g kernelGroups) Make(ctx context.Context, name string, s *engine.Start) (Group, error) {
+func (g kernelGroups) Make(ctx context.Context, name string, s *effect.Start) (Group, error) {
 	made, err := g.tree.Make(ctx, name, command.OptionsOf(s).Resources)
 	if err != nil {
 		return nil, err
@@ -68,9 +68,9 @@ func newGroups(t testing.TB, r *option.Resources) kernelGroups {
 }
 
 // entry sets the options of a line on a run, in a crontab of its own user or of the host.
-func entry(t testing.TB, directives string, format crontab.Format) func(*engine.Start) {
+func entry(t testing.TB, directives string, format crontab.Format) func(*effect.Start) {
 	t.Helper()
-	return func(s *engine.Start) {
+	return func(s *effect.Start) {
 		line := "* * * * * true\n"
 		if format == crontab.System {
 			line = "* * * * * " + s.Job.User + " true\n"
@@ -158,9 +158,9 @@ func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	script := "trap '' TERM; setsid sh -c 'echo $$ >>" + pids + "; echo ready; exec sleep 1000' & wait"
 	for _, kill := range []func(job.RunID){
-		func(id job.RunID) { r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL}) },
+		func(id job.RunID) { r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL}) },
 		func(id job.RunID) { // it obeys, but its child has gone elsewhere
-			r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+			r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGTERM})
 		},
 	} {
 		ready := make(chan bool, 8)
@@ -234,9 +234,9 @@ func newPaperGroups() *paperGroups {
 	return &paperGroups{kills: make(chan bool, 10), removes: make(chan bool, 10)}
 }
 
-func (p *paperGroups) Needs(*engine.Start) bool { return true }
+func (p *paperGroups) Needs(*effect.Start) bool { return true }
 
-func (p *paperGroups) Make(context.Context, string, *engine.Start) (Group, error) { return p, nil }
+func (p *paperGroups) Make(context.Context, string, *effect.Start) (Group, error) { return p, nil }
 
 func (p *paperGroups) Find([]byte) (Group, error) { return p, nil }
 
@@ -273,7 +273,7 @@ func TestGroupIsEndedAfterAStopOrALimitAlone(t *testing.T) {
 		id := r.start(c.command)
 		r.awaitStart(id)
 		if c.stop {
-			r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+			r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGTERM})
 		}
 		e := r.await(id)
 		r.stop()
@@ -307,7 +307,7 @@ func TestGroupThatCannotBeMade(t *testing.T) {
 
 type refusing struct{ kernelGroups }
 
-func (refusing) Make(context.Context, string, *engine.Start) (Group, error) {
+func (refusing) Make(context.Context, string, *effect.Start) (Group, error) {
 	return nil, fmt.Errorf("no group for you")
 }
 

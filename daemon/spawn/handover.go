@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 )
@@ -55,7 +55,7 @@ func (h *pauseRequest) fail() {
 //
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
 // a time. While it holds, Run does not see the end of its own context.
-func (s *Spawner) Hold(ctx context.Context) ([]engine.Start, error) {
+func (s *Spawner) Hold(ctx context.Context) ([]effect.Start, error) {
 	h := &pauseRequest{pumped: make(chan struct{}), parked: make(chan struct{}), resumed: make(chan struct{})}
 	s.mu.Lock()
 	if s.closed || s.hold != nil {
@@ -132,10 +132,10 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	return h, cancelled
 }
 
-func (s *Spawner) waitingStarts() []engine.Start {
+func (s *Spawner) waitingStarts() []effect.Start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var starts []engine.Start
+	var starts []effect.Start
 	for _, children := range append(slices.Collect(maps.Values(s.ask.waiting)), s.queue) {
 		for _, c := range children {
 			if !c.check {
@@ -143,7 +143,7 @@ func (s *Spawner) waitingStarts() []engine.Start {
 			}
 		}
 	}
-	slices.SortFunc(starts, func(a, b engine.Start) int { return cmp.Compare(a.Run.ID, b.Run.ID) })
+	slices.SortFunc(starts, func(a, b effect.Start) int { return cmp.Compare(a.Run.ID, b.Run.ID) })
 	return starts
 }
 

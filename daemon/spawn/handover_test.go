@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
 
 // hold pauses a rig's Spawner, and handles all events that it has sent.
-func (r *rig) hold(ctx context.Context) []engine.Start {
+func (r *rig) hold(ctx context.Context) []effect.Start {
 	r.t.Helper()
 	type held struct {
-		starts []engine.Start
+		starts []effect.Start
 		err    error
 	}
 	done := make(chan held, 1)
@@ -52,7 +53,7 @@ func (r *rig) drain() {
 // legacy is the state that one program passes to the next in these tests.
 type legacy struct {
 	Handed []handed.Run
-	Starts []engine.Start
+	Starts []effect.Start
 	Ended  map[job.RunID]Ended // before that
 	Runs   string
 }
@@ -189,7 +190,7 @@ func TestProgramReplacesItself(t *testing.T) {
 	}
 	check := func(id job.RunID, code int, stdout, stderr string) {
 		t.Helper()
-		e := Ended{Ended: engine.Ended{Run: id, Outcome: ended[id].Outcome}, Output: ended[id].Output}
+		e := Ended{Ended: event.Ended{Run: id, Outcome: ended[id].Outcome}, Output: ended[id].Output}
 		wantOutcome(t, e, exited(code))
 		if out, err := text(e, job.Stdout), text(e, job.Stderr); out != stdout || err != stderr {
 			t.Errorf("run %d printed %q and %q, want %q and %q", id, out, err, stdout, stderr)
@@ -211,7 +212,7 @@ func TestHoldIsUndone(t *testing.T) {
 	r.hold(t.Context())
 	queued := r.start("exit 4")
 	stopped := r.start("true")
-	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: stopped, Signal: syscall.SIGTERM})
 	children := r.spawner.Handover()
 	if len(children) != 1 || children[0].Run != running || children[0].PID != r.started[running] || !children[0].Child {
 		t.Fatalf("handed over %+v, want run %d", children, running)

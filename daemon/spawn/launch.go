@@ -1,16 +1,20 @@
 package spawn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
+	"github.com/cronring/cronring/daemon/spawn/stage"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -105,12 +109,16 @@ func (s *Spawner) startProcess(cmd command.Command, io *pipe.Stdio) (pid int, er
 	defer s.files.Release(status[1])
 	request := cmd.Request(s.files.Original, s.priority)
 	request.Files, request.Status = io.Child[:], status[1]
+	if cmd.EnvFile != "" {
+		request.Path, request.Argv = stage.Path, stage.Argv(cmd.EnvFile, cmd.Kept, cmd.Argv...)
+		request.Files = append(request.Files, status[1])
+	}
 	if pid, err = s.starter.Start(&request); err != nil {
 		s.files.Release(status[0])
 		return 0, explain(err)
 	}
 	io.Status = status[0]
-	io.Progress = &starter.Progress{Command: cmd.Path, Dir: cmd.Dir}
+	io.Progress = &starter.Progress{Command: cmd.Path, Dir: cmd.Dir, OwnDir: cmd.OwnDir}
 	return pid, nil
 }
 
@@ -186,10 +194,34 @@ func explain(err error) error {
 
 // Plan returns what a run would be if it started now. Start uses the same functions. Plan may wait
 // for a directory service.
-func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (command.Plan, error) {
+func (s *Spawner) Plan(ctx context.Context, start *effect.Start) (command.Plan, error) {
 	who, err := s.options.Accounts.Find(ctx, start.Job.User)
 	if err != nil {
 		return command.Plan{}, err
 	}
-	return s.maker.Plan(start, who, s.options.Sessions != nil && s.options.Sessions.Takes(&start.Job))
+	p, err := s.maker.Plan(start, who, s.options.Sessions != nil && s.options.Sessions.Takes(&start.Job))
+	if err == nil && p.EnvFile != "" {
+		p.Env, err = s.readEnvFile(ctx, &p)
+	}
+	return p, err
+}
+
+// readEnvFile returns the environment of a plan with the variables of its file. A process of the
+// user reads it, as it does for a run.
+func (s *Spawner) readEnvFile(ctx context.Context, p *command.Plan) ([]string, error) {
+	cred, err := command.Credential(p.Account)
+	if err != nil {
+		return nil, err
+	}
+	const room = 1 << 20 // more than the environment of a process can have and the file can add
+	done, err := s.execCommand(ctx, command.Command{
+		Path: stage.Path, Argv: stage.Argv(p.EnvFile, p.Kept), Env: p.Env, Cred: cred,
+	}, 0, room)
+	switch {
+	case err != nil:
+		return nil, err
+	case done.Outcome != job.Outcome{Kind: job.Exited}:
+		return nil, errors.New(cmp.Or(diagnostic.Harmless(string(done.Errput)), "env-file="+p.EnvFile+": "+done.Outcome.String()))
+	}
+	return strings.Split(strings.TrimSuffix(string(done.Output), "\x00"), "\x00"), nil
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
@@ -159,7 +159,7 @@ func TestKillWhileStarting(t *testing.T) {
 	r := newRig(t, Options{Limits: limited(0)})
 	for range 20 {
 		id := r.start("sleep 1000")
-		r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+		r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 		e := r.await(id)
 		killed := e.Outcome == job.Outcome{Kind: job.Signalled, Signal: 9}
 		before := e.Outcome.Kind == job.NotStarted && (strings.HasSuffix(e.Outcome.Error, "signal 9") || e.Outcome.Error == errCancelled.Error())
@@ -312,6 +312,8 @@ func knownAccounts(all ...account.Account) Accounts {
 }
 
 type accounts map[string]account.Account
+
+func (accounts) Group(string) (uint32, bool) { return 0, false }
 
 func (a accounts) Known(name string) (account.Account, bool) {
 	who, ok := a[name]

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -27,7 +27,7 @@ func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
 	if !pidfd {
 		r.spawner.files.Pipes.Store(0)
 	}
-	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGTERM})
 	poll(r.t, "the end of the shell", func() bool {
 		r.spawner.mu.Lock()
 		defer r.spawner.mu.Unlock()
@@ -56,7 +56,7 @@ func TestKillReachesGroupWithoutLeader(t *testing.T) {
 		t.Run(fmt.Sprint("pidfd=", pidfd), func(t *testing.T) {
 			r, g := newRig(t, Options{}), newGate(t)
 			id, stubborn := r.startStubborn(g, pidfd)
-			r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+			r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 			wantOutcome(t, r.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
 			awaitGone(t, stubborn)
 		})
@@ -81,7 +81,7 @@ func TestGroupWithoutLeaderIsHandedOver(t *testing.T) {
 	next := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{id: children[0].PID}, ended: map[job.RunID]Ended{}}
 	next.spawner.Adopt(children)
 	next.run()
-	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+	next.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 	wantOutcome(t, next.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
 	awaitGone(t, stubborn)
 	next.stop()

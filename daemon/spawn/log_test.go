@@ -149,6 +149,8 @@ type askedAccounts struct {
 	asked func()
 }
 
+func (askedAccounts) Group(string) (uint32, bool) { return 0, false }
+
 func (a askedAccounts) Known(string) (account.Account, bool) {
 	a.asked()
 	return a.Account, true

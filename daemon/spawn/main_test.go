@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -72,7 +73,7 @@ func newRig(t testing.TB, options Options) *rig { return newRigWithQueue(t, opti
 func newRigWithQueue(t testing.TB, options Options, events int) *rig {
 	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{},
 		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
-	r.spawner.events = make(chan engine.Event, events)
+	r.spawner.events = make(chan event.Event, events)
 	r.run()
 	return r
 }
@@ -93,7 +94,7 @@ func (r *rig) stop() {
 	r.t.Helper()
 	r.cancel()
 	for id := job.RunID(1); id <= r.last; id++ {
-		r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+		r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 	}
 	late := time.After(patience)
 	for {
@@ -112,10 +113,10 @@ func (r *rig) stop() {
 	}
 }
 
-func (r *rig) note(e engine.Event) {
+func (r *rig) note(e event.Event) {
 	r.t.Helper()
 	switch e := e.(type) {
-	case engine.Started:
+	case event.Started:
 		if r.started[e.Run] != 0 || r.ended[e.Run].Run != 0 {
 			r.t.Fatalf("run %d: started twice, or after its end", e.Run)
 		}
@@ -142,7 +143,7 @@ func (r *rig) note(e engine.Event) {
 			}
 			os.Remove(e.File)
 		}
-	case engine.Checked:
+	case event.Checked:
 		r.checked[e.Run] = e.Outcome
 	default:
 		r.t.Fatalf("unexpected event %T", e)
@@ -205,9 +206,9 @@ func process(t *testing.T, argv ...string) *exec.Cmd {
 }
 
 // start begins a run of a command as whom the test runs as.
-func (r *rig) start(command string, edit ...func(*engine.Start)) job.RunID {
+func (r *rig) start(command string, edit ...func(*effect.Start)) job.RunID {
 	r.last++
-	start := engine.Start{
+	start := effect.Start{
 		Job: job.Job{ID: "test.job", User: ownName(), Zone: "UTC", Command: command, Env: []string{"HOME=/"}},
 		Run: job.Run{ID: r.last, Attempt: 1, Trigger: job.TriggerClock, Due: time.Unix(1_700_000_000, 0)},
 	}
@@ -231,13 +232,13 @@ func (r *rig) await(id job.RunID) Ended {
 }
 
 // do runs a command to its end.
-func (r *rig) do(command string, edit ...func(*engine.Start)) Ended {
+func (r *rig) do(command string, edit ...func(*effect.Start)) Ended {
 	r.t.Helper()
 	return r.await(r.start(command, edit...))
 }
 
-func env(entries ...string) func(*engine.Start) {
-	return func(s *engine.Start) { s.Job.Env = append(s.Job.Env, entries...) }
+func env(entries ...string) func(*effect.Start) {
+	return func(s *effect.Start) { s.Job.Env = append(s.Job.Env, entries...) }
 }
 
 // somebody is a user other than root: a different one if the test runs as root.
@@ -256,12 +257,12 @@ func dropped() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }
 
-func as(user string) func(*engine.Start) {
-	return func(s *engine.Start) { s.Job.User = user }
+func as(user string) func(*effect.Start) {
+	return func(s *effect.Start) { s.Job.User = user }
 }
 
-func stdin(text string) func(*engine.Start) {
-	return func(s *engine.Start) { s.Job.Stdin = text }
+func stdin(text string) func(*effect.Start) {
+	return func(s *effect.Start) { s.Job.Stdin = text }
 }
 
 // text is the output of one stream.

@@ -10,7 +10,8 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -99,12 +100,14 @@ type Accounts interface {
 
 	// Find may wait for a directory service.
 	Find(ctx context.Context, name string) (account.Account, error)
+	// Group answers at once.
+	Group(name string) (gid uint32, ok bool)
 }
 
 // Ended is the engine's event together with what the run printed: the first
 // and the last bytes, where it printed more than Options.Output.
 type Ended struct {
-	engine.Ended
+	event.Ended
 	User   string
 	Output []job.Chunk
 	File   string // of all that it printed, for runoutput.Read, if Options.Claim took it
@@ -125,7 +128,7 @@ const (
 // Late is output that background processes of a run wrote after its end was
 // reported. It is for the receiver of Ended; the engine needs nothing of it.
 type Late struct {
-	engine.Tick
+	event.Tick
 	Run    job.RunID
 	User   string
 	Output []job.Chunk
@@ -169,8 +172,10 @@ type Session struct {
 	Argv    []string // Argv[0] is the path
 	Env     []string // without Options.BaseEnv, as PAM has its own
 	Dir     string
-	Anyhow  bool   // it runs in / where Dir cannot be entered
-	Files   [3]int // standard input, output and error
+	Anyhow  bool     // it runs in / where Dir cannot be entered
+	EnvFile string   // the session reads it as the user; "": none
+	Kept    []string // variables that EnvFile does not change
+	Files   [3]int   // standard input, output and error
 	Options *option.Options
 }
 
@@ -185,12 +190,12 @@ type SessionEnd struct {
 // Groups makes control groups: what bounds a run, and ends all of it.
 type Groups interface {
 	// Needs reports whether a run needs a group.
-	Needs(*engine.Start) bool
+	Needs(*effect.Start) bool
 
 	// Make makes the group of a run, with its limits set. It may wait, and is called by several
 	// goroutines. An error means that the run must not begin; no group and no error mean that it
 	// may run without one.
-	Make(ctx context.Context, name string, start *engine.Start) (Group, error)
+	Make(ctx context.Context, name string, start *effect.Start) (Group, error)
 
 	// Find is for a group that another daemon has made; text is of its
 	// MarshalJSON.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/self"
 )
@@ -161,7 +161,7 @@ func init() {
 		const n = 40
 		g := newGate(t)
 		for range n {
-			r.awaitStart(r.start(g.command()+"; echo out", func(s *engine.Start) { s.Job.Stdin = "text" }))
+			r.awaitStart(r.start(g.command()+"; echo out", func(s *effect.Start) { s.Job.Stdin = "text" }))
 		}
 		g.open(n)
 		r.until("the ends", func() bool { return len(r.ended) == n })
@@ -213,7 +213,7 @@ func (t *helperT) finish() {
 
 func TestOutputWithoutDescriptors(t *testing.T) {
 	r := newRig(t, Options{})
-	e := r.do("few files", env("SHELL="+publicBinary(t)), func(s *engine.Start) {
+	e := r.do("few files", env("SHELL="+publicBinary(t)), func(s *effect.Start) {
 		if os.Geteuid() == 0 {
 			s.Job.User = "nobody" // who cannot raise the limit
 		}

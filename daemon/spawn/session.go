@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
@@ -47,8 +47,9 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 		return
 	}
 	session := Session{
-		Name: c.sessionName(), Job: c.start.Job, Account: who,
+		Name: c.sessionName(), Job: c.start.Job, Account: cmd.Account,
 		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Anyhow: cmd.DirOptional,
+		EnvFile: cmd.EnvFile, Kept: cmd.Kept,
 		Files: io.Child, Options: command.OptionsOf(c.start),
 	}
 	s.call(c, io.Ours, func() {
@@ -157,7 +158,7 @@ func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, er
 	if !c.check {
 		s.storeDescriptors(c, io.Ours)
 		s.tellBegun(c)
-		s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
+		s.events <- event.Started{Run: c.run, PID: pid, At: now()}
 	}
 	s.pump.watch(c, io.Ours, 0)
 	s.awaitSession(c)

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 )
@@ -154,7 +155,7 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	if pid := r.awaitStart(id); pid != noProcess {
 		t.Errorf("pid %d, want %d", pid, noProcess)
 	}
-	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGTERM})
 	if want := []string{"run-1 terminated"}; !slices.Equal(f.killed(), want) {
 		t.Errorf("signals %q, want %q", f.killed(), want)
 	}
@@ -177,7 +178,7 @@ func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
 	s := f.asked(r)
 	s.print(t, "quick\n")
 	f.end(SessionOf(id), SessionEnd{Outcome: exited(3)})
-	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGINT})
+	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGINT})
 	s.reply <- nil
 	e := r.await(id) // the rig fails if that comes before the start
 	wantOutcome(t, e, exited(3))
@@ -221,7 +222,7 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 		t.Errorf("%d calls beyond %d at once", more, sessionCallers)
 	}
 	stopped := job.RunID(n)
-	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: stopped, Signal: syscall.SIGTERM})
 	for _, s := range first {
 		f.through(r, s)
 	}
@@ -253,7 +254,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 	next := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: noProcess}, ended: map[job.RunID]Ended{}}
 	next.spawner.Adopt(children)
 	next.run()
-	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGHUP})
+	next.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGHUP})
 	if len(f.killed()) != 1 {
 		t.Errorf("signals %q, want the one given to the second Spawner", f.killed())
 	}
@@ -362,7 +363,7 @@ func TestSessionOfCheck(t *testing.T) {
 	s.reply <- nil
 	f.end(s.Name, SessionEnd{Outcome: exited(3)})
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
-	wantOutcome(t, Ended{Ended: engine.Ended{Outcome: r.checked[id]}}, exited(3))
+	wantOutcome(t, Ended{Ended: event.Ended{Outcome: r.checked[id]}}, exited(3))
 	if !slices.Equal(f.released, []string{"check-1"}) {
 		t.Errorf("released %q, want the session of the check", f.released)
 	}
@@ -371,5 +372,5 @@ func TestSessionOfCheck(t *testing.T) {
 	s.out.Close()
 	s.reply <- errors.New("PAM refused")
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
-	wantOutcome(t, Ended{Ended: engine.Ended{Outcome: r.checked[id]}}, job.Outcome{Kind: job.NotStarted, Error: "PAM refused"})
+	wantOutcome(t, Ended{Ended: event.Ended{Outcome: r.checked[id]}}, job.Outcome{Kind: job.NotStarted, Error: "PAM refused"})
 }

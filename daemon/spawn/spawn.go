@@ -16,7 +16,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/handed"
@@ -24,6 +25,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
+	"github.com/cronring/cronring/daemon/spawn/stage"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -31,7 +33,7 @@ import (
 // from any goroutine.
 type Spawner struct {
 	options  Options
-	events   chan engine.Event
+	events   chan event.Event
 	wake     chan struct{}   // something is queued, or the last run was reported
 	files    self.Files      // the hand's
 	starter  starter.Starter // the hand's
@@ -80,7 +82,7 @@ type child struct {
 	limit    int               // bytes of output kept at most
 	room     int               // bytes of output that memory is reserved for; up to limit
 	memory   *budget.Lease     // for out
-	start    *engine.Start     // nil from the fork on, except for a check: a sleeping job should cost little
+	start    *effect.Start     // nil from the fork on, except for a check: a sleeping job should cost little
 	out      runoutput.Capture // the hand's until the pipes are watched, then the pump's
 	file     runoutput.File    // likewise
 	tool     *toolRun          // nil: a run
@@ -137,9 +139,9 @@ func New(options Options) *Spawner {
 		options: options,
 		maker: command.Maker{
 			Family: options.Family, Path: options.Path, Node: options.Node, Socket: options.Socket,
-			Location: options.Location, BaseEnv: options.BaseEnv, Limits: options.Limits,
+			Location: options.Location, BaseEnv: options.BaseEnv, Limits: options.Limits, Group: options.Accounts.Group,
 		},
-		events: make(chan engine.Event, eventQueue),
+		events: make(chan event.Event, eventQueue),
 		wake:   make(chan struct{}, 1),
 		dir:    runoutput.Dir{Path: options.Runs},
 		space:  runoutput.NewSpace(options.Runs),
@@ -155,25 +157,26 @@ func New(options Options) *Spawner {
 	}
 }
 
-// Helper is the whole program of a process that a Spawner starts for itself: the starter, or a
-// writer of a log= file. In any other process it does nothing. Programs that run a Spawner must
+// Helper is the whole program of a process that a Spawner starts for itself: the starter, a
+// writer of a log= file, or a reader of an env-file= before the command. In any other process it does nothing. Programs that run a Spawner must
 // call it first.
 func Helper() {
 	starter.Serve()
 	logfile.Serve()
+	stage.Serve()
 }
 
-// Events returns a channel of engine.Started and then Ended for each run, or only Ended for a run
+// Events returns a channel of event.Started and then Ended for each run, or only Ended for a run
 // that could not be started; Late may follow. The receiver must drain it until Run has returned;
 // while it does not, no run is started, reaped or read.
-func (s *Spawner) Events() <-chan engine.Event { return s.events }
+func (s *Spawner) Events() <-chan event.Event { return s.events }
 
 // Start begins a run. It never blocks: it queues the run, and Events reports what happens. The
 // queue has no limit, because it contains only runs that the engine holds too. After Run has
 // returned, Start does nothing.
-func (s *Spawner) Start(start engine.Start) { s.take(s.newChild(&start)) }
+func (s *Spawner) Start(start effect.Start) { s.take(s.newChild(&start)) }
 
-func (s *Spawner) newChild(start *engine.Start) *child {
+func (s *Spawner) newChild(start *effect.Start) *child {
 	user := start.Job.User
 	return &child{
 		run: start.Run.ID, job: start.Job.ID, user: user, start: start,
@@ -185,7 +188,7 @@ func (s *Spawner) newChild(start *engine.Start) *child {
 // kept in the daemon's memory.
 const ownOutput = 1 << 20
 
-func (s *Spawner) outputOf(start *engine.Start) int {
+func (s *Spawner) outputOf(start *effect.Start) int {
 	wanted := cmp.Or(command.OptionsOf(start).OutputMax, s.options.Output)
 	if command.IsOwn(start.Entry, "output-max") {
 		return min(wanted, max(ownOutput, s.options.Output))
@@ -226,7 +229,7 @@ func (s *Spawner) take(c *child) {
 // has one, so that processes that left the session do not survive a stop. A run that still waits to
 // be started is cancelled; an ended run is ignored. If there is no safe way to signal a process
 // that another daemon began, nothing is sent, and SIGKILL marks the run as lost.
-func (s *Spawner) Kill(kill engine.Kill) {
+func (s *Spawner) Kill(kill effect.Kill) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.living[kill.Run]; c != nil {
@@ -508,7 +511,7 @@ func (s *Spawner) endStart(c *child) {
 	if c.progress.Failure() == nil {
 		c.progress = nil
 		if c.tool == nil && !c.check {
-			s.events <- engine.Started{Run: c.run, PID: c.pid, At: s.startOf(c)}
+			s.events <- event.Started{Run: c.run, PID: c.pid, At: s.startOf(c)}
 		}
 	}
 }
@@ -619,7 +622,7 @@ func (s *Spawner) report(c *child, left *tail) {
 	output := c.out.Chunks(c.run, c.job)
 	c.memory.Add(int64(len(output)) * chunkBytes)
 	s.events <- Ended{
-		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
+		Ended:  event.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
 		User:   c.user,
 		Output: output, Memory: c.memory,
 		File: path, Space: space, Late: left != nil,

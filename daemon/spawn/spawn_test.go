@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/starter"
 )
@@ -67,7 +68,7 @@ func TestKillReachesTheWholeGroup(t *testing.T) {
 	id := r.start("sleep 1000 & sleep 1000 & (sleep 1000; echo no) & echo ready; wait")
 	r.awaitStart(id)
 	receive(r, "the line that says ready", ready)
-	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGTERM})
 	wantOutcome(t, r.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
 }
 
@@ -75,7 +76,7 @@ func TestKillBeforeTheStart(t *testing.T) {
 	r := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
 	stopped := r.start("true")
 	other := r.start("true")
-	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: stopped, Signal: syscall.SIGTERM})
 	r.run()
 	wantOutcome(t, r.await(stopped), job.Outcome{Kind: job.NotStarted, Error: "stopped before it started"})
 	wantOutcome(t, r.await(other), exited(0))
@@ -84,8 +85,8 @@ func TestKillBeforeTheStart(t *testing.T) {
 func TestKillOfAnEndedOrUnknownRun(t *testing.T) {
 	r := newRig(t, Options{})
 	e := r.do("true")
-	r.spawner.Kill(engine.Kill{Run: e.Run, Signal: syscall.SIGKILL})
-	r.spawner.Kill(engine.Kill{Run: 4711, Signal: syscall.SIGKILL})
+	r.spawner.Kill(effect.Kill{Run: e.Run, Signal: syscall.SIGKILL})
+	r.spawner.Kill(effect.Kill{Run: 4711, Signal: syscall.SIGKILL})
 	wantOutcome(t, r.do("true"), exited(0))
 }
 
@@ -272,7 +273,7 @@ func TestStartIsNotLaterThanTheEnd(t *testing.T) {
 	ended := now().Add(-time.Second)
 	for _, c := range []*child{{run: 1, progress: &starter.Progress{}, ended: ended}, {run: 2, progress: &starter.Progress{}}} {
 		s.endStart(c)
-		if at := (<-s.events).(engine.Started).At; at.After(ended) != c.ended.IsZero() {
+		if at := (<-s.events).(event.Started).At; at.After(ended) != c.ended.IsZero() {
 			t.Errorf("run %d began at %s, and the first ended at %s", c.run, at, ended)
 		}
 	}

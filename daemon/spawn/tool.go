@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +44,16 @@ type Result struct {
 // does for runs. The goroutine that drains Events must not call it, because goroutines that send
 // events end it.
 func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
-	c, err := newTool(t)
+	cmd, stdin, err := commandOf(t)
 	if err != nil {
 		return Result{}, err
 	}
+	return s.execCommand(ctx, cmd, stdin, cmp.Or(t.MaxOutput, 1<<20))
+}
+
+// execCommand is Exec of a command with its standard input, of whose output limit bytes are kept.
+func (s *Spawner) execCommand(ctx context.Context, cmd command.Command, stdin, limit int) (Result, error) {
+	c := &child{tool: &toolRun{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}
 	if !s.submit(c) {
 		s.files.Release(c.tool.stdin)
 		return Result{}, errStopping
@@ -56,7 +63,7 @@ func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 		return c.tool.result, c.tool.err
 	case <-ctx.Done():
 		s.endTool(c)
-		return Result{}, fmt.Errorf("run %s: %w", t.Argv[0], context.Cause(ctx))
+		return Result{}, fmt.Errorf("run %s: %w", cmd.Argv[0], context.Cause(ctx))
 	}
 }
 
@@ -70,29 +77,23 @@ type toolRun struct {
 	done    chan struct{} // closed at the end
 }
 
-func newTool(t Tool) (*child, error) {
+func commandOf(t Tool) (cmd command.Command, stdin int, err error) {
 	if len(t.Argv) == 0 {
-		return nil, errors.New("run a program: no program is named")
+		return cmd, 0, errors.New("run a program: no program is named")
 	}
-	path, err := findProgram(t.Argv[0])
-	if err != nil {
-		return nil, err
+	cmd = command.Command{Argv: t.Argv, Dir: t.Dir, Env: t.Env}
+	if cmd.Path, err = findProgram(t.Argv[0]); err != nil {
+		return cmd, 0, err
 	}
-	cmd := command.Command{Path: path, Argv: t.Argv, Dir: t.Dir, Env: t.Env}
 	if t.As != nil {
 		if cmd.Cred, err = command.Credential(*t.As); err != nil {
-			return nil, err
+			return cmd, 0, err
 		}
 	}
-	stdin, err := toolInput(t.Stdin)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", t.Argv[0], err)
+	if stdin, err = toolInput(t.Stdin); err != nil {
+		err = fmt.Errorf("run %s: %w", t.Argv[0], err)
 	}
-	limit := t.MaxOutput
-	if limit == 0 {
-		limit = 1 << 20
-	}
-	return &child{tool: &toolRun{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}, nil
+	return cmd, stdin, err
 }
 
 // programDirs are the directories of the host's own programs. The environment cannot change them,

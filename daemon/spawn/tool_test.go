@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -147,7 +147,7 @@ func TestAccountIsFoundByAProgram(t *testing.T) {
 	}
 	wantOutcome(t, r.do("exit 7"), exited(7)) // the directory service does not delay other users
 	stopped := r.start("true", as("far-away"))
-	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
+	r.spawner.Kill(effect.Kill{Run: stopped, Signal: syscall.SIGTERM})
 	g.open(1)
 	for _, id := range slow {
 		if got := text(r.await(id), job.Stdout); got != "far-away\n" {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/self"
 )
@@ -67,6 +67,8 @@ type fakeAccounts struct {
 	find  func(ctx context.Context, name string) (account.Account, error)
 }
 
+func (fakeAccounts) Group(string) (uint32, bool) { return 0, false }
+
 func (f fakeAccounts) Known(name string) (account.Account, bool) {
 	return f.known, name == f.known.Name
 }
@@ -94,7 +96,7 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 	binary := publicBinary(t)
 	dir := publicDir(t)
 	r := newRig(t, Options{Node: "alpha"})
-	id := r.start("report", func(s *engine.Start) {
+	id := r.start("report", func(s *effect.Start) {
 		s.Job.ID = "nightly"
 		s.LastSuccess = time.Date(2023, 11, 14, 7, 13, 20, 0, time.FixedZone("", 9*3600))
 		s.Run.Parents = []job.Parent{{Job: "dump", Run: 7, Verdict: job.VerdictOK}, {Job: "load"}}
@@ -228,7 +230,7 @@ func TestHomeOfTheAccount(t *testing.T) {
 	me := accountOf(t, somebody())
 	me.Home = "/usr/lib"
 	r := newRig(t, Options{Accounts: fakeAccounts{known: me}})
-	noHome := func(s *engine.Start) { s.Job.Env = nil }
+	noHome := func(s *effect.Start) { s.Job.Env = nil }
 	e := r.do("pwd; echo $HOME; id -u", as(me.Name), noHome)
 	if got, want := text(e, job.Stdout), fmt.Sprintf("/usr/lib\n/usr/lib\n%d\n", me.UID); got != want {
 		t.Errorf("output %q, want %q", got, want)
@@ -289,7 +291,7 @@ func init() {
 		defer t.finish()
 		r := newRig(t, Options{})
 		me := strconv.Itoa(os.Geteuid())
-		e := r.do("echo $(id -u) $LOGNAME $PWD", as(me), func(s *engine.Start) { s.Job.Env = nil })
+		e := r.do("echo $(id -u) $LOGNAME $PWD", as(me), func(s *effect.Start) { s.Job.Env = nil })
 		fmt.Print(text(e, job.Stdout), text(e, job.System), text(e, job.Stderr))
 		return nil
 	}
@@ -331,7 +333,7 @@ func TestHomeThatCannotBeEnteredOnRHEL(t *testing.T) {
 func TestDirectoryOfAnEntryWithOne(t *testing.T) {
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
 		r := newRig(t, Options{Family: family})
-		e := r.do("pwd; echo $SHELL $HOME; echo $0", env("SHELL=/bin/false", "HOME=/nonexistent"), func(s *engine.Start) { s.Job.Dir = "/usr" })
+		e := r.do("pwd; echo $SHELL $HOME; echo $0", env("SHELL=/bin/false", "HOME=/nonexistent"), func(s *effect.Start) { s.Job.Dir = "/usr" })
 		if got, want := text(e, job.Stdout), "/usr\n/bin/false /nonexistent\n/bin/sh\n"; got != want {
 			t.Errorf("output %q, want %q: Dir comes before HOME, and /bin/sh runs it", got, want)
 		}

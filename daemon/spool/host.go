@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Host holds what the meaning of a crontab depends on, apart from its text.
@@ -20,6 +21,8 @@ type Host struct {
 	Root    bool           // that account is root
 
 	Processors int // 0: unknown
+
+	Calendars map[string]timetable.Calendar // of the configuration; see crontab.Config
 }
 
 // ThisHost looks at the machine and at the process's own account.
@@ -45,7 +48,7 @@ func (h Host) Named(path string, system bool) crontab.Config {
 func (h Host) configAt(p Places, path string, system bool) crontab.Config {
 	c := crontab.Config{
 		Format: crontab.User, Family: h.Family, User: h.Account, Privileged: h.Root,
-		Local: h.Zone, Zone: LoadZone, Processors: h.Processors,
+		Local: h.Zone, Zone: LoadZone, Processors: h.Processors, Calendars: h.Calendars,
 	}
 	switch k, name := p.kindOf(path); {
 	case system, k == systemCrontab:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/account"
 )
 
@@ -41,9 +43,10 @@ type SourceOptions struct {
 	Files  []string
 	System bool
 
-	Sidecar   *sidecar.Sidecar    // settings of entries in the configuration; nil: none
-	Channels  map[string][]string // that crontabs may name, and their users; see crontab.Config
-	RingUsers []string            // whose crontabs may have scope=ring; see crontab.Config
+	Sidecar       *sidecar.Sidecar    // settings of entries in the configuration; nil: none
+	CalendarFiles []string            // to watch
+	Channels      map[string][]string // that crontabs may name, and their users; see crontab.Config
+	RingUsers     []string            // whose crontabs may have scope=ring; see crontab.Config
 
 	MaxEntries int // of each user's crontab; 0: no limit
 
@@ -176,6 +179,25 @@ func (s *Source) SetChannels(channels map[string][]string) {
 	defer s.mu.Unlock()
 	if !maps.EqualFunc(s.options.Channels, channels, slices.Equal) {
 		s.options.Channels = channels
+		s.generation++
+	}
+}
+
+// SetCalendars replaces the calendars and the files to watch for them. At the next
+// scan all crontabs are parsed again, unless the calendars are the same.
+func (s *Source) SetCalendars(calendars map[string]timetable.Calendar, files []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.options.CalendarFiles, files) {
+		s.options.CalendarFiles = files
+		select {
+		case s.replan <- struct{}{}:
+		default:
+		}
+	}
+	if !reflect.DeepEqual(s.options.Host.Calendars, calendars) {
+		s.options.Host.Calendars = calendars
+		s.cache = crontab.NewCache() // it has options of the sidecar with the old dates
 		s.generation++
 	}
 }
@@ -496,7 +518,7 @@ func (s *Source) config(f *file) crontab.Config {
 	if f.kind == namedCrontab {
 		return s.options.Host.Named(f.path, s.options.System)
 	}
-	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone, Processors: s.options.Host.Processors}
+	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone, Processors: s.options.Host.Processors, Calendars: s.options.Host.Calendars}
 	switch f.kind {
 	case userCrontab:
 		c.Owner = f.name

@@ -278,10 +278,12 @@ func (s *Source) setNotice(notice string) bool {
 // plan returns what to watch according to the last scan.
 func (s *Source) plan() plan {
 	s.mu.Lock()
-	targets := s.targets
+	targets, o := s.targets, s.options
 	s.mu.Unlock()
 	p := plan{dirs: map[string][]interest{}}
-	o := s.options
+	for _, path := range o.CalendarFiles {
+		p.file(path)
+	}
 	if o.Files != nil {
 		for _, path := range o.Files {
 			p.file(path)

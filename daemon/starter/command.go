@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Command describes a process. Path, Argv, Env and Dir are bytes, without NUL.
@@ -16,6 +17,10 @@ type Command struct {
 	// in / if Dir cannot be entered, and without it the command does not run.
 	Dir         string
 	DirOptional bool
+
+	// DirPatience bounds how long the process may take to enter Dir, because a network file system
+	// may never answer; 0 does not.
+	DirPatience time.Duration
 
 	// Files become descriptors 0, 1, 2 and so on. There are 3 to maxFiles.
 	Files []int
@@ -31,7 +36,7 @@ type Command struct {
 	// (loginuid); "" leaves it unchanged. It is optional: containers reject it.
 	Login string
 
-	Umask uint32 // 0 is 022
+	Umask *uint32 // nil is 022
 
 	// Group is an open directory of a control group (version 2) in which the process begins; 0 is
 	// none. GroupFiles are files of control groups into which it writes itself, as the daemon's
@@ -78,6 +83,7 @@ const (
 	flagUser
 	flagGroup
 	flagIdle
+	flagHurry
 )
 
 // encode makes a message: its length and fixed numbers of 64 bits, little
@@ -96,7 +102,11 @@ func (c *Command) encode() ([]byte, error) {
 	}
 	m.number(uint64(user.Uid))
 	m.number(uint64(user.Gid))
-	m.number(uint64(c.Umask))
+	umask := uint64(0o022)
+	if c.Umask != nil {
+		umask = uint64(*c.Umask)
+	}
+	m.number(umask)
 	m.number(uint64(len(user.Groups)))
 	for _, gid := range user.Groups {
 		m.number(uint64(gid))
@@ -113,6 +123,7 @@ func (c *Command) encode() ([]byte, error) {
 		m.number(uint64(nice.Value))
 		m.rule(nice.Rule)
 	}
+	m.number(uint64(c.DirPatience / time.Second))
 	m.text(c.Path)
 	m.text(c.Dir)
 	m.number(uint64(len(c.Login)))
@@ -141,6 +152,7 @@ func (c *Command) isValid() bool {
 func (c *Command) flags() (flags uint64) {
 	for flag, set := range map[uint64]bool{
 		flagDirOptional: c.DirOptional, flagStatus: c.Status != 0, flagUser: c.User != nil, flagGroup: c.Group != 0, flagIdle: c.Idle,
+		flagHurry: c.DirPatience > 0,
 	} {
 		if set {
 			flags |= flag

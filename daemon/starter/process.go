@@ -3,6 +3,7 @@ package starter
 import (
 	"runtime"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,8 @@ type process struct {
 	uid, gid    uintptr
 	umask       uintptr
 	loginSize   uintptr
+	hurry       unix.Itimerval // valid with flagHurry
+	noHurry     unix.Itimerval
 	groups      []uint32
 	limits      []limit
 	nice        []Nice
@@ -69,6 +72,7 @@ func (p *process) prepare(request []byte, fds []int) syscall.Errno {
 	for range r.count(2 * 8) {
 		p.nice = append(p.nice, Nice{Value: int(int64(r.number())), Rule: r.rule()})
 	}
+	p.hurry.Value = unix.NsecToTimeval(int64(r.number()) * int64(time.Second))
 	p.path, p.dir = r.text(), r.text()
 	p.loginSize = uintptr(r.number())
 	p.login = r.text()
@@ -143,9 +147,7 @@ func (p *process) fork() (pid uintptr, errno syscall.Errno) {
 func (p *process) become() {
 	raw(unix.SYS_SETSID, 0, 0, 0)
 	p.setLogin()
-	if p.umask != 0 {
-		raw(unix.SYS_UMASK, p.umask, 0, 0)
-	}
+	raw(unix.SYS_UMASK, p.umask, 0, 0)
 	if !p.setFiles() ||
 		!p.setNice(false) ||
 		!p.setGroups() ||
@@ -154,11 +156,13 @@ func (p *process) become() {
 		!p.setUser() ||
 		!p.setLimits(true) ||
 		!p.setNice(true) ||
-		!p.setIdle() ||
-		!p.enterDir() {
+		!p.setIdle() {
 		return
 	}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&p.noMask)), 0, maskSize, 0, 0)
+	if !p.enterDirInTime() {
+		return
+	}
 	_, _, e := syscall.RawSyscall(unix.SYS_EXECVE, address(p.path), uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])))
 	p.tell(stepExec, 0, e)
 }
@@ -305,6 +309,25 @@ func (p *process) setIdle() bool {
 	return p.flags&flagIdle == 0 ||
 		p.call(stepIdle, unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&p.noPriority))) &&
 			p.call(stepIdle, unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdleOnly)
+}
+
+// enterDirInTime has the kernel end the process if entering the directory takes too long. The
+// report before it is then the last one. exec would keep the timer.
+//
+//go:nosplit
+//go:norace
+func (p *process) enterDirInTime() bool {
+	if p.flags&flagHurry == 0 {
+		return p.enterDir()
+	}
+	p.tell(stepDirSlow, 0, 0)
+	raw(unix.SYS_SETITIMER, unix.ITIMER_REAL, uintptr(unsafe.Pointer(&p.hurry)), 0)
+	if !p.enterDir() {
+		return false
+	}
+	raw(unix.SYS_SETITIMER, unix.ITIMER_REAL, uintptr(unsafe.Pointer(&p.noHurry)), 0)
+	p.tell(stepDirEntered, 0, 0)
+	return true
 }
 
 // enterDir leaves the process in /, where the starter is, if it may.

@@ -3,11 +3,14 @@ package starter
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // The steps of a new process that are reported when they fail. From stepGroups
@@ -22,31 +25,62 @@ const (
 	stepGID           = 'g'
 	stepUID           = 'u'
 	stepDirRequired   = 'h'
+	stepDirSlow       = 'w' // Dir is being entered, with DirPatience
+	stepDirEntered    = 'e' // not a failure
 	stepExec          = 'x'
 	stepGroupFile     = 'c'
 	stepFiles         = 'o'
 	stepLimitRequired = 'f'
 	stepNiceRequired  = 'p'
 	stepIdle          = 'i'
+	stepStage         = 's' // a program before the command failed; the rest of the reports is its text
 )
 
 const reportSize = 6
+
+// mostReports bounds the reports of a process in bytes, because a program before the command
+// runs as its user.
+const mostReports = 1 << 10
+
+// Say returns the report of a program that runs before the command and cannot execute it. An
+// errno is that of the attempt to execute the command.
+func Say(why error) []byte {
+	if errno, ok := why.(syscall.Errno); ok {
+		return binary.LittleEndian.AppendUint32([]byte{stepExec, 0}, uint32(errno))
+	}
+	return append([]byte{stepStage, 0, 0, 0, 0, 0}, why.Error()...)
+}
 
 // Progress is what a new process has reported. The fields are for a daemon that takes over while
 // the process is still starting.
 type Progress struct {
 	Command string // its path
 	Dir     string
+	OwnDir  bool `json:",omitempty"` // Dir is that of cwd=
 	Reports []byte
 }
 
 // Add takes what was read from the pipe for reports.
-func (p *Progress) Add(reports []byte) { p.Reports = append(p.Reports, reports...) }
+func (p *Progress) Add(reports []byte) {
+	p.Reports = append(p.Reports, reports[:min(len(reports), mostReports-len(p.Reports))]...)
+}
+
+// split returns the reports of the starter's process, and what a program before the command
+// wrote after them.
+func (p *Progress) split() (steps []byte, said string) {
+	for at := 0; at+reportSize <= len(p.Reports); at += reportSize {
+		if p.Reports[at] == stepStage {
+			return p.Reports[:at], string(p.Reports[at+reportSize:])
+		}
+	}
+	return p.Reports, ""
+}
 
 // Warnings describe the steps that failed without keeping the command from
 // running.
 func (p *Progress) Warnings() (warnings []string) {
-	for report := range slices.Chunk(p.Reports, reportSize) {
+	steps, _ := p.split()
+	for report := range slices.Chunk(steps, reportSize) {
 		err := errnoOf(report)
 		switch report[0] {
 		case stepDir:
@@ -73,10 +107,14 @@ func (e *ExecError) Unwrap() error { return e.Errno }
 // Failure returns why the command did not run, or nil. It is final when the pipe for reports was
 // closed. An *ExecError is about the command itself.
 func (p *Progress) Failure() error {
-	if len(p.Reports) < reportSize {
+	steps, said := p.split()
+	switch {
+	case said != "":
+		return errors.New(diagnostic.Harmless(said))
+	case len(steps) < reportSize:
 		return nil
 	}
-	report := p.Reports[len(p.Reports)-reportSize:]
+	report := steps[len(steps)-reportSize:]
 	err := errnoOf(report)
 	switch report[0] {
 	case stepGroups:
@@ -86,7 +124,12 @@ func (p *Progress) Failure() error {
 	case stepUID:
 		return fmt.Errorf("become user: %w", err)
 	case stepDirRequired:
+		if p.OwnDir {
+			return fmt.Errorf("enter the directory of cwd=: %s: %w", p.Dir, err)
+		}
 		return fmt.Errorf("chdir HOME failed: %s: %w", p.Dir, err)
+	case stepDirSlow:
+		return fmt.Errorf("enter the directory of cwd=: %s: it does not answer", p.Dir)
 	case stepGroupFile:
 		return fmt.Errorf("enter control group: %w", err)
 	case stepFiles:

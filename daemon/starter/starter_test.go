@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,7 +98,8 @@ func TestStartIsACleanProcess(t *testing.T) {
 func TestStartSetsUmaskAndLogin(t *testing.T) {
 	s := starter(t)
 	c := shell("umask; cat /proc/self/loginuid")
-	c.Umask, c.Login = 0o007, "1234"
+	umask := uint32(0o007)
+	c.Umask, c.Login = &umask, "1234"
 	output, _, _ := run(t, s, c)
 	if output != "0007\n1234" {
 		own, err := os.ReadFile("/proc/self/loginuid")
@@ -299,5 +301,34 @@ func TestStartCopiesLittleMemory(t *testing.T) {
 	}
 	if most := 128; received > most || all < 4*received || received == 0 {
 		t.Errorf("a new process receives %d of %d KiB; want at most %d", received, all, most)
+	}
+}
+
+// TestStartInADirectoryThatNeverAnswers has a file system without a server, as one on a dead
+// network.
+func TestStartInADirectoryThatNeverAnswers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: only root can mount a file system")
+	}
+	dir := t.TempDir()
+	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err == nil {
+		defer fuse.Close()
+		err = unix.Mount("fuse", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fuse.Fd()))
+	}
+	if err != nil {
+		t.Skip("SKIPPED, NOT TESTED: no file system in user space:", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	c := shell("echo it runs")
+	c.Dir, c.DirPatience = dir+"/dir", time.Second
+	output, status, progress := run(t, starter(t), c)
+	if why := progress.Failure(); why == nil || why.Error() != "enter the directory of cwd=: "+c.Dir+": it does not answer" || status.Signal() != syscall.SIGALRM || output != "" {
+		t.Errorf("got %q, %v, %v", output, status, why)
+	}
+	c.Dir = "/tmp"
+	output, status, progress = run(t, starter(t), c)
+	if why := progress.Failure(); why != nil || status != 0 || output != "it runs\n" {
+		t.Errorf("a directory that answers: got %q, %v, %v", output, status, why)
 	}
 }

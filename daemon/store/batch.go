@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -15,7 +15,7 @@ type Batch struct {
 	BootID  string    // the kernel's boot_id, to distinguish a restart from a reboot
 	Records []job.Record
 	Ledgers []job.Ledger   // the last one for each job and user counts
-	Roster  *engine.Roster // nil: unchanged
+	Roster  *effect.Roster // nil: unchanged
 	Outputs []Output
 }
 

@@ -252,21 +252,22 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 func isFresh(r *job.Run) bool {
 	return r.State == job.RunDecided && r.Started.IsZero() && r.PID == 0 && r.Outcome.IsZero() &&
 		r.NotBefore.IsZero() && r.Verdict == "" && r.Usage == (job.Usage{}) && len(r.Parents) == 0 && r.Backfill == 0 &&
-		len(r.Env) == 0 && r.Stop == nil
+		len(r.Env) == 0 && r.Stop == nil && r.First.IsZero()
 }
 
 // asked is the part of a run that a user requested.
 type asked struct {
-	Env  []string  `json:"env,omitempty"`
-	Stop *job.Stop `json:"stop,omitempty"`
+	Env   []string  `json:"env,omitempty"`
+	Stop  *job.Stop `json:"stop,omitempty"`
+	First time.Time `json:"first,omitzero"` // of job.Run
 }
 
 // askedText returns the stored form: NULL for nothing, as for nearly all runs.
 func askedText(r *job.Run) (driver.Value, error) {
-	if len(r.Env) == 0 && r.Stop == nil {
+	if len(r.Env) == 0 && r.Stop == nil && r.First.IsZero() {
 		return nil, nil
 	}
-	text, err := json.Marshal(asked{r.Env, r.Stop})
+	text, err := json.Marshal(asked{r.Env, r.Stop, r.First})
 	return string(text), err
 }
 

@@ -84,12 +84,12 @@ func TestCommitRetryAndManualRunsAreNotInLedger(t *testing.T) {
 	first := ended(1, "a", noon, 1)
 	retry := *first.Run
 	retry.ID, retry.Attempt, retry.Trigger, retry.State = 2, 2, job.TriggerRetry, job.RunWaiting
-	retry.Reason, retry.NotBefore, retry.Outcome = job.WaitsForRetry, noon.Add(time.Minute), job.Outcome{}
+	retry.Reason, retry.NotBefore, retry.First, retry.Outcome = job.WaitsForRetry, noon.Add(time.Minute), noon, job.Outcome{}
 	queued := recordOf(job.Queued, job.DecideHold, retry)
 	dropped := retry
 	dropped.State, dropped.Reason = job.RunDropped, job.JobRemoved
 	manual := retry
-	manual.ID, manual.Trigger, manual.By, manual.NotBefore = 3, job.TriggerManual, "ann", time.Time{}
+	manual.ID, manual.Trigger, manual.By, manual.NotBefore, manual.First = 3, job.TriggerManual, "ann", time.Time{}, time.Time{}
 	again := manual
 	again.ID = 4
 	commit(t, s, Batch{Records: []job.Record{

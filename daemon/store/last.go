@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
-// readers is the number of connections that share a query of all jobs.
+// readers is the number of connections that share a query of many jobs.
 const readers = 2
 
 // Last calls f for the newest ended run of each job, in no particular order. The runs have only ID,
@@ -22,32 +22,44 @@ func (s *Store) Last(ctx context.Context, f func(job.Run)) error {
 	if err := s.Row(ctx, "SELECT coalesce(max(n), 0) FROM job").Scan(&jobs); err != nil {
 		return fmt.Errorf("count jobs: %w", err)
 	}
+	share := jobs/readers + 1
+	return shared(f, func(i int, one func(job.Run)) error {
+		first := int64(i) * share
+		return s.last(ctx, one, "job.n > ? AND job.n <= ?", first, first+share)
+	})
+}
+
+// LastOf is Last for some jobs.
+func (s *Store) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error {
+	share := len(jobs)/readers + 1
+	return shared(f, func(i int, one func(job.Run)) error {
+		part := jobs[min(i*share, len(jobs)):min((i+1)*share, len(jobs))]
+		if len(part) == 0 {
+			return nil
+		}
+		list, err := json.Marshal(part)
+		if err != nil {
+			return fmt.Errorf("list jobs: %w", err)
+		}
+		return s.last(ctx, one, "job.id IN (SELECT value FROM json_each(?))", string(list))
+	})
+}
+
+// shared has several readers read a share each, by number. Their calls of f take turns.
+func shared(f func(job.Run), read func(share int, one func(job.Run)) error) error {
 	var mu sync.Mutex
 	one := func(r job.Run) {
 		mu.Lock()
 		defer mu.Unlock()
 		f(r)
 	}
-	share := jobs/readers + 1
 	failed := make([]error, readers)
 	var all sync.WaitGroup
 	for i := range failed {
-		all.Go(func() {
-			first := int64(i) * share
-			failed[i] = s.last(ctx, one, "job.n > ? AND job.n <= ?", first, first+share)
-		})
+		all.Go(func() { failed[i] = read(i, one) })
 	}
 	all.Wait()
 	return errors.Join(failed...)
-}
-
-// LastOf is Last for some jobs.
-func (s *Store) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error {
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
-	}
-	return s.last(ctx, f, "job.id IN (SELECT value FROM json_each(?))", string(list))
 }
 
 // LastBy is Last for the newest run of a job that ran as a user.

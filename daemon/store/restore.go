@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
@@ -19,7 +19,7 @@ type Restored struct {
 	Marks    []job.Mark
 	Live     []job.Run // queued, waiting, decided or running when last seen; oldest first
 	Holds    job.Holds
-	Known    []engine.Known
+	Known    []effect.Known
 	Ledgers  []job.Ledger // the last changed are last
 	NextRun  job.RunID    // the first unused number
 	Era      job.Era
@@ -119,7 +119,7 @@ func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
 	if err := s.Row(ctx, "SELECT coalesce(sum(length(known)), 0) FROM roster").Scan(&size); err != nil {
 		return err
 	}
-	r.Known = make([]engine.Known, 0, size/knownSize)
+	r.Known = make([]effect.Known, 0, size/knownSize)
 	return s.Each(ctx, func(row *sql.Rows) (err error) {
 		var blob sql.RawBytes
 		if err := row.Scan(&blob); err != nil {

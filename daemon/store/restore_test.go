@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
@@ -44,7 +44,7 @@ func TestRestoreGivesWhatWasCommitted(t *testing.T) {
 	dropped.ID, dropped.State = 4, job.RunDropped
 	ranges := skipped("b", noon.Add(time.Hour), job.Late)
 	ranges.First, ranges.Count = noon, 61
-	known := []engine.Known{{Key: job.Key{1}, Spec: 1<<64 - 1, Since: noon}, {Key: job.Key{15: 1}, Spec: 2, Since: time.Unix(0, -5).UTC()}}
+	known := []effect.Known{{Key: job.Key{1}, Spec: 1<<64 - 1, Since: noon}, {Key: job.Key{15: 1}, Spec: 2, Since: time.Unix(0, -5).UTC()}}
 
 	commit(t, s, Batch{Era: 7, BootID: "boot-1", Roster: wholeRoster(known[:1]), Records: []job.Record{
 		running, ranges, recordOf(job.Queued, job.DecideHold, waiting), recordOf(job.Dropped, "", dropped),
@@ -126,14 +126,14 @@ func TestRosterWritesWhatChanged(t *testing.T) {
 	commit(t, s, Batch{At: noon})
 	idle := changes() - before
 	known := bigRoster().All()[:3*rosterPart+1]
-	edited := func(at int) []engine.Known {
+	edited := func(at int) []effect.Known {
 		edited := slices.Clone(known)
 		edited[at].Since = noon
 		return edited
 	}
 	for _, c := range []struct {
 		what  string
-		known []engine.Known
+		known []effect.Known
 		rows  int64
 	}{
 		{"the first one", known, 4},
@@ -154,18 +154,18 @@ func TestRosterWritesWhatChanged(t *testing.T) {
 			t.Errorf("%s: the roster came back otherwise", c.what)
 		}
 	}
-	part := func(crontabs ...engine.RosterCrontab) *engine.Roster { return &engine.Roster{Crontabs: crontabs} }
+	part := func(crontabs ...effect.RosterCrontab) *effect.Roster { return &effect.Roster{Crontabs: crontabs} }
 	for _, c := range []struct {
 		what   string
-		roster *engine.Roster
+		roster *effect.Roster
 		rows   int64
 		known  int
 	}{
-		{"another crontab", part(engine.RosterCrontab{Name: "other", Known: known[:3]}), 1, len(known) + 3},
-		{"both change", part(engine.RosterCrontab{Name: "other", Known: known[:5]}, engine.RosterCrontab{Name: "t", Known: known[:2]}), 5, 7},
-		{"one is gone", part(engine.RosterCrontab{Name: "other"}), 1, 2},
-		{"an unknown one is gone", part(engine.RosterCrontab{Name: "never"}), 0, 2},
-		{"all are others", &engine.Roster{Whole: true, Crontabs: []engine.RosterCrontab{{Name: "a", Known: known[:1]}, {Name: "b", Known: known[1:4]}}}, 3, 4},
+		{"another crontab", part(effect.RosterCrontab{Name: "other", Known: known[:3]}), 1, len(known) + 3},
+		{"both change", part(effect.RosterCrontab{Name: "other", Known: known[:5]}, effect.RosterCrontab{Name: "t", Known: known[:2]}), 5, 7},
+		{"one is gone", part(effect.RosterCrontab{Name: "other"}), 1, 2},
+		{"an unknown one is gone", part(effect.RosterCrontab{Name: "never"}), 0, 2},
+		{"all are others", &effect.Roster{Whole: true, Crontabs: []effect.RosterCrontab{{Name: "a", Known: known[:1]}, {Name: "b", Known: known[1:4]}}}, 3, 4},
 	} {
 		before := changes()
 		commit(t, s, Batch{At: noon, Roster: c.roster})
@@ -219,17 +219,17 @@ func TestRestoreRosterOfDamagedRowFails(t *testing.T) {
 }
 
 // bigRoster is that of a host with 100,000 jobs.
-func bigRoster() *engine.Roster {
-	known := make([]engine.Known, 100_000)
+func bigRoster() *effect.Roster {
+	known := make([]effect.Known, 100_000)
 	for i := range known {
-		known[i] = engine.Known{Key: job.KeyOf(job.ID(jobName(i)), ""), Spec: uint64(i), Since: noon.Add(time.Duration(i))}
+		known[i] = effect.Known{Key: job.KeyOf(job.ID(jobName(i)), ""), Spec: uint64(i), Since: noon.Add(time.Duration(i))}
 	}
 	return wholeRoster(known)
 }
 
 // wholeRoster is the roster of a host with one crontab.
-func wholeRoster(known []engine.Known) *engine.Roster {
-	return &engine.Roster{Whole: true, Crontabs: []engine.RosterCrontab{{Name: "t", Known: known}}}
+func wholeRoster(known []effect.Known) *effect.Roster {
+	return &effect.Roster{Whole: true, Crontabs: []effect.RosterCrontab{{Name: "t", Known: known}}}
 }
 
 func TestRestoreBigRosterInOrder(t *testing.T) {
@@ -244,7 +244,7 @@ func TestRestoreBigRosterInOrder(t *testing.T) {
 	if size, limit := diskSize(t, dir), int64(4<<20); size > limit {
 		t.Errorf("a roster of 100,000 jobs takes %d bytes, limit %d", size, limit)
 	}
-	commit(t, s, Batch{Roster: &engine.Roster{Whole: true}})
+	commit(t, s, Batch{Roster: &effect.Roster{Whole: true}})
 	if got := restore(t, s).Known; len(got) != 0 {
 		t.Errorf("%d jobs are left of an empty roster", len(got))
 	}
@@ -267,13 +267,13 @@ func diskSize(t *testing.T, dir string) (size int64) {
 func TestRestoreRosterOfTheFormBefore(t *testing.T) {
 	for jobs := 1; jobs <= 8; jobs++ {
 		dir := t.TempDir()
-		row, want := []byte{}, []engine.Known{}
+		row, want := []byte{}, []effect.Known{}
 		for i := range jobs {
 			hash := uint64(i+1) * 0x9e3779b97f4a7c15
 			for _, n := range []uint64{hash, uint64(i), uint64(noon.UnixNano())} {
 				row = binary.LittleEndian.AppendUint64(row, n)
 			}
-			want = append(want, engine.Known{Key: catalog.FormerKey(hash), Spec: uint64(i), Since: noon})
+			want = append(want, effect.Known{Key: catalog.FormerKey(hash), Spec: uint64(i), Since: noon})
 		}
 		older(t, dir, 8, fmt.Sprintf("INSERT INTO roster VALUES (0, x'%x')", row))
 		s := open(t, dir)

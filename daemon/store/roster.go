@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
@@ -29,7 +29,7 @@ const (
 const partBits = 12
 
 // putRoster writes the rows of the crontabs of r, as far as they changed.
-func (w *writer) putRoster(r *engine.Roster) error {
+func (w *writer) putRoster(r *effect.Roster) error {
 	if r.Whole {
 		if err := w.keepRoster(r); err != nil {
 			return err
@@ -59,7 +59,7 @@ func (w *writer) putRoster(r *engine.Roster) error {
 }
 
 // keepRoster deletes the rows of all crontabs that are not in r.
-func (w *writer) keepRoster(r *engine.Roster) error {
+func (w *writer) keepRoster(r *effect.Roster) error {
 	gaps := make([]int64, 0, 2*len(r.Crontabs)+2)
 	gaps = append(gaps, 0)
 	for _, t := range r.Crontabs {
@@ -89,7 +89,7 @@ func partsOf(name string) (part, end int64) {
 
 // appendKnown reads a row. The form before is recognized by its length: that of a
 // row of today is odd.
-func appendKnown(known []engine.Known, blob []byte) ([]engine.Known, error) {
+func appendKnown(known []effect.Known, blob []byte) ([]effect.Known, error) {
 	size, keyOf := knownSize, func(b []byte) job.Key { return job.Key(b) }
 	switch {
 	case len(blob)%formerKnownSize == 0:
@@ -101,7 +101,7 @@ func appendKnown(known []engine.Known, blob []byte) ([]engine.Known, error) {
 	}
 	for ; len(blob) > 0; blob = blob[size:] {
 		rest := blob[size-16 : size]
-		known = append(known, engine.Known{
+		known = append(known, effect.Known{
 			Key:   keyOf(blob[:size-16]),
 			Spec:  binary.LittleEndian.Uint64(rest),
 			Since: database.FromNanos(int64(binary.LittleEndian.Uint64(rest[8:]))),

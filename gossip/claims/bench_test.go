@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -22,12 +23,12 @@ type host struct {
 // step lets time pass, handles events, and returns the claims that are sent.
 func (h *host) step(d time.Duration, events ...any) (claims []register.Claim) {
 	h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
-	var own []engine.Event
+	var own []event.Event
 	for _, ev := range events {
-		if x, ok := ev.(engine.Event); ok {
+		if x, ok := ev.(event.Event); ok {
 			own = append(own, x)
 		} else {
-			h.ring.Hear(ev.(register.Event))
+			h.ring.Receive(ev.(register.Event))
 		}
 	}
 	h.StepIn(h.ring, h.now, own...)
@@ -57,7 +58,7 @@ func hostOf(b testing.TB, n, members int) (h *host, m *register.Membership) {
 		m.Members = append(m.Members, register.Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
 	}
 	h = &host{engine.New(engine.State{}), New(), job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}}
-	h.step(0, engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
+	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	h.step(0, register.Ring{Membership: m})
 	return h, m
 }

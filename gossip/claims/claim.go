@@ -63,12 +63,12 @@ func (c *claim) Before(x *claim) bool {
 func (c *claim) Stand(at int) { c.at = at }
 
 // due makes this member compete for a due occurrence.
-func (r *Ring) due(w exchange.Due) {
-	slot, ok := r.host.Jobs.FindRing(w.Key)
+func (r *Ring) due(m exchange.Due) {
+	slot, ok := r.host.Jobs.FindRing(m.Key)
 	if !ok || r.ranking == nil {
 		return
 	}
-	c := &claim{Occurrence: w.Occurrence, slot: slot, at: -1, missed: w.Missed, skips: w.Skips}
+	c := &claim{Occurrence: m.Occurrence, slot: slot, at: -1, missed: m.Missed, skips: m.Skips}
 	switch {
 	case !c.missed:
 		r.compete(c, c.Time())
@@ -206,11 +206,11 @@ func (r *Ring) claimFor(c *claim, o *option.Options) {
 		for _, x := range r.stalled[c.Key] {
 			if _, ok := r.optionsOf(x); ok && !x.run && x.state < asked && x.Due < c.Due {
 				heap.Remove(&r.queue, x.at)
-				r.ask(x, ledger)
+				r.send(x, ledger)
 			}
 		}
 	}
-	r.ask(c, ledger)
+	r.send(c, ledger)
 }
 
 // isStrict reports whether the voters grant the occurrences of a job.
@@ -218,8 +218,8 @@ func (r *Ring) isStrict(o *option.Options) bool {
 	return r.host.Strict && o.Partitioned != option.PartitionedRun
 }
 
-// ask sends the claim for an occurrence.
-func (r *Ring) ask(c *claim, ledger bool) {
+// send sends the claim for an occurrence.
+func (r *Ring) send(c *claim, ledger bool) {
 	r.enter(c, asked)
 	c.open = ledger
 	q := register.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}

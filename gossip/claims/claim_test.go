@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
@@ -27,16 +28,16 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 	if all := h.View().Undecided(); len(all) != 1 || !all[0].Due.Equal(due.Time()) {
 		t.Fatalf("got undecided %v, want the one of %v", all, due.Time())
 	}
-	h.step(0, engine.Load{Crontabs: []*crontab.File{first}, Ring: engine.Available})
+	h.step(0, event.Load{Crontabs: []*crontab.File{first}, Ring: event.Available})
 	if all := h.View().Undecided(); len(all) != 0 {
 		t.Errorf("got undecided %v of a job that was removed", all)
 	}
-	claims = h.step(0, engine.Load{Crontabs: all, Ring: engine.Available})
+	claims = h.step(0, event.Load{Crontabs: all, Ring: event.Available})
 	claims = append(claims, h.step(time.Second)...)
 	if len(claims) != 1 || claims[0].Occurrence != due {
 		t.Fatalf("got claims %v, want %v again", claims, due)
 	}
-	h.step(0, register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}, engine.Load{Crontabs: []*crontab.File{first}, Ring: engine.Available})
+	h.step(0, register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}, event.Load{Crontabs: []*crontab.File{first}, Ring: event.Available})
 	h.step(time.Second, register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"})
 	if len(h.ring.claims) != 0 {
 		t.Errorf("%d claims are left", len(h.ring.claims))
@@ -56,12 +57,12 @@ func TestOrphanThatRunsHereIsNotClaimed(t *testing.T) {
 	orphan := register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}
 	for _, c := range []struct {
 		what  string
-		event engine.Event
+		event event.Event
 		want  int
 	}{
-		{"about to start", engine.Tick{}, 0},
-		{"running", engine.Started{Run: 1, PID: 1}, 0},
-		{"over", engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}}, 1},
+		{"about to start", event.Tick{}, 0},
+		{"running", event.Started{Run: 1, PID: 1}, 0},
+		{"over", event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}}, 1},
 	} {
 		h.step(0, c.event)
 		if claims := h.step(0, orphan); len(claims) != c.want {
@@ -96,13 +97,13 @@ func TestStepDecidesAFewOccurrences(t *testing.T) {
 		t.Fatal(diagnostics)
 	}
 	h, _ := hostOf(t, 1, 1)
-	h.step(0, engine.Load{Crontabs: []*crontab.File{file}, Ring: engine.Available})
+	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	h.now.Wall, h.now.Up = h.now.Wall.Add(30*time.Second), h.now.Up+30*time.Second
 	decided := 0
 	for steps := 0; decided < n; steps++ {
 		facts := 0
 		for _, e := range h.StepIn(h.ring, h.now) {
-			if f, ok := e.(engine.Fact); ok && f.Record.Reason != "" {
+			if f, ok := e.(effect.Fact); ok && f.Record.Reason != "" {
 				facts++
 			}
 		}

@@ -2,7 +2,7 @@
 // this member, claims occurrences at the time of its rank, and takes over those of members
 // that are gone. It performs no I/O.
 //
-// The loop steps the engine and a Ring in turn, see engine.StepIn. The words between them
+// The loop steps the engine and a Ring in turn, see engine.StepIn. The messages between them
 // are those of daemon/engine/exchange. Towards the other members, a Ring emits effects and
 // takes events of gossip/register.
 //
@@ -40,9 +40,10 @@
 // run. A drained member claims nothing new, and continues with the occurrences that it has.
 // A member that leaves also gives up its occurrences that have not begun, and reports that
 // to the others (depart). They then treat it as dead, and take over these occurrences.
-// Before that, it repeats claims that the voters have not answered, if no other member that it
-// sees could take over: in strict mode, a member that finds it dead must assume that it has
-// begun what was granted to it.
+// In strict mode, a member that finds it dead must assume that it has begun what was granted to
+// it. So the marks of what it gave up say that (register.Mark.GivenUp), and reach also a member that
+// was cut off meanwhile. Claims that the voters have not answered are given up, too. If no other
+// member that it sees could take over, it repeats them before.
 //
 // Occurrences of a ring do not depend on an era: they are identified by (key, due) alone,
 // and setting the clock back repeats none of them.

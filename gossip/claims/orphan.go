@@ -22,7 +22,8 @@ func began(x *register.Report) bool { return x.Phase == exchange.Begun || x.Atte
 // occurrence, it may have ended well, so it is run again only if if-lost= allows that.
 // The same holds for an occurrence that the ledger granted, because the member may still
 // begin it. An occurrence that this member itself took before a restart, and has no
-// record of, has not begun.
+// record of, has not begun. If it gave up an occurrence that voters grant, it leaves it to the
+// others, who may have learned of that late.
 func (r *Ring) orphaned(all []register.Report) {
 	for _, x := range all {
 		if r.ranking == nil {
@@ -47,6 +48,9 @@ func (r *Ring) inherit(slot int, x *register.Report) {
 	o, own := r.host.Jobs.Options(slot), x.Member == r.ranking.Self
 	c := r.claims[x.Occurrence]
 	switch {
+	case own && x.GivenUp && r.isStrict(o):
+		r.others([]exchange.Occurrence{x.Occurrence})
+		return
 	case c != nil && c.run: // it waits or runs here
 		return
 	case c != nil && c.state >= asked:
@@ -116,7 +120,7 @@ func (r *Ring) reclaim(p exchange.Progress) {
 // depart collects the occurrences that have not begun. Anything granted after the final state
 // does not begin here, because the state that the others receive must be final. Before that, it
 // repeats the claims that the voters may have granted and that no other member it sees could
-// take over: members that do not see this one never learn that it has not begun them.
+// take over. It gives up the others, too, in case they were granted, unless they skip something.
 func (r *Ring) depart() {
 	if r.ranking == nil {
 		r.emit(register.Unstarted{})
@@ -128,12 +132,19 @@ func (r *Ring) depart() {
 		o, ok := r.optionsOf(c)
 		c.last = ok && c.open && !c.run && !r.host.Draining && !r.isForOthers(c.slot)
 		switch {
+		case ok && c.open && !c.run && !c.last && c.reason == "" && len(c.skips) == 0:
+			p := exchange.Progress{Occurrence: c.Occurrence, Phase: exchange.Taken}
+			if c.orphan != nil {
+				p.Attempt, p.Lost = c.orphan.Attempt, c.orphan.Lost
+			}
+			r.given = append(r.given, p)
+			r.forget(c)
 		case c.state >= asked || c.run:
 		case !c.last:
 			r.forget(c)
 		case o.Quorum <= len(r.ranking.Members):
 			heap.Remove(&r.queue, c.at)
-			r.ask(c, r.isStrict(o))
+			r.send(c, r.isStrict(o))
 		}
 	}
 	r.answer(exchange.Recheck{Of: r.isForOthers})

@@ -39,9 +39,9 @@ type Ring struct {
 	given       []exchange.Progress  // which it gives up in its final state
 	departed    bool                 // it takes nothing any longer
 
-	heard   []register.Event
-	answers []exchange.Answer
-	effects []register.Effect
+	received []register.Event
+	answers  []exchange.Answer
+	effects  []register.Effect
 }
 
 // New returns a Ring that knows no members.
@@ -49,8 +49,8 @@ func New() *Ring {
 	return &Ring{host: exchange.Host{Jobs: &catalog.Catalog{}}, suspended: true, claims: map[exchange.Occurrence]*claim{}, stalled: map[job.Key][]*claim{}}
 }
 
-// Hear adds events of the other members for the next Step.
-func (r *Ring) Hear(events ...register.Event) { r.heard = append(r.heard, events...) }
+// Receive adds events of the other members for the next Step.
+func (r *Ring) Receive(events ...register.Event) { r.received = append(r.received, events...) }
 
 // Effects returns the messages to the other members since the last call, in order.
 func (r *Ring) Effects() []register.Effect {
@@ -59,21 +59,21 @@ func (r *Ring) Effects() []register.Effect {
 	return all
 }
 
-// Step handles words of the engine and events of the other members, makes the claims whose
+// Step handles messages of the engine and events of the other members, makes the claims whose
 // time has come, and returns answers for the engine.
-func (r *Ring) Step(now job.Moment, words ...exchange.Word) []exchange.Answer {
+func (r *Ring) Step(now job.Moment, messages ...exchange.Message) []exchange.Answer {
 	r.now = now
-	for _, w := range words {
-		r.heed(w)
+	for _, m := range messages {
+		r.handle(m)
 	}
 	if r.departing && r.settled() {
 		r.emit(register.Unstarted{Occurrences: r.given})
 		r.departing, r.given = false, nil
 	}
-	heard := r.heard
-	r.heard = nil
-	for _, ev := range heard {
-		r.take(ev)
+	received := r.received
+	r.received = nil
+	for _, ev := range received {
+		r.handleEvent(ev)
 	}
 	r.suspend()
 	r.claimAll()
@@ -85,25 +85,25 @@ func (r *Ring) Step(now job.Moment, words ...exchange.Word) []exchange.Answer {
 func (r *Ring) emit(x register.Effect)   { r.effects = append(r.effects, x) }
 func (r *Ring) answer(a exchange.Answer) { r.answers = append(r.answers, a) }
 
-// heed handles a word of the engine.
-func (r *Ring) heed(w exchange.Word) {
-	switch w := w.(type) {
+// handle handles a message of the engine.
+func (r *Ring) handle(m exchange.Message) {
+	switch m := m.(type) {
 	case exchange.Host:
-		if !slices.Equal(r.host.Holdings, w.Holdings) {
-			r.emit(register.Holdings{Holdings: w.Holdings})
+		if !slices.Equal(r.host.Holdings, m.Holdings) {
+			r.emit(register.Holdings{Holdings: m.Holdings})
 		}
-		r.host = w
+		r.host = m
 		for _, c := range r.claims {
-			if _, ok := w.Jobs.FindRing(c.Key); !ok && c.state >= granted {
+			if _, ok := m.Jobs.FindRing(c.Key); !ok && c.state >= granted {
 				r.forget(c)
 			}
 		}
 	case exchange.Due:
-		r.due(w)
+		r.due(m)
 	case exchange.Progress:
-		r.progress(w)
+		r.progress(m)
 	case exchange.Unstarted:
-		r.reclaim(w.Progress)
+		r.reclaim(m.Progress)
 	case exchange.Slept:
 		for _, c := range r.claims {
 			if c.state == asked {
@@ -126,8 +126,8 @@ func (r *Ring) progress(p exchange.Progress) {
 	r.emit(p)
 }
 
-// take handles an event of the other members.
-func (r *Ring) take(ev register.Event) {
+// handleEvent handles an event of the other members.
+func (r *Ring) handleEvent(ev register.Event) {
 	switch ev := ev.(type) {
 	case register.Ring:
 		r.joined(ev)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -102,67 +103,80 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 }
 
 // decide sends a batch to the leader, and searches for the leader until the context ends. While
-// an answer is late, it sends the batch to other voters, too. They have other connections to the
-// leader, and deciding a claim twice does no harm.
+// an answer is late, it sends the batch to other voters, too, but not twice to the same one. They
+// have other connections to the leader, or learn of a new one, and deciding a claim twice does no
+// harm.
 func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type reply struct {
+		from    string
 		results []result
 		err     error
 	}
-	replies := make(chan reply, maxTries)
-	pause, pending := firstPause, 0
+	replies := make(chan reply, mostVoters+1)
+	pause, pending := firstPause, map[string]bool{}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var err error
+	err := errors.New("no voter leads")
 	for try := 0; ; {
 		select {
 		case <-timer.C:
-			if pending < maxTries {
-				pending++
-				go func(try int) {
-					results, err := l.try(ctx, b, try)
-					replies <- reply{results, err}
-				}(try)
+			if to := l.nextVoter(try, pending); to != "" {
 				try++
+				pending[to] = true
+				go func() {
+					results, err := l.try(ctx, to, b)
+					replies <- reply{to, results, err}
+				}()
 			}
 			timer.Reset(lateTime)
 		case r := <-replies:
-			pending--
+			delete(pending, r.from)
 			if r.err == nil && len(r.results) == len(b.claims) {
 				return r.results, nil
 			}
 			err = r.err
-			if pending == 0 {
-				timer.Reset(pause)
-				pause = min(2*pause, lastPause)
-			}
+			timer.Reset(pause)
+			pause = min(2*pause, lastPause)
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), err)
 		}
 	}
 }
 
-// try sends a batch to one voter, or decides it here if this member leads. A voter that cannot
-// use its log, such as with a full disk, sends claims to the others, as members do that are not
-// voters.
-func (l *Ledger) try(ctx context.Context, b batch, try int) ([]result, error) {
+// nextVoter returns the voter to ask at a try, or "" if all of them have not answered yet: the
+// leader, which may be this member, or at each second try any voter.
+func (l *Ledger) nextVoter(try int, pending map[string]bool) string {
 	l.mu.Lock()
-	v, leader, voters := l.voter, l.leader, l.voters
+	v, leader, voters := l.voter, l.leader, slices.Clone(l.voters)
 	l.mu.Unlock()
-	if v != nil && v.leads() {
-		return v.propose(ctx, b)
+	if v != nil && v.leads() && !pending[l.id] {
+		return l.id
 	}
-	known := []string{leader}
-	if v != nil {
-		known = append(known, v.leader())
+	if leader == "" && v != nil {
+		leader = v.leader()
 	}
-	known = slices.DeleteFunc(append(known, voters...), func(m string) bool { return m == "" || m == l.id })
-	if len(known) == 0 {
-		return nil, errors.New("no voter leads")
+	if try%2 == 0 && leader != "" && leader != l.id && !pending[leader] {
+		return leader
 	}
-	return l.askVoter(ctx, known[try%len(known)], request{seen: l.newestSeen(), batch: b})
+	voters = slices.DeleteFunc(voters, func(m string) bool { return m == l.id || pending[m] })
+	if len(voters) == 0 {
+		return ""
+	}
+	return voters[rand.IntN(len(voters))]
+}
+
+// try sends a batch to one voter, or decides it here. A voter that cannot use its log, such as
+// with a full disk, sends claims to the others, as members do that are not voters.
+func (l *Ledger) try(ctx context.Context, to string, b batch) ([]result, error) {
+	if to == l.id {
+		if v := l.voterNow(); v != nil {
+			return v.propose(ctx, b)
+		}
+		return nil, errStopped
+	}
+	return l.askVoter(ctx, to, request{seen: l.newestSeen(), batch: b})
 }
 
 // askVoter sends claims to one voter, and stores the leader that it reports.
@@ -224,6 +238,8 @@ func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]by
 	if leader == "" || leader == peer || leader == l.id || q.forwarded {
 		return answer{leader: leader}.encode(), nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, v.beat) // then there may be another leader
+	defer cancel()
 	a, err := l.send(ctx, leader, request{true, l.newestSeen(), q.batch})
 	if err != nil {
 		return nil, err

@@ -36,11 +36,11 @@ const (
 
 // Times and limits of claims.
 const (
-	mostVoters    = 7
-	claimTime     = 30 * time.Second // at most, with a later deadline of the caller, too
-	tryTime       = 5 * time.Second  // for one voter to answer
-	lateTime      = time.Second      // after which another one is asked, too
-	maxTries      = 3                // at the same time
+	mostVoters = 7
+	claimTime  = 30 * time.Second // at most, with a later deadline of the caller, too
+	tryTime    = 5 * time.Second  // for one voter to answer
+	lateTime   = time.Second      // after which another one is asked, too
+
 	firstPause    = 20 * time.Millisecond
 	lastPause     = 320 * time.Millisecond
 	retryInterval = 10 * time.Second // between two starts of a voter that failed

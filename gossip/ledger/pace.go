@@ -11,20 +11,43 @@ import (
 
 // Limits of the times of raft. A follower becomes a candidate if it receives no message from the
 // leader for a random time between one and two heartbeat timeouts. The leader resigns if it does
-// not reach a majority for half a heartbeat timeout.
+// not reach a majority for one. It sends a heartbeat a tenth or fifth of the timeout after the answer
+// to the last one, so they arrive in time if a round trip takes up to about 0.7 of the timeout.
 const (
 	leastBeat   = time.Second
-	mostBeat    = 8 * time.Second
-	beatTrips   = 4  // round trips in a heartbeat timeout
+	mostBeat    = 2 * time.Second
+	beatTrips   = 2  // round trips in a heartbeat timeout
 	beatSamples = 30 // a minute of them
 )
 
 // errPace ends a voter that starts again with other times.
 var errPace = errors.New("the times of raft change with those of the network")
 
-// pace maps each other voter to its last answer times, the newest last. They include the time to
-// send lost packets again.
-type pace map[string][]time.Duration
+// pace maps each other voter to the times that it needs to answer.
+type pace map[string]answerTimes
+
+// answerTimes are the last answer times of a voter. They include the time to send lost packets again.
+type answerTimes struct {
+	samples []time.Duration // the newest last
+	missed  int             // hellos since the last answer that it did not answer in time
+}
+
+// add adds a sample. If a voter misses several hellos, and then answers fast, it was not slow but out
+// of reach, for instance behind a network partition: the missed ones no longer count.
+func (a answerTimes) add(took time.Duration, answered bool) answerTimes {
+	switch {
+	case !answered:
+		a.missed++
+	case a.missed > 1 && took < helloTime/2:
+		a.samples = a.samples[:max(0, len(a.samples)-a.missed)]
+		a.missed = 0
+	default:
+		a.missed = 0
+	}
+	a.samples = append(a.samples, took)
+	a.samples = a.samples[max(0, len(a.samples)-beatSamples):]
+	return a
+}
 
 // measure sends a hello to all other voters, and records how long they take to answer.
 func (v *voter) measure(ctx context.Context) {
@@ -44,8 +67,7 @@ func (v *voter) measure(ctx context.Context) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			samples := append(l.pace[member], took)
-			l.pace[member] = samples[max(0, len(samples)-beatSamples):]
+			l.pace[member] = l.pace[member].add(took, err == nil)
 		})
 	}
 	all.Wait()
@@ -56,9 +78,9 @@ func (v *voter) measure(ctx context.Context) {
 // ignored, because a busy host can cause it.
 func (p pace) beatFor(n int) time.Duration {
 	var slow []time.Duration
-	for _, samples := range p {
-		if len(samples) > 1 {
-			sorted := slices.Sorted(slices.Values(samples))
+	for _, a := range p {
+		if len(a.samples) > 1 {
+			sorted := slices.Sorted(slices.Values(a.samples))
 			slow = append(slow, sorted[len(sorted)-2])
 		}
 	}

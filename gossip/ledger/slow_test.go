@@ -63,3 +63,40 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 		})
 	}
 }
+
+// TestClaimWhenTheLeaderFallsSilent cuts the voters' leader off, as if its host were turned off, just
+// before a claim. On a fast network the others need one to three seconds to elect another leader. A
+// claim must not wait much longer, for instance until the requests to the silent one have timed out.
+func TestClaimWhenTheLeaderFallsSilent(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		delay         time.Duration
+		loss          float64
+		half, longest time.Duration // limits
+	}{
+		{"fast", 0, 0, 3 * time.Second, 6 * time.Second},
+		{"delay", 200 * time.Millisecond, 0, 6 * time.Second, claimTime},
+		{"loss", 0, 0.3, 9 * time.Second, claimTime},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+				w.network.Slow(c.delay, c.loss)
+				var took []time.Duration
+				for i := range uint64(15) {
+					time.Sleep(70 * time.Second)                 // until the voters have no old answer times
+					w.get("d").Claim(t.Context(), claimsOf(2*i)) // d knows the leader
+					leader := w.leader()
+					w.network.Partition([]string{leader}, slices.DeleteFunc([]string{"a", "b", "c", "d", "e"}, func(id string) bool { return id == leader }))
+					begun := time.Now()
+					w.get("d").Claim(t.Context(), claimsOf(2*i+1))
+					took = append(took, time.Since(begun))
+					w.network.Heal()
+				}
+				slices.Sort(took)
+				if p50, longest := took[len(took)/2], took[len(took)-1]; p50 > c.half || longest > c.longest {
+					t.Errorf("claims took %s, want at most %s for half of them, and %s for all", took, c.half, c.longest)
+				}
+			})
+		})
+	}
+}

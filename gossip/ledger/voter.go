@@ -30,6 +30,7 @@ const (
 // voter is this member's raft server, from opening its log to closing it.
 type voter struct {
 	ledger    *Ledger
+	beat      time.Duration // the heartbeat timeout
 	id        raft.ServerID
 	disk      *disk.Disk
 	machine   *machine
@@ -54,7 +55,7 @@ func (v *voter) fail(err error) {
 
 // vote runs the voter until the context ends, or until it cannot use its disk or log.
 func (l *Ledger) vote(ctx context.Context) error {
-	v := &voter{ledger: l, proposals: make(chan *proposal), stopped: make(chan struct{}), failed: make(chan struct{})}
+	v := &voter{ledger: l, beat: l.beat, proposals: make(chan *proposal), stopped: make(chan struct{}), failed: make(chan struct{})}
 	if err := v.start(); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (v *voter) start() error {
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
 	v.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: v.streams, MaxPool: 2, Timeout: rpcBeats * v.ledger.beat, Logger: logger, MsgpackUseNewTimeFormat: true,
+		Stream: v.streams, MaxPool: 2, Timeout: rpcBeats * v.beat, Logger: logger, MsgpackUseNewTimeFormat: true,
 		// Without pipelines: if one ends while raft writes to it, the write blocks for ever.
 		// Pipelines gain nothing with one pending entry at a time.
 		MaxRPCsInFlight: 1,
@@ -118,7 +119,7 @@ func (v *voter) startRaft(logger *disk.Logger) error {
 	c.Logger = logger
 	c.NoLegacyTelemetry = true
 	c.ShutdownOnRemove = false
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = v.ledger.beat, v.ledger.beat, v.ledger.beat/2
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = v.beat, v.beat, v.beat
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = snapshotEvery, snapshotAfter, trailing
 	done := make(chan struct{})
 	go func() {

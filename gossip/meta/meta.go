@@ -33,8 +33,8 @@ const (
 // Any other change increases LeastVersion, too: members with an older format cannot be in one
 // ring with this one, and are reported.
 const (
-	Version      = 6
-	LeastVersion = 6
+	Version      = 7
+	LeastVersion = 7
 )
 
 // Meta is a member's description of itself, in each of its alive messages.

@@ -1,6 +1,6 @@
 // Package register owns what a member of a ring knows of who took which
 // occurrence, and the protocol by which one is claimed. It performs no I/O: the
-// methods return answers, messages for the other members, and News.
+// methods return answers, messages for the other members, and Changes.
 //
 // # How an occurrence is claimed
 //
@@ -37,7 +37,9 @@
 // two marks of an occurrence, the mark of the higher generation is valid.
 //
 // A member that leaves sends its final state to all others, which then treat it
-// as dead.
+// as dead. The marks of occurrences that it gave up say that it never begins
+// them. They also count for a member that receives them from another one, and
+// lose against marks of live members of the same generation.
 //
 // A member that was away for a while, and holds occurrences that it took before,
 // checks with the others whether it still holds them. Claims under way give way to
@@ -49,5 +51,7 @@
 // Two members that did not see each other may both have taken an occurrence. When
 // they find out and only one run has begun, the other member gives the occurrence
 // up. If no run has begun, the member with the higher ID gives it up. If both runs
-// have begun, both members report it: see News.
+// have begun, both members report it: see Changes. If one of them took it over
+// from the other, only the other one knows whether its run was lost. Therefore the
+// member that finds a double sends its own mark to the other one: see LearnDoubles.
 package register

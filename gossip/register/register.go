@@ -23,6 +23,7 @@ type Mark struct {
 	Attempt    uint16 // number of the latest attempt that began, on any member; 0: none
 	Lost       uint8  // number of attempts that were made because the process of the previous one vanished
 	Run        int64  // ID of the run on that member; 0: none yet, or it was skipped
+	GivenUp    bool   // the member left with it Taken: it never begins it
 }
 
 // Grant is the decision on a claim.
@@ -75,11 +76,13 @@ type Changes struct {
 	Orphans []Report              // taken but not over, by members that died, or by this one before it was restarted
 }
 
-// Report is a mark of another member. The caller sets Host and Left.
+// Report is a mark of another member. The caller sets Host and Left, but not Left with Asks: a member
+// whose final state lacks an occurrence never took it.
 type Report struct {
 	Mark
 	Host string // the member's
-	Left bool   // the member left and sent its final state: it will never begin what it had not begun
+	Asks bool   // the member claimed it: no report shows that it took it
+	Left bool   // the member left and sent its final state, or gave the occurrence up: it never begins what it had not begun
 }
 
 // Limits bound the size of a Register.
@@ -149,6 +152,7 @@ type state struct {
 	lost       uint8
 	vanished   bool
 	orphan     bool // its member has died since it reported this state
+	givenUp    bool // see Mark; it is an orphan, too
 }
 
 // step maps a phase and an attempt to a number that grows with progress: an attempt begins, the
@@ -225,7 +229,7 @@ func (e *entry) release() {
 func mark(o exchange.Occurrence, s *state) Mark {
 	return Mark{
 		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
-		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
+		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run, GivenUp: s.givenUp,
 	}
 }
 
@@ -286,11 +290,25 @@ func (r *Register) Learn(marks []Mark, now time.Time) Changes {
 	return news
 }
 
+// LearnDoubles applies marks of which their members report that they double runs of this one. They
+// are not checked: an attempt that has ended here, and before another one, is Begun for the others,
+// and so they cannot distinguish it from one that was lost.
+func (r *Register) LearnDoubles(marks []Mark, now time.Time) Changes {
+	var news Changes
+	for i, m := range marks {
+		if e := r.entries[m.Occurrence]; e != nil && e.mine.began() {
+			r.reportDouble(m, e, &news)
+		}
+		r.learn(&marks[i], now, &news)
+	}
+	return news
+}
+
 func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
 	o := m.Occurrence
 	s := state{
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
-		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
+		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost, orphan: m.GivenUp, givenUp: m.GivenUp,
 	}
 	if s.phase == 0 || r.tooFar(o.Due, now) {
 		return
@@ -343,12 +361,15 @@ func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.supersedes(known)
 	}
-	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())) > 0
+	if c := cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())); c != 0 {
+		return c > 0
+	}
+	return s.givenUp && !known.givenUp
 }
 
-// double reports, once for each member, that its run doubles a run of this member.
+// double reports that another member's run doubles a run of this member, if it does.
 func (r *Register) double(o exchange.Occurrence, e *entry, other *state, news *Changes) {
-	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
+	if !e.mine.began() || !other.began() {
 		return
 	}
 	// If one member lost the run and the other one took it over, both behaved correctly.
@@ -356,10 +377,19 @@ func (r *Register) double(o exchange.Occurrence, e *entry, other *state, news *C
 		e.mine.generation > other.generation && (other.phase < exchange.Over || other.vanished) {
 		return
 	}
-	if r.entries[o] == e {
-		r.doubles[o] = append(r.doubles[o], other.member)
+	r.reportDouble(mark(o, other), e, news)
+}
+
+// reportDouble reports a double once for each member.
+func (r *Register) reportDouble(m Mark, e *entry, news *Changes) {
+	o, member := m.Occurrence, unique.Make(m.Member)
+	if slices.Contains(r.doubles[o], member) {
+		return
 	}
-	news.Doubled = append(news.Doubled, Report{Mark: mark(o, other)})
+	if r.entries[o] == e {
+		r.doubles[o] = append(r.doubles[o], member)
+	}
+	news.Doubled = append(news.Doubled, Report{Mark: m})
 }
 
 // Lose records that a member died or was restarted. It returns the occurrences that the member
@@ -372,8 +402,8 @@ func (r *Register) Lose(member string) []Report {
 	r.gone[lost] = true
 	var orphans []Report
 	for o, e := range r.entries {
-		if m, ok := r.orphan(o, e, lost); ok {
-			orphans = append(orphans, Report{Mark: m})
+		if x, ok := r.orphan(o, e, lost); ok {
+			orphans = append(orphans, x)
 		}
 		if e.theirs.phase > 0 && e.theirs.member == lost {
 			e.theirs.orphan = true
@@ -386,22 +416,22 @@ func (r *Register) Lose(member string) []Report {
 // mostGone bounds the number of members that are remembered as dead.
 const mostGone = 4096
 
-// orphan returns the mark of an occurrence that a lost member took. A member that claimed it, or
+// orphan returns the report of an occurrence that a lost member took. A member that claimed it, or
 // won against a claim of this one, may have been granted it.
-func (r *Register) orphan(o exchange.Occurrence, e *entry, lost name) (Mark, bool) {
+func (r *Register) orphan(o exchange.Occurrence, e *entry, lost name) (Report, bool) {
 	held := e.holder()
 	switch {
 	case held == &e.mine || held.phase == exchange.Over || e.ran():
-		return Mark{}, false
+		return Report{}, false
 	case held.phase > 0 && held.member == lost:
-		return mark(o, held), true
+		return Report{Mark: mark(o, held)}, true
 	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.gone[held.member]):
-		return Mark{
+		return Report{Asks: true, Mark: Mark{
 			Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, exchange.Taken),
 			Attempt: held.attempt, Lost: held.lost,
-		}, true
+		}}, true
 	}
-	return Mark{}, false
+	return Report{}, false
 }
 
 // Regain records that a dead member is alive again.

@@ -79,11 +79,13 @@ func TestOrphans(t *testing.T) {
 		{Occurrence: other, Member: "y", Phase: exchange.Taken},
 	}, noon)
 	r.Answer("x", Question{Occurrence: asked}, noon)
-	want(t, "orphans of x", r.Lose("x"), reports(
+	orphans := reports(
 		Mark{Occurrence: taken, Member: "x", Phase: exchange.Taken},
 		Mark{Occurrence: begun, Member: "x", Phase: exchange.Begun, Run: 3},
 		Mark{Occurrence: asked, Member: "x", Phase: exchange.Taken},
-	))
+	)
+	orphans[2].Asks = true
+	want(t, "orphans of x", r.Lose("x"), orphans)
 
 	// A message that arrives afterwards is about an orphan, too.
 	late := Mark{Occurrence: due(6, 0), Member: "x", Phase: exchange.Taken}
@@ -240,6 +242,24 @@ func TestLostAndTakenAgainIsNoDouble(t *testing.T) {
 		want(t, "what a hears again", a.Learn([]Mark{was}, noon), Changes{})
 		want(t, "what x hears of a", x.Learn([]Mark{rerun}, noon), doubled(rerun))
 	}
+}
+
+// TestDoubleOfARunThatSeemedLost: a takes the occurrence of x over, because x is cut off. For a, the
+// attempt on x may be lost. x knows that it is not.
+func TestDoubleOfARunThatSeemedLost(t *testing.T) {
+	o := due(1, 0)
+	x, a := New("x", DefaultLimits), New("a", DefaultLimits)
+	x.claimAlone(o)
+	a.Learn([]Mark{x.ownMark(o)}, noon)
+	first, _ := x.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 1}, noon)
+	want(t, "orphans of x", len(a.Lose("x")), 1)
+	a.Ask(o, true, nil, noon)
+	second, news := a.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 2}, noon)
+	want(t, "news of the run on a", news, Changes{})
+	want(t, "what a learns of the run on x", a.Learn([]Mark{first}, noon), Changes{})
+	want(t, "what x learns of the run on a", x.Learn([]Mark{second}, noon), Changes{Doubled: reports(second)})
+	want(t, "what x reports to a", a.LearnDoubles([]Mark{first}, noon), Changes{Doubled: reports(first)})
+	want(t, "what x reports again", a.LearnDoubles([]Mark{first}, noon), Changes{})
 }
 
 func TestAnswerOfAnotherQuestionCountsNothing(t *testing.T) {

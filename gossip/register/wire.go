@@ -13,9 +13,9 @@ import (
 // message has exactly one valid encoding: the decoders reject everything else. The high digit is
 // the version of the format.
 const (
-	kindMarks     = 0x51
+	kindMarks     = 0x61
 	kindQuestions = 0x32
-	kindAnswers   = 0x53
+	kindAnswers   = 0x63
 	kindNewest    = 0x34
 )
 
@@ -126,6 +126,9 @@ func appendOccurrence(b []byte, o exchange.Occurrence) []byte {
 // vanishedBit marks the phase of a mark as Vanished.
 const vanishedBit = 1 << 7
 
+// givenUpBit marks the phase of a mark as GivenUp.
+const givenUpBit = 1 << 6
+
 // mineBit marks the phase of a question as Mine.
 const mineBit = 1 << 7
 
@@ -134,6 +137,9 @@ func appendState(b []byte, members *wire.Members, m *Mark) []byte {
 	phase := byte(m.Phase)
 	if m.Vanished {
 		phase |= vanishedBit
+	}
+	if m.GivenUp {
+		phase |= givenUpBit
 	}
 	b = binary.AppendUvarint(append(b, m.Generation, phase), uint64(m.Attempt))
 	return binary.AppendUvarint(append(b, m.Lost), uint64(m.Run))
@@ -171,10 +177,11 @@ func (d *decoder) state(m *Mark) {
 	m.Member = d.member()
 	m.Generation = d.Uint8()
 	phase := d.Uint8()
-	m.Phase, m.Vanished = exchange.Phase(phase&^vanishedBit), phase&vanishedBit != 0
+	m.Phase = exchange.Phase(phase &^ (vanishedBit | givenUpBit))
+	m.Vanished, m.GivenUp = phase&vanishedBit != 0, phase&givenUpBit != 0
 	m.Attempt = uint16(d.Number(math.MaxUint16))
 	m.Lost = d.Uint8()
 	m.Run = int64(d.Uvarint())
-	d.Check(m.Generation <= lastGeneration && m.Phase >= exchange.Taken && m.Phase <= exchange.Over && (!m.Vanished || m.Phase > exchange.Taken))
+	d.Check(m.Generation <= lastGeneration && m.Phase >= exchange.Taken && m.Phase <= exchange.Over && (!m.Vanished || m.Phase > exchange.Taken) && (!m.GivenUp || m.Phase == exchange.Taken))
 	d.Check(uint16(m.Lost) <= m.Attempt && m.Run >= 0)
 }

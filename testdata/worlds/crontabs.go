@@ -8,7 +8,8 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/sidecar"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/slots"
 )
 
 // Node is the name of the host.
@@ -74,6 +75,19 @@ var options = []option{
 		return g.pick("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC", "Asia/Kathmandu")
 	}},
 	{"dst", 12, func(g *generator) string { return g.pick("cron", "literal", "second") }},
+	{"day", 10, func(g *generator) string {
+		return g.list(3, "last", "workday", "first-workday", "last-workday", "15W", "1W", "L-3", "mon#2", "fri#last")
+	}},
+	{"year", 20, func(g *generator) string {
+		return g.pick(g.now.Format("2006"), "2026-2030", "1999", "2099")
+	}},
+	{"weeks", 20, func(g *generator) string {
+		return g.pick("1", "2", "3", "52") + " from=" + g.now.AddDate(0, 0, -g.rng.IntN(40)).Format("2006-01-02")
+	}},
+	{"except", 12, func(g *generator) string {
+		return g.pick("weekend", "odd", "odd,weekend", "none") + g.pick("", "", " shift=next", " shift=prev")
+	}},
+	{"calendar", 30, func(g *generator) string { return g.pick("weekend", "odd", "odd,weekend", "none", "unread") }},
 	{"every", 15, func(g *generator) string {
 		value := g.seconds(90, 20_000)
 		if g.rng.IntN(2) == 0 {
@@ -118,6 +132,10 @@ var options = []option{
 	{"ok", 8, func(g *generator) string { return g.pick("0", "0,3", "1", "3,75") }},
 	{"skip-code", 8, func(g *generator) string { return g.pick("99", "99,10") }},
 	{"retry", 4, func(g *generator) string { return g.pick("0", "1", "2", "5") }},
+	{"retry-for", 12, func(g *generator) string { return g.pick("1s", "1m", "1h") + " retry=" + g.pick("1", "5") }},
+	{"desc", 20, func(g *generator) string { return g.pick("nightly", "'two words'") }},
+	{"owner", 20, func(g *generator) string { return g.pick("ops", "ann@example.org") }},
+	{"quiet", 20, func(g *generator) string { return g.pick("yes", "no") }},
 	{"backoff", 5, func(g *generator) string { return g.pick("5s", "1s..10m", "30s..2hx3") }},
 	{"retry-jitter", 15, func(g *generator) string { return g.pick("0%", "50%", "100%") }},
 	{"retry-on", 12, func(g *generator) string { return g.pick("any", "none", "timeout", "lost", "1,2,timeout", "10,lost") }},
@@ -136,6 +154,11 @@ var options = []option{
 	{"tasks", 20, func(g *generator) string { return g.pick("10", "1000") }},
 	{"nofile", 20, func(g *generator) string { return g.pick("64", "4096") }},
 	{"slice", 20, func(g *generator) string { return g.pick("batch.slice", "jobs-night.slice") }},
+	{"cwd", 20, func(g *generator) string { return g.pick("/srv", "/no/where") }},
+	{"umask", 20, func(g *generator) string { return g.pick("027", "000") }},
+	{"group", 20, func(g *generator) string { return g.pick("adm", "1000") }},
+	{"env", 20, func(g *generator) string { return g.pick("A=1", "A=,B=2") }},
+	{"env-file", 20, func(g *generator) string { return g.pick("/etc/default/x", "/etc/app.env") }},
 	{"log", 20, func(g *generator) string { return g.pick("journal", "none", "file:/var/log/x") }},
 	{"output-max", 20, func(g *generator) string { return g.pick("0", "1K", "4M") }},
 	{"mail", 20, func(g *generator) string { return g.pick("output", "always", "failure", "never") }},
@@ -156,6 +179,9 @@ var options = []option{
 // extremes are values at the ends of what options take, and beyond them: those
 // that once overflowed are among them.
 var extremes = map[string][]string{
+	"day":        {"last,31W,L-30,sun#5"},
+	"year":       {"1970", "2199", "1970-2199"},
+	"weeks":      {"520 from=1970-01-01", "2 from=2199-12-31", "2"},
 	"every":      {"36525d", "36525d phase=36524d", "106751d", "106751d23h47m", "97s jitter=52w"},
 	"at":         {"1970-01-01", "2199-12-31T23:59", "0001-01-01", "2263-01-01", "2300-01-01", "9999-12-31"},
 	"from":       {"1970-01-01", "1970-01-01 count=1000", "2199-12-31", "2263-01-01", "9999-12-31"},
@@ -184,6 +210,19 @@ func (o *option) draw(g *generator) string {
 		return g.pick(most...)
 	}
 	return o.value(g)
+}
+
+// calendars are those of the configuration. "odd" has every other day around the
+// days of a world; "none" is not among them.
+var calendars = map[string]timetable.Calendar{
+	"odd": {Dates: timetable.NewDates("odd", func() (odd []timetable.DateRange) {
+		from := timetable.DayOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+		for day := from; day < from+3*365; day += 2 {
+			odd = append(odd, timetable.DateRange{First: day, Last: day})
+		}
+		return odd
+	}())},
+	"unread": {Unread: "the file is missing"},
 }
 
 // specs are times to choose from: often, at changes of zones, once a day, never.
@@ -257,7 +296,7 @@ func (w *World) drawAnacrontab() string {
 func (w *World) parse(f *file) {
 	c := crontab.Config{
 		Format: f.format, Owner: f.owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.Seed, StandIn: true,
-		Sidecar: w.sidecar, Channels: map[string][]string{"ops": {"*"}, "pager": {"ann"}},
+		Sidecar: w.sidecar, Channels: map[string][]string{"ops": {"*"}, "pager": {"ann"}}, Calendars: calendars,
 	}
 	f.parsed, _ = crontab.Parse(f.name, f.text, c)
 }
@@ -286,12 +325,12 @@ func (w *World) drawSidecar() {
 
 // drawLimits sets random pools and limits in the configuration.
 func (w *World) drawLimits() {
-	w.limits = engine.Limits{Pools: map[string]engine.Pool{}}
+	w.limits = slots.Limits{Pools: map[string]slots.Pool{}}
 	if w.rng.IntN(3) > 0 {
-		w.limits.Pools["wan"] = engine.Pool{Size: 1 + w.rng.IntN(3), Users: []string{"ann"}}
+		w.limits.Pools["wan"] = slots.Pool{Size: 1 + w.rng.IntN(3), Users: []string{"ann"}}
 	}
 	if w.rng.IntN(4) == 0 {
-		w.limits.Pools["own"] = engine.Pool{Size: 4, Rate: 2, Per: time.Minute, Users: []string{"*"}}
+		w.limits.Pools["own"] = slots.Pool{Size: 4, Rate: 2, Per: time.Minute, Users: []string{"*"}}
 	}
 	if w.rng.IntN(3) == 0 {
 		w.limits.MaxRunning, w.limits.MaxPerUser = w.rng.IntN(6), w.rng.IntN(4)

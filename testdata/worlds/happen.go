@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/timetable"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -44,7 +44,7 @@ func (w *World) happen() {
 		}
 		w.say("the clock is set by %s", d)
 		w.Now.Wall = w.Now.Wall.Add(d)
-		w.step(engine.Tick{})
+		w.step(event.Tick{})
 	case n < 61:
 		w.crash()
 	case n < 64:
@@ -65,7 +65,7 @@ func (w *World) crash() {
 	w.ends()
 	w.say("crash %d", f)
 	w.pass(w.upTo(2 * time.Minute))
-	w.stepTo(f, engine.Tick{})
+	w.stepTo(f, event.Tick{})
 	if w.rng.IntN(2) == 0 {
 		w.stopping = w.Engine.Stopping()
 	}
@@ -88,16 +88,16 @@ func (w *World) crash() {
 // replace drains the daemon, and then replaces it, or lets it continue.
 func (w *World) replace() {
 	w.say("drain")
-	w.step(engine.Drain{})
+	w.step(event.Drain{})
 	w.awake(w.upTo(time.Hour))
 	switch w.rng.IntN(3) {
 	case 0:
 		w.say("in vain")
-		w.step(engine.Undrain{})
+		w.step(event.Undrain{})
 		return
 	case 1:
 		w.say("abandon")
-		w.step(engine.Abandon{})
+		w.step(event.Abandon{})
 		w.awake(time.Minute)
 	}
 	w.stopping, w.adopts = w.Engine.Stopping(), true
@@ -106,12 +106,12 @@ func (w *World) replace() {
 }
 
 func (w *World) bar() {
-	users := map[string]engine.Barred{}
+	users := map[string]event.Barred{}
 	if w.rng.IntN(2) == 0 {
-		users["ann"] = engine.Barred{Reason: job.AccountRefused, Detail: "account expired"}
+		users["ann"] = event.Barred{Reason: job.AccountRefused, Detail: "account expired"}
 	}
 	w.say("bar %v", users)
-	w.step(engine.BarUsers{Users: users})
+	w.step(event.BarUsers{Users: users})
 }
 
 // edit changes what is installed, or nothing of it.
@@ -151,24 +151,24 @@ func (w *World) ask() {
 	}
 	i := w.rng.IntN(v.Len())
 	id := v.ID(i)
-	var ev engine.Event
+	var ev event.Event
 	switch w.rng.IntN(10) {
 	case 0, 1:
-		ev = engine.RunNow{Job: id, By: "ann", Force: w.rng.IntN(2) == 0, Token: 1}
+		ev = event.RunNow{Job: id, By: "ann", Force: w.rng.IntN(2) == 0, Token: 1}
 	case 2:
-		ev = engine.Stop{Job: id, By: "ann", Token: 1}
+		ev = event.Stop{Job: id, By: "ann", Token: 1}
 	case 3:
 		if runs := v.Runs(); len(runs) > 0 {
-			ev = engine.Stop{Run: runs[w.rng.IntN(len(runs))].ID, By: "ann", Token: 1}
+			ev = event.Stop{Run: runs[w.rng.IntN(len(runs))].ID, By: "ann", Token: 1}
 		}
 	case 4:
 		h := job.Hold{By: "ann", Reason: "simulated"}
 		if w.rng.IntN(2) == 0 {
 			h.Until = w.Now.Wall.Add(w.upTo(6 * time.Hour))
 		}
-		ev = engine.Pause{Job: id, Hold: h, Token: 1}
+		ev = event.Pause{Job: id, Hold: h, Token: 1}
 	case 5:
-		ev = engine.Resume{Job: id, By: "ann", Token: 1}
+		ev = event.Resume{Job: id, By: "ann", Token: 1}
 	case 6:
 		b := job.Backfill{
 			Job: id, By: "ann", From: w.Now.Wall.Add(-w.upTo(20 * time.Hour)), To: w.Now.Wall,
@@ -176,21 +176,21 @@ func (w *World) ask() {
 		}
 		b.Overlap = []string{"allow", "queue-all"}[w.rng.IntN(2)]
 		b.Reprocess = []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[w.rng.IntN(3)]
-		ev = engine.Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To), Token: 1}
+		ev = event.Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To), Token: 1}
 	case 7:
 		if going := v.Backfills(); len(going) > 0 {
-			ev = engine.StopBackfill{ID: going[0].ID, By: "ann", Token: 1}
+			ev = event.StopBackfill{ID: going[0].ID, By: "ann", Token: 1}
 		}
 	case 8:
 		w.kept.state.Stamps = map[string]timetable.Day{"cron.daily": timetable.DayOf(w.Now.Wall, nil) - 1}
-		ev = engine.Stamps{Days: maps.Clone(w.kept.state.Stamps)}
+		ev = event.Stamps{Days: maps.Clone(w.kept.state.Stamps)}
 	default:
 		if dead := slices.Sorted(maps.Keys(w.kept.dead)); len(dead) > 0 {
 			r := w.kept.dead[dead[w.rng.IntN(len(dead))]]
 			if w.rng.IntN(3) == 0 {
-				ev = engine.Bury{Dead: r, By: "ann", Token: 1}
+				ev = event.Bury{Dead: r, By: "ann", Token: 1}
 			} else {
-				ev = engine.Redrive{Dead: r, By: "ann", Token: 1}
+				ev = event.Redrive{Dead: r, By: "ann", Token: 1}
 			}
 		}
 	}

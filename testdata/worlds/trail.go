@@ -9,7 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab/timetable"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -88,14 +88,14 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 	t.era = s.Era
 	for i, e := range s.Effects {
 		switch e := e.(type) {
-		case engine.Fact:
+		case effect.Fact:
 			if e.Record.Kind == job.Loaded { // the decisions before it follow the old entries
 				t.load(w, now)
 			}
 			t.record(now, e.Record)
-		case engine.Notify:
+		case effect.Notify:
 			t.notice(e.Notice, s.Effects[:i])
-		case engine.Start:
+		case effect.Start:
 			t.start(e)
 		}
 	}
@@ -316,7 +316,7 @@ func (t *Trail) parents(r job.Record) {
 }
 
 // start checks that a run is decided before it starts.
-func (t *Trail) start(s engine.Start) {
+func (t *Trail) start(s effect.Start) {
 	x := t.runs[s.Run.ID]
 	if x == nil || x.State != job.RunDecided {
 		t.fault("run %d of %s started without a decision", s.Run.ID, s.Run.Job)
@@ -325,10 +325,10 @@ func (t *Trail) start(s engine.Start) {
 
 // notice checks that a notification follows the record that causes it, in the same
 // step, and has a channel.
-func (t *Trail) notice(n job.Notice, before []engine.Effect) {
+func (t *Trail) notice(n job.Notice, before []effect.Effect) {
 	said := func(is func(job.Record) bool) bool {
-		return slices.ContainsFunc(before, func(e engine.Effect) bool {
-			f, ok := e.(engine.Fact)
+		return slices.ContainsFunc(before, func(e effect.Effect) bool {
+			f, ok := e.(effect.Fact)
 			return ok && f.Record.Job == n.Job && is(f.Record)
 		})
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -20,7 +23,7 @@ import (
 // daemon's store, and processes.
 type World struct {
 	Seed   uint64
-	Now    engine.Moment
+	Now    job.Moment
 	Engine *engine.Engine
 	Lives  []Life        // one for each start of the daemon, oldest first
 	Watch  Watcher       // receives events; may be nil
@@ -31,12 +34,12 @@ type World struct {
 	zone    *time.Location
 	files   []*file
 	sidecar *sidecar.Sidecar
-	limits  engine.Limits
+	limits  slots.Limits
 
 	kept      kept
 	processes map[job.RunID]*process
 	checks    map[job.RunID]*process
-	owed      []engine.Event // events caused by the effects of the last step
+	owed      []event.Event // events caused by the effects of the last step
 	stopping  map[job.RunID]job.Reason
 	booted    bool
 	adopts    bool // the next daemon adopts the processes
@@ -52,7 +55,7 @@ type Life struct {
 type Step struct {
 	At      time.Time
 	Era     job.Era
-	Effects []engine.Effect
+	Effects []effect.Effect
 }
 
 // Watcher receives the events of a world.
@@ -68,7 +71,7 @@ type Watcher interface {
 // kept is the content of the daemon's store.
 type kept struct {
 	state   engine.State
-	roster  *engine.Roster
+	roster  *effect.Roster
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
 	ledgers map[jobOf]job.Ledger
@@ -95,7 +98,7 @@ func New(seed uint64) *World {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
 	w := &World{
-		Seed: seed, rng: rng, Now: engine.Moment{Wall: at, Up: time.Hour}, booted: rng.IntN(2) == 0,
+		Seed: seed, rng: rng, Now: job.Moment{Wall: at, Up: time.Hour}, booted: rng.IntN(2) == 0,
 		kept: kept{
 			state: engine.State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}, NextRun: 1, NextBackfill: 1},
 			marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, ledgers: map[jobOf]job.Ledger{},
@@ -150,8 +153,8 @@ func (w *World) say(format string, args ...any) {
 }
 
 // load returns the event that loads the installed crontabs.
-func (w *World) load() engine.Load {
-	l := engine.Load{Limits: w.limits, Node: Node}
+func (w *World) load() event.Load {
+	l := event.Load{Limits: w.limits, Node: Node}
 	for _, f := range w.files {
 		l.Crontabs = append(l.Crontabs, f.parsed)
 	}
@@ -206,9 +209,9 @@ const (
 	diesAfter       // after the store received them, before they are executed
 )
 
-func (w *World) step(events ...engine.Event) { w.stepTo(lives, events...) }
+func (w *World) step(events ...event.Event) { w.stepTo(lives, events...) }
 
-func (w *World) stepTo(f fate, events ...engine.Event) {
+func (w *World) stepTo(f fate, events ...event.Event) {
 	before := w.now()
 	events = append(w.owed, events...)
 	w.owed = nil
@@ -216,7 +219,7 @@ func (w *World) stepTo(f fate, events ...engine.Event) {
 	if f == diesBefore {
 		return
 	}
-	loaded := slices.ContainsFunc(events, func(ev engine.Event) bool { _, is := ev.(engine.Load); return is })
+	loaded := slices.ContainsFunc(events, func(ev event.Event) bool { _, is := ev.(event.Load); return is })
 	life := &w.Lives[len(w.Lives)-1]
 	s := Step{w.Now.Wall, w.Engine.Era(), effects}
 	life.Steps = append(life.Steps, s)
@@ -247,17 +250,17 @@ func (w *World) keep(s Step) {
 	}
 	for _, e := range s.Effects {
 		switch e := e.(type) {
-		case engine.Fact:
+		case effect.Fact:
 			fmt.Fprintln(&w.story, tell(e.Record))
 			k.record(e.Record)
-		case engine.Roster:
+		case effect.Roster:
 			k.roster = e.After(k.roster)
 			k.state.Known = k.roster.All()
-		case engine.Stamp:
+		case effect.Stamp:
 			k.state.Stamps[e.ID] = e.Day
-		case engine.Ledger:
+		case effect.Ledger:
 			k.ledgers[jobOf{e.Ledger.Job, e.Ledger.User}] = e.Ledger
-		case engine.Notify:
+		case effect.Notify:
 			fmt.Fprintf(&w.story, "  tell %s %s\n", e.Notice.On, e.Notice.Text)
 		}
 	}
@@ -298,18 +301,18 @@ func (k *kept) record(r job.Record) {
 }
 
 // act executes an effect, and simulates the reaction of the host.
-func (w *World) act(e engine.Effect) {
+func (w *World) act(e effect.Effect) {
 	switch e := e.(type) {
-	case engine.Start:
+	case effect.Start:
 		if w.rng.IntN(25) == 0 {
-			w.owed = append(w.owed, engine.Ended{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such shell"}})
+			w.owed = append(w.owed, event.Ended{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such shell"}})
 			return
 		}
 		w.processes[e.Run.ID] = w.process()
-		w.owed = append(w.owed, engine.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
-	case engine.Check:
+		w.owed = append(w.owed, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
+	case effect.Check:
 		w.checks[e.Run.ID] = &process{ends: w.Now.Up + time.Duration(w.rng.IntN(20))*time.Second, outcome: job.Outcome{Kind: job.Exited, Code: w.rng.IntN(2)}}
-	case engine.Kill:
+	case effect.Kill:
 		if c := w.checks[e.Run]; c != nil {
 			c.ends, c.outcome = w.Now.Up, job.Outcome{Kind: job.Signalled, Signal: int(e.Signal)}
 		}
@@ -352,7 +355,7 @@ func (w *World) ends() (next time.Duration) {
 		c := w.checks[id]
 		if c.ends <= w.Now.Up {
 			delete(w.checks, id)
-			w.owed = append(w.owed, engine.Checked{Run: id, Outcome: c.outcome})
+			w.owed = append(w.owed, event.Checked{Run: id, Outcome: c.outcome})
 		} else if next == 0 || c.ends < next {
 			next = c.ends
 		}
@@ -361,7 +364,7 @@ func (w *World) ends() (next time.Duration) {
 		p := w.processes[id]
 		if p.ends <= w.Now.Up {
 			delete(w.processes, id)
-			ended := engine.Ended{Run: id, Outcome: p.outcome, Usage: job.Usage{CPU: time.Second}}
+			ended := event.Ended{Run: id, Outcome: p.outcome, Usage: job.Usage{CPU: time.Second}}
 			if p.outcome.Kind == job.Signalled && w.rng.IntN(3) == 0 {
 				ended.Limit = job.OverMemory
 			}
@@ -388,7 +391,7 @@ func (w *World) awake(d time.Duration) {
 		}
 		wake := w.Engine.Wake()
 		if !wake.IsZero() && !wake.After(w.Now.Wall) {
-			w.step(engine.Tick{})
+			w.step(event.Tick{})
 			continue
 		}
 		if w.Watch != nil {
@@ -399,11 +402,11 @@ func (w *World) awake(d time.Duration) {
 		}
 		if next == 0 || next > until {
 			w.pass(until - w.Now.Up)
-			w.step(engine.Tick{})
+			w.step(event.Tick{})
 			return
 		}
 		w.pass(next - w.Now.Up)
-		w.step(engine.Tick{})
+		w.step(event.Tick{})
 	}
 }
 

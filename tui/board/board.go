@@ -2,10 +2,9 @@
 // last, and lists of them by filter and order. It has no goroutines and reads no
 // clock.
 //
-// Jobs are stored in columns, not as rows: with a hundred thousand rows of a dozen strings each,
-// garbage collection and sorting would be slow. Texts that many jobs share are stored once; each
-// job's own texts are in one run of bytes, and in lower case in another, which a filter scans from
-// end to end.
+// Jobs are stored without pointers: with a hundred thousand rows of a dozen strings each, garbage
+// collection would be slow. Texts that many jobs share are stored once; each job's own texts are in
+// one run of bytes, and in lower case in another, which a filter scans from end to end.
 package board
 
 import (
@@ -27,7 +26,7 @@ type Slot int32
 
 // Board is the jobs that the account sees.
 type Board struct {
-	cols  columns
+	cells []cell // by slot
 	text  []byte // names and commands, one after the other
 	words words
 
@@ -46,34 +45,36 @@ type Board struct {
 	complete bool
 	version  uint64
 	owned    int // jobs with a node
+	paused   int // jobs that are paused
+	barred   int // jobs in state held that are not paused
+	labelled int // jobs with labels
 }
 
-// columns has one slice for each property of a row, by slot.
-type columns struct {
-	at       []uint32 // of the name in text; the command follows it
-	name     []uint16 // length
-	command  []uint16 // length
-	hay      []int32  // place in hays
-	state    []uint8  // index in job.States; gone if the slot is free
-	flags    []uint8
-	seen     []uint8 // stream that last contained it
-	line     []int32
-	streak   []int32
-	live     []int32
-	user     []word
-	table    []word
-	schedule []word
-	zone     []word
-	ending   []word
-	why      []word
-	node     []word
-	away     []word  // who had it last, if that was not this host
-	next     []int64 // instants are Unix nanoseconds; never for none
-	began    []int64
-	last     []int64
-	until    []int64
-	took     []int64
-	run      []int64
+// cell is a row without pointers.
+type cell struct {
+	next, began, last, until int64 // instants are Unix nanoseconds; never for none
+	took, run                int64
+
+	at      uint32 // of the name in text; the command follows it
+	hay     int32  // place in hays
+	name    uint16 // length
+	command uint16 // length
+
+	line, streak, live int32
+
+	user, table, schedule, zone, labels, ending, why, node word
+	away                                                   word // who had it last, if that was not this host
+
+	state             uint8 // index in job.States; gone if the slot is free
+	seen              uint8 // stream that last contained it
+	protected, paused bool
+	acked, fixed      bool
+	unsorted          bool // it is in fresh
+}
+
+// words returns the places of what is stored in words.
+func (c *cell) words() []*word {
+	return []*word{&c.user, &c.table, &c.schedule, &c.zone, &c.labels, &c.ending, &c.why, &c.node, &c.away}
 }
 
 // searchText is a part of what a filter looks through.
@@ -86,14 +87,6 @@ const (
 	gone   = math.MaxUint8
 	nobody = Slot(-1)
 	never  = int64(math.MinInt64)
-)
-
-// The flags.
-const (
-	protected = 1 << iota
-	acked
-	fixed
-	unsorted // it is in fresh
 )
 
 // New makes an empty board.
@@ -140,8 +133,8 @@ func (b *Board) makeRoom() {
 	if b.complete || n >= b.expected {
 		return
 	}
-	if cap(b.cols.at) < b.expected {
-		b.cols.reserve(b.expected)
+	if cap(b.cells) < b.expected {
+		b.cells = slices.Grow(b.cells, b.expected-len(b.cells))
 		slots := make(map[uint64]Slot, b.expected)
 		maps.Copy(slots, b.slots)
 		b.slots = slots
@@ -173,7 +166,7 @@ func fit[T any](s []T) []T {
 // no more, or are no longer to be seen.
 func (b *Board) sweep() {
 	for _, slot := range b.slots {
-		if b.cols.seen[slot] != b.stream {
+		if b.cells[slot].seen != b.stream {
 			b.remove(job.ID(b.nameOf(slot)))
 		}
 	}
@@ -194,52 +187,38 @@ func (b *Board) put(row *api.Row) {
 
 // count counts a job in or out.
 func (b *Board) count(slot Slot, by int) {
-	b.counts[b.cols.state[slot]] += by
-	if b.words.text(b.cols.node[slot]) != "" {
+	b.counts[b.cells[slot].state] += by
+	if b.words.text(b.cells[slot].node) != "" {
 		b.owned += by
+	}
+	switch c := &b.cells[slot]; {
+	case c.paused:
+		b.paused += by
+	case job.States[c.state] == job.StateHeld:
+		b.barred += by
+	}
+	if b.words.text(b.cells[slot].labels) != "" {
+		b.labelled += by
 	}
 }
 
 // enter assigns a slot to a new job.
 func (b *Board) enter(key uint64) Slot {
-	slot := Slot(len(b.cols.at))
+	slot := Slot(len(b.cells))
 	if n := len(b.free); n > 0 {
 		slot, b.free = b.free[n-1], b.free[:n-1]
 	} else {
-		b.cols.grow()
+		b.cells = append(b.cells, cell{hay: -1, state: gone})
 	}
 	b.slots[key] = slot
 	b.fresh = append(b.fresh, slot)
-	b.cols.flags[slot] = unsorted
+	b.cells[slot].unsorted = true
 	return slot
 }
 
-func (c *columns) grow() {
-	c.at, c.name, c.command, c.hay = append(c.at, 0), append(c.name, 0), append(c.command, 0), append(c.hay, -1)
-	c.state, c.flags, c.seen = append(c.state, gone), append(c.flags, 0), append(c.seen, 0)
-	c.line, c.streak, c.live = append(c.line, 0), append(c.streak, 0), append(c.live, 0)
-	c.user, c.table, c.schedule, c.zone = append(c.user, 0), append(c.table, 0), append(c.schedule, 0), append(c.zone, 0)
-	c.ending, c.why, c.node, c.away = append(c.ending, 0), append(c.why, 0), append(c.node, 0), append(c.away, 0)
-	c.next, c.began, c.last, c.until = append(c.next, 0), append(c.began, 0), append(c.last, 0), append(c.until, 0)
-	c.took, c.run = append(c.took, 0), append(c.run, 0)
-}
-
-// reserve makes room for a number of jobs.
-func (c *columns) reserve(jobs int) {
-	c.at, c.name, c.command, c.hay = room(c.at, jobs), room(c.name, jobs), room(c.command, jobs), room(c.hay, jobs)
-	c.state, c.flags, c.seen = room(c.state, jobs), room(c.flags, jobs), room(c.seen, jobs)
-	c.line, c.streak, c.live = room(c.line, jobs), room(c.streak, jobs), room(c.live, jobs)
-	c.user, c.table, c.schedule, c.zone = room(c.user, jobs), room(c.table, jobs), room(c.schedule, jobs), room(c.zone, jobs)
-	c.ending, c.why, c.node, c.away = room(c.ending, jobs), room(c.why, jobs), room(c.node, jobs), room(c.away, jobs)
-	c.next, c.began, c.last, c.until = room(c.next, jobs), room(c.began, jobs), room(c.last, jobs), room(c.until, jobs)
-	c.took, c.run = room(c.took, jobs), room(c.run, jobs)
-}
-
-func room[T any](s []T, n int) []T { return slices.Grow(s, max(n-len(s), 0)) }
-
 // setText keeps the texts that a row has for itself, unless they are as before.
 func (b *Board) setText(slot Slot, row *api.Row, known bool) {
-	c := &b.cols
+	c := &b.cells[slot]
 	command := row.Command[:min(len(row.Command), math.MaxUint16)]
 	name := string(row.Job)[:min(len(row.Job), math.MaxUint16)]
 	if known && string(b.commandOf(slot)) == command {
@@ -248,35 +227,27 @@ func (b *Board) setText(slot Slot, row *api.Row, known bool) {
 	if known {
 		b.waste(slot)
 	}
-	c.at[slot], c.name[slot], c.command[slot] = uint32(len(b.text)), uint16(len(name)), uint16(len(command))
+	c.at, c.name, c.command = uint32(len(b.text)), uint16(len(name)), uint16(len(command))
 	b.text = append(append(b.text, name...), command...)
 	b.addText(slot)
 }
 
 // waste releases the texts of a slot.
 func (b *Board) waste(slot Slot) {
-	b.wasted += int(b.cols.name[slot]) + int(b.cols.command[slot])
-	b.hays[b.cols.hay[slot]].slot = nobody
+	b.wasted += int(b.cells[slot].name) + int(b.cells[slot].command)
+	b.hays[b.cells[slot].hay].slot = nobody
 }
 
 func (b *Board) set(slot Slot, row *api.Row) {
-	c := &b.cols
-	c.state[slot], c.flags[slot], c.seen[slot] = uint8(row.State.Severity()), c.flags[slot]&unsorted, b.stream
-	if row.Protected {
-		c.flags[slot] |= protected
-	}
-	if row.Acked {
-		c.flags[slot] |= acked
-	}
-	if row.Fixed {
-		c.flags[slot] |= fixed
-	}
-	c.user[slot], c.table[slot], c.schedule[slot] = b.words.of(row.User), b.words.of(row.Crontab), b.words.of(row.Schedule)
-	c.line[slot], c.streak[slot], c.live[slot] = int32(row.Line), int32(row.Streak), int32(row.Live)
-	c.zone[slot], c.ending[slot], c.why[slot] = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
-	c.node[slot], c.away[slot] = b.words.of(row.Node), b.words.of(row.Elsewhere)
-	c.next[slot], c.began[slot], c.last[slot], c.until[slot] = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
-	c.took[slot], c.run[slot] = int64(row.Took), int64(row.LastRun)
+	c := &b.cells[slot]
+	c.state, c.seen = uint8(row.State.Severity()), b.stream
+	c.protected, c.paused, c.acked, c.fixed = row.Protected, row.Paused, row.Acked, row.Fixed
+	c.user, c.table, c.schedule = b.words.of(row.User), b.words.of(row.Crontab), b.words.of(row.Schedule)
+	c.line, c.streak, c.live = int32(row.Line), int32(row.Streak), int32(row.Live)
+	c.zone, c.ending, c.why = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
+	c.labels, c.node, c.away = b.words.of(row.Labels), b.words.of(row.Node), b.words.of(row.Elsewhere)
+	c.next, c.began, c.last, c.until = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
+	c.took, c.run = int64(row.Took), int64(row.LastRun)
 }
 
 func nanos(t time.Time) int64 {
@@ -301,18 +272,29 @@ func (b *Board) remove(id job.ID) {
 	b.count(slot, -1)
 	delete(b.slots, b.key(id))
 	b.waste(slot)
-	b.cols.state[slot] = gone
+	b.cells[slot].state = gone
 	b.free = append(b.free, slot)
 }
 
 // Len returns the number of jobs.
 func (b *Board) Len() int { return len(b.slots) }
 
-// Count returns the number of jobs in a state.
-func (b *Board) Count(s job.State) int { return b.counts[s.Severity()] }
+// Count returns the number of jobs in a state, or of those that are paused.
+func (b *Board) Count(s job.State) int {
+	if s == job.MarkPaused {
+		return b.paused
+	}
+	return b.counts[s.Severity()]
+}
+
+// Barred returns the number of jobs that are held for another reason than a pause.
+func (b *Board) Barred() int { return b.barred }
 
 // Owned returns the number of ring jobs that have an owner.
 func (b *Board) Owned() int { return b.owned }
+
+// Labelled returns the number of jobs with labels.
+func (b *Board) Labelled() int { return b.labelled }
 
 // Complete reports that the daemon has sent every job.
 func (b *Board) Complete() bool { return b.complete }
@@ -322,18 +304,18 @@ func (b *Board) Version() uint64 { return b.version }
 
 // Row is all that is known of a job.
 func (b *Board) Row(s Slot) api.Row {
-	c := &b.cols
-	if c.state[s] == gone {
+	c := &b.cells[s]
+	if c.state == gone {
 		return api.Row{}
 	}
 	return api.Row{
-		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line[s]),
-		User: b.words.text(c.user[s]), Crontab: b.words.text(c.table[s]), Schedule: b.words.text(c.schedule[s]), Zone: b.words.text(c.zone[s]),
-		State: job.States[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0, Fixed: c.flags[s]&fixed != 0,
-		Next: instant(c.next[s]), Began: instant(c.began[s]), Last: instant(c.last[s]), HeldUntil: instant(c.until[s]),
-		Live: int(c.live[s]), LastRun: job.RunID(c.run[s]), Took: time.Duration(c.took[s]), Streak: int(c.streak[s]),
-		Ending: b.words.text(c.ending[s]), Why: b.words.text(c.why[s]),
-		Node: b.words.text(c.node[s]), Elsewhere: b.words.text(c.away[s]),
+		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line),
+		User: b.words.text(c.user), Crontab: b.words.text(c.table), Schedule: b.words.text(c.schedule), Zone: b.words.text(c.zone),
+		State: job.States[c.state], Protected: c.protected, Paused: c.paused, Acked: c.acked, Fixed: c.fixed,
+		Next: instant(c.next), Began: instant(c.began), Last: instant(c.last), HeldUntil: instant(c.until),
+		Live: int(c.live), LastRun: job.RunID(c.run), Took: time.Duration(c.took), Streak: int(c.streak),
+		Labels: b.words.text(c.labels), Ending: b.words.text(c.ending), Why: b.words.text(c.why),
+		Node: b.words.text(c.node), Elsewhere: b.words.text(c.away),
 	}
 }
 
@@ -356,8 +338,8 @@ func (b *Board) Find(id job.ID) (Slot, bool) {
 
 // At is the job of an entry, by its place.
 func (b *Board) At(file string, line int) (api.Row, bool) {
-	for s := range Slot(len(b.cols.at)) {
-		if c := &b.cols; c.state[s] != gone && c.line[s] == int32(line) && b.words.text(c.table[s]) == file {
+	for s := range Slot(len(b.cells)) {
+		if c := &b.cells[s]; c.state != gone && c.line == int32(line) && b.words.text(c.table) == file {
 			return b.Row(s), true
 		}
 	}
@@ -368,10 +350,10 @@ func (b *Board) At(file string, line int) (api.Row, bool) {
 // impossible.
 func (b *Board) key(id job.ID) uint64 { return maphash.String(b.seed, string(id)) }
 
-func (b *Board) nameOf(s Slot) []byte { return b.text[b.cols.at[s]:][:b.cols.name[s]] }
+func (b *Board) nameOf(s Slot) []byte { return b.text[b.cells[s].at:][:b.cells[s].name] }
 
 func (b *Board) commandOf(s Slot) []byte {
-	return b.text[int(b.cols.at[s])+int(b.cols.name[s]):][:b.cols.command[s]]
+	return b.text[int(b.cells[s].at)+int(b.cells[s].name):][:b.cells[s].command]
 }
 
 // tidy rebuilds the board if too much of its text is no longer in use.
@@ -380,18 +362,19 @@ func (b *Board) tidy() {
 	if b.wasted < len(b.text)/2+some && b.words.len() < 4*len(b.slots)+some {
 		return
 	}
-	text, words, c := b.text, b.words, &b.cols
+	text, words := b.text, b.words
 	b.text, b.words, b.hay, b.hays, b.wasted = nil, newWords(), nil, nil, 0
-	for s := range Slot(len(c.at)) {
-		if c.state[s] == gone {
-			c.hay[s] = -1
+	for s := range Slot(len(b.cells)) {
+		c := &b.cells[s]
+		if c.state == gone {
+			c.hay = -1
 			continue
 		}
-		own := text[c.at[s]:][:int(c.name[s])+int(c.command[s])]
-		c.at[s] = uint32(len(b.text))
+		own := text[c.at:][:int(c.name)+int(c.command)]
+		c.at = uint32(len(b.text))
 		b.text = append(b.text, own...)
-		for _, col := range []*word{&c.user[s], &c.table[s], &c.schedule[s], &c.zone[s], &c.ending[s], &c.why[s], &c.node[s], &c.away[s]} {
-			*col = b.words.of(words.text(*col))
+		for _, w := range c.words() {
+			*w = b.words.of(words.text(*w))
 		}
 		b.addText(s)
 	}
@@ -400,15 +383,15 @@ func (b *Board) tidy() {
 // inOrder brings byName up to date: what is new is put between what is there.
 func (b *Board) inOrder() []Slot {
 	byName := func(x, y Slot) int { return bytes.Compare(b.nameOf(x), b.nameOf(y)) }
-	left := slices.DeleteFunc(b.byName, func(s Slot) bool { return b.cols.state[s] == gone || b.cols.flags[s]&unsorted != 0 })
+	left := slices.DeleteFunc(b.byName, func(s Slot) bool { return b.cells[s].state == gone || b.cells[s].unsorted })
 	b.byName = left
 	if len(b.fresh) == 0 {
 		return b.byName
 	}
 	slices.Sort(b.fresh)
-	fresh := slices.DeleteFunc(slices.Compact(b.fresh), func(s Slot) bool { return b.cols.state[s] == gone })
+	fresh := slices.DeleteFunc(slices.Compact(b.fresh), func(s Slot) bool { return b.cells[s].state == gone })
 	for _, s := range fresh {
-		b.cols.flags[s] &^= unsorted
+		b.cells[s].unsorted = false
 	}
 	slices.SortFunc(fresh, byName)
 	merged := make([]Slot, 0, len(left)+len(fresh))

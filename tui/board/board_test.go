@@ -45,7 +45,7 @@ func (m *model) list(q Query) []job.ID {
 	text := strings.ToLower(q.Text)
 	var found []api.Row
 	for _, r := range m.rows {
-		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Crontab, r.Command}, "\n"))
+		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Crontab, r.Labels, r.Command}, "\n"))
 		if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && strings.Contains(all, text) {
 			found = append(found, r)
 		}
@@ -101,8 +101,8 @@ func someRow(r *rand.Rand, n int) api.Row {
 	words := []string{"", "Etl", "backup", "Ünï", "orders\tx", "a\nb", "\xff", "ZFS"}
 	word := func() string { return words[r.IntN(len(words))] }
 	return api.Row{
-		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Crontab: "/etc/cron.d/" + word(), Line: r.IntN(5), Schedule: word(),
-		Zone: word(), Command: word() + " " + word(), State: job.States[r.IntN(len(job.States))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0, Fixed: r.IntN(2) == 0,
+		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Crontab: "/etc/cron.d/" + word(), Labels: word(), Line: r.IntN(5), Schedule: word(),
+		Zone: word(), Command: word() + " " + word(), State: job.States[r.IntN(len(job.States))], Protected: r.IntN(2) == 0, Paused: r.IntN(2) == 0, Acked: r.IntN(2) == 0, Fixed: r.IntN(2) == 0,
 		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(100)), Last: when(), Took: time.Duration(r.IntN(5)) * time.Second,
 		Ending: word(), Streak: r.IntN(3), HeldUntil: when(), Why: fmt.Sprint(word(), r.IntN(1000)),
 	}
@@ -232,8 +232,8 @@ func TestBoardExpectsWithinBounds(t *testing.T) {
 	for i := range 1100 {
 		b.Apply(api.BoardUpdate{Head: &api.Status{Jobs: 1 << 30}, Rows: []api.Row{{Job: job.ID(fmt.Sprint("job-", i)), Command: long}}})
 	}
-	if most := mostExpected * 2; cap(b.cols.at) > most || cap(b.cols.run) > most {
-		t.Errorf("there is room for %d jobs, want %d at most", cap(b.cols.at), most)
+	if most := mostExpected * 2; cap(b.cells) > most {
+		t.Errorf("there is room for %d jobs, want %d at most", cap(b.cells), most)
 	}
 	if most := 2 * mostAhead; cap(b.text) > most || cap(b.hay) > most {
 		t.Errorf("there is room for %d bytes of text, want %d at most", cap(b.text), most)

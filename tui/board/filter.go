@@ -20,8 +20,7 @@ const (
 
 // addText appends what is looked through of a job.
 func (b *Board) addText(s Slot) {
-	c := &b.cols
-	c.hay[s] = int32(len(b.hays))
+	b.cells[s].hay = int32(len(b.hays))
 	b.hays = append(b.hays, searchText{at: uint32(len(b.hay)), slot: s})
 	b.hay = appendLower(b.hay, b.nameOf(s))
 	b.hay = appendLower(append(b.hay, fieldEnd), b.commandOf(s))
@@ -61,7 +60,7 @@ func lower(text string) string {
 
 // matches marks the jobs that hold a text in one of their fields.
 func (b *Board) matches(text string, states []job.State) []bool {
-	found := make([]bool, len(b.cols.at))
+	found := make([]bool, len(b.cells))
 	if text == "" {
 		for s := range found {
 			found[s] = true
@@ -70,22 +69,23 @@ func (b *Board) matches(text string, states []job.State) []bool {
 		b.lookInWords(text, found)
 		b.findInText(text, found)
 	}
-	wanted := wantedStates(states)
-	for s, state := range b.cols.state {
-		found[s] = found[s] && state != gone && wanted[state]
+	wanted, paused := wantedStates(states), slices.Contains(states, job.MarkPaused)
+	for s := range found {
+		c := &b.cells[s]
+		found[s] = found[s] && c.state != gone && (wanted[c.state] || paused && c.paused)
 	}
 	return found
 }
 
-// lookInWords marks the jobs whose schedule, account or table holds a text.
+// lookInWords marks the jobs whose schedule, account, crontab or labels hold a text.
 func (b *Board) lookInWords(text string, found []bool) {
 	hold, any := b.words.holding(string(appendLower(nil, text)))
 	if !any {
 		return
 	}
-	c := &b.cols
 	for s := range found {
-		found[s] = hold[c.schedule[s]] || hold[c.user[s]] || hold[c.table[s]]
+		c := &b.cells[s]
+		found[s] = hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels]
 	}
 }
 

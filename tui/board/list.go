@@ -28,9 +28,9 @@ var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByCrontab}
 
 // Query selects and sorts the jobs of a list.
 type Query struct {
-	Text    string // in name, schedule, user, source or command; letters of any case
-	States  []job.State
-	Order   Order // empty: ByState
+	Text    string      // in name, schedule, user, source or command; letters of any case
+	States  []job.State // one of them, or job.MarkPaused; none: all
+	Order   Order       // empty: ByState
 	Reverse bool
 }
 
@@ -98,7 +98,7 @@ func (l *List) Place(s Slot) int { return slices.Index(l.slots, s) }
 
 // drop removes jobs that no longer exist.
 func (l *List) drop() {
-	l.slots = slices.DeleteFunc(l.slots, func(s Slot) bool { return l.board.cols.state[s] == gone })
+	l.slots = slices.DeleteFunc(l.slots, func(s Slot) bool { return l.board.cells[s].state == gone })
 }
 
 // fill finds the jobs and sorts them: by name, and then by the order of the query, which keeps the
@@ -146,31 +146,31 @@ type sortKey struct {
 
 // keyOf returns a function for the sort key of a job: the smallest is first.
 func (b *Board) keyOf(o Order) func(Slot) uint64 {
-	c := &b.cols
+	c := b.cells
 	switch o {
 	case ByNext:
-		return func(s Slot) uint64 { return ascending(c.next[s]) - 1 } // never is the largest
+		return func(s Slot) uint64 { return ascending(c[s].next) - 1 } // never is the largest
 	case ByLast:
-		return func(s Slot) uint64 { return ^ascending(c.last[s]) }
+		return func(s Slot) uint64 { return ^ascending(c[s].last) }
 	case ByTook:
-		return func(s Slot) uint64 { return ^ascending(c.took[s]) }
+		return func(s Slot) uint64 { return ^ascending(c[s].took) }
 	case ByUser:
-		ranks := b.words.ranks(c.user)
-		return func(s Slot) uint64 { return uint64(ranks[c.user[s]]) }
+		ranks := b.ranks(func(c *cell) word { return c.user })
+		return func(s Slot) uint64 { return uint64(ranks[c[s].user]) }
 	case ByCrontab:
-		ranks := b.words.ranks(c.table)
-		return func(s Slot) uint64 { return uint64(ranks[c.table[s]])<<32 | uint64(uint32(c.line[s])) }
+		ranks := b.ranks(func(c *cell) word { return c.table })
+		return func(s Slot) uint64 { return uint64(ranks[c[s].table])<<32 | uint64(uint32(c[s].line)) }
 	}
-	return func(s Slot) uint64 { return uint64(c.state[s])<<32 | uint64(c.newest(s)) }
+	return func(s Slot) uint64 { return uint64(c[s].state)<<32 | uint64(c[s].newest()) }
 }
 
 // newest is smaller the later a failing job has failed, in seconds, because the latest failure
 // matters most. Other jobs are sorted by state alone.
-func (c *columns) newest(s Slot) uint32 {
-	if job.States[c.state[s]] != job.StateFailing || c.last[s] == never {
+func (c *cell) newest() uint32 {
+	if job.States[c.state] != job.StateFailing || c.last == never {
 		return math.MaxUint32
 	}
-	return ^uint32(c.last[s] / int64(time.Second))
+	return ^uint32(c.last / int64(time.Second))
 }
 
 // ascending is a number without a sign in the order of those with one.

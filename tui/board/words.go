@@ -44,17 +44,17 @@ func (w *words) of(text string) word {
 func (w *words) text(n word) string { return w.texts[n] }
 func (w *words) len() int           { return len(w.texts) }
 
-// ranks returns the place in alphabetical order of each word of a column.
-func (w *words) ranks(column []word) []int32 {
-	ranks := make([]int32, len(w.texts))
+// ranks returns the place in alphabetical order of each word that jobs have as of.
+func (b *Board) ranks(of func(*cell) word) []int32 {
+	ranks := make([]int32, b.words.len())
 	var order []word
-	for _, n := range column {
-		if ranks[n] == 0 {
+	for s := range b.cells {
+		if n := of(&b.cells[s]); ranks[n] == 0 {
 			ranks[n] = 1
 			order = append(order, n)
 		}
 	}
-	slices.SortFunc(order, func(x, y word) int { return strings.Compare(w.texts[x], w.texts[y]) })
+	slices.SortFunc(order, func(x, y word) int { return strings.Compare(b.words.text(x), b.words.text(y)) })
 	for i, n := range order {
 		ranks[n] = int32(i)
 	}

@@ -58,23 +58,25 @@ func Run(w *screen.World, about screen.Subject) screen.Do {
 		}
 	}
 	request := api.RunRequest{Refs: screen.Refs(about)}
-	return Guard(w, about, screen.Do{
-		Class: screen.Effects, Question: question, Detail: detail, Command: Command("run", about),
-		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
-			runs, err := d.Run(ctx, request)
-			return runsMessage("started", runs), err
-		},
-		Watch: watch(about),
-	})
+	do := screen.Do{Class: screen.Effects, Question: question, Detail: detail, Command: Command("run", about)}
+	start(&do, func(ctx context.Context, d screen.Daemon) ([]job.Run, error) { return d.Run(ctx, request) })
+	return Guard(w, about, do)
 }
 
-// watch shows the output of the job that an action started.
-func watch(about screen.Subject) func(*screen.World) []screen.Effect {
-	if len(about.Jobs) != 1 {
-		return nil
+// start has an action start runs. Who watches sees the run that this call started; the newest run
+// of the job may still be an older one then.
+func start(do *screen.Do, call func(context.Context, screen.Daemon) ([]job.Run, error)) {
+	var runs []job.Run
+	do.Call = func(ctx context.Context, d screen.Daemon) (message string, err error) {
+		runs, err = call(ctx, d)
+		return runsMessage("started", runs), err
 	}
-	return func(*screen.World) []screen.Effect {
-		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: about.Jobs}}}
+	do.Watch = func() []screen.Effect {
+		if len(runs) == 0 {
+			return nil
+		}
+		r := &runs[0]
+		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{r.Job}, Run: r.ID}}}
 	}
 }
 
@@ -158,36 +160,47 @@ func Retry(w *screen.World, about screen.Subject) screen.Do {
 	if about.Run != 0 && !about.Marked {
 		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
 	}
-	return Guard(w, about, screen.Do{
+	do := screen.Do{
 		Class: screen.Effects, Question: "Run " + again + " again, for the same occurrence?",
 		Detail:  []string{"It starts again at attempt 1 and clears the dead letter."},
 		Command: append([]string{"cronring", "retry"}, request.Refs...),
-		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
-			runs, err := d.Retry(ctx, request)
-			return runsMessage("started", runs), err
-		},
-		Watch: watch(about),
-	})
+	}
+	start(&do, func(ctx context.Context, d screen.Daemon) ([]job.Run, error) { return d.Retry(ctx, request) })
+	return Guard(w, about, do)
 }
 
-// Pause pauses jobs, or resumes them if all are paused.
-func Pause(w *screen.World, about screen.Subject) screen.Do {
+// Paused reports whether all jobs of a subject are paused.
+func Paused(w *screen.World, about screen.Subject) bool {
 	rows := w.Rows(about)
-	paused := len(rows) > 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State != job.StateHeld })
-	stop, start := pauseDo(about), resumeDo(about)
-	if paused {
-		start.Undo = &stop
-		return Guard(w, about, start)
-	}
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return !r.Paused })
+}
+
+// Pause pauses jobs until a time, or until they are resumed if it is zero.
+func Pause(w *screen.World, about screen.Subject, until time.Time, reason string) screen.Do {
+	stop, start := pauseDo(about, until, reason), resumeDo(about)
 	stop.Undo = &start
 	return Guard(w, about, stop)
 }
 
-func pauseDo(about screen.Subject) screen.Do {
+// Resume ends the pauses of jobs. Its undo pauses them until they are resumed.
+func Resume(w *screen.World, about screen.Subject) screen.Do {
+	stop, start := pauseDo(about, time.Time{}, ""), resumeDo(about)
+	start.Undo = &stop
+	return Guard(w, about, start)
+}
+
+func pauseDo(about screen.Subject, until time.Time, reason string) screen.Do {
+	var flags []string
+	if !until.IsZero() {
+		flags = append(flags, "--until", until.UTC().Format(time.RFC3339))
+	}
+	if reason != "" {
+		flags = append(flags, "--reason", reason)
+	}
 	return screen.Do{
-		Class: screen.Undoable, Question: "paused " + screen.JobsText(about), Command: Command("pause", about),
+		Class: screen.Undoable, Question: "paused " + screen.JobsText(about), Command: Command("pause", about, flags...),
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
-			_, err := d.Pause(ctx, api.PauseRequest{Refs: screen.Refs(about)})
+			_, err := d.Pause(ctx, api.PauseRequest{Refs: screen.Refs(about), Until: until, Reason: reason})
 			return "paused " + screen.JobsText(about), err
 		},
 	}

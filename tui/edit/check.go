@@ -40,6 +40,9 @@ func NewChecker(t *api.CrontabText, zone func(string) (*time.Location, error)) *
 // Format is that of the file.
 func (c *Checker) Format() crontab.Format { return c.config.Format }
 
+// Config is how the file is parsed.
+func (c *Checker) Config() crontab.Config { return c.config }
+
 // Checked is the result of checking one version of the text.
 type Checked struct {
 	Errors   int

@@ -21,7 +21,11 @@ const PaneWidth = 58
 func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	DrawTitle(v.In(1, 0, v.Width()-1, 1), w, r)
 	DrawMeaning(v.In(1, 1, v.Width()-1, 1), w, r, d)
-	v.PutCut(1, 2, v.Width()-2, r.Command, w.Glyphs.Ellipsis, canvas.Style{})
+	text := r.Command
+	if d.Job != nil && d.Job.Job.Options["desc"] != "" {
+		text = d.Job.Job.Options["desc"] + "   " + text
+	}
+	v.PutCut(1, 2, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{})
 	v = v.Below(3)
 	v = Section(v, "Why", 3, w, func(v canvas.View) { drawReasons(v, w, r, d) })
 	v = Section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r.Zone, d, -1) })
@@ -54,7 +58,7 @@ func Section(v canvas.View, title string, height int, w *screen.World, draw func
 
 // DrawTitle draws the name of a job, and at the right how it is.
 func DrawTitle(row canvas.View, w *screen.World, r *api.Row) {
-	sign, word, style := screen.StateLook(w, r.State)
+	sign, word, style := screen.JobLook(w, r)
 	text := sign + " " + word
 	if r.Ending != "" && !r.Acked {
 		text += "  " + r.Ending

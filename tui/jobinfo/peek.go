@@ -57,6 +57,25 @@ func drawGlance(v canvas.View, w *screen.World, r *api.Row, message string, past
 
 // Situation describes the state of a job in half a sentence.
 func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
+	text := situation(w, r, past)
+	switch {
+	case !r.Paused:
+		return text
+	case r.State == job.StateHeld:
+		return pauseText(w, r)
+	}
+	return text + "; " + pauseText(w, r)
+}
+
+// pauseText describes until when a job is paused.
+func pauseText(w *screen.World, r *api.Row) string {
+	if r.HeldUntil.IsZero() {
+		return "paused until it is resumed"
+	}
+	return "paused until " + w.Stamp(r.HeldUntil, r.Zone)
+}
+
+func situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	switch r.State {
 	case job.StateFailing:
 		return failed(w, r, past)
@@ -75,10 +94,7 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 		}
 		return text
 	case job.StateHeld:
-		if r.HeldUntil.IsZero() {
-			return "held until it is resumed"
-		}
-		return "held until " + w.Stamp(r.HeldUntil, r.Zone)
+		return "held"
 	case job.StateDisabled:
 		return "off: enabled=no"
 	case job.StateNew:
@@ -89,10 +105,13 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	}
 	text := "ok"
 	if r.Acked {
-		text = r.Ending + ", acknowledged"
+		text = r.Ending
 	}
 	if r.Took > 0 {
 		text += " in " + display.Brief(r.Took)
+	}
+	if r.Acked {
+		text += ", acknowledged"
 	}
 	return text + ", next " + nextText(w, r)
 }

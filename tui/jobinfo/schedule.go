@@ -16,7 +16,7 @@ import (
 
 // shaping are the options that, beside the time fields, say which instants a
 // schedule names. What delays each start by chance is not among them.
-var shaping = []string{"dst", "sec", "from", "until", "count"}
+var shaping = []string{"dst", "sec", "from", "until", "count", "day", "year", "weeks"}
 
 // ReadSchedule parses the schedule of a job as the daemon does: its time fields, with
 // ~ replaced by the values of the next occurrence, and the options that alter the
@@ -25,6 +25,8 @@ var shaping = []string{"dst", "sec", "from", "until", "count"}
 func ReadSchedule(j *api.Job, zone *timetable.Zone) (spec string, s cron.Schedule) {
 	spec = job.FieldsOf(job.StartsOn(j.Job.Schedule, func(key string) string { return j.Job.Options[key] }))
 	switch {
+	case j.Job.Options["calendar"] != "" || j.Job.Options["except"] != "":
+		return spec, nil // the dates are not known here
 	case spec != j.Job.Schedule, strings.ContainsAny(spec, "\n\r"), len(j.Upcoming) == 0 && strings.Contains(spec, "~"):
 		return spec, nil
 	case len(j.Upcoming) > 0:

@@ -51,7 +51,7 @@ var table = []Binding{
 
 	{Run, Subject, []string{"r"}, "run", "run now", "cronring run JOB"},
 	{Stop, Subject, []string{"x"}, "stop", "stop what runs", "cronring stop JOB"},
-	{Pause, Subject, []string{"p"}, "pause", "pause, or resume", "cronring pause JOB"},
+	{Pause, Subject, []string{"p"}, "pause", "pause for a time and with a reason that it asks for, or resume", "cronring pause JOB"},
 	{Explain, Subject, []string{"w"}, "why", "why it ran or did not", "cronring why JOB"},
 	{ShowOutput, Subject, []string{"o"}, "output", "what it printed", "cronring logs JOB"},
 	{PageOutput, Subject, []string{"O"}, "pager", "what it printed, in the pager", "cronring logs JOB"},

@@ -17,6 +17,8 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 		return g.Late, "LATE", canvas.Style{Role: canvas.Doubt, Bold: true}
 	case job.StateRunning:
 		return g.Running, "run", canvas.Style{Role: canvas.Busy}
+	case job.MarkPaused:
+		return g.Held, "paused", canvas.Style{Role: canvas.Off}
 	case job.StateHeld:
 		return g.Held, "held", canvas.Style{Role: canvas.Off}
 	case job.StateDisabled:
@@ -25,6 +27,14 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 		return g.OK, "ok", canvas.Style{Role: canvas.Good}
 	}
 	return g.New, "new", canvas.Style{Role: canvas.Fresh}
+}
+
+// JobLook is StateLook for a job. A failure that was acknowledged does not look like a success.
+func JobLook(w *World, r *api.Row) (sign, word string, style canvas.Style) {
+	if r.Acked && r.State == job.StateOK {
+		return w.Glyphs.Failed, "ack", canvas.Style{Role: canvas.Off}
+	}
+	return StateLook(w, r.State)
 }
 
 // OutcomeLook returns a sign and a style for one cell of a history.

@@ -138,7 +138,7 @@ type Do struct {
 	Name     string   // of a protected job, to be typed
 	Command  []string // the shell command that does the same, as arguments
 	Call     func(ctx context.Context, d Daemon) (message string, err error)
-	Watch    func(w *World) []Effect                               // for "run and watch"; nil: there is none
+	Watch    func() []Effect                                       // for "run and watch": shows what Call has started; nil: there is nothing
 	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
 	Learn    func(ctx context.Context, d Daemon) ([]string, error) // requests more lines for Detail; nil: none
 	Undo     *Do                                                   // what takes it back; nil: nothing does

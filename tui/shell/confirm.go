@@ -83,12 +83,11 @@ func (q *question) key(s *Shell, k screen.Key) {
 	}
 	switch {
 	case k.Name == q.yes:
-		s.over = nil
+		s.over, q.do.Watch = nil, nil
 		s.carryOut(q.owner, q.do)
 	case k.Name == "w" && q.do.Watch != nil:
 		s.over = nil
 		s.carryOut(q.owner, q.do)
-		s.perform(q.owner, q.do.Watch(s.w))
 	case k.Name == "d" && q.do.Preview != nil:
 		s.over = nil
 		s.perform(q.owner, q.do.Preview(s.w))
@@ -102,7 +101,7 @@ func (q *question) key(s *Shell, k screen.Key) {
 func (q *question) write(s *Shell, k screen.Key) {
 	page.TypeInto(&q.typed, k)
 	if q.typed.Text() == q.wanted() {
-		s.over = nil
+		s.over, q.do.Watch = nil, nil
 		s.carryOut(q.owner, q.do)
 	}
 }
@@ -199,6 +198,9 @@ func (s *Shell) took(a screen.Answer) {
 	}
 	if a.Err == nil && w.do.Undo != nil {
 		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)
+	}
+	if a.Err == nil && w.do.Watch != nil {
+		s.perform(w.owner, w.do.Watch())
 	}
 	if w.do.Slot != "" && w.owner != nil {
 		s.perform(w.owner, w.owner.Take(s.w, screen.Answer{Slot: w.do.Slot, Value: a.Value, Err: a.Err, Done: true}))

@@ -55,13 +55,15 @@ func TestShellGolden(t *testing.T) {
 		{"copy", func(s *Shell, _ *plainScreen) { typeKeys(s, "y") }},
 		{"log_empty", func(s *Shell, _ *plainScreen) { typeKeys(s, "@") }},
 		{"log", func(s *Shell, front *plainScreen) {
-			carry(t, s, d, typeKeys(s, "p"))
+			carry(t, s, d, typeKeys(s, "p", "enter", "enter"))
 			carry(t, s, d, typeKeys(s, "z"))
 			front.about = screen.Subject{Jobs: []job.ID{"it's; rm -rf /"}}
 			s.carryOut(nil, screen.Do{Command: []string{"cronring", "run", "it's; rm -rf /"}, Call: nothing})
 			typeKeys(s, "@")
 		}},
-		{"toast", func(s *Shell, _ *plainScreen) { carry(t, s, d, typeKeys(s, "p")) }},
+		{"pause", func(s *Shell, _ *plainScreen) { typeKeys(s, "p") }},
+		{"pause_reason", func(s *Shell, _ *plainScreen) { typeKeys(s, "p", "2") }},
+		{"toast", func(s *Shell, _ *plainScreen) { carry(t, s, d, typeKeys(s, "p", "enter", "enter")) }},
 		{"refused", func(s *Shell, _ *plainScreen) { typeKeys(s, "x") }},
 		{"read_only", func(s *Shell, _ *plainScreen) {
 			s.w.ReadOnly = "nothing is changed: --read-only"

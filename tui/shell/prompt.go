@@ -9,11 +9,12 @@ import (
 
 // prompt reads one line of text.
 type prompt struct {
-	title string
-	hint  string // what to type, with an example
-	line  edit.Line
-	waits string // what is waited for after enter; empty: the person
-	done  func(s *Shell, text string)
+	title    string
+	hint     string // what to type, with an example
+	line     edit.Line
+	optional bool   // the text may be empty
+	waits    string // what is waited for after enter; empty: the person
+	done     func(s *Shell, text string)
 }
 
 func (p *prompt) key(s *Shell, k screen.Key) {
@@ -22,7 +23,7 @@ func (p *prompt) key(s *Shell, k screen.Key) {
 		s.over = nil
 	case p.waits != "":
 	case k.Name == "enter":
-		if text := p.line.Text(); text != "" {
+		if text := p.line.Text(); text != "" || p.optional {
 			s.over = nil
 			p.done(s, text)
 			if p.waits != "" {

@@ -134,8 +134,8 @@ func TestConfirmLadderNeedsItsOwnKey(t *testing.T) {
 		{"stop, the same key again", "zfs-scrub", "x x enter", nil},
 		{"stop, then y", "zfs-scrub", "x y", []string{"stop zfs-scrub"}},
 		{"stop what does not run", "etl-orders", "x y", nil},
-		{"pause at once", "etl-orders", "p", []string{"pause etl-orders"}},
-		{"pause, then undo", "etl-orders", "p z", []string{"pause etl-orders", "resume etl-orders"}},
+		{"pause until resumed", "etl-orders", "p enter enter", []string{"pause etl-orders"}},
+		{"pause, then undo", "etl-orders", "p enter enter z", []string{"pause etl-orders", "resume etl-orders"}},
 		{"resume what is paused", "report-daily", "p", []string{"resume report-daily"}},
 		{"acknowledge, then undo", "etl-orders", "a z", []string{"ack etl-orders", "ack etl-orders"}},
 		{"protected: y is not enough", "pg-backup", "r y", nil},
@@ -182,6 +182,29 @@ func TestConfirmKeyIsNotTheTrigger(t *testing.T) {
 	}
 	if orders := typeKeys(s, "Y"); len(orders) != 1 {
 		t.Errorf("got %d orders for Y, want 1", len(orders))
+	}
+}
+
+func TestPauseAsksHowLongAndWhy(t *testing.T) {
+	for keys, want := range map[string]string{
+		"p enter enter":         "cronring pause etl-orders",
+		"p 2 d b enter":         "cronring pause etl-orders --until 2026-11-20T19:02:11Z --reason db",
+		"p t enter":             "cronring pause etl-orders --until 2026-11-21T07:00:00Z",
+		"p o 9 0 m enter enter": "cronring pause etl-orders --until 2026-11-20T18:32:11Z",
+		"p esc":                 "",
+		"p x":                   "",
+		"p 1 esc":               "",
+		"p o 9 x enter":         "",
+	} {
+		s, _ := newTestShell(t)
+		carry(t, s, &screentest.Daemon{}, typeKeys(s, strings.Fields(keys)...))
+		got := ""
+		if len(s.log) > 0 {
+			got = s.log[len(s.log)-1].command
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", keys, got, want)
+		}
 	}
 }
 
@@ -326,7 +349,7 @@ func TestUndoOffersTheVersionBefore(t *testing.T) {
 		},
 	}
 	s, front := newTestShell(t)
-	carry(t, s, d, typeKeys(s, "p")) // what was changed here comes first
+	carry(t, s, d, typeKeys(s, "p", "enter", "enter")) // what was changed here comes first
 	carry(t, s, d, typeKeys(s, "z"))
 	if s.over != nil || len(s.undo) != 0 {
 		t.Fatalf("z asks %v, want the pause taken back at once", s.over)
@@ -428,7 +451,7 @@ func TestEveryActionIsLogged(t *testing.T) {
 	d := &screentest.Daemon{}
 	carry(t, s, d, typeKeys(s, "r"))
 	carry(t, s, d, typeKeys(s, "y"))
-	carry(t, s, d, typeKeys(s, "p"))
+	carry(t, s, d, typeKeys(s, "p", "enter", "enter"))
 	typeKeys(s, "@")
 	got := shown(s, 80, 24)
 	for _, want := range []string{"cronring run etl-orders", "cronring pause etl-orders", "started run 4231"} {
@@ -457,6 +480,23 @@ func TestRetryAsksForTheSameOccurrence(t *testing.T) {
 		carry(t, s, d, typeKeys(s, "y"))
 		if !slices.Equal(d.Asked, []string{tc.asked}) || s.log[len(s.log)-1].command != tc.logged {
 			t.Errorf("asked %q, logged %q, want %q and %q", d.Asked, s.log[len(s.log)-1].command, tc.asked, tc.logged)
+		}
+	}
+}
+
+// "Run and watch" shows the run that the daemon started, which is not the newest that the
+// dashboard knows, and shows nothing before the daemon has answered.
+func TestWatchShowsTheRunThatWasStarted(t *testing.T) {
+	for key, want := range map[string]job.RunID{"r": 4231, "ctrl+r": 4232} {
+		s, front := newTestShell(t)
+		carry(t, s, &screentest.Daemon{}, typeKeys(s, key))
+		orders := typeKeys(s, "w")
+		if s.front() != front {
+			t.Errorf("%s w: another screen is shown before the daemon has answered", key)
+		}
+		carry(t, s, &screentest.Daemon{}, orders)
+		if p := s.front().(*plainScreen); p.name != string(keys.ShowOutput) || p.about.Run != want {
+			t.Errorf("%s w: it shows %s of run %d, want %s of run %d", key, p.name, p.about.Run, keys.ShowOutput, want)
 		}
 	}
 }
@@ -532,6 +572,9 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.first)
 		}
 		carry(t, s, d, typeKeys(s, "enter"))
+		if _, pauses := s.over.(*pauseMenu); pauses {
+			carry(t, s, d, typeKeys(s, "enter", "enter"))
+		}
 		if !slices.Equal(d.Asked, tc.asked) {
 			t.Errorf("%q: asked %q, want %q", tc.typed, d.Asked, tc.asked)
 		}

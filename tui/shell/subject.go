@@ -26,7 +26,7 @@ func (s *Shell) do(a keys.Action, about screen.Subject) bool {
 	case keys.Stop:
 		s.confirm(front, change.Stop(s.w, about))
 	case keys.Pause:
-		s.confirm(front, change.Pause(s.w, about))
+		s.pause(front, about)
 	case keys.Acknowledge:
 		s.confirm(front, change.Acknowledge(s.w, about))
 	case keys.Delete:

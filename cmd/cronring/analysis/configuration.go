@@ -37,4 +37,4 @@ func ConfigFiles(dir string) []string {
 }
 
 // ConfigDir is the daemon's default configuration directory.
-const ConfigDir = "/etc/cronring"
+const ConfigDir = config.Dir

@@ -11,7 +11,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -38,15 +39,15 @@ func newOutlook(from, to time.Time, loc *time.Location) *outlook {
 	}
 }
 
-func (o *outlook) see(e engine.Effect) {
+func (o *outlook) see(e effect.Effect) {
 	switch e := e.(type) {
-	case engine.Start:
+	case effect.Start:
 		o.starts++
 		o.minutes[e.Run.Due.Unix()/60]++
 		if o.live[e.Run.Job]++; o.live[e.Run.Job] > 1 {
 			o.overlap(e.Run.Job).together++
 		}
-	case engine.Fact:
+	case effect.Fact:
 		o.fact(e.Record)
 	}
 }
@@ -72,7 +73,7 @@ func (o *outlook) overlap(id job.ID) *overlap {
 	return o.overlaps[id]
 }
 
-func printOutlook(a *cli.App, o *outlook, view *engine.View, takes time.Duration) {
+func printOutlook(a *cli.App, o *outlook, view *view.View, takes time.Duration) {
 	a.Printf("%s, %s: %s\n", o.period(), cli.Plural(view.Len(), "job"), cli.Plural(o.starts, "start"))
 	for _, c := range timetable.NewZone(o.loc).Changes(o.from, o.to) {
 		a.Printf("%s\n", changeNote(c, view))
@@ -106,7 +107,7 @@ func (o *outlook) period() string {
 func isMidnight(t time.Time) bool { return t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 }
 
 // changeNote describes the effect of a change of the host's zone on jobs.
-func changeNote(c timetable.Change, view *engine.View) string {
+func changeNote(c timetable.Change, view *view.View) string {
 	before, after := timetable.Wall(c.At, c.Before), timetable.Wall(c.At, c.After)
 	low, high := before, after
 	if after.Before(before) {
@@ -115,7 +116,7 @@ func changeNote(c timetable.Change, view *engine.View) string {
 	fixed, interval, second := 0, 0, 0
 	for i := range view.Len() {
 		e := view.Entry(i)
-		if e.Schedule == timetable.Never || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec()) {
+		if e.Schedule == timetable.Never || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec(), e.Schedule) {
 			continue
 		}
 		switch timetable.PassesOf(e.Schedule) {

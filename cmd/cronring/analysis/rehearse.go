@@ -6,6 +6,9 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -16,11 +19,11 @@ type rehearsal struct {
 	from   time.Time
 	to     time.Time     // exclusive
 	takes  time.Duration // how long each run takes
-	seen   func(at time.Time, e engine.Effect) error
+	seen   func(at time.Time, e effect.Effect) error
 
 	at     time.Time
-	events []engine.Event // for the next step, which is at the same instant
-	ends   []runEnd       // in order of time, as all runs take equally long
+	events []event.Event // for the next step, which is at the same instant
+	ends   []runEnd      // in order of time, as all runs take equally long
 	killed map[job.RunID]bool
 }
 
@@ -33,7 +36,7 @@ type runEnd struct {
 // rehearse simulates crontabs from one instant up to, but not including, another, as if
 // the daemon had been up all along; @reboot entries do not run. It calls seen with each
 // effect.
-func rehearse(crontabs []*crontab.File, from, to time.Time, takes time.Duration, seen func(time.Time, engine.Effect) error) (*engine.View, error) {
+func rehearse(crontabs []*crontab.File, from, to time.Time, takes time.Duration, seen func(time.Time, effect.Effect) error) (*view.View, error) {
 	r := &rehearsal{
 		engine: engine.New(engine.State{}),
 		from:   from, to: to, takes: takes, seen: seen, killed: map[job.RunID]bool{},
@@ -41,7 +44,7 @@ func rehearse(crontabs []*crontab.File, from, to time.Time, takes time.Duration,
 	// What is due at the moment of a load is not missed, so the load comes
 	// just before the first instant that counts.
 	r.at = from.Add(-1)
-	r.events = []engine.Event{engine.Load{Crontabs: crontabs, Node: HostName()}}
+	r.events = []event.Event{event.Load{Crontabs: crontabs, Node: HostName()}}
 	for ok := true; ok; r.at, ok = r.next() {
 		if err := r.step(); err != nil {
 			return nil, err
@@ -64,12 +67,12 @@ func (r *rehearsal) next() (time.Time, bool) {
 
 func (r *rehearsal) step() error {
 	// The host has been up for a while: 0 would stand for "not known".
-	now := engine.Moment{Wall: r.at, Up: time.Hour + r.at.Sub(r.from)}
+	now := job.Moment{Wall: r.at, Up: time.Hour + r.at.Sub(r.from)}
 	events := r.events
 	r.events = nil
 	for len(r.ends) > 0 && !r.ends[0].at.After(r.at) {
 		if !r.killed[r.ends[0].run] {
-			events = append(events, engine.Ended{Run: r.ends[0].run, Outcome: job.Outcome{Kind: job.Exited}})
+			events = append(events, event.Ended{Run: r.ends[0].run, Outcome: job.Outcome{Kind: job.Exited}})
 		}
 		delete(r.killed, r.ends[0].run)
 		r.ends = r.ends[1:]
@@ -90,21 +93,21 @@ func HostName() string {
 }
 
 // perform carries out an effect in the simulation.
-func (r *rehearsal) perform(e engine.Effect) {
+func (r *rehearsal) perform(e effect.Effect) {
 	switch e := e.(type) {
-	case engine.Start:
-		r.events = append(r.events, engine.Started{Run: e.Run.ID})
+	case effect.Start:
+		r.events = append(r.events, event.Started{Run: e.Run.ID})
 		if r.takes == 0 {
-			r.events = append(r.events, engine.Ended{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+			r.events = append(r.events, event.Ended{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
 			return
 		}
 		r.ends = append(r.ends, runEnd{r.at.Add(r.takes), e.Run.ID})
-	case engine.Check: // nothing is run here: the command of if= always allows
-		r.events = append(r.events, engine.Checked{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
-	case engine.Kill:
+	case effect.Check: // nothing is run here: the command of if= always allows
+		r.events = append(r.events, event.Checked{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+	case effect.Kill:
 		if !r.killed[e.Run] {
 			r.killed[e.Run] = true
-			r.events = append(r.events, engine.Ended{Run: e.Run, Outcome: job.Outcome{Kind: job.Signalled, Signal: int(e.Signal)}})
+			r.events = append(r.events, event.Ended{Run: e.Run, Outcome: job.Outcome{Kind: job.Signalled, Signal: int(e.Signal)}})
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
 
 // simulateFlags are the flags of simulate.
@@ -56,7 +57,7 @@ line, command, user, job, schedule, trigger, attempt.`,
 		RunE: func(_ *cobra.Command, args []string) error { return simulate(a, args, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+cli.TimeHelp)
+	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+typedtime.Help)
 	flags.StringVar(&f.until, "until", "", "end at `T` (default: a day after --from), exclusive")
 	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
 	f.Add(cmd)
@@ -82,8 +83,8 @@ func simulate(a *cli.App, names []string, f *simulateFlags) error {
 		return err
 	}
 	list, sum := []simulated{}, newOutlook(from, to, loc)
-	view, err := rehearse(crontabs, from, to, time.Duration(f.takes), func(at time.Time, e engine.Effect) error {
-		start, ok := e.(engine.Start)
+	view, err := rehearse(crontabs, from, to, time.Duration(f.takes), func(at time.Time, e effect.Effect) error {
+		start, ok := e.(effect.Start)
 		switch {
 		case f.out.Value == cli.FormText:
 			sum.see(e)
@@ -142,7 +143,7 @@ func readCrontabs(a *cli.App, names []string, f cli.FormatFlags, loc *time.Locat
 	return crontabs, nil
 }
 
-func newSimulated(at time.Time, s engine.Start, loc *time.Location) simulated {
+func newSimulated(at time.Time, s effect.Start, loc *time.Location) simulated {
 	return simulated{
 		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Crontab: s.Job.Crontab, Line: s.Job.Line, Command: s.Job.Command,
 		User: s.Job.User, Job: s.Job.ID, Schedule: cli.ScheduleText(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,

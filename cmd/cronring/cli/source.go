@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -44,7 +45,7 @@ func (a *App) ReadSource(name string) (Source, error) {
 
 // Parse reads a source in the zone loc.
 func (f *FormatFlags) Parse(s Source, loc *time.Location) (*crontab.File, []crontab.Diagnostic) {
-	c := spool.ThisHost().Config(s.Name, f.System)
+	c := config.ThisHost().Config(s.Name, f.System)
 	c.Local = loc
 	return crontab.Parse(s.Name, s.Text, c)
 }

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,64 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
-
-// timeForms are the ways to write an instant besides RFC 3339, read in the zone
-// of the flags.
-var timeForms = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
-
-// TimeHelp lists the forms of a time for help texts.
-const TimeHelp = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", "-2h" or "+2h"`
-
-var errTime = errors.New("this is not a time: write " + TimeHelp)
-
-// ParseTime reads a time as people write it: see TimeHelp. A duration without a sign
-// is not a time; for flags it is, see PastTime and FutureTime.
-func ParseTime(text string, now time.Time, loc *time.Location) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, nil
-	}
-	for _, form := range timeForms {
-		if t, err := time.ParseInLocation(form, text, loc); err == nil {
-			return t, nil
-		}
-	}
-	if text == "now" {
-		return now, nil
-	}
-	if text != "" && (text[0] == '-' || text[0] == '+') {
-		d, err := option.ParseDuration(text[1:])
-		if err != nil {
-			return time.Time{}, errTime
-		}
-		if text[0] == '-' {
-			d = -d
-		}
-		return now.Add(d), nil
-	}
-	return parseDay(text, now.In(loc))
-}
-
-// DayWords are days that people name by where they are from today.
-var DayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
-
-// parseDay reads "02:30", "today 02:30", "yesterday", and so on.
-func parseDay(text string, now time.Time) (time.Time, error) {
-	day, clock, _ := strings.Cut(text, " ")
-	shift, named := DayWords[day]
-	if !named {
-		clock = text
-	}
-	hour, minute := 0, 0
-	if clock != "" || !named {
-		t, err := time.Parse("15:04", clock)
-		if err != nil {
-			return time.Time{}, errTime
-		}
-		hour, minute = t.Hour(), t.Minute()
-	}
-	return time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, 0, 0, now.Location()), nil
-}
 
 // Duration is a flag in the form of the options of a crontab: 90s, 5m,
 // 1h30m, 2d, 1w.
@@ -123,23 +65,20 @@ func (a *App) Location() (*time.Location, error) {
 // PastTime reads the time of a flag about what happened: "30d" is thirty days ago.
 // An unset flag is the zero time.
 func (a *App) PastTime(name, text string, loc *time.Location) (time.Time, error) {
-	return a.flagTime(name, text, -1, loc)
+	return a.flagTime(name, text, loc, typedtime.ParsePast)
 }
 
 // FutureTime reads the time of a flag about what will happen: "2h" is in two hours.
 // An unset flag is the zero time.
 func (a *App) FutureTime(name, text string, loc *time.Location) (time.Time, error) {
-	return a.flagTime(name, text, +1, loc)
+	return a.flagTime(name, text, loc, typedtime.ParseFuture)
 }
 
-func (a *App) flagTime(name, text string, sign time.Duration, loc *time.Location) (time.Time, error) {
+func (a *App) flagTime(name, text string, loc *time.Location, parse func(string, time.Time, *time.Location) (time.Time, error)) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if d, err := option.ParseDuration(text); err == nil {
-		return a.Now().Add(sign * d), nil
-	}
-	t, err := ParseTime(text, a.Now(), loc)
+	t, err := parse(text, a.Now(), loc)
 	if err != nil {
 		return t, UsageError("read --"+name+" "+strconv.Quote(text), err.Error(), "")
 	}

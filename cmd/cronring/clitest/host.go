@@ -21,6 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
@@ -58,7 +59,7 @@ type quietLoop struct {
 
 func (quietLoop) Health() api.Health { return api.Health{V: api.Version} }
 
-func (quietLoop) View() *engine.View { return engine.New(engine.State{}).View() }
+func (quietLoop) View() *view.View { return engine.New(engine.State{}).View() }
 
 func (quietLoop) Diagnostics() []crontab.Diagnostic { return nil }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -46,7 +47,7 @@ type Program struct {
 
 // New returns crontab(1) for the calling user, on the standard streams.
 func New() *Program {
-	host := spool.ThisHost()
+	host := config.ThisHost()
 	c := &Program{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, Env: os.Getenv, uid: uint32(os.Geteuid()),
 		Host: host, places: host.Places(""), socket: api.SystemSocket,

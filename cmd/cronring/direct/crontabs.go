@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/spool"
@@ -26,7 +27,7 @@ type HostCrontabs struct {
 
 // NewHostCrontabs returns the crontabs of this host.
 func NewHostCrontabs() *HostCrontabs {
-	host := spool.ThisHost()
+	host := config.ThisHost()
 	d := NewCrontabs(host, host.Places(""))
 	return &HostCrontabs{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
 }
@@ -81,6 +82,7 @@ func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.
 	t := api.CrontabText{
 		CrontabFile: api.CrontabFile{File: at, User: who.Name},
 		Format:      api.FormatOf(config.Format), Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: d.host.Zone.String(),
+		Calendars: api.NewCalendars(config.Calendars),
 	}
 	if config.Family == crontab.RHEL {
 		t.Family = api.FamilyRHEL

@@ -143,7 +143,7 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 		return err
 	}
 	c := config.Read(dir)
-	source.Sidecar, source.Channels, source.RingUsers = c.Sidecar, c.ChannelUsers(), c.RingUsers()
+	source.Sidecar, source.Channels, source.RingUsers, source.Host.Calendars = c.Sidecar, c.ChannelUsers(), c.RingUsers(), c.Dates()
 	diagnostics := append(c.Diagnostics, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
 	if c.Sidecar != nil {
 		diagnostics = append(diagnostics, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)

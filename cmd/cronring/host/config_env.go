@@ -19,7 +19,7 @@ func newConfigEnv(a *cli.App) *cobra.Command {
 		Short: "Show the environment, user, limits and directory of a job",
 		Long: `Show what a run of a job would get if it started now: user and groups, the
 command, the directory, limits, and each variable. It is built exactly as for a
-real run.
+real run: a process of the job's user reads the file of env-file=.
 
 The variables with the run's number and its parents are unknown in advance. If PAM
 opens a session for the job, the environment and limits of the session are unknown
@@ -68,6 +68,9 @@ func printEnvironment(a *cli.App, e api.Environment, loc *time.Location) {
 		dir += "   (in / if that cannot be entered)"
 	}
 	a.PrintField("directory", dir)
+	if e.Umask != "" {
+		a.PrintField("umask", e.Umask)
+	}
 	a.PrintField("command", cli.ShellLine(e.Argv))
 	for i, l := range e.Limits {
 		a.PrintField(cli.FirstOnly(i, "limits"), fmt.Sprintf("%s soft %s hard %s", l.Name, limitText(l.Soft), limitText(l.Hard)))

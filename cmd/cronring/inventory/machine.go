@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -43,7 +44,7 @@ func This(now func() time.Time) *Machine {
 		return []byte(out), status, err
 	}
 	accounts := account.New(account.Options{Exec: run})
-	return &Machine{Host: spool.ThisHost(), Exec: Run, Now: now, Find: accounts.Find, Refuse: accounts.Refusal, Pam: accounts.PAM}
+	return &Machine{Host: config.ThisHost(), Exec: Run, Now: now, Find: accounts.Find, Refuse: accounts.Refusal, Pam: accounts.PAM}
 }
 
 // At is a host whose root is mounted at a directory. It does not run, so

@@ -31,7 +31,7 @@ type jobRow struct {
 	document any // the job as JSON has it, once a field of that is asked for
 }
 
-// jobColumns are the default columns of a list of jobs.
+// jobColumns are the columns of a list of jobs.
 var jobColumns = []column{
 	{"state", func(r *jobRow) string { return string(r.State) }, (*jobRow).stateCell,
 		func(one, other *job.Status) int { return cmp.Compare(severity(one.State), severity(other.State)) }},
@@ -49,6 +49,7 @@ var jobColumns = []column{
 			return cmp.Or(cmp.Compare(one.Job.Crontab, other.Job.Crontab), cmp.Compare(one.Job.Line, other.Job.Line))
 		}},
 	{"command", func(r *jobRow) string { return r.Job.Command }, nil, nil},
+	{"labels", func(r *jobRow) string { return r.Job.Options["labels"] }, nil, nil},
 }
 
 // nextCell also shows the owner of the next occurrence of a ring job.
@@ -68,12 +69,17 @@ func (r *jobRow) lastCell() cli.Cell {
 	return cli.Cell{Text: r.a.Ago(r.Last)}
 }
 
+// stateCell has the mark of a pause between the sign and the word of another state.
 func (r *jobRow) stateCell() cli.Cell {
 	look, ok := cli.StateLook[r.State]
 	if !ok { // it is in the list no more
 		return cli.Cell{Text: string(r.State), Tone: cli.Faint}
 	}
-	return cli.Cell{Text: cli.StateSign(r.State) + " " + look.Word, Tone: look.Tone}
+	between := " "
+	if r.Hold != nil && r.State != job.StateHeld {
+		between = cli.StateSign(job.MarkPaused)
+	}
+	return cli.Cell{Text: cli.StateSign(r.State) + between + look.Word, Tone: look.Tone}
 }
 
 func (r *jobRow) began() string {
@@ -201,6 +207,13 @@ func (r *jobRow) field(name string) string {
 type columnsFlag struct {
 	columns []column
 	names   bool // only print the names of the columns
+}
+
+// orDefault chooses all columns but labels, if the user chose none.
+func (f *columnsFlag) orDefault() {
+	if f.columns == nil {
+		f.columns = slices.DeleteFunc(slices.Clone(jobColumns), func(c column) bool { return c.name == "labels" })
+	}
 }
 
 func (f *columnsFlag) String() string { return "" }

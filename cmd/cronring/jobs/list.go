@@ -55,7 +55,7 @@ requests changes from the daemon at most once a second.`,
 			return list(a, cmd, f)
 		},
 	}
-	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only jobs in `STATE`: failing, late, running, held, disabled, ok, new")
+	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only jobs in `STATE`: failing, late, running, held, disabled, ok, new; or paused, which a job is beside its state")
 	cmd.Flags().StringVar(&f.query.User, "user", "", "only jobs of the user `NAME`")
 	cmd.Flags().StringVar(&f.query.Crontab, "file", "", "only jobs of the crontab file `FILE`")
 	cmd.Flags().StringSliceVar(&f.query.Labels, "label", nil, "only jobs with `LABEL` among their labels=: key:value, or a key")
@@ -115,9 +115,7 @@ func (f *listFlags) check() error {
 	case f.watch && f.out.Value == cli.FormJSON:
 		return cli.UsageError("watch with -o json", "a document would never end", "cronring list -w -o jsonl")
 	}
-	if f.fields.columns == nil {
-		f.fields.columns = jobColumns
-	}
+	f.fields.orDefault()
 	return nil
 }
 
@@ -238,19 +236,19 @@ var wholeJob = []column{{name: "all", plain: func(r *jobRow) string {
 	return string(text)
 }}}
 
-// stateNames are the states that jobs are in, the worst first.
+// stateNames are the states that jobs are in, the worst first, and the mark of a pause.
 func stateNames() (names []string) {
 	for _, s := range states {
 		names = append(names, string(s))
 	}
-	return names
+	return append(names, string(job.MarkPaused))
 }
 
 func checkStates(states []job.State) error {
 	for _, s := range states {
 		if _, ok := cli.StateLook[s]; !ok {
 			return cli.UsageError(fmt.Sprintf("list jobs in state %q: no such state", s), "",
-				"one of failing, late, running, held, disabled, ok, new")
+				"one of failing, late, running, held, disabled, ok, new, paused")
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
 
 // NewPause returns the command pause.
@@ -43,7 +44,7 @@ func NewPause(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
-	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+typedtime.Help)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
 	a.AddZone(cmd, "of --until")

@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
 
 // NewWhy returns the command why.
@@ -44,7 +45,7 @@ else about the newest one, or about a later manual run.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+typedtime.Help)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Why{})
 	a.AddZone(cmd, "of the times")

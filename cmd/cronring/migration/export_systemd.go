@@ -42,7 +42,7 @@ func timerOf(e crontabs.FoundEntry) (text string, lacks []string) {
 	case *timetable.Schedule:
 		events := s.OnCalendar()
 		if len(events) == 0 {
-			return "", []string{"nothing starts it: its time fields name no instant"}
+			return "", []string{"nothing starts it: systemd has no calendar event for " + timetable.Describe(s)}
 		}
 		for _, event := range events {
 			b.WriteString("OnCalendar=" + event + "\n")

@@ -18,6 +18,8 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -107,7 +109,7 @@ func (s *shadow) run(ctx context.Context, until time.Time) error {
 
 // step passes the time to the engine, and the tables if they are due.
 func (s *shadow) step(ctx context.Context, now time.Time) error {
-	var events []engine.Event
+	var events []event.Event
 	// A clock that was set back far would keep the tables unread for long.
 	if !now.Before(s.scanned) || s.scanned.Sub(now) > time.Minute {
 		events = s.load(ctx)
@@ -117,17 +119,17 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 		}
 	}
 	for first := true; first || len(events) > 0; first = false {
-		effects := s.engine.Step(engine.Moment{Wall: now.UTC(), Up: s.up()}, events...)
+		effects := s.engine.Step(job.Moment{Wall: now.UTC(), Up: s.up()}, events...)
 		events = nil
 		for _, e := range effects {
-			if check, ok := e.(engine.Check); ok { // only the real cron runs things
-				events = append(events, engine.Checked{Run: check.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+			if check, ok := e.(effect.Check); ok { // only the real cron runs things
+				events = append(events, event.Checked{Run: check.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
 			}
-			start, ok := e.(engine.Start)
+			start, ok := e.(effect.Start)
 			if !ok {
 				continue
 			}
-			events = append(events, engine.Started{Run: start.Run.ID}, engine.Ended{Run: start.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+			events = append(events, event.Started{Run: start.Run.ID}, event.Ended{Run: start.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
 			if err := s.seen(s.shadowed(now, start)); err != nil {
 				return err
 			}
@@ -138,9 +140,9 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 
 // load reads the tables, the users whose jobs must not start, and the timestamps of
 // anacron's jobs.
-func (s *shadow) load(ctx context.Context) []engine.Event {
+func (s *shadow) load(ctx context.Context) []event.Event {
 	scan := s.source.Scan(ctx)
-	barred, asked, stamps := map[string]engine.Barred{}, map[string]bool{}, map[string]timetable.Day{}
+	barred, asked, stamps := map[string]event.Barred{}, map[string]bool{}, map[string]timetable.Day{}
 	for _, file := range scan.Crontabs {
 		for i := range file.Entries {
 			e := &file.Entries[i]
@@ -155,14 +157,14 @@ func (s *shadow) load(ctx context.Context) []engine.Event {
 			}
 			asked[name] = true
 			if reason, why := s.Barred(ctx, name); reason != "" {
-				barred[name] = engine.Barred{Reason: reason, Detail: why}
+				barred[name] = event.Barred{Reason: reason, Detail: why}
 			}
 		}
 	}
-	return []engine.Event{engine.Stamps{Days: stamps}, engine.BarUsers{Users: barred}, engine.Load{Crontabs: scan.Crontabs, Node: analysis.HostName()}}
+	return []event.Event{event.Stamps{Days: stamps}, event.BarUsers{Users: barred}, event.Load{Crontabs: scan.Crontabs, Node: analysis.HostName()}}
 }
 
-func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {
+func (s *shadow) shadowed(now time.Time, start effect.Start) shadowed {
 	one := shadowed{
 		At: now, Due: start.Run.Due.In(s.Host.Zone), Job: start.Job.ID, Crontab: s.HostPath(start.Job.Crontab), Line: start.Job.Line,
 		User: start.Job.User, Command: start.Job.Command,

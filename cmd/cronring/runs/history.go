@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
 
 // historyFlags are the flags of history that need reading.
@@ -47,7 +48,7 @@ func NewHistory(a *cli.App) *cobra.Command {
 	flags.BoolVar(&f.filter.Live, "running", false, "only active runs")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
 	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
-	flags.StringVar(&f.since, "since", "", "only from `T` on: "+cli.TimeHelp)
+	flags.StringVar(&f.since, "since", "", "only from `T` on: "+typedtime.Help)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
 	flags.StringVar(&f.filter.Node, "member", "", "runs of the ring member `NAME`, or of \"all\"; for root")

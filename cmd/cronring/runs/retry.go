@@ -6,6 +6,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
 
 // NewRetry returns the command retry.
@@ -44,7 +45,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 			return endRuns(a, runs, err, true, out)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "only jobs that failed after `T`: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&since, "since", "", "only jobs that failed after `T`: "+typedtime.Help)
 	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddZone(cmd, "of --since")

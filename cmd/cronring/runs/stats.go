@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/typedtime"
 )
 
 // NewStats returns the command stats.
@@ -52,7 +53,7 @@ which time on they are counted.`,
 			return printStats(a, st, out, loc)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "30d", "only from `T` on: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&since, "since", "30d", "only from `T` on: "+typedtime.Help)
 	cmd.Flags().StringVar(&until, "until", "", "only before `T`")
 	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)

@@ -1,4 +1,4 @@
-// Package exchange owns the words that the engine and the ring exchange about the
+// Package exchange owns the messages that the engine and the ring exchange about the
 // occurrences of ring jobs. Neither imports the other: gossip/claims decides which member
 // runs an occurrence, and daemon/engine how a host runs it.
 //

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -32,8 +32,8 @@ func (s *Actor) Ack(ctx context.Context, c *call.Call) error {
 	for k, st := range failed {
 		ids[k], newest[st.Job.ID] = st.Job.ID, st.Last.ID
 	}
-	_, err = s.each(ctx, c, "ack", ids, func(id job.ID) engine.Event {
-		return engine.Ack{Job: id, Seen: job.Ack{Run: newest[id], By: c.Peer.String(), Reason: r.Reason}}
+	_, err = s.each(ctx, c, "ack", ids, func(id job.ID) event.Event {
+		return event.Ack{Job: id, Seen: job.Ack{Run: newest[id], By: c.Peer.String(), Reason: r.Reason}}
 	})
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Actor) unack(ctx context.Context, c *call.Call, r api.AckRequest) error
 			return c.Answer(api.Changed{V: api.Version, Jobs: []job.ID{}})
 		}
 	}
-	return s.change(ctx, c, "ack --undo", r.Refs, func(id job.ID) engine.Event {
-		return engine.Unack{Job: id, By: c.Peer.String()}
+	return s.change(ctx, c, "ack --undo", r.Refs, func(id job.ID) event.Event {
+		return event.Unack{Job: id, By: c.Peer.String()}
 	})
 }

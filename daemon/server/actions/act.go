@@ -11,7 +11,8 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -31,8 +32,8 @@ func (s *Actor) Run(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	runs, err := s.begin(ctx, c, r.Wait, func() ([]job.Run, error) {
-		return s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
-			return engine.RunNow{Job: id, By: c.Peer.String(), Force: r.Force, Env: r.Env}
+		return s.each(ctx, c, "run", jobs, func(id job.ID) event.Event {
+			return event.RunNow{Job: id, By: c.Peer.String(), Force: r.Force, Env: r.Env}
 		})
 	})
 	if err != nil {
@@ -82,8 +83,8 @@ func (s *Actor) Stop(ctx context.Context, c *call.Call) error {
 const longestStop = 24 * time.Hour
 
 // stopOf returns how to end runs.
-func stopOf(c *call.Call, r api.StopRequest) (how engine.Stop, err error) {
-	how = engine.Stop{By: c.Peer.String(), Grace: r.KillAfter}
+func stopOf(c *call.Call, r api.StopRequest) (how event.Stop, err error) {
+	how = event.Stop{By: c.Peer.String(), Grace: r.KillAfter}
 	if r.KillAfter < 0 || r.KillAfter > longestStop {
 		return how, call.BadRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
 	}
@@ -95,7 +96,7 @@ func stopOf(c *call.Call, r api.StopRequest) (how engine.Stop, err error) {
 	return how, nil
 }
 
-func (s *Actor) stopOne(ctx context.Context, c *call.Call, text string, how engine.Stop) ([]job.Run, error) {
+func (s *Actor) stopOne(ctx context.Context, c *call.Call, text string, how event.Stop) ([]job.Run, error) {
 	r, err := s.find.OneRun(ctx, c, "stop", text)
 	if err != nil {
 		return nil, err
@@ -111,12 +112,12 @@ func (s *Actor) stopOne(ctx context.Context, c *call.Call, text string, how engi
 	return a.Runs, nil
 }
 
-func (s *Actor) stopJobs(ctx context.Context, c *call.Call, refs []string, how engine.Stop) ([]job.Run, error) {
+func (s *Actor) stopJobs(ctx context.Context, c *call.Call, refs []string, how event.Stop) ([]job.Run, error) {
 	jobs, err := s.targets(ctx, c, "stop", refs)
 	if err != nil {
 		return nil, err
 	}
-	return s.each(ctx, c, "stop", jobs, func(id job.ID) engine.Event {
+	return s.each(ctx, c, "stop", jobs, func(id job.ID) event.Event {
 		how.Job = id
 		return how
 	})
@@ -135,8 +136,8 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 		return call.BadRequest("the pause would end after the year "+strconv.Itoa(timetable.LastYear), "leave the end out to pause until it is resumed")
 	}
 	hold := job.Hold{Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
-	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) engine.Event {
-		return engine.Pause{Job: id, Hold: hold}
+	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) event.Event {
+		return event.Pause{Job: id, Hold: hold}
 	})
 }
 
@@ -146,12 +147,12 @@ func (s *Actor) Resume(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, c, "resume", r.Refs, func(id job.ID) engine.Event {
-		return engine.Resume{Job: id, By: c.Peer.String()}
+	return s.change(ctx, c, "resume", r.Refs, func(id job.ID) event.Event {
+		return event.Resume{Job: id, By: c.Peer.String()}
 	})
 }
 
-func (s *Actor) change(ctx context.Context, c *call.Call, verb string, refs []string, event func(job.ID) engine.Event) error {
+func (s *Actor) change(ctx context.Context, c *call.Call, verb string, refs []string, event func(job.ID) event.Event) error {
 	jobs, err := s.targets(ctx, c, verb, refs)
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func (s *Actor) targets(ctx context.Context, c *call.Call, verb string, refs []s
 
 // each sends an event to the engine for each job. A refusal for one job does not affect the others;
 // the first refusal is the error.
-func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, event func(job.ID) engine.Event) ([]job.Run, error) {
+func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, event func(job.ID) event.Event) ([]job.Run, error) {
 	var done []string
 	var first *api.Error
 	runs := []job.Run{}
@@ -215,12 +216,12 @@ func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.
 }
 
 // refused returns the error for what the engine refused to do to a job or run.
-func refused(verb, name string, r *engine.Refusal) *api.Error {
+func refused(verb, name string, r *effect.Refusal) *api.Error {
 	e := &api.Error{Kind: api.Conflict, What: "cannot " + lookup.Doing(verb) + " " + strconv.Quote(name), Why: display.Clause(r.Reason)}
 	switch {
-	case r.Kind == engine.NotFound:
+	case r.Kind == effect.NotFound:
 		e.Kind, e.Fix = api.NotFound, "cronring list"
-	case r.Kind == engine.Draining:
+	case r.Kind == effect.Draining:
 		e.Fix = "wait until the daemon is up again: cronring status"
 	case verb == "run":
 		e.Fix = "cronring run --force " + display.Quote(name)

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -16,10 +18,10 @@ import (
 // Daemon is the loop, as far as actions need it.
 type Daemon interface {
 	// View is the newest view. It never blocks.
-	View() *engine.View
+	View() *view.View
 	// Ask hands an event to the loop, which fills in the Token, and waits for the Answer until ctx
 	// ends. A refusal is in the Answer, not the error.
-	Ask(ctx context.Context, e engine.Event) (engine.Answer, error)
+	Ask(ctx context.Context, e event.Event) (effect.Answer, error)
 	// Subscribe returns events as history.Daemon describes it.
 	Subscribe(ctx context.Context) <-chan api.Event
 }
@@ -50,7 +52,7 @@ const askTimeout = 10 * time.Second
 
 // ask hands an event to the loop and waits for the answer, but not for long:
 // the loop does nothing slow, so that something is wrong.
-func (s *Actor) ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
+func (s *Actor) ask(ctx context.Context, e event.Event) (effect.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	a, err := s.daemon.Ask(ctx, e)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
@@ -42,7 +43,7 @@ func (s *Actor) Backfill(ctx context.Context, c *call.Call) error {
 		return fmt.Errorf("read history: %w", err)
 	}
 	plan, err := c.View.PlanBackfill(b, ran, planned)
-	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
+	if refusal, ok := errors.AsType[*effect.Refusal](err); ok {
 		return refused("backfill", string(b.Job), refusal)
 	}
 	answer := api.Backfill{V: api.Version, Backfill: b, Plan: &api.BackfillPlan{
@@ -57,7 +58,7 @@ func (s *Actor) Backfill(ctx context.Context, c *call.Call) error {
 	if r.Wait {
 		happenings = s.daemon.Subscribe(ctx)
 	}
-	a, err := s.ask(ctx, engine.Backfill{Request: b, Ran: ran})
+	a, err := s.ask(ctx, event.Backfill{Request: b, Ran: ran})
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (s *Actor) StopBackfill(ctx context.Context, c *call.Call) error {
 			Why: "there was none with this number, it is over, or it belongs to another user", Fix: "cronring backfill list",
 		}
 	}
-	a, err := s.ask(ctx, engine.StopBackfill{ID: r.ID, By: c.Peer.String()})
+	a, err := s.ask(ctx, event.StopBackfill{ID: r.ID, By: c.Peer.String()})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -47,9 +48,9 @@ func (s *Actor) Redrive(ctx context.Context, c *call.Call) error {
 // runAgain starts each run's occurrence again. verb is the requested command.
 func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.Letter) ([]job.Run, error) {
 	runs := []job.Run{}
-	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) engine.Event {
-		return engine.Redrive{Dead: l.Run, By: c.Peer.String()}
-	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
+	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) event.Event {
+		return event.Redrive{Dead: l.Run, By: c.Peer.String()}
+	}, func(_ api.Letter, a effect.Answer) { runs = append(runs, a.Runs...) })
 	return runs, err
 }
 
@@ -60,9 +61,9 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	dropped := []api.Letter{}
-	err = s.eachLetter(ctx, "drop", letters, func(l api.Letter) engine.Event {
-		return engine.Bury{Dead: l.Run, By: c.Peer.String()}
-	}, func(l api.Letter, _ engine.Answer) { dropped = append(dropped, l) })
+	err = s.eachLetter(ctx, "drop", letters, func(l api.Letter) event.Event {
+		return event.Bury{Dead: l.Run, By: c.Peer.String()}
+	}, func(l api.Letter, _ effect.Answer) { dropped = append(dropped, l) })
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 
 // eachLetter sends an event to the engine for each letter. A refusal for one does not affect the
 // others; the first refusal is the error.
-func (s *Actor) eachLetter(ctx context.Context, verb string, letters []api.Letter, event func(api.Letter) engine.Event, done func(api.Letter, engine.Answer)) error {
+func (s *Actor) eachLetter(ctx context.Context, verb string, letters []api.Letter, event func(api.Letter) event.Event, done func(api.Letter, effect.Answer)) error {
 	var first *api.Error
 	count := 0
 	for _, l := range letters {

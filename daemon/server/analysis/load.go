@@ -10,7 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -35,7 +35,7 @@ const mostStarts = 5_000_000
 
 // newLoad counts the starts of jobs from (inclusive) to (exclusive), both full
 // minutes.
-func newLoad(ctx context.Context, v *engine.View, jobs []int, from, to time.Time) (*load, error) {
+func newLoad(ctx context.Context, v *view.View, jobs []int, from, to time.Time) (*load, error) {
 	l := &load{from: from, counts: make([]int, int(to.Sub(from)/time.Minute))}
 	l.gather(v, jobs)
 	left := mostStarts
@@ -54,7 +54,7 @@ func newLoad(ctx context.Context, v *engine.View, jobs []int, from, to time.Time
 	return l, nil
 }
 
-func (l *load) gather(v *engine.View, jobs []int) {
+func (l *load) gather(v *view.View, jobs []int) {
 	paused := map[job.ID]bool{}
 	for _, id := range v.Marked() {
 		paused[id] = true
@@ -124,7 +124,7 @@ func (l *load) quietNear(minute int) time.Time {
 }
 
 // starting returns the names of jobs that start in a minute, at most most.
-func (l *load) starting(v *engine.View, minute, most int) []job.ID {
+func (l *load) starting(v *view.View, minute, most int) []job.ID {
 	begin := l.at(minute)
 	names := []job.ID{}
 	for _, g := range l.groups {

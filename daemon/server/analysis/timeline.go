@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -133,7 +133,7 @@ func (s *Analyst) addLoad(ctx context.Context, c *call.Call, a axis, t *api.Time
 // loads caches the newest load of all jobs, because an open time line requests it repeatedly.
 type loads struct {
 	turn   chan struct{} // held while using the other fields
-	view   *engine.View
+	view   *view.View
 	axis   axis // its field now: when the load was counted
 	load   *load
 	starts []int // runs that began, by cell

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 )
 
 // Cost is how a request is limited in its use of memory and processors.
@@ -39,7 +39,7 @@ const (
 // based on.
 type Call struct {
 	Peer    Peer
-	View    *engine.View
+	View    *view.View
 	Now     time.Time
 	Query   url.Values
 	Request *http.Request
@@ -51,7 +51,7 @@ type Call struct {
 }
 
 // New returns the call of a request, whose context must be one of WithPeer.
-func New(view *engine.View, now time.Time, w http.ResponseWriter, r *http.Request) *Call {
+func New(view *view.View, now time.Time, w http.ResponseWriter, r *http.Request) *Call {
 	return &Call{Peer: peerOf(r.Context()), View: view, Now: now.UTC(), Query: r.URL.Query(), Request: r, Writer: w}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -27,6 +28,9 @@ type Options struct {
 	// MaxEntries returns the maximum number of entries of a user's crontab; 0 means no limit. nil:
 	// no limit exists.
 	MaxEntries func() int
+
+	// Calendars returns the calendars of the configuration. nil: there are none.
+	Calendars func() map[string]timetable.Calendar
 
 	// Files are the crontabs that the daemon was given by name instead of the host's. System means
 	// that they have a user column.

@@ -81,12 +81,21 @@ func (ed *Editor) known(file string) (string, error) {
 	return "", e
 }
 
+// host returns the host with the calendars as they are now.
+func (ed *Editor) host() spool.Host {
+	h := ed.Host
+	if ed.Calendars != nil {
+		h.Calendars = ed.Calendars()
+	}
+	return h
+}
+
 // config returns how the daemon parses the crontab at a place.
 func (ed *Editor) config(p place) crontab.Config {
 	if len(ed.Files) > 0 {
-		return ed.Host.Named(p.path, ed.System)
+		return ed.host().Named(p.path, ed.System)
 	}
-	o := spool.SourceOptions{Host: ed.Host, Places: ed.Places}
+	o := spool.SourceOptions{Host: ed.host(), Places: ed.Places}
 	c := o.Config(p.path, false)
 	c.Local = ed.zone()
 	if p.user {
@@ -118,7 +127,7 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 		V: api.Version, CrontabFile: ed.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
 		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: cmp.Or(config.User, config.Owner),
-		Privileged: config.Privileged, Zone: ed.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries,
+		Privileged: config.Privileged, Zone: ed.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries, Calendars: api.NewCalendars(config.Calendars),
 	}
 	if config.Family == crontab.RHEL {
 		answer.Family = api.FamilyRHEL

@@ -10,6 +10,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -99,7 +101,7 @@ func TestCrontabsListsWhatMayBeChanged(t *testing.T) {
 	parsed, diagnostics := crontab.Parse(path, h.read(path), crontab.Config{Format: crontab.System})
 	h.diagnostics, h.refused = diagnostics, []spool.Refusal{{Path: bad, Word: "INSECURE MODE", Why: "others may write it", Fix: "chmod go-w"}}
 	x := engine.New(engine.State{})
-	x.Step(engine.Moment{Wall: h.now, Up: time.Hour}, engine.Load{Crontabs: []*crontab.File{parsed}})
+	x.Step(job.Moment{Wall: h.now, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{parsed}})
 	h.view = x.View()
 	if _, e := h.change(annUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}); e != nil {
 		t.Fatal(e)

@@ -18,6 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -69,7 +70,7 @@ type host struct {
 	crontabs    *Options
 	places      spool.Places
 	now         time.Time
-	view        *engine.View
+	view        *view.View
 	diagnostics []crontab.Diagnostic
 	refused     []spool.Refusal
 	mu          sync.Mutex // held with the next two

@@ -199,7 +199,7 @@ func (ed *Editor) remove(ctx context.Context, c *call.Call, p place, how string,
 
 // parse reads a user's crontab as the daemon will.
 func (ed *Editor) parse(name string, who account.Account, text string) (*crontab.File, []crontab.Diagnostic) {
-	c := ed.Host.Config(name, false)
+	c := ed.host().Config(name, false)
 	c.Format, c.Owner, c.User, c.Privileged = crontab.User, who.Name, "", who.UID == 0
 	c.MaxEntries = ed.maxEntries(who)
 	return crontab.Parse(name, text, c)

@@ -7,6 +7,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -14,24 +16,24 @@ import (
 // present is a daemon that nothing happens in.
 type present struct {
 	Daemon
-	view *engine.View
+	view *view.View
 }
 
-func (p present) View() *engine.View { return p.view }
+func (p present) View() *view.View { return p.view }
 
 // If a user reuses the name of another user's job, they must not receive the output of a live run
 // of that job.
 func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
 	x := engine.New(engine.State{})
-	step := func(e engine.Event) {
-		x.Step(engine.Moment{Wall: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Up: time.Hour}, e)
+	step := func(e event.Event) {
+		x.Step(job.Moment{Wall: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Up: time.Hour}, e)
 	}
 	load := func(text string) {
 		file, _ := crontab.Parse("/etc/cron.d/etl", text, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-		step(engine.Load{Crontabs: []*crontab.File{file}})
+		step(event.Load{Crontabs: []*crontab.File{file}})
 	}
 	load("#@ name=ann-job\n0 0 1 1 * ann true\n")
-	step(engine.RunNow{Job: "ann-job", By: "ann"})
+	step(event.RunNow{Job: "ann-job", By: "ann"})
 	runs := x.View().Runs()
 	if len(runs) != 1 {
 		t.Fatalf("%d runs, want the one that was asked for", len(runs))

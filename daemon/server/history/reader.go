@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/server/members"
@@ -13,7 +13,7 @@ import (
 // Daemon is where events come from.
 type Daemon interface {
 	// View is the newest view. It never blocks.
-	View() *engine.View
+	View() *view.View
 	// Subscribe returns a channel of events from now on, until ctx ends or the daemon stops, which
 	// closes the channel. The channel is bounded: a Gap replaces events for which a slow reader has
 	// no room, even if no event follows. An event comes after the View that contains it and after

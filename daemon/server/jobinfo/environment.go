@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -32,7 +32,7 @@ func (s *Informer) Environment(ctx context.Context, c *call.Call) error {
 		due = c.Now
 	}
 	c.End() // Plan can wait for a directory service
-	answer, err := s.daemon.Plan(ctx, engine.Start{Job: j, Entry: e, Run: job.Run{
+	answer, err := s.daemon.Plan(ctx, effect.Start{Job: j, Entry: e, Run: job.Run{
 		Job: j.ID, Due: due, Attempt: 1, Trigger: triggerOf(e), User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
 	}})
 	if unknown, ok := errors.AsType[*account.UnknownError](err); ok {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -17,7 +17,7 @@ type Daemon interface {
 	Diagnostics() []crontab.Diagnostic
 	// Plan returns what a run would be if it started now, except what PAM adds. It may wait for a
 	// directory service.
-	Plan(ctx context.Context, start engine.Start) (api.Environment, error)
+	Plan(ctx context.Context, start effect.Start) (api.Environment, error)
 }
 
 // Store is the history, as far as information on jobs needs it.

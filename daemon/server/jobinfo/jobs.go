@@ -34,7 +34,7 @@ func (s *Informer) List(ctx context.Context, c *call.Call) error {
 	}
 	return call.AnswerRows(ctx, c, "jobs", func(yield func(job.Status, error) bool) {
 		for st, err := range s.states.Census(ctx, c, list) {
-			if (err != nil || asksForState(c, st.State)) && !yield(st.Status, err) {
+			if (err != nil || asksForState(c, st.State, st.Hold != nil)) && !yield(st.Status, err) {
 				return
 			}
 		}
@@ -42,9 +42,9 @@ func (s *Informer) List(ctx context.Context, c *call.Call) error {
 }
 
 // asksForState applies what narrows a list to some states.
-func asksForState(c *call.Call, st job.State) bool {
+func asksForState(c *call.Call, st job.State, paused bool) bool {
 	states := c.Query["state"]
-	return len(states) == 0 || slices.Contains(states, string(st))
+	return len(states) == 0 || slices.Contains(states, string(st)) || paused && slices.Contains(states, string(job.MarkPaused))
 }
 
 // bySeverity sorts jobs by state, the worst first, and then by name. It omits jobs that the caller
@@ -59,7 +59,7 @@ func (s *Informer) bySeverity(ctx context.Context, c *call.Call, jobs []int) ([]
 		if err != nil {
 			return nil, err
 		}
-		if state := st.State(); asksForState(c, state) {
+		if state := st.State(); asksForState(c, state, c.View.Hold(st.Number) != nil) {
 			order = append(order, ranked{state.Severity(), st.Number, st.ID})
 		}
 	}
@@ -85,12 +85,7 @@ func hasLabels(e *crontab.Entry, wanted []string) bool {
 	if len(wanted) == 0 {
 		return true
 	}
-	labels := ""
-	for _, item := range e.Options().Items {
-		if item.Key == "labels" {
-			labels = item.Value
-		}
-	}
+	labels := e.Options().Text("labels")
 	return !slices.ContainsFunc(wanted, func(label string) bool { return !option.HasLabel(labels, label) })
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -31,7 +31,7 @@ type Jobs struct {
 
 // New returns the states of the jobs of a view. taken returns what is known of the ring,
 // or nil if the host is in none.
-func New(s Store, view func() *engine.View, taken func() Ring) *Jobs {
+func New(s Store, view func() *view.View, taken func() Ring) *Jobs {
 	return &Jobs{newMemory(s, view), s, taken}
 }
 
@@ -176,7 +176,7 @@ type Standing struct {
 // conditionOf returns the condition of job i apart from its live runs, and the reasons for it.
 // marked reports whether the job may have a pause, a problem or an acknowledgement; see
 // View.Marked.
-func conditionOf(v *engine.View, i int, l *lastRun, where *Whereabouts, marked bool) (Condition, Standing) {
+func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked bool) (Condition, Standing) {
 	var s Standing
 	o := v.Options(i)
 	s.Held = o.Held
@@ -201,7 +201,7 @@ func conditionOf(v *engine.View, i int, l *lastRun, where *Whereabouts, marked b
 // add takes a live run of job i into account. It is late when it should have
 // started by now: it is due, its grace is over, and it waits behind another or
 // for a process.
-func (p *Condition) add(v *engine.View, i int, r *job.Run, now time.Time) {
+func (p *Condition) add(v *view.View, i int, r *job.Run, now time.Time) {
 	switch r.State {
 	case job.RunRunning:
 		p.Running = true
@@ -214,7 +214,7 @@ func (p *Condition) add(v *engine.View, i int, r *job.Run, now time.Time) {
 }
 
 // LateAt is after when a run of job i that has no process is late.
-func LateAt(v *engine.View, i int, r *job.Run) time.Time {
+func LateAt(v *view.View, i int, r *job.Run) time.Time {
 	return r.Due.Add(v.Entry(i).Options().Grace)
 }
 

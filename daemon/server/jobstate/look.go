@@ -3,7 +3,7 @@ package jobstate
 import (
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -12,7 +12,7 @@ import (
 type Look struct {
 	memory *memory
 	names  *Numbering
-	View   *engine.View
+	View   *view.View
 	Now    time.Time
 	Peer   call.Peer
 	pasts  []Past
@@ -23,7 +23,7 @@ type Look struct {
 
 // Look returns one for some jobs, or for all if slots is nil. The view must have the same jobs as
 // names.
-func (s *Jobs) Look(names *Numbering, view *engine.View, now time.Time, peer call.Peer, slots []int32) *Look {
+func (s *Jobs) Look(names *Numbering, view *view.View, now time.Time, peer call.Peer, slots []int32) *Look {
 	p := &Look{
 		memory: s.memory, names: names, View: view, Now: now, Peer: peer, Live: map[int32][]*job.Run{}, Where: s.Whereabouts(view),
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -18,7 +18,7 @@ import (
 // the cache. Until then the cache is empty.
 type memory struct {
 	store Store
-	view  func() *engine.View
+	view  func() *view.View
 	seed  maphash.Seed
 	turn  chan struct{} // held while updating; the updater has all of it
 
@@ -68,7 +68,7 @@ func (l *lastRun) At() time.Time {
 
 // Numbering assigns numbers to jobs. It is immutable, and valid until the crontabs change.
 type Numbering struct {
-	View  *engine.View // one with these numbers
+	View  *view.View // one with these numbers
 	Slots map[uint64]int32
 	Order []int32 // by name
 }
@@ -79,7 +79,7 @@ type news struct {
 	streaks []job.Ledger
 }
 
-func newMemory(s Store, view func() *engine.View) *memory {
+func newMemory(s Store, view func() *view.View) *memory {
 	return &memory{
 		store: s, view: view, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
 		watchers: map[*Watcher]struct{}{},
@@ -278,7 +278,7 @@ func (m *memory) Follow(ctx context.Context) (*Numbering, error) {
 	return next, nil
 }
 
-func (m *memory) number(view *engine.View) *Numbering {
+func (m *memory) number(view *view.View) *Numbering {
 	n := view.Len()
 	ids := make([]job.ID, n)
 	next := &Numbering{View: view, Slots: make(map[uint64]int32, n), Order: make([]int32, n)}
@@ -354,7 +354,7 @@ func (m *memory) keep(before, next *Numbering, k *known) (missing []int32) {
 
 // ask reads the history of some jobs; it looks at all if they are many.
 func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *known) error {
-	const many, some = 10_000, 500
+	const many, some = 10_000, 2000
 	if len(slots) == 0 {
 		return nil
 	}

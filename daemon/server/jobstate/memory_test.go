@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -13,7 +14,7 @@ import (
 func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	e := engine.New(engine.State{})
 	file, _ := crontab.Parse("/etc/cron.d/etl", "* * * * * ann sync\n", crontab.Config{Format: crontab.System})
-	e.Step(engine.Moment{}, engine.Load{Crontabs: []*crontab.File{file}})
+	e.Step(job.Moment{}, event.Load{Crontabs: []*crontab.File{file}})
 	m := newMemory(nil, e.View)
 	run := &job.Run{ID: 1, Job: e.View().ID(0), User: "ann", State: job.RunEnded}
 	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Ledger{{Job: run.Job, User: "ann", Bad: 1}})

@@ -3,14 +3,14 @@ package jobstate
 import (
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // Whereabouts finds where ring jobs run. If a job failed here and another member has since claimed
 // an occurrence, that member reports its state: here it would be failing forever.
 type Whereabouts struct {
-	view  *engine.View
+	view  *view.View
 	ring  Ring // nil: this host is not in a ring
 	owner func(i int, at time.Time) string
 }
@@ -23,7 +23,7 @@ type Ring interface {
 }
 
 // Whereabouts is for one goroutine.
-func (s *Jobs) Whereabouts(v *engine.View) *Whereabouts {
+func (s *Jobs) Whereabouts(v *view.View) *Whereabouts {
 	w := &Whereabouts{view: v, ring: s.taken()}
 	if w.ring != nil {
 		w.owner = v.Owners()

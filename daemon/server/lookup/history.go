@@ -9,7 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
@@ -207,7 +207,7 @@ func (s *Searcher) Numbered(ctx context.Context, c *call.Call, verb string, id j
 	return r, nil
 }
 
-func LiveRun(v *engine.View, id job.RunID) (job.Run, bool) {
+func LiveRun(v *view.View, id job.RunID) (job.Run, bool) {
 	runs := v.Runs()
 	i := slices.IndexFunc(runs, func(r job.Run) bool { return r.ID == id })
 	if i < 0 {

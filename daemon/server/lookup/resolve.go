@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -30,12 +30,12 @@ type Store interface {
 
 // Searcher finds jobs, runs and decisions that a caller sees.
 type Searcher struct {
-	view   func() *engine.View
+	view   func() *view.View
 	store  Store
 	states *jobstate.Jobs
 }
 
-func New(s Store, view func() *engine.View, states *jobstate.Jobs) *Searcher {
+func New(s Store, view func() *view.View, states *jobstate.Jobs) *Searcher {
 	return &Searcher{view, s, states}
 }
 

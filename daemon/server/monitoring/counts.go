@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -17,7 +17,7 @@ import (
 // adds.
 type counts struct {
 	store Store
-	view  func() *engine.View
+	view  func() *view.View
 	seed  maphash.Seed
 
 	mu      sync.Mutex
@@ -69,7 +69,7 @@ const (
 	countRoom  = 1024 // jobs that are gone may be counted, beside as many as there are
 )
 
-func newCounts(s Store, view func() *engine.View, now time.Time) *counts {
+func newCounts(s Store, view func() *view.View, now time.Time) *counts {
 	return &counts{
 		store: s, view: view, seed: maphash.MakeSeed(), total: totalCounts{skips: map[job.Reason]uint64{}},
 		jobs: map[uint64]*jobCounts{}, begun: now,

@@ -7,13 +7,15 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 func TestCountsForgetJobsThatAreGone(t *testing.T) {
 	file, _ := crontab.Parse("/etc/cron.d/etl", "#@ name=stays\n* * * * * ann true\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	e := engine.New(engine.State{})
-	e.Step(engine.Moment{Wall: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Up: time.Hour}, engine.Load{Crontabs: []*crontab.File{file}})
+	e.Step(job.Moment{Wall: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Up: time.Hour}, event.Load{Crontabs: []*crontab.File{file}})
 	c := newCounts(nil, e.View, time.Time{})
 	ended := func(id job.ID) {
 		r := job.Run{Job: id, User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}
@@ -36,7 +38,7 @@ func TestCountsForgetJobsThatAreGone(t *testing.T) {
 
 // BenchmarkCounts measures their cost in a step of the loop.
 func BenchmarkCounts(b *testing.B) {
-	c := newCounts(nil, func() *engine.View { return engine.New(engine.State{}).View() }, time.Time{})
+	c := newCounts(nil, func() *view.View { return engine.New(engine.State{}).View() }, time.Time{})
 	r := job.Run{Job: "x", User: "ann", State: job.RunEnded, Attempt: 1, Outcome: job.Outcome{Kind: job.Exited}}
 	facts := []job.Record{{Kind: job.Started, Job: "x", Run: &r}, {Kind: job.Ended, Job: "x", Run: &r}}
 	for b.Loop() {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/metrics"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -51,7 +51,7 @@ type gauges struct {
 	*metrics.Text
 	s      *Monitor
 	c      *call.Call
-	view   *engine.View
+	view   *view.View
 	health api.Health
 	ring   *api.Ring // nil: the host is in none
 	each   []job.ID  // jobs with their own metrics; nil: none

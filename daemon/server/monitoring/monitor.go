@@ -6,7 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -17,7 +17,7 @@ import (
 // Daemon reports the figures of the daemon itself.
 type Daemon interface {
 	// View is the newest view. It never blocks.
-	View() *engine.View
+	View() *view.View
 	// Health returns the state of the daemon.
 	Health() api.Health
 	// Diagnostics are the diagnostics on the loaded crontabs.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/crontabs"
@@ -21,7 +21,9 @@ import (
 // How a board is sent.
 const (
 	FirstPage  = 64                     // rows of the first piece: what a screen shows
-	otherPages = 2048                   // of the others
+	otherPages = 2048                   // of the others, unless their commands are long
+	longPage   = 1 << 20                // bytes of commands after which a piece gets few more rows
+	step       = 256                    // rows that are compared before the size of a piece is
 	foldTime   = 100 * time.Millisecond // events within it are sent together
 	shortIdle  = time.Second            // minimum time until it looks again by itself
 	LongIdle   = 10 * time.Second       // maximum time: some changes cause no event
@@ -41,33 +43,22 @@ func (o *Overview) Board(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	c.Patient()
-	c.Writer.Header().Set("Content-Type", "application/vnd.cronring.board")
+	encoder, contentType := api.NewBoardEncoder(c.Writer)
+	c.Writer.Header().Set("Content-Type", contentType)
 	c.Writer.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(c.Writer)
 	control.SetWriteDeadline(time.Time{})
-	var encoder api.BoardEncoder
-	var frames []byte
-	b := NewBoard(o, c.Peer, w, func(u *api.BoardUpdate) (err error) {
-		if frames, err = encoder.Append(frames[:0], u); err != nil {
+	b := NewBoard(o, c.Peer, w, func(u *api.BoardUpdate) error {
+		if err := encoder.Encode(u); err != nil {
 			return err
-		}
-		if _, err := c.Writer.Write(frames); err != nil {
-			return errReaderGone{err}
 		}
 		return control.Flush()
 	})
-	err := b.run(ctx)
-	if _, gone := err.(errReaderGone); err == nil || gone || ctx.Err() != nil {
-		return nil
-	}
-	if frames, err = encoder.AppendError(frames[:0], call.AsError(err)); err == nil {
-		c.Writer.Write(frames) // the last frame; a reader that left misses nothing
+	if err := b.run(ctx); err != nil && ctx.Err() == nil {
+		encoder.EncodeError(call.AsError(err)) // the last item; a reader that left misses nothing
 	}
 	return nil
 }
-
-// errReaderGone reports that the reader of a stream has left.
-type errReaderGone struct{ error }
 
 // Board is the state that one reader has received, by the number of each job.
 type Board struct {
@@ -79,7 +70,7 @@ type Board struct {
 	own   string // path of the peer's own crontab
 
 	names       *jobstate.Numbering
-	view        *engine.View
+	view        *view.View
 	now         time.Time
 	sums        []uint64 // of the row that was sent; 0: none was
 	due         []int64  // when the row will be another though nothing happens, Unix nanoseconds
@@ -88,6 +79,7 @@ type Board struct {
 	head        api.Status
 	diagnostics struct{ errors, warnings int }
 	totals      *totals
+	commands    int // bytes of commands in the rows that were collected
 	denied      api.Denied
 	asked       time.Time // when that was found out
 }
@@ -229,11 +221,11 @@ func (b *Board) sendAll(gone []job.ID, first bool) error {
 	}
 	for _, slots := range ranks {
 		for len(slots) > 0 {
-			n := min(len(slots), page-len(u.Rows))
+			n := min(len(slots), page-len(u.Rows), step)
 			if !b.compare(p, slots[:n], &u) {
 				return b.again(&u)
 			}
-			if slots = slots[n:]; len(u.Rows) < page {
+			if slots = slots[n:]; len(u.Rows) < page && b.commands < longPage {
 				continue
 			}
 			if err := b.flush(&u); err != nil {
@@ -288,12 +280,15 @@ func (b *Board) sendSome(slots []int32) error {
 	u := api.BoardUpdate{Now: b.now}
 	if len(slots) > 0 {
 		p := b.look(slots)
-		for part := range slices.Chunk(slots, otherPages) {
-			if err := b.flush(&u); err != nil {
-				return err
-			}
+		for part := range slices.Chunk(slots, step) {
 			if !b.compare(p, part, &u) {
 				return b.again(&u)
+			}
+			if len(u.Rows) < otherPages && b.commands < longPage {
+				continue
+			}
+			if err := b.flush(&u); err != nil {
+				return err
 			}
 		}
 	}
@@ -306,6 +301,7 @@ func (b *Board) flush(u *api.BoardUpdate) error {
 		return nil
 	}
 	err := b.send(u)
+	b.commands = 0
 	*u = api.BoardUpdate{Now: b.now, Rows: u.Rows[:0]}
 	return err
 }
@@ -316,6 +312,7 @@ func (b *Board) finish(u *api.BoardUpdate) error {
 		u.Head = head
 	}
 	if u.Complete {
+		b.commands = 0
 		return b.send(u)
 	}
 	return b.flush(u)
@@ -338,6 +335,7 @@ func (b *Board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
 		if sum != b.sums[slot] {
 			b.sums[slot] = sum
 			u.Rows = append(u.Rows, row)
+			b.commands += len(row.Command)
 		}
 	}
 	return true

@@ -36,11 +36,12 @@ func (p *painter) row(slot int32, l *jobstate.Past) (r api.Row, due int64) {
 		}
 	}
 	r.Node = p.Where.Of(i, r.Next)
+	r.Labels = job.OneLine(o.Text("labels"))
 	if s.Away != nil {
 		r.Elsewhere = s.Away.Node
 	}
 	if s.Hold != nil {
-		r.HeldUntil = s.Hold.Until.UTC()
+		r.Paused, r.HeldUntil = true, s.Hold.Until.UTC()
 	}
 	due = p.firstOf(math.MaxInt64, r.Next, r.HeldUntil)
 	if c.Failed && r.Node != "" { // no event reports that another member claims it
@@ -72,12 +73,5 @@ func startsOn(e *crontab.Entry, o *option.Options) string {
 	if len(o.Items) == 0 {
 		return e.Spec()
 	}
-	return job.StartsOn(e.Spec(), func(key string) (value string) {
-		for _, item := range o.Items {
-			if item.Key == key {
-				value = item.Value
-			}
-		}
-		return value
-	})
+	return job.StartsOn(e.Spec(), o.Text)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/crontabs"
@@ -31,14 +31,14 @@ type Store interface {
 type Overview struct {
 	daemon   Daemon
 	store    Store
-	view     func() *engine.View
+	view     func() *view.View
 	now      func() time.Time
 	states   *jobstate.Jobs
 	crontabs *crontabs.Editor
 }
 
 // New returns an overview. view and now return the newest view and the current time.
-func New(d Daemon, s Store, view func() *engine.View, now func() time.Time, states *jobstate.Jobs, editor *crontabs.Editor) *Overview {
+func New(d Daemon, s Store, view func() *view.View, now func() time.Time, states *jobstate.Jobs, editor *crontabs.Editor) *Overview {
 	return &Overview{d, s, view, now, states, editor}
 }
 
@@ -68,7 +68,7 @@ func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 }
 
 // head is a status without anything about jobs that are not everybody's.
-func (o *Overview) head(v *engine.View, now time.Time) api.Status {
+func (o *Overview) head(v *view.View, now time.Time) api.Status {
 	return api.Status{
 		Health: o.daemon.Health(), Now: now, Draining: v.Draining(),
 		Loaded: v.Len(), Crontabs: len(v.Crontabs()), States: map[job.State]int{},

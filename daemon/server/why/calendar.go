@@ -15,12 +15,21 @@ import (
 func mismatch(e *crontab.Entry, at time.Time) string {
 	fields := strings.Fields(e.Spec())
 	base, plain := unwrap(e.Schedule).(*timetable.Schedule)
+	wall := at.In(e.Zone().Location())
+	var against []string
+	if days := timetable.DaysOf(e.Schedule); days != nil {
+		if by := days.Excludes(timetable.DayOf(at, e.Zone().Location())); by != "" {
+			against = append(against, wall.Format("Mon 2 Jan 2006")+" "+by)
+		}
+	}
+	if plain && len(fields) == 5 {
+		against = append(wrongFields(fields, wall), against...)
+	}
+	if len(against) > 0 {
+		return strings.Join(against, "; ")
+	}
 	if !plain || len(fields) != 5 {
 		return fmt.Sprintf("%s (%s) does not name it", e.Spec(), timetable.Describe(e.Schedule))
-	}
-	wall := at.In(e.Zone().Location())
-	if against := wrongFields(fields, wall); len(against) > 0 {
-		return strings.Join(against, "; ")
 	}
 	if !isOccurrence(base, at.Truncate(time.Minute)) {
 		if fact := repeatFact(e.Zone(), at); fact != "" {

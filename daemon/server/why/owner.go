@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/members"
 )
@@ -31,7 +31,7 @@ type ownership struct {
 }
 
 // turnOf finds the owner of an occurrence; nil for a job that is not the ring's.
-func turnOf(v *engine.View, i int, ev *evidence) *ownership {
+func turnOf(v *view.View, i int, ev *evidence) *ownership {
 	if v.Entry(i).Options().Scope != option.ScopeRing {
 		return nil
 	}

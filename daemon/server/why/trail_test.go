@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -85,7 +85,7 @@ func batches(l worlds.Life) func(func(store.Batch) bool) {
 		for i, s := range l.Steps {
 			b.At, b.Era = s.At, s.Era
 			for _, e := range s.Effects {
-				if f, ok := e.(engine.Fact); ok {
+				if f, ok := e.(effect.Fact); ok {
 					b.Records = append(b.Records, f.Record)
 				}
 			}

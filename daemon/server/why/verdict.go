@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -71,7 +72,7 @@ func (ev *evidence) told() string {
 // follows describes what comes after a failure.
 func (ev *evidence) follows() string {
 	if ev.run.Verdict != job.VerdictRetry {
-		return ""
+		return ev.outOfTime()
 	}
 	switch r := ev.last; {
 	case r == nil:
@@ -85,6 +86,15 @@ func (ev *evidence) follows() string {
 	default:
 		return fmt.Sprintf(" Attempt %d, run %s, was the last: %s.", r.Attempt, r.ID, r.Ending())
 	}
+}
+
+// outOfTime reports that the time of retry-for= was over before retry= was used up.
+func (ev *evidence) outOfTime() string {
+	o, r := ev.entry.Options(), ev.run
+	if o.RetryFor == 0 || !r.Failed() || r.Attempt-r.Lost > o.Retry || live.RetriesInTime(o, r) {
+		return ""
+	}
+	return " No further attempt follows, because it would begin later than retry-for=" + timetable.DurationText(o.RetryFor) + " after the first."
 }
 
 // facts returns other relevant facts.

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
 )
@@ -27,12 +28,16 @@ type Command struct {
 	Dir         string
 	Env         []string
 	Cred        *syscall.Credential
-	uid         uint32
+	Account     account.Account // the user, with the group of group= as the primary one
 	limits      account.Limits
 	wants       processSettings
 	GroupFiles  []string // files of the control group that it enters, if not at birth
 	Group       int      // directory of the group that it enters at birth; 0: none
 	DirOptional bool     // it runs in / where dir cannot be entered
+	OwnDir      bool     // dir is that of cwd=
+	Umask       *uint32  // nil: the user's
+	EnvFile     string   // a process of the user reads it before the command runs; "": none
+	Kept        []string // variables that EnvFile does not change
 }
 
 // processSettings are the settings that an entry's options request for its process.
@@ -46,7 +51,7 @@ type processSettings struct {
 	ownNoFile, ownNice bool
 }
 
-func wanted(start *engine.Start) processSettings {
+func wanted(start *effect.Start) processSettings {
 	r := OptionsOf(start).Resources
 	if r == nil {
 		return processSettings{}
@@ -78,13 +83,14 @@ type Maker struct {
 	Node     string // the host's name, for CRONRING_NODE
 	Socket   string // for CRONRING_SOCKET; "" is none
 	Location func(zone string) (*time.Location, error)
+	Group    func(name string) (gid uint32, ok bool)
 	BaseEnv  func(account.Account) []string       // nil means none
 	Limits   func(account.Account) account.Limits // nil means the daemon's limits
 }
 
 // Make returns the command of a run with all its limits except its control group. A
 // PAM session has an environment and limits of its own.
-func (m *Maker) Make(start *engine.Start, who account.Account, session bool) (Command, error) {
+func (m *Maker) Make(start *effect.Start, who account.Account, session bool) (Command, error) {
 	if session {
 		return m.command(start, who, nil)
 	}
@@ -97,7 +103,7 @@ func (m *Maker) Make(start *engine.Start, who account.Account, session bool) (Co
 		return Command{}, err
 	}
 	if m.Limits != nil {
-		cmd.limits, cmd.uid = m.Limits(who), who.UID
+		cmd.limits = m.Limits(who)
 	}
 	cmd.wants = wanted(start)
 	return cmd, nil
@@ -105,25 +111,82 @@ func (m *Maker) Make(start *engine.Start, who account.Account, session bool) (Co
 
 // command returns the command of a run. Under anacron the shell is always /bin/sh and the directory
 // never a user's home.
-func (m *Maker) command(start *engine.Start, who account.Account, base []string) (Command, error) {
+func (m *Maker) command(start *effect.Start, who account.Account, base []string) (Command, error) {
+	who, err := m.inGroup(start, who)
+	if err != nil {
+		return Command{}, err
+	}
 	cred, err := Credential(who)
 	if err != nil {
 		return Command{}, err
 	}
 	env := m.environ(start, who, base)
+	own := &OptionsOf(start).Process
 	cmd := Command{
 		Path:        cmp.Or(env.get("SHELL"), "/bin/sh"),
 		Dir:         env.get("HOME"),
 		Env:         env.vars,
 		Cred:        cred,
+		Account:     who,
 		DirOptional: m.Family != crontab.RHEL,
+		Umask:       own.Umask,
+		EnvFile:     own.EnvFile,
+		Kept:        namesOf(own.Env, start.Run.Env),
 	}
 	if start.Job.Dir != "" {
 		cmd.Path, cmd.Dir = "/bin/sh", start.Job.Dir
 	}
+	if own.Dir != "" {
+		cmd.Dir, cmd.OwnDir, cmd.DirOptional = own.Dir, true, false
+	}
 	cmd.Argv = []string{cmd.Path, "-c", start.Job.Command}
 	return cmd, nil
 }
+
+// inGroup returns the user of a run with the group of group= as the primary one. In a user's
+// own crontab it must be one of the user's groups.
+func (m *Maker) inGroup(start *effect.Start, who account.Account) (account.Account, error) {
+	name := OptionsOf(start).Process.Group
+	if name == "" {
+		return who, nil
+	}
+	gid, ok := m.gid(name)
+	switch {
+	case !ok:
+		return who, fmt.Errorf("group=%s: unknown group", name)
+	case gid == who.GID:
+		return who, nil
+	case IsOwn(start.Entry, "group") && who.UID != 0 && !slices.Contains(who.Groups, gid):
+		return who, fmt.Errorf("group=%s: %s is not a member of this group", name, who.Name)
+	case os.Geteuid() != 0:
+		return who, fmt.Errorf("group=%s: the daemon runs as %s and cannot change groups", name, ownName())
+	}
+	who.Groups = append([]uint32{gid}, beyond(gid, append(slices.Clone(who.Groups), who.GID))...)
+	who.GID = gid
+	return who, nil
+}
+
+// gid returns the number of a group that is given by name or by number.
+func (m *Maker) gid(name string) (uint32, bool) {
+	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return uint32(n), true
+	}
+	return m.Group(name)
+}
+
+// namesOf returns the names of variables.
+func namesOf(lists ...[]string) (names []string) {
+	for _, list := range lists {
+		for _, entry := range list {
+			name, _, _ := strings.Cut(entry, "=")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// dirPatience is how long a run may take to enter the directory of cwd=.
+const dirPatience = 30 * time.Second
 
 // Request is the command without its files, for the starter. It states in full
 // how many files may be open and how nice the process is, because the daemon
@@ -131,10 +194,13 @@ func (m *Maker) command(start *engine.Start, who account.Account, base []string)
 func (cmd *Command) Request(original unix.Rlimit, own self.Priority) starter.Command {
 	r := starter.Command{
 		Path: cmd.Path, Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, DirOptional: cmd.DirOptional,
-		User: cmd.Cred, Group: cmd.Group, GroupFiles: cmd.GroupFiles, Idle: cmd.wants.idle, Umask: cmd.limits.Umask,
+		User: cmd.Cred, Group: cmd.Group, GroupFiles: cmd.GroupFiles, Idle: cmd.wants.idle, Umask: cmd.umask(),
+	}
+	if cmd.OwnDir {
+		r.DirPatience = dirPatience
 	}
 	if cmd.limits.Login {
-		r.Login = strconv.FormatUint(uint64(cmd.uid), 10)
+		r.Login = strconv.FormatUint(uint64(cmd.Account.UID), 10)
 	}
 	files := original
 	for _, limit := range cmd.limits.Resources {
@@ -166,8 +232,19 @@ func (cmd *Command) Request(original unix.Rlimit, own self.Priority) starter.Com
 	return r
 }
 
+// umask returns the mask of the option, else that of the host for the user; nil: 022.
+func (cmd *Command) umask() *uint32 {
+	switch {
+	case cmd.Umask != nil:
+		return cmd.Umask
+	case cmd.limits.Umask != 0:
+		return &cmd.limits.Umask
+	}
+	return nil
+}
+
 // OptionsOf returns the options of a run's entry.
-func OptionsOf(start *engine.Start) *option.Options {
+func OptionsOf(start *effect.Start) *option.Options {
 	if start.Entry == nil {
 		return &noOptions
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -57,7 +57,7 @@ func (e *environment) get(name string) string {
 // environ builds a job's environment. In order: the host's variables, cron's, the crontab's, those
 // of this run, and last those that none of these may forge. PATH is always among cron's, so PATH in
 // /etc/environment has no effect, as in other crons. The daemon's own environment is not used.
-func (m *Maker) environ(start *engine.Start, who account.Account, base []string) environment {
+func (m *Maker) environ(start *effect.Start, who account.Account, base []string) environment {
 	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 20
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
 	e.setAll(base)
@@ -76,7 +76,7 @@ func (m *Maker) environ(start *engine.Start, who account.Account, base []string)
 }
 
 // describeRun sets the variables that describe the run.
-func (m *Maker) describeRun(e *environment, start *engine.Start) {
+func (m *Maker) describeRun(e *environment, start *effect.Start) {
 	run := &start.Run
 	e.set("CRONRING_JOB", string(start.Job.ID))
 	e.set("CRONRING_INVOCATION_ID", run.Invocation)

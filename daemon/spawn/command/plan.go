@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 )
 
 // Plan describes the process of a run.
@@ -20,17 +20,20 @@ type Plan struct {
 	Limits  []account.Limit
 	Nice    *int
 	Idle    bool
-	Session bool // PAM opens a session for it, and has an environment and limits of its own
+	Umask   *uint32  // nil: 022, or that of the session
+	EnvFile string   // Env is without its variables; "": none
+	Kept    []string // variables that EnvFile does not change
+	Session bool     // PAM opens a session for it, and has an environment and limits of its own
 }
 
 // Plan returns what a run would be if it started now.
-func (m *Maker) Plan(start *engine.Start, who account.Account, session bool) (Plan, error) {
+func (m *Maker) Plan(start *effect.Start, who account.Account, session bool) (Plan, error) {
 	cmd, err := m.Make(start, who, session)
 	if err != nil {
 		return Plan{}, err
 	}
 	p := Plan{
-		Account: who, Session: session, Argv: cmd.Argv, Dir: cmd.Dir, InRoot: cmd.DirOptional,
+		Account: cmd.Account, Umask: cmd.umask(), EnvFile: cmd.EnvFile, Kept: cmd.Kept, Session: session, Argv: cmd.Argv, Dir: cmd.Dir, InRoot: cmd.DirOptional,
 		Limits: cmd.limits.Resources, Nice: cmd.limits.Nice, Idle: cmd.wants.idle,
 	}
 	if cmd.wants.nice != nil {

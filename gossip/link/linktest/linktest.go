@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -138,11 +140,14 @@ func (n *Network) Partition(groups ...[]string) {
 	}
 }
 
-// Heal delivers all data again, and the delayed data first.
-func (n *Network) Heal() {
+// Heal delivers all data again, and the delayed data first, but not between other hosts and those of
+// except.
+func (n *Network) Heal(except ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clear(n.blocked)
+	maps.DeleteFunc(n.blocked, func(ends [2]string, _ bool) bool {
+		return !slices.Contains(except, ends[0]) && !slices.Contains(except, ends[1])
+	})
 	n.broadcast()
 }
 

@@ -73,7 +73,7 @@ func (s *Detail) Heading(w *screen.World) string {
 	if !ok {
 		return string(s.id) + "  no longer exists"
 	}
-	sign, word, _ := screen.StateLook(w, row.State)
+	sign, word, _ := screen.JobLook(w, &row)
 	return string(s.id) + "  " + sign + " " + word + "  " + jobinfo.Situation(w, &row, s.file.Past)
 }
 

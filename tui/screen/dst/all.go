@@ -107,7 +107,7 @@ func (s *affected) find(w *screen.World) {
 		touching, known := changes[as]
 		if !known {
 			for _, c := range s.zoneOf(w, as.zone).Coming(w.Now, 2) {
-				if c.Touches(job.FieldsOf(as.schedule)) {
+				if c.Touches(job.FieldsOf(as.schedule), nil) {
 					touching = append(touching, c)
 				}
 			}

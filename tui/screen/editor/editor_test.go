@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -271,14 +272,49 @@ func TestFormWritesTheLine(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 	screentest.Act(t, e, w, d, keys.Form)
-	typed(t, e, w, d, "ctrl+u", "1", "5", "up", "up", "up", "ctrl+u", "q", "u", "e", "u", "e", "enter")
-	want := strings.Replace(screentest.ETLText, "overlap=skip\n0,30 2", "overlap=queue\n15 2", 1)
+	fill := func(name, value string) {
+		e.form.at = slices.IndexFunc(e.form.fields, func(f formField) bool { return f.name == name })
+		typed(t, e, w, d, append([]string{"ctrl+u"}, strings.Split(value, "")...)...)
+	}
+	fill("minute", "15")
+	fill("overlap", "queue")
+	fill("days", "last")
+	fill("years", "2027")
+	fill("weeks", "2")
+	fill("from", "2026-01-05")
+	if got := e.form.meaning(); !strings.HasPrefix(got, "at 02:15 on the last day of the month in 2027 in every 2nd week from that of 2026-01-05, from 2026-01-05") {
+		t.Errorf("got the meaning %q", got)
+	}
+	typed(t, e, w, d, "enter")
+	want := strings.Replace(screentest.ETLText, "overlap=skip\n0,30 2", "overlap=queue day=last year=2027 weeks=2 from=2026-01-05\n15 2", 1)
 	if e.form != nil || e.buffer.Text() != want {
 		t.Errorf("got %q, want %q", e.buffer.Text(), want)
 	}
 	screentest.Act(t, e, w, d, keys.UndoText)
 	if e.buffer.Text() != screentest.ETLText {
 		t.Errorf("undone: got %q", e.buffer.Text())
+	}
+}
+
+// TestFormHasEachOptionOfItsEntry: an option without a field of its own gets one when the entry has
+// it, and the last field adds one.
+func TestFormHasEachOptionOfItsEntry(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
+	screentest.Act(t, e, w, d, keys.Form)
+	typed(t, e, w, d, append([]string{"up"}, append(strings.Split("cwd=/srv/x", ""), "enter")...)...)
+	if !strings.Contains(e.buffer.Text(), "overlap=skip cwd=/srv/x\n") {
+		t.Fatalf("got %q, want cwd=/srv/x in it", e.buffer.Text())
+	}
+	screentest.Act(t, e, w, d, keys.Form)
+	typed(t, e, w, d, "up", "up", "backspace", "y", "enter")
+	if !strings.Contains(e.buffer.Text(), "overlap=skip cwd=/srv/y\n") {
+		t.Errorf("got %q, want cwd=/srv/y in it", e.buffer.Text())
+	}
+	screentest.Act(t, e, w, d, keys.Form)
+	typed(t, e, w, d, "up", "x", "=", "1", "enter")
+	if e.form == nil || e.form.err != `"x" is not KEY=VALUE with a known key` {
+		t.Errorf("an unknown option: got %+v", e.form)
 	}
 }
 

@@ -1,8 +1,10 @@
 package editor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
@@ -22,12 +24,13 @@ type form struct {
 	fields []formField
 	at     int
 	err    string
+	config crontab.Config // of the crontab
 }
 
 // formField is one part of the entry.
 type formField struct {
 	name, hint string
-	option     string // the option that it is; "": a column
+	option     string // the option that it is, or anyOption; "": a column
 	was        string
 	line       edit.Line
 }
@@ -41,18 +44,28 @@ var timeFields = []formField{
 	{name: "weekday", hint: "0-7  *  mon-fri"},
 }
 
-// optionFields are the options that entries have most often.
+// optionFields are the options that entries have most often, and those about days.
 var optionFields = []formField{
 	{name: "name", hint: "for history and commands", option: "name"},
 	{name: "zone", hint: "of the times, as Europe/Paris", option: "tz"},
 	{name: "overlap", hint: "allow skip queue replace", option: "overlap"},
 	{name: "timeout", hint: "90s 5m 2h", option: "timeout"},
 	{name: "retry", hint: "further attempts: 3", option: "retry"},
+	{name: "days", hint: "workday last 15W mon#2 fri#last", option: "day"},
+	{name: "years", hint: "2027 2027-2029", option: "year"},
+	{name: "weeks", hint: "every n-th since from: 2", option: "weeks"},
+	{name: "from", hint: "not before: 2026-01-05", option: "from"},
+	{name: "calendar", hint: "only on its dates", option: "calendar"},
+	{name: "except", hint: "not on its dates: weekend", option: "except"},
+	{name: "shift", hint: "excluded days move: next prev", option: "shift"},
 }
+
+// anyOption marks the field for an option without a field of its own.
+const anyOption = "="
 
 // newForm is the form of an entry, or of a new one.
 func (e *Editor) newForm(entry *crontab.Entry) *form {
-	f := &form{title: "New entry"}
+	f := &form{title: "New entry", config: e.checker.Config()}
 	spec, user, command := "0 5 * * *", "root", ""
 	message := map[string]string{}
 	if entry != nil {
@@ -78,7 +91,14 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 	f.add(formField{name: "command", hint: "for the shell; % is written \\%"}, command)
 	for _, field := range optionFields {
 		f.add(field, message[field.option])
+		delete(message, field.option)
 	}
+	for _, spec := range option.Vocabulary() {
+		if value, set := message[spec.Key]; set {
+			f.add(formField{name: spec.Key, hint: cmp.Or(spec.Form, spec.Values), option: spec.Key}, value)
+		}
+	}
+	f.add(formField{name: "option", hint: "a further one: KEY=VALUE", option: anyOption}, "")
 	return f
 }
 
@@ -172,7 +192,15 @@ func (e *Editor) takeForm(w *screen.World) []screen.Effect {
 	for i := range f.fields {
 		field := &f.fields[i]
 		if value := strings.TrimSpace(field.line.Text()); err == nil && field.option != "" && value != field.was {
-			line, err = d.Set(line, field.option, value)
+			key := field.option
+			if key == anyOption {
+				var ok bool
+				if key, value, ok = strings.Cut(value, "="); !ok || !option.IsKey(key) {
+					f.err = fmt.Sprintf("%q is not KEY=VALUE with a known key", key)
+					return nil
+				}
+			}
+			line, err = d.Set(line, key, value)
 		}
 	}
 	if err != nil {
@@ -209,7 +237,10 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 		style.Bold = true
 	}
 	row.Put(1, 0, field.name, style)
-	const from = 10
+	from := 10
+	for _, other := range f.fields {
+		from = max(from, len(other.name)+2)
+	}
 	hint := 0
 	if row.Width() >= screen.FullWidth {
 		hint = 34
@@ -223,7 +254,7 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 	row.PutCut(from, 0, room, field.line.Text(), w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// meaning describes the schedule of the fields, or its error.
+// meaning describes the schedule of the fields and options, or its error.
 func (f *form) meaning() string {
 	var words []string
 	for i := range f.fields {
@@ -233,14 +264,25 @@ func (f *form) meaning() string {
 			words = append(words, f.fields[i].line.Text())
 		}
 	}
-	s, diagnostics := timetable.ParseSchedule(strings.Join(words, " "), timetable.NewZone(nil), 0)
-	if s != nil {
-		return timetable.Describe(s)
+	d := draft.New(strings.Join(words, " ")+" x\n", crontab.User)
+	line, err := 1, error(nil)
+	for i := range f.fields {
+		field := &f.fields[i]
+		if value := strings.TrimSpace(field.line.Text()); err == nil && value != "" && slices.Contains(option.TimeKeys, field.option) {
+			line, err = d.Set(line, field.option, value)
+		}
 	}
+	if err != nil {
+		return err.Error()
+	}
+	file, diagnostics := crontab.Parse("", d.Text(), crontab.Config{Zone: f.config.Zone, Calendars: f.config.Calendars})
 	for _, d := range diagnostics {
 		if d.Severity == crontab.Error {
 			return d.Message
 		}
 	}
-	return "names no time"
+	if len(file.Entries) == 0 {
+		return "names no time"
+	}
+	return timetable.Describe(file.Entries[0].Schedule)
 }

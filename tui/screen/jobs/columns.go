@@ -30,6 +30,7 @@ const (
 	columnP95
 	columnRuns
 	columnUser
+	columnLabels // if a job has any
 	columnSource
 	columnCommand
 
@@ -52,8 +53,9 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 		columnP95:      {Title: "P95", From: 110, Rank: 10, Width: 7, Draw: s.drawP95},
 		columnRuns:     {Title: "LAST 12 RUNS", From: 80, Rank: 4, Width: stripCells + 1, Draw: s.drawRuns},
 		columnUser:     {Title: "USER", From: 80, Rank: 9, Width: 6, Draw: plain(func(r *api.Row) string { return r.User })},
+		columnLabels:   {Title: "LABELS", From: 110, Rank: 12, Width: 12, Draw: plain(func(r *api.Row) string { return r.Labels })},
 		columnSource:   {Title: "SOURCE", From: 110, Rank: 11, Width: 13, Draw: drawSource},
-		columnCommand:  {Title: "COMMAND", From: 110, Rank: 13, Width: 12, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
+		columnCommand:  {Title: "COMMAND", From: 110, Rank: 13, Width: 12, Least: 32, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
 	}
 }
 
@@ -63,12 +65,14 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 	columns := s.table.Columns[:0]
 	for i, c := range s.columns {
 		column := jobColumn(i)
-		if column == columnNode && w.Board.Owned() == 0 {
+		if column == columnNode && w.Board.Owned() == 0 || column == columnLabels && w.Board.Labelled() == 0 {
 			continue
 		}
 		switch {
 		case column == columnState && full >= screen.WordFrom:
 			c.Width = 7
+		case column == columnState && w.Board.Count(job.MarkPaused) > 0:
+			c.Width = 3
 		case (column == columnNext || column == columnLast) && w.Absolute:
 			c.Width = display.PointWidth + 1
 		}
@@ -97,7 +101,7 @@ const (
 // growth returns how much wider a column becomes where there is room.
 func (s *Jobs) growth(column jobColumn, width int) int {
 	switch column {
-	case columnJob:
+	case columnJob, columnUser, columnLabels, columnSource:
 		return max(s.longest(column)+1-width, 0)
 	case columnSchedule:
 		return max(min(s.longest(column), longestSchedule)+1-width, 0)
@@ -118,8 +122,16 @@ func (s *Jobs) longest(column jobColumn) int {
 		text = func(r *api.Row) int { return page.Width(r.Node) }
 	case columnUser:
 		text = func(r *api.Row) int { return page.Width(r.User) }
+	case columnLabels:
+		text = func(r *api.Row) int { return page.Width(r.Labels) }
 	case columnSource:
-		text = func(r *api.Row) int { return page.Width(jobinfo.SourceName(r.Crontab)) + len("crontab :") + 5 }
+		text = func(r *api.Row) int {
+			n := page.Width(jobinfo.SourceName(r.Crontab)) + len(":") + len(strconv.Itoa(r.Line))
+			if jobinfo.IsUserCrontab(r.Crontab) {
+				n += len("crontab ")
+			}
+			return n
+		}
 	case columnCommand:
 		text = func(r *api.Row) int { return page.Width(r.Command) }
 	default:
@@ -142,21 +154,29 @@ func drawSchedule(f *table.Field, _ *screen.World, r *api.Row) {
 	f.Put(text, canvas.Style{})
 }
 
+// drawState draws the state. The mark of a pause is between its sign and its word.
 func drawState(f *table.Field, w *screen.World, r *api.Row) {
-	sign, word, style := screen.StateLook(w, r.State)
+	sign, word, style := screen.JobLook(w, r)
+	width := f.Width()
 	f.Put(sign, style)
-	if f.Width() > 2 {
+	switch {
+	case r.Paused && r.State != job.StateHeld:
+		mark, _, dim := screen.StateLook(w, job.MarkPaused)
+		f.Put(mark, dim)
+	case width > 1:
 		f.Put(" ", style)
+	}
+	if width > 2 {
 		f.Put(word, style)
 	}
 }
 
-// DrawNext writes when a job runs next, or until when it is held.
+// DrawNext writes when a job runs next, or until when it is paused.
 func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	switch {
-	case r.State == job.StateHeld && !r.HeldUntil.IsZero() && !w.Absolute:
+	case r.Paused && !r.HeldUntil.IsZero() && !w.Absolute:
 		f.Bytes(display.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
-	case r.State == job.StateHeld, r.State == job.StateDisabled:
+	case r.Paused, r.State == job.StateHeld, r.State == job.StateDisabled:
 		f.Bytes(w.AppendNext(f.Buffer(), r.HeldUntil, r.Zone), canvas.Style{Role: canvas.Off})
 	case r.State == job.StateLate:
 		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{Role: canvas.Doubt, Bold: true})

@@ -121,14 +121,15 @@ func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 	for _, c := range []struct {
 		state job.State
 		word  string
+		n     int
 	}{
-		{job.StateFailing, "failing"}, {job.StateLate, "late"}, {job.StateRunning, "running"},
-		{job.StateHeld, "held"}, {job.StateDisabled, "off"},
+		{job.StateFailing, "failing", w.Board.Count(job.StateFailing)}, {job.StateLate, "late", w.Board.Count(job.StateLate)},
+		{job.StateRunning, "running", w.Board.Count(job.StateRunning)}, {job.MarkPaused, "paused", w.Board.Count(job.MarkPaused)},
+		{job.StateHeld, "held", w.Board.Barred()}, {job.StateDisabled, "off", w.Board.Count(job.StateDisabled)},
 	} {
-		n := w.Board.Count(c.state)
 		sign, _, style := screen.StateLook(w, c.state)
-		text := sign + " " + page.Thousands(n) + " " + c.word
-		if n > 0 && x+page.Width(text) <= row.Width() {
+		text := sign + " " + page.Thousands(c.n) + " " + c.word
+		if c.n > 0 && x+page.Width(text) <= row.Width() {
 			x = row.Put(x, 0, text, style) + 2
 		}
 	}

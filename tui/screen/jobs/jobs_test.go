@@ -161,6 +161,65 @@ func TestJobsFilterNarrowsWhileItIsTyped(t *testing.T) {
 	}
 }
 
+// Labels have a column where a job has some, and a filter finds them.
+func TestJobsShowLabels(t *testing.T) {
+	s, w, d := newJobs(t, 200, 40)
+	c := canvas.New(200, 38)
+	if screentest.Show(t, s, c.View(), w, d); strings.Contains(c.Text(), "LABELS") {
+		t.Errorf("a column of labels, and no job has any:\n%s", c.Text())
+	}
+	row := screentest.Rows()[1]
+	row.Labels = "team:web,x:1"
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), "LABELS") || !strings.Contains(c.Text(), "team:web,x:1") {
+		t.Errorf("labels are not shown:\n%s", c.Text())
+	}
+	if s.rows.Filter("team:WEB"); s.rows.Len() != 1 || s.rows.At(0) != row.Job {
+		t.Errorf("a filter finds %d jobs, want %s alone", s.rows.Len(), row.Job)
+	}
+}
+
+// A pause is shown beside any state, counted and filtered by.
+// A failure that was acknowledged does not look like a success.
+func TestJobsShowAcknowledgedFailures(t *testing.T) {
+	s, w, d := newJobs(t, 160, 40)
+	row := screentest.Rows()[0]
+	row.State, row.Acked = job.StateOK, true
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	c := canvas.New(160, 38)
+	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), "✗ ack  "+string(row.Job)) {
+		t.Errorf("it does not look acknowledged:\n%s", c.Text())
+	}
+}
+
+func TestJobsShowPausesBesideStates(t *testing.T) {
+	s, w, d := newJobs(t, 160, 40)
+	failing := screentest.Rows()[0]
+	failing.Paused = true
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{failing}})
+	c := canvas.New(160, 38)
+	screentest.Show(t, s, c.View(), w, d)
+	for _, want := range []string{"✗ 3 failing", "‖ 2 paused", "✗‖FAIL " + string(failing.Job), "‖ held report-daily"} {
+		if !strings.Contains(c.Text(), want) {
+			t.Errorf("no %q on the screen:\n%s", want, c.Text())
+		}
+	}
+	narrow := canvas.New(45, 38)
+	if screentest.Show(t, New(), narrow.View(), w, d); !strings.Contains(narrow.Text(), "✗‖ "+string(failing.Job)) {
+		t.Errorf("the mark is missing on a narrow screen:\n%s", narrow.Text())
+	}
+	if strings.Contains(c.Text(), "1 held") {
+		t.Error("a paused job is counted as held, too")
+	}
+	screentest.Act(t, s, w, d, keys.States)
+	for _, key := range []string{"p", "enter"} {
+		s.Type(w, screen.Key{Name: key, Text: key})
+	}
+	if s.rows.Len() != 2 || s.rows.At(0) != failing.Job || s.rows.At(1) != "report-daily" {
+		t.Errorf("only paused: %d jobs, want the failing and the held one", s.rows.Len())
+	}
+}
+
 func TestJobsCursorGoesToTheFirstMatch(t *testing.T) {
 	s, w, _ := newJobs(t, 80, 24)
 	s.Act(w, keys.Last)

@@ -192,6 +192,7 @@ func Rows() []api.Row {
 	rows[3].Why = `"max 2 running for user billing": 2 run`
 	rows[4].Began, rows[4].Live = at("11s"), 1
 	rows[5].Began, rows[5].Live = at("12h2m11s"), 1
+	rows[6].Paused = true
 	rows[6].HeldUntil, rows[6].Why = in("60h57m49s"), "paused by ann: until the auditors are gone"
 	rows[13].Protected = true
 	return rows

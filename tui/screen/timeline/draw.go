@@ -254,7 +254,7 @@ func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *scre
 // drawLineNext draws when a job runs next, with a sign if it is paused.
 func drawLineNext(v canvas.View, r *api.Row, w *screen.World) {
 	f := table.NewField(v, w.Glyphs.Ellipsis)
-	if r.State == job.StateHeld || r.State == job.StateDisabled {
+	if r.Paused || r.State == job.StateHeld || r.State == job.StateDisabled {
 		f.Put(w.Glyphs.Held+" ", canvas.Style{Role: canvas.Off})
 	}
 	jobs.DrawNext(f, w, r)

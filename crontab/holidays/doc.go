@@ -1,0 +1,3 @@
+// Package holidays owns the files of calendars: it reads lists of dates, and
+// all-day events of iCalendar files.
+package holidays

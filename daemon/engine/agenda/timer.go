@@ -1,0 +1,72 @@
+package agenda
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Timer is a check after a length of time. Lengths are measured in time since boot, so
+// setting the clock neither shortens nor extends a wait.
+type Timer struct {
+	At   time.Duration // Moment.Up
+	Run  job.RunID
+	Kind TimerKind
+	Of   job.Owned // the job, for Expects
+}
+
+// TimerKind is what a timer checks.
+type TimerKind uint8
+
+// The kinds of timers.
+const (
+	Timeout     TimerKind = iota // the run has exceeded its timeout=
+	MustDie                      // TERM was sent long enough ago
+	WaitOver                     // the wait before the next attempt, or of a period, is over
+	ParentsOver                  // the wait for parents is over
+
+	StartsLate // by max-late= the run should have started
+	RunsLong   // by max-run= it should have ended
+	Expects    // by expect= the job should have had a success
+)
+
+// Timers is a heap, soonest first. A timer whose run has moved on is ignored
+// when it fires, so nothing is ever removed from the middle.
+type Timers []Timer
+
+// Add sets a timer.
+func (t *Timers) Add(x Timer) { heap.Push(t, x) }
+
+// Next returns when the soonest timer expires.
+func (t *Timers) Next() (time.Duration, bool) {
+	if len(*t) == 0 {
+		return 0, false
+	}
+	return (*t)[0].At, true
+}
+
+// Expired removes and returns the soonest timer if it has expired.
+func (t *Timers) Expired(up time.Duration) (Timer, bool) {
+	if len(*t) == 0 || (*t)[0].At > up {
+		return Timer{}, false
+	}
+	return heap.Pop(t).(Timer), true
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface.
+func (t Timers) Len() int { return len(t) }
+func (t Timers) Less(i, j int) bool {
+	if t[i].At != t[j].At {
+		return t[i].At < t[j].At
+	}
+	return t[i].Run < t[j].Run || t[i].Run == t[j].Run && t[i].Of.Before(t[j].Of)
+}
+func (t Timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t *Timers) Push(x any)   { *t = append(*t, x.(Timer)) }
+func (t *Timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	*t = old[:len(old)-1]
+	return last
+}

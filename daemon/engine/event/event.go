@@ -1,0 +1,217 @@
+// Package event owns what happens to the engine: what the daemon observed, and what people
+// request. The engine handles events in order, one step at a time.
+package event
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Event is something that happened outside the engine. Operations that effects started
+// report back as events.
+type Event interface{ event() }
+
+// Tick only reports that time has passed. Every step reads the time, so Tick is needed
+// only for steps without another event.
+type Tick struct{}
+
+// Started reports that the process of a run exists.
+type Started struct {
+	Run job.RunID
+	PID int
+	At  time.Time // wall clock; zero: the step's
+}
+
+// Ended reports how a run ended, or that it could not be started.
+type Ended struct {
+	Run     job.RunID
+	Outcome job.Outcome
+	At      time.Time  // wall clock; zero: the step's
+	Usage   job.Usage  // of all its processes
+	Limit   job.Reason // the limit that it exceeded: job.OverMemory, job.OverTasks, or ""
+	Refused bool       // the history already has a run of this occurrence, so this run will never be started
+}
+
+// Checked reports the result of the command of if=.
+type Checked struct {
+	Run     job.RunID
+	Outcome job.Outcome // exit status 0 allows the run
+}
+
+// RunNow requests a run outside the schedule. It is refused while the job is paused, held
+// or disabled, or when overlap= forbids it, unless Force is set.
+type RunNow struct {
+	Job   job.ID
+	By    string
+	Force bool
+	Env   []string // NAME=value, overriding the crontab; also set for further attempts
+	Token effect.Token
+}
+
+// Stop requests the end of live runs: of one run, or of all runs of a job if Run is 0.
+type Stop struct {
+	Job    job.ID
+	Run    job.RunID
+	By     string
+	Signal syscall.Signal // 0: the signal of stop-signal=
+	Grace  time.Duration  // time between Signal and KILL; 0: the default
+	Token  effect.Token
+}
+
+// Pause requests that occurrences of a job are skipped.
+type Pause struct {
+	Job   job.ID
+	Hold  job.Hold
+	Token effect.Token
+}
+
+// Resume ends a Pause.
+type Resume struct {
+	Job   job.ID
+	By    string
+	Token effect.Token
+}
+
+// Ack records that a person has seen that a job failed, up to the run Seen.Run. The
+// caller sets Run, By and Reason of Seen.
+type Ack struct {
+	Job   job.ID
+	Seen  job.Ack
+	Token effect.Token
+}
+
+// Unack withdraws an Ack.
+type Unack struct {
+	Job   job.ID
+	By    string
+	Token effect.Token
+}
+
+// Redrive requests that a run which is over, usually a dead letter, is run again as the
+// same occurrence.
+type Redrive struct {
+	Dead  job.Run
+	By    string
+	Token effect.Token
+}
+
+// Bury requests that a dead letter is forgotten.
+type Bury struct {
+	Dead  job.Run
+	By    string
+	Token effect.Token
+}
+
+// Backfill requests that occurrences of the past are run. The caller sets Job, By, From,
+// To, Overlap, Reprocess and MaxActive of Request.
+type Backfill struct {
+	Request job.Backfill
+	Ran     map[int64]job.Verdict // occurrences in that range that ran, in Unix nanoseconds, with the verdict of the newest run of each
+	Token   effect.Token
+}
+
+// StopBackfill requests that a backfill decides no further occurrence. Its runs continue.
+type StopBackfill struct {
+	ID    int64
+	By    string
+	Token effect.Token
+}
+
+// Drain requests that no further run is started. Occurrences remain undecided until the
+// next start of the daemon catches up.
+type Drain struct{}
+
+// Undrain ends a Drain: the new daemon could not be started.
+type Undrain struct{}
+
+// BarUsers replaces the set of users for whom nothing may start now. Users outside the set may
+// start jobs. A Bar before the first Load, in the same step, also applies to @reboot
+// entries.
+type BarUsers struct {
+	Users map[string]Barred
+}
+
+// Barred is the reason why nothing may start for a user.
+type Barred struct {
+	Reason job.Reason // job.NoUser, job.AccountRefused
+	Detail string
+}
+
+// Stamps replaces the days on which the jobs of periods last ran. State contains them at
+// the start. The event is used when anacron, which wrote them until now, is removed from
+// a host.
+type Stamps struct {
+	Days map[string]timetable.Day
+}
+
+// Abandon, after Drain, ends all running jobs: first TERM, then KILL.
+type Abandon struct{}
+
+func (Tick) event()    {}
+func (Started) event() {}
+
+func (Ended) event()  {}
+func (RunNow) event() {}
+
+func (Stop) event()  {}
+func (Pause) event() {}
+
+func (Resume) event() {}
+func (Drain) event()  {}
+
+func (Abandon) event() {}
+func (Undrain) event() {}
+
+func (BarUsers) event() {}
+func (Stamps) event()   {}
+
+func (Checked) event() {}
+func (Redrive) event() {}
+
+func (Ack) event()   {}
+func (Unack) event() {}
+
+func (Bury) event()     {}
+func (Backfill) event() {}
+
+func (StopBackfill) event() {}
+
+// Question is an event that the engine answers.
+type Question interface {
+	Event
+	With(effect.Token) Event // returns the same event with that token
+}
+
+// With sets the token.
+func (ev RunNow) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Stop) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Pause) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Resume) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Ack) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Unack) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Redrive) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Bury) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Backfill) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev StopBackfill) With(t effect.Token) Event { ev.Token = t; return ev }

@@ -1,0 +1,125 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// TooMany returns which runs already reach max-instances=, or "". With other values of
+// overlap=, a job has at most one run anyway.
+func TooMany(o *option.Options, live []*Run) string {
+	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != option.OverlapAllow {
+		return ""
+	}
+	const few = 3
+	var names []string
+	for _, r := range live[:min(few, len(live))] {
+		names = append(names, r.ID.String())
+	}
+	if len(live) > few {
+		names = append(names, fmt.Sprintf("%d more", len(live)-few))
+	}
+	return fmt.Sprintf("%d of %d: run %s", len(live), o.MaxInstances, strings.Join(names, ", "))
+}
+
+// Queued returns the oldest queued run, or nil.
+func Queued(live []*Run) *Run {
+	for _, r := range live {
+		if r.IsQueued() {
+			return r
+		}
+	}
+	return nil
+}
+
+// NextQueued returns, of all live runs of a job, the oldest queued one whose user has no
+// other of them in progress.
+func NextQueued(live []*Run) *Run {
+	var busy []string // users; there is hardly ever more than one
+	for _, r := range live {
+		if !r.IsQueued() && !slices.Contains(busy, r.User) {
+			busy = append(busy, r.User)
+		}
+	}
+	i := slices.IndexFunc(live, func(r *Run) bool { return r.IsQueued() && !slices.Contains(busy, r.User) })
+	if i < 0 {
+		return nil
+	}
+	return live[i]
+}
+
+// MostUnstarted limits how many live runs without a process one user can have, over all jobs:
+// runs that wait for others, for a time or for a slot, or are about to start. A run that
+// waits for parents counts once more for each parent, because it stores how the parent
+// ended. Each job may have one such run regardless of the limit.
+//
+// Without the limit, some crontabs would fill the daemon's memory and delay the runs of
+// all other users. One example is an entry that fails every second and is retried a year
+// later. Another is a chain of job pairs in which both jobs of a pair start on the end of
+// either job of the pair before.
+const MostUnstarted = 10_000
+
+// Unstarted counts, for each user, the live runs without a process.
+type Unstarted map[string]int
+
+// Add counts a run that is new and may have no process.
+func (c Unstarted) Add(r *Run) {
+	if r.State != job.RunRunning {
+		r.counted = 1 + len(r.Options.After)
+		c[r.User] += r.counted
+	}
+}
+
+// Remove counts a run no longer that has a process or is over.
+func (c Unstarted) Remove(r *Run) {
+	if r.counted == 0 {
+		return
+	}
+	if c[r.User] -= r.counted; c[r.User] == 0 {
+		delete(c, r.User)
+	}
+	r.counted = 0
+}
+
+// Flood returns why a user must have no further runs without a process, or "". queueMax is
+// the user's limit of runs that wait for a slot; of the live runs of the same job, there
+// are ofJob.
+func (c Unstarted) Flood(user string, queueMax, ofJob int) string {
+	if many := c[user]; many >= max(MostUnstarted, queueMax) {
+		return fmt.Sprintf("%d of %s, with those that they wait for; %d are of this job", many, user, ofJob)
+	}
+	return ""
+}
+
+// Sorted returns runs, oldest first.
+func Sorted(runs map[job.RunID]*Run) []*Run {
+	return slices.SortedFunc(maps.Values(runs), func(a, b *Run) int { return int(a.ID - b.ID) })
+}
+
+// OfUser returns the runs of a user, of all live runs of a job. If another user had a job
+// of that name before, runs of that job are not included. The result is valid until one of
+// them ends.
+func OfUser(all []*Run, user string) []*Run {
+	isOthers := func(r *Run) bool { return !IsOf(r, user) }
+	if !slices.ContainsFunc(all, isOthers) { // avoid a copy: a job may have thousands of runs
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), isOthers)
+}
+
+// OfPeriod returns the oldest run of a period, other than but; or nil.
+func OfPeriod(runs map[job.RunID]*Run, p *timetable.Period, but *Run) *Run {
+	var oldest *Run
+	for _, r := range runs {
+		if q := r.Options.Period; q != nil && q.ID == p.ID && r != but && (oldest == nil || r.ID < oldest.ID) {
+			oldest = r
+		}
+	}
+	return oldest
+}

@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func (e *Engine) runNow(ev event.RunNow) {
+	slot, ok := e.jobs.Find(ev.Job)
+	if !ok {
+		e.refuse(ev.Token, effect.NotFound, "no such job")
+		return
+	}
+	j := e.firing(slot)
+	j.by, j.forced, j.env = ev.By, ev.Force, ev.Env
+	if refusal := e.refusalOf(j); refusal != nil {
+		e.answer(ev.Token, nil, refusal)
+		return
+	}
+	var r *live.Run
+	if ev.Force {
+		r = e.begin(j, e.now.Wall, job.TriggerManual, job.AskedFor)
+	} else {
+		r = e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
+	}
+	if r.State == job.RunDropped { // too many wait
+		e.refuse(ev.Token, effect.Conflict, r.Reason.Sentence())
+		return
+	}
+	e.answer(ev.Token, []job.Run{r.Run}, nil)
+}
+
+// refusalOf returns why a manual run is refused, or nil.
+func (e *Engine) refusalOf(j *firing) *effect.Refusal {
+	if e.draining {
+		return &effect.Refusal{Kind: effect.Draining, Reason: "the daemon is stopping and starts nothing"}
+	}
+	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: nothing can run as this user
+		return &effect.Refusal{Kind: effect.Conflict, Reason: b.Reason.With(b.Detail)}
+	}
+	if reason := e.objection(j); reason != "" && !j.forced {
+		return &effect.Refusal{Kind: effect.Conflict, Reason: reason}
+	}
+	return nil
+}
+
+// objection returns why a manual run must be forced, or "".
+func (e *Engine) objection(j *firing) string {
+	if reason, detail := e.standing(j); reason != "" {
+		return reason.With(detail)
+	}
+	if p := j.options.Period; p != nil {
+		if other := live.OfPeriod(e.live, p, nil); other != nil {
+			return job.Overlapping.With(other.DescribeState(e.now.Wall))
+		}
+	}
+	runs := live.OfUser(e.byJob[j.id], j.entry.User())
+	if len(runs) == 0 {
+		return ""
+	}
+	if many := live.TooMany(j.options, runs); many != "" {
+		return job.TooMany.With(many)
+	}
+	if many := e.flooded(j, runs); many != "" {
+		return job.TooManyWait.With(many)
+	}
+	switch j.options.Overlap {
+	case option.OverlapSkip:
+		return job.Overlapping.With(runs[0].DescribeState(e.now.Wall))
+	case option.OverlapQueue:
+		if q := live.Queued(runs); q != nil {
+			return job.QueueFull.With(fmt.Sprintf("run %d is queued", q.ID))
+		}
+	}
+	return ""
+}
+
+func (e *Engine) stopRuns(ev event.Stop) {
+	var stopped []job.Run
+	slot, known := e.jobs.Find(ev.Job)
+	for _, r := range live.Sorted(e.live) {
+		if ev.Run != 0 && r.ID != ev.Run || ev.Run == 0 && r.Job != ev.Job {
+			continue
+		}
+		if ev.Run == 0 && known && !live.IsOf(r, e.jobs.Entry(slot).User()) {
+			continue
+		}
+		if r.State == job.RunQueued || r.State == job.RunWaiting {
+			r.Run.Stop = &job.Stop{By: ev.By, At: e.now.Wall}
+			e.dropFor(r, job.StopAsked, r.Run.Stop.Words())
+		} else {
+			e.stopForPerson(r, ev)
+		}
+		stopped = append(stopped, r.Run)
+	}
+	if len(stopped) == 0 {
+		e.refuse(ev.Token, effect.Conflict, "nothing of it is running, queued or waiting")
+		return
+	}
+	e.answer(ev.Token, stopped, nil)
+}
+
+func (e *Engine) pauseJob(ev event.Pause) {
+	slot, ok := e.jobs.Find(ev.Job)
+	if !ok {
+		e.refuse(ev.Token, effect.NotFound, "no such job")
+		return
+	}
+	h := ev.Hold
+	h.Since, h.User = e.now.Wall, e.jobs.Entry(slot).User()
+	e.setHold(ev.Job, h.User, &h)
+	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
+	e.answer(ev.Token, nil, nil)
+}
+
+func (e *Engine) resumeJob(ev event.Resume) {
+	paused, mended, user := len(e.holds[ev.Job]) > 0, false, ""
+	if slot, loaded := e.jobs.Find(ev.Job); loaded {
+		j := e.firing(slot)
+		user = j.entry.User()
+		_, paused = e.holds.Of(j.id, user)
+		mended = e.closeBreaker(j)
+	}
+	if !paused && !mended {
+		e.refuse(ev.Token, effect.Conflict, "it is not paused")
+		return
+	}
+	if paused {
+		e.setHold(ev.Job, user, nil)
+	}
+	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: "by " + ev.By})
+	e.answer(ev.Token, nil, nil)
+}
+
+// acknowledge records that a person has seen a job's failures. The acknowledgement is
+// stored in the job's ledger, together with its count of failures in a row.
+func (e *Engine) acknowledge(ev event.Ack) {
+	slot, ok := e.jobs.Find(ev.Job)
+	if !ok {
+		e.refuse(ev.Token, effect.NotFound, "no such job")
+		return
+	}
+	seen := ev.Seen
+	seen.At = e.now.Wall
+	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
+	l.Ack = &seen
+	e.setLedger(l)
+	detail := fmt.Sprintf("run %d, by %s", seen.Run, seen.By)
+	if seen.Reason != "" {
+		detail += ": " + seen.Reason
+	}
+	e.record(job.Record{Kind: job.Acked, Job: ev.Job, Detail: detail})
+	e.answer(ev.Token, nil, nil)
+}
+
+func (e *Engine) unacknowledge(ev event.Unack) {
+	slot, ok := e.jobs.Find(ev.Job)
+	if !ok {
+		e.refuse(ev.Token, effect.NotFound, "no such job")
+		return
+	}
+	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
+	if l.Ack == nil {
+		e.refuse(ev.Token, effect.Conflict, "no failure of it is acknowledged")
+		return
+	}
+	l.Ack = nil
+	e.setLedger(l)
+	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: "by " + ev.By})
+	e.answer(ev.Token, nil, nil)
+}
+
+// redrive runs the occurrence of a run again, usually of a dead letter. The new run has
+// the same due time, invocation and parents. In all other respects it is a manual run.
+func (e *Engine) redrive(ev event.Redrive) {
+	dead := ev.Dead
+	slot, ok := e.jobs.Find(dead.Job)
+	if !ok || dead.User != "" && dead.User != e.jobs.Entry(slot).User() {
+		e.refuse(ev.Token, effect.NotFound, "its job is no longer installed")
+		return
+	}
+	j := e.firing(slot)
+	j.by, j.dead = ev.By, &dead
+	if refusal := e.refusalOf(j); refusal != nil {
+		e.answer(ev.Token, nil, refusal)
+		return
+	}
+	for _, r := range live.OfUser(e.byJob[j.id], j.entry.User()) {
+		if r.Invocation == dead.Invocation {
+			e.refuse(ev.Token, effect.Conflict, fmt.Sprintf("run %d of the same occurrence is under way", r.ID))
+			return
+		}
+	}
+	r := e.admit(j, dead.Due, job.TriggerManual, job.Redriven)
+	if r.State == job.RunDropped { // too many wait: the dead letter is kept
+		e.refuse(ev.Token, effect.Conflict, r.Reason.Sentence())
+		return
+	}
+	e.record(job.Record{
+		Kind: job.Redrove, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead,
+		Detail: fmt.Sprintf("as run %d, by %s", r.ID, ev.By),
+	})
+	e.answer(ev.Token, []job.Run{r.Run}, nil)
+}
+
+// bury forgets a dead letter. Its job may be gone.
+func (e *Engine) bury(ev event.Bury) {
+	dead := ev.Dead
+	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: "by " + ev.By})
+	e.answer(ev.Token, nil, nil)
+}

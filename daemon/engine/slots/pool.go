@@ -1,0 +1,112 @@
+package slots
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// pool is a set of slots that runs share.
+type pool struct {
+	key, name string
+	Pool
+	taken   int
+	waiting int
+	holders []*Claim
+	parked  map[*poolQueue]bool // queues that found too few slots
+	starts  []time.Duration     // starts within the last Per, if Rate limits them; oldest first
+	until   time.Duration       // time since boot at which Rate allows another start; 0: now
+}
+
+// poolOf returns the pool that a claim needs slots of; nil: none. A run of a job that
+// was removed keeps its slots in the pool that its pool= means now.
+func (q *Queue) poolOf(c *Claim) *pool {
+	if c.PoolName == "" {
+		return nil
+	}
+	key, limits, _ := q.Limits.pool(c.Job.Owner(), c.PoolName)
+	return q.pool(key, c.PoolName, limits)
+}
+
+func (q *Queue) pool(key, name string, limits Pool) *pool {
+	if q.pools[key] == nil {
+		q.pools[key] = &pool{key: key, name: name, Pool: limits, parked: map[*poolQueue]bool{}}
+	}
+	return q.pools[key]
+}
+
+func (q *Queue) forgetPool(x *pool) {
+	if x.waiting == 0 && len(x.holders) == 0 && len(x.starts) == 0 {
+		delete(q.pools, x.key)
+	}
+}
+
+// keepStarts keeps the starts of the pools of the previous queue.
+func (q *Queue) keepStarts(before map[string]*pool) {
+	for key, x := range before {
+		if limits, declared := q.Limits.Pools[key]; declared && limits.Rate > 0 && len(x.starts) > 0 {
+			q.pool(key, x.name, limits).starts = x.starts
+		}
+	}
+}
+
+// wake makes Next consider all queues of a pool again.
+func (q *Queue) wake(x *pool) {
+	for l := range x.parked {
+		delete(x.parked, l)
+		q.show(l)
+	}
+}
+
+// fits reports whether the pool has free slots for a claim, and no earlier run waits for
+// the pool.
+func (x *pool) fits(c *Claim, now time.Duration, q *Queue) bool {
+	if len(x.parked) > 0 || x.taken+c.Slots > x.Size {
+		return false
+	}
+	x.forgetStarts(now)
+	if x.Rate > 0 && len(x.starts) >= x.Rate {
+		if x.until == 0 {
+			q.slow = append(q.slow, x)
+		}
+		x.until = job.Sum(x.starts[len(x.starts)-x.Rate], x.Per)
+		return false
+	}
+	return true
+}
+
+func (x *pool) forgetStarts(now time.Duration) {
+	old := 0
+	for old < len(x.starts) && job.Sum(x.starts[old], x.Per) <= now {
+		old++
+	}
+	x.starts = x.starts[old:]
+}
+
+func (x *pool) noteStart(at time.Duration) {
+	x.starts = append(x.starts, at)
+	slices.Sort(x.starts)
+}
+
+// wakeSlow wakes the pools whose rate allows another start.
+func (q *Queue) wakeSlow(now time.Duration) {
+	q.slow = slices.DeleteFunc(q.slow, func(x *pool) bool {
+		if x.until > now {
+			return false
+		}
+		x.until = 0
+		q.wake(x)
+		return true
+	})
+}
+
+// Wake returns when a pool's rate allows another start.
+func (q *Queue) Wake() (at time.Duration, ok bool) {
+	for _, x := range q.slow {
+		if !ok || x.until < at {
+			at, ok = x.until, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,84 @@
+package view
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// nextOfPeriod returns the first start after an instant of an entry with a period: the
+// first occurrence of each period, later by its delay and hours.
+func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
+	const patience = 10_000 // occurrences: 27 years of midnights
+	p, zone := v.jobs.Period(entry), entry.Zone().Location()
+	stamps := v.stamps
+	if v.busy[p.ID] { // the live run is today's
+		stamps = map[string]timetable.Day{p.ID: timetable.DayOf(v.now.Wall, zone)}
+	}
+	at := v.now.Wall
+	for range patience {
+		if at = agenda.Next(entry.Schedule, at); at.IsZero() {
+			break
+		}
+		today := timetable.DayOf(at, zone)
+		if _, ran := agenda.RanOn(stamps, p, today); ran {
+			continue
+		}
+		if start := agenda.StartOf(stamps, p, at, zone); start.After(after) {
+			return start
+		}
+		stamps = map[string]timetable.Day{p.ID: today}
+	}
+	return time.Time{}
+}
+
+// Next returns the first occurrence of job i after an instant that is planned to run. It
+// returns zero if there is none: the schedule has no further time, the job is disabled,
+// held or for other hosts, its user may not run jobs, or it is paused without an end. For
+// an entry with a period, it returns the time of the start, after delay and hours.
+func (v *View) Next(i int, after time.Time) time.Time {
+	if !v.Planned(i) {
+		return time.Time{}
+	}
+	if h := v.Hold(i); h != nil {
+		if h.Until.IsZero() {
+			return time.Time{}
+		}
+		if h.Until.After(after) {
+			after = h.Until.Add(-1)
+		}
+	}
+	if v.jobs.Options(i).Period != nil {
+		if at := v.waitsUntil(v.ID(i)); at.After(after) {
+			return at
+		}
+		return v.nextOfPeriod(v.Entry(i), after)
+	}
+	return agenda.Next(v.Entry(i).Schedule, after)
+}
+
+// waitsUntil returns when a run of a period that waits for its delay and hours will
+// start; zero if there is none.
+func (v *View) waitsUntil(id job.ID) time.Time {
+	for _, r := range v.live {
+		if r.Job == id && r.WaitsOn() == job.WaitsOnDelay {
+			return r.NotBefore
+		}
+	}
+	return time.Time{}
+}
+
+// Planned reports whether occurrences of job i will run, apart from pauses.
+func (v *View) Planned(i int) bool {
+	o := v.jobs.Options(i)
+	if !o.Enabled || o.Held != "" || !catalog.IsHere(o, v.node) || catalog.Misfit(o, v.labels) != "" && o.Scope != option.ScopeRing {
+		return false
+	}
+	_, barred := v.BarredUser(i)
+	return !barred
+}

@@ -1,0 +1,94 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Trouble describes the problems of a job beyond its newest run.
+type Trouble struct {
+	Broken time.Time // breaker= holds the job until then; zero: it does not
+	Bad    int       // failures in a row
+	Late   bool      // a run started later than max-late= or took longer than max-run=, and none has been on time since
+	Unseen bool      // no success within expect=
+	Ack    *job.Ack  // acknowledgement of its failures
+}
+
+// Words returns the warning of max-late=, max-run= or expect=, or "".
+func (t Trouble) Words() string {
+	switch {
+	case t.Unseen:
+		return "no success within the time that expect= gives"
+	case t.Late:
+		return "a run was later than max-late= or longer than max-run=, and none has been in time since"
+	}
+	return ""
+}
+
+// Trouble returns the problems of job i beyond its newest run. Its current options
+// decide: if breaker= was removed, the job is not held.
+func (v *View) Trouble(i int) Trouble {
+	t := v.troubles[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}]
+	o := v.jobs.Options(i)
+	if !o.Enabled {
+		return Trouble{}
+	}
+	if o.Breaker.Failures == 0 || !v.now.Wall.Before(t.Broken) {
+		t.Broken = time.Time{}
+	}
+	t.Late = t.Late && (o.MaxLate > 0 || o.MaxRun > 0)
+	t.Unseen = t.Unseen && o.Expect > 0
+	return t
+}
+
+// brokenHold returns an open breaker as a pause, or nil.
+func (v *View) brokenHold(i int) *job.Hold {
+	if len(v.troubles) == 0 {
+		return nil
+	}
+	t := v.Trouble(i)
+	if t.Broken.IsZero() {
+		return nil
+	}
+	b := v.jobs.Options(i).Breaker
+	return &job.Hold{
+		Since: t.Broken.Add(-b.Hold), Until: t.Broken, By: "cronring",
+		Reason: fmt.Sprintf("breaker=, %d failures in a row", t.Bad),
+	}
+}
+
+// Hold returns the pause of job i, or nil. An open breaker counts as a pause.
+func (v *View) Hold(i int) *job.Hold {
+	if len(v.holds) == 0 {
+		return v.brokenHold(i)
+	}
+	h, ok := v.holds.Of(v.ID(i), v.Entry(i).User())
+	if !ok || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
+		return v.brokenHold(i)
+	}
+	h.User = "" // the caller knows the job
+	return &h
+}
+
+// Ack returns the acknowledgement of job i's failures, or nil.
+func (v *View) Ack(i int) *job.Ack {
+	if len(v.troubles) == 0 {
+		return nil
+	}
+	return v.troubles[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}].Ack
+}
+
+// Marked lists the jobs that have a pause, a trouble or an acknowledgement, for any user.
+// For all other jobs, Hold, Trouble and Ack return nothing.
+func (v *View) Marked() []job.ID {
+	ids := make([]job.ID, 0, len(v.holds)+len(v.troubles))
+	for id := range v.holds {
+		ids = append(ids, id)
+	}
+	for o := range v.troubles {
+		ids = append(ids, o.Job)
+	}
+	return ids
+}

@@ -1,0 +1,82 @@
+// Package typedtime owns the times that people type: on the command line and in the dashboard.
+package typedtime
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab/option"
+)
+
+// forms are the ways to write an instant besides RFC 3339, read in the zone of the person.
+var forms = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
+
+// Help lists the forms of a time for help texts.
+const Help = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", "-2h" or "+2h"`
+
+var errTime = errors.New("this is not a time: write " + Help)
+
+// Parse reads a time as people write it: see Help. A duration without a sign is not a time; see
+// ParseFuture and ParsePast.
+func Parse(text string, now time.Time, loc *time.Location) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, form := range forms {
+		if t, err := time.ParseInLocation(form, text, loc); err == nil {
+			return t, nil
+		}
+	}
+	if text == "now" {
+		return now, nil
+	}
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		d, err := option.ParseDuration(text[1:])
+		if err != nil {
+			return time.Time{}, errTime
+		}
+		if text[0] == '-' {
+			d = -d
+		}
+		return now.Add(d), nil
+	}
+	return parseDay(text, now.In(loc))
+}
+
+// DayWords are days that people name by where they are from today.
+var DayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+
+// parseDay reads "02:30", "today 02:30", "yesterday", and so on.
+func parseDay(text string, now time.Time) (time.Time, error) {
+	day, clock, _ := strings.Cut(text, " ")
+	shift, named := DayWords[day]
+	if !named {
+		clock = text
+	}
+	hour, minute := 0, 0
+	if clock != "" || !named {
+		t, err := time.Parse("15:04", clock)
+		if err != nil {
+			return time.Time{}, errTime
+		}
+		hour, minute = t.Hour(), t.Minute()
+	}
+	return time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, 0, 0, now.Location()), nil
+}
+
+// ParseFuture reads a time of what will happen: "2h" is in two hours.
+func ParseFuture(text string, now time.Time, loc *time.Location) (time.Time, error) {
+	if d, err := option.ParseDuration(text); err == nil {
+		return now.Add(d), nil
+	}
+	return Parse(text, now, loc)
+}
+
+// ParsePast reads a time of what happened: "30d" is thirty days ago.
+func ParsePast(text string, now time.Time, loc *time.Location) (time.Time, error) {
+	if d, err := option.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	return Parse(text, now, loc)
+}

@@ -1,0 +1,63 @@
+package typedtime
+
+import (
+	"testing"
+	"time"
+)
+
+func TestParseWhen(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 20, 18, 2, 11, 0, berlin)
+	for _, tc := range []struct{ text, want string }{
+		{"2026-03-08T07:00:00Z", "2026-03-08T07:00:00Z"},
+		{"2026-03-08T02:30", "2026-03-08T02:30:00+01:00"},
+		{"2026-07-08 02:30", "2026-07-08T02:30:00+02:00"},
+		{"2026-07-08", "2026-07-08T00:00:00+02:00"},
+		{"02:30", "2026-11-20T02:30:00+01:00"},
+		{"yesterday 02:30", "2026-11-19T02:30:00+01:00"},
+		{"yesterday", "2026-11-19T00:00:00+01:00"},
+		{"tomorrow 9:00", "2026-11-21T09:00:00+01:00"},
+		{"now", "2026-11-20T18:02:11+01:00"},
+		{"-2h", "2026-11-20T16:02:11+01:00"},
+		{"+1d12h", "2026-11-22T06:02:11+01:00"},
+	} {
+		got, err := Parse(tc.text, now, berlin)
+		if want, _ := time.Parse(time.RFC3339, tc.want); err != nil || !got.Equal(want) {
+			t.Errorf("parse %q: got %v, %v, want %v", tc.text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", " ", "-", "-2", "+h", "25:00", "yesterday noon", "2026-13-01", "someday"} {
+		if got, err := Parse(text, now, berlin); err == nil {
+			t.Errorf("parse %q: got %v, want an error", text, got)
+		}
+	}
+}
+
+// Durations without a sign are read in the direction of the flag.
+func TestParsePastAndFuture(t *testing.T) {
+	now := time.Date(2026, 3, 8, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		text         string
+		past, future time.Time
+	}{
+		{"30d", now.AddDate(0, 0, -30), now.AddDate(0, 0, 30)},
+		{"-2h", now.Add(-2 * time.Hour), now.Add(-2 * time.Hour)},
+		{"+1h", now.Add(time.Hour), now.Add(time.Hour)},
+		{"tomorrow", time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC), time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC)},
+	} {
+		past, err := ParsePast(tc.text, now, time.UTC)
+		if err != nil || !past.Equal(tc.past) {
+			t.Errorf("past %s: got %v, %v, want %v", tc.text, past, err, tc.past)
+		}
+		future, err := ParseFuture(tc.text, now, time.UTC)
+		if err != nil || !future.Equal(tc.future) {
+			t.Errorf("future %s: got %v, %v, want %v", tc.text, future, err, tc.future)
+		}
+	}
+	if _, err := ParsePast("soon", now, time.UTC); err == nil {
+		t.Error("soon: no error")
+	}
+}
