@@ -18,7 +18,11 @@ import (
 // was done to it.
 func checkShell(t *testing.T, name string, do func(s *Shell, front *plainScreen)) {
 	t.Helper()
-	screentest.Check(t, "shell_"+name, func(v canvas.View, w *screen.World) {
+	check := screentest.Check
+	if name == "confirm_run" || name == "help" {
+		check = screentest.CheckLayouts
+	}
+	check(t, "shell_"+name, func(v canvas.View, w *screen.World) {
 		s, front := shellOn(w)
 		do(s, front)
 		s.Draw(v)

@@ -66,7 +66,11 @@ func TestDSTScreens(t *testing.T) {
 			return j
 		},
 	} {
-		screentest.Check(t, name, func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, dstDaemon(j(w))), v, w) })
+		check := screentest.Check
+		if name == "dst" {
+			check = screentest.CheckLayouts
+		}
+		check(t, name, func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, dstDaemon(j(w))), v, w) })
 	}
 	screentest.Check(t, "dst-error", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, &screentest.Daemon{}), v, w) })
 }
@@ -118,7 +122,7 @@ func openAffected(t *testing.T, w *screen.World, d screen.Daemon) *affected {
 }
 
 func TestAffectedScreens(t *testing.T) {
-	screentest.Check(t, "dst-all", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "dst-all", func(v canvas.View, w *screen.World) {
 		screentest.Draw(openAffected(t, w, &screentest.Daemon{}), v, w)
 	})
 	screentest.Check(t, "dst-none", func(v canvas.View, w *screen.World) {

@@ -51,7 +51,7 @@ func typed(t *testing.T, e *Editor, w *screen.World, d screen.Daemon, names ...s
 }
 
 func TestEditorScreens(t *testing.T) {
-	screentest.Check(t, "editor", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "editor", func(v canvas.View, w *screen.World) {
 		d := editorDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
 		typed(t, e, w, d, "home", "right", "right", "delete", "1", "0")
@@ -78,7 +78,7 @@ func TestEditorScreens(t *testing.T) {
 		e.Act(w, keys.Back)
 		screentest.Draw(e, v, w)
 	})
-	screentest.Check(t, "editor-form", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "editor-form", func(v canvas.View, w *screen.World) {
 		d := editorDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 		screentest.Act(t, e, w, d, keys.Form)

@@ -21,7 +21,7 @@ func openFiles(t *testing.T, w *screen.World, d screen.Daemon) *Files {
 }
 
 func TestFilesScreens(t *testing.T) {
-	screentest.Check(t, "files", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "files", func(v canvas.View, w *screen.World) {
 		f := openFiles(t, w, screentest.FilesDaemon())
 		screentest.Act(t, f, w, screentest.FilesDaemon(), keys.Down)
 		screentest.Draw(f, v, w)
@@ -50,7 +50,7 @@ func TestFilesScreens(t *testing.T) {
 		}
 		screentest.Draw(openFiles(t, w, d), v, w)
 	})
-	screentest.Check(t, "files-versions", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "files-versions", func(v canvas.View, w *screen.World) {
 		s := newVersions(screentest.SomeCrontabs()[1])
 		screentest.Settle(t, s, w, screentest.FilesDaemon(), s.Open(w))
 		screentest.Act(t, s, w, screentest.FilesDaemon(), keys.Down)

@@ -61,7 +61,7 @@ func openIncident(t *testing.T, w *screen.World, d screen.Daemon) *Incident {
 }
 
 func TestIncidentScreens(t *testing.T) {
-	screentest.Check(t, "incident", func(v canvas.View, w *screen.World) { shelltest.Draw(openIncident(t, w, incidentDaemon()), v, w) })
+	screentest.CheckLayouts(t, "incident", func(v canvas.View, w *screen.World) { shelltest.Draw(openIncident(t, w, incidentDaemon()), v, w) })
 	screentest.Check(t, "incident-second", func(v canvas.View, w *screen.World) {
 		w.Absolute = true
 		d := incidentDaemon()

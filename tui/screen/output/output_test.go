@@ -83,7 +83,7 @@ func openOutput(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject
 
 func TestOutputScreens(t *testing.T) {
 	orders := screen.Subject{Jobs: []job.ID{"etl-orders"}}
-	screentest.Check(t, "output", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "output", func(v canvas.View, w *screen.World) {
 		shelltest.Draw(openOutput(t, w, outputDaemon(), orders), v, w)
 	})
 	screentest.Check(t, "output-search", func(v canvas.View, w *screen.World) {

@@ -87,7 +87,7 @@ func openRuns(t *testing.T, w *screen.World, d screen.Daemon) *Runs {
 func TestRunsScreens(t *testing.T) {
 	runs := pastRuns()
 	d := runsDaemon(&runs)
-	screentest.Check(t, "runs", func(v canvas.View, w *screen.World) { shelltest.Draw(openRuns(t, w, d), v, w) })
+	screentest.CheckLayouts(t, "runs", func(v canvas.View, w *screen.World) { shelltest.Draw(openRuns(t, w, d), v, w) })
 	screentest.Check(t, "runs-absolute", func(v canvas.View, w *screen.World) {
 		w.Absolute = true
 		s := openRuns(t, w, d)

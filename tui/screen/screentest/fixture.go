@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -29,30 +30,55 @@ import (
 
 var update = flag.Bool("update", false, "update the golden screens in testdata/tui")
 
-// sizes are the sizes of golden screens.
-var sizes = []struct{ width, height int }{{40, 15}, {80, 24}, {120, 40}, {160, 48}}
+// size is the size of a screen in cells.
+type size struct{ width, height int }
 
-// Check compares what draw shows with testdata/tui/NAME.txtar at every
-// size and tier: the text, which colours say nothing beyond, the roles of its
-// cells, and the text in ASCII. Each line must be as wide as the screen.
+func (s size) String() string { return fmt.Sprintf("%dx%d", s.width, s.height) }
+
+// The sizes at which screens are drawn. Every golden screen has the usual size. Those of CheckLayouts
+// also have the narrow and the wide one.
+var (
+	usual  = size{80, 24}
+	narrow = size{40, 15}
+	wide   = size{160, 48}
+	sizes  = []size{narrow, usual, {120, 40}, wide}
+)
+
+// Check compares what draw shows at 80x24 with testdata/tui/NAME.txtar. It draws all other sizes,
+// in Unicode and ASCII, and checks their properties: see checkDrawn.
 func Check(t *testing.T, name string, draw func(v canvas.View, w *screen.World)) {
 	t.Helper()
+	check(t, name, draw, false)
+}
+
+// CheckLayouts is Check for the main state of one kind of screen. It also keeps the roles and the
+// ASCII text at 80x24, and the text at a narrow and a wide size.
+func CheckLayouts(t *testing.T, name string, draw func(v canvas.View, w *screen.World)) {
+	t.Helper()
+	check(t, name, draw, true)
+}
+
+func check(t *testing.T, name string, draw func(v canvas.View, w *screen.World), layouts bool) {
+	t.Helper()
 	var got txtar.Archive
-	for _, size := range sizes {
+	keep := func(title, text string) {
+		got.Files = append(got.Files, txtar.File{Name: title, Data: []byte(ends(text))})
+	}
+	for _, at := range sizes {
 		for _, tier := range []canvas.Tier{canvas.Full, canvas.ASCII} {
 			w := NewWorld(t)
 			w.Glyphs = canvas.GlyphsOf(tier)
-			c := canvas.New(size.width, size.height)
+			c := canvas.New(at.width, at.height)
 			draw(c.View(), w)
-			title := fmt.Sprintf("%dx%d", size.width, size.height)
-			CheckWidths(t, name+" "+title, c.Text(), size.width)
-			if tier == canvas.ASCII {
-				title += " ascii"
-				checkASCII(t, name+" "+title, c.Text())
-			}
-			got.Files = append(got.Files, txtar.File{Name: title, Data: []byte(ends(c.Text()))})
-			if tier == canvas.Full {
-				got.Files = append(got.Files, txtar.File{Name: title + " roles", Data: []byte(ends(c.Mask()))})
+			checkDrawn(t, fmt.Sprintf("%s %s", name, at), c.Text(), at.width, tier)
+			switch {
+			case tier == canvas.Full && (at == usual || layouts && (at == narrow || at == wide)):
+				keep(at.String(), c.Text())
+				if layouts && at == usual {
+					keep(at.String()+" roles", c.Mask())
+				}
+			case tier == canvas.ASCII && layouts && at == usual:
+				keep(at.String()+" ascii", c.Text())
 			}
 		}
 	}
@@ -62,22 +88,30 @@ func Check(t *testing.T, name string, draw func(v canvas.View, w *screen.World))
 // ends marks the end of each line, so that blanks there are seen in a diff.
 func ends(text string) string { return strings.ReplaceAll(text, "\n", "|\n") }
 
+// checkDrawn checks what is true of every screen: each line is as wide as the screen, no character
+// can control the terminal, and the ASCII tier has only ASCII.
+func checkDrawn(t *testing.T, name, text string, width int, tier canvas.Tier) {
+	t.Helper()
+	CheckWidths(t, name, text, width)
+	for i, r := range text {
+		switch {
+		case r == '\n':
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			t.Errorf("%s: %q at byte %d can control a terminal", name, r, i)
+			return
+		case tier == canvas.ASCII && r > '~':
+			t.Errorf("%s: %q at byte %d is not ASCII", name, r, i)
+			return
+		}
+	}
+}
+
 // CheckWidths reports lines that are not as wide as the screen.
 func CheckWidths(t *testing.T, name, text string, want int) {
 	t.Helper()
 	for y, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		if got := display.Width(line); got != want {
 			t.Errorf("%s: line %d is %d cells wide, want %d: %q", name, y+1, got, want, line)
-		}
-	}
-}
-
-func checkASCII(t *testing.T, name, text string) {
-	t.Helper()
-	for i, r := range text {
-		if r > '~' {
-			t.Errorf("%s: %q at byte %d is not ASCII", name, r, i)
-			return
 		}
 	}
 }

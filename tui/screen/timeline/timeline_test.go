@@ -182,7 +182,11 @@ func TestTimelineScreens(t *testing.T) {
 			return []keys.Action{keys.Last}
 		},
 	} {
-		screentest.Check(t, name, func(v canvas.View, w *screen.World) {
+		check := screentest.Check
+		if name == "timeline" {
+			check = screentest.CheckLayouts
+		}
+		check(t, name, func(v canvas.View, w *screen.World) {
 			w.Width = v.Width()
 			s, d := New(), lineDaemon(w)
 			actions := prepare(w, d, s)
@@ -452,7 +456,11 @@ func TestClashesScreens(t *testing.T) {
 			}
 		},
 	} {
-		screentest.Check(t, name, func(v canvas.View, w *screen.World) {
+		check := screentest.Check
+		if name == "clashes" {
+			check = screentest.CheckLayouts
+		}
+		check(t, name, func(v canvas.View, w *screen.World) {
 			d := lineDaemon(w)
 			line, _ := openLine(t, w, d, v.Width(), v.Height())
 			change(d)

@@ -46,7 +46,7 @@ func openWhy(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject) *
 }
 
 func TestWhyScreens(t *testing.T) {
-	screentest.Check(t, "why", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "why", func(v canvas.View, w *screen.World) {
 		shelltest.Draw(openWhy(t, w, whyDaemon(), screen.Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
 	})
 	screentest.Check(t, "why-hostile", func(v canvas.View, w *screen.World) {
