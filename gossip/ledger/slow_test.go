@@ -67,6 +67,8 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 // TestClaimWhenTheLeaderFallsSilent cuts the voters' leader off, as if its host were turned off, just
 // before a claim. On a fast network the others need one to three seconds to elect another leader. A
 // claim must not wait much longer, for instance until the requests to the silent one have timed out.
+// Elections are random: in 25 runs half of the claims took at most 2.0 to 3.1 s (fast), 4.2 to 6.3 s
+// (delay) and 6.0 to 8.4 s (loss). The limits are half as much again.
 func TestClaimWhenTheLeaderFallsSilent(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -74,9 +76,9 @@ func TestClaimWhenTheLeaderFallsSilent(t *testing.T) {
 		loss          float64
 		half, longest time.Duration // limits
 	}{
-		{"fast", 0, 0, 3 * time.Second, 6 * time.Second},
-		{"delay", 200 * time.Millisecond, 0, 6 * time.Second, claimTime},
-		{"loss", 0, 0.3, 9 * time.Second, claimTime},
+		{"fast", 0, 0, 4 * time.Second, 8 * time.Second},
+		{"delay", 200 * time.Millisecond, 0, 9 * time.Second, claimTime},
+		{"loss", 0, 0.3, 14 * time.Second, claimTime},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
