@@ -2,18 +2,16 @@
 // last, and lists of them by filter and order. It has no goroutines and reads no
 // clock.
 //
-// Jobs are stored without pointers: with a hundred thousand rows of a dozen strings each, garbage
-// collection would be slow. Texts that many jobs share are stored once; each job's own texts are in
-// one run of bytes, and in lower case in another, which a filter scans from end to end.
+// Texts that many jobs share are stored once, so that a hundred thousand jobs take little memory.
 package board
 
 import (
-	"bytes"
-	"hash/maphash"
+	"cmp"
 	"iter"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -27,16 +25,10 @@ type Slot int32
 // Board is the jobs that the account sees.
 type Board struct {
 	cells []cell // by slot
-	text  []byte // names and commands, one after the other
 	words words
 
-	hay  []byte       // what a filter looks through, in lower case
-	hays []searchText // whose each part is, in order
-
-	seed     maphash.Seed
-	slots    map[uint64]Slot // by hash of the name
+	slots    map[job.ID]Slot
 	free     []Slot
-	wasted   int // bytes of text no longer in use
 	counts   [len(job.States)]int
 	byName   []Slot // in order of name, except fresh; some may be deleted
 	fresh    []Slot // jobs that are not in byName yet
@@ -50,15 +42,14 @@ type Board struct {
 	labelled int // jobs with labels
 }
 
-// cell is a row without pointers.
+// cell is a row.
 type cell struct {
+	text  string // the name, a line feed and the command
+	lower string // the same in lower case
+	name  int    // length of the name
+
 	next, began, last, until int64 // instants are Unix nanoseconds; never for none
 	took, run                int64
-
-	at      uint32 // of the name in text; the command follows it
-	hay     int32  // place in hays
-	name    uint16 // length
-	command uint16 // length
 
 	line, streak, live int32
 
@@ -77,21 +68,14 @@ func (c *cell) words() []*word {
 	return []*word{&c.user, &c.table, &c.schedule, &c.zone, &c.labels, &c.ending, &c.why, &c.node, &c.away}
 }
 
-// searchText is a part of what a filter looks through.
-type searchText struct {
-	at   uint32
-	slot Slot // nobody: the part is no longer in use
-}
-
 const (
-	gone   = math.MaxUint8
-	nobody = Slot(-1)
-	never  = int64(math.MinInt64)
+	gone  = math.MaxUint8
+	never = int64(math.MinInt64)
 )
 
 // New makes an empty board.
 func New() *Board {
-	return &Board{seed: maphash.MakeSeed(), slots: map[uint64]Slot{}, words: newWords()}
+	return &Board{slots: map[job.ID]Slot{}, words: newWords()}
 }
 
 // Apply takes in what the daemon sent. It keeps nothing of the update's memory.
@@ -112,54 +96,24 @@ func (b *Board) Apply(u api.BoardUpdate) {
 	}
 	if u.Complete {
 		b.sweep()
-		b.text, b.hay, b.hays = fit(b.text), fit(b.hay), fit(b.hays)
 		b.complete = true
 	}
 	b.tidy()
 }
 
-// Bounds of what room is made for before it has come.
-const (
-	mostExpected = 1 << 17 // jobs
-	mostAhead    = 1 << 26 // bytes of their texts
-)
+// mostExpected is for how many jobs room is made before they have come.
+const mostExpected = 1 << 17
 
 // makeRoom reserves memory for the jobs to come: slices that grow as they arrive cost more than all
-// other work. It skips the first jobs, which the user waits for, and estimates the size of texts
-// from them.
+// other work.
 func (b *Board) makeRoom() {
-	const some = 1024
-	n := len(b.slots)
-	if b.complete || n >= b.expected {
+	if b.complete || cap(b.cells) >= b.expected {
 		return
 	}
-	if cap(b.cells) < b.expected {
-		b.cells = slices.Grow(b.cells, b.expected-len(b.cells))
-		slots := make(map[uint64]Slot, b.expected)
-		maps.Copy(slots, b.slots)
-		b.slots = slots
-	}
-	if n >= some {
-		b.text, b.hay, b.hays = ahead(b.text, n, b.expected), ahead(b.hay, n, b.expected), ahead(b.hays, n, b.expected)
-	}
-}
-
-// ahead makes room in what one number of jobs takes for what another does, and
-// somewhat more.
-func ahead[T any](s []T, jobs, expected int) []T {
-	need := min(len(s)*expected/jobs, mostAhead)
-	if cap(s) >= need {
-		return s
-	}
-	return slices.Grow(s, need+need/16-len(s))
-}
-
-// fit reduces the capacity of a slice if append has reserved much more than it needs.
-func fit[T any](s []T) []T {
-	if cap(s) < len(s)+len(s)/8 {
-		return s
-	}
-	return append(make([]T, 0, len(s)+len(s)/32), s...)
+	b.cells = slices.Grow(b.cells, b.expected-len(b.cells))
+	slots := make(map[job.ID]Slot, b.expected)
+	maps.Copy(slots, b.slots)
+	b.slots = slots
 }
 
 // sweep removes the jobs that a stream before this one has named last: they are
@@ -167,20 +121,24 @@ func fit[T any](s []T) []T {
 func (b *Board) sweep() {
 	for _, slot := range b.slots {
 		if b.cells[slot].seen != b.stream {
-			b.remove(job.ID(b.nameOf(slot)))
+			b.remove(b.nameOf(slot))
 		}
 	}
 }
 
 func (b *Board) put(row *api.Row) {
-	key := b.key(row.Job)
-	slot, known := b.slots[key]
+	slot, known := b.slots[row.Job]
 	if known {
 		b.count(slot, -1)
 	} else {
-		slot = b.enter(key)
+		slot = b.enter()
 	}
-	b.setText(slot, row, known)
+	if !known || b.commandOf(slot) != row.Command {
+		c := &b.cells[slot]
+		c.text, c.name = string(row.Job)+"\n"+row.Command, len(row.Job)
+		c.lower = strings.ToLower(c.text) // mostly the same memory
+		b.slots[b.nameOf(slot)] = slot
+	}
 	b.set(slot, row)
 	b.count(slot, 1)
 }
@@ -203,39 +161,16 @@ func (b *Board) count(slot Slot, by int) {
 }
 
 // enter assigns a slot to a new job.
-func (b *Board) enter(key uint64) Slot {
+func (b *Board) enter() Slot {
 	slot := Slot(len(b.cells))
 	if n := len(b.free); n > 0 {
 		slot, b.free = b.free[n-1], b.free[:n-1]
 	} else {
-		b.cells = append(b.cells, cell{hay: -1, state: gone})
+		b.cells = append(b.cells, cell{state: gone})
 	}
-	b.slots[key] = slot
 	b.fresh = append(b.fresh, slot)
 	b.cells[slot].unsorted = true
 	return slot
-}
-
-// setText keeps the texts that a row has for itself, unless they are as before.
-func (b *Board) setText(slot Slot, row *api.Row, known bool) {
-	c := &b.cells[slot]
-	command := row.Command[:min(len(row.Command), math.MaxUint16)]
-	name := string(row.Job)[:min(len(row.Job), math.MaxUint16)]
-	if known && string(b.commandOf(slot)) == command {
-		return
-	}
-	if known {
-		b.waste(slot)
-	}
-	c.at, c.name, c.command = uint32(len(b.text)), uint16(len(name)), uint16(len(command))
-	b.text = append(append(b.text, name...), command...)
-	b.addText(slot)
-}
-
-// waste releases the texts of a slot.
-func (b *Board) waste(slot Slot) {
-	b.wasted += int(b.cells[slot].name) + int(b.cells[slot].command)
-	b.hays[b.cells[slot].hay].slot = nobody
 }
 
 func (b *Board) set(slot Slot, row *api.Row) {
@@ -270,9 +205,8 @@ func (b *Board) remove(id job.ID) {
 		return
 	}
 	b.count(slot, -1)
-	delete(b.slots, b.key(id))
-	b.waste(slot)
-	b.cells[slot].state = gone
+	delete(b.slots, id)
+	b.cells[slot] = cell{state: gone, unsorted: b.cells[slot].unsorted}
 	b.free = append(b.free, slot)
 }
 
@@ -309,7 +243,7 @@ func (b *Board) Row(s Slot) api.Row {
 		return api.Row{}
 	}
 	return api.Row{
-		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line),
+		Job: b.nameOf(s), Command: b.commandOf(s), Line: int(c.line),
 		User: b.words.text(c.user), Crontab: b.words.text(c.table), Schedule: b.words.text(c.schedule), Zone: b.words.text(c.zone),
 		State: job.States[c.state], Protected: c.protected, Paused: c.paused, Acked: c.acked, Fixed: c.fixed,
 		Next: instant(c.next), Began: instant(c.began), Last: instant(c.last), HeldUntil: instant(c.until),
@@ -320,19 +254,11 @@ func (b *Board) Row(s Slot) api.Row {
 }
 
 // Jobs returns all jobs, in no particular order.
-func (b *Board) Jobs() iter.Seq[job.ID] {
-	return func(yield func(job.ID) bool) {
-		for _, slot := range b.slots {
-			if !yield(job.ID(b.nameOf(slot))) {
-				return
-			}
-		}
-	}
-}
+func (b *Board) Jobs() iter.Seq[job.ID] { return maps.Keys(b.slots) }
 
 // Find returns the slot of a job.
 func (b *Board) Find(id job.ID) (Slot, bool) {
-	slot, ok := b.slots[b.key(id)]
+	slot, ok := b.slots[id]
 	return slot, ok
 }
 
@@ -346,43 +272,34 @@ func (b *Board) At(file string, line int) (api.Row, bool) {
 	return api.Row{}, false
 }
 
-// key returns a seeded hash of a name. Its value cannot be predicted, so collisions are practically
-// impossible.
-func (b *Board) key(id job.ID) uint64 { return maphash.String(b.seed, string(id)) }
-
-func (b *Board) nameOf(s Slot) []byte { return b.text[b.cells[s].at:][:b.cells[s].name] }
-
-func (b *Board) commandOf(s Slot) []byte {
-	return b.text[int(b.cells[s].at)+int(b.cells[s].name):][:b.cells[s].command]
+func (b *Board) nameOf(s Slot) job.ID {
+	c := &b.cells[s]
+	return job.ID(c.text[:c.name])
 }
 
-// tidy rebuilds the board if too much of its text is no longer in use.
+func (b *Board) commandOf(s Slot) string {
+	c := &b.cells[s]
+	return c.text[c.name+1:]
+}
+
+// tidy rebuilds the words if most of them are no longer in use.
 func (b *Board) tidy() {
 	const some = 1 << 16
-	if b.wasted < len(b.text)/2+some && b.words.len() < 4*len(b.slots)+some {
+	if b.words.len() < 4*len(b.slots)+some {
 		return
 	}
-	text, words := b.text, b.words
-	b.text, b.words, b.hay, b.hays, b.wasted = nil, newWords(), nil, nil, 0
-	for s := range Slot(len(b.cells)) {
-		c := &b.cells[s]
-		if c.state == gone {
-			c.hay = -1
-			continue
+	before := b.words
+	b.words = newWords()
+	for s := range b.cells {
+		for _, w := range b.cells[s].words() {
+			*w = b.words.of(before.text(*w))
 		}
-		own := text[c.at:][:int(c.name)+int(c.command)]
-		c.at = uint32(len(b.text))
-		b.text = append(b.text, own...)
-		for _, w := range c.words() {
-			*w = b.words.of(words.text(*w))
-		}
-		b.addText(s)
 	}
 }
 
 // inOrder brings byName up to date: what is new is put between what is there.
 func (b *Board) inOrder() []Slot {
-	byName := func(x, y Slot) int { return bytes.Compare(b.nameOf(x), b.nameOf(y)) }
+	byName := func(x, y Slot) int { return cmp.Compare(b.nameOf(x), b.nameOf(y)) }
 	left := slices.DeleteFunc(b.byName, func(s Slot) bool { return b.cells[s].state == gone || b.cells[s].unsorted })
 	b.byName = left
 	if len(b.fresh) == 0 {

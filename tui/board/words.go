@@ -31,11 +31,7 @@ func (w *words) of(text string) word {
 		text = strings.Clone(text)
 		n = word(len(w.texts))
 		w.texts, w.index[text] = append(w.texts, text), n
-		low := string(appendLower(nil, text))
-		if low == text {
-			low = text
-		}
-		w.lower = append(w.lower, low)
+		w.lower = append(w.lower, strings.ToLower(text))
 	}
 	*latest = n
 	return n
@@ -61,13 +57,11 @@ func (b *Board) ranks(of func(*cell) word) []int32 {
 	return ranks
 }
 
-// holding returns which words contain a text in lower case, and whether any does.
-func (w *words) holding(text string) (hold []bool, any bool) {
-	hold = make([]bool, len(w.lower))
+// holding returns which words contain a text in lower case.
+func (w *words) holding(text string) []bool {
+	hold := make([]bool, len(w.lower))
 	for n, low := range w.lower {
-		if strings.Contains(low, text) {
-			hold[n], any = true, true
-		}
+		hold[n] = strings.Contains(low, text)
 	}
-	return hold, any
+	return hold
 }
