@@ -28,8 +28,7 @@ func newMan(a *cli.App) *cobra.Command {
 		Long: `Show a manual page, with man(1) or mandoc(1) if one of them is installed. PAGE is a
 command, such as list, or a guide, such as tutorial, with or without "cronring-". Pages
 are part of the program, so this works where none are installed. If neither man nor
-mandoc is installed, pages of commands are printed as plain text. Without PAGE list all
-pages.
+mandoc is installed, print the help of the command. Without PAGE list all pages.
 
 With --dir write all pages into the directory DIR instead.`,
 		Example: "  cronring man cookbook\n  cronring man 5 crontab\n  cronring man --dir bin/man",
@@ -191,7 +190,7 @@ func writePages(a *cli.App, dir string, all []manualPage) error {
 var viewers = [][]string{{"man", "-l"}, {"mandoc", "-a"}}
 
 // showPage shows a page with the first program that can do it. If none can, it prints the
-// page of a command as plain text.
+// help of a command.
 func showPage(a *cli.App, p *manualPage) error {
 	for _, viewer := range viewers {
 		if shown, err := view(a, p, viewer); shown || err != nil {
@@ -201,14 +200,7 @@ func showPage(a *cli.App, p *manualPage) error {
 	if p.verb == nil {
 		return &api.Error{Kind: api.NotFound, What: "cannot show the page " + p.name(), Why: "neither man nor mandoc is installed", Fix: "apt install man-db    or: dnf install man-db"}
 	}
-	end := a.Page()
-	defer end()
-	width := 80
-	if a.Terminal {
-		width = min(max(a.Width, 40), 80)
-	}
-	a.Printf("%s", p.verb.text(width))
-	return nil
+	return p.verb.cmd.Help()
 }
 
 // view shows a page with a program. That reads a file which everybody may read,

@@ -18,6 +18,7 @@ const pageDate = "November 22, 2026"
 
 // page is the manual page of a command, generated from the tree of commands.
 type page struct {
+	cmd      *cobra.Command
 	name     string // "cronring-list"
 	short    string
 	verbs    []commandText // the verb, and those below it
@@ -54,7 +55,7 @@ func sectionOf(verb *cobra.Command) int {
 
 func newPage(verb *cobra.Command) *page {
 	p := &page{
-		name: pageName(verb), short: strings.ToLower(verb.Short[:1]) + verb.Short[1:], exits: meaningsOf(verb), seeAlso: seeAlso(verb),
+		cmd: verb, name: pageName(verb), short: strings.ToLower(verb.Short[:1]) + verb.Short[1:], exits: meaningsOf(verb), seeAlso: seeAlso(verb),
 		aliases: verb.Aliases,
 	}
 	for _, c := range append([]*cobra.Command{verb}, verb.Commands()...) {
@@ -301,116 +302,4 @@ func sentence(text string) string {
 		return text
 	}
 	return text + "."
-}
-
-// text writes the page for eyes, without any program.
-func (p *page) text(width int) string {
-	w := &pageText{width: width}
-	w.heading("NAME")
-	w.wrapped(7, p.name+" - "+p.short)
-	w.heading("SYNOPSIS")
-	for _, m := range p.verbs {
-		w.wrapped(7, strings.TrimSpace(m.line+" "+m.usage))
-	}
-	w.heading("DESCRIPTION")
-	for i := range p.verbs {
-		if i > 0 {
-			w.b.WriteString("\n   " + p.verbs[i].line + "\n")
-		}
-		w.command(&p.verbs[i])
-	}
-	w.heading("EXIT STATUS")
-	for _, m := range p.exits {
-		w.item(fmt.Sprint(m.code), m.text)
-	}
-	if p.examples != nil {
-		w.heading("EXAMPLES")
-		w.literal(p.examples)
-	}
-	var others []string
-	for _, s := range p.seeAlso {
-		others = append(others, fmt.Sprintf("%s(%d)", s.name, s.section))
-	}
-	w.heading("SEE ALSO")
-	w.wrapped(7, strings.Join(others, ", "))
-	return w.b.String()
-}
-
-// pageText is a page of plain text that is being written.
-type pageText struct {
-	b     strings.Builder
-	width int
-}
-
-func (w *pageText) heading(name string) {
-	if w.b.Len() > 0 {
-		w.b.WriteString("\n")
-	}
-	w.b.WriteString(name + "\n")
-}
-
-// wrapped writes words in lines that fit the width, indented by blanks.
-func (w *pageText) wrapped(indent int, text string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && indent+len(line)+1+len(word) > w.width {
-			w.b.WriteString(strings.Repeat(" ", indent) + line + "\n")
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	w.b.WriteString(strings.Repeat(" ", indent) + line + "\n")
-}
-
-func (w *pageText) literal(lines []string) {
-	for _, line := range lines {
-		w.b.WriteString("         " + line + "\n")
-	}
-}
-
-// item writes a word, and beside or below it what it means.
-func (w *pageText) item(word, text string) {
-	if len(word) < 5 {
-		var below pageText
-		below.width = w.width
-		below.wrapped(12, text)
-		w.b.WriteString("       " + word + below.b.String()[7+len(word):])
-		return
-	}
-	w.b.WriteString("       " + word + "\n")
-	w.wrapped(12, text)
-}
-
-func (w *pageText) command(m *commandText) {
-	for i, b := range blocks(m.long) {
-		if i > 0 {
-			w.b.WriteString("\n")
-		}
-		if b.literal {
-			w.literal(b.lines)
-		} else {
-			w.wrapped(7, strings.Join(b.lines, " "))
-		}
-	}
-	if len(m.flags) == 0 {
-		return
-	}
-	w.b.WriteString("\n       The flags are:\n\n")
-	for _, f := range m.flags {
-		name, usage, optional := argument(f)
-		word := "--" + f.Name
-		if f.Shorthand != "" {
-			word = "-" + f.Shorthand + ", " + word
-		}
-		switch {
-		case optional:
-			word += "[=" + name + "]"
-		case name != "":
-			word += " " + name
-		}
-		w.item(word, sentence(usage))
-	}
 }
