@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 const (
@@ -36,34 +36,34 @@ func readPage(t *testing.T, path string) string {
 // TestManualExamplesParse has every crontab and anacrontab of the manual pages
 // read, and each of their entries say when it is due.
 func TestManualExamplesParse(t *testing.T) {
-	pages, err := manpages.Pages("../man")
+	pages, err := mantest.Pages("../man")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[manpages.Kind]int{}
+	found := map[mantest.Kind]int{}
 	for name, text := range pages {
-		examples, err := manpages.Examples(name, text)
+		examples, err := mantest.Examples(name, text)
 		if err != nil {
 			t.Error(err)
 		}
 		for _, e := range examples {
 			found[e.Kind]++
 			switch e.Kind {
-			case manpages.Crontab:
+			case mantest.Crontab:
 				checkExample(t, e, Config{})
-			case manpages.System:
+			case mantest.System:
 				checkExample(t, e, Config{Format: System})
-			case manpages.Anacrontab:
+			case mantest.Anacrontab:
 				checkExample(t, e, Config{Format: Anacron, Family: map[string]Family{"rhel": RHEL}[e.More]})
 			}
 		}
 	}
-	if found[manpages.Crontab] < 12 || found[manpages.System] < 8 || found[manpages.Anacrontab] < 2 {
+	if found[mantest.Crontab] < 12 || found[mantest.System] < 8 || found[mantest.Anacrontab] < 2 {
 		t.Errorf("got %v, want at least 12 crontabs, 8 tables of the system and 2 anacrontabs", found)
 	}
 }
 
-func checkExample(t *testing.T, e manpages.Example, c Config) {
+func checkExample(t *testing.T, e mantest.Example, c Config) {
 	t.Helper()
 	c.StandIn, c.Zone = true, time.LoadLocation
 	file, diagnostics := Parse("example", e.Text, c)
@@ -86,7 +86,7 @@ func checkExample(t *testing.T, e manpages.Example, c Config) {
 		if o.Held != "" || o.Degraded != "" {
 			t.Errorf("%v: held %q, degraded %q", e, o.Held, o.Degraded)
 		}
-		if e.Kind == manpages.Anacrontab && o.Period == nil {
+		if e.Kind == mantest.Anacrontab && o.Period == nil {
 			t.Errorf("%v: a line of anacrontab without period", e)
 		}
 		if e.More == "void" && o != option.Plain {

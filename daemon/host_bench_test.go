@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/engine/enginetest"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/testdata/worlds"
 )
 
 // manyCrontabs is a host with 10,000 files in cron.d.
@@ -153,7 +153,7 @@ func BenchmarkRenewal(b *testing.B) {
 func BenchmarkReloadOneOfThousand(b *testing.B) {
 	h := newHost(b)
 	for i := range 1000 {
-		h.write(fmt.Sprintf("etc/cron.d/t%d", i), worlds.Mixed(i*100, 100, "root "))
+		h.write(fmt.Sprintf("etc/cron.d/t%d", i), enginetest.Mixed(i*100, 100, "root "))
 	}
 	h.start()
 	records := h.watch()
@@ -161,7 +161,7 @@ func BenchmarkReloadOneOfThousand(b *testing.B) {
 	edit := func() {
 		n++
 		path, aside := h.path("etc/cron.d/t1"), h.path("etc/t1")
-		text := worlds.Mixed(100, 100, "root ") + fmt.Sprintf("0 0 1 1 * root : edit %d\n", n)
+		text := enginetest.Mixed(100, 100, "root ") + fmt.Sprintf("0 0 1 1 * root : edit %d\n", n)
 		if err := os.WriteFile(aside, []byte(text), 0o644); err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/engine/order", "gossip/rendezvous", "gossip/wire", "man"},
+	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/engine/order", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "packaging/machinetest"},
 	{"crontab/timetable", "gossip/meta"},
 	{"crontab/holidays"},
 	{"crontab/option", "crontab/source"},
@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"gossip/register", "gossip/keys", "gossip/memory"},
 	{"gossip/claims", "gossip/roster", "gossip/clocks", "gossip/search"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "daemon/envfile", "daemon/typedtime"},
-	{"daemon/review"},
+	{"daemon/review", "daemon/engine/enginetest"},
 	{"daemon/store/database"},
 	{"daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
 	{"daemon/store/prune"},

@@ -13,10 +13,10 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/enginetest"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
-	"github.com/cronring/cronring/testdata/worlds"
 )
 
 // BenchmarkLongestStepOfAnEdit edits a user's crontab of 10,000 entries on a host
@@ -106,7 +106,7 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 // each entry.
 func userCrontab(kind string, first, n, version int) string {
 	if kind == "mixed" {
-		return strings.ReplaceAll(worlds.Mixed(first, n, ""), "--number", fmt.Sprintf("--version %d --number", version))
+		return strings.ReplaceAll(enginetest.Mixed(first, n, ""), "--number", fmt.Sprintf("--version %d --number", version))
 	}
 	var text strings.Builder
 	for i := first; i < first+n; i++ {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // Limits for the attacks: the delay of root's job of every second, compared with its delay beside
@@ -88,7 +90,7 @@ func (s suffered) row() string {
 // minute each, and also checks the delays of root's job: it requires an otherwise idle machine.
 func TestAttacks(t *testing.T) {
 	// Not parallel: attacks take the processors from every other machine.
-	needLab(t)
+	machinetest.Need(t)
 	during, limit := "4", 10*time.Minute
 	if long() {
 		during, limit = "30", time.Hour
@@ -103,7 +105,7 @@ func TestAttacks(t *testing.T) {
 	if only == "" || slices.Contains(strings.Fields(only), "overflows") {
 		args = append(args, "overflows")
 	}
-	r := machine{packages: lean, proof: "attacks", args: args, limit: limit, files: map[string]string{
+	r := machine{packages: machinetest.Packages, proof: "attacks", args: args, limit: limit, files: map[string]string{
 		"sendmail":         text(t, filepath.Join(lab, "sendmail")),
 		"tables/cron.d/1":  "SHELL=/bin/bash\n#@ name=clock every=1s catchup=all:1000\n* * * * * root echo \"$CRONRING_DUE $EPOCHREALTIME\" >>/lab/out/ticks\n",
 		"tables/users/bob": "#@ name=bobs\n" + leapDay,

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // clockCases are those of testdata/lab/proof-clock.sh, in the order of time.
@@ -17,9 +19,9 @@ var clockCases = []string{"month", "spring", "zone", "autumn", "leap", "year"}
 // in emulated machines whose clock is set, and compares the started jobs of each minute.
 func TestClockCasesBesideDebianCron(t *testing.T) {
 	needLong(t, "each case takes minutes of an emulated machine: make clock")
-	needLab(t, "qemu-system-x86_64", "qemu-img")
+	machinetest.Need(t, "qemu-system-x86_64", "qemu-img")
 	m := machine{
-		engine: "qemu", packages: lean, proof: "clock", args: clockCases,
+		engine: "qemu", packages: machinetest.Packages, proof: "clock", args: clockCases,
 		limit: time.Duration(2+6*len(clockCases)) * time.Minute,
 		files: map[string]string{"tables/cron.d/lab-clock": text(t, filepath.Join(lab, "clock", "cron.d", "lab-clock"))},
 	}

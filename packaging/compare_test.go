@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // tenPackages ship a table in /etc/cron.d; with dma and e2fsprogs they are twelve.
@@ -55,7 +57,7 @@ var allowed = []struct {
 // tables in two machines at the same time, and compares everything they did.
 func TestCompareWithDebianCron(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	minutes := 2
 	if long() {
 		minutes = 10
@@ -74,7 +76,7 @@ func TestCompareWithDebianCron(t *testing.T) {
 // TestCompareDebianCronWithItself checks the comparison: two equal machines do not differ.
 func TestCompareDebianCronWithItself(t *testing.T) {
 	needLong(t, "the control takes minutes, and what it shows changes with the tables only: CRONRING_LONG=1")
-	needLab(t)
+	machinetest.Need(t)
 	m := asDebian(comparable(t, 2))
 	one, other, window := runTogether(t, 2, m, m)
 	if d := differences(collect(t, one, window), collect(t, other, window)); len(d) > 0 {
@@ -330,11 +332,11 @@ func text(t testing.TB, path string) string {
 // options are comments. For each option it compares the effect with the report of lint.
 func TestCompareOptionsUnderOtherCrons(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	cases := lossCases(time.Now())
 	known, atChange := atKnownTimes(cases)
 	for _, m := range []machine{
-		{packages: lean, args: []string{"debian", "busybox"}},
+		{packages: machinetest.Packages, args: []string{"debian", "busybox"}},
 		{suite: "trixie", packages: "cronie", args: []string{"cronie"}},
 	} {
 		m.proof, m.debian, m.limit = "options", true, 15*time.Minute

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // TestOfDebiansCron runs the tests of Debian's source package of cron with our
 // package installed instead.
 func TestOfDebiansCron(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	fetched := func(args ...string) string {
 		t.Helper()
 		dir, err := exec.Command(filepath.Join(lab, "debs.sh"), args...).Output()
@@ -38,7 +40,7 @@ func TestOfDebiansCron(t *testing.T) {
 	add("", filepath.Join(lab, "apt.sh"))
 	add("", filepath.Join(lab, "takeover.sh"))
 	machine{
-		packages: lean + " adduser bsdextrautils exim4-daemon-light mailutils python3-minimal rsyslog",
+		packages: machinetest.Packages + " adduser bsdextrautils exim4-daemon-light mailutils python3-minimal rsyslog",
 		proof:    "debian-tests", debian: true, limit: 15 * time.Minute, files: files,
 	}.run(t)
 }

@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // unreachable returns the URL of a server that refuses connections.
@@ -132,7 +134,7 @@ func script(t *testing.T, name string) string {
 // caches of roots and packages hold nothing that the next run would take for complete.
 func TestDownloadsWithoutServer(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	need(t, "apt-get")
 	server := unreachable(t)
 	debian := aptSource(t, "deb "+server+" bookworm main\n")
@@ -343,7 +345,7 @@ func mirrors(t *testing.T) (h http.Handler, sources func(server string) string) 
 // make long waits for: other tests make roots, too.
 func TestRootAfterFailuresAndKill(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	forward, sources := mirrors(t)
 	stalling, reached := stall(t, forward, 5)
 	g, server := serve(t, stalling)

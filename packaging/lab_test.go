@@ -193,31 +193,6 @@ func binaries(t testing.TB) string {
 	return dir
 }
 
-// needLab skips a test with a message if no machine can be booted; in CI that is an error, because
-// otherwise missing proofs would not be noticed.
-func needLab(t testing.TB, programs ...string) {
-	t.Helper()
-	without := ""
-	switch {
-	case testing.Short():
-		without = "without -short"
-	case os.Geteuid() != 0:
-		without = "as root"
-	}
-	for _, name := range append(programs, "mmdebstrap", "unshare", "nsenter") {
-		if _, err := exec.LookPath(name); err != nil && without == "" {
-			without = "with " + name + " installed"
-		}
-	}
-	switch {
-	case without == "":
-	case os.Getenv("CI") == "true":
-		t.Fatalf("a machine can be booted only %s, and CI must", without)
-	default:
-		t.Skipf("SKIPPED: a machine can be booted only %s", without)
-	}
-}
-
 // long reports whether slow proofs are enabled.
 func long() bool { return os.Getenv("CRONRING_LONG") != "" }
 

@@ -3,6 +3,8 @@ package packaging
 import (
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // eaters are jobs that would take a machine down, and some that would not.
@@ -24,7 +26,7 @@ const late = time.Minute
 func eat(t *testing.T, engine, kernel, version string) {
 	t.Helper()
 	r := machine{
-		engine: engine, kernel: kernel, packages: lean, proof: "limits", args: []string{version}, limit: 20 * time.Minute,
+		engine: engine, kernel: kernel, packages: machinetest.Packages, proof: "limits", args: []string{version}, limit: 20 * time.Minute,
 		files: map[string]string{"tables/cron.d/eaters": eaters},
 	}.run(t)
 	peace, eaten := lag(t, decodeRuns(t, r.file(t, "peace"))), lag(t, decodeRuns(t, r.file(t, "eaten")))
@@ -36,19 +38,19 @@ func eat(t *testing.T, engine, kernel, version string) {
 
 func TestLimitsOfControlGroupsOne(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	eat(t, "", "", "1")
 }
 
 func TestLimitsOfControlGroupsTwo(t *testing.T) {
 	needLong(t, "the emulated machine takes minutes: CRONRING_LONG=1")
-	needLab(t, "qemu-system-x86_64", "qemu-img")
+	machinetest.Need(t, "qemu-system-x86_64", "qemu-img")
 	eat(t, "qemu", "", "2")
 }
 
 // Version 1 alone, as hosts had it that knew no other.
 func TestLimitsOfControlGroupsOneAlone(t *testing.T) {
 	needLong(t, "the emulated machine takes minutes: CRONRING_LONG=1")
-	needLab(t, "qemu-system-x86_64", "qemu-img")
+	machinetest.Need(t, "qemu-system-x86_64", "qemu-img")
 	eat(t, "qemu", "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1", "1")
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // newer is a version that upgrades the shipped one, and reset what "sed" does to
@@ -212,7 +214,7 @@ func TestRpmlintHasNothingToSay(t *testing.T) {
 
 func TestRpmScripts(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	r := machine{packages: "rpm", proof: "rpm", debian: true, limit: 15 * time.Minute, files: map[string]string{
 		"first.rpm":  text(t, aPackage(t, "cronring-[^9]*.rpm")),
 		"second.rpm": text(t, aPackage(t, "cronring-9*.rpm")),

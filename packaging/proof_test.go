@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 func TestCrontabsEditedWhileRunning(t *testing.T) {
 	t.Parallel()
-	needLab(t)
-	machine{packages: lean, proof: "edits", limit: 10 * time.Minute}.run(t)
+	machinetest.Need(t)
+	machine{packages: machinetest.Packages, proof: "edits", limit: 10 * time.Minute}.run(t)
 }
 
 func TestBootLockJournalWatchdogSocket(t *testing.T) {
 	t.Parallel()
-	needLab(t)
-	machine{packages: lean, proof: "boot", files: map[string]string{
+	machinetest.Need(t)
+	machine{packages: machinetest.Packages, proof: "boot", files: map[string]string{
 		"tables/cron.d/boot": "#@ name=voice\n0 0 29 2 * root echo hello from voice\n" +
 			"#@ name=sleeper\n0 0 29 2 * root echo $$ >/lab/out/sleeper; until test -e /lab/gate; do sleep 0.2; done; exit 7\n" +
 			"#@ name=pulse every=1s\n* * * * * root echo beat >>/lab/out/pulse\n" +
@@ -31,8 +32,8 @@ func TestBootLockJournalWatchdogSocket(t *testing.T) {
 
 func TestPrivilegeEscalationsRefused(t *testing.T) {
 	t.Parallel()
-	needLab(t)
-	machine{packages: lean, proof: "privilege", limit: 10 * time.Minute, files: map[string]string{
+	machinetest.Need(t)
+	machine{packages: machinetest.Packages, proof: "privilege", limit: 10 * time.Minute, files: map[string]string{
 		"sendmail":           text(t, filepath.Join(lab, "sendmail")),
 		"tables/cron.d/root": "#@ name=secret\n0 0 29 2 * root echo SECRET | tee -a /lab/out/secret; date\n",
 		"tables/users/alice": "#@ name=private\n0 0 29 2 * echo SECRET of alice\n",
@@ -44,7 +45,7 @@ func TestPrivilegeEscalationsRefused(t *testing.T) {
 // milliseconds, which other work on the machine is good for, too.
 func TestFloodKeepsNoStartBack(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	idle, flooded := underFlood(t)
 	for when, runs := range map[string][]job.Run{"in peace": idle, "under the flood": flooded} {
 		slices.SortFunc(runs, func(a, b job.Run) int { return a.Due.Compare(b.Due) })
@@ -62,7 +63,7 @@ func TestFloodKeepsNoStartBack(t *testing.T) {
 // BenchmarkStartsUnderFlood measures the delay of the slowest of twenty starts, without load and
 // under a thousand requests of other users.
 func BenchmarkStartsUnderFlood(b *testing.B) {
-	needLab(b)
+	machinetest.Need(b)
 	for b.Loop() {
 		idle, flooded := underFlood(b)
 		b.ReportMetric(float64(lag(b, idle).Microseconds())/1000, "ms-late-in-peace")
@@ -79,7 +80,7 @@ func underFlood(t testing.TB) (idle, flooded []job.Run) {
 	if long() {
 		seconds = "70"
 	}
-	r := machine{packages: lean, proof: "flood", args: []string{"1000"}, files: map[string]string{
+	r := machine{packages: machinetest.Packages, proof: "flood", args: []string{"1000"}, files: map[string]string{
 		"tables/cron.d/clock": "#@ name=clock every=1s catchup=all:1000\n* * * * * root echo tick >>/lab/out/ticks\n",
 		"tables/users/bob":    "#@ name=yes\n0 0 29 2 * timeout " + seconds + " yes noise\n",
 	}}.run(t)
@@ -114,7 +115,7 @@ func decodeRuns(t testing.TB, history string) []job.Run {
 
 func TestRestartsUnderRunningJobs(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	const n = 200
 	actions := []string{"reload", "upgrade", "restart", "kill"}
 	if long() { // the moments between a start and its record are short
@@ -130,7 +131,7 @@ func TestRestartsUnderRunningJobs(t *testing.T) {
 // daemon are lost; runs that it watched all the time are not.
 func TestRestartsOnOlderKernel(t *testing.T) {
 	needLong(t, "the emulated machine takes minutes: CRONRING_LONG=1")
-	needLab(t, "qemu-system-x86_64", "qemu-img")
+	machinetest.Need(t, "qemu-system-x86_64", "qemu-img")
 	const n = 20
 	r := restarts(t, "qemu", n, []string{"reload", "restart", "kill"})
 	judgeRuns(t, r, "reload", n, false)
@@ -144,7 +145,7 @@ func restarts(t *testing.T, engine string, n int, actions []string) result {
 		fmt.Fprintf(&table, "#@ name=j%d\n0 0 29 2 * root exec /lab/job %d\n", i, i)
 	}
 	return machine{
-		engine: engine, packages: lean, proof: "restart", args: append([]string{fmt.Sprint(n)}, actions...), limit: 15 * time.Minute,
+		engine: engine, packages: machinetest.Packages, proof: "restart", args: append([]string{fmt.Sprint(n)}, actions...), limit: 15 * time.Minute,
 		files: map[string]string{"tables/cron.d/many": table.String(), "job": text(t, filepath.Join(lab, "job"))},
 	}.run(t)
 }

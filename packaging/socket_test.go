@@ -7,13 +7,15 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // A socket of another user, wherever root's client might find it, receives nothing from root.
 func TestClientOfRootRefusesSocketOfUser(t *testing.T) {
 	t.Parallel()
-	needLab(t)
-	machine{packages: lean, proof: "socket"}.run(t)
+	machinetest.Need(t)
+	machine{packages: machinetest.Packages, proof: "socket"}.run(t)
 }
 
 // listen answers every request on a socket as a daemon might, and prints the first line of each.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // host is one of Debian's releases with its own cron, as packages find it.
@@ -24,7 +25,7 @@ type host struct {
 }
 
 var hosts = []host{
-	{"Debian12", "bookworm", lean},
+	{"Debian12", "bookworm", machinetest.Packages},
 	{"Debian13", "trixie", "cronie"}, // which apt.sh replaces before the boot
 }
 
@@ -143,7 +144,7 @@ date --date="$day + 1 day" +%F >/lab/out/tomorrow
 // and at all that they left.
 func TestTakeOverFromDebianCron(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	for _, h := range hosts {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel() // it waits for the next minute
@@ -181,7 +182,7 @@ func TestTakeOverFromDebianCron(t *testing.T) {
 // looks at what is there after each step.
 func TestPackageLife(t *testing.T) {
 	t.Parallel()
-	needLab(t)
+	machinetest.Need(t)
 	for _, h := range hosts {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()

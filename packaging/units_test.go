@@ -8,23 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	roots "github.com/cronring/cronring/testdata/lab/machine"
+	"github.com/cronring/cronring/packaging/machinetest"
 )
-
-// lean is the set of packages of all machines that need no other.
-const lean = roots.Packages
 
 func TestUnitsInstalled(t *testing.T) {
 	t.Parallel()
-	needLab(t)
-	machine{packages: lean, proof: "units", args: []string{"run"}}.run(t)
+	machinetest.Need(t)
+	machine{packages: machinetest.Packages, proof: "units", args: []string{"run"}}.run(t)
 }
 
 // Debian 12 has systemd 252, Debian 13 has 257.
 func TestUnitsOnNewerSystemd(t *testing.T) {
 	needLong(t, "a root of another release takes its time: CRONRING_LONG=1")
-	needLab(t)
-	machine{suite: "trixie", packages: lean, proof: "units", args: []string{"run"}}.run(t)
+	machinetest.Need(t)
+	machine{suite: "trixie", packages: machinetest.Packages, proof: "units", args: []string{"run"}}.run(t)
 }
 
 func TestInstallAndUninstall(t *testing.T) {

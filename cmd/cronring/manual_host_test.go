@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // hostOfPages is a host on which the examples of the manual pages mean something:
@@ -108,7 +108,7 @@ func commandsOfPages(t *testing.T, dir string) (lines, places []string) {
 		writeFiles(t, dir, examples)
 		begun := false
 		for _, e := range examples {
-			if e.Kind != manpages.Shell {
+			if e.Kind != mantest.Shell {
 				continue
 			}
 			if !begun {

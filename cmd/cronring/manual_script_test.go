@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // stand-ins for programs in the cookbook's scripts.
@@ -61,7 +61,7 @@ func TestManualScripts(t *testing.T) {
 	tried := 0
 	for page, text := range writtenByHand(t) {
 		for _, e := range examplesOf(t, page, text) {
-			if e.Kind != manpages.Script {
+			if e.Kind != mantest.Script {
 				continue
 			}
 			for word, cases := range scriptTests {
@@ -79,7 +79,7 @@ func TestManualScripts(t *testing.T) {
 	}
 }
 
-func runScript(t *testing.T, e manpages.Example, dir, env, arg string, ok bool, prints string) {
+func runScript(t *testing.T, e mantest.Example, dir, env, arg string, ok bool, prints string) {
 	t.Helper()
 	if _, err := exec.LookPath("jq"); err != nil && strings.Contains(e.Text, "jq ") {
 		t.Logf("SKIPPED: %v needs jq", e)

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/cmd/cronring/crontab1"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 	"github.com/cronring/cronring/tui"
 )
 
@@ -24,7 +24,7 @@ func allPages(t *testing.T) map[string]string {
 	if _, stderr, code := Called(t, "", "man", "--dir", dir); code != cli.ExitDone {
 		t.Fatalf("cronring man --dir: got exit %d: %s", code, stderr)
 	}
-	pages, err := manpages.Pages(dir)
+	pages, err := mantest.Pages(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func allPages(t *testing.T) map[string]string {
 
 func writtenByHand(t *testing.T) map[string]string {
 	t.Helper()
-	pages, err := manpages.Pages("../../man")
+	pages, err := mantest.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,9 @@ func writtenByHand(t *testing.T) map[string]string {
 }
 
 // examplesOf are the examples of a page.
-func examplesOf(t *testing.T, page, text string) []manpages.Example {
+func examplesOf(t *testing.T, page, text string) []mantest.Example {
 	t.Helper()
-	examples, err := manpages.Examples(page, text)
+	examples, err := mantest.Examples(page, text)
 	if err != nil {
 		t.Error(err)
 	}
@@ -56,15 +56,15 @@ func TestManualCommandLines(t *testing.T) {
 	shown, named := 0, 0
 	for page, text := range allPages(t) {
 		for _, e := range examplesOf(t, page, text) {
-			if e.Kind != manpages.Shell && e.Kind != manpages.Tutorial {
+			if e.Kind != mantest.Shell && e.Kind != mantest.Tutorial {
 				continue
 			}
-			for _, words := range manpages.Commands(e.Text) {
+			for _, words := range mantest.Commands(e.Text) {
 				shown++
 				checkCommandLine(t, e.String(), words, true)
 			}
 		}
-		for _, line := range manpages.Named(text) {
+		for _, line := range mantest.Named(text) {
 			named++
 			checkCommandLine(t, page, strings.Fields(line), false)
 		}
@@ -119,9 +119,9 @@ func TestManualPrints(t *testing.T) {
 		writeFiles(t, dir, examples)
 		for i, e := range slices.Backward(examples) { // backwards, so that a longer text does not move the following examples
 			switch {
-			case e.Kind != manpages.Prints:
+			case e.Kind != mantest.Prints:
 				continue
-			case i == 0 || examples[i-1].Kind != manpages.Shell:
+			case i == 0 || examples[i-1].Kind != mantest.Shell:
 				t.Errorf("%v: no command stands above what is printed", e)
 				continue
 			}
@@ -146,7 +146,7 @@ func TestManualPrints(t *testing.T) {
 }
 
 // writeFiles makes the files that examples know by name.
-func writeFiles(t *testing.T, dir string, examples []manpages.Example) {
+func writeFiles(t *testing.T, dir string, examples []mantest.Example) {
 	t.Helper()
 	for _, e := range examples {
 		if name, ok := strings.CutPrefix(e.More, "as "); ok {
@@ -160,7 +160,7 @@ func writeFiles(t *testing.T, dir string, examples []manpages.Example) {
 // TestManualKeyFile has the dashboard read the example of its key file.
 func TestManualKeyFile(t *testing.T) {
 	for _, e := range examplesOf(t, "cronring-dashboard.7", readPage(t, "../../man/cronring-dashboard.7")) {
-		if e.Kind != manpages.Keys {
+		if e.Kind != mantest.Keys {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "keys")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // The page has every flag of the program and no other, and those of both families'
@@ -82,30 +82,30 @@ func TestManPageHasTheSignals(t *testing.T) {
 
 // The program can parse every command line on its pages.
 func TestManPageCommandLines(t *testing.T) {
-	pages, err := manpages.Pages("../../man")
+	pages, err := mantest.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines [][]string
 	for name, text := range pages {
-		for _, line := range manpages.Named(text) {
+		for _, line := range mantest.Named(text) {
 			lines = append(lines, strings.Fields(line))
 		}
-		examples, err := manpages.Examples(name, text)
+		examples, err := mantest.Examples(name, text)
 		if err != nil {
 			t.Error(err)
 		}
 		for _, e := range examples {
 			_, entrypoint, ok := strings.Cut("\n"+e.Text, "\nENTRYPOINT ")
 			switch {
-			case e.Kind == manpages.Dockerfile:
+			case e.Kind == mantest.Dockerfile:
 				var words []string
 				if err := json.Unmarshal([]byte(entrypoint), &words); err != nil || !ok {
 					t.Errorf("%v: %q is no list of words: %v", e, e.Text, err)
 				}
 				lines = append(lines, words)
-			case e.Kind == manpages.Shell, e.Kind == manpages.NotRun:
-				lines = append(lines, manpages.Commands(e.Text)...)
+			case e.Kind == mantest.Shell, e.Kind == mantest.NotRun:
+				lines = append(lines, mantest.Commands(e.Text)...)
 			}
 		}
 	}

@@ -12,30 +12,30 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // setupExamples are the examples of cronring-ring-setup(7) for a ring, and the crontabs
 // between them.
-func setupExamples(t *testing.T, ring string) (all []manpages.Example) {
+func setupExamples(t *testing.T, ring string) (all []mantest.Example) {
 	t.Helper()
-	pages, err := manpages.Pages("../../man")
+	pages, err := mantest.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := manpages.Examples("cronring-ring-setup.7", pages["cronring-ring-setup.7"])
+	examples, err := mantest.Examples("cronring-ring-setup.7", pages["cronring-ring-setup.7"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range examples {
-		if e.Kind == manpages.Ring && strings.HasPrefix(e.More, "of "+ring) || strings.HasPrefix(e.More, "as ") {
+		if e.Kind == mantest.Ring && strings.HasPrefix(e.More, "of "+ring) || strings.HasPrefix(e.More, "as ") {
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-func linesOf(e manpages.Example) []string {
+func linesOf(e mantest.Example) []string {
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(e.Text, "\\\n", " ")), "\n")
 }
 
@@ -68,7 +68,7 @@ func TestRingSetupOfTwoHosts(t *testing.T) {
 	}
 	var owner, other *host
 	for _, e := range setupExamples(t, "two") {
-		if e.Kind == manpages.System {
+		if e.Kind == mantest.System {
 			for _, h := range hosts {
 				h.write("/etc/cron.d/first", e.Text)
 			}
@@ -99,7 +99,7 @@ func hasRun(t *testing.T, h *host, name string) bool {
 }
 
 // doOn carries out a line of the page on a host.
-func doOn(t *testing.T, e manpages.Example, h, first *host, line string) {
+func doOn(t *testing.T, e mantest.Example, h, first *host, line string) {
 	t.Helper()
 	words := strings.Fields(line)
 	switch words[0] {
@@ -171,11 +171,11 @@ func TestRingSetupOfThreeDaemons(t *testing.T) {
 	var daemons []*running
 	for _, e := range setupExamples(t, "three") {
 		switch {
-		case e.Kind == manpages.Crontab:
+		case e.Kind == mantest.Crontab:
 			if err := os.WriteFile(h.path(dir+"/my.crontab"), []byte(e.Text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		case e.Kind == manpages.Ring && strings.HasSuffix(e.More, "daemons"):
+		case e.Kind == mantest.Ring && strings.HasSuffix(e.More, "daemons"):
 			for _, line := range linesOf(e) {
 				d := &running{t: t, cmd: as("exec " + line), client: api.Dial("")}
 				d.begin()
@@ -189,7 +189,7 @@ func TestRingSetupOfThreeDaemons(t *testing.T) {
 				})
 			}
 			await(t, "a shared job runs", func() bool { return newest("a", "red")+newest("b", "red")+newest("c", "red") > 0 })
-		case e.Kind == manpages.Ring:
+		case e.Kind == mantest.Ring:
 			for _, line := range linesOf(e) {
 				out, err := as(line).CombinedOutput()
 				if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // tutorialShows has the expected output of commands of the tutorial.
@@ -37,11 +37,11 @@ func TestTutorial(t *testing.T) {
 		t.Fatalf("the tutorial needs its directory: %v", err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	pages, err := manpages.Pages("../../man")
+	pages, err := mantest.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := manpages.Examples("cronring-tutorial.7", pages["cronring-tutorial.7"])
+	examples, err := mantest.Examples("cronring-tutorial.7", pages["cronring-tutorial.7"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestTutorial(t *testing.T) {
 			}
 			continue
 		}
-		if e.Kind != manpages.Tutorial {
+		if e.Kind != mantest.Tutorial {
 			continue
 		}
 		lines := linesOf(e)

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // TestTimePageSaysWhenEntriesAreDue compares the tables of man/cronring-time.7 about changes of
 // zones with the schedules; with UPDATE_SCRIPTS=1 it rewrites them.
 func TestTimePageSaysWhenEntriesAreDue(t *testing.T) {
-	wrong, checked, err := manpages.CheckTables("../../man/cronring-time.7", "zone", os.Getenv("UPDATE_SCRIPTS") != "",
-		func(table manpages.Table, row []string) (cells []string) {
+	wrong, checked, err := mantest.CheckTables("../../man/cronring-time.7", "zone", os.Getenv("UPDATE_SCRIPTS") != "",
+		func(table mantest.Table, row []string) (cells []string) {
 			location, err := time.LoadLocation(table.About[1])
 			if err != nil {
 				t.Fatal(err)

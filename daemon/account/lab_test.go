@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/testdata/lab/machine"
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // TestLab boots a machine with systemd and runs the tests named TestIn there. They compare the
 // decisions of this package with those of PAM for the same files.
-func TestLab(t *testing.T) { machine.Tests(t, "ACCOUNT_LAB") }
+func TestLab(t *testing.T) { machinetest.RunTests(t, "ACCOUNT_LAB") }
 
 // furnish makes the accounts that the cases speak of, and a service of PAM with
 // nothing in it but what is imitated here. It spoils the machine.

@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/notify"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 func writeFile(t *testing.T, path, text string, mode os.FileMode) {
@@ -455,18 +455,18 @@ func TestManual(t *testing.T) {
 // TestManualExamplesAreRead has every example of configuration of the manual
 // pages read.
 func TestManualExamplesAreRead(t *testing.T) {
-	pages, err := manpages.Pages("../../man")
+	pages, err := mantest.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
 	for name, text := range pages {
-		examples, err := manpages.Examples(name, text)
+		examples, err := mantest.Examples(name, text)
 		if err != nil {
 			t.Error(err)
 		}
 		for _, e := range examples {
-			if e.Kind != manpages.TOML {
+			if e.Kind != mantest.TOML {
 				continue
 			}
 			found++

@@ -9,9 +9,9 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/enginetest"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/testdata/worlds"
 )
 
 // quiet is an hour at which only jobs with every= are due in a mixed crontab.
@@ -23,9 +23,9 @@ func mixed(b *testing.B, n int, plain bool) (crontabs []*crontab.File, text int)
 	b.Helper()
 	cache := crontab.NewCache()
 	for first := 0; first < n; first += 100 {
-		t := worlds.Mixed(first, 100, "")
+		t := enginetest.Mixed(first, 100, "")
 		if plain {
-			t = worlds.Plain(first, 100)
+			t = enginetest.Plain(first, 100)
 		}
 		text += len(t)
 		crontabs = append(crontabs, parsed(b, cache, first, t))
@@ -58,7 +58,7 @@ func heap() uint64 {
 func BenchmarkReloadOneOf100k(b *testing.B) {
 	before, _ := mixed(b, 100_000, false)
 	after := append([]*crontab.File(nil), before...)
-	after[0] = parsed(b, crontab.NewCache(), 0, worlds.Mixed(0, 100, "")+"0 0 1 1 * new\n")
+	after[0] = parsed(b, crontab.NewCache(), 0, enginetest.Mixed(0, 100, "")+"0 0 1 1 * new\n")
 	e := engine.New(engine.State{})
 	e.Step(quiet, event.Load{Crontabs: before})
 	for b.Loop() {

@@ -11,16 +11,16 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 const timePage = "../../man/cronring-time.7"
 
 // checkTimePage compares tables of man/cronring-time.7 with the engine's behaviour; with
 // UPDATE_SCRIPTS=1 it rewrites them.
-func checkTimePage(t *testing.T, about string, least int, say func(table manpages.Table, row []string) []string) {
+func checkTimePage(t *testing.T, about string, least int, say func(table mantest.Table, row []string) []string) {
 	t.Helper()
-	wrong, checked, err := manpages.CheckTables(timePage, about, os.Getenv("UPDATE_SCRIPTS") != "", say)
+	wrong, checked, err := mantest.CheckTables(timePage, about, os.Getenv("UPDATE_SCRIPTS") != "", say)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func checkTimePage(t *testing.T, about string, least int, say func(table manpage
 // runs that start after an absence. The result must be the same whether the host slept or
 // the daemon did not run; the test tries both.
 func TestTimePageSaysWhatIsMadeUp(t *testing.T) {
-	checkTimePage(t, "away", 10, func(table manpages.Table, row []string) (cells []string) {
+	checkTimePage(t, "away", 10, func(table mantest.Table, row []string) (cells []string) {
 		for _, rule := range table.Head[1:] {
 			slept := startsAfter(t, table.About[1:], rule, row[0], false)
 			stopped := startsAfter(t, table.About[1:], rule, row[0], true)
@@ -101,7 +101,7 @@ func clockOf(t *testing.T, text string) time.Time {
 // TestTimePageSaysWhatASetClockDoes counts how often the occurrence of 02:30 runs
 // until the clock shows 12:00.
 func TestTimePageSaysWhatASetClockDoes(t *testing.T) {
-	checkTimePage(t, "set", 7, func(table manpages.Table, row []string) (cells []string) {
+	checkTimePage(t, "set", 7, func(table mantest.Table, row []string) (cells []string) {
 		times, _ := strings.CutSuffix(row[0], ", the day before")
 		from, to, _ := strings.Cut(times, " to ")
 		by := clockOf(t, to).Sub(clockOf(t, from))

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/testdata/worlds"
+	"github.com/cronring/cronring/daemon/engine/enginetest"
 )
 
-// things is the number of events in a world.
-const things = 60
+// hostEvents is the number of events of a host.
+const hostEvents = 60
 
-// TestSimulationTrails runs random worlds with every option, and checks that each occurrence
+// TestSimulationTrails simulates random hosts with every option, and checks that each occurrence
 // leaves one trail of records. It prints a failing seed; -seed N replays it.
 func TestSimulationTrails(t *testing.T) {
 	number := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
@@ -20,12 +20,12 @@ func TestSimulationTrails(t *testing.T) {
 		followTrails(t, seed, true)
 		return
 	}
-	worlds := uint64(flag.Lookup("seeds").Value.(flag.Getter).Get().(int)) / 3 // one world has more events than those of TestSimulation
+	hosts := uint64(flag.Lookup("seeds").Value.(flag.Getter).Get().(int)) / 3 // one host has more events than those of TestSimulation
 	if testing.Short() {
-		worlds = min(worlds, 20)
+		hosts = min(hosts, 20)
 	}
 	seeds, first := found, number("first")
-	for seed := first; seed < first+worlds; seed++ {
+	for seed := first; seed < first+hosts; seed++ {
 		seeds = append(seeds, seed)
 	}
 	for _, seed := range seeds {
@@ -38,15 +38,15 @@ func TestSimulationTrails(t *testing.T) {
 
 // found contains seeds that once found a fault. In 1226, a run was both started and
 // recorded as waiting, because it was served while it requested a slot. In 7000096, thousands of
-// processes ran at once, so that the world did not end within hours. In 4200115, the host moved
+// processes ran at once, so that the simulation did not end within hours. In 4200115, the host moved
 // to another zone while missed occurrences of the old zone were not decided yet.
 var found = []uint64{1226, 7000096, 4200115}
 
 func followTrails(t *testing.T, seed uint64, verbose bool) {
-	w, trail := worlds.New(seed), worlds.NewTrail()
+	w, trail := enginetest.NewHost(seed), enginetest.NewTrail()
 	w.Watch = trail
 	file := w.Crontabs()
-	w.Live(things)
+	w.Simulate(hostEvents)
 	if len(trail.Faults) > 0 {
 		t.Errorf("seed %d:\n%s", seed, strings.Join(trail.Faults, "\n"))
 	}
@@ -55,24 +55,24 @@ func followTrails(t *testing.T, seed uint64, verbose bool) {
 	}
 }
 
-func TestSimulationTrailsSameSeedSameWorld(t *testing.T) {
+func TestSimulationTrailsSameSeedSameHistory(t *testing.T) {
 	once := func() string {
-		w := worlds.New(7)
-		w.Live(20)
+		w := enginetest.NewHost(7)
+		w.Simulate(20)
 		return w.Story()
 	}
 	if a, b := once(), once(); a != b {
-		t.Errorf("the same world went two ways:\n%s\n---\n%s", a, b)
+		t.Errorf("the same seed had two histories:\n%s\n---\n%s", a, b)
 	}
 }
 
-// Worlds without an option would not test it. Options for several hosts are tested in
-// worlds with several hosts.
+// Hosts without an option would not test it. Options for several hosts are tested in
+// simulations of several hosts.
 func TestSimulationTrailsKnowTheCoreVocabulary(t *testing.T) {
 	used := map[string]bool{}
 	for seed := range uint64(200) {
-		w := worlds.New(seed + 1)
-		w.Live(0)
+		w := enginetest.NewHost(seed + 1)
+		w.Simulate(0)
 		v := w.Engine.View()
 		for i := range v.Len() {
 			for _, o := range v.Entry(i).Options().Items {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/man/mantest"
 )
 
 // chat is a template as people write them: texts between quotes, and whole
@@ -47,13 +47,13 @@ func TestTemplateIsABody(t *testing.T) {
 // The templates of the manual pages are bodies as the service expects them: JSON, also for
 // a text with quotation marks.
 func TestTemplatesOfTheManual(t *testing.T) {
-	pages, err := manpages.Pages("../../man")
+	pages, err := mantest.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
 	for _, page := range pages {
-		for _, m := range regexp.MustCompile(`(?s)template = '''(.*?)'''`).FindAllStringSubmatch(manpages.Plain(page), -1) {
+		for _, m := range regexp.MustCompile(`(?s)template = '''(.*?)'''`).FindAllStringSubmatch(mantest.Plain(page), -1) {
 			found++
 			c := Channel{Name: "ops", Type: Webhook, URL: "https://example.org", Template: m[1]}
 			tmpl, err := c.template()

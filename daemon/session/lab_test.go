@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/testdata/lab/machine"
+	"github.com/cronring/cronring/packaging/machinetest"
 )
 
 // TestMain is also the helper of the units that the tests start.
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestLab boots a machine with systemd and runs the tests named TestIn there.
-func TestLab(t *testing.T) { machine.Tests(t, "SESSION_LAB") }
+func TestLab(t *testing.T) { machinetest.RunTests(t, "SESSION_LAB") }
 
 // patience is far more than anything here takes.
 const patience = time.Minute

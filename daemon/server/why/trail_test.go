@@ -10,18 +10,18 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/enginetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/store"
-	"github.com/cronring/cronring/testdata/worlds"
 )
 
-var seeds = flag.Uint64("seeds", 10, "worlds to ask why of")
+var seeds = flag.Uint64("seeds", 10, "hosts to simulate")
 
-// interview is a world whose history is in a real store, and what explains it.
+// interview is a simulated host with its history in a real store, and the explainer of this history.
 type interview struct {
 	t    *testing.T
 	seed uint64
@@ -30,7 +30,7 @@ type interview struct {
 	runs map[job.RunID]job.Run // as of their newest record
 }
 
-// TestWhyOfEveryOccurrence runs random worlds with every option, and then requests an explanation
+// TestWhyOfEveryOccurrence simulates random hosts with every option, and then requests an explanation
 // of every occurrence.
 func TestWhyOfEveryOccurrence(t *testing.T) {
 	seeds := *seeds
@@ -38,21 +38,21 @@ func TestWhyOfEveryOccurrence(t *testing.T) {
 		seeds = min(seeds, 4)
 	}
 	for seed := range seeds {
-		askWorld(t, seed+1)
+		explainHost(t, seed+1)
 		if t.Failed() {
 			break
 		}
 	}
 }
 
-func askWorld(t *testing.T, seed uint64) {
-	lived := worlds.New(seed)
-	lived.Live(25)
+func explainHost(t *testing.T, seed uint64) {
+	lived := enginetest.NewHost(seed)
+	lived.Simulate(25)
 	dir := t.TempDir()
 	a := &interview{t: t, seed: seed, runs: map[job.RunID]job.Run{}}
 	var records []job.Record
 	var history *store.Store
-	for i, life := range lived.Lives {
+	for i, daemon := range lived.Daemons {
 		if history != nil {
 			if err := history.Close(); err != nil {
 				t.Fatal(err)
@@ -62,8 +62,8 @@ func askWorld(t *testing.T, seed uint64) {
 		if history, err = store.Open(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
-		for b := range batches(lived.Lives[i]) {
-			b.BootID = life.Boot
+		for b := range batches(lived.Daemons[i]) {
+			b.BootID = daemon.Boot
 			if err := history.Commit(t.Context(), b); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -78,8 +78,8 @@ func askWorld(t *testing.T, seed uint64) {
 	a.about(records)
 }
 
-// batches are the writes of one life of the daemon, each of some steps.
-func batches(l worlds.Life) func(func(store.Batch) bool) {
+// batches returns the writes of one daemon process, each of some steps.
+func batches(l enginetest.Daemon) func(func(store.Batch) bool) {
 	return func(yield func(store.Batch) bool) {
 		var b store.Batch
 		for i, s := range l.Steps {

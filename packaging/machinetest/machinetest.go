@@ -1,5 +1,5 @@
-// Package machine owns how tests boot a machine with systemd.
-package machine
+// Package machinetest owns booted machines with systemd for tests.
+package machinetest
 
 import (
 	"cmp"
@@ -13,27 +13,40 @@ import (
 	"testing"
 )
 
-// Packages are in the root of all machines that need no others: the fewer sets
-// of them, the fewer roots are made.
+// Packages are the Debian packages of all machines that need no others. If most machines have
+// the same packages, few roots must be made.
 const Packages = "cron busybox-static"
 
-// Tests boots a machine, from a package two folders below the module's, and runs the calling test binary's own tests named
-// TestIn there, each of which must pass. In the machine the environment variable
-// inside is set. They run in a process that is not a service of the machine, so
-// that they can control systemd. LAB_SUITE selects a release of Debian, by default
-// bookworm. If no machine can be booted, the test is skipped with a message.
-func Tests(t *testing.T, inside string) {
+// Need skips a test with a message if it cannot boot a machine, with -short or without root. If
+// only a program is missing, this is an error in CI, because otherwise nobody would notice that
+// the test never runs.
+func Need(t testing.TB, programs ...string) {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: boots a machine, which -short leaves out")
+		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot a machine")
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED, NOT TESTED: only root can boot a machine")
 	}
-	for _, tool := range []string{"mmdebstrap", "unshare", "nsenter", "bash"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED, NOT TESTED: booting a machine needs %s", tool)
+	for _, name := range append(programs, "mmdebstrap", "unshare", "nsenter", "bash") {
+		if _, err := exec.LookPath(name); err == nil {
+			continue
 		}
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("booting a machine needs %s, and CI must have it", name)
+		}
+		t.Skipf("SKIPPED, NOT TESTED: booting a machine needs %s", name)
 	}
+}
+
+// RunTests boots a machine and runs there the tests of the calling test binary whose names begin
+// with TestIn. Each must pass. The caller's package must be two directories below the module's. In
+// the machine the environment variable inside is set. The tests run in a process that is not a
+// service of the machine, so that they can control systemd. LAB_SUITE selects a release of Debian,
+// by default bookworm.
+func RunTests(t *testing.T, inside string) {
+	t.Helper()
+	Need(t)
 	names, err := exec.Command("/proc/self/exe", "-test.list", "^TestIn").Output()
 	if err != nil {
 		t.Fatal(err)

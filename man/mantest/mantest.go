@@ -1,6 +1,6 @@
-// Package manpages owns the parsing of manual pages for tests: it returns their
+// Package mantest owns the parsing of manual pages for tests: it returns their
 // examples with their kinds, and the command lines in their text.
-package manpages
+package mantest
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package worlds
+package enginetest
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ type run struct {
 	kinds []job.RecordKind
 }
 
-// NewTrail returns a Trail for a new world.
+// NewTrail returns a Trail for a new host.
 func NewTrail() *Trail {
 	return &Trail{
 		installed: map[job.ID]*installed{}, decided: map[occurrence]job.Record{}, runs: map[job.RunID]*run{}, alive: map[job.RunID]bool{},
@@ -75,7 +75,7 @@ func (t *Trail) fault(format string, args ...any) {
 }
 
 // Step checks the records of a step.
-func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
+func (t *Trail) Step(h *Host, s Step, back time.Duration, loaded bool) {
 	now := s.At
 	if back >= smallStep {
 		if s.Era != t.era+1 {
@@ -90,7 +90,7 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 		switch e := e.(type) {
 		case effect.Fact:
 			if e.Record.Kind == job.Loaded { // the decisions before it follow the old entries
-				t.load(w, now)
+				t.load(h, now)
 			}
 			t.record(now, e.Record)
 		case effect.Notify:
@@ -104,7 +104,7 @@ func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
 	}
 	clear(t.due)
 	if t.steps++; t.steps%32 == 0 || loaded {
-		t.live(w)
+		t.compareActive(h)
 	}
 }
 
@@ -127,10 +127,10 @@ func (t *Trail) setBack(now time.Time, by time.Duration) {
 // load records the installed jobs. New jobs, and those whose times changed, begin at
 // now. If the clock was set back by less than smallStep, occurrences that were
 // decided are not expected again.
-func (t *Trail) load(w *World, now time.Time) {
+func (t *Trail) load(h *Host, now time.Time) {
 	before := t.installed
 	t.installed = map[job.ID]*installed{}
-	v := w.Engine.View()
+	v := h.Engine.View()
 	for i := range v.Len() {
 		s := v.Entry(i).Schedule
 		j := &installed{s, timetable.Identity(s), v.Entry(i).Options().Period != nil, now}
@@ -153,11 +153,11 @@ func (t *Trail) record(now time.Time, r job.Record) {
 	switch r.Kind {
 	case job.Decided, job.Queued, job.Ready, job.Dropped:
 		if r.Reason.Sentence() == "" {
-			t.fault("%s: the reason has no sentence: %q", tell(r), r.Reason)
+			t.fault("%s: the reason has no sentence: %q", format(r), r.Reason)
 		}
 	case job.Ended:
 		if r.Reason != "" && r.Reason.Sentence() == "" {
-			t.fault("%s: the reason has no sentence: %q", tell(r), r.Reason)
+			t.fault("%s: the reason has no sentence: %q", format(r), r.Reason)
 		}
 	case job.Started:
 	default:
@@ -174,14 +174,14 @@ func (t *Trail) record(now time.Time, r job.Record) {
 // decide checks that each occurrence is decided once, after the previous one.
 func (t *Trail) decide(now time.Time, r job.Record) {
 	if (r.Decision == job.DecideSkip) != (r.Run == nil) {
-		t.fault("%s: only a skip must have no run", tell(r))
+		t.fault("%s: only a skip must have no run", format(r))
 	}
 	if !r.DecidesOccurrence() {
 		return
 	}
 	key := occurrence{r.Job, r.Due.UnixNano(), r.Era}
 	if before, twice := t.decided[key]; twice {
-		t.fault("decided twice: %s; before: %s", tell(r), tell(before))
+		t.fault("decided twice: %s; before: %s", format(r), format(before))
 	}
 	t.decided[key] = r
 	j := t.installed[r.Job]
@@ -193,14 +193,14 @@ func (t *Trail) decide(now time.Time, r job.Record) {
 		return
 	}
 	if r.Due.After(now) {
-		t.fault("decided before its time: %s", tell(r))
+		t.fault("decided before its time: %s", format(r))
 	}
 	first := r.Due
 	if r.Count > 1 {
 		first = r.First
 	}
 	if want := j.schedule.Next(j.newest); !want.Equal(first) {
-		t.fault("after %s comes %s, but this was decided: %s", j.newest.UTC(), want.UTC(), tell(r))
+		t.fault("after %s comes %s, but this was decided: %s", j.newest.UTC(), want.UTC(), format(r))
 	}
 	if r.Count > 1 {
 		t.stretch(j, r)
@@ -217,7 +217,7 @@ func (t *Trail) stretch(j *installed, r job.Record) {
 		at = j.schedule.Next(at)
 	}
 	if n < 20_000 && (!at.Equal(r.Due) || n != r.Count) {
-		t.fault("the schedule has %d occurrences, the last %s: %s", n, at.UTC(), tell(r))
+		t.fault("the schedule has %d occurrences, the last %s: %s", n, at.UTC(), format(r))
 	}
 }
 
@@ -244,9 +244,9 @@ func (t *Trail) follow(r job.Record) {
 		t.runs[r.Run.ID] = x
 		t.begin(r)
 	case !slices.Contains(follows[x.kinds[len(x.kinds)-1]], kind):
-		t.fault("after %v comes %s", x.kinds, tell(r))
+		t.fault("after %v comes %s", x.kinds, format(r))
 	case x.Job != r.Job || !x.Due.Equal(r.Due) || x.Invocation != r.Run.Invocation || x.Attempt != r.Run.Attempt || x.Trigger != r.Run.Trigger:
-		t.fault("another occurrence than before: %s", tell(r))
+		t.fault("another occurrence than before: %s", format(r))
 	}
 	x.Run, x.kinds = *r.Run, append(x.kinds, kind)
 	t.alive[r.Run.ID] = true
@@ -260,18 +260,18 @@ func (t *Trail) follow(r job.Record) {
 // begin checks that a run begins with a decision or as a further attempt.
 func (t *Trail) begin(r job.Record) {
 	if r.Run.ID <= t.newestRun {
-		t.fault("its number is not new: %s", tell(r))
+		t.fault("its number is not new: %s", format(r))
 	}
 	t.newestRun = r.Run.ID
 	if r.Kind == job.Decided {
 		if r.Run.Attempt != 1 {
-			t.fault("it begins with attempt %d: %s", r.Run.Attempt, tell(r))
+			t.fault("it begins with attempt %d: %s", r.Run.Attempt, format(r))
 		}
 		return
 	}
 	l := link{r.Run.Invocation, r.Run.Backfill, r.Run.Attempt}
 	if _, follows := t.due[l]; !follows || r.Kind != job.Queued {
-		t.fault("an attempt without a previous one: %s", tell(r))
+		t.fault("an attempt without a previous one: %s", format(r))
 	}
 	delete(t.due, l)
 }
@@ -281,9 +281,9 @@ func (t *Trail) begin(r job.Record) {
 func (t *Trail) end(r job.Record) {
 	switch {
 	case r.Kind == job.Ended && r.Run.Outcome.IsZero(), r.Kind == job.Ended && r.Run.Verdict == "":
-		t.fault("an end without outcome or verdict: %s", tell(r))
+		t.fault("an end without outcome or verdict: %s", format(r))
 	case r.Kind == job.Dropped && r.Run.Verdict == job.VerdictRetry:
-		t.fault("an attempt that never ran would be retried: %s", tell(r))
+		t.fault("an attempt that never ran would be retried: %s", format(r))
 	}
 	if r.Run.Verdict == job.VerdictRetry {
 		t.due[link{r.Run.Invocation, r.Run.Backfill, r.Run.Attempt + 1}] = *r.Run
@@ -294,7 +294,7 @@ func (t *Trail) end(r job.Record) {
 	}
 	key := fmt.Sprintf("%s of backfill %d", r.Run.Invocation, r.Run.Backfill)
 	if before, twice := t.over[key]; twice {
-		t.fault("the occurrence ended with run %d before: %s", before, tell(r))
+		t.fault("the occurrence ended with run %d before: %s", before, format(r))
 	}
 	t.over[key] = r.Run.ID
 }
@@ -308,9 +308,9 @@ func (t *Trail) parents(r job.Record) {
 		x := t.runs[p.Run]
 		switch {
 		case x == nil || x.Job != p.Job:
-			t.fault("its parent %+v does not exist: %s", p, tell(r))
+			t.fault("its parent %+v does not exist: %s", p, format(r))
 		case p.Verdict != "" && (x.State.Live() || x.Verdict != p.Verdict):
-			t.fault("its parent %+v is %s, %s: %s", p, x.State, x.Verdict, tell(r))
+			t.fault("its parent %+v is %s, %s: %s", p, x.State, x.Verdict, format(r))
 		}
 	}
 }
@@ -356,11 +356,11 @@ func (t *Trail) notice(n job.Notice, before []effect.Effect) {
 	}
 }
 
-// live checks that the engine's active runs are those of the records, in the same
+// compareActive checks that the engine's active runs are those of the records, in the same
 // state.
-func (t *Trail) live(w *World) {
+func (t *Trail) compareActive(h *Host) {
 	shown := map[job.RunID]job.Run{}
-	for _, r := range w.Engine.View().Runs() {
+	for _, r := range h.Engine.View().Runs() {
 		shown[r.ID] = r
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.alive)) {
@@ -375,14 +375,14 @@ func (t *Trail) live(w *World) {
 	}
 }
 
-// Sleeps checks that every due occurrence is decided.
-func (t *Trail) Sleeps(w *World) {
-	if w.Engine.View().Draining() {
+// Idle checks that every due occurrence is decided.
+func (t *Trail) Idle(h *Host) {
+	if h.Engine.View().Draining() {
 		return
 	}
 	for id, j := range t.installed {
-		if next := j.schedule.Next(j.newest); !next.IsZero() && !next.After(w.Now.Wall) {
-			t.fault("%s due %s is not decided at %s", id, next.UTC(), w.Now.Wall)
+		if next := j.schedule.Next(j.newest); !next.IsZero() && !next.After(h.Now.Wall) {
+			t.fault("%s due %s is not decided at %s", id, next.UTC(), h.Now.Wall)
 		}
 	}
 }

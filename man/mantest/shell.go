@@ -1,4 +1,4 @@
-package manpages
+package mantest
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package worlds
+package enginetest
 
 import (
 	"fmt"
@@ -213,7 +213,7 @@ func (o *option) draw(g *generator) string {
 }
 
 // calendars are those of the configuration. "odd" has every other day around the
-// days of a world; "none" is not among them.
+// days of the simulated hosts; "none" is not among them.
 var calendars = map[string]timetable.Calendar{
 	"odd": {Dates: timetable.NewDates("odd", func() (odd []timetable.DateRange) {
 		from := timetable.DayOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), nil)
@@ -259,31 +259,31 @@ func (g *generator) entries(n int, prefix, account string) string {
 }
 
 // draw writes a crontab with new random entries.
-func (w *World) draw(f *file) {
-	g := &generator{rng: w.rng, now: w.Now.Wall}
+func (h *Host) draw(f *file) {
+	g := &generator{rng: h.rng, now: h.Now.Wall}
 	switch {
 	case f.format == crontab.Anacron:
-		f.text = w.drawAnacrontab()
+		f.text = h.drawAnacrontab()
 	case f.format == crontab.System:
-		f.text = g.entries(1+w.rng.IntN(4), "root", " root") + g.entries(w.rng.IntN(3), "sys", " ann")
-		if w.rng.IntN(2) == 0 {
+		f.text = g.entries(1+h.rng.IntN(4), "root", " root") + g.entries(h.rng.IntN(3), "sys", " ann")
+		if h.rng.IntN(2) == 0 {
 			f.text += "25 6 * * * root run-parts /etc/cron.daily\n47 6 * * 7 root run-parts /etc/cron.weekly\n"
 		}
 	default:
-		f.text = g.entries(1+w.rng.IntN(6), f.owner, "")
-		if w.rng.IntN(6) == 0 { // in a circle
+		f.text = g.entries(1+h.rng.IntN(6), f.owner, "")
+		if h.rng.IntN(6) == 0 { // in a circle
 			f.text += "#@ name=" + f.owner + "x after=" + f.owner + "y\n3 * * * * x\n#@ name=" + f.owner + "y after=" + f.owner + "x:done\n4 * * * * y\n"
 		}
 	}
 }
 
-func (w *World) drawAnacrontab() string {
+func (h *Host) drawAnacrontab() string {
 	var b strings.Builder
 	for _, line := range []string{
 		"RANDOM_DELAY=45", "START_HOURS_RANGE=3-22", "1 5 cron.daily a", "7 500 cron.weekly b", "@monthly 45 cron.monthly c", "2 0 two e",
 	} {
-		if w.rng.IntN(3) > 0 {
-			if w.rng.IntN(4) == 0 && !strings.Contains(line, "=") {
+		if h.rng.IntN(3) > 0 {
+			if h.rng.IntN(4) == 0 && !strings.Contains(line, "=") {
 				b.WriteString("#@ retry=2 timeout=5m backoff=10s..1m notify=ops\n")
 			}
 			b.WriteString(line + "\n")
@@ -293,49 +293,49 @@ func (w *World) drawAnacrontab() string {
 }
 
 // parse reads the text of a file.
-func (w *World) parse(f *file) {
+func (h *Host) parse(f *file) {
 	c := crontab.Config{
-		Format: f.format, Owner: f.owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.Seed, StandIn: true,
-		Sidecar: w.sidecar, Channels: map[string][]string{"ops": {"*"}, "pager": {"ann"}}, Calendars: calendars,
+		Format: f.format, Owner: f.owner, Local: h.zone, Zone: time.LoadLocation, Seed: h.Seed, StandIn: true,
+		Sidecar: h.sidecar, Channels: map[string][]string{"ops": {"*"}, "pager": {"ann"}}, Calendars: calendars,
 	}
 	f.parsed, _ = crontab.Parse(f.name, f.text, c)
 }
 
 // drawSidecar sets random options of entries in the configuration.
-func (w *World) drawSidecar() {
+func (h *Host) drawSidecar() {
 	set := func(pairs ...string) (s []sidecar.Setting) {
 		for i := 0; i < len(pairs); i += 2 {
 			s = append(s, sidecar.Setting{Key: pairs[i], Value: pairs[i+1], File: "/etc/cronring/cronring.toml", Line: i + 1})
 		}
 		return s
 	}
-	w.sidecar = &sidecar.Sidecar{}
-	if w.rng.IntN(2) == 0 {
+	h.sidecar = &sidecar.Sidecar{}
+	if h.rng.IntN(2) == 0 {
 		return
 	}
 	at := sidecar.Place{File: "/etc/cronring/cronring.toml", Line: 9}
-	g := &generator{rng: w.rng, now: w.Now.Wall}
-	w.sidecar.Default = [][]sidecar.Setting{nil, set("catchup", "once"), set("notify", "ops", "retry", "1"), set("overlap", "queue")}[w.rng.IntN(4)]
-	w.sidecar.Jobs = map[string]sidecar.JobConfig{
+	g := &generator{rng: h.rng, now: h.Now.Wall}
+	h.sidecar.Default = [][]sidecar.Setting{nil, set("catchup", "once"), set("notify", "ops", "retry", "1"), set("overlap", "queue")}[h.rng.IntN(4)]
+	h.sidecar.Jobs = map[string]sidecar.JobConfig{
 		"root0": {Set: set("overlap", g.pick("skip", "replace"), "timeout", "2m"), At: at},
 		"ann1":  {User: "ann", Set: set("pool", "wan", "priority", "9"), At: at},
 	}
-	w.sidecar.Matches = []sidecar.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
+	h.sidecar.Matches = []sidecar.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
 }
 
 // drawLimits sets random pools and limits in the configuration.
-func (w *World) drawLimits() {
-	w.limits = slots.Limits{Pools: map[string]slots.Pool{}}
-	if w.rng.IntN(3) > 0 {
-		w.limits.Pools["wan"] = slots.Pool{Size: 1 + w.rng.IntN(3), Users: []string{"ann"}}
+func (h *Host) drawLimits() {
+	h.limits = slots.Limits{Pools: map[string]slots.Pool{}}
+	if h.rng.IntN(3) > 0 {
+		h.limits.Pools["wan"] = slots.Pool{Size: 1 + h.rng.IntN(3), Users: []string{"ann"}}
 	}
-	if w.rng.IntN(4) == 0 {
-		w.limits.Pools["own"] = slots.Pool{Size: 4, Rate: 2, Per: time.Minute, Users: []string{"*"}}
+	if h.rng.IntN(4) == 0 {
+		h.limits.Pools["own"] = slots.Pool{Size: 4, Rate: 2, Per: time.Minute, Users: []string{"*"}}
 	}
-	if w.rng.IntN(3) == 0 {
-		w.limits.MaxRunning, w.limits.MaxPerUser = w.rng.IntN(6), w.rng.IntN(4)
+	if h.rng.IntN(3) == 0 {
+		h.limits.MaxRunning, h.limits.MaxPerUser = h.rng.IntN(6), h.rng.IntN(4)
 	}
-	if w.rng.IntN(3) == 0 {
-		w.limits.QueueMax = 1 + w.rng.IntN(5)
+	if h.rng.IntN(3) == 0 {
+		h.limits.QueueMax = 1 + h.rng.IntN(5)
 	}
 }
