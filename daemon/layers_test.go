@@ -57,7 +57,7 @@ var layers = [][]string{
 	{"daemon/server/lookup"},
 	{"daemon/server/crontabs", "daemon/server/actions", "daemon/server/history", "daemon/server/why"},
 	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview"},
-	{"daemon/server"},
+	{"daemon/server", "daemon/server/servertest"},
 	{"daemon"},
 	{"tui/keys", "tui/nocolor"},
 	{"tui/canvas", "tui/board", "tui/edit"},

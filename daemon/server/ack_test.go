@@ -14,11 +14,11 @@ import (
 
 // failOnce lets the next runs of all jobs fail.
 func failOnce(w *world) {
-	w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+	w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
 	for _, r := range w.allRuns() {
 		if r.State == job.RunDecided {
-			w.started(r.ID)
-			w.ended(r.ID, 1)
+			w.Start(r.ID)
+			w.End(r.ID, 1)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestAckHoldsUntilTheNextFailure(t *testing.T) {
 		t.Errorf("status counts %v, %v, want one that fails", st.States, err)
 	}
 	j, err := c.Show(ctx, "a")
-	if err != nil || j.Ack == nil || j.Ack.By != caller || j.Ack.Run != 1 || j.Ack.Reason != "disk is on its way" || !j.Ack.At.Equal(w.now) {
+	if err != nil || j.Ack == nil || j.Ack.By != caller || j.Ack.Run != 1 || j.Ack.Reason != "disk is on its way" || !j.Ack.At.Equal(w.Now()) {
 		t.Errorf("show: %+v, %v, want who acknowledged run 1, when and why", j.Ack, err)
 	}
 	why, err := c.Why(ctx, "a", time.Time{})
@@ -58,7 +58,7 @@ func TestAckHoldsUntilTheNextFailure(t *testing.T) {
 	if _, err := c.Ack(ctx, api.AckRequest{Refs: []string{"a"}}); api.KindOf(err) != api.Conflict || !strings.Contains(err.Error(), "already") {
 		t.Errorf("ack again: %v, want a conflict", err)
 	}
-	if last := w.facts()[len(w.facts())-1]; last.Kind != job.Acked || last.Job != "a" || last.Detail != "run 1, by "+caller+": disk is on its way" {
+	if last := w.Facts()[len(w.Facts())-1]; last.Kind != job.Acked || last.Job != "a" || last.Detail != "run 1, by "+caller+": disk is on its way" {
 		t.Errorf("newest record %+v, want that a was acknowledged", last)
 	}
 	failOnce(w)
@@ -112,9 +112,9 @@ func TestFailureOutlastsAnotherOwnerOfTheName(t *testing.T) {
 	w := newWorld(t, anns)
 	s := w.server()
 	live(w, "1")
-	w.load(bobs)
+	w.Load(bobs)
 	live(w, "0")
-	w.load(anns)
+	w.Load(anns)
 	all, err := jobstate.Collect(s.states.Census(context.Background(), w.call(s, annUID), []int{0}))
 	if err != nil || all[0].State != job.StateFailing || all[0].Last == nil || all[0].Last.User != "ann" {
 		t.Errorf("to ann: %+v, %v, want a job that fails", all[0].Status, err)

@@ -14,10 +14,10 @@ import (
 // list.
 func TestBackfill(t *testing.T) {
 	w := newWorld(t, "#@ name=report\n*/10 * * * * ann report\n")
-	w.to("2026-11-20T00:25:00Z")
+	w.To("2026-11-20T00:25:00Z")
 	for _, id := range []job.RunID{1, 2} {
-		w.started(id)
-		w.ended(id, int(id)-1) // the run of 00:20 failed
+		w.Start(id)
+		w.End(id, int(id)-1) // the run of 00:20 failed
 	}
 	client := api.Dial(w.serve())
 	defer client.Close()
@@ -49,8 +49,8 @@ func TestBackfill(t *testing.T) {
 	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Filled)
 	for id := job.RunID(3); id <= 5; id++ { // each begins when the previous one has ended
-		w.started(id)
-		w.ended(id, int(id)%2)
+		w.Start(id)
+		w.End(id, int(id)%2)
 	}
 	over := await(t, "the backfill's end", done)
 	if over.Err != nil || over.State != job.BackfillDone || over.Started != 3 || over.Skipped != 1 || over.Failed != 2 {

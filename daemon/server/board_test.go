@@ -155,7 +155,7 @@ func (w *world) rowOf(st jobstate.Numbered) api.Row {
 		Job: j.ID, User: j.User, Crontab: j.Crontab, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
 		Schedule:  job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] }),
 		Protected: j.Options["protect"] == "yes", Labels: j.Options["labels"], Paused: st.Hold != nil, Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
-		Streak: w.ledgers[string(j.ID)+"/"+j.User].Bad,
+		Streak: w.Ledger(j.ID, j.User).Bad,
 	}
 	for _, run := range st.Running {
 		if !run.Started.IsZero() && (r.Began.IsZero() || run.Started.Before(r.Began)) {
@@ -180,7 +180,7 @@ func (w *world) rowOf(st jobstate.Numbered) api.Row {
 // call returns the request of a user.
 func (w *world) call(s *Server, uid uint32) *call.Call {
 	name, _ := accountName(uid)
-	return &call.Call{Peer: call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, View: w.View(), Now: w.clock().UTC()}
+	return &call.Call{Peer: call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, View: w.View(), Now: w.Now().UTC()}
 }
 
 // happen lets something happen, by chance.
@@ -199,37 +199,37 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 	switch n := r.IntN(16); n {
 	case 0, 1, 2:
 		if run, ok := pick(job.RunDecided); ok {
-			w.started(run)
+			w.Start(run)
 			return fmt.Sprint("run ", run, " started")
 		}
 	case 3, 4, 5, 6:
 		if run, ok := pick(job.RunRunning, job.RunDecided); ok {
-			w.ended(run, max(0, r.IntN(4)-1))
+			w.End(run, max(0, r.IntN(4)-1))
 			return fmt.Sprint("run ", run, " ended")
 		}
 	case 7:
-		w.step(event.RunNow{Job: id, By: "ann", Force: r.IntN(2) == 0})
+		w.Step(event.RunNow{Job: id, By: "ann", Force: r.IntN(2) == 0})
 		return "run " + string(id)
 	case 8:
 		h := job.Hold{By: "ann", Reason: "why"}
 		if r.IntN(2) == 0 {
-			h.Until = w.now.Add(time.Duration(r.IntN(600)) * time.Second)
+			h.Until = w.Now().Add(time.Duration(r.IntN(600)) * time.Second)
 		}
-		w.step(event.Pause{Job: id, Hold: h})
+		w.Step(event.Pause{Job: id, Hold: h})
 		return "pause " + string(id)
 	case 9:
-		w.step(event.Resume{Job: id, By: "ann"})
+		w.Step(event.Resume{Job: id, By: "ann"})
 		return "resume " + string(id)
 	case 10:
-		w.step(event.Stop{Job: id, By: "ann"})
+		w.Step(event.Stop{Job: id, By: "ann"})
 		return "stop " + string(id)
 	case 11:
 		if i, ok := v.Find(id); ok {
-			w.step(event.Ack{Job: v.ID(i), Seen: job.Ack{Run: job.RunID(r.IntN(40)), By: "ann"}})
+			w.Step(event.Ack{Job: v.ID(i), Seen: job.Ack{Run: job.RunID(r.IntN(40)), By: "ann"}})
 			return "ack " + string(id)
 		}
 	case 12:
-		w.step(event.Unack{Job: id, By: "ann"})
+		w.Step(event.Unack{Job: id, By: "ann"})
 		return "unack " + string(id)
 	case 13:
 		file := boardCrontab
@@ -245,25 +245,25 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 		if r.IntN(4) == 0 {
 			file = strings.Replace(file, "name=broken", "name=renamed", 1)
 		}
-		w.load(file)
+		w.Load(file)
 		return "load"
 	case 14:
 		if r.IntN(8) == 0 {
-			w.step(event.BarUsers{Users: map[string]event.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
+			w.Step(event.BarUsers{Users: map[string]event.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
 			return "bar bob"
 		}
-		w.step(event.BarUsers{})
+		w.Step(event.BarUsers{})
 		return "bar nobody"
 	}
 	d := time.Duration(r.IntN(180)) * time.Second
 	if r.IntN(20) == 0 {
 		back := time.Duration(r.IntN(3600)) * time.Second
-		w.set(w.now.Add(-back), time.Second)
-		w.step()
+		w.Set(w.Now().Add(-back), time.Second)
+		w.Step()
 		return fmt.Sprint("set the clock back by ", back)
 	}
-	w.pass(d)
-	w.step()
+	w.Pass(d)
+	w.Step()
 	return fmt.Sprint("wait ", d)
 }
 
@@ -338,13 +338,13 @@ func TestBoardComesWorstFirst(t *testing.T) {
 	}
 	w := newWorld(t, file.String())
 	for _, id := range []job.ID{"job-150", "job-007"} {
-		w.step(event.RunNow{Job: id, By: "root"})
+		w.Step(event.RunNow{Job: id, By: "root"})
 		runs := w.View().Runs()
-		w.started(runs[len(runs)-1].ID)
-		w.ended(runs[len(runs)-1].ID, 1)
+		w.Start(runs[len(runs)-1].ID)
+		w.End(runs[len(runs)-1].ID, 1)
 	}
-	w.step(event.RunNow{Job: "job-100", By: "root"})
-	w.step(pauseOf("job-050"))
+	w.Step(event.RunNow{Job: "job-100", By: "root"})
+	w.Step(pauseOf("job-050"))
 	s := w.server()
 	r := w.reader(s, 0)
 	var pages []int
@@ -395,7 +395,7 @@ func TestBoardSendsChangesAlone(t *testing.T) {
 	if r.sent != sent {
 		t.Errorf("%d updates though nothing happened", r.sent-sent)
 	}
-	w.step(pauseOf("hand"))
+	w.Step(pauseOf("hand"))
 	r.round()
 	if got := r.order[rows:]; !slices.Equal(got, []job.ID{"hand"}) || r.sent != sent+1 {
 		t.Errorf("after a pause %v came in %d updates, want hand alone", got, r.sent-sent)
@@ -403,7 +403,7 @@ func TestBoardSendsChangesAlone(t *testing.T) {
 	if row := r.rows["hand"]; row.Why != "paused by root" || row.State != job.StateHeld {
 		t.Errorf("the row is %+v, want one that is held, and why", row)
 	}
-	w.load(boardCrontab + "#@ name=new\n0 0 * * * root new\n")
+	w.Load(boardCrontab + "#@ name=new\n0 0 * * * root new\n")
 	rows = len(r.order)
 	r.round()
 	if got := r.order[rows:]; !slices.Equal(got, []job.ID{"new"}) {
@@ -414,9 +414,9 @@ func TestBoardSendsChangesAlone(t *testing.T) {
 // A waiting run is late when its grace is over, although no event reports it.
 func TestBoardSeesTimeGoBy(t *testing.T) {
 	w := newWorld(t, "#@ name=slow overlap=queue grace=2m\n* * * * * root true\n")
-	w.to("2026-11-20T00:01:00Z")
-	w.started(1)
-	w.to("2026-11-20T00:02:00Z")
+	w.To("2026-11-20T00:01:00Z")
+	w.Start(1)
+	w.To("2026-11-20T00:02:00Z")
 	s := w.server()
 	r := w.reader(s, 0)
 	r.round()
@@ -426,7 +426,7 @@ func TestBoardSeesTimeGoBy(t *testing.T) {
 	if want := instant(t, "2026-11-20T00:03:00Z"); !r.board.Soonest().Equal(want) {
 		t.Errorf("it looks again at %s, want the next occurrence, %s", r.board.Soonest(), want)
 	}
-	w.set(instant(t, "2026-11-20T00:04:01Z"), 0)
+	w.Set(instant(t, "2026-11-20T00:04:01Z"), 0)
 	r.round()
 	if row := r.rows["slow"]; row.State != job.StateLate {
 		t.Errorf("the row is %+v, want one that is late", row)
@@ -454,7 +454,7 @@ func TestBoardOverTheSocket(t *testing.T) {
 				t.Fatalf("%d jobs at %s, want 7", len(states), u.Now)
 			}
 			paused = true
-			w.step(pauseOf("hand"))
+			w.Step(pauseOf("hand"))
 		case states["hand"] == job.StateHeld:
 			return
 		}
@@ -534,21 +534,21 @@ func bigWorld(b *testing.B) (*world, string) {
 		parsed, _ := crontab.Parse(fmt.Sprintf("/etc/cron.d/tenants-%d", i), text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 		crontabs = append(crontabs, parsed)
 	}
-	w.step(event.Load{Crontabs: crontabs})
+	w.Step(event.Load{Crontabs: crontabs})
 	history, err := store.Open(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { history.Close() })
 	v := w.View()
-	batch := store.Batch{At: w.now}
+	batch := store.Batch{At: w.Now()}
 	for i := range v.Len() {
 		id := v.ID(i)
 		run := job.Run{
-			ID: job.RunID(i + 1), Job: id, User: "root", State: job.RunEnded, Trigger: job.TriggerManual, Attempt: 1, Decided: w.now,
-			Started: w.now, Ended: w.now.Add(time.Second), Outcome: job.Outcome{Kind: job.Exited, Code: max(0, i%50-48)},
+			ID: job.RunID(i + 1), Job: id, User: "root", State: job.RunEnded, Trigger: job.TriggerManual, Attempt: 1, Decided: w.Now(),
+			Started: w.Now(), Ended: w.Now().Add(time.Second), Outcome: job.Outcome{Kind: job.Exited, Code: max(0, i%50-48)},
 		}
-		batch.Records = append(batch.Records, job.Record{At: w.now, Kind: job.Ended, Job: id, Run: &run})
+		batch.Records = append(batch.Records, job.Record{At: w.Now(), Kind: job.Ended, Job: id, Run: &run})
 	}
 	if err := history.Commit(b.Context(), batch); err != nil {
 		b.Fatal(err)
@@ -577,7 +577,7 @@ func BenchmarkTimeline(b *testing.B) {
 		{"line", func(int) error { _, err := c.Timeline(b.Context(), q); return err }},
 		{"new", func(n int) error {
 			q := q
-			q.To = w.now.Add(12*time.Hour + time.Duration(n)*time.Minute)
+			q.To = w.Now().Add(12*time.Hour + time.Duration(n)*time.Minute)
 			_, err := c.Timeline(b.Context(), q)
 			return err
 		}},

@@ -39,14 +39,14 @@ func states(jobs []job.Status) string {
 
 func TestListSortsBySeverity(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	w.to("2026-11-20T02:00:00Z") // etl-nightly and etl-orders are due
+	w.To("2026-11-20T02:00:00Z") // etl-nightly and etl-orders are due
 	for _, r := range w.allRuns() {
-		w.started(r.ID)
+		w.Start(r.ID)
 		if r.Job == "etl-orders" {
-			w.ended(r.ID, 3)
+			w.End(r.ID, 3)
 		}
 	}
-	w.step(event.Pause{Job: "certbot", Hold: job.Hold{By: "root"}})
+	w.Step(event.Pause{Job: "certbot", Hold: job.Hold{By: "root"}})
 	c := w.client()
 	for _, test := range []struct {
 		query api.Query
@@ -72,14 +72,14 @@ func TestListSortsBySeverity(t *testing.T) {
 
 func TestQueuedRunIsLateAfterGrace(t *testing.T) {
 	w := newWorld(t, "#@ name=slow overlap=queue grace=2m\n* * * * * root true\n")
-	w.to("2026-11-20T00:01:00Z")
-	w.started(1)
+	w.To("2026-11-20T00:01:00Z")
+	w.Start(1)
 	c := w.client()
 	for _, step := range []struct{ at, want string }{
 		{"2026-11-20T00:02:00Z", "slow:running"},
 		{"2026-11-20T00:04:01Z", "slow:late"},
 	} {
-		w.to(step.at)
+		w.To(step.at)
 		if jobs, err := c.List(context.Background(), api.Query{}); err != nil || states(jobs) != step.want {
 			t.Errorf("at %s: %q, %v, want %q", step.at, states(jobs), err, step.want)
 		}
@@ -121,10 +121,10 @@ func TestNoSuchJobNamesThoseOfTheAccount(t *testing.T) {
 func TestRunReferences(t *testing.T) {
 	w := newWorld(t, "#@ name=a\n* * * * * root true\n")
 	for i, code := range []int{0, 3, 0, 0} { // runs 1 to 4, the last of them live
-		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
-		w.started(job.RunID(i + 1))
+		w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
+		w.Start(job.RunID(i + 1))
 		if i < 3 {
-			w.ended(job.RunID(i+1), code)
+			w.End(job.RunID(i+1), code)
 		}
 	}
 	c := w.client()
@@ -158,7 +158,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}, Force: true}); err != nil {
 		t.Errorf("Run with Force: %v", err)
 	}
-	w.started(1)
+	w.Start(1)
 	if stopped, err := c.Stop(ctx, api.StopRequest{Refs: []string{"1", "etl-nightly"}}); err != nil || len(stopped) != 3 {
 		t.Errorf("Stop: %+v, %v, want run 1, then runs 1 and 2", stopped, err)
 	}
@@ -168,7 +168,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: time.Date(timetable.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)}); api.KindOf(err) != api.Usage {
 		t.Errorf("Pause beyond the last year: %v, want a usage error", err)
 	}
-	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: w.now}); api.KindOf(err) != api.Usage {
+	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: w.Now()}); api.KindOf(err) != api.Usage {
 		t.Errorf("Pause until now: %v, want a usage error", err)
 	}
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-orders"}}); api.KindOf(err) != api.Conflict || !strings.Contains(err.Error(), "move") {
@@ -202,7 +202,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if runs, err := c.Run(ctx, api.RunRequest{Refs: []string{"certbot"}, Env: []string{"A=b"}}); err != nil || len(runs) != 1 || !slices.Equal(runs[0].Env, []string{"A=b"}) {
 		t.Errorf("Run with a variable: got %+v, %v, want one run that has it", runs, err)
 	}
-	w.step(event.Drain{})
+	w.Step(event.Drain{})
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-orders"}}); api.KindOf(err) != api.Conflict {
 		t.Errorf("Run while draining: %v, want a conflict", err)
 	}
@@ -211,7 +211,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 // What is refused for one job does not keep it from the others.
 func TestPartialRefusalSaysWhatWasDone(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	w.step(event.Pause{Job: "etl-orders", Hold: job.Hold{By: "root"}})
+	w.Step(event.Pause{Job: "etl-orders", Hold: job.Hold{By: "root"}})
 	_, err := w.client().Resume(context.Background(), api.ResumeRequest{Refs: []string{"etl-nightly", "etl-orders"}})
 	if e, ok := err.(*api.Error); !ok || e.Kind != api.Conflict || !strings.Contains(e.Why, "done for etl-orders") {
 		t.Errorf("Resume of one that is not paused: %v, want a conflict that says what was done", err)
@@ -232,12 +232,12 @@ func TestRunWaitFollowsRetries(t *testing.T) {
 	}()
 	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Decided)
-	w.started(1)
-	w.ended(1, 1)
+	w.Start(1)
+	w.End(1, 1)
 	waitFor(t, w, job.Queued)
-	w.to("2026-11-20T00:02:00Z") // the retry is due
-	w.started(2)
-	w.ended(2, 0)
+	w.To("2026-11-20T00:02:00Z") // the retry is due
+	w.Start(2)
+	w.End(2, 0)
 	r := await(t, "the run's end", done)
 	if r.Err != nil || len(r.Runs) != 1 || r.Runs[0].ID != 2 || !r.Runs[0].Outcome.OK() {
 		t.Errorf("Run with Wait: %+v, %v, want the second attempt", r.Runs, r.Err)
@@ -249,7 +249,7 @@ func waitFor(t *testing.T, w *world, kind job.RecordKind) {
 	t.Helper()
 	events := w.Subscribe(patient(t))
 	has := func(r job.Record) bool { return r.Kind == kind }
-	if slices.ContainsFunc(w.facts(), has) {
+	if slices.ContainsFunc(w.Facts(), has) {
 		return
 	}
 	for e := range events {
@@ -270,7 +270,7 @@ func TestRunWaitEndsWithDaemon(t *testing.T) {
 	}()
 	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Decided)
-	w.stop()
+	w.Stop()
 	if err := await(t, "the answer", done); api.KindOf(err) != api.Conflict {
 		t.Errorf("Run with Wait while the daemon stops: %v, want a conflict", err)
 	}
@@ -278,10 +278,10 @@ func TestRunWaitEndsWithDaemon(t *testing.T) {
 
 func TestHistoryFilters(t *testing.T) {
 	w := newWorld(t, "#@ name=a\n* * * * * root true\n#@ name=b overlap=skip\n* * * * * root true\n")
-	w.to("2026-11-20T00:03:00Z") // a: 1 3 4; b: 2, then skipped twice
+	w.To("2026-11-20T00:03:00Z") // a: 1 3 4; b: 2, then skipped twice
 	for _, id := range []job.RunID{1, 3} {
-		w.started(id)
-		w.ended(id, int(id)-1)
+		w.Start(id)
+		w.End(id, int(id)-1)
 	}
 	c := w.client()
 	for _, test := range []struct {
@@ -296,7 +296,7 @@ func TestHistoryFilters(t *testing.T) {
 		{api.Filter{Live: true, Limit: 1}, []job.RunID{4}},
 		{api.Filter{Limit: 1}, []job.RunID{4}},
 		{api.Filter{Before: 3}, []job.RunID{2, 1}},
-		{api.Filter{Since: w.now.Add(-time.Minute)}, []job.RunID{4, 3}},
+		{api.Filter{Since: w.Now().Add(-time.Minute)}, []job.RunID{4, 3}},
 		{api.Filter{Trigger: job.TriggerManual}, nil},
 	} {
 		found, err := c.History(context.Background(), test.filter)
@@ -324,20 +324,20 @@ func TestHistoryOfEveryKindOfSkip(t *testing.T) {
 */2 * * * * ann true
 `)
 	for _, minute := range []string{"02", "04"} {
-		w.to("2026-11-20T00:" + minute + ":00Z")
+		w.To("2026-11-20T00:" + minute + ":00Z")
 		for _, r := range w.View().Runs() {
 			if r.State == job.RunDecided {
-				w.started(r.ID)
+				w.Start(r.ID)
 			}
 			if r.Job == "skips-itself" {
-				w.ended(r.ID, 75)
+				w.End(r.ID, 75)
 			}
 		}
 	}
-	w.to("2026-11-20T00:05:30Z")
+	w.To("2026-11-20T00:05:30Z")
 	for _, r := range w.View().Runs() {
 		if r.Job == "queued" && r.State == job.RunRunning {
-			w.ended(r.ID, 0) // too late for the queued run
+			w.End(r.ID, 0) // too late for the queued run
 		}
 	}
 	for _, filter := range []api.Filter{{Skipped: true}, {Skipped: true, Refs: []string{"*"}}} {
@@ -357,8 +357,8 @@ func TestHistoryOfEveryKindOfSkip(t *testing.T) {
 
 func TestHistoryOfRemovedJob(t *testing.T) {
 	w := newWorld(t, "#@ name=gone\n* * * * * root true\n")
-	w.to("2026-11-20T00:01:00Z")
-	w.load("0 0 1 1 * root true\n")
+	w.To("2026-11-20T00:01:00Z")
+	w.Load("0 0 1 1 * root true\n")
 	c := w.client()
 	if found, err := c.History(context.Background(), api.Filter{Refs: []string{"gone"}}); err != nil || len(found.Runs) != 1 {
 		t.Errorf("History: %+v, %v, want the one run", found, err)

@@ -25,8 +25,8 @@ func comingText(c api.Coming) (lines []string) {
 
 func TestComingMergesJobsInOrderOfTime(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	w.to("2026-11-20T02:20:00Z")
-	w.step(event.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Until: instant(t, "2026-11-21T00:00:00Z")}})
+	w.To("2026-11-20T02:20:00Z")
+	w.Step(event.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Until: instant(t, "2026-11-21T00:00:00Z")}})
 	client := w.client()
 	for _, test := range []struct {
 		name string
@@ -53,11 +53,11 @@ func TestComingMergesJobsInOrderOfTime(t *testing.T) {
 
 func TestComingRefusesThePast(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	_, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.now.Add(-time.Hour)})
+	_, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.Now().Add(-time.Hour)})
 	if api.KindOf(err) != api.Usage || !strings.Contains(err.Error(), "that is in the past") {
 		t.Errorf("coming runs of the past: got %v, want a refusal of kind %s", err, api.Usage)
 	}
-	if _, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.now.Add(-time.Second)}); err != nil {
+	if _, err := w.client().Coming(context.Background(), api.ComingQuery{From: w.Now().Add(-time.Second)}); err != nil {
 		t.Errorf("coming runs of a caller whose clock is a second behind: got %v, want none", err)
 	}
 }

@@ -120,7 +120,7 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 	}
 	file, _ := crontab.Parse(filepath.Join(h.places.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
 	system, _ := crontab.Parse("/etc/cron.d/etl", annsTable, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	h.step(event.Load{Crontabs: []*crontab.File{system, file}})
+	h.Step(event.Load{Crontabs: []*crontab.File{system, file}})
 	h.file(h.places.Deny, "bob\n", 0o644)
 	for _, tc := range []struct {
 		uid   uint32

@@ -18,14 +18,14 @@ func deadWorld(t *testing.T) *world {
 #@ name=bob-job retry=1 backoff=1s
 * * * * * bob true
 `)
-	w.to("2026-11-20T00:01:00Z")
-	w.started(1)
-	w.ended(1, 3)
-	w.started(2)
-	w.ended(2, 3)
-	w.to("2026-11-20T00:01:02Z")
-	w.started(3) // bob's second attempt
-	w.ended(3, 4)
+	w.To("2026-11-20T00:01:00Z")
+	w.Start(1)
+	w.End(1, 3)
+	w.Start(2)
+	w.End(2, 3)
+	w.To("2026-11-20T00:01:02Z")
+	w.Start(3) // bob's second attempt
+	w.End(3, 4)
 	return w
 }
 

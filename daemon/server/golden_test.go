@@ -44,18 +44,18 @@ func golden(t *testing.T, name, got string) {
 // never renamed.
 func TestDocuments(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	w.to("2026-11-20T02:00:00Z")
+	w.To("2026-11-20T02:00:00Z")
 	for _, r := range w.allRuns() {
-		w.started(r.ID)
+		w.Start(r.ID)
 		if r.Job == "etl-orders" {
-			w.ended(r.ID, int(r.ID%2))
+			w.End(r.ID, int(r.ID%2))
 		}
 	}
-	w.to("2026-11-20T02:30:00Z")
-	w.step(event.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Reason: "new key", Until: instant(t, "2026-11-21T00:00:00Z")}})
-	w.problems = []api.Problem{{What: "history cannot be written", Why: "no space left on device", Fix: "make room"}}
-	w.diagnostics = append(w.diagnostics, crontab.Diagnostic{File: "/etc/cron.d/etl", Line: 5, Column: 1, Severity: crontab.Warning, Code: "B999", Message: "a remark on the line"})
-	w.chunks[1] = []job.Chunk{{Run: 1, Job: "etl-orders", Stream: job.Stderr, At: w.now, Data: []byte("timeout\n"), Cut: 12}}
+	w.To("2026-11-20T02:30:00Z")
+	w.Step(event.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Reason: "new key", Until: instant(t, "2026-11-21T00:00:00Z")}})
+	w.Problems = []api.Problem{{What: "history cannot be written", Why: "no space left on device", Fix: "make room"}}
+	w.AddDiagnostic(crontab.Diagnostic{File: "/etc/cron.d/etl", Line: 5, Column: 1, Severity: crontab.Warning, Code: "B999", Message: "a remark on the line"})
+	w.Chunks[1] = []job.Chunk{{Run: 1, Job: "etl-orders", Stream: job.Stderr, At: w.Now(), Data: []byte("timeout\n"), Cut: 12}}
 	for name, target := range map[string]string{
 		"status": "/v1/status", "jobs": "/v1/jobs?job=etl-nightly&job=certbot", "job": "/v1/job?job=etl:5",
 		"runs": "/v1/runs?limit=2", "skipped": "/v1/runs?skipped=true&job=etl-nightly", "run": "/v1/run?run=1",
@@ -130,44 +130,44 @@ var whyStories = []struct {
 	at          string // "": the newest
 }{
 	{"ran well", "#@ name=j\n0,30 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:30:00Z")
-		w.started(1)
-		w.ended(1, 0)
-		w.to("2026-11-20T02:40:00Z")
+		w.To("2026-11-20T02:30:00Z")
+		w.Start(1)
+		w.End(1, 0)
+		w.To("2026-11-20T02:40:00Z")
 	}, "2026-11-20T02:00:00Z"},
 	{"ran and failed", "#@ name=j tz=Europe/Berlin\n0 3 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:05:00Z")
-		w.ended(1, 3)
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:05:00Z")
+		w.End(1, 3)
 	}, ""},
 	{"is running", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:05:00Z")
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:05:00Z")
 	}, ""},
 	{"asked for", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T01:00:00Z")
-		w.step(event.RunNow{Job: "j", By: "ann"})
-		w.started(1)
-		w.ended(1, 0)
+		w.To("2026-11-20T01:00:00Z")
+		w.Step(event.RunNow{Job: "j", By: "ann"})
+		w.Start(1)
+		w.End(1, 0)
 	}, ""},
 	{"to come", "#@ name=j\n0 2 * * * ann run\n", func(*world) {}, ""},
 	{"never was and never comes", "#@ name=j\n0 0 31 2 * ann run\n", func(*world) {}, ""},
 	{"entry: the table was changed since", "0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T03:00:00Z")
-		w.load("#@ name=j\n0 2 * * * ann run\n")
-		w.to("2026-11-20T04:00:00Z")
+		w.To("2026-11-20T03:00:00Z")
+		w.Load("#@ name=j\n0 2 * * * ann run\n")
+		w.To("2026-11-20T04:00:00Z")
 	}, "2026-11-20T02:00:00Z"},
-	{"enabled: disabled", "#@ name=j enabled=no\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:10:00Z") }, ""},
+	{"enabled: disabled", "#@ name=j enabled=no\n0 2 * * * ann run\n", func(w *world) { w.To("2026-11-20T02:10:00Z") }, ""},
 	{"enabled: disabled, to come", "#@ name=j enabled=no\n0 2 * * * ann run\n", func(w *world) {}, "2026-11-21T02:00:00Z"},
-	{"enabled: held", "#@ name=j overlap=maybe\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:10:00Z") }, ""},
+	{"enabled: held", "#@ name=j overlap=maybe\n0 2 * * * ann run\n", func(w *world) { w.To("2026-11-20T02:10:00Z") }, ""},
 	{"enabled: paused", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Reason: "moving house"}})
-		w.to("2026-11-20T02:10:00Z")
+		w.Step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Reason: "moving house"}})
+		w.To("2026-11-20T02:10:00Z")
 	}, ""},
 	{"enabled: paused, to come", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Until: instant(w.t, "2026-11-22T00:00:00Z")}})
+		w.Step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Until: instant(w.t, "2026-11-22T00:00:00Z")}})
 	}, "2026-11-21T02:00:00Z"},
 	{"schedule: minute and hour differ", "#@ name=j\n0,30 2 * * * ann run\n", func(*world) {}, "2026-11-20T03:31:00Z"},
 	{"schedule: day or weekday", "#@ name=j\n0 2 13 * 5 ann run\n", func(*world) {}, "2026-11-19T02:00:00Z"},
@@ -177,119 +177,119 @@ var whyStories = []struct {
 	{"schedule: second pass", "#@ name=j tz=Europe/Berlin\n30 2 * * * ann run\n", func(*world) {}, "2026-10-25T01:30:00Z"},
 	{"schedule: moved by spread", "#@ name=j spread=20m\n30 2 * * * ann run\n", func(*world) {}, "2026-11-20T02:30:00Z"},
 	{"schedule: gap moved it", "#@ name=j tz=Europe/Berlin\n30 2 * * * ann run\n", func(w *world) {
-		w.jump("2027-03-28T00:00:00Z")
-		w.to("2027-03-28T01:00:00Z")
-		w.started(1)
+		w.Jump("2027-03-28T00:00:00Z")
+		w.To("2027-03-28T01:00:00Z")
+		w.Start(1)
 	}, "2027-03-28T01:00:00Z"},
 	{"clock: set forward over it", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T01:00:00Z")
-		w.jump("2026-11-20T04:00:00Z")
+		w.To("2026-11-20T01:00:00Z")
+		w.Jump("2026-11-20T04:00:00Z")
 	}, ""},
 	{"daemon: down", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T01:00:00Z")
-		w.down("2026-11-22T12:00:00Z")
+		w.To("2026-11-20T01:00:00Z")
+		w.Down("2026-11-22T12:00:00Z")
 	}, "2026-11-21T02:00:00Z"},
 	{"daemon: down, made up", "#@ name=j catchup=once\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T01:00:00Z")
-		w.down("2026-11-20T12:00:00Z")
-		w.started(1)
-		w.ended(1, 0)
+		w.To("2026-11-20T01:00:00Z")
+		w.Down("2026-11-20T12:00:00Z")
+		w.Start(1)
+		w.End(1, 0)
 	}, ""},
 	{"daemon: asleep", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T01:00:00Z")
-		w.up += 3 * 60 * 60 * 1e9
-		w.jump("2026-11-20T04:00:00Z")
+		w.To("2026-11-20T01:00:00Z")
+		w.Set(w.Now(), 3*time.Hour)
+		w.Jump("2026-11-20T04:00:00Z")
 	}, ""},
 	{"overlap: skipped", "#@ name=j overlap=skip\n0,30 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:41:00Z")
-		w.ended(1, 0)
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:41:00Z")
+		w.End(1, 0)
 	}, "2026-11-20T02:30:00Z"},
 	{"overlap: late, not lost", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:41:00Z")
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:41:00Z")
 	}, "2026-11-20T02:30:00Z"},
 	{"overlap: queued, then ran", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:41:00Z")
-		w.ended(1, 0)
-		w.started(2)
-		w.ended(2, 0)
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:41:00Z")
+		w.End(1, 0)
+		w.Start(2)
+		w.End(2, 0)
 	}, "2026-11-20T02:30:00Z"},
 	{"overlap: queue full", "#@ name=j overlap=queue\n0,20,40 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:41:00Z")
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:41:00Z")
 	}, "2026-11-20T02:40:00Z"},
 	{"attempts: the next one waits", retryCrontab, func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.ended(1, 1)
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.End(1, 1)
 	}, ""},
 	{"attempts: no time for another", "#@ name=j retry=9 backoff=1m retry-jitter=0 retry-for=30s\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.ended(1, 3)
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.End(1, 3)
 	}, ""},
 	{"attempts: the last one failed", retryCrontab, func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.ended(1, 1)
-		w.to("2026-11-20T02:01:00Z")
-		w.started(2)
-		w.ended(2, 3)
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.End(1, 1)
+		w.To("2026-11-20T02:01:00Z")
+		w.Start(2)
+		w.End(2, 3)
 	}, "2026-11-20T02:00:00Z"},
 	{"check: refused", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.step(event.Checked{Run: 1, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
+		w.To("2026-11-20T02:00:00Z")
+		w.Step(event.Checked{Run: 1, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
 	}, ""},
-	{"check: not answered yet", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:00:00Z") }, ""},
+	{"check: not answered yet", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) { w.To("2026-11-20T02:00:00Z") }, ""},
 	{"parents: ran after them", parentCrontab, func(w *world) {
-		w.to("2026-11-20T02:15:00Z")
-		w.started(1)
-		w.to("2026-11-20T03:40:00Z")
-		w.ended(1, 0)
-		w.started(2)
-		w.ended(2, 0)
+		w.To("2026-11-20T02:15:00Z")
+		w.Start(1)
+		w.To("2026-11-20T03:40:00Z")
+		w.End(1, 0)
+		w.Start(2)
+		w.End(2, 0)
 	}, "2026-11-20T03:15:00Z"},
-	{"parents: waits for them", parentCrontab, func(w *world) { w.to("2026-11-20T03:40:00Z") }, ""},
+	{"parents: waits for them", parentCrontab, func(w *world) { w.To("2026-11-20T03:40:00Z") }, ""},
 	{"parents: one failed", parentCrontab, func(w *world) {
-		w.to("2026-11-20T02:15:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:40:00Z")
-		w.ended(1, 1)
-		w.to("2026-11-20T03:40:00Z")
+		w.To("2026-11-20T02:15:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:40:00Z")
+		w.End(1, 1)
+		w.To("2026-11-20T03:40:00Z")
 	}, ""},
-	{"parents: did not come", "#@ name=d enabled=no\n15 2 * * * root dump\n#@ name=j after=d wait=1h\n15 3 * * * root run\n", func(w *world) { w.to("2026-11-20T04:40:00Z") }, ""},
-	{"parents: held in a circle", "#@ name=d after=j\n15 2 * * * root dump\n#@ name=j after=d wait=1h\n15 3 * * * root run\n", func(w *world) { w.to("2026-11-20T04:40:00Z") }, ""},
+	{"parents: did not come", "#@ name=d enabled=no\n15 2 * * * root dump\n#@ name=j after=d wait=1h\n15 3 * * * root run\n", func(w *world) { w.To("2026-11-20T04:40:00Z") }, ""},
+	{"parents: held in a circle", "#@ name=d after=j\n15 2 * * * root dump\n#@ name=j after=d wait=1h\n15 3 * * * root run\n", func(w *world) { w.To("2026-11-20T04:40:00Z") }, ""},
 	{"started by the end of another", "#@ name=d\n15 2 * * * root dump\n#@ name=j on=job:d:fail\n0 0 1 1 * root run\n", func(w *world) {
-		w.to("2026-11-20T02:15:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:40:00Z")
-		w.ended(1, 1)
-		w.started(2)
-		w.to("2026-11-20T04:40:00Z")
+		w.To("2026-11-20T02:15:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:40:00Z")
+		w.End(1, 1)
+		w.Start(2)
+		w.To("2026-11-20T04:40:00Z")
 	}, ""},
 	{"gate: not started", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.step(event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user: ann"}})
+		w.To("2026-11-20T02:00:00Z")
+		w.Step(event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user: ann"}})
 	}, ""},
 	{"ran: was stopped, with an environment of its own", "#@ name=j\n0 2 1 1 * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.step(event.RunNow{Job: "j", By: "ann", Env: []string{"FULL=yes", "A=b c"}})
-		w.started(1)
-		w.to("2026-11-20T02:01:00Z")
-		w.step(event.Stop{Run: 1, By: "bob", Signal: syscall.SIGHUP, Grace: 90 * time.Second})
-		w.to("2026-11-20T02:02:00Z")
-		w.step(event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Signalled, Signal: 1}})
+		w.To("2026-11-20T02:00:00Z")
+		w.Step(event.RunNow{Job: "j", By: "ann", Env: []string{"FULL=yes", "A=b c"}})
+		w.Start(1)
+		w.To("2026-11-20T02:01:00Z")
+		w.Step(event.Stop{Run: 1, By: "bob", Signal: syscall.SIGHUP, Grace: 90 * time.Second})
+		w.To("2026-11-20T02:02:00Z")
+		w.Step(event.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Signalled, Signal: 1}})
 	}, ""},
 	{"gate: stopped while it was queued", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
-		w.to("2026-11-20T02:00:00Z")
-		w.started(1)
-		w.to("2026-11-20T02:31:00Z")
-		w.step(event.Stop{Run: 2, By: "ann"})
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:31:00Z")
+		w.Step(event.Stop{Run: 2, By: "ann"})
 	}, "2026-11-20T02:30:00Z"},
 }

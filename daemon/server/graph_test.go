@@ -57,13 +57,13 @@ func graphOf(t *testing.T, w *world, uid uint32, query string) string {
 
 func TestGraphTellsWhatIsConnected(t *testing.T) {
 	w := newWorld(t, familyCrontab)
-	w.to("2026-11-20T02:15:00Z")
+	w.To("2026-11-20T02:15:00Z")
 	for _, r := range w.View().Runs() {
-		if w.started(r.ID); r.Job == "dump" {
-			w.ended(r.ID, 1)
+		if w.Start(r.ID); r.Job == "dump" {
+			w.End(r.ID, 1)
 		}
 	}
-	w.to("2026-11-20T03:15:00Z")
+	w.To("2026-11-20T03:15:00Z")
 	all := "dump failing newest=2:fail\n" +
 		"upload new after=dump:ok newest=4:upstream\n" +
 		"report new after=dump:done after=upload:done when=none-failed\n" +

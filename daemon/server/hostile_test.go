@@ -178,10 +178,10 @@ func TestSlowReaderGetsGap(t *testing.T) {
 	stop := w.serveOn(l, w.server())
 	c := connect(t, l.Addr().String())
 	io.WriteString(c, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
-	await(t, "the subscriber", w.subscribed)
+	await(t, "the subscriber", w.Subscribed)
 	big := make([]byte, 64<<10)
 	for range 1000 { // 64 MB, where the socket and the channel take less than 10
-		w.publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
+		w.Publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
 	}
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestSlowReaderGetsGap(t *testing.T) {
 	}
 	readGap(t, w, json.NewDecoder(response.Body))
 	for range 1000 {
-		w.publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
+		w.Publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
 	}
 	if err := stop(); err != nil { // returns, although the handler is stuck in a write
 		t.Errorf("Serve: %v", err)
@@ -208,7 +208,7 @@ func readGap(t *testing.T, w *world, lines *json.Decoder) {
 		if e.Gap != nil {
 			return
 		}
-		w.publish(api.Event{Record: &job.Record{Kind: job.Loaded}})
+		w.Publish(api.Event{Record: &job.Record{Kind: job.Loaded}})
 	}
 }
 
@@ -216,7 +216,7 @@ func readGap(t *testing.T, w *world, lines *json.Decoder) {
 func TestMuteLoopIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, etlCrontab)
-		w.mute = true
+		w.Mute = true
 		status, text := w.walk(0, "POST", "/v1/pause", walked{body: `{"jobs":["certbot"]}`})
 		if status != http.StatusInternalServerError || !strings.Contains(text, "10s") {
 			t.Errorf("status %d, %s; want the daemon's own trouble after 10 s", status, text)

@@ -24,7 +24,7 @@ func owners(t *testing.T) *world {
 		}
 		return file
 	}
-	w.step(event.Load{Crontabs: []*crontab.File{
+	w.Step(event.Load{Crontabs: []*crontab.File{
 		parse("/etc/cron.d/etl", "#@ name=backup\n0 1 * * * root true\n#@ name=report\n0 1 * * * ann true\n", crontab.Config{Format: crontab.System}),
 		parse("/var/spool/cron/crontabs/ann", "#@ name=backup\n0 2 * * * true\n#@ name=own\n0 2 * * * true\n0 3 * * * unnamed\n", crontab.Config{Owner: "ann"}),
 		parse("/var/spool/cron/crontabs/bob", "#@ name=backup\n0 2 * * * true\n#@ name=both\n0 2 * * * true\n", crontab.Config{Owner: "bob"}),
@@ -87,14 +87,14 @@ func TestReferencesMeanTheCallersOwnJobFirst(t *testing.T) {
 // read why it was not run before.
 func TestDecisionsStayWithTheUser(t *testing.T) {
 	w := newWorld(t, "#@ name=payroll\n* * * * * ann true\n")
-	w.step(event.Pause{Job: "payroll", Hold: job.Hold{By: "ann", Reason: "ann-secret"}, Token: 1})
-	w.to("2026-11-20T00:05:00Z")
+	w.Step(event.Pause{Job: "payroll", Hold: job.Hold{By: "ann", Reason: "ann-secret"}, Token: 1})
+	w.To("2026-11-20T00:05:00Z")
 	for _, give := range []struct {
 		uid   uint32
 		user  string
 		reads bool
 	}{{annUID, "ann", true}, {bobUID, "bob", false}, {0, "root", true}} {
-		w.load("#@ name=payroll\n* * * * * " + give.user + " true\n")
+		w.Load("#@ name=payroll\n* * * * * " + give.user + " true\n")
 		for path, query := range map[string]string{
 			"/v1/runs":     "job=payroll&skipped=true",
 			"/v1/why":      "job=payroll&at=2026-11-20T00:03:00Z",

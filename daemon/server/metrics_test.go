@@ -133,18 +133,18 @@ func livedMetrics(t *testing.T) (*world, *Server) {
 	w := newWorld(t, metricsCrontab)
 	s := w.server()
 	for _, to := range []string{"2026-11-20T00:01:00Z", "2026-11-20T00:02:00Z"} {
-		w.to(to)
+		w.To(to)
 		for _, r := range w.View().Runs() {
 			if r.State != job.RunDecided {
 				continue
 			}
-			w.set(w.now.Add(20*time.Millisecond), 0)
-			w.started(r.ID)
+			w.Set(w.Now().Add(20*time.Millisecond), 0)
+			w.Start(r.ID)
 			switch r.Job {
 			case "good":
-				w.ended(r.ID, 0)
+				w.End(r.ID, 0)
 			case "bad":
-				w.ended(r.ID, 3)
+				w.End(r.ID, 3)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func livedMetrics(t *testing.T) (*world, *Server) {
 
 func TestMetricsOfAHost(t *testing.T) {
 	w, s := livedMetrics(t)
-	w.problems = []api.Problem{{What: "the log takes nothing"}}
+	w.Problems = []api.Problem{{What: "the log takes nothing"}}
 	got := w.metrics(s, 0, "")
 	wantSamples(t, got, map[string]float64{
 		"up": 1, "start_time_seconds": float64(instant(t, firstUp).Unix()), "draining": 0, "history_readable": 1,
@@ -199,11 +199,11 @@ func TestMetricsOfJobs(t *testing.T) {
 
 func TestMetricsTellOfSuccessesBeforeTheDaemon(t *testing.T) {
 	w, _ := livedMetrics(t)
-	w.load("#@ name=good\n* * * * * ann true\n")
-	w.to("2026-11-20T00:03:00Z")
-	w.started(w.View().Runs()[0].ID)
+	w.Load("#@ name=good\n* * * * * ann true\n")
+	w.To("2026-11-20T00:03:00Z")
+	w.Start(w.View().Runs()[0].ID)
 	for _, r := range w.View().Runs() {
-		w.ended(r.ID, 1)
+		w.End(r.ID, 1)
 	}
 	got := w.metrics(w.server(), 0, "jobs=true") // which has seen nothing of it
 	success := got[`job_last_success_timestamp_seconds{job="good",user="ann"}`]
@@ -233,7 +233,7 @@ func TestMetricsOfAnAccountAreItsOwn(t *testing.T) {
 		t.Errorf("nobody: got %v, want that the daemon is up", nothing)
 	}
 	// If a name now belongs to another user, its metrics do not contain the previous user's runs.
-	w.load("#@ name=good\n* * * * * bob true\n")
+	w.Load("#@ name=good\n* * * * * bob true\n")
 	wantSamples(t, w.metrics(s, bobUID, "jobs=true"), map[string]float64{
 		`job_runs_total{job="good",user="bob",outcome="ok"}`: 0, `job_failed_in_row{job="good",user="bob"}`: 0,
 	})
@@ -271,7 +271,7 @@ func TestMetricsOfARing(t *testing.T) {
 	w.ring.status.Members[0].Owns, w.ring.status.Jobs, w.ring.status.Unowned, w.ring.status.Joined = 5, 12, 1, true
 	w.ring.status.Claims = api.Claims{Granted: 40, Refused: 2, Unknown: 1}
 	s := w.server()
-	w.tap([]job.Record{{Kind: job.Doubled, Job: "good", At: w.now}}, nil)
+	w.TapFacts(job.Record{Kind: job.Doubled, Job: "good", At: w.Now()})
 	got := w.metrics(s, 0, "")
 	wantSamples(t, got, map[string]float64{
 		`ring_members{state="up"}`: 3, `ring_members{state="left"}`: 1, `ring_members{state="down"}`: 0,
@@ -325,26 +325,26 @@ func (s *countingRecords) Records(ctx context.Context, from, to time.Time, limit
 func TestRingReadsDoublesOnce(t *testing.T) {
 	w := newWorld(t, metricsCrontab)
 	w.ring = ringOfThree()
-	w.records = append(w.records,
-		job.Record{Kind: job.Doubled, Job: "good", At: w.now.Add(-25 * time.Hour)},
-		job.Record{Kind: job.Doubled, Job: "good", At: w.now.Add(-2 * time.Hour)})
+	w.AddFacts(
+		job.Record{Kind: job.Doubled, Job: "good", At: w.Now().Add(-25 * time.Hour)},
+		job.Record{Kind: job.Doubled, Job: "good", At: w.Now().Add(-2 * time.Hour)})
 	s := &countingRecords{world: w}
 	server := w.serverOf(s)
 	doubled := func() int {
 		t.Helper()
-		n, err := server.monitor.DoubledSince(t.Context(), w.clock().Add(-24*time.Hour))
+		n, err := server.monitor.DoubledSince(t.Context(), w.Now().Add(-24*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	w.tap([]job.Record{{Kind: job.Doubled, Job: "good", At: w.now}}, nil)
+	w.TapFacts(job.Record{Kind: job.Doubled, Job: "good", At: w.Now()})
 	for range 3 {
 		if n := doubled(); n != 2 {
 			t.Errorf("%d are doubled, want 2", n)
 		}
 	}
-	w.set(w.now.Add(23*time.Hour), 0)
+	w.Set(w.Now().Add(23*time.Hour), 0)
 	if n := doubled(); n != 1 {
 		t.Errorf("a day later %d are doubled, want 1", n)
 	}
@@ -363,7 +363,7 @@ func manyLines(n int) string {
 
 func BenchmarkMetrics(b *testing.B) {
 	w := emptyWorld(b)
-	w.load(manyLines(100_000))
+	w.Load(manyLines(100_000))
 	s := w.server()
 	ask := func() {
 		if status, text := w.walkOn(s, 0, "GET", "/v1/metrics", walked{}); status != 200 {

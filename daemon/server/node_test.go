@@ -24,8 +24,8 @@ func TestWhyOfRingJobs(t *testing.T) {
 	w := emptyWorld(t)
 	file, _ := crontab.Parse("/etc/cron.d/etl",
 		"#@ name=j scope=ring\n0 * * * * ann x\n#@ name=db scope=ring need=role:db\n0 * * * * ann y\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
-	due := w.now.Truncate(time.Hour).Add(time.Hour)
+	w.Step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
+	due := w.Now().Truncate(time.Hour).Add(time.Hour)
 	occurrence := exchange.OccurrenceOf(job.KeyOf("j", "ann"), due)
 	why := func(id, step string) string {
 		t.Helper()
@@ -57,23 +57,23 @@ func TestWhyOfRingJobs(t *testing.T) {
 		}
 		return m
 	}
-	w.hear(register.Ring{Membership: members("box", "elm")})
+	w.Hear(register.Ring{Membership: members("box", "elm")})
 	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= asks for role:db; elm: need= asks for role:db)")
-	w.hear(register.Ring{Membership: members("box")})
-	w.to(due.Format(time.RFC3339))
-	w.hear(register.Claimed{Occurrence: occurrence, Grant: register.Postponed})
+	w.Hear(register.Ring{Membership: members("box")})
+	w.To(due.Format(time.RFC3339))
+	w.Hear(register.Claimed{Occurrence: occurrence, Grant: register.Postponed})
 	says("j", string(api.Crossed), "the ring has no quorum")
-	w.pass(time.Second)
-	w.step()
-	w.hear(register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9})
-	w.started(1)
+	w.Pass(time.Second)
+	w.Step()
+	w.Hear(register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9})
+	w.Start(1)
 	says("j", string(api.Passed), "of the ring's members it was")
-	w.hear(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
+	w.Hear(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
-	if r := w.facts()[len(w.facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
+	if r := w.Facts()[len(w.Facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
 	}
-	w.ended(1, 0)
+	w.End(1, 0)
 	runs, err := w.client().History(t.Context(), api.Filter{})
 	if err != nil || len(runs.Runs) != 1 || runs.Runs[0].Doubled != "ran on elm too, as run 7" {
 		t.Errorf("the history has %+v, %v, want that the run is doubled", runs, err)
@@ -84,15 +84,15 @@ func TestWhyOfRingJobs(t *testing.T) {
 func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	w := ringWorld(t)
 	w.ring = nil // this host alone is asked
-	w.to(w.now.Truncate(time.Hour).Add(90 * time.Minute).Format(time.RFC3339))
-	due := w.now.Truncate(time.Hour)
+	w.To(w.Now().Truncate(time.Hour).Add(90 * time.Minute).Format(time.RFC3339))
+	due := w.Now().Truncate(time.Hour)
 	i := 0
 	for owner, ok := w.View().OwnerThen(i, due); ok && owner.Members[0].Name != "db-02"; owner, ok = w.View().OwnerThen(i, due) {
 		i++
 	}
-	w.hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
-	w.pass(time.Minute)
-	w.step()
+	w.Hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+	w.Pass(time.Minute)
+	w.Step()
 	says := func(at time.Time, want string) {
 		t.Helper()
 		status, text := w.walk(0, "GET", "/v1/why", walked{query: "job=" + string(w.View().ID(i)) + "&at=" + at.Format("2006-01-02T15:04:05Z")})
@@ -103,8 +103,8 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	says(due, "as the ring was then, it was db-02's; db-01 was next in line")
 	says(due.Add(time.Hour), "as the ring is now, it is db-01's, and no other member is allowed to run it")
 	for range 300 { // flapping members do not fill the memory
-		w.hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
-		w.hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+		w.Hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
+		w.Hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	}
 	says(due, "does not know which members the ring had then")
 }
@@ -118,13 +118,13 @@ func ringWorld(t *testing.T) *world {
 	}
 	text.WriteString("#@ name=own\n30 * * * * ann y\n")
 	file, _ := crontab.Parse("/etc/cron.d/etl", text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
+	w.Step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	m := &register.Membership{Self: "a"}
 	for id, name := range map[string]string{"a": "db-01", "b": "db-02"} {
 		m.Members = append(m.Members, register.Member{ID: id, Name: name, Weight: 1})
 	}
 	slices.SortFunc(m.Members, func(x, y register.Member) int { return cmp.Compare(x.ID, y.ID) })
-	w.hear(register.Ring{Membership: m})
+	w.Hear(register.Ring{Membership: m})
 	w.ring = ringOfThree()
 	w.ring.taken = map[job.Key]job.Elsewhere{}
 	return w
@@ -186,13 +186,13 @@ func TestOwnersAreToldEverywhere(t *testing.T) {
 func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 	w := ringWorld(t)
 	s := w.server()
-	w.step(event.RunNow{Job: "j3", By: "ann"})
+	w.Step(event.RunNow{Job: "j3", By: "ann"})
 	runs := w.View().Runs()
 	if len(runs) != 1 {
 		t.Fatalf("%d runs, want the one that was asked for", len(runs))
 	}
-	w.started(runs[0].ID)
-	w.ended(runs[0].ID, 1)
+	w.Start(runs[0].ID)
+	w.End(runs[0].ID, 1)
 	state := func() (st job.Status, row api.Row, metrics map[string]float64) {
 		t.Helper()
 		_, text := w.walkOn(s, 0, "GET", "/v1/jobs", walked{query: "job=j3"})
@@ -203,7 +203,7 @@ func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 		r := w.reader(s, 0)
 		r.round()
 		row = r.rows["j3"]
-		if again := r.board.Soonest().Sub(w.clock()); row.State == job.StateFailing && again > overview.LongIdle {
+		if again := r.board.Soonest().Sub(w.Now()); row.State == job.StateFailing && again > overview.LongIdle {
 			t.Errorf("the row is looked at again in %s, want within %s", again, overview.LongIdle)
 		}
 		return list.Jobs[0], row, w.metrics(s, 0, "jobs=true&job=j3")
@@ -219,11 +219,11 @@ func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 	}
 	wantSamples(t, got, map[string]float64{success: 0, `job_owned{job="j3",user="ann"}`: owned})
 
-	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(-time.Minute)} // before it ran here
+	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.Now().Add(-time.Minute)} // before it ran here
 	if st, row, _ := state(); st.State != job.StateFailing || row.State != job.StateFailing {
 		t.Errorf("after an older one elsewhere: %s, board %s; want failing", st.State, row.State)
 	}
-	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(time.Second)}
+	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.Now().Add(time.Second)}
 	st, row, got = state()
 	if st.State != job.StateOK || st.Elsewhere == nil || st.Elsewhere.Node != "db-02" || row.State != job.StateOK || row.Elsewhere != "db-02" {
 		t.Errorf("after a newer one elsewhere: %s %+v, board %s %q; want ok, and db-02's", st.State, st.Elsewhere, row.State, row.Elsewhere)

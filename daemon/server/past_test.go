@@ -32,18 +32,18 @@ func strip(cells []api.Cell) string {
 // continue through the next minutes until a later code ends it.
 func live(w *world, codes string) {
 	for _, code := range codes {
-		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+		w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
 		runs := w.View().Runs()
 		if len(runs) == 0 {
 			continue
 		}
 		if runs[0].State == job.RunDecided {
-			w.started(runs[0].ID)
+			w.Start(runs[0].ID)
 		}
 		if code != ' ' {
-			w.pass(time.Duration(code-'0'+1) * time.Second)
-			w.ended(runs[0].ID, int(code-'0'))
-			w.set(w.now.Truncate(time.Minute), 0)
+			w.Pass(time.Duration(code-'0'+1) * time.Second)
+			w.End(runs[0].ID, int(code-'0'))
+			w.Set(w.Now().Truncate(time.Minute), 0)
 		}
 	}
 }
@@ -70,8 +70,8 @@ func TestPastOfVisibleRows(t *testing.T) {
 	if i := slices.IndexFunc(a.Cells, func(c api.Cell) bool { return c.Kind == api.CellFailed }); i < 0 || a.Cells[i].Ending != "exit 2" {
 		t.Errorf("cells %+v, want one that failed with exit 2", a.Cells)
 	}
-	w.to(w.now.Add(time.Minute).Format(time.RFC3339))
-	w.started(w.View().Runs()[0].ID)
+	w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
+	w.Start(w.View().Runs()[0].ID)
 	if past, err := c.Past(context.Background(), []job.ID{"a"}, 1); err != nil || len(past) != 1 || strip(past[0].Cells) != "r" {
 		t.Errorf("while it runs: %+v, %v, want a cell that runs", past, err)
 	}
@@ -83,12 +83,12 @@ func TestPastOfVisibleRows(t *testing.T) {
 // An attempt that failed is shown and counted, though another follows it.
 func TestPastCountsAttempts(t *testing.T) {
 	w := newWorld(t, "#@ name=a retry=2 backoff=10s\n0 0 1 1 * ann true\n")
-	w.step(event.RunNow{Job: "a", By: "ann"})
+	w.Step(event.RunNow{Job: "a", By: "ann"})
 	for _, code := range []int{3, 0} {
-		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+		w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
 		r := w.View().Runs()[0]
-		w.started(r.ID)
-		w.ended(r.ID, code)
+		w.Start(r.ID)
+		w.End(r.ID, code)
 	}
 	past, err := w.client().Past(context.Background(), []job.ID{"a"}, 8)
 	if err != nil || len(past) != 1 || strip(past[0].Cells) != "fo" || past[0].Runs != 2 || past[0].OK != 1 || past[0].Failed != 1 {
@@ -116,28 +116,28 @@ func TestTimelineDrawsPastAndFuture(t *testing.T) {
 #@ name=long overlap=skip
 7 * * * * ann true
 `)
-	w.to("2026-11-20T00:05:00Z")
+	w.To("2026-11-20T00:05:00Z")
 	end := func(id job.ID, code int) {
 		for _, r := range w.View().Runs() {
 			if r.Job == id {
 				if r.State == job.RunDecided {
-					w.started(r.ID)
+					w.Start(r.ID)
 				}
-				w.ended(r.ID, code)
+				w.End(r.ID, code)
 			}
 		}
 	}
 	end("b", 0) // 00:05
-	w.to("2026-11-20T00:07:00Z")
-	w.started(w.View().Runs()[0].ID) // long continues
-	w.to("2026-11-20T00:10:00Z")
+	w.To("2026-11-20T00:07:00Z")
+	w.Start(w.View().Runs()[0].ID) // long continues
+	w.To("2026-11-20T00:10:00Z")
 	end("a", 1)
-	w.to("2026-11-20T00:15:00Z")
+	w.To("2026-11-20T00:15:00Z")
 	end("b", 0)
-	w.to("2026-11-20T00:20:00Z")
-	w.started(w.View().Runs()[1].ID)                         // a continues past 00:30
-	w.step(event.Pause{Job: "b", Hold: job.Hold{By: "ann"}}) // from 00:25 it is skipped
-	w.to("2026-11-20T00:31:00Z")
+	w.To("2026-11-20T00:20:00Z")
+	w.Start(w.View().Runs()[1].ID)                           // a continues past 00:30
+	w.Step(event.Pause{Job: "b", Hold: job.Hold{By: "ann"}}) // from 00:25 it is skipped
+	w.To("2026-11-20T00:31:00Z")
 	end("a", 0)
 	c := w.client()
 	line, err := c.Timeline(context.Background(), api.TimelineQuery{
@@ -165,7 +165,7 @@ func TestTimelineDrawsPastAndFuture(t *testing.T) {
 		t.Errorf("bob is told %s, want no load: all runs are ann's", text)
 	}
 	for _, q := range []api.TimelineQuery{
-		{Cells: api.MaxCells + 1}, {From: w.now, To: w.now.Add(-time.Hour)}, {From: w.now.Add(-100 * 24 * time.Hour)},
+		{Cells: api.MaxCells + 1}, {From: w.Now(), To: w.Now().Add(-time.Hour)}, {From: w.Now().Add(-100 * 24 * time.Hour)},
 	} {
 		if _, err := c.Timeline(context.Background(), q); api.KindOf(err) != api.Usage {
 			t.Errorf("Timeline(%+v): %v, want a usage error", q, err)
@@ -190,7 +190,7 @@ const clashCrontab = `
 
 func TestClashesAndQuietSlots(t *testing.T) {
 	w := newWorld(t, clashCrontab)
-	w.step(event.Pause{Job: "paused", Hold: job.Hold{By: "bob"}})
+	w.Step(event.Pause{Job: "paused", Hold: job.Hold{By: "bob"}})
 	c := w.client()
 	found, err := c.Clashes(context.Background(), api.ClashQuery{Suggest: "hourly"})
 	if err != nil || len(found.Clashes) != 20 || found.Minutes != 24 || found.Starts != 24+2+288 {
@@ -210,7 +210,7 @@ func TestClashesAndQuietSlots(t *testing.T) {
 	if err != nil || len(daily.Clashes) != 0 || daily.Starts != 2 || daily.Suggest == nil || daily.Suggest.Busiest != 2 {
 		t.Errorf("%+v, %v, want no clash of four, and a suggestion", daily, err)
 	}
-	for _, q := range []api.ClashQuery{{Suggest: "weekly"}, {To: w.now.Add(-time.Hour)}, {To: w.now.Add(8 * 24 * time.Hour)}} {
+	for _, q := range []api.ClashQuery{{Suggest: "weekly"}, {To: w.Now().Add(-time.Hour)}, {To: w.Now().Add(8 * 24 * time.Hour)}} {
 		if _, err := c.Clashes(context.Background(), q); api.KindOf(err) != api.Usage {
 			t.Errorf("Clashes(%+v): %v, want a usage error", q, err)
 		}
@@ -219,7 +219,7 @@ func TestClashesAndQuietSlots(t *testing.T) {
 
 func TestTimelineOfEachSecondEnds(t *testing.T) {
 	w := newWorld(t, "#@ name=a sec=*\n* * * * * ann true\n")
-	from := w.now.Add(time.Hour).Truncate(time.Second)
+	from := w.Now().Add(time.Hour).Truncate(time.Second)
 	tl, err := w.client().Timeline(context.Background(), api.TimelineQuery{Refs: []string{"a"}, From: from, To: from.Add(263 * time.Hour), Cells: 150})
 	if err != nil || len(tl.Jobs) != 1 || len(tl.Jobs[0].Cells) != 150 {
 		t.Errorf("%+v, %v, want 150 cells of a", tl, err)

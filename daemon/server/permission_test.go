@@ -26,12 +26,12 @@ const annsTable = `
 // annsWorld has a live and an ended run of ann's, each with output.
 func annsWorld(t *testing.T) *world {
 	w := newWorld(t, annsTable)
-	w.to("2026-11-20T00:01:00Z") // runs 1 (ann) and 2 (bob)
-	w.started(1)
-	w.ended(1, 1)
-	w.to("2026-11-20T00:02:00Z") // runs 3 (ann) and 4 (bob)
-	w.started(3)
-	w.chunks[1] = []job.Chunk{{Run: 1, Job: "ann-job", Stream: job.Stdout, At: w.now, Data: []byte("ann-secret-output")}}
+	w.To("2026-11-20T00:01:00Z") // runs 1 (ann) and 2 (bob)
+	w.Start(1)
+	w.End(1, 1)
+	w.To("2026-11-20T00:02:00Z") // runs 3 (ann) and 4 (bob)
+	w.Start(3)
+	w.Chunks[1] = []job.Chunk{{Run: 1, Job: "ann-job", Stream: job.Stdout, At: w.Now(), Data: []byte("ann-secret-output")}}
 	return w
 }
 
@@ -138,11 +138,11 @@ func TestRoutesPerPeer(t *testing.T) {
 					w.Ask(context.Background(), pauseOf("ann-job"))
 				}
 				if r.path == "/v1/backfill/stop" {
-					w.step(event.Backfill{Request: job.Backfill{
-						Job: "ann-job", By: "ann", From: w.now.Add(-time.Hour), To: w.now, Overlap: "queue-all", Reprocess: job.ReprocessAll, MaxActive: 1,
+					w.Step(event.Backfill{Request: job.Backfill{
+						Job: "ann-job", By: "ann", From: w.Now().Add(-time.Hour), To: w.Now(), Overlap: "queue-all", Reprocess: job.ReprocessAll, MaxActive: 1,
 					}})
 				}
-				before := len(w.facts())
+				before := len(w.Facts())
 				status, text := w.walk(p.uid, r.method, r.path, q)
 				want := http.StatusOK
 				switch {
@@ -163,7 +163,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				if strings.Contains(text, "secret") {
 					t.Errorf("a stranger is told ann's secrets: %s", text)
 				}
-				if after := len(w.facts()); after != before && r.path != "/v1/events" {
+				if after := len(w.Facts()); after != before && r.path != "/v1/events" {
 					t.Errorf("a stranger made %d new facts", after-before)
 				}
 			})
@@ -200,10 +200,10 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 	}()
 	if q.streams {
 		awaitSubscriber(w.t, w, done)
-		w.ended(3, 0)
-		w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Data: []byte("ann-secret")}})
-		w.publish(api.Event{Notice: &job.Notice{Job: "ann-job", User: "ann", Text: "ann-secret"}})
-		w.stop()
+		w.End(3, 0)
+		w.Publish(api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Data: []byte("ann-secret")}})
+		w.Publish(api.Event{Notice: &job.Notice{Job: "ann-job", User: "ann", Text: "ann-secret"}})
+		w.Stop()
 	}
 	if q.endless {
 		select {
@@ -240,7 +240,7 @@ func TestEventsPerPeer(t *testing.T) {
 // A name can pass from one account's job to another's; history does not.
 func TestHistoryStaysWithAccount(t *testing.T) {
 	w := annsWorld(t)
-	w.load("#@ name=ann-job\n* * * * * bob true\n") // bob takes the name
+	w.Load("#@ name=ann-job\n* * * * * bob true\n") // bob takes the name
 	for _, path := range []string{"/v1/runs", "/v1/run", "/v1/output"} {
 		if _, text := w.walk(bobUID, "GET", path, request["GET "+path]); strings.Contains(text, "secret") || strings.Contains(text, `"id":1`) {
 			t.Errorf("GET %s tells bob of ann's run: %s", path, text)

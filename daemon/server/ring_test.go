@@ -63,7 +63,7 @@ func ringOfThree() *fakeRing {
 func TestHistoryOfAllNodesLeavesOutWhoCannotBeAsked(t *testing.T) {
 	w := newWorld(t, "0 0 1 1 * true\n")
 	w.ring = ringOfThree()
-	theirs := job.Run{ID: 7, Job: "x", Decided: w.now.Add(-time.Minute)}
+	theirs := job.Run{ID: 7, Job: "x", Decided: w.Now().Add(-time.Minute)}
 	w.ring.answer = func(member, path string) (int, string, error) {
 		if member == "c" {
 			return 0, "", errors.New("no route to host")
@@ -142,7 +142,7 @@ func TestHistoryOfManyNodesKeepsTheNewest(t *testing.T) {
 		}
 		var runs []job.Run
 		for n := range 40 {
-			runs = append(runs, job.Run{ID: job.RunID(n + 1), Job: "x", Decided: w.now.Add(-time.Duration(n) * time.Minute)})
+			runs = append(runs, job.Run{ID: job.RunID(n + 1), Job: "x", Decided: w.Now().Add(-time.Duration(n) * time.Minute)})
 		}
 		text, err := json.Marshal(api.Runs{V: 1, Runs: runs})
 		return http.StatusOK, string(text), err
@@ -151,7 +151,7 @@ func TestHistoryOfManyNodesKeepsTheNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(runs.Runs) != 30 || !runs.Runs[29].Decided.Equal(w.now) {
+	if len(runs.Runs) != 30 || !runs.Runs[29].Decided.Equal(w.Now()) {
 		t.Errorf("got %d runs, want the newest one of 30 of the members", len(runs.Runs))
 	}
 	if most.Load() > history.MembersAsked {

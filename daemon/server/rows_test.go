@@ -164,11 +164,9 @@ func TestRunsOfManyPages(t *testing.T) {
 	for i := range n {
 		all = append(all, job.Run{ID: job.RunID(i + 1), Job: w.View().ID(0), User: "ann", State: job.RunEnded})
 	}
-	w.mu.Lock()
 	for i := range all {
-		w.records = append(w.records, job.Record{Kind: job.Ended, Run: &all[i]})
+		w.AddFacts(job.Record{Kind: job.Ended, Run: &all[i]})
 	}
-	w.mu.Unlock()
 	c := w.client()
 	for _, limit := range []int{1, 1000, lookup.RunsPage + 1, n, n + 1} {
 		runs, err := c.History(patient(t), api.Filter{Limit: limit})

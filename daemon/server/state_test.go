@@ -23,7 +23,7 @@ func TestStateIsKeptForTheJobsAccount(t *testing.T) {
 	if len(s.Entries) != 1 || s.Entries[0].Key != "last" || s.Entries[0].Size != 4 || s.Entries[0].Value != nil {
 		t.Errorf("ann lists %+v, want one key without its value", s)
 	}
-	w.load("#@ name=ann-job\n* * * * * bob true\n") // bob takes the name
+	w.Load("#@ name=ann-job\n* * * * * bob true\n") // bob takes the name
 	if _, status := asked[api.State](w, bobUID, "GET", "/v1/state", "job=ann-job&key=last", ""); status != http.StatusNotFound {
 		t.Errorf("bob, whose job has the name now, reads ann's state: status %d, want 404", status)
 	}

@@ -18,11 +18,11 @@ import (
 func TestStatsInGroups(t *testing.T) {
 	w := newWorld(t, "#@ name=a overlap=skip\n* * * * * ann true\n#@ name=b\n0 0 1 1 * bob true\n")
 	live(w, "001   0000200")
-	w.step(event.RunNow{Job: "b", By: "bob"})
+	w.Step(event.RunNow{Job: "b", By: "bob"})
 	for _, r := range w.View().Runs() {
 		if r.Job == "b" {
-			w.started(r.ID)
-			w.ended(r.ID, 0)
+			w.Start(r.ID)
+			w.End(r.ID, 0)
 		}
 	}
 	c := w.client()
@@ -44,7 +44,7 @@ func TestStatsInGroups(t *testing.T) {
 	if a.Runs != 10 || a.OK != 8 || a.Failed != 2 || a.Skipped != 3 || a.P50 != time.Second || a.Waste != 5*time.Second {
 		t.Errorf("%+v, want 8 of 10 ok, 3 skipped, 5s in vain", a)
 	}
-	if st, err := c.Stats(context.Background(), api.StatsQuery{Since: w.now.Add(-2*time.Minute + time.Second)}); err != nil || st.All.Runs != 3 {
+	if st, err := c.Stats(context.Background(), api.StatsQuery{Since: w.Now().Add(-2*time.Minute + time.Second)}); err != nil || st.All.Runs != 3 {
 		t.Errorf("of the last two minutes: %+v, %v, want three runs", st.All, err)
 	}
 	if _, err := c.Stats(context.Background(), api.StatsQuery{By: "moon"}); api.KindOf(err) != api.Usage {
@@ -63,9 +63,9 @@ func TestStatsOfBlocksEqualThoseOfRows(t *testing.T) {
 	defer history.Close()
 	const runs = 5000
 	var counted, skipped int
-	batch := store.Batch{At: w.now}
+	batch := store.Batch{At: w.Now()}
 	for n := range runs {
-		at := w.now.Add(time.Duration(n-runs) * time.Minute)
+		at := w.Now().Add(time.Duration(n-runs) * time.Minute)
 		r := job.Run{
 			ID: job.RunID(n + 1), Job: []job.ID{"a", "b", "gone"}[n%3], User: []string{"ann", "bob", "root"}[n%3], Due: at, Decided: at,
 			Started: at.Add(time.Duration(n%5) * time.Second), Ended: at.Add(time.Duration(10+n%97) * time.Second), Attempt: 1,
@@ -102,7 +102,7 @@ func TestStatsOfBlocksEqualThoseOfRows(t *testing.T) {
 		for _, by := range []string{"job", "user", "hour", "member"} {
 			for _, refs := range [][]string{nil, {"a"}} {
 				for _, since := range []time.Duration{time.Hour, 1700 * time.Minute, 100 * time.Hour} {
-					st, err := c.Stats(t.Context(), api.StatsQuery{By: by, Refs: refs, Since: w.now.Add(-since)})
+					st, err := c.Stats(t.Context(), api.StatsQuery{By: by, Refs: refs, Since: w.Now().Add(-since)})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -113,7 +113,7 @@ func TestStatsOfBlocksEqualThoseOfRows(t *testing.T) {
 		return list
 	}
 	want := answers()
-	if _, err := history.Prune(t.Context(), w.now, prune.Policy{}); err != nil { // makes the blocks
+	if _, err := history.Prune(t.Context(), w.Now(), prune.Policy{}); err != nil { // makes the blocks
 		t.Fatal(err)
 	}
 	for i, got := range answers() {
@@ -130,13 +130,13 @@ func TestStatsOfBlocksEqualThoseOfRows(t *testing.T) {
 func TestStatsBeginWhereTheyCountAll(t *testing.T) {
 	w := newWorld(t, "#@ name=a\n* * * * * ann true\n")
 	live(w, "000")
-	oldest := w.now
+	oldest := w.Now()
 	for n := range analysis.StatsSkips + 1 {
-		w.records = append(w.records, job.Record{
+		w.AddFacts(job.Record{
 			At: oldest.Add(time.Duration(n)), Kind: job.Decided, Job: "a", User: "ann", Due: oldest.Add(time.Duration(n)), Decision: job.DecideSkip,
 		})
 	}
-	w.now = w.now.Add(time.Second)
+	w.Pass(time.Second)
 	st, err := w.client().Stats(context.Background(), api.StatsQuery{})
 	if err != nil || st.All.Skipped != analysis.StatsSkips || st.All.Runs != 0 || !st.Since.Equal(oldest.Add(1)) {
 		t.Errorf("since %s: %+v, %v, want no runs and %d skips since %s", st.Since, st.All, err, analysis.StatsSkips, oldest.Add(1))

@@ -32,7 +32,7 @@ func TestEventsOfChosenJobs(t *testing.T) {
 	}()
 	awaitSubscriber(t, w, got)
 	for _, id := range []job.ID{"certbot", "etl-orders", "etl-later"} {
-		w.publish(api.Event{Record: &job.Record{Kind: job.Paused, Job: id}})
+		w.Publish(api.Event{Record: &job.Record{Kind: job.Paused, Job: id}})
 	}
 	if text := await(t, "the events", got); text != "etl-orders etl-later" {
 		t.Errorf("events of %q, want those of etl-orders and of a job that the glob chooses later", text)
@@ -91,18 +91,18 @@ func following(w *world) (told <-chan string) {
 		})
 	}()
 	awaitSubscriber(w.t, w, got)
-	w.publish(api.Event{Chunk: &job.Chunk{Run: 4, Data: []byte("other")}})
-	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("one")}})
+	w.Publish(api.Event{Chunk: &job.Chunk{Run: 4, Data: []byte("other")}})
+	w.Publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("one")}})
 	await(w.t, "the first piece of output", heard)
 	return got
 }
 
 func TestOutputFollowsLiveRun(t *testing.T) {
 	w := annsWorld(t)
-	w.chunks[3] = []job.Chunk{{Run: 3, Data: []byte("before")}}
+	w.Chunks[3] = []job.Chunk{{Run: 3, Data: []byte("before")}}
 	told := following(w)
-	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("two")}})
-	w.ended(3, 2)
+	w.Publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("two")}})
+	w.End(3, 2)
 	if text, want := await(t, "the output", told), "before, one, two, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}
@@ -112,15 +112,8 @@ func TestOutputFollowsLiveRun(t *testing.T) {
 func TestOutputEndsAfterGap(t *testing.T) {
 	w := annsWorld(t)
 	told := following(w)
-	w.mu.Lock()
-	hub := w.hub
-	w.hub = nil // nothing receives the end
-	w.mu.Unlock()
-	w.ended(3, 2)
-	w.mu.Lock()
-	w.hub = hub
-	w.mu.Unlock()
-	w.publish(api.Event{Gap: &api.Gap{Lost: 1}})
+	w.Unheard(func() { w.End(3, 2) })
+	w.Publish(api.Event{Gap: &api.Gap{Lost: 1}})
 	if text, want := await(t, "the output", told), "one, gap, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}

@@ -63,7 +63,7 @@ func TestLongTextsAreRefused(t *testing.T) {
 	} {
 		checkRefusal(t, send(t, path, "GET "+target+" HTTP/1.1\r\nHost: x\r\n\r\n"), fmt.Sprintf("%.60s", target), want)
 	}
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.Hold != nil && len(r.Hold.Reason) > job.MaxText {
 			t.Errorf("a reason of %d bytes was recorded", len(r.Hold.Reason))
 		}
@@ -119,7 +119,7 @@ func FuzzRequest(f *testing.F) {
 		if answer.Header().Get("Content-Type") == "application/json" && !json.Valid(answer.Body.Bytes()) {
 			t.Errorf("%s %s?%s: %.200q is not JSON", method, path, query, answer.Body)
 		}
-		for _, r := range w.facts() {
+		for _, r := range w.Facts() {
 			if len(r.Detail) > 2*job.MaxText {
 				t.Errorf("%s %s with %q left %d bytes behind", method, path, body, len(r.Detail))
 			}

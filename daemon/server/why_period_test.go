@@ -16,7 +16,7 @@ import (
 func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	w := newWorld(t, "")
 	file, _ := crontab.Parse("/etc/anacrontab", "1 5 daily true\n7 10 weekly true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
-	w.step(event.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
+	w.Step(event.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
 	client := w.client()
 	ask := func(ref, at string) api.Why {
 		t.Helper()
@@ -41,16 +41,16 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	said("weekly", "2026-11-20T00:10:00Z", waits)
 	said("daily", "2026-11-21T00:05:00Z", "It is due in 1d")
 	said("daily", "2026-11-21T00:06:00Z", "the schedule does not include that time")
-	w.to("2026-11-20T00:05:00Z")
+	w.To("2026-11-20T00:05:00Z")
 	for _, r := range w.View().Runs() {
 		if r.Job == "daily" {
-			w.started(r.ID)
-			w.ended(r.ID, 0)
+			w.Start(r.ID)
+			w.End(r.ID, 0)
 		}
 	}
-	w.to("2026-11-20T00:06:00Z")
+	w.To("2026-11-20T00:06:00Z")
 	said("daily", "", "It ran")
-	if next := w.View().Next(0, w.now); !next.Equal(instant(t, "2026-11-21T00:05:00Z")) {
+	if next := w.View().Next(0, w.Now()); !next.Equal(instant(t, "2026-11-21T00:05:00Z")) {
 		t.Errorf("after its run the next start is %s", next)
 	}
 }
@@ -59,13 +59,13 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 // by its own run.
 func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
 	w := newWorld(t, "#@ name=j\n* * * * * root true\n")
-	w.to("2026-11-20T00:00:30Z")
+	w.To("2026-11-20T00:00:30Z")
 	client := w.client()
 	runs, err := client.Run(t.Context(), api.RunRequest{Refs: []string{"j"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.to("2026-11-20T00:01:00Z")
+	w.To("2026-11-20T00:01:00Z")
 	for at, want := range map[string]job.Trigger{"2026-11-20T00:00:30Z": job.TriggerManual, "2026-11-20T00:01:00Z": job.TriggerClock, "2026-11-20T00:00:31Z": job.TriggerClock} {
 		why, err := client.Why(t.Context(), "j", instant(t, at))
 		if err != nil || why.Run == nil || why.Run.Trigger != want {
@@ -79,7 +79,7 @@ func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
 
 func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 	w := newWorld(t, "#@ name=ghost\n* * * * * ghost true\n#@ name=old\n* * * * * old true\n")
-	w.step(event.BarUsers{Users: map[string]event.Barred{
+	w.Step(event.BarUsers{Users: map[string]event.Barred{
 		"ghost": {Reason: job.NoUser, Detail: "unknown user ghost"},
 		"old":   {Reason: job.AccountRefused, Detail: "account expired on 2022-01-09"},
 	}})
@@ -87,7 +87,7 @@ func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 	for ref, want := range map[string]string{"ghost": "getent passwd ghost", "old": "chage -l old"} {
 		for _, skipped := range []bool{false, true} {
 			if skipped {
-				w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+				w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
 			}
 			why, err := client.Why(t.Context(), ref, time.Time{})
 			if err != nil {
@@ -103,10 +103,10 @@ func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 // Occurrences that wait are named, also if the answer is about another one.
 func TestWhyNamesOccurrencesThatWait(t *testing.T) {
 	w := newWorld(t, "#@ name=slow overlap=queue\n*/10 * * * * ann true\n")
-	w.to("2026-11-20T00:10:00Z")
-	w.started(1)
-	w.to("2026-11-20T00:20:00Z") // is queued
-	w.to("2026-11-20T00:30:00Z") // is skipped, as one is queued
+	w.To("2026-11-20T00:10:00Z")
+	w.Start(1)
+	w.To("2026-11-20T00:20:00Z") // is queued
+	w.To("2026-11-20T00:30:00Z") // is skipped, as one is queued
 	client := w.client()
 	for _, at := range []string{"2026-11-20T00:10:00Z", "2026-11-20T00:30:00Z"} {
 		why, err := client.Why(t.Context(), "slow", instant(t, at))

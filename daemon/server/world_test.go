@@ -15,60 +15,31 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
-	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/server/servertest"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
-	"github.com/cronring/cronring/daemon/store/prune"
 	"github.com/cronring/cronring/daemon/store/state"
 	"github.com/cronring/cronring/daemon/store/statistics"
-	"github.com/cronring/cronring/gossip/claims"
-	"github.com/cronring/cronring/gossip/register"
 )
 
-// world is a real engine behind a Backend and a Store that keep its effects in memory. Its clock
-// advances only when a test sets it.
+// world is a servertest.World with a store that searches its facts.
 type world struct {
-	t          testing.TB
-	view       atomic.Pointer[view.View]
-	subscribed chan struct{}
+	*servertest.World
+	t testing.TB
 
 	// A test sets these before its first request, or while no request is active.
-	refused  []spool.Refusal
-	problems []api.Problem
-	chunks   map[job.RunID][]job.Chunk
 	broken   error     // of the store
-	mute     bool      // the loop answers nothing
 	crontabs *Crontabs // nil: a daemon that was given its files by name
 	ring     *fakeRing // nil: the host is in none
 
-	// These move while servers look on. Only the test moves the clock, so it may
-	// read now by itself.
-	mu          sync.Mutex
-	engine      *engine.Engine
-	members     *claims.Ring
-	now         time.Time
-	up          time.Duration
-	diagnostics []crontab.Diagnostic
-	records     []job.Record
-	ledgers     map[string]job.Ledger // by job and account
-	tap         func([]job.Record, []job.Ledger)
-	lives       []store.Life
-	states      map[string]string // by job, account and key
-	reloads     int
-	hub         map[chan api.Event]*int // subscriber: events lost
-	closed      bool
+	mu     sync.Mutex
+	states map[string]string // by job, account and key
 }
 
 const firstUp = "2026-11-20T00:00:00Z"
@@ -77,20 +48,13 @@ const firstUp = "2026-11-20T00:00:00Z"
 func newWorld(t *testing.T, file string) *world {
 	t.Helper()
 	w := emptyWorld(t)
-	w.load(file)
+	w.Load(file)
 	return w
 }
 
 func emptyWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{
-		t: t, engine: engine.New(engine.State{}), members: claims.New(), now: instant(t, firstUp), up: time.Hour,
-		ledgers: map[string]job.Ledger{}, chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
-		subscribed: make(chan struct{}, 1000),
-	}
-	w.lives = []store.Life{{Up: w.now}}
-	w.view.Store(w.engine.View())
-	return w
+	return &world{World: servertest.New(t, firstUp), t: t}
 }
 
 func instant(t testing.TB, text string) time.Time {
@@ -102,228 +66,6 @@ func instant(t testing.TB, text string) time.Time {
 	return at
 }
 
-func (w *world) load(file string) {
-	w.t.Helper()
-	parsed, diagnostics := crontab.Parse("/etc/cron.d/etl", file, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.mu.Lock()
-	w.diagnostics = diagnostics
-	w.mu.Unlock()
-	w.loadCrontab(parsed)
-}
-
-func (w *world) loadCrontab(t *crontab.File) { w.step(event.Load{Crontabs: []*crontab.File{t}}) }
-
-// to lets the time pass until an instant, one minute after the other.
-func (w *world) to(text string) {
-	w.t.Helper()
-	for end := instant(w.t, text); w.now.Before(end); {
-		w.pass(min(time.Minute, end.Sub(w.now)))
-		w.step()
-	}
-}
-
-// pass lets time pass without the loop taking note of it.
-func (w *world) pass(d time.Duration) { w.set(w.now.Add(d), d) }
-
-// set sets the clock while d of the time since boot goes by. The loop takes no
-// note of it.
-func (w *world) set(now time.Time, d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now, w.up = now, w.up+d
-}
-
-// jump sets the clock: the time since boot advances by only a second.
-func (w *world) jump(text string) {
-	w.t.Helper()
-	w.set(instant(w.t, text), time.Second)
-	w.step()
-}
-
-// down lets the daemon be away until an instant.
-func (w *world) down(text string) {
-	w.t.Helper()
-	back := instant(w.t, text)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lives[len(w.lives)-1].LastSeen = w.now
-	w.now, w.up = back, w.up+back.Sub(w.now)
-	w.lives = append(w.lives, store.Life{Up: back})
-	w.stepLocked()
-}
-
-func (w *world) step(events ...event.Event) []effect.Effect {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stepLocked(events...)
-}
-
-// hear is a step with events of the other members of the ring.
-func (w *world) hear(events ...register.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.members.Receive(events...)
-	w.stepLocked()
-}
-
-func (w *world) stepLocked(events ...event.Event) []effect.Effect {
-	effects := w.engine.StepIn(w.members, job.Moment{Wall: w.now, Up: w.up}, events...)
-	w.view.Store(w.engine.View())
-	var facts []job.Record
-	var ledgers []job.Ledger
-	for _, e := range effects {
-		switch e := e.(type) {
-		case effect.Fact:
-			facts = append(facts, e.Record)
-			w.records = append(w.records, e.Record)
-			w.publishLocked(api.Event{Record: &e.Record})
-		case effect.Ledger:
-			ledgers = append(ledgers, e.Ledger)
-			w.ledgers[string(e.Ledger.Job)+"/"+e.Ledger.User] = e.Ledger
-		}
-	}
-	if w.tap != nil {
-		w.tap(facts, ledgers)
-	}
-	return effects
-}
-
-// started and ended send the reports of a spawner about a run.
-func (w *world) started(id job.RunID) { w.step(event.Started{Run: id, PID: 4000 + int(id)}) }
-
-func (w *world) ended(id job.RunID, code int) {
-	w.step(event.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited, Code: code}})
-}
-
-func (w *world) publish(e api.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.publishLocked(e)
-}
-
-func (w *world) publishLocked(e api.Event) {
-	for ch, lost := range w.hub {
-		if *lost > 0 {
-			select {
-			case ch <- api.Event{Gap: &api.Gap{Lost: *lost}}:
-				*lost = 0
-			default:
-			}
-		}
-		select {
-		case ch <- e:
-		default:
-			*lost++
-		}
-	}
-}
-
-// stop closes all subscriptions, as a daemon that ends does.
-func (w *world) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	for ch := range w.hub {
-		delete(w.hub, ch)
-		close(ch)
-	}
-}
-
-// ---- Backend
-
-func (w *world) View() *view.View { return w.view.Load() }
-
-func (w *world) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
-	if w.mute {
-		<-ctx.Done()
-		return effect.Answer{}, ctx.Err()
-	}
-	if q, ok := e.(event.Question); ok {
-		e = q.With(1)
-	}
-	for _, x := range w.step(e) {
-		if a, ok := x.(effect.Answer); ok {
-			return a, nil
-		}
-	}
-	return effect.Answer{}, errors.New("the engine gave no answer")
-}
-
-func (w *world) Configuration() api.Config {
-	return api.Config{Directory: "/etc/cronring", Settings: []api.Setting{{Key: "max-running", Value: "none", Origin: "built-in"}}}
-}
-
-func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.reloads++
-	return w.diagnostics, nil
-}
-
-func (w *world) Diagnostics() []crontab.Diagnostic {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.diagnostics
-}
-
-func (w *world) Refused() []spool.Refusal { return w.refused }
-
-func (w *world) Health() api.Health {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
-}
-
-func (w *world) Waiting() (letters, notices int) { return 3, 2 }
-
-func (w *world) Subscribe(ctx context.Context) <-chan api.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := make(chan api.Event, 64)
-	if w.closed {
-		close(ch)
-		return ch
-	}
-	w.hub[ch] = new(int)
-	context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if _, ok := w.hub[ch]; ok {
-			delete(w.hub, ch)
-			close(ch)
-		}
-	})
-	w.subscribed <- struct{}{}
-	return ch
-}
-
-func (w *world) Tap(f func([]job.Record, []job.Ledger)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tap = f
-}
-
-func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
-	events := w.Subscribe(ctx)
-	if _, live := lookup.LiveRun(w.View(), id); !live {
-		return nil, events
-	}
-	return w.chunks[id], events
-}
-
-// TryChannel has one channel that works and one that is broken.
-func (w *world) Plan(_ context.Context, start effect.Start) (api.Environment, error) {
-	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
-}
-
-func (w *world) Prune(context.Context) (prune.Pruned, error) { return prune.Pruned{Runs: 3}, nil }
-func (w *world) Sizes(context.Context) (database.Sizes, error) {
-	return database.Sizes{Path: "db"}, nil
-}
-func (w *world) Bytes() int64                                             { return 4096 }
-func (w *world) Check(context.Context) ([]string, error)                  { return nil, nil }
-func (w *world) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }
-
 func (w *world) Ring() Ring {
 	if w.ring == nil {
 		return nil
@@ -331,28 +73,12 @@ func (w *world) Ring() Ring {
 	return w.ring
 }
 
-func (w *world) TryChannel(_ context.Context, name string) error {
-	switch name {
-	case "ops":
-		return nil
-	case "broken":
-		return errors.New("https://example.org answered 500")
-	}
-	return &api.Error{Kind: api.NotFound, What: "there is no channel"}
-}
-
 // ---- Store: the facts themselves, searched from end to end
-
-func (w *world) facts() []job.Record {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.records)
-}
 
 // allRuns returns each run in its newest record, newest first.
 func (w *world) allRuns() []job.Run {
 	latest := map[job.RunID]job.Run{}
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.Run != nil {
 			latest[r.Run.ID] = *r.Run
 		}
@@ -364,6 +90,13 @@ func (w *world) allRuns() []job.Run {
 	slices.SortFunc(runs, func(a, b job.Run) int { return cmp.Compare(b.ID, a.ID) })
 	return runs
 }
+
+func (w *world) Sizes(context.Context) (database.Sizes, error) {
+	return database.Sizes{Path: "db"}, nil
+}
+func (w *world) Bytes() int64                                             { return 4096 }
+func (w *world) Check(context.Context) ([]string, error)                  { return nil, nil }
+func (w *world) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }
 
 func (w *world) Run(_ context.Context, id job.RunID) (job.Run, bool, error) {
 	for _, r := range w.allRuns() {
@@ -449,9 +182,7 @@ func (w *world) LastBy(_ context.Context, id job.ID, user string, f func(job.Run
 }
 
 func (w *world) Streaks(_ context.Context, f func(l job.Ledger)) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, l := range w.ledgers {
+	for _, l := range w.Ledgers() {
 		if l.Bad > 0 || l.Verdict != job.VerdictOK {
 			f(job.Ledger{Job: l.Job, User: l.User, Bad: l.Bad, Success: l.Success})
 		}
@@ -502,7 +233,7 @@ func (w *world) LastBefore(_ context.Context, jobs []job.ID, t time.Time, f func
 
 func (w *world) Skips(_ context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
 	seen := map[job.ID]int{}
-	for _, r := range slices.Backward(w.facts()) {
+	for _, r := range slices.Backward(w.Facts()) {
 		if r.Kind != job.Decided || r.Run != nil || !slices.Contains(jobs, r.Job) || r.Due.Before(from) || !r.Due.Before(to) {
 			continue
 		}
@@ -514,7 +245,7 @@ func (w *world) Skips(_ context.Context, jobs []job.ID, from, to time.Time, n in
 }
 
 func (w *world) JobNumbers(context.Context) (jobs []job.ID, err error) {
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if !slices.Contains(jobs, r.Job) {
 			jobs = append(jobs, r.Job)
 		}
@@ -559,7 +290,7 @@ func (w *world) SkipsFrom(ctx context.Context, from, to time.Time, n int) (time.
 }
 
 func (w *world) SkipsBetween(_ context.Context, from, to time.Time, n int, f func(job.Record)) error {
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.Kind == job.Decided && r.Run == nil && !r.At.Before(from) && r.At.Before(to) && n > 0 {
 			n--
 			f(r)
@@ -570,7 +301,7 @@ func (w *world) SkipsBetween(_ context.Context, from, to time.Time, n int, f fun
 
 func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
 	var found []job.Record
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.DecidesOccurrence() && r.Job == id && !r.Due.Before(from) && r.Due.Before(to) {
 			found = append(found, w.updated(r))
 		}
@@ -587,7 +318,7 @@ func (w *world) updated(r job.Record) job.Record {
 }
 
 func (w *world) DecisionAt(_ context.Context, id job.ID, due time.Time) (found job.Record, ok bool, err error) {
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.DecidesOccurrence() && r.Job == id && !due.After(r.Due) && (r.Due.Equal(due) || r.Count > 1 && !due.Before(r.First)) {
 			found, ok = w.updated(r), true
 		}
@@ -597,7 +328,7 @@ func (w *world) DecisionAt(_ context.Context, id job.ID, due time.Time) (found j
 
 func (w *world) Records(_ context.Context, from, to time.Time, limit int) ([]job.Record, error) {
 	var found []job.Record
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.Run == nil && r.Kind != job.Decided && !r.At.Before(from) && r.At.Before(to) {
 			found = append(found, r)
 		}
@@ -606,7 +337,7 @@ func (w *world) Records(_ context.Context, from, to time.Time, limit int) ([]job
 }
 
 func (w *world) Doubles(_ context.Context, since time.Time, f func(id job.ID, detail string)) error {
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		if r.Kind == job.Doubled && !r.At.Before(since) {
 			f(r.Job, r.Detail)
 		}
@@ -615,13 +346,11 @@ func (w *world) Doubles(_ context.Context, since time.Time, f func(id job.ID, de
 }
 
 func (w *world) Output(_ context.Context, id job.RunID) ([]job.Chunk, error) {
-	return w.chunks[id], w.broken
+	return w.Chunks[id], w.broken
 }
 
 func (w *world) Lives(_ context.Context, from, to time.Time) ([]store.Life, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.lives), w.broken
+	return w.DaemonLives(), w.broken
 }
 
 func stateKey(id job.ID, user, key string) string { return string(id) + "/" + user + "/" + key }
@@ -638,7 +367,7 @@ func (w *world) States(_ context.Context, id job.ID, user string) (all []state.E
 	defer w.mu.Unlock()
 	for _, path := range slices.Sorted(maps.Keys(w.states)) {
 		if key, ok := strings.CutPrefix(path, stateKey(id, user, "")); ok {
-			all = append(all, state.Entry{Key: key, Size: len(w.states[path]), At: w.now})
+			all = append(all, state.Entry{Key: key, Size: len(w.states[path]), At: w.Now()})
 		}
 	}
 	return all, w.broken
@@ -666,7 +395,7 @@ func (w *world) DeleteState(_ context.Context, id job.ID, user, key string) (boo
 // Letters and Letter know the dead letters from the facts, as the store does.
 func (w *world) Letters(_ context.Context, of store.Of) ([]store.Letter, error) {
 	var found []store.Letter
-	for _, r := range w.facts() {
+	for _, r := range w.Facts() {
 		switch {
 		case r.Run == nil:
 		case (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead:
@@ -704,7 +433,7 @@ func (w *world) Totals(context.Context, time.Time) (statistics.Totals, error) {
 
 func (w *world) Backfills(_ context.Context, of store.Of) (found []job.Backfill, err error) {
 	seen := map[int64]bool{}
-	for _, r := range slices.Backward(w.facts()) {
+	for _, r := range slices.Backward(w.Facts()) {
 		if b := r.Backfill; r.Kind == job.Filled && !seen[b.ID] && (of.Jobs == nil || slices.Contains(of.Jobs, b.Job)) && (of.User == "" || of.User == b.User) {
 			seen[b.ID] = true
 			found = append(found, *b)
@@ -768,7 +497,7 @@ func await[T any](t testing.TB, what string, from <-chan T) T {
 func awaitSubscriber[T any](t testing.TB, w *world, over <-chan T) {
 	t.Helper()
 	select {
-	case <-w.subscribed:
+	case <-w.Subscribed:
 	case got := <-over:
 		t.Fatalf("it was over before it subscribed to what happens: %+v", got)
 	case <-time.After(patience):
@@ -783,17 +512,11 @@ func patient(t testing.TB) context.Context {
 	return ctx
 }
 
-func (w *world) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
 func (w *world) server() *Server { return w.serverOf(w) }
 
 func (w *world) serverOf(s Store) *Server {
 	return New(Options{
-		Backend: w, Store: s, Now: w.clock,
+		Backend: w, Store: s, Now: w.Now,
 		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Crontabs: w.crontabs,
 	})

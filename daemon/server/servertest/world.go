@@ -1,0 +1,388 @@
+// Package servertest owns a daemon without processes, for tests of what it answers: a real engine
+// behind the interfaces of the server. A test sets its clock, and reports when runs start and end.
+package servertest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/store/prune"
+	"github.com/cronring/cronring/gossip/claims"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// World is a real engine behind the server's Backend, except for the ring. Its clock advances only
+// when a test sets it. Only one goroutine may do that; servers may read at any time.
+type World struct {
+	t    testing.TB
+	view atomic.Pointer[view.View]
+
+	// Subscribed receives a value for each subscription.
+	Subscribed chan struct{}
+
+	// A test sets these before its first request, or while no request is active.
+	Machine  api.Health // without the time of its start and the problems
+	Refusals []spool.Refusal
+	Problems []api.Problem
+	Chunks   map[job.RunID][]job.Chunk // what live runs have printed
+	Mute     bool                      // the loop answers nothing
+
+	mu          sync.Mutex
+	engine      *engine.Engine
+	members     *claims.Ring
+	now         time.Time
+	up          time.Duration
+	diagnostics []crontab.Diagnostic
+	records     []job.Record
+	ledgers     map[string]job.Ledger // by job and account
+	tap         func([]job.Record, []job.Ledger)
+	lives       []store.Life
+	hub         map[chan api.Event]*int // subscriber: events lost
+	closed      bool
+}
+
+// New returns a world without jobs, one hour after the boot of its host.
+func New(t testing.TB, now string) *World {
+	t.Helper()
+	w := &World{
+		t: t, engine: engine.New(engine.State{}), members: claims.New(), now: instant(t, now), up: time.Hour,
+		Machine: api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC"},
+		ledgers: map[string]job.Ledger{}, Chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
+		Subscribed: make(chan struct{}, 1000),
+	}
+	w.lives = []store.Life{{Up: w.now}}
+	w.view.Store(w.engine.View())
+	return w
+}
+
+func instant(t testing.TB, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// Load loads the entries of a system crontab.
+func (w *World) Load(file string) {
+	w.t.Helper()
+	parsed, diagnostics := crontab.Parse("/etc/cron.d/etl", file, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	w.LoadCrontabs(diagnostics, parsed)
+}
+
+// LoadCrontabs replaces all crontabs.
+func (w *World) LoadCrontabs(diagnostics []crontab.Diagnostic, all ...*crontab.File) {
+	w.mu.Lock()
+	w.diagnostics = diagnostics
+	w.mu.Unlock()
+	w.Step(event.Load{Crontabs: all})
+}
+
+// Now returns the time of the world's clock.
+func (w *World) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// To lets the time pass until an instant, with a step each minute.
+func (w *World) To(text string) {
+	w.t.Helper()
+	for end := instant(w.t, text); w.now.Before(end); {
+		w.Pass(min(time.Minute, end.Sub(w.now)))
+		w.Step()
+	}
+}
+
+// Pass lets time pass without a step.
+func (w *World) Pass(d time.Duration) { w.Set(w.now.Add(d), d) }
+
+// Set sets the clock while d of the time since boot passes, without a step.
+func (w *World) Set(now time.Time, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now, w.up = now, w.up+d
+}
+
+// Jump sets the clock: the time since boot advances by only a second.
+func (w *World) Jump(text string) {
+	w.t.Helper()
+	w.Set(instant(w.t, text), time.Second)
+	w.Step()
+}
+
+// Down lets the daemon be away until an instant.
+func (w *World) Down(text string) {
+	w.t.Helper()
+	back := instant(w.t, text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lives[len(w.lives)-1].LastSeen = w.now
+	w.now, w.up = back, w.up+back.Sub(w.now)
+	w.lives = append(w.lives, store.Life{Up: back})
+	w.stepLocked()
+}
+
+// Step gives events to the engine, and returns its effects.
+func (w *World) Step(events ...event.Event) []effect.Effect {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stepLocked(events...)
+}
+
+// Hear is a step with events of the other members of the ring.
+func (w *World) Hear(events ...register.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.members.Receive(events...)
+	w.stepLocked()
+}
+
+func (w *World) stepLocked(events ...event.Event) []effect.Effect {
+	effects := w.engine.StepIn(w.members, job.Moment{Wall: w.now, Up: w.up}, events...)
+	w.view.Store(w.engine.View())
+	var facts []job.Record
+	var ledgers []job.Ledger
+	for _, e := range effects {
+		switch e := e.(type) {
+		case effect.Fact:
+			facts = append(facts, e.Record)
+			w.records = append(w.records, e.Record)
+			w.publishLocked(api.Event{Record: &e.Record})
+		case effect.Ledger:
+			ledgers = append(ledgers, e.Ledger)
+			w.ledgers[string(e.Ledger.Job)+"/"+e.Ledger.User] = e.Ledger
+		}
+	}
+	if w.tap != nil {
+		w.tap(facts, ledgers)
+	}
+	return effects
+}
+
+// Start and End send the reports of a spawner about a run.
+func (w *World) Start(id job.RunID) { w.Step(event.Started{Run: id, PID: 4000 + int(id)}) }
+
+// End reports that a run exited with a code.
+func (w *World) End(id job.RunID, code int) {
+	w.Step(event.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited, Code: code}})
+}
+
+// Facts returns all facts so far, oldest first.
+func (w *World) Facts() []job.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.records)
+}
+
+// AddFacts adds facts that the engine did not decide.
+func (w *World) AddFacts(facts ...job.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.records = append(w.records, facts...)
+}
+
+// Ledgers returns the newest ledger of each job and account.
+func (w *World) Ledgers() []job.Ledger {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.ledgers))
+}
+
+// Ledger returns the newest ledger of a job and an account.
+func (w *World) Ledger(id job.ID, user string) job.Ledger {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ledgers[string(id)+"/"+user]
+}
+
+// DaemonLives returns the daemon's lives, oldest first.
+func (w *World) DaemonLives() []store.Life {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.lives)
+}
+
+// Publish sends an event to all subscribers.
+func (w *World) Publish(e api.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.publishLocked(e)
+}
+
+func (w *World) publishLocked(e api.Event) {
+	for ch, lost := range w.hub {
+		if *lost > 0 {
+			select {
+			case ch <- api.Event{Gap: &api.Gap{Lost: *lost}}:
+				*lost = 0
+			default:
+			}
+		}
+		select {
+		case ch <- e:
+		default:
+			*lost++
+		}
+	}
+}
+
+// Unheard calls f while no subscriber receives events.
+func (w *World) Unheard(f func()) {
+	swap := func(hub map[chan api.Event]*int) (old map[chan api.Event]*int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		old, w.hub = w.hub, hub
+		return old
+	}
+	old := swap(nil)
+	f()
+	swap(old)
+}
+
+// Stop closes all subscriptions, as a daemon that ends does.
+func (w *World) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for ch := range w.hub {
+		delete(w.hub, ch)
+		close(ch)
+	}
+}
+
+// ---- Backend
+
+// View returns the engine's newest view.
+func (w *World) View() *view.View { return w.view.Load() }
+
+// Ask gives an event to the engine and returns its answer.
+func (w *World) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
+	if w.Mute {
+		<-ctx.Done()
+		return effect.Answer{}, ctx.Err()
+	}
+	if q, ok := e.(event.Question); ok {
+		e = q.With(1)
+	}
+	for _, x := range w.Step(e) {
+		if a, ok := x.(effect.Answer); ok {
+			return a, nil
+		}
+	}
+	return effect.Answer{}, errors.New("the engine gave no answer")
+}
+
+// Configuration returns a configuration of one setting.
+func (w *World) Configuration() api.Config {
+	return api.Config{Directory: "/etc/cronring", Settings: []api.Setting{{Key: "max-running", Value: "none", Origin: "built-in"}}}
+}
+
+// Reload reads nothing.
+func (w *World) Reload(context.Context) ([]crontab.Diagnostic, error) { return w.Diagnostics(), nil }
+
+// Diagnostics returns those of the newest load.
+func (w *World) Diagnostics() []crontab.Diagnostic {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.diagnostics
+}
+
+// AddDiagnostic adds one to those of the newest load.
+func (w *World) AddDiagnostic(d crontab.Diagnostic) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.diagnostics = append(w.diagnostics, d)
+}
+
+// Refused returns Refusals.
+func (w *World) Refused() []spool.Refusal { return w.Refusals }
+
+// Health returns the state of the Machine.
+func (w *World) Health() api.Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.Machine
+	h.Started, h.Problems = w.lives[0].Up, w.Problems
+	return h
+}
+
+// Waiting returns constants.
+func (w *World) Waiting() (letters, notices int) { return 3, 2 }
+
+// Subscribe returns a channel of events until ctx ends.
+func (w *World) Subscribe(ctx context.Context) <-chan api.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := make(chan api.Event, 64)
+	if w.closed {
+		close(ch)
+		return ch
+	}
+	w.hub[ch] = new(int)
+	context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if _, ok := w.hub[ch]; ok {
+			delete(w.hub, ch)
+			close(ch)
+		}
+	})
+	w.Subscribed <- struct{}{}
+	return ch
+}
+
+// Tap sets the function that receives the facts and ledgers of each step.
+func (w *World) Tap(f func([]job.Record, []job.Ledger)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tap = f
+}
+
+// TapFacts gives facts to the tap alone.
+func (w *World) TapFacts(facts ...job.Record) { w.tap(facts, nil) }
+
+// Follow returns what a live run has printed, and the events from now on.
+func (w *World) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
+	events := w.Subscribe(ctx)
+	if _, live := lookup.LiveRun(w.View(), id); !live {
+		return nil, events
+	}
+	return w.Chunks[id], events
+}
+
+// Plan returns the environment that the crontab sets.
+func (w *World) Plan(_ context.Context, start effect.Start) (api.Environment, error) {
+	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
+}
+
+// Prune removes nothing.
+func (w *World) Prune(context.Context) (prune.Pruned, error) { return prune.Pruned{Runs: 3}, nil }
+
+// TryChannel has one channel that works and one that is broken.
+func (w *World) TryChannel(_ context.Context, name string) error {
+	switch name {
+	case "ops":
+		return nil
+	case "broken":
+		return errors.New("https://example.org answered 500")
+	}
+	return &api.Error{Kind: api.NotFound, What: "there is no channel"}
+}
