@@ -15,7 +15,7 @@ import (
 // failOnce lets the next runs of all jobs fail.
 func failOnce(w *world) {
 	w.To(w.Now().Add(time.Minute).Format(time.RFC3339))
-	for _, r := range w.allRuns() {
+	for _, r := range w.AllRuns() {
 		if r.State == job.RunDecided {
 			w.Start(r.ID)
 			w.End(r.ID, 1)

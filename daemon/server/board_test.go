@@ -464,7 +464,7 @@ func TestBoardOverTheSocket(t *testing.T) {
 
 func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, boardCrontab)
-	w.broken = context.DeadlineExceeded
+	w.Broken = context.DeadlineExceeded
 	for _, err := range w.client().Board(patient(t)) {
 		if api.KindOf(err) != api.Internal {
 			t.Errorf("got %v, want an internal error", err)

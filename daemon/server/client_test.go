@@ -40,7 +40,7 @@ func states(jobs []job.Status) string {
 func TestListSortsBySeverity(t *testing.T) {
 	w := newWorld(t, etlCrontab)
 	w.To("2026-11-20T02:00:00Z") // etl-nightly and etl-orders are due
-	for _, r := range w.allRuns() {
+	for _, r := range w.AllRuns() {
 		w.Start(r.ID)
 		if r.Job == "etl-orders" {
 			w.End(r.ID, 3)
@@ -370,7 +370,7 @@ func TestHistoryOfRemovedJob(t *testing.T) {
 
 func TestStatusWhenHistoryIsUnreadable(t *testing.T) {
 	w := newWorld(t, etlCrontab)
-	w.broken = context.DeadlineExceeded
+	w.Broken = context.DeadlineExceeded
 	c := w.client()
 	st, err := c.Status(context.Background())
 	if err != nil || len(st.Problems) == 0 || st.Jobs != 4 {

@@ -45,7 +45,7 @@ func golden(t *testing.T, name, got string) {
 func TestDocuments(t *testing.T) {
 	w := newWorld(t, etlCrontab)
 	w.To("2026-11-20T02:00:00Z")
-	for _, r := range w.allRuns() {
+	for _, r := range w.AllRuns() {
 		w.Start(r.ID)
 		if r.Job == "etl-orders" {
 			w.End(r.ID, int(r.ID%2))

@@ -257,11 +257,11 @@ func TestMetricsOfManyJobsAreBounded(t *testing.T) {
 func TestMetricsWithoutHistory(t *testing.T) {
 	w := newWorld(t, metricsCrontab)
 	s := w.server()
-	w.broken = errors.New("the disk is gone")
+	w.Broken = errors.New("the disk is gone")
 	got := w.metrics(s, 0, "jobs=true")
 	wantSamples(t, got, map[string]float64{"up": 1, "history_readable": 0})
 	wantNone(t, got, "jobs{")
-	w.broken = nil
+	w.Broken = nil
 	wantSamples(t, w.metrics(s, 0, ""), map[string]float64{"history_readable": 1, `jobs{state="new"}`: 3})
 }
 

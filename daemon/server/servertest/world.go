@@ -5,7 +5,6 @@ package servertest
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,8 +26,8 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// World is a real engine behind the server's Backend, except for the ring. Its clock advances only
-// when a test sets it. Only one goroutine may do that; servers may read at any time.
+// World is a real engine behind the server's Backend, except for the ring, and a Store in memory. Its
+// clock advances only when a test sets it. Only one goroutine may do that; servers may read at any time.
 type World struct {
 	t    testing.TB
 	view atomic.Pointer[view.View]
@@ -40,7 +39,8 @@ type World struct {
 	Machine  api.Health // without the time of its start and the problems
 	Refusals []spool.Refusal
 	Problems []api.Problem
-	Chunks   map[job.RunID][]job.Chunk // what live runs have printed
+	Chunks   map[job.RunID][]job.Chunk // what runs printed
+	Broken   error                     // of the store
 	Mute     bool                      // the loop answers nothing
 
 	mu          sync.Mutex
@@ -50,9 +50,12 @@ type World struct {
 	up          time.Duration
 	diagnostics []crontab.Diagnostic
 	records     []job.Record
+	runs        []job.Run // of AllRuns, when there were runsOf records
+	runsOf      int
 	ledgers     map[string]job.Ledger // by job and account
 	tap         func([]job.Record, []job.Ledger)
 	lives       []store.Life
+	states      map[string]string       // by job, account and key
 	hub         map[chan api.Event]*int // subscriber: events lost
 	closed      bool
 }
@@ -199,25 +202,11 @@ func (w *World) AddFacts(facts ...job.Record) {
 	w.records = append(w.records, facts...)
 }
 
-// Ledgers returns the newest ledger of each job and account.
-func (w *World) Ledgers() []job.Ledger {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Collect(maps.Values(w.ledgers))
-}
-
 // Ledger returns the newest ledger of a job and an account.
 func (w *World) Ledger(id job.ID, user string) job.Ledger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ledgers[string(id)+"/"+user]
-}
-
-// DaemonLives returns the daemon's lives, oldest first.
-func (w *World) DaemonLives() []store.Life {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.lives)
 }
 
 // Publish sends an event to all subscribers.
