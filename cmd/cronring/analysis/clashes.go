@@ -29,10 +29,7 @@ each day, at the time when the fewest others start.`,
 		Example: "  cronring report clashes --least 10\n  cronring report clashes --suggest daily -o plain --no-header | cut -f1",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			q.Refs, q.Suggest = args, suggest.Value
 			q.From = a.Now()
 			q.To = q.From.Add(time.Duration(next))

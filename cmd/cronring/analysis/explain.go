@@ -21,7 +21,7 @@ import (
 // explainFlags are the flags of explain.
 type explainFlags struct {
 	cli.FormatFlags
-	from string
+	from time.Time
 	out  *cli.Output
 }
 
@@ -43,7 +43,7 @@ each was set, and the jobs that start in the same minutes in the next seven days
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), a, args[0], f) },
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "as seen at `T` instead of now: "+typedtime.Help)
+	a.AddFuture(cmd, &f.from, "from", "as seen at `T` instead of now: "+typedtime.Help)
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, f.out, api.Explanation{})
@@ -53,21 +53,14 @@ each was set, and the jobs that start in the same minutes in the next seven days
 }
 
 func explain(ctx context.Context, a *cli.App, text string, f *explainFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	from, err := a.FutureTime("from", f.from, loc)
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
+	from := cmp.Or(f.from, a.Now())
 	var x api.Explanation
+	var err error
 	if isLine(text) {
-		from = cmp.Or(from, a.Now())
 		x, err = explainText(text, f, loc, from.In(loc))
 	} else {
-		x, err = explainJob(ctx, a, text, from)
-		from = cmp.Or(from, a.Now())
+		x, err = a.Daemon().Explain(ctx, text, f.from)
 	}
 	if err != nil {
 		return err
@@ -82,11 +75,6 @@ func explain(ctx context.Context, a *cli.App, text string, f *explainFlags) erro
 // isLine reports whether a text is meant as a schedule or as a line of a crontab,
 // perhaps with lines of options above it.
 func isLine(text string) bool { return isSchedule(text) || strings.Contains(text, "\n") }
-
-// explainJob requests the explanation of a job from the daemon.
-func explainJob(ctx context.Context, a *cli.App, ref string, from time.Time) (api.Explanation, error) {
-	return a.Daemon().Explain(ctx, ref, from)
-}
 
 // explainText takes text for a schedule, and if more follows the time, for a
 // whole line.

@@ -25,7 +25,7 @@ import (
 type nextFlags struct {
 	cli.FormatFlags
 	number      int
-	from, until string
+	from, until time.Time
 	out         *cli.Output
 }
 
@@ -67,8 +67,8 @@ disabled, or paused without an end have none.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return next(a, cmd, args, f) },
 	}
 	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "at most `N` runs")
-	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now: "+typedtime.Help)
-	cmd.Flags().StringVar(&f.until, "until", "", "end before `T`")
+	a.AddFuture(cmd, &f.from, "from", "begin at `T` instead of now: "+typedtime.Help)
+	a.AddFuture(cmd, &f.until, "until", "end before `T`")
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddSelection(cmd, f.out, coming{})
@@ -81,28 +81,18 @@ func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	if f.number < 1 || f.number > api.MaxComing {
 		return cli.Invalid(fmt.Sprintf("-n %d", f.number), fmt.Sprintf("expected 1 to %d", api.MaxComing), "")
 	}
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	from, err := a.FutureTime("from", f.from, loc)
-	if err != nil {
-		return err
-	}
-	until, err := a.FutureTime("until", f.until, loc)
-	if err != nil {
-		return err
-	}
-	now := cmp.Or(from, a.Now())
+	loc := a.Location()
+	now := cmp.Or(f.from, a.Now())
 	what, single := cli.Single(args)
 	var c coming
+	var err error
 	switch {
 	case single && isSchedule(what):
-		c, err = scheduleNext(what, loc, f.window(now, until))
+		c, err = scheduleNext(what, loc, f.window(now))
 	case single && isEntry(what):
-		c, err = entryNext(a, what, loc, f, f.window(now, until))
+		c, err = entryNext(a, what, loc, f, f.window(now))
 	default:
-		c, err = jobsNext(cmd.Context(), a, api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
+		c, err = jobsNext(cmd.Context(), a, api.ComingQuery{Refs: args, From: f.from, Until: f.until, Limit: f.number}, loc)
 	}
 	if err != nil {
 		return err
@@ -144,7 +134,7 @@ type Window struct {
 	Number      int
 }
 
-func (f *nextFlags) window(from, until time.Time) Window { return Window{from, until, f.number} }
+func (f *nextFlags) window(from time.Time) Window { return Window{from, f.until, f.number} }
 
 // Runs lists the occurrences of s in w. The first may be at w.from itself.
 func (w Window) Runs(s cron.Schedule) []time.Time {

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
 	cli.FormatFlags
-	from, until string
+	from, until time.Time
 	takes       cli.Duration
 	out         *cli.Output
 }
@@ -57,8 +58,8 @@ line, command, user, job, schedule, trigger, attempt.`,
 		RunE: func(_ *cobra.Command, args []string) error { return simulate(a, args, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+typedtime.Help)
-	flags.StringVar(&f.until, "until", "", "end at `T` (default: a day after --from), exclusive")
+	a.AddFuture(cmd, &f.from, "from", "begin at `T` (default: now), inclusive: "+typedtime.Help)
+	a.AddFuture(cmd, &f.until, "until", "end at `T` (default: a day after --from), exclusive")
 	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormTable, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
@@ -70,10 +71,7 @@ line, command, user, job, schedule, trigger, attempt.`,
 }
 
 func simulate(a *cli.App, names []string, f *simulateFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	from, to, err := span(a, f, loc)
 	if err != nil {
 		return err
@@ -111,18 +109,8 @@ func simulate(a *cli.App, names []string, f *simulateFlags) error {
 
 // span reads --from and --to.
 func span(a *cli.App, f *simulateFlags, loc *time.Location) (from, to time.Time, err error) {
-	from = a.Now().Truncate(time.Second)
-	if f.from != "" {
-		if from, err = a.FutureTime("from", f.from, loc); err != nil {
-			return from, to, err
-		}
-	}
-	to = from.In(loc).AddDate(0, 0, 1)
-	if f.until != "" {
-		if to, err = a.FutureTime("until", f.until, loc); err != nil {
-			return from, to, err
-		}
-	}
+	from = cmp.Or(f.from, a.Now().Truncate(time.Second))
+	to = cmp.Or(f.until, from.In(loc).AddDate(0, 0, 1))
 	if !from.Before(to) {
 		return from, to, cli.UsageError("simulate that", "--until is not after --from", "")
 	}

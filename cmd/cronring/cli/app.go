@@ -27,7 +27,7 @@ type App struct {
 	input
 	connection
 	interruption *interruption
-	Zone         ZoneFlags
+	Zone         *time.Location // of --tz or --utc; nil: the host's
 	Now          func() time.Time
 }
 

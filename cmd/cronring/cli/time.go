@@ -34,55 +34,56 @@ const (
 	PlainTime = time.RFC3339
 )
 
-// ZoneFlags are --tz and --utc.
-type ZoneFlags struct {
-	name string
-	utc  bool
-}
-
-// AddZone adds --tz and --utc.
+// AddZone adds --tz and --utc to a command, which does not run if there is no such zone.
 func (a *App) AddZone(cmd *cobra.Command, use string) {
-	cmd.Flags().StringVar(&a.Zone.name, "tz", "", "`ZONE` "+use+" (default: the host's)")
-	cmd.Flags().BoolVar(&a.Zone.utc, "utc", false, "the same as --tz UTC")
+	name := cmd.Flags().String("tz", "", "`ZONE` "+use+" (default: the host's)")
+	utc := cmd.Flags().Bool("utc", false, "the same as --tz UTC")
 	cmd.MarkFlagsMutuallyExclusive("tz", "utc")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		switch {
+		case *utc:
+			a.Zone = time.UTC
+		case *name != "":
+			if a.Zone, err = spool.LoadZone(*name); err != nil {
+				return UsageError(fmt.Sprintf("use zone %q", *name), err.Error(), "name a zone as in --tz Europe/Berlin")
+			}
+		}
+		return run(cmd, args)
+	}
 }
 
 // Location returns the zone of the flags, or the host's.
-func (a *App) Location() (*time.Location, error) {
-	switch {
-	case a.Zone.utc:
-		return time.UTC, nil
-	case a.Zone.name == "":
-		return spool.ThisHost().Zone, nil
+func (a *App) Location() *time.Location {
+	if a.Zone == nil {
+		return spool.ThisHost().Zone
 	}
-	loc, err := spool.LoadZone(a.Zone.name)
-	if err != nil {
-		return nil, UsageError(fmt.Sprintf("use zone %q", a.Zone.name), err.Error(), "name a zone as in --tz Europe/Berlin")
-	}
-	return loc, nil
+	return a.Zone
 }
 
-// PastTime reads the time of a flag about what happened: "30d" is thirty days ago.
-// An unset flag is the zero time.
-func (a *App) PastTime(name, text string, loc *time.Location) (time.Time, error) {
-	return a.flagTime(name, text, loc, typedtime.ParsePast)
+// AddPast adds a flag for the time of something that happened: "30d" is thirty days ago. The
+// command runs with the time in at, which is zero if neither the flag nor a default is set. AddZone
+// must come later.
+func (a *App) AddPast(cmd *cobra.Command, at *time.Time, name, otherwise, usage string) {
+	a.addTime(cmd, at, name, otherwise, usage, typedtime.ParsePast)
 }
 
-// FutureTime reads the time of a flag about what will happen: "2h" is in two hours.
-// An unset flag is the zero time.
-func (a *App) FutureTime(name, text string, loc *time.Location) (time.Time, error) {
-	return a.flagTime(name, text, loc, typedtime.ParseFuture)
+// AddFuture is AddPast for the time of something that will happen: "2h" is in two hours.
+func (a *App) AddFuture(cmd *cobra.Command, at *time.Time, name, usage string) {
+	a.addTime(cmd, at, name, "", usage, typedtime.ParseFuture)
 }
 
-func (a *App) flagTime(name, text string, loc *time.Location, parse func(string, time.Time, *time.Location) (time.Time, error)) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+func (a *App) addTime(cmd *cobra.Command, at *time.Time, name, otherwise, usage string, parse func(string, time.Time, *time.Location) (time.Time, error)) {
+	text := cmd.Flags().String(name, otherwise, usage)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if *text != "" {
+			if *at, err = parse(*text, a.Now(), a.Location()); err != nil {
+				return UsageError("read --"+name+" "+strconv.Quote(*text), err.Error(), "")
+			}
+		}
+		return run(cmd, args)
 	}
-	t, err := parse(text, a.Now(), loc)
-	if err != nil {
-		return t, UsageError("read --"+name+" "+strconv.Quote(text), err.Error(), "")
-	}
-	return t, nil
 }
 
 // FormatPlain formats a time for programs: RFC 3339, or "" for the zero time.

@@ -154,10 +154,7 @@ func readApplied(dir string, places *api.Places) ([]applied, error) {
 
 // planApply checks every file and returns the changes to make.
 func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([]api.CrontabFileRequest, error) {
-	loc, err := a.Location()
-	if err != nil {
-		return nil, err
-	}
+	loc := a.Location()
 	var plan []api.CrontabFileRequest
 	var bad []error
 	for _, w := range wanted {

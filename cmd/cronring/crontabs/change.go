@@ -152,10 +152,7 @@ func (c *Change) request() api.CrontabFileRequest {
 
 // carryOut shows what a change does and, unless it is only to be shown, makes it.
 func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	_, found, err := c.review(a.Now())
 	if err != nil {
 		return err

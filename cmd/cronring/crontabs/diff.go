@@ -21,7 +21,7 @@ import (
 // diffFlags are the flags of diff.
 type diffFlags struct {
 	cli.FormatFlags
-	from       string
+	from       time.Time
 	runs       cli.Duration
 	rev        string
 	file, user string
@@ -63,7 +63,7 @@ exit code is 0 if nothing differs, 1 if something does, 2 for errors.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "count runs from `T` on instead of now: "+typedtime.Help)
+	a.AddFuture(cmd, &f.from, "from", "count runs from `T` on instead of now: "+typedtime.Help)
 	cmd.Flags().Var(&f.runs, "runs", "count the runs of `D`, at most 90d")
 	cmd.Flags().StringVar(&f.rev, "rev", "", "the old version is the revision `N`")
 	cmd.Flags().StringVar(&f.file, "file", "", "the old version is the installed crontab at `FILE`")
@@ -78,19 +78,12 @@ exit code is 0 if nothing differs, 1 if something does, 2 for errors.`,
 }
 
 func diff(ctx context.Context, a *cli.App, args []string, f *diffFlags) (int, error) {
-	loc, err := a.Location()
-	if err != nil {
-		return 0, err
-	}
-	from, err := a.FutureTime("from", f.from, loc)
-	if err != nil {
-		return 0, err
-	}
+	loc := a.Location()
 	span := time.Duration(f.runs)
 	if span <= 0 || span > longestDiff {
 		return 0, cli.UsageError("count the runs of "+f.runs.String(), "it is more than nothing, and at most 90d", "")
 	}
-	from = cmp.Or(from, a.Now())
+	from := cmp.Or(f.from, a.Now())
 	v, err := readVersions(ctx, a, args, f, loc)
 	if err != nil {
 		return 0, err

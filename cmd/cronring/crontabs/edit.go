@@ -228,10 +228,7 @@ func choose(a *cli.App, question string, letters ...string) string {
 // showDraft shows the diagnostics of new lines and the effect of the change. blocked is
 // the reason that it cannot be installed.
 func showDraft(a *cli.App, c *Change) (blocked, err error) {
-	loc, err := a.Location()
-	if err != nil {
-		return nil, err
-	}
+	loc := a.Location()
 	text := c.draft.Text()
 	_, diagnostics := crontab.Parse(c.Old.File, text, c.config)
 	showDiagnostics(a, c, text, diagnostics)

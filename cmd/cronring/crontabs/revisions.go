@@ -49,10 +49,7 @@ func newUndoShow(a *cli.App) *cobra.Command {
 }
 
 func revisions(a *cli.App, cmd *cobra.Command, q api.RevisionQuery, out *cli.Output) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	found, err := a.Daemon().Revisions(cmd.Context(), q)
 	if err != nil {
 		return err

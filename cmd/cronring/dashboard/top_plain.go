@@ -193,7 +193,7 @@ func (p *plainTop) command(words []string) {
 		}
 	}
 	sub := *p.a
-	sub.Color, sub.Zone, sub.Client = cli.OneOf("never"), cli.ZoneFlags{}, nil
+	sub.Color, sub.Zone, sub.Client = cli.OneOf("never"), nil, nil
 	root := p.root(&sub)
 	if c, _, err := root.Find(words); err == nil && c.Flags().Lookup("host") != nil {
 		words = append(p.a.ConnectionFlags(), words...)

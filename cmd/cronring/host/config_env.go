@@ -29,10 +29,7 @@ in advance too.
 		Example: "  cronring config env backup\n  env -i $(cronring config env backup -o plain) sh -c 'my-command'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			e, err := a.Daemon().Environment(cmd.Context(), args[0])
 			if err != nil {
 				return err

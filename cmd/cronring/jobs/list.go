@@ -83,10 +83,7 @@ func list(a *cli.App, cmd *cobra.Command, f *listFlags) error {
 		}
 		return nil
 	}
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	if err := f.check(); err != nil {
 		return err
 	}

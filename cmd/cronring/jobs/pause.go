@@ -16,7 +16,6 @@ import (
 func NewPause(a *cli.App) *cobra.Command {
 	var r api.PauseRequest
 	var pause cli.Duration
-	var until string
 	cmd := &cobra.Command{
 		Use:     "pause JOB... [--for D|--until T]",
 		Short:   "Let jobs skip their occurrences",
@@ -25,13 +24,6 @@ func NewPause(a *cli.App) *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
-			if r.Until, err = a.FutureTime("until", until, loc); err != nil {
-				return err
-			}
 			if pause > 0 {
 				r.Until = a.Now().Add(time.Duration(pause))
 			}
@@ -44,7 +36,7 @@ func NewPause(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
-	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+typedtime.Help)
+	a.AddFuture(cmd, &r.Until, "until", "resume at `T`: "+typedtime.Help)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
 	a.AddZone(cmd, "of --until")

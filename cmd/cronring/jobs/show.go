@@ -24,10 +24,7 @@ func NewShow(a *cli.App) *cobra.Command {
 		Short: "Show everything about one job",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			j, err := a.Daemon().Show(cmd.Context(), args[0])
 			if err != nil {
 				return err

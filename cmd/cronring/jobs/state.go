@@ -131,10 +131,7 @@ func newStateList(a *cli.App) *cobra.Command {
 		Short: "List the keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			s, err := stateOf(a, cmd, job, "")
 			switch {
 			case err != nil:

@@ -62,10 +62,7 @@ lines that change.`,
 func PrintStatusPage(a *cli.App, cmd *cobra.Command) error { return showStatus(a, cmd, &statusFlags{}) }
 
 func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	asJSON := f.out != nil && f.out.Value == cli.FormJSON
 	if f.watch && asJSON {
 		return cli.UsageError("watch with -o json", "a document would never end", "cronring report events -o jsonl")

@@ -13,7 +13,7 @@ import (
 
 // NewWhy returns the command why.
 func NewWhy(a *cli.App) *cobra.Command {
-	var at string
+	var at time.Time
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "why JOB [--at T]",
@@ -26,26 +26,18 @@ else about the newest one, or about a later manual run.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
-			t, err := a.PastTime("at", at, loc)
-			if err != nil {
-				return err
-			}
-			w, err := a.Daemon().Why(cmd.Context(), args[0], t)
+			w, err := a.Daemon().Why(cmd.Context(), args[0], at)
 			if err != nil {
 				return err
 			}
 			if out.Value == cli.FormJSON {
 				return a.PrintJSON(w)
 			}
-			printWhy(a, w, loc)
+			printWhy(a, w, a.Location())
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+typedtime.Help)
+	a.AddPast(cmd, &at, "at", "", "the occurrence at or in the minute of `T`: "+typedtime.Help)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Why{})
 	a.AddZone(cmd, "of the times")

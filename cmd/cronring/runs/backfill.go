@@ -82,10 +82,7 @@ func newBackfillList(a *cli.App) *cobra.Command {
 		Short: "List backfills, the newest first",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			found, err := a.Daemon().Backfills(cmd.Context(), args)
 			if err != nil {
 				return err
@@ -127,10 +124,7 @@ func newBackfillStop(a *cli.App) *cobra.Command {
 }
 
 func backfill(a *cli.App, cmd *cobra.Command, args []string, f *backfillFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	r, err := f.request(args, a.Now().In(loc))
 	if err != nil {
 		return err

@@ -47,10 +47,7 @@ func newDeadList(a *cli.App) *cobra.Command {
 }
 
 func dead(a *cli.App, cmd *cobra.Command, q api.LetterQuery, out *cli.Output) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	letters, err := a.Daemon().Dead(cmd.Context(), q)
 	if err != nil {
 		return err

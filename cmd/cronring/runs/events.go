@@ -21,10 +21,7 @@ func NewEvents(a *cli.App) *cobra.Command {
 		Short: "Print everything as it happens: decisions, starts, ends, output, notices",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			for e, err := range a.Daemon().Events(cmd.Context(), args...) {
 				if err != nil {
 					return err

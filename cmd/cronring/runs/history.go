@@ -18,10 +18,9 @@ import (
 
 // historyFlags are the flags of history that need reading.
 type historyFlags struct {
-	filter       api.Filter
-	since, until string
-	trigger      *cli.Choice
-	out          *cli.Output
+	filter  api.Filter
+	trigger *cli.Choice
+	out     *cli.Output
 }
 
 // triggers are the possible causes of runs.
@@ -48,8 +47,8 @@ func NewHistory(a *cli.App) *cobra.Command {
 	flags.BoolVar(&f.filter.Live, "running", false, "only active runs")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
 	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
-	flags.StringVar(&f.since, "since", "", "only from `T` on: "+typedtime.Help)
-	flags.StringVar(&f.until, "until", "", "only before `T`")
+	a.AddPast(cmd, &f.filter.Since, "since", "", "only from `T` on: "+typedtime.Help)
+	a.AddPast(cmd, &f.filter.Until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
 	flags.StringVar(&f.filter.Node, "member", "", "runs of the ring member `NAME`, or of \"all\"; for root")
 	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
@@ -62,17 +61,8 @@ func NewHistory(a *cli.App) *cobra.Command {
 }
 
 func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
+	loc := a.Location()
 	f.filter.Trigger = job.Trigger(f.trigger.Value)
-	if f.filter.Since, err = a.PastTime("since", f.since, loc); err != nil {
-		return err
-	}
-	if f.filter.Until, err = a.PastTime("until", f.until, loc); err != nil {
-		return err
-	}
 	runs, err := a.Daemon().History(cmd.Context(), f.filter)
 	if err != nil {
 		return err

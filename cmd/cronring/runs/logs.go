@@ -23,7 +23,6 @@ type logFlags struct {
 	follow, raw, times bool
 	wait, journal      bool
 	number             int
-	sinceText          string
 	since              time.Time
 	stream             *cli.Choice
 	out                *cli.Output
@@ -53,7 +52,7 @@ only those of this host that you may read.`,
 	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run has ended")
 	flags.BoolVar(&f.wait, "wait", false, "like --follow; the exit code is that of the run")
 	flags.IntVarP(&f.number, "number", "n", 0, "only the last `N` lines of what each run wrote until now")
-	flags.StringVar(&f.sinceText, "since", "", "only what was written from `T` on; of a job, by all its runs: "+typedtime.Help)
+	a.AddPast(cmd, &f.since, "since", "", "only what was written from `T` on; of a job, by all its runs: "+typedtime.Help)
 	flags.BoolVar(&f.raw, "raw", false, "print all bytes as they are")
 	flags.BoolVarP(&f.times, "timestamps", "t", false, "begin lines with time and stream")
 	flags.BoolVar(&f.journal, "journal", false, "add the daemon's own lines about the run")
@@ -77,13 +76,7 @@ func runRef(ref string) string {
 }
 
 func logs(a *cli.App, cmd *cobra.Command, ref string, f *logFlags) error {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	if f.since, err = a.PastTime("since", f.sinceText, loc); err != nil {
-		return err
-	}
+	loc := a.Location()
 	if f.number < 0 {
 		return cli.UsageError("print "+strconv.Itoa(f.number)+" lines", "it is a number of lines", "")
 	}

@@ -12,7 +12,6 @@ import (
 // NewRetry returns the command retry.
 func NewRetry(a *cli.App) *cobra.Command {
 	var r api.RetryRequest
-	var since string
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "retry RUN|JOB|@failed... [--wait]",
@@ -27,14 +26,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 		Example: "  cronring retry 4213\n  cronring retry @failed --since -2h",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
 			r.Refs = args
-			if r.Since, err = a.PastTime("since", since, loc); err != nil {
-				return err
-			}
 			client := a.Daemon()
 			again := func() ([]job.Run, error) { return client.Retry(cmd.Context(), r) }
 			if !r.Wait {
@@ -45,7 +37,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 			return endRuns(a, runs, err, true, out)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "only jobs that failed after `T`: "+typedtime.Help)
+	a.AddPast(cmd, &r.Since, "since", "", "only jobs that failed after `T`: "+typedtime.Help)
 	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddZone(cmd, "of --since")

@@ -16,7 +16,6 @@ import (
 // NewStats returns the command stats.
 func NewStats(a *cli.App) *cobra.Command {
 	var q api.StatsQuery
-	var since, until string
 	by := cli.OneOf("job", "user", "hour", "member")
 	var out *cli.Output
 	cmd := &cobra.Command{
@@ -32,16 +31,7 @@ which time on they are counted.`,
 		Example: "  cronring report stats --since 30d --by hour\n  cronring report stats 'etl*' --since -7d",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
-			if q.Since, err = a.PastTime("since", since, loc); err != nil {
-				return err
-			}
-			if q.Until, err = a.PastTime("until", until, loc); err != nil {
-				return err
-			}
+			loc := a.Location()
 			q.Refs, q.By = args, by.Value
 			st, err := a.Daemon().Stats(cmd.Context(), q)
 			if err != nil {
@@ -53,8 +43,8 @@ which time on they are counted.`,
 			return printStats(a, st, out, loc)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "30d", "only from `T` on: "+typedtime.Help)
-	cmd.Flags().StringVar(&until, "until", "", "only before `T`")
+	a.AddPast(cmd, &q.Since, "since", "30d", "only from `T` on: "+typedtime.Help)
+	a.AddPast(cmd, &q.Until, "until", "", "only before `T`")
 	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddSelection(cmd, out, api.Stats{})

@@ -29,10 +29,7 @@ Without JOB the worst 40 are drawn.`,
 		Example: "  cronring report timeline\n  cronring report timeline 'etl*' --past 2d --next 0s",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.Location()
-			if err != nil {
-				return err
-			}
+			loc := a.Location()
 			client := a.Daemon()
 			refs, err := timelineRefs(cmd.Context(), a, client, args)
 			if err != nil {
