@@ -60,8 +60,9 @@ func TestDocuments(t *testing.T) {
 		"status": "/v1/status", "jobs": "/v1/jobs?job=etl-nightly&job=certbot", "job": "/v1/job?job=etl:5",
 		"runs": "/v1/runs?limit=2", "skipped": "/v1/runs?skipped=true&job=etl-nightly", "run": "/v1/run?run=1",
 		"output": "/v1/output?run=1&follow=true", "why": "/v1/why?job=etl-nightly", "diagnostics": "/v1/diagnostics",
-		"error": "/v1/job?job=etl",
-		"past":  "/v1/past?job=etl-nightly&n=3", "timeline": "/v1/timeline?job=etl-nightly&from=2026-11-20T00:00:00Z&to=2026-11-20T06:00:00Z&cells=12",
+		"error":    "/v1/job?job=etl",
+		"failures": "/v1/failures",
+		"past":     "/v1/past?job=etl-nightly&n=3", "timeline": "/v1/timeline?job=etl-nightly&from=2026-11-20T00:00:00Z&to=2026-11-20T06:00:00Z&cells=12",
 		"clashes": "/v1/clashes?limit=2&suggest=daily", "stats": "/v1/stats?by=hour&job=etl-orders",
 		"next": "/v1/next?job=etl-*&limit=3", "explain": "/v1/explain?job=etl-nightly",
 	} {

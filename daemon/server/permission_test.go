@@ -61,6 +61,7 @@ var request = map[string]walked{
 	"GET /v1/output":      {query: "run=1&follow=true", names: true},
 	"GET /v1/events":      {streams: true},
 	"GET /v1/board":       {endless: true},
+	"GET /v1/failures":    {},
 	"GET /v1/past":        {query: "job=ann-job"},
 	"GET /v1/timeline":    {query: "job=ann-job", names: true},
 	"GET /v1/clashes":     {query: "job=ann-job", names: true},

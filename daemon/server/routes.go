@@ -42,6 +42,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/graph", owner, call.Expensive, s.jobs.Graph},
 		{"GET", "/v1/runs", owner, call.Expensive, s.history.List},
 		{"GET", "/v1/run", owner, call.Expensive, s.history.Show},
+		{"GET", "/v1/failures", owner, call.Expensive, s.history.Failures},
 		{"GET", "/v1/output", owner, call.Expensive, s.history.Output},
 		{"GET", "/v1/events", owner, call.Expensive, s.history.Events},
 		{"GET", "/v1/board", owner, call.Cheap, s.overview.Board},

@@ -15,13 +15,17 @@ import (
 	"github.com/cronring/cronring/tui/page"
 )
 
-// Failure is a failed run and the line of its output that names the error.
+// Failure is runs of a job that failed in the same way, and the line of the newest one's output that
+// names the error.
 type Failure struct {
 	Job    job.ID
-	Run    job.RunID
-	At     time.Time // its end
+	Run    job.RunID // the newest
+	Count  int
+	First  time.Time // end of the oldest
+	At     time.Time // end of the newest
 	Ending string    // "exit 1"
 	Line   string    // see errorLine; empty: there is none, or it was not read
+	Parts  []int     // how many ended in each part of the time; nil: not known
 }
 
 // Cause is failures that look alike: they ended in the same way, and what they
@@ -87,9 +91,20 @@ func (c *Cause) Jobs() []job.ID {
 	return jobs
 }
 
+// Count returns how many runs failed.
+func (c *Cause) Count() int {
+	n := 0
+	for _, f := range c.Failures {
+		n += f.Count
+	}
+	return n
+}
+
 // First and last are the ends of its oldest and newest failure.
-func (c *Cause) First() time.Time { return c.Failures[len(c.Failures)-1].At }
-func (c *Cause) Last() time.Time  { return c.Failures[0].At }
+func (c *Cause) First() time.Time {
+	return slices.MinFunc(c.Failures, func(a, b Failure) int { return a.First.Compare(b.First) }).First
+}
+func (c *Cause) Last() time.Time { return c.Failures[0].At }
 
 // Summary sums causes up in one line: "3 failing jobs, 2 causes: timeout
 // (etl-orders); DNS failure (certbot-renew, geoip-update)".

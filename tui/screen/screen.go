@@ -199,6 +199,7 @@ type Daemon interface {
 	Why(ctx context.Context, ref string, at time.Time) (api.Why, error)
 	History(ctx context.Context, f api.Filter) (api.Runs, error)
 	OneRun(ctx context.Context, ref string) (job.Run, error)
+	Failures(ctx context.Context, since time.Time) (api.Failures, error)
 	Output(ctx context.Context, run string, follow bool) iter.Seq2[api.Event, error]
 	Run(ctx context.Context, r api.RunRequest) ([]job.Run, error)
 	Stop(ctx context.Context, r api.StopRequest) ([]job.Run, error)

@@ -2,12 +2,14 @@ package history
 
 import (
 	"context"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/server/members"
+	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
 // Daemon is where events come from.
@@ -28,6 +30,7 @@ type Daemon interface {
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
+	Failures(ctx context.Context, user string, from, to time.Time, parts int, f func(*statistics.Failures)) error
 }
 
 // Reader reads runs and events for users.

@@ -402,6 +402,17 @@ func (w *World) Letter(ctx context.Context, id job.RunID) (store.Letter, bool, e
 	return all[i], true, err
 }
 
+// Failures does what store.Store.Failures does.
+func (w *World) Failures(_ context.Context, user string, from, to time.Time, parts int, f func(*statistics.Failures)) error {
+	for _, r := range w.AllRuns() {
+		if r.Failed() && (user == "" || r.User == user) && !r.Decided.Before(from) && r.Decided.Before(to) {
+			part := int(r.Ended.Sub(from) * time.Duration(parts) / to.Sub(from))
+			f(&statistics.Failures{Newest: r, Part: part, Count: 1, First: r.Ended, Last: r.Ended})
+		}
+	}
+	return w.Broken
+}
+
 // Totals does what store.Store.Totals does.
 func (w *World) Totals(context.Context, time.Time) (statistics.Totals, error) {
 	var t statistics.Totals

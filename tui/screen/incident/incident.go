@@ -28,9 +28,7 @@ import (
 type Incident struct {
 	table.Table[string, failure.Cause]
 	causes table.Rows[string, failure.Cause]
-	total  int                  // failures
-	read   int                  // of them, those whose output was read, or that of one like them
-	lines  map[job.RunID]string // what runs said; never changed, as questions look into it
+	counts gathered // its lines are never changed, as questions look into them
 	known  bool
 	err    error
 
@@ -50,8 +48,8 @@ func New() *Incident {
 			{Width: 2, Text: func(w *screen.World, _ *failure.Cause) (string, canvas.Style) {
 				return w.Glyphs.Failed, canvas.Style{Role: canvas.Bad}
 			}},
-			{Width: 5, Text: func(_ *screen.World, c *failure.Cause) (string, canvas.Style) {
-				return fmt.Sprintf("%dx", len(c.Failures)), canvas.Style{}
+			{Width: 7, Text: func(_ *screen.World, c *failure.Cause) (string, canvas.Style) {
+				return fmt.Sprintf("%dx", c.Count()), canvas.Style{}
 			}},
 			{Width: 9, From: screen.FullWidth, Text: func(_ *screen.World, c *failure.Cause) (string, canvas.Style) {
 				return page.Count(len(c.Jobs()), "job"), canvas.Style{}
@@ -69,7 +67,6 @@ func New() *Incident {
 // Bounds of an incident.
 const (
 	incidentSpan  = 24 * time.Hour
-	mostFailures  = 1000
 	mostOutputs   = 50
 	incidentPause = 5 * time.Second // between two questions
 )
@@ -85,7 +82,15 @@ func (s *Incident) Heading(*screen.World) string {
 	if !s.known {
 		return "Incident"
 	}
-	return fmt.Sprintf("Incident: %s in 24 hours", page.Count(s.total, "failure"))
+	return fmt.Sprintf("Incident: %s in 24 hours", s.total())
+}
+
+// total returns how many runs failed: "12 failures".
+func (s *Incident) total() string {
+	if s.counts.older {
+		return "at least " + page.Count(s.counts.total, "failure")
+	}
+	return page.Count(s.counts.total, "failure")
 }
 
 // Open requests the failures.
@@ -95,61 +100,44 @@ func (s *Incident) Open(w *screen.World) []screen.Effect { return s.ask(w) }
 type gathered struct {
 	failures []failure.Failure
 	lines    map[job.RunID]string
-	read     int
+	total    int  // failures
+	older    bool // there are more
+	read     int  // of them, those whose output was read, or that of one like them
 }
 
 func (s *Incident) ask(w *screen.World) []screen.Effect {
 	s.version, s.asked = w.Board.Version(), w.Now
-	since, lines := w.Now.Add(-incidentSpan), s.lines
+	since, lines := w.Now.Add(-incidentSpan), s.counts.lines
 	return []screen.Effect{screen.Ask{Slot: slotFailures, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		runs, err := d.History(ctx, api.Filter{Failed: true, Since: since, Limit: mostFailures})
+		counted, err := d.Failures(ctx, since)
 		if err != nil {
 			return nil, err
 		}
-		return gather(ctx, d, runs.Runs, lines), nil
+		return gather(ctx, d, counted, lines), nil
 	}}}
 }
 
-// failureKey identifies failures of which only the newest output is read: the same job
+// gather reads the newest output of each group of failures, and no more than some: the same job
 // failing in the same way usually prints the same.
-type failureKey struct {
-	job    job.ID
-	ending string
-}
-
-// gather reads the newest output of each kind of failure, and no more than some.
-func gather(ctx context.Context, d screen.Daemon, runs []job.Run, lines map[job.RunID]string) gathered {
-	first := map[failureKey]job.RunID{}
+func gather(ctx context.Context, d screen.Daemon, counted api.Failures, lines map[job.RunID]string) gathered {
+	g := gathered{lines: map[job.RunID]string{}, total: counted.Count, older: counted.Older}
+	read := counted.Groups[:min(mostOutputs, len(counted.Groups))]
 	var unknown []job.RunID
-	for i := range runs {
-		r := &runs[i]
-		like := failureKey{r.Job, r.Result()}
-		if _, ok := first[like]; ok || len(first) >= mostOutputs {
-			continue
-		}
-		first[like] = r.ID
-		if _, ok := lines[r.ID]; !ok {
-			unknown = append(unknown, r.ID)
-		}
-	}
-	g := gathered{lines: map[job.RunID]string{}}
-	for _, id := range first {
+	for i := range read {
+		id := read[i].Run
 		if line, ok := lines[id]; ok {
 			g.lines[id] = line
+		} else {
+			unknown = append(unknown, id)
 		}
+		g.read += read[i].Count
 	}
 	maps.Copy(g.lines, failure.ReadComplaints(ctx, d, unknown))
-	for i := range runs {
-		r := &runs[i]
-		id, ok := first[failureKey{r.Job, r.Result()}]
-		if ok {
-			g.read++
-		}
-		at := r.Ended
-		if at.IsZero() {
-			at = r.Decided
-		}
-		g.failures = append(g.failures, failure.Failure{Job: r.Job, Run: r.ID, At: at, Ending: r.Result(), Line: g.lines[id]})
+	for i := range counted.Groups {
+		c := &counted.Groups[i]
+		g.failures = append(g.failures, failure.Failure{
+			Job: c.Job, Run: c.Run, Count: c.Count, First: c.First, At: c.Last, Ending: c.Ending, Line: g.lines[c.Run], Parts: c.Parts[:],
+		})
 	}
 	return g
 }
@@ -162,9 +150,8 @@ func (s *Incident) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	if s.err = a.Err; a.Err != nil {
 		return nil
 	}
-	g := a.Value.(gathered)
-	s.lines, s.total, s.read, s.known = g.lines, len(g.failures), g.read, true
-	s.causes.Set(failure.Group(g.failures))
+	s.counts, s.known = a.Value.(gathered), true
+	s.causes.Set(failure.Group(s.counts.failures))
 	s.Settle()
 	return nil
 }
@@ -256,7 +243,7 @@ func (s *Incident) markdown(w *screen.World) string {
 		}
 	}
 	fmt.Fprintf(&b, "# Incident on %s, %s\n\n", plainMarkdown(w.Status.Host), w.Stamp(w.Now, ""))
-	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", page.Count(s.total, "failure"), page.Count(len(jobs), "job"), page.Count(s.causes.Len(), "cause"))
+	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", s.total(), page.Count(len(jobs), "job"), page.Count(s.causes.Len(), "cause"))
 	for i := range s.causes.Len() {
 		writeCause(s.causes.Row(i), &b, w, i+1)
 	}
@@ -267,13 +254,13 @@ func (s *Incident) markdown(w *screen.World) string {
 func writeCause(c *failure.Cause, b *strings.Builder, w *screen.World, n int) {
 	const rows = 20
 	fmt.Fprintf(b, "\n## %d. %s\n\n", n, plainMarkdown(c.Title))
-	fmt.Fprintf(b, "First %s, last %s, %s of %s.\n\n", w.Stamp(c.First(), ""), w.Stamp(c.Last(), ""), page.Count(len(c.Failures), "failure"), page.Count(len(c.Jobs()), "job"))
-	b.WriteString("| when | job | run | ended |\n|---|---|---|---|\n")
+	fmt.Fprintf(b, "First %s, last %s, %s of %s.\n\n", w.Stamp(c.First(), ""), w.Stamp(c.Last(), ""), page.Count(c.Count(), "failure"), page.Count(len(c.Jobs()), "job"))
+	b.WriteString("| job | ended | failures | first | last | newest run |\n|---|---|--:|---|---|--:|\n")
 	for _, f := range c.Failures[:min(rows, len(c.Failures))] {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", w.Stamp(f.At, ""), plainMarkdown(string(f.Job)), f.Run, plainMarkdown(f.Ending))
+		fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s |\n", plainMarkdown(string(f.Job)), plainMarkdown(f.Ending), f.Count, w.Stamp(f.First, ""), w.Stamp(f.At, ""), f.Run)
 	}
 	if more := len(c.Failures) - rows; more > 0 {
-		fmt.Fprintf(b, "\nand %d earlier ones.\n", more)
+		fmt.Fprintf(b, "\nand %d more.\n", more)
 	}
 	if line := c.Failures[0].Line; line != "" {
 		fmt.Fprintf(b, "\nThe newest said (`cronring logs %s`):\n\n    %s\n", c.Failures[0].Run, display.Text(line))
@@ -312,8 +299,8 @@ func (s *Incident) drawHead(v canvas.View, w *screen.World) {
 		return
 	}
 	text := fmt.Sprintf("%s since %s", page.Count(s.causes.Len(), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
-	if s.read < s.total {
-		text += fmt.Sprintf(", outputs of %d of %d failures read", s.read, s.total)
+	if s.counts.read < s.counts.total {
+		text += fmt.Sprintf(", outputs of %d of %d failures read", s.counts.read, s.counts.total)
 	}
 	v.PutCut(1, 0, v.Width()-1, text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 }
@@ -323,7 +310,7 @@ func drawCause(c *failure.Cause, v canvas.View, w *screen.World) {
 	if v.Height() < 4 {
 		return
 	}
-	page.DrawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", page.Count(len(c.Failures), "failure"), page.Count(len(c.Jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
+	page.DrawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", page.Count(c.Count(), "failure"), page.Count(len(c.Jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
 	drawTimes(c, v.In(1, 1, v.Width()-2, 2), w)
 	p := page.Page{Paragraphs: causeText(c, w)}
 	p.Draw(v.Below(3), w.Glyphs)
@@ -338,9 +325,9 @@ func drawTimes(c *failure.Cause, v canvas.View, w *screen.World) {
 	counts, most := make([]int, n), 0
 	from := w.Now.Add(-incidentSpan)
 	for _, f := range c.Failures {
-		if i := int(f.At.Sub(from) * time.Duration(n) / incidentSpan); i >= 0 {
-			i = min(i, n-1)
-			counts[i]++
+		for part, count := range f.Parts {
+			i := part * n / len(f.Parts)
+			counts[i] += count
 			most = max(most, counts[i])
 		}
 	}
@@ -368,22 +355,12 @@ func causeText(c *failure.Cause, w *screen.World) []page.Paragraph {
 	if line := c.Failures[0].Line; line != "" {
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " err ", Style: canvas.Style{Role: canvas.Doubt}}, {Text: line}}, Hang: 5})
 	}
-	for _, id := range c.Jobs() {
-		n, first, last := 0, time.Time{}, time.Time{}
-		for _, f := range c.Failures { // newest first
-			if f.Job != id {
-				continue
-			}
-			if n++; last.IsZero() {
-				last = f.At
-			}
-			first = f.At
+	for _, f := range c.Failures {
+		words := fmt.Sprintf("%dx %s, last %s", f.Count, f.Ending, w.Stamp(f.At, ""))
+		if f.Count > 1 {
+			words += ", first " + w.Stamp(f.First, "")
 		}
-		words := fmt.Sprintf("%dx, last %s", n, w.Stamp(last, ""))
-		if n > 1 {
-			words += ", first " + w.Stamp(first, "")
-		}
-		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + display.Pad(display.Text(string(id)), 18) + " ", Style: canvas.Style{Bold: true}}, {Text: words}}, Hang: 5})
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + display.Pad(display.Text(string(f.Job)), 18) + " ", Style: canvas.Style{Bold: true}}, {Text: words}}, Hang: 5})
 	}
 	return text
 }

@@ -24,28 +24,29 @@ func incidentDaemon() *screentest.Daemon {
 		"certbot-renew": "DNS problem: SERVFAIL for example.com failed",
 		"geoip-update":  "DNS problem: SERVFAIL for example.com failed",
 	}
-	var runs []job.Run
-	failed := func(id job.RunID, name job.ID, ago time.Duration) {
-		at := screentest.Now.Add(-ago)
-		runs = append(runs, job.Run{ID: id, Job: name, Due: at, Decided: at, Started: at, Ended: at.Add(time.Second), State: job.RunEnded,
-			Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
+	counted := api.Failures{Since: screentest.Now.Add(-24 * time.Hour), Until: screentest.Now}
+	failed := func(id job.RunID, name job.ID, ago ...time.Duration) {
+		g := api.FailureGroup{Job: name, Ending: "exit 1", Run: id, Count: len(ago), First: screentest.Now.Add(-ago[len(ago)-1]), Last: screentest.Now.Add(-ago[0])}
+		for _, d := range ago {
+			g.Parts[api.FailureParts-1-d/(15*time.Minute)]++
+		}
+		counted.Count += g.Count
+		counted.Groups = append(counted.Groups, g)
 	}
-	failed(4213, "etl-orders", 2*time.Minute)
-	failed(4207, "etl-orders", 7*time.Minute)
+	failed(4213, "etl-orders", 2*time.Minute, 7*time.Minute, 23*time.Hour)
 	failed(4100, "certbot-renew", 14*time.Hour+45*time.Minute)
 	failed(4099, "geoip-update", 15*time.Hour)
-	failed(4000, "etl-orders", 23*time.Hour)
 	return &screentest.Daemon{
-		OnHistory: func(f api.Filter) (api.Runs, error) {
-			if !f.Failed || !f.Since.Equal(screentest.Now.Add(-24*time.Hour)) {
-				return api.Runs{}, fmt.Errorf("asked for %+v", f)
+		OnFailed: func(since time.Time) (api.Failures, error) {
+			if !since.Equal(counted.Since) {
+				return api.Failures{}, fmt.Errorf("asked for those since %s", since)
 			}
-			return api.Runs{Runs: runs}, nil
+			return counted, nil
 		},
 		OnOutput: func(ref string) []api.Event {
-			for _, r := range runs {
-				if r.ID.String() == ref {
-					return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte(message[r.Job] + "\n")}}}
+			for _, g := range counted.Groups {
+				if g.Run.String() == ref {
+					return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte(message[g.Job] + "\n")}}}
 				}
 			}
 			return nil
@@ -70,26 +71,25 @@ func TestIncidentScreens(t *testing.T) {
 		shelltest.Draw(s, v, w)
 	})
 	screentest.Check(t, "incident-none", func(v canvas.View, w *screen.World) {
-		d := &screentest.Daemon{OnHistory: func(api.Filter) (api.Runs, error) { return api.Runs{}, nil }}
+		d := &screentest.Daemon{OnFailed: func(time.Time) (api.Failures, error) { return api.Failures{}, nil }}
 		shelltest.Draw(openIncident(t, w, d), v, w)
 	})
 	screentest.Check(t, "incident-error", func(v canvas.View, w *screen.World) {
-		d := &screentest.Daemon{OnHistory: func(api.Filter) (api.Runs, error) {
-			return api.Runs{}, &api.Error{Kind: api.Unreachable, What: "cannot read the history", Why: "no daemon answers"}
+		d := &screentest.Daemon{OnFailed: func(time.Time) (api.Failures, error) {
+			return api.Failures{}, &api.Error{Kind: api.Unreachable, What: "cannot read the history", Why: "no daemon answers"}
 		}}
 		shelltest.Draw(openIncident(t, w, d), v, w)
 	})
 }
 
 func TestIncidentReadsEachKindOfFailureOnce(t *testing.T) {
-	var runs []job.Run
-	for i := range 500 {
-		runs = append(runs, job.Run{ID: job.RunID(1000 - i), Job: job.ID(fmt.Sprintf("job-%d", i%100)), State: job.RunEnded, Ended: screentest.Now,
-			Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
+	counted := api.Failures{Count: 500_000, Older: true}
+	for i := range 100 {
+		counted.Groups = append(counted.Groups, api.FailureGroup{Job: job.ID(fmt.Sprintf("job-%d", i)), Ending: "exit 1", Run: job.RunID(1000 - i), Count: 5000})
 	}
 	asked := 0
 	d := &screentest.Daemon{
-		OnHistory: func(api.Filter) (api.Runs, error) { return api.Runs{Runs: runs}, nil },
+		OnFailed: func(time.Time) (api.Failures, error) { return counted, nil },
 		OnOutput: func(string) []api.Event {
 			asked++
 			return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte("disk full\n")}}}
@@ -97,8 +97,11 @@ func TestIncidentReadsEachKindOfFailureOnce(t *testing.T) {
 	}
 	w := screentest.NewWorld(t)
 	s := openIncident(t, w, d)
-	if asked != mostOutputs || s.read != 250 || s.total != 500 {
-		t.Errorf("%d outputs are read, which tell of %d of %d failures; want %d, 250 and 500", asked, s.read, s.total, mostOutputs)
+	if asked != mostOutputs || s.counts.read != 250_000 || s.Heading(w) != "Incident: at least 500000 failures in 24 hours" {
+		t.Errorf("%d outputs are read, which tell of %d failures, under %q; want %d, 250000, and at least 500000 failures", asked, s.counts.read, s.Heading(w), mostOutputs)
+	}
+	if n := s.causes.Row(0).Count(); n != 250_000 {
+		t.Errorf("the first cause has %d failures, want 250000", n)
 	}
 	if n := len(s.causes.Row(0).Jobs()); n != mostOutputs {
 		t.Errorf("the first cause met %d jobs, want %d", n, mostOutputs)
@@ -162,13 +165,5 @@ func TestIncidentIsAboutTheJobsOfACause(t *testing.T) {
 	effects, _ := s.Act(w, keys.Open)
 	if show := effects[0].(screen.Show); show.Action != keys.ShowOutput || show.Subject.Run != 4213 {
 		t.Errorf("enter opens %+v, want the output of run 4213", effects[0])
-	}
-}
-
-func TestIncidentTellsOfTheLimit(t *testing.T) {
-	runs := []job.Run{{ID: 1, Job: "big", Reason: job.OverMemory, Outcome: job.Outcome{Kind: job.Exited, Code: 137}}}
-	g := gather(t.Context(), incidentDaemon(), runs, nil)
-	if got := g.failures[0].Ending; got != "memory limit" {
-		t.Errorf("ended with %q, want the limit", got)
 	}
 }

@@ -88,7 +88,7 @@ func (s *sums) sum(w *screen.World) {
 	var failures []failure.Failure
 	for r := range s.rows(w) {
 		failures = append(failures, failure.Failure{
-			Job: r.Job, Run: r.LastRun, At: r.Last.Add(r.Took), Ending: r.Ending, Line: s.lines[r.LastRun],
+			Job: r.Job, Run: r.LastRun, Count: 1, First: r.Last.Add(r.Took), At: r.Last.Add(r.Took), Ending: r.Ending, Line: s.lines[r.LastRun],
 		})
 	}
 	s.text = failure.Summary(failure.Group(failures))

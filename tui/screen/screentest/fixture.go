@@ -238,6 +238,7 @@ type Daemon struct {
 	OnShow    func(ref string) (api.Job, error)
 	OnWhy     func(ref string, at time.Time) (api.Why, error)
 	OnHistory func(f api.Filter) (api.Runs, error)
+	OnFailed  func(since time.Time) (api.Failures, error)
 	OnOneRun  func(ref string) (job.Run, error)
 	OnOutput  func(run string) []api.Event
 	OnPast    func(jobs []job.ID, n int) ([]api.JobPast, error)
@@ -286,6 +287,13 @@ func (d *Daemon) History(_ context.Context, f api.Filter) (api.Runs, error) {
 		return api.Runs{}, ErrNotFaked
 	}
 	return d.OnHistory(f)
+}
+
+func (d *Daemon) Failures(_ context.Context, since time.Time) (api.Failures, error) {
+	if d.OnFailed == nil {
+		return api.Failures{}, ErrNotFaked
+	}
+	return d.OnFailed(since)
 }
 
 func (d *Daemon) OneRun(_ context.Context, ref string) (job.Run, error) {

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/statistics"
+)
+
+func TestFailuresAreCounted(t *testing.T) {
+	s := open(t, t.TempDir())
+	other := ended(104, "b", noon.Add(30*time.Minute), 1)
+	other.Run.User = "bob"
+	commit(t, s, Batch{Records: []job.Record{
+		ended(100, "a", noon.Add(-time.Second), 1), ended(101, "a", noon, 1), ended(102, "a", noon.Add(time.Minute), 1),
+		ended(103, "a", noon.Add(2*time.Minute), 0), other, ended(105, "a", noon.Add(50*time.Minute), 2), ended(106, "a", noon.Add(time.Hour), 1),
+	}})
+	type group struct {
+		run         job.RunID
+		ending      string
+		part, count int
+	}
+	read := func(user string) map[group]time.Duration {
+		t.Helper()
+		got := map[group]time.Duration{}
+		err := s.Failures(t.Context(), user, noon, noon.Add(time.Hour), 6, func(f *statistics.Failures) {
+			got[group{f.Newest.ID, string(f.Newest.Job) + " " + f.Newest.Result(), f.Part, f.Count}] = f.Last.Sub(f.First)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	same(t, "failures", read(""), map[group]time.Duration{
+		{102, "a exit 1", 0, 2}: time.Minute + time.Millisecond, {104, "b exit 1", 3, 1}: 0, {105, "a exit 2", 5, 1}: 0,
+	})
+	same(t, "failures of bob", read("bob"), map[group]time.Duration{{104, "b exit 1", 3, 1}: 0})
+}
