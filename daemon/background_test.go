@@ -16,7 +16,7 @@ import (
 )
 
 // later waits until an ended run has printed exactly this.
-func (h *host) later(id job.RunID, want string) {
+func (h *testHost) later(id job.RunID, want string) {
 	h.t.Helper()
 	var got string
 	for end := time.Now().Add(hostPatience); time.Now().Before(end); {
@@ -29,14 +29,14 @@ func (h *host) later(id job.RunID, want string) {
 
 // backgroundJob ends at once, and leaves a process in the background that prints
 // a number each time that the gate is opened.
-func (h *host) backgroundJob(gate string) {
+func (h *testHost) backgroundJob(gate string) {
 	h.t.Helper()
 	h.crontab("app", "echo early; (i=0; while read x <"+gate+"; do i=$((i+1)); echo $i || exit; done) & exit 3")
 	h.start()
 }
 
 // openUnderShim unblocks one job that waits for a FIFO between two daemons.
-func (h *host) openUnderShim(gate *os.File) {
+func (h *testHost) openUnderShim(gate *os.File) {
 	h.t.Helper()
 	shim := h.shim()
 	h.open(gate, 1)
@@ -45,7 +45,7 @@ func (h *host) openUnderShim(gate *os.File) {
 }
 
 // wantNoFilesOfRuns checks that nothing is left of runs that are over.
-func (h *host) wantNoFilesOfRuns() {
+func (h *testHost) wantNoFilesOfRuns() {
 	h.t.Helper()
 	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
 		h.t.Errorf("files are left when all is over: %v", left)
@@ -56,7 +56,7 @@ func (h *host) wantNoFilesOfRuns() {
 // their output is part of the run's output.
 func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withManager()
 	gate := h.fifo("gate")
 	h.backgroundJob(gate.Name())
@@ -84,7 +84,7 @@ func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
 }
 
 // endGroup kills what is left of a run.
-func (h *host) endGroup(id job.RunID) {
+func (h *testHost) endGroup(id job.RunID) {
 	h.t.Helper()
 	r, _ := h.ended(id)
 	if r.PID <= 1 {
@@ -99,7 +99,7 @@ func (h *host) endGroup(id job.RunID) {
 // background processes alone.
 func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.backgroundJob(gate.Name())
 	app := h.run("app")[0]
@@ -125,7 +125,7 @@ func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 
 // outputFile returns a function that puts the file of the output of a run back as it is
 // now, like a daemon that is killed before it removes the file.
-func (h *host) outputFile(name string) (restore func()) {
+func (h *testHost) outputFile(name string) (restore func()) {
 	h.t.Helper()
 	content := h.read(name)
 	return func() {
@@ -138,7 +138,7 @@ func (h *host) outputFile(name string) (restore func()) {
 
 // forgetOutput removes output from the history, like a daemon that is killed before it
 // writes the output.
-func (h *host) forgetOutput() {
+func (h *testHost) forgetOutput() {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", h.path("var/lib/cronring/cronring.db"))
 	if err == nil {
@@ -151,7 +151,7 @@ func (h *host) forgetOutput() {
 }
 
 // kill ends the daemon as a crash does.
-func (h *host) kill() {
+func (h *testHost) kill() {
 	h.t.Helper()
 	h.signal(syscall.SIGKILL)
 	h.wait()
@@ -165,7 +165,7 @@ func TestOutputOfAnEndedRunIsThereOnceAfterACrash(t *testing.T) {
 		for _, recorded := range []bool{false, true} {
 			t.Run(fmt.Sprintf("background=%t,recorded=%t", background, recorded), func(t *testing.T) {
 				t.Parallel()
-				h := newHost(t)
+				h := newTestHost(t)
 				gate := h.fifo("gate")
 				command, want := "echo early; read x <"+gate.Name()+"; exit 3", "early\n"
 				if background {
@@ -201,7 +201,7 @@ func TestOutputOfAnEndedRunIsThereOnceAfterACrash(t *testing.T) {
 
 // lateFile waits until a file of the output of background processes of a run ends with a line,
 // or the history has that line, and returns the name of the file or "".
-func (h *host) lateFile(id job.RunID, line string) (name string) {
+func (h *testHost) lateFile(id job.RunID, line string) (name string) {
 	h.t.Helper()
 	for end := time.Now().Add(hostPatience); time.Now().Before(end); {
 		files, _ := filepath.Glob(h.path("run/cronring/runs/" + id.String() + ".late-*"))
@@ -227,7 +227,7 @@ func (h *host) lateFile(id job.RunID, line string) (name string) {
 // shim or the daemon received it.
 func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.backgroundJob(gate.Name())
 	app := h.run("app")[0]
@@ -255,7 +255,7 @@ func TestOutputOfATailIsThereOnceAfterACrash(t *testing.T) {
 // of both is the run's.
 func TestBackgroundProcessUnderAShim(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withManager()
 	gate, over := h.fifo("gate"), h.fifo("over")
 	h.crontab("app", "echo early; (read x <"+gate.Name()+"; echo late; read x <"+gate.Name()+"; echo later) & read x <"+over.Name()+"; exit 3")

@@ -24,7 +24,7 @@ func BenchmarkBurst(b *testing.B) {
 	}{{"disk", 0}, {"slow-disk", 500 * time.Millisecond}} {
 		b.Run(c.name, func(b *testing.B) {
 			const jobs = 500
-			h := newHost(b)
+			h := newTestHost(b)
 			h.CommitTime = c.commit
 			h.mountRun()
 			h.start()
@@ -51,7 +51,7 @@ func BenchmarkBurst(b *testing.B) {
 }
 
 // mountRun has the host keep run in memory, as hosts do.
-func (h *host) mountRun() {
+func (h *testHost) mountRun() {
 	h.t.Helper()
 	if err := unix.Mount("tmpfs", h.path("run"), "tmpfs", 0, "mode=755"); err != nil {
 		h.t.Fatal(err)
@@ -65,7 +65,7 @@ func (h *host) mountRun() {
 
 // lags returns how long after an instant each of the runs for it started, in order,
 // once all have ended.
-func (h *host) lags(due time.Time, runs int) (lags []time.Duration) {
+func (h *testHost) lags(due time.Time, runs int) (lags []time.Duration) {
 	h.t.Helper()
 	for late := time.Now().Add(hostPatience); len(lags) < runs; lags = h.startsOf(due) {
 		if time.Now().After(late) {
@@ -78,7 +78,7 @@ func (h *host) lags(due time.Time, runs int) (lags []time.Duration) {
 }
 
 // startsOf returns the starts of the runs that have ended.
-func (h *host) startsOf(due time.Time) (lags []time.Duration) {
+func (h *testHost) startsOf(due time.Time) (lags []time.Duration) {
 	h.t.Helper()
 	history, err := h.client.History(h.context(), api.Filter{Since: due, Limit: 10_000})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // configure writes cronring.toml, with the harness's settings for mail.
-func (h *host) configure(text string) {
+func (h *testHost) configure(text string) {
 	h.t.Helper()
 	if err := os.MkdirAll(h.path("etc/cronring/conf.d"), 0o755); err != nil {
 		h.t.Fatal(err)
@@ -23,7 +23,7 @@ func (h *host) configure(text string) {
 }
 
 // wantOption checks what the daemon goes by.
-func (h *host) wantOption(ref, key, want string) {
+func (h *testHost) wantOption(ref, key, want string) {
 	h.t.Helper()
 	j, err := h.client.Show(h.context(), ref)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *host) wantOption(ref, key, want string) {
 	}
 }
 
-func (h *host) problem(words string) bool {
+func (h *testHost) problem(words string) bool {
 	h.t.Helper()
 	for _, p := range h.status().Problems {
 		if strings.Contains(p.What+" "+p.Why, words) {
@@ -46,7 +46,7 @@ func (h *host) problem(words string) bool {
 
 func TestHostTakesConfigurationAtReload(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/cron.d/a", "#@ name=a grace=7s\n0 0 1 1 * ann true\n")
 	h.userCrontab("bob", bobID, "#@ name=b\n0 0 1 1 * true\n")
 	h.configure("[default]\nretry = 2\n[job.a]\ngrace = \"9s\"\n[job.b]\ntimeout = \"1m\"\n[job.nobody]\nretry = 1\n")
@@ -109,7 +109,7 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 // applies to.
 func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/cron.d/a", "#@ name=a\n0 0 1 1 * ann true\n#@ name=b\n0 0 1 1 * ann true\n")
 	h.configure("[default]\nretry = 2\n[job.a]\noverlap = \"skpi\"\n[rink]\n")
 	h.start()
@@ -136,7 +136,7 @@ func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 // adds.
 func TestHostTakesBoundsAtReload(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	for _, name := range []string{"a", "b"} {
 		h.write("etc/cron.d/"+name, fmt.Sprintf("#@ name=%s\n0 0 1 1 * ann echo in; read line <%s\n", name, gate.Name()))
@@ -163,7 +163,7 @@ func TestHostTakesBoundsAtReload(t *testing.T) {
 // ring. A reload is enough to list a user.
 func TestHostHoldsRingJobsOfUnlistedUsers(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/cron.d/a", "#@ name=a scope=ring\n0 0 1 1 * ann true\n")
 	h.userCrontab("bob", bobID, "#@ name=b scope=ring\n0 0 1 1 * true\n")
 	ring := fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"127.%d.%d.%d:7946\"\n", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))

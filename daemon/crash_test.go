@@ -36,7 +36,7 @@ func TestCrashUnderAManager(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withManager()
 	h.write("etc/crontab", crashCrontab(h.Root))
 	for range crashes {
@@ -63,7 +63,7 @@ func TestCrashUnderAManager(t *testing.T) {
 	}
 }
 
-func checkAfterCrashes(t *testing.T, h *host, last job.RunID) {
+func checkAfterCrashes(t *testing.T, h *testHost, last job.RunID) {
 	t.Helper()
 	s, err := store.Open(t.Context(), h.path("var/lib/cronring"))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // manyCrontabs is a host with 10,000 files in cron.d.
-func manyCrontabs(b *testing.B) *host {
-	h := newHost(b)
+func manyCrontabs(b *testing.B) *testHost {
+	h := newTestHost(b)
 	for i := range 10_000 {
 		path := h.path(fmt.Sprintf("etc/cron.d/t%d", i))
 		if err := os.WriteFile(path, fmt.Appendf(nil, "0 0 1 1 * root : %d\n", i), 0o644); err != nil {
@@ -32,7 +32,7 @@ func manyCrontabs(b *testing.B) *host {
 // daemon takes less than the job.
 func BenchmarkBigOutput(b *testing.B) {
 	const command = "seq 3000000"
-	h := newHost(b)
+	h := newTestHost(b)
 	h.withJournal()
 	h.userCrontab("ann", annID, "#@ name=big\n0 0 1 1 * "+command+"\n")
 	h.start()
@@ -55,7 +55,7 @@ func BenchmarkBigOutput(b *testing.B) {
 }
 
 // cpuTime is the processor time that the daemon has taken.
-func (h *host) cpuTime() time.Duration {
+func (h *testHost) cpuTime() time.Duration {
 	h.t.Helper()
 	const cpuClock = 2 // of a process: see clock_getcpuclockid(3)
 	var t unix.Timespec
@@ -151,7 +151,7 @@ func BenchmarkRenewal(b *testing.B) {
 // taken what changed and the store has it (goal: 50 ms). Without an edit it is
 // the look at the tables alone.
 func BenchmarkReloadOneOfThousand(b *testing.B) {
-	h := newHost(b)
+	h := newTestHost(b)
 	for i := range 1000 {
 		h.write(fmt.Sprintf("etc/cron.d/t%d", i), enginetest.Mixed(i*100, 100, "root "))
 	}

@@ -13,13 +13,13 @@ import (
 
 // boardReader follows the board of a real daemon.
 type boardReader struct {
-	h    *host
+	h    *testHost
 	rows map[job.ID]api.Row
 	head api.Status
 	next func() (api.BoardUpdate, error, bool)
 }
 
-func (h *host) board() *boardReader {
+func (h *testHost) board() *boardReader {
 	ctx, cancel := context.WithCancel(h.context())
 	next, stop := iter.Pull2(h.client.Board(ctx))
 	h.t.Cleanup(func() { cancel(); stop() })
@@ -64,7 +64,7 @@ func inState(s job.State) func(api.Row, bool) bool {
 // content, including an acknowledgement.
 func TestHostPushesItsBoard(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.write("etc/crontab", "#@ name=waits trigger=manual\n0 0 1 1 * ann read x <"+gate.Name()+"\n"+
 		"#@ name=fails trigger=manual protect=yes\n0 0 1 1 * ann exit 3\n")

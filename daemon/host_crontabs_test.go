@@ -30,7 +30,7 @@ func TestHostRunsCrontabsOfAllKindsAsTheirUsers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			h.Family = c.family
 			h.env = []string{"LANG=de_DE.UTF-8", "SECRET=of the daemon"}
 			h.write("etc/environment", "ENVIRON=yes\nPATH=/nowhere\n")
@@ -82,7 +82,7 @@ func TestHostWithoutHomeDecidesByFamily(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			h.Family = c.family
 			h.write("etc/crontab", "HOME=/nowhere/at/all\n#@ name=homeless\n0 0 1 1 * ann pwd\n")
 			h.start()
@@ -96,7 +96,7 @@ func TestHostWithoutHomeDecidesByFamily(t *testing.T) {
 
 func TestHostMailsOutputAsItsUser(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withMailer()
 	h.write("etc/crontab", "MAILTO=team@example.org\n#@ name=loud\n0 0 1 1 * ann echo out; echo err >&2; exit 3\n"+
 		"#@ name=silent\n0 0 1 1 * ann exit 4\nMAILTO=\n#@ name=nobody\n0 0 1 1 * ann echo unheard\n"+
@@ -132,7 +132,7 @@ func TestHostMailsOutputAsItsUser(t *testing.T) {
 // A user can stop the own mailer, and delays the own mail alone.
 func TestHostMailsBesideAMailerThatHangs(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withMailer()
 	gate := h.fifo("gate")
 	mailer := h.read("mailer")
@@ -156,7 +156,7 @@ func TestHostMailsBesideAMailerThatHangs(t *testing.T) {
 
 func TestHostFollowsItsCrontabs(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	wait := func(text string) string {
 		return "echo " + text + "; read x <" + gate.Name() + "; echo " + text + " ends"
@@ -210,7 +210,7 @@ func TestHostFollowsItsCrontabs(t *testing.T) {
 // A load is one line of the log, however many crontabs it reads.
 func TestALoadIsOneLineOfTheLog(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	for i := range 50 {
 		h.write(fmt.Sprintf("etc/cron.d/t%02d", i), "0 0 1 1 * root true\n0 0 1 1 * root false\n")
 	}
@@ -233,7 +233,7 @@ func TestALoadIsOneLineOfTheLog(t *testing.T) {
 
 func TestThousandEditsAreFewLoads(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	table := func(i int) string {
 		return fmt.Sprintf("#@ name=a\n%d %d 1 1 * ann echo %d\n", i%60, i/60, i)
 	}
@@ -258,7 +258,7 @@ func TestThousandEditsAreFewLoads(t *testing.T) {
 
 func TestHostKeepsEachVersionOfACrontab(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	file := h.path("var/spool/cron/crontabs/bob")
 	texts := []string{"#@ name=a\n0 0 1 1 * echo 1\n", "#@ name=a\n0 0 2 1 * echo 2\n", "#@ name=a\n0 0 3 1 * echo 3\n"}
 	h.userCrontab("bob", bobID, texts[0])
@@ -297,7 +297,7 @@ func TestHostKeepsEachVersionOfACrontab(t *testing.T) {
 
 func TestHostRunsNobodyWhoIsNotThere(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/shadow", "root:*:19000:0:99999:7:::\nann:*:19000:0:99999:7:::\nbob:!:19000:0:99999:7::1:\n")
 	h.write("etc/crontab", "#@ name=later every=1s\n* * * * * carol id -u\n#@ name=expired every=1s\n* * * * * bob true\n#@ name=locked every=1s\n* * * * * ann true\n")
 	h.start()
@@ -327,7 +327,7 @@ func TestHostFollowsItsZone(t *testing.T) {
 	if !exists(zones + "Asia/Tokyo") {
 		t.Skip("SKIPPED, NOT TESTED: there are no zones in " + zones)
 	}
-	h := newHost(t)
+	h := newTestHost(t)
 	link := func(zone string) {
 		t.Helper()
 		if err := os.Symlink(zones+zone, h.path("etc/new")); err != nil {

@@ -14,7 +14,7 @@ import (
 // daemon a job stays paused, held by its breaker, its letter among the dead.
 func TestHostRemembersWhatFailed(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	line := fmt.Sprintf("@reboot ann read x <%s; ", gate.Name())
 	h.write("etc/crontab", "#@ name=stands on-exhausted=pause\n"+line+"exit 7\n"+

@@ -17,7 +17,7 @@ func TestFloodOfAUserLeavesMemoryAndRootsJobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: a flood of output takes half a minute")
 	}
-	h := newHost(t)
+	h := newTestHost(t)
 	ticks := h.fifo("ticks")
 	h.write("etc/crontab", "#@ name=clock sec=* log=off\n* * * * * root echo tick; echo tock >&2; echo >"+ticks.Name()+"\n")
 	var text strings.Builder
@@ -54,7 +54,7 @@ func TestFloodOfAUserLeavesMemoryAndRootsJobs(t *testing.T) {
 }
 
 // memory returns one of the kernel's memory figures of the daemon in bytes.
-func (h *host) memory(name string) int {
+func (h *testHost) memory(name string) int {
 	h.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.cmd.Process.Pid))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // withJournal adds a journal to the host. The daemon's journal entries are part of its logged
 // lines, such as "msg=3 files copied CRONRING_STREAM=out".
-func (h *host) withJournal() {
+func (h *testHost) withJournal() {
 	h.t.Helper()
 	h.Log = "journal"
 	path := h.path(journal.JournalSocket)
@@ -48,7 +48,7 @@ func (h *host) withJournal() {
 // journal, and the starts and ends of the jobs of others are all there.
 func TestFloodLeavesTheJournalToOthers(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withJournal()
 	h.withMailer()
 	gate := h.fifo("gate")
@@ -76,7 +76,7 @@ func TestFloodLeavesTheJournalToOthers(t *testing.T) {
 // As cronringd(8) describes.
 func TestConfigurationKeepsOutputOutOfTheJournal(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withJournal()
 	h.configure("[default]\nlog = \"none\"\n")
 	h.write("etc/crontab", "#@ name=secret\n0 0 1 1 * bob echo secret; exit 3\n")
@@ -91,7 +91,7 @@ func TestConfigurationKeepsOutputOutOfTheJournal(t *testing.T) {
 // As under cron, a job whose SHELL is not there has begun.
 func TestJournalHasTheStartWithoutShell(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withJournal()
 	h.write("etc/crontab", "SHELL=/nowhere\n#@ name=a\n0 0 1 1 * bob echo no shell\n")
 	h.start()

@@ -15,7 +15,7 @@ import (
 // crontabs of 10,000 entries in a loop. Without limits each load took seconds, in
 // which nothing started.
 func TestLargeCrontabsOfAUserDelayNobody(t *testing.T) {
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/cron.d/clock", "#@ name=clock sec=*\n* * * * * root :\n")
 	h.start()
 	records := h.watch()

@@ -12,7 +12,7 @@ import (
 
 // withService replaces the directory service of the daemon under test. It has the user net, number
 // 61003, and does not answer while a file "dead" exists.
-func (h *host) withService() {
+func (h *testHost) withService() {
 	h.t.Helper()
 	if err := exec.Command("unshare", "-m", "mount", "--bind", h.Root, h.Root).Run(); err != nil {
 		h.t.Skipf("SKIPPED, NOT TESTED: a directory service cannot be put in place: %v", err)
@@ -34,7 +34,7 @@ func (h *host) withService() {
 
 func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withService()
 	h.write("etc/crontab", "#@ name=root\n0 0 1 1 * root echo root runs\n#@ name=named\n0 0 1 1 * net id -u >/dev/null; echo named\n")
 	h.userCrontab("net", 61003, "#@ name=own\n@reboot echo own\n")
@@ -65,7 +65,7 @@ func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
 // a host without crontabs.
 func TestHostAnswersWhenItHasItsJobs(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withService()
 	h.write("etc/crontab", "#@ name=root\n0 0 1 1 * root true\n#@ name=named\n0 0 1 1 * net true\n")
 	h.write("dead", "") // the first step waits for this service

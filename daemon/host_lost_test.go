@@ -13,7 +13,7 @@ import (
 // them.
 func TestHostMailsLostRuns(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withMailer()
 	h.crontab("one", "exec sleep 1000", "two mail=failure", "exec sleep 1000", "three", "exec sleep 1000",
 		"other mailto=ops@example.org", "exec sleep 1000", "never mail=never", "exec sleep 1000",

@@ -29,7 +29,7 @@ import (
 // attempt if a run is retried.
 func TestHostMailsWhenAsked(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withMailer()
 	h.write("etc/cron.d/m", "MAILTO=\n"+
 		"#@ name=never mail=never mailto=ops\n0 0 1 1 * ann echo never\n"+
@@ -76,7 +76,7 @@ func TestHostTellsOfTheLimit(t *testing.T) {
 	if why := g.Missing(t.Context(), &option.Resources{Memory: 1}); why != "" {
 		t.Skip("SKIPPED, NOT TESTED: ", why)
 	}
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withMailer()
 	all := h.withHook()
 	h.channels("[channel.ops]\ntype = \"command\"\nuser = \"ann\"\ncommand = [\"" + h.path("hook") + "\"]\n")
@@ -106,7 +106,7 @@ type told struct {
 }
 
 // withHook writes a program for channels, and returns its inputs.
-func (h *host) withHook() <-chan told {
+func (h *testHost) withHook() <-chan told {
 	h.t.Helper()
 	fifo := h.fifo("told")
 	h.write("hook", fmt.Sprintf("#!/bin/sh\n{ id -u; env | sed -n 's/^CRONRING_NOTICE_//p'; echo; cat; printf '\\0'; } >%s.$$\ncat %[1]s.$$ >%[1]s\nrm %[1]s.$$\n", fifo.Name()))
@@ -149,7 +149,7 @@ func next(t *testing.T, all <-chan told) told {
 }
 
 // channels writes the configuration.
-func (h *host) channels(text string) {
+func (h *testHost) channels(text string) {
 	h.t.Helper()
 	if err := os.MkdirAll(h.path("etc/cronring"), 0o755); err != nil {
 		h.t.Fatal(err)
@@ -158,7 +158,7 @@ func (h *host) channels(text string) {
 }
 
 // secretFile writes a file that a channel reads.
-func (h *host) secretFile(name, text string) string {
+func (h *testHost) secretFile(name, text string) string {
 	h.t.Helper()
 	if err := os.WriteFile(h.path(name), []byte(text+"\n"), 0o600); err != nil {
 		h.t.Fatal(err)
@@ -170,7 +170,7 @@ func (h *host) secretFile(name, text string) string {
 // program runs as the user of its channel.
 func TestHostTellsOfAStreakOnce(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	all := h.withHook()
 	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"bob\"\nusers = [\"ann\"]\n", h.path("hook")))
 	h.userCrontab("ann", annID, "#@ name=flaky every=1s overlap=skip notify=ops notify-on=fail,recover\n* * * * * test -e "+h.path("mended")+"\n")
@@ -229,7 +229,7 @@ func TestHostKeepsNoticesOverRestarts(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.channels(fmt.Sprintf("[channel.web]\ntype = \"webhook\"\nurl-file = %q\nsecret-file = %q\n", h.secretFile("url", server.URL+"/"+secret), h.secretFile("key", secret)))
 	h.write("etc/cron.d/a", "#@ name=a every=1s notify=web\n* * * * * ann false\n")
 	h.start()
@@ -281,7 +281,7 @@ func contains(problems []api.Problem, words string) bool {
 // Root can test channels and receives the result.
 func TestHostTriesAChannel(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	all := h.withHook()
 	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"ann\"\n[channel.gone]\ntype = \"command\"\ncommand = [\"/nowhere/x\"]\nuser = \"ann\"\n[channel.nobodys]\ntype = \"command\"\ncommand = [%[1]q]\n", h.path("hook")))
 	h.write("etc/cron.d/a", "#@ name=a notify=opps\n0 0 1 1 * ann true\n")

@@ -12,7 +12,7 @@ import (
 // continues with the crontab's jobs and reads it when it exists again.
 func TestRenewalAwaitsACrontabThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.Files = []string{h.path("tab")}
 	h.write("tab", fmt.Sprintf("#@ name=long\n@reboot echo up; read x <%s\n", gate.Name()))

@@ -14,9 +14,9 @@ import (
 // correctly.
 func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 	t.Parallel()
-	n1, n2 := newHost(t), newHost(t)
+	n1, n2 := newTestHost(t), newTestHost(t)
 	seed := fmt.Sprintf("127.%d.%d.", 1+rand.N(250), 1+rand.N(250))
-	for i, h := range []*host{n1, n2} {
+	for i, h := range []*testHost{n1, n2} {
 		h.configure(fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"%[1]s%[2]d:7946\"\nseeds = [\"%[1]s1\", \"%[1]s2\"]\nusers = [\"*\"]\n", seed, i+1))
 	}
 	n1.userCrontab("bob", bobID, "#@ name=nightly scope=ring sec=*\n* * * * * true\n")

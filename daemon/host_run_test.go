@@ -110,8 +110,8 @@ const (
 	staffID, extraID = 61050, 61051
 )
 
-// host is a host under test, and the daemon that runs on it now.
-type host struct {
+// testHost is a host under test, and the daemon that runs on it now.
+type testHost struct {
 	hostSpec
 	t       testing.TB
 	program string
@@ -129,8 +129,8 @@ type host struct {
 	seen  int           // of lines
 }
 
-// newHost makes a host without tables.
-func newHost(t testing.TB) *host {
+// newTestHost makes a host without tables.
+func newTestHost(t testing.TB) *testHost {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED, NOT TESTED: the daemon of a host is root's, and starts jobs as others")
@@ -149,7 +149,7 @@ func newHost(t testing.TB) *host {
 			t.Fatal(err)
 		}
 	}
-	h := &host{t: t, hostSpec: hostSpec{Root: root}, program: self, more: make(chan struct{})}
+	h := &testHost{t: t, hostSpec: hostSpec{Root: root}, program: self, more: make(chan struct{})}
 	for _, dir := range []string{
 		"etc/cron.d", "etc/security/limits.d", "etc/default", "var/spool/cron/crontabs", "var/spool/anacron",
 		"var/lib/cronring", "run", "home/ann", "home/bob", "usr/sbin", "root",
@@ -170,7 +170,7 @@ func newHost(t testing.TB) *host {
 }
 
 // write puts a file in place as an editor does: the whole of it at once.
-func (h *host) write(name, text string) {
+func (h *testHost) write(name, text string) {
 	h.t.Helper()
 	path := h.path(name)
 	if err := os.WriteFile(path+".new~", []byte(text), 0o644); err != nil {
@@ -181,7 +181,7 @@ func (h *host) write(name, text string) {
 	}
 }
 
-func (h *host) chown(name string, id int) {
+func (h *testHost) chown(name string, id int) {
 	h.t.Helper()
 	if err := os.Chown(h.path(name), id, id); err != nil {
 		h.t.Fatal(err)
@@ -189,7 +189,7 @@ func (h *host) chown(name string, id int) {
 }
 
 // userCrontab puts a table into the spool as crontab(1) does.
-func (h *host) userCrontab(user string, uid int, text string) {
+func (h *testHost) userCrontab(user string, uid int, text string) {
 	h.t.Helper()
 	name := "var/spool/cron/crontabs/"
 	if h.Family == crontab.RHEL {
@@ -205,7 +205,7 @@ func (h *host) userCrontab(user string, uid int, text string) {
 	}
 }
 
-func (h *host) read(name string) string {
+func (h *testHost) read(name string) string {
 	h.t.Helper()
 	text, err := os.ReadFile(h.path(name))
 	if err != nil {
@@ -215,7 +215,7 @@ func (h *host) read(name string) string {
 }
 
 // withMailer has mails come to a channel.
-func (h *host) withMailer() {
+func (h *testHost) withMailer() {
 	h.t.Helper()
 	fifo := h.fifo("letters")
 	h.write("mailer", fmt.Sprintf("#!/bin/sh\nexec >%s 9<\"$0\"\nflock 9 # each account has a mailer of its own\nid -un 2>/dev/null || id -u\ncat\nprintf '\\0'\n", fifo.Name()))
@@ -237,7 +237,7 @@ func (h *host) withMailer() {
 }
 
 // letter is the next mail.
-func (h *host) letter() string {
+func (h *testHost) letter() string {
 	h.t.Helper()
 	select {
 	case letter := <-h.letters:
@@ -250,7 +250,7 @@ func (h *host) letter() string {
 
 // fifo makes a FIFO that any account may use, and opens it so that neither end
 // of it is ever missing.
-func (h *host) fifo(name string) *os.File {
+func (h *testHost) fifo(name string) *os.File {
 	h.t.Helper()
 	path := h.path(name)
 	if err := syscall.Mkfifo(path, 0o666); err != nil {
@@ -268,7 +268,7 @@ func (h *host) fifo(name string) *os.File {
 }
 
 // open unblocks n jobs that wait for a FIFO.
-func (h *host) open(gate *os.File, n int) {
+func (h *testHost) open(gate *os.File, n int) {
 	h.t.Helper()
 	if _, err := gate.WriteString(strings.Repeat("\n", n)); err != nil {
 		h.t.Fatal(err)
@@ -279,7 +279,7 @@ func (h *host) open(gate *os.File, n int) {
 const hostPatience = 2 * time.Minute
 
 // launch starts a daemon, without waiting for it.
-func (h *host) launch() {
+func (h *testHost) launch() {
 	h.t.Helper()
 	spec, err := json.Marshal(h.hostSpec)
 	if err != nil {
@@ -324,14 +324,14 @@ func (h *host) launch() {
 }
 
 // start starts a daemon and waits until it serves.
-func (h *host) start() {
+func (h *testHost) start() {
 	h.t.Helper()
 	h.launch()
 	h.said("msg=ready")
 }
 
 // startInRing waits until the daemon is ready and another member is alive, whichever is first.
-func (h *host) startInRing() {
+func (h *testHost) startInRing() {
 	h.t.Helper()
 	h.launch()
 	ready, alive := false, false
@@ -342,14 +342,14 @@ func (h *host) startInRing() {
 	})
 }
 
-func (h *host) listen(cmd *exec.Cmd, out *os.File) {
+func (h *testHost) listen(cmd *exec.Cmd, out *os.File) {
 	defer out.Close()
 	for s := bufio.NewScanner(out); s.Scan(); {
 		h.hear(cmd, s.Text())
 	}
 }
 
-func (h *host) hear(cmd *exec.Cmd, line string) {
+func (h *testHost) hear(cmd *exec.Cmd, line string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines, h.by = append(h.lines, line), append(h.by, cmd)
@@ -358,7 +358,7 @@ func (h *host) hear(cmd *exec.Cmd, line string) {
 }
 
 // said waits for the next line of the present daemon with all of the words.
-func (h *host) said(words ...string) string {
+func (h *testHost) said(words ...string) string {
 	h.t.Helper()
 	return h.awaitLine(fmt.Sprintf("%q", words), func(line string) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
@@ -366,7 +366,7 @@ func (h *host) said(words ...string) string {
 }
 
 // awaitLine waits for the next line of the present daemon that matches.
-func (h *host) awaitLine(what string, matches func(line string) bool) string {
+func (h *testHost) awaitLine(what string, matches func(line string) bool) string {
 	h.t.Helper()
 	late := time.After(hostPatience)
 	for {
@@ -382,7 +382,7 @@ func (h *host) awaitLine(what string, matches func(line string) bool) string {
 	}
 }
 
-func (h *host) nextLine(matches func(line string) bool) (string, <-chan struct{}) {
+func (h *testHost) nextLine(matches func(line string) bool) (string, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.seen < len(h.lines) {
@@ -396,7 +396,7 @@ func (h *host) nextLine(matches func(line string) bool) (string, <-chan struct{}
 }
 
 // count returns the number of lines that contain all the words.
-func (h *host) count(words ...string) (n int) {
+func (h *testHost) count(words ...string) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, line := range h.lines {
@@ -407,7 +407,7 @@ func (h *host) count(words ...string) (n int) {
 	return n
 }
 
-func (h *host) signal(s syscall.Signal) {
+func (h *testHost) signal(s syscall.Signal) {
 	h.t.Helper()
 	if err := h.cmd.Process.Signal(s); err != nil {
 		h.t.Fatal(err)
@@ -415,7 +415,7 @@ func (h *host) signal(s syscall.Signal) {
 }
 
 // wait waits for the daemon's end and returns its status; -1 for a signal.
-func (h *host) wait() int {
+func (h *testHost) wait() int {
 	h.t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- h.cmd.Wait() }()
@@ -432,7 +432,7 @@ func (h *host) wait() int {
 }
 
 // stop stops the daemon in good order.
-func (h *host) stop() {
+func (h *testHost) stop() {
 	h.t.Helper()
 	h.signal(syscall.SIGTERM)
 	if code := h.wait(); code != 0 {
@@ -440,14 +440,14 @@ func (h *host) stop() {
 	}
 }
 
-func (h *host) context() context.Context {
+func (h *testHost) context() context.Context {
 	ctx, cancel := context.WithTimeout(h.t.Context(), hostPatience)
 	h.t.Cleanup(cancel)
 	return ctx
 }
 
 // run starts jobs and returns their runs, which live.
-func (h *host) run(refs ...string) []job.Run {
+func (h *testHost) run(refs ...string) []job.Run {
 	h.t.Helper()
 	runs, err := h.client.Run(h.context(), api.RunRequest{Refs: refs, Force: true})
 	if err != nil {
@@ -460,14 +460,14 @@ func (h *host) run(refs ...string) []job.Run {
 }
 
 // do runs one job to its end.
-func (h *host) do(ref string) (job.Run, string) {
+func (h *testHost) do(ref string) (job.Run, string) {
 	h.t.Helper()
 	return h.ended(h.run(ref)[0].ID)
 }
 
 // follow reads what a run prints until enough of it is there or the run has
 // ended, across daemons that follow one another.
-func (h *host) follow(id job.RunID, enough func(text string) bool) (text string, ended bool) {
+func (h *testHost) follow(id job.RunID, enough func(text string) bool) (text string, ended bool) {
 	h.t.Helper()
 	for end := time.Now().Add(hostPatience); time.Now().Before(end); {
 		var b strings.Builder
@@ -494,7 +494,7 @@ func (h *host) follow(id job.RunID, enough func(text string) bool) (text string,
 }
 
 // printed waits until a run has printed a text.
-func (h *host) printed(id job.RunID, want string) {
+func (h *testHost) printed(id job.RunID, want string) {
 	h.t.Helper()
 	got, ended := h.follow(id, func(text string) bool { return strings.Contains(text, want) })
 	if ended && !strings.Contains(got, want) {
@@ -504,7 +504,7 @@ func (h *host) printed(id job.RunID, want string) {
 }
 
 // ended waits for the end of a run and returns it with all that it printed.
-func (h *host) ended(id job.RunID) (job.Run, string) {
+func (h *testHost) ended(id job.RunID) (job.Run, string) {
 	h.t.Helper()
 	h.follow(id, func(string) bool { return false })
 	r, err := h.client.OneRun(h.context(), id.String())
@@ -527,7 +527,7 @@ func (h *host) ended(id job.RunID) (job.Run, string) {
 }
 
 // wantRun checks how a run ended and what it printed.
-func (h *host) wantRun(id job.RunID, outcome, output string) job.Run {
+func (h *testHost) wantRun(id job.RunID, outcome, output string) job.Run {
 	h.t.Helper()
 	r, got := h.ended(id)
 	if r.Outcome.String() != outcome || got != output {
@@ -536,7 +536,7 @@ func (h *host) wantRun(id job.RunID, outcome, output string) job.Run {
 	return r
 }
 
-func (h *host) status() api.Status {
+func (h *testHost) status() api.Status {
 	h.t.Helper()
 	s, err := h.client.Status(h.context())
 	if err != nil {
@@ -545,7 +545,7 @@ func (h *host) status() api.Status {
 	return s
 }
 
-func (h *host) reload() {
+func (h *testHost) reload() {
 	h.t.Helper()
 	if _, err := h.client.Reload(h.context()); err != nil {
 		h.t.Logf("reload: %v", err) // it reports rejected files
@@ -560,7 +560,7 @@ type records struct {
 
 // watch begins before it returns: the daemon answers with a header when the
 // caller will miss nothing.
-func (h *host) watch() *records {
+func (h *testHost) watch() *records {
 	h.t.Helper()
 	w := &records{t: h.t, item: make(chan job.Record, 100_000)}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -624,7 +624,7 @@ type stored struct {
 }
 
 // withManager has the daemons of a host run under a service manager.
-func (h *host) withManager() *fakeManager {
+func (h *testHost) withManager() *fakeManager {
 	h.t.Helper()
 	m := &fakeManager{t: h.t, path: h.path("notify"), more: make(chan struct{}), gives: true}
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.path, Net: "unixgram"})
@@ -759,7 +759,7 @@ func (m *fakeManager) prepare(cmd *exec.Cmd) {
 }
 
 // shims are the processes of shims of this host.
-func (h *host) shims() (pids []int) {
+func (h *testHost) shims() (pids []int) {
 	h.t.Helper()
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -780,7 +780,7 @@ func (h *host) shims() (pids []int) {
 
 // holdsStderr reports whether a process has the standard error of this host's daemons. Each host
 // has its own.
-func (h *host) holdsStderr(pid int) bool {
+func (h *testHost) holdsStderr(pid int) bool {
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil {
 		return false
@@ -793,7 +793,7 @@ func (h *host) holdsStderr(pid int) bool {
 }
 
 // socketInode finds the shim's socket in the kernel's list.
-func (h *host) socketInode() string {
+func (h *testHost) socketInode() string {
 	list, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return ""
@@ -834,7 +834,7 @@ func exists(path string) bool {
 }
 
 // newest is the newest run of a job.
-func (h *host) newest(ref string) job.Run {
+func (h *testHost) newest(ref string) job.Run {
 	h.t.Helper()
 	r, err := h.client.OneRun(h.context(), ref+"@last")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.crontab("a", "true")
 	lock, _, err := othercron.Lock(h.Root)
 	if err != nil {
@@ -34,7 +34,7 @@ func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 }
 
 // runsOf returns the number of runs or starts of a job.
-func (h *host) runsOf(ref string) []job.Run {
+func (h *testHost) runsOf(ref string) []job.Run {
 	h.t.Helper()
 	runs, err := h.client.History(h.context(), api.Filter{Refs: []string{ref}})
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *host) runsOf(ref string) []job.Run {
 
 func TestHostRunsRebootEntriesOncePerBoot(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/crontab", "#@ name=boot\n@reboot ann echo booted; id -u\n")
 	h.start()
 	runs := h.runsOf("boot")
@@ -66,7 +66,7 @@ func TestHostHonoursTheMarksOfOtherCrons(t *testing.T) {
 	for _, mark := range []string{"run/crond.reboot", "run/cron.reboot"} {
 		t.Run(filepath.Base(mark), func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			h.write(strings.TrimPrefix(mark, "/"), "")
 			h.write("etc/crontab", "#@ name=boot\n@reboot ann true\n")
 			h.start()
@@ -79,7 +79,7 @@ func TestHostHonoursTheMarksOfOtherCrons(t *testing.T) {
 
 func TestHostGoesOnWhereAnotherCronEnded(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	since := h.path("var/lib/cronring/since")
 	h.write("var/lib/cronring/since", "")
 	ended := time.Now().Add(-2 * time.Minute)
@@ -114,7 +114,7 @@ func lockedByAnacron(t *testing.T, path string) (f *os.File, err error) {
 
 func TestAnacronsJobsRunOncePerPeriod(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.write("etc/anacrontab", "1 0 due echo began; read x <"+gate.Name()+"; echo ended; exit 9\n"+
 		"2 0 fresh echo fresh\n7 0 old echo old\n1 0 busy echo busy\n")
@@ -164,7 +164,7 @@ func TestAnacronsJobsRunOncePerPeriod(t *testing.T) {
 
 func TestAnacronsJobsAreItsOwnWhileItIsInstalled(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("usr/sbin/anacron", "#!/bin/sh\n")
 	if err := os.Chmod(h.path("usr/sbin/anacron"), 0o755); err != nil {
 		t.Fatal(err)

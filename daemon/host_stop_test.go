@@ -22,7 +22,7 @@ func TestTimeoutEndsTheProcessGroup(t *testing.T) {
 	for _, noGroups := range []bool{false, true} {
 		t.Run(fmt.Sprint("without control groups=", noGroups), func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			h.NoGroups = noGroups
 			gate, number := h.fifo("gate"), h.fifo("number")
 			h.crontab("stubborn timeout=1s stop-grace=1s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`,
@@ -79,7 +79,7 @@ func TestRunsOfKilledDaemonEndWithoutInit(t *testing.T) {
 	if !withoutInit(t) {
 		return
 	}
-	h := newHost(t)
+	h := newTestHost(t)
 	gate, over := h.fifo("gate"), h.fifo("over")
 	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
 		"over", "echo one; read x <"+over.Name()+"; exit 4",
@@ -119,7 +119,7 @@ func TestRunsOfKilledDaemonAreLostWithoutInit(t *testing.T) {
 	if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.crontab("a", "echo one; read x <"+gate.Name()+"; exit 0")
 	h.start()
@@ -143,7 +143,7 @@ func TestStopGoesOnAfterACrashWithoutLeader(t *testing.T) {
 			for reason, options := range map[job.Reason]string{job.StopAsked: "stop-grace=5s", job.OverTime: "timeout=1s stop-grace=5s"} {
 				t.Run(fmt.Sprintf("%s, manager=%t, no groups=%t", reason, manager, noGroups), func(t *testing.T) {
 					t.Parallel()
-					h := newHost(t)
+					h := newTestHost(t)
 					h.NoGroups = noGroups
 					if manager {
 						h.withManager()
@@ -156,7 +156,7 @@ func TestStopGoesOnAfterACrashWithoutLeader(t *testing.T) {
 }
 
 // stopAndCrash has the daemon killed while a run without leader is being stopped.
-func (h *host) stopAndCrash(options string, reason job.Reason) {
+func (h *testHost) stopAndCrash(options string, reason job.Reason) {
 	t := h.t
 	number := h.fifo("number")
 	h.crontab(options, `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`)

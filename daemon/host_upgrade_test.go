@@ -11,7 +11,7 @@ import (
 // The first start of a new version can take a minute to upgrade a long history. The
 // log and the service manager learn of it before.
 func TestUpgradeOfTheHistoryIsAnnounced(t *testing.T) {
-	h := newHost(t)
+	h := newTestHost(t)
 	manager := h.withManager()
 	files, err := filepath.Glob("store/database/schema/*.sql")
 	if err != nil || len(files) < 11 {

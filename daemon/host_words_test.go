@@ -54,7 +54,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			h.Family = c.family
 			for name, text := range map[string]string{"etc/crontab": "1", "etc/cron.d/pkg": "2"} {
 				h.write(name, text+" 0 * * * root true\n")

@@ -12,7 +12,7 @@ func TestHostSaysThatItsZoneIsAnother(t *testing.T) {
 	if _, err := os.Stat(zones + "Asia/Tokyo"); err != nil {
 		t.Skip("SKIPPED, NOT TESTED: there are no zones in " + zones)
 	}
-	h := newHost(t)
+	h := newTestHost(t)
 	link := func(zone string) {
 		t.Helper()
 		err := errors.Join(os.Symlink(zones+zone, h.path("etc/new")), os.Rename(h.path("etc/new"), h.path("etc/localtime")))

@@ -15,7 +15,7 @@ import (
 // printed is in the history, and is mailed.
 func TestPowerLossLeavesOutput(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withMailer()
 	h.Hasty = true
 	gate := h.fifo("gate")

@@ -15,7 +15,7 @@ import (
 // the history is written again when the disk is writable.
 func TestHostStartsWithAReadOnlyVar(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	disk := h.path("var")
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
 		t.Skipf("SKIPPED, NOT TESTED: a read-only disk is made by mounting one: %v", err)

@@ -11,7 +11,7 @@ import (
 )
 
 // forgetOwners converts the history to version 0.7, where the IDs of jobs had no owner.
-func (h *host) forgetOwners(before map[job.ID]job.ID) {
+func (h *testHost) forgetOwners(before map[job.ID]job.ID) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+h.path("var/lib/cronring/cronring.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestUpgradeGivesJobsOwners(t *testing.T) {
 	for _, how := range []string{"in place", "with a new start"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			gate := h.fifo("gate")
 			const bobs = "#@ name=backup overlap=skip\n0 0 1 1 * read x <GATE; echo done\n#@ name=paused\n0 0 1 1 * true\n0 0 1 1 * echo unnamed\n"
 			h.userCrontab("bob", bobID, strings.ReplaceAll(bobs, "GATE", gate.Name()))

@@ -18,7 +18,7 @@ import (
 )
 
 // renew has the daemon execute its new program and waits until that answers.
-func (h *host) renew() {
+func (h *testHost) renew() {
 	h.t.Helper()
 	h.signal(syscall.SIGUSR2)
 	h.said("msg=ready")
@@ -26,7 +26,7 @@ func (h *host) renew() {
 
 // crontab writes /etc/crontab with jobs that only start when they are asked to,
 // by their names, as ann.
-func (h *host) crontab(jobs ...string) {
+func (h *testHost) crontab(jobs ...string) {
 	h.t.Helper()
 	var b strings.Builder
 	for i := 0; i < len(jobs); i += 2 {
@@ -37,7 +37,7 @@ func (h *host) crontab(jobs ...string) {
 
 func TestRenewalGoesUnnoticedByRunningJobs(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	first, second := h.fifo("first"), h.fifo("second")
 	const n = 10
 	var table strings.Builder
@@ -118,7 +118,7 @@ func TestRenewalGoesUnnoticedByRunningJobs(t *testing.T) {
 
 // hammer has clients ask all the time. The function that it returns ends that,
 // and fails the test if one of them was not answered.
-func (h *host) hammer() (calm func()) {
+func (h *testHost) hammer() (calm func()) {
 	var asking sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 {
@@ -149,7 +149,7 @@ func (h *host) hammer() (calm func()) {
 
 func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.crontab("a", "while read x; do echo $x; done <"+gate.Name())
 	h.start()
@@ -183,7 +183,7 @@ func TestRenewalPassesSignalsOn(t *testing.T) {
 	for name, managed := range map[string]bool{"with a manager": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			if managed {
 				h.withManager()
 			}
@@ -216,7 +216,7 @@ func TestRenewalPassesSignalsOn(t *testing.T) {
 // its new program.
 func TestRenewalLosesNoSignal(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.crontab("a", "true")
 	for range 10 {
 		h.start()
@@ -231,7 +231,7 @@ func TestRenewalLosesNoSignal(t *testing.T) {
 
 func TestRenewalGoesOnWithTheOldProgramIfTheNewOneIsNone(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestRenewalGoesOnWithTheOldProgramIfTheNewOneIsNone(t *testing.T) {
 
 func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	disk := h.path("var/lib/cronring")
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("SKIPPED, NOT TESTED: a disk that is full is made by mounting one: %v", err)
@@ -323,7 +323,7 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 }
 
 // fill writes a file until the disk is full.
-func (h *host) fill(name string) {
+func (h *testHost) fill(name string) {
 	h.t.Helper()
 	f, err := os.Create(h.path(name))
 	if err != nil {
@@ -339,7 +339,7 @@ func (h *host) fill(name string) {
 
 func TestManagerHearsHowTheDaemonIs(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	m := h.withManager()
 	h.crontab("a", "true")
 	h.start()
@@ -362,13 +362,13 @@ func TestManagerHearsHowTheDaemonIs(t *testing.T) {
 // jobs that have limits.
 func TestStartsUnderWayAreNotLost(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(*host){
-		"executing the program anew": func(h *host) { h.signal(syscall.SIGUSR2); h.said("msg=ready") },
-		"stopping":                   func(h *host) { h.stopUnder(); h.start() },
+	for name, leave := range map[string]func(*testHost){
+		"executing the program anew": func(h *testHost) { h.signal(syscall.SIGUSR2); h.said("msg=ready") },
+		"stopping":                   func(h *testHost) { h.stopUnder(); h.start() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t)
+			h := newTestHost(t)
 			h.withManager()
 			h.write("etc/security/limits.d/90-test.conf", "ann - nofile 200\n")
 			gate := h.fifo("gate")

@@ -16,8 +16,8 @@ import (
 
 // shimHost is a host under a service manager, with a job that prints, waits
 // at the gate and prints again.
-func shimHost(t *testing.T) (h *host, gate *os.File) {
-	h = newHost(t)
+func shimHost(t *testing.T) (h *testHost, gate *os.File) {
+	h = newTestHost(t)
 	h.withManager()
 	h.withMailer()
 	gate = h.fifo("gate")
@@ -28,7 +28,7 @@ func shimHost(t *testing.T) (h *host, gate *os.File) {
 }
 
 // stopUnder stops a daemon whose jobs continue, like the service manager.
-func (h *host) stopUnder() {
+func (h *testHost) stopUnder() {
 	h.t.Helper()
 	h.stop()
 	h.manager.empty()
@@ -36,7 +36,7 @@ func (h *host) stopUnder() {
 
 // shim returns the process that holds the jobs. A process that it starts has its name too, until
 // it executes its own program.
-func (h *host) shim() int {
+func (h *testHost) shim() int {
 	h.t.Helper()
 	for end := time.Now().Add(hostPatience); ; {
 		pids := h.shims()
@@ -182,7 +182,7 @@ func TestKilledDaemonFindsItsRunsInTheManagersStore(t *testing.T) {
 // and the names of their pipes.
 func TestKilledDaemonWithoutManagerFindsItsRuns(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate, over := h.fifo("gate"), h.fifo("over")
 	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
 		"over", "read x <"+over.Name()+"; echo never seen",
@@ -230,7 +230,7 @@ func TestKilledDaemonWithoutManagerFindsItsRuns(t *testing.T) {
 // starts, and its end is recorded.
 func TestKilledDaemonWithoutManagerDoublesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate, began := h.fifo("gate"), h.fifo("began")
 	h.write("etc/crontab", "#@ name=a every=1s overlap=skip if-lost=rerun\n* * * * * ann echo up; echo $$ >"+began.Name()+"; read x <"+gate.Name()+"; echo done; exit 3\n")
 	h.start()
@@ -265,7 +265,7 @@ func TestKilledDaemonWithoutManagerDoublesNothing(t *testing.T) {
 // happens to a service.
 func TestJobsOutliveWhateverBecomesOfTheDaemon(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.withManager()
 	gate := h.fifo("gate")
 	const n = 200

@@ -9,7 +9,7 @@ import (
 
 func TestStampIsLockedAcrossDaemons(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	gate := h.fifo("gate")
 	h.write("var/spool/anacron/upkeep", today())
 	h.write("etc/anacrontab", "2 0 upkeep echo begun; read x <"+gate.Name()+"\n")

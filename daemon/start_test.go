@@ -48,7 +48,7 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 
 func TestHostKeepsVersionsOfCrontabsThatItFinds(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newTestHost(t)
 	h.write("etc/cron.d/first", "0 0 1 1 * root true\n")
 	h.start()
 	h.write("etc/cron.d/first", "0 0 2 2 * root true\n")

@@ -12,19 +12,19 @@ import (
 // Two members ran an occurrence, and only one of them receives the other's packet: both record it,
 // with the name of the other host.
 func TestBothMembersNoteADouble(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		a, b := w.hosts[0], w.hosts[1]
-		w.cut([]*host{a}, []*host{b, w.hosts[2]})
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		a, b := r.members[0], r.members[1]
+		r.cut([]*testMember{a}, []*testMember{b, r.members[2]})
 		o := occurrence(7)
-		for i, h := range []*host{a, b} {
+		for i, h := range []*testMember{a, b} {
 			h.Take(register.Claim{Occurrence: o})
-			w.granted(h, o, register.Granted)
+			r.granted(h, o, register.Granted)
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: int64(i + 1), Attempt: 1})
 		}
 		time.Sleep(time.Second) // until the packets are lost
-		w.heal()
-		for _, h := range []*host{a, b} {
+		r.heal()
+		for _, h := range []*testMember{a, b} {
 			if h.heard(isDouble(o, "", 0)) {
 				t.Fatalf("%s has heard of it before", h.id)
 			}
@@ -32,7 +32,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 		m := register.Mark{Occurrence: o, Member: b.id, Phase: exchange.Begun, Attempt: 1, Run: 2}
 		packet, _ := register.AppendMarks(nil, []register.Mark{m}, packetRoom)
 		a.box.NotifyMsg(packet)
-		w.await(time.Second, "both note it", func() bool {
+		r.await(time.Second, "both note it", func() bool {
 			return a.heard(isDouble(o, "host-"+b.id, 2)) && b.heard(isDouble(o, "host-"+a.id, 1))
 		})
 	})
@@ -41,21 +41,21 @@ func TestBothMembersNoteADouble(t *testing.T) {
 // A member takes over the occurrence of one that a network partition cut off just before the run began
 // there. Both record the double, although the one that took over cannot know that the run was not lost.
 func TestBothMembersNoteADoubleAfterATakeover(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		a, b := w.hosts[0], w.hosts[1]
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		a, b := r.members[0], r.members[1]
 		o := occurrence(7)
 		a.Take(register.Claim{Occurrence: o})
-		w.granted(a, o, register.Granted)
-		w.await(time.Second, "the other one knows it", func() bool { return b.heardOthers(o) })
-		w.cut([]*host{a}, []*host{b, w.hosts[2]})
+		r.granted(a, o, register.Granted)
+		r.await(time.Second, "the other one knows it", func() bool { return b.heardOthers(o) })
+		r.cut([]*testMember{a}, []*testMember{b, r.members[2]})
 		a.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 1, Attempt: 1})
-		w.await(time.Minute, "it is orphaned", func() bool { return len(b.orphans(a.id)) > 0 })
+		r.await(time.Minute, "it is orphaned", func() bool { return len(b.orphans(a.id)) > 0 })
 		b.Take(register.Claim{Occurrence: o, Again: true, From: a.id})
-		w.granted(b, o, register.Granted)
+		r.granted(b, o, register.Granted)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 2, Attempt: 1})
-		w.heal()
-		w.await(5*time.Minute, "both note it", func() bool {
+		r.heal()
+		r.await(5*time.Minute, "both note it", func() bool {
 			return a.heard(isDouble(o, "host-"+b.id, 2)) && b.heard(isDouble(o, "host-"+a.id, 1))
 		})
 	})

@@ -11,15 +11,15 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-func (h *host) holds(key, hash uint64) {
+func (h *testMember) holds(key, hash uint64) {
 	h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
 }
 
 // knows waits until a host has received the holdings of the others: the number of hosts that lack
 // its own.
-func (w *world) knows(h *host, lacking int) {
-	w.t.Helper()
-	w.await(3*askTime, "what the others hold is known", func() bool { // a request without an answer is repeated
+func (r *testRing) knows(h *testMember, lacking int) {
+	r.t.Helper()
+	r.await(3*askTime, "what the others hold is known", func() bool { // a request without an answer is repeated
 		n := 0
 		for _, v := range h.Snapshot().Members {
 			if v.Pending {
@@ -36,25 +36,25 @@ func (w *world) knows(h *host, lacking int) {
 // If a member has a different entry for a key, or none, its claims do not keep other members from
 // running theirs: on time, late, and after a restart.
 func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
-	for name, hold := range map[string]func(h *host){
-		"another entry": func(h *host) { h.holds(7, 2) },
-		"no entry":      func(h *host) { h.holds(8, 2) },
+	for name, hold := range map[string]func(h *testMember){
+		"another entry": func(h *testMember) { h.holds(7, 2) },
+		"no entry":      func(h *testMember) { h.holds(8, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
-				w.ring(3)
-				victim, hostile, third := w.hosts[0], w.hosts[1], w.hosts[2]
+			bubble(t, func(t *testing.T, r *testRing) {
+				r.ring(3)
+				victim, hostile, third := r.members[0], r.members[1], r.members[2]
 				victim.holds(7, 1)
 				third.holds(7, 1)
 				hold(hostile)
-				w.knows(victim, 1)
-				w.knows(third, 1)
+				r.knows(victim, 1)
+				r.knows(third, 1)
 				time.Sleep(2 * time.Minute) // the edit is over
 
 				o := occurrence(7)
 				hostile.Take(register.Claim{Occurrence: o})
-				w.granted(hostile, o, register.Granted)
-				w.await(time.Second, "the word came", func() bool { return slices.Equal(victim.view(hostile.id).Foreign, []job.Key{numbered(7)}) })
+				r.granted(hostile, o, register.Granted)
+				r.await(time.Second, "the word came", func() bool { return slices.Equal(victim.view(hostile.id).Foreign, []job.Key{numbered(7)}) })
 				if victim.heardOthers(o) {
 					t.Error("its engine hears that the occurrence is taken, want that ignored")
 				}
@@ -62,26 +62,26 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 					t.Errorf("the newest is told to be that of %s, want none", by)
 				}
 				victim.Take(register.Claim{Occurrence: o})
-				w.granted(victim, o, register.Granted)
+				r.granted(victim, o, register.Granted)
 				third.Take(register.Claim{Occurrence: o})
-				if by := w.granted(third, o, register.Refused); by != victim.id {
+				if by := r.granted(third, o, register.Refused); by != victim.id {
 					t.Errorf("a member with the same entry is refused for %q, want for %q", by, victim.id)
 				}
 
 				missed := occurrence(7)
 				hostile.Take(register.Claim{Occurrence: missed})
-				w.granted(hostile, missed, register.Granted)
-				late := w.host()
+				r.granted(hostile, missed, register.Granted)
+				late := r.add()
 				late.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
 				late.start()
-				w.agree(30*time.Second, w.hosts)
-				w.await(3*askTime, "the newest occurrence of a member with the same entry is known", func() bool {
+				r.agree(30*time.Second, r.members)
+				r.await(3*askTime, "the newest occurrence of a member with the same entry is known", func() bool {
 					late.mu.Lock()
 					defer late.mu.Unlock()
 					return late.newest[numbered(7)].Equal(o.Time())
 				})
 				late.Take(register.Claim{Occurrence: missed})
-				w.granted(late, missed, register.Granted)
+				r.granted(late, missed, register.Granted)
 			})
 		})
 	}
@@ -90,30 +90,30 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 // An entry that is edited on one member after the other is one job meanwhile, and
 // what a member took before it gave an entry up stays taken.
 func TestMarksCountDuringAnEdit(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		for _, h := range w.hosts {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		for _, h := range r.members {
 			h.holds(7, 1)
 		}
-		a, b := w.hosts[0], w.hosts[1]
-		w.knows(a, 0)
+		a, b := r.members[0], r.members[1]
+		r.knows(a, 0)
 		time.Sleep(time.Hour)
 		b.holds(7, 2)
-		w.knows(a, 1)
+		r.knows(a, 1)
 		o := occurrence(7)
 		b.Take(register.Claim{Occurrence: o})
-		w.granted(b, o, register.Granted)
+		r.granted(b, o, register.Granted)
 		a.Take(register.Claim{Occurrence: o})
-		if by := w.granted(a, o, register.Refused); by != b.id {
+		if by := r.granted(a, o, register.Refused); by != b.id {
 			t.Errorf("during an edit the claim is refused for %q, want for %q", by, b.id)
 		}
 		time.Sleep(2 * time.Minute)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		b.Take(register.Holdings{})
-		w.knows(a, 1)
+		r.knows(a, 1)
 		time.Sleep(time.Hour)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3, Attempt: 1})
-		w.await(time.Second, "it is known to be over", func() (over bool) {
+		r.await(time.Second, "it is known to be over", func() (over bool) {
 			a.inRun(t, func() {
 				for _, m := range a.register.Marks(time.Time{}, 10) {
 					over = over || m.Member == b.id && m.Phase == 3
@@ -130,30 +130,30 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 // The entry of a member that restarts may have been edited while it was down: what the member
 // takes then counts, also on a host that joined less than a minute before.
 func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(t *testing.T, r *testRing) {
 		for range 3 {
-			h := w.host()
+			h := r.add()
 			h.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
 			h.start()
-			w.agree(30*time.Second, w.hosts)
+			r.agree(30*time.Second, r.members)
 			time.Sleep(2 * time.Minute)
 		}
-		a, b := w.hosts[0], w.hosts[1]
+		a, b := r.members[0], r.members[1]
 		a.stop()
 		a.start()
-		w.agree(30*time.Second, w.hosts)
-		w.knows(a, 0)
+		r.agree(30*time.Second, r.members)
+		r.knows(a, 0)
 		time.Sleep(20 * time.Second)
 		b.stop()
 		b.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(2)}}
 		b.start()
-		w.agree(30*time.Second, w.hosts)
-		w.knows(a, 1)
+		r.agree(30*time.Second, r.members)
+		r.knows(a, 1)
 		o := occurrence(7)
 		b.Take(register.Claim{Occurrence: o})
-		w.granted(b, o, register.Granted)
+		r.granted(b, o, register.Granted)
 		a.Take(register.Claim{Occurrence: o})
-		if by := w.granted(a, o, register.Refused); by != b.id {
+		if by := r.granted(a, o, register.Refused); by != b.id {
 			t.Errorf("the claim is refused for %q, want for %q", by, b.id)
 		}
 	})
@@ -162,12 +162,12 @@ func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
 // What the voters granted for another entry counts during an edit, and as long as it is
 // not known whose entry it is; afterwards it does not.
 func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(2)
-		a, b := w.hosts[0], w.hosts[1]
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		a, b := r.members[0], r.members[1]
 		a.holds(7, 1)
 		b.holds(7, 1)
-		w.knows(a, 0)
+		r.knows(a, 0)
 		time.Sleep(time.Hour)
 		want := func(when, member string, o exchange.Occurrence, want bool) {
 			t.Helper()
@@ -177,7 +177,7 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		}
 		want("with the same entry", b.id, occurrence(7), false)
 		b.holds(7, 2)
-		w.knows(a, 1)
+		r.knows(a, 1)
 		during := occurrence(7)
 		want("during an edit", b.id, during, false)
 		want("of a member that nobody knows", "stranger", during, false)
@@ -203,28 +203,28 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 // A host is down while its entry is edited. When it is back, it is unknown since when the entries
 // differ: for a minute they count as the same job, then as different jobs.
 func TestMarksCountForAMinuteAfterAStart(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(2)
-		a, b := w.hosts[0], w.hosts[1]
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		a, b := r.members[0], r.members[1]
 		a.holds(7, 1)
 		b.holds(7, 1)
-		w.knows(b, 0)
+		r.knows(b, 0)
 		time.Sleep(time.Hour)
 		before := occurrence(7)
 		a.Take(register.Claim{Occurrence: before})
-		w.granted(a, before, register.Granted)
+		r.granted(a, before, register.Granted)
 		b.stop()
 		b.start().holds(7, 2)
-		w.knows(b, 1)
+		r.knows(b, 1)
 		b.Take(register.Claim{Occurrence: before})
-		if by := w.granted(b, before, register.Refused); by != a.id {
+		if by := r.granted(b, before, register.Refused); by != a.id {
 			t.Errorf("the occurrence of before the edit is refused for %q, want for %q", by, a.id)
 		}
 		time.Sleep(2 * time.Minute)
 		after := occurrence(7)
 		a.Take(register.Claim{Occurrence: after})
-		w.granted(a, after, register.Granted)
+		r.granted(a, after, register.Granted)
 		b.Take(register.Claim{Occurrence: after})
-		w.granted(b, after, register.Granted)
+		r.granted(b, after, register.Granted)
 	})
 }

@@ -55,25 +55,25 @@ func (j jack) Ask(ctx context.Context, to link.Peer, verb string, body []byte) (
 func (jack) Rekey([][]byte) error { return nil }
 
 // large starts n members with holdings each, and reports when each member sees all others.
-func large(w *world, n, holdings int) (took time.Duration) {
+func large(r *testRing, n, holdings int) (took time.Duration) {
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
 	jobs := register.Holdings{Holdings: someRoster(holdings).Entries}
 	began := time.Now()
 	for i := range n {
-		h := w.host()
-		h.addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i%250 + 1)}), 7946)
-		o := h.options()
-		o.Link = jack{board, h.id, linkAddr(h.addr, o.LinkPort)}
+		m := r.add()
+		m.addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i%250 + 1)}), 7946)
+		o := m.options()
+		o.Link = jack{board, m.id, linkAddr(m.addr, o.LinkPort)}
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 		o.Transport = func() (memberlist.NodeAwareTransport, error) {
-			h.end = h.world.net.attach(h.addr)
-			return h.end, nil
+			m.end = m.testRing.net.attach(m.addr)
+			return m.end, nil
 		}
-		h.run(o, func(context.Context) {})
-		h.Take(jobs)
+		m.run(o, func(context.Context) {})
+		m.Take(jobs)
 	}
-	w.await(5*time.Minute, "all see all", func() bool {
-		for _, h := range w.hosts {
+	r.await(5*time.Minute, "all see all", func() bool {
+		for _, h := range r.members {
 			if len(h.sees()) != n {
 				return false
 			}
@@ -101,19 +101,19 @@ func TestThreeHundred(t *testing.T) {
 	}
 	const members, holdings = 300, 1000
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.end()
+		r := newTestRing(t)
+		defer r.end()
 		before := heap()
-		took := large(w, members, holdings)
+		took := large(r, members, holdings)
 		time.Sleep(time.Minute)
 		each := float64(heap()-before) / members / 1024
-		sent, since := w.net.bytes.Load(), time.Now()
+		sent, since := r.net.bytes.Load(), time.Now()
 		time.Sleep(5 * time.Minute)
-		perSecond := float64(w.net.bytes.Load()-sent) / time.Since(since).Seconds() / members
+		perSecond := float64(r.net.bytes.Load()-sent) / time.Since(since).Seconds() / members
 		dies := time.Now()
-		w.hosts[members/2].stop()
-		w.hosts = slices.Delete(w.hosts, members/2, members/2+1)
-		w.agree(5*time.Minute, w.hosts)
+		r.members[members/2].stop()
+		r.members = slices.Delete(r.members, members/2, members/2+1)
+		r.agree(5*time.Minute, r.members)
 		fmt.Println(figure, took.Seconds(), "s/converge")
 		fmt.Println(figure, time.Since(dies).Seconds(), "s/loss-seen-by-all")
 		fmt.Println(figure, each, "KiB/member")

@@ -14,13 +14,13 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-func (h *host) heard(match func(register.Event) bool) bool {
+func (h *testMember) heard(match func(register.Event) bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.events, match)
 }
 
-func (h *host) heardOthers(o exchange.Occurrence) bool {
+func (h *testMember) heardOthers(o exchange.Occurrence) bool {
 	return h.heard(func(e register.Event) bool {
 		n, ok := e.(register.Changes)
 		return ok && slices.Contains(n.Others, o)
@@ -28,7 +28,7 @@ func (h *host) heardOthers(o exchange.Occurrence) bool {
 }
 
 // verdict returns the grant of a claim and who has it.
-func (h *host) verdict(o exchange.Occurrence) (grant register.Grant, by string) {
+func (h *testMember) verdict(o exchange.Occurrence) (grant register.Grant, by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.events {
@@ -39,15 +39,15 @@ func (h *host) verdict(o exchange.Occurrence) (grant register.Grant, by string) 
 	return 0, ""
 }
 
-func (w *world) granted(h *host, o exchange.Occurrence, want register.Grant) (by string) {
-	w.t.Helper()
-	w.await(2*time.Second, "the claim is answered", func() bool {
+func (r *testRing) granted(h *testMember, o exchange.Occurrence, want register.Grant) (by string) {
+	r.t.Helper()
+	r.await(2*time.Second, "the claim is answered", func() bool {
 		g, _ := h.verdict(o)
 		return g != 0
 	})
 	got, by := h.verdict(o)
 	if got != want {
-		w.t.Errorf("%s: grant %d, want %d", h.id, got, want)
+		r.t.Errorf("%s: grant %d, want %d", h.id, got, want)
 	}
 	return by
 }
@@ -57,13 +57,13 @@ func occurrence(key uint64) exchange.Occurrence {
 }
 
 func TestClaimsAreToldToOthers(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(4)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(4)
 		o := occurrence(7)
-		w.hosts[1].Take(register.Claim{Occurrence: o})
-		w.granted(w.hosts[1], o, register.Granted)
-		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
-			w.await(200*time.Millisecond, "others hear of it", func() bool { return h.heardOthers(o) })
+		r.members[1].Take(register.Claim{Occurrence: o})
+		r.granted(r.members[1], o, register.Granted)
+		for _, h := range []*testMember{r.members[0], r.members[2], r.members[3]} {
+			r.await(200*time.Millisecond, "others hear of it", func() bool { return h.heardOthers(o) })
 		}
 	})
 }
@@ -71,30 +71,30 @@ func TestClaimsAreToldToOthers(t *testing.T) {
 // TestNewestTellsOfOthers: members that hold a job report its newest occurrence, which another
 // member took.
 func TestNewestTellsOfOthers(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		for _, h := range w.hosts[:2] {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		for _, h := range r.members[:2] {
 			h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}})
 		}
-		w.await(time.Second, "its jobs are known", func() bool {
-			_, has := w.hosts[0].roster.Load().Find(numbered(7))
+		r.await(time.Second, "its jobs are known", func() bool {
+			_, has := r.members[0].roster.Load().Find(numbered(7))
 			return has
 		})
 		o := occurrence(7)
 		old := exchange.OccurrenceOf(numbered(7), o.Time().Add(-time.Second))
-		w.hosts[1].Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: old})
-		w.granted(w.hosts[1], o, register.Granted)
-		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
-			w.await(time.Second, "others hear of it", func() bool { return h.heardOthers(o) && h.heardOthers(old) })
+		r.members[1].Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: old})
+		r.granted(r.members[1], o, register.Granted)
+		for _, h := range []*testMember{r.members[0], r.members[2]} {
+			r.await(time.Second, "others hear of it", func() bool { return h.heardOthers(o) && h.heardOthers(old) })
 		}
-		if due, by, ok := w.hosts[0].Newest(numbered(7)); !ok || !due.Equal(o.Time()) || by != w.hosts[1].o.Name {
-			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Time(), w.hosts[1].o.Name)
+		if due, by, ok := r.members[0].Newest(numbered(7)); !ok || !due.Equal(o.Time()) || by != r.members[1].o.Name {
+			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Time(), r.members[1].o.Name)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answered := make(chan struct{})
-		if err := w.hosts[0].do(ctx, func() error { // a list of jobs requests each of them
-			go func() { w.hosts[0].Newest(numbered(7)); close(answered) }()
+		if err := r.members[0].do(ctx, func() error { // a list of jobs requests each of them
+			go func() { r.members[0].Newest(numbered(7)); close(answered) }()
 			select {
 			case <-answered:
 			case <-ctx.Done():
@@ -104,45 +104,45 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		if _, by, ok := w.hosts[1].Newest(numbered(7)); ok {
+		if _, by, ok := r.members[1].Newest(numbered(7)); ok {
 			t.Errorf("who took it is told of %q, want nobody", by)
 		}
-		if _, by, ok := w.hosts[2].Newest(numbered(7)); ok {
+		if _, by, ok := r.members[2].Newest(numbered(7)); ok {
 			t.Errorf("who does not hold the job is told of %q, want nobody", by)
 		}
-		w.hosts[0].Take(register.Holdings{})
-		w.await(time.Second, "it is forgotten with the job", func() bool {
-			_, _, ok := w.hosts[0].Newest(numbered(7))
+		r.members[0].Take(register.Holdings{})
+		r.await(time.Second, "it is forgotten with the job", func() bool {
+			_, _, ok := r.members[0].Newest(numbered(7))
 			return !ok
 		})
 	})
 }
 
 func TestClaimIsRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(4)
-		w.net.lose(1) // the mark does not arrive
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(4)
+		r.net.lose(1) // the mark does not arrive
 		o := occurrence(7)
-		w.hosts[1].Take(register.Claim{Occurrence: o})
-		w.granted(w.hosts[1], o, register.Granted)
-		w.hosts[2].Take(register.Claim{Occurrence: o})
-		if by := w.granted(w.hosts[2], o, register.Refused); by != w.hosts[1].id {
-			t.Errorf("refused for %s, want %s", by, w.hosts[1].id)
+		r.members[1].Take(register.Claim{Occurrence: o})
+		r.granted(r.members[1], o, register.Granted)
+		r.members[2].Take(register.Claim{Occurrence: o})
+		if by := r.granted(r.members[2], o, register.Refused); by != r.members[1].id {
+			t.Errorf("refused for %s, want %s", by, r.members[1].id)
 		}
 		free := occurrence(8)
-		w.hosts[3].Take(register.Claim{Occurrence: free})
-		w.granted(w.hosts[3], free, register.Granted)
+		r.members[3].Take(register.Claim{Occurrence: free})
+		r.granted(r.members[3], free, register.Granted)
 	})
 }
 
 func TestClaimWithoutAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		w.hosts[2].stop() // not known to be gone yet
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		r.members[2].stop() // not known to be gone yet
 		o := occurrence(7)
 		began := time.Now()
-		w.hosts[0].Take(register.Claim{Occurrence: o})
-		w.granted(w.hosts[0], o, register.Granted)
+		r.members[0].Take(register.Claim{Occurrence: o})
+		r.granted(r.members[0], o, register.Granted)
 		if took := time.Since(began); took > leastClaim+100*time.Millisecond {
 			t.Errorf("it took %s, want at most %s", took, leastClaim)
 		}
@@ -152,17 +152,17 @@ func TestClaimWithoutAnswer(t *testing.T) {
 // A member that restarted before it wrote a grant of the voters learns about it from a member
 // whose claim was rejected because of that grant.
 func TestMarksOfWhoDoesNotKnow(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(4)
-		o, holder := occurrence(7), w.hosts[1]
-		isOrphan := func(h *host) bool {
-			all := h.orphans(holder.id)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(4)
+		o, holder := occurrence(7), r.members[1]
+		isOrphan := func(m *testMember) bool {
+			all := m.orphans(holder.id)
 			return len(all) == 1 && all[0].Phase == exchange.Taken
 		}
-		w.hosts[2].Taken(o, holder.id)
-		w.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
-		w.await(2*refusalDelay, "who told of it knows it as taken", func() bool { return w.hosts[2].heardOthers(o) })
-		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
+		r.members[2].Taken(o, holder.id)
+		r.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
+		r.await(2*refusalDelay, "who told of it knows it as taken", func() bool { return r.members[2].heardOthers(o) })
+		for _, h := range []*testMember{r.members[0], r.members[2], r.members[3]} {
 			if isOrphan(h) {
 				t.Errorf("%s has it for an orphan, though its member is there", h.id)
 			}
@@ -173,69 +173,69 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 // A member that was cut off is refused by the voters before it sees again who has
 // what it asked for: that one is not gone.
 func TestMarksOfWhoIsSeenToBeGone(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		o, cut, holder := occurrence(7), w.hosts[0], w.hosts[1]
-		w.net.part(func(addr string) int {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		o, cut, holder := occurrence(7), r.members[0], r.members[1]
+		r.net.part(func(addr string) int {
 			if addr == cut.addr.String() {
 				return 1
 			}
 			return 0
 		})
-		w.agree(2*time.Minute, []*host{cut})
+		r.agree(2*time.Minute, []*testMember{cut})
 		isOrphan := func() bool {
 			return len(cut.orphans(holder.id)) > 0
 		}
 		cut.Taken(o, holder.id)
-		w.net.heal()
-		w.agree(2*time.Minute, w.hosts)
-		w.await(2*refusalDelay, "it knows it as taken", func() bool { return cut.heardOthers(o) })
+		r.net.heal()
+		r.agree(2*time.Minute, r.members)
+		r.await(2*refusalDelay, "it knows it as taken", func() bool { return cut.heardOthers(o) })
 		if isOrphan() {
 			t.Error("what a member has that is there is said to be orphaned")
 		}
 		holder.stop()
-		w.await(time.Minute, "it is orphaned when its member is gone", isOrphan)
+		r.await(time.Minute, "it is orphaned when its member is gone", isOrphan)
 	})
 }
 
 func TestMarksOrphans(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(4)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(4)
 		taken, over := occurrence(7), occurrence(8)
-		h := w.hosts[3]
+		h := r.members[3]
 		h.Take(register.Claim{Occurrence: taken}, register.Claim{Occurrence: over})
 		h.Take(exchange.Progress{Occurrence: over, Phase: exchange.Over, Run: 3})
-		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(taken) })
+		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(taken) })
 		h.stop()
-		w.agree(time.Minute, w.hosts[:3])
-		for _, other := range w.hosts[:3] {
+		r.agree(time.Minute, r.members[:3])
+		for _, other := range r.members[:3] {
 			orphans := other.orphans(h.id)
 			if len(orphans) != 1 || orphans[0].Key != numbered(7) || orphans[0].Phase != exchange.Taken {
 				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
 			}
 		}
-		w.hosts[0].Take(register.Claim{Occurrence: taken, Again: true})
-		w.granted(w.hosts[0], taken, register.Granted)
-		w.hosts[1].Take(register.Claim{Occurrence: taken, Again: true})
-		w.granted(w.hosts[1], taken, register.Refused)
+		r.members[0].Take(register.Claim{Occurrence: taken, Again: true})
+		r.granted(r.members[0], taken, register.Granted)
+		r.members[1].Take(register.Claim{Occurrence: taken, Again: true})
+		r.granted(r.members[1], taken, register.Refused)
 	})
 }
 
 // TestMarksOfLeaverAreHeardAtLast: what a member took and began just before it left
 // is known to be its own, and that it left, although no packet of it arrives.
 func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		o, h := occurrence(7), w.hosts[2]
-		w.net.lose(1)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		o, h := occurrence(7), r.members[2]
+		r.net.lose(1)
 		h.Take(register.Claim{Occurrence: o})
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.net.lose(0)
-		w.agree(30*time.Second, w.hosts[:2])
-		for _, other := range w.hosts[:2] {
+		r.net.lose(0)
+		r.agree(30*time.Second, r.members[:2])
+		for _, other := range r.members[:2] {
 			if got := other.view(h.id).State; got != Left {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
@@ -243,22 +243,22 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 				t.Errorf("%s: orphans %+v, want what it began", other.id, all)
 			}
 			other.Take(register.Claim{Occurrence: o})
-			w.granted(other, o, register.Refused)
+			r.granted(other, o, register.Refused)
 		}
 	})
 }
 
 // orphans are the reported occurrences of a member that is gone.
-func (h *host) orphans(of string) []register.Report {
+func (h *testMember) orphans(of string) []register.Report {
 	return h.reports(of, func(n register.Changes) []register.Report { return n.Orphans })
 }
 
 // doubles are the reported runs of a member that ran here, too.
-func (h *host) doubles(of string) []register.Report {
+func (h *testMember) doubles(of string) []register.Report {
 	return h.reports(of, func(n register.Changes) []register.Report { return n.Doubled })
 }
 
-func (h *host) reports(of string, kind func(register.Changes) []register.Report) (all []register.Report) {
+func (h *testMember) reports(of string, kind func(register.Changes) []register.Report) (all []register.Report) {
 	h.heard(func(e register.Event) bool {
 		if n, ok := e.(register.Changes); ok {
 			all = slices.AppendSeq(all, func(yield func(register.Report) bool) {
@@ -277,24 +277,24 @@ func (h *host) reports(of string, kind func(register.Changes) []register.Report)
 // TestMarksOfLeaverReachAMemberThatWasCutOff: a member is cut off while another one leaves. It
 // receives from the third one that the member that left never begins what the voters granted to it.
 func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
 		o, connected := occurrence(7), occurrence(8)
-		cut, h := w.hosts[0], w.hosts[2]
+		cut, h := r.members[0], r.members[2]
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Taken}, exchange.Progress{Occurrence: connected, Phase: exchange.Taken})
-		w.await(time.Second, "the others know it", func() bool { return cut.heardOthers(o) && cut.heardOthers(connected) })
-		w.cut(w.hosts[:1], w.hosts[1:])
+		r.await(time.Second, "the others know it", func() bool { return cut.heardOthers(o) && cut.heardOthers(connected) })
+		r.cut(r.members[:1], r.members[1:])
 		h.unstarted = []exchange.Progress{{Occurrence: o, Phase: exchange.Taken}}
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.await(time.Minute, "it seems dead", func() bool { return cut.view(h.id).State == Gone })
-		w.net.heal()
-		w.links.Heal(linkAddr(h.addr, h.addr.Port()+1)) // otherwise the final state would arrive late
+		r.await(time.Minute, "it seems dead", func() bool { return cut.view(h.id).State == Gone })
+		r.net.heal()
+		r.links.Heal(linkAddr(h.addr, h.addr.Port()+1)) // otherwise the final state would arrive late
 		givenUp := func(o exchange.Occurrence) bool {
 			return slices.ContainsFunc(cut.orphans(h.id), func(x register.Report) bool { return x.Occurrence == o && x.Left })
 		}
-		w.await(5*time.Minute, "it can take the occurrence over", func() bool { return givenUp(o) })
+		r.await(5*time.Minute, "it can take the occurrence over", func() bool { return givenUp(o) })
 		if givenUp(connected) {
 			t.Error("an occurrence that ends on the member that left seems to be given up")
 		}
@@ -305,19 +305,19 @@ func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
 // leaves, although no packet of it arrives. One of them takes each over, and no double run is
 // reported.
 func TestMarksOfLeaverAreTakenOver(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(4)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(4)
 		o, retried := occurrence(7), occurrence(8)
-		h := w.hosts[3]
+		h := r.members[3]
 		h.Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: retried})
-		w.granted(h, o, register.Granted)
-		w.granted(h, retried, register.Granted)
+		r.granted(h, o, register.Granted)
+		r.granted(h, retried, register.Granted)
 		h.Take(exchange.Progress{Occurrence: retried, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(Settle)
-		w.net.lose(1)
+		r.net.lose(1)
 		h.unstarted = []exchange.Progress{{Occurrence: o, Phase: exchange.Taken}, {Occurrence: retried, Phase: exchange.Taken, Attempt: 1}}
 		began := time.Now()
 		if err := h.Leave(t.Context()); err != nil {
@@ -326,9 +326,9 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("it leaves after %s, want it gone as soon as all know", took)
 		}
-		w.net.lose(0)
-		w.agree(30*time.Second, w.hosts[:3])
-		for _, other := range w.hosts[:3] {
+		r.net.lose(0)
+		r.agree(30*time.Second, r.members[:3])
+		for _, other := range r.members[:3] {
 			if got := other.view(h.id).State; got != Left {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
@@ -337,12 +337,12 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 				t.Fatalf("%s: orphans %+v, want what had not begun, with the attempts", other.id, all)
 			}
 		}
-		for _, other := range w.hosts[:2] {
+		for _, other := range r.members[:2] {
 			other.Take(register.Claim{Occurrence: retried, Again: true})
 		}
 		granted := 0
-		for _, other := range w.hosts[:2] {
-			w.await(2*time.Second, "the claim is answered", func() bool { g, _ := other.verdict(retried); return g != 0 })
+		for _, other := range r.members[:2] {
+			r.await(2*time.Second, "the claim is answered", func() bool { g, _ := other.verdict(retried); return g != 0 })
 			if g, _ := other.verdict(retried); g == register.Granted {
 				granted++
 				other.Take(exchange.Progress{Occurrence: retried, Phase: exchange.Begun, Run: 9, Attempt: 2})
@@ -354,9 +354,9 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		if err := h.Join(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.agree(30*time.Second, w.hosts)
+		r.agree(30*time.Second, r.members)
 		time.Sleep(10 * time.Second)
-		for _, x := range w.hosts {
+		for _, x := range r.members {
 			if x.heard(func(e register.Event) bool { n, is := e.(register.Changes); return is && len(n.Doubled) > 0 }) {
 				t.Errorf("%s says that it ran twice", x.id)
 			}
@@ -365,7 +365,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 }
 
 // inRun has a host's own goroutine do something.
-func (h *host) inRun(t *testing.T, f func()) {
+func (h *testMember) inRun(t *testing.T, f func()) {
 	t.Helper()
 	if err := h.do(t.Context(), func() error { f(); return nil }); err != nil {
 		t.Fatal(err)
@@ -374,32 +374,32 @@ func (h *host) inRun(t *testing.T, f func()) {
 
 // TestClaimsWaitForDistantMembers: an answer that takes longer than the usual limit counts.
 func TestClaimsWaitForDistantMembers(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(2)
-		h, holder, o := w.hosts[0], w.hosts[1], occurrence(7)
-		w.net.lose(1) // no mark arrives
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		h, holder, o := r.members[0], r.members[1], occurrence(7)
+		r.net.lose(1) // no mark arrives
 		holder.Take(register.Claim{Occurrence: o})
-		w.granted(holder, o, register.Granted)
-		w.links.Slow(300*time.Millisecond, 0)
+		r.granted(holder, o, register.Granted)
+		r.links.Slow(300*time.Millisecond, 0)
 		h.inRun(t, func() { h.members[holder.id].samples.Add(clocks.Sample{Trip: 600 * time.Millisecond}) })
 		h.Take(register.Claim{Occurrence: o})
-		w.granted(h, o, register.Refused)
+		r.granted(h, o, register.Refused)
 	})
 }
 
 // TestLeaverClaimsNothing: what is granted after the final state would be unknown to all.
 func TestLeaverClaimsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(2)
-		h, o, asked := w.hosts[0], occurrence(7), occurrence(8)
-		w.net.lose(1)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		h, o, asked := r.members[0], occurrence(7), occurrence(8)
+		r.net.lose(1)
 		h.inRun(t, func() {
 			h.claim([]register.Claim{{Occurrence: asked}})
 			h.stage.exit = departing
 			h.register.Abandon()
 		})
 		h.Take(register.Claim{Occurrence: o})
-		w.granted(h, o, register.Postponed)
+		r.granted(h, o, register.Postponed)
 		time.Sleep(time.Second)
 		if grant, _ := h.verdict(asked); grant != 0 {
 			t.Errorf("a claim that was under way: got grant %d, want none", grant)
@@ -410,9 +410,9 @@ func TestLeaverClaimsNothing(t *testing.T) {
 // TestLeaverWithoutFinalState: an engine that does not answer delays the departure by a
 // bounded time, and the others see a dead member.
 func TestLeaverWithoutFinalState(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		h := w.hosts[2]
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h := r.members[2]
 		h.mute = true
 		began := time.Now()
 		if err := h.Leave(t.Context()); err != nil {
@@ -421,21 +421,21 @@ func TestLeaverWithoutFinalState(t *testing.T) {
 		if took := time.Since(began); took < Settle+finalTime || took > Settle+finalTime+leaveTime {
 			t.Errorf("it left after %s", took)
 		}
-		w.agree(30*time.Second, w.hosts[:2])
-		if got := w.hosts[0].view(h.id).State; got != Gone {
+		r.agree(30*time.Second, r.members[:2])
+		if got := r.members[0].view(h.id).State; got != Gone {
 			t.Errorf("to the others it is %s, want %s", got, Gone)
 		}
 	})
 }
 
 func TestMarksNewcomerHearsOfThem(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
 		o := occurrence(7)
-		w.hosts[1].Take(register.Claim{Occurrence: o})
-		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
-		late := w.host().start()
-		w.agree(30*time.Second, w.hosts)
+		r.members[1].Take(register.Claim{Occurrence: o})
+		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) })
+		late := r.add().start()
+		r.agree(30*time.Second, r.members)
 		late.mu.Lock()
 		got := late.newest[numbered(7)]
 		late.mu.Unlock()
@@ -443,31 +443,31 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Time())
 		}
 		late.Take(register.Claim{Occurrence: o})
-		w.granted(late, o, register.Refused)
+		r.granted(late, o, register.Refused)
 	})
 }
 
 func TestMarksDoubledAfterHeal(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(5)
-		sides := [][]*host{w.hosts[:2], w.hosts[2:]}
-		w.cut(sides...)
-		w.agree(3*time.Minute, sides[0])
-		w.agree(3*time.Minute, sides[1])
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(5)
+		sides := [][]*testMember{r.members[:2], r.members[2:]}
+		r.cut(sides...)
+		r.agree(3*time.Minute, sides[0])
+		r.agree(3*time.Minute, sides[1])
 		o := occurrence(7)
-		runners := []*host{w.hosts[0], w.hosts[3]}
+		runners := []*testMember{r.members[0], r.members[3]}
 		for _, h := range runners {
 			h.Take(register.Claim{Occurrence: o})
-			w.granted(h, o, register.Granted)
+			r.granted(h, o, register.Granted)
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 12})
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 12})
 		}
 		time.Sleep(5 * time.Minute)
-		w.heal()
-		w.agree(3*time.Minute, w.hosts)
+		r.heal()
+		r.agree(3*time.Minute, r.members)
 		for i, h := range runners {
 			other := runners[1-i].id
-			w.await(5*time.Second, "both hear that it ran twice", func() bool {
+			r.await(5*time.Second, "both hear that it ran twice", func() bool {
 				all := h.doubles(other)
 				return len(all) > 0 && all[0].Key == numbered(7) && all[0].Host == "host-"+other && all[0].Run == 12
 			})
@@ -476,59 +476,59 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 }
 
 func TestMarksOfRestartedMember(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		h := w.hosts[2]
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h := r.members[2]
 		o := occurrence(7)
 		h.Take(register.Claim{Occurrence: o})
-		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
+		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) })
 		h.stop()
 		h.start() // before anybody missed it
-		w.await(time.Minute, "others hear that what it took is orphaned", func() bool {
-			return len(w.hosts[0].orphans(h.id)) > 0
+		r.await(time.Minute, "others hear that what it took is orphaned", func() bool {
+			return len(r.members[0].orphans(h.id)) > 0
 		})
-		w.agree(time.Minute, w.hosts)
+		r.agree(time.Minute, r.members)
 		h.Take(register.Claim{Occurrence: o, Again: true})
-		w.granted(h, o, register.Granted)
+		r.granted(h, o, register.Granted)
 	})
 }
 
 // TestMarksOfWhoWasAway: a member that was away for a moment still has what it took.
 func TestMarksOfWhoWasAway(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		h := w.hosts[2]
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h := r.members[2]
 		taken, begun := occurrence(7), occurrence(8)
 		for _, o := range []exchange.Occurrence{taken, begun} {
 			h.Take(register.Claim{Occurrence: o})
-			w.granted(h, o, register.Granted)
+			r.granted(h, o, register.Granted)
 		}
 		h.Take(exchange.Progress{Occurrence: begun, Phase: exchange.Begun, Attempt: 1, Run: 5})
-		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(begun) })
+		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(begun) })
 		for _, o := range []exchange.Occurrence{taken, begun} {
 			h.mu.Lock()
 			h.events = nil
 			h.mu.Unlock()
 			h.Take(register.Claim{Occurrence: o, Again: true})
-			w.granted(h, o, register.Granted)
+			r.granted(h, o, register.Granted)
 		}
 	})
 }
 
 // TestMarksCountAttempts: a member that takes over a lost run receives the number of its attempts.
 func TestMarksCountAttempts(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		h, o := w.hosts[2], occurrence(7)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h, o := r.members[2], occurrence(7)
 		h.Take(register.Claim{Occurrence: o})
-		w.granted(h, o, register.Granted)
+		r.granted(h, o, register.Granted)
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 5})
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9})
 		time.Sleep(time.Second) // until all of it is sent
 		h.stop()
 		want := register.Mark{Occurrence: o, Member: h.id, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9}
-		w.await(time.Minute, "others hear that the third attempt was lost", func() bool {
-			return slices.ContainsFunc(w.hosts[0].orphans(h.id), func(x register.Report) bool { return x.Mark == want })
+		r.await(time.Minute, "others hear that the third attempt was lost", func() bool {
+			return slices.ContainsFunc(r.members[0].orphans(h.id), func(x register.Report) bool { return x.Mark == want })
 		})
 	})
 }
@@ -536,22 +536,22 @@ func TestMarksCountAttempts(t *testing.T) {
 // TestMarksDeprive: if two members that did not see each other took the same occurrence, the
 // member that has not begun it drops it.
 func TestMarksDeprive(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(5)
-		sides := [][]*host{w.hosts[:2], w.hosts[2:]}
-		w.cut(sides...)
-		w.agree(3*time.Minute, sides[0])
-		w.agree(3*time.Minute, sides[1])
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(5)
+		sides := [][]*testMember{r.members[:2], r.members[2:]}
+		r.cut(sides...)
+		r.agree(3*time.Minute, sides[0])
+		r.agree(3*time.Minute, sides[1])
 		o := occurrence(7)
-		waits, runs := w.hosts[0], w.hosts[3]
-		for _, h := range []*host{waits, runs} {
+		waits, runs := r.members[0], r.members[3]
+		for _, h := range []*testMember{waits, runs} {
 			h.Take(register.Claim{Occurrence: o})
-			w.granted(h, o, register.Granted)
+			r.granted(h, o, register.Granted)
 		}
 		runs.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 12})
-		w.heal()
-		w.agree(3*time.Minute, w.hosts)
-		w.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
+		r.heal()
+		r.agree(3*time.Minute, r.members)
+		r.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
 			return waits.heard(func(e register.Event) bool {
 				n, ok := e.(register.Changes)
 				return ok && len(n.Yielded) == 1 && n.Yielded[0].Member == runs.id && n.Yielded[0].Key == numbered(7)
@@ -561,7 +561,7 @@ func TestMarksDeprive(t *testing.T) {
 }
 
 // cut parts hosts into groups, for gossip and link.
-func (w *world) cut(groups ...[]*host) {
+func (r *testRing) cut(groups ...[]*testMember) {
 	group := make(map[string]int)
 	var links [][]string
 	for i, hosts := range groups {
@@ -572,27 +572,27 @@ func (w *world) cut(groups ...[]*host) {
 		}
 		links = append(links, names)
 	}
-	w.net.part(func(addr string) int { return group[addr] })
-	w.links.Partition(links...)
+	r.net.part(func(addr string) int { return group[addr] })
+	r.links.Partition(links...)
 }
 
-func (w *world) heal() {
-	w.net.heal()
-	w.links.Heal()
+func (r *testRing) heal() {
+	r.net.heal()
+	r.links.Heal()
 }
 
 func TestHoldings(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(t *testing.T, r *testRing) {
 		entries := make([]catalog.Holding, 3000)
 		for i := range entries {
 			entries[i] = catalog.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 		}
 		for range 3 {
-			w.host().start().Take(register.Holdings{Holdings: entries})
+			r.add().start().Take(register.Holdings{Holdings: entries})
 		}
-		w.agree(30*time.Second, w.hosts)
-		w.await(10*time.Second, "all hold the same", func() bool {
-			return !slices.ContainsFunc(w.hosts, func(h *host) bool {
+		r.agree(30*time.Second, r.members)
+		r.await(10*time.Second, "all hold the same", func() bool {
+			return !slices.ContainsFunc(r.members, func(h *testMember) bool {
 				return slices.ContainsFunc(h.Snapshot().Members, func(v View) bool { return !v.Equal() })
 			})
 		})
@@ -600,11 +600,11 @@ func TestHoldings(t *testing.T) {
 		edited[5].Hash[0]++
 		edited = slices.Delete(edited, 9, 10)
 		edited = append(edited, catalog.Holding{Key: numbered(42), Hash: numbered(42)})
-		h := w.hosts[1]
+		h := r.members[1]
 		began := time.Now()
 		h.Take(register.Holdings{Holdings: edited})
-		other := w.hosts[0]
-		w.await(Settle, "others know", func() bool {
+		other := r.members[0]
+		r.await(Settle, "others know", func() bool {
 			m, _ := other.of(h.id)
 			return len(m.Lacks) == 2 && m.Lacks[entries[5].Key].Theirs == edited[5].Hash && m.Lacks[entries[9].Key].Theirs == job.Key{}
 		})
@@ -616,7 +616,7 @@ func TestHoldings(t *testing.T) {
 			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
 		}
 		other.Take(register.Holdings{Holdings: edited})
-		w.await(5*time.Second, "they agree again", func() bool {
+		r.await(5*time.Second, "they agree again", func() bool {
 			m, _ := other.of(h.id)
 			o, _ := h.of(other.id)
 			return len(m.Lacks) == 0 && len(o.Lacks) == 0
@@ -625,16 +625,16 @@ func TestHoldings(t *testing.T) {
 }
 
 func TestLabelsThatDoNotFit(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		h := w.host()
+	bubble(t, func(t *testing.T, r *testRing) {
+		h := r.add()
 		h.labels = map[string]string{}
 		for i := range 20 {
 			h.labels[strings.Repeat("k", 20)+string(rune('a'+i))] = strings.Repeat("v", 30)
 		}
 		h.start()
-		other := w.host().start()
-		w.agree(time.Minute, w.hosts)
-		w.await(5*time.Second, "all labels are known", func() bool {
+		other := r.add().start()
+		r.agree(time.Minute, r.members)
+		r.await(5*time.Second, "all labels are known", func() bool {
 			m, _ := other.of(h.id)
 			return len(m.Labels) == 20
 		})
@@ -642,9 +642,9 @@ func TestLabelsThatDoNotFit(t *testing.T) {
 }
 
 func TestClocks(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(t *testing.T, r *testRing) {
 		for i := range 4 {
-			h := w.host()
+			h := r.add()
 			if i == 1 {
 				h.ahead = time.Second
 			}
@@ -653,18 +653,18 @@ func TestClocks(t *testing.T) {
 			}
 			h.start()
 		}
-		w.agree(time.Minute, w.hosts)
-		w.await(time.Minute, "clocks are known", func() bool {
-			v := w.hosts[0].view(w.hosts[1].id)
+		r.agree(time.Minute, r.members)
+		r.await(time.Minute, "clocks are known", func() bool {
+			v := r.members[0].view(r.members[1].id)
 			return v.Measured && v.Skewed && (v.Offset-time.Second).Abs() < 10*time.Millisecond
 		})
-		w.await(time.Minute, "the one that is off takes nothing", func() bool {
-			s := w.hosts[2].Snapshot()
-			m, _ := w.hosts[0].of(w.hosts[2].id)
+		r.await(time.Minute, "the one that is off takes nothing", func() bool {
+			s := r.members[2].Snapshot()
+			m, _ := r.members[0].of(r.members[2].id)
 			return strings.Contains(s.Barred, "8s behind") && m.Draining
 		})
 		for _, i := range []int{0, 1, 3} {
-			if b := w.hosts[i].Snapshot().Barred; b != "" {
+			if b := r.members[i].Snapshot().Barred; b != "" {
 				t.Errorf("host %d takes nothing: %s", i, b)
 			}
 		}
@@ -672,19 +672,19 @@ func TestClocks(t *testing.T) {
 }
 
 func TestTwoHostsWithOneID(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
 		time.Sleep(time.Minute)
-		copied := w.host()
-		copied.id = w.hosts[1].id
+		copied := r.add()
+		copied.id = r.members[1].id
 		copied.start()
-		w.await(2*time.Minute, "the copy takes nothing", func() bool {
+		r.await(2*time.Minute, "the copy takes nothing", func() bool {
 			return strings.Contains(copied.Snapshot().Barred, "has this member's ID too")
 		})
 		if !strings.Contains(copied.log.String(), "two hosts have one member ID") {
 			t.Errorf("its log says %s", copied.log)
 		}
-		if b := w.hosts[1].Snapshot().Barred; b != "" {
+		if b := r.members[1].Snapshot().Barred; b != "" {
 			t.Errorf("the first one takes nothing: %s", b)
 		}
 	})

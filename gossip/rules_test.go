@@ -16,19 +16,19 @@ import (
 // A member of another mode claims nothing while the network is whole, nor when it is cut off,
 // nor when it is started again then.
 func TestMemberOfAnotherModeClaimsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(t *testing.T, r *testRing) {
 		for i := range 3 {
-			h := w.host()
-			h.strict = i != 1
-			h.start()
+			m := r.add()
+			m.strict = i != 1
+			m.start()
 		}
-		w.agree(time.Minute, w.hosts)
-		odd := w.hosts[1]
+		r.agree(time.Minute, r.members)
+		odd := r.members[1]
 		isHeld := func() bool {
 			return strings.Contains(odd.barred(), "most members have mode strict and hold-off 2s: host-id-000, host-id-002")
 		}
-		w.await(time.Second, "it claims nothing", isHeld)
-		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
+		r.await(time.Second, "it claims nothing", isHeld)
+		for _, h := range []*testMember{r.members[0], r.members[2]} {
 			if b := h.barred(); b != "" {
 				t.Errorf("%s claims nothing: %s", h.id, b)
 			}
@@ -37,15 +37,15 @@ func TestMemberOfAnotherModeClaimsNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * time.Second) // until its peers are on disk
-		w.cut([]*host{odd}, []*host{w.hosts[0], w.hosts[2]})
-		w.await(2*time.Minute, "it sees nobody", func() bool { return slices.Equal(odd.sees(), []string{odd.id}) })
+		r.cut([]*testMember{odd}, []*testMember{r.members[0], r.members[2]})
+		r.await(2*time.Minute, "it sees nobody", func() bool { return slices.Equal(odd.sees(), []string{odd.id}) })
 		if !isHeld() {
 			t.Errorf("cut off, it claims: %q", odd.barred())
 		}
 		odd.stop()
 		odd.last = nil
 		odd.start()
-		w.await(time.Minute, "it is there again", func() bool { return len(odd.sees()) > 0 })
+		r.await(time.Minute, "it is there again", func() bool { return len(odd.sees()) > 0 })
 		if !isHeld() {
 			t.Errorf("started again, it claims: %q", odd.barred())
 		}
@@ -72,9 +72,9 @@ func TestOfTwoMembersTheStricterHolds(t *testing.T) {
 // Until the last host of an older version is upgraded, which cannot be a member, those of
 // the newer version leave the jobs to it.
 func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(2)
-		h, now := w.hosts[0], time.Now()
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		h, now := r.members[0], time.Now()
 		m := meta.Meta{Name: "old", Version: "0.7.0", Weight: 1, Since: now, Stamp: now}
 		node := &memberlist.Node{Name: "id-9", Addr: []byte{10, 0, 0, 9}, Port: 7946, Meta: m.Encode()}
 		for form, want := range map[byte]string{meta.Version + 1: "", meta.LeastVersion - 1: "old runs cronring 0.7.0"} {
@@ -87,10 +87,10 @@ func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
 		}
 		node.Meta = m.Encode()
 		_ = h.box.NotifyAlive(node)
-		w.await(3*time.Second, "that one is upgraded", func() bool { return h.barred() == "" })
+		r.await(3*time.Second, "that one is upgraded", func() bool { return h.barred() == "" })
 		node.Meta[0] = meta.LeastVersion - 1
 		_ = h.box.NotifyAlive(node)
-		w.await(3*time.Second, "that one is not a member", func() bool { return h.barred() != "" })
-		w.await(olderTime+3*time.Second, "nothing is heard of it", func() bool { return h.barred() == "" })
+		r.await(3*time.Second, "that one is not a member", func() bool { return h.barred() != "" })
+		r.await(olderTime+3*time.Second, "nothing is heard of it", func() bool { return h.barred() == "" })
 	})
 }

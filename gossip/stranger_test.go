@@ -62,13 +62,13 @@ func (n *network) stopRecording() {
 
 // stranger sends to members from an address of its own.
 type stranger struct {
-	w   *world
+	w   *testRing
 	end *end
 	got []byte // all that was sent to it
 }
 
-func (w *world) stranger() *stranger {
-	return &stranger{w: w, end: w.net.attach(netip.MustParseAddrPort("10.66.6.6:7946"))}
+func (r *testRing) stranger() *stranger {
+	return &stranger{w: r, end: r.net.attach(netip.MustParseAddrPort("10.66.6.6:7946"))}
 }
 
 func (s *stranger) packet(to string, b []byte) {
@@ -100,9 +100,9 @@ func (s *stranger) stream(to string, b []byte) {
 }
 
 // state is the data that an attacker must not change.
-func (w *world) state() string {
+func (r *testRing) state() string {
 	var b strings.Builder
-	for _, h := range w.hosts {
+	for _, h := range r.members {
 		h.mu.Lock()
 		fmt.Fprintf(&b, "%s: %d rings, %d events;", h.id, h.rings, len(h.events))
 		for _, m := range h.last.Members {
@@ -156,23 +156,23 @@ func forgeries(rng *rand.Rand) [][]byte {
 }
 
 func TestStrangerWithoutKey(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		w.net.stopRecording()
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		r.net.stopRecording()
 		time.Sleep(time.Minute)
-		before := w.state()
-		s := w.stranger()
+		before := r.state()
+		s := r.stranger()
 		rng := rand.New(rand.NewPCG(3, 4))
 		for i, b := range forgeries(rng) {
-			for _, h := range w.hosts {
+			for _, h := range r.members {
 				s.packet(h.addr.String(), b)
 			}
 			if i%7 == 0 {
-				s.stream(w.hosts[i%3].addr.String(), b)
+				s.stream(r.members[i%3].addr.String(), b)
 			}
 		}
 		time.Sleep(time.Minute)
-		if got := w.state(); got != before {
+		if got := r.state(); got != before {
 			t.Errorf("a stranger's words changed\n%s to\n%s", before, got)
 		}
 		for _, word := range []string{"id-00", "host-", "10.0.0"} {
@@ -180,99 +180,99 @@ func TestStrangerWithoutKey(t *testing.T) {
 				t.Errorf("a stranger was told %q", word)
 			}
 		}
-		if n := strings.Count(w.hosts[0].log.String(), "\n"); n > 200 {
+		if n := strings.Count(r.members[0].log.String(), "\n"); n > 200 {
 			t.Errorf("a stranger made a member write %d lines", n)
 		}
 	})
 }
 
 func TestStrangerReplays(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		kept := w.net.record()
-		w.ring(4)
+	bubble(t, func(t *testing.T, r *testRing) {
+		kept := r.net.record()
+		r.ring(4)
 		o := occurrence(7)
-		w.hosts[1].Take(register.Claim{Occurrence: o})
+		r.members[1].Take(register.Claim{Occurrence: o})
 		time.Sleep(2 * time.Minute)
-		w.hosts[2].Drain(context.Background())
-		w.hosts[2].Join(context.Background())
+		r.members[2].Drain(context.Background())
+		r.members[2].Join(context.Background())
 		time.Sleep(time.Minute)
-		w.net.stopRecording()
-		s := w.stranger()
+		r.net.stopRecording()
+		s := r.stranger()
 		replay := func(what string) {
 			t.Helper()
-			before := w.state()
+			before := r.state()
 			for _, p := range kept.packets {
 				s.packet(p.to, p.b)
 				s.packet(p.to, p.b[:len(p.b)/2])
 				turned := bytes.Clone(p.b)
 				turned[len(turned)-1] ^= 1
 				s.packet(p.to, turned)
-				for _, h := range w.hosts { // also to others than it was meant for
+				for _, h := range r.members { // also to others than it was meant for
 					if h.end != nil {
 						s.packet(h.addr.String(), p.b)
 					}
 				}
 			}
 			for _, p := range kept.streams {
-				if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.addr.String() == p.to && len(h.sees()) > 0 }) {
+				if slices.ContainsFunc(r.members, func(m *testMember) bool { return m.addr.String() == p.to && len(m.sees()) > 0 }) {
 					s.stream(p.to, p.b[:len(p.b)*2/3])
 					s.stream(p.to, p.b)
 				}
 			}
 			time.Sleep(time.Minute)
-			if got := w.state(); got != before {
+			if got := r.state(); got != before {
 				t.Errorf("%s: a replay changed\n%s to\n%s", what, before, got)
 			}
 		}
 		replay("all there")
-		dead := w.hosts[3]
+		dead := r.members[3]
 		dead.stop()
-		w.hosts = w.hosts[:3]
-		w.agree(time.Minute, w.hosts)
+		r.members = r.members[:3]
+		r.agree(time.Minute, r.members)
 		time.Sleep(5 * time.Minute) // memberlist has forgotten it
 		replay("one dead")
-		left := w.hosts[2]
+		left := r.members[2]
 		if err := left.Leave(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		left.stop()
-		w.hosts = w.hosts[:2]
-		w.agree(time.Minute, w.hosts)
+		r.members = r.members[:2]
+		r.agree(time.Minute, r.members)
 		time.Sleep(5 * time.Minute)
 		replay("one left")
 		if len(s.got) > 0 && bytes.Contains(s.got, []byte("host-")) {
 			t.Error("a stranger was told a name")
 		}
-		w.hosts = append(w.hosts, left, dead)
+		r.members = append(r.members, left, dead)
 		left.start()
 		dead.start()
-		w.agree(time.Minute, w.hosts)
+		r.agree(time.Minute, r.members)
 	})
 }
 
 func TestKeysRotated(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(4)
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(4)
 		ctx := context.Background()
 		// A host's permissions depend on the keys that other hosts have reported.
-		rekey := func(hosts []*host, keys ...[]byte) {
+		rekey := func(hosts []*testMember, keys ...[]byte) {
 			t.Helper()
 			for _, h := range hosts {
-				w.await(time.Minute, h.id+" takes the keys", func() bool { return h.Rekey(ctx, keys) == nil })
+				r.await(time.Minute, h.id+" takes the keys", func() bool { return h.Rekey(ctx, keys) == nil })
 				h.keys = keys
 			}
 		}
 		refused := func(words string, keys ...[]byte) {
 			t.Helper()
-			w.await(time.Minute, "a refusal: "+words, func() bool {
-				err := w.hosts[0].Rekey(ctx, keys)
+			r.await(time.Minute, "a refusal: "+words, func() bool {
+				err := r.members[0].Rekey(ctx, keys)
 				if err == nil {
 					t.Fatalf("the keys were changed, want a refusal: %s", words)
 				}
 				return strings.Contains(err.Error(), words)
 			})
 		}
-		most, last := w.hosts[:3], w.hosts[3:]
+		most, last := r.members[:3], r.members[3:]
 		old, fresh := key(1), key(2)
 		refused("the first key is new", fresh)
 		rekey(most, old, fresh)
@@ -281,9 +281,9 @@ func TestKeysRotated(t *testing.T) {
 		rekey(most, fresh, old)
 		refused("member host-"+last[0].id+" still has a removed key as its first key", fresh)
 		rekey(last, fresh, old)
-		rekey(w.hosts, fresh)
-		w.await(time.Minute, "all hosts know that the old key is gone", func() bool {
-			return !slices.ContainsFunc(w.hosts, func(h *host) bool {
+		rekey(r.members, fresh)
+		r.await(time.Minute, "all hosts know that the old key is gone", func() bool {
+			return !slices.ContainsFunc(r.members, func(h *testMember) bool {
 				return h.do(ctx, func() error {
 					if slices.ContainsFunc(h.alive(), func(m *member) bool { return len(m.meta.Keys) != 1 }) {
 						return errors.New("not yet")
@@ -293,19 +293,19 @@ func TestKeysRotated(t *testing.T) {
 			})
 		})
 		time.Sleep(5 * time.Second) // of the bubble: their engines hear of it
-		rings := w.hosts[0].changes()
+		rings := r.members[0].changes()
 		time.Sleep(2 * time.Minute)
-		w.agree(time.Second, w.hosts)
-		if got := w.hosts[0].changes(); got != rings {
+		r.agree(time.Second, r.members)
+		if got := r.members[0].changes(); got != rings {
 			t.Errorf("%d changes of the membership after the rotation, want none", got-rings)
 		}
-		stale := w.host()
+		stale := r.add()
 		stale.start() // with the old key
 		time.Sleep(time.Minute)
-		w.agree(time.Second, w.hosts[:4])
+		r.agree(time.Second, r.members[:4])
 		o := occurrence(7)
-		w.hosts[0].Take(register.Claim{Occurrence: o})
-		w.hosts[1].Take(register.Claim{Occurrence: o})
-		w.granted(w.hosts[1], o, register.Refused)
+		r.members[0].Take(register.Claim{Occurrence: o})
+		r.members[1].Take(register.Claim{Occurrence: o})
+		r.granted(r.members[1], o, register.Refused)
 	})
 }

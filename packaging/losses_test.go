@@ -217,7 +217,7 @@ func TestEachLossIsObserved(t *testing.T) {
 // never started anything no statement is true.
 func TestNothingIsObservedWithoutRuns(t *testing.T) {
 	cases := lossCases(time.Now())
-	idle := &world{cron: "debian", cases: cases, moments: moments{
+	idle := &cronReport{cron: "debian", cases: cases, moments: moments{
 		missed: time.Unix(60, 0), late: time.Unix(180, 0), awake: time.Unix(183, 0),
 	}}
 	for _, l := range statedLosses(t, cases) {
@@ -227,9 +227,9 @@ func TestNothingIsObservedWithoutRuns(t *testing.T) {
 	}
 }
 
-// world is the behaviour of a cron with the cases. The cron was down at the start of the first
+// cronReport is the observed behaviour of a cron with the cases. The cron was down at the start of the first
 // minute and stopped at the end of the last one; in between it ran without interruption.
-type world struct {
+type cronReport struct {
 	cron    string
 	cases   []lossCase
 	runs    map[string][]*lossRun // by entry, in the order of their starts
@@ -254,119 +254,119 @@ type lossRun struct {
 
 // observations are the expected observations of an entry under another cron for each statement of
 // lint.
-var observations = map[string]func(w *world, entry string) error{
-	"it runs":        (*world).steady,
-	"it always runs": (*world).steady,
-	"it runs on every day that its fields name":           (*world).steady,
-	"it runs in every year":                               (*world).steady,
-	"it runs in every week":                               (*world).steady,
-	"its days stay as they are":                           (*world).steady,
-	"it also runs before that":                            (*world).steady,
-	"it continues to run after that":                      (*world).steady,
-	"it runs without limit":                               (*world).steady,
-	"it follows its time fields":                          (*world).steady,
-	"it follows its time fields, each year":               (*world).steady,
-	"its fields are read in the host's zone":              (*world).steady,
-	"it runs on every host that has the file":             (*world).steady,
-	"it starts at its time, independent of other jobs":    (*world).steady,
-	"it runs once per minute, at second 0":                (*world).steady,
-	"it starts on the minute":                             (*world).steady,
-	"it runs once":                                        (*world).steady,
-	"there is one attempt":                                (*world).steady,
-	"it continues to run after failures":                  (*world).steady,
-	"it runs again at its next time":                      (*world).steady,
-	"it follows its time fields; 31 February means never": (*world).steadyOrNever,
-	"changes of the clock follow the rules of that cron":  (*world).sameAtChange,
+var observations = map[string]func(w *cronReport, entry string) error{
+	"it runs":        (*cronReport).steady,
+	"it always runs": (*cronReport).steady,
+	"it runs on every day that its fields name":           (*cronReport).steady,
+	"it runs in every year":                               (*cronReport).steady,
+	"it runs in every week":                               (*cronReport).steady,
+	"its days stay as they are":                           (*cronReport).steady,
+	"it also runs before that":                            (*cronReport).steady,
+	"it continues to run after that":                      (*cronReport).steady,
+	"it runs without limit":                               (*cronReport).steady,
+	"it follows its time fields":                          (*cronReport).steady,
+	"it follows its time fields, each year":               (*cronReport).steady,
+	"its fields are read in the host's zone":              (*cronReport).steady,
+	"it runs on every host that has the file":             (*cronReport).steady,
+	"it starts at its time, independent of other jobs":    (*cronReport).steady,
+	"it runs once per minute, at second 0":                (*cronReport).steady,
+	"it starts on the minute":                             (*cronReport).steady,
+	"it runs once":                                        (*cronReport).steady,
+	"there is one attempt":                                (*cronReport).steady,
+	"it continues to run after failures":                  (*cronReport).steady,
+	"it runs again at its next time":                      (*cronReport).steady,
+	"it follows its time fields; 31 February means never": (*cronReport).steadyOrNever,
+	"changes of the clock follow the rules of that cron":  (*cronReport).sameAtChange,
 
-	"the limit for lateness is that cron's, about 5 minutes": (*world).startedLate,
-	"it has no deadline": (*world).startedLate,
-	"a missed run is caught up only within minutes, or not at all": (*world).notMadeUp,
+	"the limit for lateness is that cron's, about 5 minutes": (*cronReport).startedLate,
+	"it has no deadline": (*cronReport).startedLate,
+	"a missed run is caught up only within minutes, or not at all": (*cronReport).notMadeUp,
 
-	"a new run starts beside a running one; busybox skips it": (*world).besideItself,
-	"any number of runs at the same time; in busybox, one":    (*world).besideItself,
-	"a run can last forever":                                  (*world).unstopped,
-	"nothing stops a run":                                     (*world).unstopped,
-	"it does not wait for other jobs":                         (*world).besideOthers,
-	"all due jobs start at the same time":                     (*world).besideOthers,
-	"it does not wait":                                        (*world).besideParent,
+	"a new run starts beside a running one; busybox skips it": (*cronReport).besideItself,
+	"any number of runs at the same time; in busybox, one":    (*cronReport).besideItself,
+	"a run can last forever":                                  (*cronReport).unstopped,
+	"nothing stops a run":                                     (*cronReport).unstopped,
+	"it does not wait for other jobs":                         (*cronReport).besideOthers,
+	"all due jobs start at the same time":                     (*cronReport).besideOthers,
+	"it does not wait":                                        (*cronReport).besideParent,
 
-	"the exit status has no effect": (*world).toldAsPlain,
-	"a lost run is not noticed":     (*world).toldAsPlain,
-	"there is no warning":           (*world).toldAsPlain,
-	"each start is in the log":      (*world).toldAsPlain,
+	"the exit status has no effect": (*cronReport).toldAsPlain,
+	"a lost run is not noticed":     (*cronReport).toldAsPlain,
+	"there is no warning":           (*cronReport).toldAsPlain,
+	"each start is in the log":      (*cronReport).toldAsPlain,
 
-	"it starts in the user's home":             (*world).setAsPlain,
-	"it has the mask of cron's other jobs":     (*world).setAsPlain,
-	"it has only the variables of the crontab": (*world).setAsPlain,
-	"it has the user's own groups":             (*world).setAsPlain,
-	"it runs with the priority of cron":        (*world).placedAsCron,
-	"it has cron's share of the disk":          (*world).placedAsCron,
-	"it has cron's share of the processors":    (*world).placedAsCron,
-	"it runs among cron's own processes":       (*world).placedAsCron,
-	"the user's own limit applies":             (*world).unlimited,
-	"nothing limits it":                        (*world).unlimited,
+	"it starts in the user's home":             (*cronReport).setAsPlain,
+	"it has the mask of cron's other jobs":     (*cronReport).setAsPlain,
+	"it has only the variables of the crontab": (*cronReport).setAsPlain,
+	"it has the user's own groups":             (*cronReport).setAsPlain,
+	"it runs with the priority of cron":        (*cronReport).placedAsCron,
+	"it has cron's share of the disk":          (*cronReport).placedAsCron,
+	"it has cron's share of the processors":    (*cronReport).placedAsCron,
+	"it runs among cron's own processes":       (*cronReport).placedAsCron,
+	"the user's own limit applies":             (*cronReport).unlimited,
+	"nothing limits it":                        (*cronReport).unlimited,
 
-	"its output is mailed, and goes nowhere else":           (*world).mailedAlone,
-	"all of its output is mailed":                           (*world).mailedAlone,
-	"its output is mailed for any exit status":              (*world).mailedAlone,
-	"its output is mailed to MAILTO":                        (*world).mailedAlone,
-	"there are no notifications, only mail with the output": (*world).mailedAlone,
-	"no history is kept":                                    (*world).mailedAlone,
+	"its output is mailed, and goes nowhere else":           (*cronReport).mailedAlone,
+	"all of its output is mailed":                           (*cronReport).mailedAlone,
+	"its output is mailed for any exit status":              (*cronReport).mailedAlone,
+	"its output is mailed to MAILTO":                        (*cronReport).mailedAlone,
+	"there are no notifications, only mail with the output": (*cronReport).mailedAlone,
+	"no history is kept":                                    (*cronReport).mailedAlone,
 }
 
 // judgeLosses checks, option by option, that an entry under a cron loses the effects that lint
 // reports.
 func judgeLosses(t *testing.T, r result, cron string, cases []lossCase) {
 	t.Helper()
-	w := witness(t, r, cron, cases)
+	c := witness(t, r, cron, cases)
 	stated := statedLosses(t, cases)
 	for _, l := range stated {
 		observe := observations[l.text]
 		if observe == nil {
 			continue // TestEachLossIsObserved reports it
 		}
-		if err := observe(w, l.entry); err != nil {
-			t.Errorf("%s: %s= of %s: want that %s, but %v\n%s", cron, l.option, l.entry, l.text, err, w.tell(l.entry))
+		if err := observe(c, l.entry); err != nil {
+			t.Errorf("%s: %s= of %s: want that %s, but %v\n%s", cron, l.option, l.entry, l.text, err, c.tell(l.entry))
 		}
 	}
 	t.Logf("%s: %d losses of %d entries observed", cron, len(stated), len(cases))
 }
 
 // witness reads what a machine left of one cron.
-func witness(t *testing.T, r result, cron string, cases []lossCase) *world {
+func witness(t *testing.T, r result, cron string, cases []lossCase) *cronReport {
 	t.Helper()
-	w := &world{cron: cron, cases: cases, runs: map[string][]*lossRun{}, letters: map[string][]string{}, found: r.file(t, cron+".found")}
+	c := &cronReport{cron: cron, cases: cases, runs: map[string][]*lossRun{}, letters: map[string][]string{}, found: r.file(t, cron+".found")}
 	for line := range strings.Lines(r.file(t, cron+".events")) {
 		var e lossEvent
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		w.add(e)
+		c.add(e)
 	}
 	var missed, asleep, awake int64
 	if _, err := fmt.Sscan(r.file(t, "moments"), &missed, &asleep, &awake); err != nil {
 		t.Fatal(err)
 	}
-	w.moments = moments{time.Unix(missed, 0), time.Unix(asleep, 0).Truncate(time.Minute).Add(time.Minute), time.Unix(awake, 0)}
+	c.moments = moments{time.Unix(missed, 0), time.Unix(asleep, 0).Truncate(time.Minute).Add(time.Minute), time.Unix(awake, 0)}
 	for _, path := range glob(t, filepath.Join(r.out, "mail", "*")) {
 		letter := text(t, path)
-		if entry := w.entryOf(letter); entry != "" {
-			w.letters[entry] = append(w.letters[entry], letter)
+		if entry := c.entryOf(letter); entry != "" {
+			c.letters[entry] = append(c.letters[entry], letter)
 		}
 	}
 	logs := map[string]string{"debian": "cron.log", "cronie": "cronie.log", "busybox": "busybox.log"}
-	w.log = slices.Collect(strings.Lines(r.file(t, logs[cron])))
-	return w
+	c.log = slices.Collect(strings.Lines(r.file(t, logs[cron])))
+	return c
 }
 
-func (w *world) add(e lossEvent) {
+func (c *cronReport) add(e lossEvent) {
 	switch e.What {
 	case "daemon":
-		w.daemon = e.Place
+		c.daemon = e.Place
 	case "start":
-		w.runs[e.Entry] = append(w.runs[e.Entry], &lossRun{start: e})
+		c.runs[e.Entry] = append(c.runs[e.Entry], &lossRun{start: e})
 	case "end":
-		for _, r := range w.runs[e.Entry] {
+		for _, r := range c.runs[e.Entry] {
 			if r.start.PID == e.PID {
 				r.end = &e
 			}
@@ -375,32 +375,32 @@ func (w *world) add(e lossEvent) {
 }
 
 // entryOf finds the entry whose command a text names.
-func (w *world) entryOf(text string) string {
-	_, after, _ := strings.Cut(text, "entry "+w.cron+" ")
+func (c *cronReport) entryOf(text string) string {
+	_, after, _ := strings.Cut(text, "entry "+c.cron+" ")
 	name, _, _ := strings.Cut(after, " ")
 	return name
 }
 
-func (w *world) caseOf(entry string) lossCase {
-	return w.cases[slices.IndexFunc(w.cases, func(c lossCase) bool { return c.name == entry })]
+func (c *cronReport) caseOf(entry string) lossCase {
+	return c.cases[slices.IndexFunc(c.cases, func(x lossCase) bool { return x.name == entry })]
 }
 
 // tell describes the observations of an entry for the message of a failed test.
-func (w *world) tell(entry string) string {
-	said := fmt.Sprintf("down at %v, stopped at %v, awake at %v\n", w.moments.missed.UTC(), w.moments.late.UTC(), w.moments.awake.UTC())
-	for _, r := range w.runs[entry] {
+func (c *cronReport) tell(entry string) string {
+	said := fmt.Sprintf("down at %v, stopped at %v, awake at %v\n", c.moments.missed.UTC(), c.moments.late.UTC(), c.moments.awake.UTC())
+	for _, r := range c.runs[entry] {
 		said += fmt.Sprintf("%+v\n", r.start)
 		if r.end != nil {
 			said += fmt.Sprintf("%+v\n", *r.end)
 		}
 	}
-	return said + strings.Join(w.letters[entry], "\n")
+	return said + strings.Join(c.letters[entry], "\n")
 }
 
 // rounds are the runs of an entry before the cron was stopped and after it.
-func (w *world) rounds(entry string) (peace, late []*lossRun) {
-	for _, r := range w.runs[entry] {
-		if r.start.At.Before(w.moments.awake) {
+func (c *cronReport) rounds(entry string) (peace, late []*lossRun) {
+	for _, r := range c.runs[entry] {
+		if r.start.At.Before(c.moments.awake) {
 			peace = append(peace, r)
 		} else {
 			late = append(late, r)
@@ -410,10 +410,10 @@ func (w *world) rounds(entry string) (peace, late []*lossRun) {
 }
 
 // steady: it ran once in each minute that began while the cron was up.
-func (w *world) steady(entry string) error {
-	minutes := int(w.moments.late.Sub(w.moments.missed)/time.Minute) - 1
-	peace, late := w.rounds(entry)
-	if w.cron == "busybox" && w.caseOf(entry).does == "live" { // it starts none beside another
+func (c *cronReport) steady(entry string) error {
+	minutes := int(c.moments.late.Sub(c.moments.missed)/time.Minute) - 1
+	peace, late := c.rounds(entry)
+	if c.cron == "busybox" && c.caseOf(entry).does == "live" { // it starts none beside another
 		minutes, late = 1, peace
 	}
 	if len(peace) != minutes || len(late) == 0 {
@@ -422,11 +422,11 @@ func (w *world) steady(entry string) error {
 	return nil
 }
 
-func (w *world) steadyOrNever(entry string) error {
-	if w.caseOf(entry).fields != never {
-		return w.steady(entry)
+func (c *cronReport) steadyOrNever(entry string) error {
+	if c.caseOf(entry).fields != never {
+		return c.steady(entry)
 	}
-	if n := len(w.runs[entry]); n > 0 {
+	if n := len(c.runs[entry]); n > 0 {
 		return fmt.Errorf("it started %d times", n)
 	}
 	return nil
@@ -434,24 +434,24 @@ func (w *world) steadyOrNever(entry string) error {
 
 // sameAtChange: of two entries with the same time in a gap, one must be skipped and one must run
 // at the gap's end; the cron treats both alike.
-func (w *world) sameAtChange(string) error {
+func (c *cronReport) sameAtChange(string) error {
 	want := 1
-	if w.cron == "busybox" {
+	if c.cron == "busybox" {
 		want = 0 // it ignores gaps
 	}
-	if literal, second := len(w.runs["dst-literal"]), len(w.runs["dst-second"]); literal != want || second != want {
+	if literal, second := len(c.runs["dst-literal"]), len(c.runs["dst-second"]); literal != want || second != want {
 		return fmt.Errorf("they started %d and %d times", literal, second)
 	}
 	return nil
 }
 
 // startedLate: it started, seconds after its time.
-func (w *world) startedLate(entry string) error {
-	_, late := w.rounds(entry)
+func (c *cronReport) startedLate(entry string) error {
+	_, late := c.rounds(entry)
 	if len(late) == 0 {
 		return errors.New("it did not start")
 	}
-	if after := late[0].start.At.Sub(w.moments.late); after < 2*time.Second || after > time.Minute {
+	if after := late[0].start.At.Sub(c.moments.late); after < 2*time.Second || after > time.Minute {
 		return fmt.Errorf("it started %v after its time", after)
 	}
 	return nil
@@ -459,34 +459,34 @@ func (w *world) startedLate(entry string) error {
 
 // notMadeUp: what was missed while the cron was down did not run; what it slept
 // through did.
-func (w *world) notMadeUp(entry string) error {
-	if err := w.steady(entry); err != nil {
+func (c *cronReport) notMadeUp(entry string) error {
+	if err := c.steady(entry); err != nil {
 		return err
 	}
-	if first := w.runs[entry][0].start.At; first.Before(w.moments.missed.Add(time.Minute)) {
+	if first := c.runs[entry][0].start.At; first.Before(c.moments.missed.Add(time.Minute)) {
 		return fmt.Errorf("it started at %v", first)
 	}
-	return w.startedLate(entry)
+	return c.startedLate(entry)
 }
 
 // besideItself: its program lived on beside its next run; busybox's cron did
 // not start that.
-func (w *world) besideItself(entry string) error {
-	if err := w.unstopped(entry); err != nil {
+func (c *cronReport) besideItself(entry string) error {
+	if err := c.unstopped(entry); err != nil {
 		return err
 	}
-	if _, late := w.rounds(entry); (len(late) == 0) != (w.cron == "busybox") {
+	if _, late := c.rounds(entry); (len(late) == 0) != (c.cron == "busybox") {
 		return fmt.Errorf("then it started %d times", len(late))
 	}
 	return nil
 }
 
 // unstopped: its program lived on into the next minute and ended by itself.
-func (w *world) unstopped(entry string) error {
-	if len(w.runs[entry]) == 0 {
+func (c *cronReport) unstopped(entry string) error {
+	if len(c.runs[entry]) == 0 {
 		return errors.New("it did not start")
 	}
-	return livedAt(w.runs[entry][0], w.moments.awake)
+	return livedAt(c.runs[entry][0], c.moments.awake)
 }
 
 func livedAt(r *lossRun, at time.Time) error {
@@ -500,37 +500,37 @@ func livedAt(r *lossRun, at time.Time) error {
 }
 
 // besideOthers: it lived together with the other entry of its pool.
-func (w *world) besideOthers(entry string) error {
-	pool := regexp.MustCompile(`pool=\w+`).FindString(w.caseOf(entry).options)
-	for _, c := range w.cases {
-		if c.name != entry && strings.Contains(c.options, pool) {
-			return w.together(entry, c.name)
+func (c *cronReport) besideOthers(entry string) error {
+	pool := regexp.MustCompile(`pool=\w+`).FindString(c.caseOf(entry).options)
+	for _, other := range c.cases {
+		if other.name != entry && strings.Contains(other.options, pool) {
+			return c.together(entry, other.name)
 		}
 	}
 	return errors.New("there is no other")
 }
 
-func (w *world) besideParent(entry string) error {
-	if err := w.steady(entry); err != nil {
+func (c *cronReport) besideParent(entry string) error {
+	if err := c.steady(entry); err != nil {
 		return err
 	}
-	return w.together(entry, "plain-live")
+	return c.together(entry, "plain-live")
 }
 
 // together: the first run of the other lived while that of this one started.
-func (w *world) together(entry, other string) error {
-	if len(w.runs[entry]) == 0 || len(w.runs[other]) == 0 {
+func (c *cronReport) together(entry, other string) error {
+	if len(c.runs[entry]) == 0 || len(c.runs[other]) == 0 {
 		return errors.New("they did not both start")
 	}
-	return livedAt(w.runs[other][0], w.runs[entry][0].start.At)
+	return livedAt(c.runs[other][0], c.runs[entry][0].start.At)
 }
 
 // toldAsPlain: log and emails about it are the same as for an entry without options.
-func (w *world) toldAsPlain(entry string) error {
-	if err := w.steady(entry); err != nil {
+func (c *cronReport) toldAsPlain(entry string) error {
+	if err := c.steady(entry); err != nil {
 		return err
 	}
-	got, want := w.told(entry), w.told("plain-"+w.caseOf(entry).does)
+	got, want := c.told(entry), c.told("plain-"+c.caseOf(entry).does)
 	if len(want) == 0 || !slices.Equal(got, want) {
 		return fmt.Errorf("of it is told %q, of a plain one %q", got, want)
 	}
@@ -538,10 +538,10 @@ func (w *world) toldAsPlain(entry string) error {
 }
 
 // told are the kinds of log lines and emails about an entry.
-func (w *world) told(entry string) []string {
+func (c *cronReport) told(entry string) []string {
 	var said []string
-	for _, text := range slices.Concat(w.log, w.letters[entry]) {
-		if w.entryOf(text) == entry {
+	for _, text := range slices.Concat(c.log, c.letters[entry]) {
+		if c.entryOf(text) == entry {
 			text, _, _ = strings.Cut(text, "\n\n") // of a letter its head
 			text = strings.ReplaceAll(text, " "+entry+" ", " NAME ")
 			said = append(said, regexp.MustCompile(`\d+`).ReplaceAllString(text, "N"))
@@ -552,23 +552,23 @@ func (w *world) told(entry string) []string {
 }
 
 // placedAsCron: the kernel treats it as it treats the cron.
-func (w *world) placedAsCron(entry string) error {
-	if err := w.steady(entry); err != nil {
+func (c *cronReport) placedAsCron(entry string) error {
+	if err := c.steady(entry); err != nil {
 		return err
 	}
-	if got := w.runs[entry][0].start.Place; !maps.Equal(got, w.daemon) {
-		return fmt.Errorf("it was placed %q, the cron %q", got, w.daemon)
+	if got := c.runs[entry][0].start.Place; !maps.Equal(got, c.daemon) {
+		return fmt.Errorf("it was placed %q, the cron %q", got, c.daemon)
 	}
 	return nil
 }
 
 // setAsPlain: its directory, mask, groups and variables are those of an entry without options.
-func (w *world) setAsPlain(entry string) error {
-	if err := w.placedAsCron(entry); err != nil {
+func (c *cronReport) setAsPlain(entry string) error {
+	if err := c.placedAsCron(entry); err != nil {
 		return err
 	}
-	plain := w.runs["plain-"+w.caseOf(entry).does]
-	if got := w.runs[entry][0].start.Setting; len(plain) == 0 || got == "" || got != plain[0].start.Setting {
+	plain := c.runs["plain-"+c.caseOf(entry).does]
+	if got := c.runs[entry][0].start.Setting; len(plain) == 0 || got == "" || got != plain[0].start.Setting {
 		return fmt.Errorf("it was set up as %q", got)
 	}
 	return nil
@@ -584,11 +584,11 @@ func setting() string {
 }
 
 // unlimited: it got what it asked the kernel for, more than its options allow.
-func (w *world) unlimited(entry string) error {
-	if err := w.placedAsCron(entry); err != nil {
+func (c *cronReport) unlimited(entry string) error {
+	if err := c.placedAsCron(entry); err != nil {
 		return err
 	}
-	end := w.runs[entry][0].end
+	end := c.runs[entry][0].end
 	if end == nil {
 		return errors.New("it did not come to its end")
 	}
@@ -600,21 +600,21 @@ func (w *world) unlimited(entry string) error {
 
 // mailedAlone: what it said was mailed to MAILTO, all of that and nothing else,
 // and neither file nor log has it.
-func (w *world) mailedAlone(entry string) error {
-	if err := w.toldAsPlain(entry); err != nil {
+func (c *cronReport) mailedAlone(entry string) error {
+	if err := c.toldAsPlain(entry); err != nil {
 		return err
 	}
-	if n := len(w.letters[entry]); n == 0 || n > len(w.runs[entry]) {
-		return fmt.Errorf("%d runs were told of in %d letters", len(w.runs[entry]), n)
+	if n := len(c.letters[entry]); n == 0 || n > len(c.runs[entry]) {
+		return fmt.Errorf("%d runs were told of in %d letters", len(c.runs[entry]), n)
 	}
-	for _, letter := range w.letters[entry] {
+	for _, letter := range c.letters[entry] {
 		head, body, _ := strings.Cut(letter, "\n\n")
-		if !strings.Contains(head, "\nTo: lab") || strings.TrimSpace(body) != strings.TrimSpace(output(entry, w.caseOf(entry).does)) {
+		if !strings.Contains(head, "\nTo: lab") || strings.TrimSpace(body) != strings.TrimSpace(output(entry, c.caseOf(entry).does)) {
 			return errors.New("a letter is not to MAILTO, or not what it said")
 		}
 	}
-	if w.found != "" {
-		return fmt.Errorf("output is also in %q", w.found)
+	if c.found != "" {
+		return fmt.Errorf("output is also in %q", c.found)
 	}
 	return nil
 }

@@ -18,20 +18,20 @@ import (
 	"github.com/cronring/cronring/packaging/machinetest"
 )
 
-// host is one of Debian's releases with its own cron, as packages find it.
-type host struct {
+// debianHost is one of Debian's releases with its own cron, as packages find it.
+type debianHost struct {
 	name, suite string
 	packages    string // of its root, which other machines have, too
 }
 
-var hosts = []host{
+var debianHosts = []debianHost{
 	{"Debian12", "bookworm", machinetest.Packages},
 	{"Debian13", "trixie", "cronie"}, // which apt.sh replaces before the boot
 }
 
 // boot runs a proof in a machine with these of Debian's packages and, as files,
 // with ours of two versions.
-func (h host) boot(t *testing.T, proof, debians string, files map[string]string) result {
+func (h debianHost) boot(t *testing.T, proof, debians string, files map[string]string) result {
 	t.Helper()
 	debs, err := exec.Command(filepath.Join(lab, "debs.sh"), h.suite, "cron", "anacron").Output()
 	if err != nil {
@@ -145,7 +145,7 @@ date --date="$day + 1 day" +%F >/lab/out/tomorrow
 func TestTakeOverFromDebianCron(t *testing.T) {
 	t.Parallel()
 	machinetest.Need(t)
-	for _, h := range hosts {
+	for _, h := range debianHosts {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel() // it waits for the next minute
 			all := duties(time.Now())
@@ -183,7 +183,7 @@ func TestTakeOverFromDebianCron(t *testing.T) {
 func TestPackageLife(t *testing.T) {
 	t.Parallel()
 	machinetest.Need(t)
-	for _, h := range hosts {
+	for _, h := range debianHosts {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			all := duties(time.Now())

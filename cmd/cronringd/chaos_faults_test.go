@@ -38,18 +38,18 @@ var faults = []fault{
 		}
 	}},
 	{name: "kill-two-at-once", do: func(c *chaos) {
-		two := []*host{c.hosts[0], c.hosts[3]}
-		onEach(two, func(h *host) { h.stop(syscall.SIGKILL) })
+		two := []*namespaceHost{c.hosts[0], c.hosts[3]}
+		onEach(two, func(h *namespaceHost) { h.stop(syscall.SIGKILL) })
 		c.died(two...)
 		c.last(15 * time.Second)
-		onEach(two, func(h *host) { h.start() })
+		onEach(two, func(h *namespaceHost) { h.start() })
 	}},
 	{name: "host-off-with-its-jobs", do: func(c *chaos) {
 		h := c.hosts[1]
 		h.powerOff()
 		c.died(h)
 		c.last(15 * time.Second)
-		h.boot()
+		h.startInit()
 		h.start()
 	}},
 	{name: "stop-5s", do: func(c *chaos) { c.stopped(5 * time.Second) }},
@@ -110,7 +110,7 @@ var faults = []fault{
 	{name: "clock-2s-behind", do: func(c *chaos) { c.clock("-2", 25*time.Second) }},
 	{name: "clock-60s-ahead", do: func(c *chaos) { c.clock("60", 25*time.Second) }},
 	{name: "clock-1h-ahead", do: func(c *chaos) { c.clock("3600", 20*time.Second) }},
-	{name: "rolling-restart", do: func(c *chaos) { c.rolling(func(*host) {}) }},
+	{name: "rolling-restart", do: func(c *chaos) { c.rolling(func(*namespaceHost) {}) }},
 	{name: "rolling-upgrade", do: func(c *chaos) {
 		c.rolling(c.install(programWith(c.t, "Version")))
 		c.last(5 * time.Second)
@@ -125,8 +125,8 @@ var faults = []fault{
 		c.whole()
 		c.last(5 * time.Second)
 		c.note("all end, and start with the version before")
-		onEach(c.hosts[:5], func(h *host) { h.stop(syscall.SIGTERM) })
-		onEach(c.hosts[:5], func(h *host) {
+		onEach(c.hosts[:5], func(h *namespaceHost) { h.stop(syscall.SIGTERM) })
+		onEach(c.hosts[:5], func(h *namespaceHost) {
 			h.bin = c.bin
 			h.start()
 		})
@@ -164,13 +164,13 @@ var faults = []fault{
 			c.add()
 		}
 		c.note("five start")
-		onEach(c.hosts[5:], func(h *host) { h.start() })
+		onEach(c.hosts[5:], func(h *namespaceHost) { h.start() })
 		for _, h := range c.hosts {
 			await(c.t, h.name()+" sees ten members", func() bool { return upOn(c.t, h.daemon.client) == 10 })
 		}
 		c.last(10 * time.Second)
 		c.note("five end")
-		onEach(c.hosts[5:], func(h *host) { h.stop(syscall.SIGTERM) })
+		onEach(c.hosts[5:], func(h *namespaceHost) { h.stop(syscall.SIGTERM) })
 	}},
 	{name: "drain-and-two-leaves", do: func(c *chaos) {
 		c.ask(api.RingDrain, c.hosts[0])
@@ -180,28 +180,28 @@ var faults = []fault{
 		c.ask(api.RingJoin, c.hosts[3], c.hosts[4])
 	}},
 	{name: "all-off-20s", do: func(c *chaos) {
-		onEach(c.hosts[:5], func(h *host) { h.powerOff() })
+		onEach(c.hosts[:5], func(h *namespaceHost) { h.powerOff() })
 		c.died(c.hosts[:5]...)
 		c.last(20 * time.Second)
 		c.note("all boot")
-		onEach(c.hosts[:5], func(h *host) {
-			h.boot()
+		onEach(c.hosts[:5], func(h *namespaceHost) {
+			h.startInit()
 			h.start()
 		})
 	}},
 	{name: "voters-changed", mode: api.RingStrict, do: func(c *chaos) {
-		c.rolling(func(h *host) { c.configure(h, c.mode, 2, 3, 4) })
+		c.rolling(func(h *namespaceHost) { c.configure(h, c.mode, 2, 3, 4) })
 		c.last(10 * time.Second)
-		c.rolling(func(h *host) { c.configure(h, c.mode, 1, 2, 3) })
+		c.rolling(func(h *namespaceHost) { c.configure(h, c.mode, 1, 2, 3) })
 	}},
 	{name: "mixed-modes", mode: api.RingStrict, do: func(c *chaos) {
 		h := c.hosts[4]
-		c.restart(h, func(h *host) { c.configure(h, api.RingAvailable) })
+		c.restart(h, func(h *namespaceHost) { c.configure(h, api.RingAvailable) })
 		c.last(15 * time.Second)
 		c.do("cut", "5", "1,2,3,4")
 		c.last(20 * time.Second)
 		c.do("heal")
-		c.restart(h, func(h *host) { c.configure(h, c.mode, 1, 2, 3) })
+		c.restart(h, func(h *namespaceHost) { c.configure(h, c.mode, 1, 2, 3) })
 	}},
 	{name: "disk-of-a-voter-wiped", mode: api.RingStrict, do: func(c *chaos) { c.wiped(c.hosts[1]) }},
 	{name: "disks-of-two-voters-wiped", mode: api.RingStrict, stalls: true, do: func(c *chaos) {
@@ -241,7 +241,7 @@ func (c *chaos) clock(ahead string, d time.Duration) {
 }
 
 // rolling changes and restarts the members one after the other.
-func (c *chaos) rolling(change func(*host)) {
+func (c *chaos) rolling(change func(*namespaceHost)) {
 	for _, h := range c.hosts[:5] {
 		c.restart(h, change)
 		c.whole()
@@ -249,7 +249,7 @@ func (c *chaos) rolling(change func(*host)) {
 }
 
 // restart ends a daemon, changes its host and starts it again.
-func (c *chaos) restart(h *host, change func(*host)) {
+func (c *chaos) restart(h *namespaceHost, change func(*namespaceHost)) {
 	c.note("restart of " + h.name())
 	h.stop(syscall.SIGTERM)
 	change(h)
@@ -257,8 +257,8 @@ func (c *chaos) restart(h *host, change func(*host)) {
 }
 
 // install returns a function that installs the programs of a directory on a host.
-func (c *chaos) install(bin string) func(*host) {
-	return func(h *host) { h.bin = bin }
+func (c *chaos) install(bin string) func(*namespaceHost) {
+	return func(h *namespaceHost) { h.bin = bin }
 }
 
 // programWith builds cronringd with greater numbers of the wire format.
@@ -295,10 +295,10 @@ func programWith(t *testing.T, numbers ...string) (bin string) {
 }
 
 // ask sends a request such as a drain to members, all at once.
-func (c *chaos) ask(what string, hosts ...*host) {
+func (c *chaos) ask(what string, hosts ...*namespaceHost) {
 	c.t.Helper()
 	c.note(what)
-	onEach(hosts, func(h *host) {
+	onEach(hosts, func(h *namespaceHost) {
 		if _, err := h.daemon.client.ChangeRing(c.t.Context(), api.RingRequest{Do: what}); err != nil {
 			c.t.Errorf("%s: %s: %v", h.name(), what, err)
 		}
@@ -306,7 +306,7 @@ func (c *chaos) ask(what string, hosts ...*host) {
 }
 
 // wiped kills daemons, and starts them again with an empty disk.
-func (c *chaos) wiped(hosts ...*host) {
+func (c *chaos) wiped(hosts ...*namespaceHost) {
 	for _, h := range hosts {
 		h.stop(syscall.SIGKILL)
 	}

@@ -24,9 +24,9 @@ type chaos struct {
 	bin   string
 	dir   string // of the jobs' files, which all hosts see
 	jobs  []labJob
-	hosts []*host
-	word  string           // what makes entries differ from those before an edit
-	fakes map[*host]string // files that set the clocks of hosts
+	hosts []*namespaceHost
+	word  string                    // what makes entries differ from those before an edit
+	fakes map[*namespaceHost]string // files that set the clocks of hosts
 
 	// Of the present fault:
 	troubles []trouble
@@ -68,7 +68,7 @@ func (c *chaos) crontab(scope string) string {
 func newChaos(t *testing.T, mode, bin string) *chaos {
 	c := &chaos{
 		network: newNetwork(t, 10), mode: mode, bin: bin, dir: t.TempDir(), jobs: chaosJobs(),
-		fakes: map[*host]string{}, logs: map[string]*jobLog{},
+		fakes: map[*namespaceHost]string{}, logs: map[string]*jobLog{},
 	}
 	for dir := c.dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) { // for jobs of other users
 		if err := os.Chmod(dir, 0o777); err != nil {
@@ -82,9 +82,9 @@ func newChaos(t *testing.T, mode, bin string) *chaos {
 }
 
 // add boots a further host with the configuration and the crontab of the ring.
-func (c *chaos) add() *host {
+func (c *chaos) add() *namespaceHost {
 	c.t.Helper()
-	h := c.newHost(len(c.hosts), c.bin)
+	h := c.boot(len(c.hosts), c.bin)
 	c.hosts = append(c.hosts, h)
 	passwd, err := os.ReadFile(h.path("/etc/passwd"))
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *chaos) must(err error) {
 }
 
 // configure writes the configuration of a member.
-func (c *chaos) configure(h *host, mode string, voters ...int) {
+func (c *chaos) configure(h *namespaceHost, mode string, voters ...int) {
 	c.t.Helper()
 	list := func(numbers ...int) string {
 		var quoted []string
@@ -123,7 +123,7 @@ func (c *chaos) configure(h *host, mode string, voters ...int) {
 }
 
 // onEach does something on several hosts at once.
-func onEach(hosts []*host, do func(*host)) {
+func onEach(hosts []*namespaceHost, do func(*namespaceHost)) {
 	var all sync.WaitGroup
 	for _, h := range hosts {
 		all.Go(func() { do(h) })
@@ -167,7 +167,7 @@ func (c *chaos) during(what string, side func(int) int, do func()) {
 }
 
 // died notes that the daemons of hosts were just ended without a warning.
-func (c *chaos) died(hosts ...*host) {
+func (c *chaos) died(hosts ...*namespaceHost) {
 	for _, h := range hosts {
 		c.deaths = append(c.deaths, death{h.i, time.Now()})
 	}
@@ -214,7 +214,7 @@ func (c *chaos) single(table *chaosTable) {
 
 // used logs what the daemons of the first five hosts use in a time.
 func (c *chaos) used(what string, d time.Duration) {
-	cpu := func(h *host) (ticks, sent int64) {
+	cpu := func(h *namespaceHost) (ticks, sent int64) {
 		for _, comm := range []string{"cronringd", "cronring-starte"} { // as the kernel shortens it
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", childOf(h.daemon.cmd.Process.Pid, comm)))
 			if _, rest, ok := strings.Cut(string(text), ") "); ok {
@@ -284,7 +284,7 @@ func TestChaos(t *testing.T) {
 				c.single(table)
 			})
 			c.t = t
-			onEach(c.hosts, func(h *host) { h.start() })
+			onEach(c.hosts, func(h *namespaceHost) { h.start() })
 			c.whole()
 			c.last(10 * time.Second) // the voters choose a leader, and members compare their jobs
 			for _, f := range faults {
@@ -305,5 +305,5 @@ func TestChaos(t *testing.T) {
 
 // allRun reports whether all daemons run, so that the next fault can be tried.
 func (c *chaos) allRun() bool {
-	return !slices.ContainsFunc(c.hosts[:5], func(h *host) bool { return h.daemon == nil })
+	return !slices.ContainsFunc(c.hosts[:5], func(h *namespaceHost) bool { return h.daemon == nil })
 }

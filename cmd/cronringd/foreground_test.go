@@ -264,7 +264,7 @@ func copyFile(t *testing.T, from, to string) {
 }
 
 // The wall clock is set while the daemon runs: back an hour and forward a
-// day, by the lab's clock, which only this process sees.
+// day, by the fake clock, which only this process sees.
 func TestClockIsSet(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: the simulated clock needs root")

@@ -17,7 +17,7 @@ func TestRingWithAClockThatIsSet(t *testing.T) {
 	for _, mode := range []string{api.RingAvailable, api.RingStrict} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, mode, 3, 200)
+			l := newDaemonRing(t, mode, 3, 200)
 			from := time.Now()
 			offset := l.underOwnClock(2, "0")
 			l.wholeAgain("a member got a clock of its own")

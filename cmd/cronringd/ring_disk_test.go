@@ -18,7 +18,7 @@ func TestRingWithAFullDisk(t *testing.T) {
 		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
-	l := newLab(t, api.RingStrict, 3, 200)
+	l := newDaemonRing(t, api.RingStrict, 3, 200)
 	l.signal(0, syscall.SIGTERM)
 	l.nodes[0].cmd.Wait()
 	state := filepath.Join(l.dirs[0], "state")

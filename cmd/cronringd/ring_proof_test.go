@@ -47,7 +47,7 @@ func (o occurrence) String() string {
 	return o.job + " of " + time.Unix(o.due, 0).UTC().Format(time.TimeOnly)
 }
 
-// labJob is one job of the lab's crontab with its interval.
+// labJob is one job of the crontab of all members, with its interval.
 type labJob struct {
 	name      string
 	every, at int64
@@ -118,7 +118,7 @@ func (d death) hits(due int64) bool {
 }
 
 // tally counts the starts of each occurrence.
-func (l *lab) tally() map[occurrence][]start {
+func (l *daemonRing) tally() map[occurrence][]start {
 	by := map[occurrence][]start{}
 	for _, s := range l.seen {
 		o := occurrence{s.job, s.due}
@@ -129,7 +129,7 @@ func (l *lab) tally() map[occurrence][]start {
 
 // lost returns occurrences that should have started and did not, between the first start of the
 // job of each second and end.
-func (l *lab) lost(end int64) (all []occurrence) {
+func (l *daemonRing) lost(end int64) (all []occurrence) {
 	begun := l.tally()
 	first := end
 	for o := range begun {
@@ -150,7 +150,7 @@ func (l *lab) lost(end int64) (all []occurrence) {
 
 // diedWithIt reports whether a member that was killed was about to start an occurrence
 // according to its own history, so that it is unknown whether it did.
-func (l *lab) diedWithIt(o occurrence) bool {
+func (l *daemonRing) diedWithIt(o occurrence) bool {
 	return slices.ContainsFunc(l.deaths, func(d death) bool {
 		if !d.hits(o.due) {
 			return false
@@ -162,7 +162,7 @@ func (l *lab) diedWithIt(o occurrence) bool {
 
 // settle waits until all that is due before now has started, and until what would
 // start twice had time to.
-func (l *lab) settle() (end int64) {
+func (l *daemonRing) settle() (end int64) {
 	l.t.Helper()
 	end = time.Now().Unix()
 	l.pass(8 * time.Second)
@@ -173,7 +173,7 @@ func (l *lab) settle() (end int64) {
 }
 
 // check holds all starts against what cronring-ring(7) promises for the mode.
-func (l *lab) check(end int64) (doubled int) {
+func (l *daemonRing) check(end int64) (doubled int) {
 	l.t.Helper()
 	for _, o := range l.lost(end) {
 		l.t.Errorf("%v is lost\n%s", o, l.printed(o))
@@ -198,7 +198,7 @@ func (l *lab) check(end int64) (doubled int) {
 // checkDouble looks for an excuse of two starts of an occurrence, and has their
 // members say that there were two. In strict mode those alone have an excuse that
 // ask for it by if-lost=rerun.
-func (l *lab) checkDouble(o occurrence, a, b start) {
+func (l *daemonRing) checkDouble(o occurrence, a, b start) {
 	l.t.Helper()
 	if l.wasLost(o, a, b) { // the members know of one start
 		return
@@ -221,7 +221,7 @@ func (l *lab) checkDouble(o occurrence, a, b start) {
 
 // listsDouble checks that the history of the member of one start names the host of the
 // other.
-func (l *lab) listsDouble(o occurrence, one, other start) {
+func (l *daemonRing) listsDouble(o occurrence, one, other start) {
 	l.t.Helper()
 	runs, err := l.nodes[one.member()].client.History(l.t.Context(), api.Filter{Refs: []string{o.job}, Limit: 10_000})
 	if err != nil || !slices.ContainsFunc(runs.Runs, func(r job.Run) bool {
@@ -233,7 +233,7 @@ func (l *lab) listsDouble(o occurrence, one, other start) {
 
 // wasLost reports whether one of two starts was lost with the daemon that was killed,
 // and the other is in its place.
-func (l *lab) wasLost(o occurrence, a, b start) bool {
+func (l *daemonRing) wasLost(o occurrence, a, b start) bool {
 	if l.mode == api.RingStrict && !l.reruns(o.job) {
 		return false
 	}
@@ -243,12 +243,12 @@ func (l *lab) wasLost(o occurrence, a, b start) bool {
 	})
 }
 
-func (l *lab) reruns(name string) bool {
+func (l *daemonRing) reruns(name string) bool {
 	return slices.ContainsFunc(l.jobs, func(j labJob) bool { return j.name == name && j.reruns })
 }
 
 // told compares the history of an occurrence on all members.
-func (l *lab) printed(o occurrence) string {
+func (l *daemonRing) printed(o occurrence) string {
 	var b strings.Builder
 	for i, d := range l.nodes {
 		why, err := d.client.Why(context.Background(), o.job, time.Unix(o.due, 0))
@@ -287,7 +287,7 @@ const early = 3 * time.Second
 // checkTokens holds the starts against the voters' word: that each occurrence was
 // granted once, and that tokens grow, so that who keeps the greatest that it saw can
 // refuse a run that was thought dead.
-func (l *lab) checkTokens() {
+func (l *daemonRing) checkTokens() {
 	l.t.Helper()
 	for o, starts := range l.tally() {
 		var history []porcupine.Operation
@@ -339,7 +339,7 @@ type stop struct {
 
 // wasStopped reports whether the daemon of a start was stopped after the occurrence was
 // due. It might have been between grant and start, which only the token makes harmless.
-func (l *lab) wasStopped(s start) bool {
+func (l *daemonRing) wasStopped(s start) bool {
 	return slices.ContainsFunc(l.stops, func(x stop) bool {
 		return x.member == s.member() && s.due >= x.from.Unix()-int64(lineDelay/time.Second) && s.due <= x.to.Unix()
 	})
@@ -416,7 +416,7 @@ func TestBackwardFindsAnOldToken(t *testing.T) {
 
 // late is the first starts of what was due in a part of the test, the latest at the
 // end.
-func (l *lab) late(from, to time.Time) (firsts []start) {
+func (l *daemonRing) late(from, to time.Time) (firsts []start) {
 	for o, starts := range l.tally() {
 		if o.due >= from.Unix() && o.due < to.Unix() {
 			firsts = append(firsts, starts[0])
@@ -429,7 +429,7 @@ func (l *lab) late(from, to time.Time) (firsts []start) {
 func (s start) lateness() time.Duration { return s.at.Sub(time.Unix(s.due, 0)) }
 
 // figures reports how late jobs started that were due in a part of the test.
-func (l *lab) figures(what string, from, to time.Time) {
+func (l *daemonRing) figures(what string, from, to time.Time) {
 	l.t.Helper()
 	late := l.late(from, to)
 	if len(late) == 0 {
@@ -444,7 +444,7 @@ func (l *lab) figures(what string, from, to time.Time) {
 
 // claims reports how long after its time what was due in a part of the test was its
 // member's: by then that one had woken, claimed it and been granted it.
-func (l *lab) claims(from, to time.Time) {
+func (l *daemonRing) claims(from, to time.Time) {
 	l.t.Helper()
 	var took []time.Duration
 	for _, d := range l.nodes {

@@ -18,7 +18,7 @@ func TestRingIsRecovered(t *testing.T) {
 		t.Skip("SKIPPED: daemons on networks of their own take minutes; make ring runs them")
 	}
 	t.Parallel()
-	l := newLab(t, api.RingStrict, 3, 200)
+	l := newDaemonRing(t, api.RingStrict, 3, 200)
 	l.pass(3 * time.Second)
 	recover := func() error {
 		_, err := l.nodes[2].client.ChangeRing(t.Context(), api.RingRequest{Do: api.RingRecover})

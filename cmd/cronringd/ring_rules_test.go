@@ -18,7 +18,7 @@ func TestRingOfTwoModes(t *testing.T) {
 		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
-	l := newLab(t, api.RingStrict, 3, 200)
+	l := newDaemonRing(t, api.RingStrict, 3, 200)
 	file := filepath.Join(l.dirs[2], "cronring.toml")
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -62,11 +62,11 @@ func TestRingSetupOfTwoHosts(t *testing.T) {
 	t.Parallel()
 	bin := programs(t)
 	network := newNetwork(t, 2)
-	hosts := map[string]*host{"1": network.newHost(0, bin), "2": network.newHost(1, bin)}
+	hosts := map[string]*namespaceHost{"1": network.boot(0, bin), "2": network.boot(1, bin)}
 	for i, h := range hosts {
 		h.shell("ip addr flush dev eth0; ip addr add 10.0.0." + i + "/24 dev eth0")
 	}
-	var owner, other *host
+	var owner, other *namespaceHost
 	for _, e := range setupExamples(t, "two") {
 		if e.Kind == mantest.System {
 			for _, h := range hosts {
@@ -93,13 +93,13 @@ func TestRingSetupOfTwoHosts(t *testing.T) {
 }
 
 // hasRun reports whether a host has run a job.
-func hasRun(t *testing.T, h *host, name string) bool {
+func hasRun(t *testing.T, h *namespaceHost, name string) bool {
 	runs, err := h.daemon.client.History(t.Context(), api.Filter{Refs: []string{name}, Limit: 1})
 	return err == nil && len(runs.Runs) > 0
 }
 
 // doOn carries out a line of the page on a host.
-func doOn(t *testing.T, e mantest.Example, h, first *host, line string) {
+func doOn(t *testing.T, e mantest.Example, h, first *namespaceHost, line string) {
 	t.Helper()
 	words := strings.Fields(line)
 	switch words[0] {
@@ -144,7 +144,7 @@ func TestRingSetupOfThreeDaemons(t *testing.T) {
 		t.Skip("SKIPPED: boots a host")
 	}
 	t.Parallel()
-	h := newNetwork(t, 1).newHost(0, programs(t)) // its ports are free
+	h := newNetwork(t, 1).boot(0, programs(t)) // its ports are free
 	const dir = "/run/laptop"
 	h.shell("install -d -o 65534 " + dir + "; install -D -t /run/bin " + h.bin + "/*")
 	h.bin = "/run/bin" // which others than root can reach

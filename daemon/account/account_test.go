@@ -46,16 +46,16 @@ bad:x:zz:bob
 	switchSSS   = "passwd: sss files # comment: ldap\ngroup:\tfiles sss\n"
 )
 
-// host is a Directory on files of its own.
-type host struct {
+// testDirectory is a Directory with files of its own.
+type testDirectory struct {
 	t    testing.TB
 	root string
 	*Directory
 }
 
-func newHost(t testing.TB, files map[string]string) *host {
+func newTestDirectory(t testing.TB, files map[string]string) *testDirectory {
 	t.Helper()
-	h := &host{t: t, root: t.TempDir()}
+	h := &testDirectory{t: t, root: t.TempDir()}
 	for path, text := range files {
 		h.write(path, text)
 	}
@@ -63,7 +63,7 @@ func newHost(t testing.TB, files map[string]string) *host {
 	return h
 }
 
-func (h *host) write(path, text string) {
+func (h *testDirectory) write(path, text string) {
 	h.t.Helper()
 	path = h.root + path
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -79,7 +79,7 @@ func basic(nss string) map[string]string {
 }
 
 func TestFindInFiles(t *testing.T) {
-	h := newHost(t, basic(switchFiles))
+	h := newTestDirectory(t, basic(switchFiles))
 	own := strconv.Itoa(os.Geteuid())
 	for _, test := range []struct {
 		name string
@@ -113,7 +113,7 @@ func TestFindInFiles(t *testing.T) {
 }
 
 func TestNameInFiles(t *testing.T) {
-	h := newHost(t, basic(switchFiles))
+	h := newTestDirectory(t, basic(switchFiles))
 	for uid, want := range map[uint32]string{0: "root", 1000: "bob", 1003: "4711", 5555: ""} {
 		got, err := h.Name(t.Context(), uid)
 		var unknown *UnknownError
@@ -130,7 +130,7 @@ func TestUnknownErrorHidesControlBytes(t *testing.T) {
 }
 
 func TestFindSeesChangedFilesAtOnce(t *testing.T) {
-	h := newHost(t, basic(switchFiles))
+	h := newTestDirectory(t, basic(switchFiles))
 	for i := range 50 {
 		name := "user" + strconv.Itoa(i%2) // of equal length, so that the file's size stays the same
 		h.write("/etc/passwd", name+":x:7:7::/:\n")
@@ -158,7 +158,7 @@ func TestFindReadsUnchangedFilesOnce(t *testing.T) {
 }
 
 func TestFindUnreadableFileIsNoUnknownUser(t *testing.T) {
-	h := newHost(t, map[string]string{"/etc/group": ""})
+	h := newTestDirectory(t, map[string]string{"/etc/group": ""})
 	if err := os.Mkdir(h.root+"/etc/passwd", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -265,14 +265,14 @@ func lenasService() *service {
 }
 
 // served is a host with a directory service.
-func served(t testing.TB, s *service) *host {
-	h := newHost(t, basic(switchSSS))
+func served(t testing.TB, s *service) *testDirectory {
+	h := newTestDirectory(t, basic(switchSSS))
 	h.options.Exec = s.exec
 	h.Directory.tools = func() tools { return tools{"getent", "id"} }
 	return h
 }
 
-func (h *host) find(name string) Account {
+func (h *testDirectory) find(name string) Account {
 	h.t.Helper()
 	a, err := h.Find(h.t.Context(), name)
 	if err != nil {
@@ -566,7 +566,7 @@ func TestFindAsksTheRealTools(t *testing.T) {
 		}
 		return out, cmd.ProcessState.ExitCode(), err
 	}
-	h := newHost(t, map[string]string{"/etc/nsswitch.conf": switchSSS})
+	h := newTestDirectory(t, map[string]string{"/etc/nsswitch.conf": switchSSS})
 	h.options.Exec = run
 	if _, err := h.Find(t.Context(), "root"); err == nil || !strings.Contains(err.Error(), "returned uid 0") {
 		t.Errorf("Find(root): %v, want its refusal: getent was understood", err)

@@ -35,7 +35,7 @@ var environmentCases = []struct {
 
 func TestEnvironment(t *testing.T) {
 	for _, test := range environmentCases {
-		h := newHost(t, map[string]string{"/etc/environment": test.text})
+		h := newTestDirectory(t, map[string]string{"/etc/environment": test.text})
 		if got := h.Environment(crontab.RHEL); !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
@@ -45,7 +45,7 @@ func TestEnvironment(t *testing.T) {
 // TestEnvironmentJoinedLines has a blank line and blanks between the parts, which
 // newer versions of PAM do not take as older ones do.
 func TestEnvironmentJoinedLines(t *testing.T) {
-	h := newHost(t, map[string]string{"/etc/environment": "A=b\\\n  c\\  \n\nd\nE=f"})
+	h := newTestDirectory(t, map[string]string{"/etc/environment": "A=b\\\n  c\\  \n\nd\nE=f"})
 	if got, want := h.Environment(crontab.RHEL), []string{"A=b  cd", "E=f"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -53,7 +53,7 @@ func TestEnvironmentJoinedLines(t *testing.T) {
 
 func TestEnvironmentBadLines(t *testing.T) {
 	bad := []string{"=x", "A B=c", "A-B=c", "É=1", "A=b\x00c", "B=" + strings.Repeat("x", variableLimit), "A =b", "\x1b[2J=1"}
-	h := newHost(t, map[string]string{"/etc/environment": strings.Join(bad, "\n") + "\nOK=1\n"})
+	h := newTestDirectory(t, map[string]string{"/etc/environment": strings.Join(bad, "\n") + "\nOK=1\n"})
 	if got, want := h.Environment(crontab.Debian), []string{"OK=1"}; !slices.Equal(got, want) {
 		t.Errorf("got %.200q, want %q", got, want)
 	}
@@ -70,7 +70,7 @@ func TestEnvironmentBadLines(t *testing.T) {
 }
 
 func TestEnvironmentLocale(t *testing.T) {
-	h := newHost(t, map[string]string{
+	h := newTestDirectory(t, map[string]string{
 		"/etc/environment":    "A=b\nLANG=C\n",
 		"/etc/default/locale": "LANG=\"de_DE.UTF-8\"\nLC_ALL=x\nLANGUAGE=de:en\nPATH=/evil\nLD_PRELOAD=/evil.so\n",
 	})

@@ -114,7 +114,7 @@ func TestLimits(t *testing.T) {
 		files := basic(switchFiles)
 		files["/etc/security/limits.conf"] = test.text
 		files["/proc/sys/fs/nr_open"] = "1048576\n"
-		h := newHost(t, files)
+		h := newTestDirectory(t, files)
 		if got := said(h.Limits(h.find(test.user))); got != test.want {
 			t.Errorf("%s in\n%s\ngot  %s\nwant %s", test.user, test.text, got, test.want)
 		}
@@ -132,7 +132,7 @@ func TestLimitsBadLines(t *testing.T) {
 	}
 	files := basic(switchFiles)
 	files["/etc/security/limits.conf"] = strings.Join(bad, "\n") + "\nbob - core 1\n"
-	h := newHost(t, files)
+	h := newTestDirectory(t, files)
 	if got, want := said(h.Limits(h.find("bob"))), "core 1024/1024"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -155,7 +155,7 @@ func TestLimitsFolder(t *testing.T) {
 	files["/etc/security/limits.d/10.conf"] = "bob - nofile 10\n"
 	files["/etc/security/limits.d/.30.conf"] = "bob - nofile 30\n"
 	files["/etc/security/limits.d/40.conf.dpkg-old"] = "bob - nofile 40\n"
-	h := newHost(t, files)
+	h := newTestDirectory(t, files)
 	want := func(want string) {
 		t.Helper()
 		if got := said(h.Limits(h.find("bob"))); got != want {

@@ -84,7 +84,7 @@ func TestPAM(t *testing.T) {
 		}
 		maps.Copy(files, test.change)
 		maps.DeleteFunc(files, func(_, text string) bool { return text == "" })
-		got := newHost(t, files).PAM(test.family)
+		got := newTestDirectory(t, files).PAM(test.family)
 		if got.Umask, got.Login = false, false; got != test.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
@@ -93,7 +93,7 @@ func TestPAM(t *testing.T) {
 
 // As under cron, a change of any of the files applies to the next job.
 func TestPAMFollowsItsFiles(t *testing.T) {
-	h := newHost(t, debianPAM)
+	h := newTestDirectory(t, debianPAM)
 	now := time.Now()
 	h.now = func() time.Time {
 		now = now.Add(lookAgain)
@@ -122,14 +122,14 @@ func TestBounds(t *testing.T) {
 		"UMASK 9\n": {0o022, 0o022, 0o022},
 	} {
 		files["/etc/login.defs"] = defs
-		h := newHost(t, files)
+		h := newTestDirectory(t, files)
 		for i, a := range []Account{{Name: "bob", UID: 1000, GID: 1000}, {Name: "ann", UID: 1001, GID: 100}, {Name: "root"}} {
 			if got := h.Bounds(crontab.Debian, a); got.Umask != want[i] || !got.Login {
 				t.Errorf("%q: %s has umask %03o, login %v; want %03o and a login", defs, a.Name, got.Umask, got.Login, want[i])
 			}
 		}
 	}
-	h := newHost(t, map[string]string{"/etc/login.defs": "UMASK 077\n", "/etc/pam.d/cron": "session required pam_unix.so\n"})
+	h := newTestDirectory(t, map[string]string{"/etc/login.defs": "UMASK 077\n", "/etc/pam.d/cron": "session required pam_unix.so\n"})
 	if got := h.Bounds(crontab.Debian, Account{Name: "bob", UID: 1000, GID: 1000}); got.Umask != 0 || got.Login {
 		t.Errorf("without pam_umask and pam_loginuid: got %+v", got)
 	}

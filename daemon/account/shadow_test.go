@@ -43,7 +43,7 @@ var refusalCases = []struct{ line, want string }{
 func TestRefusal(t *testing.T) {
 	now := time.Unix(today*86400+3600, 0)
 	for _, test := range refusalCases {
-		h := newHost(t, map[string]string{"/etc/shadow": "root:x:0:0:0:0:0:0:\n" + test.line})
+		h := newTestDirectory(t, map[string]string{"/etc/shadow": "root:x:0:0:0:0:0:0:\n" + test.line})
 		got := h.Refusal(Account{Name: "bob", UID: 1000}, now)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: got %q, want %q", test.line, got, test.want)
@@ -55,7 +55,7 @@ func TestRefusal(t *testing.T) {
 }
 
 func TestRefusalFollowsTheFile(t *testing.T) {
-	h := newHost(t, nil)
+	h := newTestDirectory(t, nil)
 	bob := Account{Name: "bob", UID: 1000}
 	now := time.Unix(20000*86400, 0)
 	if got := h.Refusal(bob, now); got != "" {

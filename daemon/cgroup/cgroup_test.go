@@ -21,15 +21,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// rig is groups of this machine's kernel, as far as it has them.
-type rig struct {
+// testTree is a tree of control groups of this machine.
+type testTree struct {
 	t     *testing.T
 	tree  *Tree
 	place place
 }
 
-// newRig skips, loudly, where no group can be made.
-func newRig(t *testing.T) *rig {
+// newTestTree skips, loudly, where no group can be made.
+func newTestTree(t *testing.T) *testTree {
 	t.Helper()
 	tree, err := Open(Options{Name: fmt.Sprintf("cronring-test-%d", os.Getpid())})
 	if err != nil {
@@ -47,10 +47,10 @@ func newRig(t *testing.T) *rig {
 			}
 		}
 	})
-	return &rig{t, tree, p}
+	return &testTree{t, tree, p}
 }
 
-func (r *rig) make(name string, resources *option.Resources) *Group {
+func (r *testTree) make(name string, resources *option.Resources) *Group {
 	r.t.Helper()
 	if why := r.tree.Missing(r.t.Context(), resources); why != "" {
 		r.t.Skip("SKIPPED, NOT TESTED: ", why)
@@ -63,7 +63,7 @@ func (r *rig) make(name string, resources *option.Resources) *Group {
 }
 
 // start runs a shell that enters the group before it does anything else.
-func (r *rig) start(g *Group, script string) *exec.Cmd {
+func (r *testTree) start(g *Group, script string) *exec.Cmd {
 	r.t.Helper()
 	enter := ""
 	for _, door := range g.Doors() {
@@ -78,7 +78,7 @@ func (r *rig) start(g *Group, script string) *exec.Cmd {
 }
 
 func TestMemoryLimitEndsTheRun(t *testing.T) {
-	r := newRig(t)
+	r := newTestTree(t)
 	g := r.make("1", &option.Resources{Memory: 32 << 20})
 	err := r.start(g, "head -c 200M /dev/zero | tail -n 1 >/dev/null").Wait()
 	if err == nil || g.Limit() != job.OverMemory {
@@ -93,7 +93,7 @@ func TestMemoryLimitEndsTheRun(t *testing.T) {
 }
 
 func TestTasksLimitIsCounted(t *testing.T) {
-	r := newRig(t)
+	r := newTestTree(t)
 	g := r.make("1", &option.Resources{Tasks: 3})
 	if g.Limit() != "" {
 		t.Errorf("limit %q before anything happened", g.Limit())
@@ -111,7 +111,7 @@ func TestTasksLimitIsCounted(t *testing.T) {
 
 // awaitEmpty waits until the kernel has removed killed processes from a group. It polls, because
 // there is no event for it.
-func (r *rig) awaitEmpty(g *Group) {
+func (r *testTree) awaitEmpty(g *Group) {
 	r.t.Helper()
 	for late := time.Now().Add(time.Minute); !g.Remove(); runtime.Gosched() {
 		if time.Now().After(late) {
@@ -121,7 +121,7 @@ func (r *rig) awaitEmpty(g *Group) {
 }
 
 // awaitInside waits for as many processes to have entered a group.
-func (r *rig) awaitInside(g *Group, n int) {
+func (r *testTree) awaitInside(g *Group, n int) {
 	r.t.Helper()
 	for late := time.Now().Add(time.Minute); len(strings.Fields(g.inside())) < n; runtime.Gosched() {
 		if time.Now().After(late) {
@@ -131,7 +131,7 @@ func (r *rig) awaitInside(g *Group, n int) {
 }
 
 func TestKillTakesWhoeverLeftTheSession(t *testing.T) {
-	r := newRig(t)
+	r := newTestTree(t)
 	g := r.make("1", nil)
 	cmd := r.start(g, "setsid sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000' & exec sleep 1000")
 	r.awaitInside(g, 4)
@@ -148,7 +148,7 @@ func (g *Group) inside() string {
 }
 
 func TestGroupIsFoundAgain(t *testing.T) {
-	r := newRig(t)
+	r := newTestTree(t)
 	g := r.make("7", &option.Resources{Tasks: 5})
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestGroupIsFoundAgain(t *testing.T) {
 }
 
 func TestSweepLeavesWhatLives(t *testing.T) {
-	r := newRig(t)
+	r := newTestTree(t)
 	alive, dead := r.make("1", nil), r.make("2", nil)
 	cmd := r.start(alive, "exec sleep 1000")
 	r.awaitInside(alive, 1)

@@ -17,12 +17,12 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // successor returns an engine that finds one run of the job j in the store.
 func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engine, []effect.Effect) {
 	t.Helper()
-	w := newWorld(t, noon, time.UTC)
+	h := newSimHost(t, noon, time.UTC)
 	e := New(State{
 		LastSeen: noon.Add(-10 * time.Second), NextRun: 8, Adopted: []Adopted{a},
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: state, Decided: noon.Add(-time.Minute)}},
 	})
-	return e, e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{w.crontab("t", table)}})
+	return e, e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{h.crontab("t", table)}})
 }
 
 func recordsOf(effects []effect.Effect, kind job.RecordKind) []job.Record {
@@ -70,11 +70,11 @@ func TestAdoptedBeforeItsStartWasStored(t *testing.T) {
 }
 
 func TestAdoptedSinceNobodyKnowsWhen(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
+	h := newSimHost(t, noon, time.UTC)
 	e := New(State{Adopted: []Adopted{{Run: 7, PID: 77}}, LastSeen: noon, Live: []job.Run{
 		{ID: 7, Job: "j", Attempt: 1, State: job.RunRunning, Decided: noon, Started: noon.Add(-20 * time.Second)},
 	}})
-	load := event.Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
+	load := event.Load{Crontabs: []*crontab.File{h.crontab("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
 	if got := killsOf(e.Step(job.Moment{Wall: noon, Up: time.Hour}, load)); len(got) > 0 {
 		t.Errorf("after 20 of 60 seconds it was stopped: %v", got)
 	}
@@ -114,14 +114,14 @@ func TestAdoptedWhileItIsStopped(t *testing.T) {
 
 // After a crash there was no hand-over: a user's stop request is in the history.
 func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
+	h := newSimHost(t, noon, time.UTC)
 	const up = time.Hour
 	e := New(State{
 		LastSeen: noon.Add(-time.Second), NextRun: 8, Adopted: []Adopted{{Run: 7, PID: 77, Up: up - time.Minute}},
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: job.RunRunning, Decided: noon.Add(-time.Minute),
 			Stop: &job.Stop{By: "root", At: noon.Add(-4 * time.Second), Signal: "TERM", Grace: 10 * time.Second}}},
 	})
-	effects := e.Step(job.Moment{Wall: noon, Up: up}, event.Load{Crontabs: []*crontab.File{w.crontab("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
+	effects := e.Step(job.Moment{Wall: noon, Up: up}, event.Load{Crontabs: []*crontab.File{h.crontab("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
 	effects = append(effects, e.Step(job.Moment{Wall: noon.Add(5 * time.Second), Up: up + 5*time.Second})...)
 	if kills := killsOf(effects); len(kills) > 0 {
 		t.Errorf("signals %v within the grace, want none", kills)
@@ -159,10 +159,10 @@ func TestAdoptedAndLostStaysLost(t *testing.T) {
 }
 
 func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
-	file := w.system("t", "@reboot ghost x\n")
+	h := newSimHost(t, noon, time.UTC)
+	file := h.system("t", "@reboot ghost x\n")
 	e := New(State{Booted: true})
-	effects := e.Step(w.now, event.BarUsers{Users: map[string]event.Barred{"ghost": {Reason: job.NoUser, Detail: "no such user"}}}, event.Load{Crontabs: []*crontab.File{file}})
+	effects := e.Step(h.now, event.BarUsers{Users: map[string]event.Barred{"ghost": {Reason: job.NoUser, Detail: "no such user"}}}, event.Load{Crontabs: []*crontab.File{file}})
 	decided := recordsOf(effects, job.Decided)
 	if len(decided) != 1 || decided[0].Reason != job.NoUser || decided[0].Detail != "no such user" {
 		t.Errorf("got %+v, want it skipped for want of an account", decided)
@@ -196,9 +196,9 @@ func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 }
 
 func TestBarredJobIsHeldInTheView(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
+	h := newSimHost(t, noon, time.UTC)
 	e := New(State{})
-	e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.BarUsers{Users: map[string]event.Barred{"ann": {Reason: job.NoUser, Detail: "unknown user ann"}}}, event.Load{Crontabs: []*crontab.File{w.crontab("t", "* * * * * x\n")}})
+	e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.BarUsers{Users: map[string]event.Barred{"ann": {Reason: job.NoUser, Detail: "unknown user ann"}}}, event.Load{Crontabs: []*crontab.File{h.crontab("t", "* * * * * x\n")}})
 	if got := e.View().Job(0).Held; got != "unknown user ann" {
 		t.Errorf("held: %q, want the reason of the bar", got)
 	}

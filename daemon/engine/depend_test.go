@@ -39,26 +39,26 @@ var dags = []struct{ layers, width int }{{1000, 1}, {100, 10}, {10, 100}}
 // after the other: each starts in the step in which its last parent ends.
 func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 	for _, dag := range dags {
-		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-		w.crontabs = []*crontab.File{w.crontab("dag", layered(dag.layers, dag.width))}
-		w.start()
-		w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
+		h := newSimHost(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
+		h.crontabs = []*crontab.File{h.crontab("dag", layered(dag.layers, dag.width))}
+		h.start()
+		h.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
 		for l := range dag.layers {
-			running := runningRuns(w)
+			running := runningRuns(h)
 			if len(running) != dag.width {
 				t.Fatalf("%v: %d runs in layer %d, want %d", dag, len(running), l, dag.width)
 			}
 			for _, id := range running {
-				if !strings.HasPrefix(string(w.running[id].job), fmt.Sprintf("n%d-", l)) {
-					t.Fatalf("%v: %s runs in layer %d", dag, w.running[id].job, l)
+				if !strings.HasPrefix(string(h.running[id].job), fmt.Sprintf("n%d-", l)) {
+					t.Fatalf("%v: %s runs in layer %d", dag, h.running[id].job, l)
 				}
-				w.end(id, job.Outcome{Kind: job.Exited})
-				w.step()
+				h.end(id, job.Outcome{Kind: job.Exited})
+				h.step()
 			}
-			w.settle()
+			h.settle()
 		}
-		if len(w.running) > 0 || len(w.engine.live) > 0 {
-			t.Errorf("%v: %d runs are left", dag, len(w.engine.live))
+		if len(h.running) > 0 || len(h.engine.live) > 0 {
+			t.Errorf("%v: %d runs are left", dag, len(h.engine.live))
 		}
 	}
 }
@@ -67,13 +67,13 @@ func TestDAGOfAThousandRunsInOrder(t *testing.T) {
 // waiting runs are dropped in one step.
 func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 	const n = 20_000
-	w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
-	w.crontabs = []*crontab.File{w.crontab("chain", layered(n, 1))}
-	w.start()
-	w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
-	w.end(1, job.Outcome{Kind: job.Exited, Code: 1})
+	h := newSimHost(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
+	h.crontabs = []*crontab.File{h.crontab("chain", layered(n, 1))}
+	h.start()
+	h.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
+	h.end(1, job.Outcome{Kind: job.Exited, Code: 1})
 	dropped := 0
-	for _, e := range w.step() {
+	for _, e := range h.step() {
 		if f, ok := e.(effect.Fact); ok && f.Record.Kind == job.Dropped && f.Record.Reason == job.ParentFailed {
 			dropped++
 		}
@@ -86,7 +86,7 @@ func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
 // BenchmarkDAG measures a night of a thousand jobs: load, due, and all ends.
 func BenchmarkDAG(b *testing.B) {
 	for _, dag := range dags {
-		crontabs := []*crontab.File{newWorld(b, time.Time{}, time.UTC).crontab("dag", layered(dag.layers, dag.width))}
+		crontabs := []*crontab.File{newSimHost(b, time.Time{}, time.UTC).crontab("dag", layered(dag.layers, dag.width))}
 		b.Run(fmt.Sprintf("load/%dx%d", dag.layers, dag.width), func(b *testing.B) {
 			now := job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 			for b.Loop() {

@@ -35,27 +35,27 @@ func TestEditAroundTheDueInstant(t *testing.T) {
 		{"written long before it could be read", "", "0 3 * * * x", -time.Minute, 2 * time.Minute, true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, three.Add(-90*time.Second), time.UTC)
-			others := w.crontab("a", strings.Repeat("0 3 * * * busy\n", c.busy))
+			h := newSimHost(t, three.Add(-90*time.Second), time.UTC)
+			others := h.crontab("a", strings.Repeat("0 3 * * * busy\n", c.busy))
 			starts := 0
-			w.log = func(e effect.Effect) {
+			h.log = func(e effect.Effect) {
 				if s, ok := e.(effect.Start); ok && s.Entry.File().Name == "t" {
 					starts++
 				}
 			}
-			w.crontabs = []*crontab.File{others, w.crontab("t", c.before+"\n")}
-			w.start()
-			w.advance(three.Add(-time.Second))
+			h.crontabs = []*crontab.File{others, h.crontab("t", c.before+"\n")}
+			h.start()
+			h.advance(three.Add(-time.Second))
 			if c.inTime {
-				w.pass(time.Second)
-				w.step(event.Tick{})
+				h.pass(time.Second)
+				h.step(event.Tick{})
 			}
-			w.pass(three.Add(c.late).Sub(w.now.Wall))
-			w.crontabs = []*crontab.File{others, w.crontab("t", c.after+"\n")}
-			ev := w.load()
+			h.pass(three.Add(c.late).Sub(h.now.Wall))
+			h.crontabs = []*crontab.File{others, h.crontab("t", c.after+"\n")}
+			ev := h.load()
 			ev.Saved, ev.Prepared = map[string]time.Time{"t": three.Add(c.saved)}, nil
-			w.step(w.engine.View().Prepare(ev))
-			w.advance(three.Add(30 * time.Minute))
+			h.step(h.engine.View().Prepare(ev))
+			h.advance(three.Add(30 * time.Minute))
 			if starts != c.want {
 				t.Errorf("got %d starts, want %d", starts, c.want)
 			}

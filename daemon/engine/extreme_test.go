@@ -30,10 +30,10 @@ func TestSumSaturates(t *testing.T) {
 	}
 }
 
-// longest sets the longest possible durations for each entry of a world, like values that
+// longest sets the longest possible durations for each entry of a host, like values that
 // an older daemon might have stored: the crontab language allows less.
-func longest(w *world, change func(*option.Options)) {
-	for _, file := range w.crontabs {
+func longest(h *simHost, change func(*option.Options)) {
+	for _, file := range h.crontabs {
 		for i := range file.Entries {
 			change(file.Entries[i].Options())
 		}
@@ -62,7 +62,7 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		options string
 		change  func(*option.Options)
-		act     func(*world)
+		act     func(*simHost)
 	}{
 		"timeout":    {"timeout=1h", func(o *option.Options) { o.Timeout = long }, nil},
 		"stop-grace": {"timeout=1s stop-grace=1h", func(o *option.Options) { o.StopGrace = long }, nil},
@@ -70,55 +70,55 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 		"expect":     {"expect=1h notify=x notify-on=late", func(o *option.Options) { o.Expect = long }, nil},
 		"max-run":    {"max-run=1h notify=x notify-on=late", func(o *option.Options) { o.MaxRun = long }, nil},
 		"max-late":   {"max-late=1h notify=x notify-on=late", func(o *option.Options) { o.MaxLate = long }, nil},
-		"stop": {"", func(*option.Options) {}, func(w *world) {
-			w.step(event.Stop{Job: "a", By: "ann", Grace: long, Token: 1})
+		"stop": {"", func(*option.Options) {}, func(h *simHost) {
+			h.step(event.Stop{Job: "a", By: "ann", Grace: long, Token: 1})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, extremeStart, time.UTC)
-			w.now.Up = 30 * 24 * time.Hour
-			w.crontabs = []*crontab.File{w.crontab("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
-			longest(w, c.change)
+			h := newSimHost(t, extremeStart, time.UTC)
+			h.now.Up = 30 * 24 * time.Hour
+			h.crontabs = []*crontab.File{h.crontab("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
+			longest(h, c.change)
 			var seen []string
-			w.log = func(e effect.Effect) {
+			h.log = func(e effect.Effect) {
 				switch e := e.(type) {
 				case effect.Kill:
 					if e.Signal == syscall.SIGKILL || name == "timeout" {
-						seen = append(seen, w.notify(e))
+						seen = append(seen, h.notify(e))
 					}
 				case effect.Notify:
-					seen = append(seen, w.notify(e))
+					seen = append(seen, h.notify(e))
 				case effect.Start:
 					if e.Run.Attempt > 1 {
-						seen = append(seen, w.notify(e))
+						seen = append(seen, h.notify(e))
 					}
 				}
 			}
 			within(t, name, func() {
-				w.start()
-				w.advance(extremeStart.Add(30 * time.Second))
-				if len(w.running) != 1 {
-					t.Errorf("%d runs, want 1", len(w.running))
+				h.start()
+				h.advance(extremeStart.Add(30 * time.Second))
+				if len(h.running) != 1 {
+					t.Errorf("%d runs, want 1", len(h.running))
 				}
 				if c.act != nil {
-					c.act(w)
+					c.act(h)
 				}
-				w.settle()
-				w.advance(extremeStart.Add(time.Hour))
+				h.settle()
+				h.advance(extremeStart.Add(time.Hour))
 			})
 			if len(seen) > 0 {
 				t.Errorf("within an hour: %q", seen)
 			}
-			if wake := w.engine.Wake(); !wake.IsZero() && !wake.After(w.now.Wall) {
-				t.Errorf("wakes at %s, now is %s", wake, w.now.Wall)
+			if wake := h.engine.Wake(); !wake.IsZero() && !wake.After(h.now.Wall) {
+				t.Errorf("wakes at %s, now is %s", wake, h.now.Wall)
 			}
 		})
 	}
 }
 
-func failAll(w *world) {
-	for id := range w.running {
-		w.end(id, job.Outcome{Kind: job.Exited, Code: 1})
+func failAll(h *simHost) {
+	for id := range h.running {
+		h.end(id, job.Outcome{Kind: job.Exited, Code: 1})
 	}
 }
 
@@ -146,35 +146,35 @@ func TestFaultySchedulesAreHeld(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, extremeStart, time.UTC)
-			w.crontabs = []*crontab.File{w.crontab("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
-			w.crontabs[0].Entries[0].Schedule = &stuck{next}
+			h := newSimHost(t, extremeStart, time.UTC)
+			h.crontabs = []*crontab.File{h.crontab("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
+			h.crontabs[0].Entries[0].Schedule = &stuck{next}
 			records := 0
-			w.log = func(e effect.Effect) {
+			h.log = func(e effect.Effect) {
 				if _, ok := e.(effect.Fact); ok {
 					records++
 				}
 			}
 			within(t, name, func() {
-				w.start()
-				for w.now.Wall.Before(extremeStart.Add(10 * time.Minute)) {
-					w.advance(w.now.Wall.Add(30 * time.Second))
+				h.start()
+				for h.now.Wall.Before(extremeStart.Add(10 * time.Minute)) {
+					h.advance(h.now.Wall.Add(30 * time.Second))
 				}
 			})
-			v := w.engine.View()
+			v := h.engine.View()
 			i, _ := v.Find("bad")
 			if why := v.Options(i).Held; !strings.Contains(why, "fault of cronring") {
 				t.Errorf("got held %q, want the fault", why)
 			}
-			if n := len(w.ran["good"]); n < 10 {
+			if n := len(h.ran["good"]); n < 10 {
 				t.Errorf("the other job has %d records, want its runs", n)
 			}
-			if len(w.ran["bad"]) > 10 || records > 100 {
-				t.Errorf("%d records, %d of the faulty job", records, len(w.ran["bad"]))
+			if len(h.ran["bad"]) > 10 || records > 100 {
+				t.Errorf("%d records, %d of the faulty job", records, len(h.ran["bad"]))
 			}
 			before := records
-			w.step(w.load()) // found again, and held again
-			if why := w.engine.View().Options(i).Held; why == "" || records > before+3 {
+			h.step(h.load()) // found again, and held again
+			if why := h.engine.View().Options(i).Held; why == "" || records > before+3 {
 				t.Errorf("after a reload: held %q, %d more records", why, records-before)
 			}
 		})
@@ -191,17 +191,17 @@ func minTime(a, b time.Time) time.Time {
 // TestMissedOccurrencesAreDecidedInSteps checks that jobs with many missed occurrences do
 // not keep one step busy for long.
 func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
-	w := newWorld(t, extremeStart, time.UTC)
+	h := newSimHost(t, extremeStart, time.UTC)
 	var text strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&text, "#@ name=j%d catchup=once every=%ds\n* * * * * x\n", i, i+1)
 	}
-	w.crontabs = []*crontab.File{w.crontab("t", text.String())}
-	w.start()
-	w.now.Wall, w.now.Up = w.now.Wall.Add(30*24*time.Hour), w.now.Up+30*24*time.Hour // asleep for a month
+	h.crontabs = []*crontab.File{h.crontab("t", text.String())}
+	h.start()
+	h.now.Wall, h.now.Up = h.now.Wall.Add(30*24*time.Hour), h.now.Up+30*24*time.Hour // asleep for a month
 	steps := 0
-	for ; len(w.ran["j49"]) == 0 && steps < 1000; steps++ {
-		w.step(event.Tick{})
+	for ; len(h.ran["j49"]) == 0 && steps < 1000; steps++ {
+		h.step(event.Tick{})
 	}
 	if steps < 10 || steps > 100 {
 		t.Errorf("all were decided after %d steps, want some for 50 jobs with 10,000 occurrences each", steps)

@@ -16,7 +16,7 @@ import (
 // An upgraded daemon finds a roster with keys of the earlier form, and decides exactly as
 // with current keys.
 func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
+	w := newSimHost(t, noon, time.UTC)
 	host := w.crontab("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n30 * * * * c\n")
 	twins := w.crontab("twins", "#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
 	late := w.users("bob", "#@ name=late catchup=once\n0 * * * * d\n#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")

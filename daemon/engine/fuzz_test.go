@@ -45,52 +45,52 @@ func TestExtremeOptions(t *testing.T) {
 }
 
 func liveWith(t *testing.T, options, fields string) {
-	w := newWorld(t, extremeStart, time.UTC)
-	w.now.Up = 40 * 24 * time.Hour
-	w.crontabs = []*crontab.File{w.crontab("t", "#@ name=plain\n* * * * * b\n"), w.crontab("u", "#@ name=a "+options+"\n"+fields+" a\n#@ name=b\n*/2 * * * * b\n")}
+	h := newSimHost(t, extremeStart, time.UTC)
+	h.now.Up = 40 * 24 * time.Hour
+	h.crontabs = []*crontab.File{h.crontab("t", "#@ name=plain\n* * * * * b\n"), h.crontab("u", "#@ name=a "+options+"\n"+fields+" a\n#@ name=b\n*/2 * * * * b\n")}
 	started, awake := 0, true
-	w.check = func(w *world, effects []effect.Effect) {
+	h.check = func(h *simHost, effects []effect.Effect) {
 		for _, e := range effects {
 			if s, ok := e.(effect.Start); ok && s.Run.Job == "plain" {
-				if late := w.now.Wall.Sub(s.Run.Due); late > time.Second && awake {
+				if late := h.now.Wall.Sub(s.Run.Due); late > time.Second && awake {
 					t.Errorf("%q: the plain job starts %s late", options, late)
 				}
 				started++
 			}
 		}
 	}
-	w.start()
+	h.start()
 	live := func(d time.Duration) {
-		end, still := w.now.Wall.Add(d), 0
+		end, still := h.now.Wall.Add(d), 0
 		for {
-			w.settle()
-			for id := range w.checking {
-				w.answer(id, job.Outcome{Kind: job.Exited})
+			h.settle()
+			for id := range h.checking {
+				h.answer(id, job.Outcome{Kind: job.Exited})
 			}
-			for id := range w.running {
-				w.end(id, job.Outcome{Kind: job.Exited, Code: int(id) % 2})
+			for id := range h.running {
+				h.end(id, job.Outcome{Kind: job.Exited, Code: int(id) % 2})
 			}
-			w.settle()
-			wake := w.engine.Wake()
+			h.settle()
+			wake := h.engine.Wake()
 			if wake.IsZero() || wake.After(end) {
 				break
 			}
-			if wake.After(w.now.Wall) {
-				w.pass(wake.Sub(w.now.Wall))
+			if wake.After(h.now.Wall) {
+				h.pass(wake.Sub(h.now.Wall))
 				still = 0
 			} else if still++; still > 20_000 {
-				t.Fatalf("%q: the engine wants to step again and again at %s", options, w.now.Wall)
+				t.Fatalf("%q: the engine wants to step again and again at %s", options, h.now.Wall)
 			}
-			w.step(event.Tick{})
+			h.step(event.Tick{})
 		}
-		w.pass(end.Sub(w.now.Wall))
+		h.pass(end.Sub(h.now.Wall))
 	}
 	live(5 * time.Minute)
 	if started != 5 {
 		t.Errorf("%q: the plain job ran %d times in 5 minutes", options, started)
 	}
 	awake = false
-	w.pass(366 * 24 * time.Hour)
+	h.pass(366 * 24 * time.Hour)
 	live(time.Minute)
 	if started < 6 {
 		t.Errorf("%q: the plain job did not run after a year", options)

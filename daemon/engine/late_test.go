@@ -25,8 +25,8 @@ func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 		{"no such account", map[string]bool{"late": false}, job.TriggerCatchup, false},
 		{"no answer", map[string]bool{"late": true}, job.TriggerCatchup, true},
 	} {
-		w := newWorld(t, noon, time.UTC)
-		file := func() *crontab.File { return w.crontab("late", text) }
+		h := newSimHost(t, noon, time.UTC)
+		file := func() *crontab.File { return h.crontab("late", text) }
 		up := func(at time.Time) job.Moment { return job.Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
 		before := New(State{})
 		var known []effect.Known
@@ -64,8 +64,8 @@ func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 }
 
 func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
-	here, late := w.crontab("here", "* * * * * x\n1 * * * * x\n"), w.crontab("late", "2 * * * * x\n")
+	h := newSimHost(t, noon, time.UTC)
+	here, late := h.crontab("here", "* * * * * x\n1 * * * * x\n"), h.crontab("late", "2 * * * * x\n")
 	var known []effect.Known
 	for _, e := range New(State{}).Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{here, late}}) {
 		if r, ok := e.(effect.Roster); ok {
@@ -81,15 +81,15 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 
 // Another cron was stopped at 12:00:30, and this daemon begins at 12:02:10.
 func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
-	w := newWorld(t, noon, time.UTC)
-	load := event.Load{Crontabs: []*crontab.File{w.crontab("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
+	h := newSimHost(t, noon, time.UTC)
+	load := event.Load{Crontabs: []*crontab.File{h.crontab("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
 	var known []effect.Known
 	for _, e := range New(State{}).Step(job.Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
 		if r, ok := e.(effect.Roster); ok {
 			known = r.All()
 		}
 	}
-	load.Crontabs = append(load.Crontabs, w.crontab("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
+	load.Crontabs = append(load.Crontabs, h.crontab("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
 	stopped, begins := noon.Add(30*time.Second), noon.Add(2*time.Minute+10*time.Second)
 	for _, c := range []struct {
 		name  string

@@ -58,26 +58,26 @@ func startsAfter(t *testing.T, fields []string, rule, absence string, stopped bo
 	later, _ := strconv.Atoi(strings.TrimSuffix(days, " days later"))
 	begin, end := clockOf(t, from), clockOf(t, to).AddDate(0, 0, later)
 
-	w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
-	w.crontabs = []*crontab.File{w.crontab("page", fmt.Sprintf("#@ name=job catchup=%s\n%s job\n", rule, strings.Join(fields, " ")))}
-	w.start()
-	w.advance(begin)
-	starts := countStarts(w, func(job.Run) bool { return true })
+	h := newSimHost(t, clockOf(t, "01:59:00"), time.UTC)
+	h.crontabs = []*crontab.File{h.crontab("page", fmt.Sprintf("#@ name=job catchup=%s\n%s job\n", rule, strings.Join(fields, " ")))}
+	h.start()
+	h.advance(begin)
+	starts := countStarts(h, func(job.Run) bool { return true })
 	if stopped {
-		w.die()
-		w.pass(end.Sub(w.now.Wall))
-		w.start()
+		h.die()
+		h.pass(end.Sub(h.now.Wall))
+		h.start()
 	} else {
-		w.pass(end.Sub(w.now.Wall))
-		w.step()
+		h.pass(end.Sub(h.now.Wall))
+		h.step()
 	}
 	return *starts
 }
 
 // countStarts counts the runs that start from here on.
-func countStarts(w *world, counts func(job.Run) bool) *int {
+func countStarts(h *simHost, counts func(job.Run) bool) *int {
 	n := 0
-	w.log = func(e effect.Effect) {
+	h.log = func(e effect.Effect) {
 		if s, ok := e.(effect.Start); ok && counts(s.Run) {
 			n++
 		}
@@ -109,14 +109,14 @@ func TestTimePageSaysWhatASetClockDoes(t *testing.T) {
 			by -= 24 * time.Hour
 		}
 		for _, fields := range table.Head[1:] {
-			w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
-			w.crontabs = []*crontab.File{w.crontab("page", "#@ name=job\n"+fields+" job\n")}
-			w.start()
-			starts := countStarts(w, func(r job.Run) bool { return r.Due.Equal(clockOf(t, "02:30")) })
-			w.advance(clockOf(t, from))
-			w.set(by)
-			w.step()
-			w.advance(clockOf(t, "12:00"))
+			h := newSimHost(t, clockOf(t, "01:59:00"), time.UTC)
+			h.crontabs = []*crontab.File{h.crontab("page", "#@ name=job\n"+fields+" job\n")}
+			h.start()
+			starts := countStarts(h, func(r job.Run) bool { return r.Due.Equal(clockOf(t, "02:30")) })
+			h.advance(clockOf(t, from))
+			h.set(by)
+			h.step()
+			h.advance(clockOf(t, "12:00"))
 			cells = append(cells, strconv.Itoa(*starts))
 		}
 		return cells
@@ -127,59 +127,59 @@ func TestTimePageSaysWhatASetClockDoes(t *testing.T) {
 func TestTimePageClaims(t *testing.T) {
 	for _, tc := range []struct {
 		claim, text string
-		then        func(w *world) string
+		then        func(h *simHost) string
 		want        string
 	}{
-		{"a timeout counts what the host slept", "#@ name=job timeout=1h\n30 2 * * * job\n", func(w *world) string {
-			w.advance(clockOf(t, "02:31"))
-			w.pass(2 * time.Hour)
-			return strings.Join(said(w), " ")
+		{"a timeout counts what the host slept", "#@ name=job timeout=1h\n30 2 * * * job\n", func(h *simHost) string {
+			h.advance(clockOf(t, "02:31"))
+			h.pass(2 * time.Hour)
+			return strings.Join(said(h), " ")
 		}, "kill 1 terminated"},
-		{"a timeout does not count what the clock was set", "#@ name=job timeout=1h\n30 2 * * * job\n", func(w *world) string {
-			w.advance(clockOf(t, "02:31"))
-			w.set(2 * time.Hour)
-			return strings.Join(said(w), " ")
+		{"a timeout does not count what the clock was set", "#@ name=job timeout=1h\n30 2 * * * job\n", func(h *simHost) string {
+			h.advance(clockOf(t, "02:31"))
+			h.set(2 * time.Hour)
+			return strings.Join(said(h), " ")
 		}, ""},
-		{"what runs again has another invocation", "#@ name=job\n*/10 * * * * job\n", func(w *world) string {
+		{"what runs again has another invocation", "#@ name=job\n*/10 * * * * job\n", func(h *simHost) string {
 			seen := map[string]int{}
-			w.log = func(e effect.Effect) {
+			h.log = func(e effect.Effect) {
 				if s, ok := e.(effect.Start); ok && s.Run.Due.Equal(clockOf(t, "02:30")) {
 					seen[s.Run.Invocation]++
 				}
 			}
-			w.advance(clockOf(t, "02:40"))
-			w.set(-time.Hour)
-			w.step()
-			w.advance(clockOf(t, "02:40"))
+			h.advance(clockOf(t, "02:40"))
+			h.set(-time.Hour)
+			h.step()
+			h.advance(clockOf(t, "02:40"))
 			return fmt.Sprint(len(seen))
 		}, "2"},
-		{"nothing is made up from before an entry was read", "#@ name=job catchup=all deadline=30d\n30 1 * * * job\n", func(w *world) string {
-			return strings.Join(said(w), " ")
+		{"nothing is made up from before an entry was read", "#@ name=job catchup=all deadline=30d\n30 1 * * * job\n", func(h *simHost) string {
+			return strings.Join(said(h), " ")
 		}, ""},
-		{"a clock that began in the past makes the last night up", "#@ name=job\n30 1 * * * job\n", func(w *world) string {
-			w.die()
-			w.now.Wall = time.Unix(60, 0).UTC()
-			w.start()
-			w.set(clockOf(t, "03:00").Sub(w.now.Wall))
-			return strings.Join(said(w), " ")
+		{"a clock that began in the past makes the last night up", "#@ name=job\n30 1 * * * job\n", func(h *simHost) string {
+			h.die()
+			h.now.Wall = time.Unix(60, 0).UTC()
+			h.start()
+			h.set(clockOf(t, "03:00").Sub(h.now.Wall))
+			return strings.Join(said(h), " ")
 		}, "start 1 job attempt=1 trigger=catchup"},
 	} {
-		w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
-		w.crontabs = []*crontab.File{w.crontab("page", tc.text)}
-		w.start()
-		w.settle()
-		if got := tc.then(w); got != tc.want {
+		h := newSimHost(t, clockOf(t, "01:59:00"), time.UTC)
+		h.crontabs = []*crontab.File{h.crontab("page", tc.text)}
+		h.start()
+		h.settle()
+		if got := tc.then(h); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.claim, got, tc.want)
 		}
 	}
 }
 
 // said returns the engine's effects at this instant, except records.
-func said(w *world) (all []string) {
-	for _, e := range w.step() {
+func said(h *simHost) (all []string) {
+	for _, e := range h.step() {
 		switch e.(type) {
 		case effect.Start, effect.Kill:
-			all = append(all, strings.TrimSpace(w.notify(e)))
+			all = append(all, strings.TrimSpace(h.notify(e)))
 		}
 	}
 	return all

@@ -43,23 +43,23 @@ func TestSimulationTrails(t *testing.T) {
 var found = []uint64{1226, 7000096, 4200115}
 
 func followTrails(t *testing.T, seed uint64, verbose bool) {
-	w, trail := enginetest.NewHost(seed), enginetest.NewTrail()
-	w.Watch = trail
-	file := w.Crontabs()
-	w.Simulate(hostEvents)
+	h, trail := enginetest.NewHost(seed), enginetest.NewTrail()
+	h.Watch = trail
+	file := h.Crontabs()
+	h.Simulate(hostEvents)
 	if len(trail.Faults) > 0 {
 		t.Errorf("seed %d:\n%s", seed, strings.Join(trail.Faults, "\n"))
 	}
 	if verbose {
-		t.Logf("%s\n%s", file, w.Story())
+		t.Logf("%s\n%s", file, h.Story())
 	}
 }
 
 func TestSimulationTrailsSameSeedSameHistory(t *testing.T) {
 	once := func() string {
-		w := enginetest.NewHost(7)
-		w.Simulate(20)
-		return w.Story()
+		h := enginetest.NewHost(7)
+		h.Simulate(20)
+		return h.Story()
 	}
 	if a, b := once(), once(); a != b {
 		t.Errorf("the same seed had two histories:\n%s\n---\n%s", a, b)
@@ -71,9 +71,9 @@ func TestSimulationTrailsSameSeedSameHistory(t *testing.T) {
 func TestSimulationTrailsKnowTheCoreVocabulary(t *testing.T) {
 	used := map[string]bool{}
 	for seed := range uint64(200) {
-		w := enginetest.NewHost(seed + 1)
-		w.Simulate(0)
-		v := w.Engine.View()
+		h := enginetest.NewHost(seed + 1)
+		h.Simulate(0)
+		v := h.Engine.View()
 		for i := range v.Len() {
 			for _, o := range v.Entry(i).Options().Items {
 				used[o.Key] = used[o.Key] || v.Job(i).Held == ""

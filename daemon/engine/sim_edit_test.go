@@ -19,11 +19,11 @@ import (
 // also during bursts. It checks invariant 1 by this rule: the last text saved before an
 // instant defines the jobs of that instant, and each of them is decided once.
 func TestSimulationOfEdits(t *testing.T) {
-	worlds := uint64(*seeds) / 5 // their bursts take longer than the worlds of TestSimulation
+	hosts := uint64(*seeds) / 5 // their bursts take longer than the hosts of TestSimulation
 	if testing.Short() {
-		worlds = min(worlds, 5)
+		hosts = min(hosts, 5)
 	}
-	for s := *first; s < *first+worlds; s++ {
+	for s := *first; s < *first+hosts; s++ {
 		w := newEdits(t, s)
 		for range 40 {
 			w.edit()
@@ -34,9 +34,9 @@ func TestSimulationOfEdits(t *testing.T) {
 	}
 }
 
-// edits is a world with one crontab that changes repeatedly.
+// edits is a host with one crontab that changes repeatedly.
 type edits struct {
-	*world
+	*simHost
 	rng     *rand.Rand
 	story   strings.Builder
 	others  *crontab.File // its jobs come first at each minute
@@ -54,7 +54,7 @@ type decided struct {
 func newEdits(t *testing.T, seed uint64) *edits {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	w := &edits{
-		world: newWorld(t, time.Date(2026, 11, 20, 2, 50, 10, 0, time.UTC), time.UTC), rng: rng,
+		simHost: newSimHost(t, time.Date(2026, 11, 20, 2, 50, 10, 0, time.UTC), time.UTC), rng: rng,
 		entries: map[job.ID]*crontab.Entry{}, since: map[job.ID]time.Time{}, decided: map[decided]job.Decision{},
 	}
 	var b strings.Builder
@@ -99,7 +99,7 @@ func (w *edits) edit() {
 	const most = 400 * time.Millisecond
 	saved := minute.Add(time.Duration(w.rng.Int64N(int64(2*most))) - most)
 	read := saved.Add(time.Duration(w.rng.Int64N(int64(most))))
-	for _, id := range runningRuns(w.world) {
+	for _, id := range runningRuns(w.simHost) {
 		w.end(id, job.Outcome{Kind: job.Exited})
 	}
 	w.advance(minute.Add(-most))

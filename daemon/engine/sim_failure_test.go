@@ -31,7 +31,7 @@ func newTrials(seed uint64) trials {
 	}
 }
 
-// randomHold is a pause, until a time or not. Its random numbers are its own, so that worlds that
+// randomHold is a pause, until a time or not. Its random numbers are its own, so that hosts that
 // found a fault remain as they are until one of their jobs is paused.
 func (h *history) randomHold() job.Hold {
 	hold := job.Hold{By: "ann"}

@@ -20,7 +20,7 @@ const refusalDelay = 10 * time.Second
 // mostMarks is more than a simulated ring has.
 const mostMarks = 1 << 20
 
-func (n *node) carryOut(e register.Effect) {
+func (n *simMember) carryOut(e register.Effect) {
 	switch e := e.(type) {
 	case register.Holdings:
 		n.hold(e)
@@ -34,10 +34,10 @@ func (n *node) carryOut(e register.Effect) {
 }
 
 // tellRing passes an event of the ring to the engine.
-func (n *node) tellRing(e register.Event) { n.notify(fromRing{received: e}) }
+func (n *simMember) tellRing(e register.Event) { n.notify(fromRing{received: e}) }
 
 // report passes changes of the register to the engine.
-func (n *node) report(c register.Changes) {
+func (n *simMember) report(c register.Changes) {
 	if len(c.Others)+len(c.Yielded)+len(c.Doubled)+len(c.Orphans) == 0 {
 		return
 	}
@@ -48,15 +48,15 @@ func (n *node) report(c register.Changes) {
 	}
 	for _, x := range c.Doubled {
 		if own, ok := n.register.Own(x.Occurrence); ok {
-			n.reportDouble(n.lab.of(x.Member), own)
+			n.reportDouble(n.sim.of(x.Member), own)
 		}
 	}
 	n.tellRing(c)
 }
 
 // reportDouble sends a mark to the member whose run it doubles, once that one is alive.
-func (n *node) reportDouble(to *node, own register.Mark) {
-	if _, lives := n.heard[to.id]; !lives || !n.lab.connected(n, to) || to.paused {
+func (n *simMember) reportDouble(to *simMember, own register.Mark) {
+	if _, lives := n.heard[to.id]; !lives || !n.sim.connected(n, to) || to.paused {
 		n.soon(time.Second, func() { n.reportDouble(to, own) })
 		return
 	}
@@ -68,7 +68,7 @@ func (n *node) reportDouble(to *node, own register.Mark) {
 }
 
 // remember announces what a member that starts has in its history.
-func (n *node) remember() {
+func (n *simMember) remember() {
 	before := n.register
 	n.register = register.New(n.id, register.DefaultLimits)
 	if before == nil {
@@ -82,12 +82,12 @@ func (n *node) remember() {
 }
 
 // ownMarks returns the marks of what a member took itself.
-func (n *node) ownMarks() []register.Mark {
+func (n *simMember) ownMarks() []register.Mark {
 	return slices.DeleteFunc(n.register.Marks(time.Time{}, mostMarks), func(m register.Mark) bool { return m.Member != n.id })
 }
 
 // hold publishes the jobs that a member has.
-func (n *node) hold(e register.Holdings) {
+func (n *simMember) hold(e register.Holdings) {
 	if n.joined {
 		n.meta.edited = n.clock()
 	}
@@ -100,9 +100,9 @@ func (n *node) hold(e register.Holdings) {
 }
 
 // announce sends this member's meta to all members.
-func (n *node) announce() {
+func (n *simMember) announce() {
 	said := n.meta
-	for _, to := range n.lab.nodes {
+	for _, to := range n.sim.nodes {
 		if to != n {
 			n.send(to, func() { to.hear(said) })
 		}
@@ -110,37 +110,37 @@ func (n *node) announce() {
 }
 
 // beat sends the heartbeat of a member every second.
-func (n *node) beat() {
+func (n *simMember) beat() {
 	if n.left {
 		return
 	}
 	n.announce()
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
-		if n.lab.now.Sub(n.heard[id]) > deadIn {
+		if n.sim.now.Sub(n.heard[id]) > deadIn {
 			n.bury(id)
 		}
 	}
-	if ids := slices.Sorted(maps.Keys(n.heard)); len(ids) > 0 && n.lab.rng.IntN(3) == 0 {
-		n.sync(n.lab.of(ids[n.lab.rng.IntN(len(ids))]), time.Minute)
+	if ids := slices.Sorted(maps.Keys(n.heard)); len(ids) > 0 && n.sim.rng.IntN(3) == 0 {
+		n.sync(n.sim.of(ids[n.sim.rng.IntN(len(ids))]), time.Minute)
 	}
 	n.soon(time.Second, n.beat)
 }
 
-func (n *node) hear(m meta) {
+func (n *simMember) hear(m meta) {
 	was, known := n.peers[m.id]
-	if n.heard[m.id].IsZero() && (n.parted[m.id] || n.lab.of(m.id).left) || known && m.since.Before(was.since) { // the message was on its way when the sender left or died
+	if n.heard[m.id].IsZero() && (n.parted[m.id] || n.sim.of(m.id).left) || known && m.since.Before(was.since) { // the message was on its way when the sender left or died
 		return
 	}
 	_, alive := n.heard[m.id]
-	n.heard[m.id], n.peers[m.id] = n.lab.now, m
+	n.heard[m.id], n.peers[m.id] = n.sim.now, m
 	if known && alive && m.since.After(was.since) { // it was restarted
 		n.report(register.Changes{Orphans: n.register.Lose(m.id)})
 		alive = false
 	}
 	if !alive {
-		n.came[m.id] = n.lab.now
+		n.came[m.id] = n.sim.now
 		n.register.Regain(m.id)
-		n.sync(n.lab.of(m.id), 5*time.Minute)
+		n.sync(n.sim.of(m.id), 5*time.Minute)
 	}
 	if !alive || was.drains != m.drains || !maps.Equal(was.held, m.held) {
 		n.view()
@@ -148,15 +148,15 @@ func (n *node) hear(m meta) {
 }
 
 // bury marks a member as dead for this one.
-func (n *node) bury(id string) {
-	n.lab.say("%s: %s is dead", n.id, id)
+func (n *simMember) bury(id string) {
+	n.sim.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
 	n.view()
 	n.report(register.Changes{Orphans: n.register.Lose(id)})
 }
 
 // view passes the current membership to the engine.
-func (n *node) view() {
+func (n *simMember) view() {
 	if !n.joined {
 		return
 	}
@@ -183,7 +183,7 @@ func (n *node) view() {
 }
 
 // compare records how a member's jobs differ from this one's, and since when.
-func (n *node) compare(x meta) map[job.Key]register.Lack {
+func (n *simMember) compare(x meta) map[job.Key]register.Lack {
 	lacks := map[job.Key]register.Lack{}
 	for key, hash := range n.meta.held {
 		if other := x.held[key]; other != hash {
@@ -199,8 +199,8 @@ func (n *node) compare(x meta) map[job.Key]register.Lack {
 }
 
 // sync makes two members exchange the marks of the last time.
-func (n *node) sync(to *node, age time.Duration) {
-	push := func(from, to *node) {
+func (n *simMember) sync(to *simMember, age time.Duration) {
+	push := func(from, to *simMember) {
 		since := from.clock().Add(-age)
 		marks, newest := from.register.Marks(since, mostMarks), from.register.Newest(since)
 		from.send(to, func() {
@@ -214,7 +214,7 @@ func (n *node) sync(to *node, age time.Duration) {
 
 // learn applies marks of other members, as far as they count. It waits until the jobs of
 // their members are known.
-func (n *node) learn(marks ...register.Mark) {
+func (n *simMember) learn(marks ...register.Mark) {
 	var counted []register.Mark
 	for _, m := range marks {
 		if _, alive := n.heard[m.Member]; !alive && !n.joined && m.Member != n.id {
@@ -227,7 +227,7 @@ func (n *node) learn(marks ...register.Mark) {
 }
 
 // counts reports whether a member's messages about an occurrence count for this one.
-func (n *node) counts(id string, o exchange.Occurrence) bool {
+func (n *simMember) counts(id string, o exchange.Occurrence) bool {
 	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
 	if id == n.id || !holds || !alive && !n.parted[id] || n.register.Holder(o) == id {
@@ -239,7 +239,7 @@ func (n *node) counts(id string, o exchange.Occurrence) bool {
 
 // dated corrects since when another member's entry differs, if this one noticed it when
 // it joined.
-func (n *node) dated(lack register.Lack, id string, key job.Key) register.Lack {
+func (n *simMember) dated(lack register.Lack, id string, key job.Key) register.Lack {
 	if lack.Since.After(n.joinedAt.Add(register.RolloutTime)) {
 		return lack
 	}
@@ -260,9 +260,9 @@ func (n *node) dated(lack register.Lack, id string, key job.Key) register.Lack {
 }
 
 // claim sends a claim to all live members, or to the voters.
-func (n *node) claim(c register.Claim) {
+func (n *simMember) claim(c register.Claim) {
 	o := c.Occurrence
-	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.lab.now
+	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.sim.now
 	peers := slices.Sorted(maps.Keys(n.heard))
 	for _, id := range peers {
 		n.views[o][id] = true
@@ -280,7 +280,7 @@ func (n *node) claim(c register.Claim) {
 		return
 	}
 	for _, id := range peers {
-		to := n.lab.of(id)
+		to := n.sim.of(id)
 		n.send(to, func() {
 			a := register.Answer{Occurrence: o, Serial: q.Serial, Reply: register.Free}
 			if to.counts(n.id, o) {
@@ -297,7 +297,7 @@ func (n *node) claim(c register.Claim) {
 }
 
 // receive handles the answer of a member to a claim.
-func (n *node) receive(from string, a register.Answer) {
+func (n *simMember) receive(from string, a register.Answer) {
 	by := from
 	if a.Reply == register.Known {
 		by = a.Mark.Member
@@ -311,26 +311,26 @@ func (n *node) receive(from string, a register.Answer) {
 }
 
 // decided passes the decision on a claim to the engine, and announces a grant.
-func (n *node) decided(c register.Claimed) {
+func (n *simMember) decided(c register.Claimed) {
 	if c.Grant == register.Undecided {
 		return
 	}
 	if m, ok := n.register.Own(c.Occurrence); ok && c.Grant == register.Granted {
-		n.post(func(to *node) { to.learn(m) })
+		n.post(func(to *simMember) { to.learn(m) })
 	}
 	n.tellRing(c)
 }
 
-func (n *node) progress(p exchange.Progress) {
+func (n *simMember) progress(p exchange.Progress) {
 	m, changes := n.register.Progress(p, n.clock())
-	n.post(func(to *node) { to.learn(m) })
+	n.post(func(to *simMember) { to.learn(m) })
 	n.report(changes)
 }
 
 // farewell broadcasts the final state of this member, and leaves. Like package gossip it waits for
 // all members, but not long once one has confirmed, and longer if none has confirmed what it gives up.
-func (n *node) farewell(u register.Unstarted) {
-	n.lab.given += len(u.Occurrences)
+func (n *simMember) farewell(u register.Unstarted) {
+	n.sim.given += len(u.Occurrences)
 	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
 		by := n.register.Holder(x.Occurrence)
@@ -346,15 +346,15 @@ func (n *node) farewell(u register.Unstarted) {
 		own[i].GivenUp = own[i].Phase == exchange.Taken && given[own[i].Occurrence]
 	}
 	confirmed := false
-	n.insist(func(to *node) {
+	n.insist(func(to *simMember) {
 		confirmed = true
 		to.learn(own...)
 		to.parted[n.id] = true
 		to.bury(n.id)
 	})
-	latest := n.lab.now.Add(finalTime)
+	latest := n.sim.now.Add(finalTime)
 	n.await(func() bool {
-		return (confirmed || len(given) == 0) && (n.untold == 0 || n.lab.now.After(latest))
+		return (confirmed || len(given) == 0) && (n.untold == 0 || n.sim.now.After(latest))
 	}, n.leave)
 }
 
@@ -363,15 +363,15 @@ const finalTime = 3 * time.Second
 
 // insist sends a message to all live members, and repeats it until each has received it
 // or is dead.
-func (n *node) insist(do func(to *node)) {
+func (n *simMember) insist(do func(to *simMember)) {
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		n.untold++
-		n.insistWith(n.lab.of(id), do)
+		n.insistWith(n.sim.of(id), do)
 	}
 }
 
-func (n *node) insistWith(to *node, do func(to *node)) {
-	if _, lives := n.heard[to.id]; !lives || n.lab.connected(n, to) && !to.paused {
+func (n *simMember) insistWith(to *simMember, do func(to *simMember)) {
+	if _, lives := n.heard[to.id]; !lives || n.sim.connected(n, to) && !to.paused {
 		n.untold--
 		n.send(to, func() { do(to) })
 		return
@@ -380,35 +380,35 @@ func (n *node) insistWith(to *node, do func(to *node)) {
 }
 
 // vote sends a claim to the ledger of the voters.
-func (n *node) vote(c register.Claim) {
-	l, o := n.lab, c.Occurrence
+func (n *simMember) vote(c register.Claim) {
+	s, o := n.sim, c.Occurrence
 	if !n.quorum() {
 		n.soon(time.Second, func() { n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed}) })
 		return
 	}
 	alive, life := maps.Clone(n.views[o]), n.life
-	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
+	s.in(time.Duration(1+s.rng.IntN(300))*time.Millisecond, func() {
 		at, entry := o, n.meta.held[o.Key]
-		g, ok := l.granted[o]
+		g, ok := s.granted[o]
 		if ok && g.by != n.id && g.entry != entry && !n.counts(g.by, o) {
 			at = n.apart(o)
-			g, ok = l.granted[at]
+			g, ok = s.granted[at]
 		}
 		if !ok || c.Again && c.From == g.by && !alive[g.by] {
-			l.tokens++
+			s.tokens++
 			if ok {
 				entry = g.entry // a rerun under another entry leaves this one's as run
 			}
-			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
-			l.granted[at] = g
-			l.died[o] = l.died[o] || !n.up || n.life != life
+			g = grantOf{of: o, entry: entry, by: n.id, token: s.tokens, at: s.now, saw: alive}
+			s.granted[at] = g
+			s.died[o] = s.died[o] || !n.up || n.life != life
 		}
 		if n.life != life { // nobody waits for the answer
 			return
 		}
 		n.soon(0, func() {
 			switch {
-			case !n.quorum() || l.lost(n):
+			case !n.quorum() || s.lost(n):
 				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
 			case g.by == n.id:
 				n.views[o], n.claimed[o] = g.saw, g.at
@@ -416,7 +416,7 @@ func (n *node) vote(c register.Claim) {
 				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted, Token: g.token})
 			default:
 				held := register.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}
-				n.send(l.of(g.by), func() { l.of(g.by).learn(held) })
+				n.send(s.of(g.by), func() { s.of(g.by).learn(held) })
 				n.soon(refusalDelay, func() { n.learn(held) })
 				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: g.by})
 			}
@@ -425,36 +425,36 @@ func (n *node) vote(c register.Claim) {
 }
 
 // lost reports whether the voters' answer to a member is lost.
-func (l *lab) lost(n *node) bool {
-	if l.loses != nil {
-		return l.loses(n)
+func (s *simRing) lost(n *simMember) bool {
+	if s.loses != nil {
+		return s.loses(n)
 	}
-	return l.rng.IntN(10) == 0
+	return s.rng.IntN(10) == 0
 }
 
 // apart returns the occurrence under which a claim is granted if another entry has one
 // too.
-func (n *node) apart(o exchange.Occurrence) exchange.Occurrence {
+func (n *simMember) apart(o exchange.Occurrence) exchange.Occurrence {
 	entry := n.meta.held[o.Key]
 	return exchange.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
 }
 
 // quorum reports whether a member can reach a majority of the voters.
-func (n *node) quorum() bool {
+func (n *simMember) quorum() bool {
 	seen := 0
-	for _, v := range n.lab.nodes[:n.lab.voters] {
-		if v == n || n.lab.connected(n, v) && n.lab.connected(v, n) && !v.paused {
+	for _, v := range n.sim.nodes[:n.sim.voters] {
+		if v == n || n.sim.connected(n, v) && n.sim.connected(v, n) && !v.paused {
 			seen++
 		}
 	}
-	return seen > n.lab.voters/2
+	return seen > n.sim.voters/2
 }
 
 // drains makes a member take nothing new. It reports that to the others immediately, and
 // to its own engine later, when the others have received it.
-func (n *node) drains() {
+func (n *simMember) drains() {
 	n.meta.drains = true
-	n.lab.count()
+	n.sim.count()
 	n.announce()
 	n.view()
 	n.soon(settle, func() {
@@ -464,7 +464,7 @@ func (n *node) drains() {
 }
 
 // await makes a member do something as soon as a condition is true.
-func (n *node) await(is func() bool, do func()) {
+func (n *simMember) await(is func() bool, do func()) {
 	n.soon(100*time.Millisecond, func() {
 		if is() {
 			do()
@@ -475,9 +475,9 @@ func (n *node) await(is func() bool, do func()) {
 }
 
 // leave removes a member. Members that miss its message notice its absence after a while.
-func (n *node) leave() {
-	n.lab.say("%s leaves", n.id)
-	for _, to := range n.lab.nodes {
+func (n *simMember) leave() {
+	n.sim.say("%s leaves", n.id)
+	for _, to := range n.sim.nodes {
 		if to != n {
 			n.send(to, func() {
 				if _, alive := to.heard[n.id]; alive {
@@ -486,7 +486,7 @@ func (n *node) leave() {
 			})
 		}
 	}
-	n.left, n.leftAt, n.joined = true, n.lab.now, false
-	n.lab.count()
+	n.left, n.leftAt, n.joined = true, n.sim.now, false
+	n.sim.count()
 	n.tellRing(register.Ring{})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// TestSimulationOfOwners runs each random world twice: once with the crontab of one owner
+// TestSimulationOfOwners runs each random host twice: once with the crontab of one owner
 // alone, and once together with crontabs of other owners, which use the same names and
 // commands and are edited all the time. Invariant 15: the jobs of the first owner do not
-// show which of the two worlds they are in.
+// show which of the two hosts they are on.
 //
 // The clock is not set, because an engine that other jobs wake would notice it sooner.
 // The watched crontab is not edited, because any load drops the retries of a removed job.
@@ -27,11 +27,11 @@ func TestSimulationOfOwners(t *testing.T) {
 		compareOwners(t, *seed, true)
 		return
 	}
-	worlds := uint64(*seeds) / 10
+	hosts := uint64(*seeds) / 10
 	if testing.Short() {
-		worlds = min(worlds, 20)
+		hosts = min(hosts, 20)
 	}
-	for s := *first; s < *first+worlds; s++ {
+	for s := *first; s < *first+hosts; s++ {
 		compareOwners(t, s, false)
 		if t.Failed() {
 			t.Fatalf("replay with: go test ./daemon/engine -run SimulationOfOwners -seed %d -v", s)
@@ -43,9 +43,9 @@ func TestSimulationOfOwners(t *testing.T) {
 // that of the watched one. The crontabs of root are named on the command line.
 var owners = []string{"adam", "mia", "root", "zoe"}
 
-// neighbourhood is a world that observes the jobs of one owner.
+// neighbourhood is a host that observes the jobs of one owner.
 type neighbourhood struct {
-	*world
+	*simHost
 	watched string
 	texts   map[string]string // by owner
 	runs    map[job.RunID]int // of watched jobs, numbered from 1 as their first record comes
@@ -54,7 +54,7 @@ type neighbourhood struct {
 }
 
 func newNeighbourhood(t *testing.T, at time.Time, zone *time.Location, watched, text string) *neighbourhood {
-	n := &neighbourhood{world: newWorld(t, at, zone), watched: watched, texts: map[string]string{watched: text}, runs: map[job.RunID]int{}}
+	n := &neighbourhood{simHost: newSimHost(t, at, zone), watched: watched, texts: map[string]string{watched: text}, runs: map[job.RunID]int{}}
 	n.log = n.note
 	n.pace = 1000 // otherwise runs of others could make one wait for the next step, at the same instant
 	return n
@@ -82,7 +82,7 @@ var (
 	number     = regexp.MustCompile(`\d+`)
 )
 
-// note adds an effect to the story. Run numbers differ between the worlds.
+// note adds an effect to the story. Run numbers differ between the hosts.
 func (n *neighbourhood) note(e effect.Effect) {
 	var id job.ID
 	var run job.RunID
@@ -157,7 +157,7 @@ func (n *neighbourhood) settleAll() {
 
 // runningOf lists the runs of watched or of other jobs, the oldest first.
 func (n *neighbourhood) runningOf(watched bool) (ids []job.RunID) {
-	for _, id := range runningRuns(n.world) {
+	for _, id := range runningRuns(n.simHost) {
 		if n.isWatched(n.running[id].job) == watched {
 			ids = append(ids, id)
 		}
@@ -298,7 +298,7 @@ func firstDifference(a, b string) string {
 	return "alone:\n" + cut(x) + "\nbeside others:\n" + cut(y)
 }
 
-// The two worlds would prove nothing if other owners had no job of the same name.
+// The two hosts would prove nothing if other owners had no job of the same name.
 func TestSimulationOfOwnersSharesNames(t *testing.T) {
 	n := newNeighbourhood(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC, "mia", "#@ name=n0\n* * * * * command-0\n")
 	for _, owner := range owners {

@@ -35,7 +35,7 @@ func TestSimulationOfRings(t *testing.T) {
 		simulateRing(t, *seed, true)
 		return
 	}
-	rings := uint64(*seeds) / 3 // one ring takes as long as several worlds of TestSimulation
+	rings := uint64(*seeds) / 3 // one ring takes as long as several hosts of TestSimulation
 	if testing.Short() {
 		rings = min(rings, 20)
 	}
@@ -75,29 +75,29 @@ func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	}
 }
 
-// weather selects what can happen to a ring.
-type weather struct {
+// faults selects the faults of a simulated ring.
+type faults struct {
 	strict bool
 	cuts   bool // partitions, and pauses that are long enough that the member seems dead
 	dies   bool // members are killed
 	rivals bool // a member holds other entries of some jobs, and another owner's jobs have the same names
 }
 
-// happening is a scheduled event.
-type happening struct {
+// scheduled is a scheduled event.
+type scheduled struct {
 	at  time.Time
 	seq int
 	do  func()
 }
 
-type agendaOf []happening
+type agendaOf []scheduled
 
 func (a agendaOf) Len() int { return len(a) }
 func (a agendaOf) Less(i, j int) bool {
 	return a[i].at.Before(a[j].at) || a[i].at.Equal(a[j].at) && a[i].seq < a[j].seq
 }
 func (a agendaOf) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agendaOf) Push(x any)   { *a = append(*a, x.(happening)) }
+func (a *agendaOf) Push(x any)   { *a = append(*a, x.(scheduled)) }
 func (a *agendaOf) Pop() any {
 	old := *a
 	last := old[len(old)-1]
@@ -105,24 +105,24 @@ func (a *agendaOf) Pop() any {
 	return last
 }
 
-// lab is a ring and its environment.
-type lab struct {
-	t       *testing.T
-	rng     *rand.Rand
-	weather weather
-	now     time.Time
-	begun   time.Time
-	healed  time.Time
-	seq     int
-	todo    agendaOf
-	nodes   []*node
-	cut     map[[2]int]bool // one way
-	story   strings.Builder
+// simRing is a simulated ring with a network that delays and loses messages.
+type simRing struct {
+	t      *testing.T
+	rng    *rand.Rand
+	faults faults
+	now    time.Time
+	begun  time.Time
+	healed time.Time
+	seq    int
+	todo   agendaOf
+	nodes  []*simMember
+	cut    map[[2]int]bool // one way
+	story  strings.Builder
 
 	granted map[exchange.Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
-	loses   func(*node) bool // the voters' answers to a member; nil: one of ten
+	loses   func(*simMember) bool // the voters' answers to a member; nil: one of ten
 
 	texts     []crontabText // the texts that all members have, or will have soon
 	version   int           // of texts
@@ -139,8 +139,8 @@ type lab struct {
 	census  []census
 }
 
-func newLab(t *testing.T, rng *rand.Rand, now time.Time) *lab {
-	return &lab{
+func newSimRing(t *testing.T, rng *rand.Rand, now time.Time) *simRing {
+	return &simRing{
 		t: t, rng: rng, now: now, begun: now, cut: map[[2]int]bool{},
 		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
 		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{},
@@ -150,7 +150,7 @@ func newLab(t *testing.T, rng *rand.Rand, now time.Time) *lab {
 
 // apart is a time during which two members could not see each other.
 type apart struct {
-	a, b     *node
+	a, b     *simMember
 	from, to time.Time
 	cut      bool
 	slept    bool // a was paused, and notices that afterwards
@@ -163,26 +163,26 @@ type census struct {
 }
 
 // count takes a census.
-func (l *lab) count() {
-	c := census{at: l.now}
-	for _, n := range l.nodes {
+func (s *simRing) count() {
+	c := census{at: s.now}
+	for _, n := range s.nodes {
 		if n.up && !n.left && !n.meta.drains {
 			c.there |= 1 << n.index
 		}
 	}
-	l.census = append(l.census, c)
+	s.census = append(s.census, c)
 }
 
 // nobodyFits reports whether no member that was present all the time around an instant
 // can run a job.
-func (l *lab) nobodyFits(id job.ID, about time.Time) bool {
+func (s *simRing) nobodyFits(id job.ID, about time.Time) bool {
 	const even = 0x5555
 	fit, picky := map[job.ID]uint{"even": even, "odd": even << 1, "few": even << 1}[id]
 	if !picky {
 		return false
 	}
-	for i, c := range l.census {
-		ends := i+1 < len(l.census) && l.census[i+1].at.Before(about.Add(-5*time.Second))
+	for i, c := range s.census {
+		ends := i+1 < len(s.census) && s.census[i+1].at.Before(about.Add(-5*time.Second))
 		if !ends && c.at.Before(about.Add(5*time.Second)) {
 			fit &= c.there
 		}
@@ -191,13 +191,13 @@ func (l *lab) nobodyFits(id job.ID, about time.Time) bool {
 }
 
 // part records that members cannot see each other from now on.
-func (l *lab) part(a, b *node, d time.Duration) {
-	l.apart = append(l.apart, apart{a: a, b: b, from: l.now, to: l.now.Add(d)})
+func (s *simRing) part(a, b *simMember, d time.Duration) {
+	s.apart = append(s.apart, apart{a: a, b: b, from: s.now, to: s.now.Add(d)})
 }
 
 // sawEachOther reports whether the later of two members that ran an occurrence could have
 // known of the other: they were not apart for some time before.
-func (l *lab) sawEachOther(a, b ringStart) bool {
+func (s *simRing) sawEachOther(a, b ringStart) bool {
 	if a.at.After(b.at) {
 		a, b = b, a
 	}
@@ -208,16 +208,16 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 	if b.claimed.Before(from) && b.claimed.After(to.Add(-learns)) {
 		from = b.claimed
 	}
-	overslept := slices.ContainsFunc(l.apart, func(x apart) bool { // paused since the claim, and has not claimed again
+	overslept := slices.ContainsFunc(s.apart, func(x apart) bool { // paused since the claim, and has not claimed again
 		return x.slept && x.a == b.node && x.from.After(b.claimed) && x.from.Before(b.at)
 	})
-	missedLeave := slices.ContainsFunc(l.apart, func(x apart) bool { // a left while b was paused
+	missedLeave := slices.ContainsFunc(s.apart, func(x apart) bool { // a left while b was paused
 		return x.slept && x.a == b.node && x.from.Before(a.node.leftAt) && x.to.After(a.node.leftAt)
 	})
 	if !a.saw[b.node.id] && !overslept || missedLeave {
 		return false
 	}
-	return b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
+	return b.saw[a.node.id] && !slices.ContainsFunc(s.apart, func(x apart) bool {
 		return (x.a == a.node && x.b == b.node || x.a == b.node && x.b == a.node) && x.from.Before(to) && x.to.After(from) && !(x.slept && x.a == b.node)
 	})
 }
@@ -232,7 +232,7 @@ type grantOf struct {
 }
 
 type ringStart struct {
-	node    *node
+	node    *simMember
 	at      time.Time
 	attempt int
 	lost    int
@@ -250,10 +250,10 @@ type meta struct {
 	edited time.Time // the last change of its jobs since it joined
 }
 
-// node is a member.
-type node struct {
-	*world
-	lab      *lab
+// simMember is a member of a simRing.
+type simMember struct {
+	*simHost
+	sim      *simRing
 	index    int
 	id       string
 	skew     time.Duration
@@ -285,42 +285,42 @@ type node struct {
 	untold   int                          // messages that it repeats until they are received
 }
 
-func (l *lab) in(d time.Duration, do func()) {
-	l.seq++
-	heap.Push(&l.todo, happening{l.now.Add(d), l.seq, do})
+func (s *simRing) in(d time.Duration, do func()) {
+	s.seq++
+	heap.Push(&s.todo, scheduled{s.now.Add(d), s.seq, do})
 }
 
-func (l *lab) say(format string, args ...any) {
-	fmt.Fprintf(&l.story, "%s "+format+"\n", append([]any{l.now.Format("15:04:05.000")}, args...)...)
+func (s *simRing) say(format string, args ...any) {
+	fmt.Fprintf(&s.story, "%s "+format+"\n", append([]any{s.now.Format("15:04:05.000")}, args...)...)
 }
 
-func (l *lab) run(d time.Duration) {
-	until := l.now.Add(d)
-	for len(l.todo) > 0 && !l.todo[0].at.After(until) && !l.t.Failed() {
-		h := heap.Pop(&l.todo).(happening)
-		l.now = h.at
+func (s *simRing) run(d time.Duration) {
+	until := s.now.Add(d)
+	for len(s.todo) > 0 && !s.todo[0].at.After(until) && !s.t.Failed() {
+		h := heap.Pop(&s.todo).(scheduled)
+		s.now = h.at
 		h.do()
 	}
-	l.now = until
+	s.now = until
 }
 
 // connected reports whether a message gets from one member to another.
-func (l *lab) connected(a, b *node) bool {
-	return a.up && b.up && !a.left && !b.left && !l.cut[[2]int{a.index, b.index}]
+func (s *simRing) connected(a, b *simMember) bool {
+	return a.up && b.up && !a.left && !b.left && !s.cut[[2]int{a.index, b.index}]
 }
 
-func (l *lab) of(id string) *node {
-	return l.nodes[slices.IndexFunc(l.nodes, func(n *node) bool { return n.id == id })]
+func (s *simRing) of(id string) *simMember {
+	return s.nodes[slices.IndexFunc(s.nodes, func(n *simMember) bool { return n.id == id })]
 }
 
 // clock returns the time of a member's clock.
-func (n *node) clock() time.Time { return n.lab.now.Add(n.skew) }
+func (n *simMember) clock() time.Time { return n.sim.now.Add(n.skew) }
 
 // soon makes a member do something after a delay, unless it dies before; later if it is
 // paused.
-func (n *node) soon(d time.Duration, do func()) {
+func (n *simMember) soon(d time.Duration, do func()) {
 	life := n.life
-	n.lab.in(d, func() {
+	n.sim.in(d, func() {
 		switch {
 		case !n.up || n.life != life:
 		case n.paused:
@@ -332,29 +332,29 @@ func (n *node) soon(d time.Duration, do func()) {
 }
 
 // send makes another member do something when the message arrives there.
-func (n *node) send(to *node, do func()) {
-	if n.lab.connected(n, to) {
-		to.soon(time.Duration(1+n.lab.rng.IntN(150))*time.Millisecond, do)
+func (n *simMember) send(to *simMember, do func()) {
+	if n.sim.connected(n, to) {
+		to.soon(time.Duration(1+n.sim.rng.IntN(150))*time.Millisecond, do)
 	}
 }
 
 // post sends a message that may be lost to all live members.
-func (n *node) post(do func(to *node)) {
+func (n *simMember) post(do func(to *simMember)) {
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
-		if to := n.lab.of(id); n.lab.rng.IntN(5) > 0 {
+		if to := n.sim.of(id); n.sim.rng.IntN(5) > 0 {
 			n.send(to, func() { do(to) })
 		}
 	}
 }
 
 // notify passes events to the engine in its next step.
-func (n *node) notify(events ...event.Event) {
+func (n *simMember) notify(events ...event.Event) {
 	n.inbox = append(n.inbox, events...)
 	n.soon(time.Millisecond, n.live)
 }
 
 // live makes a step of a member, if there is a reason for one.
-func (n *node) live() {
+func (n *simMember) live() {
 	n.read()
 	if wake := n.engine.Wake(); len(n.inbox)+len(n.owed) > 0 || !wake.IsZero() && !wake.After(n.now.Wall) {
 		events := n.inbox
@@ -363,12 +363,12 @@ func (n *node) live() {
 	}
 }
 
-func (n *node) read() {
-	n.now = job.Moment{Wall: n.clock(), Up: n.lab.now.Sub(n.lab.begun) + time.Hour}
+func (n *simMember) read() {
+	n.now = job.Moment{Wall: n.clock(), Up: n.sim.now.Sub(n.sim.begun) + time.Hour}
 }
 
 // act carries out the effects that concern the ring.
-func (n *node) act(effects []effect.Effect) {
+func (n *simMember) act(effects []effect.Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case toRing:
@@ -388,7 +388,7 @@ func (n *node) act(effects []effect.Effect) {
 }
 
 // boot starts the daemon.
-func (n *node) boot() {
+func (n *simMember) boot() {
 	n.life++
 	n.up = true
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
@@ -398,41 +398,41 @@ func (n *node) boot() {
 	n.untold = 0
 	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
 	n.meta = meta{id: n.id, labels: n.labels, drains: true, since: n.clock()}
-	n.crontabs, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
-	n.lab.count()
+	n.crontabs, n.version = n.parse(n.own(n.sim.texts)), n.sim.version
+	n.sim.count()
 	n.read()
-	n.world.start()
+	n.simHost.start()
 	n.beat()
 	n.soon(settle, func() { // by then it has received messages from all present members
 		n.joined, n.joinedAt, n.meta.drains = true, n.clock(), false
-		n.lab.count()
+		n.sim.count()
 		n.announce()
 		n.view()
 	})
 }
 
-func (n *node) begin(s effect.Start) {
-	l := n.lab
+func (n *simMember) begin(s effect.Start) {
+	r := n.sim
 	if s.Run.Trigger == job.TriggerManual || s.Run.Trigger == job.TriggerDependency {
 		return
 	}
 	o := exchange.OccurrenceOf(job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due)
 	if rival := n.rivals[o.Key] || s.Job.User != "ann"; rival {
-		l.rivalRuns++
-		l.rivaled[o] = true
+		r.rivalRuns++
+		r.rivaled[o] = true
 	} else {
-		l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
+		r.starts[o] = append(r.starts[o], ringStart{n, r.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
 	}
 	if catalog.Misfit(s.Entry.Options(), n.labels) != "" || !catalog.IsHere(s.Entry.Options(), n.id) {
-		l.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
+		r.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
 	}
 	id, life := s.Run.ID, n.life
-	l.in(time.Duration(l.rng.IntN(15_000))*time.Millisecond, func() {
+	r.in(time.Duration(r.rng.IntN(15_000))*time.Millisecond, func() {
 		if n.life == life && n.up {
 			outcome := job.Outcome{Kind: job.Exited}
-			delete(l.failed, o)
-			if strings.HasPrefix(string(s.Job.ID), "flaky") && l.rng.IntN(2) == 0 {
-				outcome.Code, l.failed[o] = 1, s.Run.Attempt
+			delete(r.failed, o)
+			if strings.HasPrefix(string(s.Job.ID), "flaky") && r.rng.IntN(2) == 0 {
+				outcome.Code, r.failed[o] = 1, s.Run.Attempt
 			}
 			n.soon(0, func() { n.end(id, outcome); n.live() })
 		}
@@ -442,75 +442,75 @@ func (n *node) begin(s effect.Start) {
 // keyIn returns the ring key of a job of the ring; all of them are ann's.
 func keyIn(id job.ID) job.Key { return job.KeyOf(id, "ann") }
 
-func (n *node) fact(r job.Record) {
-	l := n.lab
+func (n *simMember) fact(r job.Record) {
+	s := n.sim
 	key := keyIn(r.Job)
 	o := exchange.OccurrenceOf(key, r.Due)
 	switch {
 	case n.rivals[key] || r.Job.Owner() != "root":
-		l.rivaled[o] = l.rivaled[o] || r.Kind == job.Decided
+		s.rivaled[o] = s.rivaled[o] || r.Kind == job.Decided
 	case r.Kind == job.Doubled:
-		if l.doubled[o] == nil {
-			l.doubled[o] = map[string]bool{}
+		if s.doubled[o] == nil {
+			s.doubled[o] = map[string]bool{}
 		}
-		l.doubled[o][n.id] = true
+		s.doubled[o][n.id] = true
 	case r.Kind == job.Decided:
 		n.stored[o] = true
-		if r.Run == nil && (r.Reason != job.NoQuorum || l.weather.cuts || l.weather.dies) && r.Reason != job.NoMember {
+		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
 			first := r.Due
 			if r.Count > 1 {
 				first = r.First
 			}
 			for at := first; !at.After(r.Due); at = at.Add(time.Second) {
-				l.skipped[exchange.OccurrenceOf(key, at)] = true
+				s.skipped[exchange.OccurrenceOf(key, at)] = true
 			}
 		}
 	case r.Kind == job.Dropped && r.Reason != job.OtherMember && r.Reason != job.HandedOver:
-		l.skipped[o] = true
+		s.skipped[o] = true
 	}
 }
 
-func (n *node) write(e effect.Effect) {
+func (n *simMember) write(e effect.Effect) {
 	switch e := e.(type) {
 	case toRing:
-		n.lab.say("%s: %T %+v", n.id, e.sent, e.sent)
+		n.sim.say("%s: %T %+v", n.id, e.sent, e.sent)
 	case effect.Fact, effect.Start:
-		n.lab.say("%s: %s", n.id, n.world.notify(e))
+		n.sim.say("%s: %s", n.id, n.simHost.notify(e))
 	}
 }
 
 // kill ends a daemon and its jobs.
-func (n *node) kill(away time.Duration) {
-	n.lab.say("%s is killed for %s", n.id, away)
-	for _, x := range n.lab.nodes {
-		n.lab.part(n, x, away)
+func (n *simMember) kill(away time.Duration) {
+	n.sim.say("%s is killed for %s", n.id, away)
+	for _, x := range n.sim.nodes {
+		n.sim.part(n, x, away)
 	}
 	for _, m := range n.ownMarks() {
 		if m.Phase != exchange.Over {
-			n.lab.died[m.Occurrence] = true
+			n.sim.died[m.Occurrence] = true
 		}
 	}
-	for _, g := range n.lab.granted {
+	for _, g := range n.sim.granted {
 		if g.by == n.id {
-			n.lab.died[g.of] = true
+			n.sim.died[g.of] = true
 		}
 	}
 	n.die()
 	n.up = false
-	n.lab.count()
-	n.lab.in(away, func() { n.lab.say("%s starts", n.id); n.boot() })
+	n.sim.count()
+	n.sim.in(away, func() { n.sim.say("%s starts", n.id); n.boot() })
 }
 
 // pause stops a daemon as SIGSTOP does.
-func (n *node) pause(d time.Duration) {
-	n.lab.say("%s is paused for %s", n.id, d)
+func (n *simMember) pause(d time.Duration) {
+	n.sim.say("%s is paused for %s", n.id, d)
 	n.paused = true
-	for _, x := range n.lab.nodes {
-		n.lab.part(n, x, d)
-		n.lab.apart[len(n.lab.apart)-1].slept = d > 4*time.Second // a shorter pause might not even be noticed
+	for _, x := range n.sim.nodes {
+		n.sim.part(n, x, d)
+		n.sim.apart[len(n.sim.apart)-1].slept = d > 4*time.Second // a shorter pause might not even be noticed
 	}
-	n.lab.in(d, func() {
-		n.lab.say("%s goes on", n.id)
+	n.sim.in(d, func() {
+		n.sim.say("%s goes on", n.id)
 		n.paused = false
 		all := n.missed
 		n.missed = nil
@@ -521,8 +521,8 @@ func (n *node) pause(d time.Duration) {
 }
 
 // part makes a member leave as planned.
-func (n *node) part() {
-	n.lab.say("%s is about to leave", n.id)
+func (n *simMember) part() {
+	n.sim.say("%s is about to leave", n.id)
 	n.drains()
 	n.soon(settle, func() {
 		n.parting = true
@@ -532,38 +532,38 @@ func (n *node) part() {
 }
 
 // drain makes a member take nothing for a while; then it takes part again, or leaves.
-func (n *node) drain(d time.Duration) {
-	n.lab.say("%s is drained for %s", n.id, d)
+func (n *simMember) drain(d time.Duration) {
+	n.sim.say("%s is drained for %s", n.id, d)
 	n.drains()
 	n.soon(d, func() {
-		if n.lab.rng.IntN(4) == 0 {
+		if n.sim.rng.IntN(4) == 0 {
 			n.part()
 			return
 		}
-		n.lab.say("%s takes part again", n.id)
+		n.sim.say("%s takes part again", n.id)
 		n.meta.drains, n.idle = false, false
-		n.lab.count()
+		n.sim.count()
 		n.announce()
 		n.view()
 	})
 }
 
 // edit changes a member's crontabs, unless a newer edit came first.
-func (n *node) edit(texts []crontabText, version int) {
+func (n *simMember) edit(texts []crontabText, version int) {
 	if version <= n.version {
 		return
 	}
 	n.crontabs, n.version = n.parse(n.own(texts)), version
 	n.read()
-	n.inbox = append(n.inbox, n.world.load())
+	n.inbox = append(n.inbox, n.simHost.load())
 	n.live()
 }
 
 // own returns a member's crontabs, which are not the same on all members: one has
 // different entries with the same schedules, and some have jobs of another owner with the
 // same names.
-func (n *node) own(texts []crontabText) []crontabText {
-	if !n.lab.weather.rivals {
+func (n *simMember) own(texts []crontabText) []crontabText {
+	if !n.sim.faults.rivals {
 		return texts
 	}
 	text := texts[0].text
@@ -583,26 +583,26 @@ func (n *node) own(texts []crontabText) []crontabText {
 // deployment, all other jobs count as the same on all members.
 var rivalJobs = []job.ID{"each", "queue", "again", "narrow", "yield"}
 
-func (l *lab) add(index int) *node {
-	n := &node{
-		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index),
-		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
+func (s *simRing) add(index int) *simMember {
+	n := &simMember{
+		simHost: newSimHost(s.t, s.now, time.UTC), sim: s, index: index, id: fmt.Sprintf("m%d", index),
+		skew:  time.Duration(s.rng.IntN(4800)-2400) * time.Millisecond,
 		views: map[exchange.Occurrence]map[string]bool{}, claimed: map[exchange.Occurrence]time.Time{}, stored: map[exchange.Occurrence]bool{},
 	}
 	n.node, n.ring = n.id, event.Available
-	if l.weather.strict {
+	if s.faults.strict {
 		n.ring = event.Strict
 	}
-	if l.weather.rivals && index == 0 {
+	if s.faults.rivals && index == 0 {
 		n.rivals = map[job.Key]bool{}
 		for _, id := range rivalJobs {
-			n.rivals[keyIn(id)] = l.rng.IntN(3) > 0
+			n.rivals[keyIn(id)] = s.rng.IntN(3) > 0
 		}
 	}
 	n.labels = map[string]string{"parity": []string{"even", "odd"}[index%2]}
-	n.world.log = n.write
-	n.check = func(_ *world, effects []effect.Effect) { n.act(effects) }
-	l.nodes = append(l.nodes, n)
+	n.simHost.log = n.write
+	n.check = func(_ *simHost, effects []effect.Effect) { n.act(effects) }
+	s.nodes = append(s.nodes, n)
 	n.boot()
 	return n
 }
@@ -640,78 +640,78 @@ const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
 // simulateRing returns how many occurrences were handed over.
 func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	l := newLab(t, rng, time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC))
-	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
+	s := newSimRing(t, rng, time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC))
+	s.faults = faults{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
 	members := 3 + rng.IntN(7)
-	l.voters = 3 + rng.IntN(2)*2
-	l.voters = min(l.voters, members-(members+1)%2)
-	l.weather.rivals = rng.IntN(2) == 0
-	l.texts = []crontabText{{[]string{"sim"}, steadyJobs}}
+	s.voters = 3 + rng.IntN(2)*2
+	s.voters = min(s.voters, members-(members+1)%2)
+	s.faults.rivals = rng.IntN(2) == 0
+	s.texts = []crontabText{{[]string{"sim"}, steadyJobs}}
 	for i := range members {
-		l.add(i)
+		s.add(i)
 	}
-	l.run(20 * time.Second)
-	if l.weather.rivals {
-		l.run(register.RolloutTime) // different entries count as the same job for this time
+	s.run(20 * time.Second)
+	if s.faults.rivals {
+		s.run(register.RolloutTime) // different entries count as the same job for this time
 	}
-	from := l.now
+	from := s.now
 	for range 12 {
-		l.happen()
-		l.run(time.Duration(1000+rng.IntN(9000)) * time.Millisecond)
+		s.happen()
+		s.run(time.Duration(1000+rng.IntN(9000)) * time.Millisecond)
 	}
-	l.calm()
-	until := l.now
-	l.run(60 * time.Second)
-	l.judge(from, until)
+	s.calm()
+	until := s.now
+	s.run(60 * time.Second)
+	s.judge(from, until)
 	if t.Failed() || verbose {
-		t.Logf("seed %d: %d members, %+v\n%s", seed, members, l.weather, l.story.String())
+		t.Logf("seed %d: %d members, %+v\n%s", seed, members, s.faults, s.story.String())
 	}
-	return l.given
+	return s.given
 }
 
 // happen makes one random thing happen to a ring.
-func (l *lab) happen() {
-	rng := l.rng
-	var up []*node
-	for _, n := range l.nodes {
+func (s *simRing) happen() {
+	rng := s.rng
+	var up []*simMember
+	for _, n := range s.nodes {
 		if n.up && !n.left && !n.paused && !n.meta.drains {
 			up = append(up, n)
 		}
 	}
-	if len(up) < 3 || l.weather.rivals && len(up) < 4 {
+	if len(up) < 3 || s.faults.rivals && len(up) < 4 {
 		return
 	}
-	n, k := up[rng.IntN(len(up))], rng.IntN(15)
+	m, k := up[rng.IntN(len(up))], rng.IntN(15)
 	away := time.Duration(rng.Int64N(int64(30 * time.Second)))
 	if k == 8 || k == 11 { // the member with most runs to hand over
-		n = slices.MaxFunc(up, func(a, b *node) int { return cmp.Compare(a.waiting(), b.waiting()) })
+		m = slices.MaxFunc(up, func(a, b *simMember) int { return cmp.Compare(a.waiting(), b.waiting()) })
 	}
-	alike := slices.ContainsFunc(up, func(x *node) bool { return x != n && x.index%2 == n.index%2 }) // otherwise no member would remain for some jobs
+	alike := slices.ContainsFunc(up, func(x *simMember) bool { return x != m && x.index%2 == m.index%2 }) // otherwise no member would remain for some jobs
 	switch {
-	case n.rivals != nil && (k < 2 || k == 14): // its entries would count for a minute after it came back
-	case k < 2 && l.weather.dies:
+	case m.rivals != nil && (k < 2 || k == 14): // its entries would count for a minute after it came back
+	case k < 2 && s.faults.dies:
 		if rng.IntN(2) == 0 {
 			away /= 30 // before any member considers it dead
 		}
-		n.kill(away)
-	case k < 4 && l.weather.cuts:
-		n.pause(away)
-	case k < 7 && l.weather.cuts:
-		l.partition(away)
-	case k < 8 && len(l.nodes) < 12:
-		l.say("m%d joins", len(l.nodes))
-		l.add(len(l.nodes))
-	case (k == 8 || k == 11) && alike && (n.index >= l.voters || !l.weather.strict):
-		n.part()
+		m.kill(away)
+	case k < 4 && s.faults.cuts:
+		m.pause(away)
+	case k < 7 && s.faults.cuts:
+		s.partition(away)
+	case k < 8 && len(s.nodes) < 12:
+		s.say("m%d joins", len(s.nodes))
+		s.add(len(s.nodes))
+	case (k == 8 || k == 11) && alike && (m.index >= s.voters || !s.faults.strict):
+		m.part()
 	case k < 14:
-		l.deploy()
-	case alike && (n.index >= l.voters || !l.weather.strict):
-		n.drain(away)
+		s.deploy()
+	case alike && (m.index >= s.voters || !s.faults.strict):
+		m.drain(away)
 	}
 }
 
 // waiting returns the number of a member's runs that have not begun.
-func (n *node) waiting() (count int) {
+func (n *simMember) waiting() (count int) {
 	n.engine.View().EachRun(func(r *job.Run) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			count++
@@ -721,84 +721,84 @@ func (n *node) waiting() (count int) {
 }
 
 // partition splits a ring in two, sometimes in one direction only.
-func (l *lab) partition(d time.Duration) {
-	oneWay := l.rng.IntN(4) == 0
+func (s *simRing) partition(d time.Duration) {
+	oneWay := s.rng.IntN(4) == 0
 	side := map[int]bool{}
-	for _, n := range l.nodes {
-		side[n.index] = l.rng.IntN(2) == 0
+	for _, n := range s.nodes {
+		side[n.index] = s.rng.IntN(2) == 0
 	}
-	l.split(d, side, oneWay)
+	s.split(d, side, oneWay)
 }
 
 // split replaces the partition before. The members with true do not reach the others, and
 // the others do not reach them unless it is one way.
-func (l *lab) split(d time.Duration, side map[int]bool, oneWay bool) {
-	clear(l.cut)
-	for i := range l.apart {
-		if x := &l.apart[i]; x.cut && x.to.After(l.now) {
-			x.to = l.now
+func (s *simRing) split(d time.Duration, side map[int]bool, oneWay bool) {
+	clear(s.cut)
+	for i := range s.apart {
+		if x := &s.apart[i]; x.cut && x.to.After(s.now) {
+			x.to = s.now
 		}
 	}
-	l.say("partition %v one way %t for %s", side, oneWay, d)
-	for _, a := range l.nodes {
-		for _, b := range l.nodes {
+	s.say("partition %v one way %t for %s", side, oneWay, d)
+	for _, a := range s.nodes {
+		for _, b := range s.nodes {
 			if side[a.index] && !side[b.index] {
-				l.cut[[2]int{a.index, b.index}] = true
-				l.part(a, b, d)
-				l.apart[len(l.apart)-1].cut = true
-				l.cut[[2]int{b.index, a.index}] = !oneWay
+				s.cut[[2]int{a.index, b.index}] = true
+				s.part(a, b, d)
+				s.apart[len(s.apart)-1].cut = true
+				s.cut[[2]int{b.index, a.index}] = !oneWay
 			}
 		}
 	}
-	l.in(d, func() {
-		if l.now.Before(l.healed) { // another one began meanwhile
+	s.in(d, func() {
+		if s.now.Before(s.healed) { // another one began meanwhile
 			return
 		}
-		l.say("healed")
-		clear(l.cut)
+		s.say("healed")
+		clear(s.cut)
 	})
-	l.healed = l.now.Add(d)
+	s.healed = s.now.Add(d)
 }
 
 // deploy changes a line on all members, one after the other.
-func (l *lab) deploy() {
-	l.version++
-	version := l.version
-	l.say("deploy %d", version)
-	l.texts = []crontabText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
-	texts, slow := l.texts, 3000
-	if l.rng.IntN(4) == 0 {
+func (s *simRing) deploy() {
+	s.version++
+	version := s.version
+	s.say("deploy %d", version)
+	s.texts = []crontabText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
+	texts, slow := s.texts, 3000
+	if s.rng.IntN(4) == 0 {
 		slow = 20_000
 	}
-	for _, n := range l.nodes {
-		n.soon(time.Duration(l.rng.IntN(slow))*time.Millisecond, func() { n.edit(texts, version) })
+	for _, n := range s.nodes {
+		n.soon(time.Duration(s.rng.IntN(slow))*time.Millisecond, func() { n.edit(texts, version) })
 	}
 }
 
 // calm ends all trouble.
-func (l *lab) calm() {
-	clear(l.cut)
-	l.run(31 * time.Second)
+func (s *simRing) calm() {
+	clear(s.cut)
+	s.run(31 * time.Second)
 }
 
 // judge holds a ring to what it promises, for the occurrences of a stretch.
-func (l *lab) judge(from, until time.Time) {
-	v := l.nodes[0].engine.View()
+func (s *simRing) judge(from, until time.Time) {
+	v := s.nodes[0].engine.View()
 	for i := range v.Len() {
-		id, s := v.ID(i), v.Entry(i).Schedule
+		id, schedule := v.ID(i), v.Entry(i).Schedule
 		if id.Owner() != "root" {
 			continue
 		}
-		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
-			l.judgeOne(id, exchange.OccurrenceOf(keyIn(id), due), until)
+		for due := schedule.Next(from); due.Before(until.Add(30 * time.Second)); due = schedule.Next(due) {
+			s.judgeOne(id, exchange.OccurrenceOf(keyIn(id), due), until)
 		}
 	}
 }
 
 // waits reports whether an occurrence waits for its start or its next attempt on a member: on any
 // member, or on one that has left.
-func (l *lab) waits(id job.ID, o exchange.Occurrence, left bool) bool {
-	return slices.ContainsFunc(l.nodes, func(n *node) (waits bool) {
+func (s *simRing) waits(id job.ID, o exchange.Occurrence, left bool) bool {
+	return slices.ContainsFunc(s.nodes, func(n *simMember) (waits bool) {
 		if left && !n.left {
 			return false
 		}
@@ -810,48 +810,48 @@ func (l *lab) waits(id job.ID, o exchange.Occurrence, left bool) bool {
 }
 
 // isTold reports whether a member received a report that its run was doubled.
-func (l *lab) isTold(o exchange.Occurrence, n *node) bool {
-	return l.doubled[o][n.id]
+func (s *simRing) isTold(o exchange.Occurrence, n *simMember) bool {
+	return s.doubled[o][n.id]
 }
 
-func (l *lab) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
+func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	var firsts []ringStart
-	for _, s := range l.starts[o] {
-		if s.attempt == 1 {
-			firsts = append(firsts, s)
+	for _, start := range s.starts[o] {
+		if start.attempt == 1 {
+			firsts = append(firsts, start)
 		}
 	}
 	var who []string
-	for _, s := range firsts {
-		who = append(who, s.node.id)
+	for _, start := range firsts {
+		who = append(who, start.node.id)
 	}
 	fail := func(format string, args ...any) {
-		l.t.Errorf(format+": %s at %s by %v", append(args, id, o.Time().Format(time.TimeOnly), who)...)
+		s.t.Errorf(format+": %s at %s by %v", append(args, id, o.Time().Format(time.TimeOnly), who)...)
 	}
-	ledger := l.weather.strict && id != "yield"
-	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Time().Before(until) && !l.waits(id, o, true) {
+	ledger := s.faults.strict && id != "yield"
+	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
 	// member that joined less than a minute ago.
-	unsure := l.rivaled[o] && (l.weather.cuts || slices.ContainsFunc(l.nodes, func(n *node) bool {
+	unsure := s.rivaled[o] && (s.faults.cuts || slices.ContainsFunc(s.nodes, func(n *simMember) bool {
 		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(register.RolloutTime+10*time.Second).After(o.Time())
 	}))
 	switch {
-	case len(firsts) == 0 && !l.skipped[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Time()):
+	case len(firsts) == 0 && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")
-	case len(firsts) > 1 && !l.weather.cuts && !l.weather.dies:
+	case len(firsts) > 1 && !s.faults.cuts && !s.faults.dies:
 		fail("invariant 25: it ran twice in a whole ring")
 	}
 	for i, a := range firsts {
 		for _, b := range firsts[:i] {
 			if a.node == b.node {
 				fail("invariant 1: it ran twice on a member")
-			} else if l.sawEachOther(a, b) && !l.died[o] {
+			} else if s.sawEachOther(a, b) && !s.died[o] {
 				fail("invariant 26: it ran on two that saw each other")
-			} else if !ledger && !a.node.left && !b.node.left && !l.died[o] && !(l.isTold(o, a.node) && l.isTold(o, b.node)) {
+			} else if !ledger && !a.node.left && !b.node.left && !s.died[o] && !(s.isTold(o, a.node) && s.isTold(o, b.node)) {
 				fail("invariant 26: it is not told of both that they ran it")
 			}
 		}
@@ -862,25 +862,25 @@ func (l *lab) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 // other, no member catches up more than twice its share.
 func TestMissedOccurrencesAreShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
-	l := newLab(t, rng, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	s := newSimRing(t, rng, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	var jobs strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&jobs, "#@ name=j%d sec=%d scope=ring catchup=all\n* * * * * x\n", i, 20+i%20)
 	}
-	l.texts = []crontabText{{[]string{"sim"}, jobs.String()}}
+	s.texts = []crontabText{{[]string{"sim"}, jobs.String()}}
 	for i := range 5 {
-		l.add(i)
+		s.add(i)
 	}
-	l.run(15 * time.Second)
-	from := l.now
-	for _, n := range l.nodes {
+	s.run(15 * time.Second)
+	from := s.now
+	for _, n := range s.nodes {
 		n.kill(35*time.Second + time.Duration(rng.IntN(1000))*time.Millisecond)
 	}
-	l.run(34 * time.Second)
-	until := l.now
-	l.run(time.Minute)
+	s.run(34 * time.Second)
+	until := s.now
+	s.run(time.Minute)
 	caught, by := 0, map[string]int{}
-	for o, starts := range l.starts {
+	for o, starts := range s.starts {
 		if o.Time().After(from) && o.Time().Before(until) {
 			caught++
 			by[starts[0].node.id]++

@@ -23,23 +23,23 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 60, "worlds to simulate")
-	first = flag.Uint64("first", 1, "the first world or ring to simulate")
-	seed  = flag.Uint64("seed", 0, "simulate this world alone, and print its story")
+	seeds = flag.Int("seeds", 60, "hosts to simulate")
+	first = flag.Uint64("first", 1, "the first host or ring to simulate")
+	seed  = flag.Uint64("seed", 0, "simulate this host alone, and print its story")
 )
 
-// TestSimulation runs random worlds and checks the engine's invariants after every step.
+// TestSimulation runs random hosts and checks the engine's invariants after every step.
 // It prints a failing seed; -seed N replays it.
 func TestSimulation(t *testing.T) {
 	if *seed != 0 {
 		simulate(t, *seed, true)
 		return
 	}
-	worlds := uint64(*seeds)
+	hosts := uint64(*seeds)
 	if testing.Short() {
-		worlds = min(worlds, 20)
+		hosts = min(hosts, 20)
 	}
-	for s := *first; s < *first+worlds; s++ {
+	for s := *first; s < *first+hosts; s++ {
 		simulateAgain(t, s)
 		if t.Failed() {
 			t.Fatalf("replay with: go test ./daemon/engine -run Simulation -seed %d -v", s)
@@ -47,7 +47,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulateAgain simulates a world. Only if that fails, it simulates the world again with
+// simulateAgain simulates a host. Only if that fails, it simulates the host again with
 // its story: writing the story takes as long as the checks.
 func simulateAgain(t *testing.T, seed uint64) {
 	if simulate(t, seed, false); t.Failed() {
@@ -55,7 +55,7 @@ func simulateAgain(t *testing.T, seed uint64) {
 	}
 }
 
-// TestSimulationOfFoundFaults repeats worlds that have found faults: a pool that
+// TestSimulationOfFoundFaults repeats hosts that have found faults: a pool that
 // was no longer declared (639), a retry that the next load dropped (1711), a
 // queue that grew while the daemon drained (2009138), users who lost their turns in a
 // load (4050374, 4052538), two runs under overlap=skip, which a load had set while both
@@ -71,7 +71,7 @@ func TestSimulationOfFoundFaults(t *testing.T) {
 
 // history is the state that the invariants are checked against.
 type history struct {
-	w       *world
+	w       *simHost
 	story   *strings.Builder // nil: no story is written
 	decided map[instant]string
 	last    map[job.ID]time.Time // newest decided occurrence in this era
@@ -107,7 +107,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	zone := randomZone(t, rng)
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
-	w := newWorld(t, at, zone)
+	w := newSimHost(t, at, zone)
 	w.seed = seed
 	h := &history{
 		w: w, decided: map[instant]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{}, ahead: map[job.ID]time.Time{},
@@ -268,7 +268,7 @@ func (h *history) do(rng *rand.Rand) {
 	}
 }
 
-func runningRuns(w *world) []job.RunID { return slices.Sorted(maps.Keys(w.running)) }
+func runningRuns(h *simHost) []job.RunID { return slices.Sorted(maps.Keys(h.running)) }
 
 // set steps the clock; far enough back, occurrences may come again.
 func (h *history) set(d time.Duration) {
@@ -410,7 +410,7 @@ func (h *history) same(effects []effect.Effect) {
 	}
 }
 
-func (h *history) check(w *world, effects []effect.Effect) {
+func (h *history) check(w *simHost, effects []effect.Effect) {
 	if h.index() {
 		h.seatAgain()
 	}
@@ -626,7 +626,7 @@ func (h *history) schedule(id job.ID) cron.Schedule {
 
 func (h *history) boots(id job.ID) bool { return h.schedule(id) == timetable.Reboot }
 
-// finish ends everything and checks invariant 6: a finished world is empty.
+// finish ends everything and checks invariant 6: a finished host is empty.
 func (h *history) finish() {
 	w := h.w
 	w.settle()
@@ -704,15 +704,15 @@ func randomCrontab(rng *rand.Rand) string {
 func TestSimulationSameSeedSameYear(t *testing.T) {
 	once := func() string {
 		rng := rand.New(rand.NewPCG(7, 7))
-		w := newWorld(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
+		h := newSimHost(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
 		var b strings.Builder
-		w.log = func(e effect.Effect) { fmt.Fprintln(&b, w.notify(e)) }
-		w.crontabs = []*crontab.File{w.crontab("sim", randomCrontab(rng))}
-		w.start()
-		w.advance(w.now.Wall.AddDate(0, 0, 2))
+		h.log = func(e effect.Effect) { fmt.Fprintln(&b, h.notify(e)) }
+		h.crontabs = []*crontab.File{h.crontab("sim", randomCrontab(rng))}
+		h.start()
+		h.advance(h.now.Wall.AddDate(0, 0, 2))
 		return b.String()
 	}
 	if a, b := once(), once(); a != b {
-		t.Errorf("the same world went two ways:\n%s\n---\n%s", a, b)
+		t.Errorf("the same seed had two histories:\n%s\n---\n%s", a, b)
 	}
 }

@@ -115,7 +115,7 @@ func replay(t *testing.T, text string) []byte {
 type story struct {
 	t   *testing.T
 	out *bytes.Buffer
-	w   *world
+	w   *simHost
 
 	texts []crontabText
 	hosts map[string]string // of the members, by ID
@@ -241,7 +241,7 @@ func (s *story) trouble(id job.ID) {
 }
 
 func (s *story) command(words []string, body string) {
-	w := s.w
+	h := s.w
 	switch verb := words[0]; verb {
 	case "start":
 		s.start(words[1:])
@@ -258,20 +258,20 @@ func (s *story) command(words []string, body string) {
 			s.texts = append(s.texts, x)
 		}
 		s.parse()
-		if w.engine == nil {
-			w.start()
+		if h.engine == nil {
+			h.start()
 			return
 		}
-		w.step(w.load())
+		h.step(h.load())
 	case "zone":
-		w.zone = s.zone(words[1])
+		h.zone = s.zone(words[1])
 		s.parse()
-		w.step(w.load())
+		h.step(h.load())
 	case "stamps":
 		s.stamps(words[1:])
 		return
 	case "limits":
-		w.limits = s.limits(words[1:])
+		h.limits = s.limits(words[1:])
 		return
 	case "bar":
 		s.barUsers(words[1:])
@@ -282,23 +282,23 @@ func (s *story) command(words []string, body string) {
 		s.trouble(job.ID(words[1]))
 		return
 	case "until":
-		w.advance(s.time(words[1]))
+		h.advance(s.time(words[1]))
 		return
 	case "end":
-		w.end(s.run(words[1]), s.outcome(words[2]))
+		h.end(s.run(words[1]), s.outcome(words[2]))
 	case "check":
-		w.answer(s.run(words[1]), s.outcome(words[2]))
+		h.answer(s.run(words[1]), s.outcome(words[2]))
 	case "clock":
-		w.set(s.duration(words[1]))
+		h.set(s.duration(words[1]))
 	case "sleep":
-		w.pass(s.duration(words[1]))
+		h.pass(s.duration(words[1]))
 	case "die":
-		w.die()
+		h.die()
 		return
 	case "backfill":
 		s.backfill(words[1:])
 	case "fillstop":
-		w.step(event.StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
+		h.step(event.StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
 	case "ring":
 		s.ring(words[1:])
 		return
@@ -310,16 +310,16 @@ func (s *story) command(words []string, body string) {
 		s.owner(job.ID(words[1]), s.time(words[2]))
 		return
 	case "drain":
-		w.step(event.Drain{})
+		h.step(event.Drain{})
 	case "undrain":
-		w.step(event.Undrain{})
+		h.step(event.Undrain{})
 	case "abandon":
-		w.step(event.Abandon{})
+		h.step(event.Abandon{})
 	default:
 		s.ask(words)
 	}
-	w.step()
-	w.settle()
+	h.step()
+	h.settle()
 }
 
 func (s *story) ring(words []string) {
@@ -526,7 +526,7 @@ func (s *story) start(words []string) {
 		}
 	}
 	if s.w == nil {
-		s.w = newWorld(s.t, time.Time{}, zone)
+		s.w = newSimHost(s.t, time.Time{}, zone)
 		s.w.log = func(e effect.Effect) {
 			if line := s.w.notify(e); line != "" {
 				fmt.Fprintln(s.out, line)

@@ -28,8 +28,8 @@ import (
 	"github.com/cronring/cronring/daemon/queue"
 )
 
-// world is a notifier under test, with what it said and ran.
-type world struct {
+// testNotifier is a notifier under test. It records its log and the programs that it runs.
+type testNotifier struct {
 	*Notifier
 	t       *testing.T
 	log     *syncBuffer
@@ -78,28 +78,28 @@ func (s *syncBuffer) String() string {
 
 var fine = job.Outcome{Kind: job.Exited}
 
-func newWorld(t *testing.T, dir string, channels ...Channel) *world {
+func newTestNotifier(t *testing.T, dir string, channels ...Channel) *testNotifier {
 	t.Helper()
-	return newTrusting(t, dir, nil, channels...)
+	return newTestNotifierTrusting(t, dir, nil, channels...)
 }
 
-func newTrusting(t *testing.T, dir string, roots *x509.CertPool, channels ...Channel) *world {
+func newTestNotifierTrusting(t *testing.T, dir string, roots *x509.CertPool, channels ...Channel) *testNotifier {
 	t.Helper()
-	w := &world{t: t, log: &syncBuffer{more: make(chan struct{})}, ran: make(chan Program, 10_000)}
-	w.does = func(context.Context, Program) (job.Outcome, []byte, error) { return fine, nil, nil }
-	w.Notifier = Open(Options{
+	n := &testNotifier{t: t, log: &syncBuffer{more: make(chan struct{})}, ran: make(chan Program, 10_000)}
+	n.does = func(context.Context, Program) (job.Outcome, []byte, error) { return fine, nil, nil }
+	n.Notifier = Open(Options{
 		Dir: dir, Host: "lab", Version: "1", Roots: roots,
-		Log: slog.New(slog.NewTextHandler(w.log, nil)),
+		Log: slog.New(slog.NewTextHandler(n.log, nil)),
 		Run: func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
-			w.ran <- p
-			return w.does(ctx, p)
+			n.ran <- p
+			return n.does(ctx, p)
 		},
 		Mail: func(_ context.Context, c *Channel, m *Message) error {
 			if m.User == "ghost" {
 				return &FinalError{"mail is off"}
 			}
 			subject, text := m.Letter()
-			w.letters = append(w.letters, fmt.Sprintf("%q as %s: %s\n%s", c.To, c.User, subject, text))
+			n.letters = append(n.letters, fmt.Sprintf("%q as %s: %s\n%s", c.To, c.User, subject, text))
 			return nil
 		},
 	})
@@ -108,30 +108,30 @@ func newTrusting(t *testing.T, dir string, roots *x509.CertPool, channels ...Cha
 			t.Fatal(err)
 		}
 	}
-	w.Configure(channels)
-	return w
+	n.Configure(channels)
+	return n
 }
 
 // start runs the notifier until the test ends, or until stop is called.
-func (w *world) start() (stop func()) {
+func (n *testNotifier) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	go func() { done <- n.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			w.t.Error(err)
+			n.t.Error(err)
 		}
 	})
-	w.t.Cleanup(stop)
+	n.t.Cleanup(stop)
 	return stop
 }
 
 // jobs is the jobs of the programs that were run, in order.
-func (w *world) jobs() (list []string) {
+func (n *testNotifier) jobs() (list []string) {
 	for {
 		select {
-		case p := <-w.ran:
+		case p := <-n.ran:
 			list = append(list, variable(p.Env, "CRONRING_NOTICE_JOB"))
 		default:
 			return list
@@ -183,13 +183,13 @@ func TestCommandGetsTheNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := hook("ops")
 		c.Command, c.User = []string{"/usr/local/bin/page", "-x"}, "pager"
-		w := newWorld(t, t.TempDir(), c, hook("other"))
-		defer w.start()()
-		w.Give(notice("backup", "ops", "other"))
+		n := newTestNotifier(t, t.TempDir(), c, hook("other"))
+		defer n.start()()
+		n.Give(notice("backup", "ops", "other"))
 		synctest.Wait()
 		got := map[string]Program{}
 		for range 2 {
-			p := <-w.ran
+			p := <-n.ran
 			got[variable(p.Env, "CRONRING_NOTICE_CHANNEL")] = p
 		}
 		p := got["ops"]
@@ -211,8 +211,8 @@ func TestCommandGetsTheNotice(t *testing.T) {
 		if m.V != 1 || m.ID == "" || m.ID == variable(got["other"].Env, "CRONRING_NOTICE_ID") || m.Job != "backup" || m.Run.Outcome.Code != 3 || m.Channels != nil {
 			t.Errorf("the document is %s", p.Stdin)
 		}
-		if w.Waiting() != 0 || len(w.Problems()) > 0 {
-			t.Errorf("%d wait, problems %q", w.Waiting(), w.Problems())
+		if n.Waiting() != 0 || len(n.Problems()) > 0 {
+			t.Errorf("%d wait, problems %q", n.Waiting(), n.Problems())
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestCommandGetsTheNotice(t *testing.T) {
 func TestNoticeIsTriedForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		w := newWorld(t, dir, hook("ops"))
+		w := newTestNotifier(t, dir, hook("ops"))
 		w.does = failing("out of\npaper \x1b[31m")
 		stop := w.start()
 		began := time.Now()
@@ -255,27 +255,27 @@ func TestNoticeIsTriedForADay(t *testing.T) {
 func TestNoticeSurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		w := newWorld(t, dir, hook("ops"), hook("slow"))
-		w.does = func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
+		n := newTestNotifier(t, dir, hook("ops"), hook("slow"))
+		n.does = func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
 			if variable(p.Env, "CRONRING_NOTICE_CHANNEL") == "slow" {
 				<-ctx.Done() // cut off by the daemon's end
 				return job.Outcome{}, nil, ctx.Err()
 			}
 			return failing("")(ctx, p)
 		}
-		stop := w.start()
-		w.Give(notice("one", "ops"))
-		w.Give(notice("two", "slow"))
+		stop := n.start()
+		n.Give(notice("one", "ops"))
+		n.Give(notice("two", "slow"))
 		synctest.Wait()
 		ids := map[string]string{}
 		for range 2 {
-			p := <-w.ran
+			p := <-n.ran
 			ids[variable(p.Env, "CRONRING_NOTICE_JOB")] = variable(p.Env, "CRONRING_NOTICE_ID")
 		}
-		w.Give(notice("three", "ops")) // given, and not yet written down
+		n.Give(notice("three", "ops")) // given, and not yet written down
 		stop()
 
-		again := newWorld(t, dir, hook("ops"), hook("slow"))
+		again := newTestNotifier(t, dir, hook("ops"), hook("slow"))
 		if again.Waiting() != 3 {
 			t.Errorf("%d wait after a restart, want 3", again.Waiting())
 		}
@@ -297,27 +297,27 @@ func TestNoticeSurvivesRestart(t *testing.T) {
 
 func TestSlowChannelHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, t.TempDir(), hook("slow"), hook("ops"))
-		w.does = func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
+		n := newTestNotifier(t, t.TempDir(), hook("slow"), hook("ops"))
+		n.does = func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
 			if variable(p.Env, "CRONRING_NOTICE_CHANNEL") == "slow" {
 				<-ctx.Done()
 				return job.Outcome{}, nil, ctx.Err()
 			}
 			return fine, nil, nil
 		}
-		defer w.start()()
+		defer n.start()()
 		for i := range 5 {
-			w.Give(notice(fmt.Sprint(i), "slow", "ops"))
+			n.Give(notice(fmt.Sprint(i), "slow", "ops"))
 		}
 		time.Sleep(time.Second)
-		if got := w.jobs(); len(got) != 6 || w.Waiting() != 5 { // one try of the slow one
-			t.Errorf("tried %q after a second, %d wait", got, w.Waiting())
+		if got := n.jobs(); len(got) != 6 || n.Waiting() != 5 { // one try of the slow one
+			t.Errorf("tried %q after a second, %d wait", got, n.Waiting())
 		}
 		time.Sleep(time.Minute) // 30 s to hang, 15 s to rest: no other message is tried before that
-		if got := w.jobs(); len(got) != 1 {
+		if got := n.jobs(); len(got) != 1 {
 			t.Errorf("tried %q in the minute after", got)
 		}
-		wantProblem(t, w.Notifier, "channel slow: 5 notices wait", "did not end in time")
+		wantProblem(t, n.Notifier, "channel slow: 5 notices wait", "did not end in time")
 	})
 }
 
@@ -325,31 +325,31 @@ func TestSlowChannelHoldsUpNoOther(t *testing.T) {
 // wait for that.
 func TestNoticesOfAJobKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, t.TempDir(), hook("ops"))
+		n := newTestNotifier(t, t.TempDir(), hook("ops"))
 		var mended atomic.Bool
-		w.does = func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
+		n.does = func(ctx context.Context, p Program) (job.Outcome, []byte, error) {
 			if !mended.Load() && variable(p.Env, "CRONRING_NOTICE_JOB") == "backup" {
 				return failing("")(ctx, p)
 			}
 			return fine, nil, nil
 		}
-		defer w.start()()
+		defer n.start()()
 		first := notice("backup", "ops")
-		w.Give(first)
+		n.Give(first)
 		synctest.Wait()
 		second := first
 		second.On = job.OnRecover
-		w.Give(second)
-		w.Give(notice("other", "ops"))
+		n.Give(second)
+		n.Give(notice("other", "ops"))
 		synctest.Wait()
-		if got := w.jobs(); !slices.Equal(got, []string{"backup", "other"}) {
+		if got := n.jobs(); !slices.Equal(got, []string{"backup", "other"}) {
 			t.Errorf("tried %q", got)
 		}
 		mended.Store(true)
 		time.Sleep(time.Minute)
 		var got []string
-		for len(w.ran) > 0 {
-			got = append(got, variable((<-w.ran).Env, "CRONRING_NOTICE_ON"))
+		for len(n.ran) > 0 {
+			got = append(got, variable((<-n.ran).Env, "CRONRING_NOTICE_ON"))
 		}
 		if !slices.Equal(got, []string{"fail", "recover"}) {
 			t.Errorf("then tried %q", got)
@@ -359,7 +359,7 @@ func TestNoticesOfAJobKeepTheirOrder(t *testing.T) {
 
 func TestAccountsTakeTurnsAndHaveShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, t.TempDir(), hook("ops"))
+		w := newTestNotifier(t, t.TempDir(), hook("ops"))
 		for i := range maxWaiting {
 			w.Give(notice(fmt.Sprint("flood", i), "ops"))
 		}
@@ -385,19 +385,19 @@ func TestAccountsTakeTurnsAndHaveShares(t *testing.T) {
 }
 
 func TestUnknownChannelIsSaid(t *testing.T) {
-	w := newWorld(t, t.TempDir(), hook("ops"))
+	n := newTestNotifier(t, t.TempDir(), hook("ops"))
 	for range 2 {
-		w.Give(notice("backup", "opps"))
+		n.Give(notice("backup", "opps"))
 	}
-	if log := w.log.String(); strings.Count(log, `level=ERROR msg="a notice goes nowhere: there is no such channel" channel=opps job=backup on=fail`) != 2 {
+	if log := n.log.String(); strings.Count(log, `level=ERROR msg="a notice goes nowhere: there is no such channel" channel=opps job=backup on=fail`) != 2 {
 		t.Errorf("the log says\n%s", log)
 	}
-	wantProblem(t, w.Notifier, "2 notices went nowhere", "opps")
-	w.Configure([]Channel{hook("opps")})
-	if got := w.Problems(); len(got) > 0 {
+	wantProblem(t, n.Notifier, "2 notices went nowhere", "opps")
+	n.Configure([]Channel{hook("opps")})
+	if got := n.Problems(); len(got) > 0 {
 		t.Errorf("problems %q although there is such a channel now", got)
 	}
-	if err := w.Try(t.Context(), "nope", job.Notice{}); !errors.As(err, new(*UnknownError)) {
+	if err := n.Try(t.Context(), "nope", job.Notice{}); !errors.As(err, new(*UnknownError)) {
 		t.Errorf("trying one: %v", err)
 	}
 }
@@ -405,7 +405,7 @@ func TestUnknownChannelIsSaid(t *testing.T) {
 func TestMailIsALetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		w := newWorld(t, dir, Channel{Name: "ops", Type: Mail, To: []string{"ops@example.org"}, User: "pager"})
+		w := newTestNotifier(t, dir, Channel{Name: "ops", Type: Mail, To: []string{"ops@example.org"}, User: "pager"})
 		defer w.start()()
 		w.Give(notice("backup", "ops"))
 		synctest.Wait()
@@ -427,13 +427,13 @@ func TestMailIsALetter(t *testing.T) {
 // without a word.
 func TestNoticeIsLeftToTheNextDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, t.TempDir(), hook("ops"))
-		w.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrNotNow }
-		defer w.start()()
-		w.Give(notice("backup", "ops"))
+		n := newTestNotifier(t, t.TempDir(), hook("ops"))
+		n.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrNotNow }
+		defer n.start()()
+		n.Give(notice("backup", "ops"))
 		time.Sleep(20 * time.Second)
-		if w.Waiting() != 1 || len(w.ran) != 2 || w.log.String() != "" || len(w.Problems()) > 0 {
-			t.Errorf("%d wait after %d tries, log %q, problems %q", w.Waiting(), len(w.ran), w.log.String(), w.Problems())
+		if n.Waiting() != 1 || len(n.ran) != 2 || n.log.String() != "" || len(n.Problems()) > 0 {
+			t.Errorf("%d wait after %d tries, log %q, problems %q", n.Waiting(), len(n.ran), n.log.String(), n.Problems())
 		}
 	})
 }
@@ -441,25 +441,25 @@ func TestNoticeIsLeftToTheNextDaemon(t *testing.T) {
 // A channel that was mended is not made to wait for its next turn.
 func TestConfigureTriesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, t.TempDir(), hook("ops"))
-		w.does = func(_ context.Context, p Program) (job.Outcome, []byte, error) {
+		n := newTestNotifier(t, t.TempDir(), hook("ops"))
+		n.does = func(_ context.Context, p Program) (job.Outcome, []byte, error) {
 			if p.User == Nobody {
 				return job.Outcome{}, nil, errors.New("no such account")
 			}
 			return fine, nil, nil
 		}
-		defer w.start()()
-		w.Give(notice("backup", "ops"))
+		defer n.start()()
+		n.Give(notice("backup", "ops"))
 		time.Sleep(10 * time.Hour)
-		w.Configure(nil)
+		n.Configure(nil)
 		time.Sleep(time.Second)
-		wantProblem(t, w.Notifier, "channel ops: 1 notice waits", "the channel was removed from the configuration")
+		wantProblem(t, n.Notifier, "channel ops: 1 notice waits", "the channel was removed from the configuration")
 		mended := hook("ops")
 		mended.User = "pager"
-		w.Configure([]Channel{mended})
+		n.Configure([]Channel{mended})
 		synctest.Wait()
-		if w.Waiting() != 0 || len(w.Problems()) > 0 {
-			t.Errorf("%d wait, problems %q", w.Waiting(), w.Problems())
+		if n.Waiting() != 0 || len(n.Problems()) > 0 {
+			t.Errorf("%d wait, problems %q", n.Waiting(), n.Problems())
 		}
 	})
 }
@@ -469,11 +469,11 @@ func TestDiskTakesNothing(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, dir, hook("ops"))
-	wantProblem(t, w.Notifier, "not kept on disk", dir)
-	stop := w.start()
-	w.Give(notice("backup", "ops"))
-	if p := <-w.ran; variable(p.Env, "CRONRING_NOTICE_JOB") != "backup" {
+	n := newTestNotifier(t, dir, hook("ops"))
+	wantProblem(t, n.Notifier, "not kept on disk", dir)
+	stop := n.start()
+	n.Give(notice("backup", "ops"))
+	if p := <-n.ran; variable(p.Env, "CRONRING_NOTICE_JOB") != "backup" {
 		t.Errorf("ran %v", p)
 	}
 	stop()
@@ -486,22 +486,22 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := newWorld(t, dir)
-	if w.Waiting() != 0 {
-		t.Errorf("%d wait", w.Waiting())
+	n := newTestNotifier(t, dir)
+	if n.Waiting() != 0 {
+		t.Errorf("%d wait", n.Waiting())
 	}
-	wantProblem(t, w.Notifier, "2 notices were given up")
+	wantProblem(t, n.Notifier, "2 notices were given up")
 }
 
 // secret must appear only in the request.
 const secret = "s3cr3t-t0ken"
 
 // silent checks that nothing that people read shows a secret.
-func (w *world) silent(more ...error) {
-	w.t.Helper()
-	text := w.log.String() + fmt.Sprint(w.Problems()) + errors.Join(more...).Error()
+func (n *testNotifier) silent(more ...error) {
+	n.t.Helper()
+	text := n.log.String() + fmt.Sprint(n.Problems()) + errors.Join(more...).Error()
 	if strings.Contains(text, secret) {
-		w.t.Errorf("a secret is shown:\n%s", text)
+		n.t.Errorf("a secret is shown:\n%s", text)
 	}
 }
 
@@ -533,9 +533,9 @@ func TestWebhookIsSignedAndVerified(t *testing.T) {
 		Name: "ops", Type: Webhook, URLFile: writeSecret(t, server.URL+"/"+secret), SecretFile: writeSecret(t, "key"),
 		Header: map[string]string{"Authorization": "Bearer " + secret},
 	}
-	w := newTrusting(t, t.TempDir(), roots, c)
-	w.start()
-	w.Give(notice("backup", "ops"))
+	n := newTestNotifierTrusting(t, t.TempDir(), roots, c)
+	n.start()
+	n.Give(notice("backup", "ops"))
 	r := <-requests
 	mac := hmac.New(sha256.New, []byte("key"))
 	mac.Write(r.body)
@@ -550,7 +550,7 @@ func TestWebhookIsSignedAndVerified(t *testing.T) {
 		t.Errorf("path %s, headers %v", r.path, r.header)
 	}
 
-	strange := newWorld(t, t.TempDir(), c) // it does not know the authority
+	strange := newTestNotifier(t, t.TempDir(), c) // it does not know the authority
 	err := strange.Try(t.Context(), "ops", notice("backup"))
 	if err == nil || !strings.Contains(err.Error(), "certificate") || len(requests) > 0 {
 		t.Errorf("a server that nobody vouches for: %v, %d requests", err, len(requests))
@@ -602,9 +602,9 @@ func TestWebhookAnswers(t *testing.T) {
 			}))
 			defer server.Close()
 			channel := Channel{Name: "ops", Type: Webhook, URL: server.URL + "/" + secret}
-			w := newWorld(t, t.TempDir(), channel)
+			n := newTestNotifier(t, t.TempDir(), channel)
 			m := newMessage(notice("backup"), "id", "lab", "ops")
-			f := w.post(t.Context(), &channel, &m)
+			f := n.post(t.Context(), &channel, &m)
 			switch {
 			case f == nil && c.want == "" && posts > 0:
 			case f == nil || c.want == "":
@@ -665,10 +665,10 @@ func TestWebhookThatHangsOrFloods(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(release)
-	w := newWorld(t, t.TempDir())
+	n := newTestNotifier(t, t.TempDir())
 	try := func(path string) *failure {
 		m := newMessage(notice("backup"), "id", "lab", "ops")
-		return w.send(t.Context(), &Channel{Name: "ops", Type: Webhook, URL: server.URL + path, Timeout: 100 * time.Millisecond}, &m)
+		return n.send(t.Context(), &Channel{Name: "ops", Type: Webhook, URL: server.URL + path, Timeout: 100 * time.Millisecond}, &m)
 	}
 	if f := try("/hang"); f == nil || !f.silent || !strings.Contains(f.why, "no answer in time") {
 		t.Errorf("one that hangs: %+v", f)
@@ -717,15 +717,15 @@ func TestSecretsAreGuarded(t *testing.T) {
 		"open file":       {Name: "ops", Type: Webhook, URLFile: write("open2", "http://h/"+secret, 0o644)},
 		"a bad signature": {Name: "ops", Type: Webhook, URL: "http://127.0.0.1:1/" + secret, SecretFile: dir},
 	} {
-		w := newWorld(t, t.TempDir(), c)
-		if err := w.Try(t.Context(), "ops", notice("backup")); err == nil || strings.Contains(err.Error(), secret) {
+		n := newTestNotifier(t, t.TempDir(), c)
+		if err := n.Try(t.Context(), "ops", notice("backup")); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", name, err)
 		}
-		stop := w.start()
-		w.Give(notice("backup", "ops"))
-		w.log.await(t, "did not take a notice")
+		stop := n.start()
+		n.Give(notice("backup", "ops"))
+		n.log.await(t, "did not take a notice")
 		stop()
-		w.silent(errors.New(name))
+		n.silent(errors.New(name))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func limitedTo(r option.Resources) func(*Spec) { return func(s *Spec) { s.Resources = &r } }
 
 func TestInLimits(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	nice := 7
 	r := l.start("ulimit -Sn; ulimit -Hn; nice; cat /proc/self/cgroup",
 		limitedTo(option.Resources{NoFile: 33, Nice: &nice, Slice: "jobs.slice", Tasks: 50}))
@@ -44,7 +44,7 @@ func TestInLimits(t *testing.T) {
 }
 
 func TestInLimitsThatCannotBeSet(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	up := -5
 	for want, edit := range map[string]func(*Spec){
 		"set nofile=": limitedTo(option.Resources{NoFile: 100000}), // above the account's hard limit
@@ -64,7 +64,7 @@ func TestInLimitsThatCannotBeSet(t *testing.T) {
 
 // What left the process group does not survive the last signal.
 func TestInKillOfAll(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start("setsid sh -c 'echo ready; exec sleep 1000' & wait")
 	if _, err := r.stdout.Read(make([]byte, 6)); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestInKillOfAll(t *testing.T) {
 // What left the process group does not survive the last signal after the end of its
 // process either.
 func TestInKillOfAllAfterTheEnd(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start("setsid sh -c 'echo ready; exec sleep 1000' &")
 	if _, err := r.stdout.Read(make([]byte, 6)); err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func init() {
 		t := &helperT{}
 		store := &socketStore{socket: 3}
 		printed := make(chan struct{}, 1000)
-		r := newRig(t, Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Live: func(job.Chunk) { printed <- struct{}{} }})
+		r := newTestSpawner(t, Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Live: func(job.Chunk) { printed <- struct{}{} }})
 		for run := range keptRuns {
 			gate := "read x <" + os.Getenv("SPAWN_TEST_GATE") + "." + fmt.Sprint(run+1)
 			command := fmt.Sprintf("echo before; %s; echo after; exit %d", gate, run+40)
@@ -133,7 +133,7 @@ func init() {
 			return err
 		}
 		store := &socketStore{}
-		r := &rig{t: t, spawner: New(Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: keptRuns}
+		r := &testSpawner{t: t, spawner: New(Options{Runs: os.Getenv("SPAWN_TEST_DIR"), Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: keptRuns}
 		for _, h := range children {
 			r.started[h.Run] = h.PID
 		}

@@ -61,7 +61,7 @@ func ourStarts(b *testing.B, n int) (first, all, used time.Duration) {
 		b.Fatal(err)
 	}
 	defer os.RemoveAll(runs)
-	r := newRig(b, Options{Accounts: knownAccounts(worker), Precedence: true, Runs: runs})
+	r := newTestSpawner(b, Options{Accounts: knownAccounts(worker), Precedence: true, Runs: runs})
 	defer r.stop()
 	r.do("true", as(worker.Name)) // the daemon has its starter before
 	pid := r.starterPID()
@@ -165,7 +165,7 @@ func benchmarkOutput(b *testing.B, size int, file bool) {
 	if file {
 		options.Runs = memoryDir(b)
 	}
-	r := newRig(b, options)
+	r := newTestSpawner(b, options)
 	const total = 8 << 20
 	command := fmt.Sprintf("dd if=/dev/zero bs=%d count=%d 2>/dev/null", size, total/size)
 	b.SetBytes(total)
@@ -198,7 +198,7 @@ func benchmarkGroups(b *testing.B, directives string) {
 	groups := newGroups(b, &option.Resources{Tasks: 1, Memory: 1})
 	var took time.Duration
 	for b.Loop() {
-		r := newRig(b, Options{Groups: groups})
+		r := newTestSpawner(b, Options{Groups: groups})
 		begun := time.Now()
 		for range n {
 			r.start("true", of)

@@ -11,14 +11,14 @@ import (
 )
 
 // check starts a check command and waits for its result.
-func (r *rig) check(command string, edit ...func(*effect.Start)) job.Outcome {
+func (r *testSpawner) check(command string, edit ...func(*effect.Start)) job.Outcome {
 	r.t.Helper()
 	id := r.ask(command, edit...)
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
 	return r.checked[id]
 }
 
-func (r *rig) ask(command string, edit ...func(*effect.Start)) job.RunID {
+func (r *testSpawner) ask(command string, edit ...func(*effect.Start)) job.RunID {
 	r.last++
 	start := effect.Start{
 		Job: job.Job{ID: "test.job", User: ownName(), Zone: "UTC", Command: "exit 99", Stdin: "not for it", Env: []string{"HOME=/"}},
@@ -32,7 +32,7 @@ func (r *rig) ask(command string, edit ...func(*effect.Start)) job.RunID {
 }
 
 func TestCheckAnswers(t *testing.T) {
-	r := newRig(t, Options{Runs: t.TempDir()})
+	r := newTestSpawner(t, Options{Runs: t.TempDir()})
 	me := accountOf(t, somebody())
 	for command, want := range map[string]job.Outcome{
 		"exit 0":  exited(0),
@@ -51,7 +51,7 @@ func TestCheckAnswers(t *testing.T) {
 }
 
 func TestCheckEndsByKill(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	id := r.ask("exec sleep 1000")
 	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
@@ -64,7 +64,7 @@ func TestCheckEndsByKill(t *testing.T) {
 }
 
 func TestCheckHasATimeLimit(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	r.spawner.checkTime = time.Millisecond
 	if got, want := r.check("exec sleep 1000"), (job.Outcome{Kind: job.TimedOut, Signal: 9}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -72,7 +72,7 @@ func TestCheckHasATimeLimit(t *testing.T) {
 }
 
 func TestCheckIsAskedAgainAfterAHold(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	begun := newGate(t)
 	id := r.ask("echo >" + begun.path + "; " + g.command() + "; exit 6")

@@ -21,7 +21,7 @@ func flood(g *gate) string { return "head -c 5000000 /dev/zero; " + g.command() 
 func TestFloodTakesTheMemoryOfItsUserAlone(t *testing.T) {
 	needRoot(t, "starting jobs as two users")
 	memory := budget.New(4<<20, 4<<20)
-	r := newRig(t, Options{Memory: memory})
+	r := newTestSpawner(t, Options{Memory: memory})
 	const n = 40
 	gate := newGate(t)
 	var floods []job.RunID
@@ -69,7 +69,7 @@ func TestFloodTakesTheMemoryOfItsUserAlone(t *testing.T) {
 
 // Both streams of a run count against output-max=.
 func TestFloodOnBothStreams(t *testing.T) {
-	r := newRig(t, Options{Output: 10 << 10})
+	r := newTestSpawner(t, Options{Output: 10 << 10})
 	e := r.do("head -c 100000 /dev/zero & head -c 100000 /dev/zero >&2; wait")
 	kept, cut := 0, 0
 	for _, c := range e.Output {
@@ -84,7 +84,7 @@ func TestFloodOnBothStreams(t *testing.T) {
 // and where it is not.
 func TestFloodTakesTheFilesOfItsUserAlone(t *testing.T) {
 	needRoot(t, "starting jobs as two users")
-	r := &rig{t: t, spawner: New(Options{Runs: t.TempDir(), Claim: func(job.RunID) bool { return true }}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
+	r := &testSpawner{t: t, spawner: New(Options{Runs: t.TempDir(), Claim: func(job.RunID) bool { return true }}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
 	r.spawner.space = budget.New(4<<20, 1<<40)
 	r.run()
 	size := func(user string) (n int64) {
@@ -118,7 +118,7 @@ func TestFloodWaitsForTheReceiver(t *testing.T) {
 	needRoot(t, "starting jobs as two users")
 	var read atomic.Int64
 	var ready atomic.Bool
-	r := newRig(t, Options{
+	r := newTestSpawner(t, Options{
 		Ready: func(user string) bool { return user != "nobody" || ready.Load() },
 		Live: func(c job.Chunk) {
 			if c.User == "nobody" {
@@ -148,7 +148,7 @@ func TestFloodWaitsForTheReceiver(t *testing.T) {
 
 // What a run that is over has left in its pipe is read, also if it had to wait.
 func TestFloodIsReadToItsEnd(t *testing.T) {
-	r := newRig(t, Options{Ready: func(string) bool { return false }, Linger: 1})
+	r := newTestSpawner(t, Options{Ready: func(string) bool { return false }, Linger: 1})
 	e := r.do("printf BEGIN; head -c 30000 /dev/zero | tr '\\0' x; printf END", func(s *effect.Start) {})
 	out := text(e, job.Stdout)
 	if !strings.HasPrefix(out, "BEGINx") || !strings.HasSuffix(out, "xEND") || len(out) != 30008 {

@@ -84,7 +84,7 @@ func entry(t testing.TB, directives string, format crontab.Format) func(*effect.
 }
 
 func TestGroupTellsWhatARunUsed(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Memory: 1})})
+	r := newTestSpawner(t, Options{Groups: newGroups(t, &option.Resources{Memory: 1})})
 	e := r.do("head -c 40M /dev/zero | tail -n 1 | wc -c", entry(t, "#@ memory=200M", crontab.User))
 	wantOutcome(t, e, exited(0))
 	if e.Usage.Memory < 40<<20 || e.Usage.Memory > 200<<20 || e.Usage.CPU <= 0 {
@@ -98,7 +98,7 @@ func TestGroupTellsWhatARunUsed(t *testing.T) {
 // TestUsageIsNotTheDaemonsOwn runs programs that use less memory than this
 // process and more.
 func TestUsageIsNotTheDaemonsOwn(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	small := r.do(":", entry(t, "#@ name=small", crontab.User))
 	wantOutcome(t, small, exited(0))
 	if small.Usage.Memory != 0 {
@@ -112,7 +112,7 @@ func TestUsageIsNotTheDaemonsOwn(t *testing.T) {
 }
 
 func TestGroupLimitsMemory(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Memory: 1})})
+	r := newTestSpawner(t, Options{Groups: newGroups(t, &option.Resources{Memory: 1})})
 	e := r.do("head -c 200M /dev/zero | tail -n 1 | wc -c; exit 3", entry(t, "#@ memory=32M", crontab.User))
 	if e.Limit != job.OverMemory || e.Outcome.OK() {
 		t.Errorf("outcome %+v, limit %q; want a failure, %q", e.Outcome, e.Limit, job.OverMemory)
@@ -120,7 +120,7 @@ func TestGroupLimitsMemory(t *testing.T) {
 }
 
 func TestGroupLimitsTasks(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1})})
+	r := newTestSpawner(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1})})
 	e := r.do("for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; exit 3", entry(t, "#@ tasks=4", crontab.User))
 	if e.Limit != job.OverTasks || e.Outcome.OK() {
 		t.Errorf("outcome %+v, limit %q; want a failure, %q", e.Outcome, e.Limit, job.OverTasks)
@@ -154,7 +154,7 @@ func (s *Spawner) endStray(t *testing.T) {
 }
 
 func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1})})
+	r := newTestSpawner(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1})})
 	pids := filepath.Join(t.TempDir(), "pids")
 	script := "trap '' TERM; setsid sh -c 'echo $$ >>" + pids + "; echo ready; exec sleep 1000' & wait"
 	for _, kill := range []func(job.RunID){
@@ -204,7 +204,7 @@ func awaitGone(t testing.TB, pid int) {
 }
 
 func TestGroupOfWhatStaysBehindGoesLater(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1}), Linger: 1})
+	r := newTestSpawner(t, Options{Groups: newGroups(t, &option.Resources{Tasks: 1}), Linger: 1})
 	pids := filepath.Join(t.TempDir(), "pids")
 	e := r.do("sleep 1000 >/dev/null 2>&1 & echo $! >"+pids, entry(t, "#@ tasks=50", crontab.User))
 	wantOutcome(t, e, exited(0))
@@ -269,7 +269,7 @@ func TestGroupIsEndedAfterAStopOrALimitAlone(t *testing.T) {
 	} {
 		groups := newPaperGroups()
 		groups.limit = c.limit
-		r := newRig(t, Options{Groups: groups})
+		r := newTestSpawner(t, Options{Groups: groups})
 		id := r.start(c.command)
 		r.awaitStart(id)
 		if c.stop {
@@ -286,7 +286,7 @@ func TestGroupIsEndedAfterAStopOrALimitAlone(t *testing.T) {
 func TestGroupThatIsNotEmptyIsLookedAtAgain(t *testing.T) {
 	groups := newPaperGroups()
 	groups.left = 1
-	r := newRig(t, Options{Groups: groups})
+	r := newTestSpawner(t, Options{Groups: groups})
 	wantOutcome(t, r.do("exit 0"), exited(0))
 	for i, want := range []bool{false, true} {
 		if got := receive(r, "another look at the group", groups.removes); got != want {
@@ -300,7 +300,7 @@ func TestGroupThatIsNotEmptyIsLookedAtAgain(t *testing.T) {
 }
 
 func TestGroupThatCannotBeMade(t *testing.T) {
-	r := newRig(t, Options{Groups: refusing{}})
+	r := newTestSpawner(t, Options{Groups: refusing{}})
 	e := r.do("echo it runs", entry(t, "#@ memory=1G", crontab.User))
 	wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "no group for you"})
 }
@@ -326,7 +326,7 @@ func TestWantsByTheWordOfRootAndOfUsers(t *testing.T) {
 		{"#@ idle", crontab.User, "50\n100\n0\n5", ""},
 		{"#@ nofile=200", crontab.User, "", "set nofile="},
 	} {
-		r := newRig(t, Options{Limits: hard})
+		r := newTestSpawner(t, Options{Limits: hard})
 		e := r.do(show, as("nobody"), entry(t, c.directives, c.format))
 		if got := text(e, job.Stdout); got != c.want {
 			t.Errorf("%s: got %q, want %q; %+v", c.directives, got, c.want, e.Outcome)
@@ -339,7 +339,7 @@ func TestWantsByTheWordOfRootAndOfUsers(t *testing.T) {
 }
 
 func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do("seq 100000", entry(t, "#@ output-max=4K", crontab.User))
 	if n := len(text(e, job.Stdout)); n > 4<<10 || n < 2<<10 {
 		t.Errorf("%d bytes are kept, want 4 KiB", n)

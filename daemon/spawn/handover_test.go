@@ -19,8 +19,8 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
 
-// hold pauses a rig's Spawner, and handles all events that it has sent.
-func (r *rig) hold(ctx context.Context) []effect.Start {
+// hold pauses the Spawner, and handles all events that it has sent.
+func (r *testSpawner) hold(ctx context.Context) []effect.Start {
 	r.t.Helper()
 	type held struct {
 		starts []effect.Start
@@ -39,7 +39,7 @@ func (r *rig) hold(ctx context.Context) []effect.Start {
 	return h.starts
 }
 
-func (r *rig) drain() {
+func (r *testSpawner) drain() {
 	for {
 		select {
 		case e := <-r.spawner.Events():
@@ -85,7 +85,7 @@ func init() {
 		t := &helperT{}
 		dir, gate := os.Getenv("SPAWN_TEST_DIR"), "read x <"+os.Getenv("SPAWN_TEST_GATE")
 		printed := make(chan struct{}, 1000)
-		r := newRig(t, Options{Runs: dir, Keep: new(countingStore), Linger: time.Hour, Live: func(job.Chunk) { printed <- struct{}{} }})
+		r := newTestSpawner(t, Options{Runs: dir, Keep: new(countingStore), Linger: time.Hour, Live: func(job.Chunk) { printed <- struct{}{} }})
 		for i := range replaced {
 			r.start(replacedCommand(gate, i))
 		}
@@ -130,7 +130,7 @@ func init() {
 			return err
 		}
 		store := new(countingStore)
-		r := &rig{t: t, spawner: New(Options{Runs: left.Runs, Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: left.Ended}
+		r := &testSpawner{t: t, spawner: New(Options{Runs: left.Runs, Keep: store, Linger: time.Hour}), started: map[job.RunID]int{}, ended: left.Ended}
 		for _, h := range left.Handed {
 			r.started[h.Run] = h.PID
 		}
@@ -205,7 +205,7 @@ func TestProgramReplacesItself(t *testing.T) {
 }
 
 func TestHoldIsUndone(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	running := r.start(g.command() + "; echo done; exit 3")
 	r.awaitStart(running)
@@ -252,7 +252,7 @@ func descriptorFlags(t *testing.T, fd int) int {
 func TestHoldForksAndReapsNothing(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	me := accountOf(t, ownName())
-	r := newRig(t, Options{Accounts: fakeAccounts{known: me, find: func(ctx context.Context, name string) (account.Account, error) {
+	r := newTestSpawner(t, Options{Accounts: fakeAccounts{known: me, find: func(ctx context.Context, name string) (account.Account, error) {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return me, ctx.Err()
@@ -292,7 +292,7 @@ func isZombie(t *testing.T, pid int) bool {
 }
 
 func TestHoldWaitsForProgramsOnlySoLong(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	running := func() chan Result {
 		done := make(chan Result, 1)
@@ -317,7 +317,7 @@ func TestHoldWaitsForProgramsOnlySoLong(t *testing.T) {
 }
 
 func TestHoldAfterTheEnd(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	r.stop()
 	if _, err := r.spawner.Hold(t.Context()); err == nil {
 		t.Error("a Spawner whose Run has returned stands still")

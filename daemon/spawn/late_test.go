@@ -12,14 +12,14 @@ import (
 )
 
 // lateText is the output of a run's background processes after its end.
-func (r *rig) lateText(id job.RunID, name job.Stream) string {
+func (r *testSpawner) lateText(id job.RunID, name job.Stream) string {
 	return text(Ended{Output: r.late[id]}, name)
 }
 
 // What a job leaves in the background lives on, as under cron, and what it
 // prints is kept.
 func TestBackgroundProcessOutlivesTheRun(t *testing.T) {
-	r := newRig(t, Options{Linger: time.Millisecond})
+	r := newTestSpawner(t, Options{Linger: time.Millisecond})
 	wait, alive := newGate(t), newGate(t)
 	id := r.start("echo early; (" + wait.command() + "; echo late; echo LATE >&2; " + wait.command() + "; echo later; echo alive >" + alive.path + ") & exit 3")
 	e := r.await(id)
@@ -43,7 +43,7 @@ func TestBackgroundProcessOutlivesTheRun(t *testing.T) {
 // A background process that prints without end is read, so that it does not
 // stop, but only a limited part of its output is kept.
 func TestBackgroundProcessPrintsMoreThanIsKept(t *testing.T) {
-	r := newRig(t, Options{Linger: time.Millisecond, Output: 4 << 10})
+	r := newTestSpawner(t, Options{Linger: time.Millisecond, Output: 4 << 10})
 	wait, alive := newGate(t), newGate(t)
 	flood := "i=0; while [ $i -lt 50 ]; do printf '%4096s' x; i=$((i+1)); done"
 	id := r.start("(" + wait.command() + "; " + flood + "; " + wait.command() + "; " + flood + "; echo alive >" + alive.path + ") &")
@@ -62,7 +62,7 @@ func TestBackgroundProcessPrintsMoreThanIsKept(t *testing.T) {
 // reported. What it left in the background lives on all the same.
 func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
 	began := make(chan job.RunID, 10)
-	r := newRigWithQueue(t, Options{Linger: 1, Began: func(id job.RunID, _ int) { began <- id }}, 0)
+	r := newTestSpawnerWithQueue(t, Options{Linger: 1, Began: func(id job.RunID, _ int) { began <- id }}, 0)
 	other, wait, alive := newGate(t), newGate(t), newGate(t)
 	r.start(other.command())
 	select { // the pump reports its start until the test receives that
@@ -94,7 +94,7 @@ func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
 // are read slowly, and neither stop nor end.
 func TestBackgroundProcessesBeyondTheShare(t *testing.T) {
 	dir := t.TempDir()
-	r := newRig(t, Options{Linger: time.Millisecond, Runs: dir, Output: 128 << 10})
+	r := newTestSpawner(t, Options{Linger: time.Millisecond, Runs: dir, Output: 128 << 10})
 	r.do("true")
 	r.spawner.tails.Add(ownName(), math.MaxInt32)
 	wait, alive := newGate(t), newGate(t)
@@ -117,7 +117,7 @@ func TestBackgroundProcessesBeyondTheShare(t *testing.T) {
 
 // A file of log= has what background processes print as well.
 func TestBackgroundProcessPrintsIntoItsLog(t *testing.T) {
-	r := newRig(t, Options{Linger: time.Millisecond})
+	r := newTestSpawner(t, Options{Linger: time.Millisecond})
 	g := newGate(t)
 	path := t.TempDir() + "/log"
 	id := r.start("echo early; ("+g.command()+"; echo late) &", entry(t, "#@ log=file:"+path, crontab.User))

@@ -49,7 +49,7 @@ func needLimits(t *testing.T) {
 
 func TestLimitsAreSetBeforeTheShell(t *testing.T) {
 	needLimits(t)
-	r := newRig(t, Options{Limits: limited(7,
+	r := newTestSpawner(t, Options{Limits: limited(7,
 		limit(unix.RLIMIT_NPROC, 100, 200), limit(unix.RLIMIT_NOFILE, 50, 60), limit(unix.RLIMIT_FSIZE, 1<<20, 1<<20),
 		limit(unix.RLIMIT_AS, 64<<20, 64<<20), limit(unix.RLIMIT_DATA, 32<<20, 32<<20), limit(unix.RLIMIT_CPU, 5, 6),
 	)})
@@ -66,7 +66,7 @@ func TestLimitsAreSetBeforeTheShell(t *testing.T) {
 func TestLimitWithOneHalf(t *testing.T) {
 	needLimits(t)
 	hard := uint64(100)
-	r := newRig(t, Options{Limits: func(account.Account) account.Limits {
+	r := newTestSpawner(t, Options{Limits: func(account.Account) account.Limits {
 		return account.Limits{Resources: []account.Limit{{Resource: unix.RLIMIT_NOFILE, Hard: &hard}}}
 	}})
 	var before unix.Rlimit
@@ -89,7 +89,7 @@ func TestLimitedJobIsAsCronPromises(t *testing.T) {
 	dir := publicDir(t)
 	nobody := accountOf(t, "nobody")
 	nobody.Groups = []uint32{4242, nobody.GID}
-	r := newRig(t, Options{Accounts: fakeAccounts{known: nobody}, Limits: limited(3)})
+	r := newTestSpawner(t, Options{Accounts: fakeAccounts{known: nobody}, Limits: limited(3)})
 	id := r.start("report", as("nobody"), env("SHELL="+binary, "HOME="+dir, "GODEBUG=bogus", "BYTES=\xff\xfe"))
 	got := decode[report](t, r.await(id))
 	if got.UID != 65534 || got.EUID != 65534 || got.GID != int(nobody.GID) || got.EGID != int(nobody.GID) {
@@ -119,7 +119,7 @@ func TestLimitedJobIsAsCronPromises(t *testing.T) {
 }
 
 func TestStartReportsWhyNot(t *testing.T) {
-	r := newRig(t, Options{Limits: limited(0)})
+	r := newTestSpawner(t, Options{Limits: limited(0)})
 	e := r.do("true", env("SHELL=/nonexistent/shell"))
 	wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "run SHELL /nonexistent/shell: no such file or directory"})
 	if r.started[e.Run] != 0 {
@@ -135,14 +135,14 @@ func TestStartReportsWhyNot(t *testing.T) {
 		t.Errorf("outcome %+v, want one not started that says too long", e.Outcome)
 	}
 	r.stop()
-	r = newRig(t, Options{Limits: limited(0), Family: crontab.RHEL})
+	r = newTestSpawner(t, Options{Limits: limited(0), Family: crontab.RHEL})
 	e = r.do("true", env("HOME=/nonexistent/home"))
 	wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "chdir HOME failed: /nonexistent/home: no such file or directory"})
 }
 
 func TestStartAtTheLimitOfProcesses(t *testing.T) {
 	needLimits(t)
-	r := newRig(t, Options{
+	r := newTestSpawner(t, Options{
 		Accounts: fakeAccounts{known: account.Account{Name: "crowd", UID: 987651, GID: 65534, Home: "/"}}, // who has no other processes
 		Limits:   limited(0, limit(unix.RLIMIT_NPROC, 0, 0)),
 	})
@@ -156,7 +156,7 @@ func TestStartAtTheLimitOfProcesses(t *testing.T) {
 }
 
 func TestKillWhileStarting(t *testing.T) {
-	r := newRig(t, Options{Limits: limited(0)})
+	r := newTestSpawner(t, Options{Limits: limited(0)})
 	for range 20 {
 		id := r.start("sleep 1000")
 		r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
@@ -185,7 +185,7 @@ func TestStartIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	syscall.Close(input[0])
-	r := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: 1}
+	r := &testSpawner{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: 1}
 	r.spawner.Adopt([]handed.Run{{Run: 1, PID: pid, Child: true, Status: status[0], Progress: &starter.Progress{Command: "/bin/sh", Dir: "/home"}}})
 	r.run()
 	reports := []byte{'d', 0, byte(syscall.ENOENT), 0, 0, 0}
@@ -268,7 +268,7 @@ func asAttacker(t *testing.T, helper string, env ...string) (stdin io.Closer, st
 // not wait for that.
 func TestStartsWhileAUserStopsHisProcesses(t *testing.T) {
 	needRoot(t, "become another user")
-	r := newRig(t, Options{Accounts: knownAccounts(accountOf(t, ownName()), attacker)})
+	r := newTestSpawner(t, Options{Accounts: knownAccounts(accountOf(t, ownName()), attacker)})
 	asAttacker(t, "stop all")
 	for range 200 {
 		r.start("true", as(attacker.Name))
@@ -284,7 +284,7 @@ func TestStartsWhileAUserStopsHisProcesses(t *testing.T) {
 // his jobs' SHELL: the kernel lets execve wait for lease-break-time, 45 s.
 func TestStartsWhileAShellIsLeased(t *testing.T) {
 	needRoot(t, "become another user")
-	r := newRig(t, Options{Accounts: knownAccounts(accountOf(t, ownName()), attacker)})
+	r := newTestSpawner(t, Options{Accounts: knownAccounts(accountOf(t, ownName()), attacker)})
 	shell := publicBinary(t)
 	if err := os.Chown(shell, int(attacker.UID), int(attacker.GID)); err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func (a accounts) Find(_ context.Context, name string) (account.Account, error) 
 // TestTableOfFilesDoesNotGrow reads the size of the kernel's table of open files:
 // see extendTable.
 func TestTableOfFilesDoesNotGrow(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	r.do("true")
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -347,7 +347,7 @@ func TestTableOfFilesDoesNotGrow(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	needRoot(t, "raise a priority")
 	before := niceOf(t)
-	r := newRig(t, Options{Precedence: true})
+	r := newTestSpawner(t, Options{Precedence: true})
 	g := newGate(t)
 	id := r.start("nice; " + g.command()) // the daemon's threads are looked at while it runs
 	r.awaitStart(id)
@@ -396,7 +396,7 @@ func niceOf(t *testing.T) map[int]int {
 // TestWorkingWhileTheStarterHangs stops the starter, which only the daemon's own
 // user can, and lets it continue.
 func TestWorkingWhileTheStarterHangs(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	r.do("true")
 	poll(t, "that the hand waits", func() bool { return r.spawner.Working() == 0 })
 	pid := r.starterPID()
@@ -413,14 +413,14 @@ func TestWorkingWhileTheStarterHangs(t *testing.T) {
 }
 
 // starterPID requests the pid from the goroutine that owns the starter.
-func (r *rig) starterPID() int {
+func (r *testSpawner) starterPID() int {
 	pid := make(chan int, 1)
 	r.spawner.later(func() { pid <- r.spawner.starter.PID() })
 	return receive(r, "the starter's number", pid)
 }
 
 func TestStartAfterTheStarterWasKilled(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	wantOutcome(t, r.do("exit 5"), exited(5))
 	for range 3 {
 		pid := r.starterPID()

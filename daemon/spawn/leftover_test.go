@@ -15,7 +15,7 @@ import (
 // ignores the signal and waits at the gate. It returns when SIGTERM has ended the
 // shell, with the number of the other process. Without pidfd the Spawner works as on
 // kernels that know process groups by number.
-func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
+func (r *testSpawner) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
 	r.t.Helper()
 	number := newGate(r.t)
 	id = r.start(fmt.Sprintf(`sh -c 'trap "" TERM; echo $$ >%s; %s; echo done' & wait`, number.path, g.command()))
@@ -39,7 +39,7 @@ func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
 func TestStoppedRunIsOverWhenItsGroupIs(t *testing.T) {
 	for _, pidfd := range []bool{true, false} {
 		t.Run(fmt.Sprint("pidfd=", pidfd), func(t *testing.T) {
-			r, g := newRig(t, Options{Linger: 1}), newGate(t)
+			r, g := newTestSpawner(t, Options{Linger: 1}), newGate(t)
 			id, _ := r.startStubborn(g, pidfd)
 			g.open(1)
 			e := r.await(id)
@@ -54,7 +54,7 @@ func TestStoppedRunIsOverWhenItsGroupIs(t *testing.T) {
 func TestKillReachesGroupWithoutLeader(t *testing.T) {
 	for _, pidfd := range []bool{true, false} {
 		t.Run(fmt.Sprint("pidfd=", pidfd), func(t *testing.T) {
-			r, g := newRig(t, Options{}), newGate(t)
+			r, g := newTestSpawner(t, Options{}), newGate(t)
 			id, stubborn := r.startStubborn(g, pidfd)
 			r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})
 			wantOutcome(t, r.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
@@ -64,7 +64,7 @@ func TestKillReachesGroupWithoutLeader(t *testing.T) {
 }
 
 func TestGroupWithoutLeaderIsHandedOver(t *testing.T) {
-	first, g := newRig(t, Options{}), newGate(t)
+	first, g := newTestSpawner(t, Options{}), newGate(t)
 	id, stubborn := first.startStubborn(g, true)
 	first.hold(t.Context())
 	children := first.spawner.Handover()
@@ -78,7 +78,7 @@ func TestGroupWithoutLeaderIsHandedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{id: children[0].PID}, ended: map[job.RunID]Ended{}}
+	next := &testSpawner{t: t, spawner: New(Options{}), started: map[job.RunID]int{id: children[0].PID}, ended: map[job.RunID]Ended{}}
 	next.spawner.Adopt(children)
 	next.run()
 	next.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGKILL})

@@ -35,7 +35,7 @@ func somebodys(t *testing.T) string {
 
 func TestLogFileIsTheAccountsOwn(t *testing.T) {
 	dir := somebodys(t)
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	path := filepath.Join(dir, "log")
 	for range 2 {
 		wantOutcome(t, r.do("echo out; echo err >&2", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User)), exited(0))
@@ -67,7 +67,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo(fifo, 0o666), os.Chmod(fifo, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for path, want := range map[string]string{
 		secret:             "permission denied",
 		link:               "permission denied",
@@ -92,7 +92,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 
 func TestLogFileLivesThroughAHold(t *testing.T) {
 	dir := somebodys(t)
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	path := filepath.Join(dir, "log")
 	id := r.start("echo before; "+g.command()+"; echo after", entry(t, "#@ log=file:"+path, crontab.User))
@@ -114,7 +114,7 @@ func TestLogFileLivesThroughAHold(t *testing.T) {
 // system that never answers: such processes must not accumulate.
 func TestLogProcessThatHangsIsEnded(t *testing.T) {
 	dir := somebodys(t)
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	r.spawner.logPatience = time.Millisecond
 	g := newGate(t)
 	id := r.start(g.command(), as(somebody()), entry(t, "#@ log=file:"+filepath.Join(dir, "log"), crontab.User))
@@ -176,9 +176,9 @@ func TestLogProcessThatCannotBeStarted(t *testing.T) {
 	if err := os.Chmod(self, 0o700); err != nil { // not for others to execute
 		t.Fatal(err)
 	}
-	var r *rig
+	var r *testSpawner
 	given, starts := make(chan struct{}), 0
-	r = newRig(t, Options{Accounts: askedAccounts{accountOf(t, somebody()), func() {
+	r = newTestSpawner(t, Options{Accounts: askedAccounts{accountOf(t, somebody()), func() {
 		if starts++; starts == 2 {
 			r.awaitDeaths()
 		}
@@ -202,7 +202,7 @@ func TestLogProcessThatCannotBeStarted(t *testing.T) {
 
 // awaitDeaths waits until all processes are dead, and their output is read. None
 // is reaped.
-func (r *rig) awaitDeaths() {
+func (r *testSpawner) awaitDeaths() {
 	s := r.spawner
 	s.mu.Lock()
 	runs, pids := maps.Clone(s.byPID), slices.Concat(slices.Collect(maps.Keys(s.byPID)), slices.Collect(maps.Keys(s.logs)))

@@ -51,9 +51,9 @@ func ownName() string {
 	return "uid " + strconv.Itoa(os.Geteuid())
 }
 
-// rig is a running Spawner. As it reaps every child of the test binary, there
+// testSpawner is a running Spawner. As it reaps every child of the test binary, there
 // is one at a time, and no os/exec beside it.
-type rig struct {
+type testSpawner struct {
 	t       testing.TB
 	spawner *Spawner
 	cancel  context.CancelFunc
@@ -67,18 +67,20 @@ type rig struct {
 	checked map[job.RunID]job.Outcome
 }
 
-func newRig(t testing.TB, options Options) *rig { return newRigWithQueue(t, options, eventQueue) }
+func newTestSpawner(t testing.TB, options Options) *testSpawner {
+	return newTestSpawnerWithQueue(t, options, eventQueue)
+}
 
-// newRigWithQueue is newRig with the given limit of queued events.
-func newRigWithQueue(t testing.TB, options Options, events int) *rig {
-	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{},
+// newTestSpawnerWithQueue is newRig with the given limit of queued events.
+func newTestSpawnerWithQueue(t testing.TB, options Options, events int) *testSpawner {
+	r := &testSpawner{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{},
 		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
 	r.spawner.events = make(chan event.Event, events)
 	r.run()
 	return r
 }
 
-func (r *rig) run() {
+func (r *testSpawner) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	r.done = make(chan struct{})
@@ -90,7 +92,7 @@ func (r *rig) run() {
 }
 
 // stop ends what is left and checks that Run returns.
-func (r *rig) stop() {
+func (r *testSpawner) stop() {
 	r.t.Helper()
 	r.cancel()
 	for id := job.RunID(1); id <= r.last; id++ {
@@ -113,7 +115,7 @@ func (r *rig) stop() {
 	}
 }
 
-func (r *rig) note(e event.Event) {
+func (r *testSpawner) note(e event.Event) {
 	r.t.Helper()
 	switch e := e.(type) {
 	case event.Started:
@@ -154,7 +156,7 @@ func (r *rig) note(e event.Event) {
 const patience = 3 * time.Minute
 
 // until takes events until a condition holds.
-func (r *rig) until(what string, reached func() bool) {
+func (r *testSpawner) until(what string, reached func() bool) {
 	r.t.Helper()
 	late := time.After(patience)
 	for !reached() {
@@ -169,7 +171,7 @@ func (r *rig) until(what string, reached func() bool) {
 
 // receive waits for the output of a run, or for a request to a simulated part of the host. A run
 // that never began sends nothing, so the wait must end.
-func receive[T any](r *rig, what string, c <-chan T) T {
+func receive[T any](r *testSpawner, what string, c <-chan T) T {
 	r.t.Helper()
 	late := time.After(patience)
 	for {
@@ -206,7 +208,7 @@ func process(t *testing.T, argv ...string) *exec.Cmd {
 }
 
 // start begins a run of a command as whom the test runs as.
-func (r *rig) start(command string, edit ...func(*effect.Start)) job.RunID {
+func (r *testSpawner) start(command string, edit ...func(*effect.Start)) job.RunID {
 	r.last++
 	start := effect.Start{
 		Job: job.Job{ID: "test.job", User: ownName(), Zone: "UTC", Command: command, Env: []string{"HOME=/"}},
@@ -219,20 +221,20 @@ func (r *rig) start(command string, edit ...func(*effect.Start)) job.RunID {
 	return r.last
 }
 
-func (r *rig) awaitStart(id job.RunID) (pid int) {
+func (r *testSpawner) awaitStart(id job.RunID) (pid int) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("start of run %d", id), func() bool { return r.started[id] != 0 || r.ended[id].Run != 0 })
 	return r.started[id]
 }
 
-func (r *rig) await(id job.RunID) Ended {
+func (r *testSpawner) await(id job.RunID) Ended {
 	r.t.Helper()
 	r.until(fmt.Sprintf("end of run %d", id), func() bool { return r.ended[id].Run != 0 })
 	return r.ended[id]
 }
 
 // do runs a command to its end.
-func (r *rig) do(command string, edit ...func(*effect.Start)) Ended {
+func (r *testSpawner) do(command string, edit ...func(*effect.Start)) Ended {
 	r.t.Helper()
 	return r.await(r.start(command, edit...))
 }

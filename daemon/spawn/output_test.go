@@ -17,7 +17,7 @@ import (
 
 func TestOutputStreamsApartInOrder(t *testing.T) {
 	seen := make(chan job.Chunk, 1)
-	r := newRig(t, Options{Live: func(c job.Chunk) { c.Data = bytes.Clone(c.Data); seen <- c }})
+	r := newTestSpawner(t, Options{Live: func(c job.Chunk) { c.Data = bytes.Clone(c.Data); seen <- c }})
 	g := newGate(t)
 	id := r.start("echo one; " + g.command() + "; echo two >&2; " + g.command() + "; echo three")
 	for _, want := range []job.Chunk{
@@ -45,7 +45,7 @@ func TestOutputStreamsApartInOrder(t *testing.T) {
 }
 
 func TestOutputOfAnyBytes(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	path := publicDir(t) + "/bytes"
 	var all []byte
 	for b := range 256 {
@@ -64,7 +64,7 @@ func TestOutputOfAnyBytes(t *testing.T) {
 
 func TestOutputOfTenMegabytesOnOneLine(t *testing.T) {
 	live := 0
-	r := newRig(t, Options{Live: func(c job.Chunk) { live += len(c.Data) }})
+	r := newTestSpawner(t, Options{Live: func(c job.Chunk) { live += len(c.Data) }})
 	e := r.do("printf BEGIN; head -c 10485760 /dev/zero | tr '\\0' x; printf END")
 	wantOutcome(t, e, exited(0))
 	const total = 10485760 + len("BEGIN") + len("END")
@@ -82,7 +82,7 @@ func TestOutputOfTenMegabytesOnOneLine(t *testing.T) {
 }
 
 func TestOutputOfAForgottenChild(t *testing.T) {
-	r := newRig(t, Options{Linger: 50 * time.Millisecond})
+	r := newTestSpawner(t, Options{Linger: 50 * time.Millisecond})
 	e := r.do("sleep 1000 & echo $!; exit 3")
 	wantOutcome(t, e, exited(3))
 	pid, err := strconv.Atoi(strings.TrimSpace(text(e, job.Stdout)))
@@ -95,7 +95,7 @@ func TestOutputOfAForgottenChild(t *testing.T) {
 }
 
 func TestOutputAfterTheShellsEnd(t *testing.T) {
-	r := newRig(t, Options{Linger: time.Hour})
+	r := newTestSpawner(t, Options{Linger: time.Hour})
 	g := newGate(t)
 	id := r.start("(" + g.command() + "; echo late) & exit 3")
 	r.awaitStart(id)
@@ -108,7 +108,7 @@ func TestOutputAfterTheShellsEnd(t *testing.T) {
 }
 
 func TestOutputByNameAsTheAccount(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do("echo a >/dev/stdout; echo b >/dev/stderr; cat /dev/stdin", as(somebody()), stdin("c\n"))
 	wantOutcome(t, e, exited(0))
 	if out, err := text(e, job.Stdout), text(e, job.Stderr); out != "a\nc\n" || err != "b\n" {
@@ -117,19 +117,19 @@ func TestOutputByNameAsTheAccount(t *testing.T) {
 }
 
 func TestSilentJobHasNoBuffer(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	if e := r.do("true"); len(e.Output) != 0 || cap(e.Output) != 0 {
 		t.Errorf("output %+v with room for %d, want none", e.Output, cap(e.Output))
 	}
 }
 
 func TestStdinOfAMegabyteNeverRead(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	wantOutcome(t, r.do("exit 5", stdin(strings.Repeat("x", 1<<20))), exited(5))
 }
 
 func TestStdinIsReadWhole(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	input := strings.Repeat("0123456789abcde\n", 1<<16)
 	e := r.do("wc -c; echo more >&0", stdin(input))
 	if got := strings.TrimSpace(text(e, job.Stdout)); got != "1048576" {
@@ -142,7 +142,7 @@ func TestStdinIsReadWhole(t *testing.T) {
 }
 
 func TestStdinWithoutTextIsAtItsEnd(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	if got := text(r.do("cat; test -t 0 || echo no terminal"), job.Stdout); got != "no terminal\n" {
 		t.Errorf("output %q", got)
 	}
@@ -156,7 +156,7 @@ func init() {
 			return err
 		}
 		t := &helperT{}
-		r := newRig(t, Options{})
+		r := newTestSpawner(t, Options{})
 		defer t.finish()
 		const n = 40
 		g := newGate(t)
@@ -212,7 +212,7 @@ func (t *helperT) finish() {
 }
 
 func TestOutputWithoutDescriptors(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do("few files", env("SHELL="+publicBinary(t)), func(s *effect.Start) {
 		if os.Geteuid() == 0 {
 			s.Job.User = "nobody" // who cannot raise the limit
@@ -235,7 +235,7 @@ func init() {
 	helpers["daemon with a low limit"] = func() error {
 		t := &helperT{}
 		defer t.finish()
-		r := newRig(t, Options{})
+		r := newTestSpawner(t, Options{})
 		g := newGate(t)
 		for range 2 {
 			id := r.start(g.command() + "; ulimit -Sn; ulimit -Hn")
@@ -249,7 +249,7 @@ func init() {
 }
 
 func TestJobsHaveTheLimitThatTheDaemonWasStartedWith(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do("low limit", env("SHELL="+publicBinary(t)))
 	wantOutcome(t, e, exited(0))
 	limits, room, _ := strings.Cut(text(e, job.Stdout), "room for ")

@@ -45,7 +45,7 @@ func write(t *testing.T, path, text string, mode os.FileMode, owner string) stri
 func TestProcessIsAsItsOptionsSay(t *testing.T) {
 	dir := somebodys(t)
 	file := write(t, filepath.Join(dir, "env"), "# comment\nA=of the file\nexport B='two words'\nC=file\nCRONRING_JOB=forged\nUSER=root\n", 0o600, somebody())
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	items := fmt.Sprintf("cwd=%s umask=027 env=C=entry,D= env-file=%s", dir, file)
 	e := r.do(`pwd; umask; echo "$A|$B|$C|$D|$CRONRING_JOB|$USER|$X"`, as(somebody()), env("A=of the crontab", "X=kept"), with(t, items))
 	wantOutcome(t, e, exited(0))
@@ -74,7 +74,7 @@ func TestRunDoesNotStartElsewhere(t *testing.T) {
 	if err := os.Symlink(write(t, in("secret"), "A=1\n", 0o600, "root"), link); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for _, tt := range []struct{ items, want string }{
 		{"cwd=/no/where", "enter the directory of cwd=: /no/where: no such file or directory"},
 		{"cwd=/proc/1/cwd", "enter the directory of cwd=: /proc/1/cwd: permission denied"},
@@ -107,7 +107,7 @@ func TestRunDoesNotStartElsewhere(t *testing.T) {
 
 func TestGroupIsThePrimaryOne(t *testing.T) {
 	needRoot(t, "change groups")
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do("id -g; id -G", with(t, "group=nogroup"))
 	if got := text(e, job.Stdout); got != "65534\n65534 0\n" {
 		t.Errorf("a job of root: got %q, want the group and that of root", got)
@@ -133,7 +133,7 @@ func TestFileThatNeverAnswersDelaysItsRunAlone(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: no file system in user space:", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	stuck := []job.RunID{
 		r.start("echo it runs", as(somebody()), with(t, "env-file="+dir+"/env")),
 		r.start("echo it runs", as(somebody()), with(t, "cwd="+dir+"/dir")),
@@ -157,7 +157,7 @@ func TestFileThatNeverAnswersDelaysItsRunAlone(t *testing.T) {
 func TestPlanReadsTheFileAsTheUser(t *testing.T) {
 	needRoot(t, "become another account")
 	dir := somebodys(t)
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	plan := func(file string) ([]string, error) {
 		start := effect.Start{Job: job.Job{ID: "test.job", User: somebody(), Zone: "UTC", Command: "true"}, Run: job.Run{Env: []string{"B=run"}}}
 		with(t, "umask=077 cwd=/tmp env=C=entry env-file="+file)(&start)

@@ -32,7 +32,7 @@ func written(t *testing.T, path string, name job.Stream) (text string, cut bool)
 func TestRecordingIsThereWhileTheJobRuns(t *testing.T) {
 	dir := t.TempDir()
 	seen := make(chan struct{}, 10)
-	r := newRig(t, Options{Runs: dir, Live: func(job.Chunk) { seen <- struct{}{} }})
+	r := newTestSpawner(t, Options{Runs: dir, Live: func(job.Chunk) { seen <- struct{}{} }})
 	g := newGate(t)
 	id := r.start("echo out; echo err >&2; " + g.command())
 	for range 2 {
@@ -63,7 +63,7 @@ func TestRecordingIsThereWhileTheJobRuns(t *testing.T) {
 
 func TestRecordingIsTheClaimers(t *testing.T) {
 	dir := t.TempDir()
-	r := newRig(t, Options{Runs: dir, Output: 1 << 10, Claim: func(job.RunID) bool { return true }})
+	r := newTestSpawner(t, Options{Runs: dir, Output: 1 << 10, Claim: func(job.RunID) bool { return true }})
 	e := r.do("head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2")
 	r.stop()
 	out, cut := written(t, e.File, job.Stdout)
@@ -73,7 +73,7 @@ func TestRecordingIsTheClaimers(t *testing.T) {
 }
 
 func TestRecordingIsBounded(t *testing.T) {
-	r := newRig(t, Options{Runs: t.TempDir(), Claim: func(job.RunID) bool { return true }})
+	r := newTestSpawner(t, Options{Runs: t.TempDir(), Claim: func(job.RunID) bool { return true }})
 	e := r.do("head -c 12000000 /dev/zero; echo end >&2")
 	wantOutcome(t, e, exited(0))
 	out, cut := written(t, e.File, job.Stdout)
@@ -92,7 +92,7 @@ func TestRecordingThatFailsCostsTheFile(t *testing.T) {
 		t.Skipf("SKIPPED, NOT TESTED: a file system in memory cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	r := newRig(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})
+	r := newTestSpawner(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})
 	e := r.do("head -c 1000000 /dev/zero; exit 3")
 	wantOutcome(t, e, exited(3))
 	if e.File != "" || len(text(e, job.Stdout)) != 64<<10 {
@@ -102,7 +102,7 @@ func TestRecordingThatFailsCostsTheFile(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("a full file system still holds %v, %v", left, err)
 	}
-	r = newRig(t, Options{Runs: filepath.Join(dir, "missing")})
+	r = newTestSpawner(t, Options{Runs: filepath.Join(dir, "missing")})
 	if e := r.do("echo out"); text(e, job.Stdout) != "out\n" {
 		t.Errorf("output %q without a directory", text(e, job.Stdout))
 	}
@@ -126,7 +126,7 @@ func TestRecordingOfANumberThatWasUsed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "2"), frame, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})
+	r := newTestSpawner(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})
 	for range 2 {
 		e := r.do("echo new")
 		if out, _ := written(t, e.File, job.Stdout); out != "new\n" {

@@ -108,7 +108,7 @@ func (f *fakeSessions) endOf(name string) *fakeEnd {
 }
 
 // asked is the next session that is asked for.
-func (f *fakeSessions) asked(r *rig) *fakeSession {
+func (f *fakeSessions) asked(r *testSpawner) *fakeSession {
 	r.t.Helper()
 	return receive(r, "the question for a session", f.asks)
 }
@@ -120,7 +120,7 @@ func (f *fakeSessions) end(name string, e SessionEnd) {
 }
 
 // through takes a session that was asked for from its start to its end.
-func (f *fakeSessions) through(r *rig, s *fakeSession) {
+func (f *fakeSessions) through(r *testSpawner, s *fakeSession) {
 	r.t.Helper()
 	s.out.Close()
 	s.reply <- nil
@@ -141,7 +141,7 @@ func (s *fakeSession) print(t *testing.T, text string) {
 func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	f := newFakeSessions()
 	me := accountOf(t, ownName())
-	r := newRig(t, Options{Sessions: f, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
+	r := newTestSpawner(t, Options{Sessions: f, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
 	id := r.start("work", stdin("text"), env("A=b"))
 	s := f.asked(r)
 	if got := strings.Join(s.Argv, " "); got != "/bin/sh -c work" || s.Name != SessionOf(id) || s.Account.Name != me.Name || s.Dir != "/" || s.stdin != "text" {
@@ -173,14 +173,14 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 
 func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
 	f := newFakeSessions()
-	r := newRig(t, Options{Sessions: f})
+	r := newTestSpawner(t, Options{Sessions: f})
 	id := r.start("work")
 	s := f.asked(r)
 	s.print(t, "quick\n")
 	f.end(SessionOf(id), SessionEnd{Outcome: exited(3)})
 	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGINT})
 	s.reply <- nil
-	e := r.await(id) // the rig fails if that comes before the start
+	e := r.await(id) // the testSpawner fails if that comes before the start
 	wantOutcome(t, e, exited(3))
 	if got := text(e, job.Stdout); got != "quick\n" {
 		t.Errorf("output %q", got)
@@ -192,7 +192,7 @@ func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
 
 func TestSessionThatCannotBegin(t *testing.T) {
 	f := newFakeSessions()
-	r := newRig(t, Options{Sessions: f})
+	r := newTestSpawner(t, Options{Sessions: f})
 	id := r.start("work")
 	s := f.asked(r)
 	s.out.Close()
@@ -209,7 +209,7 @@ func TestSessionThatCannotBegin(t *testing.T) {
 
 func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 	f := newFakeSessions()
-	r := newRig(t, Options{Sessions: f})
+	r := newTestSpawner(t, Options{Sessions: f})
 	const n = 10
 	for range n {
 		r.start("work")
@@ -234,7 +234,7 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 
 func TestSessionIsHandedOver(t *testing.T) {
 	f := newFakeSessions()
-	first := newRig(t, Options{Sessions: f})
+	first := newTestSpawner(t, Options{Sessions: f})
 	id := first.start("work")
 	s := f.asked(first)
 	s.reply <- nil
@@ -251,7 +251,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: noProcess}, ended: map[job.RunID]Ended{}}
+	next := &testSpawner{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: noProcess}, ended: map[job.RunID]Ended{}}
 	next.spawner.Adopt(children)
 	next.run()
 	next.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGHUP})
@@ -271,7 +271,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 
 func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 	f := newFakeSessions()
-	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: noProcess}, ended: map[job.RunID]Ended{}}
+	r := &testSpawner{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: noProcess}, ended: map[job.RunID]Ended{}}
 	r.spawner.Adopt([]handed.Run{{Run: 1, PID: noProcess, Session: true, Outcome: handed.Lost(handed.Unseen), Ended: noon}})
 	r.run()
 	f.end(SessionOf(1), SessionEnd{Outcome: exited(4)})
@@ -282,7 +282,7 @@ func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 // there are calls at once.
 func TestHoldBeginsNoMoreSessions(t *testing.T) {
 	f := newFakeSessions()
-	r := newRig(t, Options{Sessions: f})
+	r := newTestSpawner(t, Options{Sessions: f})
 	const n = sessionCallers + 3
 	for range n {
 		r.start("work")
@@ -327,7 +327,7 @@ func TestSessionsOfOneUserDelayNoOther(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: only root can start jobs of several users")
 	}
 	f := newFakeSessions()
-	r := newRig(t, Options{Sessions: f})
+	r := newTestSpawner(t, Options{Sessions: f})
 	var hanging []*fakeSession
 	for range sessionCallers + 2 {
 		r.start("work", as(other.Name))
@@ -353,7 +353,7 @@ func TestSessionsOfOneUserDelayNoOther(t *testing.T) {
 // it too.
 func TestSessionOfCheck(t *testing.T) {
 	f := newFakeSessions()
-	r := newRig(t, Options{Sessions: f})
+	r := newTestSpawner(t, Options{Sessions: f})
 	id := r.ask("test")
 	s := f.asked(r)
 	if s.Name != "check-1" || s.Argv[2] != "test" {

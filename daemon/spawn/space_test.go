@@ -22,7 +22,7 @@ func TestRecordingsLeaveHalfOfTheMemoryFileSystem(t *testing.T) {
 		}
 	})
 	claimed := false
-	r := newRig(t, Options{Runs: dir, Claim: func(job.RunID) bool { claimed = true; return true }})
+	r := newTestSpawner(t, Options{Runs: dir, Claim: func(job.RunID) bool { claimed = true; return true }})
 	small := r.do("head -c 1000000 /dev/zero")
 	if _, err := os.Stat(small.File); err != nil || !claimed {
 		t.Errorf("the file of a megabyte: %v, claimed %t, want it kept", err, claimed)

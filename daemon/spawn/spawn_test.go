@@ -16,7 +16,7 @@ import (
 )
 
 func TestOutcomeOfEveryExitCode(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	ids := make([]job.RunID, 256)
 	for code := range ids {
 		ids[code] = r.start(fmt.Sprintf("exit %d", code))
@@ -27,7 +27,7 @@ func TestOutcomeOfEveryExitCode(t *testing.T) {
 }
 
 func TestOutcomeOfSignals(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGPIPE, syscall.SIGHUP, syscall.SIGSEGV, 34} {
 		e := r.do(fmt.Sprintf("ulimit -c 0; kill -%d $$", sig))
 		wantOutcome(t, e, job.Outcome{Kind: job.Signalled, Signal: int(sig)})
@@ -35,7 +35,7 @@ func TestOutcomeOfSignals(t *testing.T) {
 }
 
 func TestStartWithoutShell(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for _, shell := range []string{"/nonexistent/shell", "/etc/passwd", "/dev/null/x", "/"} {
 		e := r.do("true", env("SHELL="+shell))
 		if e.Outcome.Kind != job.NotStarted || !strings.HasPrefix(e.Outcome.Error, "run SHELL "+shell+": ") {
@@ -52,7 +52,7 @@ func TestStartWithoutShell(t *testing.T) {
 }
 
 func TestStartWithTooLongCommand(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do(": " + strings.Repeat("x", 1<<20))
 	if e.Outcome.Kind != job.NotStarted || !strings.Contains(e.Outcome.Error, "too long") {
 		t.Errorf("outcome %+v, want one not started that says too long", e.Outcome)
@@ -61,7 +61,7 @@ func TestStartWithTooLongCommand(t *testing.T) {
 
 func TestKillReachesTheWholeGroup(t *testing.T) {
 	ready := make(chan struct{}, 1)
-	r := newRig(t, Options{
+	r := newTestSpawner(t, Options{
 		Linger: time.Hour, // so that the end proves that no process holds the pipes
 		Live:   func(job.Chunk) { ready <- struct{}{} },
 	})
@@ -73,7 +73,7 @@ func TestKillReachesTheWholeGroup(t *testing.T) {
 }
 
 func TestKillBeforeTheStart(t *testing.T) {
-	r := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
+	r := &testSpawner{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
 	stopped := r.start("true")
 	other := r.start("true")
 	r.spawner.Kill(effect.Kill{Run: stopped, Signal: syscall.SIGTERM})
@@ -83,7 +83,7 @@ func TestKillBeforeTheStart(t *testing.T) {
 }
 
 func TestKillOfAnEndedOrUnknownRun(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	e := r.do("true")
 	r.spawner.Kill(effect.Kill{Run: e.Run, Signal: syscall.SIGKILL})
 	r.spawner.Kill(effect.Kill{Run: 4711, Signal: syscall.SIGKILL})
@@ -91,7 +91,7 @@ func TestKillOfAnEndedOrUnknownRun(t *testing.T) {
 }
 
 func TestRunStopsStartingButWaitsForRuns(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	running := r.start(g.command() + "; exit 3")
 	r.awaitStart(running)
@@ -115,9 +115,9 @@ func TestRunStopsStartingButWaitsForRuns(t *testing.T) {
 }
 
 func TestRunLeavesNothingBehind(t *testing.T) {
-	newRig(t, Options{}).stop() // what os/signal and the poller keep for ever
+	newTestSpawner(t, Options{}).stop() // what os/signal and the poller keep for ever
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for range 20 {
 		r.start("echo a; echo b >&2", stdin("text"))
 		r.start("true", env("SHELL=/nonexistent"))
@@ -141,7 +141,7 @@ func openFiles(t *testing.T) int {
 }
 
 func TestSlowReceiverLosesNothing(t *testing.T) {
-	r := newRigWithQueue(t, Options{}, 256)
+	r := newTestSpawnerWithQueue(t, Options{}, 256)
 	const n = 600 // more than twice what the channel holds
 	for i := range n {
 		r.start(fmt.Sprintf("echo %d; exit %d", i, i%7))
@@ -158,7 +158,7 @@ func TestSlowReceiverLosesNothing(t *testing.T) {
 }
 
 func TestThreadsAndGoroutinesStayFlat(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	wantOutcome(t, r.do("echo warm"), exited(0))
 	goroutines, threads := runtime.NumGoroutine(), status(t, "Threads")
 	const n = 200
@@ -185,7 +185,7 @@ func TestManySleepers(t *testing.T) {
 	if os.Getenv("CRONRING_LONG") != "" {
 		n = 10_000
 	}
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	before := heap()
 	begun := time.Now()
@@ -256,7 +256,7 @@ func TestAsPID1(t *testing.T) {
 	if pid := os.Getpid(); pid != 1 {
 		t.Fatalf("pid %d, want 1", pid)
 	}
-	r := newRig(t, Options{Linger: time.Millisecond})
+	r := newTestSpawner(t, Options{Linger: time.Millisecond})
 	g := newGate(t)
 	e := r.do("(" + g.command() + "; exit 9) & echo $!; exit 2")
 	wantOutcome(t, e, exited(2))
@@ -284,7 +284,7 @@ func TestStartIsNotLaterThanTheEnd(t *testing.T) {
 func TestBeganIsCalledBeforeTheProcessIsReaped(t *testing.T) {
 	began := make(chan job.RunID, 10)
 	reading, read := make(chan bool, 10), make(chan bool)
-	r := newRig(t, Options{
+	r := newTestSpawner(t, Options{
 		Began: func(run job.RunID, pid int) {
 			if err := syscall.Kill(pid, 0); err != nil {
 				t.Errorf("process %d of run %d: %v", pid, run, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// exec runs a program beside a rig; its events need not be drained.
-func (r *rig) exec(tool Tool) Result {
+// exec runs a program beside a testSpawner; its events need not be drained.
+func (r *testSpawner) exec(tool Tool) Result {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -27,7 +27,7 @@ func (r *rig) exec(tool Tool) Result {
 }
 
 func TestExecTellsOutputApartAndStatus(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	got := r.exec(Tool{Argv: []string{"sh", "-c", "cat; echo $A-$HOME >&2; pwd; exit 3"}, Env: []string{"A=b"}, Stdin: strings.NewReader("in\n")})
 	if string(got.Output) != "in\n/\n" || string(got.Errput) != "b-\n" || got.Outcome != exited(3) {
 		t.Errorf("output %q, errors %q, outcome %v; want in and /, b-, exit 3", got.Output, got.Errput, got.Outcome)
@@ -38,7 +38,7 @@ func TestExecTellsOutputApartAndStatus(t *testing.T) {
 }
 
 func TestExecPassesAFileOn(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	file, err := os.Open("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestExecPassesAFileOn(t *testing.T) {
 }
 
 func TestExecKeepsNoMoreThanAsked(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	got := r.exec(Tool{Argv: []string{"sh", "-c", "head -c 1000000 /dev/zero; echo 0123456789 >&2"}, MaxOutput: 5})
 	if len(got.Output) != 5 || string(got.Errput) != "01234" || got.Outcome != exited(0) {
 		t.Errorf("%d bytes, errors %q, outcome %v; want 5 of each and a good end", len(got.Output), got.Errput, got.Outcome)
@@ -64,7 +64,7 @@ func TestExecKeepsNoMoreThanAsked(t *testing.T) {
 
 func TestExecAsAnotherAccount(t *testing.T) {
 	needRoot(t, "become another account")
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	nobody := accountOf(t, "nobody")
 	nobody.Groups = []uint32{4242}
 	got := r.exec(Tool{Argv: []string{"sh", "-c", "id -u; id -G; echo 0 2>/dev/null >/proc/sys/vm/drop_caches || echo refused"}, As: &nobody})
@@ -74,7 +74,7 @@ func TestExecAsAnotherAccount(t *testing.T) {
 }
 
 func TestExecOfWhatIsNotThere(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for _, argv := range [][]string{{"no-such-program"}, {"/no/such/program"}, {"/etc/passwd"}, {}} {
 		result, err := r.spawner.Exec(t.Context(), Tool{Argv: argv})
 		if err == nil {
@@ -84,7 +84,7 @@ func TestExecOfWhatIsNotThere(t *testing.T) {
 }
 
 func TestExecIsKilledWithItsContext(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
@@ -101,7 +101,7 @@ func TestExecIsKilledWithItsContext(t *testing.T) {
 }
 
 func TestExecBeforeRunAndWhileItDrains(t *testing.T) {
-	r := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
+	r := &testSpawner{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
 	early := make(chan Result, 1)
 	go func() {
 		result, _ := r.spawner.Exec(context.Background(), Tool{Argv: []string{"echo", "early"}})
@@ -131,10 +131,10 @@ func TestExecBeforeRunAndWhileItDrains(t *testing.T) {
 // starts, while runs of cached users continue.
 func TestAccountIsFoundByAProgram(t *testing.T) {
 	me := accountOf(t, ownName())
-	var r *rig
+	var r *testSpawner
 	g := newGate(t)
 	asked := 0
-	r = newRig(t, Options{Accounts: fakeAccounts{known: me, find: func(ctx context.Context, name string) (account.Account, error) {
+	r = newTestSpawner(t, Options{Accounts: fakeAccounts{known: me, find: func(ctx context.Context, name string) (account.Account, error) {
 		asked++
 		result, err := r.spawner.Exec(ctx, Tool{Argv: []string{"sh", "-c", g.command() + "; echo " + name}})
 		found := me
@@ -162,7 +162,7 @@ func TestAccountIsFoundByAProgram(t *testing.T) {
 
 func TestAccountsAreAskedForAFewAtATime(t *testing.T) {
 	begun := make(chan string, 100)
-	r := newRig(t, Options{Accounts: fakeAccounts{find: func(ctx context.Context, name string) (account.Account, error) {
+	r := newTestSpawner(t, Options{Accounts: fakeAccounts{find: func(ctx context.Context, name string) (account.Account, error) {
 		begun <- name
 		<-ctx.Done() // a service that never answers
 		return account.Account{}, ctx.Err()

@@ -95,7 +95,7 @@ func field(status, name string) string {
 func TestChildSeesWhatCronPromises(t *testing.T) {
 	binary := publicBinary(t)
 	dir := publicDir(t)
-	r := newRig(t, Options{Node: "alpha"})
+	r := newTestSpawner(t, Options{Node: "alpha"})
 	id := r.start("report", func(s *effect.Start) {
 		s.Job.ID = "nightly"
 		s.LastSuccess = time.Date(2023, 11, 14, 7, 13, 20, 0, time.FixedZone("", 9*3600))
@@ -143,7 +143,7 @@ func TestPrivilegeIsReallyDropped(t *testing.T) {
 	nobody := accountOf(t, "nobody")
 	uid, gid := int(nobody.UID), int(nobody.GID)
 	nobody.Groups = append(nobody.Groups, 4242, 4243)
-	r := newRig(t, Options{Accounts: fakeAccounts{known: nobody}})
+	r := newTestSpawner(t, Options{Accounts: fakeAccounts{known: nobody}})
 	got := decode[report](t, r.do("report", as("nobody"), env("SHELL="+binary)))
 	if got.UID != uid || got.EUID != uid || got.GID != gid || got.EGID != gid {
 		t.Errorf("runs as %d/%d:%d/%d, want %d:%d", got.UID, got.EUID, got.GID, got.EGID, uid, gid)
@@ -160,7 +160,7 @@ func TestChildInheritsNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Close(leak)
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	g := newGate(t)
 	other := r.start(g.command()) // its pipes are open while the next one starts
 	r.awaitStart(other)
@@ -206,14 +206,14 @@ func init() {
 	helpers["daemon of a bad parent"] = func() error {
 		t := &helperT{}
 		defer t.finish()
-		e := newRig(t, Options{}).do("grep -E 'Sig(Blk|Ign)' /proc/self/status; ulimit -Sn")
+		e := newTestSpawner(t, Options{}).do("grep -E 'Sig(Blk|Ign)' /proc/self/status; ulimit -Sn")
 		fmt.Print(text(e, job.Stdout), text(e, job.Stderr))
 		return nil
 	}
 }
 
 func TestHomeThatCannotBeEntered(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for _, home := range []string{"/nonexistent/home", "/etc/passwd", ""} {
 		e := r.do("pwd; echo $HOME", env("HOME="+home))
 		wantOutcome(t, e, exited(0))
@@ -229,7 +229,7 @@ func TestHomeThatCannotBeEntered(t *testing.T) {
 func TestHomeOfTheAccount(t *testing.T) {
 	me := accountOf(t, somebody())
 	me.Home = "/usr/lib"
-	r := newRig(t, Options{Accounts: fakeAccounts{known: me}})
+	r := newTestSpawner(t, Options{Accounts: fakeAccounts{known: me}})
 	noHome := func(s *effect.Start) { s.Job.Env = nil }
 	e := r.do("pwd; echo $HOME; id -u", as(me.Name), noHome)
 	if got, want := text(e, job.Stdout), fmt.Sprintf("/usr/lib\n/usr/lib\n%d\n", me.UID); got != want {
@@ -238,7 +238,7 @@ func TestHomeOfTheAccount(t *testing.T) {
 }
 
 func TestUnknownUser(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newTestSpawner(t, Options{})
 	for _, name := range []string{"nobody-of-that-name", "4711"} {
 		e := r.do("true", as(name))
 		wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "unknown user " + name})
@@ -280,7 +280,7 @@ func init() {
 	helpers["run as root"] = func() error {
 		t := &helperT{}
 		defer t.finish()
-		r := newRig(t, Options{})
+		r := newTestSpawner(t, Options{})
 		fmt.Println(r.do("true", as("root")).Outcome)
 		e := r.do("id -un", as(ownName()))
 		fmt.Print(e.Outcome, " ", text(e, job.Stdout))
@@ -289,7 +289,7 @@ func init() {
 	helpers["run as myself"] = func() error {
 		t := &helperT{}
 		defer t.finish()
-		r := newRig(t, Options{})
+		r := newTestSpawner(t, Options{})
 		me := strconv.Itoa(os.Geteuid())
 		e := r.do("echo $(id -u) $LOGNAME $PWD", as(me), func(s *effect.Start) { s.Job.Env = nil })
 		fmt.Print(text(e, job.Stdout), text(e, job.System), text(e, job.Stderr))
@@ -299,7 +299,7 @@ func init() {
 
 func TestEnvironmentInItsOrder(t *testing.T) {
 	me := accountOf(t, ownName())
-	r := newRig(t, Options{
+	r := newTestSpawner(t, Options{
 		Accounts: fakeAccounts{known: me},
 		Family:   crontab.RHEL,
 		BaseEnv: func(a account.Account) []string {
@@ -318,7 +318,7 @@ func TestEnvironmentInItsOrder(t *testing.T) {
 }
 
 func TestHomeThatCannotBeEnteredOnRHEL(t *testing.T) {
-	r := newRig(t, Options{Family: crontab.RHEL})
+	r := newTestSpawner(t, Options{Family: crontab.RHEL})
 	for home, want := range map[string]string{
 		"/nonexistent/home": "chdir HOME failed: /nonexistent/home: no such file or directory",
 		"/etc/passwd":       "chdir HOME failed: /etc/passwd: not a directory",
@@ -332,7 +332,7 @@ func TestHomeThatCannotBeEnteredOnRHEL(t *testing.T) {
 
 func TestDirectoryOfAnEntryWithOne(t *testing.T) {
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
-		r := newRig(t, Options{Family: family})
+		r := newTestSpawner(t, Options{Family: family})
 		e := r.do("pwd; echo $SHELL $HOME; echo $0", env("SHELL=/bin/false", "HOME=/nonexistent"), func(s *effect.Start) { s.Job.Dir = "/usr" })
 		if got, want := text(e, job.Stdout), "/usr\n/bin/false /nonexistent\n/bin/sh\n"; got != want {
 			t.Errorf("output %q, want %q: Dir comes before HOME, and /bin/sh runs it", got, want)

@@ -13,7 +13,7 @@ import (
 // loaded, and is read further when the limit rises.
 func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	text := strings.Repeat("1 1 * * * bobs\n", 12)
 	h.write(h.user("bob"), text, 0o600, bobUID)
 	h.write(h.user("root"), text, 0o600, 0)
@@ -52,7 +52,7 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 // all differ: the cache that tables share must not keep those of every version.
 func TestSourceForgetsSchedulesOfReplacedEntries(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	r := h.open()
 	for version := range 8 {
 		var text strings.Builder

@@ -28,7 +28,7 @@ func (s slowService) Find(ctx context.Context, name string) (account.Account, er
 
 func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.system("root"), "* * * * * root true\n", 0o644, 0)
 	const users = 50
 	for i := range users {

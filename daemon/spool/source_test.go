@@ -18,12 +18,12 @@ import (
 
 // reads is a source and its last snapshot.
 type reads struct {
-	*host
+	*crontabDirs
 	*Source
 	Snapshot
 }
 
-func (h *host) open() *reads { return &reads{host: h, Source: OpenSource(h.options())} }
+func (h *crontabDirs) open() *reads { return &reads{crontabDirs: h, Source: OpenSource(h.options())} }
 
 func (r *reads) scan() *reads {
 	r.Helper()
@@ -81,7 +81,7 @@ func (r *reads) runs(want string) {
 
 func TestSourceReadsAllPlacesInOrder(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.places.Crontab, "1 1 * * * root main\n", 0o644, 0)
 	h.write(h.system("zeta"), "1 1 * * * bob zeta\n", 0o644, 0)
 	h.write(h.system("alpha"), "1 1 * * * eve alpha\nnonsense\n", 0o644, 0)
@@ -123,13 +123,13 @@ func TestSourceReadsAllPlacesInOrder(t *testing.T) {
 
 func TestSourceLeavesAnacrontabToAnacron(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.places.Anacrontab, "1 5 cron.daily daily\n", 0o644, 0)
 	h.must(os.MkdirAll(filepath.Dir(h.places.Anacron), 0o755))
 	h.write(h.places.Anacron, "#!/bin/sh\n", 0o755, 0)
 	o := h.options()
 	o.AnacronInstalled = nil
-	r := &reads{host: h, Source: OpenSource(o)}
+	r := &reads{crontabDirs: h, Source: OpenSource(o)}
 	r.scan().expect()
 	h.must(os.Remove(h.places.Anacron))
 	r.scan().expect("=anacrontab", "anacrontab loaded")
@@ -139,7 +139,7 @@ func TestSourceLeavesAnacrontabToAnacron(t *testing.T) {
 
 func TestSourceFollowsEdits(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.system("a"), "1 1 * * * root a1\n", 0o644, 0)
 	h.write(h.system("b"), "1 1 * * * root b1\n", 0o644, 0)
 	r := h.open()
@@ -182,7 +182,7 @@ func TestSourceFollowsEdits(t *testing.T) {
 // it is made to, as the clocks of new kernels do not.
 func TestSourceReadsFreshFilesAgain(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.system("a"), "1 1 * * * root a1\n", 0o644, 0)
 	r := h.open()
 	edit := func(text string) {
@@ -220,28 +220,28 @@ func TestLookIsFreshNearItsChange(t *testing.T) {
 
 func TestSourceKeepsLastGoodVersion(t *testing.T) {
 	needRoot(t)
-	spoil := map[string]func(h *host, path string){
-		"world-writable": func(h *host, path string) { h.write(path, "1 1 * * * forged\n", 0o666, bobUID) },
-		"another's":      func(h *host, path string) { h.write(path, "1 1 * * * forged\n", 0o600, eveUID) },
-		"two names": func(h *host, path string) {
+	spoil := map[string]func(h *crontabDirs, path string){
+		"world-writable": func(h *crontabDirs, path string) { h.write(path, "1 1 * * * forged\n", 0o666, bobUID) },
+		"another's":      func(h *crontabDirs, path string) { h.write(path, "1 1 * * * forged\n", 0o600, eveUID) },
+		"two names": func(h *crontabDirs, path string) {
 			h.write(path, "1 1 * * * forged\n", 0o600, bobUID)
 			h.must(os.Link(path, h.places.Crontab+".other"))
 		},
-		"a link": func(h *host, path string) {
+		"a link": func(h *crontabDirs, path string) {
 			h.write(h.places.Crontab+".other", "1 1 * * * forged\n", 0o600, bobUID)
 			h.must(os.Remove(path))
 			h.link(path, h.places.Crontab+".other")
 		},
-		"a pipe": func(h *host, path string) {
+		"a pipe": func(h *crontabDirs, path string) {
 			h.must(os.Remove(path))
 			h.must(unix.Mkfifo(path, 0o600))
 			h.must(os.Chown(path, bobUID, -1))
 		},
-		"a gigabyte": func(h *host, path string) { h.must(os.Truncate(path, 1<<30)) },
+		"a gigabyte": func(h *crontabDirs, path string) { h.must(os.Truncate(path, 1<<30)) },
 	}
 	for name, spoil := range spoil {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, crontab.Debian)
+			h := newCrontabDirs(t, crontab.Debian)
 			path := h.user("bob")
 			h.write(path, "1 1 * * * good\n", 0o600, bobUID)
 			r := h.open()
@@ -268,7 +268,7 @@ func TestSourceKeepsLastGoodVersion(t *testing.T) {
 
 func TestParserPanicRefusesOneCrontabOnly(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.user("bob"), "1 1 * * * good\n", 0o600, bobUID)
 	r := h.open()
 	r.parseText = func(name, text string, c crontab.Config) (*crontab.File, []crontab.Diagnostic) {
@@ -301,7 +301,7 @@ func TestParserPanicRefusesOneCrontabOnly(t *testing.T) {
 
 func TestSourceAcceptsWhatWasMended(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.user("bob"), goodUser, 0o600, bobUID)
 	r := h.open()
 	r.scan()
@@ -323,7 +323,7 @@ func TestSourceAcceptsWhatWasMended(t *testing.T) {
 
 func TestSourceAsksForOrphansAgain(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.user("zoe"), goodUser, 0o600, 54999)
 	r := h.open()
 	r.scan().refused("zoe: ORPHAN")
@@ -352,7 +352,7 @@ func TestSourceAsksForOrphansAgain(t *testing.T) {
 
 func TestSourceFollowsLinks(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	target := h.places.Crontab + ".opt"
 	h.write(target, "1 1 * * * root v1\n", 0o644, 0)
 	h.link(h.system("app"), target)
@@ -380,7 +380,7 @@ func TestSourceFollowsLinks(t *testing.T) {
 
 func TestSourceTakesNoise(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	noise := make([]byte, 1<<20)
 	state := uint32(1)
 	for i := range noise {
@@ -397,7 +397,7 @@ func TestSourceTakesNoise(t *testing.T) {
 
 func TestSourceKeepsWhatItCannotList(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.places.Crontab, "1 1 * * * root main\n", 0o644, 0)
 	h.write(h.system("pkg"), goodSystem, 0o644, 0)
 	h.write(h.user("bob"), goodUser, 0o600, bobUID)
@@ -422,7 +422,7 @@ func TestSourceFilesNamedByHandNeedOnlyBeReadable(t *testing.T) {
 	if err := os.WriteFile(file, []byte("1 1 * * * one\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := &reads{host: &host{TB: t}, Source: OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{file, file, filepath.Join(dir, "missing")}})}
+	r := &reads{crontabDirs: &crontabDirs{TB: t}, Source: OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{file, file, filepath.Join(dir, "missing")}})}
 	r.scan().expect("=table.with.dots", "table.with.dots loaded", "missing refused")
 	r.runs("ann:one")
 	if f := r.Refused[0]; f.Why != "it cannot be opened: no such file or directory" || f.Log != "" {
@@ -449,7 +449,7 @@ func TestSourceReadsPipeNamedByHandOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write.Close()
-	r := &reads{host: &host{TB: t}, Source: OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{fmt.Sprintf("/proc/self/fd/%d", read.Fd())}})}
+	r := &reads{crontabDirs: &crontabDirs{TB: t}, Source: OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{fmt.Sprintf("/proc/self/fd/%d", read.Fd())}})}
 	r.scan().runs("ann:one")
 	r.scan().runs("ann:one")
 }
@@ -458,7 +458,7 @@ func TestSourceFollowsTheHostsZone(t *testing.T) {
 	needRoot(t)
 	t.Setenv("TZ", "") // put back at the end
 	os.Unsetenv("TZ")
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.system("pkg"), "30 2 * * * root plain\n", 0o644, 0)
 	h.write(h.system("tokyo"), "CRON_TZ=Asia/Tokyo\n30 2 * * * root own\n", 0o644, 0)
 	h.link(h.places.Localtime, "/usr/share/zoneinfo/Europe/Berlin")
@@ -514,7 +514,7 @@ func zoneFile(t *testing.T, name string) []byte {
 // are renamed, some are removed, others come.
 func TestSourcePackageManagersBurst(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	r := h.open()
 	r.scan()
 	for i := range 300 {
@@ -536,7 +536,7 @@ func TestSourcePackageManagersBurst(t *testing.T) {
 
 func TestSourceCacheIsRenewed(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	r := h.open()
 	first := r.cache
 	for i := range 1100 {
@@ -552,7 +552,7 @@ func TestSourceCacheIsRenewed(t *testing.T) {
 // is the minimum.
 func BenchmarkScan(b *testing.B) {
 	needRoot(b)
-	h := newHost(b, crontab.Debian)
+	h := newCrontabDirs(b, crontab.Debian)
 	const files = 10_000
 	for i := range files {
 		h.write(h.system(fmt.Sprintf("package-%05d", i)), goodSystem, 0o644, 0)
@@ -591,7 +591,7 @@ func BenchmarkScan(b *testing.B) {
 
 func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.system("a"), "1 1 * * * root a1\n", 0o644, 0)
 	h.write(h.system("b"), "1 1 * * * root b1\n", 0o644, 0)
 	r := h.open()

@@ -29,7 +29,7 @@ func TestTrustSaysWhatDebiansCronSays(t *testing.T) {
 	if cron == "" {
 		t.Skip("SKIPPED: set CRONRING_CRON to Debian's cron (apt-get download cron; dpkg -x cron_*.deb DIR; DIR/usr/sbin/cron) to compare with it")
 	}
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	root := filepath.Dir(filepath.Dir(h.places.Crontab))
 	h.makeRows(root)
 	said := h.runCron(root, cron)
@@ -54,7 +54,7 @@ func TestTrustSaysWhatDebiansCronSays(t *testing.T) {
 
 // makeRows makes a user's and a system's table for each row, and an account
 // for each user's table.
-func (h *host) makeRows(root string) {
+func (h *crontabDirs) makeRows(root string) {
 	h.Helper()
 	passwd := fmt.Sprintf("root:x:0:0::/root:/bin/sh\neve:x:%d:100::/:/bin/sh\n", eveUID)
 	for i, row := range rows {
@@ -77,7 +77,7 @@ func (h *host) makeRows(root string) {
 }
 
 // aside is the host for a row that puts files out of the way.
-func (h *host) aside(root, name string) *host {
+func (h *crontabDirs) aside(root, name string) *crontabDirs {
 	h.Helper()
 	other := *h
 	other.places.Crontab = filepath.Join(root, "aside", name, "crontab")
@@ -87,7 +87,7 @@ func (h *host) aside(root, name string) *host {
 
 // runCron runs cron with its root at a directory and returns its log until it logs nothing more.
 // The directory contains itself, so that links lead to the same files for cron and for the test.
-func (h *host) runCron(root, cron string) []string {
+func (h *crontabDirs) runCron(root, cron string) []string {
 	h.Helper()
 	for _, dir := range []string{"dev", "run", "tmp", "usr", "root", "var/run", root} {
 		h.must(os.MkdirAll(filepath.Join(root, dir), 0o755))

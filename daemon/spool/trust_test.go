@@ -43,31 +43,31 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// host is a host's places in a directory of the test.
-type host struct {
+// crontabDirs is the directories of crontabs of a host, below a directory of the test.
+type crontabDirs struct {
 	testing.TB
 	family crontab.Family
 	places Places
 	people people
 }
 
-func newHost(t testing.TB, family crontab.Family) *host {
+func newCrontabDirs(t testing.TB, family crontab.Family) *crontabDirs {
 	t.Helper()
-	h := &host{t, family, Host{Family: family}.Places(t.TempDir()), people{"root": 0, "bob": bobUID, "eve": eveUID}}
+	h := &crontabDirs{t, family, Host{Family: family}.Places(t.TempDir()), people{"root": 0, "bob": bobUID, "eve": eveUID}}
 	for _, dir := range []string{h.places.CronD, h.places.Users} {
 		h.must(os.MkdirAll(dir, 0o755))
 	}
 	return h
 }
 
-func (h *host) must(err error) {
+func (h *crontabDirs) must(err error) {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *host) options() SourceOptions {
+func (h *crontabDirs) options() SourceOptions {
 	return SourceOptions{
 		Host: Host{Family: h.family, Account: "root", Root: true}, Places: h.places, Accounts: h.people,
 		AnacronInstalled: func() bool { return false },
@@ -75,7 +75,7 @@ func (h *host) options() SourceOptions {
 }
 
 // write makes a file with mode and owner, for any umask.
-func (h *host) write(path, text string, mode os.FileMode, uid int) {
+func (h *crontabDirs) write(path, text string, mode os.FileMode, uid int) {
 	h.Helper()
 	h.must(os.WriteFile(path, []byte(text), 0o600))
 	if os.Geteuid() == 0 {
@@ -84,8 +84,8 @@ func (h *host) write(path, text string, mode os.FileMode, uid int) {
 	h.must(unix.Chmod(path, uint32(mode)))
 }
 
-func (h *host) user(name string) string   { return filepath.Join(h.places.Users, name) }
-func (h *host) system(name string) string { return filepath.Join(h.places.CronD, name) }
+func (h *crontabDirs) user(name string) string   { return filepath.Join(h.places.Users, name) }
+func (h *crontabDirs) system(name string) string { return filepath.Join(h.places.CronD, name) }
 
 const (
 	goodUser   = "1 2 3 4 * true\n"
@@ -96,13 +96,13 @@ const (
 // a user's crontab and as a system crontab; "" is no message.
 var rows = []struct {
 	name                   string
-	make                   func(h *host, path string, owner int)
+	make                   func(h *crontabDirs, path string, owner int)
 	debianUser, debianFile string
 	cronieUser, cronieFile string
 }{
-	{"good", func(*host, string, int) {}, "", "", "", ""},
-	{"owned by root", func(h *host, path string, _ int) { h.must(os.Chown(path, 0, 0)) }, "", "", "", ""},
-	{"owned by another", func(h *host, path string, _ int) { h.must(os.Chown(path, eveUID, -1)) },
+	{"good", func(*crontabDirs, string, int) {}, "", "", "", ""},
+	{"owned by root", func(h *crontabDirs, path string, _ int) { h.must(os.Chown(path, 0, 0)) }, "", "", "", ""},
+	{"owned by another", func(h *crontabDirs, path string, _ int) { h.must(os.Chown(path, eveUID, -1)) },
 		"WRONG FILE OWNER", "WRONG FILE OWNER", "WRONG FILE OWNER", "WRONG FILE OWNER"},
 	mode(0o600, "", "", "", ""),
 	mode(0o644, insecureUser, "", "", ""),
@@ -115,57 +115,57 @@ var rows = []struct {
 	mode(0o620, insecureUser, insecureFile, "BAD FILE MODE", "BAD FILE MODE"),
 	mode(0o602, insecureUser, insecureFile, "BAD FILE MODE", "BAD FILE MODE"),
 	mode(0o666, insecureUser, insecureFile, "BAD FILE MODE", "BAD FILE MODE"),
-	{"two names", func(h *host, path string, _ int) { h.must(os.Link(path, h.places.Crontab+".other")) },
+	{"two names", func(h *crontabDirs, path string, _ int) { h.must(os.Link(path, h.places.Crontab+".other")) },
 		"NUMBER OF HARD LINKS > 1", "NUMBER OF HARD LINKS > 1", "BAD LINK COUNT", ""},
-	{"link", func(h *host, path string, _ int) { h.link(path, h.move(path)) }, "CAN'T OPEN", "", "", ""},
-	{"link of another", func(h *host, path string, _ int) {
+	{"link", func(h *crontabDirs, path string, _ int) { h.link(path, h.move(path)) }, "CAN'T OPEN", "", "", ""},
+	{"link of another", func(h *crontabDirs, path string, _ int) {
 		h.link(path, h.move(path))
 		h.must(os.Lchown(path, eveUID, -1))
 	}, "CAN'T OPEN", "WRONG SYMLINK OWNER", "", ""},
-	{"link to another's file", func(h *host, path string, _ int) {
+	{"link to another's file", func(h *crontabDirs, path string, _ int) {
 		moved := h.move(path)
 		h.must(os.Chown(moved, eveUID, -1))
 		h.link(path, moved)
 	}, "CAN'T OPEN", "WRONG FILE OWNER", "WRONG FILE OWNER", "WRONG FILE OWNER"},
-	{"broken link", func(h *host, path string, _ int) {
+	{"broken link", func(h *crontabDirs, path string, _ int) {
 		h.must(os.Remove(h.move(path)))
 		h.link(path, path+".nowhere")
 	}, "CAN'T OPEN", "CAN'T OPEN SYMLINK", "CAN'T OPEN", "CAN'T OPEN"},
-	{"link in a circle", func(h *host, path string, _ int) {
+	{"link in a circle", func(h *crontabDirs, path string, _ int) {
 		h.move(path)
 		h.link(path, path)
 	}, "CAN'T OPEN", "CAN'T OPEN SYMLINK", "CAN'T OPEN", "CAN'T OPEN"},
-	{"directory", func(h *host, path string, owner int) {
+	{"directory", func(h *crontabDirs, path string, owner int) {
 		h.move(path)
 		h.must(os.Mkdir(path, 0o700))
 		h.must(os.Chown(path, owner, -1))
 	}, "NOT A REGULAR FILE", "NOT A REGULAR FILE", "NOT REGULAR", "NOT REGULAR"},
-	{"pipe", func(h *host, path string, owner int) {
+	{"pipe", func(h *crontabDirs, path string, owner int) {
 		h.move(path)
 		h.must(unix.Mkfifo(path, 0o600))
 		h.must(os.Chown(path, owner, -1))
 	}, "NOT A REGULAR FILE", "NOT A REGULAR FILE", "NOT REGULAR", "NOT REGULAR"},
-	{"pipe of another", func(h *host, path string, _ int) {
+	{"pipe of another", func(h *crontabDirs, path string, _ int) {
 		h.move(path)
 		h.must(unix.Mkfifo(path, 0o666))
 		h.must(os.Chown(path, eveUID, -1))
 	}, "WRONG FILE OWNER", "WRONG FILE OWNER", "NOT REGULAR", "NOT REGULAR"},
-	{"link to a device", func(h *host, path string, _ int) {
+	{"link to a device", func(h *crontabDirs, path string, _ int) {
 		h.move(path)
 		h.link(path, "/dev/zero")
 	}, "CAN'T OPEN", "NOT A REGULAR FILE", "NOT REGULAR", "NOT REGULAR"},
-	{"socket", func(h *host, path string, owner int) {
+	{"socket", func(h *crontabDirs, path string, owner int) {
 		h.move(path)
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 		h.must(err)
 		h.Cleanup(func() { l.Close() })
 		h.must(os.Chown(path, owner, -1))
 	}, "CAN'T OPEN", "CAN'T OPEN", "CAN'T OPEN", "CAN'T OPEN"},
-	{"a gigabyte", func(h *host, path string, _ int) { h.must(os.Truncate(path, 1<<30)) },
+	{"a gigabyte", func(h *crontabDirs, path string, _ int) { h.must(os.Truncate(path, 1<<30)) },
 		"FILE TOO LARGE", "FILE TOO LARGE", "FILE TOO LARGE", "FILE TOO LARGE"},
-	{"one byte too many", func(h *host, path string, _ int) { h.must(os.Truncate(path, crontab.MaxText+1)) },
+	{"one byte too many", func(h *crontabDirs, path string, _ int) { h.must(os.Truncate(path, crontab.MaxText+1)) },
 		"FILE TOO LARGE", "FILE TOO LARGE", "FILE TOO LARGE", "FILE TOO LARGE"},
-	{"as large as can be", func(h *host, path string, _ int) { h.must(os.Truncate(path, crontab.MaxText)) }, "", "", "", ""},
+	{"as large as can be", func(h *crontabDirs, path string, _ int) { h.must(os.Truncate(path, crontab.MaxText)) }, "", "", "", ""},
 }
 
 const (
@@ -175,27 +175,27 @@ const (
 
 type row = struct {
 	name                   string
-	make                   func(h *host, path string, owner int)
+	make                   func(h *crontabDirs, path string, owner int)
 	debianUser, debianFile string
 	cronieUser, cronieFile string
 }
 
 func mode(m uint32, debianUser, debianFile, cronieUser, cronieFile string) row {
 	return row{
-		fmt.Sprintf("mode %04o", m), func(h *host, path string, _ int) { h.must(unix.Chmod(path, m)) },
+		fmt.Sprintf("mode %04o", m), func(h *crontabDirs, path string, _ int) { h.must(unix.Chmod(path, m)) },
 		debianUser, debianFile, cronieUser, cronieFile,
 	}
 }
 
 // move puts a file out of the way, as it is.
-func (h *host) move(path string) string {
+func (h *crontabDirs) move(path string) string {
 	h.Helper()
 	moved := filepath.Join(filepath.Dir(h.places.Crontab), "moved")
 	h.must(os.Rename(path, moved))
 	return moved
 }
 
-func (h *host) link(path, target string) {
+func (h *crontabDirs) link(path, target string) {
 	h.Helper()
 	h.must(os.Symlink(target, path))
 }
@@ -209,13 +209,13 @@ func TestTrustEveryRow(t *testing.T) {
 				user, file = row.cronieUser, row.cronieFile
 			}
 			t.Run(fmt.Sprintf("%d/%s", family, row.name), func(t *testing.T) {
-				h := newHost(t, family)
+				h := newCrontabDirs(t, family)
 				h.write(h.user("bob"), goodUser, 0o600, bobUID)
 				row.make(h, h.user("bob"), bobUID)
 				h.judge(candidate{userCrontab, h.user("bob"), "bob"}, user)
 			})
 			t.Run(fmt.Sprintf("%d/%s, system", family, row.name), func(t *testing.T) {
-				h := newHost(t, family)
+				h := newCrontabDirs(t, family)
 				h.write(h.system("pkg"), goodSystem, 0o644, 0)
 				row.make(h, h.system("pkg"), 0)
 				h.judge(candidate{systemCrontab, h.system("pkg"), "pkg"}, file)
@@ -226,7 +226,7 @@ func TestTrustEveryRow(t *testing.T) {
 
 // judge loads a candidate and compares the word. A judgement that blocks is
 // one, too.
-func (h *host) judge(c candidate, want string) *Refusal {
+func (h *crontabDirs) judge(c candidate, want string) *Refusal {
 	h.Helper()
 	type result struct {
 		text    string
@@ -259,7 +259,7 @@ func (h *host) judge(c candidate, want string) *Refusal {
 
 func TestTrustPermissiveAsksOnlyWhatCanBeRead(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.RHEL)
+	h := newCrontabDirs(t, crontab.RHEL)
 	h.write(h.user("bob"), goodUser, 0o666, eveUID)
 	bob := account.Account{Name: "bob", UID: bobUID}
 	p := trust{family: crontab.RHEL, permissive: true}
@@ -291,7 +291,7 @@ func TestTrustAnacrontabIsRoots(t *testing.T) {
 		{crontab.RHEL, 0o646, 0, "BAD FILE MODE"},
 		{crontab.RHEL, 0o600, eveUID, "WRONG FILE OWNER"},
 	} {
-		h := newHost(t, test.family)
+		h := newCrontabDirs(t, test.family)
 		h.write(h.places.Anacrontab, "1 5 x true\n", test.mode, test.uid)
 		h.judge(candidate{anacrontab, h.places.Anacrontab, "anacrontab"}, test.want)
 	}
@@ -301,35 +301,35 @@ func TestTrustLogsAsCronDoes(t *testing.T) {
 	needRoot(t)
 	for _, test := range []struct {
 		family crontab.Family
-		make   func(h *host) candidate
+		make   func(h *crontabDirs) candidate
 		want   string // PATH stands for the path
 	}{
-		{crontab.Debian, func(h *host) candidate {
+		{crontab.Debian, func(h *crontabDirs) candidate {
 			h.write(h.user("bob"), goodUser, 0o600, eveUID)
 			return candidate{userCrontab, h.user("bob"), "bob"}
 		}, "(bob) WRONG FILE OWNER (crontabs/bob)"},
-		{crontab.Debian, func(h *host) candidate {
+		{crontab.Debian, func(h *crontabDirs) candidate {
 			h.write(h.system("pkg"), goodSystem, 0o666, 0)
 			return candidate{systemCrontab, h.system("pkg"), "pkg"}
 		}, "(*system*pkg) INSECURE MODE (group/other writable) (PATH)"},
-		{crontab.Debian, func(h *host) candidate {
+		{crontab.Debian, func(h *crontabDirs) candidate {
 			h.write(h.places.Crontab, goodSystem, 0o666, 0)
 			return candidate{systemCrontab, h.places.Crontab, ""}
 		}, "(*system*) INSECURE MODE (group/other writable) (PATH)"},
-		{crontab.RHEL, func(h *host) candidate {
+		{crontab.RHEL, func(h *crontabDirs) candidate {
 			h.write(h.user("bob"), goodUser, 0o777, bobUID)
 			return candidate{userCrontab, h.user("bob"), "bob"}
 		}, "(bob) BAD FILE MODE (PATH)"},
-		{crontab.RHEL, func(h *host) candidate {
+		{crontab.RHEL, func(h *crontabDirs) candidate {
 			h.write(h.system("pkg"), goodSystem, 0o666, 0)
 			return candidate{systemCrontab, h.system("pkg"), "pkg"}
 		}, "(root) BAD FILE MODE (PATH)"},
-		{crontab.RHEL, func(h *host) candidate {
+		{crontab.RHEL, func(h *crontabDirs) candidate {
 			h.link(h.system("pkg"), "/nowhere/at/all")
 			return candidate{systemCrontab, h.system("pkg"), "pkg"}
 		}, "(root) CAN'T OPEN (PATH): no such file or directory"},
 	} {
-		h := newHost(t, test.family)
+		h := newCrontabDirs(t, test.family)
 		c := test.make(h)
 		bob := account.Account{Name: "bob", UID: bobUID}
 		_, r := trust{family: test.family}.load(c, &bob, nil)

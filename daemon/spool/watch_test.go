@@ -24,15 +24,15 @@ type watching struct {
 	snaps chan Snapshot
 }
 
-func (h *host) watch() *watching {
+func (h *crontabDirs) watch() *watching {
 	h.Helper()
 	return h.watchSource(OpenSource(h.options()))
 }
 
-func (h *host) watchSource(s *Source) *watching {
+func (h *crontabDirs) watchSource(s *Source) *watching {
 	h.Helper()
 	ctx, cancel := context.WithCancel(h.Context())
-	w := &watching{reads: &reads{host: h, Source: s}, snaps: make(chan Snapshot)}
+	w := &watching{reads: &reads{crontabDirs: h, Source: s}, snaps: make(chan Snapshot)}
 	w.scan()
 	ended := make(chan error, 1)
 	go func() {
@@ -78,7 +78,7 @@ func (w *watching) awaitCommands(want string) {
 
 func TestWatchSeesEveryWayToChange(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.places.Passwd, "", 0o644, 0)
 	w := h.watch()
 	if w.Notice != "" {
@@ -117,7 +117,7 @@ func TestWatchSeesEveryWayToChange(t *testing.T) {
 
 func TestWatchSeesDirectoriesComeAndGo(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	root := filepath.Dir(filepath.Dir(h.places.Crontab))
 	h.must(os.RemoveAll(filepath.Join(root, "etc")))
 	h.must(os.RemoveAll(filepath.Join(root, "var")))
@@ -146,7 +146,7 @@ func TestWatchSeesDirectoriesComeAndGo(t *testing.T) {
 
 func TestWatchSettlesAThousandEdits(t *testing.T) {
 	needRoot(t)
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	w := h.watch()
 	start, scans := time.Now(), 0
 	go func() {
@@ -176,7 +176,7 @@ func TestWatchSeesFilesNamedByHand(t *testing.T) {
 		}
 	}
 	must(os.WriteFile(file, []byte("1 1 * * * one\n"), 0o600))
-	h := &host{TB: t}
+	h := &crontabDirs{TB: t}
 	w := h.watchSource(OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{file}}))
 	w.runs("ann:one")
 	must(os.WriteFile(file+".new", []byte("1 1 * * * two\n"), 0o600))
@@ -237,7 +237,7 @@ func (f *fake) isClosed() bool {
 // bubble runs a watch in a bubble of synthetic time, which begins at a full
 // minute. calls notes when changed was called, and what the notice was.
 type bubble struct {
-	*host
+	*crontabDirs
 	source  *Source
 	begin   time.Time
 	mu      sync.Mutex
@@ -247,10 +247,10 @@ type bubble struct {
 
 func inBubble(t *testing.T, open func() (watcher, error), test func(b *bubble)) {
 	t.Helper()
-	h := newHost(t, crontab.Debian)
+	h := newCrontabDirs(t, crontab.Debian)
 	synctest.Test(t, func(t *testing.T) {
 		h.TB = t
-		b := &bubble{host: h, source: OpenSource(h.options()), begin: time.Now()}
+		b := &bubble{crontabDirs: h, source: OpenSource(h.options()), begin: time.Now()}
 		b.source.open = open
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -13,15 +13,15 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// host is an engine with its ring.
-type host struct {
+// engineInRing is an engine with its ring.
+type engineInRing struct {
 	*engine.Engine
 	ring *Ring
 	now  job.Moment
 }
 
 // step lets time pass, handles events, and returns the claims that are sent.
-func (h *host) step(d time.Duration, events ...any) (claims []register.Claim) {
+func (h *engineInRing) step(d time.Duration, events ...any) (claims []register.Claim) {
 	h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
 	var own []event.Event
 	for _, ev := range events {
@@ -40,9 +40,9 @@ func (h *host) step(d time.Duration, events ...any) (claims []register.Claim) {
 	return claims
 }
 
-// hostOf returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
+// newEngineInRing returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
 // members.
-func hostOf(b testing.TB, n, members int) (h *host, m *register.Membership) {
+func newEngineInRing(b testing.TB, n, members int) (h *engineInRing, m *register.Membership) {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("#@ default scope=ring\n")
@@ -57,7 +57,7 @@ func hostOf(b testing.TB, n, members int) (h *host, m *register.Membership) {
 	for i := range members {
 		m.Members = append(m.Members, register.Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
 	}
-	h = &host{engine.New(engine.State{}), New(), job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}}
+	h = &engineInRing{engine.New(engine.State{}), New(), job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}}
 	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	h.step(0, register.Ring{Membership: m})
 	return h, m
@@ -68,7 +68,7 @@ func hostOf(b testing.TB, n, members int) (h *host, m *register.Membership) {
 func BenchmarkRingChange(b *testing.B) {
 	for _, members := range []int{5, 300} {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
-			h, m := hostOf(b, 100_000, members)
+			h, m := newEngineInRing(b, 100_000, members)
 			for b.Loop() {
 				left := *m
 				h.step(0, register.Ring{Membership: &left})
@@ -87,7 +87,7 @@ func BenchmarkRingDue(b *testing.B) {
 
 func ringDue(b *testing.B, members int) {
 	const n = 100_000
-	h, _ := hostOf(b, n, members)
+	h, _ := newEngineInRing(b, n, members)
 	due := 0
 	for b.Loop() {
 		d := time.Minute

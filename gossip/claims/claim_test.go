@@ -16,7 +16,7 @@ import (
 // TestUndecidedClaimOutlivesItsJob removes the last jobs of a crontab while the owner of an
 // occurrence of one of them cannot be decided.
 func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
-	h, _ := hostOf(t, 600, 1)
+	h, _ := newEngineInRing(t, 600, 1)
 	all := h.View().Crontabs()
 	first, _ := crontab.Parse("ring", "#@ default scope=ring\n0 0 * * * job --number 0\n", crontab.Config{Owner: "root"})
 	claims := h.step(30 * time.Second) // 08:01: job 481
@@ -47,7 +47,7 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 // TestOrphanThatRunsHereIsNotClaimed reports an occurrence as orphaned while a run of it is on this
 // host, and after that.
 func TestOrphanThatRunsHereIsNotClaimed(t *testing.T) {
-	h, _ := hostOf(t, 600, 1)
+	h, _ := newEngineInRing(t, 600, 1)
 	claims := h.step(30 * time.Second)
 	if len(claims) != 1 {
 		t.Fatalf("got %d claims, want 1", len(claims))
@@ -74,7 +74,7 @@ func TestOrphanThatRunsHereIsNotClaimed(t *testing.T) {
 // TestMarksStayBehindAClockThatIsAhead: what comes before an occurrence that a member
 // with a clock ahead took is not lost.
 func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
-	h, m := hostOf(t, 3, 1)
+	h, m := newEngineInRing(t, 3, 1)
 	key, _ := h.View().RingKey(2)
 	due := h.View().Entry(2).Schedule.Next(h.now.Wall)
 	h.step(due.Add(-time.Second).Sub(h.now.Wall))
@@ -96,7 +96,7 @@ func TestStepDecidesAFewOccurrences(t *testing.T) {
 	if len(file.Entries) != n {
 		t.Fatal(diagnostics)
 	}
-	h, _ := hostOf(t, 1, 1)
+	h, _ := newEngineInRing(t, 1, 1)
 	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
 	h.now.Wall, h.now.Up = h.now.Wall.Add(30*time.Second), h.now.Up+30*time.Second
 	decided := 0

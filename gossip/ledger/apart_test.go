@@ -13,58 +13,58 @@ import (
 // A member was granted an occurrence for another entry of the same key. Members with
 // the same entry share one grant beside it, through hand-overs and deaths too.
 func TestGrantsOfAnotherEntryAreApart(t *testing.T) {
-	inWorld(t, three, []string{"d", "e", "hostile"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d", "e", "hostile"}, func(t *testing.T, r *testRing) {
 		for _, id := range []string{"a", "d", "e"} {
-			w.hold(id, 7, 1)
+			r.hold(id, 7, 1)
 		}
-		w.hold("hostile", 7, 2)
+		r.hold("hostile", 7, 2)
 		var unknown error
 		rollout := false
-		w.foreign = func(asker, member string) (bool, error) {
-			return !rollout && w.holding(asker, numbered(7)) != w.holding(member, numbered(7)), unknown
+		r.foreign = func(asker, member string) (bool, error) {
+			return !rollout && r.holding(asker, numbered(7)) != r.holding(member, numbered(7)), unknown
 		}
 		c := claimsOf(7)[0]
-		taken := w.claim("hostile", c)
-		w.want(taken, register.Granted, "")
+		taken := r.claim("hostile", c)
+		r.want(taken, register.Granted, "")
 
 		unknown = errors.New("its jobs are not known")
-		w.want(w.claim("d", c), register.Postponed, "")
+		r.want(r.claim("d", c), register.Postponed, "")
 		unknown, rollout = nil, true
-		w.want(w.claim("d", c), register.Refused, "hostile")
+		r.want(r.claim("d", c), register.Refused, "hostile")
 		rollout = false
 
-		first := w.claim("d", c)
-		w.want(first, register.Granted, "")
-		if again := w.claim("d", c); again.Grant != register.Granted || again.Token <= first.Token {
+		first := r.claim("d", c)
+		r.want(first, register.Granted, "")
+		if again := r.claim("d", c); again.Grant != register.Granted || again.Token <= first.Token {
 			t.Errorf("the same claim again: got %+v, want it granted after %+v", again, first)
 		}
-		if again := w.claim("hostile", c); again.Grant != register.Granted || again.Token <= taken.Token {
+		if again := r.claim("hostile", c); again.Grant != register.Granted || again.Token <= taken.Token {
 			t.Errorf("the claim of the other entry again: got %+v, want it granted after %+v", again, taken)
 		}
-		w.want(w.claim("e", c), register.Refused, "d")
+		r.want(r.claim("e", c), register.Refused, "d")
 
 		again := c
 		again.Again, again.From = true, "d"
-		w.want(w.claim("e", again), register.Refused, "d")
-		w.kill("d")
-		w.want(w.claim("e", again), register.Granted, "")
-		w.kill("e")
+		r.want(r.claim("e", again), register.Refused, "d")
+		r.kill("d")
+		r.want(r.claim("e", again), register.Granted, "")
+		r.kill("e")
 		again.From = "e"
-		w.want(w.claim("a", again), register.Granted, "")
+		r.want(r.claim("a", again), register.Granted, "")
 	})
 }
 
 // What members of the same entry were granted stays theirs after an edit: the hash of
 // a grant alone makes nothing another job.
 func TestGrantOfTheSameEntryOutlivesAnEdit(t *testing.T) {
-	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-		w.foreign = func(string, string) (bool, error) { return true, nil }
-		w.hold("d", 7, 1)
-		w.hold("e", 7, 1)
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		r.foreign = func(string, string) (bool, error) { return true, nil }
+		r.hold("d", 7, 1)
+		r.hold("e", 7, 1)
 		c := claimsOf(7)[0]
-		w.want(w.claim("d", c), register.Granted, "")
-		w.hold("d", 7, 2)
-		w.want(w.claim("e", c), register.Refused, "d")
+		r.want(r.claim("d", c), register.Granted, "")
+		r.hold("d", 7, 2)
+		r.want(r.claim("e", c), register.Refused, "d")
 	})
 }
 
@@ -74,43 +74,43 @@ func TestGrantOfTheSameEntryOutlivesAnEdit(t *testing.T) {
 func TestLedgerOfVersion070IsRead(t *testing.T) {
 	for name, restarts := range map[string]int{"as it was": 0, "with a snapshot of today": 1} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, []string{"a"}, []string{"d", "e"}, func(t *testing.T, w *world) {
-				w.kill("a")
-				at := filepath.Join(w.dir, "a")
+			withRing(t, []string{"a"}, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+				r.kill("a")
+				at := filepath.Join(r.dir, "a")
 				if err := os.RemoveAll(at); err != nil {
 					t.Fatal(err)
 				}
 				if err := os.CopyFS(at, os.DirFS("testdata/version-0.7.0")); err != nil {
 					t.Fatal(err)
 				}
-				w.start("a")
+				r.start("a")
 				for _, id := range []string{"a", "d", "e"} {
 					for key := range uint64(5) {
-						w.hold(id, key, 1)
+						r.hold(id, key, 1)
 					}
 				}
 				c := claimsOf(0, 1, 2, 3, 4)
 				for range restarts {
-					w.leader()
-					if err := w.get("a").voterNow().raft.Load().Snapshot().Error(); err != nil {
+					r.leader()
+					if err := r.get("a").voterNow().raft.Load().Snapshot().Error(); err != nil {
 						t.Fatal(err)
 					}
-					w.leave("a")
-					w.start("a")
+					r.leave("a")
+					r.start("a")
 				}
-				w.want(w.claim("e", c[1]), register.Refused, "d")
-				w.want(w.claim("d", c[1]), register.Granted, "")
-				w.want(w.claim("e", c[2]), register.Refused, "d")
-				w.want(w.claim("d", c[3]), register.Refused, "e")
-				w.kill("e")
+				r.want(r.claim("e", c[1]), register.Refused, "d")
+				r.want(r.claim("d", c[1]), register.Granted, "")
+				r.want(r.claim("e", c[2]), register.Refused, "d")
+				r.want(r.claim("d", c[3]), register.Refused, "e")
+				r.kill("e")
 				c[3].Again, c[3].From = true, "e"
-				w.want(w.claim("d", c[3]), register.Granted, "")
-				w.want(w.claim("a", c[3]), register.Refused, "d")
-				w.want(w.claim("d", c[4]), register.Granted, "")
-				w.want(w.claim("a", c[4]), register.Refused, "d")
+				r.want(r.claim("d", c[3]), register.Granted, "")
+				r.want(r.claim("a", c[3]), register.Refused, "d")
+				r.want(r.claim("d", c[4]), register.Granted, "")
+				r.want(r.claim("a", c[4]), register.Refused, "d")
 				next := c[1]
 				next.Due += int64(time.Second)
-				w.want(w.claim("a", next), register.Granted, "")
+				r.want(r.claim("a", next), register.Granted, "")
 			})
 		})
 	}

@@ -24,15 +24,15 @@ import (
 )
 
 func TestClaimIsGrantedOnce(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		leader, follower := w.leader(), w.follower()
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		leader, follower := r.leader(), r.follower()
 		c := claimsOf(1)[0]
-		first := w.claim("d", c)
-		w.want(first, register.Granted, "")
-		w.want(w.claim(leader, c), register.Refused, "d")
-		w.want(w.claim(follower, c), register.Refused, "d")
-		between := w.claim("d", claimsOf(2)[0])
-		again := w.claim("d", c)
+		first := r.claim("d", c)
+		r.want(first, register.Granted, "")
+		r.want(r.claim(leader, c), register.Refused, "d")
+		r.want(r.claim(follower, c), register.Refused, "d")
+		between := r.claim("d", claimsOf(2)[0])
+		again := r.claim("d", c)
 		if again.Grant != register.Granted || first.Token == 0 || again.Token <= between.Token {
 			t.Errorf("the same claim again: got %+v, want it granted with a greater token than %+v and %+v", again, first, between)
 		}
@@ -40,14 +40,14 @@ func TestClaimIsGrantedOnce(t *testing.T) {
 }
 
 func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		leader := w.get(w.leader())
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		leader := r.get(r.leader())
 		before := leader.Status().Index
 		var keys []uint64
 		for key := range uint64(1000) {
 			keys = append(keys, key)
 		}
-		for i, got := range w.get("d").Claim(t.Context(), claimsOf(keys...)) {
+		for i, got := range r.get("d").Claim(t.Context(), claimsOf(keys...)) {
 			if got.Grant != register.Granted || got.Key != numbered(keys[i]) || got.Token != before+1 {
 				t.Fatalf("claim %d: got %+v, want it granted by entry %d", i, got, before+1)
 			}
@@ -58,7 +58,7 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 		var all sync.WaitGroup
 		for key := range uint64(500) {
 			for _, id := range []string{"a", "b", "c", "d"} {
-				all.Go(func() { w.claim(id, claimsOf(1000 + key)[0]) })
+				all.Go(func() { r.claim(id, claimsOf(1000 + key)[0]) })
 			}
 		}
 		all.Wait()
@@ -69,128 +69,128 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 }
 
 func TestClaimsSurviveTheLeader(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		first := claimsOf(1)[0]
-		w.want(w.claim("d", first), register.Granted, "")
-		w.kill(w.leader())
+		r.want(r.claim("d", first), register.Granted, "")
+		r.kill(r.leader())
 		lost := time.Now()
-		w.want(w.claim("d", claimsOf(2)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(2)[0]), register.Granted, "")
 		if took := time.Since(lost); took > 6*time.Second {
 			t.Errorf("the next grant came %s after the leader was lost", took)
 		}
-		w.want(w.claim(w.leader(), first), register.Refused, "d")
+		r.want(r.claim(r.leader(), first), register.Refused, "d")
 	})
 }
 
 func TestClaimsOfAMinorityAreUnknown(t *testing.T) {
-	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-		leader := w.leader()
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		leader := r.leader()
 		var rest []string
 		for _, id := range three {
 			if id != leader {
 				rest = append(rest, id)
 			}
 		}
-		w.network.Partition([]string{leader, "d"}, append(rest, "e"))
+		r.network.Partition([]string{leader, "d"}, append(rest, "e"))
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), register.Postponed, "")
-		w.want(w.claim(leader, c), register.Postponed, "")
-		w.want(w.claim("e", c), register.Granted, "")
-		w.network.Heal()
-		w.want(w.claim("d", c), register.Refused, "e")
-		w.want(w.claim(leader, c), register.Refused, "e")
+		r.want(r.claim("d", c), register.Postponed, "")
+		r.want(r.claim(leader, c), register.Postponed, "")
+		r.want(r.claim("e", c), register.Granted, "")
+		r.network.Heal()
+		r.want(r.claim("d", c), register.Refused, "e")
+		r.want(r.claim(leader, c), register.Refused, "e")
 	})
 }
 
 func TestClaimsWithoutAMajorityAreUnknown(t *testing.T) {
-	inWorld(t, three, nil, func(t *testing.T, w *world) {
-		w.leader()
-		w.kill("a")
-		w.kill("b")
-		w.want(w.claim("c", claimsOf(1)[0]), register.Postponed, "")
-		w.start("a")
-		w.want(w.claim("c", claimsOf(2)[0]), register.Granted, "")
+	withRing(t, three, nil, func(t *testing.T, r *testRing) {
+		r.leader()
+		r.kill("a")
+		r.kill("b")
+		r.want(r.claim("c", claimsOf(1)[0]), register.Postponed, "")
+		r.start("a")
+		r.want(r.claim("c", claimsOf(2)[0]), register.Granted, "")
 	})
 }
 
 func TestClaimsAreKeptThroughARestartOfAllVoters(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		c := claimsOf(1)[0]
-		first := w.claim("d", c)
+		first := r.claim("d", c)
 		for round := range 3 {
 			for _, id := range three {
 				if round == 1 {
-					w.leave(id)
+					r.leave(id)
 				} else {
-					w.kill(id)
+					r.kill(id)
 				}
 			}
 			for _, id := range three {
-				w.start(id)
+				r.start(id)
 			}
-			got := w.claim("d", c)
+			got := r.claim("d", c)
 			if got.Grant != register.Granted || got.Token <= first.Token {
 				t.Errorf("after restart %d: got %+v, want it granted after %+v", round, got, first)
 			}
 			first = got
-			w.want(w.claim("a", c), register.Refused, "d")
+			r.want(r.claim("a", c), register.Refused, "d")
 		}
 	})
 }
 
 func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
-	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 		c := claimsOf(1)[0]
-		first := w.claim("d", c)
+		first := r.claim("d", c)
 		c.Again = true
-		w.want(w.claim("e", c), register.Refused, "d")
-		w.kill("d")
+		r.want(r.claim("e", c), register.Refused, "d")
+		r.kill("d")
 		plain := c
 		plain.Again = false
-		w.want(w.claim("e", plain), register.Refused, "d")
+		r.want(r.claim("e", plain), register.Refused, "d")
 		for _, c.From = range []string{"", "a"} { // as d had it after that one
-			w.want(w.claim("e", c), register.Refused, "d")
+			r.want(r.claim("e", c), register.Refused, "d")
 		}
 		c.From = "d"
-		next := w.claim("e", c)
-		w.want(next, register.Granted, "")
+		next := r.claim("e", c)
+		r.want(next, register.Granted, "")
 		if next.Token <= first.Token {
 			t.Errorf("token of the second grant: got %d, want more than %d", next.Token, first.Token)
 		}
-		w.start("d")
-		w.want(w.claim("d", c), register.Refused, "e")
-		w.want(w.claim("a", c), register.Refused, "e")
+		r.start("d")
+		r.want(r.claim("d", c), register.Refused, "e")
+		r.want(r.claim("a", c), register.Refused, "e")
 	})
 }
 
 func TestClaimIsForwardedByAVoter(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		w.network.Partition([]string{"d"}, []string{w.leader()})
-		w.want(w.claim("d", claimsOf(1)[0]), register.Granted, "")
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		r.network.Partition([]string{"d"}, []string{r.leader()})
+		r.want(r.claim("d", claimsOf(1)[0]), register.Granted, "")
 	})
 }
 
 func TestClaimIsOfWhoSendsIt(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		leader := w.leader()
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		leader := r.leader()
 		for _, forwarded := range []bool{false, true} {
 			forged := request{forwarded, seen{}, batch{"a", []claim{at(1, time.Now())}}}
 			if forged.claimant == leader {
 				forged.claimant = "b"
 			}
-			if _, err := w.get("d").send(t.Context(), leader, forged); err == nil || !strings.Contains(err.Error(), "are not yours") {
+			if _, err := r.get("d").send(t.Context(), leader, forged); err == nil || !strings.Contains(err.Error(), "are not yours") {
 				t.Errorf("claim of %s by d: got %v, want it refused", forged.claimant, err)
 			}
 		}
-		w.want(w.claim("d", claimsOf(1)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(1)[0]), register.Granted, "")
 	})
 }
 
 func TestRaftIsForVotersAlone(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		to := link.Peer{ID: w.leader(), Addr: w.leader()}
-		for id, want := range map[string]bool{w.follower(): true, "d": false} {
-			c, err := w.get(id).link.Dial(t.Context(), to, link.Raft)
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		to := link.Peer{ID: r.leader(), Addr: r.leader()}
+		for id, want := range map[string]bool{r.follower(): true, "d": false} {
+			c, err := r.get(id).link.Dial(t.Context(), to, link.Raft)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,15 +205,15 @@ func TestRaftIsForVotersAlone(t *testing.T) {
 }
 
 func TestLeaveHandsLeadershipOver(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		w.want(w.claim("d", claimsOf(1)[0]), register.Granted, "")
-		first := w.leader()
-		w.get(first).Leave()
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		r.want(r.claim("d", claimsOf(1)[0]), register.Granted, "")
+		first := r.leader()
+		r.get(first).Leave()
 		begun := time.Now()
-		w.want(w.claim("d", claimsOf(2)[0]), register.Granted, "")
-		second := w.leader()
-		w.leave(second)
-		w.want(w.claim("d", claimsOf(3)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(2)[0]), register.Granted, "")
+		second := r.leader()
+		r.leave(second)
+		r.want(r.claim("d", claimsOf(3)[0]), register.Granted, "")
 		if took := time.Since(begun); took >= time.Second || first == second {
 			t.Errorf("from %s to %s and on took %s, want less than an election", first, second, took)
 		}
@@ -221,97 +221,97 @@ func TestLeaveHandsLeadershipOver(t *testing.T) {
 }
 
 // votersBecome waits until the leader's log has exactly these voters.
-func (w *world) votersBecome(voters ...string) {
-	w.t.Helper()
-	w.voters = voters
+func (r *testRing) votersBecome(voters ...string) {
+	r.t.Helper()
+	r.voters = voters
 	var got []string
 	for range 600 {
-		got = slices.Sorted(slices.Values(w.get(w.leader()).Status().Voters))
+		got = slices.Sorted(slices.Values(r.get(r.leader()).Status().Voters))
 		if slices.Equal(got, voters) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond) // of the bubble
 	}
-	w.t.Fatalf("voters after a minute: got %v, want %v", got, voters)
+	r.t.Fatalf("voters after a minute: got %v, want %v", got, voters)
 }
 
 func TestVotersChangeOneByOne(t *testing.T) {
 	for _, leader := range []string{"stays", "goes"} {
 		t.Run(leader, func(t *testing.T) {
-			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 				c := claimsOf(1)[0]
-				w.want(w.claim("e", c), register.Granted, "")
-				goes := w.leader()
+				r.want(r.claim("e", c), register.Granted, "")
+				goes := r.leader()
 				if leader == "stays" {
-					goes = w.follower()
+					goes = r.follower()
 				}
 				voters := slices.DeleteFunc([]string{"a", "b", "c", "d"}, func(id string) bool { return id == goes })
 				for _, id := range []string{"a", "b", "c", "d", "e"} {
-					if err := w.get(id).SetVoters(voters); err != nil {
+					if err := r.get(id).SetVoters(voters); err != nil {
 						t.Fatal(err)
 					}
 				}
-				w.votersBecome(voters...)
-				w.leave(goes)
-				w.want(w.claim("e", claimsOf(2)[0]), register.Granted, "")
-				w.want(w.claim("d", c), register.Refused, "e")
+				r.votersBecome(voters...)
+				r.leave(goes)
+				r.want(r.claim("e", claimsOf(2)[0]), register.Granted, "")
+				r.want(r.claim("d", c), register.Refused, "e")
 			})
 		})
 	}
 }
 
 func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), register.Granted, "")
-		lost := w.follower()
-		before := w.get(lost).voterNow().id
-		w.kill(lost)
-		if err := os.RemoveAll(filepath.Join(w.dir, lost)); err != nil {
+		r.want(r.claim("d", c), register.Granted, "")
+		lost := r.follower()
+		before := r.get(lost).voterNow().id
+		r.kill(lost)
+		if err := os.RemoveAll(filepath.Join(r.dir, lost)); err != nil {
 			t.Fatal(err)
 		}
-		w.start(lost)
+		r.start(lost)
 		for range 600 {
-			leader := w.get(w.leader()).voterNow()
+			leader := r.get(r.leader()).voterNow()
 			if servers := leader.servers(); len(servers) == 3 && !slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == before }) {
 				break
 			}
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
-		w.kill(w.leader()) // the voter that came back is needed now
-		w.want(w.claim(lost, c), register.Refused, "d")
+		r.kill(r.leader()) // the voter that came back is needed now
+		r.want(r.claim(lost, c), register.Refused, "d")
 	})
 }
 
 func TestLedgerIsNotBegunASecondTime(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), register.Granted, "")
+		r.want(r.claim("d", c), register.Granted, "")
 		for _, id := range []string{"a", "b"} {
-			w.kill(id)
-			if err := os.RemoveAll(filepath.Join(w.dir, id)); err != nil {
+			r.kill(id)
+			if err := os.RemoveAll(filepath.Join(r.dir, id)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w.start("a")
-		w.start("b")
-		w.want(w.claim("a", c), register.Postponed, "")
+		r.start("a")
+		r.start("b")
+		r.want(r.claim("a", c), register.Postponed, "")
 		time.Sleep(30 * time.Second) // of the bubble
-		w.want(w.claim("a", c), register.Postponed, "")
+		r.want(r.claim("a", c), register.Postponed, "")
 	})
 }
 
 func TestLedgerBeginsWhenAllVotersAreThere(t *testing.T) {
-	inWorld(t, three, nil, func(t *testing.T, w *world) {
-		w.kill("c")
-		w.want(w.claim("b", claimsOf(1)[0]), register.Postponed, "")
-		w.start("c")
-		w.want(w.claim("b", claimsOf(1)[0]), register.Granted, "")
+	withRing(t, three, nil, func(t *testing.T, r *testRing) {
+		r.kill("c")
+		r.want(r.claim("b", claimsOf(1)[0]), register.Postponed, "")
+		r.start("c")
+		r.want(r.claim("b", claimsOf(1)[0]), register.Granted, "")
 	})
 }
 
 func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d"}, func(t *testing.T, w *testRing) {
 		lagging := w.follower()
 		w.kill(lagging)
 		c := claimsOf(1)[0]
@@ -399,28 +399,28 @@ func overwrite(t *testing.T, name string, at int64, with string) {
 func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, three, []string{"claimant"}, func(t *testing.T, w *world) {
+			withRing(t, three, []string{"claimant"}, func(t *testing.T, r *testRing) {
 				c := claimsOf(1)[0]
-				w.want(w.claim("claimant", c), register.Granted, "")
-				hurt := w.follower()
-				for w.get(hurt).Status().Index < w.get(w.leader()).Status().Index {
+				r.want(r.claim("claimant", c), register.Granted, "")
+				hurt := r.follower()
+				for r.get(hurt).Status().Index < r.get(r.leader()).Status().Index {
 					time.Sleep(10 * time.Millisecond) // of the bubble
 				}
-				w.kill(hurt)
-				damage(t, filepath.Join(w.dir, hurt))
-				w.start(hurt)
+				r.kill(hurt)
+				damage(t, filepath.Join(r.dir, hurt))
+				r.start(hurt)
 				for range 100 {
-					if w.get(hurt).Status().Problem != "" {
+					if r.get(hurt).Status().Problem != "" {
 						break
 					}
 					time.Sleep(10 * time.Millisecond) // of the bubble
 				}
-				if got := w.get(hurt).Status(); got.Problem == "" {
+				if got := r.get(hurt).Status(); got.Problem == "" {
 					t.Errorf("status: got %+v, want a problem", got)
 				}
-				w.want(w.claim(hurt, claimsOf(2)[0]), register.Granted, "")
-				w.want(w.claim(hurt, c), register.Refused, "claimant")
-				w.want(w.claim("claimant", claimsOf(2)[0]), register.Refused, hurt)
+				r.want(r.claim(hurt, claimsOf(2)[0]), register.Granted, "")
+				r.want(r.claim(hurt, c), register.Refused, "claimant")
+				r.want(r.claim("claimant", claimsOf(2)[0]), register.Refused, hurt)
 			})
 		})
 	}
@@ -432,21 +432,21 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 		t.Skip("SKIPPED: cannot mount a small file system: ", err)
 	}
 	defer syscall.Unmount(dir, syscall.MNT_DETACH)
-	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
-		w.leader()
-		hurt := w.follower()
-		w.leave(hurt)
-		if err := os.Rename(filepath.Join(w.dir, hurt), filepath.Join(w.dir, "was")); err != nil {
+	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
+		r.leader()
+		hurt := r.follower()
+		r.leave(hurt)
+		if err := os.Rename(filepath.Join(r.dir, hurt), filepath.Join(r.dir, "was")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.CopyFS(filepath.Join(dir, hurt), os.DirFS(filepath.Join(w.dir, "was"))); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, hurt), os.DirFS(filepath.Join(r.dir, "was"))); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(filepath.Join(dir, hurt), filepath.Join(w.dir, hurt)); err != nil {
+		if err := os.Symlink(filepath.Join(dir, hurt), filepath.Join(r.dir, hurt)); err != nil {
 			t.Fatal(err)
 		}
-		w.start(hurt)
-		w.want(w.claim(hurt, claimsOf(1)[0]), register.Granted, "")
+		r.start(hurt)
+		r.want(r.claim(hurt, claimsOf(1)[0]), register.Granted, "")
 		ballast := filepath.Join(dir, "ballast")
 		f, err := os.Create(ballast)
 		if err != nil {
@@ -457,24 +457,24 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 		}
 		f.Close()
 		// An election has to write a vote, so it is not the log's room alone that counts.
-		w.get(w.leader()).Leave()
+		r.get(r.leader()).Leave()
 		for range 100 {
-			if w.get(hurt).Status().Problem != "" {
+			if r.get(hurt).Status().Problem != "" {
 				break
 			}
-			w.get(w.leader()).Leave()
+			r.get(r.leader()).Leave()
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
-		if got := w.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
+		if got := r.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
 			t.Errorf("problem with a full disk: got %q, want it named", got)
 		}
-		w.want(w.claim(hurt, claimsOf(2)[0]), register.Granted, "")
-		w.want(w.claim("d", claimsOf(2)[0]), register.Refused, hurt)
+		r.want(r.claim(hurt, claimsOf(2)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(2)[0]), register.Refused, hurt)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * retryInterval) // of the bubble
-		w.want(w.claim(hurt, claimsOf(3)[0]), register.Granted, "")
+		r.want(r.claim(hurt, claimsOf(3)[0]), register.Granted, "")
 	})
 }
 
@@ -538,14 +538,14 @@ func TestClaimsAreLinearizable(t *testing.T) {
 	}
 	for seed := range histories {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 				h := &history{}
 				over := make(chan struct{})
 				var all sync.WaitGroup
 				for n, id := range []string{"a", "b", "c", "d", "e"} {
-					all.Go(func() { h.claimUntil(w, n, id, over, rand.New(rand.NewPCG(seed, uint64(n)))) })
+					all.Go(func() { h.claimUntil(r, n, id, over, rand.New(rand.NewPCG(seed, uint64(n)))) })
 				}
-				w.disturb(rand.New(rand.NewPCG(seed, 99)))
+				r.disturb(rand.New(rand.NewPCG(seed, 99)))
 				close(over)
 				all.Wait()
 				granted := 0
@@ -572,21 +572,21 @@ type history struct {
 }
 
 // claimUntil claims, as a member, occurrences that all claim.
-func (h *history) claimUntil(w *world, client int, id string, over <-chan struct{}, random *rand.Rand) {
+func (h *history) claimUntil(r *testRing, client int, id string, over <-chan struct{}, random *rand.Rand) {
 	for n := uint64(0); ; n++ {
 		select {
 		case <-over:
 			return
 		case <-time.After(time.Duration(random.IntN(200)) * time.Millisecond): // of the bubble
 		}
-		m := w.get(id)
+		m := r.get(id)
 		if m == nil {
 			continue
 		}
 		key := n + random.Uint64N(3)
 		c := claimsOf(key)[0]
 		c.Due = int64(time.Hour)
-		ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
 		call := h.clock.Add(1)
 		got := m.Claim(ctx, []register.Claim{c})[0]
 		cancel()
@@ -601,30 +601,30 @@ func (h *history) claimUntil(w *world, client int, id string, over <-chan struct
 }
 
 // disturb does what may happen to voters, for some virtual time.
-func (w *world) disturb(random *rand.Rand) {
+func (r *testRing) disturb(random *rand.Rand) {
 	for range 5 {
 		time.Sleep(time.Duration(1+random.IntN(4)) * time.Second) // of the bubble
-		leader := w.leader()
+		leader := r.leader()
 		switch random.IntN(4) {
 		case 0:
-			w.kill(leader)
+			r.kill(leader)
 			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
-			w.start(leader)
+			r.start(leader)
 		case 1:
-			w.network.Partition([]string{leader, "d"}, slices.DeleteFunc([]string{"a", "b", "c", "e"}, func(id string) bool { return id == leader }))
+			r.network.Partition([]string{leader, "d"}, slices.DeleteFunc([]string{"a", "b", "c", "e"}, func(id string) bool { return id == leader }))
 			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
-			w.network.Heal()
+			r.network.Heal()
 		case 2:
 			for _, id := range []string{"a", "b", "c"} {
 				if id != leader {
-					w.network.Block(leader, id) // one way
+					r.network.Block(leader, id) // one way
 				}
 			}
 			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
-			w.network.Heal()
+			r.network.Heal()
 		case 3:
-			w.leave(leader)
-			w.start(leader)
+			r.leave(leader)
+			r.start(leader)
 		}
 	}
 }

@@ -17,90 +17,90 @@ func dueNow(key uint64) register.Claim {
 }
 
 // wipe kills a voter, and starts it again with what a directory holds; "": nothing.
-func (w *world) wipe(id, from string) {
-	w.t.Helper()
-	if w.get(id) != nil {
-		w.kill(id)
+func (r *testRing) wipe(id, from string) {
+	r.t.Helper()
+	if r.get(id) != nil {
+		r.kill(id)
 	}
-	err := os.RemoveAll(filepath.Join(w.dir, id))
+	err := os.RemoveAll(filepath.Join(r.dir, id))
 	if err == nil && from != "" {
-		err = os.CopyFS(filepath.Join(w.dir, id), os.DirFS(from))
+		err = os.CopyFS(filepath.Join(r.dir, id), os.DirFS(from))
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	w.start(id)
+	r.start(id)
 }
 
 // settled waits until a voter has all entries.
-func (w *world) settled(id string) {
-	for w.get(id).Status().Index < w.get(w.leader()).Status().Index {
+func (r *testRing) settled(id string) {
+	for r.get(id).Status().Index < r.get(r.leader()).Status().Index {
 		time.Sleep(10 * time.Millisecond) // of the bubble
 	}
 }
 
 // recovers has a voter's log become the ledger, and waits for the others to be taken in.
 // What is due from some minutes later on is granted, with greater tokens.
-func (w *world) recovers(id string, newest uint64) {
-	w.t.Helper()
-	if err := w.get(id).Recover(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+func (r *testRing) recovers(id string, newest uint64) {
+	r.t.Helper()
+	if err := r.get(id).Recover(r.t.Context()); err != nil {
+		r.t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	w.want(w.claim("e", dueNow(50)), register.Refused, "") // it is unknown whether it was granted
+	r.want(r.claim("e", dueNow(50)), register.Refused, "") // it is unknown whether it was granted
 	time.Sleep(recoverMargin + time.Minute)
-	w.votersBecome(three...)
-	if got := w.claim("e", dueNow(51)); got.Grant != register.Granted || got.Token <= newest {
-		w.t.Errorf("after the recovery: got %+v, want it granted with a token above %d", got, newest)
+	r.votersBecome(three...)
+	if got := r.claim("e", dueNow(51)); got.Grant != register.Granted || got.Token <= newest {
+		r.t.Errorf("after the recovery: got %+v, want it granted with a token above %d", got, newest)
 	}
-	if p := w.get(id).Status().Problem; p != "" {
-		w.t.Errorf("after the recovery there is a problem: %s", p)
+	if p := r.get(id).Status().Problem; p != "" {
+		r.t.Errorf("after the recovery there is a problem: %s", p)
 	}
 }
 
 func TestLedgerIsRecoveredFromTheOnlyLogLeft(t *testing.T) {
-	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 		c := dueNow(1)
-		w.want(w.claim("d", c), register.Granted, "")
-		left := w.follower()
-		w.settled(left)
-		w.kill(left) // it misses some entries
-		newest := w.claim("d", dueNow(2)).Token
+		r.want(r.claim("d", c), register.Granted, "")
+		left := r.follower()
+		r.settled(left)
+		r.kill(left) // it misses some entries
+		newest := r.claim("d", dueNow(2)).Token
 		for _, id := range three {
 			if id != left {
-				w.wipe(id, "")
+				r.wipe(id, "")
 			}
 		}
-		w.start(left)
-		w.want(w.claim("e", c), register.Postponed, "")
+		r.start(left)
+		r.want(r.claim("e", c), register.Postponed, "")
 		for _, id := range three {
-			if err := w.get(id).Recover(t.Context()); id != left && (err == nil || !strings.Contains(err.Error(), "has its log")) {
+			if err := r.get(id).Recover(t.Context()); id != left && (err == nil || !strings.Contains(err.Error(), "has its log")) {
 				t.Errorf("%s has lost its log: got %v, want its recovery refused", id, err)
 			}
 		}
-		w.recovers(left, newest)
-		w.want(w.claim("e", c), register.Refused, "")
+		r.recovers(left, newest)
+		r.want(r.claim("e", c), register.Refused, "")
 	})
 }
 
 func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
-	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-		w.want(w.claim("d", dueNow(1)), register.Granted, "")
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		r.want(r.claim("d", dueNow(1)), register.Granted, "")
 		refused := func() {
 			t.Helper()
 			for _, id := range three {
-				if w.get(id) == nil {
+				if r.get(id) == nil {
 					continue
 				}
-				if err := w.get(id).Recover(t.Context()); err == nil {
+				if err := r.get(id).Recover(t.Context()); err == nil {
 					t.Errorf("%s: its log becomes the ledger", id)
 				}
 			}
 		}
 		refused()
-		w.kill(w.follower())
+		r.kill(r.follower())
 		refused()
-		w.kill(w.leader()) // it is unknown whether it has lost anything
+		r.kill(r.leader()) // it is unknown whether it has lost anything
 		refused()
 	})
 }
@@ -108,43 +108,43 @@ func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 // A voter whose disk was restored from an older copy, and a voter that was down meanwhile, are a
 // majority that lacks some grants: they grant nothing.
 func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
-	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-		w.want(w.claim("d", dueNow(1)), register.Granted, "")
-		down := w.follower()
-		w.kill(down)
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		r.want(r.claim("d", dueNow(1)), register.Granted, "")
+		down := r.follower()
+		r.kill(down)
 		var back string
 		for _, id := range three {
-			if id != down && id != w.leader() {
+			if id != down && id != r.leader() {
 				back = id
 			}
 		}
-		w.settled(back)
-		w.kill(back)
+		r.settled(back)
+		r.kill(back)
 		old := t.TempDir()
-		if err := os.CopyFS(old, os.DirFS(filepath.Join(w.dir, back))); err != nil {
+		if err := os.CopyFS(old, os.DirFS(filepath.Join(r.dir, back))); err != nil {
 			t.Fatal(err)
 		}
-		w.start(back)
+		r.start(back)
 		c := dueNow(2)
-		newest := w.claim("d", c)
-		w.want(newest, register.Granted, "")
-		w.kill(w.leader())
-		w.wipe(back, old)
-		if w.get(down) == nil {
-			w.start(down)
+		newest := r.claim("d", c)
+		r.want(newest, register.Granted, "")
+		r.kill(r.leader())
+		r.wipe(back, old)
+		if r.get(down) == nil {
+			r.start(down)
 		}
-		leader := w.leader()
-		w.want(w.claim("d", dueNow(3)), register.Postponed, "") // it reports the grants that it has seen
-		w.want(w.claim("e", c), register.Postponed, "")
-		if got := w.get(leader).Status().Problem; !strings.Contains(got, "older copy") {
+		leader := r.leader()
+		r.want(r.claim("d", dueNow(3)), register.Postponed, "") // it reports the grants that it has seen
+		r.want(r.claim("e", c), register.Postponed, "")
+		if got := r.get(leader).Status().Problem; !strings.Contains(got, "older copy") {
 			t.Errorf("the problem is %q", got)
 		}
 		for _, id := range three {
-			if w.get(id) == nil {
-				w.start(id)
+			if r.get(id) == nil {
+				r.start(id)
 			}
 		}
-		w.recovers(leader, newest.Token)
-		w.want(w.claim("e", c), register.Refused, "")
+		r.recovers(leader, newest.Token)
+		r.want(r.claim("e", c), register.Refused, "")
 	})
 }

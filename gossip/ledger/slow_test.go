@@ -29,9 +29,9 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 		{"loss", 0, 0.3, 5 * time.Second, 0, 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-				w.leader()
-				w.network.Slow(c.delay, c.loss)
+			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+				r.leader()
+				r.network.Slow(c.delay, c.loss)
 				time.Sleep(40 * time.Second) // the voters find out
 				var mu sync.Mutex
 				var took []time.Duration
@@ -41,7 +41,7 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 					id := []string{"a", "b", "c", "d", "e"}[i%5]
 					all.Go(func() {
 						begun := time.Now()
-						got := w.get(id).Claim(t.Context(), claimsOf(uint64(i)))[0]
+						got := r.get(id).Claim(t.Context(), claimsOf(uint64(i)))[0]
 						mu.Lock()
 						defer mu.Unlock()
 						took = append(took, time.Since(begun))
@@ -81,18 +81,18 @@ func TestClaimWhenTheLeaderFallsSilent(t *testing.T) {
 		{"loss", 0, 0.3, 14 * time.Second, claimTime},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
-				w.network.Slow(c.delay, c.loss)
+			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+				r.network.Slow(c.delay, c.loss)
 				var took []time.Duration
 				for i := range uint64(15) {
 					time.Sleep(70 * time.Second)                 // until the voters have no old answer times
-					w.get("d").Claim(t.Context(), claimsOf(2*i)) // d knows the leader
-					leader := w.leader()
-					w.network.Partition([]string{leader}, slices.DeleteFunc([]string{"a", "b", "c", "d", "e"}, func(id string) bool { return id == leader }))
+					r.get("d").Claim(t.Context(), claimsOf(2*i)) // d knows the leader
+					leader := r.leader()
+					r.network.Partition([]string{leader}, slices.DeleteFunc([]string{"a", "b", "c", "d", "e"}, func(id string) bool { return id == leader }))
 					begun := time.Now()
-					w.get("d").Claim(t.Context(), claimsOf(2*i+1))
+					r.get("d").Claim(t.Context(), claimsOf(2*i+1))
 					took = append(took, time.Since(begun))
-					w.network.Heal()
+					r.network.Heal()
 				}
 				slices.Sort(took)
 				if p50, longest := took[len(took)/2], took[len(took)-1]; p50 > c.half || longest > c.longest {

@@ -10,15 +10,15 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 )
 
-// world is some registers with what their engines would do, over a network that
-// delays, reorders and loses words, and cuts links.
-type world struct {
+// simRing is a simulated ring of registers, on a network that delays, reorders and loses messages,
+// and cuts links. It also does what the engines of the members would do.
+type simRing struct {
 	t     testing.TB
 	seed  uint64
 	r     *rand.Rand
 	now   time.Duration
 	queue []event
-	nodes []*node
+	nodes []*simMember
 	start time.Time
 	log   []string
 }
@@ -28,7 +28,7 @@ type event struct {
 	what func()
 }
 
-type node struct {
+type simMember struct {
 	*Register
 	id        string
 	skew      time.Duration
@@ -48,267 +48,267 @@ type node struct {
 	orphan    map[exchange.Occurrence]Mark
 }
 
-func newWorld(t testing.TB, seed uint64, n int) *world {
-	w := &world{t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 77)), start: time.Unix(1_800_000_000, 0)}
+func newSimRing(t testing.TB, seed uint64, n int) *simRing {
+	s := &simRing{t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 77)), start: time.Unix(1_800_000_000, 0)}
 	for i := range n {
-		id := fmt.Sprintf("%c%d", 'a'+i, w.r.IntN(10))
-		w.nodes = append(w.nodes, &node{
-			Register: New(id, DefaultLimits), id: id, skew: time.Duration(w.r.IntN(5000)) * time.Millisecond,
+		id := fmt.Sprintf("%c%d", 'a'+i, s.r.IntN(10))
+		s.nodes = append(s.nodes, &simMember{
+			Register: New(id, DefaultLimits), id: id, skew: time.Duration(s.r.IntN(5000)) * time.Millisecond,
 			sees: make([]bool, n), cut: make([]bool, n),
 			granted: map[exchange.Occurrence]int{}, begun: map[exchange.Occurrence]bool{}, dropped: map[exchange.Occurrence]bool{}, heard: map[exchange.Occurrence]bool{},
 			doubled: map[exchange.Occurrence][]string{}, asking: map[exchange.Occurrence]bool{}, inheritor: map[exchange.Occurrence]bool{}, orphan: map[exchange.Occurrence]Mark{},
 		})
 		for j := range n {
-			w.nodes[i].sees[j] = j != i
+			s.nodes[i].sees[j] = j != i
 		}
 	}
-	w.r.Shuffle(n, func(i, j int) {
-		a, b := w.nodes[i], w.nodes[j]
+	s.r.Shuffle(n, func(i, j int) {
+		a, b := s.nodes[i], s.nodes[j]
 		a.sees, b.sees = b.sees, a.sees
-		w.nodes[i], w.nodes[j] = b, a
+		s.nodes[i], s.nodes[j] = b, a
 	})
-	return w
+	return s
 }
 
-func (w *world) ms(most int) time.Duration { return time.Duration(w.r.IntN(most)) * time.Millisecond }
+func (s *simRing) ms(most int) time.Duration { return time.Duration(s.r.IntN(most)) * time.Millisecond }
 
-func (w *world) in(d time.Duration, what func()) {
-	w.queue = append(w.queue, event{w.now + d, what})
+func (s *simRing) in(d time.Duration, what func()) {
+	s.queue = append(s.queue, event{s.now + d, what})
 }
 
-func (w *world) run() {
-	for len(w.queue) > 0 {
+func (s *simRing) run() {
+	for len(s.queue) > 0 {
 		first := 0
-		for i := range w.queue {
-			if w.queue[i].at < w.queue[first].at {
+		for i := range s.queue {
+			if s.queue[i].at < s.queue[first].at {
 				first = i
 			}
 		}
-		ev := w.queue[first]
-		w.queue = slices.Delete(w.queue, first, first+1)
-		w.now = ev.at
+		ev := s.queue[first]
+		s.queue = slices.Delete(s.queue, first, first+1)
+		s.now = ev.at
 		ev.what()
 	}
 }
 
-func (w *world) clock(i int) time.Time { return w.start.Add(w.now + w.nodes[i].skew) }
+func (s *simRing) clock(i int) time.Time { return s.start.Add(s.now + s.nodes[i].skew) }
 
-func (w *world) note(format string, args ...any) {
-	w.log = append(w.log, fmt.Sprintf("%8v ", w.now)+fmt.Sprintf(format, args...))
+func (s *simRing) note(format string, args ...any) {
+	s.log = append(s.log, fmt.Sprintf("%8v ", s.now)+fmt.Sprintf(format, args...))
 }
 
-func (w *world) fail(format string, args ...any) {
-	w.t.Helper()
-	for _, line := range w.log {
-		w.t.Log(line)
+func (s *simRing) fail(format string, args ...any) {
+	s.t.Helper()
+	for _, line := range s.log {
+		s.t.Log(line)
 	}
-	w.t.Fatalf("seed %d: "+format, append([]any{w.seed}, args...)...)
+	s.t.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
 }
 
-func (w *world) ask(i int, o exchange.Occurrence, again bool) {
-	n := w.nodes[i]
+func (s *simRing) ask(i int, o exchange.Occurrence, again bool) {
+	n := s.nodes[i]
 	if n.asking[o] && again { // and if that is refused, it is an orphan still
 		n.inheritor[o] = true
 	}
 	if n.crashed || n.leaving || n.asking[o] || n.begun[o] || n.granted[o] > 0 && !again {
 		return
 	}
-	w.put(i, o, again)
+	s.put(i, o, again)
 }
 
 // put puts the question to all that the member sees.
-func (w *world) put(i int, o exchange.Occurrence, again bool) {
-	n := w.nodes[i]
+func (s *simRing) put(i int, o exchange.Occurrence, again bool) {
+	n := s.nodes[i]
 	var peers []string
 	var to []int
 	for j, sees := range n.sees {
 		if sees {
-			peers, to = append(peers, w.nodes[j].id), append(to, j)
+			peers, to = append(peers, s.nodes[j].id), append(to, j)
 		}
 	}
-	q, out := n.Ask(o, again, peers, w.clock(i))
-	w.note("%s asks %v again=%v: %v by %s, %+v", n.id, peers, again, out.Grant, out.By, q)
+	q, out := n.Ask(o, again, peers, s.clock(i))
+	s.note("%s asks %v again=%v: %v by %s, %+v", n.id, peers, again, out.Grant, out.By, q)
 	if out.Grant != Undecided {
-		w.claimed(i, o, out)
+		s.claimed(i, o, out)
 		return
 	}
 	n.asking[o] = true
 	for _, j := range to {
-		w.question(i, j, q)
+		s.question(i, j, q)
 	}
 }
 
 // question goes to a member and its answer comes back, or nothing does.
-func (w *world) question(i, j int, q Question) {
-	heard, life, lives := false, w.nodes[i].life, w.nodes[j].life
+func (s *simRing) question(i, j int, q Question) {
+	heard, life, lives := false, s.nodes[i].life, s.nodes[j].life
 	answer := func(a Answer) {
-		if heard || w.nodes[i].crashed || w.nodes[i].life != life {
+		if heard || s.nodes[i].crashed || s.nodes[i].life != life {
 			return
 		}
 		heard = true
-		out, news := w.nodes[i].Receive(w.nodes[j].id, a, w.clock(i))
-		w.note("%s hears %d of %s (%+v): %v by %s", w.nodes[i].id, a.Reply, w.nodes[j].id, a.Mark, out.Grant, out.By)
+		out, news := s.nodes[i].Receive(s.nodes[j].id, a, s.clock(i))
+		s.note("%s hears %d of %s (%+v): %v by %s", s.nodes[i].id, a.Reply, s.nodes[j].id, a.Mark, out.Grant, out.By)
 		if out.Grant != Undecided {
-			w.nodes[i].asking[q.Occurrence] = false
-			w.claimed(i, q.Occurrence, out)
+			s.nodes[i].asking[q.Occurrence] = false
+			s.claimed(i, q.Occurrence, out)
 		}
-		w.news(i, news)
+		s.news(i, news)
 	}
-	w.in(500*time.Millisecond, func() { answer(Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Silent}) })
-	w.in(w.ms(200), func() {
-		if w.nodes[i].cut[j] || w.nodes[j].crashed || w.nodes[i].crashed {
+	s.in(500*time.Millisecond, func() { answer(Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Silent}) })
+	s.in(s.ms(200), func() {
+		if s.nodes[i].cut[j] || s.nodes[j].crashed || s.nodes[i].crashed {
 			return
 		}
-		a := w.nodes[j].Answer(w.nodes[i].id, q, w.clock(j))
-		w.note("%s answers %s: %d %+v", w.nodes[j].id, w.nodes[i].id, a.Reply, a.Mark)
-		w.in(w.ms(200), func() {
-			if !w.nodes[j].cut[i] && w.nodes[j].life == lives {
+		a := s.nodes[j].Answer(s.nodes[i].id, q, s.clock(j))
+		s.note("%s answers %s: %d %+v", s.nodes[j].id, s.nodes[i].id, a.Reply, a.Mark)
+		s.in(s.ms(200), func() {
+			if !s.nodes[j].cut[i] && s.nodes[j].life == lives {
 				answer(a)
 			}
 		})
 	})
 }
 
-func (w *world) claimed(i int, o exchange.Occurrence, out Claimed) {
-	n := w.nodes[i]
+func (s *simRing) claimed(i int, o exchange.Occurrence, out Claimed) {
+	n := s.nodes[i]
 	if out.Grant != Granted {
 		n.dropped[o] = n.dropped[o] || n.granted[o] > 0 && out.By != n.id
 		if n.inheritor[o] {
 			delete(n.inheritor, o)
-			w.ask(i, o, true)
+			s.ask(i, o, true)
 		}
 		return
 	}
 	delete(n.inheritor, o)
 	n.granted[o]++
 	n.dropped[o] = false
-	w.tell(i, n.ownMark(o))
+	s.tell(i, n.ownMark(o))
 	life := n.life
 	waits := func() bool {
 		return !n.crashed && !n.leaving && !n.dropped[o] && !n.begun[o] && !n.asking[o] && n.life == life
 	}
-	if w.r.IntN(3) == 0 { // it is unreachable for a moment, then requests confirmation of its occurrence
-		w.in(w.ms(1500), func() {
+	if s.r.IntN(3) == 0 { // it is unreachable for a moment, then requests confirmation of its occurrence
+		s.in(s.ms(1500), func() {
 			if waits() {
-				w.put(i, o, false)
+				s.put(i, o, false)
 			}
 		})
 	}
-	w.in(w.ms(1500), func() {
+	s.in(s.ms(1500), func() {
 		if !waits() {
 			return
 		}
 		n.begun[o] = true
-		w.note("%s begins", n.id)
-		m, news := n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
-		w.news(i, news)
-		w.tell(i, m)
-		w.in(w.ms(2000), func() {
+		s.note("%s begins", n.id)
+		m, news := n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: int64(100 + i)}, s.clock(i))
+		s.news(i, news)
+		s.tell(i, m)
+		s.in(s.ms(2000), func() {
 			if n.crashed || n.life != life {
 				return
 			}
-			m, news := n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
-			w.news(i, news)
-			w.tell(i, m)
+			m, news := n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Attempt: 1, Run: int64(100 + i)}, s.clock(i))
+			s.news(i, news)
+			s.tell(i, m)
 		})
 	})
 }
 
 // leave sends the final state of a member to all others, which then treat it as dead.
-func (w *world) leave(j int) {
-	n := w.nodes[j]
+func (s *simRing) leave(j int) {
+	n := s.nodes[j]
 	n.Abandon()
 	final := slices.DeleteFunc(n.Marks(time.Time{}, 100), func(m Mark) bool { return m.Member != n.id })
-	w.note("%s leaves: %+v", n.id, final)
+	s.note("%s leaves: %+v", n.id, final)
 	n.leaving = true // it answers until all have heard it
-	w.in(1500*time.Millisecond, func() { n.crashed = true })
-	for i := range w.nodes {
+	s.in(1500*time.Millisecond, func() { n.crashed = true })
+	for i := range s.nodes {
 		if i != j {
-			w.in(w.ms(1500), func() {
-				w.news(i, w.nodes[i].Learn(final, w.clock(i)))
-				w.lose(i, j)
+			s.in(s.ms(1500), func() {
+				s.news(i, s.nodes[i].Learn(final, s.clock(i)))
+				s.lose(i, j)
 			})
 		}
 	}
 }
 
 // tell sends a message to all members; each copy may be lost.
-func (w *world) tell(i int, m Mark) {
-	for j := range w.nodes {
-		if j == i || w.r.IntN(2) == 0 {
+func (s *simRing) tell(i int, m Mark) {
+	for j := range s.nodes {
+		if j == i || s.r.IntN(2) == 0 {
 			continue
 		}
-		w.in(w.ms(300), func() {
-			if !w.nodes[i].cut[j] && !w.nodes[j].crashed {
-				w.news(j, w.nodes[j].Learn([]Mark{m}, w.clock(j)))
+		s.in(s.ms(300), func() {
+			if !s.nodes[i].cut[j] && !s.nodes[j].crashed {
+				s.news(j, s.nodes[j].Learn([]Mark{m}, s.clock(j)))
 			}
 		})
 	}
 }
 
-func (w *world) news(i int, news Changes) {
-	n := w.nodes[i]
+func (s *simRing) news(i int, news Changes) {
+	n := s.nodes[i]
 	for _, o := range news.Others {
 		n.heard[o] = true
 	}
 	for _, m := range news.Yielded {
-		w.note("%s is deprived by %s", n.id, m.Member)
+		s.note("%s is deprived by %s", n.id, m.Member)
 		if n.begun[m.Occurrence] {
-			w.fail("%s is deprived of %v, which it began", n.id, m.Occurrence)
+			s.fail("%s is deprived of %v, which it began", n.id, m.Occurrence)
 		}
 		n.dropped[m.Occurrence] = true
 	}
 	for _, m := range news.Doubled {
-		w.note("%s is doubled by %s", n.id, m.Member)
+		s.note("%s is doubled by %s", n.id, m.Member)
 		n.doubled[m.Occurrence] = append(n.doubled[m.Occurrence], m.Member)
 	}
-	w.orphans(i, news.Orphans)
+	s.orphans(i, news.Orphans)
 }
 
 // orphans are claimed by each, at different times, unless they began.
-func (w *world) orphans(i int, marks []Report) {
+func (s *simRing) orphans(i int, marks []Report) {
 	for _, m := range marks {
-		w.note("%s has the orphan %+v", w.nodes[i].id, m)
-		n := w.nodes[i]
+		s.note("%s has the orphan %+v", s.nodes[i].id, m)
+		n := s.nodes[i]
 		n.orphan[m.Occurrence] = m.Mark
 		if m.Phase == exchange.Taken {
-			w.in(w.ms(1500), func() {
+			s.in(s.ms(1500), func() {
 				if n.orphan[m.Occurrence] == m.Mark { // else another member took it meanwhile, and is lost too
-					w.ask(i, m.Occurrence, true)
+					s.ask(i, m.Occurrence, true)
 				}
 			})
 		}
 	}
 }
 
-func (w *world) lose(i, j int) {
-	if w.nodes[i].crashed || !w.nodes[i].sees[j] {
+func (s *simRing) lose(i, j int) {
+	if s.nodes[i].crashed || !s.nodes[i].sees[j] {
 		return
 	}
-	w.nodes[i].sees[j] = false
-	w.note("%s loses %s", w.nodes[i].id, w.nodes[j].id)
-	w.orphans(i, w.nodes[i].Lose(w.nodes[j].id))
+	s.nodes[i].sees[j] = false
+	s.note("%s loses %s", s.nodes[i].id, s.nodes[j].id)
+	s.orphans(i, s.nodes[i].Lose(s.nodes[j].id))
 }
 
 // compete lets the owner claim, or no member, and other members later, close enough in time that
 // the claims meet.
-func (w *world) compete(o exchange.Occurrence) {
-	if w.r.IntN(3) > 0 {
-		w.in(w.ms(1000), func() { w.ask(0, o, false) })
+func (s *simRing) compete(o exchange.Occurrence) {
+	if s.r.IntN(3) > 0 {
+		s.in(s.ms(1000), func() { s.ask(0, o, false) })
 	}
-	for i := range w.nodes {
-		if w.r.IntN(3) > 0 || i == len(w.nodes)-1 {
-			w.in(w.ms(1000), func() {
-				if !w.nodes[i].heard[o] {
-					w.ask(i, o, false)
+	for i := range s.nodes {
+		if s.r.IntN(3) > 0 || i == len(s.nodes)-1 {
+			s.in(s.ms(1000), func() {
+				if !s.nodes[i].heard[o] {
+					s.ask(i, o, false)
 				}
 			})
 		}
 	}
 }
 
-func (w *world) occurrence(k uint64) exchange.Occurrence {
-	return exchange.Occurrence{Key: numbered(k), Due: w.start.UnixNano()}
+func (s *simRing) occurrence(k uint64) exchange.Occurrence {
+	return exchange.Occurrence{Key: numbered(k), Due: s.start.UnixNano()}
 }
 
 const simSeeds = 4000
@@ -317,26 +317,26 @@ const simSeeds = 4000
 func TestNeverTwoNeverNone(t *testing.T) {
 	contended := 0
 	for seed := range uint64(simSeeds) {
-		w := newWorld(t, seed, 2+int(seed%4))
+		s := newSimRing(t, seed, 2+int(seed%4))
 		for k := range uint64(3) {
-			w.compete(w.occurrence(k))
+			s.compete(s.occurrence(k))
 		}
-		w.run()
+		s.run()
 		for k := range uint64(3) {
-			o := w.occurrence(k)
+			o := s.occurrence(k)
 			grants, refusedOnly := 0, 0
-			for _, n := range w.nodes {
+			for _, n := range s.nodes {
 				if n.granted[o] > 0 {
 					grants++
 				} else {
 					refusedOnly++
 				}
 				if len(n.doubled[o]) > 0 || n.dropped[o] {
-					w.fail("%s says doubled %v, deprived %v", n.id, n.doubled[o], n.dropped[o])
+					s.fail("%s says doubled %v, deprived %v", n.id, n.doubled[o], n.dropped[o])
 				}
 			}
 			if grants != 1 {
-				w.fail("occurrence %d was granted %d times, want once", k, grants)
+				s.fail("occurrence %d was granted %d times, want once", k, grants)
 			}
 			contended += refusedOnly
 		}
@@ -350,29 +350,29 @@ func TestNeverTwoNeverNone(t *testing.T) {
 func TestLeavingLosesNothing(t *testing.T) {
 	taken := 0
 	for seed := range uint64(simSeeds) {
-		w := newWorld(t, seed, 3+int(seed%3))
-		o := w.occurrence(1)
-		w.compete(o)
-		for j := range 1 + w.r.IntN(len(w.nodes)-2) { // the last member stays, and claims
-			w.in(w.ms(2500), func() {
-				if w.nodes[j].granted[o] > 0 && !w.nodes[j].begun[o] {
+		s := newSimRing(t, seed, 3+int(seed%3))
+		o := s.occurrence(1)
+		s.compete(o)
+		for j := range 1 + s.r.IntN(len(s.nodes)-2) { // the last member stays, and claims
+			s.in(s.ms(2500), func() {
+				if s.nodes[j].granted[o] > 0 && !s.nodes[j].begun[o] {
 					taken++
 				}
-				w.leave(j)
+				s.leave(j)
 			})
 		}
-		w.run()
+		s.run()
 		began := 0
-		for _, n := range w.nodes {
+		for _, n := range s.nodes {
 			if n.begun[o] {
 				began++
 			}
 			if len(n.doubled[o]) > 0 {
-				w.fail("%s says doubled %v", n.id, n.doubled[o])
+				s.fail("%s says doubled %v", n.id, n.doubled[o])
 			}
 		}
 		if began != 1 {
-			w.fail("%d members began it, want 1", began)
+			s.fail("%d members began it, want 1", began)
 		}
 	}
 	if taken == 0 {
@@ -385,22 +385,22 @@ func TestLeavingLosesNothing(t *testing.T) {
 func TestCrashesLoseNothing(t *testing.T) {
 	again := 0
 	for seed := range uint64(simSeeds) {
-		w := newWorld(t, seed, 3+int(seed%3))
-		o := w.occurrence(1)
-		w.compete(o)
-		crashes := 1 + w.r.IntN(len(w.nodes)-2)
+		s := newSimRing(t, seed, 3+int(seed%3))
+		o := s.occurrence(1)
+		s.compete(o)
+		crashes := 1 + s.r.IntN(len(s.nodes)-2)
 		for j := range crashes { // the last member lives, and claims
-			w.in(w.ms(2500), func() {
-				w.nodes[j].crashed = true
-				w.note("%s crashes", w.nodes[j].id)
-				for i := range w.nodes {
-					w.in(time.Second+w.ms(2000), func() { w.lose(i, j) })
+			s.in(s.ms(2500), func() {
+				s.nodes[j].crashed = true
+				s.note("%s crashes", s.nodes[j].id)
+				for i := range s.nodes {
+					s.in(time.Second+s.ms(2000), func() { s.lose(i, j) })
 				}
 			})
 		}
-		w.run()
+		s.run()
 		living, dead := 0, 0
-		for _, n := range w.nodes {
+		for _, n := range s.nodes {
 			switch {
 			case n.begun[o] && n.crashed:
 				dead++
@@ -412,10 +412,10 @@ func TestCrashesLoseNothing(t *testing.T) {
 			}
 		}
 		if living > 1 {
-			w.fail("%d members that live began it, want at most 1", living)
+			s.fail("%d members that live began it, want at most 1", living)
 		}
 		if living+dead == 0 {
-			w.fail("nobody began it")
+			s.fail("nobody began it")
 		}
 	}
 	if again == 0 {
@@ -428,15 +428,15 @@ func TestCrashesLoseNothing(t *testing.T) {
 // start, it might have sent no message, and another member begins the occurrence, too.
 func TestRestartsLoseNothing(t *testing.T) {
 	for seed := range uint64(simSeeds) {
-		w := newWorld(t, seed, 2+int(seed%4))
-		o := w.occurrence(1)
-		w.compete(o)
+		s := newSimRing(t, seed, 2+int(seed%4))
+		o := s.occurrence(1)
+		s.compete(o)
 		for range 2 {
-			w.in(w.ms(2500), func() { w.restart(w.r.IntN(len(w.nodes)), o) })
+			s.in(s.ms(2500), func() { s.restart(s.r.IntN(len(s.nodes)), o) })
 		}
-		w.run()
+		s.run()
 		began, died := 0, 0
-		for _, n := range w.nodes {
+		for _, n := range s.nodes {
 			switch {
 			case n.begun[o] && n.lost:
 				died++
@@ -445,27 +445,27 @@ func TestRestartsLoseNothing(t *testing.T) {
 			}
 		}
 		if began > 1 || began+died == 0 {
-			w.fail("%d members began it and live, and %d died after that; want at most one that lives, and somebody", began, died)
+			s.fail("%d members began it and live, and %d died after that; want at most one that lives, and somebody", began, died)
 		}
 	}
 }
 
-func (w *world) restart(j int, o exchange.Occurrence) {
-	n := w.nodes[j]
+func (s *simRing) restart(j int, o exchange.Occurrence) {
+	n := s.nodes[j]
 	n.life++
 	n.Register, n.granted, n.asking = New(n.id, DefaultLimits), map[exchange.Occurrence]int{}, map[exchange.Occurrence]bool{}
-	w.note("%s starts anew, begun: %v", n.id, n.begun[o])
+	s.note("%s starts anew, begun: %v", n.id, n.begun[o])
 	if n.begun[o] {
 		n.lost = true
-		n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, w.clock(j))
+		n.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, s.clock(j))
 	} else {
-		w.in(w.ms(1500), func() { w.ask(j, o, false) })
+		s.in(s.ms(1500), func() { s.ask(j, o, false) })
 	}
-	for i := range w.nodes {
+	for i := range s.nodes {
 		if i != j { // its earlier messages have arrived by now, or are lost
-			w.in(300*time.Millisecond+w.ms(1500), func() {
-				w.orphans(i, w.nodes[i].Lose(n.id))
-				w.nodes[i].Regain(n.id)
+			s.in(300*time.Millisecond+s.ms(1500), func() {
+				s.orphans(i, s.nodes[i].Lose(n.id))
+				s.nodes[i].Regain(n.id)
 			})
 		}
 	}
@@ -477,13 +477,13 @@ func (w *world) restart(j int, o exchange.Occurrence) {
 func TestCutsDoubleAtMostOnBothSides(t *testing.T) {
 	doubles, deprived := 0, 0
 	for seed := range uint64(simSeeds) {
-		w := newWorld(t, seed, 2+int(seed%4))
+		w := newSimRing(t, seed, 2+int(seed%4))
 		o := w.occurrence(1)
 		side := w.cutInTwo()
 		w.compete(o)
 		w.in(4*time.Second+w.ms(2000), func() { w.heal() })
 		w.run()
-		var began [2][]*node
+		var began [2][]*simMember
 		for i, n := range w.nodes {
 			if n.begun[o] {
 				began[side[i]] = append(began[side[i]], n)
@@ -518,22 +518,22 @@ func TestCutsDoubleAtMostOnBothSides(t *testing.T) {
 
 // cutInTwo cuts some members off at some instant, mostly both ways; each notices
 // or not.
-func (w *world) cutInTwo() []int {
-	side := make([]int, len(w.nodes))
+func (s *simRing) cutInTwo() []int {
+	side := make([]int, len(s.nodes))
 	for i := range side {
-		side[i] = w.r.IntN(2)
+		side[i] = s.r.IntN(2)
 	}
-	oneWay := w.r.IntN(4) == 0
-	w.in(w.ms(500), func() {
-		w.note("cut %v, one way: %v", side, oneWay)
-		for i := range w.nodes {
-			for j := range w.nodes {
+	oneWay := s.r.IntN(4) == 0
+	s.in(s.ms(500), func() {
+		s.note("cut %v, one way: %v", side, oneWay)
+		for i := range s.nodes {
+			for j := range s.nodes {
 				if side[i] == side[j] {
 					continue
 				}
-				w.nodes[i].cut[j] = !oneWay || side[i] == 0
-				if w.r.IntN(2) == 0 {
-					w.in(w.ms(2000), func() { w.lose(i, j) })
+				s.nodes[i].cut[j] = !oneWay || side[i] == 0
+				if s.r.IntN(2) == 0 {
+					s.in(s.ms(2000), func() { s.lose(i, j) })
 				}
 			}
 		}
@@ -541,25 +541,25 @@ func (w *world) cutInTwo() []int {
 	return side
 }
 
-func (w *world) heal() {
-	w.note("healed")
-	for i := range w.nodes {
-		for j := range w.nodes {
-			w.nodes[i].cut[j] = false
+func (s *simRing) heal() {
+	s.note("healed")
+	for i := range s.nodes {
+		for j := range s.nodes {
+			s.nodes[i].cut[j] = false
 		}
 	}
-	for i := range w.nodes {
-		for j := range w.nodes {
+	for i := range s.nodes {
+		for j := range s.nodes {
 			if i == j {
 				continue
 			}
-			w.in(w.ms(500), func() {
-				w.nodes[i].sees[j] = true
-				w.nodes[i].Regain(w.nodes[j].id)
-				w.news(i, w.nodes[i].Learn(w.nodes[j].Marks(time.Time{}, 100), w.clock(i)))
+			s.in(s.ms(500), func() {
+				s.nodes[i].sees[j] = true
+				s.nodes[i].Regain(s.nodes[j].id)
+				s.news(i, s.nodes[i].Learn(s.nodes[j].Marks(time.Time{}, 100), s.clock(i)))
 			})
-			w.in(5*time.Second, func() {
-				w.news(i, w.nodes[i].Learn(w.nodes[j].Marks(time.Time{}, 100), w.clock(i)))
+			s.in(5*time.Second, func() {
+				s.news(i, s.nodes[i].Learn(s.nodes[j].Marks(time.Time{}, 100), s.clock(i)))
 			})
 		}
 	}

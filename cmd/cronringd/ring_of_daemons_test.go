@@ -19,10 +19,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// lab is several daemons, each on a network of its own, whose links can be cut.
+// daemonRing is a ring of daemons, each in a network namespace of its own, whose links can be cut.
 // Their jobs write a line into one pipe as they start, so that the test waits for
 // starts and never for a time.
-type lab struct {
+type daemonRing struct {
 	*network
 	mode   string
 	dirs   []string
@@ -36,13 +36,13 @@ type lab struct {
 	stops    []stop
 }
 
-// patience bounds how long the lab waits for anything.
+// patience bounds how long a test waits for anything.
 const patience = 2 * time.Minute
 
-// newLab starts n daemons with the same table. Its first job starts every second.
-func newLab(t *testing.T, mode string, n, jobs int) *lab {
+// newDaemonRing starts n daemons with the same table. Its first job starts every second.
+func newDaemonRing(t *testing.T, mode string, n, jobs int) *daemonRing {
 	t.Helper()
-	l := &lab{network: newNetwork(t, n), mode: mode, jobs: labJobs(jobs), starts: make(chan start, 100_000)}
+	l := &daemonRing{network: newNetwork(t, n), mode: mode, jobs: labJobs(jobs), starts: make(chan start, 100_000)}
 	t.Cleanup(func() {
 		for _, d := range l.nodes {
 			d.cmd.Process.Signal(syscall.SIGCONT)
@@ -92,8 +92,8 @@ func labJobs(n int) []labJob {
 	return jobs
 }
 
-// crontabOf is a table of the lab's jobs, as jobs of the ring.
-func (l *lab) crontabOf(pipe string) string {
+// crontabOf returns the crontab of the jobs, which are jobs of the ring.
+func (l *daemonRing) crontabOf(pipe string) string {
 	tell := fmt.Sprintf(`echo "$CRONRING_NODE $CRONRING_JOB $(date -d "$CRONRING_DUE" +\%%s) ${CRONRING_FENCING_TOKEN:-0}" >%s`, pipe)
 	var b strings.Builder
 	b.WriteString("SHELL=/bin/sh\nCRON_TZ=UTC\n#@ default scope=ring\n")
@@ -103,14 +103,14 @@ func (l *lab) crontabOf(pipe string) string {
 	return b.String()
 }
 
-func (l *lab) crontab(i int) string { return filepath.Join(l.dirs[i], "crontab") }
+func (l *daemonRing) crontab(i int) string { return filepath.Join(l.dirs[i], "crontab") }
 
 const labPort = 7946
 
 func address(i int) string { return fmt.Sprintf("10.77.0.%d", i+1) }
 
 // configure writes the configuration of a daemon.
-func (l *lab) configure(i, n int) {
+func (l *daemonRing) configure(i, n int) {
 	l.t.Helper()
 	key := filepath.Join(l.dirs[i], "ring.key")
 	secret := base64.StdEncoding.EncodeToString([]byte("a key of thirty-two bytes: a lab"))
@@ -134,7 +134,7 @@ func (l *lab) configure(i, n int) {
 
 // launch starts a daemon on its own network and under a name of its own, by way of
 // other programs.
-func (l *lab) launch(i int, under ...string) *running {
+func (l *daemonRing) launch(i int, under ...string) *running {
 	l.t.Helper()
 	wrapper := []string{
 		"ip", "netns", "exec", l.space(i), "unshare", "--uts", "sh", "-c", fmt.Sprintf(`hostname n%d && exec "$@"`, i+1), "sh",
@@ -143,7 +143,7 @@ func (l *lab) launch(i int, under ...string) *running {
 }
 
 // listen passes on the lines that jobs write.
-func (l *lab) listen(r io.Reader) {
+func (l *daemonRing) listen(r io.Reader) {
 	for s := bufio.NewScanner(r); s.Scan(); {
 		f := strings.Fields(s.Text())
 		if len(f) != 4 {
@@ -156,7 +156,7 @@ func (l *lab) listen(r io.Reader) {
 }
 
 // next waits for the next start.
-func (l *lab) next() start {
+func (l *daemonRing) next() start {
 	l.t.Helper()
 	select {
 	case s := <-l.starts:
@@ -170,7 +170,7 @@ func (l *lab) next() start {
 
 // pass waits until the job of each second has started for a scheduled time that is later than now
 // by the given duration.
-func (l *lab) pass(d time.Duration) {
+func (l *daemonRing) pass(d time.Duration) {
 	l.t.Helper()
 	for end := time.Now().Add(d).Unix(); ; {
 		if s := l.next(); s.job == "tick" && s.due >= end {
@@ -181,7 +181,7 @@ func (l *lab) pass(d time.Duration) {
 
 // owner waits for the next start of the job of each second, and returns its
 // member.
-func (l *lab) owner() int {
+func (l *daemonRing) owner() int {
 	l.t.Helper()
 	for {
 		if s := l.next(); s.job == "tick" && s.due >= time.Now().Unix()-1 {
@@ -191,7 +191,7 @@ func (l *lab) owner() int {
 }
 
 // until waits, from start to start of jobs, until a daemon sees its ring so.
-func (l *lab) until(i int, what string, ok func(*api.Ring) bool) time.Duration {
+func (l *daemonRing) until(i int, what string, ok func(*api.Ring) bool) time.Duration {
 	l.t.Helper()
 	begun := time.Now()
 	for {
@@ -220,13 +220,13 @@ func upIn(r *api.Ring) (up int) {
 }
 
 // troubled notes what happened to the ring from then until now.
-func (l *lab) troubled(what string, from, mended time.Time, side func(int) int) {
+func (l *daemonRing) troubled(what string, from, mended time.Time, side func(int) int) {
 	l.troubles = append(l.troubles, trouble{what, from, mended, time.Now(), side})
 }
 
 // says waits, from start to start of jobs, until a daemon explains an occurrence with the given
 // text.
-func (l *lab) says(i int, o occurrence, what string, ok func(*api.Why) bool) {
+func (l *daemonRing) says(i int, o occurrence, what string, ok func(*api.Why) bool) {
 	l.t.Helper()
 	for end := time.Now().Add(patience); ; l.next() {
 		why, err := l.nodes[i].client.Why(l.t.Context(), o.job, time.Unix(o.due, 0))
@@ -242,7 +242,7 @@ func (l *lab) says(i int, o occurrence, what string, ok func(*api.Why) bool) {
 
 // explains checks that a member which did not run an occurrence names the owner, and
 // can show its history.
-func (l *lab) explains(watcher int, s start) {
+func (l *daemonRing) explains(watcher int, s start) {
 	l.t.Helper()
 	l.says(watcher, occurrence{s.job, s.due}, "that "+s.node+" ran it", func(why *api.Why) bool {
 		return strings.Contains(why.Verdict, "another member's. On "+s.node+":")
@@ -253,7 +253,7 @@ func (l *lab) explains(watcher int, s start) {
 	}
 }
 
-func (l *lab) signal(i int, s syscall.Signal) {
+func (l *daemonRing) signal(i int, s syscall.Signal) {
 	l.t.Helper()
 	if err := l.nodes[i].cmd.Process.Signal(s); err != nil {
 		l.t.Fatal(err)
@@ -261,7 +261,7 @@ func (l *lab) signal(i int, s syscall.Signal) {
 }
 
 // renew makes a daemon execute its program again, and waits until it answers.
-func (l *lab) renew(i int) {
+func (l *daemonRing) renew(i int) {
 	l.t.Helper()
 	before, err := l.nodes[i].client.Health(l.t.Context())
 	if err != nil {
@@ -290,7 +290,7 @@ func TestRingOfFive(t *testing.T) {
 }
 
 func ringOfFive(t *testing.T, mode string) {
-	l := newLab(t, mode, 5, 2000)
+	l := newDaemonRing(t, mode, 5, 2000)
 	minutes, long := os.Getenv("CRONRING_LONG") != "", 9*time.Second
 	if minutes {
 		long = time.Minute
@@ -330,7 +330,7 @@ func ringOfFive(t *testing.T, mode string) {
 }
 
 // wholeAgain waits until all members see all.
-func (l *lab) wholeAgain(after string) {
+func (l *daemonRing) wholeAgain(after string) {
 	l.t.Helper()
 	for i := range l.nodes {
 		l.until(i, "everybody up after "+after, func(r *api.Ring) bool { return upIn(r) == len(l.nodes) })
@@ -338,7 +338,7 @@ func (l *lab) wholeAgain(after string) {
 }
 
 // killed kills members and starts them again when another one has noticed.
-func (l *lab) killed(victims ...int) {
+func (l *daemonRing) killed(victims ...int) {
 	l.t.Helper()
 	watcher := 0
 	for slices.Contains(victims, watcher) {
@@ -361,7 +361,7 @@ func (l *lab) killed(victims ...int) {
 }
 
 // cut parts two members from three.
-func (l *lab) cut(long time.Duration) {
+func (l *daemonRing) cut(long time.Duration) {
 	l.t.Helper()
 	from := time.Now()
 	l.do("cut", "1,2", "3,4,5")
@@ -370,7 +370,7 @@ func (l *lab) cut(long time.Duration) {
 }
 
 // cutOneWay loses all that a member sends.
-func (l *lab) cutOneWay(long time.Duration) {
+func (l *daemonRing) cutOneWay(long time.Duration) {
 	l.t.Helper()
 	mute, from := l.owner(), time.Now()
 	l.do("cut-way", strconv.Itoa(mute+1), others(mute, len(l.nodes)))
@@ -379,7 +379,7 @@ func (l *lab) cutOneWay(long time.Duration) {
 }
 
 // mend heals the network.
-func (l *lab) mend(what string, from time.Time, side func(int) int) {
+func (l *daemonRing) mend(what string, from time.Time, side func(int) int) {
 	l.t.Helper()
 	mended := time.Now()
 	l.do("heal")
@@ -391,7 +391,7 @@ func (l *lab) mend(what string, from time.Time, side func(int) int) {
 }
 
 // stopped stops the process of a member.
-func (l *lab) stopped(long time.Duration) {
+func (l *daemonRing) stopped(long time.Duration) {
 	l.t.Helper()
 	still, from := l.owner(), time.Now()
 	l.signal(still, syscall.SIGSTOP)
@@ -406,7 +406,7 @@ func (l *lab) stopped(long time.Duration) {
 }
 
 // renewed makes all daemons execute their program again, one after the other.
-func (l *lab) renewed() {
+func (l *daemonRing) renewed() {
 	l.t.Helper()
 	from := time.Now()
 	for i := range l.nodes {
@@ -417,7 +417,7 @@ func (l *lab) renewed() {
 }
 
 // restarted stops a daemon, and starts it again.
-func (l *lab) restarted(i int) {
+func (l *daemonRing) restarted(i int) {
 	l.t.Helper()
 	from := time.Now()
 	l.signal(i, syscall.SIGTERM)
@@ -430,7 +430,7 @@ func (l *lab) restarted(i int) {
 }
 
 // left has a member leave on purpose.
-func (l *lab) left(leaver int) {
+func (l *daemonRing) left(leaver int) {
 	l.t.Helper()
 	from := time.Now()
 	if _, err := l.nodes[leaver].client.ChangeRing(l.t.Context(), api.RingRequest{Do: api.RingLeave}); err != nil {
@@ -442,7 +442,7 @@ func (l *lab) left(leaver int) {
 
 // leader is the number of the member that leads the voters, or -1 where there are
 // none.
-func (l *lab) leader() int {
+func (l *daemonRing) leader() int {
 	l.t.Helper()
 	leader := -1
 	if l.mode == api.RingStrict {
@@ -467,13 +467,13 @@ func TestRingWithAClockAhead(t *testing.T) {
 		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
-	l := newLab(t, api.RingAvailable, 3, 200)
+	l := newDaemonRing(t, api.RingAvailable, 3, 200)
 	l.ahead(2)
 	l.check(l.settle())
 }
 
 // ahead starts a member again, with a clock that is two seconds ahead.
-func (l *lab) ahead(i int) {
+func (l *daemonRing) ahead(i int) {
 	l.t.Helper()
 	l.underOwnClock(i, "2")
 	l.until((i+1)%len(l.nodes), "the clock is seen to be ahead", func(r *api.Ring) bool {
@@ -491,7 +491,7 @@ func (l *lab) ahead(i int) {
 
 // underOwnClock starts a member again with a clock that is some seconds ahead. Another
 // number in the file that it returns sets the clock while the daemon runs.
-func (l *lab) underOwnClock(i int, ahead string) (offset string) {
+func (l *daemonRing) underOwnClock(i int, ahead string) (offset string) {
 	l.t.Helper()
 	fake, offset := fakeClock(l.t), filepath.Join(l.t.TempDir(), "offset")
 	setClock(l.t, offset, ahead)

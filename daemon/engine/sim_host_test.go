@@ -20,7 +20,7 @@ import (
 	"github.com/cronring/cronring/gossip/register"
 )
 
-// fromRing and toRing are messages between the ring of a world and its other members.
+// fromRing and toRing are messages between the ring of a host and its other members.
 type (
 	fromRing struct {
 		event.Event
@@ -38,9 +38,9 @@ type process struct {
 	up  time.Duration // since boot, when it started
 }
 
-// world is everything around an engine that a test needs: a clock that can be set, a
-// store that survives the engine, and the processes.
-type world struct {
+// simHost is a simulated host: an engine with a clock that can be set, a store that survives the
+// engine, and processes.
+type simHost struct {
 	t        testing.TB
 	engine   *Engine
 	members  *claims.Ring
@@ -73,11 +73,11 @@ type world struct {
 	adopted  bool                     // the next daemon finds the processes again
 	owed     []event.Event            // events that result from the effects of the last step
 	log      func(effect.Effect)
-	check    func(*world, []effect.Effect)
+	check    func(*simHost, []effect.Effect)
 }
 
-func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
-	return &world{
+func newSimHost(t testing.TB, at time.Time, zone *time.Location) *simHost {
+	return &simHost{
 		t: t, node: "box.example.org", now: job.Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
@@ -86,17 +86,17 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 }
 
 // crontab parses a file that was named on the command line of ann's daemon.
-func (w *world) crontab(name, text string) *crontab.File {
+func (h *simHost) crontab(name, text string) *crontab.File {
 	file, _ := crontab.Parse(name, text, crontab.Config{
-		User: "ann", Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
+		User: "ann", Local: h.zone, Zone: time.LoadLocation, Seed: h.seed,
 	})
 	return file
 }
 
 // users parses the crontab of a user.
-func (w *world) users(owner, text string) *crontab.File {
+func (h *simHost) users(owner, text string) *crontab.File {
 	file, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, text, crontab.Config{
-		Owner: owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
+		Owner: owner, Local: h.zone, Zone: time.LoadLocation, Seed: h.seed,
 	})
 	return file
 }
@@ -108,7 +108,7 @@ type crontabText struct {
 }
 
 // parse reads all crontabs again.
-func (w *world) parse(texts []crontabText) []*crontab.File {
+func (h *simHost) parse(texts []crontabText) []*crontab.File {
 	var crontabs []*crontab.File
 	for _, x := range texts {
 		name := "story"
@@ -117,11 +117,11 @@ func (w *world) parse(texts []crontabText) []*crontab.File {
 		}
 		switch {
 		case name == "anacrontab" || slices.Contains(x.words, "system"):
-			crontabs = append(crontabs, w.system(name, x.text))
+			crontabs = append(crontabs, h.system(name, x.text))
 		case slices.Contains(x.words, "user"):
-			crontabs = append(crontabs, w.users(name, x.text))
+			crontabs = append(crontabs, h.users(name, x.text))
 		default:
-			crontabs = append(crontabs, w.crontab(name, x.text))
+			crontabs = append(crontabs, h.crontab(name, x.text))
 		}
 	}
 	return crontabs
@@ -129,9 +129,9 @@ func (w *world) parse(texts []crontabText) []*crontab.File {
 
 // system parses a system crontab: an anacrontab by that name, otherwise a crontab with a
 // user column.
-func (w *world) system(name, text string) *crontab.File {
+func (h *simHost) system(name, text string) *crontab.File {
 	c := crontab.Config{
-		Format: crontab.System, Family: w.family, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed, StandIn: true,
+		Format: crontab.System, Family: h.family, Local: h.zone, Zone: time.LoadLocation, Seed: h.seed, StandIn: true,
 	}
 	if name == "anacrontab" {
 		c.Format = crontab.Anacron
@@ -141,40 +141,40 @@ func (w *world) system(name, text string) *crontab.File {
 }
 
 // die ends a daemon; the runs that it was stopping are handed over to the next one.
-func (w *world) die() {
-	if w.engine != nil {
-		w.stopping, w.engine = w.engine.Stopping(), nil
+func (h *simHost) die() {
+	if h.engine != nil {
+		h.stopping, h.engine = h.engine.Stopping(), nil
 	}
 }
 
 // start starts a new daemon with the contents of the store.
-func (w *world) start() {
-	w.die()
-	s := w.state
-	if w.roster != nil {
-		s.Known = w.roster.All()
+func (h *simHost) start() {
+	h.die()
+	s := h.state
+	if h.roster != nil {
+		s.Known = h.roster.All()
 	}
-	s.Holds = maps.Clone(w.state.Holds)
-	s.Marks = slices.Collect(maps.Values(w.marks))
-	s.Live = slices.SortedFunc(maps.Values(w.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
-	s.Stamps = maps.Clone(w.state.Stamps)
-	s.Ledgers = slices.Collect(maps.Values(w.ledgers))
-	s.Adopted = w.adopt()
+	s.Holds = maps.Clone(h.state.Holds)
+	s.Marks = slices.Collect(maps.Values(h.marks))
+	s.Live = slices.SortedFunc(maps.Values(h.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
+	s.Stamps = maps.Clone(h.state.Stamps)
+	s.Ledgers = slices.Collect(maps.Values(h.ledgers))
+	s.Adopted = h.adopt()
 	s.Ran = map[int64]map[int64]job.Verdict{}
 	for _, b := range s.Backfills {
-		s.Ran[b.ID] = w.ranIn(b.Job, b.From, b.To)
+		s.Ran[b.ID] = h.ranIn(b.Job, b.From, b.To)
 	}
-	w.engine, w.members = New(s), claims.New()
-	w.engine.Pace(max(w.pace, 1))
-	w.owed, w.checking = nil, map[job.RunID]bool{}
-	w.state.Booted = false
-	w.step(w.load())
+	h.engine, h.members = New(s), claims.New()
+	h.engine.Pace(max(h.pace, 1))
+	h.owed, h.checking = nil, map[job.RunID]bool{}
+	h.state.Booted = false
+	h.step(h.load())
 }
 
 // ranIn returns the verdicts of the occurrences in a range, by their newest runs.
-func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
+func (h *simHost) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 	ran := map[int64]job.Verdict{}
-	for _, r := range w.ran[id] {
+	for _, r := range h.ran[id] {
 		if !r.Due.Before(from) && !r.Due.After(to) && r.State != job.RunDropped {
 			ran[r.Due.UnixNano()] = r.Verdict
 		}
@@ -184,17 +184,17 @@ func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 
 // load returns the event with the crontabs and the configuration: not prepared,
 // prepared for what is installed, or for what was installed before.
-func (w *world) load() event.Load {
-	ev := event.Load{Crontabs: w.crontabs, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
-	if w.engine == nil {
+func (h *simHost) load() event.Load {
+	ev := event.Load{Crontabs: h.crontabs, Limits: h.limits, Node: h.node, Labels: h.labels, Ring: h.ring}
+	if h.engine == nil {
 		return ev
 	}
-	before, now := w.stale, w.engine.View()
-	w.stale = now
-	switch w.loads++; {
-	case w.loads%3 == 1:
+	before, now := h.stale, h.engine.View()
+	h.stale = now
+	switch h.loads++; {
+	case h.loads%3 == 1:
 		return now.Prepare(ev)
-	case w.loads%3 == 2 && before != nil:
+	case h.loads%3 == 2 && before != nil:
 		return before.Prepare(ev)
 	}
 	return ev
@@ -202,162 +202,162 @@ func (w *world) load() event.Load {
 
 // adopt lists the processes that the next daemon watches. It never gets events of the
 // others.
-func (w *world) adopt() []Adopted {
+func (h *simHost) adopt() []Adopted {
 	var adopted []Adopted
-	for id, p := range w.running {
-		if w.adopted {
-			adopted = append(adopted, Adopted{Run: id, PID: 1000 + int(id), Up: p.up, Stop: w.stopping[id]})
+	for id, p := range h.running {
+		if h.adopted {
+			adopted = append(adopted, Adopted{Run: id, PID: 1000 + int(id), Up: p.up, Stop: h.stopping[id]})
 		} else {
-			delete(w.running, id)
+			delete(h.running, id)
 		}
 	}
-	w.adopted = false
+	h.adopted = false
 	return adopted
 }
 
 // step is the daemon's loop: facts go to the store first, then effects are carried out,
 // whose results are events of the next step.
-func (w *world) step(events ...event.Event) []effect.Effect {
-	events = append(w.owed, events...)
-	w.owed = nil
+func (h *simHost) step(events ...event.Event) []effect.Effect {
+	events = append(h.owed, events...)
+	h.owed = nil
 	events = slices.DeleteFunc(events, func(e event.Event) bool {
 		from, ok := e.(fromRing)
 		if ok {
-			w.members.Receive(from.received)
+			h.members.Receive(from.received)
 		}
 		return ok
 	})
-	effects := w.engine.StepIn(w.members, w.now, events...)
-	for _, x := range w.members.Effects() {
+	effects := h.engine.StepIn(h.members, h.now, events...)
+	for _, x := range h.members.Effects() {
 		effects = append(effects, toRing{sent: x})
 	}
-	w.state.LastSeen, w.state.Era = w.now.Wall, w.engine.Era()
+	h.state.LastSeen, h.state.Era = h.now.Wall, h.engine.Era()
 	for _, e := range effects {
 		switch e := e.(type) {
 		case effect.Fact:
-			w.store(e.Record)
+			h.store(e.Record)
 		case effect.Roster:
-			w.roster = e.After(w.roster)
+			h.roster = e.After(h.roster)
 		case effect.Stamp:
-			w.state.Stamps[e.ID] = e.Day
+			h.state.Stamps[e.ID] = e.Day
 		case effect.Ledger:
-			w.ledgers[job.Owned{Job: e.Ledger.Job, User: e.Ledger.User}] = e.Ledger
+			h.ledgers[job.Owned{Job: e.Ledger.Job, User: e.Ledger.User}] = e.Ledger
 		}
 	}
 	for _, e := range effects {
-		if w.log != nil {
-			w.log(e)
+		if h.log != nil {
+			h.log(e)
 		}
 		switch e := e.(type) {
 		case effect.Start:
-			w.running[e.Run.ID] = process{e.Job.ID, w.now.Up}
-			w.owed = append(w.owed, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
+			h.running[e.Run.ID] = process{e.Job.ID, h.now.Up}
+			h.owed = append(h.owed, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
 		case effect.Check:
-			w.checking[e.Run.ID] = true
+			h.checking[e.Run.ID] = true
 		case effect.Kill:
-			if w.checking[e.Run] {
-				w.answer(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
+			if h.checking[e.Run] {
+				h.answer(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
 			}
-			if _, ok := w.running[e.Run]; ok && e.Signal == 9 {
-				w.end(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
+			if _, ok := h.running[e.Run]; ok && e.Signal == 9 {
+				h.end(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
 			}
 		}
 	}
-	if w.check != nil {
-		w.check(w, effects)
+	if h.check != nil {
+		h.check(h, effects)
 	}
 	return effects
 }
 
 // settle passes the results of effects to the engine.
-func (w *world) settle() {
-	for len(w.owed) > 0 {
-		w.step()
+func (h *simHost) settle() {
+	for len(h.owed) > 0 {
+		h.step()
 	}
 }
 
 // answer ends the command of if=.
-func (w *world) answer(id job.RunID, o job.Outcome) {
-	delete(w.checking, id)
-	w.owed = append(w.owed, event.Checked{Run: id, Outcome: o})
+func (h *simHost) answer(id job.RunID, o job.Outcome) {
+	delete(h.checking, id)
+	h.owed = append(h.owed, event.Checked{Run: id, Outcome: o})
 }
 
 // end ends the process of a run.
-func (w *world) end(id job.RunID, o job.Outcome) {
-	delete(w.running, id)
-	w.owed = append(w.owed, event.Ended{Run: id, Outcome: o})
+func (h *simHost) end(id job.RunID, o job.Outcome) {
+	delete(h.running, id)
+	h.owed = append(h.owed, event.Ended{Run: id, Outcome: o})
 }
 
 // fill stores the progress of a backfill.
-func (w *world) fill(b job.Backfill) {
-	w.state.NextBackfill = max(w.state.NextBackfill, b.ID+1)
-	w.state.Backfills = slices.DeleteFunc(w.state.Backfills, func(x job.Backfill) bool { return x.ID == b.ID })
+func (h *simHost) fill(b job.Backfill) {
+	h.state.NextBackfill = max(h.state.NextBackfill, b.ID+1)
+	h.state.Backfills = slices.DeleteFunc(h.state.Backfills, func(x job.Backfill) bool { return x.ID == b.ID })
 	if b.State == job.BackfillGoing {
-		w.state.Backfills = append(w.state.Backfills, b)
+		h.state.Backfills = append(h.state.Backfills, b)
 	}
 }
 
 // store keeps what the real store keeps.
-func (w *world) store(r job.Record) {
+func (h *simHost) store(r job.Record) {
 	if r.Kind == job.Filled {
-		w.fill(*r.Backfill)
+		h.fill(*r.Backfill)
 	}
 	if r.Kind == job.Decided && r.Backfill == nil && (r.Run == nil || r.Run.Trigger != job.TriggerManual && r.Run.Trigger != job.TriggerBackfill) {
-		w.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
+		h.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
 	}
 	if r.Kind == job.Paused {
-		w.state.Holds.Put(r.Job, *r.Hold)
+		h.state.Holds.Put(r.Job, *r.Hold)
 	}
 	if r.Kind == job.Resumed {
-		w.state.Holds.Lift(r.Job, r.User)
+		h.state.Holds.Lift(r.Job, r.User)
 	}
 	if r.Run == nil {
 		return
 	}
-	w.state.NextRun = max(w.state.NextRun, r.Run.ID+1)
-	w.ran[r.Job] = append(w.ran[r.Job], *r.Run)
+	h.state.NextRun = max(h.state.NextRun, r.Run.ID+1)
+	h.ran[r.Job] = append(h.ran[r.Job], *r.Run)
 	if (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead {
-		w.dead[r.Run.ID] = *r.Run
+		h.dead[r.Run.ID] = *r.Run
 	}
 	if r.Run.State.Live() {
-		w.live[r.Run.ID] = *r.Run
+		h.live[r.Run.ID] = *r.Run
 	} else {
-		delete(w.live, r.Run.ID)
+		delete(h.live, r.Run.ID)
 	}
 }
 
 // advance lets time pass until the wall clock reads at, and wakes the engine at each of
 // its wake times.
-func (w *world) advance(at time.Time) {
+func (h *simHost) advance(at time.Time) {
 	for {
-		w.settle()
-		wake := w.engine.Wake()
+		h.settle()
+		wake := h.engine.Wake()
 		if wake.IsZero() || wake.After(at) {
 			break
 		}
-		if wake.After(w.now.Wall) {
-			w.pass(wake.Sub(w.now.Wall))
+		if wake.After(h.now.Wall) {
+			h.pass(wake.Sub(h.now.Wall))
 		}
-		w.step(event.Tick{})
+		h.step(event.Tick{})
 	}
-	if at.After(w.now.Wall) {
-		w.pass(at.Sub(w.now.Wall))
+	if at.After(h.now.Wall) {
+		h.pass(at.Sub(h.now.Wall))
 	}
 }
 
 // pass advances both clocks.
-func (w *world) pass(d time.Duration) {
-	w.now.Wall, w.now.Up = w.now.Wall.Add(d), w.now.Up+d
+func (h *simHost) pass(d time.Duration) {
+	h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
 }
 
 // set moves the wall clock alone.
-func (w *world) set(by time.Duration) { w.now.Wall = w.now.Wall.Add(by) }
+func (h *simHost) set(by time.Duration) { h.now.Wall = h.now.Wall.Add(by) }
 
 // notify describes an effect in one line.
-func (w *world) notify(e effect.Effect) string {
+func (h *simHost) notify(e effect.Effect) string {
 	switch e := e.(type) {
 	case effect.Fact:
-		return w.tellRecord(e.Record)
+		return h.tellRecord(e.Record)
 	case effect.Start:
 		line := fmt.Sprintf("  start %d %s attempt=%d trigger=%s", e.Run.ID, e.Job.ID, e.Run.Attempt, e.Run.Trigger)
 		for _, p := range e.Run.Parents {
@@ -384,36 +384,36 @@ func (w *world) notify(e effect.Effect) string {
 	case effect.Notify:
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case toRing:
-		return w.tellRing(e.sent)
+		return h.tellRing(e.sent)
 	case effect.Roster, effect.Ledger:
 		return ""
 	}
 	return fmt.Sprintf("  %T", e)
 }
 
-func (w *world) tellRing(e register.Effect) string {
+func (h *simHost) tellRing(e register.Effect) string {
 	switch e := e.(type) {
 	case register.Claim:
-		return w.tellClaim(e)
+		return h.tellClaim(e)
 	case register.Unstarted:
 		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
 		for _, o := range e.Occurrences {
-			slot, _ := w.engine.jobs.FindRing(o.Key)
-			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.ID(slot), w.clock(o.Time()), o.Attempt, o.Lost)
+			slot, _ := h.engine.jobs.FindRing(o.Key)
+			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", h.engine.jobs.ID(slot), h.clock(o.Time()), o.Attempt, o.Lost)
 		}
 		return line
 	case exchange.Progress:
-		slot, _ := w.engine.jobs.FindRing(e.Key)
-		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.ID(slot), w.clock(e.Time()))
+		slot, _ := h.engine.jobs.FindRing(e.Key)
+		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], h.engine.jobs.ID(slot), h.clock(e.Time()))
 	case register.Holdings:
 		return fmt.Sprintf("  hold %d", len(e.Holdings))
 	}
 	return fmt.Sprintf("  %T", e)
 }
 
-func (w *world) tellClaim(c register.Claim) string {
-	slot, _ := w.engine.jobs.FindRing(c.Key)
-	line := fmt.Sprintf("%s claim %s %s", w.clock(w.now.Wall), w.engine.jobs.ID(slot), w.clock(c.Time()))
+func (h *simHost) tellClaim(c register.Claim) string {
+	slot, _ := h.engine.jobs.FindRing(c.Key)
+	line := fmt.Sprintf("%s claim %s %s", h.clock(h.now.Wall), h.engine.jobs.ID(slot), h.clock(c.Time()))
 	for _, x := range []struct {
 		is   bool
 		word string
@@ -425,9 +425,9 @@ func (w *world) tellClaim(c register.Claim) string {
 	return line
 }
 
-func (w *world) tellRecord(r job.Record) string {
+func (h *simHost) tellRecord(r job.Record) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", w.clock(r.At), r.Kind)
+	fmt.Fprintf(&b, "%s %s", h.clock(r.At), r.Kind)
 	if r.Decision != "" {
 		fmt.Fprintf(&b, " %s", r.Decision)
 	}
@@ -435,13 +435,13 @@ func (w *world) tellRecord(r job.Record) string {
 		fmt.Fprintf(&b, " %s", r.Job)
 	}
 	if r.Count > 1 {
-		fmt.Fprintf(&b, " %d from %s to", r.Count, w.clock(r.First))
+		fmt.Fprintf(&b, " %d from %s to", r.Count, h.clock(r.First))
 	}
 	if !r.Due.IsZero() && (!r.Due.Equal(r.At) || r.Kind != job.Decided) {
-		fmt.Fprintf(&b, " %s", w.clock(r.Due))
+		fmt.Fprintf(&b, " %s", h.clock(r.Due))
 	}
 	if !r.Was.IsZero() {
-		fmt.Fprintf(&b, " from %s", w.clock(r.Was))
+		fmt.Fprintf(&b, " from %s", h.clock(r.Was))
 	}
 	if r.Run != nil {
 		fmt.Fprintf(&b, " run %d", r.Run.ID)
@@ -464,10 +464,10 @@ func (w *world) tellRecord(r job.Record) string {
 	return b.String()
 }
 
-// clock formats an instant in the world's zone, with the date unless it is today.
-func (w *world) clock(t time.Time) string {
-	t = t.In(w.zone)
-	if t.Format(time.DateOnly) == w.now.Wall.In(w.zone).Format(time.DateOnly) {
+// clock formats an instant in the host's zone, with the date unless it is today.
+func (h *simHost) clock(t time.Time) string {
+	t = t.In(h.zone)
+	if t.Format(time.DateOnly) == h.now.Wall.In(h.zone).Format(time.DateOnly) {
 		return t.Format(time.TimeOnly)
 	}
 	return t.Format(time.DateTime)

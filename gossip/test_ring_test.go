@@ -215,34 +215,34 @@ func (e *end) Shutdown() error {
 	return nil
 }
 
-// world is hosts of one ring, as far as nothing else is said of them.
-type world struct {
-	t     *testing.T
-	net   *network
-	links *linktest.Network
-	hosts []*host
+// testRing is a ring of members on a network in memory.
+type testRing struct {
+	t       *testing.T
+	net     *network
+	links   *linktest.Network
+	members []*testMember
 }
 
-func newWorld(t *testing.T) *world {
-	return &world{t: t, net: newNetwork(), links: linktest.New()}
+func newTestRing(t *testing.T) *testRing {
+	return &testRing{t: t, net: newNetwork(), links: linktest.New()}
 }
 
-// host is one of them, from start to stop and perhaps again.
-type host struct {
+// testMember is a member of a testRing. It can be started and stopped repeatedly.
+type testMember struct {
 	*Ring
-	world  *world
-	id     string
-	addr   netip.AddrPort
-	dir    string
-	seeds  []string
-	keys   [][]byte
-	ring   string
-	labels map[string]string
-	strict bool
-	ahead  time.Duration // of its clock
-	end    *end
-	log    *lockedBuffer
-	stop   func()
+	testRing *testRing
+	id       string
+	addr     netip.AddrPort
+	dir      string
+	seeds    []string
+	keys     [][]byte
+	ring     string
+	labels   map[string]string
+	strict   bool
+	ahead    time.Duration // of its clock
+	end      *end
+	log      *lockedBuffer
+	stop     func()
 
 	mu        sync.Mutex
 	last      *register.Membership
@@ -273,21 +273,21 @@ func (l *lockedBuffer) String() string {
 
 func key(n byte) []byte { return bytes.Repeat([]byte{n}, keys.Len) }
 
-// host adds a host, which is not started.
-func (w *world) host() *host {
-	n := len(w.hosts)
-	h := &host{
-		world: w, id: fmt.Sprintf("id-%03d", n), addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n / 250), byte(n%250 + 1)}), 7946),
-		dir: w.t.TempDir(), keys: [][]byte{key(1)}, ring: "test", log: &lockedBuffer{},
+// add adds a member, which is not started.
+func (r *testRing) add() *testMember {
+	n := len(r.members)
+	h := &testMember{
+		testRing: r, id: fmt.Sprintf("id-%03d", n), addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n / 250), byte(n%250 + 1)}), 7946),
+		dir: r.t.TempDir(), keys: [][]byte{key(1)}, ring: "test", log: &lockedBuffer{},
 	}
 	if n > 0 {
-		h.seeds = []string{w.hosts[0].addr.String()}
+		h.seeds = []string{r.members[0].addr.String()}
 	}
-	w.hosts = append(w.hosts, h)
+	r.members = append(r.members, h)
 	return h
 }
 
-func (h *host) options() Options {
+func (h *testMember) options() Options {
 	return Options{
 		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0", LinkPort: h.addr.Port() + 1,
 		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, Rules: meta.Rules{Strict: h.strict, HoldOff: 2 * time.Second}, Dir: h.dir,
@@ -298,7 +298,7 @@ func (h *host) options() Options {
 			return time.Now().Add(h.ahead)
 		},
 		Transport: func() (memberlist.NodeAwareTransport, error) {
-			h.end = h.world.net.attach(h.addr)
+			h.end = h.testRing.net.attach(h.addr)
 			return h.end, nil
 		},
 	}
@@ -306,17 +306,17 @@ func (h *host) options() Options {
 
 // start runs a host with a link of its own until it is stopped or the test is
 // over.
-func (h *host) start() *host {
-	t := h.world.t
+func (h *testMember) start() *testMember {
+	t := h.testRing.t
 	t.Helper()
-	listener, err := h.world.links.Listen(linkAddr(h.addr, h.addr.Port()+1))
+	listener, err := h.testRing.links.Listen(linkAddr(h.addr, h.addr.Port()+1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := h.options()
 	l, err := link.New(link.Options{
 		ID: h.id, Ring: h.ring, Keys: h.keys, Listener: listener,
-		Dial: h.world.links.Dialer(listener.Addr().String()), Log: o.Log,
+		Dial: h.testRing.links.Dialer(listener.Addr().String()), Log: o.Log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -326,10 +326,10 @@ func (h *host) start() *host {
 }
 
 // run runs a host with what its link does, which may be nothing.
-func (h *host) run(o Options, linked func(context.Context)) *host {
+func (h *testMember) run(o Options, linked func(context.Context)) *testMember {
 	r, err := New(o)
 	if err != nil {
-		h.world.t.Fatal(err)
+		h.testRing.t.Fatal(err)
 	}
 	h.Ring = r
 	if h.holding != nil {
@@ -356,7 +356,7 @@ func (h *host) run(o Options, linked func(context.Context)) *host {
 	return h
 }
 
-func (h *host) take(e register.Event) {
+func (h *testMember) take(e register.Event) {
 	if _, ok := e.(register.Departing); ok && !h.mute {
 		h.Take(register.Unstarted{Occurrences: h.unstarted})
 	}
@@ -380,7 +380,7 @@ func (h *host) take(e register.Event) {
 }
 
 // sees returns the IDs that the host's engine heard of last.
-func (h *host) sees() []string {
+func (h *testMember) sees() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var ids []string
@@ -393,14 +393,14 @@ func (h *host) sees() []string {
 }
 
 // changes returns how often the host's engine received a change of the ring.
-func (h *host) changes() int {
+func (h *testMember) changes() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.rings
 }
 
 // of returns what the host's engine heard of a member last.
-func (h *host) of(id string) (register.Member, bool) {
+func (h *testMember) of(id string) (register.Member, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last != nil {
@@ -413,7 +413,7 @@ func (h *host) of(id string) (register.Member, bool) {
 	return register.Member{}, false
 }
 
-func (h *host) view(id string) View {
+func (h *testMember) view(id string) View {
 	for _, v := range h.Snapshot().Members {
 		if v.ID == id {
 			return v
@@ -422,7 +422,7 @@ func (h *host) view(id string) View {
 	return View{}
 }
 
-func ids(hosts []*host) []string {
+func ids(hosts []*testMember) []string {
 	var all []string
 	for _, h := range hosts {
 		all = append(all, h.id)
@@ -433,12 +433,12 @@ func ids(hosts []*host) []string {
 
 // await waits, in the bubble's time, until something is so, and returns how
 // long that took.
-func (w *world) await(limit time.Duration, what string, so func() bool) time.Duration {
-	w.t.Helper()
+func (r *testRing) await(limit time.Duration, what string, so func() bool) time.Duration {
+	r.t.Helper()
 	began := time.Now()
 	for !so() {
 		if time.Since(began) > limit {
-			w.t.Fatalf("after %s not yet: %s", limit, what)
+			r.t.Fatalf("after %s not yet: %s", limit, what)
 		}
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
@@ -447,45 +447,45 @@ func (w *world) await(limit time.Duration, what string, so func() bool) time.Dur
 }
 
 // agree waits until each of some hosts sees just these.
-func (w *world) agree(limit time.Duration, hosts []*host) time.Duration {
-	w.t.Helper()
+func (r *testRing) agree(limit time.Duration, hosts []*testMember) time.Duration {
+	r.t.Helper()
 	want := ids(hosts)
 	defer func() {
-		if !w.t.Failed() {
+		if !r.t.Failed() {
 			return
 		}
 		for _, h := range hosts {
-			w.t.Logf("%s sees %v", h.id, h.sees())
+			r.t.Logf("%s sees %v", h.id, h.sees())
 		}
 	}()
-	return w.await(limit, fmt.Sprintf("%d hosts see each other", len(hosts)), func() bool {
-		return !slices.ContainsFunc(hosts, func(h *host) bool { return !slices.Equal(h.sees(), want) })
+	return r.await(limit, fmt.Sprintf("%d hosts see each other", len(hosts)), func() bool {
+		return !slices.ContainsFunc(hosts, func(m *testMember) bool { return !slices.Equal(m.sees(), want) })
 	})
 }
 
 // ring starts n hosts and waits until they see each other.
-func (w *world) ring(n int) {
-	w.t.Helper()
+func (r *testRing) ring(n int) {
+	r.t.Helper()
 	for range n {
-		w.host().start()
+		r.add().start()
 	}
-	w.agree(30*time.Second, w.hosts)
+	r.agree(30*time.Second, r.members)
 }
 
 // bubble runs a test in a bubble of time.
-func bubble(t *testing.T, f func(t *testing.T, w *world)) {
+func bubble(t *testing.T, f func(t *testing.T, r *testRing)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.end()
-		f(t, w)
+		r := newTestRing(t)
+		defer r.end()
+		f(t, r)
 	})
 }
 
 // end stops all members, and waits for memberlist's last probes.
-func (w *world) end() {
-	for _, h := range w.hosts {
+func (r *testRing) end() {
+	for _, h := range r.members {
 		if h.stop != nil {
 			h.stop()
 		}

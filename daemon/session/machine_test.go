@@ -33,8 +33,8 @@ func TestLab(t *testing.T) { machinetest.RunTests(t, "SESSION_LAB") }
 // patience is far more than anything here takes.
 const patience = time.Minute
 
-// lab is a Manager in a machine that may be spoilt.
-type lab struct {
+// machineManager is a Manager in a machine that a test may change.
+type machineManager struct {
 	*Manager
 	t *testing.T
 }
@@ -76,7 +76,7 @@ var furnish = sync.OnceValue(func() error {
 	return nil
 })
 
-func newLab(t *testing.T) *lab {
+func newMachineManager(t *testing.T) *machineManager {
 	t.Helper()
 	if os.Getenv("SESSION_LAB") == "" {
 		t.Skip("runs in the machine that TestLab boots")
@@ -84,7 +84,7 @@ func newLab(t *testing.T) *lab {
 	if err := furnish(); err != nil {
 		t.Fatal(err)
 	}
-	return &lab{Manager: New("/lab/lab.test", "become"), t: t}
+	return &machineManager{Manager: New("/lab/lab.test", "become"), t: t}
 }
 
 // run is a job with pipes around it.
@@ -115,7 +115,7 @@ func spec(command string, edit ...func(*Spec)) Spec {
 	return s
 }
 
-func (l *lab) try(s Spec) (*run, error) {
+func (l *machineManager) try(s Spec) (*run, error) {
 	l.t.Helper()
 	var near, far [3]*os.File
 	for i := range near {
@@ -137,7 +137,7 @@ func (l *lab) try(s Spec) (*run, error) {
 	return &run{p, near[0], near[1], near[2]}, err
 }
 
-func (l *lab) start(command string, edit ...func(*Spec)) *run {
+func (l *machineManager) start(command string, edit ...func(*Spec)) *run {
 	l.t.Helper()
 	r, err := l.try(spec(command, edit...))
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *lab) start(command string, edit ...func(*Spec)) *run {
 	return r
 }
 
-func (l *lab) await(unit string) End {
+func (l *machineManager) await(unit string) End {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
 	defer cancel()
@@ -158,7 +158,7 @@ func (l *lab) await(unit string) End {
 }
 
 // finish awaits the end, and reads the output before it lets the unit go.
-func (l *lab) finish(r *run) (stdout, stderr string, e End) {
+func (l *machineManager) finish(r *run) (stdout, stderr string, e End) {
 	l.t.Helper()
 	stdout, stderr = readAll(l.t, r.stdout), readAll(l.t, r.stderr)
 	e = l.await(r.Unit)
@@ -181,7 +181,7 @@ func readAll(t *testing.T, f *os.File) string {
 }
 
 func TestInSession(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start(`
 		echo id $(id -u) $(id -G); echo pwd $(pwd); echo umask $(umask); echo nofile $(ulimit -n) core $(ulimit -c)
 		echo loginuid $(cat /proc/self/loginuid); echo leader $(ps -o pid=,sid=,pgid= -p $$); echo pid $$
@@ -213,7 +213,7 @@ func TestInSession(t *testing.T) {
 }
 
 func TestInLogindSession(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start(`echo dir $XDG_RUNTIME_DIR; loginctl show-session $XDG_SESSION_ID -p Name -p Class -p Service; cat`,
 		func(s *Spec) { s.PAMName = "lab-logind" })
 	// The job is in another control group than its unit now.
@@ -240,7 +240,7 @@ func TestInLogindSession(t *testing.T) {
 
 // Modules that look for cron's terminal find it.
 func TestInGroupsOfPAM(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	stdout, _, _ := l.finish(l.start("id -Gn; echo terminal $TERM", func(s *Spec) { s.PAMName = "lab-cron" }))
 	if want := "bob games extra\nterminal\n"; stdout != want {
 		t.Errorf("printed %q, want %q", stdout, want)
@@ -248,7 +248,7 @@ func TestInGroupsOfPAM(t *testing.T) {
 }
 
 func TestInOutcomes(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	exited := func(code int) job.Outcome { return job.Outcome{Kind: job.Exited, Code: code} }
 	signalled := func(n syscall.Signal) job.Outcome { return job.Outcome{Kind: job.Signalled, Signal: int(n)} }
 	for command, want := range map[string]job.Outcome{
@@ -278,7 +278,7 @@ func TestInOutcomes(t *testing.T) {
 }
 
 func TestInRefusals(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	user := func(name string) func(*Spec) { return func(s *Spec) { s.User = name } }
 	for _, test := range []struct {
 		what string
@@ -315,7 +315,7 @@ func TestInRefusals(t *testing.T) {
 }
 
 func TestInFallbackDirectory(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start("pwd", func(s *Spec) { s.Dir, s.Fallback = "/root", true })
 	if want := "cannot enter /root: permission denied; running in /"; r.Note != want {
 		t.Errorf("note %q, want %q", r.Note, want)
@@ -326,7 +326,7 @@ func TestInFallbackDirectory(t *testing.T) {
 }
 
 func TestInSameNameIsRefused(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	s := spec("cat")
 	first, err := l.try(s)
 	if err != nil {
@@ -335,7 +335,7 @@ func TestInSameNameIsRefused(t *testing.T) {
 	if _, err := l.try(s); err == nil {
 		t.Error("a second unit of the same name was started")
 	}
-	l2 := newLab(t) // does not know of the first
+	l2 := newMachineManager(t) // does not know of the first
 	if _, err := l2.try(s); err == nil {
 		t.Error("a second unit of the same name was started by another daemon")
 	}
@@ -351,7 +351,7 @@ func TestInSameNameIsRefused(t *testing.T) {
 // TestInSecretsStaySecret looks for the job's environment and command where
 // every user of the host can read.
 func TestInSecretsStaySecret(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start("cat; : passw0rd-in-command")
 	for _, argv := range [][]string{{"systemctl", "show", r.Unit}, {"systemctl", "status", r.Unit}, {"systemctl", "cat", r.Unit}} {
 		out, _ := exec.Command("setpriv", append([]string{"--reuid=2003", "--regid=2003", "--clear-groups"}, argv...)...).CombinedOutput()
@@ -367,7 +367,7 @@ func TestInSecretsStaySecret(t *testing.T) {
 }
 
 func TestInWhatIsLeftBehindGoesOn(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start(`setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $!`)
 	stdout, _, _ := l.finish(r) // releases the unit
 	var pid int
@@ -397,7 +397,7 @@ func awaitGone(t *testing.T, unit string) {
 }
 
 func TestInKill(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	r := l.start("trap 'echo caught; exit 7' TERM; sh -c 'echo ready; exec sleep 1000' & wait")
 	buffer := make([]byte, 6)
 	if _, err := io.ReadFull(r.stdout, buffer); err != nil {
@@ -420,7 +420,7 @@ func TestInKill(t *testing.T) {
 }
 
 func TestInWaitForAnothersUnit(t *testing.T) {
-	first := newLab(t)
+	first := newMachineManager(t)
 	ended := first.start("exit 5")
 	first.await(ended.Unit) // but not released: the daemon died before it was written down
 	signalled := first.start("cat; kill -KILL $$")
@@ -428,7 +428,7 @@ func TestInWaitForAnothersUnit(t *testing.T) {
 	signalled.stdin.Close()
 	awaitSub(t, signalled.Unit, "exited")
 
-	second := newLab(t)
+	second := newMachineManager(t)
 	want := func(unit string, pid int, want job.Outcome) {
 		t.Helper()
 		if e := second.await(unit); e.Outcome != want || e.PID != pid {
@@ -462,7 +462,7 @@ func awaitSub(t *testing.T, unit, want string) {
 // TestInReexecution starts and ends jobs while systemd executes itself again,
 // which ends every connection.
 func TestInReexecution(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	before := l.start("cat; exit 4")
 	for i := range 12 {
 		var reexecution sync.WaitGroup
@@ -485,7 +485,7 @@ func TestInReexecution(t *testing.T) {
 
 func TestInManyAtOnce(t *testing.T) {
 	const many = 100
-	l := newLab(t)
+	l := newMachineManager(t)
 	specs := make([]Spec, many)
 	for i := range specs {
 		specs[i] = spec("exit 9", func(s *Spec) {
@@ -518,7 +518,7 @@ func TestInManyAtOnce(t *testing.T) {
 }
 
 func TestInStartGivesUp(t *testing.T) {
-	l := newLab(t)
+	l := newMachineManager(t)
 	if err := os.WriteFile("/etc/pam.d/lab-slow", []byte("account required pam_unix.so\nsession required pam_exec.so /bin/sleep 1000\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

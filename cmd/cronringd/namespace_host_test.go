@@ -16,9 +16,9 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// host is a computer of a network: it has a disk, mounts, processes and a name of its
+// namespaceHost is a computer of a network: it has a disk, mounts, processes and a name of its
 // own, and runs the programs as they are shipped. Its disk outlives its boots.
-type host struct {
+type namespaceHost struct {
 	*network
 	i      int
 	bin    string // directory of the programs
@@ -44,10 +44,10 @@ echo up
 while :; do sleep 1000 & wait $!; done
 `
 
-// newHost boots a host on the network. Its daemon is not started.
-func (w *network) newHost(i int, bin string) *host {
+// boot boots a host on the network. Its daemon is not started.
+func (w *network) boot(i int, bin string) *namespaceHost {
 	w.t.Helper()
-	h := &host{network: w, i: i, bin: bin, disk: w.t.TempDir()}
+	h := &namespaceHost{network: w, i: i, bin: bin, disk: w.t.TempDir()}
 	if err := syscall.Mount("tmpfs", h.disk, "tmpfs", 0, "size=64m"); err != nil {
 		w.t.Skipf("SKIPPED: no disk can be mounted here: %v", err)
 	}
@@ -65,14 +65,14 @@ func (w *network) newHost(i int, bin string) *host {
 			t.Logf("the daemon of %s said at last:\n%s", h.name(), h.logged())
 		}
 	})
-	h.boot()
+	h.startInit()
 	return h
 }
 
-func (h *host) name() string { return fmt.Sprintf("n%d", h.i+1) }
+func (h *namespaceHost) name() string { return fmt.Sprintf("n%d", h.i+1) }
 
-// boot starts the host's process 1.
-func (h *host) boot() {
+// startInit starts the host's process 1.
+func (h *namespaceHost) startInit() {
 	h.t.Helper()
 	h.init = exec.Command("ip", "netns", "exec", h.space(h.i), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc",
 		"--mount-proc", "--propagation", "private", "sh", "-ec", hostInit, "sh", h.disk, h.name())
@@ -95,7 +95,7 @@ func (h *host) boot() {
 }
 
 // powerOff ends all processes of the host at once.
-func (h *host) powerOff() {
+func (h *namespaceHost) powerOff() {
 	h.init.Process.Kill() // with it its child, process 1, and so all others
 	h.init.Wait()
 	if h.daemon != nil {
@@ -125,10 +125,10 @@ func childOf(pid int, comm string) int {
 }
 
 // path returns the path under which this machine sees a file of the host.
-func (h *host) path(name string) string { return fmt.Sprintf("/proc/%d/root%s", h.pid, name) }
+func (h *namespaceHost) path(name string) string { return fmt.Sprintf("/proc/%d/root%s", h.pid, name) }
 
 // write writes a file of the host's root.
-func (h *host) write(name, text string) {
+func (h *namespaceHost) write(name, text string) {
 	h.t.Helper()
 	// Under another name first, because its daemon may look at any time.
 	if err := os.WriteFile(h.path(name+"~"), []byte(text), 0o600); err != nil {
@@ -140,7 +140,7 @@ func (h *host) write(name, text string) {
 }
 
 // command is a command on the host.
-func (h *host) command(argv ...string) *exec.Cmd {
+func (h *namespaceHost) command(argv ...string) *exec.Cmd {
 	enter := []string{"-t", strconv.Itoa(h.pid), "-m", "-u", "-i", "-n", "-p", "--"}
 	cmd := exec.Command("nsenter", append(enter, argv...)...)
 	cmd.Env = []string{"PATH=" + h.bin + ":/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "TZ=UTC"}
@@ -148,7 +148,7 @@ func (h *host) command(argv ...string) *exec.Cmd {
 }
 
 // shell runs a line on the host, which must succeed, and returns what it printed.
-func (h *host) shell(line string) string {
+func (h *namespaceHost) shell(line string) string {
 	h.t.Helper()
 	out, err := h.command("sh", "-ec", line).CombinedOutput()
 	if err != nil {
@@ -159,7 +159,7 @@ func (h *host) shell(line string) string {
 
 // start starts the host's own daemon by way of other programs, and waits until it is
 // ready. What it logs goes to a file.
-func (h *host) start(under ...string) {
+func (h *namespaceHost) start(under ...string) {
 	h.t.Helper()
 	cmd := h.command(append(under, filepath.Join(h.bin, "cronringd"), "--log", "text")...)
 	stderr, err := cmd.StderrPipe()
@@ -186,14 +186,14 @@ func (h *host) start(under ...string) {
 }
 
 // logged is the end of what the host's daemons logged.
-func (h *host) logged() string {
+func (h *namespaceHost) logged() string {
 	const most = 8 << 10
 	text, _ := os.ReadFile(h.log.Name())
 	return string(text[max(len(text)-most, 0):])
 }
 
 // signal sends a signal to the daemon alone.
-func (h *host) signal(s syscall.Signal) {
+func (h *namespaceHost) signal(s syscall.Signal) {
 	h.t.Helper()
 	if h.daemon == nil {
 		return
@@ -207,7 +207,7 @@ func (h *host) signal(s syscall.Signal) {
 }
 
 // stop ends the daemon, and waits until it is gone.
-func (h *host) stop(s syscall.Signal) {
+func (h *namespaceHost) stop(s syscall.Signal) {
 	h.t.Helper()
 	h.signal(s)
 	h.daemon.cmd.Wait()
@@ -215,7 +215,7 @@ func (h *host) stop(s syscall.Signal) {
 }
 
 // daemonPID is the process of the daemon, as this machine counts.
-func (h *host) daemonPID() int { return childOf(h.daemon.cmd.Process.Pid, "cronringd") }
+func (h *namespaceHost) daemonPID() int { return childOf(h.daemon.cmd.Process.Pid, "cronringd") }
 
 // await waits until something is so.
 func await(t *testing.T, what string, ok func() bool) {
