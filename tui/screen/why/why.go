@@ -17,7 +17,8 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Why explains, step by step, why an occurrence of a job ran or did not.
+// Why explains, step by step, why an occurrence of a job ran or did not. It keeps to the occurrence of
+// its first answer until another one is chosen: a newer one would change under the reader's eyes.
 type Why struct {
 	subject screen.Subject
 	answer  api.Why
@@ -26,6 +27,8 @@ type Why struct {
 	seen    api.Row     // the job as it was when it was asked
 	around  []time.Time // occurrences of the job, oldest first
 	page    page.Page
+
+	aroundNext time.Time // the job's next occurrence when around was requested
 }
 
 // New explains a run, an occurrence, or of a job what went wrong last.
@@ -39,7 +42,17 @@ func (s *Why) Heading(w *screen.World) string {
 	if !s.known {
 		return "Why: " + s.name()
 	}
-	return "Why: " + string(s.answer.Job) + " at " + s.stamp(w, s.answer.At)
+	return "Why: " + s.occurrence(w)
+}
+
+// occurrence names the occurrence, and the key that shows the next one if there is a newer one.
+func (s *Why) occurrence(w *screen.World) string {
+	text := fmt.Sprintf("%s at %s", s.answer.Job, s.stamp(w, s.answer.At))
+	b, ok := w.Keys.Binding(keys.NextRun, keys.Subject)
+	if next, known := s.neighbour(keys.NextRun); ok && len(b.Keys) > 0 && known && !next.After(w.Now) {
+		text += "  newer: " + b.Keys[0]
+	}
+	return text
 }
 
 func (s *Why) name() string {
@@ -76,8 +89,9 @@ func (s *Why) ask(w *screen.World) []screen.Effect {
 		}
 	}
 	effects := []screen.Effect{screen.Ask{Slot: slotWhy, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return askWhy(ctx, d, subject) }}}
-	if s.around == nil && len(subject.Jobs) > 0 {
+	if (s.around == nil || !s.seen.Next.Equal(s.aroundNext)) && len(subject.Jobs) > 0 {
 		id := subject.Jobs[0]
+		s.aroundNext = s.seen.Next
 		effects = append(effects, screen.Ask{Slot: slotAround, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return askAround(ctx, d, id) }})
 	}
 	return effects
@@ -132,6 +146,7 @@ func (s *Why) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		s.err = a.Err
 	case a.Slot == slotWhy:
 		s.answer, s.known, s.err = a.Value.(api.Why), true, nil
+		s.subject.At = s.answer.At
 		if len(s.subject.Jobs) == 0 {
 			s.subject.Jobs = []job.ID{s.answer.Job}
 			return s.ask(w)
@@ -257,7 +272,7 @@ func (s *Why) explained(w *screen.World, width int) []page.Paragraph {
 	sign, style := stepSign(w, a.Sum())
 	var text []page.Paragraph
 	if width < screen.FullWidth { // where the first line has no room for it
-		text = append(text, page.Line(fmt.Sprintf(" %s at %s", a.Job, s.stamp(w, a.At)), canvas.Style{Role: canvas.Title}))
+		text = append(text, page.Line(" "+s.occurrence(w), canvas.Style{Role: canvas.Title}))
 	}
 	text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + sign + " ", Style: style}, {Text: a.Verdict, Style: canvas.Style{Bold: true}}}, Hang: 3})
 	if s.err != nil {

@@ -114,6 +114,39 @@ func TestWhyOfAFailingJobIsOfItsFailure(t *testing.T) {
 	}
 }
 
+func TestWhyKeepsToItsOccurrence(t *testing.T) {
+	w, d := screentest.NewWorld(t), whyDaemon()
+	newest := screentest.Overlapped().At
+	explain := d.OnWhy
+	d.OnWhy = func(ref string, at time.Time) (api.Why, error) {
+		if at.IsZero() {
+			at = newest
+		}
+		return explain(ref, at)
+	}
+	d.OnPast = func([]job.ID, int) ([]api.JobPast, error) {
+		return []api.JobPast{{Cells: []api.Cell{{Due: screentest.Overlapped().At}, {Due: newest}}}}, nil
+	}
+	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"ntp-check"}})
+	if got := why.Heading(w); strings.Contains(got, "newer") {
+		t.Errorf("the newest occurrence has the heading %q", got)
+	}
+	first := why.answer.At
+	newest = newest.Add(time.Hour)
+	row, _ := w.Row(screen.Subject{Jobs: []job.ID{"ntp-check"}})
+	row.Next, row.Last = newest.Add(time.Hour), newest
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	screentest.Settle(t, why, w, d, why.Refresh(w))
+	if !why.answer.At.Equal(first) || !strings.HasSuffix(why.Heading(w), "newer: ]") {
+		t.Errorf("after another occurrence it explains %v under %q, want %v and newer: ]", why.answer.At, why.Heading(w), first)
+	}
+	effects, _ := why.Act(w, keys.NextRun)
+	screentest.Settle(t, why, w, d, effects)
+	if !why.answer.At.Equal(newest) || strings.Contains(why.Heading(w), "newer") {
+		t.Errorf("] explains %v under %q, want %v", why.answer.At, why.Heading(w), newest)
+	}
+}
+
 func TestWhyGoesThroughOccurrences(t *testing.T) {
 	w, d := screentest.NewWorld(t), whyDaemon()
 	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-nightly"}})
