@@ -31,7 +31,7 @@ func (s *Jobs) Look(names *Numbering, view *view.View, now time.Time, peer call.
 	if slots == nil {
 		p.marked = map[int32]bool{}
 		for _, id := range view.Marked() {
-			if slot, ok := p.slot(id); ok {
+			if slot, ok := p.names.slot(id); ok {
 				p.marked[slot] = true
 			}
 		}
@@ -42,16 +42,11 @@ func (s *Jobs) Look(names *Numbering, view *view.View, now time.Time, peer call.
 		}
 	}
 	view.EachRun(func(r *job.Run) {
-		if slot, ok := p.slot(r.Job); ok && (wanted == nil || wanted[slot]) && p.Peer.Sees(r.User) {
+		if slot, ok := p.names.slot(r.Job); ok && (wanted == nil || wanted[slot]) && p.Peer.Sees(r.User) {
 			p.Live[slot] = append(p.Live[slot], r)
 		}
 	})
 	return p
-}
-
-func (p *Look) slot(id job.ID) (int32, bool) {
-	slot, ok := p.names.Slots[p.memory.key(id)]
-	return slot, ok
 }
 
 // Sees reports whether the user sees a job.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +18,6 @@ import (
 type memory struct {
 	store Store
 	view  func() *view.View
-	seed  maphash.Seed
 	turn  chan struct{} // held while updating; the updater has all of it
 
 	mu    sync.Mutex
@@ -69,8 +67,13 @@ func (l *lastRun) At() time.Time {
 // Numbering assigns numbers to jobs. It is immutable, and valid until the crontabs change.
 type Numbering struct {
 	View  *view.View // one with these numbers
-	Slots map[uint64]int32
-	Order []int32 // by name
+	Order []int32    // by name
+}
+
+// slot returns the number of a job.
+func (n *Numbering) slot(id job.ID) (int32, bool) {
+	i, ok := n.View.Find(id)
+	return int32(i), ok
 }
 
 // news is an update of a memory.
@@ -80,14 +83,8 @@ type news struct {
 }
 
 func newMemory(s Store, view func() *view.View) *memory {
-	return &memory{
-		store: s, view: view, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
-		watchers: map[*Watcher]struct{}{},
-	}
+	return &memory{store: s, view: view, turn: make(chan struct{}, 1), watchers: map[*Watcher]struct{}{}}
 }
-
-// key represents a job's name. It is a seeded hash, so that users cannot construct a collision.
-func (m *memory) key(id job.ID) uint64 { return maphash.String(m.seed, string(id)) }
 
 // Tap receives the results of each step; see Backend.Tap.
 func (m *memory) Tap(facts []job.Record, ledgers []job.Ledger) {
@@ -120,7 +117,7 @@ func (m *memory) takeEnd(r *job.Run) {
 		m.missed.ended = append(m.missed.ended, r)
 	}
 	if m.names != nil {
-		m.names.takeEnd(m, r, &m.known)
+		m.names.takeEnd(r, &m.known)
 	}
 }
 
@@ -129,14 +126,14 @@ func (m *memory) takeStreak(l job.Ledger) {
 		m.missed.streaks = append(m.missed.streaks, l)
 	}
 	if m.names != nil {
-		m.names.takeStreak(m, l, &m.known)
+		m.names.takeStreak(l, &m.known)
 	}
 }
 
 // takeEnd stores the end of a run, unless a newer one is known. So the order of ends does not
 // matter.
-func (n *Numbering) takeEnd(m *memory, r *job.Run, k *known) {
-	slot, ok := n.Slots[m.key(r.Job)]
+func (n *Numbering) takeEnd(r *job.Run, k *known) {
+	slot, ok := n.slot(r.Job)
 	if !ok {
 		return
 	}
@@ -181,8 +178,8 @@ func (k *known) put(slot int32, p Past) {
 	}
 }
 
-func (n *Numbering) takeStreak(m *memory, l job.Ledger, k *known) {
-	if slot, ok := n.Slots[m.key(l.Job)]; ok && l.User == n.View.Entry(int(slot)).User() {
+func (n *Numbering) takeStreak(l job.Ledger, k *known) {
+	if slot, ok := n.slot(l.Job); ok && l.User == n.View.Entry(int(slot)).User() {
 		k.lasts[slot].Streak, k.lasts[slot].Success = int32(l.Bad), max(k.lasts[slot].Success, nanosOf(l.Success))
 	}
 }
@@ -242,7 +239,7 @@ func (m *memory) newest(ctx context.Context, ids []job.ID, admin bool) ([]lastRu
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, id := range ids {
-		if slot, ok := m.names.Slots[m.key(id)]; ok {
+		if slot, ok := m.names.slot(id); ok {
 			lasts[k] = m.pastFor(slot, admin).lastRun
 		}
 	}
@@ -271,20 +268,19 @@ func (m *memory) Follow(ctx context.Context) (*Numbering, error) {
 	if before != nil && before.View.SameJobs(view) {
 		return before, nil
 	}
-	next := m.number(view)
+	next := number(view)
 	if err := m.refill(ctx, before, next); err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	return next, nil
 }
 
-func (m *memory) number(view *view.View) *Numbering {
+func number(view *view.View) *Numbering {
 	n := view.Len()
 	ids := make([]job.ID, n)
-	next := &Numbering{View: view, Slots: make(map[uint64]int32, n), Order: make([]int32, n)}
+	next := &Numbering{View: view, Order: make([]int32, n)}
 	for i := range n {
-		ids[i] = view.ID(i)
-		next.Slots[m.key(ids[i])], next.Order[i] = int32(i), int32(i)
+		ids[i], next.Order[i] = view.ID(i), int32(i)
 	}
 	slices.SortFunc(next.Order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
 	return next
@@ -309,14 +305,14 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.missed.ended {
-		next.takeEnd(m, r, k)
+		next.takeEnd(r, k)
 	}
 	for _, l := range m.missed.streaks {
-		next.takeStreak(m, l, k)
+		next.takeStreak(l, k)
 	}
 	m.names, m.known = next, *k
 	for w := range m.watchers {
-		w.dirty = make([]uint64, len(k.lasts)/64+1)
+		clear(w.dirty) // its numbers are those of before
 	}
 	m.touchAll()
 	return nil
@@ -328,10 +324,10 @@ func (m *memory) keep(before, next *Numbering, k *known) (missing []int32) {
 	const some = 4096
 	type pair struct{ from, to int32 }
 	var pairs []pair
-	for key, to := range next.Slots {
+	for _, to := range next.Order {
 		from, known := int32(0), false
 		if before != nil {
-			from, known = before.Slots[key]
+			from, known = before.slot(next.View.ID(int(to)))
 		}
 		if !known || before.View.Entry(int(from)).User() != next.View.Entry(int(to)).User() {
 			missing = append(missing, to)
@@ -359,8 +355,8 @@ func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *kno
 		return nil
 	}
 	missing := slots
-	end := func(r job.Run) { next.takeEnd(m, &r, k) }
-	err := m.store.Streaks(ctx, func(l job.Ledger) { next.takeStreak(m, l, k) })
+	end := func(r job.Run) { next.takeEnd(&r, k) }
+	err := m.store.Streaks(ctx, func(l job.Ledger) { next.takeStreak(l, k) })
 	if err == nil && len(slots) > many {
 		err = m.store.Last(ctx, end)
 		slots = nil

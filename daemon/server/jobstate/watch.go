@@ -1,6 +1,9 @@
 package jobstate
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -9,20 +12,20 @@ import (
 type Watcher struct {
 	peer  call.Peer
 	Wake  chan struct{} // readable when a job has changed
-	dirty []uint64      // by number, a bit each
-	all   bool          // any may have
+	dirty map[int32]bool
+	all   bool // any may have
 }
 
 func (m *memory) touch(id job.ID) {
 	if m.names == nil || len(m.watchers) == 0 {
 		return
 	}
-	slot, ok := m.names.Slots[m.key(id)]
+	slot, ok := m.names.slot(id)
 	if !ok {
 		return
 	}
 	for w := range m.watchers {
-		w.dirty[slot/64] |= 1 << (slot % 64)
+		w.dirty[slot] = true
 		w.wake()
 	}
 }
@@ -55,10 +58,7 @@ func (m *memory) Watch(p call.Peer) *Watcher {
 	if guests, own := m.guests(p.LimitKey()); !p.Admin && (guests >= nonAdminBoards || own >= userBoards) {
 		return nil
 	}
-	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), all: true}
-	if m.names != nil {
-		w.dirty = make([]uint64, len(m.lasts)/64+1)
-	}
+	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), dirty: map[int32]bool{}, all: true}
 	m.watchers[w] = struct{}{}
 	return w
 }
@@ -92,14 +92,8 @@ func (m *memory) Changed(w *Watcher, names *Numbering) (slots []int32, all bool)
 		clear(w.dirty)
 		return nil, true
 	}
-	for i, word := range w.dirty {
-		for bit := int32(0); word != 0; bit, word = bit+1, word>>1 {
-			if word&1 != 0 {
-				slots = append(slots, int32(i)*64+bit)
-			}
-		}
-		w.dirty[i] = 0
-	}
+	slots = slices.Collect(maps.Keys(w.dirty))
+	clear(w.dirty)
 	return slots, false
 }
 

@@ -186,14 +186,15 @@ func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
 	if before.names == nil {
 		return nil
 	}
-	for key, from := range before.names.Slots {
-		to, stays := names.Slots[key]
-		switch {
-		case before.sums[from] == 0:
-		case stays && b.sees(int(to)):
-			b.sums[to] = before.sums[from]
-		default:
-			gone = append(gone, before.names.View.ID(int(from)))
+	for from, sum := range before.sums {
+		if sum == 0 {
+			continue
+		}
+		id := before.names.View.ID(from)
+		if to, stays := names.View.Find(id); stays && b.sees(to) {
+			b.sums[to] = sum
+		} else {
+			gone = append(gone, id)
 		}
 	}
 	return gone
