@@ -52,6 +52,7 @@ func (p *parser) readEntry(at int) {
 	}
 	p.jobs += jobs
 	schedule, above = p.fitJitter(schedule, above)
+	above = p.fitHours(schedule, above)
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
 	if p.config.StandIn && p.config.Format == System && schedule != timetable.Reboot && schedule != timetable.Never {
@@ -107,6 +108,24 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o option.Option) bool { return o.Key == "jitter" })
 	section.options = &plan.Options
 	return inner, &standing{section: &section, items: above.items}
+}
+
+// fitHours holds an entry if no occurrence, or hardly any, is within window= and
+// outside of blackout=.
+func (p *parser) fitHours(schedule cron.Schedule, above *standing) *standing {
+	hours := timetable.OutsideHours(schedule)
+	if hours == nil || hours.Never() { // the latter is reported already
+		return above
+	}
+	it := directive.Find(above.items, "window")
+	if it == nil {
+		it = directive.Find(above.items, "blackout")
+	}
+	section, plan, refused := *above.section, option.Plan{Options: *above.section.options}, *it
+	p.Refuse(&refused, "B423", "(nearly) all times of the entry are outside of"+hours.String(), "write other times, or `outside=wait`")
+	refused.ApplyTo(&plan)
+	section.options = &plan.Options
+	return &standing{section: &section, items: above.items}
 }
 
 // readQuiet reads cronie's - before the time fields and returns their start, or

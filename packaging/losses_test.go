@@ -64,6 +64,9 @@ func lossCases(now time.Time) []lossCase {
 		{"calendar", "calendar=weekend", eachMinute, "quick"},
 		{"except", "except=weekend", eachMinute, "quick"},
 		{"shift", "except=weekend shift=next", eachMinute, "quick"},
+		{"window", "window=" + utc.AddDate(0, 0, 3).Format("Mon") + "/00:00-00:01", eachMinute, "quick"},
+		{"blackout", "blackout=" + utc.AddDate(0, 0, 4).Format("Mon-") + utc.AddDate(0, 0, 2).Format("Mon") + "/00:00-24:00", eachMinute, "quick"},
+		{"outside", "window=" + utc.AddDate(0, 0, 3).Format("Mon") + "/00:00-00:01 outside=wait", eachMinute, "quick"},
 		{"jitter", "jitter=30s", eachMinute, "quick"},
 		{"spread", "spread=12h", eachMinute, "quick"},
 
@@ -261,6 +264,8 @@ var observations = map[string]func(w *cronReport, entry string) error{
 	"it runs in every year":                               (*cronReport).steady,
 	"it runs in every week":                               (*cronReport).steady,
 	"its days stay as they are":                           (*cronReport).steady,
+	"it starts at any time that its fields name":          (*cronReport).steady,
+	"it starts at the times that its fields name":         (*cronReport).steady,
 	"it also runs before that":                            (*cronReport).steady,
 	"it continues to run after that":                      (*cronReport).steady,
 	"it runs without limit":                               (*cronReport).steady,

@@ -127,6 +127,7 @@ var codes = map[Code]kind{
 	"B420": {Warning, "options after a command have no effect"},
 	"B421": {Warning, "a comment that looks like options: it has no effect"},
 	"B422": {Warning, "a CPU limit above the processors of this host"},
+	"B423": {Error, "window= and blackout= that exclude the times of the entry: it is held"},
 
 	"B501": {Error, "an invalid line of anacrontab"},
 	"B502": {Error, "an unknown period"},

@@ -112,6 +112,7 @@ func (r *Reader) settleTimes(plan *option.Plan, items []Item) {
 	r.clash(plan, items, "count", m.From.IsZero(), "count= requires from=: it selects the first occurrences at or after that time",
 		"write `from=2026-01-01 count=3`")
 	r.settleDays(plan, items)
+	r.settleHours(plan, items)
 	r.idle(plan, items, "phase", m.Every == 0, "phase= requires every=", "write `every=10m phase=3m`")
 	r.clash(plan, items, "phase", m.Every > 0 && m.Phase >= m.Every, "phase= must be shorter than every=", "")
 	r.idle(plan, items, "every", !m.At.IsZero(), "every= and at= exclude each other", "delete one of them")
@@ -137,6 +138,16 @@ func (r *Reader) settleDays(plan *option.Plan, items []Item) {
 		r.clash(plan, items, key, m.At.IsZero() && m.Every > timetable.MaxEveryOn, key+"= requires time fields, or every= of at most "+timetable.DurationText(timetable.MaxEveryOn),
 			"write time fields instead of `every`")
 	}
+}
+
+// settleHours combines window= and blackout=, which must leave some time.
+func (r *Reader) settleHours(plan *option.Plan, items []Item) {
+	plan.SettleHours()
+	if plan.Hours == nil || !plan.Hours.Never() {
+		return
+	}
+	const why = "window= and blackout= leave no time at which the entry may start"
+	r.clash(plan, items, "blackout", true, why, "write a shorter `blackout`")
 }
 
 func (r *Reader) settleRuns(plan *option.Plan, items []Item) {

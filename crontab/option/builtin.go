@@ -33,6 +33,7 @@ var builtIns = map[string]string{
 	"name": "", "desc": "(none)", "owner": "(none)", "quiet": "no", "retry-for": "(no limit)", "enabled": "yes", "protect": "no", "labels": "(none)",
 	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
 	"day": "(any)", "year": "(any)", "weeks": "1", "calendar": "(any day)", "except": "(none)", "shift": "none",
+	"window": "(any time)", "blackout": "(none)", "outside": "skip",
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
 	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
 	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",

@@ -24,6 +24,9 @@ type Options struct {
 	Manual bool   // started by hand only; its schedule is Never
 	On     []Edge // started by the end of these jobs' runs; its schedule is Never
 
+	Hours       *timetable.Hours // times at which runs may start, from window= and blackout=; nil: any
+	WaitOutside bool             // a start outside of Hours, or in a blackout of the host, waits
+
 	Overlap      Overlap
 	MaxInstances int // highest number of simultaneous runs; 0 means no limit
 	Catchup      Catchup
@@ -181,6 +184,8 @@ type Plan struct {
 	Modifiers timetable.Modifiers
 	Limited   bool // deadline= is given
 	shared    *Shared
+
+	window, blackout *timetable.Spans // nil: not given
 }
 
 // Shared is what the entries of a crontab share while their options are read.
@@ -191,6 +196,8 @@ type Shared struct {
 
 	edges map[string][]Edge           // parsed values of after= and on=
 	dates map[string]*timetable.Dates // of calendar= and except=
+	spans map[string]*timetable.Spans // of window= and blackout=
+	hours map[hoursKey]*timetable.Hours
 }
 
 // NewPlan returns the plan of an entry without options in zone.
@@ -245,6 +252,46 @@ func (p *Plan) dates(names string) (*timetable.Dates, error) {
 	return union, nil
 }
 
+// spans reads a list of times once for all entries.
+func (p *Plan) spans(text string) (*timetable.Spans, error) {
+	if s, ok := p.shared.spans[text]; ok {
+		return s, nil
+	}
+	s, err := timetable.ParseSpans(text)
+	if err != nil {
+		return nil, err
+	}
+	if p.shared.spans == nil {
+		p.shared.spans = map[string]*timetable.Spans{}
+	}
+	p.shared.spans[text] = s
+	return s, nil
+}
+
+// hoursKey has what hours are made of.
+type hoursKey struct {
+	window, blackout *timetable.Spans
+	zone             *timetable.Zone
+}
+
+// SettleHours combines window= and blackout= in the zone of the entry. Equal ones
+// are one value, so that schedules can be shared.
+func (p *Plan) SettleHours() {
+	if p.window == nil && p.blackout == nil {
+		return
+	}
+	key := hoursKey{p.window, p.blackout, p.Zone}
+	h := p.shared.hours[key]
+	if h == nil {
+		h = timetable.NewHours(p.window, p.blackout, p.Zone)
+		if p.shared.hours == nil {
+			p.shared.hours = map[hoursKey]*timetable.Hours{}
+		}
+		p.shared.hours[key] = h
+	}
+	p.Hours, p.Modifiers.Hours, p.Modifiers.Wait = h, h, p.WaitOutside
+}
+
 // Settle replaces ExhaustedDefault by the value that applies, and drops resources
 // without a value.
 func (o *Options) Settle() {
@@ -272,6 +319,9 @@ func (o *Options) Degrade(why string) {
 		o.Degraded = why
 	}
 }
+
+// HoursKeys are the options about the times of the week at which runs may start.
+var HoursKeys = []string{"window", "blackout", "outside"}
 
 // TimeKeys are the options about times of occurrences.
 var TimeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "day", "year", "weeks", "calendar", "except", "shift", "jitter", "spread"}

@@ -136,6 +136,8 @@ var overlaps = map[string]Overlap{
 
 var answers = map[string]bool{"yes": true, "no": false}
 
+var outsides = map[string]bool{"skip": false, "wait": true}
+
 var triggers = map[string]bool{"clock": false, "manual": true}
 
 // oneOf returns the element of values for text.

@@ -65,6 +65,7 @@ const (
 	aDuration = "a duration up to 36525d: 90s, 5m, 1h30m, 2d, 1w"
 	anInstant = "a date or time from 1970 to 2199: 2026-03-01T08:00:00Z, or 2026-03-01T08:00 in the entry's zone"
 	yesNo     = "yes, no"
+	someHours = "times, or days and times, with commas between: 08:00-18:00 or mon-fri/08:00-18:00,sat/22:00-06:00"
 )
 
 // nothingLost is the Loss of options that do not change how an entry runs.
@@ -130,12 +131,15 @@ var vocabulary = []Spec{
 			p.Modifiers.Days.Shift, err = oneOf(v, timetable.Shifts)
 			return err
 		}},
-	{Key: "window", Values: "[days/]HH:MM-HH:MM,...", Extend: true, Guard: true, Meaning: "allowed times",
-		Loss: "it runs at any time of day that its fields name"},
-	{Key: "blackout", Values: "[days/]HH:MM-HH:MM,...", Extend: true, Guard: true, Meaning: "forbidden times",
-		Loss: "it runs at any time of day that its fields name"},
-	{Key: "outside", Values: "skip, wait", Extend: true, Guard: true, Meaning: "what a start outside the window does",
-		Loss: "it runs outside the window, too"},
+	{Key: "window", Values: someHours, Form: "[DAYS/]HOURS,...", Default: "none", Extend: true, Guard: true, Meaning: "start only at these times",
+		Loss:  "it starts at any time that its fields name",
+		apply: func(p *Plan, v string) (err error) { p.window, err = p.spans(v); return err }},
+	{Key: "blackout", Values: someHours, Form: "[DAYS/]HOURS,...", Default: "none", Extend: true, Guard: true, Meaning: "do not start at these times",
+		Loss:  "it starts at any time that its fields name",
+		apply: func(p *Plan, v string) (err error) { p.blackout, err = p.spans(v); return err }},
+	{Key: "outside", Values: "skip, wait", Form: "skip|wait", Default: "skip", Extend: true, Guard: true, Same: "skip", Meaning: "wait: start when allowed again",
+		Loss:  "it starts at the times that its fields name",
+		apply: func(p *Plan, v string) (err error) { p.WaitOutside, err = oneOf(v, outsides); return err }},
 	{Key: "from", Values: anInstant, Form: "TIME", Default: "none", Extend: true, Guard: true, Meaning: "no occurrence before this time",
 		Loss:  "it also runs before that",
 		apply: func(p *Plan, v string) (err error) { p.Modifiers.From, err = parseInstant(v, p.Zone); return err }},

@@ -38,6 +38,8 @@ func Describe(s cron.Schedule) string {
 		return fmt.Sprintf("%s, %s later", Describe(s.inner), DurationText(s.delay))
 	case *between:
 		return s.describe()
+	case *within:
+		return s.describe()
 	case *count:
 		return fmt.Sprintf("%s, the first %s from %s", Describe(s.inner), plural(s.n, "time"), instantWords(s.from))
 	case fmt.Stringer:
@@ -354,6 +356,8 @@ func countBetween(s cron.Schedule, after, end time.Time) int {
 			end = past
 		}
 		return countBetween(s.inner, after, end)
+	case *within:
+		return s.countBetween(after, end)
 	case *every:
 		if first := s.Next(after); !first.IsZero() && first.Before(end) {
 			n = 1 + int(end.Add(-time.Nanosecond).Sub(first)/s.period)

@@ -28,12 +28,20 @@ func (c Change) Effect(spec string, s cron.Schedule) string {
 	return repeatEffect(c, s, namedIn(plain, after, before))
 }
 
-// plainOf returns the fields spec in UTC, with the filter of s; nil if they name no
+// plainOf returns the fields spec in UTC, with the filters of s; nil if they name no
 // time.
-func plainOf(spec string, s cron.Schedule) *Schedule {
+func plainOf(spec string, s cron.Schedule) cron.Schedule {
 	plain, _ := ParseSchedule(spec, nil, 0)
-	if d := DaysOf(s); plain != nil && d != nil {
+	if plain == nil {
+		return nil
+	}
+	if d := DaysOf(s); d != nil {
 		plain.on(*d)
+	}
+	if w := withinOf(s); w != nil && !w.wait {
+		hours := *w.hours
+		hours.zone = plain.zone
+		return Within(plain, &hours, false)
 	}
 	return plain
 }

@@ -17,6 +17,8 @@ type Modifiers struct {
 	Jitter, Spread time.Duration
 	DST            DST
 	Days           Days
+	Hours          *Hours // nil: any time
+	Wait           bool   // move what is outside of Hours
 }
 
 // Apply wraps the schedule of an entry's time fields, or replaces it.
@@ -27,7 +29,11 @@ func (m *Modifiers) Apply(fields *Schedule, seed uint64) cron.Schedule {
 		s = At(m.At)
 	case m.Every > 0:
 		s = On(Every(m.Every, m.Phase), m.Days, fields.zone)
-	case m.Seconds != 0:
+	}
+	if m.Hours != nil {
+		s = Within(s, m.Hours, m.Wait)
+	}
+	if m.Seconds != 0 && !m.ReplaceFields() {
 		s = Seconds(s, m.Seconds)
 	}
 	if !m.From.IsZero() || !m.Until.IsZero() {

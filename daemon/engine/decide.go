@@ -114,6 +114,9 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if detail = e.broken(j); detail != "" {
 		return job.Broken, detail
 	}
+	if detail = e.blackedOut(j); detail != "" {
+		return job.OutsideHours, detail
+	}
 	return "", ""
 }
 
@@ -202,8 +205,11 @@ func (e *Engine) clear(live []*live.Run) {
 }
 
 // begin makes a run for an occurrence that no other run of its job blocks, and passes it
-// through the gates.
+// through the gates. It returns nil if it skips the occurrence.
 func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
+	if r, handled := e.beginOutside(j, due, t, reason); handled {
+		return r
+	}
 	r := e.newRun(j, due, t)
 	r.Gate, r.Cause, r.Detail = live.GateOverlap+1, reason, j.detail
 	e.pass(r)

@@ -85,10 +85,12 @@ type Engine struct {
 	fills   backfill.Active
 	node    string
 	labels  map[string]string
-	unfit   map[*option.Options]string // see Load
-	ring    ringState
-	bars    map[string]event.Barred
-	stamps  map[string]timetable.Day
+
+	blackouts timetable.Blackouts
+	unfit     map[*option.Options]string // see Load
+	ring      ringState
+	bars      map[string]event.Barred
+	stamps    map[string]timetable.Day
 
 	troubles map[job.Owned]view.Trouble  // see noteTrouble
 	shown    bool                        // a view shares troubles
@@ -285,7 +287,7 @@ func (e *Engine) View() *view.View {
 		}
 	}
 	return view.New(view.Parts{
-		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Jobs: e.jobs, Holds: e.holds, Bars: e.bars, Stamps: e.stamps,
+		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.holds, Bars: e.bars, Stamps: e.stamps,
 		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.troubles, Ring: e.ring.view,
 	})
 }

@@ -131,7 +131,7 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		e.drop(r, job.PastDeadline)
 		return
 	}
-	if e.outOfHours(r, j) {
+	if e.outOfHours(r, j) || e.outsideHours(r) {
 		return
 	}
 	if r.Options.Overlap != option.OverlapAllow && e.crowded(r) {

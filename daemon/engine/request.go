@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/effect"
@@ -53,6 +54,12 @@ func (e *Engine) refusalOf(j *firing) *effect.Refusal {
 func (e *Engine) objection(j *firing) string {
 	if reason, detail := e.standing(j); reason != "" {
 		return reason.With(detail)
+	}
+	if opens, against := e.blackouts.Opens(j.options.Hours, e.now.Wall); against != "" {
+		if !opens.IsZero() {
+			against += ", until " + opens.In(j.entry.Zone().Location()).Format(time.RFC3339)
+		}
+		return job.OutsideHours.With(against)
 	}
 	if p := j.options.Period; p != nil {
 		if other := live.OfPeriod(e.live, p, nil); other != nil {

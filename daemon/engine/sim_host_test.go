@@ -63,9 +63,11 @@ type simHost struct {
 
 	family crontab.Family
 	limits slots.Limits
-	node   string
-	labels map[string]string
-	ring   event.RingMode
+
+	blackouts timetable.Blackouts
+	node      string
+	labels    map[string]string
+	ring      event.RingMode
 
 	checking map[job.RunID]bool // commands of if= that are running
 	running  map[job.RunID]process
@@ -185,7 +187,7 @@ func (h *simHost) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 // load returns the event with the crontabs and the configuration: not prepared,
 // prepared for what is installed, or for what was installed before.
 func (h *simHost) load() event.Load {
-	ev := event.Load{Crontabs: h.crontabs, Limits: h.limits, Node: h.node, Labels: h.labels, Ring: h.ring}
+	ev := event.Load{Crontabs: h.crontabs, Limits: h.limits, Blackouts: h.blackouts, Node: h.node, Labels: h.labels, Ring: h.ring}
 	if h.engine == nil {
 		return ev
 	}

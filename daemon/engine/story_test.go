@@ -38,6 +38,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	first NAME [system|user]    one more crontab, before all others
 //	limits [running=N] [per-user=N] [queue=N] [pool=NAME:SIZE[:RATE/PER][:USER,...]]
 //	                            the configuration from the next load on
+//	blackout [NAME HOURS|- FROM|- UNTIL|-]
+//	                            a blackout of the host from the next load on; without a name: none
 //	zone Z                      the host moves to another zone: its crontabs are read again
 //	stamps ID=DAY ...           the stamps that anacron left
 //	bar USER REASON [DETAIL]    nothing may start as the user; without USER all may
@@ -195,6 +197,27 @@ func (s *story) limits(words []string) slots.Limits {
 	return l
 }
 
+func (s *story) blackout(words []string) timetable.Blackouts {
+	if len(words) == 0 {
+		return nil
+	}
+	b := timetable.Blackout{Name: words[0]}
+	if words[1] != "-" {
+		spans, err := timetable.ParseSpans(words[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		b.Allowed = timetable.NewHours(nil, spans, timetable.NewZone(s.w.zone))
+	}
+	if words[2] != "-" {
+		b.From = s.time(words[2])
+	}
+	if words[3] != "-" {
+		b.Until = s.time(words[3])
+	}
+	return timetable.Blackouts{b}
+}
+
 func (s *story) barUsers(words []string) {
 	users := map[string]event.Barred{}
 	if len(words) > 1 {
@@ -272,6 +295,9 @@ func (s *story) command(words []string, body string) {
 		return
 	case "limits":
 		h.limits = s.limits(words[1:])
+		return
+	case "blackout":
+		h.blackouts = s.blackout(words[1:])
 		return
 	case "bar":
 		s.barUsers(words[1:])

@@ -27,7 +27,7 @@ type Job struct {
 }
 
 // furtherKeys are the options that StartsOn adds to time fields.
-var furtherKeys = []string{"sec", "day", "year", "weeks", "calendar", "except", "shift"}
+var furtherKeys = []string{"sec", "day", "year", "weeks", "calendar", "except", "shift", "window", "blackout", "outside"}
 
 // StartsOn returns what starts a job, as written: its time fields with the seconds and the limits
 // to some days that options add to them, or the option that replaces them. option returns the text

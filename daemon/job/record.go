@@ -108,6 +108,7 @@ const (
 	RanAfterQueue Reason = "ran-after-queue"
 	FoundDue      Reason = "found-due"
 	RanAfterDelay Reason = "ran-after-delay"
+	RanAfterHours Reason = "ran-after-hours" // window=, blackout=, a blackout of the host
 
 	ParentEnded     Reason = "parent-ended" // on=
 	RanAfterParents Reason = "ran-after-parents"
@@ -138,6 +139,7 @@ const (
 	QueueOverflow    Reason = "queue-overflow" // queue-max of the configuration
 	TooManyWait      Reason = "too-many-wait"  // the user has too many waiting runs
 	Broken           Reason = "broken"         // breaker=
+	OutsideHours     Reason = "outside-hours"  // window=, blackout=, a blackout of the host
 	CheckRefused     Reason = "check-refused"  // if=
 	ParentFailed     Reason = "parent-failed"
 	ParentSkipped    Reason = "parent-skipped"
@@ -158,6 +160,7 @@ const (
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
 	WaitsForDelay Reason = "waits-for-delay" // or for its allowed hours of the day
+	WaitsForHours Reason = "waits-for-hours"
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
 	OverMemory    Reason = "over-memory"
@@ -175,6 +178,7 @@ var sentences = map[Reason]string{
 	RanAfterQueue:    "It waited for an earlier run of the same job to end, and then started.",
 	FoundDue:         "Its period was over when the daemon checked.",
 	RanAfterDelay:    "It waited for the delay and the hours in its entry, and then started.",
+	RanAfterHours:    "It waited for a time at which it may start, and then started.",
 	ParentEnded:      "A run of a job in on= ended with the required outcome.",
 	RanAfterParents:  "The jobs in after= ended with the required outcomes, and then it started.",
 	RanAfterCheck:    "The command of if= allowed it.",
@@ -207,6 +211,7 @@ var sentences = map[Reason]string{
 	QueueOverflow:    "Its user already had queue-max runs waiting for a slot.",
 	TooManyWait:      "Its user already had the maximum number of waiting runs.",
 	Broken:           "The job failed several times in a row, and breaker= suspended it.",
+	OutsideHours:     "It must not start at this time, because of window=, blackout= or a blackout of the host.",
 	CheckRefused:     "The command of if= did not allow it.",
 	ParentFailed:     "A job in after= failed, and after= requires another outcome.",
 	ParentSkipped:    "A job in after= did not fail, and after= requires another outcome.",
@@ -218,6 +223,7 @@ var sentences = map[Reason]string{
 	WaitsForRun:      "It is waiting for an earlier run of the same job to end.",
 	WaitsForRetry:    "The attempt failed, and the next one is waiting for its time.",
 	WaitsForDelay:    "It is due, and is waiting for the delay and the hours in its entry.",
+	WaitsForHours:    "It is due, and is waiting for a time at which it may start.",
 	StopAsked:        "A user stopped it.",
 	OverTime:         "It ran longer than timeout= allows.",
 	OverMemory:       "It was killed because it used more memory than memory= allows.",

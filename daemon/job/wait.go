@@ -13,6 +13,7 @@ const (
 	WaitsOnParents                // the jobs in after=
 	WaitsOnRetry                  // the time of its next attempt
 	WaitsOnDelay                  // the delay and the hours of its period
+	WaitsOnHours                  // the times that window=, blackout= and the host allow
 )
 
 // waits has the stored reason and state for each value of WaitsOn.
@@ -26,6 +27,7 @@ var waits = [...]struct {
 	WaitsOnParents: {WaitsForParents, RunWaiting},
 	WaitsOnRetry:   {WaitsForRetry, RunWaiting},
 	WaitsOnDelay:   {WaitsForDelay, RunWaiting},
+	WaitsOnHours:   {WaitsForHours, RunWaiting},
 }
 
 // Wait makes the run a waiting one.

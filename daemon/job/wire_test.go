@@ -82,7 +82,7 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		IsDisabled, IsHeld, Overlapping, QueueFull, Replaced, JobRemoved, WaitsForRun, WaitsForRetry, StopAsked,
 		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoUser, AccountRefused, WaitsForDelay,
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterSlot, Backfilled, Redriven, Rerun, OtherHost, TooMany,
-		QueueOverflow, TooManyWait, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
+		QueueOverflow, TooManyWait, Broken, OutsideHours, WaitsForHours, RanAfterHours, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
 		WaitsForParents, WaitsForCheck, WaitsForSlot, OverMemory, OverTasks,
 		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
@@ -90,7 +90,7 @@ func TestEveryReasonHasASentence(t *testing.T) {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(sentences) != 57 {
+	if len(sentences) != 60 {
 		t.Errorf("%d sentences; list the new reason here too", len(sentences))
 	}
 }

@@ -98,7 +98,7 @@ func printLive(a *cli.App, r *job.Run, loc *time.Location) {
 		a.PrintField("running", fmt.Sprintf("run %d, for %s, pid %d", r.ID, a.Took(r), r.PID))
 	case r.State == job.RunDecided:
 		a.PrintField("starting", fmt.Sprintf("run %d, now", r.ID))
-	case r.WaitsOn() == job.WaitsOnDelay || r.WaitsOn() == job.WaitsOnRetry:
+	case r.WaitsOn() == job.WaitsOnDelay || r.WaitsOn() == job.WaitsOnHours || r.WaitsOn() == job.WaitsOnRetry:
 		a.PrintField("waiting", fmt.Sprintf("run %d, until %s, %s    %s", r.ID, r.NotBefore.In(loc).Format(cli.LongTime), a.FromNow(r.NotBefore), r.Reason.Sentence()))
 	default:
 		a.PrintField("waiting", fmt.Sprintf("run %d    %s", r.ID, r.Reason.Sentence()))

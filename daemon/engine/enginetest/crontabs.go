@@ -88,6 +88,13 @@ var options = []option{
 		return g.pick("weekend", "odd", "odd,weekend", "none") + g.pick("", "", " shift=next", " shift=prev")
 	}},
 	{"calendar", 30, func(g *generator) string { return g.pick("weekend", "odd", "odd,weekend", "none", "unread") }},
+	{"window", 10, func(g *generator) string {
+		return g.list(3, "08:00-18:00", "mon-fri/06:30-20:15", "22:00-03:00", "sat-mon/00:00-24:00", "02:00-03:00", "00:00-00:01") + g.pick("", " outside=wait", " outside=skip")
+	}},
+	{"blackout", 15, func(g *generator) string {
+		return g.list(2, "02:00-03:00", "mon-fri/12:00-13:00", "sun/20:00-04:00", "00:00-24:00") + g.pick("", " jitter=20m")
+	}},
+	{"outside", 15, func(g *generator) string { return g.pick("wait", "skip") }},
 	{"every", 15, func(g *generator) string {
 		value := g.seconds(90, 20_000)
 		if g.rng.IntN(2) == 0 {
@@ -182,6 +189,8 @@ var extremes = map[string][]string{
 	"day":        {"last,31W,L-30,sun#5"},
 	"year":       {"1970", "2199", "1970-2199"},
 	"weeks":      {"520 from=1970-01-01", "2 from=2199-12-31", "2"},
+	"window":     {"00:00-00:01", "sun/23:59-24:00", "23:59-23:58", "00:00-24:00", "25:00-26:00"},
+	"blackout":   {"00:00-24:00", "00:01-24:00", "00:01-00:00"},
 	"every":      {"36525d", "36525d phase=36524d", "106751d", "106751d23h47m", "97s jitter=52w"},
 	"at":         {"1970-01-01", "2199-12-31T23:59", "0001-01-01", "2263-01-01", "2300-01-01", "9999-12-31"},
 	"from":       {"1970-01-01", "1970-01-01 count=1000", "2199-12-31", "2263-01-01", "9999-12-31"},
@@ -323,8 +332,13 @@ func (h *Host) drawSidecar() {
 	h.sidecar.Matches = []sidecar.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
 }
 
-// drawLimits sets random pools and limits in the configuration.
+// drawLimits sets random pools, limits and blackouts in the configuration.
 func (h *Host) drawLimits() {
+	h.blackouts = nil
+	if h.rng.IntN(3) == 0 {
+		from := h.Now.Wall.Add(time.Duration(h.rng.IntN(24)-4) * time.Hour)
+		h.blackouts = timetable.Blackouts{{Name: "upgrade", From: from, Until: from.Add(time.Duration(1+h.rng.IntN(300)) * time.Minute)}}
+	}
 	h.limits = slots.Limits{Pools: map[string]slots.Pool{}}
 	if h.rng.IntN(3) > 0 {
 		h.limits.Pools["wan"] = slots.Pool{Size: 1 + h.rng.IntN(3), Users: []string{"ann"}}

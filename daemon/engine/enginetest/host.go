@@ -36,6 +36,8 @@ type Host struct {
 	sidecar *sidecar.Sidecar
 	limits  slots.Limits
 
+	blackouts timetable.Blackouts
+
 	kept      kept
 	processes map[job.RunID]*process
 	checks    map[job.RunID]*process
@@ -154,7 +156,7 @@ func (h *Host) note(format string, args ...any) {
 
 // load returns the event that loads the installed crontabs.
 func (h *Host) load() event.Load {
-	l := event.Load{Limits: h.limits, Node: Node}
+	l := event.Load{Limits: h.limits, Blackouts: h.blackouts, Node: Node}
 	for _, f := range h.files {
 		l.Crontabs = append(l.Crontabs, f.parsed)
 	}

@@ -30,10 +30,11 @@ type Load struct {
 	// the previous text applies. A crontab that is not in it applies from now.
 	Saved map[string]time.Time
 
-	Limits slots.Limits
-	Node   string            // the host name, for host=
-	Labels map[string]string // labels of the host, for need= and avoid=
-	Ring   RingMode
+	Limits    slots.Limits
+	Blackouts timetable.Blackouts
+	Node      string            // the host name, for host=
+	Labels    map[string]string // labels of the host, for need= and avoid=
+	Ring      RingMode
 
 	Prepared *install.Prepared // see View.Prepare; nil: Step does all the work
 }

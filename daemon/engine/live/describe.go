@@ -14,7 +14,7 @@ func (r *Run) DescribeState(now time.Time) string {
 		return fmt.Sprintf("run %d had been going for %s", r.ID, now.Sub(r.Run.Started).Round(time.Second))
 	case job.RunWaiting, job.RunQueued:
 		switch r.WaitsOn() {
-		case job.WaitsOnDelay:
+		case job.WaitsOnDelay, job.WaitsOnHours:
 			return fmt.Sprintf("run %d waits for its time at %s", r.ID, r.NotBefore.Format(time.RFC3339))
 		case job.WaitsOnRetry:
 			return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))

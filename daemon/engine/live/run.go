@@ -84,7 +84,7 @@ func (r *Run) WithParents(w *join.Parents) []job.Parent {
 // WaitsForTime reports whether a run waits only for time to pass.
 func (r *Run) WaitsForTime() bool {
 	on := r.WaitsOn()
-	return on == job.WaitsOnRetry || on == job.WaitsOnDelay
+	return on == job.WaitsOnRetry || on == job.WaitsOnDelay || on == job.WaitsOnHours
 }
 
 // GateOf returns the gate of a run that another daemon held back.
@@ -121,6 +121,8 @@ func (r *Run) AfterWait() job.Reason {
 	switch {
 	case r.WaitsOn() == job.WaitsOnDelay:
 		return job.RanAfterDelay
+	case r.WaitsOn() == job.WaitsOnHours:
+		return job.RanAfterHours
 	case r.Lost > 0 && !r.NotBefore.After(r.Decided):
 		return job.Rerun
 	}

@@ -59,7 +59,32 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		}
 		return v.nextOfPeriod(v.Entry(i), after)
 	}
-	return agenda.Next(v.Entry(i).Schedule, after)
+	return v.nextOutsideBlackouts(i, after)
+}
+
+// nextOutsideBlackouts returns the first occurrence after an instant that is in no
+// blackout of the host, or the end of the blackout if outside=wait moves it there.
+func (v *View) nextOutsideBlackouts(i int, after time.Time) time.Time {
+	const patience = 10_000 // occurrences in blackouts
+	s, o := v.Entry(i).Schedule, v.jobs.Options(i)
+	for range patience {
+		at := agenda.Next(s, after)
+		if at.IsZero() {
+			return at
+		}
+		opens, against := v.blackouts.Opens(nil, at)
+		switch {
+		case against == "":
+			return at
+		case opens.IsZero():
+			return opens
+		case o.WaitOutside:
+			opens, _ = v.blackouts.Opens(o.Hours, opens)
+			return opens
+		}
+		after = opens.Add(-1)
+	}
+	return time.Time{}
 }
 
 // waitsUntil returns when a run of a period that waits for its delay and hours will

@@ -59,44 +59,46 @@ func (v *View) Drained() (here []job.Run, ok bool) {
 // View is an immutable snapshot of the engine. It is cheap to hold, so readers never wait
 // for decisions.
 type View struct {
-	now      job.Moment
-	draining bool
-	node     string
-	jobs     *catalog.Catalog
-	holds    job.Holds
-	bars     map[string]event.Barred
-	stamps   map[string]timetable.Day
-	busy     map[string]bool // periods that have a live run
-	live     []*job.Run
-	fills    []job.Backfill
-	over     slots.Overflow
-	troubles map[job.Owned]Trouble
-	labels   map[string]string
+	now       job.Moment
+	draining  bool
+	node      string
+	jobs      *catalog.Catalog
+	holds     job.Holds
+	bars      map[string]event.Barred
+	stamps    map[string]timetable.Day
+	busy      map[string]bool // periods that have a live run
+	live      []*job.Run
+	fills     []job.Backfill
+	over      slots.Overflow
+	troubles  map[job.Owned]Trouble
+	labels    map[string]string
+	blackouts timetable.Blackouts
 	exchange.View
 }
 
 // Parts are the parts of a View. None of them may change afterwards.
 type Parts struct {
-	Now      job.Moment
-	Draining bool
-	Node     string            // the host name
-	Labels   map[string]string // of the host
-	Jobs     *catalog.Catalog
-	Holds    job.Holds
-	Bars     map[string]event.Barred // users for whom nothing may start
-	Stamps   map[string]timetable.Day
-	Busy     map[string]bool // periods that have a live run
-	Live     []*job.Run
-	Fills    []job.Backfill
-	Overflow slots.Overflow
-	Troubles map[job.Owned]Trouble
-	Ring     exchange.View
+	Now       job.Moment
+	Draining  bool
+	Node      string            // the host name
+	Labels    map[string]string // of the host
+	Blackouts timetable.Blackouts
+	Jobs      *catalog.Catalog
+	Holds     job.Holds
+	Bars      map[string]event.Barred // users for whom nothing may start
+	Stamps    map[string]timetable.Day
+	Busy      map[string]bool // periods that have a live run
+	Live      []*job.Run
+	Fills     []job.Backfill
+	Overflow  slots.Overflow
+	Troubles  map[job.Owned]Trouble
+	Ring      exchange.View
 }
 
 // New returns a View.
 func New(p Parts) *View {
 	return &View{
-		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, jobs: p.Jobs, holds: p.Holds, bars: p.Bars, stamps: p.Stamps,
+		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, blackouts: p.Blackouts, jobs: p.Jobs, holds: p.Holds, bars: p.Bars, stamps: p.Stamps,
 		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, troubles: p.Troubles, View: p.Ring,
 	}
 }

@@ -25,6 +25,13 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 	if plain && len(fields) == 5 {
 		against = append(wrongFields(fields, wall), against...)
 	}
+	if hours, wait := timetable.HoursOf(e.Schedule); hours != nil && !hours.Include(at) {
+		by := wall.Format("Mon 15:04") + " is outside of" + hours.String()
+		if wait {
+			by += ", so that the occurrence waits until " + hours.Opens(at).In(wall.Location()).Format("Mon 2 Jan 2006 15:04")
+		}
+		against = append(against, by)
+	}
 	if len(against) > 0 {
 		return strings.Join(against, "; ")
 	}

@@ -101,7 +101,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 	switch r {
 	case job.JobRemoved:
 		return api.StepEntry
-	case job.IsPaused, job.IsDisabled, job.IsHeld, job.Broken, job.NoUser, job.AccountRefused:
+	case job.IsPaused, job.IsDisabled, job.IsHeld, job.Broken, job.OutsideHours, job.NoUser, job.AccountRefused:
 		return api.StepEnabled
 	case job.Late, job.Superseded, job.OverLimit:
 		return ev.whyLate()

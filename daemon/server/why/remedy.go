@@ -67,6 +67,8 @@ func (ev *evidence) lint() api.Remedy {
 
 func (ev *evidence) enable() []api.Remedy {
 	switch {
+	case ev.decided && ev.reason() == job.OutsideHours:
+		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("run it anyway", "run --force")}
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
 	case ev.bar == job.NoUser:

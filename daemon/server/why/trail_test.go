@@ -196,7 +196,7 @@ func (a *interview) legible(w api.Why) (faults []string) {
 var stopsAt = map[job.Reason][]api.StepName{
 	job.Late: {api.StepDaemon, api.StepClock}, job.Superseded: {api.StepDaemon, api.StepClock}, job.OverLimit: {api.StepDaemon, api.StepClock},
 	job.PastDeadline: {api.StepDaemon, api.StepClock, api.StepOverlap},
-	job.IsPaused:     {api.StepEnabled}, job.IsDisabled: {api.StepEnabled}, job.IsHeld: {api.StepEnabled}, job.Broken: {api.StepEnabled},
+	job.IsPaused:     {api.StepEnabled}, job.IsDisabled: {api.StepEnabled}, job.IsHeld: {api.StepEnabled}, job.Broken: {api.StepEnabled}, job.OutsideHours: {api.StepEnabled},
 	job.NoUser: {api.StepEnabled}, job.AccountRefused: {api.StepEnabled}, job.OtherHost: {api.StepHost}, job.JobRemoved: {api.StepEntry},
 	job.Overlapping: {api.StepOverlap}, job.QueueFull: {api.StepOverlap}, job.Replaced: {api.StepOverlap}, job.TooMany: {api.StepOverlap},
 	job.WaitsForRun: {api.StepOverlap}, job.AlreadyRan: {api.StepGate}, job.StopAsked: {api.StepGate},

@@ -44,7 +44,7 @@ var timeFields = []formField{
 	{name: "weekday", hint: "0-7  *  mon-fri"},
 }
 
-// optionFields are the options that entries have most often, and those about days.
+// optionFields are the options that entries have most often, and those about days and hours.
 var optionFields = []formField{
 	{name: "name", hint: "for history and commands", option: "name"},
 	{name: "zone", hint: "of the times, as Europe/Paris", option: "tz"},
@@ -58,6 +58,9 @@ var optionFields = []formField{
 	{name: "calendar", hint: "only on its dates", option: "calendar"},
 	{name: "except", hint: "not on its dates: weekend", option: "except"},
 	{name: "shift", hint: "excluded days move: next prev", option: "shift"},
+	{name: "window", hint: "only in mon-fri/08:00-18:00", option: "window"},
+	{name: "blackout", hint: "not in sat/22:00-06:00", option: "blackout"},
+	{name: "outside", hint: "of these times: skip wait", option: "outside"},
 }
 
 // anyOption marks the field for an option without a field of its own.
@@ -268,7 +271,7 @@ func (f *form) meaning() string {
 	line, err := 1, error(nil)
 	for i := range f.fields {
 		field := &f.fields[i]
-		if value := strings.TrimSpace(field.line.Text()); err == nil && value != "" && slices.Contains(option.TimeKeys, field.option) {
+		if value := strings.TrimSpace(field.line.Text()); err == nil && value != "" && slices.Contains(slices.Concat(option.TimeKeys, option.HoursKeys), field.option) {
 			line, err = d.Set(line, field.option, value)
 		}
 	}
