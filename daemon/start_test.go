@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/barred"
 	"github.com/cronring/cronring/daemon/clock"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/revision"
@@ -18,9 +18,9 @@ import (
 func TestBarsAreSaidOncePerChange(t *testing.T) {
 	root := t.TempDir()
 	passwd := "root:x:0:0::/root:/bin/sh\nold:x:1002:1002::/home/old:/bin/sh\n"
-	writeFile(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
-	writeFile(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
-	writeFile(t, filepath.Join(root, "etc/shadow"), "old:*:19000:0:99999:7::19001:\n", 0o600)
+	filetest.Write(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/shadow"), "old:*:19000:0:99999:7::19001:\n", 0o600)
 	file, _ := crontab.Parse("x", "* * * * * later true\n* * * * * old true\n", crontab.Config{Format: crontab.System})
 	c, err := clock.Open()
 	if err != nil {
@@ -40,9 +40,9 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 	}
 	find("(later) ERROR (getpwnam() failed - user unknown)", "(old) ERROR (account expired on 2022-01-09)")
 	find()
-	writeFile(t, filepath.Join(root, "etc/passwd"), passwd+"later:x:1003:1003::/:/bin/sh\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/passwd"), passwd+"later:x:1003:1003::/:/bin/sh\n", 0o644)
 	find()
-	writeFile(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
 	find("(later) ERROR (getpwnam() failed - user unknown)")
 }
 
@@ -62,15 +62,5 @@ func TestHostKeepsVersionsOfCrontabsThatItFinds(t *testing.T) {
 	found, err := s.Revisions(t.Context(), revision.Filter{File: h.path("etc/cron.d/first")})
 	if err != nil || len(found) != 2 {
 		t.Errorf("kept %d versions (%v), want the one of the start and the one after", len(found), err)
-	}
-}
-
-func writeFile(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // TestPackagesForARM makes the packages for ARM and runs their programs in an
@@ -34,7 +36,7 @@ func TestPackagesForARM(t *testing.T) {
 			tree := t.TempDir()
 			command(t, nil, "dpkg-deb", "-x", found[0], tree)
 			table := filepath.Join(tree, "table")
-			write(t, table, "#@ name=tick\n@reboot echo ticked\n#@ name=daily\n0 5 * * * true\n")
+			filetest.Write(t, table, "#@ name=tick\n@reboot echo ticked\n#@ name=daily\n0 5 * * * true\n", 0o755)
 			smoke := exec.Command("sh", "-euc", `
 				emulator=$1 tree=$2
 				cronring() { "$emulator" "$tree/usr/bin/cronring" "$@"; }

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/packaging/machinetest"
 )
 
@@ -117,7 +118,7 @@ func wantNothingComplete(t *testing.T, cache string) {
 func aptSource(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sources")
-	write(t, path, text)
+	filetest.Write(t, path, text, 0o755)
 	return path
 }
 
@@ -173,9 +174,9 @@ func TestDownloadsWithoutServer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write(t, filepath.Join(apt, "status"), "")
-		write(t, filepath.Join(apt, "conf"), fmt.Sprintf("Dir::Etc \"%[1]s/etc\";\nDir::Etc::sourcelist \"%[2]s\";\nDir::State \"%[1]s\";\nDir::State::status \"%[1]s/status\";\nDir::Cache \"%[1]s\";\n", apt, debian))
-		write(t, filepath.Join(programs, "make"), "#!/bin/sh\ntouch "+programs+"/reached\n")
+		filetest.Write(t, filepath.Join(apt, "status"), "", 0o755)
+		filetest.Write(t, filepath.Join(apt, "conf"), fmt.Sprintf("Dir::Etc \"%[1]s/etc\";\nDir::Etc::sourcelist \"%[2]s\";\nDir::State \"%[1]s\";\nDir::State::status \"%[1]s/status\";\nDir::Cache \"%[1]s\";\n", apt, debian), 0o755)
+		filetest.Write(t, filepath.Join(programs, "make"), "#!/bin/sh\ntouch "+programs+"/reached\n", 0o755)
 		_, messages, err := download{dir: "..", name: ".ci/run", env: []string{"APT_CONFIG=" + filepath.Join(apt, "conf"), "PATH=" + programs + ":" + os.Getenv("PATH")}}.run(t)
 		wantGivenUp(t, messages, err, "install the packages that the tests use")
 		if _, err := os.Stat(filepath.Join(programs, "reached")); err == nil {
@@ -228,8 +229,8 @@ func TestModulesFromServerThatFailsTwice(t *testing.T) {
 	version := strings.TrimSpace(command(t, nil, "go", "list", "-m", "-f", "{{.Version}}", "golang.org/x/sys"))
 	g, server := serve(t, http.FileServer(http.Dir(filepath.Join(cache, "cache/download"))))
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), "module example.com/m\n\ngo 1.26\n\nrequire golang.org/x/sys "+version+"\n")
-	write(t, filepath.Join(dir, "go.sum"), text(t, "../go.sum"))
+	filetest.Write(t, filepath.Join(dir, "go.mod"), "module example.com/m\n\ngo 1.26\n\nrequire golang.org/x/sys "+version+"\n", 0o755)
+	filetest.Write(t, filepath.Join(dir, "go.sum"), text(t, "../go.sum"), 0o755)
 	modules := t.TempDir()
 	_, messages, err := download{
 		dir: dir, name: script(t, "retry.sh"), args: []string{"download the Go modules", "go", "mod", "download"},
@@ -245,12 +246,12 @@ func TestModulesFromServerThatFailsTwice(t *testing.T) {
 func packageServer(t *testing.T) (dir string, h http.Handler) {
 	t.Helper()
 	dir, tree := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(tree, "DEBIAN/control"), "Package: sample\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@example.com>\nDescription: sample\n")
-	write(t, filepath.Join(tree, "big"), strings.Repeat("x", 1<<20))
+	filetest.Write(t, filepath.Join(tree, "DEBIAN/control"), "Package: sample\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@example.com>\nDescription: sample\n", 0o755)
+	filetest.Write(t, filepath.Join(tree, "big"), strings.Repeat("x", 1<<20), 0o755)
 	command(t, nil, "dpkg-deb", "-Znone", "--root-owner-group", "--build", tree, filepath.Join(dir, "sample.deb"))
 	deb := text(t, filepath.Join(dir, "sample.deb"))
-	write(t, filepath.Join(dir, "Packages"), fmt.Sprintf("%sFilename: ./sample.deb\nSize: %d\nSHA256: %x\n\n",
-		text(t, filepath.Join(tree, "DEBIAN/control")), len(deb), sha256.Sum256([]byte(deb))))
+	filetest.Write(t, filepath.Join(dir, "Packages"), fmt.Sprintf("%sFilename: ./sample.deb\nSize: %d\nSHA256: %x\n\n",
+		text(t, filepath.Join(tree, "DEBIAN/control")), len(deb), sha256.Sum256([]byte(deb))), 0o755)
 	return dir, http.FileServer(http.Dir(dir))
 }
 

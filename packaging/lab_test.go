@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // TestMain lets the machines run the test binary as a tool: see tool_test.go.
@@ -156,7 +158,7 @@ func (m machine) furnish(t testing.TB, dir string) {
 	install(t, filepath.Join(lab, "setup.sh"), filepath.Join(dir, "setup"))
 	install(t, self, filepath.Join(dir, "labtool"))
 	for name, text := range m.files {
-		write(t, filepath.Join(dir, name), text)
+		filetest.Write(t, filepath.Join(dir, name), text, 0o755)
 	}
 	if m.debian {
 		return
@@ -210,17 +212,5 @@ func install(t testing.TB, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, to, string(text))
-}
-
-// write makes everything executable: it does no harm, and files that come
-// from a map have no mode of their own.
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, to, string(text), 0o755)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/packaging/machinetest"
 )
 
@@ -74,7 +75,7 @@ func TestSampleConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "cronring.toml"), regexp.MustCompile(`(?m)^#(\[[a-z.]+\]$|[a-z-]+ = )`).ReplaceAllString(string(sample), "$1"))
+	filetest.Write(t, filepath.Join(dir, "cronring.toml"), regexp.MustCompile(`(?m)^#(\[[a-z.]+\]$|[a-z-]+ = )`).ReplaceAllString(string(sample), "$1"), 0o755)
 	check := exec.Command(filepath.Join(binaries(t), "cronringd"), "--check-config", "--config", dir)
 	if said, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, said)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 const (
@@ -65,13 +66,7 @@ func newTestDirectory(t testing.TB, files map[string]string) *testDirectory {
 
 func (h *testDirectory) write(path, text string) {
 	h.t.Helper()
-	path = h.root + path
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
+	filetest.Write(h.t, h.root+path, text, 0o644)
 }
 
 func basic(nss string) map[string]string {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/packaging/machinetest"
 )
 
@@ -29,9 +30,9 @@ func furnish(t *testing.T) {
 	if os.Getenv("ACCOUNT_LAB") == "" {
 		t.Skip("runs in the machine that TestLab boots")
 	}
-	put(t, "/etc/pam.d/lab", "account required pam_unix.so\nsession required pam_limits.so\nsession required pam_env.so\n")
-	put(t, "/etc/security/limits.conf", "")
-	put(t, "/etc/environment", "")
+	filetest.Write(t, "/etc/pam.d/lab", "account required pam_unix.so\nsession required pam_limits.so\nsession required pam_env.so\n", 0o644)
+	filetest.Write(t, "/etc/security/limits.conf", "", 0o644)
+	filetest.Write(t, "/etc/environment", "", 0o644)
 	if exec.Command("id", "bob").Run() == nil {
 		return
 	}
@@ -42,13 +43,6 @@ func furnish(t *testing.T) {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v: %s", argv, err, out)
 		}
-	}
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -84,7 +78,7 @@ func TestInLimitsAgreeWithPAM(t *testing.T) {
 	d := New(Options{})
 	before := map[string]map[string]string{"bob": limitsOf(t, "bob"), "rob": limitsOf(t, "rob"), "root": limitsOf(t, "root")}
 	for _, test := range limitCases {
-		put(t, "/etc/security/limits.conf", test.text)
+		filetest.Write(t, "/etc/security/limits.conf", test.text, 0o644)
 		a, err := d.Find(t.Context(), test.user)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +155,7 @@ func TestInEnvironmentAgreesWithPAM(t *testing.T) {
 	}
 	before := environment()
 	for _, test := range environmentCases {
-		put(t, "/etc/environment", test.text)
+		filetest.Write(t, "/etc/environment", test.text, 0o644)
 		want := append(slices.Clone(before), d.Environment(crontab.RHEL)...)
 		got := environment()
 		slices.Sort(want)
@@ -194,7 +188,7 @@ func TestInRefusalAgreesWithPAM(t *testing.T) {
 				lines = append(lines, old)
 			}
 		}
-		put(t, "/etc/shadow", strings.Join(lines, "")+line+"\n")
+		filetest.Write(t, "/etc/shadow", strings.Join(lines, "")+line+"\n", 0o644)
 		_, refused := throughPAM(t, "bob", "true")
 		if got := d.Refusal(bob, time.Now()); (got == "") != (refused == nil) {
 			t.Errorf("%s: we say %q, PAM %v", line, got, refused)

@@ -1,7 +1,6 @@
 package barred
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,15 +10,16 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 func TestBarsFollowTheAccounts(t *testing.T) {
 	root := t.TempDir()
 	passwd := "root:x:0:0::/root:/bin/sh\nann:x:1001:1001::/home/ann:/bin/sh\nold:x:1002:1002::/home/old:/bin/sh\n"
-	writeFile(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
-	writeFile(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
-	writeFile(t, filepath.Join(root, "etc/shadow"), "ann:*:19000:0:99999:7:::\nold:*:19000:0:99999:7::19001:\n", 0o600)
+	filetest.Write(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/shadow"), "ann:*:19000:0:99999:7:::\nold:*:19000:0:99999:7::19001:\n", 0o600)
 	file, _ := crontab.Parse("x", "* * * * * ann true\n* * * * * old true\n* * * * * later true\n", crontab.Config{Format: crontab.System})
 	crontabs := []*crontab.File{file}
 	b := &Users{Accounts: account.New(account.Options{Root: root})}
@@ -35,21 +35,8 @@ func TestBarsFollowTheAccounts(t *testing.T) {
 	if _, changed := b.Find(t.Context(), crontabs, now); changed {
 		t.Error("nothing happened, and the answer is said to differ")
 	}
-	writeFile(t, filepath.Join(root, "etc/passwd"), passwd+"later:x:1003:1003::/:/bin/sh\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/passwd"), passwd+"later:x:1003:1003::/:/bin/sh\n", 0o644)
 	if barred, changed := b.Find(t.Context(), crontabs, now); !changed || len(barred) != 1 {
 		t.Errorf("after it was made: changed %t, %v", changed, barred)
-	}
-}
-
-func writeFile(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -11,14 +11,15 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 	root := t.TempDir()
-	writeFile(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\n", 0o644)
-	writeFile(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
-	writeFile(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
+	filetest.Write(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
 	var text strings.Builder
 	text.WriteString("* * * * * root true\n")
 	for i := range 50 {

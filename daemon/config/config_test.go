@@ -16,22 +16,10 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/slots"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/man/mantest"
 )
-
-func writeFile(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // read reads texts as cronring.toml and then files of conf.d. In the places the
 // directory is left out.
@@ -43,7 +31,7 @@ func read(t *testing.T, texts ...string) Config {
 		if i > 0 {
 			name = fmt.Sprintf("conf.d/%d0.toml", i)
 		}
-		writeFile(t, filepath.Join(dir, name), text, 0o644)
+		filetest.Write(t, filepath.Join(dir, name), text, 0o644)
 	}
 	c := Read(dir)
 	for i := range c.Diagnostics {
@@ -233,7 +221,7 @@ labels = { zone = "a", role = "db" }
 // and that a file that cannot be trusted has none.
 func TestReadCalendars(t *testing.T) {
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "cronring.toml"), `
+	filetest.Write(t, filepath.Join(dir, "cronring.toml"), `
 [calendar.list]
 file = "dates/list"
 [calendar.open]
@@ -247,8 +235,8 @@ file = "dates/list"
 fiel = "dates/list"
 `, 0o644)
 	list := filepath.Join(dir, "dates/list")
-	writeFile(t, list, "2026-12-24\n", 0o644)
-	writeFile(t, filepath.Join(dir, "dates/open"), "2026-12-24\n", 0o666)
+	filetest.Write(t, list, "2026-12-24\n", 0o644)
+	filetest.Write(t, filepath.Join(dir, "dates/open"), "2026-12-24\n", 0o666)
 	c := Read(dir)
 	var got []string
 	for _, d := range c.Diagnostics {
@@ -271,7 +259,7 @@ fiel = "dates/list"
 	if dates == nil || c.ReadCalendars() || c.Dates()["list"].Dates != dates {
 		t.Error("an unchanged file has other dates")
 	}
-	writeFile(t, list, "2026-12-25\n", 0o644)
+	filetest.Write(t, list, "2026-12-25\n", 0o644)
 	if !c.ReadCalendars() || c.Dates()["list"].Dates == dates || c.Dates()["open"].Dates != nil {
 		t.Errorf("a changed file: got %v", c.Dates())
 	}
@@ -297,14 +285,14 @@ func TestReadHintsAtWhatWasMeant(t *testing.T) {
 func TestReadOfAnybodyElseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cronring.toml")
-	writeFile(t, file, "session = \"pam\"\n", 0o666)
+	filetest.Write(t, file, "session = \"pam\"\n", 0o666)
 	if c := Read(dir); c.Err() == nil || c.Session != SessionAuto || !strings.Contains(c.Err().Error(), "chmod go-w "+file) {
 		t.Errorf("a file that everybody may write counts: session %q, error %v", c.Session, c.Err())
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can give a file away")
 	}
-	writeFile(t, file, "session = \"pam\"\n", 0o644)
+	filetest.Write(t, file, "session = \"pam\"\n", 0o644)
 	if err := os.Chown(file, 12345, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +463,7 @@ func TestManualExamplesAreRead(t *testing.T) {
 				text = "[channel.x]\ntype = \"webhook\"\nurl = \"https://localhost/x\"\n" + text
 			}
 			holidays := filepath.Join(t.TempDir(), "holidays")
-			writeFile(t, holidays, "2027-01-01\n", 0o644)
+			filetest.Write(t, holidays, "2027-01-01\n", 0o644)
 			if c := read(t, strings.ReplaceAll(text, "calendars/de-2027.dates", holidays)); len(c.Diagnostics) > 0 {
 				t.Errorf("%v: got %v, want no diagnostic", e, c.Diagnostics)
 			}

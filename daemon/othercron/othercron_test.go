@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func hostRoot(t *testing.T) string {
@@ -38,7 +40,7 @@ func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 	held.Close()
 	for _, last := range []string{"", "4711\n", "4711", ""} {
 		if last != "" {
-			writeFile(t, filepath.Join(root, PIDFile), last, 0o644)
+			filetest.Write(t, filepath.Join(root, PIDFile), last, 0o644)
 		}
 		again, relieves, err := Lock(root)
 		if err != nil {
@@ -59,7 +61,7 @@ func TestLockHostWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(root, PIDFile), fmt.Sprintf("%d%s", dead.Process.Pid, ownSign), 0o644)
+	filetest.Write(t, filepath.Join(root, PIDFile), fmt.Sprintf("%d%s", dead.Process.Pid, ownSign), 0o644)
 	child := exec.Command("flock", filepath.Join(root, PIDFile), "sh", "-c", "echo; read x")
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -91,7 +93,7 @@ func TestLockHostWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
 func TestLockHostFollowsNoLink(t *testing.T) {
 	root := hostRoot(t)
 	victim := filepath.Join(root, "victim")
-	writeFile(t, victim, "precious", 0o600)
+	filetest.Write(t, victim, "precious", 0o600)
 	if err := os.Symlink(victim, filepath.Join(root, PIDFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func TestMarkBootCountsOncePerBoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := hostRoot(t)
 			if before != "" {
-				writeFile(t, filepath.Join(root, before), "", 0)
+				filetest.Write(t, filepath.Join(root, before), "", 0)
 			}
 			for i, want := range []bool{before != "", true} {
 				done, again := BootIsMarked(root), BootIsMarked(root)
@@ -123,18 +125,5 @@ func TestMarkBootCountsOncePerBoot(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func writeFile(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // spoolIn is a host's places below a directory of the test, and an account
@@ -108,7 +109,7 @@ func TestInstallFollowsNothingPlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, bob := spoolIn(t, crontab.Debian)
 			victim := filepath.Join(t.TempDir(), "victim")
-			write(t, victim, "secret\n")
+			filetest.Write(t, victim, "secret\n", 0o644)
 			path := filepath.Join(p.Users, "bob")
 			if err := errors.Join(os.MkdirAll(p.Users, 0o700), plant(victim, path)); err != nil {
 				t.Fatal(err)
@@ -152,16 +153,6 @@ func TestReadCrontabRefusesStrangers(t *testing.T) {
 	}
 	if text, err := p.ReadCrontab(bob); err == nil {
 		t.Errorf("the file of a third account is shown: %q", text)
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -250,7 +241,7 @@ func TestRemoveTellsOfNone(t *testing.T) {
 func TestRestoreKeepsOwnerAndMode(t *testing.T) {
 	p, bob := spoolIn(t, crontab.Debian)
 	path := filepath.Join(p.CronD, "backup")
-	write(t, path, "old\n")
+	filetest.Write(t, path, "old\n", 0o644)
 	if err := errors.Join(os.Chown(path, int(bob.UID), int(bob.GID)), os.Chmod(path, 0o640)); err != nil {
 		t.Fatal(err)
 	}
@@ -275,9 +266,9 @@ func TestRestoreKeepsOwnerAndMode(t *testing.T) {
 
 func TestRestoreWritesCrontabsAlone(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
-	write(t, filepath.Join(p.CronD, "x"), "old\n")
+	filetest.Write(t, filepath.Join(p.CronD, "x"), "old\n", 0o644)
 	victim := filepath.Join(filepath.Dir(p.CronD), "passwd")
-	write(t, victim, "secret\n")
+	filetest.Write(t, victim, "secret\n", 0o644)
 	if err := os.Symlink(victim, filepath.Join(p.CronD, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +353,7 @@ func TestMayUse(t *testing.T) {
 		p, _ := spoolIn(t, test.family)
 		for path, text := range map[string]string{p.Allow: test.allow, p.Deny: test.deny} {
 			if text != "-" {
-				write(t, path, text)
+				filetest.Write(t, path, text, 0o644)
 			}
 		}
 		err := p.MayUse(test.family, test.caller, test.target)
@@ -381,7 +372,7 @@ func TestMayUseRefusesWhenListIsUnreadable(t *testing.T) {
 	} {
 		p, _ := spoolIn(t, crontab.Debian)
 		for _, path := range []string{p.Allow, p.Deny} {
-			write(t, p.Crontab, "") // makes /etc
+			filetest.Write(t, p.Crontab, "", 0o644) // makes /etc
 			if err := make(path); err != nil {
 				t.Fatal(err)
 			}
