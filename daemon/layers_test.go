@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"crontab"},
 	{"crontab/dependency", "crontab/draft"},
 	{"daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/slots"},
-	{"daemon/engine/exchange", "daemon/engine/join"},
+	{"daemon/engine/exchange", "daemon/engine/join", "daemon/engine/memorystore"},
 	{"daemon/engine/agenda"},
 	{"daemon/engine/backfill"},
 	{"daemon/engine/live", "daemon/engine/install"},

@@ -166,11 +166,11 @@ func TestFaultySchedulesAreHeld(t *testing.T) {
 			if why := v.Options(i).Held; !strings.Contains(why, "fault of cronring") {
 				t.Errorf("got held %q, want the fault", why)
 			}
-			if n := len(h.ran["good"]); n < 10 {
+			if n := len(h.store.Runs("good")); n < 10 {
 				t.Errorf("the other job has %d records, want its runs", n)
 			}
-			if len(h.ran["bad"]) > 10 || records > 100 {
-				t.Errorf("%d records, %d of the faulty job", records, len(h.ran["bad"]))
+			if len(h.store.Runs("bad")) > 10 || records > 100 {
+				t.Errorf("%d records, %d of the faulty job", records, len(h.store.Runs("bad")))
 			}
 			before := records
 			h.step(h.load()) // found again, and held again
@@ -200,7 +200,7 @@ func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	h.start()
 	h.now.Wall, h.now.Up = h.now.Wall.Add(30*24*time.Hour), h.now.Up+30*24*time.Hour // asleep for a month
 	steps := 0
-	for ; len(h.ran["j49"]) == 0 && steps < 1000; steps++ {
+	for ; len(h.store.Runs("j49")) == 0 && steps < 1000; steps++ {
 		h.step(event.Tick{})
 	}
 	if steps < 10 || steps > 100 {

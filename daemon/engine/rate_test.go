@@ -61,7 +61,7 @@ func TestRunThatWaitsSurvivesAShortCrash(t *testing.T) {
 		h.crontabs = []*crontab.File{h.crontab("t", "#@ name=a overlap=queue\n*/30 * * * * a\n")}
 		h.start()
 		h.advance(noon.Add(61 * time.Minute)) // one run continues, and another one waits
-		h.state.LastSeen = h.now.Wall         // as stored by SignOfLife
+		h.lastSeen = h.now.Wall               // as stored by SignOfLife
 		h.pass(away)
 		h.adopted = true
 		h.start()

@@ -77,7 +77,7 @@ func (h *history) expected() {
 		if o.Expect == 0 || !o.Enabled || !catalog.IsHere(o, h.w.engine.node) {
 			continue
 		}
-		l := h.w.ledgers[job.Owned{Job: id, User: h.jobs.Entry(slot).User()}]
+		l := h.w.store.Ledgers[job.Owned{Job: id, User: h.jobs.Entry(slot).User()}]
 		since := l.Success
 		if l.Watched.After(since) {
 			since = l.Watched
@@ -126,15 +126,15 @@ func (h *history) randomEnd(rng *rand.Rand, id job.RunID) job.Outcome {
 
 // randomLetter makes a request about a dead letter, if there is one.
 func (h *history) randomLetter(rng *rand.Rand) event.Event {
-	letters := slices.Sorted(maps.Keys(h.w.dead))
+	letters := slices.Sorted(maps.Keys(h.w.store.Dead))
 	if len(letters) == 0 {
 		return event.Tick{}
 	}
 	id := letters[rng.IntN(len(letters))]
-	if dead := h.w.dead[id]; rng.IntN(3) > 0 {
+	if dead := h.w.store.Dead[id]; rng.IntN(3) > 0 {
 		return event.Redrive{Dead: dead, By: "ann"}
 	}
-	return event.Bury{Dead: h.w.dead[id], By: "ann"}
+	return event.Bury{Dead: h.w.store.Dead[id], By: "ann"}
 }
 
 // failures checks the invariants about failures for one step.
@@ -152,8 +152,8 @@ func (h *history) failures(effects []effect.Effect) {
 			h.toldOnce(eff.Notice)
 		}
 	}
-	if e := h.w.engine; !maps.Equal(e.ledgers, h.w.ledgers) {
-		h.w.t.Errorf("invariant 18: the engine remembers %v, and the store %v", e.ledgers, h.w.ledgers)
+	if e := h.w.engine; !maps.Equal(e.ledgers, h.w.store.Ledgers) {
+		h.w.t.Errorf("invariant 18: the engine remembers %v, and the store %v", e.ledgers, h.w.store.Ledgers)
 	}
 }
 
@@ -272,9 +272,9 @@ func (h *history) toldOnce(n job.Notice) {
 func (h *history) restart() {
 	h.trials.began = map[job.RunID]job.Run{}
 	for id := range h.w.running {
-		if r, ok := h.w.live[id]; ok && h.w.adopted {
+		if r, ok := h.w.store.Live[id]; ok && h.w.adopted {
 			h.trials.began[id] = r
 		}
 	}
-	h.trials.ledgers = maps.Clone(h.w.ledgers)
+	h.trials.ledgers = maps.Clone(h.w.store.Ledgers)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/memorystore"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
@@ -50,16 +51,12 @@ type simHost struct {
 	pace     int // pace of the engine; 0: the default
 	crontabs []*crontab.File
 
-	// the store
-	state   State
-	roster  *effect.Roster
-	loads   int
-	stale   *view.View // the view before the last load
-	ledgers map[job.Owned]job.Ledger
-	ran     map[job.ID][]job.Run // all records of runs
-	marks   map[job.ID]job.Mark
-	live    map[job.RunID]job.Run
-	dead    map[job.RunID]job.Run // the dead letters, including those that were run again
+	store    *memorystore.Store
+	lastSeen time.Time // of the store
+	era      job.Era   // of the store
+	booted   bool      // the next daemon is the first one since the host booted
+	loads    int
+	stale    *view.View // the view before the last load
 
 	family crontab.Family
 	limits slots.Limits
@@ -81,9 +78,7 @@ type simHost struct {
 func newSimHost(t testing.TB, at time.Time, zone *time.Location) *simHost {
 	return &simHost{
 		t: t, node: "box.example.org", now: job.Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
-		state: State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}},
-		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
-		ledgers: map[job.Owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
+		store: memorystore.New(), running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
 }
 
@@ -152,36 +147,20 @@ func (h *simHost) die() {
 // start starts a new daemon with the contents of the store.
 func (h *simHost) start() {
 	h.die()
-	s := h.state
-	if h.roster != nil {
-		s.Known = h.roster.All()
-	}
-	s.Holds = maps.Clone(h.state.Holds)
-	s.Marks = slices.Collect(maps.Values(h.marks))
-	s.Live = slices.SortedFunc(maps.Values(h.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
-	s.Stamps = maps.Clone(h.state.Stamps)
-	s.Ledgers = slices.Collect(maps.Values(h.ledgers))
-	s.Adopted = h.adopt()
-	s.Ran = map[int64]map[int64]job.Verdict{}
-	for _, b := range s.Backfills {
-		s.Ran[b.ID] = h.ranIn(b.Job, b.From, b.To)
+	s := State{
+		Holds: maps.Clone(h.store.Holds), Stamps: maps.Clone(h.store.Stamps), Known: h.store.Known(), NextRun: h.store.NextRun,
+		Marks:     slices.Collect(maps.Values(h.store.Marks)),
+		Live:      slices.SortedFunc(maps.Values(h.store.Live), func(a, b job.Run) int { return int(a.ID - b.ID) }),
+		Ledgers:   slices.Collect(maps.Values(h.store.Ledgers)),
+		Backfills: slices.SortedFunc(maps.Values(h.store.Backfills), func(a, b job.Backfill) int { return int(a.ID - b.ID) }),
+		Ran:       h.store.RanInBackfills(), NextBackfill: h.store.NextBackfill,
+		LastSeen: h.lastSeen, Era: h.era, Booted: h.booted, Adopted: h.adopt(),
 	}
 	h.engine, h.members = New(s), claims.New()
 	h.engine.Pace(max(h.pace, 1))
 	h.owed, h.checking = nil, map[job.RunID]bool{}
-	h.state.Booted = false
+	h.booted = false
 	h.step(h.load())
-}
-
-// ranIn returns the verdicts of the occurrences in a range, by their newest runs.
-func (h *simHost) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
-	ran := map[int64]job.Verdict{}
-	for _, r := range h.ran[id] {
-		if !r.Due.Before(from) && !r.Due.After(to) && r.State != job.RunDropped {
-			ran[r.Due.UnixNano()] = r.Verdict
-		}
-	}
-	return ran
 }
 
 // load returns the event with the crontabs and the configuration: not prepared,
@@ -233,18 +212,9 @@ func (h *simHost) step(events ...event.Event) []effect.Effect {
 	for _, x := range h.members.Effects() {
 		effects = append(effects, toRing{sent: x})
 	}
-	h.state.LastSeen, h.state.Era = h.now.Wall, h.engine.Era()
+	h.lastSeen, h.era = h.now.Wall, h.engine.Era()
 	for _, e := range effects {
-		switch e := e.(type) {
-		case effect.Fact:
-			h.store(e.Record)
-		case effect.Roster:
-			h.roster = e.After(h.roster)
-		case effect.Stamp:
-			h.state.Stamps[e.ID] = e.Day
-		case effect.Ledger:
-			h.ledgers[job.Owned{Job: e.Ledger.Job, User: e.Ledger.User}] = e.Ledger
-		}
+		h.store.Keep(e)
 	}
 	for _, e := range effects {
 		if h.log != nil {
@@ -288,44 +258,6 @@ func (h *simHost) answer(id job.RunID, o job.Outcome) {
 func (h *simHost) end(id job.RunID, o job.Outcome) {
 	delete(h.running, id)
 	h.owed = append(h.owed, event.Ended{Run: id, Outcome: o})
-}
-
-// fill stores the progress of a backfill.
-func (h *simHost) fill(b job.Backfill) {
-	h.state.NextBackfill = max(h.state.NextBackfill, b.ID+1)
-	h.state.Backfills = slices.DeleteFunc(h.state.Backfills, func(x job.Backfill) bool { return x.ID == b.ID })
-	if b.State == job.BackfillGoing {
-		h.state.Backfills = append(h.state.Backfills, b)
-	}
-}
-
-// store keeps what the real store keeps.
-func (h *simHost) store(r job.Record) {
-	if r.Kind == job.Filled {
-		h.fill(*r.Backfill)
-	}
-	if r.Kind == job.Decided && r.Backfill == nil && (r.Run == nil || r.Run.Trigger != job.TriggerManual && r.Run.Trigger != job.TriggerBackfill) {
-		h.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
-	}
-	if r.Kind == job.Paused {
-		h.state.Holds.Put(r.Job, *r.Hold)
-	}
-	if r.Kind == job.Resumed {
-		h.state.Holds.Lift(r.Job, r.User)
-	}
-	if r.Run == nil {
-		return
-	}
-	h.state.NextRun = max(h.state.NextRun, r.Run.ID+1)
-	h.ran[r.Job] = append(h.ran[r.Job], *r.Run)
-	if (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead {
-		h.dead[r.Run.ID] = *r.Run
-	}
-	if r.Run.State.Live() {
-		h.live[r.Run.ID] = *r.Run
-	} else {
-		delete(h.live, r.Run.ID)
-	}
 }
 
 // advance lets time pass until the wall clock reads at, and wakes the engine at each of

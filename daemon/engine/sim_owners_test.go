@@ -96,7 +96,7 @@ func (n *neighbourhood) note(e effect.Effect) {
 	case effect.Check:
 		id = e.Run.Job
 	case effect.Kill:
-		id = n.live[e.Run].Job
+		id = n.store.Live[e.Run].Job
 	case effect.Notify:
 		id = e.Notice.Job
 	case effect.Ledger:
@@ -138,7 +138,7 @@ func (n *neighbourhood) state() string {
 				hold = *h
 				hold.Reason = n.numbered(h.Reason)
 			}
-			fmt.Fprintf(&b, "%s line %d held %q pause %+v next %s mark %+v\n", id, j.Line, j.Held, hold, v.Next(i, n.now.Wall), n.marks[id])
+			fmt.Fprintf(&b, "%s line %d held %q pause %+v next %s mark %+v\n", id, j.Line, j.Held, hold, v.Next(i, n.now.Wall), n.store.Marks[id])
 		}
 	}
 	for _, r := range v.Runs() {

@@ -94,7 +94,7 @@ func (h *history) randomFill(rng *rand.Rand) {
 		Reprocess: []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[rng.IntN(3)],
 	}
 	h.say("backfill %+v", b)
-	w.step(event.Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To)})
+	w.step(event.Backfill{Request: b, Ran: w.store.RanIn(b.Job, b.From, b.To)})
 }
 
 // places checks the invariants about slots for one step, effect by eff.
@@ -377,7 +377,7 @@ func (h *history) placesKept() {
 			delete(h.queueing.held, id)
 			continue
 		}
-		h.queueing.held[id] = h.seatOf(h.w.live[id])
+		h.queueing.held[id] = h.seatOf(h.w.store.Live[id])
 	}
 	h.queueing.forget()
 }

@@ -119,7 +119,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 		h.story = &strings.Builder{}
 		w.log = func(e effect.Effect) { fmt.Fprintln(h.story, w.notify(e)) }
 	}
-	w.state.Booted = rng.IntN(2) == 0
+	w.booted = rng.IntN(2) == 0
 
 	w.family = crontab.Family(rng.IntN(2))
 	h.texts = randomCrontabs(rng)
@@ -183,7 +183,7 @@ func (h *history) parse() { h.w.crontabs = h.w.parse(h.texts) }
 func (h *history) stamps(rng *rand.Rand) {
 	for _, id := range []string{"cron.daily", "cron.weekly", "cron.monthly"} {
 		if rng.IntN(3) == 0 {
-			h.w.state.Stamps[id] = timetable.DayOf(h.w.now.Wall, nil) - timetable.Day(rng.IntN(40))
+			h.w.store.Stamps[id] = timetable.DayOf(h.w.now.Wall, nil) - timetable.Day(rng.IntN(40))
 		}
 	}
 }
@@ -299,7 +299,7 @@ func (h *history) die(rng *rand.Rand) {
 	switch rng.IntN(3) {
 	case 0:
 		h.say("die and boot for %s", away)
-		w.now.Up, w.state.Booted = time.Minute, true
+		w.now.Up, w.booted = time.Minute, true
 	case 1:
 		h.say("die for %s", away)
 	default:
@@ -342,7 +342,7 @@ func (h *history) adopt(rng *rand.Rand) {
 func (h *history) successor() {
 	set := catalog.New(h.w.crontabs, nil, nil)
 	for id := range h.periods {
-		slot, known := set.Find(h.w.live[id].Job)
+		slot, known := set.Find(h.w.store.Live[id].Job)
 		switch {
 		case !h.watched(id):
 			delete(h.periods, id)
@@ -488,7 +488,7 @@ func (h *history) period(r job.Run) {
 	p := h.w.engine.jobs.Period(entry)
 	if r.Trigger == job.TriggerClock || r.Trigger == job.TriggerCatchup {
 		today := timetable.DayOf(h.w.now.Wall, entry.Zone().Location())
-		if stamp, known := h.w.state.Stamps[p.ID]; known && !p.Due(stamp, today) {
+		if stamp, known := h.w.store.Stamps[p.ID]; known && !p.Due(stamp, today) {
 			h.w.t.Errorf("invariant 8: run %d of %s starts on %s, and it ran on %s", r.ID, p.ID, today, stamp)
 		}
 		for other, id := range h.periods {

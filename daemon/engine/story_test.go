@@ -142,10 +142,10 @@ func (s *story) stamps(words []string) {
 		if err != nil {
 			s.t.Fatalf("story: %v", err)
 		}
-		s.w.state.Stamps[id] = timetable.DayOf(at, nil)
+		s.w.store.Stamps[id] = timetable.DayOf(at, nil)
 	}
 	if s.w.engine != nil {
-		s.w.step(event.Stamps{Days: s.w.state.Stamps})
+		s.w.step(event.Stamps{Days: s.w.store.Stamps})
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *story) backfill(words []string) {
 			b.MaxActive = int(s.run(value))
 		}
 	}
-	s.w.step(event.Backfill{Request: b, Ran: s.w.ranIn(b.Job, b.From, b.To), Token: 1})
+	s.w.step(event.Backfill{Request: b, Ran: s.w.store.RanIn(b.Job, b.From, b.To), Token: 1})
 }
 
 func (s *story) limits(words []string) slots.Limits {
@@ -511,9 +511,9 @@ func (s *story) ask(words []string) {
 	case "resume":
 		s.w.step(event.Resume{Job: id, By: by, Token: token})
 	case "redrive":
-		s.w.step(event.Redrive{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
+		s.w.step(event.Redrive{Dead: s.w.store.Dead[s.run(words[1])], By: by, Token: token})
 	case "drop":
-		s.w.step(event.Bury{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
+		s.w.step(event.Bury{Dead: s.w.store.Dead[s.run(words[1])], By: by, Token: token})
 	default:
 		s.t.Fatalf("story: no such command: %q", words)
 	}
@@ -562,7 +562,7 @@ func (s *story) start(words []string) {
 	before := s.w.now.Wall
 	s.w.zone = zone
 	s.w.now.Wall = s.time(words[0])
-	s.w.state.Booted = slices.Contains(words, "booted")
+	s.w.booted = slices.Contains(words, "booted")
 	s.w.adopted = slices.Contains(words, "adopted")
 	if slices.Contains(words, "family=rhel") {
 		s.w.family = crontab.RHEL

@@ -176,17 +176,17 @@ func (h *Host) randomCommand() {
 		}
 		b.Overlap = []string{"allow", "queue-all"}[h.rng.IntN(2)]
 		b.Reprocess = []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[h.rng.IntN(3)]
-		ev = event.Backfill{Request: b, Ran: h.ranIn(b.Job, b.From, b.To), Token: 1}
+		ev = event.Backfill{Request: b, Ran: h.store.RanIn(b.Job, b.From, b.To), Token: 1}
 	case 7:
 		if going := v.Backfills(); len(going) > 0 {
 			ev = event.StopBackfill{ID: going[0].ID, By: "ann", Token: 1}
 		}
 	case 8:
-		h.kept.state.Stamps = map[string]timetable.Day{"cron.daily": timetable.DayOf(h.Now.Wall, nil) - 1}
-		ev = event.Stamps{Days: maps.Clone(h.kept.state.Stamps)}
+		h.store.Stamps = map[string]timetable.Day{"cron.daily": timetable.DayOf(h.Now.Wall, nil) - 1}
+		ev = event.Stamps{Days: maps.Clone(h.store.Stamps)}
 	default:
-		if dead := slices.Sorted(maps.Keys(h.kept.dead)); len(dead) > 0 {
-			r := h.kept.dead[dead[h.rng.IntN(len(dead))]]
+		if dead := slices.Sorted(maps.Keys(h.store.Dead)); len(dead) > 0 {
+			r := h.store.Dead[dead[h.rng.IntN(len(dead))]]
 			if h.rng.IntN(3) == 0 {
 				ev = event.Bury{Dead: r, By: "ann", Token: 1}
 			} else {

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/memorystore"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -38,7 +39,9 @@ type Host struct {
 
 	blackouts timetable.Blackouts
 
-	kept      kept
+	store     *memorystore.Store
+	lastSeen  time.Time // of the store
+	era       job.Era   // of the store
 	processes map[job.RunID]*process
 	checks    map[job.RunID]*process
 	pending   []event.Event // events caused by the effects of the last step
@@ -66,26 +69,8 @@ type Watcher interface {
 	// was set back since the previous step. loaded reports whether the step read
 	// crontabs.
 	Step(h *Host, s Step, back time.Duration, loaded bool)
-	// Sleeps is called when the engine has nothing to do until its next wake time.
+	// Idle is called when the engine has nothing to do until its next wake time.
 	Idle(h *Host)
-}
-
-// kept is the content of the daemon's store.
-type kept struct {
-	state   engine.State
-	roster  *effect.Roster
-	marks   map[job.ID]job.Mark
-	live    map[job.RunID]job.Run
-	ledgers map[jobOf]job.Ledger
-	ran     map[job.ID][]job.Run
-	dead    map[job.RunID]job.Run
-	fills   map[int64]job.Backfill
-}
-
-// jobOf identifies a job and its user.
-type jobOf struct {
-	job  job.ID
-	user string
 }
 
 // process is a running process.
@@ -101,11 +86,7 @@ func NewHost(seed uint64) *Host {
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
 	h := &Host{
 		Seed: seed, rng: rng, Now: job.Moment{Wall: at, Up: time.Hour}, booted: rng.IntN(2) == 0,
-		kept: kept{
-			state: engine.State{Holds: job.Holds{}, Stamps: map[string]timetable.Day{}, NextRun: 1, NextBackfill: 1},
-			marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, ledgers: map[jobOf]job.Ledger{},
-			ran: map[job.ID][]job.Run{}, dead: map[job.RunID]job.Run{}, fills: map[int64]job.Backfill{},
-		},
+		store:     memorystore.New(),
 		processes: map[job.RunID]*process{}, checks: map[job.RunID]*process{},
 	}
 	h.Story = h.story.String
@@ -122,7 +103,7 @@ func NewHost(seed uint64) *Host {
 	if rng.IntN(3) == 0 {
 		h.files = append(h.files, &file{name: "/etc/anacrontab", format: crontab.Anacron})
 		for _, id := range []string{"cron.daily", "cron.weekly"} {
-			h.kept.state.Stamps[id] = timetable.DayOf(at, nil) - timetable.Day(rng.IntN(20))
+			h.store.Stamps[id] = timetable.DayOf(at, nil) - timetable.Day(rng.IntN(20))
 		}
 	}
 	for _, f := range h.files {
@@ -166,18 +147,16 @@ func (h *Host) load() event.Load {
 // start starts a new daemon with the content of the store.
 func (h *Host) start() {
 	h.note("start at %s", h.Now.Wall.Format(time.RFC3339))
-	s := h.kept.state
-	s.Holds, s.Stamps = maps.Clone(s.Holds), maps.Clone(s.Stamps)
-	s.Marks = slices.Collect(maps.Values(h.kept.marks))
-	s.Live = slices.SortedFunc(maps.Values(h.kept.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
-	s.Ledgers = slices.Collect(maps.Values(h.kept.ledgers))
-	s.Booted, h.booted = h.booted, false
-	s.Ran = map[int64]map[int64]job.Verdict{}
-	for _, id := range slices.Sorted(maps.Keys(h.kept.fills)) {
-		b := h.kept.fills[id]
-		s.Backfills = append(s.Backfills, b)
-		s.Ran[id] = h.ranIn(b.Job, b.From, b.To)
+	s := engine.State{
+		Holds: maps.Clone(h.store.Holds), Stamps: maps.Clone(h.store.Stamps), Known: h.store.Known(), NextRun: h.store.NextRun,
+		Marks:     slices.Collect(maps.Values(h.store.Marks)),
+		Live:      slices.SortedFunc(maps.Values(h.store.Live), func(a, b job.Run) int { return int(a.ID - b.ID) }),
+		Ledgers:   slices.Collect(maps.Values(h.store.Ledgers)),
+		Backfills: slices.SortedFunc(maps.Values(h.store.Backfills), func(a, b job.Backfill) int { return int(a.ID - b.ID) }),
+		Ran:       h.store.RanInBackfills(), NextBackfill: h.store.NextBackfill,
+		LastSeen: h.lastSeen, Era: h.era, Booted: h.booted,
 	}
+	h.booted = false
 	for _, id := range slices.Sorted(maps.Keys(h.processes)) {
 		if !h.adopts {
 			delete(h.processes, id)
@@ -189,17 +168,6 @@ func (h *Host) start() {
 	h.Engine = engine.New(s)
 	h.Daemons = append(h.Daemons, Daemon{Boot: fmt.Sprintf("boot-%d", len(h.Daemons))})
 	h.step(h.load())
-}
-
-// ranIn returns the verdict of the newest run of each occurrence from from to to.
-func (h *Host) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
-	ran := map[int64]job.Verdict{}
-	for _, r := range h.kept.ran[id] {
-		if !r.Due.Before(from) && !r.Due.After(to) && r.State != job.RunDropped {
-			ran[r.Due.UnixNano()] = r.Verdict
-		}
-	}
-	return ran
 }
 
 // crashPoint is the point of a step at which the daemon dies.
@@ -241,64 +209,25 @@ func (h *Host) now() time.Time {
 	if v := h.Engine.View().Now(); v.Up > 0 {
 		return v.Wall.Add(h.Now.Up - v.Up)
 	}
-	return h.kept.state.LastSeen
+	return h.lastSeen
 }
 
 // keep stores the effects of a step.
 func (h *Host) keep(s Step) {
-	k := &h.kept
 	if len(s.Effects) > 0 {
-		k.state.LastSeen, k.state.Era = s.At, s.Era
+		h.lastSeen, h.era = s.At, s.Era
 	}
 	for _, e := range s.Effects {
+		h.store.Keep(e)
 		switch e := e.(type) {
 		case effect.Fact:
 			fmt.Fprintln(&h.story, format(e.Record))
-			k.record(e.Record)
-		case effect.Roster:
-			k.roster = e.After(k.roster)
-			k.state.Known = k.roster.All()
-		case effect.Stamp:
-			k.state.Stamps[e.ID] = e.Day
-		case effect.Ledger:
-			k.ledgers[jobOf{e.Ledger.Job, e.Ledger.User}] = e.Ledger
+			if e.Record.Kind == job.Redrove || e.Record.Kind == job.Buried { // users retry each dead letter once
+				delete(h.store.Dead, e.Record.Run.ID)
+			}
 		case effect.Notify:
 			fmt.Fprintf(&h.story, "  tell %s %s\n", e.Notice.On, e.Notice.Text)
 		}
-	}
-}
-
-func (k *kept) record(r job.Record) {
-	switch {
-	case r.Kind == job.Filled && r.Backfill.State == job.BackfillGoing:
-		k.fills[r.Backfill.ID] = *r.Backfill
-	case r.Kind == job.Filled:
-		delete(k.fills, r.Backfill.ID)
-	case r.Kind == job.Paused:
-		k.state.Holds.Put(r.Job, *r.Hold)
-	case r.Kind == job.Resumed:
-		k.state.Holds.Lift(r.Job, r.User)
-	case r.Kind == job.Redrove || r.Kind == job.Buried:
-		delete(k.dead, r.Run.ID)
-		return
-	case r.DecidesOccurrence():
-		if m := k.marks[r.Job]; r.Era > m.Era || r.Era == m.Era && r.Due.After(m.Due) {
-			k.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
-		}
-	}
-	if r.Kind == job.Filled {
-		k.state.NextBackfill = max(k.state.NextBackfill, r.Backfill.ID+1)
-	}
-	if r.Run == nil {
-		return
-	}
-	k.state.NextRun = max(k.state.NextRun, r.Run.ID+1)
-	k.ran[r.Job] = append(k.ran[r.Job], *r.Run)
-	if (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead {
-		k.dead[r.Run.ID] = *r.Run
-	}
-	if k.live[r.Run.ID] = *r.Run; !r.Run.State.Live() {
-		delete(k.live, r.Run.ID)
 	}
 }
 
