@@ -154,7 +154,7 @@ func (l *loop) readCalendars() {
 func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load {
 	c := l.config.current()
 	return event.Load{
-		Crontabs: crontabs, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: l.groups.Unfit(ctx, crontabs),
+		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.zone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: l.groups.Unfit(ctx, crontabs),
 	}
 }
 

@@ -62,9 +62,9 @@ func digits(text string) (n int64, rest string) {
 	return n, text[end:]
 }
 
-// parseInstant reads RFC 3339, or a local date with or without time in zone.
+// ParseInstant reads RFC 3339, or a local date with or without time in zone.
 // An instant before 1970 or after LastYear is an error.
-func parseInstant(text string, zone *timetable.Zone) (time.Time, error) {
+func ParseInstant(text string, zone *timetable.Zone) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(form, text, zone.Location()); err == nil {
 			return t.UTC(), timetable.CheckRange(t, text)
@@ -193,8 +193,8 @@ func checkText(text string) error {
 // longestNote is the longest text for people in bytes.
 const longestNote = 500
 
-// checkNote checks a text for people, which is shown and sent on one line.
-func checkNote(text string) error {
+// CheckNote checks a text for people, which is shown and sent on one line.
+func CheckNote(text string) error {
 	switch {
 	case text == "":
 		return errors.New("the text is empty")

@@ -35,8 +35,9 @@ type Explanation struct {
 	Crontab     string          `json:"crontab,omitempty"`
 	Line        int             `json:"line,omitempty"`
 	Hold        *job.Hold       `json:"pause,omitempty"`
-	Shared      int             `json:"shared,omitempty"`  // minutes of the next seven days in which other jobs also start
-	Clashes     []Clash         `json:"clashes,omitempty"` // the fullest of them; the job's own start is counted, not named
+	Blackout    string          `json:"blackout,omitempty"` // of the host, now
+	Shared      int             `json:"shared,omitempty"`   // minutes of the next seven days in which other jobs also start
+	Clashes     []Clash         `json:"clashes,omitempty"`  // the fullest of them; the job's own start is counted, not named
 }
 
 // ZoneChange is one change of a zone's offset and what it does to a schedule.

@@ -48,6 +48,7 @@ type Config struct {
 	Sidecar     *sidecar.Sidecar // nil: no settings for entries
 	Channels    []notify.Channel // the valid ones, by name
 	Calendars   map[string]Calendar
+	Blackouts   map[string]Blackout
 	Diagnostics []crontab.Diagnostic
 
 	Places map[string]sidecar.Place // the place of each setting that differs from the default
@@ -185,6 +186,7 @@ func dotted(path []string) string { return toml.Key(path).String() }
 func (r *reader) finish() {
 	r.checkRing()
 	r.finishCalendars()
+	r.finishBlackouts()
 	for _, name := range sortedKeys(r.channels) {
 		r.addChannel(r.channels[name])
 	}

@@ -171,6 +171,12 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"rate of 0":         {"session = \"pam\"\n[pool.a]\nrate = \"0/m\"\n", "cronring.toml:3: pool.a.rate: want a rate"},
 		"words":             {"session = \"pam\"\n[pool.a]\nusers = \"bob\"\n", "cronring.toml:3: pool.a.users: want a list"},
 		"list":              {"session = \"pam\"\n[default]\nok = [0, 1]\n", "cronring.toml:3: default.ok: want a text"},
+		"empty blackout":    {"session = \"pam\"\n[blackout.a]\nreason = \"x\"\n", "cronring.toml:2: blackout.a: it has no `hours` and no `until`"},
+		"blackout hours":    {"session = \"pam\"\n[blackout.a]\nhours = \"8-9\"\n", "cronring.toml:2: blackout.a: hours: \"8-9\" is not a time"},
+		"blackout times":    {"session = \"pam\"\n[blackout.a]\nfrom = \"2027-01-02\"\nuntil = \"2027-01-02\"\n", "cronring.toml:2: blackout.a: `until` is not after `from`"},
+		"blackout zone":     {"session = \"pam\"\n[blackout.a]\nzone = \"Mars\"\nuntil = \"2027-01-02\"\n", "cronring.toml:2: blackout.a: zone: "},
+		"blackout always":   {"session = \"pam\"\n[blackout.a]\nhours = \"00:00-24:00\"\n", "cronring.toml:2: blackout.a: `hours` leaves no time"},
+		"blackout key":      {"session = \"pam\"\n[blackout.a]\nhour = \"8-9\"\nuntil = \"2027-01-02\"\n", "cronring.toml:3: unknown key blackout.a.hour"},
 		"option":            {"session = \"pam\"\n[default]\n\nretry = 3\ntimeout = \"x\"\n", "cronring.toml:5: timeout: "},
 		"guard":             {"session = \"pam\"\n[job.a]\noverlap = \"skpi\"\n", "cronring.toml:3: overlap: "},
 		"match of nothing":  {"session = \"pam\"\n[[match]]\nset = { nice = 5 }\n", "cronring.toml:2: a [[match]] requires file, user or command"},
@@ -417,7 +423,7 @@ func TestManual(t *testing.T) {
 	for _, s := range settings {
 		want = append(want, s.key)
 	}
-	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}, {"calendar", "x"}} {
+	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}, {"calendar", "x"}, {"blackout", "x"}} {
 		want = append(want, knownKeys(path)...)
 	}
 	want = append(want, "user") // of a job
@@ -508,6 +514,28 @@ func TestCheckKeys(t *testing.T) {
 		}
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q in it", name, got, c.want)
+		}
+	}
+}
+
+func TestReadBlackouts(t *testing.T) {
+	c := read(t, "[blackout.upgrade]\nfrom = \"2027-03-01T22:00\"\nuntil = \"2027-03-02T04:00\"\nzone = \"Asia/Tokyo\"\nreason = \"storage\"\n[blackout.mondays]\nhours = \"mon/02:00-03:00\"\n",
+		"[blackout.upgrade]\nuntil = \"2027-03-02T05:00\"\n")
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := c.HostBlackouts(berlin)
+	for at, want := range map[string]string{
+		"2027-03-01T12:59:59Z": "", "2027-03-01T13:00:00Z": "blackout.upgrade: storage", "2027-03-01T20:00:00Z": "",
+		"2027-03-08T01:30:00Z": "blackout.mondays", "2027-03-08T02:30:00Z": "",
+	} {
+		instant, _ := time.Parse(time.RFC3339, at)
+		if _, against := all.Opens(nil, instant); against != want {
+			t.Errorf("at %s: got %q, want %q", at, against, want)
 		}
 	}
 }

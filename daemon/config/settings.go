@@ -141,6 +141,7 @@ var errUnknown = errors.New("unknown key")
 var tables = [][]string{
 	{"mail"}, {"log"}, {"ring"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
 	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"}, {"calendar"}, {"calendar", "*"},
+	{"blackout"}, {"blackout", "*"},
 }
 
 // open records a table. It returns false for an unknown one.
@@ -165,6 +166,8 @@ func (r *reader) open(path []string, at sidecar.Place) bool {
 		r.channel(name)
 	case "calendar":
 		r.calendar(name)
+	case "blackout":
+		r.blackout(name, at)
 	}
 	return true
 }
@@ -192,6 +195,8 @@ func (r *reader) set(path []string, v value, at sidecar.Place) error {
 		return r.placed(key, at, r.setPool(path[1], last, v))
 	case path[0] == "calendar" && len(path) == 3:
 		return r.placed(key, at, r.setCalendar(path[1], last, v, at))
+	case path[0] == "blackout" && len(path) == 3:
+		return r.placed(key, at, r.setBlackout(path[1], last, v))
 	case path[0] == "channel" && len(path) == 3:
 		return r.placed(key, at, setChannel(r.channel(path[1]), last, v))
 	case path[0] == "channel" && len(path) == 4 && path[2] == "header":
@@ -216,11 +221,13 @@ func knownKeys(path []string) []string {
 		for _, s := range settings {
 			keys = append(keys, s.key)
 		}
-		return append(keys, "default", "job", "match", "pool", "channel", "calendar")
+		return append(keys, "default", "job", "match", "pool", "channel", "calendar", "blackout")
 	case path[0] == "pool":
 		return []string{"size", "rate", "users"}
 	case path[0] == "calendar":
 		return []string{"file"}
+	case path[0] == "blackout":
+		return []string{"hours", "from", "until", "zone", "reason"}
 	case path[0] == "match":
 		return []string{"file", "user", "command", "set"}
 	case path[0] == "channel":

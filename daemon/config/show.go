@@ -46,6 +46,12 @@ func (c *Config) Rows() []Row {
 	for _, name := range sortedKeys(c.Calendars) {
 		add("calendar", name, "file", c.Calendars[name].File)
 	}
+	for _, name := range sortedKeys(c.Blackouts) {
+		b := c.Blackouts[name]
+		for _, f := range [][2]string{{"hours", b.Hours}, {"from", b.From}, {"until", b.Until}, {"zone", b.Zone}, {"reason", b.Reason}} {
+			add("blackout", name, f[0], f[1])
+		}
+	}
 	return append(rows, sidecarRows(c.Sidecar)...)
 }
 

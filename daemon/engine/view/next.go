@@ -62,6 +62,13 @@ func (v *View) Next(i int, after time.Time) time.Time {
 	return v.nextOutsideBlackouts(i, after)
 }
 
+// Blackout returns the blackout of the host at an instant, and its end; "" if there is
+// none. The end is zero if the blackout has none.
+func (v *View) Blackout(at time.Time) (name string, until time.Time) {
+	until, name = v.blackouts.Opens(nil, at)
+	return name, until
+}
+
 // nextOutsideBlackouts returns the first occurrence after an instant that is in no
 // blackout of the host, or the end of the blackout if outside=wait moves it there.
 func (v *View) nextOutsideBlackouts(i int, after time.Time) time.Time {

@@ -34,6 +34,7 @@ func (s *Analyst) Explain(ctx context.Context, c *call.Call) error {
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), crontabs.On(e, s.daemon.Diagnostics()), from.In(e.Zone().Location()))
 	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o option.Option) bool { return o.Origin == option.BuiltIn }))
 	x.Job, x.User, x.Crontab, x.Line, x.Held, x.Hold = j.ID, j.User, j.Crontab, j.Line, j.Held, c.View.Hold(i)
+	x.Blackout, _ = c.View.Blackout(c.Now)
 	if err := addClashes(c, ctx, &x, i, from.Truncate(time.Minute)); err != nil {
 		return err
 	}

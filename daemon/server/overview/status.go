@@ -69,10 +69,18 @@ func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 
 // head is a status without anything about jobs that are not everybody's.
 func (o *Overview) head(v *view.View, now time.Time) api.Status {
-	return api.Status{
+	st := api.Status{
 		Health: o.daemon.Health(), Now: now, Draining: v.Draining(),
 		Loaded: v.Len(), Crontabs: len(v.Crontabs()), States: map[job.State]int{},
 	}
+	if name, until := v.Blackout(now); name != "" {
+		notice := api.Problem{What: "no job starts because of " + name, Why: "it has no end", Fix: "cronring config show"}
+		if !until.IsZero() {
+			notice.Why = "until " + until.UTC().Format(time.RFC3339)
+		}
+		st.Notices = append(st.Notices, notice)
+	}
+	return st
 }
 
 func unreadable(err error) api.Problem {

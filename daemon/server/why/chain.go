@@ -59,7 +59,7 @@ func (ev *evidence) crossed() api.StepName {
 	switch {
 	case !ev.decided && !ev.named:
 		return api.StepSchedule
-	case !ev.decided && (ev.job.Disabled || ev.job.Held != "" || ev.pausedAt()):
+	case !ev.decided && (ev.job.Disabled || ev.job.Held != "" || ev.pausedAt() || ev.blackout != ""):
 		return api.StepEnabled
 	case !ev.decided && ev.at.After(ev.now):
 		return ""
@@ -187,6 +187,8 @@ func (ev *evidence) standing() string {
 		return display.Clause(job.IsDisabled.Sentence())
 	case ev.job.Held != "":
 		return "the entry is held: " + display.Clause(ev.job.Held)
+	case !ev.pausedAt():
+		return "the host is in a blackout: " + ev.blackout
 	}
 	fact := fmt.Sprintf("paused by %s since %s", ev.hold.By, ev.stamp(ev.hold.Since))
 	if !ev.hold.Until.IsZero() {

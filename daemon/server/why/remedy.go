@@ -67,6 +67,8 @@ func (ev *evidence) lint() api.Remedy {
 
 func (ev *evidence) enable() []api.Remedy {
 	switch {
+	case ev.blackout != "":
+		return []api.Remedy{{What: "see the blackouts of the host", Command: "cronring config show"}}
 	case ev.decided && ev.reason() == job.OutsideHours:
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("run it anyway", "run --force")}
 	case ev.hold != nil:

@@ -71,6 +71,8 @@ type evidence struct {
 	next  time.Time
 	stops bool // the daemon is about to end
 
+	blackout string // of the host, in which an occurrence of the future is skipped; or ""
+
 	at      time.Time // the occurrence, or the instant asked about
 	named   bool      // the schedule names it
 	decided bool
@@ -106,6 +108,7 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}
+	ev.addBlackout(c)
 	for _, r := range c.View.Runs() {
 		waits := r.State == job.RunQueued || r.State == job.RunWaiting
 		if waits && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
@@ -114,6 +117,19 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 	}
 	ev.turn = turnOf(c.View, i, ev)
 	return ev, x.addOthers(ctx, c, ev)
+}
+
+// addBlackout finds the blackout of the host in which the occurrence will not start.
+func (ev *evidence) addBlackout(c *call.Call) {
+	name, until := c.View.Blackout(ev.at)
+	o := ev.entry.Options()
+	if name == "" || !ev.at.After(ev.now) || !until.IsZero() && (o.WaitOutside || o.Period != nil) {
+		return
+	}
+	ev.blackout = name + ", without an end"
+	if !until.IsZero() {
+		ev.blackout = name + ", until " + ev.stamp(until)
+	}
 }
 
 // addAttempts finds what came of the attempts that followed the run.
