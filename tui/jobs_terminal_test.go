@@ -58,7 +58,7 @@ func TestTerminalShowsAJob(t *testing.T) {
 	x.keys("x")
 	x.wait("Stop sleepy?")
 	x.keys("y")
-	x.wait("✗ FAIL sleepy", "signal 15")
+	x.wait("✗ FAIL sleepy", "stopped by ")
 	x.keys("Escape")
 	x.gone("/sleepy")
 	x.keys("f", "f")

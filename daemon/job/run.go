@@ -124,11 +124,15 @@ func (r *Run) status() string {
 	return r.Result()
 }
 
-// Result returns the outcome in words. If a limit ended the run, it returns the limit instead of
-// the exit status.
+// Result returns the outcome in words. If a user or a limit ended the run, it names that user or
+// limit instead of the exit status.
 func (r *Run) Result() string {
 	switch {
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK():
+	case r.Reason == StopAsked && r.Stop != nil:
+		return "stopped by " + r.Stop.By
+	case r.Reason == StopAsked: // of a run in brief
+		return "stopped"
 	case r.Reason == OverMemory:
 		return "memory limit"
 	case r.Reason == OverTasks:

@@ -114,7 +114,7 @@ func TestOutcomeInWords(t *testing.T) {
 	}
 }
 
-func TestEndingNamesTheLimit(t *testing.T) {
+func TestEndingNamesTheLimitAndTheUser(t *testing.T) {
 	for _, test := range []struct {
 		run  Run
 		want string
@@ -124,6 +124,9 @@ func TestEndingNamesTheLimit(t *testing.T) {
 		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited}, Verdict: VerdictOK}, "ok"}, // one of its processes was killed, and it continued
 		{Run{Reason: OverTasks, Outcome: Outcome{Kind: Exited, Code: 3}}, "process limit, exit 3"},
 		{Run{Reason: OnTime, Outcome: Outcome{Kind: Exited, Code: 137}}, "exit 137"},
+		{Run{Reason: StopAsked, Stop: &Stop{By: "ann"}, Outcome: Outcome{Kind: Signalled, Signal: 15}}, "stopped by ann"},
+		{Run{Reason: StopAsked, Outcome: Outcome{Kind: Exited, Code: 1}}, "stopped"},
+		{Run{Reason: StopAsked, Stop: &Stop{By: "ann"}, Outcome: Outcome{Kind: Exited}}, "ok"},
 	} {
 		if got := test.run.Ending(); got != test.want {
 			t.Errorf("%+v: got %q, want %q", test.run, got, test.want)

@@ -81,7 +81,7 @@ func Of(id job.ID) *Runs {
 		Keys: []keys.Action{keys.Open, keys.States, keys.Filter, keys.Explain, keys.ShowOutput, keys.Retry, keys.Stop, keys.Mark, keys.ShowGroups,
 			keys.Times, keys.Palette, keys.Help, keys.Leave},
 		Refused: map[keys.Action]string{
-			keys.Sort: "always sorted by time, newest first", keys.Reverse: "always sorted by time, newest first",
+			keys.Sort: "always sorted by start, newest first", keys.Reverse: "always sorted by start, newest first",
 			keys.Wide: "the list of runs has one form", keys.Views: "the list of runs has one form",
 		},
 	}
@@ -179,11 +179,21 @@ func (f *fresh) update(ctx context.Context, d screen.Daemon, live []job.RunID) e
 }
 
 // newest is the newest run that is known; 0: none.
-func (s *Runs) newest() job.RunID {
-	if len(s.rows.All()) == 0 {
-		return 0
+func (s *Runs) newest() (id job.RunID) {
+	for _, row := range s.rows.All() {
+		id = max(id, row.run.ID)
 	}
-	return s.rows.All()[0].run.ID
+	return id
+}
+
+// oldest is the oldest run that is known; 0: none.
+func (s *Runs) oldest() (id job.RunID) {
+	for _, row := range s.rows.All() {
+		if row.missed == nil && (id == 0 || row.run.ID < id) {
+			id = row.run.ID
+		}
+	}
+	return id
 }
 
 // live are the listed runs that had not ended, as many as one may ask about.
@@ -209,7 +219,7 @@ func (s *Runs) more(w *screen.World) []screen.Effect {
 	}
 	s.asking = true
 	query, which := s.query(w), s.preset
-	query.Before, query.Limit = all[len(all)-1].run.ID, olderPage
+	query.Before, query.Limit = s.oldest(), olderPage
 	return []screen.Effect{screen.Ask{Slot: slotOlder, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
 		runs, err := d.History(ctx, query)
 		return fresh{preset: which, runs: runs, joined: true, older: len(runs.Runs) == query.Limit}, err
@@ -242,7 +252,8 @@ func (s *Runs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return s.more(w)
 }
 
-// merged puts runs into their places among others.
+// merged adds runs to others, and sorts all by their start, the newest first. Runs that wait to
+// start are before them.
 func merged(rows []runRow, got api.Runs) []runRow {
 	at := make(map[job.RunID]int, len(rows))
 	for i := range rows {
@@ -260,12 +271,32 @@ func merged(rows []runRow, got api.Runs) []runRow {
 		rows = append(rows, runRow{run: job.Run{Job: r.Job, Due: r.Due}, missed: r})
 	}
 	slices.SortStableFunc(rows, func(a, b runRow) int {
-		if a.missed != nil && b.missed != nil {
-			return b.missed.Due.Compare(a.missed.Due)
+		switch {
+		case a.waits() && !b.waits():
+			return -1
+		case b.waits() && !a.waits():
+			return 1
 		}
-		return cmp.Compare(b.run.ID, a.run.ID)
+		return cmp.Or(b.start().Compare(a.start()), cmp.Compare(b.run.ID, a.run.ID))
 	})
 	return rows[:min(len(rows), mostRuns)]
+}
+
+// waits reports whether the run has not started yet.
+func (r *runRow) waits() bool {
+	return r.missed == nil && r.run.State.Live() && r.run.Started.IsZero()
+}
+
+// start returns when the run started. A run that did not start has the time at which that was
+// decided, a skipped occurrence that at which it was due.
+func (r *runRow) start() time.Time {
+	switch {
+	case r.missed != nil:
+		return r.missed.Due
+	case r.run.Started.IsZero():
+		return r.run.Decided
+	}
+	return r.run.Started
 }
 
 // words returns the text that a filter searches.

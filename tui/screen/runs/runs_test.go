@@ -151,11 +151,11 @@ func TestRunsPresets(t *testing.T) {
 	w, d := screentest.NewWorld(t), runsDaemon(&runs)
 	s := openRuns(t, w, d)
 	for i, want := range [][]job.RunID{
-		{4217, 4216, 4215, 4213, 4212, 4211, 4210, 4209},
+		{4215, 4217, 4216, 4213, 4212, 4211, 4210, 4209},
 		{4213, 4212, 4211, 4209},
-		{4217, 4215},
+		{4215, 4217},
 		{0, 0},
-		{4217, 4216, 4215, 4213, 4212, 4211},
+		{4215, 4217, 4216, 4213, 4212, 4211},
 	} {
 		if got := shownRuns(s); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", presetNames[i], got, want)
@@ -164,6 +164,25 @@ func TestRunsPresets(t *testing.T) {
 	}
 	if s.preset != allRuns {
 		t.Errorf("after the last preset comes %d, want all", s.preset)
+	}
+}
+
+func TestRunsAreSortedByStart(t *testing.T) {
+	at := func(minute int) time.Time { return screentest.Now.Add(time.Duration(minute) * time.Minute) }
+	rows := merged([]runRow{{run: job.Run{ID: 3, State: job.RunEnded, Decided: at(3), Started: at(3)}}}, api.Runs{
+		Runs: []job.Run{
+			{ID: 1, State: job.RunEnded, Decided: at(1), Started: at(5)}, // waited
+			{ID: 2, State: job.RunWaiting, Decided: at(2)},
+			{ID: 4, State: job.RunDropped, Decided: at(4)},
+		},
+		Skipped: []job.Record{{Job: "a", Due: at(2)}},
+	})
+	var got []job.RunID
+	for i := range rows {
+		got = append(got, rows[i].run.ID)
+	}
+	if want := []job.RunID{2, 1, 4, 3, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v: the waiting one, then by start, and the skipped one last", got, want)
 	}
 }
 
@@ -184,8 +203,8 @@ func TestRunsComeInAboveTheCursor(t *testing.T) {
 	}
 	w.Now = w.Now.Add(time.Second)
 	screentest.Settle(t, s, w, d, s.Refresh(w))
-	if got := shownRuns(s)[0]; got != 4300 {
-		t.Errorf("the first run is %d, want 4300", got)
+	if got := shownRuns(s)[:2]; !slices.Equal(got, []job.RunID{4215, 4300}) {
+		t.Errorf("the first runs are %d, want 4215, which is queued, and 4300", got)
 	}
 	if got := s.Current().run.ID; got != at || s.Index() != 4 {
 		t.Errorf("the cursor is on run %d at %d, want %d at 4", got, s.Index(), at)
@@ -269,7 +288,7 @@ func TestRunsOpen(t *testing.T) {
 	runs := pastRuns()
 	w, d := screentest.NewWorld(t), runsDaemon(&runs)
 	s := openRuns(t, w, d)
-	for _, want := range []keys.Action{keys.ShowOutput, keys.ShowOutput, keys.Explain, keys.ShowOutput} {
+	for _, want := range []keys.Action{keys.Explain, keys.ShowOutput, keys.ShowOutput, keys.ShowOutput} {
 		effects, _ := s.Act(w, keys.Open)
 		if got := effects[0].(screen.Show).Action; got != want {
 			t.Errorf("run %d opens %s, want %s", s.Current().run.ID, got, want)
