@@ -31,7 +31,7 @@ func TestJobsWithstandAnyKeys(t *testing.T) {
 		w := screentest.NewWorld(t)
 		s := newShell(Options{Start: shell.Start{World: *w}})
 		w, at := s.World(), screentest.Now
-		d := screentest.NewDaemon(w)
+		d := screentest.NewDaemon()
 		carryAll(t, s, d, s.Init(at))
 		width, height := 80, 24
 		for step := range 400 {

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, file string) *world {
 
 func emptyWorld(t testing.TB) *world {
 	t.Helper()
-	return &world{World: servertest.New(t, firstUp), t: t}
+	return &world{World: servertest.New(firstUp), t: t}
 }
 
 func instant(t testing.TB, text string) time.Time {

@@ -86,22 +86,22 @@ func TestSituationOfEachState(t *testing.T) {
 		row  api.Row
 		want string
 	}{
-		{rows["etl-orders"], "exit 1 in 12.4s, 2 failures in a row, last good 17:50:00"},
-		{rows["invoice-export"], "due 18:00:00, not started after 2m11s"},
-		{with("invoice-export", func(r *api.Row) { r.Next = screentest.Now.Add(time.Hour) }), "late"},
-		{rows["cache-warm"], "running for 11s, p95 is 14s"},
+		{rows["etl-orders"], "exit 1 in 12.4s, last good 17:50:00"},
+		{rows["certbot-renew"], "exit 1 in 2.1s, 3 failures in a row, last good Tue 03:17"},
+		{rows["invoice-export"], "late"},
+		{rows["cache-warm"], "running for 2m10s, p95 is 14s"},
 		{with("cache-warm", func(r *api.Row) { r.Began = time.Time{} }), "is waiting to start, p95 is 14s"},
 		{rows["report-daily"], "paused until Mon 23 Nov 07:00:00 CET"},
 		{with("report-daily", func(r *api.Row) { r.HeldUntil = time.Time{} }), "paused until it is resumed"},
 		{with("report-daily", func(r *api.Row) { r.Paused = false }), "held"},
-		{with("cache-warm", func(r *api.Row) { r.Paused = true }), "running for 11s, p95 is 14s; paused until it is resumed"},
+		{with("cache-warm", func(r *api.Row) { r.Paused = true }), "running for 2m10s, p95 is 14s; paused until it is resumed"},
 		{with("report-daily", func(r *api.Row) { r.State, r.Paused = job.StateDisabled, false }), "off: enabled=no"},
-		{rows["sitemap"], "ok in 9.7s, next 20:05:00 in 2h02m"},
+		{rows["sitemap"], "ok in 8.6s, next 20:05:00 in 2h02m"},
 		{with("etl-orders", func(r *api.Row) { r.State, r.Acked = job.StateOK, true }), "exit 1 in 12.4s, acknowledged, next 18:05:00 in 2m49s"},
 		{rows["tmp-clean"], "never run, first run Sat 05:00 in 10h57m, r runs it now"},
 		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "never run, nothing is planned; r runs it now"},
 	} {
-		past := screentest.Past(tc.row.Job, 12)
+		past := screentest.Past(t, tc.row.Job, 12)
 		if got := Situation(w, &tc.row, &past); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.row.Job, got, tc.want)
 		}

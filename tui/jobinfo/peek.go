@@ -44,7 +44,9 @@ func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.Job
 
 // drawGlance draws the same on a narrow screen: one line, or two.
 func drawGlance(v canvas.View, w *screen.World, r *api.Row, message string, past *api.JobPast) {
-	if message == "" {
+	if message == "" && r.State == job.StateLate && r.Why != "" {
+		message = "late: " + r.Why
+	} else if message == "" {
 		message = Situation(w, r, past)
 	} else if v.Height() == 1 {
 		message = r.Ending + " " + message
@@ -80,9 +82,6 @@ func situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	case job.StateFailing:
 		return failed(w, r, past)
 	case job.StateLate:
-		if w.Now.After(r.Next) && !r.Next.IsZero() {
-			return "due " + w.Point(r.Next, r.Zone) + ", not started after " + display.Brief(w.Since(r.Next))
-		}
 		return "late"
 	case job.StateRunning:
 		text := "is waiting to start"

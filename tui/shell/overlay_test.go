@@ -68,7 +68,10 @@ func TestShellGolden(t *testing.T) {
 		{"pause", func(s *Shell, _ *plainScreen) { typeKeys(s, "p") }},
 		{"pause_reason", func(s *Shell, _ *plainScreen) { typeKeys(s, "p", "2") }},
 		{"toast", func(s *Shell, _ *plainScreen) { carry(t, s, d, typeKeys(s, "p", "enter", "enter")) }},
-		{"refused", func(s *Shell, _ *plainScreen) { typeKeys(s, "x") }},
+		{"refused", func(s *Shell, front *plainScreen) {
+			front.about = screen.Subject{Jobs: []job.ID{"certbot-renew"}}
+			typeKeys(s, "x")
+		}},
 		{"read_only", func(s *Shell, _ *plainScreen) {
 			s.w.ReadOnly = "nothing is changed: --read-only"
 			typeKeys(s, "r")

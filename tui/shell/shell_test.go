@@ -133,7 +133,7 @@ func TestConfirmLadderNeedsItsOwnKey(t *testing.T) {
 		{"run, then esc", "etl-orders", "r esc y", nil},
 		{"stop, the same key again", "zfs-scrub", "x x enter", nil},
 		{"stop, then y", "zfs-scrub", "x y", []string{"stop zfs-scrub"}},
-		{"stop what does not run", "etl-orders", "x y", nil},
+		{"stop what does not run", "certbot-renew", "x y", nil},
 		{"pause until resumed", "etl-orders", "p enter enter", []string{"pause etl-orders"}},
 		{"pause, then undo", "etl-orders", "p enter enter z", []string{"pause etl-orders", "resume etl-orders"}},
 		{"resume what is paused", "report-daily", "p", []string{"resume report-daily"}},
@@ -222,7 +222,8 @@ func TestReadOnlyRefusesWithItsReason(t *testing.T) {
 }
 
 func TestRefusedKeySaysWhy(t *testing.T) {
-	s, _ := newTestShell(t)
+	s, front := newTestShell(t)
+	front.about = screen.Subject{Jobs: []job.ID{"certbot-renew"}}
 	typeKeys(s, "x")
 	if got, want := s.toast.text, "stop: not running"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -502,7 +503,8 @@ func TestWatchShowsTheRunThatWasStarted(t *testing.T) {
 }
 
 func TestHelpShowsEveryKeyThatCounts(t *testing.T) {
-	s, _ := newTestShell(t)
+	s, front := newTestShell(t)
+	front.about = screen.Subject{Jobs: []job.ID{"certbot-renew"}}
 	typeKeys(s, "?")
 	got := shown(s, 160, 120)
 	for _, b := range s.w.Keys.Of(keys.Jobs, keys.Subject, keys.List, keys.Everywhere) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -29,7 +28,6 @@ import (
 // World is a real engine behind the server's Backend, except for the ring, and a Store in memory. Its
 // clock advances only when a test sets it. Only one goroutine may do that; servers may read at any time.
 type World struct {
-	t    testing.TB
 	view atomic.Pointer[view.View]
 
 	// Subscribed receives a value for each subscription.
@@ -58,13 +56,13 @@ type World struct {
 	states      map[string]string       // by job, account and key
 	hub         map[chan api.Event]*int // subscriber: events lost
 	closed      bool
+	ends        []event.Ended // of played runs, to come
 }
 
 // New returns a world without jobs, one hour after the boot of its host.
-func New(t testing.TB, now string) *World {
-	t.Helper()
+func New(now string) *World {
 	w := &World{
-		t: t, engine: engine.New(engine.State{}), members: claims.New(), now: instant(t, now), up: time.Hour,
+		engine: engine.New(engine.State{}), members: claims.New(), now: instant(now), up: time.Hour,
 		Machine: api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC"},
 		ledgers: map[string]job.Ledger{}, Chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
 		Subscribed: make(chan struct{}, 1000),
@@ -74,18 +72,17 @@ func New(t testing.TB, now string) *World {
 	return w
 }
 
-func instant(t testing.TB, text string) time.Time {
-	t.Helper()
+// instant panics on an invalid time: it is written in the test.
+func instant(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return at
 }
 
 // Load loads the entries of a system crontab.
 func (w *World) Load(file string) {
-	w.t.Helper()
 	parsed, diagnostics := crontab.Parse("/etc/cron.d/etl", file, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.LoadCrontabs(diagnostics, parsed)
 }
@@ -107,8 +104,7 @@ func (w *World) Now() time.Time {
 
 // To lets the time pass until an instant, with a step each minute.
 func (w *World) To(text string) {
-	w.t.Helper()
-	for end := instant(w.t, text); w.now.Before(end); {
+	for end := instant(text); w.now.Before(end); {
 		w.Pass(min(time.Minute, end.Sub(w.now)))
 		w.Step()
 	}
@@ -126,15 +122,13 @@ func (w *World) Set(now time.Time, d time.Duration) {
 
 // Jump sets the clock: the time since boot advances by only a second.
 func (w *World) Jump(text string) {
-	w.t.Helper()
-	w.Set(instant(w.t, text), time.Second)
+	w.Set(instant(text), time.Second)
 	w.Step()
 }
 
 // Down lets the daemon be away until an instant.
 func (w *World) Down(text string) {
-	w.t.Helper()
-	back := instant(w.t, text)
+	back := instant(text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lives[len(w.lives)-1].LastSeen = w.now
@@ -180,6 +174,78 @@ func (w *World) stepLocked(events ...event.Event) []effect.Effect {
 	return effects
 }
 
+// Played is how a run goes: it ends Took after its start, or not at all if Took is 0.
+type Played struct {
+	Took    time.Duration
+	Outcome job.Outcome
+	Usage   job.Usage
+	Output  []Print
+}
+
+// Print is output of a played run.
+type Print struct {
+	After  time.Duration // since the start of the run
+	Stream job.Stream
+	Text   string
+}
+
+// Play lets time pass until an instant, with a step whenever the engine needs one. The runs that it
+// starts are on time, and go as play decides. A later Play continues with those that have not ended.
+func (w *World) Play(until string, play func(effect.Start) Played) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for end := instant(until); ; {
+		next := end
+		if wake := w.engine.Wake(); !wake.IsZero() && wake.Before(next) {
+			next = wake
+		}
+		for _, e := range w.ends {
+			if e.At.Before(next) {
+				next = e.At
+			}
+		}
+		if d := next.Sub(w.now); d > 0 {
+			w.now, w.up = next, w.up+d
+		}
+		var due []event.Event
+		w.ends = slices.DeleteFunc(w.ends, func(e event.Ended) bool {
+			if over := !e.At.After(w.now); over {
+				due = append(due, e)
+				return true
+			}
+			return false
+		})
+		idle := len(due) == 0 && !w.now.Before(end)
+		var started []event.Event
+		for _, e := range w.stepLocked(due...) {
+			if e, ok := e.(effect.Start); ok {
+				started = append(started, w.playLocked(e, play(e)))
+			}
+		}
+		if len(started) > 0 {
+			w.stepLocked(started...)
+		}
+		if wake := w.engine.Wake(); idle && len(started) == 0 && (wake.IsZero() || wake.After(w.now)) {
+			return
+		}
+	}
+}
+
+// startLag is the time from the decision of a played run to its start.
+const startLag = 4 * time.Millisecond
+
+func (w *World) playLocked(e effect.Start, p Played) event.Event {
+	began := w.now.Add(startLag)
+	for _, o := range p.Output {
+		c := job.Chunk{Run: e.Run.ID, Job: e.Job.ID, User: e.Job.User, Stream: o.Stream, At: began.Add(o.After), Data: []byte(o.Text)}
+		w.Chunks[e.Run.ID] = append(w.Chunks[e.Run.ID], c)
+	}
+	if p.Took > 0 {
+		w.ends = append(w.ends, event.Ended{Run: e.Run.ID, Outcome: p.Outcome, Usage: p.Usage, At: began.Add(p.Took)})
+	}
+	return event.Started{Run: e.Run.ID, PID: 4000 + int(e.Run.ID), At: began}
+}
+
 // Start and End send the reports of a spawner about a run.
 func (w *World) Start(id job.RunID) { w.Step(event.Started{Run: id, PID: 4000 + int(id)}) }
 
@@ -188,11 +254,11 @@ func (w *World) End(id job.RunID, code int) {
 	w.Step(event.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited, Code: code}})
 }
 
-// Facts returns all facts so far, oldest first.
+// Facts returns all facts so far, oldest first. The caller must not change them.
 func (w *World) Facts() []job.Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.records)
+	return slices.Clip(w.records)
 }
 
 // AddFacts adds facts that the engine did not decide.

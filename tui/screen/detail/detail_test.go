@@ -24,14 +24,14 @@ func TestDetailScreens(t *testing.T) {
 		}
 		check(t, "job-"+strings.ToLower(name), func(v canvas.View, w *screen.World) {
 			turns := slices.Repeat([]keys.Action{keys.NextPane}, tab)
-			screentest.Show(t, New("etl-orders"), screentest.Inside(v), w, screentest.NewDaemon(w), turns...)
+			screentest.Show(t, New("etl-orders"), screentest.Inside(v), w, screentest.NewDaemon(), turns...)
 		})
 	}
 }
 
 func TestDetailTurnsItsTabs(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	s, d := New("etl-orders"), screentest.NewDaemon()
 	screentest.Settle(t, s, w, d, s.Open(w))
 	if got := s.Scope(); got != keys.Why {
 		t.Errorf("scope of the first tab: got %s, want %s", got, keys.Why)
@@ -53,20 +53,21 @@ func TestDetailTurnsItsTabs(t *testing.T) {
 
 func TestDetailGoesThroughRuns(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	s, d := New("etl-orders"), screentest.NewDaemon()
 	c := canvas.New(80, 22)
 	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
-	if got := s.Subject(w); got.Run != 4213 || got.Line != 14 {
+	ids := newestRuns(t, d)
+	if got := s.Subject(w); got.Run != ids[0] || got.Line != 14 {
 		t.Errorf("subject: got %+v, want the newest run", got)
 	}
 	s.Act(w, keys.PreviousRun)
 	s.Act(w, keys.PreviousRun)
 	s.Act(w, keys.NextRun)
-	if got := s.Subject(w).Run; got != 4212 {
-		t.Errorf("run: got %d, want 4212", got)
+	if got := s.Subject(w).Run; got != ids[1] {
+		t.Errorf("run: got %d, want %d", got, ids[1])
 	}
 	effects, _ := s.Act(w, keys.Open)
-	want := screen.Press{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{"etl-orders"}, Run: 4212}}
+	want := screen.Press{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{"etl-orders"}, Run: ids[1]}}
 	if diff := cmp.Diff([]screen.Effect{want}, effects); diff != "" {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
@@ -76,29 +77,41 @@ func TestDetailGoesThroughRuns(t *testing.T) {
 	}
 }
 
+// newestRuns are the numbers of the newest runs of etl-orders.
+func newestRuns(t *testing.T, d screen.Daemon) (ids []job.RunID) {
+	t.Helper()
+	runs, err := d.History(t.Context(), api.Filter{Refs: []string{"etl-orders"}, Limit: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs.Runs {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
 // If a run ends while the newest run is shown, the screen keeps showing the newest run.
 func TestDetailStaysAtTheNewestRun(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	s, d := New("etl-orders"), screentest.NewDaemon()
 	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.NextPane)
-	older := d.OnHistory
 	d.OnHistory = func(f api.Filter) (api.Runs, error) {
-		runs, err := older(f)
-		runs.Runs = append([]job.Run{{ID: 4214, Job: "etl-orders", Started: screentest.Now, State: job.RunRunning}}, runs.Runs...)
+		runs, err := d.Real.History(t.Context(), f)
+		runs.Runs = append([]job.Run{{ID: 9214, Job: "etl-orders", Started: screentest.Now, State: job.RunRunning}}, runs.Runs...)
 		return runs, err
 	}
 	row := screentest.Rows()[0]
 	row.Live, row.Began, row.State = 1, screentest.Now, job.StateRunning
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 	screentest.Settle(t, s, w, d, s.Refresh(w))
-	if got := s.Subject(w).Run; got != 4214 {
-		t.Errorf("run: got %d, want the new one, 4214", got)
+	if got := s.Subject(w).Run; got != 9214 {
+		t.Errorf("run: got %d, want the new one, 9214", got)
 	}
 }
 
 func TestDetailOfAJobThatIsGone(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	s, d := New("etl-orders"), screentest.NewDaemon()
 	c := canvas.New(80, 22)
 	w.Board.Apply(api.BoardUpdate{Gone: []job.ID{"etl-orders"}})
 	for range tabNames {
@@ -111,7 +124,7 @@ func TestDetailOfAJobThatIsGone(t *testing.T) {
 
 func TestDetailHasNoPastYet(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("tmp-clean"), screentest.NewDaemon(w)
+	s, d := New("tmp-clean"), screentest.NewDaemon()
 	c := canvas.New(80, 22)
 	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
 	if want := "tmp-clean never run, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
@@ -123,7 +136,7 @@ func TestDetailHasNoPastYet(t *testing.T) {
 func TestDetailOfHostileJobsStaysInside(t *testing.T) {
 	w := screentest.NewWorld(t)
 	w.Board.Apply(api.BoardUpdate{Rows: screentest.HostileRows(w)})
-	d := screentest.NewDaemon(w)
+	d := screentest.NewDaemon()
 	evil := "\x1b]0;owned\x07\u202e" + strings.Repeat("日本", 200) + "\xff"
 	d.OnOutput = func(string) []api.Event {
 		return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte("fatal error: " + evil + "\r\n\x1b[2J" + evil)}}}
@@ -148,19 +161,19 @@ func TestDetailOfHostileJobsStaysInside(t *testing.T) {
 
 func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	s, d := New("etl-orders"), screentest.NewDaemon()
 	c := canvas.New(80, 22)
 	var asked []string
 	d.OnOneRun = func(ref string) (job.Run, error) {
 		asked = append(asked, ref)
-		return job.Run{ID: 4212, Job: "etl-orders", State: job.RunEnded}, nil
+		return d.Real.OneRun(t.Context(), ref)
 	}
 	screentest.Show(t, s, c.View(), w, d, keys.NextPane, keys.PreviousRun)
 	asked = nil
 	s.Act(w, keys.NextPane)
 	effects, _ := s.Act(w, keys.NextPane)
 	screentest.Settle(t, s, w, d, effects)
-	if want := []string{"4212"}; !slices.Equal(asked, want) || s.Scope() != keys.Output {
+	if want := []string{newestRuns(t, d)[1].String()}; !slices.Equal(asked, want) || s.Scope() != keys.Output {
 		t.Errorf("asked for %v with the keys of %s, want %v with those of output", asked, s.Scope(), want)
 	}
 	s.Act(w, keys.Filter)
@@ -177,12 +190,9 @@ func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 // The screen shows the output of the failed attempt, because the next attempt has no output yet.
 func TestDetailShowsTheOutputBeforeARetry(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s, d := New("etl-orders"), screentest.NewDaemon(w)
-	d.OnOneRun = func(string) (job.Run, error) {
-		return job.Run{ID: 4214, Job: "etl-orders", State: job.RunWaiting, Reason: job.WaitsForRetry}, nil
-	}
+	s, d := New("etl-orders"), screentest.NewDaemon()
 	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.PreviousPane, keys.PreviousPane)
-	if got := s.Subject(w).Run; got != 4213 {
-		t.Errorf("run: got %d, want the one that failed, 4213", got)
+	if got, want := s.Subject(w).Run, screentest.Rows()[0].LastRun; got != want {
+		t.Errorf("run: got %d, want the one that failed, %d", got, want)
 	}
 }

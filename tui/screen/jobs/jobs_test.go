@@ -76,7 +76,7 @@ func TestJobsScreens(t *testing.T) {
 			check = screentest.CheckLayouts
 		}
 		check(t, name, func(v canvas.View, w *screen.World) {
-			s, d := New(), screentest.NewDaemon(w)
+			s, d := New(), screentest.NewDaemon()
 			prepare(w, d, s)
 			screentest.Show(t, s, screentest.Inside(v), w, d)
 		})
@@ -87,7 +87,7 @@ func TestJobsScreens(t *testing.T) {
 func newJobs(t *testing.T, width, height int) (*Jobs, *screen.World, *screentest.Daemon) {
 	t.Helper()
 	w := screentest.NewWorld(t)
-	s, d := New(), screentest.NewDaemon(w)
+	s, d := New(), screentest.NewDaemon()
 	screentest.Show(t, s, canvas.New(width, height-2).View(), w, d)
 	return s, w, d
 }
@@ -336,10 +336,9 @@ func TestJobsSeekBeforeAllHaveCome(t *testing.T) {
 func TestJobsAskThePastOnceAndAgainWhenItChanges(t *testing.T) {
 	s, w, d := newJobs(t, 80, 24)
 	var asked [][]job.ID
-	past := d.OnPast
 	d.OnPast = func(jobs []job.ID, n int) ([]api.JobPast, error) {
 		asked = append(asked, jobs)
-		return past(jobs, n)
+		return d.Real.Past(t.Context(), jobs, n)
 	}
 	screentest.Settle(t, s, w, d, s.Refresh(w))
 	if len(asked) != 0 {
@@ -432,7 +431,7 @@ func TestJobsViewComesBack(t *testing.T) {
 func TestJobsOfEveryWidthStayInside(t *testing.T) {
 	w := screentest.NewWorld(t)
 	w.Board.Apply(api.BoardUpdate{Rows: screentest.HostileRows(w)})
-	d := screentest.NewDaemon(w)
+	d := screentest.NewDaemon()
 	for width := 40; width <= 220; width += 7 {
 		for _, height := range []int{8, 13, 22, 40} {
 			s := New()
@@ -450,9 +449,9 @@ func manyJobs(tb testing.TB, n int) (*Jobs, *screen.World) {
 		tb.Fatal(err)
 	}
 	w := &screen.World{Now: screentest.Now, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin}
-	rows := make([]api.Row, 0, n)
+	rows, some := make([]api.Row, 0, n), screentest.Rows()
 	for i := range n {
-		row := screentest.Rows()[i%16]
+		row := some[i%len(some)]
 		row.Job = job.ID(fmt.Sprintf("%s-%06d", row.Job, i))
 		rows = append(rows, row)
 	}
@@ -481,11 +480,11 @@ func BenchmarkJobsDraw(b *testing.B) {
 	s, w := manyJobs(b, 100_000)
 	c := canvas.New(160, 48)
 	s.Draw(c.View(), w)
-	d := screentest.NewDaemon(w)
+	d := screentest.NewDaemon()
 	d.OnPast = func(jobs []job.ID, n int) ([]api.JobPast, error) {
 		all := make([]api.JobPast, len(jobs))
 		for i, id := range jobs {
-			all[i] = screentest.Past(id[:len(id)-len("-000000")], n)
+			all[i] = screentest.Past(b, id[:len(id)-len("-000000")], n)
 			all[i].Job = id
 		}
 		return all, nil

@@ -153,9 +153,6 @@ func CompareGolden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// Now is Friday, 20 November 2026, 18:02:11 in Berlin.
-var Now = time.Date(2026, 11, 20, 17, 2, 11, 0, time.UTC)
-
 var (
 	_ screen.Daemon = (*api.Client)(nil)
 	_ screen.Daemon = (*Daemon)(nil)
@@ -164,77 +161,31 @@ var (
 // NewWorld is a world with the jobs of one host.
 func NewWorld(t *testing.T) *screen.World {
 	t.Helper()
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
+	board, head := board.New(), *host().board.Head
+	board.Apply(api.BoardUpdate{Now: Now, Rows: Rows(), Complete: true})
+	return &screen.World{
+		Now: Now, Board: board, Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin(),
+		Link: screen.Link{Live: true, Tried: true, Socket: "/run/cronring/cronring.sock"}, Status: head,
 	}
-	w := &screen.World{
-		Now: Now, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin,
-		Link: screen.Link{Live: true, Tried: true, Socket: "/run/cronring/cronring.sock"},
-		Status: api.Status{
-			Health: api.Health{V: api.Version, Version: "1.4.2", Host: "db-01", Zone: "Europe/Berlin", Started: Now.AddDate(0, 0, -17)},
-			Now:    Now, Loaded: 16, Jobs: 16, Crontabs: 9,
-			Next: &api.Upcoming{Job: "mail-flush", At: Now.Add(49 * time.Second)},
-			Day:  &api.Totals{Runs: 8912, OK: 8841, Failed: 71, Skipped: 4, LagP99: 6 * time.Millisecond},
-		},
-	}
-	w.Board.Apply(api.BoardUpdate{Now: Now, Rows: Rows(), Complete: true})
-	return w
 }
 
-// Rows are jobs in every state.
+// jobs are those of the host that most tests ask, in the order of Rows.
+var jobs = []job.ID{
+	"etl-orders", "certbot-renew", "geoip-update", "invoice-export", "cache-warm", "zfs-scrub", "report-daily", "apt-daily",
+	"postgres/db-vacuum", "logrotate", "mail-flush", "metrics-push", "ntp-check", "pg-backup", "sitemap", "tmp-clean",
+}
+
+// Rows are jobs in every state: see busyHost.
 func Rows() []api.Row {
-	at := func(ago string) time.Time {
-		d, err := time.ParseDuration(ago)
-		if err != nil {
-			panic(err)
-		}
-		return Now.Add(-d)
-	}
-	in := func(d string) time.Time { return at("-" + d) }
-	row := func(state job.State, name, schedule, user, file string, line int, next, last time.Time, took time.Duration) api.Row {
-		r := api.Row{
-			Job: job.ID(name), User: user, Crontab: file, Line: line, Schedule: schedule, Zone: "Europe/Berlin",
-			Command: "/opt/" + name + "/run --all", State: state, Next: next, Last: last, Took: took,
-		}
-		if !last.IsZero() {
-			r.LastRun = 4000 + job.RunID(line)
-		}
-		return r
-	}
-	rows := []api.Row{
-		row(job.StateFailing, "etl-orders", "*/5 * * * *", "etl", "/etc/cron.d/etl", 14, in("2m49s"), at("2m11s"), 12400*time.Millisecond),
-		row(job.StateFailing, "certbot-renew", "17 3 * * *", "root", "/etc/cron.d/letsencrypt", 3, in("9h14m49s"), at("14h45m11s"), 3100*time.Millisecond),
-		row(job.StateFailing, "geoip-update", "0 4 * * 3", "root", "/etc/cron.d/geoip", 2, in("105h57m49s"), at("62h2m11s"), 30*time.Second),
-		row(job.StateLate, "invoice-export", "0 18 * * 1-5", "billing", "/var/spool/cron/crontabs/billing", 1, at("2m11s"), at("24h2m11s"), 0),
-		row(job.StateRunning, "cache-warm", "*/10 * * * *", "www", "/var/spool/cron/crontabs/www", 2, in("7m49s"), at("10m11s"), 14*time.Second),
-		row(job.StateRunning, "zfs-scrub", "0 6 * * 5", "root", "/etc/cron.d/zfsutils", 6, in("155h57m49s"), at("156h2m11s"), 13*time.Hour),
-		row(job.StateHeld, "report-daily", "0 7 * * *", "rep", "/var/spool/cron/crontabs/rep", 1, in("60h57m49s"), at("11h2m11s"), 41*time.Second),
-		row(job.StateOK, "apt-daily", "H 6 * * *", "root", "/etc/cron.d/apt", 2, in("12h31m"), at("11h29m"), 22*time.Second),
-		row(job.StateOK, "db-vacuum", "15 1 * * 0", "postgres", "/var/spool/cron/crontabs/postgres", 1, in("31h12m49s"), at("136h47m"), 192*time.Second),
-		row(job.StateOK, "logrotate", "25 6 * * *", "root", "/etc/cron.d/logrotate", 1, in("12h22m49s"), at("11h37m11s"), 800*time.Millisecond),
-		row(job.StateOK, "mail-flush", "* * * * *", "mail", "/var/spool/cron/crontabs/mail", 1, in("49s"), at("11s"), 200*time.Millisecond),
-		row(job.StateOK, "metrics-push", "*/2 * * * *", "www", "/var/spool/cron/crontabs/www", 3, in("1m49s"), at("11s"), 400*time.Millisecond),
-		row(job.StateOK, "ntp-check", "@hourly", "root", "/var/spool/cron/crontabs/root", 1, in("57m49s"), at("2m11s"), 100*time.Millisecond),
-		row(job.StateOK, "pg-backup", "30 2 * * *", "postgres", "/var/spool/cron/crontabs/postgres", 2, in("8h27m49s"), at("15h32m11s"), 62*time.Second),
-		row(job.StateOK, "sitemap", "5 */4 * * *", "www", "/var/spool/cron/crontabs/www", 5, in("2h2m49s"), at("1h57m11s"), 9700*time.Millisecond),
-		row(job.StateNew, "tmp-clean", "0 5 * * *", "root", "/var/spool/cron/crontabs/root", 2, in("10h57m49s"), time.Time{}, 0),
-	}
-	rows[0].Ending, rows[0].Streak, rows[0].LastRun, rows[0].Command = "exit 1", 2, 4213, "/opt/etl/run orders --since auto"
-	rows[1].Ending, rows[1].Streak = "exit 1", 3
-	rows[2].Ending, rows[2].Streak = "timed out", 1
-	rows[3].Why = `"max 2 running for user billing": 2 run`
-	rows[4].Began, rows[4].Live = at("11s"), 1
-	rows[5].Began, rows[5].Live = at("12h2m11s"), 1
-	rows[6].Paused = true
-	rows[6].HeldUntil, rows[6].Why = in("60h57m49s"), "paused by ann: until the auditors are gone"
-	rows[13].Protected = true
+	rows := slices.Clone(host().board.Rows)
+	slices.SortFunc(rows, func(a, b api.Row) int { return slices.Index(jobs, a.Job) - slices.Index(jobs, b.Job) })
 	return rows
 }
 
-// Daemon answers with what a test has put into it, and counts nothing: what
-// is missing is an error.
+// Daemon answers as Real does, except where a test has put in an answer. It notes what should be
+// changed, and changes nothing. Without Real, what is missing is an error.
 type Daemon struct {
+	Real      screen.Daemon
 	OnShow    func(ref string) (api.Job, error)
 	OnWhy     func(ref string, at time.Time) (api.Why, error)
 	OnHistory func(f api.Filter) (api.Runs, error)
@@ -268,42 +219,55 @@ func (d *Daemon) Ring(context.Context) (api.Ring, error) {
 	return d.OnRing(), nil
 }
 
-func (d *Daemon) Show(_ context.Context, ref string) (api.Job, error) {
-	if d.OnShow == nil {
+func (d *Daemon) Show(ctx context.Context, ref string) (api.Job, error) {
+	if d.OnShow == nil && d.Real != nil {
+		return d.Real.Show(ctx, ref)
+	} else if d.OnShow == nil {
 		return api.Job{}, ErrNotFaked
 	}
 	return d.OnShow(ref)
 }
 
-func (d *Daemon) Why(_ context.Context, ref string, at time.Time) (api.Why, error) {
-	if d.OnWhy == nil {
+func (d *Daemon) Why(ctx context.Context, ref string, at time.Time) (api.Why, error) {
+	if d.OnWhy == nil && d.Real != nil {
+		return d.Real.Why(ctx, ref, at)
+	} else if d.OnWhy == nil {
 		return api.Why{}, ErrNotFaked
 	}
 	return d.OnWhy(ref, at)
 }
 
-func (d *Daemon) History(_ context.Context, f api.Filter) (api.Runs, error) {
-	if d.OnHistory == nil {
+func (d *Daemon) History(ctx context.Context, f api.Filter) (api.Runs, error) {
+	if d.OnHistory == nil && d.Real != nil {
+		return d.Real.History(ctx, f)
+	} else if d.OnHistory == nil {
 		return api.Runs{}, ErrNotFaked
 	}
 	return d.OnHistory(f)
 }
 
-func (d *Daemon) Failures(_ context.Context, since time.Time) (api.Failures, error) {
-	if d.OnFailed == nil {
+func (d *Daemon) Failures(ctx context.Context, since time.Time) (api.Failures, error) {
+	if d.OnFailed == nil && d.Real != nil {
+		return d.Real.Failures(ctx, since)
+	} else if d.OnFailed == nil {
 		return api.Failures{}, ErrNotFaked
 	}
 	return d.OnFailed(since)
 }
 
-func (d *Daemon) OneRun(_ context.Context, ref string) (job.Run, error) {
-	if d.OnOneRun == nil {
+func (d *Daemon) OneRun(ctx context.Context, ref string) (job.Run, error) {
+	if d.OnOneRun == nil && d.Real != nil {
+		return d.Real.OneRun(ctx, ref)
+	} else if d.OnOneRun == nil {
 		return job.Run{}, ErrNotFaked
 	}
 	return d.OnOneRun(ref)
 }
 
-func (d *Daemon) Output(_ context.Context, run string, _ bool) iter.Seq2[api.Event, error] {
+func (d *Daemon) Output(ctx context.Context, run string, follow bool) iter.Seq2[api.Event, error] {
+	if d.OnOutput == nil && d.Real != nil {
+		return d.Real.Output(ctx, run, follow)
+	}
 	return func(yield func(api.Event, error) bool) {
 		if d.OnOutput == nil {
 			yield(api.Event{}, ErrNotFaked)
@@ -342,22 +306,28 @@ func (d *Daemon) Reload(context.Context) ([]api.Diagnostic, error) {
 	return nil, nil
 }
 
-func (d *Daemon) Past(_ context.Context, jobs []job.ID, n int) ([]api.JobPast, error) {
-	if d.OnPast == nil {
+func (d *Daemon) Past(ctx context.Context, jobs []job.ID, n int) ([]api.JobPast, error) {
+	if d.OnPast == nil && d.Real != nil {
+		return d.Real.Past(ctx, jobs, n)
+	} else if d.OnPast == nil {
 		return nil, ErrNotFaked
 	}
 	return d.OnPast(jobs, n)
 }
 
-func (d *Daemon) Timeline(_ context.Context, q api.TimelineQuery) (api.Timeline, error) {
-	if d.OnLine == nil {
+func (d *Daemon) Timeline(ctx context.Context, q api.TimelineQuery) (api.Timeline, error) {
+	if d.OnLine == nil && d.Real != nil {
+		return d.Real.Timeline(ctx, q)
+	} else if d.OnLine == nil {
 		return api.Timeline{}, ErrNotFaked
 	}
 	return d.OnLine(q)
 }
 
-func (d *Daemon) Clashes(_ context.Context, q api.ClashQuery) (api.Clashes, error) {
-	if d.OnClashes == nil {
+func (d *Daemon) Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, error) {
+	if d.OnClashes == nil && d.Real != nil {
+		return d.Real.Clashes(ctx, q)
+	} else if d.OnClashes == nil {
 		return api.Clashes{}, ErrNotFaked
 	}
 	return d.OnClashes(q)
@@ -386,22 +356,28 @@ func (d *Daemon) Ack(_ context.Context, r api.AckRequest) ([]job.ID, error) {
 	return nil, nil
 }
 
-func (d *Daemon) JobConfig(_ context.Context, ref string) (api.JobConfig, error) {
-	if d.OnConfig == nil {
+func (d *Daemon) JobConfig(ctx context.Context, ref string) (api.JobConfig, error) {
+	if d.OnConfig == nil && d.Real != nil {
+		return d.Real.JobConfig(ctx, ref)
+	} else if d.OnConfig == nil {
 		return api.JobConfig{}, ErrNotFaked
 	}
 	return d.OnConfig(ref)
 }
 
-func (d *Daemon) CrontabFiles(context.Context) ([]api.CrontabFile, error) {
-	if d.OnCrontabFiles == nil {
+func (d *Daemon) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
+	if d.OnCrontabFiles == nil && d.Real != nil {
+		return d.Real.CrontabFiles(ctx)
+	} else if d.OnCrontabFiles == nil {
 		return nil, ErrNotFaked
 	}
 	return d.OnCrontabFiles()
 }
 
-func (d *Daemon) CrontabText(_ context.Context, file, user string) (api.CrontabText, error) {
-	if d.OnCrontabText == nil {
+func (d *Daemon) CrontabText(ctx context.Context, file, user string) (api.CrontabText, error) {
+	if d.OnCrontabText == nil && d.Real != nil {
+		return d.Real.CrontabText(ctx, file, user)
+	} else if d.OnCrontabText == nil {
 		return api.CrontabText{}, ErrNotFaked
 	}
 	return d.OnCrontabText(file, user)
@@ -415,22 +391,28 @@ func (d *Daemon) InstallCrontabFile(_ context.Context, r api.CrontabFileRequest)
 	return d.OnInstall(r)
 }
 
-func (d *Daemon) Revisions(_ context.Context, q api.RevisionQuery) ([]api.Revision, error) {
-	if d.OnRevisions == nil {
+func (d *Daemon) Revisions(ctx context.Context, q api.RevisionQuery) ([]api.Revision, error) {
+	if d.OnRevisions == nil && d.Real != nil {
+		return d.Real.Revisions(ctx, q)
+	} else if d.OnRevisions == nil {
 		return nil, ErrNotFaked
 	}
 	return d.OnRevisions(q)
 }
 
-func (d *Daemon) Revision(_ context.Context, id int64) (api.Revision, error) {
-	if d.OnRevision == nil {
+func (d *Daemon) Revision(ctx context.Context, id int64) (api.Revision, error) {
+	if d.OnRevision == nil && d.Real != nil {
+		return d.Real.Revision(ctx, id)
+	} else if d.OnRevision == nil {
 		return api.Revision{}, ErrNotFaked
 	}
 	return d.OnRevision(id)
 }
 
-func (d *Daemon) List(_ context.Context, q api.Query) ([]job.Status, error) {
-	if d.OnList == nil {
+func (d *Daemon) List(ctx context.Context, q api.Query) ([]job.Status, error) {
+	if d.OnList == nil && d.Real != nil {
+		return d.Real.List(ctx, q)
+	} else if d.OnList == nil {
 		return nil, ErrNotFaked
 	}
 	return d.OnList(q)
@@ -467,35 +449,6 @@ func Settle(t testing.TB, s screen.Screen, w *screen.World, d screen.Daemon, eff
 	return rest
 }
 
-// Overlapped is an occurrence that was skipped for the run before it.
-func Overlapped() api.Why {
-	at := time.Date(2026, 11, 20, 1, 30, 0, 0, time.UTC)
-	return api.Why{
-		V: api.Version, Job: "etl-nightly", Crontab: "/etc/cron.d/etl", Line: 15, At: at, Zone: "Europe/Berlin",
-		Verdict:  `It did not start. The run before it was still going, overlap is "skip".`,
-		Decision: job.DecideSkip, Reason: job.Overlapping,
-		Steps: []api.Step{
-			{Name: api.StepEntry, State: api.Passed, Fact: "/etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31"},
-			{Name: api.StepEnabled, State: api.Passed, Fact: "not held, not paused by a window, not @once-spent"},
-			{Name: api.StepSchedule, State: api.Passed, Fact: "minute 30, hour 2, every day"},
-			{Name: api.StepClock, State: api.Passed, Fact: "02:30 exists once in Europe/Berlin that day; no step seen"},
-			{Name: api.StepDaemon, State: api.Passed, Fact: "up since 3 Nov 09:12:40, ticked 02:30:00.004 (4 ms late)"},
-			{Name: api.StepHost, State: api.Passed, Fact: "db-01 runs it: the entry is this host's own"},
-			{Name: api.StepOverlap, State: api.Crossed, Fact: "run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07"},
-			{Name: api.StepGate, State: api.NotReached, Fact: "not reached"},
-		},
-		Facts: []string{
-			"this happened 4 times in 30 days; p95 of etl-nightly is 34 min, gap is 30 min",
-			"next slot Sat 21 Nov 02:00:00 in 7h57m",
-		},
-		Remedies: []api.Remedy{
-			{What: "queue instead of skip", Command: "cronring set etl-nightly overlap=queue"},
-			{What: "widen the interval", Command: "${EDITOR:-vi} +15 /etc/cron.d/etl"},
-			{What: "run it now", Command: "cronring run etl-nightly"},
-		},
-	}
-}
-
 // Draw draws a screen and the heading that the shell draws for it.
 func Draw(s screen.Screen, v canvas.View, w *screen.World) {
 	if m, ok := s.(screen.Modal); ok {
@@ -525,185 +478,8 @@ func Act(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, action
 	return rest
 }
 
-// strips are the past of the fixture's jobs, a letter a run: digits are eighths
-// of p95, x failed, s skipped, l late, r running.
-var fixturePasts = map[job.ID]struct {
-	cells string
-	p95   time.Duration
-}{
-	"etl-orders":     {"332333233333323333333233333332333333x3333xx", 12900 * time.Millisecond},
-	"certbot-renew":  {"222222222xxx", 3400 * time.Millisecond},
-	"geoip-update":   {"33433343333x", 30 * time.Second},
-	"invoice-export": {"55655566556l", 52 * time.Second},
-	"cache-warm":     {"22322223222r", 14 * time.Second},
-	"zfs-scrub":      {"778r", 13 * time.Hour},
-	"report-daily":   {"444544444444", 44 * time.Second},
-	"apt-daily":      {"322322272222", 31 * time.Second},
-	"db-vacuum":      {"445445544454", 220 * time.Second},
-	"logrotate":      {"111111111111", 1100 * time.Millisecond},
-	"mail-flush":     {"111121111111", 500 * time.Millisecond},
-	"metrics-push":   {"111111s11111", 600 * time.Millisecond},
-	"ntp-check":      {"111111111111", 100 * time.Millisecond},
-	"pg-backup":      {"555655666766", 71 * time.Second},
-	"sitemap":        {"333334333333", 11 * time.Second},
-}
-
-// Past makes a past of letters.
-func Past(id job.ID, n int) api.JobPast {
-	f := fixturePasts[id]
-	past := api.JobPast{Job: id, P95: f.p95, P50: f.p95 * 5 / 8, Max: f.p95 * 9 / 4, LagP99: 6 * time.Millisecond}
-	letters := f.cells[max(len(f.cells)-n, 0):]
-	for i, letter := range letters {
-		due := Now.Truncate(5 * time.Minute).Add(-time.Duration(len(letters)-1-i) * 5 * time.Minute)
-		c := api.Cell{Kind: api.CellOK, Due: due, Began: due, Run: job.RunID(4213 - len(letters) + 1 + i)}
-		switch letter {
-		case 'x':
-			c.Kind, c.Took, c.Ending = api.CellFailed, f.p95, "exit 1"
-			past.Failed++
-		case 's':
-			c = api.Cell{Kind: api.CellSkipped, Due: due, Count: 1}
-		case 'l':
-			c = api.Cell{Kind: api.CellLate, Due: due}
-		case 'r':
-			c.Kind = api.CellRunning
-		default:
-			c.Took = f.p95 * time.Duration(letter-'1') / 7
-			past.OK++
-		}
-		past.Cells = append(past.Cells, c)
-	}
-	past.Runs = past.OK + past.Failed
-	return past
-}
-
-// NewDaemon answers what the jobs of newWorld are asked about.
-func NewDaemon(w *screen.World) *Daemon {
-	return &Daemon{
-		OnShow: func(ref string) (api.Job, error) { return fixtureJob(w, job.ID(ref)) },
-		OnPast: func(jobs []job.ID, n int) ([]api.JobPast, error) {
-			var all []api.JobPast
-			for _, id := range jobs {
-				all = append(all, Past(id, n))
-			}
-			return all, nil
-		},
-		OnOutput:  fixtureOutput,
-		OnLine:    fixtureHours,
-		OnHistory: fixtureHistory,
-		OnConfig:  fixtureConfig,
-		OnWhy:     func(string, time.Time) (api.Why, error) { return Overlapped(), nil },
-		OnOneRun: func(string) (job.Run, error) {
-			j, err := fixtureJob(w, "etl-orders")
-			if err != nil {
-				return job.Run{}, err
-			}
-			return *j.Last, nil
-		},
-	}
-}
-
-func fixtureJob(w *screen.World, id job.ID) (api.Job, error) {
-	slot, ok := w.Board.Find(id)
-	if !ok {
-		return api.Job{}, &api.Error{What: "cannot show " + string(id), Why: "no such job", Kind: api.NotFound}
-	}
-	r := w.Board.Row(slot)
-	j := api.Job{V: api.Version, Meaning: "every 5 minutes", Status: job.Status{
-		Job: job.Job{
-			ID: id, Crontab: r.Crontab, Line: r.Line, User: r.User, Schedule: r.Schedule, Zone: r.Zone, Command: r.Command,
-			Options: map[string]string{"retry": "3"},
-		},
-		State: r.State, Next: r.Next,
-	}}
-	for at := r.Next; len(j.Upcoming) < 5; at = at.Add(5 * time.Minute) {
-		j.Upcoming = append(j.Upcoming, at)
-	}
-	if r.LastRun != 0 {
-		j.Last = &job.Run{
-			ID: r.LastRun, Job: id, Due: r.Last, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded,
-			Started: r.Last, Ended: r.Last.Add(r.Took), Outcome: job.Outcome{Kind: job.Exited},
-			Usage: job.Usage{CPU: 900 * time.Millisecond, Memory: 41 << 20, Read: 2202009},
-		}
-	}
-	if r.Ending == "exit 1" {
-		j.Last.Outcome.Code = 1
-	}
-	if id == "etl-orders" {
-		j.Running = []job.Run{{
-			ID: 4214, Job: id, Due: r.Last, Attempt: 2, Trigger: job.TriggerRetry, State: job.RunWaiting,
-			Reason: job.WaitsForRetry, NotBefore: Now.Add(19 * time.Second),
-		}}
-	}
-	return j, nil
-}
-
-func fixtureOutput(run string) []api.Event {
-	began := Now.Add(-131 * time.Second)
-	var events []api.Event
-	say := func(after time.Duration, stream job.Stream, text string) {
-		events = append(events, api.Event{Chunk: &job.Chunk{At: began.Add(after), Stream: stream, Data: []byte(text + "\n")}})
-	}
-	switch run {
-	case "4213":
-		say(4*time.Millisecond, job.Stdout, "etl orders: window 17:55..18:00")
-		say(911*time.Millisecond, job.Stdout, "connect pg-1 ok (31 ms)")
-		say(2112*time.Millisecond, job.Stdout, "connect pg-2 ...")
-		say(12398*time.Millisecond, job.Stderr, `psql: error: connection to server at "pg-2" (10.0.0.7) failed: timeout`)
-	case "4003":
-		say(0, job.Stderr, "DNS problem: SERVFAIL looking up A for example.com")
-	case "4002":
-		say(0, job.Stderr, "DNS problem: SERVFAIL looking up A for geo.example.net")
-	}
-	return events
-}
-
-// fixtureHours is one job by the hour: some failures, a late one, hours without.
-func fixtureHours(q api.TimelineQuery) (api.Timeline, error) {
-	line := api.Timeline{V: api.Version, Now: Now, From: q.From, To: q.To, Cells: q.Cells}
-	hours := api.TimelineJob{Job: job.ID(q.Refs[0])}
-	for cell := range q.Cells {
-		kind := api.CellOK
-		at := q.From.Add(time.Duration(cell) * time.Hour)
-		switch {
-		case at.After(Now):
-			kind = api.CellPlanned
-		case Now.Sub(at) < 2*time.Hour:
-			kind = api.CellFailed
-		case cell == 50 || cell == 51:
-			kind = api.CellSkipped
-		case cell == 33:
-			kind = api.CellLate
-		}
-		hours.Cells = append(hours.Cells, api.TimelineCell{Cell: cell, Kind: kind, Count: 12})
-	}
-	line.Jobs = []api.TimelineJob{hours}
-	return line, nil
-}
-
-// fixtureHistory is forty runs of one job.
-func fixtureHistory(f api.Filter) (api.Runs, error) {
-	runs := api.Runs{V: api.Version}
-	id := job.ID("etl-orders")
-	if len(f.Refs) > 0 {
-		id = job.ID(f.Refs[0])
-	}
-	past := Past(id, 40)
-	for _, c := range slices.Backward(past.Cells) {
-		if c.Run == 0 || c.Kind == api.CellRunning {
-			continue
-		}
-		run := job.Run{
-			ID: c.Run, Job: past.Job, Due: c.Due, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded,
-			Started: c.Began, Ended: c.Began.Add(c.Took), Outcome: job.Outcome{Kind: job.Exited},
-			Usage: job.Usage{CPU: c.Took / 14, Memory: 41 << 20},
-		}
-		if c.Kind == api.CellFailed {
-			run.Outcome.Code = 1
-		}
-		runs.Runs = append(runs.Runs, run)
-	}
-	return runs, nil
-}
+// NewDaemon answers as the host of NewWorld does.
+func NewDaemon() *Daemon { return &Daemon{Real: host().client} }
 
 // Show draws a screen, answers its requests, and draws it again, because a screen
 // requests only what is in view.
@@ -722,17 +498,6 @@ func Show(t *testing.T, s screen.Screen, v canvas.View, w *screen.World, d scree
 
 // Inside leaves the lines of the shell blank.
 func Inside(v canvas.View) canvas.View { return v.In(0, 1, v.Width(), v.Height()-2) }
-
-// fixtureConfig is the options of a job from every kind of place.
-func fixtureConfig(ref string) (api.JobConfig, error) {
-	return api.JobConfig{V: api.Version, Job: job.ID(ref), Crontab: "/etc/cron.d/etl", Line: 14, Options: []api.Setting{
-		{Key: "overlap", Value: "skip", Origin: "built-in"},
-		{Key: "retry", Value: "3", Origin: "#@", File: "/etc/cron.d/etl", Line: 13},
-		{Key: "timeout", Value: "30s", Origin: "[[match]]", File: "/etc/cronring/cronring.toml", Line: 21},
-		{Key: "notify", Origin: "built-in"},
-		{Key: "mailto", Value: "ops@example.com", Origin: "assignment", File: "/etc/cron.d/etl", Line: 2},
-	}}, nil
-}
 
 // HostileRows are jobs whose every text is an attack. Where only ASCII can be
 // drawn, so are they: other letters of a name are its owner's choice.

@@ -112,7 +112,7 @@ func fixtureClashes(q api.ClashQuery) (api.Clashes, error) {
 }
 
 func lineDaemon(w *screen.World) *screentest.Daemon {
-	d := screentest.NewDaemon(w)
+	d := screentest.NewDaemon()
 	d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) { return fixtureLine(w, q) }
 	d.OnClashes = fixtureClashes
 	return d

@@ -2,13 +2,14 @@ package why
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/servertest"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -16,27 +17,22 @@ import (
 	"github.com/cronring/cronring/tui/shell/shelltest"
 )
 
-// whyDaemon explains every occurrence as skipped because of an overlap, and lists other
-// occurrences.
-func whyDaemon() *screentest.Daemon {
-	w := screentest.Overlapped()
-	return &screentest.Daemon{
-		OnWhy: func(ref string, at time.Time) (api.Why, error) {
-			if !at.IsZero() {
-				w.At = at
-			}
-			w.Job = job.ID(ref)
-			return w, nil
-		},
-		OnPast: func([]job.ID, int) ([]api.JobPast, error) {
-			return []api.JobPast{{Cells: []api.Cell{{Due: w.At.Add(-24 * time.Hour)}, {Due: w.At}}}}, nil
-		},
-		OnShow: func(string) (api.Job, error) { return api.Job{Upcoming: []time.Time{w.At.Add(24 * time.Hour)}}, nil },
-		OnOneRun: func(ref string) (job.Run, error) {
-			return job.Run{ID: 4213, Job: "etl-nightly", Due: w.At, State: job.RunEnded}, nil
-		},
-	}
+// nightly is a host where a run of etl-nightly takes so long that the next one is skipped.
+func nightly(t *testing.T) *api.Client {
+	t.Helper()
+	h := screentest.NewHost("2026-11-18T08:12:40Z")
+	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/etl", "", "SHELL=/bin/bash\n#@ name=etl-nightly overlap=skip\n0,30 2 * * * etl /opt/etl/run nightly\n"))
+	h.Play(screentest.Now.Format(time.RFC3339), func(s effect.Start) servertest.Played {
+		if s.Run.Due.Day() == 20 {
+			return servertest.Played{Took: 41*time.Minute + 7*time.Second, Outcome: job.Outcome{Kind: job.Exited}}
+		}
+		return servertest.Played{Took: 12 * time.Minute, Outcome: job.Outcome{Kind: job.Exited}}
+	})
+	return screentest.Serve(t, h)
 }
+
+// overlapped is the occurrence that was skipped.
+var overlapped = time.Date(2026, 11, 20, 1, 30, 0, 0, time.UTC)
 
 func openWhy(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject) *Why {
 	t.Helper()
@@ -46,13 +42,24 @@ func openWhy(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject) *
 }
 
 func TestWhyScreens(t *testing.T) {
+	client := nightly(t)
+	nights := &screentest.Daemon{Real: client}
+	subject := screen.Subject{Jobs: []job.ID{"etl-nightly"}, At: overlapped}
 	screentest.CheckLayouts(t, "why", func(v canvas.View, w *screen.World) {
-		shelltest.Draw(openWhy(t, w, whyDaemon(), screen.Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+		screentest.Visit(t, w, client)
+		shelltest.Draw(openWhy(t, w, nights, subject), v, w)
 	})
+	for name, id := range map[string]job.ID{
+		"why-failed": "etl-orders", "why-late": "invoice-export", "why-paused": "report-daily", "why-new": "tmp-clean",
+	} {
+		screentest.Check(t, name, func(v canvas.View, w *screen.World) {
+			shelltest.Draw(openWhy(t, w, screentest.NewDaemon(), screen.Subject{Jobs: []job.ID{id}}), v, w)
+		})
+	}
 	screentest.Check(t, "why-hostile", func(v canvas.View, w *screen.World) {
-		d := whyDaemon()
-		d.OnWhy = func(string, time.Time) (api.Why, error) {
-			a := screentest.Overlapped()
+		d := *nights
+		d.OnWhy = func(ref string, at time.Time) (api.Why, error) {
+			a, err := nights.Why(t.Context(), ref, at)
 			a.Job = job.ID("\u202egnp.exe\x1b[2J" + strings.Repeat("x", 200))
 			a.Verdict = "It ran. \x1b]0;owned\x07 " + strings.Repeat("nothing ", 30)
 			if w.Glyphs.Tier == canvas.Full {
@@ -61,71 +68,44 @@ func TestWhyScreens(t *testing.T) {
 			a.Steps[0].Fact = strings.Repeat("longword", 40)
 			a.Facts = append(a.Facts, "\xff\xfe")
 			a.Remedies = append(a.Remedies, api.Remedy{What: "\x1b[31mred", Command: strings.Repeat("rm ", 99)})
-			return a, nil
+			return a, err
 		}
-		shelltest.Draw(openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+		shelltest.Draw(openWhy(t, w, &d, subject), v, w)
 	})
 	screentest.Check(t, "why-offline", func(v canvas.View, w *screen.World) {
-		s := openWhy(t, w, whyDaemon(), screen.Subject{Jobs: []job.ID{"etl-nightly"}})
+		screentest.Visit(t, w, client)
+		s := openWhy(t, w, nights, subject)
 		screentest.GoOffline(w)
 		shelltest.Draw(s, v, w)
 	})
 	screentest.Check(t, "why-error", func(v canvas.View, w *screen.World) {
-		d := &screentest.Daemon{OnWhy: func(string, time.Time) (api.Why, error) {
-			return api.Why{}, &api.Error{Kind: api.NotFound, What: `cannot explain "etl-nightly": no such job`, Why: "142 jobs are loaded, none matches", Fix: "cronring list 'etl*'"}
-		}}
-		shelltest.Draw(openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+		shelltest.Draw(openWhy(t, w, screentest.NewDaemon(), screen.Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
 	})
 }
 
-// What the page of the design shows is shown, where the data allow it.
-func TestWhyKeepsItsPlaces(t *testing.T) {
-	w := screentest.NewWorld(t)
-	c := canvas.New(80, 24)
-	shelltest.Draw(openWhy(t, w, whyDaemon(), screen.Subject{Jobs: []job.ID{"etl-nightly"}}), c.View(), w)
-	for y, want := range map[int]string{
-		0:  " Why: etl-nightly at Fri 20 Nov 02:30:00 CET                  live 18:02:11 CET",
-		1:  ` ✗ It did not start. The run before it was still going, overlap is "skip".`,
-		2:  "─ The chain, first cross wins ──────────────────────────────────────────────────",
-		3:  " ✓ entry     /etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31",
-		9:  " ✗ overlap   run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07",
-		11: "─ Facts ────────────────────────────────────────────────────────────────────────",
-		13: " next slot Sat 21 Nov 02:00:00 in 7h57m",
-		14: "─ Do one of these ──────────────────────────────────────────────────────────────",
-		15: " 1  queue instead of skip    cronring set etl-nightly overlap=queue",
-		18: " same text in a shell:       cronring why etl-nightly --at 02:30",
-	} {
-		if got := strings.TrimRight(strings.Split(c.Text(), "\n")[y], " "); got != want {
-			t.Errorf("line %d\n got %q\nwant %q", y+1, got, want)
-		}
-	}
-}
-
 func TestWhyOfAFailingJobIsOfItsFailure(t *testing.T) {
-	w, d := screentest.NewWorld(t), whyDaemon()
-	var asked []string
-	d.OnOneRun = func(ref string) (job.Run, error) {
-		asked = append(asked, ref)
-		return job.Run{ID: 4213, Job: "etl-orders", Due: screentest.Now}, nil
-	}
+	w, d := screentest.NewWorld(t), screentest.NewDaemon()
+	row, _ := w.Row(screen.Subject{Jobs: []job.ID{"etl-orders"}})
 	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-orders"}})
-	if !slices.Equal(asked, []string{"4213"}) || !why.answer.At.Equal(screentest.Now) {
-		t.Errorf("asked for runs %v and explained %v, want run 4213 and %v", asked, why.answer.At, screentest.Now)
+	if why.answer.Run == nil || why.answer.Run.ID != row.LastRun {
+		t.Errorf("explained %v of run %v, want run %d", why.answer.At, why.answer.Run, row.LastRun)
 	}
 }
 
 func TestWhyKeepsToItsOccurrence(t *testing.T) {
-	w, d := screentest.NewWorld(t), whyDaemon()
-	newest := screentest.Overlapped().At
-	explain := d.OnWhy
+	w, d := screentest.NewWorld(t), &screentest.Daemon{}
+	newest := overlapped
 	d.OnWhy = func(ref string, at time.Time) (api.Why, error) {
 		if at.IsZero() {
 			at = newest
 		}
-		return explain(ref, at)
+		return api.Why{Job: job.ID(ref), At: at}, nil
 	}
 	d.OnPast = func([]job.ID, int) ([]api.JobPast, error) {
-		return []api.JobPast{{Cells: []api.Cell{{Due: screentest.Overlapped().At}, {Due: newest}}}}, nil
+		return []api.JobPast{{Cells: []api.Cell{{Due: overlapped}, {Due: newest}}}}, nil
+	}
+	d.OnShow = func(string) (api.Job, error) {
+		return api.Job{Upcoming: []time.Time{overlapped.Add(24 * time.Hour)}}, nil
 	}
 	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"ntp-check"}})
 	if got := why.Heading(w); strings.Contains(got, "newer") {
@@ -148,27 +128,32 @@ func TestWhyKeepsToItsOccurrence(t *testing.T) {
 }
 
 func TestWhyGoesThroughOccurrences(t *testing.T) {
-	w, d := screentest.NewWorld(t), whyDaemon()
-	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-nightly"}})
-	at := screentest.Overlapped().At
+	w, d := screentest.NewWorld(t), &screentest.Daemon{Real: nightly(t)}
+	at := overlapped
+	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-nightly"}, At: at})
 	for _, tt := range []struct {
-		key    keys.Action
-		want   time.Time
-		refuse bool
+		key  keys.Action
+		want time.Time
 	}{
-		{keys.NextRun, at.Add(24 * time.Hour), false},
-		{keys.NextRun, at.Add(24 * time.Hour), true},
-		{keys.PreviousRun, at, false},
-		{keys.PreviousRun, at.Add(-24 * time.Hour), false},
-		{keys.PreviousRun, at.Add(-24 * time.Hour), true},
+		{keys.NextRun, at.Add(23*time.Hour + 30*time.Minute)},
+		{keys.NextRun, at.Add(24 * time.Hour)},
+		{keys.PreviousRun, at.Add(23*time.Hour + 30*time.Minute)},
+		{keys.PreviousRun, at},
+		{keys.PreviousRun, at.Add(-30 * time.Minute)},
 	} {
-		if got := why.Refuses(w, tt.key) != ""; got != tt.refuse {
-			t.Errorf("%s at %v is refused: %v, want %v", tt.key, why.answer.At, got, tt.refuse)
-		}
-		effects, _ := why.Act(w, tt.key)
-		screentest.Settle(t, why, w, d, effects)
+		screentest.Act(t, why, w, d, tt.key)
 		if !why.answer.At.Equal(tt.want) {
 			t.Errorf("after %s it explains %v, want %v", tt.key, why.answer.At, tt.want)
+		}
+	}
+	for key, end := range map[keys.Action]time.Time{keys.PreviousRun: at.Add(-24*time.Hour - 30*time.Minute), keys.NextRun: why.around[len(why.around)-1]} {
+		for range 20 {
+			if why.Refuses(w, key) == "" {
+				screentest.Act(t, why, w, d, key)
+			}
+		}
+		if why.Refuses(w, key) == "" || !why.answer.At.Equal(end) {
+			t.Errorf("%s ends at %v, want %v", key, why.answer.At, end)
 		}
 	}
 }
@@ -194,7 +179,7 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 		{"", "clip "},
 	} {
 		w := screentest.NewWorld(t)
-		d := whyDaemon()
+		d := &screentest.Daemon{}
 		d.OnWhy = func(string, time.Time) (api.Why, error) {
 			return api.Why{Job: "j", Run: run, Remedies: []api.Remedy{{What: "x", Command: tt.command}}}, nil
 		}
@@ -229,7 +214,7 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 }
 
 func TestWhyAsksAgainWhenItsJobChanges(t *testing.T) {
-	w, d := screentest.NewWorld(t), whyDaemon()
+	w, d := screentest.NewWorld(t), screentest.NewDaemon()
 	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"pg-backup"}})
 	if effects := why.Refresh(w); len(effects) != 0 {
 		t.Fatalf("nothing changed, and it asks %v", effects)
@@ -244,8 +229,8 @@ func TestWhyAsksAgainWhenItsJobChanges(t *testing.T) {
 }
 
 func TestWhyKeepsWhatItKnowsOffline(t *testing.T) {
-	w, d := screentest.NewWorld(t), whyDaemon()
-	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-nightly"}})
+	w, d := screentest.NewWorld(t), screentest.NewDaemon()
+	why := openWhy(t, w, d, screen.Subject{Jobs: []job.ID{"etl-orders"}})
 	why.Take(w, screen.Answer{Slot: slotWhy, Err: &api.Error{Kind: api.Unreachable, What: "no daemon"}})
 	w.Link.Live = false
 	if effects := why.Refresh(w); len(effects) != 0 || !why.known {
