@@ -6,38 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/servertest"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
-	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
 
-// nightJob is a job as the daemon shows it, whose next occurrences are those of
-// its time fields and dst=.
-func nightJob(w *screen.World, schedule string, options map[string]string) api.Job {
-	j := api.Job{V: api.Version, Status: job.Status{Job: job.Job{
-		ID: "etl-nightly", Crontab: "/etc/cron.d/etl", Line: 15, User: "etl", Schedule: schedule, Zone: "Europe/Berlin", Options: options,
-	}}}
-	_, s := jobinfo.ReadSchedule(&j, timetable.NewZone(w.Local))
-	for t := w.Now; s != nil && len(j.Upcoming) < 5; {
-		if t = s.Next(t); t.IsZero() {
-			break
-		}
-		j.Upcoming = append(j.Upcoming, t)
-	}
-	return j
-}
-
-func dstDaemon(j api.Job) *screentest.Daemon {
-	return &screentest.Daemon{OnShow: func(ref string) (api.Job, error) {
-		j.Job.ID = job.ID(ref)
-		return j, nil
-	}}
+// nightDaemon is a host with the entry etl-nightly.
+func nightDaemon(t *testing.T, schedule, options string) *screentest.Daemon {
+	t.Helper()
+	h := screentest.NewHost("2026-11-20T17:00:00Z")
+	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/etl", "", "#@ name=etl-nightly "+options+"\n"+schedule+" etl /opt/etl/run nightly\n"))
+	h.Play(screentest.Now.Format(time.RFC3339), func(effect.Start) servertest.Played { return servertest.Played{} })
+	return &screentest.Daemon{Real: screentest.Serve(t, h)}
 }
 
 func openDST(t *testing.T, w *screen.World, d screen.Daemon) screen.Screen {
@@ -48,30 +34,26 @@ func openDST(t *testing.T, w *screen.World, d screen.Daemon) screen.Screen {
 }
 
 func TestDSTScreens(t *testing.T) {
-	for name, j := range map[string]func(w *screen.World) api.Job{
-		"dst":       func(w *screen.World) api.Job { return nightJob(w, "30 2 * * *", nil) },
-		"dst-often": func(w *screen.World) api.Job { return nightJob(w, "*/5 * * * *", nil) },
-		"dst-second": func(w *screen.World) api.Job {
-			return nightJob(w, "0,30 2,3 * * *", map[string]string{"dst": "second"})
-		},
-		"dst-every": func(w *screen.World) api.Job { return nightJob(w, "* * * * *", map[string]string{"every": "5m"}) },
-		"dst-utc": func(w *screen.World) api.Job {
-			j := nightJob(w, "30 2 * * *", nil)
-			j.Job.Zone = "UTC"
-			return j
-		},
-		"dst-hostile": func(w *screen.World) api.Job {
-			j := nightJob(w, "30 2 * * *", map[string]string{"dst": "\x1b[2J\u202e"})
-			j.Job.Zone = "../../etc/passwd\x1b[31m"
-			return j
-		},
+	for _, tc := range []struct{ name, schedule, options string }{
+		{"dst", "30 2 * * *", ""},
+		{"dst-often", "*/5 * * * *", ""},
+		{"dst-second", "0,30 2,3 * * *", "dst=second"},
+		{"dst-every", "* * * * *", "every=5m"},
+		{"dst-utc", "30 2 * * *", "tz=UTC"},
 	} {
-		check := screentest.Check
-		if name == "dst" {
+		d, check := nightDaemon(t, tc.schedule, tc.options), screentest.Check
+		if tc.name == "dst" {
 			check = screentest.CheckLayouts
 		}
-		check(t, name, func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, dstDaemon(j(w))), v, w) })
+		check(t, tc.name, func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, d), v, w) })
 	}
+	d := nightDaemon(t, "30 2 * * *", "")
+	d.OnShow = func(ref string) (api.Job, error) {
+		j, err := d.Real.Show(t.Context(), ref)
+		j.Job.Options, j.Job.Zone = map[string]string{"dst": "\x1b[2J\u202e"}, "../../etc/passwd\x1b[31m"
+		return j, err
+	}
+	screentest.Check(t, "dst-hostile", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, d), v, w) })
 	screentest.Check(t, "dst-error", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, &screentest.Daemon{}), v, w) })
 }
 
@@ -80,19 +62,18 @@ func TestDSTAgreesWithExplain(t *testing.T) {
 	w := screentest.NewWorld(t)
 	for _, tc := range []struct {
 		schedule string
-		options  map[string]string
+		options  string
 		want     []string
 	}{
-		{"30 2 * * *", nil, []string{"clocks jump 02:00 -> 03:00", "02:30 does not exist: it runs once at 03:00 +02:00", "02:30 comes twice: it runs the first time only"}},
-		{"30 2 * * *", map[string]string{"dst": "second"}, []string{"02:30 comes twice: it runs the second time only"}},
-		{"30 2 * * *", map[string]string{"dst": "literal"}, []string{"02:30 does not exist: 1 run fewer that day", "it runs both times, 1 run more that day"}},
-		{"0 5 * * *", nil, []string{"no effect: it names no time in the gap"}},
-		{"* * * * *", map[string]string{"every": "5m"}, []string{"every=5m does not depend on local time"}},
-		{"30 2 * * *", map[string]string{"jitter": "5m"}, []string{"it runs once at 03:00 +02:00", "each start comes later than that"}},
+		{"30 2 * * *", "", []string{"clocks jump 02:00 -> 03:00", "02:30 does not exist: it runs once at 03:00 +02:00", "02:30 comes twice: it runs the first time only"}},
+		{"30 2 * * *", "dst=second", []string{"02:30 comes twice: it runs the second time only"}},
+		{"30 2 * * *", "dst=literal", []string{"02:30 does not exist: 1 run fewer that day", "it runs both times, 1 run more that day"}},
+		{"0 5 * * *", "", []string{"no effect: it names no time in the gap"}},
+		{"* * * * *", "every=5m", []string{"every=5m does not depend on local time"}},
+		{"30 2 * * *", "jitter=5m", []string{"it runs once at 03:00 +02:00", "each start comes later than that"}},
 	} {
-		j := nightJob(w, tc.schedule, tc.options)
 		c := canvas.New(120, 40)
-		screentest.Draw(openDST(t, w, dstDaemon(j)), c.View(), w)
+		screentest.Draw(openDST(t, w, nightDaemon(t, tc.schedule, tc.options)), c.View(), w)
 		for _, want := range tc.want {
 			if !strings.Contains(c.Text(), want) {
 				t.Errorf("%s %v: got no %q:\n%s", tc.schedule, tc.options, want, c.Text())
@@ -126,7 +107,7 @@ func TestAffectedScreens(t *testing.T) {
 		screentest.Draw(openAffected(t, w, &screentest.Daemon{}), v, w)
 	})
 	screentest.Check(t, "dst-none", func(v canvas.View, w *screen.World) {
-		s := openAffected(t, w, dstDaemon(nightJob(w, "30 2 * * *", nil)))
+		s := openAffected(t, w, nightDaemon(t, "30 2 * * *", ""))
 		w.Board = board.New()
 		w.Board.Apply(api.BoardUpdate{Complete: true})
 		screentest.Settle(t, s, w, &screentest.Daemon{}, s.Open(w))
@@ -136,7 +117,10 @@ func TestAffectedScreens(t *testing.T) {
 
 func TestAffectedListsWhatAChangeTouches(t *testing.T) {
 	w := screentest.NewWorld(t)
-	j := nightJob(w, "30 2 * * *", map[string]string{"dst": "second"})
+	j, err := nightDaemon(t, "30 2 * * *", "dst=second").Real.Show(t.Context(), "etl-nightly")
+	if err != nil {
+		t.Fatal(err)
+	}
 	shown := 0
 	s := openAffected(t, w, &screentest.Daemon{OnShow: func(ref string) (api.Job, error) {
 		shown++

@@ -62,17 +62,16 @@ func openIncident(t *testing.T, w *screen.World, d screen.Daemon) *Incident {
 }
 
 func TestIncidentScreens(t *testing.T) {
-	screentest.CheckLayouts(t, "incident", func(v canvas.View, w *screen.World) { shelltest.Draw(openIncident(t, w, incidentDaemon()), v, w) })
+	screentest.CheckLayouts(t, "incident", func(v canvas.View, w *screen.World) { shelltest.Draw(openIncident(t, w, screentest.NewDaemon()), v, w) })
 	screentest.Check(t, "incident-second", func(v canvas.View, w *screen.World) {
 		w.Absolute = true
-		d := incidentDaemon()
+		d := screentest.NewDaemon()
 		s := openIncident(t, w, d)
 		screentest.Act(t, s, w, d, keys.Down)
 		shelltest.Draw(s, v, w)
 	})
 	screentest.Check(t, "incident-none", func(v canvas.View, w *screen.World) {
-		d := &screentest.Daemon{OnFailed: func(time.Time) (api.Failures, error) { return api.Failures{}, nil }}
-		shelltest.Draw(openIncident(t, w, d), v, w)
+		shelltest.Draw(openIncident(t, w, screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z"))), v, w)
 	})
 	screentest.Check(t, "incident-error", func(v canvas.View, w *screen.World) {
 		d := &screentest.Daemon{OnFailed: func(time.Time) (api.Failures, error) {

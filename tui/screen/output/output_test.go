@@ -84,10 +84,10 @@ func openOutput(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject
 func TestOutputScreens(t *testing.T) {
 	orders := screen.Subject{Jobs: []job.ID{"etl-orders"}}
 	screentest.CheckLayouts(t, "output", func(v canvas.View, w *screen.World) {
-		shelltest.Draw(openOutput(t, w, outputDaemon(), orders), v, w)
+		shelltest.Draw(openOutput(t, w, screentest.NewDaemon(), orders), v, w)
 	})
 	screentest.Check(t, "output-search", func(v canvas.View, w *screen.World) {
-		o := openOutput(t, w, outputDaemon(), orders)
+		o := openOutput(t, w, screentest.NewDaemon(), orders)
 		o.Act(w, keys.Filter)
 		for _, r := range "PG-" {
 			o.Type(w, screen.Key{Name: string(r), Text: string(r)})
@@ -95,23 +95,21 @@ func TestOutputScreens(t *testing.T) {
 		shelltest.Draw(o, v, w)
 	})
 	screentest.Check(t, "output-diff", func(v canvas.View, w *screen.World) {
-		d := outputDaemon()
+		d := screentest.NewDaemon()
 		o := openOutput(t, w, d, orders)
 		screentest.Act(t, o, w, d, keys.Diff)
 		shelltest.Draw(o, v, w)
 	})
 	screentest.Check(t, "output-hostile", func(v canvas.View, w *screen.World) {
-		d := outputDaemon()
+		d := screentest.NewDaemon()
 		d.OnOutput = func(string) []api.Event { return attack(w.Glyphs.Tier) }
 		o := openOutput(t, w, d, orders)
 		o.log.act(keys.First)
 		shelltest.Draw(o, v, w)
 	})
 	screentest.Check(t, "output-live", func(v canvas.View, w *screen.World) {
-		d := outputDaemon()
-		d.OnOneRun = func(string) (job.Run, error) { return liveRun(), nil }
-		d.OnOutput = func(string) []api.Event { return nil }
-		o := New(orders)
+		d := screentest.NewDaemon()
+		o := New(screen.Subject{Jobs: []job.ID{"cache-warm"}})
 		effects := o.Open(w)
 		ask := effects[0].(screen.Ask)
 		value, _ := ask.Call(t.Context(), d)
@@ -119,11 +117,7 @@ func TestOutputScreens(t *testing.T) {
 		shelltest.Draw(o, v, w)
 	})
 	screentest.Check(t, "output-error", func(v canvas.View, w *screen.World) {
-		d := outputDaemon()
-		d.OnOneRun = func(string) (job.Run, error) {
-			return job.Run{}, &api.Error{Kind: api.NotFound, What: `cannot read the output of "etl-orders@last": no such run`, Why: "the history of etl-orders has 0 runs of that kind", Fix: "cronring history etl-orders"}
-		}
-		shelltest.Draw(openOutput(t, w, d, orders), v, w)
+		shelltest.Draw(openOutput(t, w, screentest.NewDaemon(), screen.Subject{Jobs: []job.ID{"tmp-clean"}}), v, w)
 	})
 }
 

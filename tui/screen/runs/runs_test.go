@@ -85,8 +85,7 @@ func openRuns(t *testing.T, w *screen.World, d screen.Daemon) *Runs {
 }
 
 func TestRunsScreens(t *testing.T) {
-	runs := pastRuns()
-	d := runsDaemon(&runs)
+	d := screentest.NewDaemon()
 	screentest.CheckLayouts(t, "runs", func(v canvas.View, w *screen.World) { shelltest.Draw(openRuns(t, w, d), v, w) })
 	screentest.Check(t, "runs-absolute", func(v canvas.View, w *screen.World) {
 		w.Absolute = true
@@ -108,7 +107,7 @@ func TestRunsScreens(t *testing.T) {
 		shelltest.Draw(s, v, w)
 	})
 	screentest.Check(t, "runs-none", func(v canvas.View, w *screen.World) {
-		shelltest.Draw(openRuns(t, w, runsDaemon(new([]job.Run))), v, w)
+		shelltest.Draw(openRuns(t, w, screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z"))), v, w)
 	})
 	screentest.Check(t, "runs-offline", func(v canvas.View, w *screen.World) {
 		s := openRuns(t, w, d)
@@ -125,8 +124,13 @@ func TestRunsScreens(t *testing.T) {
 		shelltest.Draw(openRuns(t, w, d), v, w)
 	})
 	screentest.Check(t, "runs-hostile", func(v canvas.View, w *screen.World) {
-		hostile := pastRuns()
+		real, err := d.History(t.Context(), api.Filter{Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hostile := real.Runs
 		hostile[1].Job = job.ID("\x1b[2J\u202egnp" + strings.Repeat("x", 300))
+		hostile[5].Outcome = job.Outcome{Kind: job.NotStarted}
 		hostile[5].Outcome.Error = "\x1b]0;t\x07" + strings.Repeat("y", 300)
 		hostile[2].By = "ann\x1b[31m"
 		if w.Glyphs.Tier == canvas.Full {

@@ -160,7 +160,7 @@ func busyHost() *servertest.World {
 		Crontab("/etc/cron.d/host", "", host+"#@ name=tmp-clean\n0 5 * * * root /opt/tmp-clean/run --all\n"),
 		Crontab("/etc/cron.d/etl", "", etlHead+"#@ name=etl-orders timeout=30s retry=3 backoff=10m\n*/5 * * * * etl /opt/etl/run orders --since auto\n"),
 		Crontab("/etc/cron.d/www", "", "#@ name=cache-warm\n*/10 * * * * www /opt/cache-warm/run --all\n"+
-			"#@ name=metrics-push\n*/2 * * * * www /opt/metrics-push/run --all\n#@ name=sitemap\n5 */4 * * * www /opt/sitemap/run --all\n"),
+			"#@ name=metrics-push overlap=skip\n*/2 * * * * www /opt/metrics-push/run --all\n#@ name=sitemap\n5 */4 * * * www /opt/sitemap/run --all\n"),
 		Crontab("/etc/cron.d/mail", "", "#@ name=mail-flush\n* * * * * mail /opt/mail-flush/run --all\n"),
 	)
 	w.LoadCrontabs(nil, often...)
@@ -212,6 +212,10 @@ func play(s effect.Start) servertest.Played {
 	case "cache-warm":
 		if since(11, 20, 17, 0) {
 			p.Took = 0
+		}
+	case "metrics-push":
+		if due.Equal(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) {
+			p.Took = 63 * time.Minute
 		}
 	case "zfs-scrub":
 	default: // not each run takes as long
