@@ -81,7 +81,7 @@ func (s *Shell) drawHead(row canvas.View) {
 	s.drawTabs(row, x+2)
 }
 
-// drawTabs names the screens that a digit brings to the front.
+// drawTabs names the screens that a digit brings to the front, as many as fit.
 func (s *Shell) drawTabs(row canvas.View, x int) {
 	s.tabs = s.tabs[:0]
 	for _, r := range s.screens.Roots {
@@ -92,6 +92,10 @@ func (s *Shell) drawTabs(row canvas.View, x int) {
 		style := canvas.Style{}
 		if s.roots[r.Action] == s.stack[0] {
 			name, style = "["+name+"]", canvas.Style{Bold: true}
+		}
+		if x+display.Width(name) > row.Width() {
+			row.Put(x, 0, s.w.Glyphs.Ellipsis, canvas.Style{})
+			return
 		}
 		end := row.Put(x, 0, name, style)
 		s.tabs = append(s.tabs, tab{r.Action, x, end})

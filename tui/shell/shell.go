@@ -140,9 +140,20 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	case !s.typed(front, k):
 		if a, ok := s.w.Keys.Find(k.Name, s.scopes()...); ok {
 			s.act(a)
+		} else {
+			s.warn(k.Name + " does nothing here" + s.helpHint())
 		}
 	}
 	return s.flush()
+}
+
+// helpHint names the key that lists all keys: "; ? shows the keys".
+func (s *Shell) helpHint() string {
+	b, ok := s.w.Keys.Binding(keys.Help, keys.Everywhere)
+	if !ok || len(b.Keys) == 0 {
+		return ""
+	}
+	return "; " + b.Keys[0] + " shows the keys"
 }
 
 // Paste inserts text where text is typed; elsewhere it does nothing.

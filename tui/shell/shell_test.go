@@ -699,3 +699,25 @@ func TestBackfillPlanThatComesLateAsksNothing(t *testing.T) {
 		t.Errorf("got %T over the screen, want nothing", s.over)
 	}
 }
+
+func TestUnboundKeySaysSo(t *testing.T) {
+	s, _ := newTestShell(t)
+	typeKeys(s, "=")
+	if want := "= does nothing here; ? shows the keys"; s.toast.text != want || !s.toast.bad {
+		t.Errorf("got %q, want %q", s.toast.text, want)
+	}
+}
+
+// TestTabsAreShownWhole: a name for which the first line has no room is left out.
+func TestTabsAreShownWhole(t *testing.T) {
+	s, _ := newTestShell(t)
+	for width := screen.FullWidth; width < 100; width++ {
+		c := canvas.New(width, 24)
+		s.Draw(c.View())
+		head, _, _ := strings.Cut(c.Text(), "\n")
+		names := strings.Fields(strings.NewReplacer("[1 Jobs]", "", "2 Runs", "", "3 Timeline", "", "4 Ring", "", "5 Files", "").Replace(head))
+		if cut := slices.IndexFunc(names, func(word string) bool { return strings.ContainsAny(word[:1], "12345") && len(word) == 1 }); cut >= 0 {
+			t.Errorf("%d columns: a name is cut in %q", width, head)
+		}
+	}
+}

@@ -50,7 +50,7 @@ func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) er
 		a.Printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), display.Text(recordText(e.Record)))
 	case e.Chunk != nil:
 		for line := range strings.Lines(string(e.Chunk.Data)) {
-			a.Printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
+			a.Printf("%s %s  %s  run %d  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Stream, display.Text(string(e.Chunk.Job)), e.Chunk.Run,
 				display.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
 		}
 	case e.Notice != nil:

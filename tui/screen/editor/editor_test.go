@@ -296,6 +296,18 @@ func TestFormWritesTheLine(t *testing.T) {
 	}
 }
 
+// TestFormReplacesATimeThatIsTypedOver: text that is typed into a time replaces it, and other keys
+// change it where the cursor is.
+func TestFormReplacesATimeThatIsTypedOver(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
+	screentest.Act(t, e, w, d, keys.Form)
+	typed(t, e, w, d, "*", "/", "7", "tab", "left", "1", "tab", "down", "backspace", "3", "enter")
+	if want := "\n*/7 12 * 3 * etl /opt/etl/run nightly\n"; !strings.Contains(e.buffer.Text(), want) {
+		t.Errorf("got %q, want %q in it", e.buffer.Text(), want)
+	}
+}
+
 // TestFormHasEachOptionOfItsEntry: an option without a field of its own gets one when the entry has
 // it, and the last field adds one.
 func TestFormHasEachOptionOfItsEntry(t *testing.T) {

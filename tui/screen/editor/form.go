@@ -23,6 +23,7 @@ type form struct {
 	line   int // of the entry, from 1; 0: it is a new one
 	fields []formField
 	at     int
+	marked bool // the text at at is marked: what is typed next replaces it
 	err    string
 	config crontab.Config // of the crontab
 }
@@ -89,7 +90,7 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 		f.add(formField{name: "when", hint: "@hourly @daily @weekly @monthly @reboot"}, spec)
 	}
 	if e.checker.Format() == crontab.System {
-		f.add(formField{name: "account", hint: "who runs it"}, user)
+		f.add(formField{name: "user", hint: "who runs it"}, user)
 	}
 	f.add(formField{name: "command", hint: "for the shell; % is written \\%"}, command)
 	for _, field := range optionFields {
@@ -102,7 +103,16 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 		}
 	}
 	f.add(formField{name: "option", hint: "a further one: KEY=VALUE", option: anyOption}, "")
+	f.goTo(0)
 	return f
+}
+
+// goTo moves to a field. It marks the text of a time or user, which have defaults. Other texts are
+// often changed only in part.
+func (f *form) goTo(i int) {
+	f.at = i
+	field := &f.fields[i]
+	f.marked = field.option == "" && field.line.Text() != "" && &field.line != f.commandLine()
 }
 
 // commandText is the command as it is written, with what follows a %.
@@ -153,17 +163,22 @@ func (e *Editor) typeForm(w *screen.World, k screen.Key) []screen.Effect {
 	case "esc":
 		e.form = nil
 	case "tab", "down":
-		f.at = (f.at + 1) % len(f.fields)
+		f.goTo((f.at + 1) % len(f.fields))
 	case "shift+tab", "up":
-		f.at = (f.at + len(f.fields) - 1) % len(f.fields)
+		f.goTo((f.at + len(f.fields) - 1) % len(f.fields))
 	case "enter":
 		if f.at < len(f.fields)-1 && f.line == 0 && strings.TrimSpace(f.commandLine().Text()) == "" {
-			f.at++
+			f.goTo(f.at + 1)
 			return nil
 		}
 		return e.takeForm(w)
 	default:
-		page.TypeInto(&f.fields[f.at].line, k)
+		line := &f.fields[f.at].line
+		if replaces := k.Text != "" || k.Name == "backspace" || k.Name == "delete"; f.marked && replaces {
+			line.Set("")
+		}
+		page.TypeInto(line, k)
+		f.marked = false
 	}
 	f.err = ""
 	return nil
@@ -251,7 +266,13 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 	}
 	room := row.Width() - from - hint - 1
 	if i == f.at {
-		page.DrawInput(row, from, 0, room, &field.line, w)
+		end := page.DrawInput(row, from, 0, room, &field.line, w)
+		if f.marked {
+			row.In(from, 0, end-from-1, 1).Restyle(func(s canvas.Style) canvas.Style {
+				s.Reverse = true
+				return s
+			})
+		}
 		return
 	}
 	row.PutCut(from, 0, room, field.line.Text(), w.Glyphs.Ellipsis, canvas.Style{})
@@ -262,7 +283,7 @@ func (f *form) meaning() string {
 	var words []string
 	for i := range f.fields {
 		switch name := f.fields[i].name; {
-		case name == "account" || name == "command" || f.fields[i].option != "":
+		case name == "user" || name == "command" || f.fields[i].option != "":
 		default:
 			words = append(words, f.fields[i].line.Text())
 		}
