@@ -147,7 +147,7 @@ func TestHostTakesBoundsAtReload(t *testing.T) {
 	h.printed(first, "in\n")
 	runs, err := h.client.Run(h.context(), api.RunRequest{Refs: []string{"b"}})
 	if err != nil || len(runs) != 1 || runs[0].Reason != job.WaitsForSlot {
-		t.Fatalf("the second run is %+v (%v), want it to wait for a place", runs, err)
+		t.Fatalf("the second run is %+v (%v), want it to wait for a slot", runs, err)
 	}
 	second := runs[0]
 	h.configure("max-running = 2\n")

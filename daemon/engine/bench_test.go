@@ -118,7 +118,7 @@ func BenchmarkLoad100k(b *testing.B) {
 // BenchmarkDispatch measures the end of one of ten runs, and the start of the next one,
 // while 100,000 runs of 50 users wait for a slot.
 func BenchmarkDispatch(b *testing.B) {
-	const waiting, places, jobs, accounts = 100_000, 10, 2000, 50
+	const waiting, size, jobs, accounts = 100_000, 10, 2000, 50
 	for _, pooled := range []bool{false, true} {
 		b.Run(fmt.Sprintf("pools=%v", pooled), func(b *testing.B) {
 			var text strings.Builder
@@ -129,7 +129,7 @@ func BenchmarkDispatch(b *testing.B) {
 				fmt.Fprintf(&text, "#@ name=job%d priority=%d\n* * * * * user%d job\n", i, 1+i%10, i%accounts)
 			}
 			file, _ := crontab.Parse("/etc/cron.d/bench", text.String(), crontab.Config{Format: crontab.System})
-			limits := slots.Limits{MaxRunning: places, QueueMax: 10 * waiting, Pools: map[string]slots.Pool{}}
+			limits := slots.Limits{MaxRunning: size, QueueMax: 10 * waiting, Pools: map[string]slots.Pool{}}
 			for i := range 10 {
 				limits.Pools[fmt.Sprintf("p%d", i)] = slots.Pool{Size: 3}
 			}

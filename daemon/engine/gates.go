@@ -25,7 +25,7 @@ func (e *Engine) ask(r *live.Run) (passes bool) {
 	case live.GateParents:
 		return e.parents(r)
 	case live.GateSlots:
-		return e.place(r)
+		return e.passSlots(r)
 	case live.GateToken:
 		return e.renewToken(r)
 	}
@@ -201,8 +201,8 @@ type serving struct {
 // needsSlot reports whether a run starts only with a slot.
 func (e *Engine) needsSlot(r *live.Run) bool { return e.slots.Limits.Bind(r.User, r.Options.Pool) }
 
-// place is the gate of slots. No run passes it while the daemon drains.
-func (e *Engine) place(r *live.Run) (passes bool) {
+// passSlots is the gate of slots. No run passes it while the daemon drains.
+func (e *Engine) passSlots(r *live.Run) (passes bool) {
 	switch {
 	case r == e.serving.chosen:
 		return true

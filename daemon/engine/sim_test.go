@@ -412,11 +412,11 @@ func (h *history) same(effects []effect.Effect) {
 
 func (h *history) check(w *simHost, effects []effect.Effect) {
 	if h.index() {
-		h.seatAgain()
+		h.updateSlotNeeds()
 	}
 	h.relatives(effects)
 	h.failures(effects)
-	h.places(effects)
+	h.checkSlots(effects)
 	for i, e := range effects {
 		switch e := e.(type) {
 		case effect.Fact:

@@ -23,7 +23,7 @@ func (r *Run) DescribeState(now time.Time) string {
 		case job.WaitsOnParents:
 			return fmt.Sprintf("run %d waits for the runs that after= names", r.ID)
 		case job.WaitsOnSlot:
-			return fmt.Sprintf("run %d waits for a place", r.ID)
+			return fmt.Sprintf("run %d waits for a slot", r.ID)
 		}
 		return fmt.Sprintf("run %d waits for an earlier one", r.ID)
 	default:

@@ -12,9 +12,9 @@ func (q *Queue) Describe(c *Claim, now time.Duration) string {
 	u := q.users[c.User]
 	switch x := c.pool; {
 	case !q.hasSlot():
-		return fmt.Sprintf("%d of %d places of the host are taken, %d by %s", q.running, q.Limits.MaxRunning, len(u.holders), c.User)
+		return fmt.Sprintf("%d of %d slots of the host are taken, %d by %s", q.running, q.Limits.MaxRunning, len(u.holders), c.User)
 	case q.isFull(u):
-		return fmt.Sprintf("%d of %d places of %s are taken%s", len(u.holders), q.Limits.PerUser(c.User), c.User, takers(u.holders, c.User))
+		return fmt.Sprintf("%d of %d slots of %s are taken%s", len(u.holders), q.Limits.PerUser(c.User), c.User, takers(u.holders, c.User))
 	case x == nil:
 		return "others come first"
 	case x.taken+c.Slots > x.Size:

@@ -37,7 +37,7 @@ func (m *gauges) addDaemon(read bool) {
 			live[r.State]++
 		}
 	})
-	m.Family("cronring_live_runs", metrics.Gauge, "Runs that go or wait: decided ones are about to start, queued ones wait behind others or for a place, waiting ones for their time.")
+	m.Family("cronring_live_runs", metrics.Gauge, "Runs that go or wait: decided ones are about to start, queued ones wait behind others or for a slot, waiting ones for their time.")
 	for _, state := range []job.RunState{job.RunDecided, job.RunQueued, job.RunWaiting, job.RunRunning} {
 		m.Add(float64(live[state]), "state", string(state))
 	}

@@ -15,9 +15,9 @@ import (
 // queueing is the state that the invariants about slots and backfills are checked
 // against, following the rules in the manual.
 type queueing struct {
-	held   map[job.RunID]seat // runs that have a process, or will have one
-	waits  map[job.RunID]seat // runs that wait for a slot
-	waited map[string]int     // how many runs waited when the engine last slept, by user
+	held   map[job.RunID]slotNeed // runs that have a process, or will have one
+	waits  map[job.RunID]slotNeed // runs that wait for a slot
+	waited map[string]int         // how many runs waited when the engine last slept, by user
 	fills  map[int64]*filling
 	rates  map[string][]time.Duration
 	used   *usage          // the slots used by held; nil: not counted yet
@@ -28,8 +28,8 @@ type queueing struct {
 // unsure is a turn that may have led to no start.
 const unsure = -1
 
-// seat is the slots that a run needs.
-type seat struct {
+// slotNeed is the slots that a run needs.
+type slotNeed struct {
 	job                  job.ID
 	account, owner, pool string
 	slots, priority      int
@@ -44,7 +44,7 @@ type filling struct {
 
 func newQueueing() queueing {
 	return queueing{
-		held: map[job.RunID]seat{}, waits: map[job.RunID]seat{}, fills: map[int64]*filling{}, rates: map[string][]time.Duration{},
+		held: map[job.RunID]slotNeed{}, waits: map[job.RunID]slotNeed{}, fills: map[int64]*filling{}, rates: map[string][]time.Duration{},
 		turns: map[turnKey]int{},
 	}
 }
@@ -97,8 +97,8 @@ func (h *history) randomFill(rng *rand.Rand) {
 	w.step(event.Backfill{Request: b, Ran: w.store.RanIn(b.Job, b.From, b.To)})
 }
 
-// places checks the invariants about slots for one step, effect by eff.
-func (h *history) places(effects []effect.Effect) {
+// checkSlots checks the invariants about slots for one step, effect by eff.
+func (h *history) checkSlots(effects []effect.Effect) {
 	for _, eff := range effects {
 		switch eff := eff.(type) {
 		case effect.Fact:
@@ -112,10 +112,10 @@ func (h *history) places(effects []effect.Effect) {
 	h.fillsBounded()
 }
 
-// seatAgain updates the needs of waiting runs to the current entries.
-func (h *history) seatAgain() {
+// updateSlotNeeds updates the needs of waiting runs to the current entries.
+func (h *history) updateSlotNeeds() {
 	for id, s := range h.queueing.waits {
-		h.queueing.waits[id] = h.seatOf(job.Run{Job: s.job, User: s.account})
+		h.queueing.waits[id] = h.slotNeedOf(job.Run{Job: s.job, User: s.account})
 	}
 }
 
@@ -127,7 +127,7 @@ func (h *history) queue(r job.Record) {
 	id := r.Run.ID
 	switch {
 	case r.Run.State == job.RunQueued && r.Run.Reason == job.WaitsForSlot:
-		q.waits[id] = h.seatOf(*r.Run)
+		q.waits[id] = h.slotNeedOf(*r.Run)
 		return
 	case r.Kind == job.Ended:
 		if s, holds := q.held[id]; holds {
@@ -141,9 +141,9 @@ func (h *history) queue(r job.Record) {
 	delete(q.waits, id)
 }
 
-// seatOf returns the slots that a run needs according to its entry.
-func (h *history) seatOf(r job.Run) seat {
-	s := seat{job: r.Job, account: r.User, priority: 5}
+// slotNeedOf returns the slots that a run needs according to its entry.
+func (h *history) slotNeedOf(r job.Run) slotNeed {
+	s := slotNeed{job: r.Job, account: r.User, priority: 5}
 	slot, ok := h.find(r.Job)
 	if !ok {
 		return s
@@ -154,8 +154,8 @@ func (h *history) seatOf(r job.Run) seat {
 	return s
 }
 
-// poolOf returns the name of a seat's pool and its limits.
-func (h *history) poolOf(s seat) (string, slots.Pool) {
+// poolOf returns the name of the pool of a need and its limits.
+func (h *history) poolOf(s slotNeed) (string, slots.Pool) {
 	p, declared := h.w.engine.slots.Limits.Pools[s.pool]
 	if declared && (s.owner == "root" || slices.Contains(p.Users, s.owner)) {
 		return s.pool, p
@@ -180,8 +180,8 @@ func (h *history) usage() *usage {
 	return h.queueing.used
 }
 
-// count adds a seat to the usage, or takes it away.
-func (h *history) count(x seat, by int) {
+// count adds a need to the usage, or subtracts it.
+func (h *history) count(x slotNeed, by int) {
 	u := h.queueing.used
 	if u == nil {
 		return
@@ -214,7 +214,7 @@ func (q *queueing) forget() {
 // takesPlace checks invariants 20 and 21 at a start.
 func (h *history) takesPlace(r job.Run) {
 	q, l, t := &h.queueing, h.w.engine.slots.Limits, h.w.t
-	mine := h.seatOf(r)
+	mine := h.slotNeedOf(r)
 	q.held[r.ID] = mine
 	h.count(mine, 1)
 	defer q.takesTurn(mine) // even if it needs no slot
@@ -256,7 +256,7 @@ func (h *history) takesPlace(r job.Run) {
 }
 
 // takesTurn moves a user behind the others.
-func (q *queueing) takesTurn(s seat) {
+func (q *queueing) takesTurn(s slotNeed) {
 	q.taken++
 	if q.turns[turnKey{s.account, s.priority}] = q.taken; len(q.waits) == 0 {
 		clear(q.turns)
@@ -377,7 +377,7 @@ func (h *history) placesKept() {
 			delete(h.queueing.held, id)
 			continue
 		}
-		h.queueing.held[id] = h.seatOf(h.w.store.Live[id])
+		h.queueing.held[id] = h.slotNeedOf(h.w.store.Live[id])
 	}
 	h.queueing.forget()
 }
