@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -64,6 +67,15 @@ type Member struct {
 	Owns    int               `json:"owns"`                      // ring jobs of the asked host's tables
 	Runs    int               `json:"runs"`                      // that run there, according to its last message
 	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it lacks or has with a different entry
+}
+
+// LabelsText returns the labels in a line, in the order of their keys.
+func (m *Member) LabelsText() string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m.Labels)) {
+		all = append(all, k+":"+m.Labels[k])
+	}
+	return strings.Join(all, ",")
 }
 
 // MemberState is the state of a member.

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // Blackout is a [blackout.NAME]: a time in which the host starts no jobs.
@@ -69,7 +70,7 @@ func (b *Blackout) read(name string, local *time.Location) (timetable.Blackout, 
 	out := timetable.Blackout{Name: name, Reason: b.Reason}
 	if b.Zone != "" {
 		var err error
-		if local, err = loadZone(b.Zone); err != nil {
+		if local, err = spool.LoadZone(b.Zone); err != nil {
 			return out, fmt.Errorf("zone: %w", err)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/BurntSushi/toml"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // Config is the content of the files in a directory.
@@ -199,19 +199,11 @@ func (r *reader) finish() {
 	}
 	if s := &r.sidecar; len(s.Default)+len(s.Jobs)+len(s.Matches) > 0 {
 		r.Sidecar = s
-		r.Diagnostics = append(r.Diagnostics, crontab.CheckSidecar(s, crontab.Config{Zone: loadZone, Calendars: r.Dates()})...)
+		r.Diagnostics = append(r.Diagnostics, crontab.CheckSidecar(s, crontab.Config{Zone: spool.LoadZone, Calendars: r.Dates()})...)
 	}
 	slices.SortStableFunc(r.Diagnostics, func(a, b crontab.Diagnostic) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-}
-
-// loadZone looks a zone up by its IANA name. Go's two special names are none.
-func loadZone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" {
-		return nil, fmt.Errorf("unknown time zone %q", name)
-	}
-	return time.LoadLocation(name)
 }
 
 // readTrusted reads a file that only root or the daemon's user may have written.

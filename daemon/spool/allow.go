@@ -42,7 +42,7 @@ func (p Places) MayUse(family crontab.Family, caller, target string) error {
 	case err == nil:
 		return &BarredError{name, "it is not in " + p.Allow}
 	case !errors.Is(err, fs.ErrNotExist):
-		return &BarredError{name, p.Allow + " cannot be read: " + reason(err)}
+		return &BarredError{name, p.Allow + " cannot be read: " + Reason(err)}
 	}
 	denied, err := listed(p.Deny, name)
 	switch {
@@ -51,7 +51,7 @@ func (p Places) MayUse(family crontab.Family, caller, target string) error {
 	case err == nil:
 		return &BarredError{name, "it is in " + p.Deny}
 	case !errors.Is(err, fs.ErrNotExist):
-		return &BarredError{name, p.Deny + " cannot be read: " + reason(err)}
+		return &BarredError{name, p.Deny + " cannot be read: " + Reason(err)}
 	case family == crontab.RHEL:
 		return &BarredError{name, "there is neither " + p.Allow + " nor " + p.Deny + ", and then only root may"}
 	}

@@ -88,7 +88,7 @@ func (s *scanned) file(c candidate, t trust) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 	case err != nil:
-		s.failed = append(s.failed, t.say(&facts{candidate: c, err: pathError("lstat", c.path, err)}, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", "it cannot be looked at: "+reason(err), ""))
+		s.failed = append(s.failed, t.say(&facts{candidate: c, err: pathError("lstat", c.path, err)}, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", "it cannot be looked at: "+Reason(err), ""))
 	default:
 		s.found = append(s.found, found{c, l})
 	}
@@ -149,7 +149,7 @@ func (t trust) unlisted(k kind, path string, err error) *Refusal {
 	}
 	return &Refusal{
 		Path: path, Who: "CRON", Code: CodeDirectory, Word: "OPENDIR FAILED", Kept: true,
-		Why: "the directory cannot be listed: " + reason(err), Fix: fix,
+		Why: "the directory cannot be listed: " + Reason(err), Fix: fix,
 		Log: logLine("CRON", "OPENDIR FAILED", path),
 	}
 }

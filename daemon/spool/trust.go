@@ -106,7 +106,7 @@ func (t trust) refuse(f *facts) *Refusal {
 	case debian && strict && !user && f.link != nil && f.link.Uid != 0:
 		return t.say(f, CodeLinkOwner, "WRONG SYMLINK OWNER", "", fmt.Sprintf("the symbolic link belongs to %s, not to root", uid(f.link.Uid)), "chown -h root "+quoted(f.path))
 	case f.err != nil && f.link != nil && !user:
-		return t.say(f, CodeOpen, "CAN'T OPEN SYMLINK", "CAN'T OPEN", "what the symbolic link leads to cannot be opened: "+reason(f.err), "")
+		return t.say(f, CodeOpen, "CAN'T OPEN SYMLINK", "CAN'T OPEN", "what the symbolic link leads to cannot be opened: "+Reason(f.err), "")
 	case f.err != nil:
 		return t.say(f, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", f.unopened(), "")
 	case debian && stranger:
@@ -146,7 +146,7 @@ func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string)
 	}
 	r.Log = logLine(r.Who, word, detail)
 	if code == CodeOpen && t.family == crontab.RHEL {
-		r.Log += ": " + reason(f.err)
+		r.Log += ": " + Reason(f.err)
 	}
 	return r
 }
@@ -172,7 +172,7 @@ func (f *facts) unopened() string {
 	if errors.Is(f.err, unix.ELOOP) && f.link != nil {
 		return "it is a symbolic link, which a user's crontab must not be"
 	}
-	return "it cannot be opened: " + reason(f.err)
+	return "it cannot be opened: " + Reason(f.err)
 }
 
 func (f *facts) stranger() string {
@@ -245,8 +245,8 @@ func uid(n uint32) string {
 	return "uid " + formatUID(n)
 }
 
-// reason returns an error without its path, which the message contains already.
-func reason(err error) string {
+// Reason returns an error without its path, which the message contains already.
+func Reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()
 	}

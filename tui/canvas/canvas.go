@@ -129,7 +129,7 @@ func (v View) Put(x, y int, text string, s Style) int {
 	if y < 0 || y >= v.height {
 		return x + display.Width(text)
 	}
-	if isASCII(text) {
+	if IsASCII(text) {
 		for i := range len(text) {
 			v.set(x+i, y, text[i:i+1], s)
 		}
@@ -172,7 +172,7 @@ func (v View) PutRight(y int, text string, s Style) int {
 func (v View) PutCut(x, y, width int, text, ellipsis string, s Style) {
 	field := v.In(x, y, width, 1)
 	switch {
-	case !isASCII(text):
+	case !IsASCII(text):
 		field.Put(0, 0, displaywidth.TruncateString(display.Text(text), width, ellipsis), s)
 	case len(text) > width && width > 0:
 		field.Put(width-1, 0, ellipsis, s)
@@ -212,7 +212,8 @@ func (v View) set(x, y int, text string, s Style) {
 	row[x] = cell{text, s}
 }
 
-func isASCII(s string) bool {
+// IsASCII reports whether a text consists of printable ASCII, each a cell.
+func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false

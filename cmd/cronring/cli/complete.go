@@ -58,7 +58,7 @@ func (a *App) jobNames(ctx context.Context, typed string) (names []string) {
 		return nil
 	}
 	for i := range jobs {
-		if name := string(jobs[i].Job.ID); ShellWord(name) == name && display.Text(name) == name {
+		if name := string(jobs[i].Job.ID); display.Quote(name) == name && display.Text(name) == name {
 			names = append(names, name)
 		}
 	}

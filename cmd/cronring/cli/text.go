@@ -61,17 +61,9 @@ func EscapeText(text string) string {
 func ShellLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, word := range argv {
-		words[i] = ShellWord(word)
+		words[i] = display.Quote(word)
 	}
 	return strings.Join(words, " ")
-}
-
-// ShellWord quotes a word for a shell if necessary.
-func ShellWord(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // Single returns the element of a list that has exactly one.

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // addFlags are the flags of add.
@@ -112,7 +113,7 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 // rejectHeld rejects an entry that would be held, because that is never the purpose.
 func (c *Change) rejectHeld(e *crontab.Entry) error {
 	if held := e.Options().Held; held != "" {
-		return cli.UsageError("add to "+c.Old.File, held, "cronring lint "+cli.ShellWord(c.Old.File))
+		return cli.UsageError("add to "+c.Old.File, held, "cronring lint "+display.Quote(c.Old.File))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error 
 
 func (f *editFlags) check(file string) error {
 	if file != "" && f.user != "" {
-		return cli.UsageError("edit "+file+" of "+f.user, "a file already belongs to one user", "cronring edit "+cli.ShellWord(file))
+		return cli.UsageError("edit "+file+" of "+f.user, "a file already belongs to one user", "cronring edit "+display.Quote(file))
 	}
 	return nil
 }
@@ -171,10 +171,7 @@ var errGivenUp = errors.New("given up")
 // judgeDraft shows the effect of the text and installs it. It reports whether the user
 // wants to edit again.
 func judgeDraft(ctx context.Context, a *cli.App, c *Change, f *editFlags) (again bool, err error) {
-	blocked, err := showDraft(a, c)
-	if err != nil {
-		return false, err
-	}
+	blocked := showDraft(a, c)
 	asks := a.CanAsk() && !f.yes && !f.dryRun
 	if blocked != nil {
 		if !asks {
@@ -227,17 +224,16 @@ func choose(a *cli.App, question string, letters ...string) string {
 
 // showDraft shows the diagnostics of new lines and the effect of the change. blocked is
 // the reason that it cannot be installed.
-func showDraft(a *cli.App, c *Change) (blocked, err error) {
-	loc := a.Location()
+func showDraft(a *cli.App, c *Change) (blocked error) {
 	text := c.draft.Text()
 	_, diagnostics := crontab.Parse(c.Old.File, text, c.config)
 	showDiagnostics(a, c, text, diagnostics)
 	_, found, blocked := c.review(a.Now())
-	printDifferences(a, found, loc)
+	printDifferences(a, found, a.Location())
 	if blocked == nil && len(found) == 0 {
 		a.Infof("no job changes")
 	}
-	return blocked, nil
+	return blocked
 }
 
 // showDiagnostics prints what is doubtful about lines that the old text did not

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // NewSet returns the command set.
@@ -49,7 +50,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 	}
 	c, one := cli.Single(changes)
 	if !one || len(entries[c]) != 1 {
-		return cli.UsageError("set options of "+ref, "it names several jobs, and one is wanted", "cronring list "+cli.ShellWord(ref))
+		return cli.UsageError("set options of "+ref, "it names several jobs, and one is wanted", "cronring list "+display.Quote(ref))
 	}
 	line := entries[c][0].Entry.Line()
 	for _, s := range settings {
@@ -80,7 +81,7 @@ func checkOption(setting string) error {
 	}
 	fix := "man cronring-options"
 	if near := diagnostic.Nearest(key, optionKeys()); near != "" {
-		fix = "cronring set JOB " + cli.ShellWord(near+"="+value) + "    or see: " + fix
+		fix = "cronring set JOB " + display.Quote(near+"="+value) + "    or see: " + fix
 	}
 	return cli.UsageError(fmt.Sprintf("set %q: no such option", key), "", fix)
 }

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -84,13 +83,13 @@ func checkZone(_ context.Context, e *examination) []finding {
 			Fix: advice("timedatectl set-timezone ZONE")}}
 	}
 	if _, err := spool.LoadZone(name); err != nil {
-		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("/etc/localtime leads to %s, which cannot be loaded", cli.ShellWord(name)),
+		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("/etc/localtime leads to %s, which cannot be loaded", display.Quote(name)),
 			Why: "times are read as UTC", Fix: advice("timedatectl set-timezone ZONE    or install tzdata")}}
 	}
 	if text, err := e.Read("/etc/timezone"); err == nil {
 		if other := strings.TrimSpace(text); other != "" && other != name {
-			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime is %s, /etc/timezone is %s", cli.ShellWord(name), cli.ShellWord(other)),
-				Why: "cronringd uses /etc/localtime", Fix: advice("timedatectl set-timezone " + cli.ShellWord(name))}}
+			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime is %s, /etc/timezone is %s", display.Quote(name), display.Quote(other)),
+				Why: "cronringd uses /etc/localtime", Fix: advice("timedatectl set-timezone " + display.Quote(name))}}
 		}
 	}
 	return []finding{{Grade: gradeOK, What: "local time is that of " + name}}

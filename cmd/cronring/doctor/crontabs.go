@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -25,7 +26,7 @@ func checkCrontabs(ctx context.Context, e *examination) []finding {
 		found = append(found, e.checkCrontab(ctx, t)...)
 	}
 	for _, s := range e.SilentScripts() {
-		found = append(found, finding{Grade: gradeWarning, What: cli.ShellWord(s.Path) + " never runs: " + s.Why})
+		found = append(found, finding{Grade: gradeWarning, What: display.Quote(s.Path) + " never runs: " + s.Why})
 	}
 	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "crontab"), cli.Entries(inventory.CountEntries(e.crontabs)))}
 	return append([]finding{sum}, found...)
@@ -45,7 +46,7 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 	var found []finding
 	if n := cli.ErrorsIn(t.Diagnostics); n > 0 {
 		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.Path, cli.Plural(n, "error")),
-			Fix: advice("cronring lint " + cli.ShellWord(t.Path))})
+			Fix: advice("cronring lint " + display.Quote(t.Path))})
 	}
 	for _, name := range t.Accounts() {
 		switch reason, why := e.Barred(ctx, name); reason {
@@ -53,7 +54,7 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 			found = append(found, finding{Grade: gradeWarning, What: t.Path + ": " + why, Why: "its entries are held until there is one"})
 		case job.AccountRefused:
 			found = append(found, finding{Grade: gradeWarning, What: t.Path + ": " + why, Why: "its entries are skipped until it may",
-				Fix: advice("chage -l " + cli.ShellWord(name))})
+				Fix: advice("chage -l " + display.Quote(name))})
 		}
 	}
 	return found

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // Where the daemon of a host keeps what is its own.
@@ -57,7 +57,7 @@ func (e *examination) own(path string, mode fs.FileMode, why string) []finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return []finding{{Grade: gradeUnseen, What: path + " cannot be looked at", Why: inventory.Reason(err)}}
+		return []finding{{Grade: gradeUnseen, What: path + " cannot be looked at", Why: spool.Reason(err)}}
 	case info.Mode()&fs.ModeSymlink != 0:
 		return nil // an administrator moved it: the mode is that of the new place
 	}
@@ -107,7 +107,7 @@ func (e *examination) spoolRights() []finding {
 		return []finding{{Grade: gradeWarning, What: "there is no " + path + ": users have no crontabs", Fix: e.makeSpool(path)}}
 	}
 	if err != nil {
-		return []finding{{Grade: gradeUnseen, What: path + " cannot be looked at", Why: inventory.Reason(err)}}
+		return []finding{{Grade: gradeUnseen, What: path + " cannot be looked at", Why: spool.Reason(err)}}
 	}
 	stat := info.Sys().(*syscall.Stat_t)
 	mode := stat.Mode & 0o7777

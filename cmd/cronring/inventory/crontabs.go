@@ -60,7 +60,7 @@ func (m *Machine) ownAnacrontab() []Crontab {
 	}
 	t := Crontab{Path: m.HostPath(path), Text: text}
 	if err != nil {
-		t.Refused, t.Why = "CAN'T OPEN", Reason(err)
+		t.Refused, t.Why = "CAN'T OPEN", spool.Reason(err)
 		return []Crontab{t}
 	}
 	c := m.Host.Config(path, false)

@@ -181,14 +181,6 @@ func (m *Machine) Exists(name string) bool {
 // Booted reports whether systemd runs the host: the test of sd_booted(3).
 func (m *Machine) Booted() bool { return m.Exists("/run/systemd/system") }
 
-// Reason returns the error without its path, for a user who knows the path.
-func Reason(err error) string {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
 // Crontab is one crontab of the host, as far as it may be read and trusted.
 type Crontab struct {
 	Path        string // its path on the host

@@ -31,11 +31,7 @@ A key is 1 to 128 letters, digits, dots, low lines and hyphens. A value has at m
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, verb := range []*cobra.Command{newStateGet(a), newStateSet(a), newStateList(a), newStateDelete(a)} {
-		verb.DisableFlagsInUseLine = true
-		verb.Args = cli.CheckArgs(verb.Args)
-		cmd.AddCommand(verb)
-	}
+	cmd.AddCommand(newStateGet(a), newStateSet(a), newStateList(a), newStateDelete(a))
 	return cmd
 }
 

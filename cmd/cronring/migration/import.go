@@ -389,7 +389,7 @@ func printImportedCrontab(a *cli.App, t *importedCrontab) {
 	}
 	a.Printf("%s  %s", path, cli.Entries(len(t.Entries)))
 	if t.Errors > 0 {
-		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), display.Text(cli.ShellWord(t.Path)))
+		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), display.Text(display.Quote(t.Path)))
 	}
 	a.Printf("\n")
 	printChanges(a, "  ", t.Changes)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // timer is a systemd timer as a candidate for a crontab.
@@ -87,7 +88,7 @@ func readTimer(m *inventory.Machine, name, path string) timer {
 	t.Activates = strings.TrimSuffix(name, ".timer") + ".service"
 	u, err := readUnit(m, name, path)
 	if err != nil {
-		t.Problem = inventory.Reason(err)
+		t.Problem = spool.Reason(err)
 		return t
 	}
 	if other := u.last("Timer", "Unit"); other != "" {

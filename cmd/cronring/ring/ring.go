@@ -3,10 +3,7 @@ package ring
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -211,7 +208,7 @@ func memberTable(a *cli.App, r *api.Ring, out *cli.Output) *cli.Table {
 		if m.Lacks > 0 {
 			same = strconv.Itoa(m.Lacks) + " differ"
 		}
-		t.Add(name, string(m.State), since, rtt, clock, m.Version, strconv.Itoa(m.Owns), strconv.Itoa(m.Runs), same, labelsText(m.Labels), m.Addr, m.ID)
+		t.Add(name, string(m.State), since, rtt, clock, m.Version, strconv.Itoa(m.Owns), strconv.Itoa(m.Runs), same, m.LabelsText(), m.Addr, m.ID)
 		row := t.Rows[len(t.Rows)-1]
 		row[1].Tone = memberTone[m.State]
 		if m.Lacks > 0 {
@@ -235,14 +232,6 @@ func signed(d time.Duration) string {
 		return d.Round(100 * time.Microsecond).String()
 	}
 	return "+" + d.Round(100*time.Microsecond).String()
-}
-
-func labelsText(labels map[string]string) string {
-	var all []string
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		all = append(all, k+":"+labels[k])
-	}
-	return strings.Join(all, ",")
 }
 
 func printRingTrouble(a *cli.App, r *api.Ring) {

@@ -153,12 +153,12 @@ func (s *ringSetup) text() string {
 func nextSteps(a *cli.App, s *ringSetup, c *config.Config) {
 	start, flags, copied := "systemctl restart cronring", "", "copy "+c.Ring.KeyFile+" to each new member, readable by root alone"
 	if s.dir != analysis.ConfigDir {
-		start = fmt.Sprintf("cronringd --config %s --state DIR CRONTAB", cli.ShellWord(s.dir))
-		flags = fmt.Sprintf(" --config DIR --key-file %s --bind ADDR --member NAME", cli.ShellWord(c.Ring.KeyFile))
+		start = fmt.Sprintf("cronringd --config %s --state DIR CRONTAB", display.Quote(s.dir))
+		flags = fmt.Sprintf(" --config DIR --key-file %s --bind ADDR --member NAME", display.Quote(c.Ring.KeyFile))
 		copied = "add a member on this host"
 	}
 	if c.Ring.Name != "main" {
-		flags += " --name " + cli.ShellWord(c.Ring.Name)
+		flags += " --name " + display.Quote(c.Ring.Name)
 	}
 	_, port, _ := net.SplitHostPort(c.Ring.Listen())
 	a.Infof("next:")

@@ -67,11 +67,7 @@ affect scheduled runs.`,
 	a.AddZone(cmd, "of the times that are shown")
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)
-	for _, sub := range []*cobra.Command{newBackfillList(a), newBackfillStop(a)} {
-		sub.DisableFlagsInUseLine = true
-		sub.Args = cli.CheckArgs(sub.Args)
-		cmd.AddCommand(sub)
-	}
+	cmd.AddCommand(newBackfillList(a), newBackfillStop(a))
 	return cmd
 }
 

@@ -163,7 +163,7 @@ func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string
 	}
 	if f.follow {
 		a.OnInterrupt(func(context.Context) string {
-			return "the run continues    follow it: cronring logs --follow " + cli.ShellWord(ref)
+			return "the run continues    follow it: cronring logs --follow " + display.Quote(ref)
 		})
 	}
 	for e, err := range client.OutputOf(ctx, q) {

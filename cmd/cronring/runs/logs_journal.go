@@ -16,6 +16,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -43,7 +44,7 @@ func journalOf(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 	}
 	lines, err := journalctl(ctx, args)
 	if err != nil {
-		return nil, &api.Error{What: "cannot read the journal", Why: err.Error(), Fix: "cronring why " + cli.ShellWord(string(r.Job)) + "    or as root, or a member of systemd-journal"}
+		return nil, &api.Error{What: "cannot read the journal", Why: err.Error(), Fix: "cronring why " + display.Quote(string(r.Job)) + "    or as root, or a member of systemd-journal"}
 	}
 	chunks, err := journalLines(lines, r.ID)
 	if err != nil {

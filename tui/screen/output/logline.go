@@ -56,7 +56,7 @@ func (l *logLine) lay(width int) *wrappedLine {
 
 // wrap breaks the text behind a blank near the end of a row, or else anywhere.
 func (l *wrappedLine) wrap(width int) {
-	if isPlainText(l.text) {
+	if canvas.IsASCII(l.text) {
 		l.wrapPlain(width)
 		return
 	}
@@ -91,15 +91,6 @@ func (l *wrappedLine) wrapPlain(width int) {
 	}
 }
 
-func isPlainText(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
 const tabStop = 8
 
 // maxGrapheme bounds what is piled up in one cell, in bytes: text can have
@@ -111,7 +102,7 @@ const maxGrapheme = 32
 // this line.
 func expand(text string, base, begin canvas.Style) (plain string, paints []paint, end canvas.Style) {
 	paints = []paint{{0, begin}}
-	if isPlainText(text) {
+	if canvas.IsASCII(text) {
 		return text, paints, begin
 	}
 	var b strings.Builder
@@ -147,7 +138,7 @@ func expand(text string, base, begin canvas.Style) (plain string, paints []paint
 // alignPaints moves styles that would begin inside of what a terminal shows as
 // one character to its end.
 func alignPaints(text string, paints []paint) {
-	if len(paints) == 1 || isPlainText(text) {
+	if len(paints) == 1 || canvas.IsASCII(text) {
 		return
 	}
 	i, at := 0, 0
@@ -163,7 +154,7 @@ func alignPaints(text string, paints []paint) {
 
 // appendText appends clean text and returns its width.
 func appendText(b *strings.Builder, text string) (width int) {
-	if isPlainText(text) {
+	if canvas.IsASCII(text) {
 		b.WriteString(text)
 		return len(text)
 	}

@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,7 +178,7 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		})},
 		{Title: "VER", Width: 10, Text: plain(func(m *api.Member) string { return cmp.Or(m.Version, "-") })},
 		{Title: "ADDRESS", Width: 24, Text: plain(func(m *api.Member) string { return m.Addr })},
-		{Title: "LABELS", Width: 30, Text: plain(func(m *api.Member) string { return labelsText(m.Labels) })},
+		{Title: "LABELS", Width: 30, Text: plain((*api.Member).LabelsText)},
 	}
 	for i := range columns {
 		columns[i].Rank = i
@@ -208,14 +206,6 @@ func memberStyle(s api.MemberState) canvas.Style {
 		return canvas.Style{Role: canvas.Off}
 	}
 	return canvas.Style{Role: canvas.Doubt}
-}
-
-func labelsText(labels map[string]string) string {
-	var all []string
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		all = append(all, k+":"+labels[k])
-	}
-	return strings.Join(all, ",")
 }
 
 // drawMembers draws the names of the columns, and a line for each member.
