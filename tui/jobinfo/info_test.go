@@ -96,7 +96,7 @@ func TestSituationOfEachState(t *testing.T) {
 		{with("report-daily", func(r *api.Row) { r.Paused = false }), "held"},
 		{with("cache-warm", func(r *api.Row) { r.Paused = true }), "running for 2m10s, p95 is 14s; paused until it is resumed"},
 		{with("report-daily", func(r *api.Row) { r.State, r.Paused = job.StateDisabled, false }), "off: enabled=no"},
-		{rows["sitemap"], "ok in 8.6s, next 20:05:00 in 2h02m"},
+		{rows["sitemap"], "ok in 8.3s, next 20:05:00 in 2h02m"},
 		{with("etl-orders", func(r *api.Row) { r.State, r.Acked = job.StateOK, true }), "exit 1 in 12.4s, acknowledged, next 18:05:00 in 2m49s"},
 		{rows["tmp-clean"], "never run, first run Sat 05:00 in 10h57m, r runs it now"},
 		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "never run, nothing is planned; r runs it now"},

@@ -386,7 +386,7 @@ func (s *Timeline) open(w *screen.World) []screen.Effect {
 	c, ok := s.under(w)
 	about := screen.Subject{Jobs: []job.ID{id}, Run: c.Run, At: c.Due}
 	switch {
-	case ok && c.Run != 0:
+	case ok && c.Run != 0 && c.Kind != api.CellLate: // a late run has no output yet
 		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: about}}
 	case ok && !c.Due.IsZero():
 		return []screen.Effect{screen.Show{Action: keys.Explain, Subject: about}}

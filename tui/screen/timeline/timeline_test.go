@@ -1,15 +1,18 @@
 package timeline
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/servertest"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -18,107 +21,23 @@ import (
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
 
-// fixtureLine makes a time line of a board: what the schedules name, with what
-// became of it.
-func fixtureLine(w *screen.World, q api.TimelineQuery) (api.Timeline, error) {
-	a := axis{q.From, q.To.Sub(q.From) / time.Duration(q.Cells), q.Cells}
-	line := api.Timeline{V: api.Version, Now: screentest.Now, From: q.From, To: q.To, Cells: q.Cells, Load: make([]int, q.Cells)}
-	zone := timetable.NewZone(w.Local)
-	for id := range w.Board.Jobs() {
-		row, _ := w.Row(screen.Subject{Jobs: []job.ID{id}})
-		s, _ := timetable.ParseSchedule(row.Schedule, zone, 0)
-		if s == nil {
-			continue
-		}
-		j := api.TimelineJob{Job: id, State: row.State, Zone: row.Zone, Next: row.Next}
-		for t := s.Next(q.From.Add(-1)); !t.IsZero() && t.Before(q.To); t = s.Next(t) {
-			line.Load[a.index(t)]++
-			j.Cells = putCell(j.Cells, fixtureCell(&row, a, t))
-		}
-		if row.State == job.StateRunning && row.Schedule == "0 6 * * 5" {
-			for i := max(a.index(row.Began), 0); i < min(a.index(screentest.Now)+2, a.cells); i++ {
-				c := api.TimelineCell{Cell: i, Kind: api.CellSpan}
-				if !a.at(i).Before(screentest.Now) {
-					c.Kind = api.CellExpected
-				}
-				j.Cells = putCell(j.Cells, c)
-			}
-		}
-		if slices.Contains(q.Refs, string(id)) {
-			line.Jobs = append(line.Jobs, j)
-		}
+// manyJobs is a host with 500 jobs, which ran for an hour.
+func manyJobs(t *testing.T) *api.Client {
+	t.Helper()
+	var text strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&text, "#@ name=tenant-sync-%03d\n%d * * * * sync /opt/tenant-sync/run %d\n", i, i%60, i)
 	}
-	line.Peak, line.PeakAt, line.Quiet = 21, screen.Midnight(screentest.Now, w.Local).AddDate(0, 0, 1), screen.Midnight(screentest.Now, w.Local).AddDate(0, 0, 1).Add(37*time.Minute)
-	return line, nil
-}
-
-func fixtureCell(r *api.Row, a axis, t time.Time) api.TimelineCell {
-	c := api.TimelineCell{Cell: a.index(t), Due: t, Count: 1, Kind: api.CellPlanned}
-	switch {
-	case t.After(screentest.Now) && r.State == job.StateHeld:
-		c.Kind = api.CellHeld
-	case t.After(screentest.Now):
-	case r.State == job.StateNew:
-		c.Kind = api.CellSkipped
-	case r.State == job.StateLate && screentest.Now.Sub(t) < time.Hour:
-		c.Kind = api.CellLate
-	case r.State == job.StateFailing && screentest.Now.Sub(t) < time.Hour:
-		c.Kind, c.Run = api.CellFailed, 4213
-	default:
-		c.Kind, c.Run = api.CellOK, 4000
-	}
-	return c
-}
-
-// putCell adds a cell, or lets the worse of two hide the other.
-func putCell(cells []api.TimelineCell, c api.TimelineCell) []api.TimelineCell {
-	order := []api.CellKind{api.CellFailed, api.CellLate, api.CellOK, api.CellSpan, api.CellSkipped, api.CellPlanned, api.CellExpected, api.CellHeld}
-	i := slices.IndexFunc(cells, func(old api.TimelineCell) bool { return old.Cell == c.Cell })
-	if i < 0 {
-		cells = append(cells, c)
-		slices.SortFunc(cells, func(a, b api.TimelineCell) int { return a.Cell - b.Cell })
-		return cells
-	}
-	count := cells[i].Count + c.Count
-	if slices.Index(order, c.Kind) < slices.Index(order, cells[i].Kind) {
-		cells[i] = c
-	}
-	cells[i].Count = count
-	return cells
-}
-
-// fixtureClashes has three jobs start together at the first full hour.
-func fixtureClashes(q api.ClashQuery) (api.Clashes, error) {
-	if q.From.IsZero() {
-		q.From, q.To = screentest.Now.Truncate(time.Minute), screentest.Now.Truncate(time.Minute).Add(day)
-	}
-	c := api.Clashes{V: api.Version, From: q.From, To: q.To, Zone: "Europe/Berlin", Starts: 812}
-	for at := q.From.Add(time.Hour - 1).Truncate(time.Hour); at.Before(q.To) && len(c.Clashes) < q.Limit; at = at.Add(time.Hour) {
-		c.Clashes = append(c.Clashes, api.Clash{
-			At: at, Starts: 3 + 18*(24-len(c.Clashes))/24, Jobs: []job.ID{"db-snap", "pg-backup", "vault-sync"}, Quiet: at.Add(37 * time.Minute),
-		})
-	}
-	if n := len(c.Clashes); n > 3 {
-		c.Clashes[3].Quiet = c.Clashes[3].At // no minute near by has fewer
-	}
-	c.Minutes = len(c.Clashes)
-	switch q.Suggest {
-	case "hourly":
-		c.Suggest = &api.Slot{Schedule: "37 * * * *", Starts: 1, Busiest: 21}
-	case "daily":
-		c.Suggest = &api.Slot{Schedule: "37 4 * * *", Busiest: 21}
-	}
-	return c, nil
-}
-
-func lineDaemon(w *screen.World) *screentest.Daemon {
-	d := screentest.NewDaemon()
-	d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) { return fixtureLine(w, q) }
-	d.OnClashes = fixtureClashes
-	return d
+	h := screentest.NewHost("2026-11-20T16:00:00Z")
+	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/tenants", "", text.String()))
+	h.Play(screentest.Now.Format(time.RFC3339), func(effect.Start) servertest.Played {
+		return servertest.Played{Took: 8 * time.Second, Outcome: job.Outcome{Kind: job.Exited}}
+	})
+	return screentest.Serve(t, h)
 }
 
 func TestTimelineScreens(t *testing.T) {
+	many := manyJobs(t)
 	for name, prepare := range map[string]func(w *screen.World, d *screentest.Daemon, s *Timeline) []keys.Action{
 		"timeline": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action { return nil },
 		"timeline-cell": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
@@ -160,25 +79,30 @@ func TestTimelineScreens(t *testing.T) {
 			w.Absolute = true
 			return nil
 		},
-		"timeline-hostile": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+		"timeline-hostile": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
 			rows := screentest.Rows()[:3]
-			rows[0].Job = job.ID("\u202egnp.exe\x1b[2J" + strings.Repeat("x", 300))
-			rows[1].Job = "\xff\xfe\x00nul"
+			hostile := map[job.ID]job.ID{"etl-orders": job.ID("\u202egnp.exe\x1b[2J" + strings.Repeat("x", 300)), "certbot-renew": "\xff\xfe\x00nul"}
 			if w.Glyphs.Tier == canvas.Full {
-				rows[2].Job = job.ID(strings.Repeat("日本語", 60))
+				hostile["geoip-update"] = job.ID(strings.Repeat("日本語", 60))
+			}
+			d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) {
+				q.Refs = []string{"etl-orders", "certbot-renew", "geoip-update"}
+				line, err := d.Real.Timeline(t.Context(), q)
+				for i := range line.Jobs {
+					line.Jobs[i].Job = cmp.Or(hostile[line.Jobs[i].Job], line.Jobs[i].Job)
+				}
+				return line, err
+			}
+			for i := range rows {
+				rows[i].Job = cmp.Or(hostile[rows[i].Job], rows[i].Job)
 			}
 			w.Board = board.New()
 			w.Board.Apply(api.BoardUpdate{Complete: true, Rows: rows})
 			return nil
 		},
-		"timeline-many": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
-			rows := make([]api.Row, 500)
-			for i := range rows {
-				rows[i] = screentest.Rows()[13]
-				rows[i].Job = job.ID(fmt.Sprintf("tenant-sync-%03d", i))
-				rows[i].Schedule = fmt.Sprintf("%d * * * *", i%60)
-			}
-			w.Board.Apply(api.BoardUpdate{Rows: rows})
+		"timeline-many": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
+			screentest.Visit(t, w, many)
+			d.Real = many
 			return []keys.Action{keys.Last}
 		},
 	} {
@@ -188,7 +112,7 @@ func TestTimelineScreens(t *testing.T) {
 		}
 		check(t, name, func(v canvas.View, w *screen.World) {
 			w.Width = v.Width()
-			s, d := New(), lineDaemon(w)
+			s, d := New(), screentest.NewDaemon()
 			actions := prepare(w, d, s)
 			screentest.Show(t, s, screentest.Inside(v), w, d, actions...)
 		})
@@ -221,7 +145,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 		{"as far in", []keys.Action{keys.ZoomIn, keys.ZoomIn, keys.ZoomIn, keys.ZoomIn}, "17:14 Fri .. 18:50 Fri  1 cell = 2 min"},
 	} {
 		w := screentest.NewWorld(t)
-		d := lineDaemon(w)
+		d := screentest.NewDaemon()
 		s, _ := openLine(t, w, d, 80, 24)
 		screentest.Act(t, s, w, d, tc.actions...)
 		a := s.axis(w)
@@ -243,13 +167,13 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 		subject string
 	}{
 		{"the job", nil, keys.Open, "[etl-orders] 0 0"},
-		{"a failure", []keys.Action{keys.PreviousSlot}, keys.ShowOutput, "[etl-orders] 4213 18:00"},
+		{"a failure", []keys.Action{keys.PreviousSlot}, keys.ShowOutput, "[etl-orders] 1685 18:00"},
 		{"what is planned", []keys.Action{keys.NextSlot, keys.NextSlot}, keys.Explain, "[etl-orders] 0 18:30"},
 		{"back on the job", []keys.Action{keys.NextSlot, keys.Back}, keys.Open, "[etl-orders] 0 0"},
-		{"what is late", []keys.Action{keys.Down, keys.Down, keys.Down, keys.NextSlot}, keys.Explain, "[invoice-export] 0 18:00"},
+		{"what is late", []keys.Action{keys.Down, keys.Down, keys.Down, keys.NextSlot}, keys.Explain, "[invoice-export] 1683 18:00"},
 	} {
 		w := screentest.NewWorld(t)
-		d := lineDaemon(w)
+		d := screentest.NewDaemon()
 		s, _ := openLine(t, w, d, 80, 24)
 		screentest.Act(t, s, w, d, tc.actions...)
 		subject := s.Subject(w)
@@ -273,17 +197,17 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 
 // asks counts the requests for the time line.
 func asks(d *screentest.Daemon) *int {
-	n, inner := 0, d.OnLine
+	n := 0
 	d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) {
 		n++
-		return inner(q)
+		return d.Real.Timeline(context.Background(), q)
 	}
 	return &n
 }
 
 func TestTimelineAsksWhenSomethingHasChanged(t *testing.T) {
 	w := screentest.NewWorld(t)
-	d := lineDaemon(w)
+	d := screentest.NewDaemon()
 	n := asks(d)
 	s, _ := openLine(t, w, d, 80, 24)
 	refresh := func() { screentest.Settle(t, s, w, d, s.Refresh(w)) }
@@ -319,7 +243,7 @@ func TestTimelineAsksWhenSomethingHasChanged(t *testing.T) {
 // While another time is asked about, what is known of it is shown in its place.
 func TestTimelineKeepsWhatItKnowsWhileItScrolls(t *testing.T) {
 	w := screentest.NewWorld(t)
-	d := lineDaemon(w)
+	d := screentest.NewDaemon()
 	s, _ := openLine(t, w, d, 80, 24)
 	effects, _ := s.Act(w, keys.Earlier)
 	if len(effects) == 0 {
@@ -327,15 +251,15 @@ func TestTimelineKeepsWhatItKnowsWhileItScrolls(t *testing.T) {
 	}
 	c := canvas.New(80, 24)
 	s.Draw(screentest.Inside(c.View()), w)
-	line := strings.Split(c.Text(), "\n")[4]
-	if want := ">etl-orders                    ■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
+	line := strings.Split(c.Text(), "\n")[15]
+	if want := " ntp-check                     ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ │■ ∙ ∙ ∙ ∙ ∙  57m49s"; !strings.HasPrefix(line, want) {
 		t.Errorf("got %q, want %q", line, want)
 	}
 	screentest.Settle(t, s, w, d, effects)
 	c.Clear()
 	s.Draw(screentest.Inside(c.View()), w)
-	line = strings.Split(c.Text(), "\n")[4]
-	if want := ">etl-orders        ■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
+	line = strings.Split(c.Text(), "\n")[15]
+	if want := " ntp-check         ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ ■ │■ ∙ ∙ ∙ ∙ ∙  57m49s"; !strings.HasPrefix(line, want) {
 		t.Errorf("got %q, want %q", line, want)
 	}
 }
@@ -349,7 +273,7 @@ func listed(s screen.Screen, w *screen.World) []job.ID {
 
 func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 	w := screentest.NewWorld(t)
-	d := lineDaemon(w)
+	d := screentest.NewDaemon()
 	list := jobs.New()
 	screentest.Show(t, list, canvas.New(80, 22).View(), w, d, keys.Sort, keys.Down, keys.Down, keys.Down)
 	s, _ := openLine(t, w, d, 80, 24)
@@ -388,7 +312,7 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 func TestTimelineNarrowsJobsThatWereNotShownYet(t *testing.T) {
 	w := screentest.NewWorld(t)
 	w.Query.Text = "etl"
-	d := lineDaemon(w)
+	d := screentest.NewDaemon()
 	list := jobs.New()
 	screentest.Settle(t, list, w, d, list.Open(w))
 	if len(listed(list, w)) != 1 || w.Query.Text != "etl" {
@@ -435,12 +359,8 @@ func TestBarsTellSmallDifferencesFromLargeOnes(t *testing.T) {
 
 func TestClashesScreens(t *testing.T) {
 	for name, change := range map[string]func(d *screentest.Daemon){
-		"clashes": func(*screentest.Daemon) {},
-		"clashes-none": func(d *screentest.Daemon) {
-			d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
-				return api.Clashes{From: screentest.Now, To: screentest.Now.Add(day), Starts: 5}, nil
-			}
-		},
+		"clashes":      func(*screentest.Daemon) {},
+		"clashes-none": func(d *screentest.Daemon) { d.Real = screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z")) },
 		"clashes-error": func(d *screentest.Daemon) {
 			d.OnClashes = func(api.ClashQuery) (api.Clashes, error) {
 				return api.Clashes{}, &api.Error{Kind: api.Unreachable, What: "cannot find clashes", Why: "connection refused", Fix: "systemctl status cronring"}
@@ -448,7 +368,7 @@ func TestClashesScreens(t *testing.T) {
 		},
 		"clashes-hostile": func(d *screentest.Daemon) {
 			d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
-				c, err := fixtureClashes(q)
+				c, err := d.Real.Clashes(t.Context(), q)
 				for i := range c.Clashes {
 					c.Clashes[i].Starts, c.Clashes[i].Jobs = 12345, []job.ID{"\x1b[2J\u202ex", job.ID(strings.Repeat("long", 90))}
 				}
@@ -461,7 +381,7 @@ func TestClashesScreens(t *testing.T) {
 			check = screentest.CheckLayouts
 		}
 		check(t, name, func(v canvas.View, w *screen.World) {
-			d := lineDaemon(w)
+			d := screentest.NewDaemon()
 			line, _ := openLine(t, w, d, v.Width(), v.Height())
 			change(d)
 			s := newClashes(line)
@@ -473,7 +393,7 @@ func TestClashesScreens(t *testing.T) {
 
 func TestClashIsShownOnTheTimeline(t *testing.T) {
 	w := screentest.NewWorld(t)
-	d := lineDaemon(w)
+	d := screentest.NewDaemon()
 	line, _ := openLine(t, w, d, 80, 24)
 	effects := screentest.Act(t, line, w, d, keys.Clashes)
 	s := effects[0].(screen.Goto).Screen
@@ -483,10 +403,10 @@ func TestClashIsShownOnTheTimeline(t *testing.T) {
 	}
 	screentest.Show(t, line, canvas.New(80, 22).View(), w, d)
 	a := line.axis(w)
-	if got := a.at(a.cells / 2).In(w.Local).Format("15:04"); got != "20:00" {
-		t.Errorf("got %s in the middle, want the minute 20:00", got)
+	if got := a.at(a.cells / 2).In(w.Local).Format("15:04"); got != "19:00" {
+		t.Errorf("got %s in the middle, want the minute 19:00", got)
 	}
-	if got, want := line.cursorText(a, w), "20:00 Fri  21 starts of 3 jobs: db-snap, pg-backup, vault-sync"; got != want {
+	if got, want := line.cursorText(a, w), "19:00 Fri  5 jobs start together: cache-warm, etl-orders, mail-flush, metrics-push, ntp-check"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
