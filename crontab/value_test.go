@@ -49,6 +49,7 @@ var optionValues = []struct{ key, good, bad string }{
 	{"on", "job:a job:a:fail,lost job:a:ok,job:b job:ann/a:ok", "x job: job:/b job:a/b/c job:a:maybe job:a,fail job:a: job:a,job:a job:a,boot"},
 	{"trigger", "clock manual", "x"},
 	{"pause-counts", "yes no", "x"},
+	{"once-per", "hour day week month due", "x year"},
 	{"max-instances", "1 100", "0 -1 x"},
 	{"after", "a a:ok,b:done c:fail ann/b root/a:ok,b@x.org/a", "a, a/ /a a/b/c a/-b a:x a: a,a a:ok,a:fail"},
 	{"when", "all any none-failed one_success all-done always", "ALL some"},

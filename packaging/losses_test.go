@@ -76,6 +76,8 @@ func lossCases(now time.Time) []lossCase {
 		{"overlap", "overlap=skip", eachMinute, "live"},
 		{"max-instances", "max-instances=1", eachMinute, "live"},
 
+		{"once-per", "once-per=day", eachMinute, "quick"},
+
 		{"never", "", never, "quick"},
 		{"after", "after=plain-lose", eachMinute, "quick"},
 		{"when", "after=plain-lose when=all-success", eachMinute, "quick"},
@@ -264,6 +266,7 @@ var observations = map[string]func(w *cronReport, entry string) error{
 	"it runs in every year":                               (*cronReport).steady,
 	"it runs in every week":                               (*cronReport).steady,
 	"its days stay as they are":                           (*cronReport).steady,
+	"it runs as often as its fields name a time":          (*cronReport).steady,
 	"it starts at any time that its fields name":          (*cronReport).steady,
 	"it starts at the times that its fields name":         (*cronReport).steady,
 	"it also runs before that":                            (*cronReport).steady,

@@ -40,6 +40,7 @@ var looksFor = map[string]string{
 	"catchup":        "missed",
 	"deadline":       "never start later",
 	"overlap":        "while a run is active",
+	"once-per":       "one success",
 	"max-instances":  "at the same time",
 	"after":          "wait other jobs",
 	"when":           "how many jobs",

@@ -26,6 +26,7 @@ func (r *Reader) settle(plan *option.Plan, items []Item) {
 	}
 	plan.Settle()
 	r.settleTimes(plan, items)
+	r.settleOncePer(plan, items)
 	r.settleRuns(plan, items)
 	r.settleChannels(plan, items)
 	r.settleRing(plan, items)
@@ -148,6 +149,20 @@ func (r *Reader) settleHours(plan *option.Plan, items []Item) {
 	}
 	const why = "window= and blackout= leave no time at which the entry may start"
 	r.clash(plan, items, "blackout", true, why, "write a shorter `blackout`")
+}
+
+// settleOncePer makes sure that no two runs of an entry with once-per= are active.
+func (r *Reader) settleOncePer(plan *option.Plan, items []Item) {
+	if plan.OncePer == option.OncePerNone {
+		return
+	}
+	overlap := Find(items, "overlap")
+	r.clash(plan, items, "once-per", overlap != nil && !overlap.IsDefault() && plan.Overlap == option.OverlapAllow,
+		"once-per= and overlap=allow exclude each other: two active runs could both succeed", "write `overlap=skip`")
+	r.clash(plan, items, "once-per", plan.Scope == option.ScopeRing, "once-per= requires scope=host or scope=all: a member knows only the runs on its own host", "delete `once-per`")
+	if plan.Overlap == option.OverlapAllow {
+		plan.Overlap = option.OverlapSkip
+	}
 }
 
 func (r *Reader) settleRuns(plan *option.Plan, items []Item) {

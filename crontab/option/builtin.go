@@ -13,7 +13,7 @@ func (o *Options) BuiltIn(key string) string {
 	switch {
 	case key == "catchup" && anacron:
 		return "once"
-	case key == "overlap" && anacron:
+	case key == "overlap" && (anacron || o.OncePer != OncePerNone):
 		return "skip"
 	case key == "deadline" && o.Deadline > 0:
 		return timetable.DurationText(o.Deadline)
@@ -33,7 +33,7 @@ var builtIns = map[string]string{
 	"name": "", "desc": "(none)", "owner": "(none)", "quiet": "no", "retry-for": "(no limit)", "enabled": "yes", "protect": "no", "labels": "(none)",
 	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
 	"day": "(any)", "year": "(any)", "weeks": "1", "calendar": "(any day)", "except": "(none)", "shift": "none",
-	"window": "(any time)", "blackout": "(none)", "outside": "skip",
+	"window": "(any time)", "blackout": "(none)", "outside": "skip", "once-per": "(none)",
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
 	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
 	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",

@@ -28,7 +28,8 @@ type Options struct {
 	WaitOutside bool             // a start outside of Hours, or in a blackout of the host, waits
 
 	Overlap      Overlap
-	MaxInstances int // highest number of simultaneous runs; 0 means no limit
+	OncePer      OncePer // the period with at most one success
+	MaxInstances int     // highest number of simultaneous runs; 0 means no limit
 	Catchup      Catchup
 	MaxMade      int           // for CatchupAll: at most this many, the newest
 	Grace        time.Duration // lateness that still counts as on time

@@ -194,8 +194,9 @@ var vocabulary = []Spec{
 	{Key: "max-instances", Values: "1 to 100000", Form: "N", Default: "none", Guard: true, Meaning: "most runs at the same time",
 		Loss:  "any number of runs at the same time; in busybox, one",
 		apply: func(p *Plan, v string) (err error) { p.MaxInstances, err = parseInt(v, 1, 100_000); return err }},
-	{Key: "once-per", Values: "hour, day, week, month, due", Extend: true, Guard: true, Meaning: "at most one success in a period",
-		Loss: "it runs as often as its fields name a time"},
+	{Key: "once-per", Values: "hour, day, week, month, due", Form: "PERIOD", Default: "none", Extend: true, Guard: true, Meaning: "at most one success in a period",
+		Loss:  "it runs as often as its fields name a time",
+		apply: func(p *Plan, v string) (err error) { p.OncePer, err = oneOf(v, periods); return err }},
 
 	// Dependencies and guards.
 	{Key: "after", Values: "NAME[:OUTCOME],...; an outcome is ok, fail, done, skip, lost, dead", Form: "NAME[:OUTCOME],...", Default: "none", Guard: true, Meaning: "wait for runs of other jobs",

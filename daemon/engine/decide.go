@@ -159,10 +159,14 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 	e.notifyMissed(j.id, j.entry.User(), j.options, missedRuns{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
 }
 
-// admit is the overlap gate: it starts the occurrence, queues it or skips it. It returns
+// admit is the gate of once-per= and overlap=: it starts the occurrence, queues it or skips it. It returns
 // nil if it skips the occurrence.
 func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
 	e.startNextOf(j.id)
+	if success := e.succeeded(j, due); success != "" {
+		e.skip(j, due, due, 1, job.AlreadyRan, success)
+		return nil
+	}
 	runs := live.OfUser(e.byJob[j.id], j.entry.User())
 	if many := live.TooMany(j.options, runs); many != "" {
 		e.skip(j, due, due, 1, job.TooMany, many)

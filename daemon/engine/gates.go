@@ -124,7 +124,7 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		return
 	}
 	r.Options, r.Zone = j.options, j.entry.Zone().Location()
-	if !e.stillDue(r, j) {
+	if !e.stillDue(r, j) || e.succeededMeanwhile(r, j) {
 		return
 	}
 	if d := r.Options.Deadline; d > 0 && !r.Requested() && e.now.Wall.Sub(r.Due) > d {

@@ -81,6 +81,9 @@ func (e *Engine) enter(r *live.Run) {
 func (e *Engine) succeed(l *job.Ledger, r *live.Run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
+	if !r.Due.Before(l.SuccessDue) || l.SuccessDue.After(e.now.Wall) {
+		l.SuccessDue = r.Due
+	}
 	over := job.NotifiedFailure | job.NotifiedExpect | job.NotifiedMissed
 	if !r.Requested() && !r.WasLate() && !e.stillLate(r) {
 		over |= job.NotifiedLate

@@ -55,6 +55,10 @@ func (e *Engine) admitPeriod(j *firing, due time.Time, t job.Trigger, reason job
 		e.skip(j, due, due, 1, job.Overlapping, other.DescribeState(e.now.Wall))
 		return
 	}
+	if success := e.succeeded(j, due); success != "" {
+		e.skip(j, due, due, 1, job.AlreadyRan, success)
+		return
+	}
 	at := agenda.StartOf(e.stamps, j.options.Period, e.now.Wall, j.entry.Zone().Location())
 	if !at.After(e.now.Wall) {
 		e.begin(j, due, t, reason)

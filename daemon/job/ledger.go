@@ -13,12 +13,13 @@ type Ledger struct {
 	Due     time.Time `json:"due,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
 
-	Success  time.Time `json:"success,omitzero"` // end of the newest success
-	Bad      int       `json:"bad,omitempty"`    // occurrences in a row that failed
-	Notified Notified  `json:"told,omitempty"`   // current troubles for which a notification was sent
-	Open     time.Time `json:"open,omitzero"`    // until then breaker= suspends the job; in the past: the next run is a probe
-	Watched  time.Time `json:"watched,omitzero"` // from when expect= counts if no later success is known
-	Ack      *Ack      `json:"ack,omitempty"`
+	Success    time.Time `json:"success,omitzero"`     // end of the newest success
+	SuccessDue time.Time `json:"success_due,omitzero"` // and when it was due
+	Bad        int       `json:"bad,omitempty"`        // occurrences in a row that failed
+	Notified   Notified  `json:"told,omitempty"`       // current troubles for which a notification was sent
+	Open       time.Time `json:"open,omitzero"`        // until then breaker= suspends the job; in the past: the next run is a probe
+	Watched    time.Time `json:"watched,omitzero"`     // from when expect= counts if no later success is known
+	Ack        *Ack      `json:"ack,omitempty"`
 }
 
 // Ack records that a user has acknowledged the failure of a job. It covers runs up to Run: the next

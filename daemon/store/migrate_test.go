@@ -61,7 +61,7 @@ func past() (script string, want []job.Ledger) {
 	at := func(n int64) time.Time { return database.FromNanos(n) }
 	want = []job.Ledger{
 		{Job: "a", User: "ann", Verdict: job.VerdictFail, Run: 4, Due: at(4000), Ended: at(4005), Success: at(1005), Bad: 2},
-		{Job: "b", User: "ann", Verdict: job.VerdictOK, Run: 6, Due: at(6000), Ended: at(6005), Success: at(6005)},
+		{Job: "b", User: "ann", Verdict: job.VerdictOK, Run: 6, Due: at(6000), Ended: at(6005), Success: at(6005), SuccessDue: at(6000)},
 		{Job: "c", User: "ann", Verdict: job.VerdictLost, Run: 9, Due: at(9000), Ended: at(9005), Bad: 1},
 	}
 	return script, want

@@ -94,6 +94,9 @@ var options = []option{
 	{"blackout", 15, func(g *generator) string {
 		return g.list(2, "02:00-03:00", "mon-fri/12:00-13:00", "sun/20:00-04:00", "00:00-24:00") + g.pick("", " jitter=20m")
 	}},
+	{"once-per", 12, func(g *generator) string {
+		return g.pick("hour", "day", "week", "month", "due") + g.pick("", "", " outside=wait")
+	}},
 	{"outside", 15, func(g *generator) string { return g.pick("wait", "skip") }},
 	{"every", 15, func(g *generator) string {
 		value := g.seconds(90, 20_000)

@@ -50,6 +50,7 @@ var optionFields = []formField{
 	{name: "name", hint: "for history and commands", option: "name"},
 	{name: "zone", hint: "of the times, as Europe/Paris", option: "tz"},
 	{name: "overlap", hint: "allow skip queue replace", option: "overlap"},
+	{name: "once-per", hint: "hour day week month", option: "once-per"},
 	{name: "timeout", hint: "90s 5m 2h", option: "timeout"},
 	{name: "retry", hint: "further attempts: 3", option: "retry"},
 	{name: "days", hint: "workday last 15W mon#2 fri#last", option: "day"},
