@@ -41,7 +41,6 @@ type installed struct {
 	entry *crontab.Entry
 	key   job.Key // of its ID alone
 	shard int32
-	group int32 // its place in Catalog.groups
 }
 
 // New returns the catalog of crontabs. before is the catalog that it replaces, or nil;

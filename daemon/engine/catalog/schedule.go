@@ -17,50 +17,22 @@ type Group struct {
 // Groups returns all jobs by schedule. Callers must not change it.
 func (c *Catalog) Groups() []Group { return c.groups }
 
-// group sorts the jobs by schedule. For crontabs that are in before too, it uses the
-// earlier results again.
+// group sorts the jobs by schedule. It uses the hashes of before again.
 func (c *Catalog) group(before *Catalog) {
 	specs := make(Specs, len(before.groups))
-	moved := make([]int32, len(before.groups)) // where its groups are now; -1: not known yet
-	for g, old := range before.groups {
-		specs[old.Schedule], moved[g] = old.Spec, -1
+	for _, old := range before.groups {
+		specs[old.Schedule] = old.Spec
 	}
-	index, places := map[cron.Schedule]int32{}, before.places()
-	var sizes []int
-	find := func(schedule cron.Schedule) int32 {
+	index := map[cron.Schedule]int{}
+	for i := range c.jobs {
+		schedule := c.jobs[i].entry.Schedule
 		g, ok := index[schedule]
 		if !ok {
-			g = int32(len(sizes))
+			g = len(c.groups)
 			index[schedule] = g
-			sizes = append(sizes, 0)
+			c.groups = append(c.groups, Group{Schedule: schedule, Spec: specs.Of(schedule)})
 		}
-		return g
-	}
-	for t, file := range c.crontabs {
-		first, past := c.Of(t)
-		place, kept := places[file]
-		for i := first; i < past; i++ {
-			x := &c.jobs[i]
-			if !kept {
-				x.group = find(x.entry.Schedule)
-			} else {
-				g := &moved[before.jobs[before.first[place]+i-first].group]
-				if *g < 0 {
-					*g = find(x.entry.Schedule)
-				}
-				x.group = *g
-			}
-			sizes[x.group]++
-		}
-	}
-	c.groups = make([]Group, len(sizes))
-	room := make([]int, len(c.jobs))
-	for schedule, g := range index {
-		c.groups[g], room = Group{schedule, specs.Of(schedule), room[:0:sizes[g]]}, room[sizes[g]:]
-	}
-	for i := range c.jobs {
-		g := &c.groups[c.jobs[i].group]
-		g.Jobs = append(g.Jobs, i)
+		c.groups[g].Jobs = append(c.groups[g].Jobs, i)
 	}
 }
 
