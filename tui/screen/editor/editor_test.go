@@ -19,14 +19,6 @@ import (
 	"github.com/cronring/cronring/tui/shell/shelltest"
 )
 
-func editorDaemon() *screentest.Daemon {
-	d := screentest.FilesDaemon()
-	d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
-		return api.Clashes{Clashes: []api.Clash{{At: q.From, Starts: 21, Quiet: q.From.Add(37 * 60e9)}}}, nil
-	}
-	return d
-}
-
 func openEditor(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject) *Editor {
 	t.Helper()
 	e := New(w, s)
@@ -52,41 +44,41 @@ func typed(t *testing.T, e *Editor, w *screen.World, d screen.Daemon, names ...s
 
 func TestEditorScreens(t *testing.T) {
 	screentest.CheckLayouts(t, "editor", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
 		typed(t, e, w, d, "home", "right", "right", "delete", "1", "0")
 		typed(t, e, w, d, "down", "down", "down", "home")
 		screentest.Draw(e, v, w)
 	})
 	screentest.Check(t, "editor-error", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 		typed(t, e, w, d, "home", "delete", "6", "1")
 		screentest.Draw(e, v, w)
 	})
 	screentest.Check(t, "editor-new", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		d.OnCrontabText = func(string, string) (api.CrontabText, error) {
 			return api.CrontabText{CrontabFile: api.CrontabFile{File: "/var/spool/cron/crontabs/ann", User: "ann", Missing: true}, Sum: "none", Format: api.FormatUser, Account: "ann", Zone: "Europe/Berlin"}, nil
 		}
 		screentest.Draw(openEditor(t, w, d, screen.Subject{}), v, w)
 	})
 	screentest.Check(t, "editor-discard", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 8})
 		typed(t, e, w, d, "ctrl+k")
 		e.Act(w, keys.Back)
 		screentest.Draw(e, v, w)
 	})
 	screentest.CheckLayouts(t, "editor-form", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 		screentest.Act(t, e, w, d, keys.Form)
 		typed(t, e, w, d, "tab", "backspace", "4")
 		screentest.Draw(e, v, w)
 	})
 	screentest.Check(t, "editor-hostile", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		file, accent := screentest.ETLCrontab(), "\u0301"
 		if w.Glyphs.Tier == canvas.ASCII {
 			accent = "" // a person's text is shown as it is
@@ -99,7 +91,7 @@ func TestEditorScreens(t *testing.T) {
 		screentest.Draw(e, v, w)
 	})
 	screentest.Check(t, "editor-trouble", func(v canvas.View, w *screen.World) {
-		d := editorDaemon()
+		d := screentest.FilesDaemon()
 		d.OnCrontabText = func(string, string) (api.CrontabText, error) {
 			return api.CrontabText{}, &api.Error{Kind: api.NotAllowed, What: "cannot touch /etc/cron.d/etl: it is not your own crontab", Why: "you are ann", Fix: "ask as root"}
 		}
@@ -108,7 +100,7 @@ func TestEditorScreens(t *testing.T) {
 }
 
 func TestEditorSavesOverWhatItRead(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	var got api.CrontabFileRequest
 	d.OnInstall = func(r api.CrontabFileRequest) (api.Installed, error) {
 		got = r
@@ -146,7 +138,7 @@ func TestEditorSavesOverWhatItRead(t *testing.T) {
 }
 
 func TestEditorBlocksNewErrorsOnly(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	d.OnCrontabText = func(string, string) (api.CrontabText, error) {
 		t := screentest.ETLCrontab()
 		t.Text = []byte("61 * * * * root old\n" + screentest.ETLText)
@@ -168,7 +160,7 @@ func TestEditorBlocksNewErrorsOnly(t *testing.T) {
 }
 
 func TestEditorAsksBeforeItDiscards(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 	if _, ok := e.Act(w, keys.Back); ok {
 		t.Error("esc asks though nothing is changed")
@@ -192,7 +184,7 @@ func TestEditorAsksBeforeItDiscards(t *testing.T) {
 }
 
 func TestEditorTellsOfConflicts(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 	typed(t, e, w, d, "#")
 	screentest.Act(t, e, w, d, keys.Save)
@@ -242,7 +234,7 @@ func TestEditorTriesSavedLine(t *testing.T) {
 		{"a comment", 1, nil, "the line is not an entry"},
 		{"the daemon has another there", 7, nil, "the daemon has not loaded this version of the line"},
 	} {
-		w, d := screentest.NewWorld(t), editorDaemon()
+		w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 		w.Board.Apply(api.BoardUpdate{Rows: []api.Row{orders}})
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: tc.line})
 		typed(t, e, w, d, tc.keys...)
@@ -260,7 +252,7 @@ func TestEditorTriesSavedLine(t *testing.T) {
 }
 
 func TestEditorGoesToNextProblem(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 	screentest.Act(t, e, w, d, keys.Problem)
 	if c := e.buffer.Cursor(); c.Line != 7 || c.At != 9 {
@@ -269,7 +261,7 @@ func TestEditorGoesToNextProblem(t *testing.T) {
 }
 
 func TestFormWritesTheLine(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 	screentest.Act(t, e, w, d, keys.Form)
 	fill := func(name, value string) {
@@ -299,7 +291,7 @@ func TestFormWritesTheLine(t *testing.T) {
 // TestFormReplacesATimeThatIsTypedOver: text that is typed into a time replaces it, and other keys
 // change it where the cursor is.
 func TestFormReplacesATimeThatIsTypedOver(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 	screentest.Act(t, e, w, d, keys.Form)
 	typed(t, e, w, d, "*", "/", "7", "tab", "left", "1", "tab", "down", "backspace", "3", "enter")
@@ -311,7 +303,7 @@ func TestFormReplacesATimeThatIsTypedOver(t *testing.T) {
 // TestFormHasEachOptionOfItsEntry: an option without a field of its own gets one when the entry has
 // it, and the last field adds one.
 func TestFormHasEachOptionOfItsEntry(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
 	screentest.Act(t, e, w, d, keys.Form)
 	typed(t, e, w, d, append([]string{"up"}, append(strings.Split("cwd=/srv/x", ""), "enter")...)...)
@@ -331,7 +323,7 @@ func TestFormHasEachOptionOfItsEntry(t *testing.T) {
 }
 
 func TestFormAddsAnEntry(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := NewEntry(w, screen.Subject{File: "/etc/cron.d/etl"})
 	screentest.Settle(t, e, w, d, e.Open(w))
 	typed(t, e, w, d, "enter", "enter", "enter", "enter", "enter", "enter", "t", "r", "u", "e", "down", "x", "enter")
@@ -346,7 +338,7 @@ func TestFormAddsAnEntry(t *testing.T) {
 // Wide characters are user text, in every tier.
 func TestEditorLinesOfWideTextFit(t *testing.T) {
 	for _, width := range []int{40, 41, 80} {
-		w, d := screentest.NewWorld(t), editorDaemon()
+		w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 		file := screentest.ETLCrontab()
 		file.Text = []byte("# " + strings.Repeat("日本", 100) + "\n* * * * * etl " + strings.Repeat("語\t", 50) + "\n")
 		d.OnCrontabText = func(string, string) (api.CrontabText, error) { return file, nil }
@@ -361,7 +353,7 @@ func TestEditorLinesOfWideTextFit(t *testing.T) {
 }
 
 func TestEditorReadOnlyTypesNothing(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	w.ReadOnly = "nothing is changed: --read-only"
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 	effects, ok := e.Type(w, screen.Key{Name: "x", Text: "x"})
@@ -417,7 +409,7 @@ func TestEditorStandsAnyKeys(t *testing.T) {
 	actions := []keys.Action{keys.Problem, keys.Form, keys.UndoText, keys.RedoText, keys.Back, keys.Try, keys.Save}
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		w, d := screentest.NewWorld(t), editorDaemon()
+		w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 		for range 300 {
 			if r.IntN(10) == 0 {
@@ -455,7 +447,7 @@ func TestEditorStandsAnyKeys(t *testing.T) {
 
 // At the end of a long line the others still show their beginnings.
 func TestEditorScrollsTheCursorsLineAlone(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
 	typed(t, e, w, d, "end", "X")
 	c := canvas.New(40, 15)
@@ -471,7 +463,7 @@ func TestEditorScrollsTheCursorsLineAlone(t *testing.T) {
 
 // On a narrow screen the first line shows the name of the file, and whether it was changed.
 func TestEditorIsNamedOnNarrowScreens(t *testing.T) {
-	w, d := screentest.NewWorld(t), editorDaemon()
+	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
 	typed(t, e, w, d, "x")
 	c := canvas.New(40, 15)

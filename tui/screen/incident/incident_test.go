@@ -125,7 +125,7 @@ func TestIncidentIsWrittenUp(t *testing.T) {
 // checkWriteUp has an incident written into the current directory, twice.
 func checkWriteUp(t *testing.T) []byte {
 	t.Helper()
-	w, d := screentest.NewWorld(t), incidentDaemon()
+	w, d := screentest.NewWorld(t), screentest.NewDaemon()
 	s := openIncident(t, w, d)
 	rest := screentest.Act(t, s, w, d, keys.Write)
 	const name = "incident-2026-11-20-180211.md"

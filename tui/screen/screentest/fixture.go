@@ -561,8 +561,11 @@ func someRevisions(api.RevisionQuery) ([]api.Revision, error) {
 	}, nil
 }
 
+// FilesDaemon answers as NewDaemon does, except about the text of crontabs: the daemon reads only
+// files whose owner is right, which a test cannot set without being root.
 func FilesDaemon() *Daemon {
 	return &Daemon{
+		Real:           host().client,
 		OnCrontabFiles: func() ([]api.CrontabFile, error) { return SomeCrontabs(), nil },
 		OnRevisions:    someRevisions,
 		OnCrontabText:  func(string, string) (api.CrontabText, error) { return ETLCrontab(), nil },
