@@ -136,6 +136,9 @@ func (e *Engine) trip(l *job.Ledger, r *live.Run, ended time.Time) {
 func (e *Engine) noteTrouble(l job.Ledger) {
 	key := job.Owned{Job: l.Job, User: l.User}
 	t := view.Trouble{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
+	if slot, ok := e.jobs.Find(l.Job); ok && e.jobs.Options(slot).OncePer != option.OncePerNone && e.jobs.Entry(slot).User() == l.User {
+		t.Done = l.SuccessDue
+	}
 	before, was := e.troubles[key]
 	is := t != view.Trouble{}
 	if is {

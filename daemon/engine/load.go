@@ -42,6 +42,9 @@ func (e *Engine) load(ev event.Load) {
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.Jobs, marks, p.Agenda
 	e.ring.mode = ev.Ring
+	for _, slot := range e.jobs.OncePer() { // views show their newest success
+		e.noteTrouble(e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User()))
+	}
 	e.measure(ev.Limits, e.moveRuns(p, everything))
 	e.holdFaulty()
 	e.pending = e.listBehind(p, late, remembers)

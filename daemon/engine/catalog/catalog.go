@@ -28,12 +28,13 @@ type Catalog struct {
 	twins     map[int]twin
 	taken     map[int]int // jobs whose name= another job of the same owner uses; the value is that job
 
-	graph  graph
-	ring   ring
-	groups []Group
-	once   []int           // jobs that run once in a period
-	daily  map[string]bool // IDs of periods; true if an anacrontab checks the period every day
-	held   map[int]string  // why jobs must not run although their entries could
+	graph   graph
+	ring    ring
+	groups  []Group
+	once    []int           // jobs that run once in a period
+	oncePer []int           // jobs with once-per=
+	daily   map[string]bool // IDs of periods; true if an anacrontab checks the period every day
+	held    map[int]string  // why jobs must not run although their entries could
 }
 
 // installed is an entry, or one shard of it.
@@ -111,6 +112,9 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 		if p := o.Period; p != nil {
 			c.once = append(c.once, i)
 			c.daily[p.ID] = c.daily[p.ID] || e.File().Format == crontab.Anacron
+		}
+		if o.OncePer != option.OncePerNone {
+			c.oncePer = append(c.oncePer, i)
 		}
 		if unfit != nil {
 			if why := unfit(e); why != "" {
@@ -227,6 +231,9 @@ func (c *Catalog) shardsOf(i int) []int {
 	}
 	return all
 }
+
+// OncePer returns the jobs with once-per=.
+func (c *Catalog) OncePer() []int { return c.oncePer }
 
 // Periods returns the jobs that run once in a period.
 func (c *Catalog) Periods() []int { return c.once }

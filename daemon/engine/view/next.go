@@ -59,7 +59,25 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		}
 		return v.nextOfPeriod(v.Entry(i), after)
 	}
-	return v.nextOutsideBlackouts(i, after)
+	at := v.nextOutsideBlackouts(i, after)
+	if per := v.jobs.Options(i).OncePer; per != option.OncePerNone {
+		return v.nextPeriod(i, per, at)
+	}
+	return at
+}
+
+// nextPeriod returns at, or the next occurrence of a later period if the job has
+// succeeded in that of at.
+func (v *View) nextPeriod(i int, per option.OncePer, at time.Time) time.Time {
+	done, zone := v.Trouble(i).Done, v.Entry(i).Zone().Location()
+	for !at.IsZero() && per.Same(done, at, zone) {
+		after := at
+		if end := per.End(at, zone); end.After(at) {
+			after = end.Add(-1)
+		}
+		at = v.nextOutsideBlackouts(i, after)
+	}
+	return at
 }
 
 // Blackout returns the blackout of the host at an instant, and its end; "" if there is

@@ -7,12 +7,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Trouble describes the problems of a job beyond its newest run.
+// Trouble describes the problems of a job beyond its newest run, and what else views
+// show of its ledger.
 type Trouble struct {
 	Broken time.Time // breaker= holds the job until then; zero: it does not
 	Bad    int       // failures in a row
 	Late   bool      // a run started later than max-late= or took longer than max-run=, and none has been on time since
 	Unseen bool      // no success within expect=
+	Done   time.Time // of a job with once-per=: due time of its newest success
 	Ack    *job.Ack  // acknowledgement of its failures
 }
 
