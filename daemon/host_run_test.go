@@ -29,6 +29,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -132,9 +133,7 @@ type testHost struct {
 // newTestHost makes a host without tables.
 func newTestHost(t testing.TB) *testHost {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: the daemon of a host is root's, and starts jobs as others")
-	}
+	hosttest.Root(t, "the daemon of a host is root's, and starts jobs as others")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

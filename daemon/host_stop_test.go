@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -61,9 +62,7 @@ func withoutInit(t *testing.T) bool {
 		}
 		return true
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: the daemon of a host is root's, and starts jobs as others")
-	}
+	hosttest.Root(t, "the daemon of a host is root's, and starts jobs as others")
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), variable+"=yes")
 	out, err := cmd.CombinedOutput()

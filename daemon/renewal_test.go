@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/othercron"
 )
@@ -277,7 +278,7 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	h := newTestHost(t)
 	disk := h.path("var/lib/cronring")
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: a disk that is full is made by mounting one: %v", err)
+		hosttest.Missing(t, "a disk that is full is made by mounting one: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
 	gate, late := h.fifo("gate"), h.fifo("late")

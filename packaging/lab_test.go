@@ -202,7 +202,7 @@ func long() bool { return os.Getenv("CRONRING_LONG") != "" }
 func needLong(t testing.TB, why string) {
 	t.Helper()
 	if !long() {
-		t.Skip("SKIPPED: " + why)
+		t.Skip("SKIPPED, NOT TESTED: " + why)
 	}
 }
 

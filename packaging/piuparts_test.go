@@ -17,7 +17,7 @@ func TestPiupartsFindsNothing(t *testing.T) {
 	t.Parallel()
 	machinetest.Need(t)
 	if _, err := exec.LookPath("piuparts"); err != nil {
-		t.Skip("SKIPPED: piuparts is not installed, so the package is not checked with it")
+		t.Skip("SKIPPED, NOT TESTED: piuparts is not installed, so the package is not checked with it")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()

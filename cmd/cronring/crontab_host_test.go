@@ -7,21 +7,21 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // TestHostScript runs the commands of the manual pages, and the scripts of
 // testdata/script that need a host of their own: both programs as they are shipped,
 // and the daemon as root's.
 func TestHostScript(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can make a host")
-	}
+	hosttest.Root(t, "only root can make a host")
 	probe := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-ec", `
 		mount -t tmpfs tmpfs /run; mkdir /run/u /run/w
 		mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/u,workdir=/run/w /etc
 		mount -t tmpfs tmpfs /var/spool; mount -t tmpfs tmpfs /var/lib`)
 	if out, err := probe.CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: no mount name space can be made here: %v: %s", err, out)
+		hosttest.Missing(t, "no mount name space can be made here: %v: %s", err, out)
 	}
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+"/", "../...")

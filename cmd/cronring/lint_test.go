@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // TestLintRefusesWhatTheDaemonRefuses needs files of root and of others. The script
 // testdata/script/offline_lint_host.txtar covers the other cases.
 func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: files of other accounts can be made by root only; run as root to test what lint says of them")
-	}
+	hosttest.Root(t, "files of other accounts can be made by root only; run as root to test what lint says of them")
 	root := t.TempDir()
 	must := func(err error) {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -55,7 +56,7 @@ var notTried = map[string]string{
 func tryManual(t *testing.T, bin string) {
 	space := []string{"-m", "-n", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private", "sh", "-ec"}
 	if out, err := exec.Command("unshare", append(space, "mount -t tmpfs tmpfs /run; ip link set lo up")...).CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: no name spaces can be made here: %v: %s", err, out)
+		hosttest.Missing(t, "no name spaces can be made here: %v: %s", err, out)
 	}
 	dir := t.TempDir()
 	lines, places := commandsOfPages(t, dir)

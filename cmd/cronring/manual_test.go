@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/cmd/cronring/crontab1"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/man/mantest"
 	"github.com/cronring/cronring/tui"
@@ -236,7 +237,7 @@ func TestManualIsWellFormed(t *testing.T) {
 	}
 	mandoc, err := exec.LookPath("mandoc")
 	if err != nil {
-		t.Skip("SKIPPED: mandoc is not installed")
+		hosttest.Missing(t, "mandoc is not installed")
 	}
 	dir := t.TempDir()
 	args := []string{"-T", "lint", "-W", "warning"}
@@ -257,7 +258,7 @@ func TestManualIsWellFormed(t *testing.T) {
 func TestManualIsNoWiderThanATerminal(t *testing.T) {
 	mandoc, err := exec.LookPath("mandoc")
 	if err != nil {
-		t.Skip("SKIPPED: mandoc is not installed")
+		hosttest.Missing(t, "mandoc is not installed")
 	}
 	backspaced := regexp.MustCompile(`.\x08`)
 	for name, text := range allPages(t) {

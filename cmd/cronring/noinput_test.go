@@ -151,7 +151,7 @@ func TestNoInputReadsNothing(t *testing.T) {
 // waits: exactly the commands with --yes take it, and none of them does with --yes.
 func TestYesExistsWhereAQuestionExists(t *testing.T) {
 	if _, err := os.Lstat(api.SystemSocket); err == nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can be asked whether to change files without the host's daemon")
+		t.Skip("SKIPPED, NOT TESTED: only root can be asked whether to change files without the host's daemon")
 	}
 	daemon := []string{"--socket", asking(t)}
 	t.Setenv("TMPDIR", t.TempDir())

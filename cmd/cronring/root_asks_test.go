@@ -42,7 +42,7 @@ func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(api.SystemSocket); err == nil {
-		t.Skip("SKIPPED: a daemon of this host would be asked")
+		t.Skip("SKIPPED, NOT TESTED: a daemon of this host would be asked")
 	}
 	if _, stderr, code := Called(t, "", "list"); code == 0 || !strings.Contains(stderr, "cronringd does not answer on "+api.SystemSocket) {
 		t.Errorf("cronring list without a daemon of the host: exit code %d, %q", code, stderr)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 func TestFlagsOfTheHostsOwnCron(t *testing.T) {
@@ -55,9 +55,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 }
 
 func TestFlagsPlaceTheHostsDaemon(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root takes over the tables of the host")
-	}
+	hosttest.Root(t, "only root takes over the tables of the host")
 	var o daemon.Options
 	if _, err := parse(&o, nil, crontab.Debian); err != nil {
 		t.Fatal(err)

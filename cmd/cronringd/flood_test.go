@@ -64,7 +64,7 @@ func dialAs(t *testing.T, uid, n int, path string) (files []*os.File) {
 // what it does for the user.
 func TestFloodOfListsStaysWithinMemory(t *testing.T) {
 	if os.Geteuid() != 0 || testing.Short() {
-		t.Skip("SKIPPED: only root can be another user, and it takes half a minute")
+		t.Skip("SKIPPED, NOT TESTED: only root can be another user, and it takes half a minute")
 	}
 	const bound = 48 // MiB beyond the daemon's memory before the flood
 	program := buildDaemon(t)

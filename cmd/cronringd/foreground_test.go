@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 func TestForegroundPrintsOutputWithJobAndRun(t *testing.T) {
@@ -145,9 +146,7 @@ func TestHangupReadsCrontabsAgain(t *testing.T) {
 
 // As process 1 of a container the daemon reaps what others leave behind.
 func TestProcess1ReapsOrphans(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: a process namespace needs root")
-	}
+	hosttest.Root(t, "a process namespace needs root")
 	d := launchAs(t, t.TempDir(), []string{"unshare", "--fork", "--pid", "--mount-proc", "--kill-child"},
 		crontabFile(t, "#@ name=orphans every=1s overlap=skip\n* * * * * test $PPID = 1 || echo not pid 1; (sh -c 'sh -c : & :' &) ; sh -c 'ps -eo stat | grep -c Z; :'\n"))
 	for range 30 { // a zombie may be on its way out, but none stays
@@ -161,9 +160,7 @@ func TestProcess1ReapsOrphans(t *testing.T) {
 // If the history's disk is full, jobs run and the status reports it. When there is space again,
 // the daemon writes the history.
 func TestFullDisk(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: mounting a small disk needs root")
-	}
+	hosttest.Root(t, "mounting a small disk needs root")
 	dir := t.TempDir()
 	mount(t, dir)
 	d := launch(t, dir, crontabFile(t, "#@ name=loud every=1s\n* * * * * echo ran; head -c 30000 /dev/urandom\n"))
@@ -203,9 +200,7 @@ func TestFullDisk(t *testing.T) {
 
 // The disk is full when the daemon starts.
 func TestStartOnFullDisk(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: mounting a small disk needs root")
-	}
+	hosttest.Root(t, "mounting a small disk needs root")
 	dir := t.TempDir()
 	mount(t, dir)
 	filler := filepath.Join(dir, "filler")
@@ -266,11 +261,9 @@ func copyFile(t *testing.T, from, to string) {
 // The wall clock is set while the daemon runs: back an hour and forward a
 // day, by the fake clock, which only this process sees.
 func TestClockIsSet(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: the simulated clock needs root")
-	}
+	hosttest.Root(t, "the simulated clock needs root")
 	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skipf("SKIPPED: the simulated clock needs a C compiler: %v", err)
+		hosttest.Missing(t, "the simulated clock needs a C compiler: %v", err)
 	}
 	fake := filepath.Join(t.TempDir(), "fakeclock")
 	if out, err := exec.Command("cc", "-O2", "-o", fake, "../../testdata/lab/fakeclock.c", "-lm").CombinedOutput(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // namespaceHost is a computer of a network: it has a disk, mounts, processes and a name of its
@@ -49,7 +50,7 @@ func (w *network) boot(i int, bin string) *namespaceHost {
 	w.t.Helper()
 	h := &namespaceHost{network: w, i: i, bin: bin, disk: w.t.TempDir()}
 	if err := syscall.Mount("tmpfs", h.disk, "tmpfs", 0, "size=64m"); err != nil {
-		w.t.Skipf("SKIPPED: no disk can be mounted here: %v", err)
+		hosttest.Missing(w.t, "no disk can be mounted here: %v", err)
 	}
 	log, err := os.Create(filepath.Join(w.t.TempDir(), "log"))
 	if err != nil {
@@ -87,7 +88,7 @@ func (h *namespaceHost) startInit() {
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
 		h.init.Wait()
-		h.t.Skipf("SKIPPED: no host can be made here: %q, %v\n%s", line, err, message.String())
+		hosttest.Missing(h.t, "no host can be made here: %q, %v\n%s", line, err, message.String())
 	}
 	if h.pid = childOf(h.init.Process.Pid, ""); h.pid == 0 {
 		h.t.Fatal("the host has no process 1")

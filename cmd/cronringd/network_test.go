@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // network is several network namespaces on one bridge, whose links can be cut with
@@ -24,15 +26,13 @@ var networks atomic.Int32
 // newNetwork makes a network of n hosts for the duration of a test.
 func newNetwork(t *testing.T, n int) *network {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: daemons on networks of their own need root")
-	}
+	hosttest.Root(t, "daemons on networks of their own need root")
 	if err := exec.Command("nft", "--version").Run(); err != nil {
-		t.Skip("SKIPPED: networks are cut with nft, which is not there: apt-get install nftables")
+		hosttest.Missing(t, "networks are cut with nft, which is not there: apt-get install nftables")
 	}
 	w := &network{t: t, name: fmt.Sprintf("%c%d", 'a'+networks.Add(1)%26, os.Getpid()%1_000_000)}
 	if out, err := w.script("up", strconv.Itoa(n)); err != nil {
-		t.Skipf("SKIPPED: no networks of our own can be made here: %v\n%s", err, out)
+		hosttest.Missing(t, "no networks of our own can be made here: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
 		if out, err := w.script("down"); err != nil {

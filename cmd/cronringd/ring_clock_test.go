@@ -11,7 +11,7 @@ import (
 // nothing is lost, and nothing starts twice.
 func TestRingWithAClockThatIsSet(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
+		t.Skip("SKIPPED, NOT TESTED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
 	for _, mode := range []string{api.RingAvailable, api.RingStrict} {

@@ -15,7 +15,7 @@ import (
 // A voter whose disk is full starts its own jobs, which the other voters grant.
 func TestRingWithAFullDisk(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
+		t.Skip("SKIPPED, NOT TESTED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
 	l := newDaemonRing(t, api.RingStrict, 3, 200)

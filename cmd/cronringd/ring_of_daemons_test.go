@@ -278,7 +278,7 @@ func (l *daemonRing) renew(i int) {
 // cuts; CRONRING_LONG makes them a minute.
 func TestRingOfFive(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: five daemons on networks of their own take minutes; make ring runs them")
+		t.Skip("SKIPPED, NOT TESTED: five daemons on networks of their own take minutes; make ring runs them")
 	}
 	t.Parallel()
 	for _, mode := range []string{api.RingAvailable, api.RingStrict} {
@@ -464,7 +464,7 @@ func (l *daemonRing) leader() int {
 // others start theirs at their time all the same, and nothing starts twice.
 func TestRingWithAClockAhead(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
+		t.Skip("SKIPPED, NOT TESTED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
 	l := newDaemonRing(t, api.RingAvailable, 3, 200)

@@ -15,7 +15,7 @@ import (
 // is refused before.
 func TestRingIsRecovered(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: daemons on networks of their own take minutes; make ring runs them")
+		t.Skip("SKIPPED, NOT TESTED: daemons on networks of their own take minutes; make ring runs them")
 	}
 	t.Parallel()
 	l := newDaemonRing(t, api.RingStrict, 3, 200)

@@ -15,7 +15,7 @@ import (
 // off from them: all starts are those of the two.
 func TestRingOfTwoModes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
+		t.Skip("SKIPPED, NOT TESTED: daemons on networks of their own take half a minute; make ring runs them")
 	}
 	t.Parallel()
 	l := newDaemonRing(t, api.RingStrict, 3, 200)

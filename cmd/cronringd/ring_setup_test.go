@@ -57,7 +57,7 @@ func takingPart(r *api.Ring) (up int) {
 // TestRingSetupOfTwoHosts follows cronring-ring-setup(7) on two hosts.
 func TestRingSetupOfTwoHosts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: boots two hosts")
+		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot hosts")
 	}
 	t.Parallel()
 	bin := programs(t)
@@ -141,7 +141,7 @@ func doOn(t *testing.T, e mantest.Example, h, first *namespaceHost, line string)
 // without root.
 func TestRingSetupOfThreeDaemons(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: boots a host")
+		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot hosts")
 	}
 	t.Parallel()
 	h := newNetwork(t, 1).boot(0, programs(t)) // its ports are free

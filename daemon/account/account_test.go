@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 const (
@@ -550,7 +551,7 @@ func TestFindWithoutTools(t *testing.T) {
 // own root account, as if it were in a directory.
 func TestFindAsksTheRealTools(t *testing.T) {
 	if found := findTools(); found.getent == "" || found.id == "" {
-		t.Skipf("SKIPPED, NOT TESTED: this machine has not both getent and id: %+v", found)
+		hosttest.Missing(t, "this machine has not both getent and id: %+v", found)
 	}
 	run := func(ctx context.Context, argv ...string) ([]byte, int, error) {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // answering listens on a socket and writes the same bytes to every client.
@@ -169,9 +171,7 @@ func listenAs(t *testing.T, uid int, heard chan<- string) (path string) {
 // A client sends nothing to the daemon of another user. A user may connect to root's daemon and
 // their own, and root only to root's.
 func TestClientRefusesDaemonsOfOtherUsers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can be another user")
-	}
+	hosttest.Root(t, "only root can be another user")
 	const ann, bob = 20001, 20002
 	heard := make(chan string, 100)
 	sockets := map[int]string{0: listenAs(t, 0, heard), ann: listenAs(t, ann, heard), bob: listenAs(t, bob, heard)}

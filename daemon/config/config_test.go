@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/man/mantest"
 )
@@ -295,9 +296,7 @@ func TestReadOfAnybodyElseIsRefused(t *testing.T) {
 	if c := Read(dir); c.Err() == nil || c.Session != SessionAuto || !strings.Contains(c.Err().Error(), "chmod go-w "+file) {
 		t.Errorf("a file that everybody may write counts: session %q, error %v", c.Session, c.Err())
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can give a file away")
-	}
+	hosttest.Root(t, "only root can give a file away")
 	filetest.Write(t, file, "session = \"pam\"\n", 0o644)
 	if err := os.Chown(file, 12345, 0); err != nil {
 		t.Fatal(err)

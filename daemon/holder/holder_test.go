@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // TestMain is also the program of a process that inherits a lock: it copies its input, which shows
@@ -65,9 +67,7 @@ func TestOfWhoeverTookTheLock(t *testing.T) {
 // TestOfAnInheritor has a process inherit the lock of a process that has ended, like the child of a
 // daemon that was killed.
 func TestOfAnInheritor(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can look into other processes")
-	}
+	hosttest.Root(t, "only root can look into other processes")
 	f := open(t)
 	// The shell takes the lock through flock(1) and becomes the inheritor's parent,
 	// which ends at once.

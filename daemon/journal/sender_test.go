@@ -13,14 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // Cron's line about a start is that of the job's process, until it is reaped.
 func TestStartIsSentAsTheProcessOfTheJob(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root sends entries of other processes")
-	}
+	hosttest.Root(t, "only root sends entries of other processes")
 	s := listen(t, filepath.Join(t.TempDir(), "log"))
 	raw, err := s.conn.SyscallConn()
 	if err != nil {

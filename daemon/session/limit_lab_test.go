@@ -96,7 +96,7 @@ func TestInKillOfAllAfterTheEnd(t *testing.T) {
 // such as the machine that TestLab boots.
 func BenchmarkUnits(b *testing.B) {
 	if os.Getenv("SESSION_LAB") == "" {
-		b.Skip("SKIPPED: runs in a machine that may be spoilt, with SESSION_LAB set")
+		b.Skip("SKIPPED, NOT TESTED: runs in a machine that may be spoilt, with SESSION_LAB set")
 	}
 	if err := furnish(); err != nil {
 		b.Fatal(err)
@@ -147,7 +147,7 @@ func BenchmarkUnits(b *testing.B) {
 // runs where BenchmarkUnits does.
 func BenchmarkSession(b *testing.B) {
 	if os.Getenv("SESSION_LAB") == "" {
-		b.Skip("SKIPPED: runs in a machine that may be spoilt, with SESSION_LAB set")
+		b.Skip("SKIPPED, NOT TESTED: runs in a machine that may be spoilt, with SESSION_LAB set")
 	}
 	if err := furnish(); err != nil {
 		b.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -89,7 +90,7 @@ func TestRecordingIsBounded(t *testing.T) {
 func TestRecordingThatFailsCostsTheFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: a file system in memory cannot be mounted here: %v", err)
+		hosttest.Missing(t, "a file system in memory cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	r := newTestSpawner(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})

@@ -27,7 +27,7 @@ func TestTrustSaysWhatDebiansCronSays(t *testing.T) {
 	needRoot(t)
 	cron := os.Getenv("CRONRING_CRON")
 	if cron == "" {
-		t.Skip("SKIPPED: set CRONRING_CRON to Debian's cron (apt-get download cron; dpkg -x cron_*.deb DIR; DIR/usr/sbin/cron) to compare with it")
+		t.Skip("SKIPPED, NOT TESTED: set CRONRING_CRON to Debian's cron (apt-get download cron; dpkg -x cron_*.deb DIR; DIR/usr/sbin/cron) to compare with it")
 	}
 	h := newCrontabDirs(t, crontab.Debian)
 	root := filepath.Dir(filepath.Dir(h.places.Crontab))
@@ -95,7 +95,7 @@ func (h *crontabDirs) runCron(root, cron string) []string {
 	for _, name := range []string{"lib", "lib64", "bin", "sbin"} {
 		target, err := os.Readlink("/" + name)
 		if err != nil {
-			h.Skipf("SKIPPED: /%s of this machine is no link into /usr: %v", name, err)
+			h.Skipf("SKIPPED, NOT TESTED: /%s of this machine is no link into /usr: %v", name, err)
 		}
 		h.link(filepath.Join(root, name), target)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // The users of the tests. Their numbers are unused on most machines.
@@ -38,9 +39,7 @@ func (p people) Find(_ context.Context, name string) (account.Account, error) {
 // needRoot skips a test of owners, which only root can give away.
 func needRoot(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: files of other accounts can be made by root only; run as root to test who is trusted")
-	}
+	hosttest.Root(t, "files of other accounts can be made by root only; run as root to test who is trusted")
 }
 
 // crontabDirs is the directories of crontabs of a host, below a directory of the test.

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // spoolIn is a host's places below a directory of the test, and an account
@@ -140,9 +141,7 @@ func TestInstallFollowsNothingPlanted(t *testing.T) {
 }
 
 func TestReadCrontabRefusesStrangers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can give files away")
-	}
+	hosttest.Root(t, "only root can give files away")
 	p, bob := spoolIn(t, crontab.Debian)
 	path := filepath.Join(p.Users, "bob")
 	if err := Install(p, bob, "* * * * * true\n"); err != nil {
@@ -204,7 +203,7 @@ func TestInstallOnFullDiskKeepsOldCrontab(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unix.Mount("tmpfs", p.Users, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("SKIPPED: no small disk can be mounted here: %v", err)
+		hosttest.Missing(t, "no small disk can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(p.Users, 0) })
 	if err := Install(p, bob, "* * * * * old\n"); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 func TestMain(m *testing.M) {
@@ -155,9 +157,7 @@ func TestStartRejects(t *testing.T) {
 
 // TestServeIsNoWayUp runs the starter without privileges, and requests root's.
 func TestServeIsNoWayUp(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can become another user")
-	}
+	hosttest.Root(t, "only root can become another user")
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -307,9 +307,7 @@ func TestStartCopiesLittleMemory(t *testing.T) {
 // TestStartInADirectoryThatNeverAnswers has a file system without a server, as one on a dead
 // network.
 func TestStartInADirectoryThatNeverAnswers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can mount a file system")
-	}
+	hosttest.Root(t, "only root can mount a file system")
 	dir := t.TempDir()
 	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err == nil {

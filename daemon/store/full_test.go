@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
@@ -17,12 +18,10 @@ import (
 // left, until it is removed.
 func smallDisk(t *testing.T) (dir string, fill, free func()) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root may mount a small file system, so a full disk is not tested")
-	}
+	hosttest.Root(t, "only root may mount a small file system, so a full disk is not tested")
 	dir = t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skipf("SKIPPED: a small file system cannot be mounted, so a full disk is not tested: %v", err)
+		hosttest.Missing(t, "a small file system cannot be mounted, so a full disk is not tested: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	ballast := filepath.Join(dir, "ballast")

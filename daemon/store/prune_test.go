@@ -136,7 +136,7 @@ func TestPruneForgetsLivesButTheNewest(t *testing.T) {
 // TestPruneManyLetsCommitsPass prunes a big history during commits.
 func TestPruneManyLetsCommitsPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes a history of 60,000 runs")
+		t.Skip("SKIPPED, NOT TESTED: -short excludes a history of 60,000 runs")
 	}
 	s := open(t, t.TempDir())
 	const runs = 60_000

@@ -19,6 +19,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/hashicorp/raft"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -429,7 +430,7 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=5m"); err != nil {
-		t.Skip("SKIPPED: cannot mount a small file system: ", err)
+		hosttest.Missing(t, "cannot mount a small file system: %v", err)
 	}
 	defer syscall.Unmount(dir, syscall.MNT_DETACH)
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {

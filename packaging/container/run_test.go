@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // container is a running container of the image, made of namespaces and chroot
@@ -59,7 +61,7 @@ func addShell(t *testing.T, root string) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
-		t.Skip("SKIPPED: a shell for the image's jobs needs busybox (package busybox-static)")
+		hosttest.Missing(t, "a shell for the image's jobs needs busybox (package busybox-static)")
 	}
 	program, err := elf.Open(busybox)
 	if err != nil {
@@ -67,7 +69,7 @@ func addShell(t *testing.T, root string) {
 	}
 	defer program.Close()
 	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		t.Skip("SKIPPED: busybox needs libraries that the image has not (install package busybox-static)")
+		hosttest.Missing(t, "busybox needs libraries that the image has not (install package busybox-static)")
 	}
 	data, err := os.ReadFile(busybox)
 	if err != nil {
@@ -175,9 +177,7 @@ func (x *container) exec(command ...string) (string, error) {
 
 // TestContainer runs the image of the real programs as an engine would.
 func TestContainer(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: namespaces and chroot need root")
-	}
+	hosttest.Root(t, "namespaces and chroot need root")
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-ldflags=-s", "-o", bin+"/", "../../cmd/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // OpenTerminal returns the two ends of a new terminal.
@@ -21,7 +22,7 @@ func OpenTerminal(t *testing.T) (outside, inside *os.File) {
 	t.Helper()
 	outside, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("SKIPPED: no terminal can be made here: %v", err)
+		hosttest.Missing(t, "no terminal can be made here: %v", err)
 	}
 	if err := unix.IoctlSetPointerInt(int(outside.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func OpenTerminal(t *testing.T) (outside, inside *os.File) {
 	}
 	inside, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("SKIPPED: no terminal can be made here: %v", err)
+		hosttest.Missing(t, "no terminal can be made here: %v", err)
 	}
 	t.Cleanup(func() { outside.Close(); inside.Close() })
 	return outside, inside

@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
@@ -80,9 +81,7 @@ func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {
 // without root.
 func NewHost(t *testing.T, family crontab.Family) *Host {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can be several accounts")
-	}
+	hosttest.Root(t, "only root can be several accounts")
 	h := &Host{T: t, Dir: publicDir(t), Host: spool.Host{Family: family, Zone: time.UTC, Account: "root", Root: true}}
 	h.Places = h.Host.Places(filepath.Join(h.Dir, "root"))
 	h.Socket, h.Program = filepath.Join(h.Dir, "s"), filepath.Join(h.Dir, "crontab")

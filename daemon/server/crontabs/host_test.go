@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -80,9 +81,7 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can give crontabs to users")
-	}
+	hosttest.Root(t, "only root can give crontabs to users")
 	history, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -69,9 +70,7 @@ func real(t *testing.T, name string) string {
 // owner is not root.
 func NeedRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: needs root, as only root's tables count")
-	}
+	hosttest.Root(t, "needs root, as only root's tables count")
 }
 
 // Noon is the present of the hosts in tests.
