@@ -28,7 +28,7 @@ func TestRingScreens(t *testing.T) {
 	} {
 		screentest.Check(t, name, func(v canvas.View, w *screen.World) {
 			change(w)
-			screentest.Show(t, New(), screentest.Inside(v), w, &screentest.Daemon{})
+			screentest.Show(t, New(), screentest.Inside(v), w, screentest.NewDaemon())
 		})
 	}
 }

@@ -205,16 +205,18 @@ type Daemon struct {
 	OnRevisions    func(q api.RevisionQuery) ([]api.Revision, error)
 	OnRevision     func(id int64) (api.Revision, error)
 	OnList         func(q api.Query) ([]job.Status, error)
-	OnRing         func() api.Ring // nil: the host is in none
+	OnRing         func() api.Ring
 }
 
 var ErrNotFaked = errors.New("the test's daemon does not know this")
 
 func (d *Daemon) Status(context.Context) (api.Status, error) { return api.Status{}, ErrNotFaked }
 
-func (d *Daemon) Ring(context.Context) (api.Ring, error) {
-	if d.OnRing == nil {
-		return api.Ring{Members: []api.Member{}}, nil
+func (d *Daemon) Ring(ctx context.Context) (api.Ring, error) {
+	if d.OnRing == nil && d.Real != nil {
+		return d.Real.Ring(ctx)
+	} else if d.OnRing == nil {
+		return api.Ring{}, ErrNotFaked
 	}
 	return d.OnRing(), nil
 }
