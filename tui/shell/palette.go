@@ -197,17 +197,10 @@ func verbsFor(word string) []verb {
 			found = append(found, v)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b verb) int {
-		return cmp.Compare(len(a.word), len(b.word)) * boolInt(word != "")
-	})
-	return found
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
+	if word != "" {
+		slices.SortStableFunc(found, func(a, b verb) int { return cmp.Compare(len(a.word), len(b.word)) })
 	}
-	return 0
+	return found
 }
 
 // withJobs returns a verb with each job that a name can mean, after the jobs that

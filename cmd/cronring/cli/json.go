@@ -78,16 +78,21 @@ func (f *fieldsFlag) Set(text string) error {
 	known := FieldNames(itemOf(f.of))
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(known, name) {
-			hint := ""
-			if near := diagnostic.Nearest(name, known); near != "" {
-				hint = fmt.Sprintf("; nearest is %q", near)
-			}
-			return fmt.Errorf("unknown field %q%s; --json=? lists the fields", name, hint)
+			return UnknownField(name, known, "--json=?")
 		}
 		f.printer.chosen.fields = append(f.printer.chosen.fields, name)
 	}
 	f.printer.chosen.document = f.of
 	return f.form.Set(FormJSON)
+}
+
+// UnknownField is the error of a field that there is not; list is the flag that lists all.
+func UnknownField(name string, known []string, list string) error {
+	hint := ""
+	if near := diagnostic.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("; nearest is %q", near)
+	}
+	return fmt.Errorf("unknown field %q%s; %s lists the fields", name, hint, list)
 }
 
 // queryFlag is --jq.
@@ -230,14 +235,18 @@ func (c *chosen) pick(document any) any {
 func (c *chosen) fieldsOf(item any) map[string]any {
 	object := map[string]any{}
 	for _, field := range c.fields {
-		value := item
-		for name := range strings.SplitSeq(field, ".") {
-			inner, _ := value.(map[string]any)
-			value = inner[name]
-		}
-		object[field] = value
+		object[field] = FieldOf(item, field)
 	}
 	return object
+}
+
+// FieldOf returns a field of a decoded document, as "job.id"; nil: the document lacks it.
+func FieldOf(document any, field string) any {
+	for name := range strings.SplitSeq(field, ".") {
+		inner, _ := document.(map[string]any)
+		document = inner[name]
+	}
+	return document
 }
 
 // printQuery prints what comes of an expression: text as it is, as far as that

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -100,17 +99,14 @@ func severity(s job.State) int { return slices.Index(states, s) }
 // soonest orders instants, with none at the end.
 func soonest(one, other time.Time) int {
 	switch {
-	case one.IsZero() || other.IsZero():
-		return cmp.Compare(boolNumber(one.IsZero()), boolNumber(other.IsZero()))
+	case one.Equal(other):
+		return 0
+	case one.IsZero():
+		return 1
+	case other.IsZero():
+		return -1
 	}
 	return one.Compare(other)
-}
-
-func boolNumber(set bool) int {
-	if set {
-		return 1
-	}
-	return 0
 }
 
 func lastStart(j *job.Status) time.Time {
@@ -167,11 +163,7 @@ func columnOf(name string) (column, error) {
 	}
 	known := jobFields()
 	if !slices.Contains(known, name) && !strings.HasPrefix(name, "job.options.") {
-		hint := ""
-		if near := diagnostic.Nearest(name, known); near != "" {
-			hint = fmt.Sprintf("; nearest is %q", near)
-		}
-		return column{}, fmt.Errorf("unknown field %q%s; --fields alone lists the fields", name, hint)
+		return column{}, cli.UnknownField(name, known, "--fields alone")
 	}
 	return column{name: name, plain: func(r *jobRow) string { return r.field(name) }}, nil
 }
@@ -185,11 +177,7 @@ func (r *jobRow) field(name string) string {
 			return ""
 		}
 	}
-	value := r.document
-	for part := range strings.SplitSeq(name, ".") {
-		inner, _ := value.(map[string]any)
-		value = inner[part]
-	}
+	value := cli.FieldOf(r.document, name)
 	switch value := value.(type) {
 	case nil:
 		return ""
