@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -73,18 +74,11 @@ func read(path string) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", cmpError(err, fmt.Errorf("read %s: not a regular file", path))
+		return "", cmp.Or(err, fmt.Errorf("read %s: not a regular file", path))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
 	if err == nil && len(data) > fileLimit {
 		err = fmt.Errorf("read %s: larger than %d bytes", path, fileLimit)
 	}
 	return string(data), err
-}
-
-func cmpError(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }

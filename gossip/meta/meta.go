@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 	"unicode"
@@ -175,7 +176,7 @@ func ReadDigest(r *wire.Reader) (d Digest) {
 // AppendLabels writes labels in the order of their keys, so that equal labels are equal bytes.
 func AppendLabels(b []byte, labels map[string]string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(labels)))
-	for _, k := range sortedKeys(labels) {
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		b = wire.AppendText(wire.AppendText(b, k), labels[k])
 	}
 	return b
@@ -208,15 +209,6 @@ func LabelSum(labels map[string]string) Digest {
 func Sum(b []byte) Digest {
 	sum := sha256.Sum256(b)
 	return Digest(sum[:digestLen])
-}
-
-func sortedKeys(labels map[string]string) []string {
-	keys := make([]string, 0, len(labels))
-	for k := range labels {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // Printable reports whether a text is UTF-8 without control characters.
