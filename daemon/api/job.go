@@ -80,6 +80,7 @@ type StopRequest struct {
 // PauseRequest makes jobs skip their occurrences until they are resumed.
 type PauseRequest struct {
 	Refs   []string  `json:"jobs"`
+	From   time.Time `json:"from,omitzero"`  // zero: now
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed
 	Reason string    `json:"reason,omitempty"`
 }

@@ -124,7 +124,7 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 	h, ok := e.holds.Of(j.id, j.entry.User())
 	switch {
-	case !ok:
+	case !ok || e.now.Wall.Before(h.From):
 		return "", ""
 	case !h.Until.IsZero() && !e.now.Wall.Before(h.Until):
 		e.setHold(j.id, j.entry.User(), nil)

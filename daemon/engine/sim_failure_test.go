@@ -38,6 +38,9 @@ func (h *history) randomHold() job.Hold {
 	if rng := h.trials.pauses; rng.IntN(2) == 0 {
 		hold.Until = h.w.now.Wall.Add(time.Duration(rng.Int64N(int64(6 * time.Hour))))
 	}
+	if rng := h.trials.pauses; rng.IntN(4) == 0 {
+		hold.From = h.w.now.Wall.Add(time.Duration(rng.Int64N(int64(3 * time.Hour))))
+	}
 	return hold
 }
 
@@ -58,7 +61,7 @@ func (h *history) paused(r job.Record) {
 			return
 		}
 		hold, paused := h.trials.holds.Of(r.Job, h.jobs.Entry(slot).User())
-		paused = paused && (hold.Until.IsZero() || r.At.Before(hold.Until))
+		paused = paused && hold.Covers(r.At)
 		byClock := r.Run != nil && r.Run.Trigger == job.TriggerClock && r.Run.Attempt == 1
 		if paused && byClock || !paused && r.Reason == job.IsPaused {
 			h.w.t.Errorf("invariant 33: %s at %s, paused %v until %s: %s %s", r.Job, r.At, paused, hold.Until, r.Decision, r.Reason)

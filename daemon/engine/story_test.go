@@ -504,8 +504,12 @@ func (s *story) ask(words []string) {
 		s.w.step(s.stop(event.Stop{Job: id, By: by, Token: token}, words))
 	case "pause":
 		h := job.Hold{By: by}
-		if len(words) > 2 {
-			h.Until = s.time(strings.TrimPrefix(words[2], "until="))
+		for _, word := range words[2:] {
+			if from, ok := strings.CutPrefix(word, "from="); ok {
+				h.From = s.time(from)
+			} else {
+				h.Until = s.time(strings.TrimPrefix(word, "until="))
+			}
 		}
 		s.w.step(event.Pause{Job: id, Hold: h, Token: token})
 	case "resume":

@@ -72,11 +72,12 @@ type Status struct {
 	Next    time.Time `json:"next,omitzero"`    // zero: nothing planned
 	Node    string    `json:"member,omitempty"` // of a ring job: the current owner of the next occurrence
 	Hold    *Hold     `json:"pause,omitempty"`
-	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
-	Last    *Run      `json:"last,omitempty"`    // newest ended run
-	Recent  []Run     `json:"recent,omitempty"`  // only in the answer about a single job: newest first, beginning with Last
-	Trouble string    `json:"problem,omitempty"` // the warning of max-late=, max-run= or expect=
-	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a user has acknowledged that
+	Planned *Hold     `json:"planned_pause,omitempty"` // a pause that begins later
+	Running []Run     `json:"running,omitempty"`       // oldest first; queued and waiting runs too
+	Last    *Run      `json:"last,omitempty"`          // newest ended run
+	Recent  []Run     `json:"recent,omitempty"`        // only in the answer about a single job: newest first, beginning with Last
+	Trouble string    `json:"problem,omitempty"`       // the warning of max-late=, max-run= or expect=
+	Ack     *Ack      `json:"ack,omitempty"`           // Last failed, and a user has acknowledged that
 
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last
 }
@@ -122,10 +123,16 @@ func (s State) Severity() int {
 // Hold is a pause that a user requested. It survives reload and restart.
 type Hold struct {
 	Since  time.Time `json:"since"`
+	From   time.Time `json:"from,omitzero"`  // zero: since Since
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	User   string    `json:"user,omitempty"` // that the job ran as
+}
+
+// Covers reports whether the pause is in effect at an instant, if it was requested before.
+func (h *Hold) Covers(at time.Time) bool {
+	return !at.Before(h.From) && (h.Until.IsZero() || at.Before(h.Until))
 }
 
 // Binds reports whether the pause applies to that user's job, and not to a job that another user

@@ -36,12 +36,16 @@ func ErrorsIn(diagnostics []crontab.Diagnostic) int {
 	return n
 }
 
-// PauseEnd describes when a pause ends.
+// PauseEnd describes when a pause ends, and when one that is planned begins.
 func PauseEnd(h *job.Hold, loc *time.Location) string {
-	if h.Until.IsZero() {
-		return " until resumed"
+	text := ""
+	if !h.From.IsZero() {
+		text = " from " + h.From.In(loc).Format(LongTime)
 	}
-	return " until " + h.Until.In(loc).Format(LongTime)
+	if h.Until.IsZero() {
+		return text + " until resumed"
+	}
+	return text + " until " + h.Until.In(loc).Format(LongTime)
 }
 
 // PrintPart prints a part of a problem, such as its fix, unless it is empty.

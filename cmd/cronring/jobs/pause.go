@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,15 +18,15 @@ func NewPause(a *cli.App) *cobra.Command {
 	var r api.PauseRequest
 	var pause cli.Duration
 	cmd := &cobra.Command{
-		Use:     "pause JOB... [--for D|--until T]",
+		Use:     "pause JOB... [--from T] [--for D|--until T]",
 		Short:   "Let jobs skip their occurrences",
-		Long:    "Let jobs skip their occurrences. Runs that are going are not touched, and a\npause outlives restarts of the daemon and of the host.",
+		Long:    "Let jobs skip their occurrences. Runs that are going are not touched, and a\npause outlives restarts of the daemon and of the host. A job has one pause:\nanother one replaces it.",
 		Example: "  cronring pause 'etl*' --for 2h --reason 'pg-2 is being moved'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
 			if pause > 0 {
-				r.Until = a.Now().Add(time.Duration(pause))
+				r.Until = cmp.Or(r.From, a.Now()).Add(time.Duration(pause))
 			}
 			jobs, err := a.Daemon().Pause(cmd.Context(), r)
 			if err == nil {
@@ -34,12 +35,13 @@ func NewPause(a *cli.App) *cobra.Command {
 			return err
 		},
 	}
+	a.AddFuture(cmd, &r.From, "from", "begin at `T`, not now")
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
 	a.AddFuture(cmd, &r.Until, "until", "resume at `T`: "+typedtime.Help)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
-	a.AddZone(cmd, "of --until")
+	a.AddZone(cmd, "of --from and --until")
 	return cmd
 }
 

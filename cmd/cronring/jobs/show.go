@@ -66,6 +66,9 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	if j.Hold != nil {
 		a.PrintField("paused", "by "+j.Hold.By+cli.PauseEnd(j.Hold, loc)+cli.ReasonSuffix(j.Hold.Reason))
 	}
+	if h := j.Planned; h != nil {
+		a.PrintField("pause", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
+	}
 	if j.Ack != nil {
 		a.PrintField("seen", fmt.Sprintf("that run %d failed, by %s at %s", j.Ack.Run, j.Ack.By, j.Ack.At.In(loc).Format(cli.LongTime))+cli.ReasonSuffix(j.Ack.Reason))
 	}

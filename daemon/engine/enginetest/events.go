@@ -166,6 +166,9 @@ func (h *Host) randomCommand() {
 		if h.rng.IntN(2) == 0 {
 			hold.Until = h.Now.Wall.Add(h.upTo(6 * time.Hour))
 		}
+		if h.rng.IntN(4) == 0 {
+			hold.From = h.Now.Wall.Add(h.upTo(3 * time.Hour))
+		}
 		ev = event.Pause{Job: id, Hold: hold, Token: 1}
 	case 5:
 		ev = event.Resume{Job: id, By: "ann", Token: 1}

@@ -59,11 +59,25 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		}
 		return v.nextOfPeriod(v.Entry(i), after)
 	}
-	at := v.nextOutsideBlackouts(i, after)
+	at := v.nextOutsidePause(i, after)
 	if per := v.jobs.Options(i).OncePer; per != option.OncePerNone {
 		return v.nextPeriod(i, per, at)
 	}
 	return at
+}
+
+// nextOutsidePause returns the first occurrence after an instant that is in no blackout
+// of the host, and not in a pause that begins later.
+func (v *View) nextOutsidePause(i int, after time.Time) time.Time {
+	at := v.nextOutsideBlackouts(i, after)
+	h := v.PlannedPause(i)
+	switch {
+	case h == nil || at.IsZero() || !h.Covers(at):
+		return at
+	case h.Until.IsZero():
+		return time.Time{}
+	}
+	return v.nextOutsideBlackouts(i, h.Until.Add(-1))
 }
 
 // nextPeriod returns at, or the next occurrence of a later period if the job has
@@ -75,7 +89,7 @@ func (v *View) nextPeriod(i int, per option.OncePer, at time.Time) time.Time {
 		if end := per.End(at, zone); end.After(at) {
 			after = end.Add(-1)
 		}
-		at = v.nextOutsideBlackouts(i, after)
+		at = v.nextOutsidePause(i, after)
 	}
 	return at
 }

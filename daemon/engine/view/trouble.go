@@ -61,13 +61,26 @@ func (v *View) brokenHold(i int) *job.Hold {
 	}
 }
 
+// PlannedPause returns the pause of job i that begins later, or nil.
+func (v *View) PlannedPause(i int) *job.Hold {
+	if len(v.holds) == 0 {
+		return nil
+	}
+	h, ok := v.holds.Of(v.ID(i), v.Entry(i).User())
+	if !ok || !v.now.Wall.Before(h.From) {
+		return nil
+	}
+	h.User = ""
+	return &h
+}
+
 // Hold returns the pause of job i, or nil. An open breaker counts as a pause.
 func (v *View) Hold(i int) *job.Hold {
 	if len(v.holds) == 0 {
 		return v.brokenHold(i)
 	}
 	h, ok := v.holds.Of(v.ID(i), v.Entry(i).User())
-	if !ok || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
+	if !ok || !h.Covers(v.now.Wall) {
 		return v.brokenHold(i)
 	}
 	h.User = "" // the caller knows the job

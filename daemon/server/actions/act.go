@@ -129,13 +129,16 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	if !r.Until.IsZero() && !r.Until.After(c.Now) {
+	if !r.Until.IsZero() && (!r.Until.After(c.Now) || !r.Until.After(r.From)) {
 		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
 	}
 	if !r.Until.IsZero() && !timetable.InRange(r.Until) {
 		return call.BadRequest("the pause would end after the year "+strconv.Itoa(timetable.LastYear), "leave the end out to pause until it is resumed")
 	}
-	hold := job.Hold{Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
+	if !r.From.IsZero() && !timetable.InRange(r.From) {
+		return call.BadRequest("the pause would begin after the year "+strconv.Itoa(timetable.LastYear), "leave the beginning out to pause now")
+	}
+	hold := job.Hold{From: r.From.UTC(), Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
 	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) event.Event {
 		return event.Pause{Job: id, Hold: hold}
 	})

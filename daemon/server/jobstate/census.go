@@ -152,6 +152,7 @@ func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, w
 		p.add(c.View, i, &live[k], c.Now)
 	}
 	st.State, st.Hold, st.Trouble, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Trouble, said.Ack, said.Away
+	st.Planned = c.View.PlannedPause(i)
 	st.Node = where.Of(i, st.Next)
 	return Numbered{Status: st, Number: i}
 }

@@ -85,7 +85,7 @@ func (ev *evidence) waitsForOthers() bool {
 
 func (ev *evidence) pausedAt() bool {
 	h := ev.hold
-	return h != nil && !ev.at.Before(h.Since) && (h.Until.IsZero() || ev.at.Before(h.Until))
+	return h != nil && !ev.at.Before(h.Since) && h.Covers(ev.at)
 }
 
 // reason returns why the occurrence is in its state: the decision, or the later fate of the run.
@@ -191,6 +191,9 @@ func (ev *evidence) standing() string {
 		return "the host is in a blackout: " + ev.blackout
 	}
 	fact := fmt.Sprintf("paused by %s since %s", ev.hold.By, ev.stamp(ev.hold.Since))
+	if !ev.hold.From.IsZero() {
+		fact = fmt.Sprintf("paused by %s from %s", ev.hold.By, ev.stamp(ev.hold.From))
+	}
 	if !ev.hold.Until.IsZero() {
 		fact += " until " + ev.stamp(ev.hold.Until)
 	}

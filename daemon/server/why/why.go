@@ -108,6 +108,9 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}
+	if planned := c.View.PlannedPause(i); planned != nil && planned.Covers(ev.at) {
+		ev.hold = planned
+	}
 	ev.addBlackout(c)
 	for _, r := range c.View.Runs() {
 		waits := r.State == job.RunQueued || r.State == job.RunWaiting
