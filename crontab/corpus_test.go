@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files of ../testdata/crontab")
@@ -32,9 +33,7 @@ func readCorpus(t *testing.T, name string) string {
 func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(filepath.Join(corpus, name), []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(corpus, name), got, 0o644)
 	}
 	if diff := cmp.Diff(strings.Split(readCorpus(t, name), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s (-want +got; go test ./crontab -run %s -update writes it):\n%s", name, t.Name(), diff)

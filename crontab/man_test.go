@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -192,9 +193,7 @@ func checkIndex(t *testing.T, path string) {
 	case os.Getenv("UPDATE_SCRIPTS") == "":
 		t.Errorf("the index is\n%s\nwant\n%s", got, want.String())
 	default:
-		if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, before+begin+want.String()+end+after, 0o644)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/shim"
 )
@@ -130,9 +131,7 @@ func (h *testHost) outputFile(name string) (restore func()) {
 	content := h.read(name)
 	return func() {
 		h.t.Helper()
-		if err := os.WriteFile(h.path(name), []byte(content), 0o600); err != nil {
-			h.t.Fatal(err)
-		}
+		filetest.Write(h.t, h.path(name), content, 0o600)
 	}
 }
 

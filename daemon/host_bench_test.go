@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/engine/enginetest"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -19,9 +20,7 @@ func manyCrontabs(b *testing.B) *testHost {
 	h := newTestHost(b)
 	for i := range 10_000 {
 		path := h.path(fmt.Sprintf("etc/cron.d/t%d", i))
-		if err := os.WriteFile(path, fmt.Appendf(nil, "0 0 1 1 * root : %d\n", i), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		filetest.Write(b, path, fmt.Sprintf("0 0 1 1 * root : %d\n", i), 0o644)
 	}
 	return h
 }
@@ -162,9 +161,7 @@ func BenchmarkReloadOneOfThousand(b *testing.B) {
 		n++
 		path, aside := h.path("etc/cron.d/t1"), h.path("etc/t1")
 		text := enginetest.Mixed(100, 100, "root ") + fmt.Sprintf("0 0 1 1 * root : edit %d\n", n)
-		if err := os.WriteFile(aside, []byte(text), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		filetest.Write(b, aside, text, 0o644)
 		if err := os.Rename(aside, path); err != nil { // the daemon watches, and would load what is half written
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -137,9 +138,7 @@ func TestHostMailsBesideAMailerThatHangs(t *testing.T) {
 	h.withMailer()
 	gate := h.fifo("gate")
 	mailer := h.read("mailer")
-	if err := os.WriteFile(h.path("mailer"), []byte(strings.Replace(mailer, "\n", "\ntest $LOGNAME != ann || read x <"+gate.Name()+"\n", 1)), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, h.path("mailer"), strings.Replace(mailer, "\n", "\ntest $LOGNAME != ann || read x <"+gate.Name()+"\n", 1), 0o755)
 	h.write("etc/crontab", "#@ name=ann\n0 0 1 1 * ann echo of ann\n#@ name=bob\n0 0 1 1 * bob echo of bob\n")
 	h.start()
 	h.do("ann")
@@ -180,9 +179,7 @@ func TestHostFollowsItsCrontabs(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.said("a crontab is not read", "/etc/crontab", "mode is 0666", "kept=true")
-	if err := os.WriteFile(h.path("etc/crontab"), []byte("#@ name=a\n0 0 1 1 * root echo evil\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, h.path("etc/crontab"), "#@ name=a\n0 0 1 1 * root echo evil\n", 0o666)
 	h.reload()
 	if r, out := h.do("a"); out != "second\n" || r.User != "ann" {
 		t.Errorf("a table that anybody may write was taken: printed %q as %s", out, r.User)

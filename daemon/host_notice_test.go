@@ -20,6 +20,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/notify"
@@ -160,9 +161,7 @@ func (h *testHost) channels(text string) {
 // secretFile writes a file that a channel reads.
 func (h *testHost) secretFile(name, text string) string {
 	h.t.Helper()
-	if err := os.WriteFile(h.path(name), []byte(text+"\n"), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	filetest.Write(h.t, h.path(name), text+"\n", 0o600)
 	return h.path(name)
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/shim"
@@ -172,9 +173,7 @@ func newTestHost(t testing.TB) *testHost {
 func (h *testHost) write(name, text string) {
 	h.t.Helper()
 	path := h.path(name)
-	if err := os.WriteFile(path+".new~", []byte(text), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
+	filetest.Write(h.t, path+".new~", text, 0o644)
 	if err := os.Rename(path+".new~", path); err != nil {
 		h.t.Fatal(err)
 	}
@@ -196,9 +195,7 @@ func (h *testHost) userCrontab(user string, uid int, text string) {
 	}
 	path := h.path(name + user)
 	temp := h.path(name + ".new")
-	if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	filetest.Write(h.t, temp, text, 0o600)
 	if err := errors.Join(os.Chown(temp, uid, uid), os.Rename(temp, path)); err != nil {
 		h.t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 var update = flag.Bool("update", false, "write the package map in CONTRIBUTING.md")
@@ -37,9 +39,7 @@ func TestPackageMap(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s has the map\n%s\nwant (write it with \"make map\")\n%s", path, got, want)
 	}
-	if err := os.WriteFile(path, []byte(before+mapBegin+want+mapEnd+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, before+mapBegin+want+mapEnd+after, 0o644)
 }
 
 // packageMap lists the packages from the top layer down, so that imports go down

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // conversation is a person before a terminal.
@@ -100,9 +101,7 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"crontab", "cron.d/etl"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("0 5 * * * root true\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), "0 5 * * * root true\n", 0o600)
 	}
 	places := &api.Places{Crontab: "/srv/etc/crontab", Anacrontab: "/srv/etc/anacrontab", CronD: "/srv/etc/cron.d"}
 	var asked []string

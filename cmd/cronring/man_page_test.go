@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/clitest"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // TestManPagesAreTheTree compares the pages of the commands with the tree of commands: each
@@ -98,9 +98,7 @@ func TestManWithViewer(t *testing.T) {
 	t.Setenv("PATH", bin)
 	script := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(bin, name), "#!/bin/sh\n"+text+"\n", 0o755)
 	}
 	script("man", "exit 16")
 	script("mandoc", `read -r first <"$2"; echo "$1 ${2##*/} $first"`)

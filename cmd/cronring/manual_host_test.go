@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/man/mantest"
 )
@@ -61,9 +62,7 @@ func tryManual(t *testing.T, bin string) {
 	dir := t.TempDir()
 	lines, places := commandsOfPages(t, dir)
 	for name, text := range map[string]string{"commands": strings.Join(lines, "\n") + "\n", "host.sh": hostOfPages} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text, 0o644)
 	}
 	host := exec.Command("unshare", append(space[:len(space)-1], filepath.Join(dir, "host.sh"), dir, bin)...)
 	if out, err := host.CombinedOutput(); err != nil {

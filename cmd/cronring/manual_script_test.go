@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -51,13 +52,9 @@ var scriptTests = map[string][]struct {
 func TestManualScripts(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range scriptTools {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), "#!/bin/sh\n"+text+"\n", 0o755)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "key"), []byte("4711\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "key"), "4711\n", 0o600)
 	tried := 0
 	for page, text := range writtenByHand(t) {
 		for _, e := range examplesOf(t, page, text) {

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/cmd/cronring/crontab1"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/man/mantest"
@@ -136,9 +137,7 @@ func TestManualPrints(t *testing.T) {
 			}
 		}
 		if os.Getenv("UPDATE_SCRIPTS") != "" && changed != text {
-			if err := os.WriteFile(filepath.Join("../../man", page), []byte(changed), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join("../../man", page), changed, 0o644)
 		}
 	}
 	if shown < 4 {
@@ -151,9 +150,7 @@ func writeFiles(t *testing.T, dir string, examples []mantest.Example) {
 	t.Helper()
 	for _, e := range examples {
 		if name, ok := strings.CutPrefix(e.More, "as "); ok {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(e.Text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join(dir, name), e.Text, 0o644)
 		}
 	}
 }
@@ -165,9 +162,7 @@ func TestManualKeyFile(t *testing.T) {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "keys")
-		if err := os.WriteFile(path, []byte(e.Text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, e.Text, 0o600)
 		if _, diagnostics := tui.ReadKeys(path); len(diagnostics) > 0 {
 			t.Errorf("%v: got %q, want no diagnostic", e, diagnostics)
 		}
@@ -243,9 +238,7 @@ func TestManualIsWellFormed(t *testing.T) {
 	args := []string{"-T", "lint", "-W", "warning"}
 	for name, text := range pages {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text, 0o600)
 		args = append(args, path)
 	}
 	if out, err := exec.Command(mandoc, args...).CombinedOutput(); err != nil || len(out) > 0 {

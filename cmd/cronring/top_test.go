@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/tui/keys"
 )
 
@@ -32,9 +33,7 @@ func TestManKeys(t *testing.T) {
 	}
 	want := ".Ss Keys\n" + manKeys() + ".Ss Key file\n"
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		if err := os.WriteFile("../../man/cronring-dashboard.7", []byte(before+want+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, "../../man/cronring-dashboard.7", before+want+after, 0o644)
 		return
 	}
 	got := ".Ss Keys\n" + strings.TrimSuffix(rest, after)

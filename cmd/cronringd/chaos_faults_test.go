@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // fault is something that happens to a ring.
@@ -282,9 +283,7 @@ func programWith(t *testing.T, numbers ...string) (bin string) {
 	}
 	changed, overlay := filepath.Join(bin, "meta.go"), filepath.Join(bin, "overlay.json")
 	for path, text := range map[string]string{changed: string(text), overlay: fmt.Sprintf(`{"Replace": {%q: %q}}`, source, changed)} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text, 0o600)
 	}
 	build := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(bin, "cronringd"), ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

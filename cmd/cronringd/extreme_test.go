@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -51,9 +51,7 @@ func TestExtremeLinesDelayNobody(t *testing.T) {
 
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(extreme, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, extreme, text, 0o600)
 	}
 	onTime := func(d *running, when string) {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -67,9 +68,7 @@ func TestForegroundEndsWithItsTerminal(t *testing.T) {
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // of stdin
 	d.begin()
 	d.await("out: of the first")
-	if err := os.WriteFile(crontab, []byte("#@ name=second every=1s\n* * * * * echo of the second\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, crontab, "#@ name=second every=1s\n* * * * * echo of the second\n", 0o600)
 	d.cmd.Process.Signal(syscall.SIGHUP)
 	d.await("out: of the second")
 	inside.Close()
@@ -127,9 +126,7 @@ func TestHangupReadsCrontabsAgain(t *testing.T) {
 	file := crontabFile(t, "#@ name=old every=1s\n* * * * * echo old\n")
 	d := launch(t, t.TempDir(), file)
 	d.await("old[", "out: old")
-	if err := os.WriteFile(file, []byte("#@ name=new every=1s\n* * * * * echo new\n61 * * * * broken\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, "#@ name=new every=1s\n* * * * * echo new\n61 * * * * broken\n", 0o600)
 	d.cmd.Process.Signal(syscall.SIGHUP)
 	d.await("new[", "out: new")
 	if s := d.status(); s.Jobs != 1 || s.Errors != 1 {
@@ -271,9 +268,7 @@ func TestClockIsSet(t *testing.T) {
 	}
 	offset := filepath.Join(t.TempDir(), "offset")
 	set := func(seconds string) {
-		if err := os.WriteFile(offset+".new", []byte(seconds), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, offset+".new", seconds, 0o600)
 		if err := os.Rename(offset+".new", offset); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -52,9 +53,7 @@ type running struct {
 func crontabFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "crontab")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text, 0o600)
 	return path
 }
 

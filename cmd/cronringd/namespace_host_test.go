@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -132,9 +133,7 @@ func (h *namespaceHost) path(name string) string { return fmt.Sprintf("/proc/%d/
 func (h *namespaceHost) write(name, text string) {
 	h.t.Helper()
 	// Under another name first, because its daemon may look at any time.
-	if err := os.WriteFile(h.path(name+"~"), []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	filetest.Write(h.t, h.path(name+"~"), text, 0o600)
 	if err := os.Rename(h.path(name+"~"), h.path(name)); err != nil {
 		h.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -64,9 +65,7 @@ func newDaemonRing(t *testing.T, mode string, n, jobs int) *daemonRing {
 	for i := range n {
 		l.dirs = append(l.dirs, t.TempDir())
 		l.configure(i, n)
-		if err := os.WriteFile(l.crontab(i), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, l.crontab(i), text, 0o600)
 	}
 	begun := time.Now()
 	for i := range n {
@@ -114,9 +113,7 @@ func (l *daemonRing) configure(i, n int) {
 	l.t.Helper()
 	key := filepath.Join(l.dirs[i], "ring.key")
 	secret := base64.StdEncoding.EncodeToString([]byte("a key of thirty-two bytes: a lab"))
-	if err := os.WriteFile(key, []byte(secret+"\n"), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
+	filetest.Write(l.t, key, secret+"\n", 0o600)
 	var seeds, voters []string
 	for k := range n {
 		seeds = append(seeds, strconv.Quote(address(k))) // without a port, as in the examples of cronring-ring(7)
@@ -127,9 +124,7 @@ func (l *daemonRing) configure(i, n int) {
 	if l.mode == api.RingStrict {
 		text += fmt.Sprintf("voters = [%s]\n", strings.Join(voters, ", "))
 	}
-	if err := os.WriteFile(filepath.Join(l.dirs[i], "cronring.toml"), []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
+	filetest.Write(l.t, filepath.Join(l.dirs[i], "cronring.toml"), text, 0o600)
 }
 
 // launch starts a daemon on its own network and under a name of its own, by way of
@@ -503,7 +498,5 @@ func (l *daemonRing) underOwnClock(i int, ahead string) (offset string) {
 
 func setClock(t *testing.T, offset, ahead string) {
 	t.Helper()
-	if err := os.WriteFile(offset, []byte(ahead), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, offset, ahead, 0o600)
 }

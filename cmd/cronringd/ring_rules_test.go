@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // A member in available mode beside two in strict mode claims nothing, also when it is cut
@@ -30,9 +31,7 @@ func TestRingOfTwoModes(t *testing.T) {
 			kept = append(kept, line)
 		}
 	}
-	if err := os.WriteFile(file, []byte(strings.Join(kept, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, strings.Join(kept, ""), 0o600)
 	l.restarted(2)
 	const says = "n3 has mode available and hold-off 2s, but this host has mode strict and hold-off 2s"
 	l.until(0, says, func(r *api.Ring) bool {

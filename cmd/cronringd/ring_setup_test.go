@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/man/mantest"
 )
@@ -172,9 +173,7 @@ func TestRingSetupOfThreeDaemons(t *testing.T) {
 	for _, e := range setupExamples(t, "three") {
 		switch {
 		case e.Kind == mantest.Crontab:
-			if err := os.WriteFile(h.path(dir+"/my.crontab"), []byte(e.Text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, h.path(dir+"/my.crontab"), e.Text, 0o644)
 		case e.Kind == mantest.Ring && strings.HasSuffix(e.More, "daemons"):
 			for _, line := range linesOf(e) {
 				d := &running{t: t, cmd: as("exec " + line), client: api.Dial("")}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -49,9 +50,7 @@ func TestTutorial(t *testing.T) {
 	tried := map[string]bool{}
 	for _, e := range examples {
 		if name, ok := strings.CutPrefix(e.More, "as "); ok {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(e.Text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join(dir, name), e.Text, 0o644)
 			continue
 		}
 		if e.Kind != mantest.Tutorial {

@@ -2,11 +2,12 @@ package account
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func TestLastAsksNobody(t *testing.T) {
@@ -14,12 +15,7 @@ func TestLastAsksNobody(t *testing.T) {
 	put := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text, 0o644)
 	}
 	put("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n")
 	put("etc/group", "root:x:0:\n")

@@ -4,15 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func TestWriteReplaces(t *testing.T) {
 	dir := t.TempDir()
 	path, target := filepath.Join(dir, "f"), filepath.Join(dir, "target")
 	for _, name := range []string{path, target} {
-		if err := os.WriteFile(name, []byte("old and long"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, name, "old and long", 0o644)
 	}
 	if err := os.Symlink(target, path+Suffix); err != nil { // left by another process
 		t.Fatal(err)

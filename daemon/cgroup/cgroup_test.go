@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -201,9 +202,7 @@ func files(t *testing.T, names ...string) place {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), "", 0o600)
 	}
 	return place{v2: dir}
 }

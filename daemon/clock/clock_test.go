@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -288,9 +289,7 @@ func TestWallClockSimulatedForThisProcess(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED, NOT TESTED: %v: %v\n%s", build, err, out)
 	}
-	if err := os.WriteFile(offset, []byte("0"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, offset, "0", 0o644)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -392,9 +392,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("match = [ { user = \"a\" }, 1 ]\nmail = 3\njob = { a = { retry = 1.5 } }\n")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(filepath.Join(dir, "cronring.toml"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, "cronring.toml"), text, 0o644)
 		c := Read(dir)
 		c.Rows()
 		for _, d := range c.Diagnostics {
@@ -502,9 +500,7 @@ func TestCheckKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 		default:
-			if err := os.WriteFile(path, []byte(c.text), c.mode); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, path, c.text, c.mode)
 		}
 		config := Config{Ring: Ring{Name: "prod", KeyFile: path}}
 		got := ""

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/engine/slots"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -82,9 +83,7 @@ func TestStories(t *testing.T) {
 			}
 			got := replay(t, string(text))
 			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				filetest.Write(t, file, string(got), 0o644)
 				return
 			}
 			if !bytes.Equal(got, text) {

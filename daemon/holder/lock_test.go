@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func TestLockOutlivesADeadDaemonForAMoment(t *testing.T) {
@@ -28,9 +30,7 @@ func TestLockOutlivesADeadDaemonForAMoment(t *testing.T) {
 		{"the lock is free", fmt.Sprintf("%d\n", os.Getpid()), 1, true},
 	} {
 		path := filepath.Join(t.TempDir(), "lock")
-		if err := os.WriteFile(path, []byte(c.last), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, c.last, 0o600)
 		f, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 var update = flag.Bool("update", false, "write testdata/wire.golden anew")
@@ -63,9 +65,7 @@ func TestWireForm(t *testing.T) {
 	}
 	const golden = "testdata/wire.golden"
 	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, golden, got.String(), 0o644)
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -202,9 +203,7 @@ func golden(t *testing.T, name, got string) {
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
 		os.MkdirAll("testdata", 0o755)
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, got, 0o644)
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -90,9 +91,7 @@ func TestComposeGolden(t *testing.T) {
 	const golden = "testdata/letters.golden"
 	if *update {
 		os.MkdirAll("testdata", 0o755)
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, golden, got.String(), 0o644)
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
@@ -33,9 +34,7 @@ func loopbackRing(t *testing.T, key []byte, seeds ...string) *Member {
 	c := config.Ring{Name: "test", Bind: fmt.Sprintf("127.%d.%d.%d:7946", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250)), Seeds: seeds}
 	if key != nil {
 		c.KeyFile = filepath.Join(dir, "ring.key")
-		if err := os.WriteFile(c.KeyFile, keyText([][]byte{key}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, c.KeyFile, string(keyText([][]byte{key})), 0o600)
 	}
 	r, err := New(Options{Config: c, State: dir, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Up: func() time.Duration { return 0 }})
 	if err != nil {
@@ -178,9 +177,7 @@ func TestWriteAtomicLeavesRootAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "file"), filepath.Join(dir, "other")
-	if err := os.WriteFile(other, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, other, "old", 0o644)
 	if err := os.Symlink(other, path); err != nil {
 		t.Fatal(err)
 	}

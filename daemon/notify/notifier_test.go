@@ -24,6 +24,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/queue"
 )
@@ -466,9 +467,7 @@ func TestConfigureTriesAtOnce(t *testing.T) {
 
 func TestDiskTakesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, dir, "", 0o600)
 	n := newTestNotifier(t, dir, hook("ops"))
 	wantProblem(t, n.Notifier, "not kept on disk", dir)
 	stop := n.start()
@@ -508,9 +507,7 @@ func (n *testNotifier) silent(more ...error) {
 func writeSecret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text+"\n", 0o600)
 	return path
 }
 

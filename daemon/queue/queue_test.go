@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func read(t *testing.T, d Dir, number uint64) string {
@@ -37,9 +39,7 @@ func TestScanFindsWhatWaitsOldestFirst(t *testing.T) {
 		t.Errorf("removing what is gone: %v", err)
 	}
 	for name, text := range map[string]string{Name(12) + ".tmp": "half", "README": "not ours", "7": "not ours", Name(11) + ".dead": "old"} {
-		if err := os.WriteFile(filepath.Join(string(d), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(string(d), name), text, 0o600)
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(string(d), Name(8))); err != nil {
 		t.Fatal(err)

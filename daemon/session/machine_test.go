@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/packaging/machinetest"
 )
@@ -519,9 +520,7 @@ func TestInManyAtOnce(t *testing.T) {
 
 func TestInStartGivesUp(t *testing.T) {
 	l := newMachineManager(t)
-	if err := os.WriteFile("/etc/pam.d/lab-slow", []byte("account required pam_unix.so\nsession required pam_exec.so /bin/sleep 1000\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, "/etc/pam.d/lab-slow", "account required pam_unix.so\nsession required pam_exec.so /bin/sleep 1000\n", 0o644)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

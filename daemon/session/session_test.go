@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -200,9 +201,7 @@ func TestBecome(t *testing.T) {
 // variables as the user of the session.
 func TestBecomeWithOptionsOfTheProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	if err := os.WriteFile(file, []byte("FROM=file\nOVER=file\nKEPT=file\nUSER=file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, "FROM=file\nOVER=file\nKEPT=file\nUSER=file\n", 0o600)
 	mask := uint32(0o027)
 	o := order{
 		Argv: asBytes([]string{"/bin/sh", "-c", "umask; echo $FROM $OVER $KEPT $USER"}),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -57,9 +58,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 	needRoot(t, "become another account")
 	dir := somebodys(t)
 	secret := filepath.Join(t.TempDir(), "secret") // root's, not accessible to the user
-	if err := os.WriteFile(secret, []byte("shadow\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, secret, "shadow\n", 0o600)
 	link, fifo := filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
 	if err := os.Symlink(secret, link); err != nil {
 		t.Fatal(err)

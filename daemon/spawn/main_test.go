@@ -18,6 +18,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -296,9 +297,7 @@ func publicBinary(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "spawn.test")
-	if err := os.WriteFile(path, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, string(data), 0o755)
 	return path
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/self"
 )
@@ -51,9 +52,7 @@ func TestOutputOfAnyBytes(t *testing.T) {
 	for b := range 256 {
 		all = append(all, byte(b))
 	}
-	if err := os.WriteFile(path, all, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, string(all), 0o644)
 	e := r.do("cat " + path + "; cat " + path + " >&2")
 	for _, stream := range []job.Stream{job.Stdout, job.Stderr} {
 		if got := text(e, stream); got != string(all) {

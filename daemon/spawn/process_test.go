@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/envfile"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -29,9 +30,7 @@ func with(t *testing.T, items string) func(*effect.Start) {
 // write makes a file of a user.
 func write(t *testing.T, path, text string, mode os.FileMode, owner string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text, mode)
 	who := accountOf(t, owner)
 	if err := os.Chown(path, int(who.UID), int(who.GID)); err != nil {
 		t.Fatal(err)

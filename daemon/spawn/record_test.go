@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
@@ -114,9 +115,7 @@ func TestRecordingThatFailsCostsTheFile(t *testing.T) {
 func TestRecordingOfANumberThatWasUsed(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(t.TempDir(), "victim")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, victim, "precious", 0o600)
 	if err := os.Symlink(victim, filepath.Join(dir, "1")); err != nil {
 		t.Fatal(err)
 	}
@@ -124,9 +123,7 @@ func TestRecordingOfANumberThatWasUsed(t *testing.T) {
 		t.Error("a link is read")
 	}
 	frame := append(make([]byte, runoutput.FrameHead), "old\n"...)
-	if err := os.WriteFile(filepath.Join(dir, "2"), frame, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "2"), string(frame), 0o600)
 	r := newTestSpawner(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})
 	for range 2 {
 		e := r.do("echo new")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -420,9 +421,7 @@ func TestSourceKeepsWhatItCannotList(t *testing.T) {
 func TestSourceFilesNamedByHandNeedOnlyBeReadable(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "table.with.dots")
-	if err := os.WriteFile(file, []byte("1 1 * * * one\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, "1 1 * * * one\n", 0o666)
 	r := &reads{crontabDirs: &crontabDirs{TB: t}, Source: OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{file, file, filepath.Join(dir, "missing")}})}
 	r.scan().expect("=table.with.dots", "table.with.dots loaded", "missing refused")
 	r.runs("ann:one")
@@ -434,9 +433,7 @@ func TestSourceFilesNamedByHandNeedOnlyBeReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.scan().expect("=table.with.dots", "table.with.dots refused")
-	if err := os.WriteFile(file, []byte("1 1 * * * two\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, "1 1 * * * two\n", 0o666)
 	r.scan().expect("=table.with.dots", "table.with.dots reloaded")
 }
 

@@ -1,13 +1,13 @@
 package spool
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func TestConfigKnowsSystemCrontabsByPlace(t *testing.T) {
@@ -42,9 +42,7 @@ func TestThisHostNamesItsZone(t *testing.T) {
 
 func TestReadStopsAfterTheLargestCrontab(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crontab")
-	if err := os.WriteFile(path, []byte(strings.Repeat("#", crontab.MaxText+100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, strings.Repeat("#", crontab.MaxText+100), 0o600)
 	text, err := Read(path)
 	if err != nil || len(text) != crontab.MaxText+1 {
 		t.Errorf("read %d bytes, error %v; want %d", len(text), err, crontab.MaxText+1)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func day(t *testing.T, text string) timetable.Day {
@@ -49,9 +50,7 @@ func TestStampsAreAnacrons(t *testing.T) {
 	for name, text := range map[string]string{
 		"longer": "20260102 and more\n", "bare": "20260103", "short": "2026010", "empty": "", "word": "yesterday", "month": "20261302\n", ".hidden": "20260101\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text, 0o600)
 	}
 	want := map[string]timetable.Day{
 		"cron.daily": day(t, "2026-11-21"), "örtlich": day(t, "1999-12-31"), "longer": day(t, "2026-01-02"), "bare": day(t, "2026-01-03"),

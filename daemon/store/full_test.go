@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
@@ -185,9 +186,7 @@ func copyHistory(t *testing.T, from, to string) {
 func TestOpenOnAReadOnlyDiskWithoutItsHistory(t *testing.T) {
 	dir, _, _ := smallDisk(t)
 	path := filepath.Join(dir, fileName)
-	if err := os.WriteFile(path, slices.Repeat([]byte("damage"), 2000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, string(slices.Repeat([]byte("damage"), 2000)), 0o600)
 	remount(t, dir, unix.MS_RDONLY)
 	s := open(t, dir)
 	if r := restore(t, s); r.NextRun != 1 {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func TestBackupIsAWholeHistory(t *testing.T) {
@@ -35,9 +37,7 @@ func TestBackupIsAWholeHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(restored, fileName), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(restored, fileName), string(text), 0o600)
 	again, err := Open(t.Context(), restored)
 	if err != nil {
 		t.Fatal(err)

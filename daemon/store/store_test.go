@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
@@ -98,9 +99,7 @@ func TestOpenDamagedFileSetsItAside(t *testing.T) {
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, string(text), 0o600)
 }
 
 // schemaVersion is that of a database of today.

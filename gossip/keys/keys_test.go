@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // key returns a key for tests.
@@ -22,9 +24,7 @@ func TestReadKeys(t *testing.T) {
 	write := func(text string, mode os.FileMode) {
 		t.Helper()
 		os.Remove(path)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text, mode)
 	}
 	write("# old and new\n"+line(1)+"\n"+line(2), 0o600)
 	keys, err := Read(path)
@@ -72,9 +72,7 @@ func TestKeyringInstalled(t *testing.T) {
 func TestReadKeysLooksAtTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "keys")
-	if err := os.WriteFile(path, []byte(base64.StdEncoding.EncodeToString(key(1))+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, base64.StdEncoding.EncodeToString(key(1))+"\n", 0o600)
 	for mode, ok := range map[os.FileMode]bool{0o755: true, 0o777: false, 0o775: false, 0o777 | os.ModeSticky: true} {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)

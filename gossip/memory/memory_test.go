@@ -2,13 +2,13 @@ package memory
 
 import (
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -27,9 +27,7 @@ func TestIdentityStays(t *testing.T) {
 	if other, _ := Identity(t.TempDir()); other == first {
 		t.Error("two hosts have one ID")
 	}
-	if err := os.WriteFile(filepath.Join(dir, IDFile), []byte("NOT AN ID\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, IDFile), "NOT AN ID\n", 0o600)
 	if _, err := Identity(dir); err == nil {
 		t.Error("a damaged ID is taken, want an error")
 	}
@@ -49,9 +47,7 @@ func TestMemoryOfPeers(t *testing.T) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	for _, text := range []string{"{", `{"peers":[{"id":"../x","addr":"10.0.0.2:1"},{"id":"ok","addr":""}]}`, strings.Repeat("x", 1<<20+1)} {
-		if err := os.WriteFile(filepath.Join(dir, peersFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, peersFile), text, 0o600)
 		if m, _ := Recall(dir); len(m.Peers) > 0 {
 			t.Errorf("%.40q: %v, want nobody", text, m.Peers)
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // programs is a directory with two files that pass for the programs.
@@ -20,9 +22,7 @@ func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"cronring", "cronringd"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("I am "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), "I am "+name, 0o600)
 	}
 	return dir
 }
@@ -113,9 +113,7 @@ func TestImageIsTheSameEachTime(t *testing.T) {
 	if !bytes.Equal(first, written(t, bin)) {
 		t.Error("two archives of the same programs differ")
 	}
-	if err := os.WriteFile(filepath.Join(bin, "cronring"), []byte("another"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(bin, "cronring"), "another", 0o600)
 	if bytes.Equal(first, written(t, bin)) {
 		t.Error("the archive of another program is the same")
 	}

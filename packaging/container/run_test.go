@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -78,9 +79,7 @@ func addShell(t *testing.T, root string) {
 	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "bin/busybox"), data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(root, "bin/busybox"), string(data), 0o755)
 	for _, name := range []string{"sh", "ps", "grep", "id", "date", "sleep"} {
 		if err := os.Symlink("busybox", filepath.Join(root, "bin", name)); err != nil {
 			t.Fatal(err)
@@ -93,17 +92,13 @@ func addShell(t *testing.T, root string) {
 func start(t *testing.T, root string, c config, table string) *container {
 	t.Helper()
 	crontab := filepath.Join(t.TempDir(), "my.crontab")
-	if err := os.WriteFile(crontab, []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, crontab, table, 0o644)
 	for _, dir := range []string{"proc", "dev"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "crontab"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(root, "crontab"), "", 0o644)
 	x := &container{t: t, root: root, env: c.Config.Env, lines: make(chan string, 1000)}
 	chroot, err := exec.LookPath("chroot")
 	if err != nil {

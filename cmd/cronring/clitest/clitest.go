@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -79,8 +80,6 @@ func Served(t *testing.T, answer http.HandlerFunc) (socket string) {
 func FakeProgram(t *testing.T, name, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, name), "#!/bin/sh\n"+script, 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func call(h *clitest.Host, uid int, stdin string, args ...string) clitest.Result {
@@ -95,9 +96,7 @@ func TestCrontabRefusals(t *testing.T) {
 	cut := filepath.Join(h.Dir, "cut")
 	fine := filepath.Join(h.Dir, "fine")
 	for path, text := range map[string]string{bad: "# c\n* * * * * ok\n99 * * * * y\n", cut: "* * * * * x", fine: "* * * * * x\n# no newline here"} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text, 0o644)
 	}
 	badWords := "\"" + bad + "\":3: minute 99 is above 59 (column 1)\n"
 	for _, test := range []struct {
@@ -137,12 +136,7 @@ func TestCrontabWordsOfCronie(t *testing.T) {
 	h := clitest.NewHost(t, crontab.RHEL)
 	write := func(path, text string) string {
 		path = filepath.Join(h.Dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text, 0o644)
 		return path
 	}
 	bad, good := write("bad", "99 * * * * y\n"), write("good", "1 * * * * y\n")
@@ -167,12 +161,7 @@ func TestCrontabWordsOfCronie(t *testing.T) {
 
 func TestCrontabBarred(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
-	if err := os.MkdirAll(filepath.Dir(h.Places.Allow), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(h.Places.Allow, []byte(clitest.Ann+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, h.Places.Allow, clitest.Ann+"\n", 0o600)
 	expect(call(h, clitest.AnnUID, "#\n"), t, "listed", clitest.Result{})
 	expect(call(h, clitest.BobUID, "#\n"), t, "not listed", clitest.Result{Out: "", Err: "You (" + clitest.Bob + ") are not allowed to use this program (crontab)\nSee crontab(1) for more information\n", Code: 1})
 	expect(call(h, 0, "#\n", "-u", clitest.Bob, "-"), t, "root for one not listed", clitest.Result{Out: "", Err: "The user " + clitest.Bob + " cannot use this program (crontab)\n", Code: 1})

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -90,9 +91,7 @@ func TestApplyReadsOnlyFiles(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, "", 0o600)
 	if err := os.Symlink("/dev/zero", link); err != nil {
 		t.Fatal(err)
 	}

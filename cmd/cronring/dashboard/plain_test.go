@@ -9,15 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // What is typed into the dashboard of another host is asked of that host.
 func TestTypedCommandsGoToTheHostThatIsShown(t *testing.T) {
 	dir := t.TempDir()
 	asked := filepath.Join(dir, "asked")
-	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\necho \"$*\" >>"+asked+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "ssh"), "#!/bin/sh\necho \"$*\" >>"+asked+"\n", 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // silent is a daemon that does not answer.
@@ -362,9 +363,7 @@ func TestDoctorReadsTheKernelsLocks(t *testing.T) {
 	if !strings.Contains(string(locks), fmt.Sprintf(" %d ", os.Getpid())) {
 		t.Skip("SKIPPED, NOT TESTED: /proc/locks does not show this process's lock, as in some sandboxes")
 	}
-	if err := os.WriteFile(e.Path("/proc/locks"), locks, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, e.Path("/proc/locks"), string(locks), 0o444)
 	if got, want := printed(t, e), fmt.Sprintf("process %d is also active", os.Getpid()); !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

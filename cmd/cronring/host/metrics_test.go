@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // TestMetricsReplaceTheirFile: a new file replaces the one that collectors read. All users can
@@ -13,9 +15,7 @@ func TestMetricsReplaceTheirFile(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "cronring.prom"), filepath.Join(dir, "other")
-	if err := os.WriteFile(other, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, other, "mine", 0o600)
 	if err := os.Symlink(other, path); err != nil {
 		t.Fatal(err)
 	}

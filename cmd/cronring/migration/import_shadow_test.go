@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/inventory/inventorytest"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // virtual is a clock that advances to the next wake-up of a shadow. at receives each time before
@@ -103,9 +104,7 @@ func against(t *testing.T, log string) (stdout string, err error) {
 	inventorytest.NeedRoot(t)
 	root := inventorytest.Plant(t, inventorytest.Files{"/etc/cron.d/a": "*/2 * * * * root a  \n3 12 * * * ann say \"\xc3\xa9\"\tx \\%\n-* * * * * root quiet\n"})
 	path := filepath.Join(t.TempDir(), "syslog")
-	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, log, 0o600)
 	stdout, _, err = inventorytest.Spoken(t, func(a *cli.App) error {
 		s := newShadow(inventorytest.Machine(t, root, crontab.Debian, "UTC"))
 		virtual(s, nil)
@@ -169,9 +168,7 @@ func TestShadowReadsTheJournal(t *testing.T) {
 
 func TestShadowTooShortToCompare(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "syslog")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, "", 0o600)
 	_, _, err := inventorytest.Spoken(t, func(a *cli.App) error {
 		s := newShadow(inventorytest.Machine(t, inventorytest.Plant(t), crontab.Debian, "UTC"))
 		virtual(s, nil)

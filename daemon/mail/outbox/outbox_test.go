@@ -19,6 +19,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/queue"
@@ -93,9 +94,7 @@ func TestPostRunsSendmail(t *testing.T) {
 	dir := t.TempDir()
 	sendmail := filepath.Join(dir, "sendmail")
 	script := "#!/bin/sh\n{ printf '<%s>' \"$@\"; echo; env; cat; } > " + dir + "/sent\necho complaint >&2\nexit $STATUS\n"
-	if err := os.WriteFile(sendmail, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, sendmail, script, 0o755)
 	ended := make(chan struct{}, 10)
 	var said lines
 	p := Open(Options{Dir: filepath.Join(dir, "queue"), Say: said.say, Send: func(ctx context.Context, d Delivery) (int, string, error) {
@@ -170,9 +169,7 @@ func TestPostSurvivesRestart(t *testing.T) {
 	for name, text := range map[string]string{
 		queue.Name(50) + ".tmp": "half", queue.Name(51): "no envelope", queue.Name(52): `{"user":"x"}` + "\n", "README": "not ours",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text, 0o600)
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, queue.Name(53))); err != nil {
 		t.Fatal(err)
@@ -380,9 +377,7 @@ func TestPostWithoutMTA(t *testing.T) {
 		if p.Count() != 0 {
 			t.Errorf("%d letters wait", p.Count())
 		}
-		if err := os.WriteFile(sendmail, []byte("#!/bin/sh\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, sendmail, "#!/bin/sh\n", 0o755)
 		if got := p.Problems(); len(got) > 0 {
 			t.Errorf("problems %q though it was installed", got)
 		}
@@ -404,9 +399,7 @@ func TestPostWithoutMTA(t *testing.T) {
 // A directory that takes nothing costs the queue, not the mail.
 func TestPostDiskTakesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, dir, "", 0o600)
 	m := newMTA(fine)
 	p := Open(Options{Dir: dir, Send: func(ctx context.Context, d Delivery) (int, string, error) {
 		again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", d.Message.Fd()), os.O_RDWR, 0)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
@@ -184,12 +184,7 @@ func (h *host) crontab(uid uint32, query string) api.Crontab {
 // file writes a crontab below the test's root and returns its path.
 func (h *host) file(path, text string, mode os.FileMode) string {
 	h.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		h.t.Fatal(err)
-	}
+	filetest.Write(h.t, path, text, mode)
 	if err := os.Chmod(path, mode); err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
 
@@ -96,9 +97,7 @@ func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
 	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
 		t.Fatal(e)
 	}
-	if err := os.WriteFile(filepath.Join(h.places.Users, "ann"), []byte("# by hand\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(h.places.Users, "ann"), "# by hand\n", 0o600)
 	done, e := h.install(annUID, "", "# 2\n")
 	if e != nil || done.Before != 3 {
 		t.Errorf("install: %+v, %v; want revision 3 to undo it", done, e)
@@ -157,9 +156,7 @@ func TestUndoRestoresSystemCrontabs(t *testing.T) {
 	if err := os.MkdirAll(h.places.CronD, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("1 * * * * root new\n"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, "1 * * * * root new\n", 0o640)
 	old, err := h.crontabs.Revisions.SaveRevision(t.Context(), revision.Revision{File: path, User: "root", At: h.now, How: "seen", Text: []byte("1 * * * * root old\n")})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store/revision"
@@ -106,12 +107,7 @@ func TestInstallOfLargestCrontab(t *testing.T) {
 func TestCrontabOfHostileNames(t *testing.T) {
 	h := newHost(t)
 	victim := filepath.Join(filepath.Dir(h.places.Users), "victim")
-	if err := os.MkdirAll(filepath.Dir(victim), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(victim, []byte("# secret\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, victim, "# secret\n", 0o644)
 	for _, name := range []string{"../victim", "/etc/passwd", ".", "..", "a/b", "nobody-knows", "a\x00", "\x1b[2J"} {
 		for _, uid := range []uint32{0, annUID, noneUID} {
 			if done, e := h.install(uid, name, "#\n"); e == nil {
@@ -133,9 +129,7 @@ func TestCrontabOfHostileNames(t *testing.T) {
 func TestCrontabPlantedLinkShowsNothing(t *testing.T) {
 	h := newHost(t)
 	secret := filepath.Join(t.TempDir(), "shadow")
-	if err := os.WriteFile(secret, []byte("root:secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, secret, "root:secret\n", 0o600)
 	if err := os.MkdirAll(h.places.Users, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -173,12 +167,7 @@ func TestCrontabAllowAndDeny(t *testing.T) {
 	if _, e := h.install(annUID, "", "#\n"); e != nil {
 		t.Fatal(e)
 	}
-	if err := os.MkdirAll(filepath.Dir(h.places.Deny), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(h.places.Deny, []byte("ann\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, h.places.Deny, "ann\n", 0o644)
 	h.lines()
 	for _, r := range []struct{ method, path, body string }{
 		{"GET", "/v1/crontab", ""}, {"POST", "/v1/crontab/install", `{"text":"Iwo="}`}, {"POST", "/v1/crontab/remove", "{}"},

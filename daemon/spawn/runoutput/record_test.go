@@ -3,7 +3,6 @@ package runoutput
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -24,9 +24,7 @@ func TestReadOutputOfAnyBytes(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "run")
 	read := func(data []byte) ([]job.Chunk, error) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, string(data), 0o600)
 		chunks, _, err := Read(path)
 		return chunks, err
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
 )
 
 func open(t *testing.T, dir string) *DB {
@@ -89,9 +91,7 @@ func TestCheckFindsDamage(t *testing.T) {
 	for i := 3*4096 + 8; i < len(text)-4096; i += 512 {
 		text[i] ^= 0xff
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, string(text), 0o600)
 	read, err := openReaders(path)
 	if err != nil {
 		t.Fatal(err)

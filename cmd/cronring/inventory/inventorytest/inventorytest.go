@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -198,12 +199,7 @@ func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("../../../testdata/import", name)
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, got, 0o644)
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
