@@ -56,11 +56,14 @@ func (e *Engine) liveOfOccurrence(o exchange.Occurrence, slot int) *live.Run {
 	return nil
 }
 
-// recheck reclaims runs that have not begun.
+// recheck reclaims runs that have not begun, or reports those that stay here as begun.
 func (e *Engine) recheck(a exchange.Recheck) {
 	for _, r := range live.Sorted(e.live) {
-		slot, ok := e.slotOf(r)
-		if e.ring.unbegun[r.ID] == nil || r.State != job.RunQueued && r.State != job.RunWaiting || a.Of != nil && (!ok || !a.Of(slot)) {
+		if e.ring.unbegun[r.ID] == nil || r.State != job.RunQueued && r.State != job.RunWaiting {
+			continue
+		}
+		if slot, ok := e.slotOf(r); a.Of != nil && (!ok || !a.Of(slot)) {
+			e.progress(r, exchange.Begun)
 			continue
 		}
 		if e.reclaim(r) && r.WaitsOn() == job.WaitsOnSlot {

@@ -333,6 +333,7 @@ func (n *simMember) farewell(u register.Unstarted) {
 	n.sim.given += len(u.Occurrences)
 	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
+		n.sim.gaveUp[givenUp{x.Occurrence, n.id}] = true
 		by := n.register.Holder(x.Occurrence)
 		if _, alive := n.heard[by]; by == "" || by == n.id || !alive {
 			n.register.Progress(x, n.clock())

@@ -39,7 +39,8 @@
 // orphaned. It therefore claims again each run that has not begun before it continues the
 // run. A drained member claims nothing new, and continues with the occurrences that it has.
 // A member that leaves also gives up its occurrences that have not begun, and reports that
-// to the others (depart). They then treat it as dead, and take over these occurrences.
+// to the others (depart). They then treat it as dead, and take over these occurrences. Those that, as
+// far as it knows, no other member may run stay there: it reports them as begun.
 // In strict mode, a member that finds it dead must assume that it has begun what was granted to
 // it. So the marks of what it gave up say that (register.Mark.GivenUp), and reach also a member that
 // was cut off meanwhile. Claims that the voters have not answered are given up, too. If no other

@@ -80,7 +80,9 @@ type Deny struct {
 
 // Recheck asks for Unstarted of runs that have not begun.
 type Recheck struct {
-	Of func(i int) bool // selects their jobs by number; nil: all
+	// Of selects their jobs by number, because this member leaves; nil: all. The others stay here, and
+	// count as begun from now on, so that no member takes them over.
+	Of func(i int) bool
 }
 
 // Revoke drops a run that has not begun.
