@@ -59,7 +59,7 @@ var layers = [][]string{
 	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview"},
 	{"daemon/server", "daemon/server/servertest"},
 	{"daemon"},
-	{"tui/keys"},
+	{"tui/keys", "tui/nocolor"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui/page", "tui/screen/screentest"},
@@ -106,6 +106,7 @@ var forbidden = map[string]map[string]string{
 	},
 	"cmd/cronringd": {
 		"charm.land/bubbletea/v2":             "the daemon draws nothing; a renderer in a root process is attack surface",
+		"charm.land/lipgloss/v2":              "the daemon draws nothing; a renderer in a root process is attack surface",
 		"github.com/charmbracelet/bubbletea":  "the daemon draws nothing, and v1 asks the terminal questions when it is imported",
 		"github.com/spf13/cobra":              "the daemon has flags and no verbs; pflag, which reads them as cron did, is enough",
 		"github.com/adhocore/gronx":           "gronx is the benchmarks' peer, not part of the product",

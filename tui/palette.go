@@ -2,12 +2,17 @@ package tui
 
 import (
 	"image/color"
+	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/nocolor"
 )
+
+func init() { nocolor.End() }
 
 // palette writes styles as the terminal reads them. What a style looks like is
 // worked out once.
@@ -41,34 +46,24 @@ func (p *palette) Sequence(s canvas.Style) string {
 	return text
 }
 
-// make makes the sequence of a style for this terminal: "" if nothing is to be set.
+// make returns the sequence that Lip Gloss writes before a text in a style.
 func (p *palette) make(s canvas.Style) string {
-	var style ansi.Style
-	if s.Bold {
-		style = style.Bold()
-	}
-	if s.Italic {
-		style = style.Italic(true)
-	}
-	if s.Underline {
-		style = style.Underline(true)
-	}
-	if s.Reverse {
-		style = style.Reverse(true)
-	}
-	if s.Faint || p.faint(s) {
-		style = style.Faint()
-	}
+	const text = "x" // of no style's sequence
+	before, _, _ := strings.Cut(p.style(s).Render(text), text)
+	return before
+}
+
+// style converts a style for this terminal.
+func (p *palette) style(s canvas.Style) lipgloss.Style {
+	style := lipgloss.NewStyle().
+		Bold(s.Bold).Faint(s.Faint || p.faint(s)).Italic(s.Italic).Underline(s.Underline).Reverse(s.Reverse)
 	if c := p.convert(foreignOr(s.Foreground, p.roles[s.Role])); c != nil {
-		style = style.ForegroundColor(c)
+		style = style.Foreground(c)
 	}
 	if c := p.convert(foreignOr(s.Background, nil)); c != nil {
-		style = style.BackgroundColor(c)
+		style = style.Background(c)
 	}
-	if len(style) == 0 {
-		return ""
-	}
-	return style.String()
+	return style
 }
 
 // faint reports roles that are dim where the theme has no colour for them.
@@ -80,7 +75,8 @@ func (p *palette) faint(s canvas.Style) bool {
 	return false
 }
 
-// convert brings a colour down to what the terminal has; nil: none.
+// convert brings a colour down to what the terminal has, as no writer of Lip Gloss
+// is between; nil: none.
 func (p *palette) convert(c color.Color) color.Color {
 	if c == nil || p.look.profile <= colorprofile.ASCII {
 		return nil
@@ -97,7 +93,7 @@ func foreignOr(c canvas.Color, other color.Color) color.Color {
 	case c.IsIndexed() && b < 16:
 		return ansi.BasicColor(b)
 	case c.IsIndexed():
-		return ansi.IndexedColor(b)
+		return lipgloss.ANSIColor(b)
 	}
 	return color.RGBA{R: r, G: g, B: b, A: 0xff}
 }
@@ -106,26 +102,21 @@ func foreignOr(c canvas.Color, other color.Color) color.Color {
 // is for users who cannot tell red from green.
 var themes = map[string][canvas.Roles]color.Color{
 	"ansi": {
-		canvas.Good: ansi.Green, canvas.Bad: ansi.Red, canvas.Doubt: ansi.Yellow, canvas.Busy: ansi.Cyan,
-		canvas.Match: ansi.Yellow,
+		canvas.Good: lipgloss.Green, canvas.Bad: lipgloss.Red, canvas.Doubt: lipgloss.Yellow, canvas.Busy: lipgloss.Cyan,
+		canvas.Match: lipgloss.Yellow,
 	},
 	"dark": {
-		canvas.Good: rgb(0x7fd88f), canvas.Bad: rgb(0xff7a7a), canvas.Doubt: rgb(0xf2c14e),
-		canvas.Busy: rgb(0x6cc7e8), canvas.Off: rgb(0x9a9a9a), canvas.Fresh: rgb(0x9a9a9a),
-		canvas.Title: rgb(0xd0d0ff), canvas.Rule: rgb(0x6a6a6a), canvas.Match: rgb(0xffd75f),
+		canvas.Good: lipgloss.Color("#7fd88f"), canvas.Bad: lipgloss.Color("#ff7a7a"), canvas.Doubt: lipgloss.Color("#f2c14e"),
+		canvas.Busy: lipgloss.Color("#6cc7e8"), canvas.Off: lipgloss.Color("#9a9a9a"), canvas.Fresh: lipgloss.Color("#9a9a9a"),
+		canvas.Title: lipgloss.Color("#d0d0ff"), canvas.Rule: lipgloss.Color("#6a6a6a"), canvas.Match: lipgloss.Color("#ffd75f"),
 	},
 	"light": {
-		canvas.Good: rgb(0x1a7f37), canvas.Bad: rgb(0xb3261e), canvas.Doubt: rgb(0x8a5a00),
-		canvas.Busy: rgb(0x00688b), canvas.Off: rgb(0x6a6a6a), canvas.Fresh: rgb(0x6a6a6a),
-		canvas.Title: rgb(0x3b3b8f), canvas.Rule: rgb(0xa0a0a0), canvas.Match: rgb(0x8a5a00),
+		canvas.Good: lipgloss.Color("#1a7f37"), canvas.Bad: lipgloss.Color("#b3261e"), canvas.Doubt: lipgloss.Color("#8a5a00"),
+		canvas.Busy: lipgloss.Color("#00688b"), canvas.Off: lipgloss.Color("#6a6a6a"), canvas.Fresh: lipgloss.Color("#6a6a6a"),
+		canvas.Title: lipgloss.Color("#3b3b8f"), canvas.Rule: lipgloss.Color("#a0a0a0"), canvas.Match: lipgloss.Color("#8a5a00"),
 	},
 	"cvd": {
-		canvas.Good: rgb(0x56b4e9), canvas.Bad: rgb(0xd55e00), canvas.Doubt: rgb(0xf0e442),
-		canvas.Busy: rgb(0xcc79a7), canvas.Match: rgb(0xf0e442),
+		canvas.Good: lipgloss.Color("#56b4e9"), canvas.Bad: lipgloss.Color("#d55e00"), canvas.Doubt: lipgloss.Color("#f0e442"),
+		canvas.Busy: lipgloss.Color("#cc79a7"), canvas.Match: lipgloss.Color("#f0e442"),
 	},
-}
-
-// rgb is the colour 0xRRGGBB.
-func rgb(hex uint32) color.Color {
-	return color.RGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }

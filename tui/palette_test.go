@@ -21,7 +21,7 @@ func TestPaletteWritesStyles(t *testing.T) {
 		{"plain", "dark", colorprofile.TrueColor, canvas.Style{}, ""},
 		{"all", "ansi", colorprofile.ANSI, all, "\x1b[1;3;7;2;31m"},
 		{"all without colours", "ansi", colorprofile.ASCII, all, "\x1b[1;3;7;2m"},
-		{"underlined", "ansi", colorprofile.ASCII, canvas.Style{Underline: true}, "\x1b[4m"},
+		{"underlined", "ansi", colorprofile.ASCII, canvas.Style{Underline: true}, "\x1b[4;4m"},
 		{"a theme's colour", "dark", colorprofile.TrueColor, canvas.Style{Role: canvas.Good}, "\x1b[38;2;127;216;143m"},
 		{"of 256", "dark", colorprofile.ANSI256, canvas.Style{Role: canvas.Good}, "\x1b[38;5;114m"},
 		{"of 16", "dark", colorprofile.ANSI, canvas.Style{Role: canvas.Good}, "\x1b[92m"},

@@ -88,7 +88,7 @@ func newModel(ctx context.Context, o Options) *model {
 		feed:     &feed{client: o.Client},
 		requests: &requests{ctx: ctx, daemon: o.Client, open: map[requestKey]request{}},
 		palette:  newPalette(o.Look),
-		renderer: &renderer{in: o.In.Fd(), to: o.Out},
+		renderer: &renderer{in: int(o.In.Fd()), to: o.Out},
 		views:    o.Views,
 		canvas:   canvas.New(80, 24),
 		shown:    new(canvas.Canvas),

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/term"
+	"golang.org/x/sys/unix"
 )
 
 // The sequences that take and release the terminal: alternate screen, no cursor,
@@ -25,12 +25,12 @@ const (
 // which would be most of the cost of an idle dashboard, and delays keys until its
 // next frame.
 type renderer struct {
-	in uintptr // the terminal that keys come from
+	in int // the terminal that keys come from
 
 	mu    sync.Mutex
 	to    io.Writer
-	was   *term.State // how it was before
-	holds bool        // the terminal is the dashboard's
+	was   *unix.Termios // how it was before
+	holds bool          // the terminal is the dashboard's
 	mouse bool
 	err   error
 }
@@ -39,8 +39,17 @@ type renderer struct {
 func (p *renderer) take() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was, err := term.MakeRaw(p.in)
+	was, err := unix.IoctlGetTermios(p.in, unix.TCGETS)
 	if err != nil {
+		return fmt.Errorf("read the terminal's settings: %w", err)
+	}
+	raw := *was
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Oflag &^= unix.OPOST
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, &raw); err != nil {
 		return fmt.Errorf("change the terminal's settings: %w", err)
 	}
 	p.was, p.holds = was, true
@@ -60,7 +69,7 @@ func (p *renderer) give() {
 	}
 	p.send(releaseTerminal)
 	p.holds = false
-	if err := term.Restore(p.in, p.was); err != nil && p.err == nil {
+	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, p.was); err != nil && p.err == nil {
 		p.err = fmt.Errorf("restore the terminal's settings: %w", err)
 	}
 }

@@ -415,7 +415,7 @@ func (l *logView) typed(k screen.Key) bool {
 }
 
 // search looks for a text, and shows the first line with it from the first one in
-// view on, in any case.
+// view on. Letters of ASCII may have any case.
 func (l *logView) search(text string) {
 	l.needle, l.hits, l.counted, l.found = text, 0, l.dropped, -1
 	if text != "" {
@@ -475,14 +475,50 @@ func (l *logView) count() int {
 	return l.hits
 }
 
-// indexFold returns the index of a text in another, ignoring case, or -1.
+// indexFold returns the index of a text in another, ignoring the case of ASCII
+// letters, or -1.
 func indexFold(s, needle string) int {
-	for at := range len(s) - len(needle) + 1 {
-		if strings.EqualFold(s[at:at+len(needle)], needle) {
+	if needle == "" {
+		return 0
+	}
+	lower, upper := fold(needle[0]), needle[0]
+	if upper >= 'a' && upper <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], lower)
+		if lower != upper {
+			end := len(s)
+			if i >= 0 {
+				end = at + i
+			}
+			if j := strings.IndexByte(s[at:end], upper); j >= 0 {
+				i = j
+			}
+		}
+		if i < 0 || len(s)-at-i < len(needle) {
+			return -1
+		}
+		if at += i; equalFold(s[at:at+len(needle)], needle) {
 			return at
 		}
 	}
-	return -1
+}
+
+func fold(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func equalFold(a, b string) bool {
+	for i := range len(a) {
+		if fold(a[i]) != fold(b[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // streams selects the next choice of streams: all, then each alone.
