@@ -4,7 +4,7 @@ package keys
 // programs it deletes.
 var table = []Binding{
 	{ShowJobs, Everywhere, []string{"1"}, "jobs", "the jobs", "cronring list"},
-	{ShowRuns, Everywhere, []string{"2"}, "runs", "every run, newest first", "cronring history"},
+	{ShowRuns, Everywhere, []string{"2"}, "runs", "every run by its start, after those that wait", "cronring history"},
 	{ShowTimeline, Everywhere, []string{"3"}, "timeline", "past and coming runs on one axis", "cronring report timeline"},
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
 	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --installed"},
