@@ -41,15 +41,8 @@ func TestRingIsRecovered(t *testing.T) {
 		l.nodes[i] = l.launch(i)
 	}
 	l.until(2, "all voters are up", func(r *api.Ring) bool { return upIn(r) == 3 })
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // voters report their lost logs a moment after they have started
-		err := recover()
-		if err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	// Voters report their lost logs a moment after they have started.
+	await(t, "the ledger is recovered", func() bool { return recover() == nil })
 	l.pass(80 * time.Second)
 	for i := range 3 {
 		l.until(i, "a leader, and no problem", func(r *api.Ring) bool {

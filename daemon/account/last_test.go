@@ -14,8 +14,7 @@ func TestLastAsksNobody(t *testing.T) {
 	root := t.TempDir()
 	put := func(name, text string) {
 		t.Helper()
-		path := filepath.Join(root, name)
-		filetest.Write(t, path, text, 0o644)
+		filetest.Write(t, filepath.Join(root, name), text, 0o644)
 	}
 	put("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n")
 	put("etc/group", "root:x:0:\n")

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -314,9 +315,7 @@ func publicDir(t *testing.T) string {
 
 func needRoot(t *testing.T, what string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can " + what)
-	}
+	hosttest.Root(t, "only root can "+what)
 }
 
 // gate holds any number of jobs that run its command, each until it is opened

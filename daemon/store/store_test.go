@@ -49,7 +49,7 @@ func TestOpenTwiceNamesTheOther(t *testing.T) {
 func TestOpenDamagedFileSetsItAside(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"garbage": func(t *testing.T, path string) {
-			write(t, path, []byte(strings.Repeat("this is no database. ", 1000)))
+			filetest.Write(t, path, strings.Repeat("this is no database. ", 1000), 0o600)
 		},
 		"truncated": func(t *testing.T, path string) {
 			info, err := os.Stat(path)
@@ -68,7 +68,7 @@ func TestOpenDamagedFileSetsItAside(t *testing.T) {
 			for i := range text[4096 : 16*4096] {
 				text[4096+i] ^= 0x5a
 			}
-			write(t, path, text)
+			filetest.Write(t, path, string(text), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,11 +95,6 @@ func TestOpenDamagedFileSetsItAside(t *testing.T) {
 			}
 		})
 	}
-}
-
-func write(t *testing.T, path string, text []byte) {
-	t.Helper()
-	filetest.Write(t, path, string(text), 0o600)
 }
 
 // schemaVersion is that of a database of today.
