@@ -18,7 +18,8 @@
 //
 //	occurrence: of a ring: Due -> Permit, and then as any other; or Deny -> skip
 //	            standing -> period, or catchup -> admit; each of them can skip it
-//	admit:      max-instances, overlap= -> skip | begin | queue | replace, then queue
+//	admit:      once-per=, max-instances, overlap= -> skip | begin | queue | replace, then queue
+//	begin:      window=, blackout= and blackouts of the host -> skip | wait | run
 //	run:        gates: overlap -> check -> parents -> slots -> token -> open
 //	            queued, waiting (see job.WaitsOn) -> decided -> running -> ended
 //	            queued, waiting -> dropped
@@ -27,10 +28,11 @@
 // The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
 // install finds what a load changes, and restore.go continues the runs of the daemon
 // before. An occurrence first passes standing, which checks that the job is enabled, not
-// held, for this host, for a user that can log in, not paused and not stopped by its
-// breaker (decide.go). Then come its period (period.go), deadline= and catchup= (package
-// agenda), and overlap= (admit in decide.go). Now it is a run, and passes the gates one
-// after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
+// held, for this host, for a user that can log in, not paused, not stopped by its
+// breaker and not in a blackout of the host (decide.go). Then come its period (period.go),
+// deadline= and catchup= (package agenda), once-per= (once.go), overlap= (admit in
+// decide.go) and the times at which it may start (hours.go). Now it is a run, and passes
+// the gates one after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
 // finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
 // attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
@@ -124,4 +126,6 @@
 //  33. While a job is paused, its scheduled occurrences are skipped. A pause until a
 //     time ends then, and not before.
 //  34. No attempt is planned later than retry-for= allows.
+//  35. Unless a person requests it, no run starts outside of window= and blackout= or in
+//     a blackout of the host; a start on time counts at its due time.
 package engine

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -42,6 +43,16 @@ func (h *history) randomHold() job.Hold {
 		hold.From = h.w.now.Wall.Add(time.Duration(rng.Int64N(int64(3 * time.Hour))))
 	}
 	return hold
+}
+
+// randomBlackouts returns a blackout of the host, or none, also with random numbers of its own.
+func (h *history) randomBlackouts() timetable.Blackouts {
+	rng := h.trials.pauses
+	if rng.IntN(3) > 0 {
+		return nil
+	}
+	from := h.w.now.Wall.Add(time.Duration(rng.Int64N(int64(2 * time.Hour))))
+	return timetable.Blackouts{{Name: "upgrade", From: from, Until: from.Add(time.Duration(1 + rng.Int64N(int64(6*time.Hour))))}}
 }
 
 // paused checks invariant 33 for a record: while a job is paused its scheduled occurrences are

@@ -245,6 +245,7 @@ func (h *history) do(rng *rand.Rand) {
 		w.settle() // otherwise a run could start in the same step, before the load and its limits
 		h.texts = randomCrontabs(rng)
 		w.limits = randomLimits(rng)
+		w.blackouts = h.randomBlackouts()
 		h.queueing.forget()
 		h.parse()
 		h.expect()
@@ -595,8 +596,16 @@ func (h *history) complete() {
 	}
 }
 
-// start checks invariants 2, 10 and 30.
+// start checks invariants 2, 10, 30 and 35.
 func (h *history) start(e effect.Start) {
+	if at := h.w.now.Wall; e.Run.By == "" || e.Run.Backfill != 0 {
+		if o := e.Entry.Options(); e.Run.Trigger == job.TriggerClock && at.Sub(e.Run.Due) <= o.Grace {
+			at = e.Run.Due
+		}
+		if opens, against := h.w.blackouts.Opens(e.Entry.Options().Hours, at); against != "" {
+			h.w.t.Errorf("invariant 35: run %d, due %s, starts at %s, not at %s: %s", e.Run.ID, e.Run.Due, h.w.now.Wall, opens, against)
+		}
+	}
 	if d := e.Entry.Options().Deadline; d > 0 && e.Run.By == "" && e.Run.Backfill == 0 && h.w.now.Wall.Sub(e.Run.Due) > d {
 		h.w.t.Errorf("invariant 30: run %d, due %s, starts at %s, past its deadline", e.Run.ID, e.Run.Due, h.w.now.Wall)
 	}
