@@ -66,7 +66,7 @@ var layers = [][]string{
 	{"tui/table", "tui/change", "tui/failure"},
 	{"tui/jobinfo", "tui/shell"},
 	{"tui/shell/shelltest"},
-	{"tui/screen/jobs", "tui/screen/runs", "tui/screen/ring", "tui/screen/files", "tui/screen/editor", "tui/screen/output", "tui/screen/why", "tui/screen/dst", "tui/screen/incident"},
+	{"tui/screen/jobs", "tui/screen/runs", "tui/screen/ring", "tui/screen/files", "tui/screen/editor", "tui/screen/output", "tui/screen/why", "tui/screen/console", "tui/screen/dst", "tui/screen/incident"},
 	{"tui/screen/timeline", "tui/screen/detail"},
 	{"tui"},
 	{"cmd/cronring/cli", "cmd/cronring/inventory"},

@@ -3,6 +3,7 @@ package tui
 import (
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/console"
 	"github.com/cronring/cronring/tui/screen/detail"
 	"github.com/cronring/cronring/tui/screen/dst"
 	"github.com/cronring/cronring/tui/screen/editor"
@@ -35,6 +36,7 @@ var screens = shell.Screens{
 		{Action: keys.ShowRing, Name: "Ring", Make: func() screen.Screen { return ring.New() }},
 		{Action: keys.ShowFiles, Name: "Files", Make: func() screen.Screen { return files.New() }},
 	},
+	Command: func(words []string) screen.Screen { return console.New(words) },
 	Opened: map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen{
 		keys.ShowDST:    func(_ *screen.World, s screen.Subject) screen.Screen { return dst.New(s) },
 		keys.ShowRuns:   func(_ *screen.World, s screen.Subject) screen.Screen { return runs.Of(s.Jobs[0]) },

@@ -71,7 +71,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewState(a),
 		},
 		"crontabs": {
-			crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewUndo(a),
+			crontabs.NewEdit(a, newRoot), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewUndo(a),
 		},
 		"analysis": {
 			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), analysis.NewSimulate(a), crontabs.NewDiff(a),
@@ -105,7 +105,7 @@ func versionLine() string {
 // show it, otherwise the status.
 func bare(a *cli.App, cmd *cobra.Command) error {
 	if dashboard.CanShow(a) {
-		return dashboard.Show(a, cmd, "jobs", "")
+		return dashboard.Show(a, cmd, newRoot, "jobs", "")
 	}
 	return jobs.PrintStatusPage(a, cmd)
 }

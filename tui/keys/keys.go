@@ -27,6 +27,7 @@ const (
 	Why      Scope = "why"
 	DST      Scope = "dst"
 	Incident Scope = "incident"
+	Command  Scope = "command"
 )
 
 // The actions.

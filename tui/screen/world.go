@@ -25,6 +25,7 @@ type World struct {
 	Absolute bool     // times are shown as such, not by their distance
 	Still    bool     // nothing moves by itself: animation is off
 	ReadOnly string   // why nothing may be changed; empty: it may
+	Commands Commands // of the command line
 	Reach    []string // flags with which a command connects to the same daemon; none: the defaults do
 
 	Width int         // of the terminal, as drawn last

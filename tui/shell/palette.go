@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,6 +68,7 @@ type palette struct {
 	line   edit.Line
 	cursor int
 	found  []candidate
+	lines  []screen.CommandHelp // the commands of the command line
 }
 
 // candidate is a command that what was typed may mean.
@@ -75,10 +77,12 @@ type candidate struct {
 	words []string // the jobs, as the command line takes them
 	jobs  []job.ID // jobs that words match
 	bar   string   // why the words mean nothing; empty: they do
+	line  []string // a command of the command line and its arguments; nil: it is a verb
+	help  string   // of line
 }
 
 func newPalette(s *Shell) *palette {
-	p := &palette{}
+	p := &palette{lines: s.w.Commands.All()}
 	p.find(s)
 	return p
 }
@@ -86,9 +90,77 @@ func newPalette(s *Shell) *palette {
 // maxCandidates bounds what is offered.
 const maxCandidates = 50
 
-// find lists what the text may mean: the first word is a verb, the others name
-// jobs.
+// find lists what the text may mean: what the dashboard can do itself, then commands of the command
+// line. Flags, and arguments that are no jobs, are only for those.
 func (p *palette) find(s *Shell) {
+	p.findVerbs(s)
+	words, err := splitWords(p.line.Text())
+	if whole, ok := p.lineOf(s, words); ok && err == nil && (len(p.found) == 0 || hasFlag(words)) {
+		p.found = []candidate{whole}
+		return
+	}
+	text := strings.TrimLeft(p.line.Text(), " ")
+	for _, c := range p.lines {
+		isVerb := slices.ContainsFunc(verbs, func(v verb) bool { return v.word == c.Name })
+		if text != "" && !isVerb && strings.HasPrefix(c.Name, text) {
+			p.found = append(p.found, candidate{line: strings.Fields(c.Name), help: c.Short})
+		}
+	}
+}
+
+// lineOf returns the command of the command line that words are, with its arguments.
+func (p *palette) lineOf(s *Shell, words []string) (c candidate, ok bool) {
+	for _, x := range p.lines {
+		if name := strings.Fields(x.Name); len(words) > len(name) && slices.Equal(words[:len(name)], name) {
+			return candidate{line: words, help: x.Short, bar: s.w.Commands.Refuses(words)}, true
+		}
+	}
+	return c, false
+}
+
+func hasFlag(words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
+}
+
+// splitWords splits a command into words like a shell, which may have quotes and backslashes.
+func splitWords(text string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	inWord, escaped := false, false
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			inWord, escaped = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			inWord, quote = true, r
+		case quote == 0 && r == ' ':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			inWord = true
+			word.WriteRune(r)
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	if quote != 0 || escaped {
+		return words, errors.New("a quote or a backslash has nothing after it")
+	}
+	return words, nil
+}
+
+// findVerbs lists verbs: the first word is a verb, the others name jobs.
+func (p *palette) findVerbs(s *Shell) {
 	word, rest, spaced := strings.Cut(strings.TrimLeft(p.line.Text(), " "), " ")
 	p.cursor, p.found = 0, nil
 	fitting := verbsFor(word)
@@ -159,8 +231,6 @@ func (c *candidate) add(w *screen.World, word string) {
 	switch {
 	case exact:
 		c.jobs = append(c.jobs, job.ID(word))
-	case strings.HasPrefix(word, "-"):
-		c.bar = "options are for the command line: ctrl+y copies it"
 	case isPattern(w, word):
 		for id := range w.Board.Jobs() {
 			if id.Matches(word) {
@@ -270,6 +340,10 @@ func (p *palette) enter(s *Shell) {
 		return
 	}
 	c := p.found[p.cursor]
+	if c.line != nil {
+		p.run(s, c)
+		return
+	}
 	if c.verb.about != noJob && len(c.words) == 0 { // the job is still missing
 		p.line.Set(c.text() + " ")
 		p.find(s)
@@ -287,6 +361,16 @@ func (p *palette) enter(s *Shell) {
 	}
 }
 
+// run runs a command of the command line, and shows its output.
+func (p *palette) run(s *Shell, c candidate) {
+	s.over = nil
+	if c.bar != "" {
+		s.warn(c.text() + ": " + c.bar)
+		return
+	}
+	s.push(s.screens.Command(c.line))
+}
+
 // subject returns the jobs of the command.
 func (c candidate) subject() screen.Subject {
 	return screen.Subject{Jobs: c.jobs, Marked: len(c.jobs) > 1}
@@ -295,7 +379,7 @@ func (c candidate) subject() screen.Subject {
 // refusal returns why the command does nothing now, or "".
 func (c candidate) refusal(s *Shell) string {
 	switch {
-	case c.bar != "":
+	case c.bar != "" || c.line != nil:
 		return c.bar
 	case c.verb.about == noJob:
 		return s.refuses(c.verb.action)
@@ -305,10 +389,18 @@ func (c candidate) refusal(s *Shell) string {
 	return s.refusesFor(c.verb.action, c.subject())
 }
 
-func (c candidate) text() string { return strings.Join(append([]string{c.verb.word}, c.words...), " ") }
+func (c candidate) text() string {
+	if c.line != nil {
+		return screen.ShellCommand(c.line)
+	}
+	return strings.Join(append([]string{c.verb.word}, c.words...), " ")
+}
 
 // command returns the equivalent shell command.
 func (c candidate) command(s *Shell) []string {
+	if c.line != nil {
+		return append([]string{"cronring"}, c.line...)
+	}
 	if c.verb.about != noJob {
 		return append([]string{"cronring", c.verb.word}, c.words...)
 	}
@@ -321,6 +413,8 @@ func (c candidate) command(s *Shell) []string {
 // helpText describes the command and its number of jobs.
 func (c candidate) helpText() string {
 	switch {
+	case c.line != nil:
+		return c.help
 	case c.verb.about != noJob && len(c.words) == 0:
 		return c.verb.help + ": type the name of a job"
 	case len(c.jobs) > 1:

@@ -82,6 +82,8 @@ type Start struct {
 type Screens struct {
 	Roots  []Root // on the first line; the dashboard begins with the first of them
 	Opened map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen
+	// Command shows what a command of the command line prints.
+	Command func(words []string) screen.Screen
 }
 
 // Root is a screen that is named on the first line. Opened are the screens that a key

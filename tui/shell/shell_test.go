@@ -67,8 +67,9 @@ func newTestShell(t *testing.T) (*Shell, *plainScreen) {
 
 func shellOn(w *screen.World) (*Shell, *plainScreen) {
 	screens := Screens{
-		Roots:  []Root{{keys.ShowJobs, "Jobs", nil}, {keys.ShowRuns, "Runs", nil}, {keys.ShowTimeline, "Timeline", nil}, {keys.ShowRing, "Ring", nil}, {keys.ShowFiles, "Files", nil}},
-		Opened: map[keys.Action]func(*screen.World, screen.Subject) screen.Screen{},
+		Roots:   []Root{{keys.ShowJobs, "Jobs", nil}, {keys.ShowRuns, "Runs", nil}, {keys.ShowTimeline, "Timeline", nil}, {keys.ShowRing, "Ring", nil}, {keys.ShowFiles, "Files", nil}},
+		Opened:  map[keys.Action]func(*screen.World, screen.Subject) screen.Screen{},
+		Command: func(words []string) screen.Screen { return &plainScreen{name: strings.Join(words, "|")} },
 	}
 	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST} {
 		screens.Opened[a] = func(_ *screen.World, about screen.Subject) screen.Screen {
@@ -563,7 +564,6 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 		{typed: "pause nobody ", first: "pause nobody", says: "pause: no job is called nobody"},
 		{typed: "pause x*y", first: "pause x*y", says: "pause: no job is called x*y"},
 		{typed: "pause [", first: "pause [", says: "pause: no job is called ["},
-		{typed: "run --force etl", first: "run --force etl", says: "run: options are for the command line"},
 		{typed: "stop log", first: "stop logrotate", says: "stop: not running"},
 	} {
 		s, front := newTestShell(t)
@@ -602,6 +602,34 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 	typeKeys(s, "enter")
 	if dst := s.front().(*plainScreen); dst.name != string(keys.ShowDST) || dst.about.Jobs[0] != "zfs-scrub" {
 		t.Errorf("got %T in front, want what the clocks do to zfs-scrub", s.front())
+	}
+}
+
+// TestPaletteRunsCommands: what is no verb of the dashboard, or has a flag, is a command of the
+// command line.
+func TestPaletteRunsCommands(t *testing.T) {
+	for _, tc := range []struct{ typed, first, opens string }{
+		{"run --force etl-orders", "run --force etl-orders", "run|--force|etl-orders"},
+		{"report st", "report stats", "report|stats"},
+		{"report stats --by user", "report stats --by user", "report|stats|--by|user"},
+		{`run --env 'A=b c' "it's"`, `run --env 'A=b c' 'it'\''s'`, "run|--env|A=b c|it's"},
+	} {
+		s, _ := newTestShell(t)
+		typeText(s, ":"+tc.typed)
+		if p := s.over.(*palette); len(p.found) == 0 || p.found[0].text() != tc.first {
+			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.first)
+		}
+		typeKeys(s, "enter")
+		if got := s.front().(*plainScreen).name; got != tc.opens {
+			t.Errorf("%q: opened %q, want %q", tc.typed, got, tc.opens)
+		}
+	}
+	for _, typed := range []string{"run --force 'etl", `run --force etl\`} {
+		s, _ := newTestShell(t)
+		typeText(s, ":"+typed)
+		if p := s.over.(*palette); slices.ContainsFunc(p.found, func(c candidate) bool { return c.line != nil }) {
+			t.Errorf("%q: got %v, want no command", typed, p.found)
+		}
 	}
 }
 

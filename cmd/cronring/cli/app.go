@@ -14,6 +14,7 @@ package cli
 import (
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,16 @@ type App struct {
 // New returns an app that reads in and writes to out and err.
 func New(in io.Reader, out, err *os.File) *App {
 	return &App{Printer: newPrinter(out, err), input: input{In: in}, interruption: &interruption{}, Now: time.Now}
+}
+
+// Captured returns an app for a command whose output and messages go to a file, as to a terminal of
+// this width without colours, and which cannot ask anything.
+func (a *App) Captured(out *os.File, width int) *App {
+	sub := New(strings.NewReader(""), out, out)
+	sub.Terminal, sub.Width = true, width
+	sub.Color = OneOf("never")
+	sub.Now = a.Now
+	return sub
 }
 
 // Run executes a command line with the commands of root, and returns the exit code.

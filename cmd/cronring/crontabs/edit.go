@@ -27,8 +27,8 @@ type editFlags struct {
 	tui    bool
 }
 
-// NewEdit returns the command edit.
-func NewEdit(a *cli.App) *cobra.Command {
+// NewEdit returns the command edit. root is that of dashboard.NewTop.
+func NewEdit(a *cli.App, root func(*cli.App) *cobra.Command) *cobra.Command {
 	f := &editFlags{}
 	cmd := &cobra.Command{
 		Use:   "edit [FILE] [--user U] [--editor CMD|--tui]",
@@ -49,7 +49,7 @@ The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, _ := cli.Single(args)
 			if f.tui {
-				return editShown(a, cmd, file, f)
+				return editShown(a, cmd, root, file, f)
 			}
 			return edit(cmd.Context(), a, file, f)
 		},
@@ -64,7 +64,7 @@ The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`
 }
 
 // editShown opens the dashboard's editor.
-func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error {
+func editShown(a *cli.App, cmd *cobra.Command, root func(*cli.App) *cobra.Command, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error 
 	if err != nil {
 		return err
 	}
-	return dashboard.Show(a, cmd, "files", t.File)
+	return dashboard.Show(a, cmd, root, "files", t.File)
 }
 
 func (f *editFlags) check(file string) error {

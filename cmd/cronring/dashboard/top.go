@@ -27,7 +27,7 @@ type topFlags struct {
 }
 
 // NewTop returns the command top. root builds the tree of commands, for commands that a
-// user of --plain types.
+// user types.
 func NewTop(a *cli.App, root func(*cli.App) *cobra.Command) *cobra.Command {
 	f := &topFlags{root: root, screen: cli.OneOf("jobs", "runs", "timeline", "ring", "files")}
 	cmd := &cobra.Command{
@@ -59,9 +59,9 @@ errors of ssh.`,
 }
 
 // Show shows the dashboard on one of its screens: jobs, or files with a crontab in
-// the editor.
-func Show(a *cli.App, cmd *cobra.Command, screen, edit string) error {
-	return top(a, cmd, &topFlags{screen: cli.OneOf(screen), edit: edit})
+// the editor. root is that of NewTop.
+func Show(a *cli.App, cmd *cobra.Command, root func(*cli.App) *cobra.Command, screen, edit string) error {
+	return top(a, cmd, &topFlags{root: root, screen: cli.OneOf(screen), edit: edit})
 }
 
 // CanShow reports whether input and output are a terminal that can show a screen,
@@ -102,7 +102,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	}
 	world := screen.World{
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
-		ReadOnly: readOnly, Reach: a.ConnectionFlags(),
+		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Commands: commands{a, f.root, readOnly},
 	}
 	messages, ok := a.Err.(*os.File)
 	a.Drawing = ok && cli.IsTerminal(messages)

@@ -164,7 +164,7 @@ func NewWorld(t *testing.T) *screen.World {
 	board, head := board.New(), *host().board.Head
 	board.Apply(api.BoardUpdate{Now: Now, Rows: Rows(), Complete: true})
 	return &screen.World{
-		Now: Now, Board: board, Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin(),
+		Now: Now, Commands: Commands{}, Board: board, Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin(),
 		Link: screen.Link{Live: true, Tried: true, Socket: "/run/cronring/cronring.sock"}, Status: head,
 	}
 }
