@@ -40,23 +40,23 @@ const (
 // ParseSpans reads times with commas between: 08:00-18:00, mon-fri/08:00-18:00,
 // fri/22:00-06:00. A time that ends before it begins ends on the next day.
 func ParseSpans(text string) (*Spans, error) {
-	items := strings.Split(text, ",")
-	if len(items) > mostSpans {
+	spans := strings.Split(text, ",")
+	if len(spans) > mostSpans {
 		return nil, fmt.Errorf("more than %d times", mostSpans)
 	}
 	s := &Spans{text: text}
-	for _, item := range items {
-		if !s.minutes.add(strings.ToLower(item)) {
-			return nil, fmt.Errorf("%q is not a time such as 08:00-18:00 or mon-fri/08:00-18:00", item)
+	for _, span := range spans {
+		if !s.minutes.add(strings.ToLower(span)) {
+			return nil, fmt.Errorf("%q is not a time such as 08:00-18:00 or mon-fri/08:00-18:00", span)
 		}
 	}
 	return s, nil
 }
 
-// add adds an item in lower case.
-func (s *weekMinutes) add(item string) bool {
+// add adds an span in lower case.
+func (s *weekMinutes) add(span string) bool {
 	first, last := 0, 6
-	if days, times, found := strings.Cut(item, "/"); found {
+	if days, times, found := strings.Cut(span, "/"); found {
 		from, to, ranged := strings.Cut(days, "-")
 		if !ranged {
 			to = from
@@ -65,9 +65,9 @@ func (s *weekMinutes) add(item string) bool {
 		if first < 0 || last < 0 {
 			return false
 		}
-		item = times
+		span = times
 	}
-	from, to, _ := strings.Cut(item, "-")
+	from, to, _ := strings.Cut(span, "-")
 	begin, ok := minuteOfDay(from)
 	end, also := minuteOfDay(to)
 	if !ok || !also || begin == end || begin == minutesPerDay {
@@ -96,8 +96,8 @@ func (s *weekMinutes) fill(low, high int) {
 }
 
 // dayOfWeek reads mon to sun as 0 to 6, or returns -1.
-func dayOfWeek(name string) int {
-	return slices.Index([]string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}, name)
+func dayOfWeek(day string) int {
+	return slices.Index([]string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}, day)
 }
 
 // minuteOfDay reads HH:MM from 00:00 to 24:00.
@@ -361,4 +361,74 @@ func withinOf(s cron.Schedule) *within {
 		}
 		s = outer.Unwrap()
 	}
+}
+
+// Blackout is a time in which a host starts no jobs: on certain hours of the week,
+// from one instant until another, or both.
+type Blackout struct {
+	Name    string
+	Reason  string // for people
+	Allowed *Hours // times outside of it; nil: none
+	From    time.Time
+	Until   time.Time // zero: no end
+}
+
+// Ends returns t if it is not in b, else the end of b; the zero Time if it has none.
+func (b *Blackout) Ends(t time.Time) time.Time {
+	if t.Before(b.From) || !b.Until.IsZero() && !t.Before(b.Until) {
+		return t
+	}
+	if b.Allowed == nil {
+		return b.Until
+	}
+	ends := b.Allowed.Opens(t)
+	if !b.Until.IsZero() && (ends.IsZero() || b.Until.Before(ends)) {
+		return b.Until
+	}
+	return ends
+}
+
+// String returns the name and the reason.
+func (b *Blackout) String() string {
+	if b.Reason == "" {
+		return "blackout." + b.Name
+	}
+	return "blackout." + b.Name + ": " + b.Reason
+}
+
+// Blackouts are those of a host.
+type Blackouts []Blackout
+
+// mostTurns limits the search for a time that hours and all blackouts allow.
+const mostTurns = 1000
+
+// Opens returns t if it is in hours, where nil means any time, and in no blackout;
+// else the next such instant, and the blackout or hours that t is against. It is the
+// zero Time if there is none.
+func (all Blackouts) Opens(hours *Hours, t time.Time) (opens time.Time, against string) {
+	opens = t
+	for range mostTurns {
+		before := opens
+		for i := range all {
+			if ends := all[i].Ends(opens); !ends.Equal(opens) {
+				if opens = ends; against == "" {
+					against = all[i].String()
+				}
+			}
+			if opens.IsZero() {
+				return opens, against
+			}
+		}
+		if hours != nil {
+			if next := hours.Opens(opens); !next.Equal(opens) {
+				if opens = next; against == "" {
+					against = hours.String()[1:]
+				}
+			}
+		}
+		if opens.Equal(before) || opens.IsZero() {
+			return opens, against
+		}
+	}
+	return time.Time{}, against
 }
