@@ -255,6 +255,10 @@ func (h longHistory) questions() []question {
 		history("until yesterday", api.Filter{Until: day}),
 		history("failed until yesterday", api.Filter{Failed: true, Until: day}),
 		history("of a job until a month ago", api.Filter{Refs: []string{one}, Until: now.Add(-30 * 24 * time.Hour)}),
+		ask("failures", func(ctx context.Context, c *api.Client) (api.Failures, error) { return c.Failures(ctx, time.Time{}) }),
+		ask("failures of a year", func(ctx context.Context, c *api.Client) (api.Failures, error) {
+			return c.Failures(ctx, now.Add(-365*24*time.Hour))
+		}),
 		ask("why", func(ctx context.Context, c *api.Client) (api.Why, error) { return c.Why(ctx, one, time.Time{}) }),
 		ask("why yesterday", func(ctx context.Context, c *api.Client) (api.Why, error) { return c.Why(ctx, one, day) }),
 		ask("past", func(ctx context.Context, c *api.Client) ([]api.JobPast, error) { return c.Past(ctx, shown, 0) }),

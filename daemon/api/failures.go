@@ -16,10 +16,9 @@ type Failures struct {
 	V      int            `json:"v"`
 	Since  time.Time      `json:"since"`
 	Until  time.Time      `json:"until"`
-	Count  int            `json:"count"`            // of runs, in all groups and those left out
+	Count  int            `json:"count"`            // of runs, also of older groups that are left out
 	Older  bool           `json:"older,omitempty"`  // there are so many that older ones were not counted
-	Groups []FailureGroup `json:"groups,omitempty"` // the newest first
-	Others int            `json:"others,omitempty"` // groups that are left out
+	Groups []FailureGroup `json:"groups,omitempty"` // the newest first, at most about 1,000
 }
 
 // FailureGroup is runs of one job and user that failed in the same way.

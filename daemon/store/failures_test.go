@@ -21,19 +21,27 @@ func TestFailuresAreCounted(t *testing.T) {
 		ending      string
 		part, count int
 	}
-	read := func(user string) map[group]time.Duration {
+	read := func(runs int, of statistics.FailuresOf) map[group]time.Duration {
 		t.Helper()
+		of.To, of.Parts = noon.Add(time.Hour), 6
 		got := map[group]time.Duration{}
-		err := s.Failures(t.Context(), user, noon, noon.Add(time.Hour), 6, func(f *statistics.Failures) {
+		n, err := s.Failures(t.Context(), of, func(f *statistics.Failures) {
 			got[group{f.Newest.ID, string(f.Newest.Job) + " " + f.Newest.Result(), f.Part, f.Count}] = f.Last.Sub(f.First)
 		})
-		if err != nil {
-			t.Error(err)
+		if err != nil || n != runs {
+			t.Errorf("%+v: counted %d runs, %v, want %d", of, n, err, runs)
 		}
 		return got
 	}
-	same(t, "failures", read(""), map[group]time.Duration{
+	same(t, "failures", read(4, statistics.FailuresOf{From: noon, Runs: 9, Groups: 9}), map[group]time.Duration{
 		{102, "a exit 1", 0, 2}: time.Minute + time.Millisecond, {104, "b exit 1", 3, 1}: 0, {105, "a exit 2", 5, 1}: 0,
 	})
-	same(t, "failures of bob", read("bob"), map[group]time.Duration{{104, "b exit 1", 3, 1}: 0})
+	same(t, "failures of bob", read(1, statistics.FailuresOf{User: "bob", From: noon, Runs: 9, Groups: 9}), map[group]time.Duration{{104, "b exit 1", 3, 1}: 0})
+	same(t, "the newest three", read(3, statistics.FailuresOf{From: noon, Runs: 3, Groups: 9}), map[group]time.Duration{
+		{102, "a exit 1", 0, 1}: 0, {104, "b exit 1", 3, 1}: 0, {105, "a exit 2", 5, 1}: 0,
+	})
+	same(t, "the newest group", read(4, statistics.FailuresOf{From: noon, Runs: 9, Groups: 1}), map[group]time.Duration{{105, "a exit 2", 5, 1}: 0})
+	same(t, "failures of 50 years", read(5, statistics.FailuresOf{From: noon.AddDate(-50, 0, 0), Runs: 9, Groups: 9}), map[group]time.Duration{
+		{102, "a exit 1", 5, 3}: time.Minute + time.Second + 2*time.Millisecond, {104, "b exit 1", 5, 1}: 0, {105, "a exit 2", 5, 1}: 0,
+	})
 }

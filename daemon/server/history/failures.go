@@ -13,8 +13,11 @@ import (
 	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
-// mostGroups is the maximum number of groups in an answer.
-const mostGroups = 1000
+// Limits of an answer.
+const (
+	mostFailures = 200_000 // that are counted
+	mostGroups   = 1000
+)
 
 // Failures answers with the failed runs of a period, counted by job, user and how they ended. Without a
 // start time it counts those of the last 24 hours.
@@ -39,7 +42,8 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 		user, ending string
 	}
 	groups := map[alike]*api.FailureGroup{}
-	err = s.store.Failures(ctx, user, since, c.Now, api.FailureParts, func(f *statistics.Failures) {
+	of := statistics.FailuresOf{User: user, From: since, To: c.Now, Parts: api.FailureParts, Runs: mostFailures, Groups: mostGroups}
+	answer.Count, err = s.store.Failures(ctx, of, func(f *statistics.Failures) {
 		r := &f.Newest
 		key := alike{r.Job, r.User, r.Result()}
 		g := groups[key]
@@ -55,7 +59,6 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 		}
 		g.Count += f.Count
 		g.Parts[min(max(f.Part, 0), api.FailureParts-1)] += f.Count
-		answer.Count += f.Count
 	})
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
@@ -64,8 +67,6 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 		answer.Groups = append(answer.Groups, *g)
 	}
 	slices.SortFunc(answer.Groups, func(a, b api.FailureGroup) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Run, a.Run)) })
-	answer.Older = answer.Count >= statistics.MostFailures
-	answer.Others = max(0, len(answer.Groups)-mostGroups)
-	answer.Groups = answer.Groups[:len(answer.Groups)-answer.Others]
+	answer.Older = answer.Count >= mostFailures
 	return c.Answer(answer)
 }

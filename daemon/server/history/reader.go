@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/view"
@@ -30,7 +29,7 @@ type Daemon interface {
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
-	Failures(ctx context.Context, user string, from, to time.Time, parts int, f func(*statistics.Failures)) error
+	Failures(ctx context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, err error)
 }
 
 // Reader reads runs and events for users.

@@ -403,14 +403,15 @@ func (w *World) Letter(ctx context.Context, id job.RunID) (store.Letter, bool, e
 }
 
 // Failures does what store.Store.Failures does.
-func (w *World) Failures(_ context.Context, user string, from, to time.Time, parts int, f func(*statistics.Failures)) error {
+func (w *World) Failures(_ context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, err error) {
 	for _, r := range w.AllRuns() {
-		if r.Failed() && (user == "" || r.User == user) && !r.Decided.Before(from) && r.Decided.Before(to) {
-			part := int(r.Ended.Sub(from) * time.Duration(parts) / to.Sub(from))
+		if r.Failed() && (of.User == "" || r.User == of.User) && !r.Decided.Before(of.From) && r.Decided.Before(of.To) {
+			part := int(r.Ended.Sub(of.From) * time.Duration(of.Parts) / of.To.Sub(of.From))
 			f(&statistics.Failures{Newest: r, Part: part, Count: 1, First: r.Ended, Last: r.Ended})
+			runs++
 		}
 	}
-	return w.Broken
+	return runs, w.Broken
 }
 
 // Totals does what store.Store.Totals does.

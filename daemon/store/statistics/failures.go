@@ -19,25 +19,31 @@ type Failures struct {
 	First, Last time.Time // ends of the oldest and the newest
 }
 
-// MostFailures is the maximum number of failed runs that Failures counts, the newest.
-const MostFailures = 200_000
+// FailuresOf selects failed runs that were decided from (inclusive) to (exclusive).
+type FailuresOf struct {
+	User     string // whose they are; empty: all users
+	From, To time.Time
+	Parts    int // of the period, which are equal
+	Runs     int // how many are counted at most, the newest
+	Groups   int // of runs that failed in the same way: how many are returned at most, the newest
+}
 
-// Failures calls f for the failed runs that were decided from (inclusive) to (exclusive), in no
-// particular order. The period has equal parts. An empty user means all users.
-func (s *Reader) Failures(ctx context.Context, user string, from, to time.Time, parts int, f func(*Failures)) error {
-	first, err := s.db.RunBefore(ctx, from)
+// Failures calls f for failed runs, and returns how many there are in all groups.
+func (s *Reader) Failures(ctx context.Context, of FailuresOf, f func(*Failures)) (runs int, err error) {
+	first, err := s.db.RunBefore(ctx, of.From)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	last, err := s.db.RunBefore(ctx, to)
+	last, err := s.db.RunBefore(ctx, of.To)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	part := of.To.Sub(of.From)/time.Duration(of.Parts) + 1
 	err = s.db.Each(ctx, func(rows *sql.Rows) error {
 		var begin, end int64
 		var g Failures
 		r := &g.Newest
-		err := rows.Scan(&r.ID, &r.Job, &r.User, &r.Reason, &r.Outcome.Kind, &r.Outcome.Code, &r.Outcome.Signal, &r.Outcome.Error, &r.Verdict,
+		err := rows.Scan(&runs, &r.ID, &r.Job, &r.User, &r.Reason, &r.Outcome.Kind, &r.Outcome.Code, &r.Outcome.Signal, &r.Outcome.Error, &r.Verdict,
 			&g.Part, &g.Count, &begin, &end)
 		if err != nil {
 			return err
@@ -46,16 +52,19 @@ func (s *Reader) Failures(ctx context.Context, user string, from, to time.Time, 
 		r.Ended = g.Last
 		f(&g)
 		return nil
-	}, `SELECT alike.id, job.id, user, reason, outcome, code, signal, error, verdict, part, runs, first, last
-		FROM (SELECT max(id) AS id, job, user, reason, outcome, code, signal, error, verdict,
-			(ended - ?1) * ?2 / (?3 - ?1) AS part, count(*) AS runs, min(ended) AS first, max(ended) AS last
-			FROM (SELECT id, job, user, reason, outcome, code, signal, error, verdict, coalesce(ended, decided) AS ended
-				FROM run WHERE id > ?4 AND id <= ?5 AND (?6 = '' OR user = ?6) AND `+database.Failed+` ORDER BY id DESC LIMIT ?7)
-			GROUP BY job, user, reason, outcome, code, signal, error, verdict, part) AS alike
-		JOIN job ON job.n = alike.job`,
-		database.NanosBound(from), parts, database.NanosBound(to), first, last, user, MostFailures)
+	}, `WITH failed AS MATERIALIZED (
+			SELECT id, job, user, reason, outcome, code, signal, error, verdict, coalesce(ended, decided) AS ended
+			FROM run WHERE id > ?3 AND id <= ?4 AND (?5 = '' OR user = ?5) AND `+database.Failed+` ORDER BY id DESC LIMIT ?6),
+		newest AS MATERIALIZED (
+			SELECT max(id) AS id, job, user, reason, outcome, code, signal, error, verdict
+			FROM failed GROUP BY job, user, reason, outcome, code, signal, error, verdict ORDER BY max(id) DESC LIMIT ?7)
+		SELECT (SELECT count(*) FROM failed), newest.id, job.id, newest.user, newest.reason, newest.outcome, newest.code, newest.signal, newest.error,
+			newest.verdict, (failed.ended - ?1) / ?2 AS part, count(*), min(failed.ended), max(failed.ended)
+		FROM newest JOIN job ON job.n = newest.job JOIN failed USING (job, user, reason, outcome, code, signal, error, verdict)
+		GROUP BY newest.id, part`,
+		database.NanosBound(of.From), int64(part), first, last, of.User, of.Runs, of.Groups)
 	if err != nil {
-		return fmt.Errorf("count failures: %w", err)
+		return 0, fmt.Errorf("count failures: %w", err)
 	}
-	return nil
+	return runs, nil
 }
