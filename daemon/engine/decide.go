@@ -380,7 +380,23 @@ func (e *Engine) outsideHours(r *live.Run) (stopped bool) {
 }
 
 func (e *Engine) waitForHours(r *live.Run, opens time.Time, against string) {
-	r.NotBefore = opens
-	e.wait(r, job.WaitsOnHours, live.DescribeWait(r)+", "+against)
+	if r.WaitsOn() != job.WaitsOnHours || !r.NotBefore.Equal(opens) {
+		r.NotBefore = opens
+		e.wait(r, job.WaitsOnHours, live.DescribeWait(r)+", "+against)
+	}
 	e.timers.Add(agenda.Timer{At: e.now.UpAt(opens), Run: r.ID, Kind: agenda.WaitOver})
+}
+
+// checkHours lets runs that wait for hours check them again in this step: after a load
+// the runs whose hours changed, and after the clock was set all of them.
+func (e *Engine) checkHours(all bool) {
+	for id, r := range e.live {
+		slot, ok := e.slotOf(r)
+		if !ok || r.WaitsOn() != job.WaitsOnHours {
+			continue
+		}
+		if opens, _ := e.blackouts.Opens(e.jobs.Options(slot).Hours, e.now.Wall); all || !opens.Equal(r.NotBefore) {
+			e.timers.Add(agenda.Timer{At: e.now.Up, Run: id, Kind: agenda.WaitOver})
+		}
+	}
 }

@@ -293,8 +293,8 @@ func (e *Engine) View() *view.View {
 }
 
 // readClock takes the clock reading of a step and handles a clock that was set. Setting
-// the clock forward needs no special treatment: the skipped occurrences are late, and
-// catchup= decides.
+// the clock forward needs little: the skipped occurrences are late, and catchup= decides.
+// Runs that wait for hours check them again.
 func (e *Engine) readClock(now job.Moment) {
 	step := now.Wall.Sub(e.now.Wall)
 	if e.now.Up > 0 { // otherwise the last moment is from another process and has no time since boot
@@ -309,6 +309,7 @@ func (e *Engine) readClock(now job.Moment) {
 		e.setBack(-step)
 	case lived && step >= agenda.SmallStep:
 		e.recordStep("forward", step)
+		e.checkHours(true)
 	}
 }
 

@@ -127,7 +127,10 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	if !e.stillDue(r, j) || e.succeededMeanwhile(r, j) {
 		return
 	}
-	if d := r.Options.Deadline; d > 0 && !r.Requested() && e.now.Wall.Sub(r.Due) > d {
+	if r.WaitsOn() == job.WaitsOnHours {
+		r.Opened = earlier(r.NotBefore, e.now.Wall)
+	}
+	if d := r.Options.Deadline; d > 0 && !r.Requested() && e.now.Wall.Sub(r.Due) > d && e.now.Wall.Sub(r.Opened) > d {
 		e.drop(r, job.PastDeadline)
 		return
 	}

@@ -66,6 +66,7 @@ func (e *Engine) load(ev event.Load) {
 		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.Entry(slot)) })
 		e.loadAwaited()
 	}
+	e.checkHours(false)
 	e.watchLater(p, everything)
 	if first {
 		e.queueUnsettled(live.Sorted(e.live))

@@ -33,6 +33,7 @@ type Run struct {
 	Hurry        bool            // the daemon is ending, so the grace is short
 	KillAt       time.Duration   // Moment.Up of KILL, once a signal was sent
 	GraceSet     bool            // the grace was set explicitly in the stop request
+	Opened       time.Time       // when the hours that it waited for began; zero: it did not wait for any
 	TokenAt      time.Duration   // Moment.Up at which its Token came
 	Reclaimed    bool            // the ring must permit it again before it continues
 	StoredAt     time.Time       // of a run that is reclaimed after a restart: when the previous daemon was last alive
