@@ -212,13 +212,17 @@ func (n *simMember) sync(to *simMember, age time.Duration) {
 	n.send(to, func() { push(to, n) })
 }
 
-// learn applies marks of other members, as far as they count. It waits until the jobs of
-// their members are known.
+// learn applies marks of other members, as far as they count. Like package gossip it parks those of
+// members whose jobs are not known yet, and applies them before later ones.
 func (n *simMember) learn(marks ...register.Mark) {
+	waited := len(n.parked) > 0
+	marks, n.parked = append(n.parked, marks...), nil
 	var counted []register.Mark
 	for _, m := range marks {
 		if _, alive := n.heard[m.Member]; !alive && !n.joined && m.Member != n.id {
-			n.soon(time.Second, func() { n.learn(m) })
+			if n.parked = append(n.parked, m); !waited && len(n.parked) == 1 {
+				n.soon(time.Second, func() { n.learn() })
+			}
 		} else if n.counts(m.Member, m.Occurrence) {
 			counted = append(counted, m)
 		}
@@ -362,7 +366,7 @@ func (n *simMember) farewell(u register.Unstarted) {
 // finalTime is that of package gossip.
 const finalTime = 3 * time.Second
 
-// insist sends a message to all live members, and repeats it until each has received it
+// insist sends a message to all live members, and repeats it until each has received and confirmed it
 // or is dead.
 func (n *simMember) insist(do func(to *simMember)) {
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
@@ -372,9 +376,17 @@ func (n *simMember) insist(do func(to *simMember)) {
 }
 
 func (n *simMember) insistWith(to *simMember, do func(to *simMember)) {
-	if _, lives := n.heard[to.id]; !lives || n.sim.connected(n, to) && !to.paused {
+	if _, lives := n.heard[to.id]; !lives {
 		n.untold--
-		n.send(to, func() { do(to) })
+		return
+	}
+	if n.sim.connected(n, to) && !to.paused {
+		life := n.life
+		n.send(to, func() {
+			if do(to); n.life == life {
+				n.untold--
+			}
+		})
 		return
 	}
 	n.soon(time.Second, func() { n.insistWith(to, do) })

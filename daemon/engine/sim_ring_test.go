@@ -287,6 +287,7 @@ type simMember struct {
 	heard    map[string]time.Time                 // when it last received a message from each live member
 	came     map[string]time.Time                 // when each of them became alive
 	parted   map[string]bool                      // members that announced that they leave
+	parked   []register.Mark                      // of members whose jobs are not known yet
 	register *register.Register
 	views    map[exchange.Occurrence]map[string]bool // members that it saw at its newest claim
 	claimed  map[exchange.Occurrence]time.Time
@@ -403,7 +404,7 @@ func (n *simMember) boot() {
 	n.up = true
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
-	n.parted = map[string]bool{}
+	n.parted, n.parked = map[string]bool{}, nil
 	n.remember()
 	n.untold = 0
 	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
