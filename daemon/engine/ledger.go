@@ -81,7 +81,11 @@ func (e *Engine) enter(r *live.Run) {
 func (e *Engine) succeed(l *job.Ledger, r *live.Run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
-	if !r.Due.Before(l.SuccessDue) || l.SuccessDue.After(e.now.Wall) {
+	future := time.Nanosecond // an older success replaces one in the future: the clock was set back
+	if r.Options.OncePer == option.OncePerDue {
+		future = 24 * time.Hour // see wasBefore
+	}
+	if !r.Due.Before(l.SuccessDue) || l.SuccessDue.Sub(e.now.Wall) >= future {
 		l.SuccessDue = r.Due
 	}
 	over := job.NotifiedFailure | job.NotifiedExpect | job.NotifiedMissed
@@ -106,7 +110,7 @@ func (e *Engine) pauseFailed(r *live.Run) {
 	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) {
 		return
 	}
-	if h, held := e.holds.Of(r.Job, r.User); held && h.Until.IsZero() {
+	if h, held := e.holds.Of(r.Job, r.User); held && h.Until.IsZero() && h.Covers(e.now.Wall) {
 		return
 	}
 	h := job.Hold{

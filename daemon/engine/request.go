@@ -120,6 +120,10 @@ func (e *Engine) pauseJob(ev event.Pause) {
 	}
 	h := ev.Hold
 	h.Since, h.User = e.now.Wall, e.jobs.Entry(slot).User()
+	if is, paused := e.holds.Of(ev.Job, h.User); paused && is.Covers(e.now.Wall) && h.From.After(e.now.Wall) {
+		e.refuse(ev.Token, effect.Conflict, "it is paused now, and the later pause would end that")
+		return
+	}
 	e.setHold(ev.Job, h.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
 	e.answer(ev.Token, nil, nil)

@@ -159,7 +159,7 @@ const (
 
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
-	WaitsForDelay Reason = "waits-for-delay" // or for its allowed hours of the day
+	WaitsForDelay Reason = "waits-for-delay" // of an entry with a period, or for START_HOURS_RANGE
 	WaitsForHours Reason = "waits-for-hours"
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"

@@ -23,7 +23,7 @@ type TimerKind uint8
 const (
 	Timeout     TimerKind = iota // the run has exceeded its timeout=
 	MustDie                      // TERM was sent long enough ago
-	WaitOver                     // the wait before the next attempt, or of a period, is over
+	WaitOver                     // the wait for the next attempt, of a period or for allowed hours is over
 	ParentsOver                  // the wait for parents is over
 
 	StartsLate // by max-late= the run should have started

@@ -32,7 +32,7 @@ func (r *Run) CountsAsFailure(open time.Time) bool {
 	case r.StopReason == job.StopAsked, r.StopReason == job.DaemonStopped:
 		return false
 	case r.State == job.RunDropped && r.Verdict != job.VerdictUpstream:
-		return IsMissed(r.Reason)
+		return failsDropped(r)
 	}
 	return !r.Requested() || r.Probes(open)
 }
@@ -47,6 +47,13 @@ func IsMissed(r job.Reason) bool {
 		return true
 	}
 	return false
+}
+
+// failsDropped reports whether a failure follows from the reason for which a run was
+// dropped. The hours skip an occurrence as intended, but a further attempt that they
+// drop leaves its occurrence failed.
+func failsDropped(r *Run) bool {
+	return IsMissed(r.Reason) || r.Attempt > 1 && r.Reason == job.OutsideHours
 }
 
 // Judge returns the verdict on a run that ended. If a run was stopped, its verdict
@@ -130,15 +137,16 @@ func among(set *option.Failures, end job.Outcome) bool {
 }
 
 // JudgeDropped returns the verdict on a run that will never start. If a gate set a
-// verdict, it is that one. If a further attempt is dropped, its occurrence has failed;
-// on-exhausted=dead then makes it a dead letter, unless a person wanted it dropped.
+// verdict, it is that one. If a further attempt is dropped, its occurrence has failed,
+// unless another run did its work; on-exhausted=dead then makes it a dead letter, unless
+// a person wanted it dropped.
 func JudgeDropped(r *Run) job.Verdict {
 	switch {
 	case r.Verdict != "" || r.Attempt == 1:
 		return r.Verdict
-	case r.Reason == job.Replaced, r.IsElsewhere():
+	case r.Reason == job.Replaced, r.Reason == job.AlreadyRan, r.IsElsewhere():
 		return job.VerdictSkip
-	case r.Options.Exhausted == option.ExhaustedDead && IsMissed(r.Reason):
+	case r.Options.Exhausted == option.ExhaustedDead && failsDropped(r):
 		return job.VerdictDead
 	}
 	return job.VerdictFail

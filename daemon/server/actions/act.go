@@ -228,6 +228,8 @@ func refused(verb, name string, r *effect.Refusal) *api.Error {
 		e.Fix = "wait until the daemon is up again: cronring status"
 	case verb == "run":
 		e.Fix = "cronring run --force " + display.Quote(name)
+	case verb == "pause":
+		e.Fix = "cronring resume " + display.Quote(name)
 	default:
 		e.Fix = "cronring list"
 	}
