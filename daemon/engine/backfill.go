@@ -195,6 +195,9 @@ func (e *Engine) recordLeft(f *backfill.Fill) {
 // dropped. If only time can change the answer, it schedules another check.
 func (e *Engine) hasRoomFor(f *backfill.Fill, j *firing) bool {
 	against, _ := e.standing(j)
+	if opens, _ := e.blackouts.Opens(j.options.Hours, e.now.Wall); opens.IsZero() {
+		against = job.OutsideHours
+	}
 	runs := live.OfUser(e.byJob[j.id], j.entry.User())
 	if against != "" || e.slots.Waiting() >= e.slots.Limits.Queue() || e.flooded(j, runs) != "" {
 		e.fills.Look = e.now.In(backfill.Patience)

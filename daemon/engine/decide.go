@@ -114,9 +114,6 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if detail = e.broken(j); detail != "" {
 		return job.Broken, detail
 	}
-	if detail = e.blackedOut(j); detail != "" {
-		return job.OutsideHours, detail
-	}
 	return "", ""
 }
 
@@ -159,12 +156,16 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 	e.notifyMissed(j.id, j.entry.User(), j.options, missedRuns{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
 }
 
-// admit is the gate of once-per= and overlap=: it starts the occurrence, queues it or skips it. It returns
+// admit is the gate of hours, once-per= and overlap=: it starts the occurrence, queues it or skips it. It returns
 // nil if it skips the occurrence.
 func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
 	e.startNextOf(j.id)
 	if success := e.oncePerSuccess(j, due); success != "" {
 		e.skip(j, due, due, 1, job.AlreadyRan, success)
+		return nil
+	}
+	if against := e.skippedOutside(j, due, t); against != "" {
+		e.skip(j, due, due, 1, job.OutsideHours, against)
 		return nil
 	}
 	runs := live.OfUser(e.byJob[j.id], j.entry.User())
@@ -209,14 +210,16 @@ func (e *Engine) clear(live []*live.Run) {
 }
 
 // begin makes a run for an occurrence that no other run of its job blocks, and passes it
-// through the gates. It returns nil if it skips the occurrence.
+// through the gates. Outside of its hours the run waits; see skippedOutside.
 func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
-	if r, handled := e.beginOutside(j, due, t, reason); handled {
-		return r
-	}
+	opens, against := e.opensFor(j, due, t)
 	r := e.newRun(j, due, t)
 	r.Gate, r.Cause, r.Detail = live.GateOverlap+1, reason, j.detail
-	e.pass(r)
+	if against != "" {
+		e.waitForHours(r, opens, against)
+	} else {
+		e.pass(r)
+	}
 	return r
 }
 
@@ -317,65 +320,70 @@ func (e *Engine) eraOf(o *option.Options) job.Era {
 // waitsOutside reports whether a run waits outside of its hours. Otherwise it is dropped.
 func waitsOutside(o *option.Options) bool { return o.WaitOutside || o.Period != nil }
 
-// blackedOut is the part of standing that checks blackouts of the host. While a run of
-// the job waits for the end of a blackout, further occurrences are skipped. What a
-// person requests is not skipped; see objection.
-func (e *Engine) blackedOut(j *firing) (detail string) {
-	if len(e.blackouts) == 0 || j.by != "" || j.run != nil && j.run.Requested() {
+// skippedOutside returns why an occurrence outside of its hours is skipped, or "". The
+// runs of a backfill wait, and what a person requests starts; see objection.
+func (e *Engine) skippedOutside(j *firing, due time.Time, t job.Trigger) (detail string) {
+	opens, against := e.opensFor(j, due, t)
+	if against == "" || j.backfill != 0 {
 		return ""
 	}
-	opens, against := e.blackouts.Opens(nil, e.now.Wall)
-	if against == "" || !waitsOutside(j.options) || opens.IsZero() {
+	if opens.IsZero() || !waitsOutside(j.options) {
 		return against
 	}
-	for _, r := range live.OfUser(e.byJob[j.id], j.entry.User()) {
-		if r != j.run && r.WaitsOn() == job.WaitsOnHours {
-			return against + "; " + r.DescribeState(e.now.Wall)
-		}
-	}
-	return ""
+	return e.behindWaiting(j.id, j.entry.User(), nil, against)
 }
 
-// beginOutside is begin for an occurrence that must not start now. An occurrence on time
-// counts at its due time. handled is false if the occurrence may start, or a person
-// requested it.
-func (e *Engine) beginOutside(j *firing, due time.Time, t job.Trigger, reason job.Reason) (r *live.Run, handled bool) {
-	if j.options.Hours == nil && len(e.blackouts) == 0 || j.by != "" && j.backfill == 0 {
-		return nil, false
+// opensFor returns when the hours of an occurrence begin, and what it is against; "" if
+// it can start now. An occurrence on time counts at its due time.
+func (e *Engine) opensFor(j *firing, due time.Time, t job.Trigger) (opens time.Time, against string) {
+	if j.by != "" && j.backfill == 0 {
+		return due, ""
 	}
 	at := e.now.Wall
 	if t == job.TriggerClock && at.Sub(due) <= j.options.Grace {
 		at = due
 	}
-	opens, against := e.blackouts.Opens(j.options.Hours, at)
-	switch {
-	case against == "":
-		return nil, false
-	case opens.IsZero() || !waitsOutside(j.options) && j.backfill == 0:
-		e.skip(j, due, due, 1, job.OutsideHours, against)
-		return nil, true
+	return e.blackouts.Opens(j.options.Hours, at)
+}
+
+// behindWaiting returns which other run of a job waits for its hours, or "": occurrences
+// that wait for the same time are one run. Runs of a backfill and further attempts of an
+// occurrence do not count.
+func (e *Engine) behindWaiting(id job.ID, user string, r *live.Run, against string) (detail string) {
+	for _, x := range live.OfUser(e.byJob[id], user) {
+		if x != r && x.WaitsOn() == job.WaitsOnHours && x.Attempt == 1 && !x.Requested() {
+			return against + "; " + x.DescribeState(e.now.Wall)
+		}
 	}
-	r = e.newRun(j, due, t)
-	r.Gate, r.Cause, r.Detail = live.GateOverlap+1, reason, j.detail
-	e.waitForHours(r, opens, against)
-	return r, true
+	return ""
 }
 
 // outsideHours makes a run that was held back wait further, or drops it, if the job must
-// not start now.
+// not start now. Within grace= of its due time, an occurrence counts at that time.
 func (e *Engine) outsideHours(r *live.Run) (stopped bool) {
-	if r.Options.Hours == nil && len(e.blackouts) == 0 || r.Requested() && r.Backfill == 0 {
+	if r.Requested() && r.Backfill == 0 {
 		return false
 	}
 	opens, against := e.blackouts.Opens(r.Options.Hours, e.now.Wall)
-	switch {
-	case against == "":
+	if against == "" {
 		return false
-	case opens.IsZero() || !waitsOutside(r.Options) && r.Backfill == 0:
-		e.dropFor(r, job.OutsideHours, against)
-	default:
-		e.waitForHours(r, opens, against)
 	}
+	if r.Trigger == job.TriggerClock && e.now.Wall.Sub(r.Due) <= r.Options.Grace {
+		if _, before := e.blackouts.Opens(r.Options.Hours, r.Due); before == "" {
+			return false
+		}
+	}
+	if opens.IsZero() || !waitsOutside(r.Options) && r.Backfill == 0 {
+		e.dropFor(r, job.OutsideHours, against)
+		return true
+	}
+	if r.Attempt == 1 && !r.Requested() {
+		if behind := e.behindWaiting(r.Job, r.User, r, against); behind != "" {
+			e.dropFor(r, job.OutsideHours, behind)
+			return true
+		}
+	}
+	e.waitForHours(r, opens, against)
 	return true
 }
 

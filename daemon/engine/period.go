@@ -61,6 +61,10 @@ func (e *Engine) admitPeriod(j *firing, due time.Time, t job.Trigger, reason job
 		e.skip(j, due, due, 1, job.AlreadyRan, success)
 		return
 	}
+	if against := e.skippedOutside(j, due, t); against != "" {
+		e.skip(j, due, due, 1, job.OutsideHours, against)
+		return
+	}
 	at := agenda.StartOf(e.stamps, j.options.Period, e.now.Wall, j.entry.Zone().Location())
 	if !at.After(e.now.Wall) {
 		e.begin(j, due, t, reason)
@@ -96,10 +100,11 @@ func (e *Engine) stillDue(r *live.Run, j *firing) bool {
 	return true
 }
 
-// outOfHours checks whether the hours of a run that waited for its delay are over, as may
-// happen after a suspend. If so, the run waits until the next hours.
+// outOfHours checks whether the hours of the period are over for a run that waited for its
+// delay, as may happen after a suspend, or for the end of a blackout. If so, the run waits
+// until the next hours.
 func (e *Engine) outOfHours(r *live.Run, j *firing) bool {
-	if j.options.Period == nil || r.WaitsOn() != job.WaitsOnDelay {
+	if on := r.WaitsOn(); j.options.Period == nil || on != job.WaitsOnDelay && (on != job.WaitsOnHours || r.Attempt > 1) {
 		return false
 	}
 	p := j.options.Period
