@@ -248,7 +248,7 @@ type within struct {
 // The most occurrences outside of the hours in a row. Next calls the inner schedule
 // once for each of them and each closed time, so that a user could make it slow.
 const (
-	mostOutside      = 20_000
+	mostOutside      = 2_000
 	mostOutsideFirst = 400 // of a new schedule: it is rejected
 )
 

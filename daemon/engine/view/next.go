@@ -12,7 +12,7 @@ import (
 )
 
 // nextOfPeriod returns the first start after an instant of an entry with a period: the
-// first occurrence of each period, later by its delay and hours.
+// first occurrence of each period, later by its delay, hours and blackouts.
 func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 	const patience = 10_000 // occurrences: 27 years of midnights
 	p, zone := v.jobs.Period(entry), entry.Zone().Location()
@@ -29,8 +29,13 @@ func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 		if _, ran := agenda.RanOn(stamps, p, today); ran {
 			continue
 		}
-		if start := agenda.StartOf(stamps, p, at, zone); start.After(after) {
-			return start
+		start := agenda.StartOf(stamps, p, at, zone)
+		opens, against := v.blackouts.Opens(entry.Options().Hours, start)
+		if against != "" && !opens.IsZero() && !p.InHours(opens, zone) {
+			opens = p.Start(opens, zone)
+		}
+		if opens.IsZero() || opens.After(after) {
+			return opens
 		}
 		stamps = map[string]timetable.Day{p.ID: today}
 	}
@@ -57,7 +62,6 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		if at := v.waitsUntil(v.ID(i)); at.After(after) {
 			return at
 		}
-		return v.nextOfPeriod(v.Entry(i), after)
 	}
 	at := v.nextOutsidePause(i, after)
 	if per := v.jobs.Options(i).OncePer; per != option.OncePerNone {
@@ -106,6 +110,9 @@ func (v *View) Blackout(at time.Time) (name string, until time.Time) {
 func (v *View) nextOutsideBlackouts(i int, after time.Time) time.Time {
 	const patience = 10_000 // occurrences in blackouts
 	s, o := v.Entry(i).Schedule, v.jobs.Options(i)
+	if o.Period != nil {
+		return v.nextOfPeriod(v.Entry(i), after)
+	}
 	for range patience {
 		at := agenda.Next(s, after)
 		if at.IsZero() {
@@ -130,7 +137,7 @@ func (v *View) nextOutsideBlackouts(i int, after time.Time) time.Time {
 // start; zero if there is none.
 func (v *View) waitsUntil(id job.ID) time.Time {
 	for _, r := range v.live {
-		if r.Job == id && r.WaitsOn() == job.WaitsOnDelay {
+		if on := r.WaitsOn(); r.Job == id && (on == job.WaitsOnDelay || on == job.WaitsOnHours) {
 			return r.NotBefore
 		}
 	}
