@@ -30,11 +30,11 @@ func (m *Modifiers) Apply(fields *Schedule, seed uint64) cron.Schedule {
 	case m.Every > 0:
 		s = On(Every(m.Every, m.Phase), m.Days, fields.zone)
 	}
-	if m.Hours != nil {
-		s = Within(s, m.Hours, m.Wait)
-	}
 	if m.Seconds != 0 && !m.ReplaceFields() {
 		s = Seconds(s, m.Seconds)
+	}
+	if m.Hours != nil {
+		s = Within(m.spread(s, seed), m.Hours, m.Wait)
 	}
 	if !m.From.IsZero() || !m.Until.IsZero() {
 		s = Between(s, m.From, m.Until)
@@ -42,11 +42,19 @@ func (m *Modifiers) Apply(fields *Schedule, seed uint64) cron.Schedule {
 	if m.Count > 0 {
 		s = Count(s, m.From, m.Count)
 	}
-	if seconds := uint64(m.Spread / time.Second); seconds > 0 {
-		s = Spread(s, time.Duration(Mix(seed, "spread")%seconds)*time.Second)
+	if m.Hours == nil {
+		s = m.spread(s, seed)
 	}
 	if m.Jitter > 0 {
 		s = Jitter(s, m.Jitter, seed)
+	}
+	return s
+}
+
+// spread adds the delay of an entry, which is always the same: hours apply to the time after it.
+func (m *Modifiers) spread(s cron.Schedule, seed uint64) cron.Schedule {
+	if seconds := uint64(m.Spread / time.Second); seconds > 0 {
+		return Spread(s, time.Duration(Mix(seed, "spread")%seconds)*time.Second)
 	}
 	return s
 }
