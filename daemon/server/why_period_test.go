@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,5 +118,18 @@ func TestWhyNamesOccurrencesThatWait(t *testing.T) {
 	why, err := client.Why(t.Context(), "slow", instant(t, "2026-11-20T00:20:00Z"))
 	if text := strings.Join(why.Facts, "\n"); err != nil || strings.Contains(text, "is waiting") {
 		t.Errorf("about the one that waits: facts %q, %v", why.Facts, err)
+	}
+}
+
+// TestWhyNamesTheDefaultOfOverlap: once-per= changes it to skip.
+func TestWhyNamesTheDefaultOfOverlap(t *testing.T) {
+	w := newWorld(t, "#@ name=once once-per=day\n* * * * * ann true\n#@ name=plain\n* * * * * ann true\n")
+	w.To("2026-11-20T00:02:00Z")
+	for name, want := range map[string]string{"once": "(overlap=skip)", "plain": "overlap=allow: other runs do not prevent it"} {
+		why, err := w.client().Why(t.Context(), name, instant(t, "2026-11-20T00:01:00Z"))
+		i := slices.IndexFunc(why.Steps, func(s api.Step) bool { return s.Name == "overlap" })
+		if err != nil || i < 0 || !strings.HasSuffix(why.Steps[i].Fact, want) {
+			t.Errorf("%s: got %+v, %v, want %s", name, why.Steps, err, want)
+		}
 	}
 }

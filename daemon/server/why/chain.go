@@ -288,7 +288,7 @@ func lastSign(clean bool) string {
 func (ev *evidence) overlapFact() string {
 	rule := ev.job.Options["overlap"]
 	if rule == "" {
-		rule = "allow"
+		rule = ev.entry.Options().BuiltIn("overlap")
 	}
 	if ev.decided && ev.record.Decision == job.DecideHold && ev.record.Reason == job.WaitsForRun {
 		return "waited for the previous run to end (overlap=" + rule + ")"
