@@ -122,7 +122,7 @@ func (p *parser) fitHours(schedule cron.Schedule, above *standing) *standing {
 		it = directive.Find(above.items, "blackout")
 	}
 	section, plan, refused := *above.section, option.Plan{Options: *above.section.options}, *it
-	p.Refuse(&refused, "B423", "(nearly) all times of the entry are outside of"+hours.String(), "write other times, or `outside=wait`")
+	p.Refuse(&refused, "B423", "no time of the entry, or hardly any, is allowed by"+hours.String(), "write other times, or `outside=wait`")
 	refused.ApplyTo(&plan)
 	section.options = &plan.Options
 	return &standing{section: &section, items: above.items}

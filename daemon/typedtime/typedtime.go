@@ -73,6 +73,22 @@ func ParseFuture(text string, now time.Time, loc *time.Location) (time.Time, err
 	return Parse(text, now, loc)
 }
 
+// ParseEnd reads the end of what begins at start, or now if start is earlier: "06:00" is the next
+// 06:00 after that. Other forms are those of ParseFuture.
+func ParseEnd(text string, start, now time.Time, loc *time.Location) (time.Time, error) {
+	if _, err := time.Parse("15:04", text); err != nil {
+		return ParseFuture(text, now, loc)
+	}
+	if start.Before(now) {
+		start = now
+	}
+	end, err := parseDay(text, start.In(loc))
+	if err == nil && !end.After(start) {
+		return parseDay("tomorrow "+text, start.In(loc))
+	}
+	return end, err
+}
+
 // ParsePast reads a time of what happened: "30d" is thirty days ago.
 func ParsePast(text string, now time.Time, loc *time.Location) (time.Time, error) {
 	if d, err := option.ParseDuration(text); err == nil {

@@ -61,3 +61,27 @@ func TestParsePastAndFuture(t *testing.T) {
 		t.Error("soon: no error")
 	}
 }
+
+func TestParseEnd(t *testing.T) {
+	loc, _ := time.LoadLocation("Europe/Berlin")
+	now := time.Date(2026, 10, 24, 5, 0, 0, 0, loc)
+	night := time.Date(2026, 10, 24, 22, 0, 0, 0, loc)
+	for _, c := range []struct {
+		text  string
+		start time.Time
+		want  string
+	}{
+		{"06:00", night, "2026-10-25T06:00:00+01:00"},
+		{"23:00", night, "2026-10-24T23:00:00+02:00"},
+		{"22:00", night, "2026-10-25T22:00:00+01:00"},
+		{"06:00", time.Time{}, "2026-10-24T06:00:00+02:00"},
+		{"04:00", time.Time{}, "2026-10-25T04:00:00+01:00"},
+		{"2h", night, "2026-10-24T07:00:00+02:00"},
+		{"tomorrow 06:00", night, "2026-10-25T06:00:00+01:00"},
+	} {
+		end, err := ParseEnd(c.text, c.start, now, loc)
+		if got := end.Format(time.RFC3339); err != nil || got != c.want {
+			t.Errorf("%s after %s: %s, %v, want %s", c.text, c.start, got, err, c.want)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (m *pauseMenu) until(s *Shell, text string) {
 	ends := "until resumed"
 	if text != "" {
 		var err error
-		if until, err = typedtime.ParseFuture(text, s.w.Now, s.zone()); err != nil {
+		if until, err = typedtime.ParseEnd(text, s.w.Now, s.w.Now, s.zone()); err != nil {
 			s.warn(err.Error())
 			return
 		}

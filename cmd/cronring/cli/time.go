@@ -73,6 +73,14 @@ func (a *App) AddFuture(cmd *cobra.Command, at *time.Time, name, usage string) {
 	a.addTime(cmd, at, name, "", usage, typedtime.ParseFuture)
 }
 
+// AddEnd adds a flag for the end of what begins at start, or now: see typedtime.ParseEnd. The flag
+// of start must be added later.
+func (a *App) AddEnd(cmd *cobra.Command, start, end *time.Time, name, usage string) {
+	a.addTime(cmd, end, name, "", usage, func(text string, now time.Time, loc *time.Location) (time.Time, error) {
+		return typedtime.ParseEnd(text, *start, now, loc)
+	})
+}
+
 func (a *App) addTime(cmd *cobra.Command, at *time.Time, name, otherwise, usage string, parse func(string, time.Time, *time.Location) (time.Time, error)) {
 	text := cmd.Flags().String(name, otherwise, usage)
 	run := cmd.RunE

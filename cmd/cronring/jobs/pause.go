@@ -20,7 +20,7 @@ func NewPause(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pause JOB... [--from T] [--for D|--until T]",
 		Short:   "Let jobs skip their occurrences",
-		Long:    "Let jobs skip their occurrences. Runs that are going are not touched, and a\npause outlives restarts of the daemon and of the host. A job has one pause:\nanother one replaces it.",
+		Long:    "Let jobs skip their occurrences. Runs that are going are not touched, and a\npause outlives restarts of the daemon and of the host. A job has one pause:\nanother one replaces it, unless it would end an active one. A clock time\nsuch as --until 06:00 is the next one after the pause begins.",
 		Example: "  cronring pause 'etl*' --for 2h --reason 'pg-2 is being moved'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,16 +29,23 @@ func NewPause(a *cli.App) *cobra.Command {
 				r.Until = cmp.Or(r.From, a.Now()).Add(time.Duration(pause))
 			}
 			jobs, err := a.Daemon().Pause(cmd.Context(), r)
-			if err == nil {
+			switch {
+			case err != nil:
+				return err
+			case r.From.After(a.Now()):
+				for _, id := range jobs {
+					a.Printf("%s will be paused from %s\n", display.Text(string(id)), r.From.In(a.Location()).Format(cli.LongTime))
+				}
+			default:
 				printChanged(a, "paused", jobs)
 			}
-			return err
+			return nil
 		},
 	}
-	a.AddFuture(cmd, &r.From, "from", "begin at `T`, not now")
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
-	a.AddFuture(cmd, &r.Until, "until", "resume at `T`: "+typedtime.Help)
+	a.AddEnd(cmd, &r.From, &r.Until, "until", "resume at `T`: "+typedtime.Help)
+	a.AddFuture(cmd, &r.From, "from", "begin at `T`, not now")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
 	a.AddZone(cmd, "of --from and --until")

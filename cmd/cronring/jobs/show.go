@@ -67,7 +67,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 		a.PrintField("paused", "by "+j.Hold.By+cli.PauseEnd(j.Hold, loc)+cli.ReasonSuffix(j.Hold.Reason))
 	}
 	if h := j.Planned; h != nil {
-		a.PrintField("pause", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
+		a.PrintField("planned pause", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
 	}
 	if j.Ack != nil {
 		a.PrintField("seen", fmt.Sprintf("that run %d failed, by %s at %s", j.Ack.Run, j.Ack.By, j.Ack.At.In(loc).Format(cli.LongTime))+cli.ReasonSuffix(j.Ack.Reason))
