@@ -294,6 +294,13 @@ func (e *Engine) begunAt(r *live.Run) time.Duration {
 	return e.now.UpAt(r.Run.Started)
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // releaseSlots frees the slots that a run holds, or takes it out of the queue.
 func (e *Engine) releaseSlots(r *live.Run) {
 	if c := r.Claim; c != nil {

@@ -164,7 +164,7 @@ func (e *Engine) noteTrouble(l job.Ledger) {
 // retry makes the next attempt of an occurrence, which waits for its backoff. A lost run
 // that if-lost=rerun starts again does not wait.
 func (e *Engine) retry(failed *live.Run) {
-	r := &live.Run{Options: failed.Options, Zone: failed.Zone, Run: job.Run{
+	r := &live.Run{Options: failed.Options, Zone: failed.Zone, Opened: failed.Opened, Run: job.Run{
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
 		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
 		Invocation: failed.Invocation, Decided: e.now.Wall,

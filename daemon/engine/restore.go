@@ -90,13 +90,6 @@ const SignOfLife = time.Minute
 // HasWaiting reports whether runs wait.
 func (e *Engine) HasWaiting() bool { return len(e.stalled) > 0 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // goOnWaiting makes a restored run wait again for what it waited for.
 func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	old, on := r.Run, r.WaitsOn()

@@ -12,8 +12,11 @@ import (
 // forms are the ways to write an instant besides RFC 3339, read in the zone of the person.
 var forms = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
-// Help lists the forms of a time for help texts.
-const Help = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", "-2h" or "+2h"`
+// Help lists the forms of a time for help texts, EndHelp those for ParseEnd.
+const (
+	Help    = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", "-2h" or "+2h"`
+	EndHelp = `RFC 3339, "2026-03-08 02:30", the next "02:30", "tomorrow 02:30" or "+2h"`
+)
 
 var errTime = errors.New("this is not a time: write " + Help)
 

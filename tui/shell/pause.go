@@ -43,7 +43,7 @@ func (m *pauseMenu) key(s *Shell, k screen.Key) {
 		s.over = nil
 	case "o":
 		s.over = &prompt{
-			title: "Pause " + screen.JobsText(m.about) + " until:", hint: typedtime.Help + ", or how long: 90m, 2d",
+			title: "Pause " + screen.JobsText(m.about) + " until:", hint: typedtime.EndHelp + ", or how long: 90m, 2d",
 			done: m.until,
 		}
 	default:

@@ -44,7 +44,7 @@ func NewPause(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
-	a.AddEnd(cmd, &r.From, &r.Until, "until", "resume at `T`: "+typedtime.Help)
+	a.AddEnd(cmd, &r.From, &r.Until, "until", "resume at `T`: "+typedtime.EndHelp)
 	a.AddFuture(cmd, &r.From, "from", "begin at `T`, not now")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
