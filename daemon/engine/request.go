@@ -12,9 +12,8 @@ import (
 )
 
 func (e *Engine) runNow(ev event.RunNow) {
-	slot, ok := e.jobs.Find(ev.Job)
+	slot, ok := e.requested(ev.Token, ev.Job)
 	if !ok {
-		e.refuse(ev.Token, effect.NotFound, "no such job")
 		return
 	}
 	j := e.firing(slot)
@@ -112,10 +111,17 @@ func (e *Engine) stopRuns(ev event.Stop) {
 	e.answer(ev.Token, stopped, nil)
 }
 
+// requested returns the job of a request, or refuses the request if there is no such job.
+func (e *Engine) requested(token effect.Token, id job.ID) (slot int, ok bool) {
+	if slot, ok = e.jobs.Find(id); !ok {
+		e.refuse(token, effect.NotFound, "no such job")
+	}
+	return slot, ok
+}
+
 func (e *Engine) pauseJob(ev event.Pause) {
-	slot, ok := e.jobs.Find(ev.Job)
+	slot, ok := e.requested(ev.Token, ev.Job)
 	if !ok {
-		e.refuse(ev.Token, effect.NotFound, "no such job")
 		return
 	}
 	h := ev.Hold
@@ -151,9 +157,8 @@ func (e *Engine) resumeJob(ev event.Resume) {
 // acknowledge records that a person has seen a job's failures. The acknowledgement is
 // stored in the job's ledger, together with its count of failures in a row.
 func (e *Engine) acknowledge(ev event.Ack) {
-	slot, ok := e.jobs.Find(ev.Job)
+	slot, ok := e.requested(ev.Token, ev.Job)
 	if !ok {
-		e.refuse(ev.Token, effect.NotFound, "no such job")
 		return
 	}
 	seen := ev.Seen
@@ -170,9 +175,8 @@ func (e *Engine) acknowledge(ev event.Ack) {
 }
 
 func (e *Engine) unacknowledge(ev event.Unack) {
-	slot, ok := e.jobs.Find(ev.Job)
+	slot, ok := e.requested(ev.Token, ev.Job)
 	if !ok {
-		e.refuse(ev.Token, effect.NotFound, "no such job")
 		return
 	}
 	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
