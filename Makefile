@@ -21,12 +21,14 @@ RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|W
 SLOW        := ^Test(Crash|CrashUnderAManager|BackfillCrash|ExtremeLinesDelayNobody|Tutorial|Script|HostScript|ClockIsSet|FullDisk|TermEndsJobsAfterGrace|UserCannotPreventRingJobOfAnotherOwner|HostStartsWhileADirectoryServiceIsDead|BackgroundProcessOutlivesDaemons(WithoutManager)?|JobsOutliveWhateverBecomesOfTheDaemon|OutputOfATailIsThereOnceAfterACrash|KilledDaemonWithoutManagerDoublesNothing|HostTellsOfAStreakOnce|Container|ReadmeFirstMinute|Terminal.*|BoardSaysWhatListSays|RoutesPerPeer|WhyOfEveryOccurrence|EveryOptionIsFound)$$
 # Packages in which goroutines share memory, without those that need SQLite, memberlist or raft, which
 # take minutes to compile for the race detector. "make long" and the workflow take the others too.
-RACED       ?= ./daemon/mail/outbox ./daemon/notify ./daemon/queue ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter
+RACED       ?= ./daemon/mail/sendmail ./daemon/notify ./daemon/outbox ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter
 # One goroutine works for minutes in these, if the race detector watches it.
 UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps|StateOfAllJobsOfAnAccountIsBounded|RevisionsAreBounded)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 ARCHES      ?= amd64 arm64 arm
+# Of macOS, which only the client runs on.
+MACS        ?= amd64 arm64
 FORMATS     ?= deb rpm
 DIST        ?= dist
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
@@ -59,6 +61,7 @@ build: ## build bin/cronringd and bin/cronring
 modules: ## download the Go modules of the programs, the tests and their tools, in up to three attempts
 	$(RETRY) "download the Go modules" $(GO) mod download
 	$(RETRY) "download the tools that make packages" $(GO) list -modfile=packaging/tools.mod -deps tool >/dev/null
+	$(RETRY) "download what checks manifests" $(GO) -C packaging/manifests list -deps . >/dev/null
 	$(RETRY) "download staticcheck" $(GO) run $(STATICCHECK) -version
 	$(RETRY) "download actionlint" $(GO) run $(ACTIONLINT) -version
 
@@ -79,9 +82,10 @@ tests: build ## the tests alone, without booted machines and rings of daemons
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 
-lint: ## gofmt, vet, staticcheck, workflows, scripts, manual pages
+lint: ## gofmt, vet, the client for macOS, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/cronring
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
@@ -214,8 +218,9 @@ container: ## dist/: an OCI image archive for each of ARCHES, without a containe
 		echo $$image; \
 	done
 
-release: packages container ## dist/: packages, images, tarballs, bills of materials, checksums
-	VERSION=$(VERSION) SELF=$(abspath $(SELF)) BIN=$(BIN) DIST=$(DIST) packaging/release/build $(ARCHES)
+release: packages container ## dist/: packages, images, tarballs (for macOS too), bills of materials, checksums
+	@for arch in $(MACS); do GOOS=darwin GOARCH=$$arch $(GO) build -ldflags="$(LDFLAGS)" -o $(BIN)/darwin-$$arch/ ./cmd/cronring || exit; done
+	VERSION=$(VERSION) SELF=$(abspath $(SELF)) BIN=$(BIN) DIST=$(DIST) packaging/release/build $(ARCHES:%=linux-%) $(MACS:%=darwin-%)
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -26,9 +26,6 @@ func (p *parser) readDirective(at int) {
 	case first == "default":
 		p.voidBlock("a #@ default line follows")
 		p.common, p.defaults = nil, p.ReadDefaults(at+len(first), p.defaults)
-	case first == "file":
-		p.voidBlock("a #@ file line follows")
-		p.ReadProperties(at + len(first))
 	case directive.IsProse(first):
 		p.voidBlock("a comment follows")
 		p.LintProse(at)

@@ -168,7 +168,7 @@ func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
 	for _, name := range []string{"options.crontab", "options.cron.d"} {
 		file, diagnostics := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
 		for _, d := range diagnostics {
-			if d.Severity != diagnostic.Note && d.Code != "B407" { // the file property owner is known by name only
+			if d.Severity != diagnostic.Note {
 				t.Errorf("got %v (%s), want notices at most", d, d.Code)
 			}
 		}

@@ -48,6 +48,7 @@ type Config struct {
 	MaxEntries int                                       // most jobs of a user's crontab, where an entry with shards=N counts as N; 0: no limit. Lines, bytes and variables are limited in proportion.
 	Channels   map[string][]string                       // channels for notify=, and the users whose own crontabs may use each, "*" for all; nil: no check
 	Processors int                                       // of the host; 0: unknown, so that cpu= is not compared with it
+	PingHosts  []string                                  // hosts that ping= of users' own crontabs may name, with their port if it is not the usual one; nil: any
 	RingUsers  []string                                  // users whose own crontabs may have scope=ring, "*" for all; nil: any
 	Calendars  map[string]timetable.Calendar             // that calendar= and except= may name
 	Cache      *Cache                                    // shares zones and schedules with other crontabs; nil: not shared

@@ -131,7 +131,7 @@ func newParser(name, text string, c Config) *parser {
 	p.Reader = p.cache.reader(name, c)
 	p.Rules = directive.Rules{
 		Roots: c.Format != User || c.Privileged, Owner: p.file.owner, User: p.file.user,
-		Channels: c.Channels, Processors: c.Processors, RingUsers: c.RingUsers,
+		Channels: c.Channels, Processors: c.Processors, RingUsers: c.RingUsers, PingHosts: c.PingHosts,
 	}
 	if ruling := p.cache.ruling(c.Sidecar, c); ruling != nil {
 		about := sidecar.File{Name: name, Owner: p.file.owner, Roots: p.Rules.Roots}

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/member"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/prune"
@@ -97,7 +98,10 @@ func (b backend) Plan(ctx context.Context, start effect.Start) (api.Environment,
 	e := api.Environment{
 		User: p.Account.Name, UID: p.Account.UID, GID: p.Account.GID, Groups: p.Account.Groups,
 		Argv: p.Argv, Dir: p.Dir, InRoot: p.InRoot, Env: p.Env, RunEnv: p.RunEnv, Nice: p.Nice, Idle: p.Idle,
-		Session: p.Session,
+		Session: p.Session, NoNetwork: p.NoNetwork, Credentials: p.Secrets,
+	}
+	if box := p.Sandbox; box != nil {
+		e.Sandbox, e.Readable, e.Writable = box.Level.String(), box.Readable(), box.Writable(p.Account.UID)
 	}
 	switch {
 	case p.Umask != nil:
@@ -117,7 +121,7 @@ func (b backend) Waiting() (letters, notices int) {
 	if b.mailer != nil {
 		letters = b.mailer.Count()
 	}
-	return letters, b.notices.Waiting()
+	return letters, b.notices.Count()
 }
 
 // startedAt returns when the daemon started, according to the host's clock now: if the clock was
@@ -147,17 +151,21 @@ func (b backend) Health() api.Health {
 	}
 	problems, notices := b.config.problems()
 	h.Problems, h.Notices = append(h.Problems, problems...), append(h.Notices, notices...)
+	if b.listening != nil {
+		if err := b.listening(); err != nil {
+			h.Problems = append(h.Problems, api.Problem{What: "the listener is not open", Why: err.Error(), Fix: "change the address in the configuration, then: systemctl reload cronring"})
+		}
+	}
 	b.sessions.Health(&h)
 	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
 	h.Problems = append(h.Problems, crontabProblems(s)...)
+	undelivered := b.notices.Problems()
 	if b.mailer != nil {
-		for _, p := range b.mailer.Problems() {
-			h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
-		}
+		undelivered = append(b.mailer.Problems(), undelivered...)
 	}
-	for _, p := range b.notices.Problems() {
-		h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
+	for _, p := range undelivered {
+		h.Problems = append(h.Problems, api.Problem(p))
 	}
 	if b.options.host() {
 		for _, err := range b.accounts.Diagnostics(b.options.Family) {
@@ -230,12 +238,14 @@ func (l *loop) server() *server.Server {
 		Now:     func() time.Time { return l.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
 		Account: l.accountName,
+		Grant:   l.grant,
 	}
 	o.Crontabs = &server.Crontabs{
 		Host: l.crontabs.host, Places: l.crontabs.places, Accounts: l.accounts,
 		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
 		Files: l.options.Files, System: l.options.System,
 		MaxEntries: func() int { c := l.config.current(); return c.EntriesPerUser() },
+		Blackouts:  func() timetable.Blackouts { c := l.config.current(); return c.HostBlackouts(l.hostZone()) },
 		Calendars:  func() map[string]timetable.Calendar { c := l.config.current(); return c.Dates() },
 	}
 	return server.New(o)
@@ -249,6 +259,21 @@ func (l *loop) noteCrontab(pid int, who, word, text string) {
 // accountName returns the name of a user on the socket.
 func (l *loop) accountName(uid uint32) (string, error) {
 	return l.accounts.Name(context.Background(), uid)
+}
+
+// grant returns the role of a user. While a directory service does not answer, groups that only it
+// has give none.
+func (l *shared) grant(ctx context.Context, user string) call.Grant {
+	c := l.config.current()
+	a := c.Access
+	if len(a.View)+len(a.Operate)+len(a.Admin) == 0 {
+		return call.Grant{}
+	}
+	groups, err := l.accounts.GroupsOf(ctx, user)
+	if err != nil {
+		l.log.Debug("groups are not known", "user", user, "error", err)
+	}
+	return call.GrantOf(user, groups, map[call.Role][]string{call.View: a.View, call.Operate: a.Operate, call.Admin: a.Admin})
 }
 
 // upRecord is the first record of a daemon's life.

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/handover"
+	"github.com/cronring/cronring/daemon/sandbox"
 )
 
 // configuration is the configuration in force.
@@ -31,6 +32,7 @@ func openConfiguration(o *Options, before *handover.Handover) *configuration {
 	c := &configuration{dir: o.ConfigDir, now: o.Config}
 	if before != nil && before.Config != nil && o.Config.Err() != nil {
 		c.now, c.refused = *before.Config, o.Config.Diagnostics
+		c.now.ReadTokens()
 		c.now.ReadCalendars() // the previous daemon hands over their files only
 		o.Config = c.now
 	}
@@ -122,11 +124,16 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 // configure reads the configuration again and reports whether the one in force has changed. An
 // invalid one is reported in the log, and in the status until it is fixed.
 func (l *loop) configure() (changed bool) {
+	before := l.config.current()
 	changed = l.config.readAgain()
 	inForce := l.config.current()
+	if changed {
+		l.auditConfiguration(l.life, before.Rows(), inForce.Rows())
+	}
 	l.crontabs.source.SetSidecar(inForce.Sidecar)
 	l.crontabs.source.SetChannels(inForce.ChannelUsers())
 	l.crontabs.source.SetRingUsers(inForce.RingUsers())
+	l.crontabs.source.SetPingHosts(inForce.PingHosts)
 	l.crontabs.source.SetMaxEntries(inForce.EntriesPerUser())
 	l.notices.Configure(inForce.Channels)
 	if changed {
@@ -153,8 +160,10 @@ func (l *loop) readCalendars() {
 // loadOf returns the crontabs with the host's settings.
 func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load {
 	c := l.config.current()
+	unfit := l.groups.Unfit(ctx, crontabs)
+	sandbox.AddUnfit(unfit, crontabs, l.spawner.MissingCredentials)
 	return event.Load{
-		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.zone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: l.groups.Unfit(ctx, crontabs),
+		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.hostZone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: unfit,
 	}
 }
 

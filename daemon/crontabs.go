@@ -50,7 +50,7 @@ func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) er
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
-			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(),
+			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(), PingHosts: o.Config.PingHosts,
 			MaxEntries: o.Config.EntriesPerUser(), CalendarFiles: o.Config.CalendarFiles(),
 		}),
 	}
@@ -113,6 +113,16 @@ func (t *crontabs) current() spool.Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.now
+}
+
+// hostZone returns the current time zone of the host.
+func (l *loop) hostZone() *time.Location {
+	if l.crontabs != nil {
+		if zone := l.crontabs.current().Zone; zone != nil {
+			return zone
+		}
+	}
+	return time.Local // nothing was read yet
 }
 
 // location returns the zone with a name that a job uses.
@@ -335,12 +345,19 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		if !ok {
 			user = "root"
 		}
-		_, err := l.history.SaveRevision(ctx, revision.Revision{
+		before, err := l.history.Revisions(ctx, revision.Filter{File: c.Path, Limit: 1})
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn("the last version of a crontab cannot be read", "crontab", c.Path, "error", err)
+		}
+		id, err := l.history.SaveRevision(ctx, revision.Revision{
 			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: revision.Seen,
 			Gone: c.Kind == spool.Gone, Text: []byte(l.crontabs.places.Body(c.Path, c.Text)),
 		})
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("a version of a crontab is not kept", "crontab", c.Path, "error", err)
+		}
+		if err == nil && len(before) > 0 && before[0].ID != id {
+			l.auditFile(ctx, c, user, before[0].ID, id)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cronring/cronring/daemon/clock"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/othercron"
@@ -42,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	next, err := live(ctx, &o, before, service)
+	next, err := operate(ctx, &o, before, service)
 	service.Close()
 	if next == nil {
 		return errors.Join(err, release(lock))
@@ -85,9 +86,9 @@ func release(lock *os.File) error {
 	return lock.Close()
 }
 
-// live is one life of the daemon. It returns what the next life needs if the program will be
+// operate is one life of the daemon. It returns what the next life needs if the program will be
 // executed again.
-func live(ctx context.Context, o *Options, before *handover.Handover, service *manager.Manager) (next *handover.Handover, err error) {
+func operate(ctx context.Context, o *Options, before *handover.Handover, service *manager.Manager) (next *handover.Handover, err error) {
 	o.Socket = cmp.Or(o.Socket, filepath.Join(o.State, "cronring.sock"))
 	inForce := openConfiguration(o, before)
 	l, err := newLoop(o, service)
@@ -184,6 +185,18 @@ func live(ctx context.Context, o *Options, before *handover.Handover, service *m
 	tasks.Go(func() error { return loaded(answering.Serve)(serving, listener) })
 	if l.ring != nil {
 		l.ring.Run(hands, tasks.Go, l.view.Load, l.history, loaded(answering.ServeMembers))
+	}
+	if address := inForce.current().Listen; address != "" {
+		webhooks := answering.Webhooks(func() map[string]config.Token { return inForce.current().Tokens })
+		l.listening = webhooks.Problem
+		tasks.Go(func() error {
+			select {
+			case <-l.loaded:
+				webhooks.Run(serving, address)
+			case <-serving.Done():
+			}
+			return nil
+		})
 	}
 	tasks.Go(func() error { return l.tend(serving) })
 

@@ -26,7 +26,7 @@
 //	        notify,journal,metrics,session,
 //	        manager,cgroup}  gossip/link
 //	daemon/review                               what a change of crontabs would do, pure
-//	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
+//	daemon/engine  daemon/account  daemon/outbox decisions, pure | who the accounts are | what waits on disk
 //	gossip/claims                               which member runs an occurrence, pure
 //	gossip/register                             who took which occurrence, pure
 //	crontab  daemon/job  gossip/rendezvous      nouns, pure

@@ -21,9 +21,9 @@ func TestFloodOfAUserLeavesMemoryAndRootsJobs(t *testing.T) {
 	ticks := h.fifo("ticks")
 	h.write("etc/crontab", "#@ name=clock sec=* log=off\n* * * * * root echo tick; echo tock >&2; echo >"+ticks.Name()+"\n")
 	var text strings.Builder
-	text.WriteString("#@ default sec=* output-max=1M log=off\n")
+	text.WriteString("#@ default sec=* output-max=1M log=off\n") // timeout(1) ends jobs that outlive the daemon
 	for i := range 200 {
-		fmt.Fprintf(&text, "#@ name=flood%d\n* * * * * head -c 5000000 /dev/zero\n", i)
+		fmt.Fprintf(&text, "#@ name=flood%d\n* * * * * timeout 60 head -c 5000000 /dev/zero\n", i)
 	}
 	h.userCrontab("ann", annID, text.String())
 	h.start()

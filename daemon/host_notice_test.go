@@ -24,6 +24,7 @@ import (
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/usual"
 )
 
 // The host sends email on the conditions of mail= to the recipients of mailto=, and after the last
@@ -63,6 +64,58 @@ func TestHostMailsWhenAsked(t *testing.T) {
 	if len(h.letters) > 0 {
 		t.Errorf("one letter too many:\n%s", <-h.letters)
 	}
+}
+
+// A daemon with a crontab by name mails through a configured command. Without one it reports once that
+// it does not, if a job asks for mail.
+func TestHostMailsFromACrontabByName(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t)
+	h.Files = []string{h.path("tab")}
+	h.write("tab", "MAILTO=ops@example.org\n0 0 1 1 * true\n#@ name=talk\n0 0 1 1 * echo said\n")
+	h.start()
+	h.said("level=WARN", "no mail is sent", "set mail.command")
+	h.do("talk")
+	h.stop()
+	h.withMailer()
+	h.start()
+	h.do("talk")
+	if letter := h.letter(); !strings.Contains(letter, "To: ops@example.org\n") || !strings.HasSuffix(letter, "\n\nsaid\n") {
+		t.Errorf("got the letter\n%s", letter)
+	}
+	h.stop()
+	if n := h.count("no mail is sent"); n != 1 {
+		t.Errorf("%d lines say that no mail is sent, want 1", n)
+	}
+}
+
+// A success that took much longer than the last ones is odd, and its notification has the numbers.
+func TestHostTellsOfAnOddDuration(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t)
+	gate := h.fifo("gate")
+	all := h.withHook()
+	h.channels("[channel.ops]\ntype = \"command\"\nuser = \"ann\"\ncommand = [\"" + h.path("hook") + "\"]\n")
+	h.write("etc/crontab", "#@ name=j every=1s overlap=skip notify=ops notify-on=odd\n"+
+		"* * * * * root test ! -e "+h.path("slow")+" || read x <"+gate.Name()+"\n")
+	h.start()
+	w := h.watch()
+	ended := func(r job.Record) bool { return r.Kind == job.Ended && r.Run.OK() }
+	for range usual.Fewest {
+		w.await("a success", ended)
+	}
+	h.write("slow", "")
+	slow := w.await("a start", func(r job.Record) bool {
+		_, err := os.Stat(h.path("slow"))
+		return r.Kind == job.Started && err == nil
+	})
+	w.await("occurrences beside the slow run", func(r job.Record) bool { return r.Decision == job.DecideSkip && r.At.Sub(slow.At) > 3*time.Second })
+	h.open(gate, 1)
+	one := next(t, all)
+	if text := one.message.Text; one.message.On != job.OnOdd || !strings.Contains(text, "That is odd: the median of its last ") || !strings.Contains(text, "(MAD) of ") {
+		t.Errorf("got the notification %+v", one.message)
+	}
+	h.stop()
 }
 
 // A notification about a run that was ended by a limit names the limit, not the resulting exit
@@ -172,7 +225,7 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 	h := newTestHost(t)
 	all := h.withHook()
 	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"bob\"\nusers = [\"ann\"]\n", h.path("hook")))
-	h.userCrontab("ann", annID, "#@ name=flaky every=1s overlap=skip notify=ops notify-on=fail,recover\n* * * * * test -e "+h.path("mended")+"\n")
+	h.userCrontab("ann", annID, "#@ name=flaky every=1s overlap=skip notify=ops notify-on=fail,recover\n* * * * * echo one; echo two; test -e "+h.path("mended")+"\n")
 	h.start()
 	records := h.watch()
 	ended := func(ok bool) func(job.Record) bool {
@@ -198,6 +251,9 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 		v, m := c.got.variables, c.got.message
 		if c.got.uid != fmt.Sprint(bobID) || v["ON"] != string(c.on) || v["JOB"] != "ann/flaky" || v["USER"] != "ann" || v["CHANNEL"] != "ops" || v["TEXT"] == "" || v["RUN"] == "" {
 			t.Errorf("notice %d: as %s, %v; want %s of ann/flaky, as bob", i, c.got.uid, v, c.on)
+		}
+		if v["OUTPUT"] != "one two" || m.Output != "one\ntwo" {
+			t.Errorf("notice %d: output %q and %q, want what the run printed", i, v["OUTPUT"], m.Output)
 		}
 		if m.On != c.on || m.ID != v["ID"] || m.Run == nil || m.Text != v["TEXT"] {
 			t.Errorf("notice %d: document %+v, variables %v", i, m, v)
@@ -243,7 +299,7 @@ func TestHostKeepsNoticesOverRestarts(t *testing.T) {
 		return ""
 	}
 	id := tried()
-	h.said("did not take a notice", "answered 503")
+	h.said("a message was not accepted", "answered 503")
 	if !contains(h.status().Problems, "channel web: 1 notice waits") {
 		t.Errorf("problems %+v", h.status().Problems)
 	}

@@ -84,7 +84,7 @@ func runHost(text string) int {
 	o.Files = s.Files
 	o.ConfigDir = s.path("etc/cronring")
 	o.Config = config.Read(o.ConfigDir)
-	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == ""
+	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == "" && s.Files == nil
 	if s.CommitTime > 0 {
 		sqlite.RegisterConnectionHook(func(conn sqlite.ExecQuerierContext, _ string) error {
 			conn.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 { time.Sleep(s.CommitTime); return 0 })

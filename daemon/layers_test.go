@@ -7,8 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +22,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/engine/order", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "daemon/filetest", "daemon/hosttest"},
+	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/usual", "gossip/order", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "daemon/filetest", "daemon/hosttest"},
 	{"crontab/timetable", "gossip/meta", "packaging/machinetest"},
 	{"crontab/holidays"},
 	{"crontab/option", "crontab/source"},
@@ -34,24 +36,24 @@ var layers = [][]string{
 	{"daemon/engine/backfill"},
 	{"daemon/engine/live", "daemon/engine/install"},
 	{"daemon/engine/event"},
-	{"daemon/engine/view"},
+	{"daemon/engine/view", "daemon/engine/gate"},
 	{"gossip/register", "gossip/keys", "gossip/memory"},
 	{"gossip/claims", "gossip/roster", "gossip/clocks", "gossip/search"},
-	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "daemon/envfile", "daemon/typedtime"},
-	{"daemon/review", "daemon/engine/enginetest"},
+	{"daemon/engine", "daemon/account", "daemon/budget", "daemon/holder", "daemon/starter", "daemon/credential", "daemon/envfile", "daemon/sandbox", "daemon/typedtime"},
+	{"daemon/review", "daemon/engine/enginetest", "daemon/outbox"},
 	{"daemon/store/database"},
-	{"daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
+	{"daemon/store/audit", "daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
 	{"daemon/store/prune"},
 	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self", "daemon/spawn/pipe"},
 	{"daemon/spawn/command", "daemon/spawn/handed"},
 	{"daemon/spawn/logfile", "daemon/spawn/stage"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest", "gossip/transport"},
 	{"gossip/ledger/disk", "gossip/inbox"},
-	{"daemon/mail/outbox"},
+	{"daemon/mail/sendmail"},
 	{"gossip", "gossip/ledger", "daemon/groups", "daemon/barred", "daemon/othercron", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim", "daemon/runmail"},
 	{"daemon/api", "daemon/handover"},
-	{"daemon/server/call", "daemon/hub", "daemon/member", "daemon/pamsession"},
+	{"daemon/server/call", "daemon/listen", "daemon/hub", "daemon/member", "daemon/pamsession"},
 	{"daemon/server/members"},
 	{"daemon/server/jobstate"},
 	{"daemon/server/lookup"},
@@ -59,27 +61,27 @@ var layers = [][]string{
 	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview"},
 	{"daemon/server", "daemon/server/servertest"},
 	{"daemon"},
-	{"tui/keys", "tui/nocolor"},
+	{"tui/keys", "tui/nocolor", "tui/find"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui/page", "tui/screen/screentest"},
-	{"tui/table", "tui/change", "tui/failure"},
+	{"tui/table", "tui/change", "tui/failure", "tui/finder"},
 	{"tui/jobinfo", "tui/shell"},
 	{"tui/shell/shelltest"},
-	{"tui/screen/jobs", "tui/screen/runs", "tui/screen/ring", "tui/screen/files", "tui/screen/editor", "tui/screen/output", "tui/screen/why", "tui/screen/console", "tui/screen/dst", "tui/screen/incident"},
+	{"tui/screen/jobs", "tui/screen/runs", "tui/screen/ring", "tui/screen/files", "tui/screen/editor", "tui/screen/output", "tui/screen/why", "tui/screen/console", "tui/screen/dst", "tui/screen/incident", "tui/screen/stats", "tui/screen/upcoming"},
 	{"tui/screen/timeline", "tui/screen/detail"},
 	{"tui"},
 	{"cmd/cronring/cli", "cmd/cronring/inventory"},
 	{"cmd/cronring/clitest", "cmd/cronring/direct", "cmd/cronring/jobs", "cmd/cronring/runs", "cmd/cronring/analysis"},
 	{"cmd/cronring/inventory/inventorytest", "cmd/cronring/crontab1", "cmd/cronring/dashboard", "cmd/cronring/ring"},
-	{"cmd/cronring/crontabs", "cmd/cronring/host", "cmd/cronring/doctor"},
+	{"cmd/cronring/crontabs", "cmd/cronring/host", "cmd/cronring/doctor", "cmd/cronring/migration/manifest"},
 	{"cmd/cronring/migration"},
 	{"cmd/cronringd", "cmd/cronring", "packaging/container"},
 }
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/order", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/register", "gossip/claims", "gossip/clocks"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "gossip/order", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/gate", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/usual", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/register", "gossip/claims", "gossip/clocks"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{
@@ -242,6 +244,101 @@ func checkPure(t *testing.T, path, name string) {
 		}
 		return true
 	})
+}
+
+// Limits of how strongly the files of a package hang together.
+const (
+	mostArrows = 5  // per file, on average
+	mostCycle  = 15 // files that need each other
+)
+
+// TestLayersCoupling checks that each package can be read in parts. An arrow goes from a file to
+// another one of the package if it contains a name that only that one defines. Like the ruler that
+// other projects were measured with, it reads words, not syntax.
+func TestLayersCoupling(t *testing.T) {
+	for _, p := range listPackages(t) {
+		arrows := arrowsIn(t, p.Dir)
+		total := 0
+		for _, to := range arrows {
+			total += len(to)
+		}
+		if total > mostArrows*len(arrows) {
+			t.Errorf("%s has %d arrows between %d files, and %d per file are the limit: split it by purpose, or move what two files share", p.path(), total, len(arrows), mostArrows)
+		}
+		if cycle := largestCycle(arrows); cycle > mostCycle {
+			t.Errorf("%s has %d files that need each other, and %d are the limit: move a part that needs no others into a package of its own", p.path(), cycle, mostCycle)
+		}
+	}
+}
+
+var (
+	comment    = regexp.MustCompile(`//.*`)
+	definition = regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type )(\w+)`)
+	word       = regexp.MustCompile(`\w+`)
+)
+
+// arrowsIn returns the arrows from each file of a directory.
+func arrowsIn(t *testing.T, dir string) map[string]map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, homes := map[string]string{}, map[string]string{} // by file; by name, "" if several define it
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[file] = comment.ReplaceAllString(string(text), "")
+		for _, m := range definition.FindAllStringSubmatch(texts[file], -1) {
+			if home, known := homes[m[1]]; known && home != file {
+				homes[m[1]] = ""
+			} else {
+				homes[m[1]] = file
+			}
+		}
+	}
+	arrows := map[string]map[string]bool{}
+	for file, text := range texts {
+		arrows[file] = map[string]bool{}
+		for _, name := range word.FindAllString(text, -1) {
+			if home := homes[name]; len(name) > 3 && home != "" && home != file {
+				arrows[file][home] = true
+			}
+		}
+	}
+	return arrows
+}
+
+// largestCycle returns the largest number of files that need each other, directly or through others.
+func largestCycle(arrows map[string]map[string]bool) (largest int) {
+	reach := map[string]map[string]bool{}
+	for file := range arrows {
+		seen := map[string]bool{file: true}
+		for next := []string{file}; len(next) > 0; next = next[1:] {
+			for to := range arrows[next[0]] {
+				if !seen[to] {
+					seen[to] = true
+					next = append(next, to)
+				}
+			}
+		}
+		reach[file] = seen
+	}
+	for file, seen := range reach {
+		n := 0
+		for to := range seen {
+			if reach[to][file] {
+				n++
+			}
+		}
+		largest = max(largest, n)
+	}
+	return largest
 }
 
 // TestSigns checks that every package has exactly one package comment that describes what it owns.

@@ -92,6 +92,7 @@ type shared struct {
 	preserver  *preserve.Preserver
 	ring       *member.Member // nil: this host is in none
 	ringless   error          // why it is in none that the configuration names
+	listening  func() error   // why the listener is not open; nil: none is configured
 	view       atomic.Pointer[view.View]
 	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
@@ -147,6 +148,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	l.ring.Ready()
 	l.logWriter.Cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
+	l.reportNoMail()
 	l.manager.Ready(l.statusLine())
 	keep := l.keepFirst(ctx, changes)
 	reloads.Go(func() {
@@ -209,7 +211,10 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 				parted = l.part()
 			case staying:
 				if s == syscall.SIGHUP {
-					reloads.Go(func() { l.must(life, l.reload(life, true)) })
+					reloads.Go(func() {
+						l.auditSignal(life)
+						l.must(life, l.reload(life, true))
+					})
 				}
 			}
 		case <-giveUp:
@@ -359,7 +364,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	if tap := l.tap.Load(); tap != nil {
 		(*tap)(batch.Records, batch.Ledgers)
 	}
-	l.perform(effects, refused)
+	l.perform(effects, refused, in.ended)
 	l.deliverAll(batch.Records, in.ended)
 	for _, reply := range in.after {
 		reply <- effect.Answer{}

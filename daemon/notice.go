@@ -5,12 +5,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
@@ -18,12 +25,14 @@ import (
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/runmail"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/usual"
 )
 
-// openMail opens the queue of letters. A daemon that was given files by name prints what jobs print,
-// and mails nothing.
+// openMail opens the queue of letters. A daemon that was given files by name is often in a container
+// without a mail transfer agent: it mails only with a configured command.
 func (l *loop) openMail() {
-	if !l.options.host() {
+	if !l.options.host() && l.options.Config.Mail.Command == "" {
 		return
 	}
 	l.mailer = runmail.Open(runmail.Options{
@@ -33,6 +42,28 @@ func (l *loop) openMail() {
 			l.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 		},
 	})
+}
+
+// reportNoMail logs that the daemon sends no mail, if an entry requests some.
+func (l *loop) reportNoMail() {
+	if l.mailer != nil || l.options.Config.Mail.Off {
+		return
+	}
+	v := l.view.Load()
+	for i := range v.Len() {
+		if asksForMail(v.Entry(i)) {
+			l.log.Warn("no mail is sent, because this daemon was given crontabs by name: set mail.command in the configuration, or mail.off to silence this", "job", v.ID(i))
+			return
+		}
+	}
+}
+
+// asksForMail reports whether an entry has an option or a variable for mail.
+func asksForMail(e *crontab.Entry) bool {
+	o := e.Options()
+	asks := slices.ContainsFunc(e.Env(), func(v string) bool { return strings.HasPrefix(v, "MAILTO=") && v != "MAILTO=" })
+	return asks && o.Mail != option.MailNever || o.MailTo != nil || o.Mail == option.MailAlways || o.Mail == option.MailFailure ||
+		slices.Contains(o.Notify, option.MailChannel)
 }
 
 // openNotices opens the queue of notifications.
@@ -45,8 +76,47 @@ func (l *loop) openNotices() {
 	l.notices.Configure(l.config.current().Channels)
 }
 
-// notify writes a notification to the log and to subscribers, and passes it to its channels.
-func (l *loop) notify(n job.Notice) {
+// notify writes a notification to the log and to subscribers, and passes it to its channels with the
+// end of the output of its run.
+func (l *loop) notify(n job.Notice, ended []spawn.Ended) {
+	if n.On == job.OnOdd {
+		l.chores.Go(func() {
+			if l.isOdd(&n) {
+				l.send(n, "")
+			}
+		})
+		return
+	}
+	if n.Ping != "" {
+		l.notices.Give(n, endOfOutput(n.Run, ended))
+		return
+	}
+	l.send(n, endOfOutput(n.Run, ended))
+}
+
+// isOdd reports whether the duration of a run is unusual, and adds the numbers to its notification.
+func (l *loop) isOdd(n *job.Notice) bool {
+	runs, err := l.history.Runs(context.Background(), store.Filter{Jobs: []job.ID{n.Job}, Before: n.Run.ID, Limit: 2 * usual.Most})
+	if err != nil {
+		l.log.Warn("a duration cannot be compared with the history", "job", n.Job, "error", err)
+		return false
+	}
+	var durations []time.Duration
+	for i := range runs {
+		if r := &runs[i]; r.User == n.User && r.Verdict == job.VerdictOK && !r.Started.IsZero() && len(durations) < usual.Most {
+			durations = append(durations, r.Ended.Sub(r.Started))
+		}
+	}
+	took, s := n.Run.Ended.Sub(n.Run.Started), usual.SpreadOf(durations)
+	if len(durations) < usual.Fewest || !s.Odd(took) {
+		return false
+	}
+	n.Text += fmt.Sprintf(" That is odd: the median of its last %d successes is %s, with a deviation (MAD) of %s.",
+		len(durations), display.Length(s.Median), display.Length(s.Deviation))
+	return true
+}
+
+func (l *loop) send(n job.Notice, output string) {
 	attrs := []slog.Attr{
 		slog.String("on", string(n.On)), slog.String("job", string(n.Job)), slog.String("user", n.User),
 		slog.String(journal.IDKey, journal.NoticeID),
@@ -62,7 +132,21 @@ func (l *loop) notify(n job.Notice) {
 	}
 	l.log.LogAttrs(context.Background(), noticeLevel(n.On), n.Text, attrs...)
 	l.hub.Publish(api.Event{Notice: &n})
-	l.notices.Give(n)
+	l.notices.Give(n, output)
+}
+
+// endOfOutput returns the last lines that a run printed, if it has just ended.
+func endOfOutput(r *job.Run, ended []spawn.Ended) string {
+	if r == nil {
+		return ""
+	}
+	i := slices.IndexFunc(ended, func(e spawn.Ended) bool { return e.Run == r.ID })
+	if i < 0 {
+		return ""
+	}
+	text, _ := mail.Output(ended[i].Output)
+	all, _ := io.ReadAll(text) // it is in memory
+	return notify.Tail(string(all))
 }
 
 func noticeLevel(on job.NoticeOn) slog.Level {
@@ -100,7 +184,7 @@ func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Mess
 	case v == nil: // no crontab is read yet
 		return notify.ErrNotNow
 	case l.mailer == nil:
-		return &notify.FinalError{Why: "a daemon that was given crontabs by name sends no mail"}
+		return &notify.FinalError{Why: "this daemon was given crontabs by name and sends no mail: set mail.command in the configuration"}
 	}
 	return l.mailer.Notice(ctx, c, m, entryOf(v, m.Job, m.User))
 }

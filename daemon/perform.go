@@ -12,8 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// perform begins the acts of a step, in order.
-func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool) {
+// perform begins the acts of a step, in order. ended are the runs that ended before it.
+func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool, ended []spawn.Ended) {
 	if l.ring != nil {
 		l.ring.Take(l.life)
 	}
@@ -28,7 +28,7 @@ func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool) {
 		case effect.Stamp:
 			l.stamp(e)
 		case effect.Notify:
-			l.notify(e.Notice)
+			l.notify(e.Notice, ended)
 		case effect.Answer:
 			if reply, ok := l.waiting[e.Token]; ok {
 				reply <- e

@@ -52,6 +52,9 @@ func (l *loop) prune(ctx context.Context) error {
 
 // pruneOnce looks for old history, of all jobs if all is set.
 func (l *shared) pruneOnce(ctx context.Context, all bool) (prune.Pruned, error) {
+	if err := l.history.Expire(ctx, l.clock.Now().Wall.Add(-l.config.current().AuditAge)); err != nil {
+		return prune.Pruned{}, err
+	}
 	p := policy(l.view.Load(), l.config.current().HistoryRows)
 	p.All = all
 	return l.history.Prune(ctx, l.clock.Now().Wall, p)

@@ -42,18 +42,8 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		locks:   map[string]*spool.StampLock{},
 	}
 	l.hub = hub.New(l.memory)
-	l.logWriter, l.log, err = runlog.Open(o.logOptions(o.mailTakes, l.zone))
+	l.logWriter, l.log, err = runlog.Open(o.logOptions(o.mailTakes, l.hostZone))
 	return l, err
-}
-
-// zone is the host's, as it is now.
-func (l *loop) zone() *time.Location {
-	if l.crontabs != nil {
-		if zone := l.crontabs.current().Zone; zone != nil {
-			return zone
-		}
-	}
-	return time.Local // nothing was read yet
 }
 
 // listen opens the control socket: the previous daemon's, the service manager's, or a new one.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/roster"
 	"github.com/cronring/cronring/gossip/search"
 	"github.com/cronring/cronring/gossip/wire"
@@ -37,7 +36,7 @@ func (r *Ring) compare(m *member) {
 	if settled {
 		return
 	}
-	if b.ours == b.theirs && !m.meta.Wide { // a request is not necessary
+	if b.ours == b.theirs { // a request is not necessary
 		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, roster.Difference{}, true, nil, ""
 		r.outbox.changed = true
 		r.unpark()
@@ -67,11 +66,8 @@ func (r *Ring) compared(m *member, b basis, ours *roster.Roster, theirs roster.P
 		return
 	}
 	m.diff = ours.Compare(theirs.Entries, m.diff, r.o.Now())
-	m.basis, m.compared, m.labels, m.fails, m.trouble, m.retry = b, true, theirs.Labels, 0, "", time.Time{}
+	m.basis, m.compared, m.fails, m.trouble, m.retry = b, true, 0, "", time.Time{}
 	maps.DeleteFunc(m.foreign, func(key job.Key, _ int) bool { _, lacks := m.diff.Lacks[key]; return !lacks })
-	if meta.LabelSum(theirs.Labels) != m.meta.LabelSum {
-		m.basis.labels = meta.Digest{}
-	}
 	if _, settled := m.settled(r.roster.Load()); !settled {
 		m.retry = time.Now().Add(search.FirstRetry) // its meta and its answer differ: one of them is out of date
 	}
@@ -97,7 +93,7 @@ func (r *Ring) fetch(ctx context.Context, to link.Peer) (all roster.Page, err er
 		case p.Next != 0 && (len(p.Entries) == 0 || p.Next != len(all.Entries)+len(p.Entries)):
 			return roster.Page{}, wire.ErrMalformed
 		}
-		all.Root, all.Labels, all.Next, all.Entries = p.Root, p.Labels, p.Next, append(all.Entries, p.Entries...)
+		all.Root, all.Next, all.Entries = p.Root, p.Next, append(all.Entries, p.Entries...)
 		if all.Next == 0 {
 			return all, nil
 		}
@@ -107,10 +103,10 @@ func (r *Ring) fetch(ctx context.Context, to link.Peer) (all roster.Page, err er
 func (r *Ring) answerRoster(_ context.Context, _ string, body []byte) ([]byte, error) {
 	q := wire.NewReader(body)
 	first := q.Number(roster.MaxHoldings)
-	if err := q.End(); err != nil {
+	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	p := r.roster.Load().Page(first, r.o.Labels)
+	p := r.roster.Load().Page(first)
 	return p.Encode(), nil
 }
 

@@ -53,7 +53,7 @@ func (r *Ring) judge() {
 	for _, fault := range []struct{ why, remedy string }{
 		{r.fitness.clash, "remove the file " + memory.IDFile + " on one of the two hosts and restart cronring there"},
 		{r.olderFault(), "upgrade cronring on that host"},
-		{r.rulesFault(), "give ring.mode and ring.hold-off the same values on all members, then: systemctl restart cronring"},
+		{r.rulesFault(), "give ring.mode, ring.hold-off and ring.voters the same values on all members, then: systemctl restart cronring"},
 		{clock, "set the clock: chronyc makestep"},
 	} {
 		if fault.why != "" {

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/memory"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
@@ -30,6 +32,8 @@ type catchUp struct {
 	begun    bool           // requestInitialMarks was called
 	answers  int
 	until    time.Time // how long it waits for them before it joins
+	saved    time.Time // when the newest occurrences were written to disk
+	saving   bool
 }
 
 // requestInitialMarks requests, from some members, the marks that this member missed while it was
@@ -131,7 +135,7 @@ func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 	for r.More() && len(messages) < marksPage {
 		messages = append(messages, r.Take(int(r.Uint32())))
 	}
-	return next, messages, r.End()
+	return next, messages, r.Err()
 }
 
 // answerPages returns one roster.Page of the items that changed since some time ago. The answer begins
@@ -141,7 +145,7 @@ func (r *Ring) answerPages(ctx context.Context, body []byte, each int, all func(
 	in := wire.NewReader(body)
 	ago, skip := time.Duration(in.Uint64()), in.Number(math.MaxInt32)
 	in.Check(ago >= 0)
-	if err := in.End(); err != nil {
+	if err := in.Err(); err != nil {
 		return nil, err
 	}
 	var items []register.Mark
@@ -182,4 +186,55 @@ func (r *Ring) answerNewest(ctx context.Context, _ string, body []byte) ([]byte,
 	return r.answerPages(ctx, body, register.MaxItems, r.register.Newest, func(part []register.Mark) []byte {
 		return register.AppendNewest(nil, part)
 	})
+}
+
+// recallNewest reads the newest occurrences of the time before this host started. No member that is
+// up may know them, if all were down.
+func (r *Ring) recallNewest() {
+	r.catchUp.saved = r.o.Now()
+	messages, err := memory.RecallNewest(r.o.Dir)
+	if err != nil {
+		r.o.Log.Warn("ring: " + err.Error())
+	}
+	for _, m := range messages {
+		newest, err := register.DecodeNewest(m)
+		if err != nil {
+			r.o.Log.Warn("ring: read what the ring ran: " + err.Error())
+		}
+		r.register.Advance(newest, r.o.Now())
+	}
+}
+
+// saveNewest writes the newest occurrences to disk every newestTime, if they have changed.
+func (r *Ring) saveNewest(now time.Time) {
+	if r.catchUp.saving || now.Sub(r.catchUp.saved).Abs() < newestTime {
+		return
+	}
+	if messages := r.changedNewest(); messages != nil {
+		r.catchUp.saving = true
+		r.help(func(context.Context) func() {
+			err := memory.RememberNewest(r.o.Dir, messages)
+			return func() { r.newestSaved(err) }
+		})
+	}
+}
+
+// changedNewest returns messages with the newest occurrences, or nil if none has changed since the
+// last call.
+func (r *Ring) changedNewest() (messages [][]byte) {
+	changed := len(r.register.Newest(r.catchUp.saved)) > 0
+	r.catchUp.saved = r.o.Now()
+	if changed {
+		for part := range slices.Chunk(r.register.Newest(time.Time{}), register.MaxItems) {
+			messages = append(messages, register.AppendNewest(nil, part))
+		}
+	}
+	return messages
+}
+
+func (r *Ring) newestSaved(err error) {
+	r.catchUp.saving = false
+	if err != nil {
+		r.o.Log.Error("ring: " + err.Error())
+	}
 }

@@ -624,23 +624,6 @@ func TestHoldings(t *testing.T) {
 	})
 }
 
-func TestLabelsThatDoNotFit(t *testing.T) {
-	bubble(t, func(t *testing.T, r *testRing) {
-		h := r.add()
-		h.labels = map[string]string{}
-		for i := range 20 {
-			h.labels[strings.Repeat("k", 20)+string(rune('a'+i))] = strings.Repeat("v", 30)
-		}
-		h.start()
-		other := r.add().start()
-		r.agree(time.Minute, r.members)
-		r.await(5*time.Second, "all labels are known", func() bool {
-			m, _ := other.of(h.id)
-			return len(m.Labels) == 20
-		})
-	})
-}
-
 func TestClocks(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		for i := range 4 {

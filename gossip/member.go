@@ -51,7 +51,6 @@ type member struct {
 	retryAt     time.Time
 	finalSince  time.Time // meta.since of the membership whose final state it sent last
 
-	labels  map[string]string // as requested from it, if they do not fit into its meta
 	samples clocks.Samples
 }
 
@@ -67,7 +66,7 @@ func (m *member) left() bool { return !m.finalSince.IsZero() && m.finalSince.Equ
 // basis identifies the input of a difference. If the current basis is another one, the
 // difference is out of date.
 type basis struct {
-	ours, theirs, labels meta.Digest
+	ours, theirs meta.Digest
 }
 
 func (m *member) peer() link.Peer {
@@ -83,23 +82,16 @@ func (m *member) claimTime() time.Duration {
 	return min(max(leastClaim, claimTrips*m.samples.Slowest()), mostClaim)
 }
 
-func (m *member) allLabels() map[string]string {
-	if m.meta.Wide {
-		return m.labels
-	}
-	return m.meta.Labels
-}
-
 // settled returns the current basis of the member's difference, and reports whether the
 // difference is up to date.
 func (m *member) settled(r *roster.Roster) (basis, bool) {
-	b := basis{ours: r.Root, theirs: m.meta.Root, labels: m.meta.LabelSum}
+	b := basis{ours: r.Root, theirs: m.meta.Root}
 	return b, b == m.basis
 }
 
 func (m *member) membership() register.Member {
 	return register.Member{
-		ID: m.id, Name: m.meta.Name, Labels: m.allLabels(), Weight: m.meta.Weight,
+		ID: m.id, Name: m.meta.Name, Labels: m.meta.Labels, Weight: m.meta.Weight,
 		Draining: m.meta.Part != meta.Active, Lacks: m.diff.Lacks,
 	}
 }
@@ -143,7 +135,6 @@ type View struct {
 	Pending           bool          // its jobs are being requested
 	Trouble           string        // why that request failed
 	Load              int
-	Order             uint8    // the version of rendezvous hashing that it uses
 	Keys              []uint32 // fingerprints of its keys; it encrypts with the first
 	Rules             meta.Rules
 }
@@ -162,7 +153,7 @@ func (m *member) view(r *roster.Roster) View {
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.samples.Last().Trip, Skewed: offset.Abs() > clocks.SkewShown,
 		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.Extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
-		Load: m.samples.Last().Load, Order: m.meta.Order, Keys: m.meta.Keys, Rules: m.meta.Rules,
+		Load: m.samples.Last().Load, Keys: m.meta.Keys, Rules: m.meta.Rules,
 	}
 }
 

@@ -57,8 +57,8 @@ func (o *Options) check() error {
 			return err
 		}
 	}
-	if len(o.Labels) > meta.MaxLabels {
-		return fmt.Errorf("%d labels: at most %d", len(o.Labels), meta.MaxLabels)
+	if n := len(meta.AppendLabels(nil, o.Labels)); n > meta.MaxLabels {
+		return fmt.Errorf("its labels have %d bytes: at most %d", n, meta.MaxLabels)
 	}
 	for k, v := range o.Labels {
 		if k == "" || len(k) > meta.MaxLabel || len(v) > meta.MaxLabel || !meta.Printable(k) || !meta.Printable(v) {

@@ -9,7 +9,6 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // foldTime is how long changes of the membership are collected before they are published.
@@ -109,7 +108,7 @@ func (r *Ring) snapshot() *Snapshot {
 		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
 		Address: r.self.String(), Link: linkAddr(r.self, r.own.LinkPort),
 		State: Alive, Changed: r.own.Since, Since: r.own.Since, Part: r.own.Part,
-		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.Keys, Rules: r.own.Rules,
+		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Keys: r.own.Keys, Rules: r.own.Rules,
 	})
 	for _, m := range r.members {
 		s.Members = append(s.Members, m.view(own))

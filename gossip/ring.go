@@ -21,9 +21,9 @@ import (
 	"github.com/cronring/cronring/gossip/clocks"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/keys"
+	"github.com/cronring/cronring/gossip/memory"
 	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
-	"github.com/cronring/cronring/gossip/rendezvous"
 	"github.com/cronring/cronring/gossip/roster"
 	"github.com/cronring/cronring/gossip/search"
 )
@@ -40,6 +40,7 @@ const (
 	conflictTime = 2 * time.Minute
 	reclaimTime  = 10 * time.Second // after this time a dead member may come back at another address
 	goneTime     = 24 * time.Hour   // how long dead members stay visible
+	newestTime   = 10 * time.Second // between two writes of the newest occurrences to disk
 )
 
 // Ring is this host's membership in a ring.
@@ -117,7 +118,7 @@ func New(o Options) (*Ring, error) {
 	}
 	r.register = register.New(o.ID, limits)
 	r.own = meta.Meta{
-		Name: o.Name, Version: o.Version, Order: rendezvous.Version, Weight: o.Weight,
+		Name: o.Name, Version: o.Version, Weight: o.Weight,
 		Labels: o.Labels, Keys: keys.Fingerprints(o.Keys), Rules: o.Rules,
 	}
 	r.setRoster(roster.New(nil))
@@ -199,11 +200,15 @@ func (r *Ring) Run(ctx context.Context) {
 		cancel()
 		r.stop()
 		r.helpers.Wait()
+		if m := r.changedNewest(); m != nil {
+			r.newestSaved(memory.RememberNewest(r.o.Dir, m))
+		}
 		r.view.Store(r.snapshot())
 		close(r.running)
 	}()
 	r.ctx = ctx
 	r.own.Stamp = r.search.Recall(r.o.ID)
+	r.recallNewest()
 	r.enter()
 	r.started.Store(true)
 	ticker := time.NewTicker(time.Second)
@@ -328,6 +333,7 @@ func (r *Ring) tick() {
 		r.sendUnconfirmed()
 	}
 	r.search.Save(r.own.Stamp)
+	r.saveNewest(now)
 	r.renew(now)
 	maps.DeleteFunc(r.members, func(_ string, m *member) bool {
 		return m.state != Alive && now.Sub(m.changed) > goneTime

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
@@ -91,6 +95,48 @@ func TestRingRejoinsFromDisk(t *testing.T) {
 			h.start()
 		}
 		r.agree(time.Minute, r.members)
+	})
+}
+
+// TestNewestSurvivesOnDisk: members that were all down still know what a member took that stays
+// down, whether they were stopped or killed.
+func TestNewestSurvivesOnDisk(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		o, later := occurrence(7), occurrence(8)
+		take := func(o exchange.Occurrence) {
+			r.members[2].Take(register.Claim{Occurrence: o})
+			r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) && r.members[1].heardOthers(o) })
+		}
+		take(o)
+		time.Sleep(newestTime + time.Second)
+		file := filepath.Join(r.members[1].dir, "ring-newest")
+		killed, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		take(later)
+		for _, h := range r.members {
+			h.stop()
+		}
+		filetest.Write(t, file, string(killed), 0o600)
+		for _, h := range r.members[:2] {
+			h.seeds, h.newest = nil, nil
+		}
+		knows := func(h *testMember) (both [2]bool) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return [2]bool{h.newest[o.Key].Equal(o.Time()), h.newest[later.Key].Equal(later.Time())}
+		}
+		r.members[1].start()
+		r.await(time.Minute, "it knows what it wrote before it was killed", func() bool { return knows(r.members[1]) == [2]bool{true, false} })
+		r.members[1].stop()
+		r.members[0].start()
+		r.await(time.Minute, "it knows what it wrote when it was stopped", func() bool { return knows(r.members[0]) == [2]bool{true, true} })
+		r.members[0].stop()
+		filetest.Write(t, filepath.Join(r.members[0].dir, "ring-newest"), "damaged", 0o600)
+		r.members[0].start()
+		r.await(time.Minute, "a damaged file is reported", func() bool { return strings.Contains(r.members[0].log.String(), "read what the ring ran") })
 	})
 }
 

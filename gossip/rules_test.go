@@ -56,6 +56,7 @@ func TestOfTwoMembersTheStricterHolds(t *testing.T) {
 	for name, c := range map[string][2]meta.Rules{ // the first one claims
 		"mode":     {{Strict: true, HoldOff: 2 * time.Second}, {HoldOff: 9 * time.Second}},
 		"hold-off": {{HoldOff: 9 * time.Second}, {HoldOff: 2 * time.Second}},
+		"voters":   {{HoldOff: 2 * time.Second, Voters: 2}, {HoldOff: 2 * time.Second, Voters: 1}},
 	} {
 		for i, own := range c {
 			others := search.New(search.Options{})

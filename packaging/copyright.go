@@ -34,15 +34,18 @@ type source struct{ Path, Version, Dir string }
 var kinds = []struct{ name, words string }{
 	{"Apache-2.0", `Apache License\s+Version 2\.0`},
 	{"MPL-2.0", `Mozilla Public License,? [Vv]ersion 2\.0`},
-	{"BSD-3-Clause", `Redistribution and use in source and binary forms(?s:.*)(Neither the name|names? of (its|the) contributors)`},
+	{"BSD-3-Clause", `Redistribution and use in source and binary forms(?s:.*)(Neither the name|names? of (its|the) contributors|name of any author)`},
 	{"BSD-2-Clause", `Redistribution and use in source and binary forms`},
-	{"MIT", `Permission is hereby granted, free of charge`},
+	{"MIT", `(?i)permission is hereby granted, free of charge`},
 }
 
 // commonLicences are in the directory of that name of every Debian.
 const commonLicences = "/usr/share/common-licenses/"
 
 var common = []string{"Apache-2.0", "MPL-2.0"}
+
+// wholeGPL matches the GPL at the end of a licence that offers it as an alternative.
+var wholeGPL = regexp.MustCompile(`(?s)[ \t]*GNU GENERAL PUBLIC LICENSE\s+Version 2, June 1991.*`)
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
@@ -134,6 +137,9 @@ func describe(out io.Writer, s source, debian bool) error {
 		}
 		if debian && slices.Contains(common, kind) {
 			text = []byte(kind + ", see " + commonLicences + kind + "\n")
+		}
+		if debian {
+			text = wholeGPL.ReplaceAllLiteral(text, []byte("see "+commonLicences+"GPL-2\n"))
 		}
 		texts = append(texts, string(text))
 	}

@@ -108,6 +108,11 @@ func lossCases(now time.Time) []lossCase {
 		{"env", "env=OPTION=set", eachMinute, "quick"},
 		{"env-file", "env-file=/lab/env", eachMinute, "quick"},
 		{"group", "group=daemon", eachMinute, "quick"},
+		{"sandbox", "sandbox=basic", eachMinute, "quick"},
+		{"network", "network=no", eachMinute, "quick"},
+		{"read-only", "sandbox=strict read-only=/srv", eachMinute, "quick"},
+		{"write", "sandbox=strict write=/srv", eachMinute, "quick"},
+		{"credential", "credential=db:/lab/env", eachMinute, "quick"},
 		{"nice", "nice=5", eachMinute, "quick"},
 		{"idle", "idle", eachMinute, "quick"},
 		{"io-weight", "io-weight=10", eachMinute, "quick"},
@@ -127,6 +132,8 @@ func lossCases(now time.Time) []lossCase {
 		{"mail-other", "mail=failure", eachMinute, "talk"},
 		{"mailto", "mailto=bob", eachMinute, "talk"},
 		{"notify", "notify=mail notify-on=success", eachMinute, "talk"},
+		{"notify-after", "notify=mail notify-after=2", eachMinute, "cry"},
+		{"ping", "ping=http://127.0.0.1:9/x", eachMinute, "cry"},
 		{"notify-on", "notify=mail notify-on=start,fail", eachMinute, "cry"},
 		{"keep", "keep=5", eachMinute, "talk"},
 		{"max-late", "max-late=1s", eachMinute, "quick"},
@@ -307,6 +314,8 @@ var observations = map[string]func(w *cronReport, entry string) error{
 	"it has the mask of cron's other jobs":     (*cronReport).setAsPlain,
 	"it has only the variables of the crontab": (*cronReport).setAsPlain,
 	"it has the user's own groups":             (*cronReport).setAsPlain,
+	"nothing confines it":                      (*cronReport).setAsPlain,
+	"it is given no secret":                    (*cronReport).setAsPlain,
 	"it runs with the priority of cron":        (*cronReport).placedAsCron,
 	"it has cron's share of the disk":          (*cronReport).placedAsCron,
 	"it has cron's share of the processors":    (*cronReport).placedAsCron,
@@ -582,13 +591,17 @@ func (c *cronReport) setAsPlain(entry string) error {
 	return nil
 }
 
-// setting describes the directory, mask, groups and variables of this process.
+// setting describes the directory, mask, groups, variables, network and privileges of this process.
 func setting() string {
 	dir, _ := os.Getwd() // "" is a difference too
 	groups, _ := os.Getgroups()
 	mask := syscall.Umask(0)
 	syscall.Umask(mask)
-	return fmt.Sprintf("%s %03o %d %d OPTION=%s", dir, mask, os.Getegid(), groups, os.Getenv("OPTION"))
+	network, _ := os.Readlink("/proc/self/ns/net")
+	status, _ := os.ReadFile("/proc/self/status")
+	_, privileges, _ := strings.Cut(string(status), "NoNewPrivs:")
+	privileges, _, _ = strings.Cut(privileges, "\n")
+	return fmt.Sprintf("%s %03o %d %d OPTION=%s %s %s %s", dir, mask, os.Getegid(), groups, os.Getenv("OPTION"), network, privileges, os.Getenv("CREDENTIALS_DIRECTORY"))
 }
 
 // unlimited: it got what it asked the kernel for, more than its options allow.

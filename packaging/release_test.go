@@ -2,6 +2,7 @@ package packaging
 
 import (
 	"debug/buildinfo"
+	"debug/macho"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -73,16 +74,19 @@ func sameFiles(t *testing.T, what string, got, want map[string]string) {
 
 // TestRelease makes the other files of a release from one set of programs: the same bytes for
 // every builder and directory, a tarball that installs the same files without Go as "make install"
-// here, valid checksums, and bills of materials with every module of the programs.
+// here, one with the client for macOS, valid checksums, and bills of materials with every module of
+// the programs.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	bin, first, second := t.TempDir(), t.TempDir(), t.TempDir()
 	programs := filepath.Join(bin, "linux-"+runtime.GOARCH)
 	command(t, nil, "make", "-s", "build", "BIN="+programs)
+	mac := filepath.Join(bin, "darwin-arm64")
+	command(t, []string{"GOOS=darwin", "GOARCH=arm64"}, "go", "build", "-o", mac+"/", "./cmd/cronring")
 	release := func(dist string, env ...string) {
 		t.Helper()
 		env = append(env, "VERSION=1.2.3", "SOURCE_DATE_EPOCH=1700000000", "BIN="+bin, "DIST="+dist, "SELF="+filepath.Join(programs, "cronring"))
-		command(t, env, "packaging/release/build", runtime.GOARCH)
+		command(t, env, "packaging/release/build", "linux-"+runtime.GOARCH, "darwin-arm64")
 	}
 	release(first, "TZ=Asia/Tokyo", "LC_ALL=C")
 	release(second, "TZ=America/Lima", "LC_ALL=C.UTF-8")
@@ -90,12 +94,14 @@ func TestRelease(t *testing.T) {
 
 	sums := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
 	sums.Dir = first
-	if out, err := sums.CombinedOutput(); err != nil || strings.Count(string(out), ": OK") != 3 {
+	if out, err := sums.CombinedOutput(); err != nil || strings.Count(string(out), ": OK") != 5 {
 		t.Errorf("the checksums: %v\n%s", err, out)
 	}
 	for _, program := range []string{"cronring", "cronringd"} {
 		checkMaterials(t, filepath.Join(first, program+"_1.2.3_linux_"+runtime.GOARCH+".cdx.json"), filepath.Join(programs, program))
 	}
+	checkMaterials(t, filepath.Join(first, "cronring_1.2.3_darwin_arm64.cdx.json"), filepath.Join(mac, "cronring"))
+	checkMacTarball(t, filepath.Join(first, "cronring_1.2.3_darwin_arm64.tar.gz"), mac)
 	checkTarball(t, filepath.Join(first, "cronring_1.2.3_linux_"+runtime.GOARCH+".tar.gz"), programs)
 }
 
@@ -108,6 +114,22 @@ func checkTarball(t *testing.T, tarball, programs string) {
 	command(t, nil, "make", "-s", "install", "BIN="+programs, "FAMILY=rhel", "DESTDIR="+want)
 	sameFiles(t, "installed from the tarball", contents(t, installed), contents(t, want))
 	for _, name := range []string{"INSTALL", "LICENSE", "README.md", "packaging/copyright", "man/cronring-list.1", "man/cronring-why.7", "completions/cronring.zsh"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("the tarball's %s: %v", name, err)
+		}
+	}
+}
+
+// checkMacTarball compares the program with the built one: nothing here can run it.
+func checkMacTarball(t *testing.T, tarball, programs string) {
+	t.Helper()
+	dir := t.TempDir()
+	command(t, nil, "tar", "-xzf", tarball, "-C", dir, "--strip-components=1")
+	sameFiles(t, "the program for macOS", contents(t, filepath.Join(dir, "bin")), contents(t, programs))
+	if _, err := macho.Open(filepath.Join(dir, "bin", "cronring")); err != nil {
+		t.Errorf("the program for macOS: %v", err)
+	}
+	for _, name := range []string{"LICENSE", "README.md", "packaging/copyright", "man/cronring.1"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("the tarball's %s: %v", name, err)
 		}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 // with lines as wide as the screen, and cause no panic.
 func TestJobsWithstandAnyKeys(t *testing.T) {
 	var names []string
-	for _, b := range keys.Default().Of(keys.List, keys.Subject, keys.Everywhere, keys.Detail, keys.Why, keys.Output) {
+	for _, b := range keys.Default().Of(keys.List, keys.Subject, keys.Everywhere, keys.Jobs, keys.Detail, keys.Why, keys.Output) {
 		for _, key := range b.Keys {
 			if key != "ctrl+c" {
 				names = append(names, key)
@@ -78,7 +79,8 @@ func anyUpdate(r *rand.Rand, w *screen.World) api.BoardUpdate {
 	return u
 }
 
-// carryAll carries out what screens asked and follow, too.
+// carryAll carries out what screens asked and follow, too. The output of a run that goes on has no
+// end, so it is followed for a moment only.
 func carryAll(t *testing.T, s *shell.Shell, d screen.Daemon, orders []shell.Order) {
 	t.Helper()
 	for n := 0; len(orders) > 0; n++ {
@@ -92,9 +94,11 @@ func carryAll(t *testing.T, s *shell.Shell, d screen.Daemon, orders []shell.Orde
 			value, err := e.Call(t.Context(), d)
 			orders = append(orders, s.Take(screentest.Now, o.Owner, screen.Answer{Slot: e.Slot, Value: value, Err: err, Done: true})...)
 		case screen.Follow:
-			for value, err := range e.Call(t.Context(), d) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			for value, err := range e.Call(ctx, d) {
 				orders = append(orders, s.Take(screentest.Now, o.Owner, screen.Answer{Slot: e.Slot, Value: value, Err: err})...)
 			}
+			cancel()
 			orders = append(orders, s.Take(screentest.Now, o.Owner, screen.Answer{Slot: e.Slot, Done: true})...)
 		}
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,4 +74,95 @@ func TestTerminalShowsAJob(t *testing.T) {
 	x.gone("Show only")
 	x.resize(40, 15)
 	x.wait(">✗ sleepy")
+}
+
+// A person finds a failing job by a misspelled name, follows events, and has a command repeated.
+func TestTerminalFindsWithTypos(t *testing.T) {
+	h := newHost(t, brokenCrontab)
+	x := h.open(100, 30)
+	x.wait("broken", "sleepy", "live ")
+	x.keys("C-p")
+	x.typing("brokne")
+	x.wait("> broken", "job")
+	x.keys("Enter")
+	x.wait("[Why]")
+	x.keys(":")
+	x.typing("run --force brok")
+	x.wait("run --force broken")
+	x.keys("Down", "Enter")
+	x.wait("Run this command?  cronring run --force broken")
+	x.keys("y")
+	x.wait("cronring run --force broken", "run 1  broken  starting")
+	x.keys("@")
+	x.wait("What was done here", "✓", "run --force broken", "run 1  broken  starting")
+	x.keys("Escape")
+	x.gone("What was done here")
+	x.keys(":")
+	x.typing("rpevents")
+	x.wait("> report events")
+	x.keys("Enter")
+	x.wait("cronring report events", "Waiting for more")
+	x.keys("Escape")
+	x.gone("cronring report events")
+	x.keys(":")
+	x.wait("> report events", "recent")
+}
+
+// The mouse is on from the start: names of screens, titles of columns and rows answer to a click.
+func TestTerminalMouse(t *testing.T) {
+	x := newHost(t, brokenCrontab).open(80, 24)
+	screen := x.wait("broken", "sleepy", "live ")
+	click := func(text string) {
+		t.Helper()
+		for y, line := range strings.Split(screen, "\n") {
+			if before, _, found := strings.Cut(line, text); found {
+				at := fmt.Sprintf("\x1b[<0;%d;%d", len([]rune(before))+1, y+1)
+				x.typing(at + "M" + at + "m")
+				return
+			}
+		}
+		t.Fatalf("no %q on the screen:\n%s", text, screen)
+	}
+	click("JOB ")
+	screen = x.wait("sort job")
+	click("sleepy")
+	x.wait("─ sleepy: ")
+	click("2 Runs")
+	x.wait("[2 Runs]")
+}
+
+// With --notify a failure rings the bell, is shown on the desktop and counted in the title, and the
+// terminal has its own title back in the end.
+func TestTerminalNotifies(t *testing.T) {
+	x := newHost(t, brokenCrontab).open(80, 24, "--notify", "--job", "broken")
+	x.wait(">· new  broken", "live ")
+	x.keys("r")
+	x.wait("Run broken now")
+	x.keys("y")
+	x.wait("✗ FAIL broken")
+	got := x.quit()
+	for _, want := range []string{"\x1b[22;2t", "\x1b]2;✗1 cronring ", "\a\x1b]9;", "1 new failure: broken\x1b\\", "\x1b]777;notify;cronring;", "\x1b[23;2t"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+}
+
+// A person filters the jobs by fields, is told of a mistake, and keeps the list meanwhile.
+func TestTerminalFiltersByField(t *testing.T) {
+	h := newHost(t, brokenCrontab+"#@ name=web labels=team:web\n0 0 1 1 * true\n")
+	x := h.open(100, 30)
+	x.wait("broken", "sleepy", "web", "live ")
+	x.keys("/")
+	x.typing("label:team:web !slee")
+	x.wait("/label:team:web !slee", "1/1", "web")
+	x.keys("C-u")
+	x.typing("lable:web")
+	x.wait("no field is called lable: did you mean label?", "web")
+	x.keys("C-u")
+	x.typing("state:new /^(brok|slee)/")
+	x.wait("1/2", "broken", "sleepy")
+	x.keys("C-u")
+	x.typing("brokne")
+	x.wait("1/1", ">· new  broken")
 }

@@ -29,6 +29,7 @@ type Options struct {
 	Start  shell.Start
 	Edit   string // a crontab to begin with in the editor; empty: none
 	Views  string // file in which views are saved
+	Recent string // file in which recent commands are saved
 }
 
 // Run shows the dashboard until the person leaves it.
@@ -71,6 +72,7 @@ type model struct {
 	palette  *palette
 	renderer *renderer
 	views    string // file in which views are saved
+	recent   string // file in which recent commands are saved
 
 	canvas  *canvas.Canvas
 	shown   *canvas.Canvas // on the terminal; of no size: unknown
@@ -88,8 +90,9 @@ func newModel(ctx context.Context, o Options) *model {
 		feed:     &feed{client: o.Client},
 		requests: &requests{ctx: ctx, daemon: o.Client, open: map[requestKey]request{}},
 		palette:  newPalette(o.Look),
-		renderer: &renderer{in: int(o.In.Fd()), to: o.Out},
+		renderer: &renderer{in: o.In.Fd(), to: o.Out, mouse: true},
 		views:    o.Views,
+		recent:   o.Recent,
 		canvas:   canvas.New(80, 24),
 		shown:    new(canvas.Canvas),
 		dirty:    true,
@@ -140,8 +143,8 @@ type executed struct {
 	err   error
 }
 
-// viewsSaved is the result of saving the views.
-type viewsSaved struct{ err error }
+// saved is the result of saving views or recent commands.
+type saved struct{ err error }
 
 func (m *model) Init() tea.Cmd {
 	return tea.Batch(beat(), m.carryOut(m.shell.Init(time.Now())), m.paint(time.Now()))
@@ -164,7 +167,7 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 // isOwn reports messages that change nothing of what is shown.
 func isOwn(msg tea.Msg) bool {
 	switch msg.(type) {
-	case painted, tea.WindowSizeMsg, tea.ColorProfileMsg, tea.EnvMsg, tea.MouseReleaseMsg, tea.MouseMotionMsg:
+	case painted, tea.WindowSizeMsg, tea.ColorProfileMsg, tea.EnvMsg, tea.MouseReleaseMsg:
 		return true
 	}
 	return false
@@ -181,6 +184,8 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 		return m.carryOut(m.shell.Paste(now, msg.Content))
 	case tea.MouseClickMsg:
 		return m.carryOut(m.shell.Click(now, msg.X, msg.Y))
+	case tea.MouseMotionMsg:
+		return m.carryOut(m.shell.Drag(now, msg.X, msg.Y))
 	case tea.MouseWheelMsg:
 		return m.carryOut(m.shell.Wheel(now, msg.Button == tea.MouseWheelDown))
 	case fed:
@@ -194,7 +199,7 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	case executed:
 		m.shown.Resize(0, 0)
 		return m.carryOut(m.shell.Take(now, msg.owner, screen.Answer{Slot: msg.slot, Err: msg.err, Done: true}))
-	case viewsSaved:
+	case saved:
 		m.shell.Kept(now, msg.err)
 	case tick:
 		return tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
@@ -305,9 +310,16 @@ func (m *model) one(o shell.Order) tea.Cmd {
 			return nil
 		}
 	case screen.Keep:
-		return func() tea.Msg { return viewsSaved{writeViews(m.views, e.Views)} }
+		return func() tea.Msg { return saved{writeJSON(m.views, e.Views)} }
+	case screen.Remember:
+		return func() tea.Msg { return saved{writeJSON(m.recent, e.Commands)} }
 	case screen.Mouse:
 		m.renderer.point(e.On)
+	case screen.Notify:
+		return func() tea.Msg {
+			m.renderer.announce(e.Title, e.Text)
+			return nil
+		}
 	case screen.Redraw:
 		m.shown.Resize(0, 0)
 	case screen.Quit:

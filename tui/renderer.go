@@ -8,7 +8,9 @@ import (
 	"sync"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/sys/unix"
+	"github.com/charmbracelet/x/term"
+
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // The sequences that take and release the terminal: alternate screen, no cursor,
@@ -17,21 +19,25 @@ const (
 	takeTerminal    = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste
 	releaseTerminal = mouseOff + ansi.ResetStyle + ansi.ResetModeBracketedPaste + ansi.SetModeTextCursorEnable + ansi.ResetModeAltScreenSaveCursor
 
-	mouseOn  = ansi.SetModeMouseNormal + ansi.SetModeMouseExtSgr
-	mouseOff = ansi.ResetModeMouseNormal + ansi.ResetModeMouseExtSgr
+	// XTWINOPS of xterm: the stack of titles.
+	saveTitle, restoreTitle = "\x1b[22;2t", "\x1b[23;2t"
+
+	mouseOn  = ansi.SetModeMouseButtonEvent + ansi.SetModeMouseExtSgr
+	mouseOff = ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr
 )
 
 // renderer writes to the terminal. Bubble Tea's own renderer wakes up for every frame,
 // which would be most of the cost of an idle dashboard, and delays keys until its
 // next frame.
 type renderer struct {
-	in int // the terminal that keys come from
+	in uintptr // the terminal that keys come from
 
 	mu    sync.Mutex
 	to    io.Writer
-	was   *unix.Termios // how it was before
-	holds bool          // the terminal is the dashboard's
+	was   *term.State // how it was before
+	holds bool        // the terminal is the dashboard's
 	mouse bool
+	named bool // the terminal has a title of the dashboard
 	err   error
 }
 
@@ -39,17 +45,8 @@ type renderer struct {
 func (p *renderer) take() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was, err := unix.IoctlGetTermios(p.in, unix.TCGETS)
+	was, err := term.MakeRaw(p.in)
 	if err != nil {
-		return fmt.Errorf("read the terminal's settings: %w", err)
-	}
-	raw := *was
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	raw.Oflag &^= unix.OPOST
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, &raw); err != nil {
 		return fmt.Errorf("change the terminal's settings: %w", err)
 	}
 	p.was, p.holds = was, true
@@ -67,9 +64,13 @@ func (p *renderer) give() {
 	if !p.holds {
 		return
 	}
+	if p.named {
+		p.send(restoreTitle)
+		p.named = false
+	}
 	p.send(releaseTerminal)
 	p.holds = false
-	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, p.was); err != nil && p.err == nil {
+	if err := term.Restore(p.in, p.was); err != nil && p.err == nil {
 		p.err = fmt.Errorf("restore the terminal's settings: %w", err)
 	}
 }
@@ -83,6 +84,24 @@ func (p *renderer) write(text string) (ok bool) {
 		p.send(text)
 	}
 	return p.err == nil
+}
+
+// announce sets the title of the terminal, whose own title comes back when it is released. A text is
+// also shown as a notification.
+func (p *renderer) announce(title, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.holds {
+		return
+	}
+	if !p.named {
+		p.send(saveTitle)
+		p.named = true
+	}
+	p.send(ansi.SetWindowTitle(display.Text(title)))
+	if text != "" {
+		p.send(display.Notification(text))
+	}
 }
 
 // point turns mouse events on or off.

@@ -13,7 +13,9 @@ import (
 	"github.com/cronring/cronring/tui/screen/output"
 	"github.com/cronring/cronring/tui/screen/ring"
 	"github.com/cronring/cronring/tui/screen/runs"
+	"github.com/cronring/cronring/tui/screen/stats"
 	"github.com/cronring/cronring/tui/screen/timeline"
+	"github.com/cronring/cronring/tui/screen/upcoming"
 	"github.com/cronring/cronring/tui/screen/why"
 	"github.com/cronring/cronring/tui/shell"
 )
@@ -38,14 +40,16 @@ var screens = shell.Screens{
 	},
 	Command: func(words []string) screen.Screen { return console.New(words) },
 	Opened: map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen{
-		keys.ShowDST:    func(_ *screen.World, s screen.Subject) screen.Screen { return dst.New(s) },
-		keys.ShowRuns:   func(_ *screen.World, s screen.Subject) screen.Screen { return runs.Of(s.Jobs[0]) },
-		keys.Open:       func(_ *screen.World, s screen.Subject) screen.Screen { return detail.New(s.Jobs[0]) },
-		keys.Explain:    func(_ *screen.World, s screen.Subject) screen.Screen { return why.New(s) },
-		keys.ShowOutput: func(_ *screen.World, s screen.Subject) screen.Screen { return output.New(s) },
-		keys.ShowGroups: func(*screen.World, screen.Subject) screen.Screen { return incident.New() },
-		keys.PageOutput: func(_ *screen.World, s screen.Subject) screen.Screen { return output.NewPager(s) },
-		keys.Edit:       func(w *screen.World, s screen.Subject) screen.Screen { return editor.New(w, s) },
-		keys.Add:        func(w *screen.World, s screen.Subject) screen.Screen { return editor.NewEntry(w, s) },
+		keys.ShowDST:      func(_ *screen.World, s screen.Subject) screen.Screen { return dst.New(s) },
+		keys.ShowRuns:     func(_ *screen.World, s screen.Subject) screen.Screen { return runs.Of(s.Jobs[0]) },
+		keys.Open:         func(_ *screen.World, s screen.Subject) screen.Screen { return detail.New(s.Jobs[0]) },
+		keys.Explain:      func(_ *screen.World, s screen.Subject) screen.Screen { return why.New(s) },
+		keys.ShowOutput:   func(_ *screen.World, s screen.Subject) screen.Screen { return output.New(s) },
+		keys.ShowGroups:   func(*screen.World, screen.Subject) screen.Screen { return incident.New() },
+		keys.ShowStats:    func(_ *screen.World, s screen.Subject) screen.Screen { return stats.New(s) },
+		keys.ShowUpcoming: func(*screen.World, screen.Subject) screen.Screen { return upcoming.New() },
+		keys.PageOutput:   func(_ *screen.World, s screen.Subject) screen.Screen { return output.NewPager(s) },
+		keys.Edit:         func(w *screen.World, s screen.Subject) screen.Screen { return editor.New(w, s) },
+		keys.Add:          func(w *screen.World, s screen.Subject) screen.Screen { return editor.NewEntry(w, s) },
 	},
 }

@@ -26,6 +26,11 @@ func ViewFile(env func(string) string) string {
 	return filepath.Join(home(env, "XDG_STATE_HOME", filepath.Join(".local", "state")), "cronring", "views")
 }
 
+// RecentFile returns the path of the recent commands: $XDG_STATE_HOME/cronring/recent.
+func RecentFile(env func(string) string) string {
+	return filepath.Join(filepath.Dir(ViewFile(env)), "recent")
+}
+
 func home(env func(string) string, name, otherwise string) string {
 	if dir := env(name); filepath.IsAbs(dir) {
 		return dir
@@ -43,44 +48,56 @@ func ReadKeys(path string) (*keys.Map, []string) {
 	return keys.Read(string(text))
 }
 
-// ReadViews reads the views that were saved.
-func ReadViews(path string) ([]screen.View, error) {
-	text, err := readSettings(path)
-	if err != nil || len(text) == 0 {
-		return nil, err
-	}
-	var views []screen.View
-	if err := json.Unmarshal(text, &views); err != nil {
-		return nil, fmt.Errorf("read views of %s: %w", path, err)
-	}
-	return views, nil
+// ReadViews reads the views that were saved. ReadRecent reads the recent commands.
+func ReadViews(path string) (views []screen.View, err error) {
+	err = readJSON(path, &views)
+	return views, err
+}
+func ReadRecent(path string) (recent []string, err error) {
+	err = readJSON(path, &recent)
+	return recent, err
 }
 
-// writeViews saves views in the place of those before.
-func writeViews(path string, views []screen.View) error {
-	text, err := json.MarshalIndent(views, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write views: %w", err)
+func readJSON(path string, v any) error {
+	text, err := readSettings(path)
+	if err != nil || len(text) == 0 {
+		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("write views: %w", err)
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
 	}
-	beside, err := os.CreateTemp(filepath.Dir(path), ".views-")
+	return nil
+}
+
+// writeJSON saves a value in the place of the one before.
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = replaceFile(path, append(text, '\n'))
+	}
 	if err != nil {
-		return fmt.Errorf("write views: %w", err)
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func replaceFile(path string, text []byte) error {
+	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
 	}
 	defer os.Remove(beside.Name()) // fails when all went well: it has its name then
-	_, err = beside.Write(append(text, '\n'))
+	_, err = beside.Write(text)
 	if e := beside.Close(); err == nil {
 		err = e
 	}
 	if err == nil {
 		err = os.Rename(beside.Name(), path)
 	}
-	if err != nil {
-		return fmt.Errorf("write views: %w", err)
-	}
-	return nil
+	return err
 }
 
 // readSettings reads a small file; a missing one is empty.

@@ -450,7 +450,7 @@ func (p *pty) wait(t testing.TB, text string) {
 
 // sequences are all sequences that the dashboard itself writes: cursor movement, styles, and those
 // that take and release the terminal.
-var sequences = regexp.MustCompile(`\x1b\[(\d+;\d+H|\d+G|[\d;:]*m|H|2J|\?(1049|25|2004|1000|1006)[hl])|\r?\n`)
+var sequences = regexp.MustCompile(`\x1b\[(\d+;\d+H|\d+G|[\d;:]*m|H|2J|\?(1049|25|2004|1002|1006)[hl])|\r?\n`)
 
 // TestTerminalShowsAnAttackAsText has jobs whose output, command and error try to
 // take the terminal over.

@@ -14,7 +14,6 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/crontabs"
 	"github.com/cronring/cronring/cmd/cronring/dashboard"
-	"github.com/cronring/cronring/cmd/cronring/doctor"
 	"github.com/cronring/cronring/cmd/cronring/host"
 	"github.com/cronring/cronring/cmd/cronring/jobs"
 	"github.com/cronring/cronring/cmd/cronring/migration"
@@ -68,7 +67,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		"jobs": {
 			dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a),
 			runs.NewHistory(a), runs.NewLogs(a), runs.NewDead(a),
-			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewState(a),
+			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewSkip(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewState(a), jobs.NewAccess(a),
 		},
 		"crontabs": {
 			crontabs.NewEdit(a, newRoot), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewUndo(a),
@@ -78,8 +77,8 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			newReport(a),
 		},
 		"host": {
-			doctor.NewDoctor(a), host.NewConfig(a), host.NewCalendar(a), crontabs.NewReload(a), host.NewDB(a),
-			migration.NewImport(a), migration.NewExport(a), host.NewBridge(a),
+			newDoctor(a), host.NewConfig(a), host.NewCalendar(a), crontabs.NewReload(a), host.NewDB(a),
+			newImport(a), migration.NewExport(a), host.NewBridge(a),
 		},
 		"ring": {ring.NewRing(a)},
 		"help": {analysis.NewOptions(a), newMan(a), newCompletion(a)},

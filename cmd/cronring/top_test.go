@@ -19,7 +19,7 @@ var scopeTitles = []struct {
 	{keys.Subject, "On a job or run"}, {keys.List, "In lists and texts"}, {keys.Jobs, "On the jobs"}, {keys.Detail, "On one job"},
 	{keys.Runs, "On the runs"}, {keys.Timeline, "On the time line"}, {keys.Ring, "On the ring"}, {keys.Files, "On the files"},
 	{keys.Editor, "In the editor"}, {keys.Output, "In output"}, {keys.Why, "In an explanation"}, {keys.DST, "On changes of the clocks"},
-	{keys.Incident, "On failures"}, {keys.Everywhere, "Everywhere"},
+	{keys.Incident, "On failures"}, {keys.Stats, "On statistics"}, {keys.Everywhere, "Everywhere"},
 }
 
 // TestManKeys holds the keys of the manual page to those of the dashboard; with

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -194,7 +195,10 @@ func (c *chaos) try(f fault, table *chaosTable) {
 	if f.stalls {
 		from = time.Now().Unix() - 10
 	}
-	c.settle(f.name, from, table)
+	c.settle(f, from, table)
+	if f.undo != nil {
+		f.undo(c)
+	}
 }
 
 // single has the jobs run on one host that is in no ring, to compare with.
@@ -207,7 +211,7 @@ func (c *chaos) single(table *chaosTable) {
 	from := time.Now().Unix() + 1
 	c.used("one host", 30*time.Second)
 	h.stop(syscall.SIGTERM)
-	c.settle("single-host", from, table)
+	c.settle(fault{name: "single-host"}, from, table)
 	c.configure(h, c.mode, 1, 2, 3)
 	h.write("/etc/cron.d/chaos", c.crontab("ring"))
 }
@@ -248,16 +252,16 @@ func (c *chaos) used(what string, d time.Duration) {
 }
 
 // settle waits for what is due since a time, and judges.
-func (c *chaos) settle(name string, from int64, table *chaosTable) {
+func (c *chaos) settle(f fault, from int64, table *chaosTable) {
 	c.t.Helper()
 	to := time.Now().Unix()
 	var v verdict
-	for end := time.Now().Add(patienceForStarts); ; c.last(time.Second) {
+	for end := time.Now().Add(cmp.Or(f.wait, patienceForStarts)); ; c.last(time.Second) {
 		if v = c.judge(from, to); len(v.missing) == 0 || time.Now().After(end) {
 			break
 		}
 	}
-	table.add(name, c.mode, &v)
+	table.add(f, c.mode, &v)
 	c.report("missing", v.missing)
 	c.report("doubled while the network was whole", v.whole)
 	if v.early > 0 {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
@@ -135,6 +138,88 @@ func doOn(t *testing.T, e mantest.Example, h, first *namespaceHost, line string)
 		if line == command && !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%v: %s on %s: got\n%s\nwant %q", e, line, h.name(), out, want)
 		}
+	}
+}
+
+// scheduledTimes are the five fields of an entry's schedule.
+var scheduledTimes = regexp.MustCompile(`(?m)^([0-9*]\S* ){4}\S+`)
+
+// TestRingExamples runs the examples of cronring-ring-setup(7) in a ring of as many hosts. Their jobs
+// are due every two seconds here, and do nothing. Each occurrence runs once.
+func TestRingExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot hosts")
+	}
+	pages, err := mantest.Pages("../../man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := mantest.Examples("cronring-ring-setup.7", pages["cronring-ring-setup.7"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for hosts, c := range map[string]struct{ n, jobs int }{"two hosts": {2, 1}, "five hosts": {5, 2 + 8}} {
+		t.Run(hosts, func(t *testing.T) {
+			t.Parallel()
+			files := map[mantest.Kind]string{}
+			for _, e := range examples {
+				if e.More == "of "+hosts {
+					files[e.Kind] = e.Text
+				}
+			}
+			text := scheduledTimes.ReplaceAllString(files[mantest.System], "* * * * *")
+			text = regexp.MustCompile(`/usr/local/bin/\w+`).ReplaceAllString(text, "true")
+			text = strings.ReplaceAll(text, "#@ ", "#@ sec=*/2 ")
+			bin, network := programs(t), newNetwork(t, c.n)
+			var all []*namespaceHost
+			for i := range c.n {
+				h := network.boot(i, bin)
+				h.shell(fmt.Sprintf("ip addr flush dev eth0; ip addr add 10.0.0.%d/24 dev eth0", i+1))
+				for k, user := range []string{"reports", "shop", "mirror", "scan"} {
+					h.shell(fmt.Sprintf("echo %s:x:%d:65534::/:/bin/sh >>/etc/passwd", user, 70_001+k))
+				}
+				h.write("/etc/cronring/cronring.toml", files[mantest.TOML])
+				h.write("/etc/cronring/ring.key", base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n")
+				h.write("/etc/cron.d/example", text)
+				h.start()
+				all = append(all, h)
+			}
+			for _, h := range all {
+				await(t, h.name()+" sees all members", func() bool { return upOn(t, h.daemon.client) == c.n })
+			}
+			type occurrence struct {
+				job job.ID
+				due int64
+			}
+			var starts map[occurrence]int
+			oldest := time.Now().Unix()
+			await(t, "all jobs run", func() bool {
+				starts = map[occurrence]int{}
+				times := map[job.ID]int{}
+				for _, h := range all {
+					runs, err := h.daemon.client.History(t.Context(), api.Filter{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, r := range runs.Runs {
+						if o := (occurrence{r.Job, r.Due.Unix()}); o.due > oldest {
+							starts[o]++
+							times[r.Job]++
+						}
+					}
+				}
+				enough := len(times) == c.jobs
+				for _, n := range times {
+					enough = enough && n > 1
+				}
+				return enough
+			})
+			for o, n := range starts {
+				if n != 1 {
+					t.Errorf("%+v started %d times", o, n)
+				}
+			}
+		})
 	}
 }
 

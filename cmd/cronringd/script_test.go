@@ -13,7 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/sandbox"
 )
 
 // programs builds both programs and returns their directory.
@@ -51,6 +53,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LOOPBACK", fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))) // whose ports no other test has
 			e.Setenv("CRONRING_SOCKET", filepath.Join(e.WorkDir, "state", "cronring.sock"))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return sandbox.Missing(option.SandboxStrict) == "", nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ready": awaitAnswer,

@@ -100,9 +100,6 @@ func (it *Item) where() string {
 // Written returns a fix that replaces the key and value of the item.
 func (it *Item) Written(key, value string) string {
 	if it.File != "" {
-		if strings.HasPrefix(key, "?") {
-			key = `"` + key + `"` // TOML does not allow ? in a bare key
-		}
 		return "write `" + key + " = \"" + value + "\"`"
 	}
 	quotes := ""

@@ -33,6 +33,7 @@ type Rules struct {
 	Channels   map[string][]string
 	Processors int
 	RingUsers  []string
+	PingHosts  []string
 }
 
 func (r *Reader) newPlan() *option.Plan { return option.NewPlan(&r.Shared, r.Zone, r.Delay) }
@@ -83,24 +84,6 @@ func (r *Reader) ReadDefaults(at int, before []Item) []Item {
 		defaults = defaults[:MaxItems]
 	}
 	return defaults
-}
-
-// ReadProperties reads a #@ file line. Its properties are reserved, but not
-// implemented.
-func (r *Reader) ReadProperties(at int) {
-	for at = lex.SkipBlanks(r.Text, at); at < len(r.Text); at = lex.SkipBlanks(r.Text, at) {
-		it, end, ok := r.ScanItem(at)
-		switch {
-		case it.Key == "--":
-			return
-		case !ok:
-		case it.Key == "strict" || it.Key == "owner":
-			r.ReportItem(&it, "B407", "the file property "+it.Key+" is not implemented in this version", "")
-		case !strings.HasPrefix(it.Key, "x-"):
-			r.ReportItem(&it, "B403", "unknown file property "+diagnostic.Quote(it.Key), "the properties are strict and owner")
-		}
-		at = end
-	}
 }
 
 // ReadItems reads the items from byte at and appends them to those of the lines
@@ -229,22 +212,20 @@ func (r *Reader) Judge(it *Item, above []Item) {
 	case spec.Check(it.Value) != nil:
 		r.Refuse(it, "B404", it.Key+": "+spec.Check(it.Value).Error(), valueFix(it))
 	case spec.Same != "" && it.Value == spec.Same:
-	case spec.Guard:
-		r.Refuse(it, "B408", it.Key+" is not implemented in this version", cmp.Or(spec.Instead, "delete `"+it.Key+"` if the entry may run without it"))
 	default:
-		r.Refuse(it, "B407", it.Key+" is not implemented in this version", it.Written("?"+it.Key, it.Value)+" to ignore it in such versions")
+		r.Refuse(it, "B408", it.Key+" is not implemented in this version", cmp.Or(spec.Instead, "delete `"+it.Key+"` if the entry may run without it"))
 	}
 }
 
 // Refuse adds a diagnostic about an item. The item is ignored if it is marked
-// with ?. Otherwise the entry is held if the item is a guard, and runs without
-// the item if not.
+// with ?. Otherwise the entry is held if the item is a guard or not implemented,
+// and runs without the item if not.
 func (r *Reader) Refuse(it *Item, code diagnostic.Code, why, fix string) {
 	switch {
 	case it.Maybe && code != "B406":
 		it.off = true
 		r.ReportItem(it, "B412", why+": it is ignored, because it is marked with ?", "")
-	case it.Spec != nil && it.Spec.Guard:
+	case it.Spec != nil && (it.Spec.Guard || !it.Spec.Built()):
 		it.held = sentence(it, why)
 		r.ReportItem(it, code, why+": the entry is held", fix)
 	default:

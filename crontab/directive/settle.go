@@ -24,6 +24,7 @@ func (r *Reader) settle(plan *option.Plan, items []Item) {
 	if !r.Rules.Roots {
 		r.settleRights(plan, items)
 	}
+	r.settleIsolation(plan, items)
 	plan.Settle()
 	r.settleTimes(plan, items)
 	r.settleOncePer(plan, items)
@@ -78,6 +79,12 @@ func (r *Reader) settleRights(plan *option.Plan, items []Item) {
 			plan.Scope = option.ScopeHost
 		}
 	}
+	if it := Find(items, "ping"); it != nil && it.File == "" && it.Effective() && plan.Ping != "" && !r.mayPing(plan.PingHost()) {
+		r.Refuse(it, "B414", fmt.Sprintf("ping= must not send requests to %s: ping-hosts in cronring.toml does not list this host", diagnostic.Quote(plan.PingHost())),
+			"delete `ping`, or ask the administrator to add the host to `ping-hosts`")
+		it.ApplyTo(plan)
+		plan.Ping = ""
+	}
 	if above("priority", plan.Priority > option.Plain.Priority, "a priority above 5", "write `priority=5`, or less") {
 		plan.Priority = option.Plain.Priority
 	}
@@ -100,6 +107,12 @@ func (r *Reader) settleRights(plan *option.Plan, items []Item) {
 	if above("slice", limits.Slice != "", "slice=", "delete `slice`, or ask the administrator to set it for this job") {
 		limits.Slice = ""
 	}
+}
+
+// mayPing reports whether a user's crontab may make the daemon send requests to a host: the daemon
+// reaches hosts that the user cannot.
+func (r *Reader) mayPing(host string) bool {
+	return r.Rules.PingHosts == nil || slices.Contains(r.Rules.PingHosts, host)
 }
 
 // mayUseRing reports whether the owner of a user's crontab may have jobs of the ring.
@@ -172,15 +185,32 @@ func (r *Reader) settleRuns(plan *option.Plan, items []Item) {
 	r.needs(plan, items, "retry-on", "retry", plan.Retry > 0)
 	r.needs(plan, items, "no-retry-on", "retry", plan.Retry > 0)
 	r.needs(plan, items, "notify-on", "notify", len(plan.Notify) > 0)
+	r.needs(plan, items, "notify-after", "notify", len(plan.Notify) > 0)
 	r.idle(plan, items, "max-instances", plan.Overlap != option.OverlapAllow, "max-instances= requires overlap=allow: all other values allow only one run at a time", "delete `max-instances`")
 	r.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no effect with stop-signal=KILL, which ends a program immediately", "delete `stop-grace`")
 	if limits := plan.Resources; limits != nil {
-		r.clash(plan, items, "env-file", limits.Tasks > 0 && limits.Tasks < leastTasks,
-			fmt.Sprintf("env-file= requires tasks= to be at least %d, because the process that reads the file has several threads", leastTasks), "raise `tasks`")
+		for _, key := range []string{"env-file", "sandbox"} {
+			r.clash(plan, items, key, (key != "sandbox" || plan.Isolation != nil) && limits.Tasks > 0 && limits.Tasks < leastTasks,
+				fmt.Sprintf("%s= requires tasks= to be at least %d, because the process that applies it has several threads", key, leastTasks), "raise `tasks`")
+		}
 		r.lintCPU(limits.CPU, items)
 		r.idle(plan, items, "memory-high", limits.Memory > 0 && limits.MemoryHigh > limits.Memory, "memory-high= is above memory=, so that a run is killed before it is slowed down", "exchange them")
 	}
 	r.settleCodes(plan, items)
+}
+
+// settleIsolation checks the paths of a sandbox.
+func (r *Reader) settleIsolation(plan *option.Plan, items []Item) {
+	i := plan.Isolation
+	if i == nil {
+		return
+	}
+	const add = "write `sandbox=strict` too"
+	r.idle(plan, items, "read-only", i.Sandbox != option.SandboxStrict, "read-only= requires sandbox=strict: other runs can read all files of their user", add)
+	r.idle(plan, items, "write", i.Sandbox == option.SandboxOff, "write= requires sandbox=: other runs can change all files of their user", add)
+	if inner := i.Contradiction(); inner != "" {
+		r.clash(plan, items, "read-only", true, "a run with this write= can change "+inner+": a sandbox cannot withdraw a right inside a directory", "name other directories in `write`")
+	}
 }
 
 // leastTasks is the lowest limit of tasks with which a program of this project can run.

@@ -30,7 +30,7 @@ func (o *Options) BuiltIn(key string) string {
 // builtIns are the values of options that are not set. A value in parentheses
 // cannot be written as an option.
 var builtIns = map[string]string{
-	"name": "", "desc": "(none)", "owner": "(none)", "quiet": "no", "retry-for": "(no limit)", "enabled": "yes", "protect": "no", "labels": "(none)",
+	"name": "", "desc": "(none)", "owner": "(none)", "access": "(all with a role)", "quiet": "no", "retry-for": "(no limit)", "enabled": "yes", "protect": "no", "labels": "(none)",
 	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
 	"day": "(any)", "year": "(any)", "weeks": "1", "calendar": "(any day)", "except": "(none)", "shift": "none",
 	"window": "(any time)", "blackout": "(none)", "outside": "skip", "once-per": "(none)",
@@ -43,8 +43,9 @@ var builtIns = map[string]string{
 	"priority": "5", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",
 	"memory": "(no limit)", "memory-high": "(no limit)", "cpu": "(no limit)", "tasks": "(the host's)", "nofile": "(the host's)", "slice": "(the host's)",
 	"cwd": "(HOME)", "umask": "(the user's)", "env": "(none)", "env-file": "(none)", "group": "(the user's)",
+	"sandbox": "off", "network": "yes", "read-only": "(none)", "write": "(none)", "credential": "(none)",
 	"log": "journal", "output-max": "64K", "mail": "output", "mailto": "(the user)",
-	"notify": "(none)", "notify-on": "fail,dead,lost,recover", "keep": "1000,90d",
+	"notify": "(none)", "notify-on": "fail,dead,lost,recover", "notify-after": "1", "ping": "(none)", "keep": "1000,90d",
 	"max-late": "(none)", "max-run": "(none)", "expect": "(none)",
 	"scope": "host", "host": "(any)", "need": "(none)", "avoid": "(none)", "prefer": "(none)", "route": "hash", "shards": "1",
 	"if-partitioned": "(hold in strict mode, else run)", "quorum": "(the voters' majority)",

@@ -139,7 +139,7 @@ var ErrLater = errors.New("not implemented in this version")
 // parseOn reads job:NAME[:outcome,...],... An item that does not begin with job:
 // is a further outcome of the previous job.
 func parseOn(text string) ([]Edge, error) {
-	if text == "boot" || text == "resume" || strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
+	if text == "boot" || text == "resume" || text == "clock" || strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
 		return nil, ErrLater
 	}
 	var e edges

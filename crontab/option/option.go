@@ -14,9 +14,10 @@ import (
 // Options are the options of an entry, with all defaults applied. The zero value
 // is not the default: see DefaultOptions.
 type Options struct {
-	Name    string // "" when derived
-	Desc    string // what it is for; "": not said
-	Contact string // whom to ask about it, in owner=; "": not said
+	Name    string  // "" when derived
+	Desc    string  // what it is for; "": not said
+	Contact string  // whom to ask about it, in owner=; "": not said
+	Access  *Access // which users of a role have it for this job; nil: all
 	Enabled bool
 	Protect bool     // commands ask the user to type its name before they run, stop or remove it
 	Hosts   []string // only on hosts with these names, in lower case; nil: on any
@@ -60,6 +61,7 @@ type Options struct {
 	Priority  int        // 1 to 10; 10 starts first
 	Resources *Resources // nil: the host's own limits
 	Process   Process
+	Isolation *Isolation // nil: none
 
 	Log       Log
 	Quiet     bool // the log has no lines of its successful runs
@@ -68,10 +70,14 @@ type Options struct {
 	MailTo    *string // nil: MAILTO of the crontab
 	Notify    []string
 	NotifyOn  Notices
-	Keep      Keep
-	MaxLate   time.Duration // warn of a later start; 0 never
-	MaxRun    time.Duration // warn of a longer run; 0 never
-	Expect    time.Duration // warn if this time passes without a success; 0 never
+
+	NotifyAfter int    // the first failure in a row that is notified
+	Ping        string // URL that gets start and end of runs; "": none
+
+	Keep    Keep
+	MaxLate time.Duration // warn of a later start; 0 never
+	MaxRun  time.Duration // warn of a longer run; 0 never
+	Expect  time.Duration // warn if this time passes without a success; 0 never
 
 	Scope       Scope
 	Route       Route
@@ -171,6 +177,7 @@ func DefaultOptions() *Options {
 		Priority:    5,
 		Shards:      1,
 		NotifyOn:    NoticeFail | NoticeDead | NoticeLost | NoticeRecover,
+		NotifyAfter: 1,
 		Keep:        Keep{Runs: 1000, Age: 90 * 24 * time.Hour},
 	}
 }
@@ -294,7 +301,7 @@ func (p *Plan) SettleHours() {
 }
 
 // Settle replaces ExhaustedDefault by the value that applies, and drops resources
-// without a value.
+// without a value and an isolation that restricts nothing.
 func (o *Options) Settle() {
 	if o.Exhausted == ExhaustedDefault {
 		o.Exhausted = ExhaustedContinue
@@ -304,6 +311,9 @@ func (o *Options) Settle() {
 	}
 	if o.Resources != nil && *o.Resources == (Resources{}) {
 		o.Resources = nil
+	}
+	if i := o.Isolation; i != nil && i.Sandbox == SandboxOff && !i.NoNetwork && i.Credentials == nil {
+		o.Isolation = nil
 	}
 }
 

@@ -3,6 +3,7 @@ package option
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ const (
 	mostAddresses  = 32
 	longestAddress = 254 // limit of SMTP
 	mostChannels   = 16
+	mostStreak     = 1000
+	longestPing    = 2048
 	mostHosts      = 1000
 	longestHost    = 253 // limit of DNS
 )
@@ -94,12 +97,13 @@ const (
 	NoticeSuccess
 	NoticeStart
 	NoticeHeld // the entry is held, because of an invalid guard
+	NoticeOdd  // a success took much longer or shorter than the last ones
 	NoticeEach // not an event: notify about each failure of a streak, not only the first
 )
 
 var notices = map[string]Notices{
 	"fail": NoticeFail, "dead": NoticeDead, "lost": NoticeLost, "missed": NoticeMissed, "late": NoticeLate,
-	"recover": NoticeRecover, "success": NoticeSuccess, "start": NoticeStart, "held": NoticeHeld, "each": NoticeEach,
+	"recover": NoticeRecover, "success": NoticeSuccess, "start": NoticeStart, "held": NoticeHeld, "odd": NoticeOdd, "each": NoticeEach,
 }
 
 // parseNotices reads events separated by commas.
@@ -136,6 +140,33 @@ func parseChannels(text string) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// checkPing checks a URL with names of values, but not in its host.
+func checkPing(text string) error {
+	bare := text
+	for _, value := range []string{"{{.Job}}", "{{.User}}", "{{.Host}}"} {
+		bare = strings.ReplaceAll(bare, value, "")
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Hostname() == "", u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("an http or https URL with a host is expected")
+	case len(text) > longestPing:
+		return fmt.Errorf("the URL has more than %d bytes", longestPing)
+	case strings.Contains(bare, "{{"):
+		return errors.New("the URL can contain {{.Job}}, {{.User}} and {{.Host}}, and no other value")
+	}
+	return checkText(text)
+}
+
+// PingHost returns the host of ping=, with its port if the URL has one, in lower case.
+func (o *Options) PingHost() string {
+	u, err := url.Parse(o.Ping)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
 }
 
 // parseHosts reads names of hosts, and returns them in lower case.

@@ -58,6 +58,15 @@ func (s *Spec) IsAnswer() bool { return s.Values == yesNo }
 // Built reports whether this version implements the option.
 func (s *Spec) Built() bool { return s.apply != nil }
 
+// groups are the first options of the groups, in the order of the vocabulary.
+var groups = map[string]string{
+	"name": "Name and description", "tz": "When", "grace": "Late, missed and overlapping runs", "after": "Conditions",
+	"timeout": "Running and failing", "priority": "Order and limits", "log": "Output and notifications", "scope": "Ring",
+}
+
+// Group returns the title of the group that an option begins, or "".
+func (s *Spec) Group() string { return groups[s.Key] }
+
 // Vocabulary returns all options, including those that are reserved.
 func Vocabulary() []Spec { return slices.Clone(vocabulary) }
 
@@ -65,6 +74,7 @@ const (
 	aDuration = "a duration up to 36525d: 90s, 5m, 1h30m, 2d, 1w"
 	anInstant = "a date or time from 1970 to 2199: 2026-03-01T08:00:00Z, or 2026-03-01T08:00 in the entry's zone"
 	yesNo     = "yes, no"
+	somePaths = "paths that begin with /, with commas between"
 	someHours = "times, or days and times, with commas between: 08:00-18:00 or mon-fri/08:00-18:00,sat/22:00-06:00"
 )
 
@@ -86,6 +96,9 @@ var vocabulary = []Spec{
 	{Key: "owner", Values: "a text of up to 500 bytes", Form: "TEXT", Default: "none", Extend: true, Meaning: "whom to ask about the job",
 		Loss:  nothingLost,
 		apply: func(p *Plan, v string) error { p.Contact = v; return CheckNote(v) }},
+	{Key: "access", Values: "view: or operate: and users or @groups with + between: view:@ops,operate:@oncall+ann", Form: "ROLE:@GROUP[+...],...", Default: "all", Extend: true, Guard: true, Meaning: "who of those with a role has it here",
+		Loss:  nothingLost,
+		apply: func(p *Plan, v string) (err error) { p.Access, err = parseAccess(v); return err }},
 	{Key: "enabled", Values: yesNo, Form: "yes|no", Default: "yes", Guard: true, Same: "yes", Meaning: "no: listed, but not started by itself",
 		Loss:  "it runs",
 		apply: func(p *Plan, v string) (err error) { p.Enabled, err = oneOf(v, answers); return err }},
@@ -163,7 +176,7 @@ var vocabulary = []Spec{
 	{Key: "at", Values: anInstant, Form: "TIME", Default: "none", Guard: true, Meaning: "one time instead of the time fields",
 		Loss:  "it follows its time fields, each year",
 		apply: func(p *Plan, v string) (err error) { p.Modifiers.At, err = ParseInstant(v, p.Zone); return err }},
-	{Key: "on", Values: "job:NAME[:OUTCOME,...], file:GLOB, event:NAME, boot, resume", Form: "job:NAME[:OUTCOME]", Default: "none", Guard: true, Meaning: "start when another job ends",
+	{Key: "on", Values: "job:NAME[:OUTCOME,...], file:GLOB, event:NAME, boot, resume, clock", Form: "job:NAME[:OUTCOME]", Default: "none", Guard: true, Meaning: "start when another job ends",
 		Loss:  "it follows its time fields; 31 February means never",
 		apply: func(p *Plan, v string) (err error) { p.On, err = p.edges("on="+v, parseOn); return err }},
 	{Key: "trigger", Values: "clock, manual", Form: "clock|manual", Default: "clock", Guard: true, Same: "clock", Meaning: "manual: start only by command",
@@ -186,7 +199,7 @@ var vocabulary = []Spec{
 	{Key: "deadline", Values: aDuration, Form: "DURATION", Default: "see text", Same: "0", Meaning: "never start later than this",
 		Loss:  "it has no deadline",
 		apply: func(p *Plan, v string) error { p.Limited = true; return duration(&p.Deadline, v) }},
-	{Key: "pause-counts", Values: yesNo, Extend: true, Same: "no", Meaning: "whether occurrences in a pause are missed",
+	{Key: "pause-counts", Values: yesNo, Extend: true, Guard: true, Same: "no", Meaning: "whether occurrences in a pause are missed",
 		Loss: "there are no pauses", check: checkWords("yes", "no")},
 	{Key: "overlap", Values: "allow, skip, queue, queue-all, replace, kill", Form: "POLICY", Default: "allow", Guard: true, Same: "allow", Meaning: "what to do while a run is active",
 		Loss:  "a new run starts beside a running one; busybox skips it",
@@ -280,9 +293,9 @@ var vocabulary = []Spec{
 	{Key: "priority", Values: "1 to 10", Form: "1..10", Default: "5", Meaning: "order of waiting runs, 10 first",
 		Loss:  "all due jobs start at the same time",
 		apply: func(p *Plan, v string) (err error) { p.Priority, err = parseInt(v, 1, 10); return err }},
-	{Key: "preempt", Values: yesNo, Extend: true, Same: "no", Meaning: "may stop others",
+	{Key: "preempt", Values: yesNo, Extend: true, Guard: true, Same: "no", Meaning: "may stop others",
 		Loss: "it does not wait for other jobs", check: checkWords("yes", "no")},
-	{Key: "preemptible", Values: yesNo, Extend: true, Same: "no", Meaning: "may be stopped by others",
+	{Key: "preemptible", Values: yesNo, Extend: true, Guard: true, Same: "no", Meaning: "may be stopped by others",
 		Loss: "it does not wait for other jobs", check: checkWords("yes", "no")},
 	{Key: "nice", Values: "-20 to 19", Form: "N", Default: "0", Meaning: "CPU priority",
 		Loss:  "it runs with the priority of cron",
@@ -326,18 +339,25 @@ var vocabulary = []Spec{
 		Loss: "it always starts"},
 	{Key: "load", Values: "<N", Extend: true, Guard: true, Instead: "write a command for `if=` that tests the load", Meaning: "start only below this load",
 		Loss: "it always starts"},
+	{Key: "pressure", Values: "cpu<N, io<N or memory<N, with commas between", Extend: true, Guard: true, Meaning: "start only below this pressure",
+		Loss: "it always starts"},
 	{Key: "on-battery", Values: "run, skip, wait", Extend: true, Guard: true, Same: "run", Meaning: "what a start on battery does",
 		Loss: "it always starts", check: checkWords("run", "skip", "wait")},
-	{Key: "sandbox", Values: "off, basic, strict", Extend: true, Guard: true, Same: "off", Meaning: "confinement",
-		Loss: "nothing confines it", check: checkWords("off", "basic", "strict")},
-	{Key: "network", Values: yesNo, Extend: true, Guard: true, Same: "yes", Meaning: "no: the run has no network",
-		Loss: "nothing confines it", check: checkWords("yes", "no")},
-	{Key: "read-only", Values: "paths", Extend: true, Guard: true, Meaning: "paths that the run cannot write",
-		Loss: "nothing confines it"},
-	{Key: "write", Values: "paths", Extend: true, Guard: true, Meaning: "the only paths that the run can write",
-		Loss: "nothing confines it"},
-	{Key: "credential", Values: "ID:PATH", Extend: true, Guard: true, Meaning: "a secret for the run",
-		Loss: "it is given no secret"},
+	{Key: "sandbox", Values: "off, basic, strict", Form: "off|basic|strict", Default: "off", Extend: true, Guard: true, Same: "off", Meaning: "which files a run can change",
+		Loss:  "nothing confines it",
+		apply: func(p *Plan, v string) (err error) { p.isolate().Sandbox, err = oneOf(v, sandboxes); return err }},
+	{Key: "network", Values: yesNo, Form: "yes|no", Default: "yes", Extend: true, Guard: true, Same: "yes", Meaning: "no: a run has no network",
+		Loss:  "nothing confines it",
+		apply: func(p *Plan, v string) (err error) { p.isolate().NoNetwork, err = oneOf(v, networks); return err }},
+	{Key: "read-only", Values: somePaths, Form: "PATH,...", Default: "none", Extend: true, Guard: true, Meaning: "what sandbox=strict can also read",
+		Loss:  "nothing confines it",
+		apply: func(p *Plan, v string) (err error) { p.isolate().ReadOnly, err = parsePaths(v); return err }},
+	{Key: "write", Values: somePaths, Form: "PATH,...", Default: "none", Extend: true, Guard: true, Meaning: "what a sandbox can also change",
+		Loss:  "nothing confines it",
+		apply: func(p *Plan, v string) (err error) { p.isolate().Write, err = parseWritable(v); return err }},
+	{Key: "credential", Values: "ID:PATH with commas between, such as db:/etc/credstore/db", Form: "ID:PATH,...", Default: "none", Extend: true, Guard: true, Meaning: "secrets for a run, as files in memory",
+		Loss:  "it is given no secret",
+		apply: func(p *Plan, v string) (err error) { p.isolate().Credentials, err = parseCredentials(v); return err }},
 
 	// Output and notice.
 	{Key: "log", Values: "journal, file:PATH, none", Form: "journal|none|file:PATH", Default: "journal", Meaning: "where output goes besides the history",
@@ -355,11 +375,15 @@ var vocabulary = []Spec{
 	{Key: "notify", Values: "names of channels with commas between", Form: "CHANNEL,...", Default: "none", Meaning: "notification channels",
 		Loss:  "there are no notifications, only mail with the output",
 		apply: func(p *Plan, v string) (err error) { p.Notify, err = parseChannels(v); return err }},
-	{Key: "notify-on", Values: "fail, dead, lost, missed, late, recover, success, start, held, each", Form: "EVENT,...", Default: "see text", Meaning: "events to notify about",
+	{Key: "notify-on", Values: "fail, dead, lost, missed, late, recover, success, start, held, odd, each", Form: "EVENT,...", Default: "see text", Meaning: "events to notify about",
 		Loss:  "there are no notifications, only mail with the output",
 		apply: func(p *Plan, v string) (err error) { p.NotifyOn, err = parseNotices(v); return err }},
-	{Key: "ping", Values: "a URL", Extend: true, Meaning: "address that start and end are sent to",
-		Loss: "no request is sent"},
+	{Key: "notify-after", Values: "a number from 1 to 1000", Form: "N", Default: "1", Extend: true, Same: "1", Meaning: "notify at the n-th failure in a row",
+		Loss:  "there are no notifications, only mail with the output",
+		apply: func(p *Plan, v string) (err error) { p.NotifyAfter, err = parseInt(v, 1, mostStreak); return err }},
+	{Key: "ping", Values: "an http or https URL, which can contain {{.Job}}, {{.User}} and {{.Host}}", Form: "URL", Default: "none", Extend: true, Meaning: "URL that start and end are sent to",
+		Loss:  "there are no notifications, only mail with the output",
+		apply: func(p *Plan, v string) error { p.Ping = v; return checkPing(v) }},
 	{Key: "quiet", Values: yesNo, Form: "yes|no", Default: "no", Extend: true, Same: "no", Meaning: "no log lines of successful runs",
 		Loss:  "each start is in the log",
 		apply: func(p *Plan, v string) (err error) { p.Quiet, err = oneOf(v, answers); return err }},

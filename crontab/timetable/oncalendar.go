@@ -5,6 +5,9 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 // OnCalendar returns the schedule as calendar events of systemd.time(7): two
@@ -32,6 +35,56 @@ func (s *Schedule) OnCalendar() []string {
 		return []string{date(allDays) + at}
 	}
 	return []string{date(s.day) + at, s.weekdays() + " " + date(allDays) + at}
+}
+
+// CronFields returns the fields of s, or of the schedule that it wraps, for the parsers
+// of Kubernetes (robfig/cron) and Nomad (cronexpr), which start a job if either a
+// restricted day or a restricted weekday matches, whatever the fields begin with.
+// exact is false if s requires both: the fields have only its weekdays then. fields
+// is "" if no five fields can express s. An interval is in the fields of UTC.
+func CronFields(s cron.Schedule) (fields string, zone *Zone, exact bool) {
+	for {
+		switch at := s.(type) {
+		case *Schedule:
+			if at.Never() {
+				return "", nil, false
+			}
+			day, weekday := numbers(uint64(at.day), 1, 32), numbers(uint64(at.weekday), 0, 7)
+			exact = !at.needsBothDays() || day == "*" || weekday == "*"
+			if !exact || !at.needsBothDays() && weekday == "*" {
+				day = "*"
+			}
+			if !at.needsBothDays() && at.day == allDays {
+				weekday = "*"
+			}
+			return strings.Join([]string{numbers(at.minute, 0, 60), numbers(uint64(at.hour), 0, 24), day, numbers(uint64(at.month), 1, 13), weekday}, " "), at.zone, exact
+		case *every:
+			fields = at.fields()
+			return fields, NewZone(nil), fields != ""
+		case interface{ Unwrap() cron.Schedule }:
+			s = at.Unwrap()
+		default:
+			return "", nil, false
+		}
+	}
+}
+
+// fields returns the five fields of an interval in UTC, or "" if it has none: if it is
+// not in whole minutes, or a day is not a multiple of it.
+func (e *every) fields() string {
+	const day = 24 * time.Hour
+	if day%e.period != 0 || e.period%time.Minute != 0 || e.phase%time.Minute != 0 {
+		return ""
+	}
+	var minutes, hours uint64
+	for at := e.phase % e.period; at < day; at += e.period {
+		minutes |= 1 << (at / time.Minute % 60)
+		hours |= 1 << (at / time.Hour)
+	}
+	if bits.OnesCount64(minutes)*bits.OnesCount64(hours) != int(day/e.period) {
+		return ""
+	}
+	return numbers(minutes, 0, 60) + " " + numbers(hours, 0, 24) + " * * *"
 }
 
 // weekdays names the days of the week.

@@ -80,13 +80,14 @@ type Directory struct {
 	pam     [2]cached[PAM]         // by family
 	pamLast [2]pamAnswer           // by family
 
-	loginDefs       cached[map[string]string]
-	pamPaths        []string          // the files that decide about PAM
-	limitsDir       []string          // the files of limits.d
-	groupsElsewhere map[string]uint32 // groups in limits that a directory service has
+	loginDefs   cached[map[string]string]
+	pamPaths    []string          // the files that decide about PAM
+	limitsDir   []string          // the files of limits.d
+	limitGroups map[string]uint32 // groups in limits that a directory service has
 
 	people answers[string, Account]
 	names  answers[uint32, string]
+	gids   answers[string, []string] // names of groups, by their numbers
 }
 
 // New makes a directory. It reads nothing yet.

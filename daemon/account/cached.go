@@ -8,8 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // cached is the parsed content of some files, until one of them changes.
@@ -22,7 +23,7 @@ type cached[T any] struct {
 type stamp struct {
 	dev, inode        uint64
 	size              int64
-	modified, changed syscall.Timespec
+	modified, changed unix.Timespec
 }
 
 // get reads again if a file has another stamp than it had. What could not be
@@ -51,8 +52,8 @@ func stampAll(paths []string) (stamps []stamp, settled bool) {
 	recent := time.Now().Add(-tick)
 	settled = true
 	for i, path := range paths {
-		var st syscall.Stat_t
-		if err := syscall.Stat(path, &st); err == nil { // a missing file has the zero stamp
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err == nil { // a missing file has the zero stamp
 			stamps[i] = stamp{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
 			settled = settled && time.Unix(st.Ctim.Unix()).Before(recent)
 		}
@@ -65,7 +66,7 @@ const fileLimit = 64 << 20
 
 // read is the text of a file: none, when there is no such file.
 func read(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hold us
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO must not hold us
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil

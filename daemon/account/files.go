@@ -17,7 +17,7 @@ type passwd struct {
 type groups struct {
 	of    map[string][]uint32 // the groups of each member
 	named map[string]uint32
-	gids  map[uint32]bool
+	names map[uint32][]string
 }
 
 func (d *Directory) readPasswd() (passwd, error) {
@@ -83,7 +83,7 @@ func parseID(text string) (uint32, bool) {
 }
 
 func parseGroup(text string) groups {
-	g := groups{of: make(map[string][]uint32), named: make(map[string]uint32), gids: make(map[uint32]bool)}
+	g := groups{of: make(map[string][]uint32), named: make(map[string]uint32), names: make(map[uint32][]string)}
 	for line := range strings.Lines(text) {
 		field := strings.Split(strings.TrimSuffix(line, "\n"), ":") // name:password:gid:members
 		if len(field) < 4 || !isName(field[0]) {
@@ -93,9 +93,9 @@ func parseGroup(text string) groups {
 		if !ok {
 			continue
 		}
-		g.gids[gid] = true
 		if _, again := g.named[field[0]]; !again {
 			g.named[field[0]] = gid
+			g.names[gid] = append(g.names[gid], field[0])
 		}
 		for member := range strings.SplitSeq(field[3], ",") {
 			g.of[member] = append(g.of[member], gid)

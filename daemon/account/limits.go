@@ -85,6 +85,16 @@ const (
 	ignored  = -2 // bounds logins, or takes privilege gains away
 )
 
+// Resources that only Linux has, by their numbers there, so that the client compiles for other systems.
+const (
+	rlimitLocks = 10 + iota
+	rlimitSigpending
+	rlimitMsgqueue
+	rlimitNice
+	rlimitRtprio
+	rlimitRttime
+)
+
 var items = map[string]item{
 	"core":         {unix.RLIMIT_CORE, 1024},
 	"data":         {unix.RLIMIT_DATA, 1024},
@@ -96,12 +106,12 @@ var items = map[string]item{
 	"cpu":          {unix.RLIMIT_CPU, 60},
 	"nproc":        {unix.RLIMIT_NPROC, 1},
 	"as":           {unix.RLIMIT_AS, 1024},
-	"locks":        {unix.RLIMIT_LOCKS, 1},
-	"sigpending":   {unix.RLIMIT_SIGPENDING, 1},
-	"msgqueue":     {unix.RLIMIT_MSGQUEUE, 1},
-	"nice":         {unix.RLIMIT_NICE, 1},
-	"rtprio":       {unix.RLIMIT_RTPRIO, 1},
-	"rttime":       {unix.RLIMIT_RTTIME, 1},
+	"locks":        {rlimitLocks, 1},
+	"sigpending":   {rlimitSigpending, 1},
+	"msgqueue":     {rlimitMsgqueue, 1},
+	"nice":         {rlimitNice, 1},
+	"rtprio":       {rlimitRtprio, 1},
+	"rttime":       {rlimitRttime, 1},
 	"priority":     {priority, 1},
 	"maxlogins":    {ignored, 1},
 	"maxsyslogins": {ignored, 1},
@@ -174,7 +184,7 @@ func (d *Directory) groupNamed(name string) (uint32, bool) {
 	if gid, ok := g.named[name]; ok {
 		return gid, true
 	}
-	gid, ok := d.groupsElsewhere[name]
+	gid, ok := d.limitGroups[name]
 	return gid, ok
 }
 
@@ -343,7 +353,7 @@ func (p *limitsParser) value(r *rule, text string) error {
 	switch r.item.resource {
 	case ignored:
 		return nil
-	case priority, unix.RLIMIT_NICE:
+	case priority, rlimitNice:
 		n, ok := leadingNumber(text)
 		if !ok {
 			return fmt.Errorf("%s is not a number", shown(text))

@@ -114,7 +114,7 @@ func (d *Directory) learnGroups(ctx context.Context) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.groupsElsewhere = parseGroup(string(out)).named
+	d.limitGroups = parseGroup(string(out)).named
 }
 
 func (d *Directory) strangeGroups() []string {
@@ -146,7 +146,7 @@ func (d *Directory) isLocalGroup(gid uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	g, err := d.readGroup()
-	return err != nil || g.gids[gid]
+	return err != nil || len(g.names[gid]) > 0
 }
 
 // getent looks for a line as in /etc/passwd, by name or by number.

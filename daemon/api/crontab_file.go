@@ -56,6 +56,7 @@ type CrontabText struct {
 	MaxEntries int    `json:"max_entries,omitempty"` // see crontab.Config
 
 	Calendars map[string]Calendar `json:"calendars,omitempty"` // that entries may name
+	Blackouts []Blackout          `json:"blackouts,omitempty"` // of the host
 }
 
 // The formats of crontab files.

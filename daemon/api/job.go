@@ -82,6 +82,7 @@ type PauseRequest struct {
 	Refs   []string  `json:"jobs"`
 	From   time.Time `json:"from,omitzero"`  // zero: now
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed
+	Next   int       `json:"next,omitempty"` // number of occurrences to skip instead; the jobs still run on request
 	Reason string    `json:"reason,omitempty"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -67,6 +68,9 @@ func tried(socket string) []string {
 
 // howToStart is the command that starts the daemon of this socket.
 func (c *Client) howToStart() string {
+	if runtime.GOOS != "linux" {
+		return "the daemon is on Linux only, name its host: -H user@HOST"
+	}
 	if c.socket == SystemSocket || len(tried(c.socket)) > 1 {
 		return "systemctl start cronring    or in a clone: make run    or in a container: cronringd FILE..."
 	}

@@ -98,20 +98,14 @@ func checkOwner(conn *net.UnixConn, path string, uid int) error {
 }
 
 // listenerOf returns the uid that listened on the socket of a connection.
-func listenerOf(conn *net.UnixConn) (uint32, error) {
+func listenerOf(conn *net.UnixConn) (uid uint32, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	var cred *syscall.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) {
-		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	})
-	if err := errors.Join(err, failed); err != nil {
-		return 0, err
-	}
-	return cred.Uid, nil
+	err = raw.Control(func(fd uintptr) { uid, failed = peerUID(int(fd)) })
+	return uid, errors.Join(err, failed)
 }
 
 func foreignSocket(path string, owner uint32, uid int) *Error {

@@ -11,7 +11,7 @@ type StatsQuery struct {
 	Refs  []string  // job references; none: all that the account sees
 	Since time.Time // zero: 30 days ago
 	Until time.Time // zero: now
-	By    string    // "job" (also ""), "user", "hour" (of the day, in the host's zone) or "member"
+	By    string    // "job" (also ""), "user", "hour" (of the day), "day" (both in the host's zone) or "member"
 }
 
 // Stats are statistics of runs, in groups.
@@ -20,12 +20,12 @@ type Stats struct {
 	Since  time.Time    `json:"since"` // later than in the query if there are more runs or skips than are counted
 	Until  time.Time    `json:"until"`
 	By     string       `json:"by"`
-	Zone   string       `json:"zone"` // the zone of hours
+	Zone   string       `json:"zone"` // the zone of hours and days
 	Groups []StatsGroup `json:"groups"`
 	All    StatsGroup   `json:"all"`
 }
 
-// StatsGroup holds the statistics of the runs of one job, user, hour or member.
+// StatsGroup holds the statistics of the runs of one job, user, hour, day or member.
 type StatsGroup struct {
 	Name    string        `json:"name"`
 	Runs    int           `json:"runs"` // ended ones

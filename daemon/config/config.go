@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
@@ -40,12 +41,18 @@ type Config struct {
 	}
 	Permissive bool // with cronie's -p: tables may be anybody's
 	Ring       Ring
+	Access     Access
+	Listen     string           // address of the listener; "": none
+	Tokens     map[string]Token // by name
 
 	MaxEntries int // of a user's crontab; 0: defaultEntries
 
 	Limits      slots.Limits
 	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, for each kind; 0: no limit
+	AuditRows   int              // entries of each user other than admins that the audit log keeps
+	AuditAge    time.Duration    // how long it keeps entries
 	Sidecar     *sidecar.Sidecar // nil: no settings for entries
+	PingHosts   []string         // that ping= of users' crontabs may name; not nil
 	Channels    []notify.Channel // the valid ones, by name
 	Calendars   map[string]Calendar
 	Blackouts   map[string]Blackout
@@ -53,6 +60,9 @@ type Config struct {
 
 	Places map[string]sidecar.Place // the place of each setting that differs from the default
 }
+
+// Access names who has a role on the host: users, and groups with @ before them.
+type Access struct{ View, Operate, Admin []string }
 
 // defaultEntries is the most entries of a user's crontab where the
 // configuration sets no limit.
@@ -63,7 +73,7 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
-	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]sidecar.Place{}}
+	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Places: map[string]sidecar.Place{}}
 	r := reader{Config: &c, dir: dir, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {
@@ -101,6 +111,8 @@ const (
 	unknown crontab.Code = "B604" // a key or a value
 
 	unreadCalendar crontab.Code = "B605"
+	UnusableToken  crontab.Code = "B606"
+	OpenListener   crontab.Code = "B607" // an address that other hosts reach
 )
 
 // reader gathers what the files say, one after the other.
@@ -187,6 +199,7 @@ func (r *reader) finish() {
 	r.checkRing()
 	r.finishCalendars()
 	r.finishBlackouts()
+	r.finishListen()
 	for _, name := range sortedKeys(r.channels) {
 		r.addChannel(r.channels[name])
 	}

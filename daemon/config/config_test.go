@@ -158,6 +158,7 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"ring voters alone": {"session = \"pam\"\n[ring]\nname = \"a\"\nbind = \"127.0.0.1\"\nvoters = [\"a\"]\n", "cronring.toml:5: ring.voters: they are for mode"},
 		"ring weight":       {"session = \"pam\"\n[ring]\nweight = 0\n", "cronring.toml:3: ring.weight: want a number above 0"},
 		"ring hold-off":     {"session = \"pam\"\n[ring]\nhold-off = \"2m\"\n", "cronring.toml:3: ring.hold-off: want a duration from 1s to 1m"},
+		"ring labels":       {"session = \"pam\"\n[ring.labels]\na = \"x\"\n" + strings.Repeat("b", 63) + " = \"" + strings.Repeat("x", 63) + "\"\n" + strings.Repeat("c", 63) + " = \"" + strings.Repeat("x", 63) + "\"\n", "cronring.toml:5: ring.labels." + strings.Repeat("c", 63) + ": it does not fit"},
 		"ring label":        {"session = \"pam\"\n[ring]\nlabels = { zone = \"a,b\" }\n", "cronring.toml:3: ring.labels.zone: a label"},
 		"pool key":          {"session = \"pam\"\n[pool.a]\nsize = 1\nspeed = 2\n", "cronring.toml:4: unknown key pool.a.speed"},
 		"second match":      {"session = \"pam\"\n[[match]]\nuser = \"a\"\n[[match]]\nusr = \"b\"\nuser = \"b\"\n", "cronring.toml:5: unknown key match.1.usr"},
@@ -420,7 +421,7 @@ func TestManual(t *testing.T) {
 	for _, s := range settings {
 		want = append(want, s.key)
 	}
-	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}, {"calendar", "x"}, {"blackout", "x"}} {
+	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}, {"calendar", "x"}, {"blackout", "x"}, {"token", "x"}} {
 		want = append(want, knownKeys(path)...)
 	}
 	want = append(want, "user") // of a job
@@ -436,7 +437,7 @@ func TestManual(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the page has the keys\n%q\nwant\n%q", got, want)
 	}
-	for _, table := range []string{"[default]", "[job. Ns Ar name", "[[match]]", "[pool. Ns Ar name", "[channel. Ns Ar name", "[calendar. Ns Ar name"} {
+	for _, table := range []string{"[default]", "[job. Ns Ar name", "[[match]]", "[pool. Ns Ar name", "[channel. Ns Ar name", "[calendar. Ns Ar name", "[token. Ns Ar name"} {
 		if !strings.Contains(page, ".It Li "+table) {
 			t.Errorf("the page does not tell of %s", table)
 		}
@@ -467,7 +468,10 @@ func TestManualExamplesAreRead(t *testing.T) {
 			}
 			holidays := filepath.Join(t.TempDir(), "holidays")
 			filetest.Write(t, holidays, "2027-01-01\n", 0o644)
-			if c := read(t, strings.ReplaceAll(text, "calendars/de-2027.dates", holidays)); len(c.Diagnostics) > 0 {
+			token := filepath.Join(t.TempDir(), "token")
+			filetest.Write(t, token, strings.Repeat("0", minSecret), 0o600)
+			text = strings.NewReplacer("calendars/de-2027.dates", holidays, "ci.token", token).Replace(text)
+			if c := read(t, text); len(c.Diagnostics) > 0 {
 				t.Errorf("%v: got %v, want no diagnostic", e, c.Diagnostics)
 			}
 		}

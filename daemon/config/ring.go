@@ -49,7 +49,7 @@ const (
 	leastHoldOff = time.Second
 	mostHoldOff  = time.Minute
 	mostWeight   = 1000
-	mostLabels   = 32
+	mostLabels   = 255 // bytes of all labels, with a byte before each part
 	mostVoters   = 5
 )
 
@@ -223,8 +223,12 @@ func (r *reader) setLabel(name string, v value) error {
 			return errors.New("a label is 1 to 63 characters on both sides, without : , * = and blanks")
 		}
 	}
-	if len(r.Ring.Labels) >= mostLabels {
-		return fmt.Errorf("there are %d labels already", mostLabels)
+	size := 2 + len(name) + len(text)
+	for k, v := range r.Ring.Labels {
+		size += 2 + len(k) + len(v)
+	}
+	if size > mostLabels {
+		return fmt.Errorf("it does not fit: all labels together, with two bytes for each, may have %d bytes", mostLabels)
 	}
 	if r.Ring.Labels == nil {
 		r.Ring.Labels = map[string]string{}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/daemon/engine/slots"
@@ -31,6 +33,13 @@ const defaultPerUser = 200
 // defaultRows is history-rows-per-user unless the configuration sets it: half a
 // gigabyte of a user's history at most, besides output.
 const defaultRows = 500_000
+
+// Defaults of the audit log, unless the configuration sets others. Entries of a
+// user have at most 4 KB.
+const (
+	defaultAuditRows = 10_000
+	defaultAuditAge  = 730 * 24 * time.Hour
+)
 
 // The values of session.
 const (
@@ -66,6 +75,20 @@ var settings = append([]setting{
 		func(c *Config) string { return strconv.Itoa(c.Limits.Queue()) }},
 	{"history-rows-per-user", false, func(c *Config, v value) (err error) { c.HistoryRows, err = v.number(0, mostRows); return err },
 		func(c *Config) string { return limit(c.HistoryRows) }},
+	{"audit-rows-per-user", false, func(c *Config, v value) (err error) { c.AuditRows, err = v.number(1, mostRows); return err },
+		func(c *Config) string { return strconv.Itoa(c.AuditRows) }},
+	{"audit-age", false, func(c *Config, v value) (err error) { c.AuditAge, err = v.duration(); return err },
+		func(c *Config) string { return short(c.AuditAge) }},
+	{"access.view", false, func(c *Config, v value) (err error) { c.Access.View, err = v.members(); return err },
+		func(c *Config) string { return members(c.Access.View) }},
+	{"access.operate", false, func(c *Config, v value) (err error) { c.Access.Operate, err = v.members(); return err },
+		func(c *Config) string { return members(c.Access.Operate) }},
+	{"access.admin", false, func(c *Config, v value) (err error) { c.Access.Admin, err = v.members(); return err },
+		func(c *Config) string { return members(c.Access.Admin) }},
+	{"ping-hosts", false, readPingHosts,
+		func(c *Config) string { return cmp.Or(strings.Join(c.PingHosts, ","), "none") }},
+	{"listen.address", true, func(c *Config, v value) (err error) { c.Listen, err = v.address(); return err },
+		func(c *Config) string { return cmp.Or(c.Listen, "none") }},
 	{"mail.command", true, func(c *Config, v value) (err error) { c.Mail.Command, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Mail.Command, "sendmail") }},
 	{"mail.off", true, func(c *Config, v value) (err error) { c.Mail.Off, err = v.truth(); return err },
@@ -94,7 +117,7 @@ func (c *Config) KeepStarted(old *Config) (waiting []string) {
 		}
 	}
 	users := c.Ring.Users
-	c.Session, c.Permissive, c.Mail, c.Log, c.Ring = old.Session, old.Permissive, old.Mail, old.Log, old.Ring
+	c.Session, c.Permissive, c.Mail, c.Log, c.Listen, c.Ring = old.Session, old.Permissive, old.Mail, old.Log, old.Listen, old.Ring
 	c.Ring.Users = users
 	return waiting
 }
@@ -107,12 +130,29 @@ func readCronLines(c *Config, v value) error {
 	return err
 }
 
+func readPingHosts(c *Config, v value) error {
+	hosts, err := v.texts()
+	if err != nil {
+		return err
+	}
+	for i, host := range hosts {
+		hosts[i] = strings.ToLower(host)
+		if u, err := url.Parse("https://" + hosts[i] + "/"); err != nil || u.Host != hosts[i] || u.Hostname() == "" {
+			return fmt.Errorf("%q is not a host, or a host and a port", host)
+		}
+	}
+	c.PingHosts = hosts
+	return nil
+}
+
 func limit(n int) string {
 	if n == 0 {
 		return "none"
 	}
 	return strconv.Itoa(n)
 }
+
+func members(list []string) string { return cmp.Or(strings.Join(list, ", "), "none") }
 
 func oneOf(to *string, v value, words ...string) error {
 	text, err := v.text()
@@ -139,7 +179,7 @@ var errUnknown = errors.New("unknown key")
 
 // tables are the shapes of tables that are known; * is any name or number.
 var tables = [][]string{
-	{"mail"}, {"log"}, {"ring"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
+	{"access"}, {"listen"}, {"token"}, {"token", "*"}, {"mail"}, {"log"}, {"ring"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
 	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"}, {"calendar"}, {"calendar", "*"},
 	{"blackout"}, {"blackout", "*"},
 }
@@ -168,6 +208,8 @@ func (r *reader) open(path []string, at sidecar.Place) bool {
 		r.calendar(name)
 	case "blackout":
 		r.blackout(name, at)
+	case "token":
+		r.token(name)
 	}
 	return true
 }
@@ -195,6 +237,8 @@ func (r *reader) set(path []string, v value, at sidecar.Place) error {
 		return r.placed(key, at, r.setPool(path[1], last, v))
 	case path[0] == "calendar" && len(path) == 3:
 		return r.placed(key, at, r.setCalendar(path[1], last, v, at))
+	case path[0] == "token" && len(path) == 3:
+		return r.placed(key, at, r.setToken(path[1], last, v))
 	case path[0] == "blackout" && len(path) == 3:
 		return r.placed(key, at, r.setBlackout(path[1], last, v))
 	case path[0] == "channel" && len(path) == 3:
@@ -221,13 +265,15 @@ func knownKeys(path []string) []string {
 		for _, s := range settings {
 			keys = append(keys, s.key)
 		}
-		return append(keys, "default", "job", "match", "pool", "channel", "calendar", "blackout")
+		return append(keys, "default", "job", "match", "pool", "channel", "calendar", "blackout", "token")
 	case path[0] == "pool":
 		return []string{"size", "rate", "users"}
 	case path[0] == "calendar":
 		return []string{"file"}
 	case path[0] == "blackout":
 		return []string{"hours", "from", "until", "zone", "reason"}
+	case path[0] == "token":
+		return []string{"file", "allow"}
 	case path[0] == "match":
 		return []string{"file", "user", "command", "set"}
 	case path[0] == "channel":

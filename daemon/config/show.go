@@ -43,6 +43,10 @@ func (c *Config) Rows() []Row {
 			add("channel", ch.Name, f[0], f[1])
 		}
 	}
+	for _, name := range sortedKeys(c.Tokens) {
+		add("token", name, "file", c.Tokens[name].File)
+		add("token", name, "allow", strings.Join(c.Tokens[name].Allow, ", "))
+	}
 	for _, name := range sortedKeys(c.Calendars) {
 		add("calendar", name, "file", c.Calendars[name].File)
 	}

@@ -57,6 +57,17 @@ func (v value) texts() ([]string, error) {
 	return texts, nil
 }
 
+// members reads a list of users, and of groups with @ before them.
+func (v value) members() ([]string, error) {
+	names, err := v.texts()
+	for _, name := range names {
+		if err := option.CheckMember(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, err
+}
+
 // option is the value of an option, as a #@ line would have it.
 func (v value) option() (string, error) {
 	switch v := v.any.(type) {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Count returns a number of things in words.
+// Count returns a number of things in words: "1 cause", "2 causes", "3 entries".
 func Count(n int, thing string) string {
-	switch n {
-	case 0:
-		return "no " + thing + "s"
-	case 1:
+	if n == 1 {
 		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
+		thing = stem + "rie"
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
 }

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/backfill"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
-	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -81,7 +80,7 @@ func (e *Engine) recordFill(f *backfill.Fill, detail string) {
 }
 
 // fill continues the active backfills as far as there is room. If a step runs out of room
-// FormatTime one backfill, the next step begins with the backfills after it.
+// during one backfill, the next step begins with the backfills after it.
 func (e *Engine) fill() {
 	p := &e.fills
 	p.Busy, p.Look = false, 0
@@ -134,15 +133,16 @@ func (e *Engine) advance(f *backfill.Fill, looks, starts *int) {
 			continue
 		}
 		e.recordLeft(f)
-		j := e.firing(slot)
-		if !e.hasRoomFor(f, j) {
+		o := e.occurrence(slot, due, job.TriggerBackfill, job.Backfilled)
+		o.By, o.Backfill = f.By, f.ID
+		d, hasRoom := e.roomFor(f, &o)
+		if !hasRoom {
 			return
 		}
 		f.Cursor, f.Changed = due, true
 		f.Started++
 		*starts--
-		j.by, j.backfill = f.By, f.ID
-		e.begin(j, due, job.TriggerBackfill, job.Backfilled)
+		e.admit(&o, d)
 	}
 	e.recordLeft(f)
 }
@@ -191,24 +191,20 @@ func (e *Engine) recordLeft(f *backfill.Fill) {
 	e.record(r)
 }
 
-// hasRoomFor reports whether a backfill can begin another run now without the run being
-// dropped. If only time can change the answer, it schedules another check.
-func (e *Engine) hasRoomFor(f *backfill.Fill, j *firing) bool {
-	against, _ := e.standing(j)
-	if opens, _ := e.blackouts.Opens(j.options.Hours, e.now.Wall); opens.IsZero() {
-		against = job.OutsideHours
-	}
-	runs := live.OfUser(e.byJob[j.id], j.entry.User())
-	if against != "" || e.slots.Waiting() >= e.slots.Limits.Queue() || e.flooded(j, runs) != "" {
-		e.fills.Look = e.now.In(backfill.Patience)
-		return false
-	}
+// roomFor decides whether a backfill can begin its next run now without the run being dropped.
+// If only time can change the answer, it schedules another check.
+func (e *Engine) roomFor(f *backfill.Fill, o *gate.Occurrence) (d gate.Decision, hasRoom bool) {
 	most := f.MaxActive
 	if f.Overlap == backfill.QueueAll {
 		most = 1
 	}
 	if f.Live >= most {
-		return false
+		return d, false
 	}
-	return (len(runs) == 0 || j.options.Overlap == option.OverlapAllow) && live.TooMany(j.options, runs) == ""
+	d = e.judge(o)
+	if d.Do == job.DecideSkip || d.On == job.WaitsOnRun || e.slots.WaitingOf(f.User) >= e.slots.Limits.Queue() {
+		e.fills.Look = e.now.In(backfill.Patience)
+		return d, false
+	}
+	return d, true
 }

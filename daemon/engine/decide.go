@@ -1,16 +1,14 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/agenda"
-	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -26,7 +24,7 @@ func (e *Engine) fire() {
 	var seen agenda.Lookup
 	for n < len(e.pending) && room > 0 && seen.Asked < mostAsked {
 		before := len(e.out)
-		e.decide(e.pending[n], e.now.Wall, &seen)
+		e.decideUntil(e.pending[n], e.now.Wall, &seen)
 		if e.jobs.HasEdges() {
 			e.updateWaiting(e.pending[n])
 		}
@@ -40,162 +38,147 @@ func (e *Engine) fire() {
 // step does the rest. The limit takes about 2 ms.
 const mostAsked = 20_000
 
-// decide decides every occurrence of one job from its mark until an instant: it passes
-// them through the gates, in order.
-func (e *Engine) decide(slot int, until time.Time, seen *agenda.Lookup) {
-	entry := e.jobs.Entry(slot)
-	due := seen.Between(entry.Schedule, e.marks[slot], until)
-	if due.Empty() || entry.Options().Scope == option.ScopeRing && e.claimDue(slot, due) {
+// decideUntil decides every occurrence of one job from its mark until an instant.
+func (e *Engine) decideUntil(slot int, until time.Time, seen *agenda.Lookup) {
+	due := seen.Between(e.jobs.Entry(slot).Schedule, e.marks[slot], until)
+	if due.Empty() || e.jobs.Options(slot).Scope == option.ScopeRing && e.claimDue(slot, due) {
 		return
 	}
 	e.marks[slot] = due.Last().UnixNano()
-	j := e.firing(slot)
+	e.decideDue(e.occurrence(slot, due.Last(), job.TriggerClock, job.OnTime), due)
+}
 
-	if reason, detail := e.standing(j); reason != "" {
-		e.skip(j, due.First, due.Last(), due.Older+len(due.List), reason, detail)
-		return
+// decideDue decides all occurrences of a job that are due. It returns the run of the newest
+// one, or nil if that is skipped.
+func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *live.Run) {
+	all := o
+	all.First, all.Due, all.Count = due.First, due.Last(), due.Older+len(due.List)
+	e.repair(&all)
+	if d := gate.DecideAll(e.host(), &all); d.Do == job.DecideSkip {
+		e.skip(&all, d.Reason, d.Detail)
+		return nil
 	}
-	if j.options.Period != nil {
-		e.decidePeriod(j, due)
-		return
-	}
-	p := agenda.Catchup(j.options, timetable.FixedTime(entry.Schedule), due.List, e.now.Wall)
-	e.skipOld(j, due, p)
+	p := e.catchup(o.Slot, due.List)
+	e.skipAll(o, agenda.LeftOut(due, p))
 	for i, at := range due.List[p.Missed:] {
+		next := o
+		next.Due = at
 		if p.Missed+i < p.OnTime {
-			e.admit(j, at, job.TriggerCatchup, job.CaughtUp)
-		} else {
-			e.admit(j, at, job.TriggerClock, job.OnTime)
+			next.Trigger, next.Cause = job.TriggerCatchup, job.CaughtUp
+		}
+		newest = e.decide(&next)
+	}
+	return newest
+}
+
+// catchup applies grace=, deadline= and catchup= of a job to due times, oldest first.
+func (e *Engine) catchup(slot int, due []time.Time) agenda.Plan {
+	return agenda.Catchup(e.jobs.Options(slot), timetable.FixedTime(e.jobs.Entry(slot).Schedule), due, e.now.Wall)
+}
+
+func (e *Engine) job(slot int) gate.Job {
+	return gate.Job{Slot: slot, ID: e.jobs.ID(slot), Entry: e.jobs.Entry(slot), Options: e.jobs.Options(slot)}
+}
+
+func (e *Engine) occurrence(slot int, due time.Time, t job.Trigger, cause job.Reason) gate.Occurrence {
+	return gate.Occurrence{Job: e.job(slot), Due: due, Trigger: t, Cause: cause}
+}
+
+// host returns the state that the gates read.
+func (e *Engine) host() *gate.Host {
+	return &gate.Host{
+		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Bars: e.bars, Holds: e.holds, Ledgers: e.ledgers, Stamps: e.stamps,
+		Blackouts: e.blackouts, Live: e.live, ByJob: e.byJob, Unstarted: e.stalled, QueueMax: e.slots.Limits.QueueMax, Starting: e.serving.asker,
+	}
+}
+
+// judge returns the decision on an occurrence without acting on it.
+func (e *Engine) judge(o *gate.Occurrence) gate.Decision {
+	if o.Run == nil { // a queued run of the job comes first
+		e.startNextOf(o.ID)
+	}
+	e.repair(o)
+	return gate.Decide(e.host(), o)
+}
+
+// repair ends a pause that is over. It shortens the hold of a breaker that is longer than
+// breaker= allows, because the clock was set back or breaker= was edited.
+func (e *Engine) repair(o *gate.Occurrence) {
+	j := o.Job
+	if h, ok := e.holds.Of(j.ID, j.User()); ok && !h.Until.IsZero() && !e.now.Wall.Before(h.Until) && o.Ends(&h) {
+		e.setHold(j.ID, j.User(), nil)
+		e.record(job.Record{Kind: job.Resumed, Job: j.ID, User: j.User(), Detail: "the pause was until " + h.Until.Format(time.RFC3339)})
+	}
+	if b := j.Options.Breaker; b.Failures > 0 {
+		if l := e.ledger(j.ID, j.User()); l.Open.Sub(e.now.Wall) > b.Hold {
+			l.Open = e.now.Wall.Add(b.Hold)
+			e.setLedger(l)
 		}
 	}
 }
 
-// firing is a job whose occurrence is being decided.
-type firing struct {
-	slot     int
-	id       job.ID
-	entry    *crontab.Entry
-	options  *option.Options
-	by       string           // the user who requested a manual run
-	forced   bool             // --force was used
-	env      []string         // additional environment of a manual run
-	backfill int64            // ID of its backfill, or 0
-	dead     *job.Run         // the dead letter that is run again; or nil
-	run      *live.Run        // the waiting run that is checked again, or nil
-	parents  []job.Parent     // the parent whose end starts it, by on=
-	detail   string           // how the parent ended
-	granted  *exchange.Permit // by which it starts, or nil
+// decide decides an occurrence. It returns its run, or nil if it is skipped.
+func (e *Engine) decide(o *gate.Occurrence) *live.Run {
+	d := e.judge(o)
+	if d.Do == job.DecideSkip {
+		e.skip(o, d.Reason, d.Detail)
+		return nil
+	}
+	return e.admit(o, d)
 }
 
-func (e *Engine) firing(slot int) *firing {
-	return &firing{slot: slot, id: e.jobs.ID(slot), entry: e.jobs.Entry(slot), options: e.jobs.Options(slot)}
-}
-
-// standing is the first gate. It returns why the job must not run, or "" if it may run.
-func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
-	if !j.options.Enabled {
-		return job.IsDisabled, ""
+// admit makes the run of an occurrence that is not skipped, and starts it or makes it wait.
+func (e *Engine) admit(o *gate.Occurrence, d gate.Decision) *live.Run {
+	if d.Replaces {
+		e.clear(live.OfUser(e.byJob[o.ID], o.User()))
 	}
-	if j.options.Held != "" {
-		return job.IsHeld, j.options.Held
-	}
-	if !catalog.IsHere(j.options, e.node) {
-		return job.OtherHost, "this is " + e.node
-	}
-	if detail = catalog.Misfit(j.options, e.labels); detail != "" {
-		return job.OtherLabels, detail
-	}
-	if b, ok := e.bars[j.entry.User()]; ok {
-		return b.Reason, b.Detail
-	}
-	if reason, detail = e.paused(j); reason != "" {
-		return reason, detail
-	}
-	if detail = e.broken(j); detail != "" {
-		return job.Broken, detail
-	}
-	return "", ""
-}
-
-// paused is the part of standing that checks pauses. It ends a pause that is over.
-func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
-	h, ok := e.holds.Of(j.id, j.entry.User())
+	r := e.newRun(o)
 	switch {
-	case !ok || e.now.Wall.Before(h.From):
-		return "", ""
-	case !h.Until.IsZero() && !e.now.Wall.Before(h.Until):
-		e.setHold(j.id, j.entry.User(), nil)
-		e.record(job.Record{Kind: job.Resumed, Job: j.id, User: j.entry.User(), Detail: "the pause was until " + h.Until.Format(time.RFC3339)})
-		return "", ""
-	case h.Reason != "":
-		return job.IsPaused, "by " + h.By + ": " + h.Reason
+	case o.IsHandedOver(): // the pause before the attempt begins again
+		e.pauseBefore(r, live.Backoff(r.Options, r.Invocation, r.Attempt-1-r.Lost))
+		e.wait(r, job.WaitsOnRetry, o.Detail)
+	case d.Do == job.DecideHold:
+		e.hold(r, d)
+		e.startNextOf(o.ID)
 	default:
-		return job.IsPaused, "by " + h.By
+		e.pass(r)
 	}
+	return r
 }
 
-// skipOld records the occurrences that the plan skips.
-func (e *Engine) skipOld(j *firing, due agenda.Occurrences, p agenda.Plan) {
-	e.skipWith(j, agenda.LeftOut(due, p))
+// hold makes a run wait as a gate decided.
+func (e *Engine) hold(r *live.Run, d gate.Decision) {
+	if d.On == job.WaitsOnRun {
+		r.Gate = live.GateOverlap
+		e.wait(r, d.On, d.Detail)
+		return
+	}
+	if r.WaitsOn() != d.On || !r.NotBefore.Equal(d.Until) {
+		r.NotBefore = d.Until
+		e.wait(r, d.On, d.Detail)
+	}
+	e.timers.Add(agenda.Timer{At: e.now.UpAt(d.Until), Run: r.ID, Kind: agenda.WaitOver})
 }
 
-func lateness(now, due time.Time) string {
-	return now.Sub(due).Round(time.Second).String() + " late"
-}
-
-// skip records that count occurrences from first to last do not run.
-func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Reason, detail string) {
+// skip records that an occurrence does not run, or several that are decided together.
+func (e *Engine) skip(o *gate.Occurrence, reason job.Reason, detail string) {
 	r := job.Record{
-		Kind: job.Decided, Job: j.id, Due: last, Era: e.eraOf(j.options),
-		Decision: job.DecideSkip, Reason: reason, Detail: detail, User: j.entry.User(),
+		Kind: job.Decided, Job: o.ID, Due: o.Due, Era: e.eraOf(o.Options),
+		Decision: job.DecideSkip, Reason: reason, Detail: detail, User: o.User(),
 	}
-	if count > 1 {
-		r.First, r.Count = first, count
+	if o.Count > 1 {
+		r.First, r.Count = o.First, o.Count
 	}
 	e.record(r)
-	e.notifyMissed(j.id, j.entry.User(), j.options, missedRuns{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
+	e.notifyMissed(o.ID, o.User(), o.Options, missedRuns{o.First, o.Due, o.Count, reason, detail, o.Zone(), nil})
 }
 
-// admit is the gate of hours, once-per= and overlap=: it starts the occurrence, queues it or skips it. It returns
-// nil if it skips the occurrence.
-func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
-	e.startNextOf(j.id)
-	if success := e.oncePerSuccess(j, due); success != "" {
-		e.skip(j, due, due, 1, job.AlreadyRan, success)
-		return nil
+// skipAll skips older occurrences together with a newer one.
+func (e *Engine) skipAll(o gate.Occurrence, all []exchange.Skip) {
+	for _, s := range all {
+		o.First, o.Due, o.Count = s.First, s.Due, s.Count
+		e.skip(&o, s.Reason, gate.Lateness(e.now.Wall, s.Due))
 	}
-	if against := e.skippedOutside(j, due, t); against != "" {
-		e.skip(j, due, due, 1, job.OutsideHours, against)
-		return nil
-	}
-	runs := live.OfUser(e.byJob[j.id], j.entry.User())
-	if many := live.TooMany(j.options, runs); many != "" {
-		e.skip(j, due, due, 1, job.TooMany, many)
-		return nil
-	}
-	if many := e.flooded(j, runs); many != "" {
-		e.skip(j, due, due, 1, job.TooManyWait, many)
-		return nil
-	}
-	if len(runs) == 0 || j.options.Overlap == option.OverlapAllow {
-		return e.begin(j, due, t, reason)
-	}
-	behind := runs[0].DescribeState(e.now.Wall)
-	switch j.options.Overlap {
-	case option.OverlapSkip:
-		e.skip(j, due, due, 1, job.Overlapping, behind)
-		return nil
-	case option.OverlapQueue:
-		if q := live.Queued(runs); q != nil {
-			e.skip(j, due, due, 1, job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
-			return nil
-		}
-	case option.OverlapReplace, option.OverlapKill:
-		e.clear(runs)
-	}
-	r := e.enqueue(j, due, t, behind)
-	e.startNextOf(j.id)
-	return r
 }
 
 // clear stops all live runs of a job, so that a newer one can start.
@@ -209,44 +192,23 @@ func (e *Engine) clear(live []*live.Run) {
 	}
 }
 
-// begin makes a run for an occurrence that no other run of its job blocks, and passes it
-// through the gates. Outside of its hours the run waits; see skippedOutside.
-func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *live.Run {
-	opens, against := e.opensFor(j, due, t)
-	r := e.newRun(j, due, t)
-	r.Gate, r.Cause, r.Detail = live.GateOverlap+1, reason, j.detail
-	if against != "" {
-		e.waitForHours(r, opens, against)
-	} else {
-		e.pass(r)
-	}
-	return r
-}
-
-// enqueue records that an occurrence waits for another run.
-func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) *live.Run {
-	r := e.newRun(j, due, t)
-	e.wait(r, job.WaitsOnRun, behind)
-	return r
-}
-
-// newRun makes the first run of a job's occurrence.
-func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *live.Run {
-	era := e.eraOf(j.options)
-	r := &live.Run{Options: j.options, Zone: j.entry.Zone().Location(), Forced: j.forced, Run: job.Run{
-		ID: e.nextRun, Job: j.id, Due: due, Era: era, Attempt: 1, Trigger: t, By: j.by,
-		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents, Env: j.env,
+// newRun makes the first run of an occurrence on this host.
+func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
+	era := e.eraOf(o.Options)
+	r := &live.Run{Options: o.Options, Zone: o.Zone(), Forced: o.Forced, Gate: live.GateOverlap + 1, Cause: o.Cause, Detail: o.Detail, Run: job.Run{
+		ID: e.nextRun, Job: o.ID, Due: o.Due, Era: era, Attempt: 1, Trigger: o.Trigger, By: o.By,
+		User: o.User(), Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
 	}}
 	switch {
-	case j.dead != nil:
-		r.Env = j.dead.Env
-		r.Era, r.Invocation, r.Parents = j.dead.Era, j.dead.Invocation, j.dead.Parents
-	case t == job.TriggerManual || t == job.TriggerDependency:
-		r.Invocation = job.Invocation(j.id, due, era, r.ID)
+	case o.Dead != nil:
+		r.Env = o.Dead.Env
+		r.Era, r.Invocation, r.Parents = o.Dead.Era, o.Dead.Invocation, o.Dead.Parents
+	case o.Trigger == job.TriggerManual || o.Trigger == job.TriggerDependency:
+		r.Invocation = job.Invocation(o.ID, o.Due, era, r.ID)
 	default:
-		r.Invocation = job.Invocation(j.id, due, era, 0)
+		r.Invocation = job.Invocation(o.ID, o.Due, era, 0)
 	}
-	if p := j.granted; p != nil {
+	if p := o.Permit; p != nil {
 		r.Token, r.TokenAt = p.Token, e.now.Up
 		if x := p.Orphan; x != nil && x.Begun {
 			r.Attempt, r.Lost = max(x.Attempt, 1)+1, x.Lost
@@ -260,43 +222,10 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *live.Run {
 	return r
 }
 
-// flooded returns why no further run of a job is made, or "". runs are its live runs.
-func (e *Engine) flooded(j *firing, runs []*live.Run) string {
-	if len(runs) == 0 || j.options.Overlap == option.OverlapReplace || j.options.Overlap == option.OverlapKill {
-		return ""
-	}
-	return e.stalled.Flood(j.entry.User(), e.slots.Limits.QueueMax, len(runs))
-}
-
-// broken returns why the breaker stops an occurrence, or "".
-func (e *Engine) broken(j *firing) (detail string) {
-	b := j.options.Breaker
-	if b.Failures == 0 || j.by != "" || j.run != nil && (j.run.Attempt > 1 || j.run.Requested()) {
-		return ""
-	}
-	l := e.ledger(j.id, j.entry.User())
-	if l.Open.IsZero() {
-		return ""
-	}
-	if l.Open.Sub(e.now.Wall) > b.Hold { // the clock was set back, or D is shorter now
-		l.Open = e.now.Wall.Add(b.Hold)
-		e.setLedger(l)
-	}
-	if e.now.Wall.Before(l.Open) {
-		return fmt.Sprintf("until %s, after %d failures in a row", l.Open.In(j.entry.Zone().Location()).Format(time.RFC3339), l.Bad)
-	}
-	for _, r := range live.OfUser(e.byJob[j.id], j.entry.User()) {
-		if r != j.run && r.Probes(l.Open) {
-			return fmt.Sprintf("run %d tries whether it works again", r.ID)
-		}
-	}
-	return ""
-}
-
 // closeBreaker closes the breaker when a person resumes the job.
-func (e *Engine) closeBreaker(j *firing) bool {
-	l := e.ledger(j.id, j.entry.User())
-	if j.options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
+func (e *Engine) closeBreaker(j gate.Job) bool {
+	l := e.ledger(j.ID, j.User())
+	if j.Options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
 		return false
 	}
 	l.Open, l.Bad = time.Time{}, 0
@@ -310,89 +239,6 @@ func (e *Engine) eraOf(o *option.Options) job.Era {
 		return 0
 	}
 	return e.era
-}
-
-// The schedule of an entry has no occurrences outside of window= and blackout=, or has
-// them moved. A run can still be ready to start outside of them: because it was caught
-// up, waited for others, or was not started by the clock. Then it waits, or is dropped.
-// A blackout of the host has the same effect on all jobs.
-
-// waitsOutside reports whether a run waits outside of its hours. Otherwise it is dropped.
-func waitsOutside(o *option.Options) bool { return o.WaitOutside || o.Period != nil }
-
-// skippedOutside returns why an occurrence outside of its hours is skipped, or "". The
-// runs of a backfill wait, and what a person requests starts; see objection.
-func (e *Engine) skippedOutside(j *firing, due time.Time, t job.Trigger) (detail string) {
-	opens, against := e.opensFor(j, due, t)
-	if against == "" || j.backfill != 0 {
-		return ""
-	}
-	if opens.IsZero() || !waitsOutside(j.options) {
-		return against
-	}
-	return e.behindWaiting(j.id, j.entry.User(), nil, against)
-}
-
-// opensFor returns when the hours of an occurrence begin, and what it is against; "" if
-// it can start now. An occurrence on time counts at its due time.
-func (e *Engine) opensFor(j *firing, due time.Time, t job.Trigger) (opens time.Time, against string) {
-	if j.by != "" && j.backfill == 0 {
-		return due, ""
-	}
-	at := e.now.Wall
-	if t == job.TriggerClock && at.Sub(due) <= j.options.Grace {
-		at = due
-	}
-	return e.blackouts.Opens(j.options.Hours, at)
-}
-
-// behindWaiting returns which other run of a job waits for its hours, or "": occurrences
-// that wait for the same time are one run. Runs of a backfill and further attempts of an
-// occurrence do not count.
-func (e *Engine) behindWaiting(id job.ID, user string, r *live.Run, against string) (detail string) {
-	for _, x := range live.OfUser(e.byJob[id], user) {
-		if x != r && x.WaitsOn() == job.WaitsOnHours && x.Attempt == 1 && !x.Requested() {
-			return against + "; " + x.DescribeState(e.now.Wall)
-		}
-	}
-	return ""
-}
-
-// outsideHours makes a run that was held back wait further, or drops it, if the job must
-// not start now. Within grace= of its due time, an occurrence counts at that time.
-func (e *Engine) outsideHours(r *live.Run) (stopped bool) {
-	if r.Requested() && r.Backfill == 0 {
-		return false
-	}
-	opens, against := e.blackouts.Opens(r.Options.Hours, e.now.Wall)
-	if against == "" {
-		return false
-	}
-	if r.Trigger == job.TriggerClock && e.now.Wall.Sub(r.Due) <= r.Options.Grace {
-		if _, before := e.blackouts.Opens(r.Options.Hours, r.Due); before == "" {
-			return false
-		}
-	}
-	if opens.IsZero() || !waitsOutside(r.Options) && r.Backfill == 0 {
-		e.dropFor(r, job.OutsideHours, against)
-		return true
-	}
-	if r.Attempt == 1 && !r.Requested() {
-		if behind := e.behindWaiting(r.Job, r.User, r, against); behind != "" {
-			e.dropFor(r, job.OutsideHours, behind)
-			return true
-		}
-	}
-	e.waitForHours(r, opens, against)
-	return true
-}
-
-func (e *Engine) waitForHours(r *live.Run, opens time.Time, against string) {
-	if r.WaitsOn() != job.WaitsOnHours || !r.NotBefore.Equal(opens) {
-		r.NotBefore = opens
-		e.wait(r, job.WaitsOnHours, live.DescribeWait(r)+", "+against)
-	}
-	e.timers.Add(agenda.Timer{At: e.now.UpAt(opens), Run: r.ID, Kind: agenda.WaitOver})
 }
 
 // checkHours lets runs that wait for hours check them again in this step: after a load

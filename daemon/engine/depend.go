@@ -271,14 +271,9 @@ func (e *Engine) startOn(r *live.Run, slot int) {
 		if b.Outcomes&join.OutcomesOf(r.Verdict) == 0 {
 			continue
 		}
-		j := e.firing(b.Job)
-		j.parents, j.detail = []job.Parent{parent}, join.EndWords(parent)
-		due := e.freshDue(b.Job, e.endTime(r))
-		if reason, detail := e.standing(j); reason != "" {
-			e.skip(j, due, due, 1, reason, detail)
-			continue
-		}
-		e.admit(j, due, job.TriggerDependency, job.ParentEnded)
+		o := e.occurrence(b.Job, e.freshDue(b.Job, e.endTime(r)), job.TriggerDependency, job.ParentEnded)
+		o.Parents, o.Detail = []job.Parent{parent}, join.EndWords(parent)
+		e.decide(&o)
 	}
 }
 
@@ -299,5 +294,3 @@ func (e *Engine) freshDue(slot int, at time.Time) time.Time {
 	e.marks[slot] = max(e.marks[slot], at.UnixNano())
 	return at
 }
-
-// Texts for details.

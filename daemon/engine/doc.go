@@ -12,27 +12,26 @@
 //	      3 settle     checks the runs and jobs that loads affect, some in each step
 //	      4 expire     timers: timeout, kill, retry, delay, parents, max-late, expect
 //	      5 dispatch   assigns free slots to waiting runs
-//	      6 fire       agenda -> due occurrences -> decide
+//	      6 fire       agenda -> due occurrences -> decideDue
 //	      7 fill       backfills; dispatch again
 //	      startNext, after 2, 4 and 7: the next in the queue of a job that lost a run
 //
-//	occurrence: of a ring: Due -> Permit, and then as any other; or Deny -> skip
-//	            standing -> period, or catchup -> admit; each of them can skip it
-//	admit:      once-per=, max-instances, overlap= -> skip | begin | queue | replace, then queue
-//	begin:      window=, blackout= and blackouts of the host -> skip | wait | run
-//	run:        gates: overlap -> check -> parents -> slots -> token -> open
-//	            queued, waiting (see job.WaitsOn) -> decided -> running -> ended
-//	            queued, waiting -> dropped
-//	ended:      judge -> stamp -> remove -> conclude: retry | enter (ledger) -> follow
+//	occurrence  of the clock, a period, a boot, on=, a request, a backfill or the ring (Due -> Permit; or Deny -> skip)
+//	     |
+//	   judge    package gate: standing, user, pause, breaker=, period | catchup= | period, once-per=, deadline=,
+//	     |      hours, delay, max-instances=, number of waiting runs, overlap= -> skip | hold | run
+//	   admit    makes the run: hold, or pass
+//	     |
+//	    run     pass: if= -> after= -> slots -> fencing token -> start; each of them can hold or drop it
+//	            hold: queued or waiting (job.WaitsOn); later goOn -> judge -> hold | pass | dropped
+//	     |      decided -> running
+//	   ended    live.Judge -> stamp -> remove -> conclude: retry | enter (ledger) -> follow
 //
 // The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
 // install finds what a load changes, and restore.go continues the runs of the daemon
-// before. An occurrence first passes standing, which checks that the job is enabled, not
-// held, for this host, for a user that can log in, not paused, not stopped by its
-// breaker and not in a blackout of the host (decide.go). Then come its period (period.go),
-// deadline= and catchup= (package agenda), once-per= (once.go), overlap= (admit in
-// decide.go) and the times at which it may start (hours.go). Now it is a run, and passes
-// the gates one after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
+// before. Whatever its source, an occurrence becomes a run in decide.go, by the rules of
+// package gate; period.go has the stamps of periods. Now it passes the gates of a run one
+// after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
 // finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
 // attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
@@ -44,6 +43,7 @@
 //	            |
 //	            +--- install       what a load changes
 //	            +--- agenda        what is due when; catchup=, timers
+//	            +--- gate          the decision on an occurrence
 //	            +--- live          one run: its gate, verdict, backoff, grace
 //	            +--- join          the parents of a run: when=
 //	            +--- slots         the queue of runs for slots, pools and rates
@@ -124,7 +124,7 @@
 //     when stop-grace= is over after that.
 //  32. A further attempt starts no earlier than backoff= allows, and waits no longer.
 //  33. While a job is paused, its scheduled occurrences are skipped. A pause until a
-//     time ends then, and not before.
+//     time ends then, and not before. A skip covers the occurrences that come due in it.
 //  34. No attempt is planned later than retry-for= allows.
 //  35. Unless a person requests it, no run starts outside of window= and blackout= or in
 //     a blackout of the host; a start on time counts at its due time.

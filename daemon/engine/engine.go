@@ -78,7 +78,7 @@ type Engine struct {
 	byJob   map[job.ID][]*live.Run // the same, oldest first
 	stalled live.Unstarted         // the live runs without a process, counted by user
 	timers  agenda.Timers
-	holds   job.Holds // replaced, never changed: views share these
+	holds   job.Holds
 	ledgers map[job.Owned]job.Ledger
 	slots   *slots.Queue
 	serving serving
@@ -93,8 +93,7 @@ type Engine struct {
 	stamps    map[string]timetable.Day
 
 	troubles map[job.Owned]view.Trouble  // see noteTrouble
-	shown    bool                        // a view shares troubles
-	lent     bool                        // a view shares holds
+	viewed   viewed                      // copies for views
 	expected map[job.Owned]time.Duration // when the next timer of expect= runs out
 
 	unsettled []*live.Run // runs affected by the last loads; see settle
@@ -108,6 +107,13 @@ type Engine struct {
 	memory  *State           // the State, until the first Load has used it
 	awaited *install.Awaited // the parts of memory that later loads may need
 	out     []effect.Effect
+}
+
+// viewed contains copies for views. A change discards the copy, and the next view makes
+// another one: a user may pause any number of jobs at the same time.
+type viewed struct {
+	holds    job.Holds
+	troubles map[job.Owned]view.Trouble
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.
@@ -165,6 +171,7 @@ func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.
 	e.expire()
 	e.startNext()
 	e.dispatch(nil)
+	e.checkBlackout()
 	e.fire()
 	e.fill()
 	e.dispatch(nil)
@@ -278,7 +285,12 @@ func (e *Engine) recordRun(kind job.RecordKind, d job.Decision, r *live.Run, det
 
 // View returns a snapshot as of the last Step.
 func (e *Engine) View() *view.View {
-	e.shown, e.lent = true, true
+	if e.viewed.holds == nil {
+		e.viewed.holds = maps.Clone(e.holds)
+	}
+	if e.viewed.troubles == nil {
+		e.viewed.troubles = maps.Clone(e.troubles)
+	}
 	live, busy := make([]*job.Run, 0, len(e.live)), map[string]bool{}
 	for _, r := range e.live {
 		live = append(live, r.Recorded)
@@ -287,8 +299,8 @@ func (e *Engine) View() *view.View {
 		}
 	}
 	return view.New(view.Parts{
-		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.holds, Bars: e.bars, Stamps: e.stamps,
-		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.troubles, Ring: e.ring.view,
+		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.viewed.holds, Bars: e.bars, Stamps: e.stamps,
+		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.viewed.troubles, Ring: e.ring.view,
 	})
 }
 
@@ -399,12 +411,9 @@ func (e *Engine) undrain() {
 	}
 }
 
-// setHold changes a hold. Views share the map, so it is copied at the first change after
-// each view: a user may pause any number of jobs at the same time.
+// setHold changes a hold.
 func (e *Engine) setHold(id job.ID, user string, h *job.Hold) {
-	if e.lent {
-		e.holds, e.lent = maps.Clone(e.holds), false
-	}
+	e.viewed.holds = nil
 	if h == nil {
 		e.holds.Lift(id, user)
 		return

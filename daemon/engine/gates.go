@@ -2,11 +2,9 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
@@ -106,46 +104,31 @@ func (e *Engine) locate(r *live.Run) {
 // dropped.
 func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	slot, ok := e.slotOf(r)
-	if !ok {
+	switch {
+	case !ok:
 		e.drop(r, job.JobRemoved)
 		return
-	}
-	if r.Reclaimed { // resumeShared continues it when that is permitted
+	case r.Reclaimed: // resumeShared continues it when that is permitted
 		return
-	}
-	j := e.firing(slot)
-	j.run = r
-	if !live.IsOf(r, j.entry.User()) { // another user has a job of that name by now
+	case !live.IsOf(r, e.jobs.Entry(slot).User()): // another user has a job of that name by now
 		e.drop(r, job.JobRemoved)
 		return
-	}
-	if against, detail := e.standing(j); against != "" {
-		e.dropFor(r, against, detail)
-		return
-	}
-	r.Options, r.Zone = j.options, j.entry.Zone().Location()
-	if !e.stillDue(r, j) || e.succeededMeanwhile(r, j) {
-		return
-	}
-	if r.WaitsOn() == job.WaitsOnHours {
+	case r.WaitsOn() == job.WaitsOnHours:
 		r.Opened = earlier(r.NotBefore, e.now.Wall)
 	}
-	if d := r.Options.Deadline; d > 0 && !r.Requested() && e.now.Wall.Sub(r.Due) > d && e.now.Wall.Sub(r.Opened) > d {
-		e.drop(r, job.PastDeadline)
+	o := e.occurrence(slot, r.Due, r.Trigger, cause)
+	o.Run, o.By, o.Forced, o.Backfill = r, r.By, r.Forced, r.Backfill
+	d := e.judge(&o)
+	if d.Do == job.DecideSkip {
+		e.dropFor(r, d.Reason, d.Detail)
 		return
 	}
-	if e.outOfHours(r, j) || e.outsideHours(r) {
+	r.Options, r.Zone = o.Options, o.Zone()
+	if d.Do == job.DecideHold {
+		e.hold(r, d)
 		return
 	}
-	if r.Options.Overlap != option.OverlapAllow && e.crowded(r) {
-		r.Gate = live.GateOverlap
-		e.wait(r, job.WaitsOnRun, "")
-		return
-	}
-	r.Cause, r.Detail = cause, ""
-	if r.Gate == live.GateOverlap {
-		r.Gate++
-	}
+	r.Cause, r.Detail, r.Gate = cause, "", max(r.Gate, live.GateOverlap+1)
 	e.pass(r)
 }
 
@@ -213,7 +196,7 @@ func (e *Engine) passSlots(r *live.Run) (passes bool) {
 		e.lineUp(r)
 		e.wait(r, job.WaitsOnSlot, "the daemon is about to be replaced")
 		if e.needsSlot(r) {
-			e.overflow(r)
+			e.overflow(r.User)
 		}
 		return false
 	case r.Forced && (r.By == "root" || !e.slots.IsFull(r.User)) || !e.needsSlot(r):
@@ -227,18 +210,22 @@ func (e *Engine) passSlots(r *live.Run) (passes bool) {
 		return false
 	}
 	e.wait(r, job.WaitsOnSlot, e.slots.Describe(r.Claim, e.now.Up))
-	e.overflow(r)
+	e.overflow(r.User)
 	return false
 }
 
-// overflow drops a run if too many runs of its user wait. It never drops a run
-// of another user.
-func (e *Engine) overflow(r *live.Run) {
+// overflow drops a waiting run of a user if too many wait: the last in the queue, which can
+// be another one than the run that arrived.
+func (e *Engine) overflow(user string) {
 	most := e.slots.Limits.Queue()
-	if e.slots.WaitingOf(r.User) <= most {
+	if e.slots.WaitingOf(user) <= most {
 		return
 	}
-	e.slots.NoteOverflow(r.User, e.now.Wall)
+	r := e.live[e.slots.Last(user).Run]
+	if r.Recorded == nil { // dispatch is looking for its slot
+		e.wait(r, job.WaitsOnSlot, e.slots.Describe(r.Claim, e.now.Up))
+	}
+	e.slots.NoteOverflow(user, e.now.Wall)
 	e.dropFor(r, job.QueueOverflow, fmt.Sprintf("queue-max is %d", most))
 }
 
@@ -347,15 +334,6 @@ func (e *Engine) placeAgain() {
 			e.lineUp(r)
 		}
 	}
-}
-
-// crowded reports whether another run of the same job has a process, or gets one as soon
-// as dispatch returns. If overlap= is not allow, this happens only if it was allow before
-// a reload.
-func (e *Engine) crowded(r *live.Run) bool {
-	return slices.ContainsFunc(e.byJob[r.Job], func(x *live.Run) bool {
-		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning || x == e.serving.asker)
-	})
 }
 
 // progress sends the phase of an occurrence to the ring.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
@@ -31,7 +30,7 @@ func (e *Engine) setLedger(l job.Ledger) {
 // conclude handles the consequences of a run that ended or was dropped: another attempt,
 // or the effects that the end of its occurrence has on the job and on others.
 func (e *Engine) conclude(r *live.Run) {
-	if r.Verdict != job.VerdictRetry && !r.IsElsewhere() {
+	if r.Verdict != job.VerdictRetry && !r.Reason.IsElsewhere() {
 		e.progress(r, exchange.Over)
 	}
 	switch {
@@ -135,8 +134,7 @@ func (e *Engine) trip(l *job.Ledger, r *live.Run, ended time.Time) {
 	}
 }
 
-// noteTrouble updates the troubles that views show from a ledger. Views share the map, so
-// it is copied at the first change after each view.
+// noteTrouble updates the troubles that views show from a ledger.
 func (e *Engine) noteTrouble(l job.Ledger) {
 	key := job.Owned{Job: l.Job, User: l.User}
 	t := view.Trouble{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
@@ -151,9 +149,7 @@ func (e *Engine) noteTrouble(l job.Ledger) {
 	if is == was && t == before {
 		return
 	}
-	if e.shown {
-		e.troubles, e.shown = maps.Clone(e.troubles), false
-	}
+	e.viewed.troubles = nil
 	if is {
 		e.troubles[key] = t
 	} else {

@@ -94,11 +94,13 @@ func (e *Engine) decideBefore(p *install.Prepared, late []int) {
 		until := p.Since(entry.File().Name, e.now.Wall)
 		if e.draining { // no run can start
 			if due := seen.Between(entry.Schedule, e.marks[slot], until); !due.Empty() {
-				e.skip(e.firing(slot), due.First, due.Last(), due.Older+len(due.List), job.JobRemoved, "")
+				o := e.occurrence(slot, due.Last(), job.TriggerClock, job.OnTime)
+				o.First, o.Count = due.First, due.Older+len(due.List)
+				e.skip(&o, job.JobRemoved, "")
 			}
 			continue
 		}
-		e.decide(slot, until, &seen)
+		e.decideUntil(slot, until, &seen)
 		if e.jobs.HasEdges() {
 			e.updateWaiting(slot)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -59,7 +60,8 @@ func (e *Engine) notifyFailure(l *job.Ledger, r *live.Run) {
 	case o.Exhausted == option.ExhaustedPause && r.State == job.RunEnded:
 		text += ", and the job is paused"
 	}
-	if r.Requested() || !o.Notifies(word) || l.Notified&job.NotifiedFailure != 0 && !o.Notifies(option.NoticeEach) {
+	e.ping(r, job.OnFail, text)
+	if r.Requested() || !o.Notifies(word) || l.Bad < o.NotifyAfter || l.Notified&job.NotifiedFailure != 0 && !o.Notifies(option.NoticeEach) {
 		return
 	}
 	l.Notified |= job.NotifiedFailure
@@ -84,16 +86,38 @@ func (e *Engine) notifySuccess(before, now job.Ledger, r *live.Run) {
 		}
 		e.notifyOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.DescribeOccurrence())
 	}
+	took := fmt.Sprintf("succeeded in %s", r.Run.Ended.Sub(r.Run.Started).Round(time.Second))
 	if r.Options.Notifies(option.NoticeSuccess) && !r.Requested() {
-		e.notifyOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.DescribeOccurrence())
+		e.notifyOf(r, job.OnSuccess, 0, "%s (%s)", took, r.DescribeOccurrence())
 	}
+	if r.Options.Notifies(option.NoticeOdd) && !r.Requested() { // the daemon compares it with the history
+		e.notifyOf(r, job.OnOdd, 0, "%s (%s)", took, r.DescribeOccurrence())
+	}
+	e.ping(r, job.OnSuccess, took)
 }
 
 // notifyStart sends a notification about the start of an occurrence.
 func (e *Engine) notifyStart(r *live.Run) {
-	if r.Options.Notifies(option.NoticeStart) && !r.Requested() && r.Attempt == 1 {
+	if r.Attempt > 1 {
+		return
+	}
+	if r.Options.Notifies(option.NoticeStart) && !r.Requested() {
 		e.notifyOf(r, job.OnStart, 0, "started (%s)", r.DescribeOccurrence())
 	}
+	e.ping(r, job.OnStart, "started")
+}
+
+// ping sends the start or the end of an occurrence to the URL of ping=. Manual runs are sent too: a
+// service that watches for a success counts them.
+func (e *Engine) ping(r *live.Run, on job.NoticeOn, what string) {
+	if r.Options.Ping == "" {
+		return
+	}
+	run := r.Run
+	e.emit(effect.Notify{Notice: job.Notice{
+		At: e.now.Wall, On: on, Job: r.Job, User: r.User, Due: r.Due, Run: &run, Ping: r.Options.Ping,
+		Text: fmt.Sprintf("%s %s (%s).", r.Job, what, r.DescribeOccurrence()),
+	}})
 }
 
 // missedRuns describes occurrences that will not run.
@@ -109,7 +133,7 @@ type missedRuns struct {
 // notifyMissed sends a notification about occurrences that will not run. It sends only one
 // until the next success.
 func (e *Engine) notifyMissed(id job.ID, user string, o *option.Options, m missedRuns) {
-	if !o.Notifies(option.NoticeMissed) || !live.IsMissed(m.reason) {
+	if !o.Notifies(option.NoticeMissed) || !m.reason.IsMissed() {
 		return
 	}
 	l := e.ledger(id, user)
@@ -193,23 +217,23 @@ func runningFor(r *live.Run) string {
 // watch starts the checks of a job that do not belong to a single run: whether the entry
 // is held, and the timer for the next success that expect= requires.
 func (e *Engine) watch(slot int) {
-	j := e.firing(slot)
-	l := e.ledger(j.id, j.entry.User())
+	j := e.job(slot)
+	l := e.ledger(j.ID, j.User())
 	e.notifyHeld(j, &l)
-	if j.options.Expect == 0 || !j.options.Enabled || !catalog.IsHere(j.options, e.node) {
+	if j.Options.Expect == 0 || !j.Options.Enabled || !catalog.IsHere(j.Options, e.node) {
 		return
 	}
 	if l.Success.IsZero() && l.Watched.IsZero() {
 		l.Watched = e.now.Wall
 		e.setLedger(l)
 	}
-	e.expect(j.options, l)
+	e.expect(j.Options, l)
 }
 
 // notifyHeld sends a notification when an entry becomes held or degraded, and only one
 // until that is over.
-func (e *Engine) notifyHeld(j *firing, l *job.Ledger) {
-	o := j.options
+func (e *Engine) notifyHeld(j gate.Job, l *job.Ledger) {
+	o := j.Options
 	isHeld := o.Held != "" || o.Degraded != ""
 	if !o.Notifies(option.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
 		return
@@ -223,7 +247,7 @@ func (e *Engine) notifyHeld(j *firing, l *job.Ledger) {
 	if o.Held == "" {
 		text = "runs, but not as it says: " + o.Degraded
 	}
-	e.notify(o, job.Notice{On: job.OnHeld, Job: j.id, User: j.entry.User(), Reason: job.IsHeld, Text: string(j.id) + " " + text})
+	e.notify(o, job.Notice{On: job.OnHeld, Job: j.ID, User: j.User(), Reason: job.IsHeld, Text: string(j.ID) + " " + text})
 }
 
 // expect sets the timer for the next success that expect= requires.
@@ -259,13 +283,13 @@ func (e *Engine) miss(t agenda.Timer) {
 	if !ok || e.jobs.Entry(slot).User() != t.Of.User {
 		return
 	}
-	j := e.firing(slot)
-	l := e.ledger(j.id, t.Of.User)
-	if j.options.Expect == 0 || !j.options.Enabled || !catalog.IsHere(j.options, e.node) {
+	j := e.job(slot)
+	l := e.ledger(j.ID, t.Of.User)
+	if j.Options.Expect == 0 || !j.Options.Enabled || !catalog.IsHere(j.Options, e.node) {
 		return
 	}
-	if e.now.Wall.Before(expectedBy(j.options, l)) {
-		e.expect(j.options, l)
+	if e.now.Wall.Before(expectedBy(j.Options, l)) {
+		e.expect(j.Options, l)
 		return
 	}
 	if e.jobs.InRing(slot) && !e.ring.members.Known { // another member may have run it
@@ -276,9 +300,9 @@ func (e *Engine) miss(t agenda.Timer) {
 	}
 	l.Notified |= job.NotifiedExpect
 	e.setLedger(l)
-	if j.options.Notifies(option.NoticeLate) {
-		e.notify(j.options, job.Notice{
-			On: job.OnLate, Job: j.id, User: j.entry.User(), Streak: l.Bad, Text: j.unseen(l),
+	if j.Options.Notifies(option.NoticeLate) {
+		e.notify(j.Options, job.Notice{
+			On: job.OnLate, Job: j.ID, User: j.User(), Streak: l.Bad, Text: unseen(j, l),
 		})
 	}
 }
@@ -303,10 +327,10 @@ func (e *Engine) ranElsewhere(slot int, due time.Time) {
 	e.expect(o, l)
 }
 
-func (j *firing) unseen(l job.Ledger) string {
-	zone := j.entry.Zone().Location()
+func unseen(j gate.Job, l job.Ledger) string {
+	zone := j.Zone()
 	if l.Success.IsZero() {
-		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.id, j.options.Expect, live.FormatTime(l.Watched, zone))
+		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.ID, j.Options.Expect, live.FormatTime(l.Watched, zone))
 	}
-	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", j.id, j.options.Expect, live.FormatTime(l.Success, zone))
+	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", j.ID, j.Options.Expect, live.FormatTime(l.Success, zone))
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -16,74 +16,35 @@ func (e *Engine) runNow(ev event.RunNow) {
 	if !ok {
 		return
 	}
-	j := e.firing(slot)
-	j.by, j.forced, j.env = ev.By, ev.Force, ev.Env
-	if refusal := e.refusalOf(j); refusal != nil {
+	o := e.occurrence(slot, e.now.Wall, job.TriggerManual, job.AskedFor)
+	o.By, o.Forced, o.Env = ev.By, ev.Force, ev.Env
+	r, refusal := e.admitRequest(&o)
+	if refusal != nil {
 		e.answer(ev.Token, nil, refusal)
-		return
-	}
-	var r *live.Run
-	if ev.Force {
-		r = e.begin(j, e.now.Wall, job.TriggerManual, job.AskedFor)
-	} else {
-		r = e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
-	}
-	if r.State == job.RunDropped { // too many wait
-		e.refuse(ev.Token, effect.Conflict, r.Reason.Sentence())
 		return
 	}
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
 
-// refusalOf returns why a manual run is refused, or nil.
-func (e *Engine) refusalOf(j *firing) *effect.Refusal {
+// admitRequest makes the run that a person requests, or returns why it is refused.
+func (e *Engine) admitRequest(o *gate.Occurrence) (*live.Run, *effect.Refusal) {
 	if e.draining {
-		return &effect.Refusal{Kind: effect.Draining, Reason: "the daemon is stopping and starts nothing"}
+		return nil, &effect.Refusal{Kind: effect.Draining, Reason: "the daemon is stopping and starts nothing"}
 	}
-	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: nothing can run as this user
-		return &effect.Refusal{Kind: effect.Conflict, Reason: b.Reason.With(b.Detail)}
-	}
-	if reason := e.objection(j); reason != "" && !j.forced {
-		return &effect.Refusal{Kind: effect.Conflict, Reason: reason}
-	}
-	return nil
-}
-
-// objection returns why a manual run must be forced, or "".
-func (e *Engine) objection(j *firing) string {
-	if reason, detail := e.standing(j); reason != "" {
-		return reason.With(detail)
-	}
-	if opens, against := e.blackouts.Opens(j.options.Hours, e.now.Wall); against != "" {
-		if !opens.IsZero() {
-			against += ", until " + opens.In(j.entry.Zone().Location()).Format(time.RFC3339)
+	d := e.judge(o)
+	if d.Do == job.DecideSkip {
+		if !d.Until.IsZero() {
+			d.Detail += ", until " + d.Until.In(o.Zone()).Format(time.RFC3339)
 		}
-		return job.OutsideHours.With(against)
+		forced := *o
+		forced.Forced = true
+		return nil, &effect.Refusal{Kind: effect.Conflict, Reason: d.Reason.With(d.Detail), Final: gate.Decide(e.host(), &forced).Do == job.DecideSkip}
 	}
-	if p := j.options.Period; p != nil {
-		if other := live.OfPeriod(e.live, p, nil); other != nil {
-			return job.Overlapping.With(other.DescribeState(e.now.Wall))
-		}
+	r := e.admit(o, d)
+	if r.State == job.RunDropped { // too many wait
+		return nil, &effect.Refusal{Kind: effect.Conflict, Reason: r.Reason.Sentence()}
 	}
-	runs := live.OfUser(e.byJob[j.id], j.entry.User())
-	if len(runs) == 0 {
-		return ""
-	}
-	if many := live.TooMany(j.options, runs); many != "" {
-		return job.TooMany.With(many)
-	}
-	if many := e.flooded(j, runs); many != "" {
-		return job.TooManyWait.With(many)
-	}
-	switch j.options.Overlap {
-	case option.OverlapSkip:
-		return job.Overlapping.With(runs[0].DescribeState(e.now.Wall))
-	case option.OverlapQueue:
-		if q := live.Queued(runs); q != nil {
-			return job.QueueFull.With(fmt.Sprintf("run %d is queued", q.ID))
-		}
-	}
-	return ""
+	return r, nil
 }
 
 func (e *Engine) stopRuns(ev event.Stop) {
@@ -126,8 +87,16 @@ func (e *Engine) pauseJob(ev event.Pause) {
 	}
 	h := ev.Hold
 	h.Since, h.User = e.now.Wall, e.jobs.Entry(slot).User()
-	if is, paused := e.holds.Of(ev.Job, h.User); paused && is.Covers(e.now.Wall) && h.From.After(e.now.Wall) {
+	is, paused := e.holds.Of(ev.Job, h.User)
+	switch now := paused && is.Covers(e.now.Wall); {
+	case now && h.From.After(e.now.Wall):
 		e.refuse(ev.Token, effect.Conflict, "it is paused now, and the later pause would end that")
+		return
+	case h.Skips && paused && !is.Skips && (now || is.From.After(e.now.Wall)):
+		e.refuse(ev.Token, effect.Conflict, "it has a pause, and the skip would end that")
+		return
+	case h.Skips && h.Until.IsZero():
+		e.refuse(ev.Token, effect.Conflict, "none of its occurrences is planned")
 		return
 	}
 	e.setHold(ev.Job, h.User, &h)
@@ -138,9 +107,9 @@ func (e *Engine) pauseJob(ev event.Pause) {
 func (e *Engine) resumeJob(ev event.Resume) {
 	paused, mended, user := len(e.holds[ev.Job]) > 0, false, ""
 	if slot, loaded := e.jobs.Find(ev.Job); loaded {
-		j := e.firing(slot)
-		user = j.entry.User()
-		_, paused = e.holds.Of(j.id, user)
+		j := e.job(slot)
+		user = j.User()
+		_, paused = e.holds.Of(j.ID, user)
 		mended = e.closeBreaker(j)
 	}
 	if !paused && !mended {
@@ -199,21 +168,17 @@ func (e *Engine) redrive(ev event.Redrive) {
 		e.refuse(ev.Token, effect.NotFound, "its job is no longer installed")
 		return
 	}
-	j := e.firing(slot)
-	j.by, j.dead = ev.By, &dead
-	if refusal := e.refusalOf(j); refusal != nil {
-		e.answer(ev.Token, nil, refusal)
-		return
-	}
-	for _, r := range live.OfUser(e.byJob[j.id], j.entry.User()) {
+	for _, r := range live.OfUser(e.byJob[dead.Job], e.jobs.Entry(slot).User()) {
 		if r.Invocation == dead.Invocation {
 			e.refuse(ev.Token, effect.Conflict, fmt.Sprintf("run %d of the same occurrence is under way", r.ID))
 			return
 		}
 	}
-	r := e.admit(j, dead.Due, job.TriggerManual, job.Redriven)
-	if r.State == job.RunDropped { // too many wait: the dead letter is kept
-		e.refuse(ev.Token, effect.Conflict, r.Reason.Sentence())
+	o := e.occurrence(slot, dead.Due, job.TriggerManual, job.Redriven)
+	o.By, o.Dead = ev.By, &dead
+	r, refusal := e.admitRequest(&o)
+	if refusal != nil { // the dead letter is kept
+		e.answer(ev.Token, nil, refusal)
 		return
 	}
 	e.record(job.Record{

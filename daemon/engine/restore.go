@@ -102,7 +102,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
 	}
-	p := agenda.Catchup(r.Options, timetable.FixedTime(e.jobs.Entry(slot).Schedule), []time.Time{due}, e.now.Wall)
+	p := e.catchup(slot, []time.Time{due})
 	if old.Backfill != 0 { // its occurrences are always in the past
 		p = agenda.Plan{}
 	}
@@ -112,8 +112,9 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	case p.Missed == 1:
 		e.drop(r, p.Reason)
 	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
-		e.waitUntil(r, agenda.StartOf(e.stamps, r.Options.Period, e.now.Wall, r.Zone))
-		e.recordRun(job.Queued, "", r, live.DescribeWait(r))
+		r.NotBefore = agenda.StartOf(e.stamps, r.Options.Period, e.now.Wall, r.Zone)
+		e.wait(r, on, live.DescribeWait(r))
+		e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
 	case on == job.WaitsOnCheck: // the result of the command is not known
 		e.goOn(r, job.RanAfterCheck)
 	case on == job.WaitsOnSlot:
@@ -129,12 +130,8 @@ func (e *Engine) boot(of func(*crontab.File) bool) {
 		if entry := e.jobs.Entry(slot); entry.Schedule != timetable.Reboot || !of(entry.File()) {
 			continue
 		}
-		j := e.firing(slot)
-		if reason, detail := e.standing(j); reason != "" {
-			e.skip(j, e.now.Wall, e.now.Wall, 1, reason, detail)
-			continue
-		}
-		e.admit(j, e.now.Wall, job.TriggerBoot, job.AtBoot)
+		o := e.occurrence(slot, e.now.Wall, job.TriggerBoot, job.AtBoot)
+		e.decide(&o)
 	}
 }
 

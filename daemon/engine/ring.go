@@ -33,7 +33,13 @@ type ringState struct {
 	wake     time.Duration      // Moment.Up at which the ring needs a step; 0: not known
 	view     exchange.View
 	expected time.Duration // Moment.Up for which the last step requested the next one; 0: not known
+	closed   bool          // this host has a blackout
+	reopens  time.Duration // Moment.Up at which that is checked again; 0: it has none, or one without an end
 }
+
+// reopenTime is the time before the end of a blackout at which this host becomes a candidate again, so that the
+// other members know that when the blackout ends.
+const reopenTime = 5 * time.Second
 
 func newRing() ringState {
 	return ringState{unbegun: map[job.RunID]*live.Run{}, view: exchange.NoRing{}}
@@ -81,6 +87,9 @@ func (r *ringState) takeMessages() []exchange.Message {
 // begun, it returns a time early enough to notice a suspend of this host.
 func (r *ringState) wakeAt(now job.Moment) (at time.Duration, ok bool) {
 	at, ok = r.wake, r.wake > 0
+	if r.reopens > 0 && (!ok || r.reopens < at) {
+		at, ok = r.reopens, true
+	}
 	if len(r.unbegun) > 0 && r.members.Open {
 		if look := now.In(r.members.HoldOff); !ok || look < at {
 			at, ok = look, true
@@ -154,17 +163,18 @@ func (e *Engine) sendHost() {
 }
 
 // isCandidate reports whether this host can run a ring job: its entry is neither
-// disabled nor held, and its user exists here and may log in.
+// disabled nor held, its user exists here and may log in, and it would not be skipped
+// because of a blackout of the host.
 func (e *Engine) isCandidate(slot int) bool {
 	o := e.jobs.Options(slot)
 	_, barred := e.bars[e.jobs.Entry(slot).User()]
-	return o.Enabled && o.Held == "" && !barred
+	return o.Enabled && o.Held == "" && !barred && (!e.ring.closed || o.WaitOutside)
 }
 
-// candidates returns the ring jobs whose users may run jobs here. For all other ring
-// jobs, the other members do not wait for this one.
+// candidates returns the ring jobs that can run here. For all other ring jobs, the other
+// members do not wait for this one.
 func (e *Engine) candidates() []catalog.Holding {
-	if len(e.bars) == 0 {
+	if len(e.bars) == 0 && !e.ring.closed {
 		return e.jobs.Holdings()
 	}
 	var all []catalog.Holding
@@ -181,6 +191,20 @@ func (e *Engine) barUsers(users map[string]event.Barred) {
 	before := e.candidates()
 	e.bars = maps.Clone(users)
 	if !slices.Equal(before, e.candidates()) {
+		e.sendHost()
+	}
+}
+
+// checkBlackout updates whether this host has a blackout.
+func (e *Engine) checkBlackout() {
+	opens, against := e.blackouts.Opens(nil, e.now.Wall)
+	closed := against != "" && (opens.IsZero() || opens.Sub(e.now.Wall) > reopenTime)
+	e.ring.reopens = 0
+	if closed && !opens.IsZero() && e.ring.mode != event.NoRing {
+		e.ring.reopens = e.now.UpAt(opens.Add(-reopenTime))
+	}
+	if closed != e.ring.closed {
+		e.ring.closed = closed
 		e.sendHost()
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -15,7 +15,6 @@ import (
 // claimDue requests the due occurrences of a ring job for this member. It reports false if the
 // job needs no ring, so that decide handles it.
 func (e *Engine) claimDue(slot int, due agenda.Occurrences) (handled bool) {
-	o := e.jobs.Options(slot)
 	if !e.isCandidate(slot) {
 		return false
 	}
@@ -28,7 +27,7 @@ func (e *Engine) claimDue(slot int, due agenda.Occurrences) (handled bool) {
 		e.request(slot, due.Last(), false, nil)
 		return true
 	}
-	p := agenda.Catchup(o, timetable.FixedTime(e.jobs.Entry(slot).Schedule), due.List, e.now.Wall)
+	p := e.catchup(slot, due.List)
 	p.Missed = max(0, min(p.Missed, len(due.List)-1)) // the record of the newest occurrence also covers the skipped ones before it
 	p.TooLate = min(p.TooLate, p.Missed)
 	skips := agenda.LeftOut(due, p)
@@ -84,81 +83,43 @@ func (e *Engine) permit(slot int, p exchange.Permit) {
 	if waits := slices.Contains(e.pending, slot); p.Orphan != nil && !waits { // otherwise earlier occurrences would remain undecided
 		e.marks[slot] = max(e.marks[slot], p.Due)
 	}
-	j := e.firing(slot)
-	j.granted = &p
-	e.skipWith(j, p.Skips)
-	if r := e.decideShared(j, p); r == nil {
+	o := e.occurrence(slot, p.Time(), job.TriggerClock, job.OnTime)
+	o.Permit = &p
+	e.skipAll(o, p.Skips)
+	if e.decideShared(o, p) == nil {
 		e.ring.send(exchange.Progress{Occurrence: p.Occurrence, Phase: exchange.Over})
 	}
 }
 
-func (e *Engine) decideShared(j *firing, p exchange.Permit) *live.Run {
-	due := p.Time()
-	if p.Reason != "" {
-		e.skip(j, due, due, 1, p.Reason, lateness(e.now.Wall, due))
-		return nil
-	}
-	if reason, detail := e.standing(j); reason != "" {
-		e.skip(j, due, due, 1, reason, detail)
-		return nil
-	}
+func (e *Engine) decideShared(o gate.Occurrence, p exchange.Permit) *live.Run {
 	switch x := p.Orphan; {
-	case x != nil && x.Left:
-		return e.takeOver(j, due, x)
-	case x != nil && x.Begun:
-		return e.admit(j, due, job.TriggerRetry, job.Rerun)
-	}
-	plan := agenda.Catchup(j.options, timetable.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
-	switch {
-	case plan.TooLate == 1:
-		e.skip(j, due, due, 1, job.PastDeadline, lateness(e.now.Wall, due))
+	case p.Reason != "":
+		e.skip(&o, p.Reason, gate.Lateness(e.now.Wall, o.Due))
 		return nil
-	case plan.Missed == 1:
-		e.skip(j, due, due, 1, plan.Reason, lateness(e.now.Wall, due))
-		return nil
-	case plan.OnTime == 1:
-		return e.admit(j, due, job.TriggerCatchup, job.CaughtUp)
+	case x == nil || !x.Left && !x.Begun:
+		return e.decideDue(o, agenda.Occurrences{First: o.Due, List: []time.Time{o.Due}})
+	case x.Left: // it was not missed there, so catchup= does not apply
+		o.Cause, o.Detail = job.TakenOver, "from "+x.Host
+	default:
+		o.Cause = job.Rerun
 	}
-	return e.admit(j, due, job.TriggerClock, job.OnTime)
-}
-
-// takeOver continues an occurrence that a member gave up when it left. The occurrence was
-// not missed there, so catchup= does not apply. The pause before a further attempt begins
-// again.
-func (e *Engine) takeOver(j *firing, due time.Time, x *exchange.Orphan) *live.Run {
-	if late := e.now.Wall.Sub(due); j.options.Deadline > 0 && late > j.options.Deadline {
-		e.skip(j, due, due, 1, job.PastDeadline, lateness(e.now.Wall, due))
-		return nil
+	if p.Orphan.Begun {
+		o.Trigger = job.TriggerRetry
 	}
-	from := "from " + x.Host
-	if !x.Begun {
-		j.detail = from
-		return e.admit(j, due, job.TriggerClock, job.TakenOver)
-	}
-	r := e.newRun(j, due, job.TriggerRetry)
-	e.pauseBefore(r, live.Backoff(r.Options, r.Invocation, r.Attempt-1-r.Lost))
-	e.wait(r, job.WaitsOnRetry, from)
-	return r
+	return e.decide(&o)
 }
 
 // deny skips an occurrence that no member runs.
 func (e *Engine) deny(slot int, d exchange.Deny) {
-	j := e.firing(slot)
-	e.skipWith(j, d.Skips)
-	e.skip(j, d.Time(), d.Time(), 1, d.Reason, d.Detail)
+	o := e.occurrence(slot, d.Time(), job.TriggerClock, job.OnTime)
+	e.skipAll(o, d.Skips)
+	e.skip(&o, d.Reason, d.Detail)
 }
 
 // revoke drops a run that waits, because another member has its occurrence.
 func (e *Engine) revoke(slot int, x exchange.Revoke) {
 	if r := e.liveOfOccurrence(x.Occurrence, slot); r != nil && (r.State == job.RunQueued || r.State == job.RunWaiting) {
 		e.dropFor(r, x.Reason, x.Host)
-	}
-}
-
-// skipWith skips older occurrences together with a newer one.
-func (e *Engine) skipWith(j *firing, all []exchange.Skip) {
-	for _, s := range all {
-		e.skip(j, s.First, s.Due, s.Count, s.Reason, lateness(e.now.Wall, s.Due))
 	}
 }
 

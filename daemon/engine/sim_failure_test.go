@@ -42,6 +42,7 @@ func (h *history) randomHold() job.Hold {
 	if rng := h.trials.pauses; rng.IntN(4) == 0 {
 		hold.From = h.w.now.Wall.Add(time.Duration(rng.Int64N(int64(3 * time.Hour))))
 	}
+	hold.Skips = hold.From.IsZero() && !hold.Until.IsZero() && h.trials.pauses.IntN(3) == 0
 	return hold
 }
 
@@ -72,7 +73,11 @@ func (h *history) paused(r job.Record) {
 			return
 		}
 		hold, paused := h.trials.holds.Of(r.Job, h.jobs.Entry(slot).User())
-		paused = paused && hold.Covers(r.At)
+		if hold.Skips {
+			paused = paused && hold.Covers(r.Due) && r.Due.After(hold.Since)
+		} else {
+			paused = paused && hold.Covers(r.At)
+		}
 		byClock := r.Run != nil && r.Run.Trigger == job.TriggerClock && r.Run.Attempt == 1
 		if paused && byClock || !paused && r.Reason == job.IsPaused {
 			h.w.t.Errorf("invariant 33: %s at %s, paused %v until %s: %s %s", r.Job, r.At, paused, hold.Until, r.Decision, r.Reason)
@@ -260,6 +265,9 @@ func (h *history) tried(s effect.Start) {
 // toldOnce checks invariant 19: channels are notified once of a trouble, and of its end
 // only if they were notified of it.
 func (h *history) toldOnce(n job.Notice) {
+	if n.Ping != "" {
+		return // each start and end is sent
+	}
 	what := map[job.NoticeOn]string{job.OnFail: "failure", job.OnDead: "failure", job.OnLost: "failure", job.OnMissed: "missed", job.OnLate: "late"}[n.On]
 	if n.On == job.OnLate && n.Run == nil {
 		what = "unseen"

@@ -82,10 +82,24 @@ func newSimHost(t testing.TB, at time.Time, zone *time.Location) *simHost {
 	}
 }
 
+// simCalendars are those of the configuration: odd days, and holidays of 2026.
+var simCalendars = map[string]timetable.Calendar{
+	"odd": {Dates: timetable.NewDates("odd", func() (odd []timetable.DateRange) {
+		for at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2029; at = at.AddDate(0, 0, 2) {
+			odd = append(odd, timetable.DateRange{First: timetable.DayOf(at, nil), Last: timetable.DayOf(at, nil)})
+		}
+		return odd
+	}())},
+	"cn-holidays": {Dates: timetable.NewDates("cn-holidays", []timetable.DateRange{
+		{First: timetable.DayOf(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC), nil), Last: timetable.DayOf(time.Date(2026, 10, 7, 0, 0, 0, 0, time.UTC), nil)},
+		{First: timetable.DayOf(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), nil), Last: timetable.DayOf(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), nil)},
+	})},
+}
+
 // crontab parses a file that was named on the command line of ann's daemon.
 func (h *simHost) crontab(name, text string) *crontab.File {
 	file, _ := crontab.Parse(name, text, crontab.Config{
-		User: "ann", Local: h.zone, Zone: time.LoadLocation, Seed: h.seed,
+		User: "ann", Local: h.zone, Zone: time.LoadLocation, Seed: h.seed, Calendars: simCalendars,
 	})
 	return file
 }
@@ -93,7 +107,7 @@ func (h *simHost) crontab(name, text string) *crontab.File {
 // users parses the crontab of a user.
 func (h *simHost) users(owner, text string) *crontab.File {
 	file, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, text, crontab.Config{
-		Owner: owner, Local: h.zone, Zone: time.LoadLocation, Seed: h.seed,
+		Owner: owner, Local: h.zone, Zone: time.LoadLocation, Seed: h.seed, Calendars: simCalendars,
 	})
 	return file
 }
@@ -128,7 +142,7 @@ func (h *simHost) parse(texts []crontabText) []*crontab.File {
 // user column.
 func (h *simHost) system(name, text string) *crontab.File {
 	c := crontab.Config{
-		Format: crontab.System, Family: h.family, Local: h.zone, Zone: time.LoadLocation, Seed: h.seed, StandIn: true,
+		Format: crontab.System, Family: h.family, Local: h.zone, Zone: time.LoadLocation, Seed: h.seed, StandIn: true, Calendars: simCalendars,
 	}
 	if name == "anacrontab" {
 		c.Format = crontab.Anacron
@@ -316,6 +330,9 @@ func (h *simHost) notify(e effect.Effect) string {
 	case effect.Check:
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
 	case effect.Notify:
+		if e.Notice.Ping != "" {
+			return fmt.Sprintf("  ping %s %s", e.Notice.On, e.Notice.Ping)
+		}
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case toRing:
 		return h.tellRing(e.sent)

@@ -17,6 +17,9 @@ import (
 // refusalDelay is that of package gossip.
 const refusalDelay = 10 * time.Second
 
+// newestTime is that of package gossip.
+const newestTime = 10 * time.Second
+
 // mostMarks is more than a simulated ring has.
 const mostMarks = 1 << 20
 
@@ -74,6 +77,7 @@ func (n *simMember) remember() {
 	if before == nil {
 		return
 	}
+	n.register.Advance(n.saved, n.clock())
 	for _, o := range slices.SortedFunc(maps.Keys(n.stored), exchange.Occurrence.Compare) {
 		if m, ok := before.Own(o); ok {
 			n.register.Progress(exchange.Progress{Occurrence: o, Phase: m.Phase, Vanished: m.Vanished, Attempt: m.Attempt, Lost: m.Lost, Run: m.Run}, n.clock())
@@ -115,6 +119,9 @@ func (n *simMember) beat() {
 		return
 	}
 	n.announce()
+	if n.sim.now.Sub(n.savedAt) >= newestTime {
+		n.saved, n.savedAt = n.register.Newest(time.Time{}), n.sim.now
+	}
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		if n.sim.now.Sub(n.heard[id]) > deadIn {
 			n.bury(id)

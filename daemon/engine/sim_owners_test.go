@@ -78,7 +78,7 @@ func (n *neighbourhood) install() {
 func (n *neighbourhood) isWatched(id job.ID) bool { return id != "" && id.Owner() == n.watched }
 
 var (
-	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check) \d+(, \d+)*( times)?|[a-z]:\d+`)
+	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check) \d+(, \d+)*( times)?|[a-z:]:\d+`)
 	number     = regexp.MustCompile(`\d+`)
 )
 
@@ -223,7 +223,7 @@ func (n *neighbourhood) neighbour(rng *rand.Rand) {
 		n.ask(rng, false)
 		return
 	default:
-		n.texts[owner] = randomCrontab(rng)
+		n.texts[owner] = randomCrontab(rng, rng)
 	}
 	n.install()
 	n.step(n.load())
@@ -233,7 +233,7 @@ func compareOwners(t *testing.T, seed uint64, verbose bool) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	zone := randomZone(t, rng)
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), 0, time.UTC)
-	watched, text := owners[rng.IntN(len(owners))], randomCrontab(rng)
+	watched, text := owners[rng.IntN(len(owners))], randomCrontab(rng, rng)
 	// The spread of waits before attempts is drawn from the number of a person's run.
 	text = strings.ReplaceAll(text, "#@ retry=", "#@ retry-jitter=0%\n#@ retry=")
 	alone, among := newNeighbourhood(t, at, zone, watched, text), newNeighbourhood(t, at, zone, watched, text)
@@ -242,7 +242,7 @@ func compareOwners(t *testing.T, seed uint64, verbose bool) {
 	among.limits.MaxPerUser = alone.limits.MaxPerUser
 	for _, owner := range owners {
 		if owner != watched && rng.IntN(2) == 0 {
-			among.texts[owner] = randomCrontab(rng)
+			among.texts[owner] = randomCrontab(rng, rng)
 		}
 	}
 	for _, n := range both {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -70,9 +71,10 @@ func TestSimulationOfRings(t *testing.T) {
 // was restarted meanwhile. In 3018111 a member abandons its claim of a child of after= when it leaves,
 // and the member that lost against this claim takes it over. In 7000331 others took over what a leaving
 // member kept, because they had another entry. In 7001404 a member that another one believed dead gave
-// up an occurrence after its first attempt.
+// up an occurrence after its first attempt. In 9000358 the voters grant an occurrence just as a partition
+// begins, and its member is killed before it claims it again; in 9010098 it leaves while it is cut off.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
-	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404} {
+	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false)
 	}
 }
@@ -294,6 +296,8 @@ type simMember struct {
 	stored   map[exchange.Occurrence]bool // its history has a decision
 	parting  bool                         // its final state was broadcast
 	untold   int                          // messages that it repeats until they are received
+	saved    []register.Mark              // on disk: the newest occurrences
+	savedAt  time.Time
 }
 
 func (s *simRing) in(d time.Duration, do func()) {
@@ -807,7 +811,8 @@ func (s *simRing) judge(from, until time.Time) {
 }
 
 // waits reports whether an occurrence waits for its start or its next attempt on a member: on any
-// member, or on one that has left.
+// member, or on one that has left. One that left may also be the only one that can run it, because
+// the voters granted it and their answer was lost; it claims the occurrence again when it is back.
 func (s *simRing) waits(id job.ID, o exchange.Occurrence, left bool) bool {
 	return slices.ContainsFunc(s.nodes, func(n *simMember) (waits bool) {
 		if left && !n.left {
@@ -816,6 +821,7 @@ func (s *simRing) waits(id job.ID, o exchange.Occurrence, left bool) bool {
 		n.engine.View().EachRun(func(r *job.Run) {
 			waits = waits || n.up && r.Job == id && r.Due.Equal(o.Time()) && (r.State == job.RunQueued || r.State == job.RunWaiting)
 		})
+		waits = waits || n.left && s.granted[o].by == n.id && slices.ContainsFunc(n.engine.View().Undecided(), func(u exchange.Undecided) bool { return u.Job == id && u.Due.Equal(o.Time()) })
 		return waits
 	})
 }
@@ -907,5 +913,75 @@ func TestMissedOccurrencesAreShared(t *testing.T) {
 		if n > 40 {
 			t.Errorf("%s caught up %d of 100: %v", id, n, by)
 		}
+	}
+}
+
+// TestPastOccurrencesDoNotRunAgain: if all members were down, those that start do not repeat what a
+// member ran that stays down, apart from the seconds since they last wrote it to disk.
+func TestPastOccurrencesDoNotRunAgain(t *testing.T) {
+	s := newSimRing(t, rand.New(rand.NewPCG(7, 2)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	var jobs strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&jobs, "#@ name=j%d sec=*/5 scope=ring catchup=all\n* * * * * x\n", i)
+	}
+	s.texts = []crontabText{{[]string{"sim"}, jobs.String()}}
+	for i := range 5 {
+		s.add(i)
+	}
+	s.run(time.Minute)
+	for i, n := range s.nodes {
+		n.kill([]time.Duration{35 * time.Second, time.Hour}[i/4])
+	}
+	known := s.now.Add(-newestTime)
+	s.run(2 * time.Minute)
+	ran, again := 0, 0
+	for o, starts := range s.starts {
+		if starts[0].node == s.nodes[4] && o.Time().Before(known) {
+			ran++
+			again += len(starts) - 1
+		}
+	}
+	if ran == 0 || again > 0 {
+		t.Errorf("%d of %d occurrences ran again", again, ran)
+	}
+}
+
+// TestBlackoutOfAMember: during a blackout of a member, the others run its jobs.
+func TestBlackoutOfAMember(t *testing.T) {
+	s := newSimRing(t, rand.New(rand.NewPCG(7, 2)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	var jobs strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&jobs, "#@ name=j%d sec=*/5 scope=ring\n* * * * * x\n", i)
+	}
+	s.texts = []crontabText{{[]string{"sim"}, jobs.String()}}
+	for i := range 3 {
+		s.add(i)
+	}
+	s.run(10 * time.Second)
+	from := s.now.Add(10 * time.Second)
+	until := from.Add(30 * time.Second)
+	closed := s.nodes[0]
+	closed.blackouts = timetable.Blackouts{{Name: "upgrade", From: from, Until: until}}
+	closed.inbox = append(closed.inbox, closed.load())
+	closed.live()
+	s.run(time.Minute)
+	own := map[bool]int{}
+	for o, starts := range s.starts {
+		if len(starts) != 1 {
+			t.Errorf("%s started %d times", o.Time(), len(starts))
+		}
+		if inside := o.Time().After(from) && o.Time().Before(until.Add(-reopenTime-time.Second)); starts[0].node == closed {
+			own[inside]++
+		}
+	}
+	for due := from.Truncate(5 * time.Second); due.Before(until.Add(-reopenTime - time.Second)); due = due.Add(5 * time.Second) {
+		for i := range 20 {
+			if o := exchange.OccurrenceOf(keyIn(job.ID(fmt.Sprintf("j%d", i))), due); len(s.starts[o]) == 0 {
+				t.Errorf("j%d of %s did not start", i, due)
+			}
+		}
+	}
+	if own[true] > 0 || own[false] == 0 {
+		t.Errorf("%s started %d in its blackout and %d outside of it, want some outside only", closed.id, own[true], own[false])
 	}
 }

@@ -122,7 +122,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w.booted = rng.IntN(2) == 0
 
 	w.family = crontab.Family(rng.IntN(2))
-	h.texts = randomCrontabs(rng)
+	h.texts = randomCrontabs(rng, h.trials.pauses)
 	w.limits = randomLimits(rng)
 	h.parse()
 	h.expect()
@@ -243,7 +243,7 @@ func (h *history) do(rng *rand.Rand) {
 	case n < 92:
 		say("load another")
 		w.settle() // otherwise a run could start in the same step, before the load and its limits
-		h.texts = randomCrontabs(rng)
+		h.texts = randomCrontabs(rng, h.trials.pauses)
 		w.limits = randomLimits(rng)
 		w.blackouts = h.randomBlackouts()
 		h.queueing.forget()
@@ -598,11 +598,12 @@ func (h *history) complete() {
 
 // start checks invariants 2, 10, 30 and 35.
 func (h *history) start(e effect.Start) {
-	if at := h.w.now.Wall; e.Run.By == "" || e.Run.Backfill != 0 {
-		if o := e.Entry.Options(); e.Run.Trigger == job.TriggerClock && at.Sub(e.Run.Due) <= o.Grace {
-			at = e.Run.Due
+	if at, o := h.w.now.Wall, e.Entry.Options(); e.Run.By == "" || e.Run.Backfill != 0 {
+		opens, against := h.w.blackouts.Opens(o.Hours, at)
+		if against != "" && e.Run.Trigger == job.TriggerClock && at.Sub(e.Run.Due) <= o.Grace {
+			opens, against = h.w.blackouts.Opens(o.Hours, e.Run.Due)
 		}
-		if opens, against := h.w.blackouts.Opens(e.Entry.Options().Hours, at); against != "" {
+		if against != "" {
 			h.w.t.Errorf("invariant 35: run %d, due %s, starts at %s, not at %s: %s", e.Run.ID, e.Run.Due, h.w.now.Wall, opens, against)
 		}
 	}
@@ -657,9 +658,16 @@ func (h *history) finish() {
 	}
 }
 
-// randomCrontabs returns a user's crontab, and often system crontabs.
-func randomCrontabs(rng *rand.Rand) []crontabText {
-	texts := []crontabText{{[]string{"sim"}, randomCrontab(rng)}}
+// randomDays are options about days, and what goes with them.
+var randomDays = []string{
+	"day=last", "day=workday,mon#1", "year=2020-2199", "year=1999", "calendar=odd", "calendar=odd,weekend", "except=weekend", "except=odd shift=next",
+	"except=weekend shift=prev", "calendar=none", "weeks=2 from=2026-01-05", "sec=0,30", "count=3 from=2026-01-05", "protect=yes labels=a:b",
+}
+
+// randomCrontabs returns a user's crontab, and often system crontabs. The numbers of days
+// are others than those of the rest, so that hosts that found a fault have the same entries.
+func randomCrontabs(rng, days *rand.Rand) []crontabText {
+	texts := []crontabText{{[]string{"sim"}, randomCrontab(rng, days)}}
 	if rng.IntN(2) == 0 {
 		texts = append(texts, crontabText{[]string{"crontab", "system"}, "25 6 * * * root run-parts /etc/cron.daily\n" +
 			"47 6 * * 7 root run-parts /etc/cron.weekly\n52 6 1 * * root { run-parts --report /etc/cron.monthly; }\n15 * * * * ann x\n"})
@@ -679,7 +687,7 @@ func randomCrontabs(rng *rand.Rand) []crontabText {
 	return texts
 }
 
-func randomCrontab(rng *rand.Rand) string {
+func randomCrontab(rng, days *rand.Rand) string {
 	var b strings.Builder
 	specs := []string{"* * * * *", "*/7 * * * *", "0 * * * *", "@hourly", "30 1 * * *", "0 0-23 * * *", "15 2,3 * * 0", "@daily", "0-59/20 2 * * *", "@reboot", "0 0 30 2 *"}
 	options := []string{
@@ -705,6 +713,13 @@ func randomCrontab(rng *rand.Rand) string {
 				}
 			}
 		}
+		if days.IntN(6) == 0 {
+			for _, o := range strings.Fields(randomDays[days.IntN(len(randomDays))]) {
+				if key, _, _ := strings.Cut(o, "="); !used[key] {
+					fmt.Fprintf(&b, "#@ %s\n", o)
+				}
+			}
+		}
 		fmt.Fprintf(&b, "%s command-%d\n", specs[rng.IntN(len(specs))], i)
 	}
 	return b.String()
@@ -716,7 +731,7 @@ func TestSimulationSameSeedSameYear(t *testing.T) {
 		h := newSimHost(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
 		var b strings.Builder
 		h.log = func(e effect.Effect) { fmt.Fprintln(&b, h.notify(e)) }
-		h.crontabs = []*crontab.File{h.crontab("sim", randomCrontab(rng))}
+		h.crontabs = []*crontab.File{h.crontab("sim", randomCrontab(rng, rng))}
 		h.start()
 		h.advance(h.now.Wall.AddDate(0, 0, 2))
 		return b.String()

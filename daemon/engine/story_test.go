@@ -49,7 +49,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	clock +1h | -1h             the wall clock is set
 //	sleep 2h                    the machine is suspended
 //	die                         the daemon is killed
-//	run|pause|resume|stop JOB   a request of a person; force, until=T, by=NAME
+//	run|pause|resume|stop JOB   a request of a person; force, until=T, skips, by=NAME
 //	backfill JOB FROM TO [overlap=W] [reprocess=W] [active=N]
 //	fillstop ID                 a backfill is stopped
 //	drain, abandon              the daemon is about to stop; undrain: it continues
@@ -506,6 +506,8 @@ func (s *story) ask(words []string) {
 		for _, word := range words[2:] {
 			if from, ok := strings.CutPrefix(word, "from="); ok {
 				h.From = s.time(from)
+			} else if word == "skips" {
+				h.Skips = true
 			} else {
 				h.Until = s.time(strings.TrimPrefix(word, "until="))
 			}

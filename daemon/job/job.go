@@ -128,6 +128,9 @@ type Hold struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	User   string    `json:"user,omitempty"` // that the job ran as
+
+	// Skips limits the pause to occurrences that come due in it: the job runs on request.
+	Skips bool `json:"skips,omitempty"`
 }
 
 // Covers reports whether the pause is in effect at an instant, if it was requested before.

@@ -17,6 +17,7 @@ type Notice struct {
 	Streak   int       `json:"streak,omitempty"` // failures in a row, this one included
 	Run      *Run      `json:"run,omitempty"`
 	Channels []string  `json:"channels,omitempty"`
+	Ping     string    `json:"ping,omitempty"` // the URL of ping=, instead of channels: no other recipient gets this notice
 }
 
 // NoticeOn is the closed list of events that notify-on= names.
@@ -33,4 +34,5 @@ const (
 	OnSuccess NoticeOn = "success"
 	OnStart   NoticeOn = "start"
 	OnHeld    NoticeOn = "held"
+	OnOdd     NoticeOn = "odd"
 )

@@ -169,78 +169,111 @@ const (
 	DaemonDied    Reason = "daemon-died"
 )
 
-var sentences = map[Reason]string{
-	OnTime:           "It was due, and nothing prevented it.",
-	CaughtUp:         "It was missed at its time, and catchup= ran it later.",
-	AtBoot:           "The host started, and @reboot entries run once at each start.",
-	AskedFor:         "A user started it.",
-	Retried:          "The previous attempt failed, and retry= allows another.",
-	RanAfterQueue:    "It waited for an earlier run of the same job to end, and then started.",
-	FoundDue:         "Its period was over when the daemon checked.",
-	RanAfterDelay:    "It waited for the delay and the hours in its entry, and then started.",
-	RanAfterHours:    "It waited for a time at which it may start, and then started.",
-	ParentEnded:      "A run of a job in on= ended with the required outcome.",
-	RanAfterParents:  "The jobs in after= ended with the required outcomes, and then it started.",
-	RanAfterCheck:    "The command of if= allowed it.",
-	RanAfterSlot:     "It waited for a free slot, and then started.",
-	Backfilled:       "A user ran this occurrence again with a backfill.",
-	Redriven:         "A user ran it again, as the same occurrence.",
-	Rerun:            "The previous run was lost, and if-lost=rerun starts another.",
-	Late:             "It was noticed too late, and catchup= does not cover an occurrence this old.",
-	Superseded:       "It was missed, and a newer occurrence ran instead.",
-	OverLimit:        "More occurrences were missed than catchup=all:N covers.",
-	PastDeadline:     "It was noticed later than deadline= allows.",
-	IsPaused:         "The job was paused.",
-	IsDisabled:       "The entry has enabled=no.",
-	IsHeld:           "The entry is held, because running it without one of its options would be unsafe.",
-	Overlapping:      "The previous run was still active, and overlap= does not allow a second one.",
-	QueueFull:        "The previous run was still active, and another occurrence was already queued.",
-	Replaced:         "It was queued, and a newer occurrence replaced it.",
-	JobRemoved:       "The entry was removed from its crontab before the run started.",
-	AlreadyRan:       "It already ran in this period.",
-	NoUser:           "The user that it runs as does not exist.",
-	AccountRefused:   "Its user is not allowed to run jobs.",
-	OtherHost:        "host= does not include this host.",
-	OtherLabels:      "need= and avoid= exclude this host.",
-	OtherMember:      "Another member of the ring took it over while this member was unreachable.",
-	HandedOver:       "This member was leaving the ring, and handed it over to the others.",
-	TakenOver:        "The member of the ring that owned it was leaving, and handed it over.",
-	NoMember:         "No member of the ring is allowed to run it.",
-	NoQuorum:         "The ring had no quorum to decide its owner, and a newer occurrence is waiting for one.",
-	TooMany:          "The job already had max-instances= active runs.",
-	QueueOverflow:    "Its user already had queue-max runs waiting for a slot.",
-	TooManyWait:      "Its user already had the maximum number of waiting runs.",
-	Broken:           "The job failed several times in a row, and breaker= suspended it.",
-	OutsideHours:     "It must not start at this time, because of window=, blackout= or a blackout of the host.",
-	CheckRefused:     "The command of if= did not allow it.",
-	ParentFailed:     "A job in after= failed, and after= requires another outcome.",
-	ParentSkipped:    "A job in after= did not fail, and after= requires another outcome.",
-	ParentMissed:     "A job in after= did not end within wait=.",
-	AlreadyProcessed: "It has already run, and --reprocess excludes it.",
-	WaitsForParents:  "It is waiting for the jobs in after=.",
-	WaitsForCheck:    "It is waiting for the command of if= to end.",
-	WaitsForSlot:     "It is due, and is waiting for a free slot of its pool, its user or the host.",
-	WaitsForRun:      "It is waiting for an earlier run of the same job to end.",
-	WaitsForRetry:    "The attempt failed, and the next one is waiting for its time.",
-	WaitsForDelay:    "It is due, and is waiting for the delay and the hours in its entry.",
-	WaitsForHours:    "It is due, and is waiting for a time at which it may start.",
-	StopAsked:        "A user stopped it.",
-	OverTime:         "It ran longer than timeout= allows.",
-	OverMemory:       "It was killed because it used more memory than memory= allows.",
-	OverTasks:        "It failed with as many processes as tasks= allows.",
-	DaemonStopped:    "The daemon stopped, and the run did not end in time.",
-	DaemonDied:       "The daemon ended during the run, so the end of the run is unknown.",
+// facts are the properties of a reason that programs use, beside its sentence.
+type facts uint
+
+const (
+	missed       facts = 1 << iota // a skipped occurrence is worth a notification
+	done                           // another run does the work of the dropped run
+	elsewhere                      // another member of the ring has the occurrence
+	stop                           // the run was stopped from outside
+	failsAttempt                   // the occurrence fails if its further attempt is dropped
+)
+
+var reasons = map[Reason]struct {
+	sentence string
+	facts    facts
+}{
+	OnTime:           {"It was due, and nothing prevented it.", 0},
+	CaughtUp:         {"It was missed at its time, and catchup= ran it later.", 0},
+	AtBoot:           {"The host started, and @reboot entries run once at each start.", 0},
+	AskedFor:         {"A user started it.", 0},
+	Retried:          {"The previous attempt failed, and retry= allows another.", 0},
+	RanAfterQueue:    {"It waited for an earlier run of the same job to end, and then started.", 0},
+	FoundDue:         {"Its period was over when the daemon checked.", 0},
+	RanAfterDelay:    {"It waited for the delay and the hours in its entry, and then started.", 0},
+	RanAfterHours:    {"It waited for a time at which it may start, and then started.", 0},
+	ParentEnded:      {"A run of a job in on= ended with the required outcome.", 0},
+	RanAfterParents:  {"The jobs in after= ended with the required outcomes, and then it started.", 0},
+	RanAfterCheck:    {"The command of if= allowed it.", 0},
+	RanAfterSlot:     {"It waited for a free slot, and then started.", 0},
+	Backfilled:       {"A user ran this occurrence again with a backfill.", 0},
+	Redriven:         {"A user ran it again, as the same occurrence.", 0},
+	Rerun:            {"The previous run was lost, and if-lost=rerun starts another.", 0},
+	Late:             {"It was noticed too late, and catchup= does not cover an occurrence this old.", missed},
+	Superseded:       {"It was missed, and a newer occurrence ran instead.", missed},
+	OverLimit:        {"More occurrences were missed than catchup=all:N covers.", missed},
+	PastDeadline:     {"It was noticed later than deadline= allows.", missed},
+	IsPaused:         {"The job was paused.", 0},
+	IsDisabled:       {"The entry has enabled=no.", 0},
+	IsHeld:           {"The entry is held, because running it without one of its options would be unsafe.", 0},
+	Overlapping:      {"The previous run was still active, and overlap= does not allow a second one.", 0},
+	QueueFull:        {"The previous run was still active, and another occurrence was already queued.", 0},
+	Replaced:         {"It was queued, and a newer occurrence replaced it.", done | stop},
+	JobRemoved:       {"The entry was removed from its crontab before the run started.", 0},
+	AlreadyRan:       {"It already ran in this period.", done},
+	NoUser:           {"The user that it runs as does not exist.", missed},
+	AccountRefused:   {"Its user is not allowed to run jobs.", missed},
+	OtherHost:        {"host= does not include this host.", 0},
+	OtherLabels:      {"need= and avoid= exclude this host.", 0},
+	OtherMember:      {"Another member of the ring took it over while this member was unreachable.", done | elsewhere},
+	HandedOver:       {"This member was leaving the ring, and handed it over to the others.", done | elsewhere},
+	TakenOver:        {"The member of the ring that owned it was leaving, and handed it over.", 0},
+	NoMember:         {"No member of the ring is allowed to run it.", 0},
+	NoQuorum:         {"The ring had no quorum to decide its owner, and a newer occurrence is waiting for one.", 0},
+	TooMany:          {"The job already had max-instances= active runs.", 0},
+	QueueOverflow:    {"Its user had more runs waiting for a slot than queue-max allows.", missed},
+	TooManyWait:      {"Its user already had the maximum number of waiting runs.", missed},
+	Broken:           {"The job failed several times in a row, and breaker= suspended it.", 0},
+	OutsideHours:     {"It must not start at this time, because of window=, blackout= or a blackout of the host.", failsAttempt},
+	CheckRefused:     {"The command of if= did not allow it.", 0},
+	ParentFailed:     {"A job in after= failed, and after= requires another outcome.", missed},
+	ParentSkipped:    {"A job in after= did not fail, and after= requires another outcome.", 0},
+	ParentMissed:     {"A job in after= did not end within wait=.", missed},
+	AlreadyProcessed: {"It has already run, and --reprocess excludes it.", 0},
+	WaitsForParents:  {"It is waiting for the jobs in after=.", 0},
+	WaitsForCheck:    {"It is waiting for the command of if= to end.", 0},
+	WaitsForSlot:     {"It is due, and is waiting for a free slot of its pool, its user or the host.", 0},
+	WaitsForRun:      {"It is waiting for an earlier run of the same job to end.", 0},
+	WaitsForRetry:    {"The attempt failed, and the next one is waiting for its time.", 0},
+	WaitsForDelay:    {"It is due, and is waiting for the delay and the hours in its entry.", 0},
+	WaitsForHours:    {"It is due, and is waiting for a time at which it may start.", 0},
+	StopAsked:        {"A user stopped it.", stop},
+	OverTime:         {"It ran longer than timeout= allows.", stop},
+	OverMemory:       {"It was killed because it used more memory than memory= allows.", 0},
+	OverTasks:        {"It failed with as many processes as tasks= allows.", 0},
+	DaemonStopped:    {"The daemon stopped, and the run did not end in time.", stop},
+	DaemonDied:       {"The daemon ended during the run, so the end of the run is unknown.", 0},
 }
 
 // Reasons returns all reasons in alphabetical order.
-func Reasons() []Reason { return slices.Sorted(maps.Keys(sentences)) }
+func Reasons() []Reason { return slices.Sorted(maps.Keys(reasons)) }
 
 // Sentence describes the reason in one sentence. It returns "" for an unknown reason.
-func (r Reason) Sentence() string { return sentences[r] }
+func (r Reason) Sentence() string { return reasons[r].sentence }
+
+func (r Reason) has(f facts) bool { return reasons[r].facts&f != 0 }
 
 // IsStop reports whether the run was stopped from outside.
-func (r Reason) IsStop() bool {
-	return r == StopAsked || r == OverTime || r == Replaced || r == DaemonStopped
+func (r Reason) IsStop() bool { return r.has(stop) }
+
+// IsMissed reports whether skipping for this reason is worth a notification. It is not if
+// the entry itself or a person skips the occurrence, or if an open breaker does: the
+// failures that opened it were reported.
+func (r Reason) IsMissed() bool { return r.has(missed) }
+
+// IsDone reports whether another run does the work of a run that was dropped for this reason.
+func (r Reason) IsDone() bool { return r.has(done) }
+
+// IsElsewhere reports whether a run was dropped because its occurrence belongs to another
+// member of the ring. That member reports its progress.
+func (r Reason) IsElsewhere() bool { return r.has(elsewhere) }
+
+// FailsDropped reports whether an occurrence failed because a run was dropped for this reason,
+// at its first or at a further attempt. The hours skip an occurrence as intended, but a further
+// attempt that they drop leaves its occurrence failed.
+func (r Reason) FailsDropped(attempt int) bool {
+	return r.has(missed) || attempt > 1 && r.has(failsAttempt)
 }
 
 // With describes the reason in one sentence that includes the detail of a record.

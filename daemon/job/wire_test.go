@@ -90,8 +90,8 @@ func TestEveryReasonHasASentence(t *testing.T) {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(sentences) != 60 {
-		t.Errorf("%d sentences; list the new reason here too", len(sentences))
+	if len(reasons) != 60 {
+		t.Errorf("%d reasons; list the new reason here too", len(reasons))
 	}
 }
 

@@ -191,9 +191,6 @@ func life(s Sink, words Words) {
 		l := words.Reboot(first)
 		s.Cron(&l)
 	}
-	for _, l := range []CronLine{words.AnacronUp("2026-11-20"), words.AnacronWill("x", 5), words.AnacronLocked("x"), words.AnacronDown(1), words.AnacronDown(0)} {
-		s.Cron(&l)
-	}
 	s.Cron(&CronLine{From: Child, PID: 5, Who: "bob", Word: "MAIL", Text: "mailed\n"})
 	s.Log(&Entry{At: noon, Level: slog.LevelWarn, Message: "line left out", Attrs: []Attr{{"at", "a b\n"}, {"code", "B101"}, {IDKey, RefusedID}}})
 }

@@ -209,32 +209,3 @@ func (w Words) Reboot(run bool) CronLine {
 	}
 	return l
 }
-
-// AnacronUp returns the line that anacron logs when it reads its crontab, on the host's day as
-// YYYY-MM-DD.
-func (w Words) AnacronUp(day string) CronLine {
-	name := "Anacron 2.3"
-	if w.Family == crontab.RHEL {
-		name = "Anacron"
-	}
-	return CronLine{From: Anacron, Text: name + " started on " + day}
-}
-
-// AnacronWill announces a job that starts after a delay in minutes.
-func (w Words) AnacronWill(stamp string, minutes int) CronLine {
-	return CronLine{From: Anacron, Text: fmt.Sprintf("Will run job `%s' in %d min.", stamp, minutes)}
-}
-
-// AnacronLocked is said of a job that another anacron runs.
-func (w Words) AnacronLocked(stamp string) CronLine {
-	return CronLine{From: Anacron, Text: "Job `" + stamp + "' locked by another anacron - skipping"}
-}
-
-// AnacronDown is said when all that was due has run.
-func (w Words) AnacronDown(jobs int) CronLine {
-	plural := "s"
-	if jobs == 1 {
-		plural = ""
-	}
-	return CronLine{From: Anacron, Text: fmt.Sprintf("Normal exit (%d job%s run)", jobs, plural)}
-}

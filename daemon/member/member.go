@@ -118,7 +118,11 @@ func New(o Options) (*Member, error) {
 
 // rulesOf are the settings that all members must have.
 func rulesOf(c *config.Ring) meta.Rules {
-	return meta.Rules{Strict: c.Strict, HoldOff: cmp.Or(c.HoldOff, config.RingHoldOff)}
+	var voters []string
+	for _, voter := range c.Voters {
+		voters = append(voters, config.MemberAddress(voter)) // with a port or without, it is the same
+	}
+	return meta.Rules{Strict: c.Strict, HoldOff: cmp.Or(c.HoldOff, config.RingHoldOff), Voters: meta.VotersSum(voters)}
 }
 
 // keyless is the way to members of a ring without a key: none. Each account of
@@ -270,7 +274,7 @@ func (r *Member) Leaves(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, leaveTime)
 		defer cancel()
 		if err := r.leave(ctx); err != nil {
-			r.log.Warn("cannot leave the ring: other members take over when they find this one dead", "error", err)
+			r.log.Warn("cannot leave the ring in time: other members treat this one as dead", "error", err)
 		}
 		r.left <- struct{}{}
 	})
@@ -285,8 +289,8 @@ func (r *Member) Gone() <-chan struct{} {
 	return r.left
 }
 
-// leaveTime bounds how long a departure may take.
-const leaveTime = 10 * time.Second
+// leaveTime bounds how long a departure may take: longer than the sum of the times in package gossip.
+const leaveTime = 15 * time.Second
 
 // leave leaves the ring, and hands over the lead among the voters.
 func (r *Member) leave(ctx context.Context) error {

@@ -17,7 +17,6 @@ import (
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/register"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // maxMoves is the number of hand-overs that are remembered.
@@ -266,7 +265,7 @@ func (r *Member) problems(s *gossip.Snapshot, v *view.View) []api.Problem {
 			all = append(all, api.Problem{What: "this host grants no occurrences, although it is a voter", Why: l.Problem})
 		}
 		if l.State != "" && l.Leader == "" {
-			all = append(all, api.Problem{What: "the voters have no leader: ring jobs wait", Why: "fewer than a majority of them see each other, or most of them have lost their logs", Fix: "start cronring on them; if their disks are lost, see RECOVERY in cronring-ring(7)"})
+			all = append(all, api.Problem{What: "the voters have no leader: ring jobs wait", Why: "fewer than a majority of them see each other, or most of them have lost their logs", Fix: "start cronring on them; if their disks are lost, see RECOVERY in cronring-ring-setup(7)"})
 		}
 	} else if r.config.Strict {
 		all = append(all, api.Problem{What: "not all voters were seen yet: ring jobs wait", Why: "they are " + strings.Join(r.config.Voters, ", "), Fix: "start cronring on them"})
@@ -294,7 +293,7 @@ func otherRules(m *gossip.View, own meta.Rules) []api.Problem {
 	return []api.Problem{{
 		What: fmt.Sprintf("%s has %s, but this host has %s", m.Name, m.Rules, own),
 		Why:  "members whose settings differ from those of most members claim no ring jobs",
-		Fix:  "give ring.mode and ring.hold-off the same values on all members, then: systemctl restart cronring",
+		Fix:  "give ring.mode, ring.hold-off and ring.voters the same values on all members, then: systemctl restart cronring",
 	}}
 }
 
@@ -315,12 +314,6 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 			side = "behind"
 		}
 		all = append(all, api.Problem{What: fmt.Sprintf("the clock of %s is %s %s", m.Name, m.Offset.Abs().Round(time.Millisecond), side), Fix: "chronyc makestep"})
-	}
-	if m.Order != rendezvous.Version && m.State == gossip.Alive {
-		all = append(all, api.Problem{
-			What: fmt.Sprintf("%s shares out ring jobs by other rules than this host", m.Name), Why: fmt.Sprintf("its version of them is %d, this host's is %d: both may take a job", m.Order, rendezvous.Version),
-			Fix: "install one version of cronring on all members",
-		})
 	}
 	if n := len(m.Lacks) + len(m.Extra); n > 0 && m.State == gossip.Alive {
 		all = append(all, api.Problem{

@@ -13,7 +13,6 @@ import (
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 func TestChronicleTellsOfHandovers(t *testing.T) {
@@ -94,7 +93,6 @@ func TestMemberProblems(t *testing.T) {
 		"":                                    {State: gossip.Left, Lacks: []job.Key{{1}}},
 	} {
 		m.ID, m.Name = "b", "db-02"
-		m.Order = rendezvous.Version
 		got := memberProblems(&m, "a")
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].What, want)) {
 			t.Errorf("%+v: got %+v, want %q", m, got, want)
@@ -102,17 +100,6 @@ func TestMemberProblems(t *testing.T) {
 		if others := memberProblems(&m, "b"); len(others) > 0 {
 			t.Errorf("of itself: got %+v", others)
 		}
-	}
-}
-
-func TestProblemsNameMembersOfOtherRules(t *testing.T) {
-	m := &gossip.View{ID: "b", Name: "db-02", State: gossip.Alive, Order: rendezvous.Version + 1}
-	if all := memberProblems(m, "a"); len(all) != 1 || !strings.Contains(all[0].What, "db-02 shares out ring jobs by other rules") {
-		t.Errorf("got %+v, want that its rules are others", all)
-	}
-	m.Order = rendezvous.Version
-	if all := memberProblems(m, "a"); len(all) != 0 {
-		t.Errorf("got %+v, want nothing", all)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // The types of channels.
@@ -29,6 +30,12 @@ const (
 	Mail    = "mail"    // email to To
 	Command = "command" // a program, which gets the notice as JSON and in variables
 	Webhook = "webhook" // a POST
+
+	Ping      = "ping"      // requests to a service that watches jobs, such as Healthchecks.io or Cronitor
+	Slack     = "slack"     // a message to an incoming webhook
+	Teams     = "teams"     // a card to a webhook of Microsoft Teams
+	Ntfy      = "ntfy"      // a message to a topic
+	PagerDuty = "pagerduty" // an event, which opens or resolves an incident
 )
 
 // Channel is one way to send notifications, as configured. Zero values, except of Name and Type,
@@ -42,14 +49,14 @@ type Channel struct {
 	Command []string // Command: the program and its arguments, without a shell
 	User    string   // Mail, Command: the user that the program runs as; "" is the user nobody
 
-	URL        string            // Webhook: http or https
-	URLFile    string            // Webhook: a file with the URL, in the place of URL
-	SecretFile string            // Webhook: a file with the key of the signature
-	Header     map[string]string // Webhook: further headers
+	URL        string            // http or https, as text/template whose values are escaped
+	URLFile    string            // a file with the URL, in the place of URL
+	SecretFile string            // Webhook: a file with the key of the signature; PagerDuty: with the routing key
+	Header     map[string]string // further headers
 	Template   string            // Webhook: the body, as text/template; "" is a JSON document
 
-	Timeout time.Duration // Command, Webhook: for one try; 0 is 30s
-	Retry   time.Duration // Command, Webhook: how long a notice is tried; 0 is a day
+	Timeout time.Duration // for one try; 0 is 30s
+	Retry   time.Duration // how long a notice is tried; 0 is a day, for Ping 15m
 }
 
 // Nobody is the user that runs the programs of channels that name no user. Root must be named to be
@@ -61,6 +68,7 @@ const (
 	defaultTimeout = 30 * time.Second
 	longestTimeout = 5 * time.Minute
 	defaultRetry   = 24 * time.Hour
+	pingRetry      = 15 * time.Minute // later, a start or an end means nothing
 	longestRetry   = 7 * 24 * time.Hour
 	longestURL     = 8 << 10
 )
@@ -80,12 +88,17 @@ func (c *Channel) Check() error {
 
 func (c *Channel) check() error {
 	used := map[string][]string{
-		Mail:    {"to", "user"},
-		Command: {"command", "user", "timeout", "retry"},
-		Webhook: {"url", "url-file", "secret-file", "header", "template", "timeout", "retry"},
+		Mail:      {"to", "user"},
+		Command:   {"command", "user", "timeout", "retry"},
+		Webhook:   {"url", "url-file", "secret-file", "header", "template", "timeout", "retry"},
+		Ping:      {"url", "url-file", "header", "timeout", "retry"},
+		Slack:     {"url", "url-file", "header", "timeout", "retry"},
+		Teams:     {"url", "url-file", "header", "timeout", "retry"},
+		Ntfy:      {"url", "url-file", "header", "timeout", "retry"},
+		PagerDuty: {"url", "url-file", "secret-file", "header", "timeout", "retry"},
 	}[c.Type]
 	if used == nil {
-		return fmt.Errorf("type is %q, want mail, command or webhook", c.Type)
+		return fmt.Errorf("type is %q, want mail, command, webhook, ping, slack, teams, ntfy or pagerduty", c.Type)
 	}
 	for _, f := range c.fields() {
 		if f.set && !slices.Contains(used, f.name) {
@@ -162,11 +175,14 @@ func (c *Channel) checkCommand() error {
 }
 
 func (c *Channel) checkWebhook() error {
-	if (c.URL == "") == (c.URLFile == "") {
+	switch {
+	case c.Type == PagerDuty && c.SecretFile == "":
+		return errors.New("secret-file is missing: it contains the routing key")
+	case c.URL != "" && c.URLFile != "", c.URL == "" && c.URLFile == "" && c.Type != PagerDuty:
 		return errors.New("one of url and url-file is needed")
 	}
 	if c.URL != "" {
-		if _, err := parseURL(c.URL); err != nil {
+		if err := checkURL(c.URL); err != nil {
 			return fmt.Errorf("url: %w", err)
 		}
 	}
@@ -182,6 +198,24 @@ func (c *Channel) checkWebhook() error {
 	}
 	_, err := c.template()
 	return err
+}
+
+// checkURL checks the template of a URL. A name must not choose the host.
+func checkURL(text string) error {
+	var hosts []string
+	for _, name := range []job.ID{"a", "b"} {
+		m := newMessage(sample, "", "id", string(name), string(name))
+		m.Job, m.User = name, string(name)
+		u, err := m.url(text)
+		if err != nil {
+			return err
+		}
+		hosts = append(hosts, u.Scheme+u.Host)
+	}
+	if hosts[0] != hosts[1] {
+		return errors.New("its host must not depend on the notification")
+	}
+	return nil
 }
 
 // parseURL reads a URL without showing it in its errors.

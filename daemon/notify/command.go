@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"github.com/cronring/cronring/daemon/outbox"
 )
 
 // Program is one run of a channel's command.
@@ -17,21 +19,21 @@ type Program struct {
 }
 
 // run passes a message to a channel's program once.
-func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *failure {
+func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *outbox.Failure {
 	text, err := m.json()
 	if err != nil {
-		return &failure{why: err.Error(), final: true}
+		return &outbox.Failure{Why: err.Error(), Final: true}
 	}
 	outcome, errput, err := n.options.Run(ctx, Program{
 		User: cmp.Or(c.User, Nobody), Argv: c.Command, Env: m.environ(), Stdin: append(text, '\n'),
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{why: "the program did not end in time and was killed", silent: true}
+		return &outbox.Failure{Why: "the program did not end in time and was killed", Silent: true}
 	case err != nil:
 		return failed(err)
 	case !outcome.OK():
-		return &failure{why: "the program ended with " + outcome.String(), said: hint(errput)}
+		return &outbox.Failure{Why: "the program ended with " + outcome.String(), Said: hint(errput)}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"text/template"
@@ -23,7 +24,8 @@ type Message struct {
 	ID      string `json:"id"`
 	Host    string `json:"host"`
 	Channel string `json:"channel"`
-	Test    bool   `json:"test,omitempty"` // a test of the channel; no event happened
+	Test    bool   `json:"test,omitempty"`   // a test of the channel; no event happened
+	Output  string `json:"output,omitempty"` // the end of what the run printed
 	job.Notice
 }
 
@@ -31,7 +33,7 @@ type Message struct {
 const longestText = 4 << 10
 
 // newMessage makes a message for one channel, with its texts limited in length.
-func newMessage(n job.Notice, id, host, channel string) Message {
+func newMessage(n job.Notice, output, id, host, channel string) Message {
 	n.Channels = nil
 	n.Text = clip(n.Text)
 	if n.Run != nil {
@@ -41,7 +43,7 @@ func newMessage(n job.Notice, id, host, channel string) Message {
 		run.Parents = run.Parents[:min(len(run.Parents), 100)]
 		n.Run = &run
 	}
-	return Message{V: 1, ID: id, Host: host, Channel: channel, Notice: n}
+	return Message{V: 1, ID: id, Host: host, Channel: channel, Output: output, Notice: n}
 }
 
 // clip bounds a text and splits no character.
@@ -84,6 +86,7 @@ func (m *Message) facts() []fact {
 		{"RUN", "Run", number(int(r.ID))},
 		{"ATTEMPT", "Attempt", number(r.Attempt)},
 		{"OUTCOME", "Outcome", word(m.Run != nil, r.Result())},
+		{"OUTPUT", "Output", m.Output},
 	}
 	for i := range list {
 		list[i].value = oneLine(list[i].value)
@@ -142,11 +145,19 @@ func (m *Message) Letter() (subject, text string) {
 	var b strings.Builder
 	b.WriteString(oneLine(m.Text) + "\n\n")
 	for _, f := range m.facts() {
-		if f.value != "" && f.name != "Text" {
+		if f.value != "" && f.name != "Text" && f.name != "Output" {
 			fmt.Fprintf(&b, "%-9s%s\n", strings.ToLower(f.name)+":", f.value)
 		}
 	}
+	if m.Output != "" {
+		b.WriteString("\nThe end of its output:\n\n    " + strings.ReplaceAll(m.Output, "\n", "\n    ") + "\n")
+	}
 	return oneLine(subject), b.String()
+}
+
+// sample is a notice with a value for each field.
+var sample = job.Notice{
+	At: time.Unix(0, 0), Due: time.Unix(0, 0), On: job.OnFail, Job: "job", User: "user", Reason: job.OverTime, Text: "text", Run: &job.Run{ID: 1},
 }
 
 // inside is a text that a template puts between the quotes of a JSON string:
@@ -179,7 +190,7 @@ func (c *Channel) template() (*template.Template, error) {
 	if c.Template == "" {
 		return nil, nil
 	}
-	t, err := template.New("template").Option("missingkey=error").Funcs(template.FuncMap{
+	t, err := newTemplate().Funcs(template.FuncMap{
 		"json": func(v any) (string, error) {
 			text, err := json.Marshal(v)
 			return string(text), err
@@ -188,14 +199,32 @@ func (c *Channel) template() (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	full := job.Notice{At: time.Unix(0, 0), Due: time.Unix(0, 0), On: job.OnFail, Job: "job", User: "user", Reason: job.OverTime, Text: "text", Run: &job.Run{ID: 1}}
-	for _, sample := range []job.Notice{full, {At: full.At, On: job.OnMissed, Job: full.Job}} {
-		m := newMessage(sample, "id", "host", c.Name)
+	for _, n := range []job.Notice{sample, {At: sample.At, On: job.OnMissed, Job: sample.Job}} {
+		m := newMessage(n, "", "id", "host", c.Name)
 		if _, err := c.render(t, &m); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+func newTemplate() *template.Template { return template.New("template").Option("missingkey=error") }
+
+// url returns the URL of a template for a message. Its values are escaped, so that they add no part.
+func (m *Message) url(text string) (*url.URL, error) {
+	t, err := newTemplate().Parse(text)
+	if err != nil {
+		return nil, errors.New("its template makes no sense")
+	}
+	data := map[string]string{}
+	for _, f := range m.facts() {
+		data[f.name] = strings.ReplaceAll(url.QueryEscape(f.value), "+", "%20")
+	}
+	var b bounded
+	if err := t.Execute(&b, data); err != nil {
+		return nil, errors.New("its template uses a value that does not exist, or is too long")
+	}
+	return parseURL(b.String())
 }
 
 // isJSON reports whether the body must be a JSON document: unless a Content-Type header specifies
@@ -221,6 +250,9 @@ func (c *Channel) render(t *template.Template, m *Message) ([]byte, error) {
 		if c.isJSON() {
 			data[f.name] = inside(f.value)
 		}
+	}
+	if c.isJSON() {
+		data["Output"] = inside(m.Output) // with its line ends, which JSON escapes
 	}
 	var b bounded
 	if err := t.Execute(&b, data); err != nil {

@@ -26,7 +26,7 @@ func TestTemplateIsABody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMessage(notice("backup"), "id", "lab", "ops")
+	m := newMessage(notice("backup"), "", "id", "lab", "ops")
 	m.Text = `It said "no" <&> \`
 	got, err := c.render(tmpl, &m)
 	want := `{"text": "*backup* on lab: It said \"no\" \u003c\u0026\u003e \\", "all": "It said \"no\" \u003c\u0026\u003e \\", "color": "red", "n": 3}`
@@ -60,7 +60,7 @@ func TestTemplatesOfTheManual(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			message := newMessage(notice("backup"), "id", "lab", "ops")
+			message := newMessage(notice("backup"), "", "id", "lab", "ops")
 			message.Text = `It said "no"`
 			got, err := c.render(tmpl, &message)
 			if err != nil || !json.Valid(got) || !strings.Contains(string(got), `backup: It said \"no\"`) {
@@ -144,7 +144,7 @@ func FuzzMessage(f *testing.F) {
 		n.Text, n.Streak = text, streak
 		n.User = failure
 		n.Run.Outcome = job.Outcome{Kind: job.NotStarted, Error: failure}
-		m := newMessage(n, "id", "lab", "ops")
+		m := newMessage(n, "", "id", "lab", "ops")
 		for _, v := range m.environ() {
 			if !strings.HasPrefix(v, "CRONRING_NOTICE_") || strings.IndexFunc(v, unicode.IsControl) >= 0 {
 				t.Errorf("the variable %q", v)

@@ -26,7 +26,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/queue"
+	"github.com/cronring/cronring/daemon/outbox"
 )
 
 // testNotifier is a notifier under test. It records its log and the programs that it runs.
@@ -186,7 +186,7 @@ func TestCommandGetsTheNotice(t *testing.T) {
 		c.Command, c.User = []string{"/usr/local/bin/page", "-x"}, "pager"
 		n := newTestNotifier(t, t.TempDir(), c, hook("other"))
 		defer n.start()()
-		n.Give(notice("backup", "ops", "other"))
+		n.Give(notice("backup", "ops", "other"), "")
 		synctest.Wait()
 		got := map[string]Program{}
 		for range 2 {
@@ -212,8 +212,8 @@ func TestCommandGetsTheNotice(t *testing.T) {
 		if m.V != 1 || m.ID == "" || m.ID == variable(got["other"].Env, "CRONRING_NOTICE_ID") || m.Job != "backup" || m.Run.Outcome.Code != 3 || m.Channels != nil {
 			t.Errorf("the document is %s", p.Stdin)
 		}
-		if n.Waiting() != 0 || len(n.Problems()) > 0 {
-			t.Errorf("%d wait, problems %q", n.Waiting(), n.Problems())
+		if n.Count() != 0 || len(n.Problems()) > 0 {
+			t.Errorf("%d wait, problems %q", n.Count(), n.Problems())
 		}
 	})
 }
@@ -227,7 +227,7 @@ func TestNoticeIsTriedForADay(t *testing.T) {
 		w.does = failing("out of\npaper \x1b[31m")
 		stop := w.start()
 		began := time.Now()
-		w.Give(notice("backup", "ops"))
+		w.Give(notice("backup", "ops"), "")
 		time.Sleep(2 * time.Minute)
 		if n := len(w.ran); n != 4 { // at 0, 15, 45 and 105 seconds
 			t.Errorf("%d tries in two minutes, want 4", n)
@@ -237,15 +237,15 @@ func TestNoticeIsTriedForADay(t *testing.T) {
 			t.Errorf("what a program complains of is for the log alone: %s, %q", log, w.Problems())
 		}
 		time.Sleep(24*time.Hour - time.Since(began) - time.Second)
-		if w.Waiting() != 1 {
+		if w.Count() != 1 {
 			t.Error("it was given up before a day was over")
 		}
 		time.Sleep(2 * time.Second)
-		if n := len(w.ran); w.Waiting() != 0 || n < 24 || n > 40 {
-			t.Errorf("%d wait after a day and %d tries", w.Waiting(), n)
+		if n := len(w.ran); w.Count() != 0 || n < 24 || n > 40 {
+			t.Errorf("%d wait after a day and %d tries", w.Count(), n)
 		}
 		wantProblem(t, w.Notifier, "1 notice was given up", "ops: the program ended with exit 1", dir)
-		if log := w.log.String(); strings.Count(log, "is tried again") != 1 || !strings.Contains(log, "level=ERROR msg=\"a notice could not be sent and is given up\" channel=ops job=backup on=fail") || strings.Contains(log, "\x1b") {
+		if log := w.log.String(); strings.Count(log, "is tried again") != 1 || !strings.Contains(log, "level=ERROR msg=\"a message could not be sent and is given up\" queue=notice channel=ops job=backup on=fail") || strings.Contains(log, "\x1b") {
 			t.Errorf("the log says\n%s", log)
 		}
 		stop()
@@ -265,20 +265,20 @@ func TestNoticeSurvivesRestart(t *testing.T) {
 			return failing("")(ctx, p)
 		}
 		stop := n.start()
-		n.Give(notice("one", "ops"))
-		n.Give(notice("two", "slow"))
+		n.Give(notice("one", "ops"), "")
+		n.Give(notice("two", "slow"), "")
 		synctest.Wait()
 		ids := map[string]string{}
 		for range 2 {
 			p := <-n.ran
 			ids[variable(p.Env, "CRONRING_NOTICE_JOB")] = variable(p.Env, "CRONRING_NOTICE_ID")
 		}
-		n.Give(notice("three", "ops")) // given, and not yet written down
+		n.Give(notice("three", "ops"), "") // given, and not yet written down
 		stop()
 
 		again := newTestNotifier(t, dir, hook("ops"), hook("slow"))
-		if again.Waiting() != 3 {
-			t.Errorf("%d wait after a restart, want 3", again.Waiting())
+		if again.Count() != 3 {
+			t.Errorf("%d wait after a restart, want 3", again.Count())
 		}
 		defer again.start()()
 		synctest.Wait()
@@ -290,8 +290,8 @@ func TestNoticeSurvivesRestart(t *testing.T) {
 			}
 			delete(ids, name)
 		}
-		if left, _ := os.ReadDir(dir); len(ids) != 0 || again.Waiting() != 0 || len(left) != 0 {
-			t.Errorf("not sent: %v, %d wait, files %v", ids, again.Waiting(), left)
+		if left, _ := os.ReadDir(dir); len(ids) != 0 || again.Count() != 0 || len(left) != 0 {
+			t.Errorf("not sent: %v, %d wait, files %v", ids, again.Count(), left)
 		}
 	})
 }
@@ -308,11 +308,11 @@ func TestSlowChannelHoldsUpNoOther(t *testing.T) {
 		}
 		defer n.start()()
 		for i := range 5 {
-			n.Give(notice(fmt.Sprint(i), "slow", "ops"))
+			n.Give(notice(fmt.Sprint(i), "slow", "ops"), "")
 		}
 		time.Sleep(time.Second)
-		if got := n.jobs(); len(got) != 6 || n.Waiting() != 5 { // one try of the slow one
-			t.Errorf("tried %q after a second, %d wait", got, n.Waiting())
+		if got := n.jobs(); len(got) != 6 || n.Count() != 5 { // one try of the slow one
+			t.Errorf("tried %q after a second, %d wait", got, n.Count())
 		}
 		time.Sleep(time.Minute) // 30 s to hang, 15 s to rest: no other message is tried before that
 		if got := n.jobs(); len(got) != 1 {
@@ -336,12 +336,12 @@ func TestNoticesOfAJobKeepTheirOrder(t *testing.T) {
 		}
 		defer n.start()()
 		first := notice("backup", "ops")
-		n.Give(first)
+		n.Give(first, "")
 		synctest.Wait()
 		second := first
 		second.On = job.OnRecover
-		n.Give(second)
-		n.Give(notice("other", "ops"))
+		n.Give(second, "")
+		n.Give(notice("other", "ops"), "")
 		synctest.Wait()
 		if got := n.jobs(); !slices.Equal(got, []string{"backup", "other"}) {
 			t.Errorf("tried %q", got)
@@ -362,17 +362,16 @@ func TestAccountsTakeTurnsAndHaveShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestNotifier(t, t.TempDir(), hook("ops"))
 		for i := range maxWaiting {
-			w.Give(notice(fmt.Sprint("flood", i), "ops"))
-		}
-		if w.Waiting() != maxWaiting/4 {
-			t.Errorf("%d wait, want %d", w.Waiting(), maxWaiting/4)
+			w.Give(notice(fmt.Sprint("flood", i), "ops"), "")
 		}
 		own := notice("own", "ops")
 		own.User = "bob"
-		w.Give(own)
+		w.Give(own, "")
 		written, cancel := context.WithCancel(t.Context())
 		cancel() // so that nothing is sent yet
-		w.file(written)
+		if err := w.Run(written); err != nil || w.Count() != maxWaiting/4+1 {
+			t.Errorf("%d wait, want %d of one user and one of another; error %v", w.Count(), maxWaiting/4, err)
+		}
 		defer w.start()()
 		synctest.Wait()
 		if got := w.jobs(); len(got) != maxWaiting/4+1 || got[1] != "own" {
@@ -388,7 +387,7 @@ func TestAccountsTakeTurnsAndHaveShares(t *testing.T) {
 func TestUnknownChannelIsSaid(t *testing.T) {
 	n := newTestNotifier(t, t.TempDir(), hook("ops"))
 	for range 2 {
-		n.Give(notice("backup", "opps"))
+		n.Give(notice("backup", "opps"), "")
 	}
 	if log := n.log.String(); strings.Count(log, `level=ERROR msg="a notice goes nowhere: there is no such channel" channel=opps job=backup on=fail`) != 2 {
 		t.Errorf("the log says\n%s", log)
@@ -408,17 +407,17 @@ func TestMailIsALetter(t *testing.T) {
 		dir := t.TempDir()
 		w := newTestNotifier(t, dir, Channel{Name: "ops", Type: Mail, To: []string{"ops@example.org"}, User: "pager"})
 		defer w.start()()
-		w.Give(notice("backup", "ops"))
+		w.Give(notice("backup", "ops"), "")
 		synctest.Wait()
 		n := notice("backup\nBcc: all", "mail")
-		w.Give(n)
+		w.Give(n, "")
 		synctest.Wait()
 		if len(w.letters) != 2 || !strings.HasPrefix(w.letters[0], "[\"ops@example.org\"] as pager: backup: fail\nIt failed.\n\nid:      ") ||
 			!strings.HasPrefix(w.letters[1], "[] as : backup Bcc: all: fail\nIt failed.\n") || !strings.Contains(w.letters[0], "\nstreak:  3\nrun:     7\n") {
 			t.Errorf("letters %q", w.letters)
 		}
 		n.User = "ghost"
-		w.Give(n)
+		w.Give(n, "")
 		synctest.Wait()
 		wantProblem(t, w.Notifier, "1 notice was given up", "mail: mail is off")
 	})
@@ -431,10 +430,10 @@ func TestNoticeIsLeftToTheNextDaemon(t *testing.T) {
 		n := newTestNotifier(t, t.TempDir(), hook("ops"))
 		n.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrNotNow }
 		defer n.start()()
-		n.Give(notice("backup", "ops"))
+		n.Give(notice("backup", "ops"), "")
 		time.Sleep(20 * time.Second)
-		if n.Waiting() != 1 || len(n.ran) != 2 || n.log.String() != "" || len(n.Problems()) > 0 {
-			t.Errorf("%d wait after %d tries, log %q, problems %q", n.Waiting(), len(n.ran), n.log.String(), n.Problems())
+		if n.Count() != 1 || len(n.ran) != 2 || n.log.String() != "" || len(n.Problems()) > 0 {
+			t.Errorf("%d wait after %d tries, log %q, problems %q", n.Count(), len(n.ran), n.log.String(), n.Problems())
 		}
 	})
 }
@@ -450,7 +449,7 @@ func TestConfigureTriesAtOnce(t *testing.T) {
 			return fine, nil, nil
 		}
 		defer n.start()()
-		n.Give(notice("backup", "ops"))
+		n.Give(notice("backup", "ops"), "")
 		time.Sleep(10 * time.Hour)
 		n.Configure(nil)
 		time.Sleep(time.Second)
@@ -459,8 +458,8 @@ func TestConfigureTriesAtOnce(t *testing.T) {
 		mended.User = "pager"
 		n.Configure([]Channel{mended})
 		synctest.Wait()
-		if n.Waiting() != 0 || len(n.Problems()) > 0 {
-			t.Errorf("%d wait, problems %q", n.Waiting(), n.Problems())
+		if n.Count() != 0 || len(n.Problems()) > 0 {
+			t.Errorf("%d wait, problems %q", n.Count(), n.Problems())
 		}
 	})
 }
@@ -471,7 +470,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	n := newTestNotifier(t, dir, hook("ops"))
 	wantProblem(t, n.Notifier, "not kept on disk", dir)
 	stop := n.start()
-	n.Give(notice("backup", "ops"))
+	n.Give(notice("backup", "ops"), "")
 	if p := <-n.ran; variable(p.Env, "CRONRING_NOTICE_JOB") != "backup" {
 		t.Errorf("ran %v", p)
 	}
@@ -481,13 +480,13 @@ func TestDiskTakesNothing(t *testing.T) {
 func TestDamagedFileIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	for i, text := range []string{"{", `{"message":{}}`} {
-		if err := queue.Dir(dir).Write(uint64(i+1), []byte(text)); err != nil {
+		if err := outbox.Dir(dir).Write(uint64(i+1), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n := newTestNotifier(t, dir)
-	if n.Waiting() != 0 {
-		t.Errorf("%d wait", n.Waiting())
+	if n.Count() != 0 {
+		t.Errorf("%d wait", n.Count())
 	}
 	wantProblem(t, n.Notifier, "2 notices were given up")
 }
@@ -532,7 +531,7 @@ func TestWebhookIsSignedAndVerified(t *testing.T) {
 	}
 	n := newTestNotifierTrusting(t, t.TempDir(), roots, c)
 	n.start()
-	n.Give(notice("backup", "ops"))
+	n.Give(notice("backup", "ops"), "")
 	r := <-requests
 	mac := hmac.New(sha256.New, []byte("key"))
 	mac.Write(r.body)
@@ -600,20 +599,20 @@ func TestWebhookAnswers(t *testing.T) {
 			defer server.Close()
 			channel := Channel{Name: "ops", Type: Webhook, URL: server.URL + "/" + secret}
 			n := newTestNotifier(t, t.TempDir(), channel)
-			m := newMessage(notice("backup"), "id", "lab", "ops")
+			m := newMessage(notice("backup"), "", "id", "lab", "ops")
 			f := n.post(t.Context(), &channel, &m)
 			switch {
 			case f == nil && c.want == "" && posts > 0:
 			case f == nil || c.want == "":
 				t.Errorf("failure %v after %d requests, want %q", f, posts, c.want)
-			case !strings.Contains(f.why, c.want) || f.final != c.final || f.after != c.after || strings.Contains(f.why, secret):
+			case !strings.Contains(f.Why, c.want) || f.Final != c.final || f.After != c.after || strings.Contains(f.Why, secret):
 				t.Errorf("failure %+v, want %q, final %t, after %v", *f, c.want, c.final, c.after)
 			}
 		})
 	}
 }
 
-func TestWebhookRestsAsLongAsItIsAsked(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
 		"": 0, "soon": 0, "-5": 0, "120": 2 * time.Minute, "99999999999": longestRetry,
@@ -623,22 +622,6 @@ func TestWebhookRestsAsLongAsItIsAsked(t *testing.T) {
 			t.Errorf("Retry-After: %s is %v, want %v", text, got, want)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
-		l := newLane()
-		n := Open(Options{})
-		c := Channel{Name: "ops"}
-		first := &item{born: time.Now(), message: newMessage(notice("a"), "1", "", "ops")}
-		second := &item{born: time.Now(), message: newMessage(notice("b"), "2", "", "ops")}
-		l.items = []*item{first, second}
-		n.later(l, first, &c, &failure{why: "429", after: 10 * time.Minute})
-		if it, at := l.pick(time.Now()); it != nil || !at.Equal(time.Now().Add(10*time.Minute)) {
-			t.Errorf("the next is %v at %v, want none for ten minutes", it, at)
-		}
-		n.later(l, first, &c, &failure{why: "429", after: 48 * time.Hour})
-		if _, at := l.pick(time.Now()); !at.Equal(first.born.Add(24 * time.Hour)) {
-			t.Errorf("the next is at %v, want one at the end of its time", at)
-		}
-	})
 }
 
 func TestWebhookThatHangsOrFloods(t *testing.T) {
@@ -663,17 +646,17 @@ func TestWebhookThatHangsOrFloods(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	n := newTestNotifier(t, t.TempDir())
-	try := func(path string) *failure {
-		m := newMessage(notice("backup"), "id", "lab", "ops")
+	try := func(path string) *outbox.Failure {
+		m := newMessage(notice("backup"), "", "id", "lab", "ops")
 		return n.send(t.Context(), &Channel{Name: "ops", Type: Webhook, URL: server.URL + path, Timeout: 100 * time.Millisecond}, &m)
 	}
-	if f := try("/hang"); f == nil || !f.silent || !strings.Contains(f.why, "no answer in time") {
+	if f := try("/hang"); f == nil || !f.Silent || !strings.Contains(f.Why, "no answer in time") {
 		t.Errorf("one that hangs: %+v", f)
 	}
 	if f := try("/flood"); f != nil { // 200, and what follows is not read
 		t.Errorf("one that floods: %+v", f)
 	}
-	if f := try("/headers"); f == nil || f.final {
+	if f := try("/headers"); f == nil || f.Final {
 		t.Errorf("one with a header of a megabyte: %+v", f)
 	}
 }
@@ -719,33 +702,9 @@ func TestSecretsAreGuarded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		stop := n.start()
-		n.Give(notice("backup", "ops"))
-		n.log.await(t, "did not take a notice")
+		n.Give(notice("backup", "ops"), "")
+		n.log.await(t, "a message was not accepted")
 		stop()
 		n.silent(errors.New(name))
-	}
-}
-
-// Messages of users never fill the queue for root or for the next user.
-func TestQueueLeavesRoomForOthers(t *testing.T) {
-	n := &Notifier{byUser: map[string]int{}}
-	for i := range 20 {
-		for user := fmt.Sprint("user", i); n.fits(user); {
-			n.byUser[user]++
-			n.waiting++
-		}
-		if got := n.byUser[fmt.Sprint("user", i)]; got > maxWaiting/4 || i < 8 && got == 0 {
-			t.Errorf("user %d has %d of %d places", i, got, maxWaiting)
-		}
-	}
-	for range maxWaiting {
-		if !n.fits("root") {
-			t.Fatalf("root has %d of %d places", n.byUser["root"], maxWaiting)
-		}
-		n.byUser["root"]++
-		n.waiting++
-	}
-	if n.fits("root") {
-		t.Error("root has no limit")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/daemon/outbox"
 )
 
 // The headers of a request. The signature is sha256= and the HMAC-SHA256 of the
@@ -24,24 +27,6 @@ const (
 	signatureHeader = "Cronring-Signature"
 	idHeader        = "Cronring-Notice"
 )
-
-// failure describes why a channel did not accept a message.
-type failure struct {
-	why     string        // any user may read it in the status: it contains no secret
-	said    string        // the other side's error text, for root and the log
-	final   bool          // another try would fail in the same way
-	untried bool          // nothing was tried
-	silent  bool          // the channel did not answer at all, and would not for other messages
-	after   time.Duration // the delay that it requested
-}
-
-// full returns the reason with the other side's error text.
-func (f *failure) full() string {
-	if f.said == "" {
-		return f.why
-	}
-	return f.why + ": " + f.said
-}
 
 // newClient makes the client of all webhooks. Certificates are verified by the
 // host's authorities; roots takes their place in tests.
@@ -72,71 +57,113 @@ func follow(next *http.Request, before []*http.Request) error {
 }
 
 // post sends a message to a webhook once.
-func (n *Notifier) post(ctx context.Context, c *Channel, m *Message) *failure {
+func (n *Notifier) post(ctx context.Context, c *Channel, m *Message) *outbox.Failure {
 	request, err := c.request(m)
-	if err != nil {
-		return &failure{why: err.Error(), final: errors.Is(err, errTemplate)}
+	switch {
+	case err != nil:
+		return &outbox.Failure{Why: err.Error(), Final: errors.Is(err, errTemplate)}
+	case request == nil:
+		return nil
 	}
 	request.Header.Set("User-Agent", "cronring/"+n.options.Version)
 	answer, err := n.client.Do(request.WithContext(ctx))
 	if err != nil {
-		return &failure{why: place(request.URL) + ": " + bare(err, request.URL), silent: true}
+		return &outbox.Failure{Why: place(request.URL) + ": " + bare(err, request.URL), Silent: true}
 	}
 	defer answer.Body.Close()
 	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // the text does not matter, but the connection can be reused
 	if answer.StatusCode/100 == 2 {
 		return nil
 	}
-	return &failure{
-		why:   fmt.Sprintf("%s answered %d %s", place(request.URL), answer.StatusCode, http.StatusText(answer.StatusCode)),
-		final: !worthAnother(answer.StatusCode),
-		after: retryAfter(answer.Header.Get("Retry-After"), time.Now()),
+	return &outbox.Failure{
+		Why:   fmt.Sprintf("%s answered %d %s", place(request.URL), answer.StatusCode, http.StatusText(answer.StatusCode)),
+		Final: !worthAnother(answer.StatusCode),
+		After: retryAfter(answer.Header.Get("Retry-After"), time.Now()),
 	}
 }
 
 var errTemplate = errors.New("template")
 
-// request builds the HTTP request for a message. It reads the channel's files each time, so that
-// they can be changed without a reload.
+// request builds the HTTP request for a message, or nil if the service gets nothing of its event. It
+// reads the channel's files each time, so that they can be changed without a reload.
 func (c *Channel) request(m *Message) (*http.Request, error) {
-	where := c.URL
-	if c.URLFile != "" {
-		text, err := readSecret(c.URLFile)
-		if err != nil {
-			return nil, fmt.Errorf("url-file: %w", err)
-		}
-		where = string(text)
-	}
-	u, err := parseURL(where)
+	u, err := c.url(m)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	t, err := c.template()
+	var key []byte
+	if c.SecretFile != "" {
+		if key, err = readSecret(c.SecretFile); err != nil {
+			return nil, fmt.Errorf("secret-file: %w", err)
+		}
+	}
+	body, err := c.body(m, u, key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTemplate, err)
 	}
-	body, err := c.render(t, m)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTemplate, err)
+	if body == nil {
+		return nil, nil
 	}
 	request, err := http.NewRequest(http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("url: it makes no sense")
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if c.Type == Ping {
+		request.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
 	for name, value := range c.Header {
 		request.Header.Set(name, value)
 	}
 	request.Header.Set(idHeader, m.ID)
-	if c.SecretFile == "" {
-		return request, nil
+	if c.Type == Webhook && key != nil {
+		request.Header.Set(signatureHeader, sign(key, body))
 	}
-	key, err := readSecret(c.SecretFile)
-	if err != nil {
-		return nil, fmt.Errorf("secret-file: %w", err)
-	}
-	request.Header.Set(signatureHeader, sign(key, body))
 	return request, nil
+}
+
+// url returns the address for a message.
+func (c *Channel) url(m *Message) (*url.URL, error) {
+	where := c.URL
+	if c.URLFile != "" {
+		text, err := readSecret(c.URLFile)
+		if err != nil {
+			return nil, err
+		}
+		where = string(text)
+		if err := checkURL(where); err != nil {
+			return nil, err
+		}
+	}
+	if where == "" {
+		where = pagerDutyURL
+	}
+	return m.url(where)
+}
+
+// body returns what is sent for a message, and changes the URL as the service requires. nil means
+// that nothing is sent.
+func (c *Channel) body(m *Message, u *url.URL, key []byte) ([]byte, error) {
+	switch c.Type {
+	case Ping:
+		return pingBody(m, u), nil
+	case Slack:
+		return json.Marshal(newSlackMessage(m))
+	case Teams:
+		return json.Marshal(newTeamsMessage(m))
+	case Ntfy:
+		return json.Marshal(newNtfyMessage(m, u))
+	case PagerDuty:
+		if e := newPagerDutyEvent(m, string(key)); e != nil {
+			return json.Marshal(e)
+		}
+		return nil, nil
+	}
+	t, err := c.template()
+	if err != nil {
+		return nil, err
+	}
+	return c.render(t, m)
 }
 
 func sign(key, body []byte) string {

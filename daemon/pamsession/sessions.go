@@ -139,6 +139,7 @@ func (s *Sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 		PAMName: s.Mode().Service, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
 		Umask: 0o022, Identifier: string(what.Job.ID), Resources: what.Options.Resources,
 		OwnUmask: what.Options.Process.Umask, EnvFile: what.EnvFile, Kept: what.Kept,
+		Sandbox: what.Sandbox, NoNetwork: what.NoNetwork,
 	}
 	if what.Options.Process.Group != "" {
 		for _, gid := range what.Account.Groups {

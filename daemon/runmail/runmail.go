@@ -5,7 +5,6 @@ package runmail
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"sync"
@@ -16,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
-	"github.com/cronring/cronring/daemon/mail/outbox"
+	"github.com/cronring/cronring/daemon/mail/sendmail"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -38,27 +37,25 @@ type Options struct {
 // Mailer sends the email of runs. Close waits for its goroutines.
 type Mailer struct {
 	Options
-	*outbox.Outbox
+	*sendmail.Queue
 	lookups sync.WaitGroup
 }
 
 // Open opens the queue of letters.
 func Open(o Options) *Mailer {
 	m := &Mailer{Options: o}
-	m.Outbox = outbox.Open(outbox.Options{Dir: o.Dir, Family: o.Config().Family, Send: m.send, Log: o.Log, Say: o.Say})
+	m.Queue = sendmail.Open(sendmail.Options{Dir: o.Dir, Family: o.Config().Family, Send: m.send, Log: o.Log, Say: o.Say})
 	return m
 }
 
 // Close waits for the look-up of users, whose letters are given to the queue.
 func (m *Mailer) Close() { m.lookups.Wait() }
 
-var errAway = errors.New("the daemon is being replaced")
-
 // send runs a mailer as the job's user. A mailer that is running when the daemon leaves is waited
 // for; further ones are left to the next daemon.
-func (m *Mailer) send(ctx context.Context, d outbox.Delivery) (status int, output string, err error) {
+func (m *Mailer) send(ctx context.Context, d sendmail.Delivery) (status int, output string, err error) {
 	if m.Away() {
-		return 0, "", errAway
+		return 0, "", sendmail.ErrNotNow
 	}
 	a, err := m.Accounts.Find(ctx, d.User)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store/prune"
 )
@@ -29,6 +30,7 @@ func (s *Server) tryChannel(ctx context.Context, c *call.Call) error {
 	if known, ok := errors.AsType[*api.Error](err); ok {
 		return known
 	}
+	c.Did(job.Action{What: "notify", Subject: r.Channel})
 	if err != nil {
 		return &api.Error{
 			Kind: api.Conflict, What: "the channel did not take the notice", Why: err.Error(),
@@ -78,5 +80,6 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return fmt.Errorf("%s history: %w", r.Do, err)
 	}
+	c.Did(job.Action{What: "db", Subject: r.Do, After: done.Path})
 	return c.Answer(done)
 }

@@ -62,6 +62,9 @@ func (w *world) reader(s *Server, uid uint32) *reader {
 	r := &reader{t: w.t, w: w, s: s, uid: uid, rows: map[job.ID]api.Row{}}
 	name, _ := accountName(uid)
 	p := call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
+	if w.grant != nil {
+		p.Grant = w.grant(context.Background(), name)
+	}
 	watch := s.states.Watch(p)
 	w.t.Cleanup(func() { s.states.Unwatch(watch) })
 	r.board = overview.NewBoard(s.overview, p, watch, r.take)
@@ -289,6 +292,24 @@ func TestBoardSaysWhatListSays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A board of a user with a role has the jobs of others, also after the crontabs change.
+func TestBoardOfARole(t *testing.T) {
+	w := newWorld(t, boardCrontab)
+	w.grant = grantBob(call.View)
+	r := w.reader(w.server(), bobUID)
+	r.round()
+	r.sees = func(u *api.BoardUpdate) {
+		if len(u.Gone) > 0 || len(u.Rows) > 1 {
+			t.Errorf("after a new job: %d rows, and %v are gone", len(u.Rows), u.Gone)
+		}
+	}
+	w.Load(boardCrontab + "0 0 * * * ann other\n")
+	r.round()
+	if len(r.rows) != 8 {
+		t.Errorf("got %d rows, want 8", len(r.rows))
 	}
 }
 

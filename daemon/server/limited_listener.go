@@ -136,9 +136,13 @@ func (d *limitedListener) count() int {
 	return d.inside
 }
 
+// connKey is the key of the connection of a request; other members' requests have none.
+type connKey struct{}
+
 // withCaller is the http.Server's ConnContext.
 func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 	g := c.(*limitedConn)
+	ctx = context.WithValue(ctx, connKey{}, g)
 	return call.WithPeer(ctx, func() call.Peer {
 		p := call.Peer{UID: g.peer.Uid, Admin: s.keeps(g.peer.Uid)}
 		if name, err := s.account(g.peer.Uid); err == nil {

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +42,7 @@ func annsWorld(t *testing.T) *world {
 type walked struct {
 	query, body string
 	names       bool // it names a job or run of ann's; for other users it does not exist
+	input       bool // of ann's job: no role but admin may change it
 	private     bool // ann's own crontab: only ann may request it
 	table       bool // it is about crontabs; ann has one
 	streams     bool
@@ -57,6 +61,8 @@ var request = map[string]walked{
 	"GET /v1/why":         {query: "job=ann-job", names: true},
 	"GET /v1/graph":       {query: "job=ann-job", names: true},
 	"GET /v1/runs":        {},
+	"GET /v1/actions":     {},
+	"GET /v1/access":      {query: "job=ann-job", names: true},
 	"GET /v1/run":         {query: "run=1", names: true},
 	"GET /v1/output":      {query: "run=1&follow=true", names: true},
 	"GET /v1/events":      {streams: true},
@@ -85,7 +91,7 @@ var request = map[string]walked{
 	"POST /v1/notify":        {body: `{"channel":"ops"}`},
 	"GET /v1/dead":           {},
 	"GET /v1/state":          {query: "job=ann-job", names: true},
-	"POST /v1/state":         {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true},
+	"POST /v1/state":         {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true, input: true},
 	"POST /v1/retry":         {body: `{"refs":["1"]}`, names: true},
 	"GET /v1/env":            {query: "job=ann-job", names: true},
 	"GET /v1/db":             {},
@@ -143,7 +149,7 @@ func TestRoutesPerPeer(t *testing.T) {
 						Job: "ann-job", By: "ann", From: w.Now().Add(-time.Hour), To: w.Now(), Overlap: "queue-all", Reprocess: job.ReprocessAll, MaxActive: 1,
 					}})
 				}
-				before := len(w.Facts())
+				before, had := len(w.Facts()), len(w.Audited())
 				status, text := w.walk(p.uid, r.method, r.path, q)
 				want := http.StatusOK
 				switch {
@@ -155,6 +161,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				if status != want {
 					t.Errorf("status %d, want %d: %s", status, want, text)
 				}
+				checkAudit(t, w.Audited()[had:], r, p.uid, status)
 				if p.owner {
 					return
 				}
@@ -168,6 +175,34 @@ func TestRoutesPerPeer(t *testing.T) {
 					t.Errorf("a stranger made %d new facts", after-before)
 				}
 			})
+		}
+	}
+}
+
+// unaudited are the requests that are not in the audit log: what an editor reports at its end, and
+// what a job keeps, if its own user sets it.
+var unaudited = []string{"POST /v1/crontab/edited", "POST /v1/state"}
+
+// checkAudit checks that the audit log has what a request did, or that it was refused.
+func checkAudit(t *testing.T, acts []job.Action, r route, uid uint32, status int) {
+	t.Helper()
+	request := r.method + " " + r.path
+	done := r.method == http.MethodPost && status == http.StatusOK && (!slices.Contains(unaudited, request) || r.path == "/v1/state" && uid != annUID)
+	refused := r.method == http.MethodPost && status == http.StatusForbidden
+	if got := len(acts) > 0; got != (done || refused) {
+		t.Fatalf("status %d, audit log: %+v", status, acts)
+	}
+	name, _ := accountName(uid)
+	for _, a := range acts {
+		share := ""
+		if !strings.Contains("root cronring", cmp.Or(name, "none")) {
+			share = (call.Peer{UID: uid, Name: name}).Share()
+		}
+		if a.Who != (call.Peer{UID: uid, Name: name}).String() || *a.UID != uid || a.What == "" || a.From != "socket" || a.Share != share || refused != (a.Refused != "") {
+			t.Errorf("got %+v", a)
+		}
+		if strings.HasPrefix(a.Subject, "ann-") && a.Owner != "ann" {
+			t.Errorf("got owner %q of %s, want ann", a.Owner, a.Subject)
 		}
 	}
 }
@@ -235,6 +270,42 @@ func TestEventsPerPeer(t *testing.T) {
 				t.Errorf("%d events, want %d:\n%s", got, want, text)
 			}
 		})
+	}
+}
+
+// Users see what they did, and what others did to their jobs and crontabs.
+func TestActionsPerPeer(t *testing.T) {
+	w := annsWorld(t)
+	for _, x := range []struct {
+		uid  uint32
+		path string
+		body string
+	}{
+		{0, "/v1/pause", `{"jobs":["ann-job"],"reason":"move"}`}, {annUID, "/v1/resume", `{"jobs":["ann-job"]}`},
+		{bobUID, "/v1/run", `{"jobs":["bob-job"],"force":true}`}, {bobUID, "/v1/reload", "{}"}, {noneUID, "/v1/reload", "{}"},
+	} {
+		w.walk(x.uid, "POST", x.path, walked{body: x.body})
+	}
+	for uid, want := range map[uint32]string{
+		0: "reload run resume pause", annUID: "resume pause", bobUID: "reload run", noneUID: "",
+	} {
+		_, text := w.walk(uid, "GET", "/v1/actions", walked{})
+		var answer api.Actions
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range answer.Actions {
+			if a.Who != "uid 20004" {
+				got = append(got, a.What)
+			}
+		}
+		if strings.Join(got, " ") != want || uid == 0 && len(answer.Actions) != 5 {
+			t.Errorf("uid %d sees %v, want %s", uid, got, want)
+		}
+		if i := len(answer.Actions) - 1; uid == annUID && (answer.Actions[i].Who != "root" || answer.Actions[i].Why != "move" || answer.Actions[i].Before != "not paused" || answer.Actions[0].Before != "paused, by root") {
+			t.Errorf("got %+v", answer.Actions)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
+	c.Did(job.Action{What: "ring", Subject: r.Do, After: done.Did})
 	done.V = api.Version
 	return c.Answer(done)
 }

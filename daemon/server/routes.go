@@ -2,19 +2,23 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// may is the permission of a route. Answers contain only jobs that the user sees: see call.Peer.Sees.
+// may is the permission of a route. Answers contain only jobs that the user sees: see call.Peer.May.
 type may int
 
 const (
-	anyone may = iota // sees nothing of any job
-	owner             // each user, for its own jobs; root and the daemon's own user for all
-	admin             // root and the daemon's own user
+	anyone   may = iota // sees nothing of any job
+	owner               // each user, for its own jobs; for jobs of others the role view
+	operator            // like owner; for jobs of others the role operate
+	admin               // root, the daemon's own user, and the role admin
 )
 
 // handler answers one request, or returns why not.
@@ -27,6 +31,9 @@ type route struct {
 	cost         call.Cost
 	handle       handler
 }
+
+// keepState is the path of the change that runs themselves make.
+const keepState = "/v1/state"
 
 // routes returns all requests that users may send.
 func (s *Server) routes() []route {
@@ -41,6 +48,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/why", owner, call.Expensive, s.whys.Answer},
 		{"GET", "/v1/graph", owner, call.Expensive, s.jobs.Graph},
 		{"GET", "/v1/runs", owner, call.Expensive, s.history.List},
+		{"GET", "/v1/actions", owner, call.Expensive, s.history.Actions},
 		{"GET", "/v1/run", owner, call.Expensive, s.history.Show},
 		{"GET", "/v1/failures", owner, call.Expensive, s.history.Failures},
 		{"GET", "/v1/output", owner, call.Expensive, s.history.Output},
@@ -52,22 +60,23 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/stats", owner, call.Expensive, s.analyses.Stats},
 		{"GET", "/v1/diagnostics", admin, call.Cheap, s.crontabs.Diagnostics},
 		{"GET", "/v1/config", admin, call.Cheap, s.config},
+		{"GET", "/v1/access", owner, call.Cheap, s.access},
 		{"GET", "/v1/env", owner, call.Expensive, s.jobs.Environment},
 		{"GET", "/v1/config/job", owner, call.Expensive, s.jobs.Config},
-		{"POST", "/v1/run", owner, call.Expensive, s.actions.Run},
-		{"POST", "/v1/stop", owner, call.Expensive, s.actions.Stop},
-		{"POST", "/v1/pause", owner, call.Expensive, s.actions.Pause},
-		{"POST", "/v1/resume", owner, call.Expensive, s.actions.Resume},
-		{"POST", "/v1/ack", owner, call.Expensive, s.actions.Ack},
+		{"POST", "/v1/run", operator, call.Expensive, s.actions.Run},
+		{"POST", "/v1/stop", operator, call.Expensive, s.actions.Stop},
+		{"POST", "/v1/pause", operator, call.Expensive, s.actions.Pause},
+		{"POST", "/v1/resume", operator, call.Expensive, s.actions.Resume},
+		{"POST", "/v1/ack", operator, call.Expensive, s.actions.Ack},
 		{"GET", "/v1/backfills", owner, call.Expensive, s.actions.ListBackfills},
-		{"POST", "/v1/backfill", owner, call.Expensive, s.actions.Backfill},
-		{"POST", "/v1/backfill/stop", owner, call.Cheap, s.actions.StopBackfill},
+		{"POST", "/v1/backfill", operator, call.Expensive, s.actions.Backfill},
+		{"POST", "/v1/backfill/stop", operator, call.Cheap, s.actions.StopBackfill},
 		{"GET", "/v1/state", owner, call.Cheap, s.jobs.ReadState},
-		{"POST", "/v1/state", owner, call.Cheap, s.jobs.WriteState},
+		{"POST", keepState, operator, call.Cheap, s.jobs.WriteState},
 		{"GET", "/v1/dead", owner, call.Expensive, s.actions.ListDead},
-		{"POST", "/v1/retry", owner, call.Expensive, s.actions.Retry},
-		{"POST", "/v1/redrive", owner, call.Expensive, s.actions.Redrive},
-		{"POST", "/v1/drop", owner, call.Expensive, s.actions.Drop},
+		{"POST", "/v1/retry", operator, call.Expensive, s.actions.Retry},
+		{"POST", "/v1/redrive", operator, call.Expensive, s.actions.Redrive},
+		{"POST", "/v1/drop", operator, call.Expensive, s.actions.Drop},
 		{"POST", "/v1/reload", admin, call.Cheap, s.crontabs.Reload},
 		{"GET", "/v1/db", admin, call.Cheap, s.dbStats},
 		{"POST", "/v1/db", admin, call.Cheap, s.dbKeep},
@@ -92,19 +101,12 @@ func (s *Server) register() {
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
 			c := s.newCall(w, q)
-			if r.may == admin && !c.Peer.Admin {
-				c.Fail(c.NotAllowed())
-				return
-			}
-			if err := call.CheckQuery(c.Query); err != nil {
-				c.Fail(err)
-				return
-			}
+			c.Audited(func(acts []job.Action) { s.backend.Audit(q.Context(), acts) })
 			defer c.End()
-			if err := c.Bound(q.Context(), r.cost, s.queries); err != nil {
-				return // the caller has disconnected
-			}
-			if err := r.handle(q.Context(), c); err != nil {
+			if err := s.answer(q.Context(), c, r); err != nil {
+				if e, ok := errors.AsType[*api.Error](err); ok && e.Kind == api.NotAllowed && r.method == http.MethodPost {
+					c.Did(job.Action{What: strings.TrimPrefix(r.path, "/v1/"), Refused: e.Error()})
+				}
 				c.Fail(err)
 			}
 		})
@@ -119,6 +121,32 @@ func (s *Server) register() {
 	})
 }
 
+// answer checks whether the caller may send a request, and answers it.
+func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
+	if r.may == admin && !c.Peer.Admin {
+		return c.NotAllowed()
+	}
+	if g, ok := ctx.Value(connKey{}).(*limitedConn); ok && r.method == http.MethodPost && r.path != keepState && confined(g.Conn, g.peer) {
+		return errConfined
+	}
+	if r.may == operator {
+		c.Acts()
+	}
+	if err := call.CheckQuery(c.Query); err != nil {
+		return err
+	}
+	if err := c.Bound(ctx, r.cost, s.queries); err != nil {
+		return nil // the caller has disconnected
+	}
+	return r.handle(ctx, c)
+}
+
+// newCall returns the call of a request. The role of its user is that of this moment.
 func (s *Server) newCall(w http.ResponseWriter, r *http.Request) *call.Call {
-	return call.New(s.backend.View(), s.now(), w, r)
+	c := call.New(s.backend.View(), s.now(), w, r)
+	if !c.Peer.Admin && c.Peer.Name != "" && s.grant != nil {
+		c.Peer.Grant = s.grant(r.Context(), c.Peer.Name)
+		c.Peer.Admin = c.Peer.Role == call.Admin
+	}
+	return c
 }

@@ -47,6 +47,8 @@ type Backend interface {
 	Tap(f func(facts []job.Record, ledgers []job.Ledger))
 	// Prune removes history that the options of jobs do not keep, now.
 	Prune(ctx context.Context) (prune.Pruned, error)
+	// Audit stores actions in the audit log. ctx may be over.
+	Audit(ctx context.Context, actions []job.Action)
 	// TryChannel sends a test notice through a channel and waits for what comes
 	// of it. The error is an api.Error of kind NotFound if there is none.
 	TryChannel(ctx context.Context, name string) error
@@ -71,7 +73,7 @@ type Store interface {
 	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 }
 
-// Options configure a Server. All fields but Crontabs must be set.
+// Options configure a Server. All fields but Grant and Crontabs must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -79,6 +81,10 @@ type Options struct {
 	SelfUID uint32                           // the daemon's own user
 	Account func(uid uint32) (string, error) // the name of a user
 	Log     *slog.Logger                     // for panics and broken connections
+
+	// Grant returns the role of a user other than root on the host. It may wait for a directory
+	// service. nil: there are no roles.
+	Grant func(ctx context.Context, user string) call.Grant
 
 	Crontabs *Crontabs // the crontabs that can be changed; nil for none
 }
@@ -93,6 +99,7 @@ type Server struct {
 	now     func() time.Time
 	selfUID uint32
 	account func(uid uint32) (string, error)
+	grant   func(ctx context.Context, user string) call.Grant
 	log     *slog.Logger
 	queries *call.Queries
 	mux     *http.ServeMux
@@ -102,6 +109,7 @@ type Server struct {
 	actions  *actions.Actor
 	analyses *analysis.Analyst
 	crontabs *crontabs.Editor
+	find     *lookup.Searcher
 	history  *history.Reader
 	jobs     *jobinfo.Informer
 	monitor  *monitoring.Monitor
@@ -114,20 +122,20 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		backend: o.Backend, store: o.Store, now: o.Now,
-		selfUID: o.SelfUID, account: o.Account, log: o.Log,
+		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, log: o.Log,
 		queries: call.NewQueries(), mux: http.NewServeMux(),
 	}
 	ring := func() members.Ring { return o.Backend.Ring() }
 	s.states = jobstate.New(o.Store, o.Backend.View, func() jobstate.Ring { return o.Backend.Ring() })
-	find := lookup.New(o.Store, o.Backend.View, s.states)
-	s.actions = actions.New(o.Backend, o.Store, s.states, find)
-	s.analyses = analysis.New(o.Backend, o.Store, s.states, find)
+	s.find = lookup.New(o.Store, o.Backend.View, s.states)
+	s.actions = actions.New(o.Backend, o.Store, s.states, s.find)
+	s.analyses = analysis.New(o.Backend, o.Store, s.states, s.find)
 	s.crontabs = crontabs.New(o.Crontabs, o.Backend, o.Account)
-	s.history = history.New(o.Backend, o.Store, ring, find)
-	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, find)
-	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, find, o.Now())
+	s.history = history.New(o.Backend, o.Store, ring, s.find)
+	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)
+	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
 	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs)
-	s.whys = why.New(o.Store, find, func() string { return o.Backend.Health().Host }, ring)
+	s.whys = why.New(o.Store, s.find, func() string { return o.Backend.Health().Host }, ring)
 	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
 		s.monitor.Tap(facts)
 		s.states.Tap(facts, ledgers)

@@ -26,7 +26,7 @@ func TestStatsInGroups(t *testing.T) {
 		}
 	}
 	c := w.client()
-	for by, want := range map[string]string{"job": "a b", "user": "ann bob", "hour": "00", "member": "db-01"} {
+	for by, want := range map[string]string{"job": "a b", "user": "ann bob", "hour": "00", "day": w.Now().In(time.UTC).Format(time.DateOnly), "member": "db-01"} {
 		st, err := c.Stats(context.Background(), api.StatsQuery{By: by})
 		var names []string
 		for _, g := range st.Groups {
@@ -99,7 +99,7 @@ func TestStatsOfBlocksEqualThoseOfRows(t *testing.T) {
 	c := api.Dial(w.serveStore(history))
 	defer c.Close()
 	answers := func() (list []string) {
-		for _, by := range []string{"job", "user", "hour", "member"} {
+		for _, by := range []string{"job", "user", "hour", "day", "member"} {
 			for _, refs := range [][]string{nil, {"a"}} {
 				for _, since := range []time.Duration{time.Hour, 1700 * time.Minute, 100 * time.Hour} {
 					st, err := c.Stats(t.Context(), api.StatsQuery{By: by, Refs: refs, Since: w.Now().Add(-since)})

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/servertest"
 )
 
@@ -27,6 +28,7 @@ type world struct {
 	// A test sets these before its first request, or while no request is active.
 	crontabs *Crontabs // nil: a daemon that was given its files by name
 	ring     *fakeRing // nil: the host is in none
+	grant    func(context.Context, string) call.Grant
 }
 
 const firstUp = "2026-11-20T00:00:00Z"
@@ -126,7 +128,7 @@ func (w *world) serverOf(s Store) *Server {
 	return New(Options{
 		Backend: w, Store: s, Now: w.Now,
 		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Crontabs: w.crontabs,
+		Crontabs: w.crontabs, Grant: w.grant,
 	})
 }
 

@@ -15,19 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/envfile"
+	"github.com/cronring/cronring/daemon/sandbox"
 )
 
 // order is the helper's input. It has byte slices, because a crontab can contain invalid UTF-8, and
 // JSON strings cannot.
 type order struct {
-	Argv     [][]byte
-	Env      [][]byte
-	Dir      []byte
-	Fallback bool
-	Umask    *uint32  `json:",omitempty"` // replaces that of PAM
-	EnvFile  []byte   `json:",omitempty"`
-	Kept     []string `json:",omitempty"` // variables that EnvFile does not change
-	Wants    userSettings
+	Argv       [][]byte
+	Env        [][]byte
+	Dir        []byte
+	Fallback   bool
+	Umask      *uint32       `json:",omitempty"` // replaces that of PAM
+	EnvFile    []byte        `json:",omitempty"`
+	Kept       []string      `json:",omitempty"` // variables that EnvFile does not change
+	Sandbox    *sandbox.Plan `json:",omitempty"`
+	NotNetwork uint64        `json:",omitempty"` // the number of the network that the job must not be in; 0: any
+	Wants      userSettings
 }
 
 // The descriptors that come with an order.
@@ -95,7 +98,6 @@ func become(fds []int, report io.Writer) error {
 	if len(argv) == 0 {
 		return errors.New("the order has no command")
 	}
-	defaultReserved()
 	env := merge(os.Environ(), asStrings(o.Env))
 	if o.Umask != nil {
 		syscall.Umask(int(*o.Umask))
@@ -106,14 +108,48 @@ func become(fds []int, report io.Writer) error {
 			return err
 		}
 	}
+	if err := o.isolate(); err != nil {
+		return err
+	}
+	defaultReserved()
 	say(report, reportReady, "")
 	err := syscall.Exec(argv[0], argv, env) // closes the report
 	return fmt.Errorf("run SHELL %s: %w", argv[0], err)
 }
 
+// isolate checks that the job has a network of its own, because systemd continues without one where
+// it cannot make one, and keeps the job from leaving it. Then it applies the sandbox.
+func (o *order) isolate() error {
+	if o.NotNetwork != 0 {
+		switch own, err := network(); {
+		case err != nil:
+			return err
+		case own == o.NotNetwork:
+			return errors.New("network=no: systemd could not give the job a network of its own")
+		}
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("network=no: %w", err)
+		}
+	}
+	if o.Sandbox != nil {
+		return o.Sandbox.Apply()
+	}
+	return nil
+}
+
+// network returns the number of the network of this process.
+func network() (uint64, error) {
+	var status unix.Stat_t
+	err := unix.Stat("/proc/self/ns/net", &status)
+	if err != nil {
+		err = fmt.Errorf("network=no: find the network: %w", err)
+	}
+	return status.Ino, err
+}
+
 // defaultReserved sets the default action of the signals that the C library reserves for itself.
 // glibc's posix_spawn leaves them ignored in its children, exec passes that on, and package signal
-// cannot set them. All of struct sigaction is zero for that, on every architecture.
+// cannot set them. Go itself uses one of them before, for a sandbox. All of struct sigaction is zero for that, on every architecture.
 func defaultReserved() {
 	const first, last, maskSize = 32, 34, 8
 	var action [4]uint64

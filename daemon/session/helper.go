@@ -28,7 +28,14 @@ func newHelperConn(spec Spec) (*helperConn, error) {
 	}
 	o := order{
 		Argv: asBytes(spec.Argv), Env: asBytes(spec.Env), Dir: []byte(spec.Dir), Fallback: spec.Fallback,
-		Umask: spec.OwnUmask, EnvFile: []byte(spec.EnvFile), Kept: spec.Kept, Wants: wanted(spec),
+		Umask: spec.OwnUmask, EnvFile: []byte(spec.EnvFile), Kept: spec.Kept, Sandbox: spec.Sandbox, Wants: wanted(spec),
+	}
+	if spec.NoNetwork {
+		own, err := network()
+		if err != nil {
+			return nil, err
+		}
+		o.NotNetwork = own
 	}
 	file, err := orderIn(o)
 	if err != nil {

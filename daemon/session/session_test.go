@@ -11,8 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/sandbox"
 )
 
 func TestOutcome(t *testing.T) {
@@ -213,6 +216,39 @@ func TestBecomeWithOptionsOfTheProcess(t *testing.T) {
 	}
 	o.EnvFile = []byte("/no/such")
 	if s, out := helped(t, o); s.ready || out != "" || s.failure != "read env-file=/no/such: no such file or directory" {
+		t.Errorf("report %+v, output %q", s, out)
+	}
+}
+
+// TestBecomeIsolated: the helper applies the sandbox before the command, and refuses to run without
+// the network that systemd should have made.
+func TestBecomeIsolated(t *testing.T) {
+	own, err := network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := order{Argv: asBytes([]string{"/bin/sh", "-c", "echo ran"}), Dir: []byte("/"), NotNetwork: own}
+	if s, out := helped(t, o); s.ready || out != "" || s.failure != "network=no: systemd could not give the job a network of its own" {
+		t.Errorf("report %+v, output %q", s, out)
+	}
+	o.Argv, o.NotNetwork = asBytes([]string{"/bin/sh", "-c", "grep NoNewPrivs /proc/self/status"}), own+1
+	if s, out := helped(t, o); !s.ready || out != "NoNewPrivs:\t1\n" {
+		t.Errorf("report %+v, output %q", s, out)
+	}
+	if why := sandbox.Missing(option.SandboxStrict); why != "" {
+		hosttest.Missing(t, "%s", why)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	o.Sandbox = &sandbox.Plan{Level: option.SandboxStrict}
+	o.Argv = asBytes([]string{"/bin/sh", "-c", "exec 2>/dev/null; echo x >" + file + "; cat " + os.Args[0] + "; echo ran"})
+	if s, out := helped(t, o); !s.ready || out != "ran\n" {
+		t.Errorf("report %+v, output %q", s, out)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the job made a file outside of its sandbox")
+	}
+	o.Sandbox.Write = []string{"/no/where"}
+	if s, out := helped(t, o); s.ready || out != "" || s.failure != "sandbox=strict: write=/no/where: no such file or directory" {
 		t.Errorf("report %+v, output %q", s, out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/sandbox"
 )
 
 // Spec is a job to be started.
@@ -25,12 +26,14 @@ type Spec struct {
 	Argv        []string
 	Env         []string // NAME=value, overrides PAM's
 	Dir         string
-	Fallback    bool              // run in / if Dir cannot be entered
-	Umask       uint32            // which PAM can replace
-	OwnUmask    *uint32           // replaces both; nil: does not
-	Groups      []string          // numbers of the groups, the primary one first; nil: those of the user
-	EnvFile     string            // file of variables, which the helper reads as the user; "": none
-	Kept        []string          // variables that EnvFile does not change
+	Fallback    bool          // run in / if Dir cannot be entered
+	Umask       uint32        // which PAM can replace
+	OwnUmask    *uint32       // replaces both; nil: does not
+	Groups      []string      // numbers of the groups, the primary one first; nil: those of the user
+	EnvFile     string        // file of variables, which the helper reads as the user; "": none
+	Kept        []string      // variables that EnvFile does not change
+	Sandbox     *sandbox.Plan // the helper applies it as the user; nil: none
+	NoNetwork   bool
 	Resources   *option.Resources // nil: no limits
 	Identifier  string            // in the journal, of messages that PAM's modules print
 	// Files become standard input, output and error. Start does not close them.
@@ -211,6 +214,9 @@ func (m *Manager) properties(spec Spec, e *helperConn) []dbus.Property {
 	all = append(all, limits(spec.Resources)...)
 	if len(spec.Groups) > 0 {
 		all = append(all, property("Group", spec.Groups[0]), property("SupplementaryGroups", spec.Groups[1:]))
+	}
+	if spec.NoNetwork {
+		all = append(all, property("PrivateNetwork", true))
 	}
 	for _, entry := range spec.Env {
 		if isSessionClass(entry) { // PAM needs this variable, and all users may see it

@@ -142,6 +142,7 @@ func (s *Spawner) takeIn() {
 		s.takeOne(a.child, a.from)
 	}
 	s.taken = nil
+	s.adoptCredentials()
 }
 
 func (s *Spawner) takeOne(c *child, from handed.Run) {

@@ -17,15 +17,16 @@ const prepareCallers = 2
 // preparing is the runs whose groups are being made. It is guarded by
 // Spawner.mu.
 type preparing struct {
-	all     map[*child]bool
-	waiting []*child // of all, those that no goroutine works on yet
-	busy    int      // goroutines
+	all     map[*child]bool // true: a pause waits for it
+	waiting []*child        // of all, those that no goroutine works on yet
+	busy    int             // goroutines
 }
 
-// made is the result of making a group.
+// made is the result of making a group, and of reading credentials.
 type made struct {
-	group Group
-	err   error
+	group   Group
+	secrets secrets
+	err     error
 }
 
 func (s *Spawner) needsGroup(c *child) bool {
@@ -58,9 +59,13 @@ func (s *Spawner) prepareAll(ctx context.Context) {
 		if !ok {
 			return
 		}
-		group, err := s.options.Groups.Make(ctx, c.groupName(), c.start)
-		s.prepared(c, made{group, err})
+		s.prepared(c, s.makeGroup(ctx, c))
 	}
+}
+
+func (s *Spawner) makeGroup(ctx context.Context, c *child) made {
+	group, err := s.options.Groups.Make(ctx, c.groupName(), c.start)
+	return made{group: group, err: err}
 }
 
 func (c *child) groupName() string {
@@ -86,15 +91,18 @@ func (s *Spawner) nextToPrepare() (c *child, ok bool) {
 // prepared queues a run again, unless it was given back meanwhile.
 func (s *Spawner) prepared(c *child, m made) {
 	s.mu.Lock()
-	wanted := s.groups.all[c]
+	_, wanted := s.groups.all[c]
 	delete(s.groups.all, c)
 	if wanted {
-		c.made = &m
+		c.made, c.secrets = &m, m.secrets
 		s.queue = append(s.queue, c)
 	}
 	s.mu.Unlock()
-	if !wanted && m.group != nil {
-		m.group.Remove()
+	if !wanted {
+		m.secrets.drop()
+		if m.group != nil {
+			m.group.Remove()
+		}
 	}
 	s.nudge()
 }

@@ -111,7 +111,7 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	defer s.mu.Unlock()
 	h = s.hold
 	going := len(s.busy) - len(s.tools)
-	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || len(s.groups.all) > 0) {
+	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.groups.pauseWaits()) {
 		return nil, nil
 	}
 	s.dropChecks()

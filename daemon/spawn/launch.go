@@ -28,6 +28,9 @@ func (s *Spawner) launch(c *child, who account.Account) (pipe.Stdio, error) {
 		return pipe.Stdio{}, err
 	}
 	defer s.files.Release(cmd.Group)
+	if c.secrets.dir != "" {
+		cmd.SetCredentials(c.secrets.dir)
+	}
 	if err := s.chooseDir(c, &cmd); err != nil {
 		return pipe.Stdio{}, err
 	}
@@ -109,8 +112,8 @@ func (s *Spawner) startProcess(cmd command.Command, io *pipe.Stdio) (pid int, er
 	defer s.files.Release(status[1])
 	request := cmd.Request(s.files.Original, s.priority)
 	request.Files, request.Status = io.Child[:], status[1]
-	if cmd.EnvFile != "" {
-		request.Path, request.Argv = stage.Path, stage.Argv(cmd.EnvFile, cmd.Kept, cmd.Argv...)
+	if order := (stage.Order{EnvFile: []byte(cmd.EnvFile), Kept: cmd.Kept, Sandbox: cmd.Sandbox}); order.Needed() {
+		request.Path, request.Argv = stage.Path, order.Argv(cmd.Argv...)
 		request.Files = append(request.Files, status[1])
 	}
 	if pid, err = s.starter.Start(&request); err != nil {
@@ -213,9 +216,10 @@ func (s *Spawner) readEnvFile(ctx context.Context, p *command.Plan) ([]string, e
 	if err != nil {
 		return nil, err
 	}
+	order := stage.Order{EnvFile: []byte(p.EnvFile), Kept: p.Kept}
 	const room = 1 << 20 // more than the environment of a process can have and the file can add
 	done, err := s.execCommand(ctx, command.Command{
-		Path: stage.Path, Argv: stage.Argv(p.EnvFile, p.Kept), Env: p.Env, Cred: cred,
+		Path: stage.Path, Argv: order.Argv(), Env: p.Env, Cred: cred,
 	}, 0, room)
 	switch {
 	case err != nil:
@@ -224,4 +228,86 @@ func (s *Spawner) readEnvFile(ctx context.Context, p *command.Plan) ([]string, e
 		return nil, errors.New(cmp.Or(diagnostic.Harmless(string(done.Errput)), "env-file="+p.EnvFile+": "+done.Outcome.String()))
 	}
 	return strings.Split(strings.TrimSuffix(string(done.Output), "\x00"), "\x00"), nil
+}
+
+// inquirers is the largest number of concurrent lookups of users. Each lookup is a program or a connection to
+// a directory service, which may be slow or dead.
+const inquirers = 4
+
+// unresolvedUsers is the accounts that no answer is at hand for. It is guarded by
+// Spawner.mu.
+type unresolvedUsers struct {
+	waiting map[string][]*child // by name, those asked for now among them
+	names   []string            // not yet asked for, oldest first
+	busy    int                 // goroutines that ask
+}
+
+// lookup is the result of looking up a user.
+type lookup struct {
+	account account.Account
+	err     error
+}
+
+// userOf returns the user of a run, if the lookup is complete.
+func (s *Spawner) userOf(c *child) (who account.Account, ok bool, err error) {
+	s.mu.Lock()
+	found := c.found
+	s.mu.Unlock()
+	if found != nil {
+		return found.account, true, found.err
+	}
+	who, ok = s.options.Accounts.Known(c.start.Job.User)
+	return who, ok, nil
+}
+
+// inquire has an account found for a run, which is queued again afterwards.
+// Runs of one account wait together.
+func (s *Spawner) inquire(ctx context.Context, c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := c.start.Job.User
+	_, asked := s.ask.waiting[name]
+	s.ask.waiting[name] = append(s.ask.waiting[name], c)
+	if asked {
+		return
+	}
+	s.ask.names = append(s.ask.names, name)
+	if s.ask.busy < inquirers {
+		s.ask.busy++
+		s.tasks.Go(func() { s.inquireAll(ctx) })
+	}
+}
+
+func (s *Spawner) inquireAll(ctx context.Context) {
+	for {
+		name, ok := s.nextName()
+		if !ok {
+			return
+		}
+		who, err := s.options.Accounts.Find(ctx, name)
+		s.deliver(name, lookup{who, err})
+	}
+}
+
+func (s *Spawner) nextName() (name string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ask.names) == 0 {
+		s.ask.busy--
+		return "", false
+	}
+	name = s.ask.names[0]
+	s.ask.names = s.ask.names[1:]
+	return name, true
+}
+
+func (s *Spawner) deliver(name string, f lookup) {
+	s.mu.Lock()
+	for _, c := range s.ask.waiting[name] {
+		c.found = &f
+		s.queue = append(s.queue, c)
+	}
+	delete(s.ask.waiting, name)
+	s.mu.Unlock()
+	s.nudge()
 }

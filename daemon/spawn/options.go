@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/sandbox"
 )
 
 // Options set up a Spawner. The zero value is usable.
@@ -166,17 +167,19 @@ type Sessions interface {
 
 // Session describes what to start. The descriptors are valid until Start returns.
 type Session struct {
-	Name    string
-	Job     job.Job
-	Account account.Account
-	Argv    []string // Argv[0] is the path
-	Env     []string // without Options.BaseEnv, as PAM has its own
-	Dir     string
-	Anyhow  bool     // it runs in / where Dir cannot be entered
-	EnvFile string   // the session reads it as the user; "": none
-	Kept    []string // variables that EnvFile does not change
-	Files   [3]int   // standard input, output and error
-	Options *option.Options
+	Name      string
+	Job       job.Job
+	Account   account.Account
+	Argv      []string // Argv[0] is the path
+	Env       []string // without Options.BaseEnv, as PAM has its own
+	Dir       string
+	Anyhow    bool          // it runs in / where Dir cannot be entered
+	EnvFile   string        // the session reads it as the user; "": none
+	Kept      []string      // variables that EnvFile does not change
+	Sandbox   *sandbox.Plan // the session applies it as the user; nil: none
+	NoNetwork bool
+	Files     [3]int // standard input, output and error
+	Options   *option.Options
 }
 
 // SessionEnd describes how a session ended.

@@ -23,12 +23,13 @@ func (c *child) sessionName() string {
 	return SessionOf(c.run)
 }
 
-// sessionCallers is how many sessions of one user are begun at once. A PAM module may wait for a
+// sessionCallers is how many sessions of one user are begun, and how many runs of the user get their
+// credentials, at once. A PAM module may wait for a
 // directory service, or for something that the user controls; other users' starts must not wait
 // with it.
 const sessionCallers = 4
 
-// sessionCalls are the sessions of one user that are being begun.
+// sessionCalls are the sessions and credentials of one user that are being worked on.
 type sessionCalls struct {
 	callers int
 	waiting []func() // oldest first
@@ -37,9 +38,15 @@ type sessionCalls struct {
 // beginSession has a session begun without waiting for it.
 func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Account) {
 	cmd, err := s.maker.Make(c.start, who, true)
+	if m := s.made(c); err == nil && m != nil {
+		err = m.err
+	}
 	if err != nil {
 		s.abandon(c, err)
 		return
+	}
+	if c.secrets.dir != "" {
+		cmd.SetCredentials(c.secrets.dir)
 	}
 	io, err := s.openStdio(c, cmd)
 	if err != nil {
@@ -49,7 +56,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	session := Session{
 		Name: c.sessionName(), Job: c.start.Job, Account: cmd.Account,
 		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Anyhow: cmd.DirOptional,
-		EnvFile: cmd.EnvFile, Kept: cmd.Kept,
+		EnvFile: cmd.EnvFile, Kept: cmd.Kept, Sandbox: cmd.Sandbox, NoNetwork: cmd.NoNetwork,
 		Files: io.Child, Options: command.OptionsOf(c.start),
 	}
 	s.call(c, io.Ours, func() {
@@ -64,15 +71,20 @@ func (s *Spawner) call(c *child, ours pipe.Ends, call func()) {
 	defer s.mu.Unlock()
 	c.session, c.unsure, c.pipes = true, true, ours
 	s.unsure++
-	calls := s.calls[c.user]
+	s.enqueue(c.user, call)
+}
+
+// enqueue has a goroutine of the user make a call. Spawner.mu is held.
+func (s *Spawner) enqueue(user string, call func()) {
+	calls := s.calls[user]
 	if calls == nil {
 		calls = &sessionCalls{}
-		s.calls[c.user] = calls
+		s.calls[user] = calls
 	}
 	calls.waiting = append(calls.waiting, call)
 	if calls.callers < sessionCallers {
 		calls.callers++
-		s.tasks.Go(func() { s.makeCalls(c.user, calls) })
+		s.tasks.Go(func() { s.makeCalls(user, calls) })
 	}
 }
 

@@ -96,7 +96,8 @@ type child struct {
 
 	// Guarded by Spawner.mu.
 	found   *lookup        // what became of asking for the account
-	made    *made          // what became of making the group
+	made    *made          // what became of making the group, and of reading credentials
+	secrets secrets        // the directory of its credentials
 	pid     int            // 0: no process, or an unknown one
 	pidfd   int            // 0: none
 	foreign bool           // another process reaps it
@@ -158,7 +159,7 @@ func New(options Options) *Spawner {
 }
 
 // Helper is the whole program of a process that a Spawner starts for itself: the starter, a
-// writer of a log= file, or a reader of an env-file= before the command. In any other process it does nothing. Programs that run a Spawner must
+// writer of a log= file, or what a run does before its command. In any other process it does nothing. Programs that run a Spawner must
 // call it first.
 func Helper() {
 	starter.Serve()
@@ -472,13 +473,19 @@ func (s *Spawner) begin(ctx context.Context, c *child) {
 		s.abandon(c, err)
 	case !ok:
 		s.inquire(ctx, c)
-	case s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job):
+	case s.made(c) == nil && len(credentialsOf(c.start)) > 0:
+		s.fetchCredentials(ctx, c, who)
+	case s.takesSession(c):
 		s.beginSession(ctx, c, who)
-	case s.needsGroup(c) && s.made(c) == nil:
+	case s.made(c) == nil && s.needsGroup(c):
 		s.prepare(ctx, c)
 	default:
 		s.beginHere(c, who)
 	}
+}
+
+func (s *Spawner) takesSession(c *child) bool {
+	return s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job)
 }
 
 func (s *Spawner) cancelled(c *child) bool {
@@ -610,6 +617,7 @@ func (s *Spawner) report(c *child, left *tail) {
 		s.finish(c)
 		return
 	}
+	s.dropCredentials(c)
 	if c.check {
 		s.endCheck(c)
 		return

@@ -23,7 +23,7 @@ type shape struct {
 
 func shapeOf(st *unix.Stat_t) shape {
 	return shape{
-		dev: st.Dev, ino: st.Ino, mode: st.Mode, uid: st.Uid, links: uint64(st.Nlink), size: st.Size,
+		dev: uint64(st.Dev), ino: st.Ino, mode: uint32(st.Mode), uid: st.Uid, links: uint64(st.Nlink), size: st.Size,
 		mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(),
 	}
 }

@@ -47,6 +47,7 @@ type SourceOptions struct {
 	CalendarFiles []string            // to watch
 	Channels      map[string][]string // that crontabs may name, and their users; see crontab.Config
 	RingUsers     []string            // whose crontabs may have scope=ring; see crontab.Config
+	PingHosts     []string            // that ping= of users' crontabs may name; see crontab.Config
 
 	MaxEntries int // of each user's crontab; 0: no limit
 
@@ -209,6 +210,17 @@ func (s *Source) SetRingUsers(users []string) {
 	defer s.mu.Unlock()
 	if !slices.Equal(s.options.RingUsers, users) {
 		s.options.RingUsers = users
+		s.generation++
+	}
+}
+
+// SetPingHosts changes which hosts ping= of users' crontabs may name. At the next scan all crontabs
+// are parsed again, unless they are the same.
+func (s *Source) SetPingHosts(hosts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.options.PingHosts, hosts) {
+		s.options.PingHosts = hosts
 		s.generation++
 	}
 }
@@ -500,7 +512,7 @@ func (s *Source) parse(f *file, text string) (refusal *Refusal) {
 	}()
 	c := s.config(f)
 	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
-	c.Sidecar, c.Channels, c.RingUsers = s.options.Sidecar, s.options.Channels, s.options.RingUsers
+	c.Sidecar, c.Channels, c.RingUsers, c.PingHosts = s.options.Sidecar, s.options.Channels, s.options.RingUsers, s.options.PingHosts
 	if !f.isPrivileged() {
 		c.MaxEntries = s.options.MaxEntries
 	}

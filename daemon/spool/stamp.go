@@ -14,9 +14,6 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
-// ErrStampLocked reports that another process, such as anacron, runs the job.
-var ErrStampLocked = errors.New("the job is locked by another anacron")
-
 // stampLength is that of "20261120\n".
 const stampLength = 9
 
@@ -83,35 +80,6 @@ func openStamp(dir int, id string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// StampLock is anacron's lock on a job's stamp: it is held from the decision
-// to run until the run ended, so that no second anacron runs the job.
-type StampLock struct {
-	file *os.File
-	id   string
-}
-
-// LockStamp locks a job's stamp, and creates it, empty, as anacron does, if it is missing. The
-// error is ErrStampLocked if another process has locked it.
-//
-// The lock belongs to the open file and not to the process, unlike anacron's: the process may read
-// the stamp meanwhile, and anacron still respects the lock.
-func LockStamp(dir, id string) (*StampLock, error) {
-	f, err := createStamp(dir, id)
-	if err != nil {
-		return nil, err
-	}
-	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart})
-	switch {
-	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
-		f.Close()
-		return nil, ErrStampLocked
-	case err != nil:
-		f.Close()
-		return nil, fmt.Errorf("lock stamp %q: %w", id, err)
-	}
-	return &StampLock{f, id}, nil
-}
-
 func createStamp(dir, id string) (*os.File, error) {
 	if err := checkStampID(id); err != nil {
 		return nil, err
@@ -126,12 +94,6 @@ func createStamp(dir, id string) (*os.File, error) {
 	defer unix.Close(fd)
 	return openStamp(fd, id, unix.O_RDWR|unix.O_CREAT)
 }
-
-// Write notes the day on which the run began.
-func (l *StampLock) Write(day timetable.Day) error { return writeStamp(l.file, l.id, day) }
-
-// Close releases the lock.
-func (l *StampLock) Close() error { return l.file.Close() }
 
 // WriteStamp notes the day on which a job ran, without asking for its lock.
 func WriteStamp(dir, id string, day timetable.Day) error {

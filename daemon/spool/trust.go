@@ -112,7 +112,7 @@ func (t trust) refuse(f *facts) *Refusal {
 	case debian && stranger:
 		return t.say(f, CodeOwner, "WRONG FILE OWNER", "", f.stranger(), f.owned())
 	case !regular:
-		return t.say(f, CodeType, "NOT A REGULAR FILE", "NOT REGULAR", "it is "+typeName(f.file.Mode)+", not a regular file", "")
+		return t.say(f, CodeType, "NOT A REGULAR FILE", "NOT REGULAR", "it is "+typeName(uint32(f.file.Mode))+", not a regular file", "")
 	case strict && debian && user && mode != 0o600:
 		return t.say(f, CodeMode, "INSECURE MODE (mode 0600 expected)", "", fmt.Sprintf("its mode is %04o, not 0600", mode), "chmod 600 "+quoted(f.path))
 	case strict && (debian || f.kind == anacrontab) && mode&0o022 != 0:

@@ -252,7 +252,7 @@ func (w *watch) add(dir string, interests []interest, now time.Time) error {
 	if err := unix.Stat(dir, &st); err != nil {
 		return err
 	}
-	id := [2]uint64{st.Dev, st.Ino}
+	id := [2]uint64{uint64(st.Dev), st.Ino}
 	if before, ok := w.dirs[dir]; !ok || before.id != id {
 		w.settle.touch(now) // something may have happened before it was watched
 	}

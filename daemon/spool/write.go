@@ -59,7 +59,7 @@ func (p Places) ReadCrontab(who account.Account) (string, error) {
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return "", fmt.Errorf("read %s: it is %s, not a regular file", path, typeName(st.Mode))
+		return "", fmt.Errorf("read %s: it is %s, not a regular file", path, typeName(uint32(st.Mode)))
 	case st.Uid != who.UID && st.Uid != uint32(os.Geteuid()):
 		return "", fmt.Errorf("read %s: it belongs to %s", path, uid(st.Uid))
 	case st.Nlink != 1:
@@ -147,7 +147,7 @@ func rewrite(dir int, name, path, text string) error {
 	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return fmt.Errorf("write %s: it is not a regular file", path)
 	case err == nil:
-		owner, group, mode = int(st.Uid), int(st.Gid), st.Mode&0o7777
+		owner, group, mode = int(st.Uid), int(st.Gid), uint32(st.Mode&0o7777)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", path, err)
 	}

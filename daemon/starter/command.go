@@ -47,6 +47,10 @@ type Command struct {
 	Limits []Limit
 	Nice   []Nice
 	Idle   bool // least priority for processor and disk (SCHED_IDLE, IOPRIO_CLASS_IDLE)
+
+	// NoNetwork gives the process a network of its own that consists of a loopback interface. It
+	// cannot gain privileges either, because root could go back.
+	NoNetwork bool
 }
 
 // Limit is a resource limit, as for prlimit(2).
@@ -84,6 +88,7 @@ const (
 	flagGroup
 	flagIdle
 	flagHurry
+	flagNoNetwork
 )
 
 // encode makes a message: its length and fixed numbers of 64 bits, little
@@ -152,7 +157,7 @@ func (c *Command) isValid() bool {
 func (c *Command) flags() (flags uint64) {
 	for flag, set := range map[uint64]bool{
 		flagDirOptional: c.DirOptional, flagStatus: c.Status != 0, flagUser: c.User != nil, flagGroup: c.Group != 0, flagIdle: c.Idle,
-		flagHurry: c.DirPatience > 0,
+		flagHurry: c.DirPatience > 0, flagNoNetwork: c.NoNetwork,
 	} {
 		if set {
 			flags |= flag

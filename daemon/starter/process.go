@@ -35,6 +35,7 @@ type process struct {
 	report      [reportSize]byte
 	noPriority  int32 // struct sched_param
 	cloneWith   cloneArgs
+	loopback    loopback
 	placeholder [1]byte // "0", which stands for the writing process in files of control groups
 }
 
@@ -131,11 +132,15 @@ func (p *process) start() (pid, errno uint32) {
 //go:nosplit
 //go:norace
 func (p *process) fork() (pid uintptr, errno syscall.Errno) {
+	apart := uintptr(0)
+	if p.flags&flagNoNetwork != 0 {
+		apart = unix.CLONE_NEWNET
+	}
 	if p.flags&flagGroup == 0 {
-		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, unix.CLONE_PARENT|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, unix.CLONE_PARENT|apart|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		return pid, errno
 	}
-	p.cloneWith = cloneArgs{flags: unix.CLONE_PARENT | unix.CLONE_INTO_CGROUP, cgroup: uint64(p.group)} // the exit signal is the starter's own
+	p.cloneWith = cloneArgs{flags: unix.CLONE_PARENT | unix.CLONE_INTO_CGROUP | uint64(apart), cgroup: uint64(p.group)} // the exit signal is the starter's own
 	pid, _, errno = syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&p.cloneWith)), unsafe.Sizeof(p.cloneWith), 0)
 	return pid, errno
 }
@@ -153,6 +158,7 @@ func (p *process) become() {
 		!p.setGroups() ||
 		!p.setLimits(false) ||
 		!p.enterGroups() ||
+		!p.raiseLoopback() ||
 		!p.setUser() ||
 		!p.setLimits(true) ||
 		!p.setNice(true) ||
@@ -219,6 +225,39 @@ func (p *process) setNice(asUser bool) bool {
 		}
 	}
 	return true
+}
+
+// loopback is a struct ifreq: a name of 16 bytes, then flags.
+type loopback struct {
+	name  [unix.IFNAMSIZ]byte
+	flags uint16
+	_     [22]byte
+}
+
+// raiseLoopback sets up the only interface of a network of its own, and keeps the process from
+// gaining privileges.
+//
+//go:nosplit
+//go:norace
+func (p *process) raiseLoopback() bool {
+	if p.flags&flagNoNetwork == 0 {
+		return true
+	}
+	p.loopback = loopback{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP}
+	fd, _, e := syscall.RawSyscall(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if e == 0 {
+		e = raw(unix.SYS_IOCTL, fd, unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&p.loopback)))
+		raw(unix.SYS_CLOSE, fd, 0, 0)
+	}
+	if e != 0 {
+		p.tell(stepNetwork, 0, e)
+		return false
+	}
+	_, _, e = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
+	if e != 0 {
+		p.tell(stepNetwork, 0, e)
+	}
+	return e == 0
 }
 
 // userCalls returns the numbers of three system calls. The older ones take numbers of 16 bits on the

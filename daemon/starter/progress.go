@@ -33,6 +33,7 @@ const (
 	stepLimitRequired = 'f'
 	stepNiceRequired  = 'p'
 	stepIdle          = 'i'
+	stepNetwork       = 'N'
 	stepStage         = 's' // a program before the command failed; the rest of the reports is its text
 )
 
@@ -138,6 +139,8 @@ func (p *Progress) Failure() error {
 		return fmt.Errorf("set nofile=: %w; ask for no more than the user's hard limit, see ulimit -Hn", err)
 	case stepNiceRequired:
 		return fmt.Errorf("set nice=: %w; a user must not raise the priority of a job", err)
+	case stepNetwork:
+		return fmt.Errorf("network=no: set up the loopback interface: %w", err)
 	case stepIdle:
 		return fmt.Errorf("set idle: %w", err)
 	case stepExec:

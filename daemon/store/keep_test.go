@@ -80,7 +80,7 @@ func TestSizesCountRows(t *testing.T) {
 	}
 	defer s.Close()
 	z, err := s.Sizes(t.Context())
-	if err != nil || z.Bytes == 0 || len(z.Rows) != 10 || z.Rows["run"] != 0 {
+	if err != nil || z.Bytes == 0 || len(z.Rows) != 11 || z.Rows["run"] != 0 {
 		t.Errorf("got %+v, %v, want the sizes of a new history", z, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/audit"
 	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/prune"
 	"github.com/cronring/cronring/daemon/store/revision"
@@ -19,6 +20,7 @@ type Store struct {
 	*prune.Pruner
 	*revision.Archive
 	*state.Values
+	*audit.Log
 	*statistics.Reader
 
 	write   *writer  // with the writer of DB
@@ -32,7 +34,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.DB, s.Archive, s.Values, s.Reader = db, revision.New(db), state.New(db), statistics.New(db)
+	s.DB, s.Archive, s.Values, s.Log, s.Reader = db, revision.New(db), state.New(db), audit.New(db), statistics.New(db)
 	s.Pruner = prune.New(db, s.Reader)
 	if !db.Writable() {
 		s.reserve = openReserve(ctx, db)

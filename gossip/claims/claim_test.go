@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,31 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 	h.step(time.Second, register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"})
 	if len(h.ring.claims) != 0 {
 		t.Errorf("%d claims are left", len(h.ring.claims))
+	}
+}
+
+// TestUndecidedClaimIsRepeatedWhenAMemberComes: after a long network partition, a claim does not
+// wait for the end of a pause that has become long.
+func TestUndecidedClaimIsRepeatedWhenAMemberComes(t *testing.T) {
+	h, m := newEngineInRing(t, 600, 1)
+	claims := h.step(30 * time.Second)
+	if len(claims) != 1 {
+		t.Fatalf("got %d claims, want 1", len(claims))
+	}
+	due := claims[0].Occurrence
+	undecided := register.Claimed{Occurrence: due, Grant: register.Postponed}
+	for range 8 {
+		h.step(0, undecided)
+		h.step(longestPause)
+	}
+	h.step(0, undecided)
+	if again := h.step(0, register.Ring{Membership: m}); len(again) != 0 {
+		t.Errorf("got claims %v while nobody came, want none", again)
+	}
+	more := *m
+	more.Members = append(slices.Clip(m.Members), register.Member{ID: "new", Name: "new", Weight: 1})
+	if again := h.step(0, register.Ring{Membership: &more}); !slices.ContainsFunc(again, func(c register.Claim) bool { return c.Occurrence == due }) {
+		t.Errorf("got claims %v when a member came, want %v", again, due)
 	}
 }
 

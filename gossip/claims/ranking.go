@@ -197,5 +197,13 @@ func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 	return "it weighs nothing"
 }
 
+// hasMoreThan reports whether a member is present that was not before.
+func (s *ranking) hasMoreThan(before *ranking) bool {
+	return slices.ContainsFunc(s.Members, func(m register.Member) bool {
+		_, was := slices.BinarySearchFunc(before.Members, m.ID, func(x register.Member, id string) int { return cmp.Compare(x.ID, id) })
+		return !was
+	})
+}
+
 // isDraining reports whether this member takes no new occurrences.
 func (s *ranking) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }

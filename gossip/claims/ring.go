@@ -6,8 +6,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
-	"github.com/cronring/cronring/daemon/engine/order"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/order"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -147,11 +147,14 @@ func (r *Ring) handleEvent(ev register.Event) {
 
 // joined applies a new membership.
 func (r *Ring) joined(ev register.Ring) {
-	unknown := r.ranking == nil
+	before, unknown := r.ranking, r.ranking == nil
 	r.former = remember(r.former, ev.Membership, r.now.Wall)
 	r.ranking = nil
 	if ev.Membership != nil {
 		r.ranking = r.former[len(r.former)-1]
+	}
+	if len(r.stalled) > 0 && !unknown && r.ranking != nil && r.ranking.hasMoreThan(before) {
+		r.retryStalled()
 	}
 	r.departed = r.departed && (r.ranking == nil || r.ranking.isDraining())
 	r.suspended = r.isSuspended()
@@ -161,6 +164,18 @@ func (r *Ring) joined(ev register.Ring) {
 		early := r.early
 		r.early = nil
 		r.orphaned(early)
+	}
+}
+
+// retryStalled claims again what neither members nor voters could decide: a network partition may
+// be over.
+func (r *Ring) retryStalled() {
+	for _, all := range r.stalled {
+		for _, c := range all {
+			if c.state == waiting && c.at >= 0 {
+				r.park(c, r.now.Up)
+			}
+		}
 	}
 }
 

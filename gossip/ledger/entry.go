@@ -118,7 +118,7 @@ func decodeEntry(b []byte) (entry, error) {
 			break
 		}
 	}
-	return e, end(r, "entry")
+	return e, failed(r.End(), "entry")
 }
 
 // request contains claims for a voter. The claimant is the sender, unless a voter forwarded the
@@ -133,13 +133,14 @@ func (q request) encode() []byte {
 	return q.appendTo(q.seen.appendTo(wire.AppendBool([]byte{requestForm}, q.forwarded)))
 }
 
+// decodeRequest reads what encode wrote. It ignores additional bytes, which later versions may write.
 func decodeRequest(b []byte) (request, error) {
 	r := wire.NewReader(b)
 	if form := r.Uint8(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
 	q := request{forwarded: r.Bool(), seen: seen{r.Uint64(), r.Uint64()}, batch: readBatch(r, requestForm)}
-	return q, end(r, "claims")
+	return q, failed(r.Err(), "claims")
 }
 
 // seen is the greatest token known to this member.
@@ -174,6 +175,7 @@ func (a answer) encode() []byte {
 	return b
 }
 
+// decodeAnswer reads what encode wrote. It ignores additional bytes, which later versions may write.
 func decodeAnswer(b []byte) (answer, error) {
 	r := wire.NewReader(b)
 	if form := r.Uint8(); form != answerForm {
@@ -181,7 +183,7 @@ func decodeAnswer(b []byte) (answer, error) {
 	}
 	a := answer{decided: r.Bool(), leader: r.MemberOrNone()}
 	if !a.decided {
-		return a, end(r, "answer")
+		return a, failed(r.Err(), "answer")
 	}
 	for range r.Count(mostClaims, 1) {
 		one := result{grant: register.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
@@ -191,7 +193,7 @@ func decodeAnswer(b []byte) (answer, error) {
 		}
 		a.results = append(a.results, one)
 	}
-	return a, end(r, "answer")
+	return a, failed(r.Err(), "answer")
 }
 
 // readBatch reads what batch.append wrote, in one of the formats.
@@ -217,9 +219,9 @@ func readBatch(r *wire.Reader, form byte) batch {
 	return c
 }
 
-// end returns the error of a message that must end here.
-func end(r *wire.Reader, what string) error {
-	if err := r.End(); err != nil {
+// failed adds to an error what could not be read.
+func failed(err error, what string) error {
+	if err != nil {
 		return fmt.Errorf("read %s: %w", what, err)
 	}
 	return nil

@@ -322,7 +322,7 @@ func decodeGrants(from io.Reader) (*grants, error) {
 	for left := d.Uvarint(); left > 0 && d.Err() == nil; left-- {
 		d.bucket(g)
 	}
-	return g, end(d.Reader, "snapshot")
+	return g, failed(d.End(), "snapshot")
 }
 
 type snapshotReader struct {

@@ -14,7 +14,7 @@ var errRecover = errors.New("the ledger is being recovered from this voter's log
 
 // errBehind is the error of a leader whose log lacks entries with grants: a majority of the
 // voters have older copies of their disks.
-var errBehind = errors.New("the log lacks entries by which occurrences were granted, as if a voter's disk was put back to an older copy; restore the newer log, or see RECOVERY in cronring-ring(7)")
+var errBehind = errors.New("the log lacks entries by which occurrences were granted, as if a voter's disk was put back to an older copy; restore the newer log, or see RECOVERY in cronring-ring-setup(7)")
 
 // see stores a token, if it is the greatest.
 func (l *Ledger) see(s seen) {

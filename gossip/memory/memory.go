@@ -1,9 +1,10 @@
-// Package memory owns the files in which a host keeps its ID and the last known members of its
-// ring.
+// Package memory owns the files in which a host keeps its ID, the last known members of its ring,
+// and the newest occurrences that they took.
 package memory
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -23,8 +24,9 @@ import (
 
 // Files in the state directory.
 const (
-	IDFile    = "ring-id"
-	peersFile = "ring-peers.json"
+	IDFile     = "ring-id"
+	peersFile  = "ring-peers.json"
+	newestFile = "ring-newest"
 )
 
 // Peer is a known member that this host searches for after a restart.
@@ -96,6 +98,45 @@ func Remember(dir string, m Memory) error {
 	}
 	if err != nil {
 		return fmt.Errorf("keep the last known members: %w", err)
+	}
+	return nil
+}
+
+// largestMessage bounds the length of a message of RememberNewest.
+const largestMessage = 1 << 20
+
+// RecallNewest reads the messages that RememberNewest wrote. With an error, it returns the
+// messages before the damaged one.
+func RecallNewest(dir string) (messages [][]byte, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, newestFile), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		defer f.Close()
+		r := wire.NewStream(f)
+		for r.More() {
+			if m := r.Take(r.Number(largestMessage)); m != nil {
+				messages = append(messages, m)
+			}
+		}
+		err = r.Err()
+	}
+	if err != nil {
+		err = fmt.Errorf("read what the ring ran: %w", err)
+	}
+	return messages, err
+}
+
+// RememberNewest writes messages about the newest occurrences that members took, so that they do
+// not run again if all members are down, and the member that ran them does not start.
+func RememberNewest(dir string, messages [][]byte) error {
+	var parts [][]byte
+	for _, m := range messages {
+		parts = append(parts, binary.AppendUvarint(nil, uint64(len(m))), m)
+	}
+	if err := atomicfile.Write(filepath.Join(dir, newestFile), parts...); err != nil {
+		return fmt.Errorf("keep what the ring ran: %w", err)
 	}
 	return nil
 }

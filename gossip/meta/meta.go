@@ -21,8 +21,8 @@ const (
 	maxMeta    = 511 // memberlist panics above 512
 	MaxName    = 64
 	MaxVersion = 24
-	MaxLabel   = 63 // each of a key and a value
-	MaxLabels  = 64
+	MaxLabel   = 63  // each of a key and a value
+	MaxLabels  = 256 // bytes of all labels as AppendLabels writes them
 	MaxKeys    = 8
 	MaxWeight  = 1e6
 	MaxMembers = 4096 // in a ring
@@ -31,18 +31,17 @@ const (
 // The versions of the formats of all messages between members. The Meta of a member contains the
 // version that it writes, and the oldest version whose readers understand its messages. A change
 // that adds to the end of a message, where older readers ignore it, increases only Version.
-// Any other change increases LeastVersion, too: members with an older format cannot be in one
-// ring with this one, and are reported.
+// Any other change increases LeastVersion, too, and so does a change of rendezvous.Version: members
+// with an older format cannot be in one ring with this one, and are reported.
 const (
-	Version      = 7
-	LeastVersion = 7
+	Version      = 8
+	LeastVersion = 8
 )
 
 // Meta is a member's description of itself, in each of its alive messages.
 type Meta struct {
 	Name     string
 	Version  string
-	Order    uint8 // its rendezvous.Version
 	LinkPort uint16
 	Weight   float64
 	Since    time.Time // when it joined
@@ -51,10 +50,8 @@ type Meta struct {
 	Root     Digest    // of its roster
 	Edited   time.Time // the last change of its roster; zero: none since it joined
 	Keys     []uint32  // fingerprints of its keys, the primary key first
-	Labels   map[string]string
-	Wide     bool   // the labels did not fit, and must be requested
-	LabelSum Digest // of all labels
 	Rules    Rules
+	Labels   map[string]string
 }
 
 // Part is a member's part in the ring: which occurrences it claims.
@@ -69,17 +66,16 @@ const (
 
 const digestLen = 8
 
-// Digest identifies labels or a roster, for comparison.
+// Digest identifies a roster, for comparison.
 type Digest = [digestLen]byte
 
-// Encode writes a Meta in less than 512 bytes. If the labels do not fit, they are omitted, and
-// other members request them.
+// Encode writes a Meta, which is shorter than 512 bytes if its parts observe the limits.
 func (m *Meta) Encode() []byte {
 	b := make([]byte, 0, maxMeta)
 	b = append(b, Version)
 	b = wire.AppendText(b, m.Name)
 	b = wire.AppendText(b, m.Version)
-	b = append(b, LeastVersion, m.Order)
+	b = append(b, LeastVersion)
 	b = binary.BigEndian.AppendUint16(b, m.LinkPort)
 	b = wire.AppendFloat(b, m.Weight)
 	b = wire.AppendTime(b, m.Since)
@@ -91,13 +87,9 @@ func (m *Meta) Encode() []byte {
 	for _, k := range m.Keys {
 		b = binary.BigEndian.AppendUint32(b, k)
 	}
-	sum := LabelSum(m.Labels)
-	b = append(b, sum[:]...)
 	b = binary.BigEndian.AppendUint32(wire.AppendBool(b, m.Rules.Strict), uint32(m.Rules.HoldOff/time.Millisecond))
-	if whole := AppendLabels(append(b, 1), m.Labels); len(whole) <= maxMeta {
-		return whole
-	}
-	return append(b, 0)
+	b = binary.BigEndian.AppendUint64(b, m.Rules.Voters)
+	return AppendLabels(b, m.Labels)
 }
 
 // FormError is the error for a member whose messages have a different format. All formats so far
@@ -123,7 +115,6 @@ func Decode(b []byte) (Meta, error) {
 	m = Meta{
 		Name:     m.Name,
 		Version:  m.Version,
-		Order:    r.Uint8(),
 		LinkPort: r.Uint16(),
 		Weight:   r.Float(),
 		Since:    r.Time(),
@@ -135,11 +126,8 @@ func Decode(b []byte) (Meta, error) {
 	for range r.Number(MaxKeys) {
 		m.Keys = append(m.Keys, r.Uint32())
 	}
-	m.LabelSum = ReadDigest(r)
-	m.Rules = Rules{Strict: r.Bool(), HoldOff: time.Duration(r.Uint32()) * time.Millisecond}
-	if m.Wide = !r.Bool(); !m.Wide {
-		m.Labels = ReadLabels(r)
-	}
+	m.Rules = Rules{Strict: r.Bool(), HoldOff: time.Duration(r.Uint32()) * time.Millisecond, Voters: r.Uint64()}
+	m.Labels = readLabels(r)
 	if err := r.Err(); err != nil {
 		return Meta{}, err
 	}
@@ -161,8 +149,6 @@ func (m *Meta) check() error {
 		return errors.New("a missing time, or an unknown state")
 	case m.Stamp.After(lastStamp):
 		return errors.New("a stamp too late for further ones")
-	case !m.Wide && LabelSum(m.Labels) != m.LabelSum:
-		return errors.New("labels with a wrong checksum")
 	}
 	return nil
 }
@@ -182,8 +168,8 @@ func AppendLabels(b []byte, labels map[string]string) []byte {
 	return b
 }
 
-// ReadLabels reads what AppendLabels wrote, and rejects other orders.
-func ReadLabels(r *wire.Reader) map[string]string {
+// readLabels reads what AppendLabels wrote, and rejects other orders.
+func readLabels(r *wire.Reader) map[string]string {
 	var labels map[string]string
 	last := ""
 	for i := range r.Number(MaxLabels) {
@@ -198,11 +184,6 @@ func ReadLabels(r *wire.Reader) map[string]string {
 		labels[k], last = v, k
 	}
 	return labels
-}
-
-// LabelSum returns the digest of labels.
-func LabelSum(labels map[string]string) Digest {
-	return Sum(AppendLabels(nil, labels))
 }
 
 // Sum returns the digest of some bytes.

@@ -12,11 +12,11 @@ import (
 func someMeta() Meta {
 	at := time.Unix(1700000000, 5).UTC()
 	return Meta{
-		Name: "web1.example", Version: "1.2.3", Order: 3, LinkPort: 7947, Weight: 2.5,
+		Name: "web1.example", Version: "1.2.3", LinkPort: 7947, Weight: 2.5,
 		Since: at, Stamp: at.Add(2), Part: Draining,
 		Root: Digest{1, 2}, Edited: at.Add(3), Keys: []uint32{7, 8},
-		Labels: map[string]string{"zone": "a", "disk": "ssd"}, LabelSum: LabelSum(map[string]string{"zone": "a", "disk": "ssd"}),
-		Rules: Rules{Strict: true, HoldOff: 1500 * time.Millisecond},
+		Labels: map[string]string{"zone": "a", "disk": "ssd"},
+		Rules:  Rules{Strict: true, HoldOff: 1500 * time.Millisecond, Voters: VotersSum([]string{"a", "b", "c"})},
 	}
 }
 
@@ -33,22 +33,16 @@ func TestMetaAtItsLongest(t *testing.T) {
 	m := someMeta()
 	m.Name, m.Version = strings.Repeat("n", MaxName), strings.Repeat("v", MaxVersion)
 	m.Keys = make([]uint32, MaxKeys)
-	for n := range MaxLabels + 1 {
-		m.Labels = map[string]string{}
-		for i := range n {
-			m.Labels[fmt.Sprintf("%02d", i)+strings.Repeat("k", MaxLabel-2)] = strings.Repeat("v", MaxLabel)
-		}
-		b := m.Encode()
-		if len(b) > maxMeta {
-			t.Fatalf("%d Labels: %d bytes, want at most %d", n, len(b), maxMeta)
-		}
-		got, err := Decode(b)
-		if err != nil {
-			t.Fatalf("%d Labels: %v", n, err)
-		}
-		if got.LabelSum != LabelSum(m.Labels) || !got.Wide && len(got.Labels) != n {
-			t.Errorf("%d Labels: they are neither there nor said to be missing", n)
-		}
+	m.Labels = map[string]string{}
+	for i := 0; len(AppendLabels(nil, m.Labels)) < MaxLabels; i++ {
+		m.Labels[string(rune('!'+i))] = ""
+	}
+	b := m.Encode()
+	if len(b) > maxMeta {
+		t.Errorf("%d bytes, want at most %d", len(b), maxMeta)
+	}
+	if got, err := Decode(b); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("got %+v, %v, want %+v", got, err, m)
 	}
 }
 
@@ -61,9 +55,6 @@ func FuzzMeta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Decode(b)
 		if err != nil {
-			return
-		}
-		if m.Wide { // its labels are not there to be written again
 			return
 		}
 		if got, err := Decode(m.Encode()); err != nil || !reflect.DeepEqual(got, m) {
@@ -99,5 +90,15 @@ func TestMessagesOfALaterVersion(t *testing.T) {
 	b[least]++
 	if _, err := Decode(b); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("form %d", Version)) {
 		t.Errorf("that only later versions can read: got %v", err)
+	}
+}
+
+func TestVotersSum(t *testing.T) {
+	abc := VotersSum([]string{"a", "b", "c"})
+	if got := VotersSum([]string{"c", "a", "b"}); got != abc {
+		t.Errorf("in another order: got %x, want %x", got, abc)
+	}
+	if other, none := VotersSum([]string{"a", "b", "d"}), VotersSum(nil); other == abc || none != 0 {
+		t.Errorf("of others %x, of none %x, want neither %x", other, none, abc)
 	}
 }

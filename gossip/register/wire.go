@@ -9,14 +9,13 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// The kinds of messages. A message is a byte with its kind, followed by items until the end. Each
-// message has exactly one valid encoding: the decoders reject everything else. The high digit is
-// the version of the format.
+// The kinds of messages. A message is a byte with its kind, followed by items until the end. Later
+// versions can add values to the end of an item.
 const (
-	kindMarks     = 0x61
-	kindQuestions = 0x32
-	kindAnswers   = 0x63
-	kindNewest    = 0x34
+	kindMarks = iota + 0x71
+	kindQuestions
+	kindAnswers
+	kindNewest
 )
 
 // MaxItems is the greatest number of items in a message.
@@ -30,8 +29,7 @@ func AppendMarks(b []byte, marks []Mark, room int) ([]byte, int) {
 	var members wire.Members
 	for i := range marks {
 		whole := len(b)
-		b = appendOccurrence(b, marks[i].Occurrence)
-		b = appendState(b, &members, &marks[i])
+		b = wire.AppendItem(b, appendState(appendOccurrence(nil, marks[i].Occurrence), &members, &marks[i]))
 		if len(b)-start > room || i == MaxItems {
 			return b[:whole], i
 		}
@@ -52,12 +50,12 @@ func DecodeMarks(b []byte) ([]Mark, error) {
 func AppendQuestions(b []byte, questions []Question) []byte {
 	b = append(b, kindQuestions)
 	for _, q := range questions {
-		b = binary.BigEndian.AppendUint32(appendOccurrence(b, q.Occurrence), q.Serial)
+		item := binary.BigEndian.AppendUint32(appendOccurrence(nil, q.Occurrence), q.Serial)
 		phase := byte(q.Phase)
 		if q.Mine {
 			phase |= mineBit
 		}
-		b = binary.AppendUvarint(append(b, q.Generation, phase), uint64(q.Attempt))
+		b = wire.AppendItem(b, binary.AppendUvarint(append(item, q.Generation, phase), uint64(q.Attempt)))
 	}
 	return b
 }
@@ -80,11 +78,12 @@ func AppendAnswers(b []byte, answers []Answer) []byte {
 	b = append(b, kindAnswers)
 	var members wire.Members
 	for i := range answers {
-		b = binary.BigEndian.AppendUint32(appendOccurrence(b, answers[i].Occurrence), answers[i].Serial)
-		b = append(b, byte(answers[i].Reply))
+		item := binary.BigEndian.AppendUint32(appendOccurrence(nil, answers[i].Occurrence), answers[i].Serial)
+		item = append(item, byte(answers[i].Reply))
 		if answers[i].Reply == Known {
-			b = appendState(b, &members, &answers[i].Mark)
+			item = appendState(item, &members, &answers[i].Mark)
 		}
+		b = wire.AppendItem(b, item)
 	}
 	return b
 }
@@ -109,7 +108,7 @@ func AppendNewest(b []byte, list []Mark) []byte {
 	b = append(b, kindNewest)
 	var members wire.Members
 	for _, n := range list {
-		b = members.Append(appendOccurrence(b, n.Occurrence), n.Member)
+		b = wire.AppendItem(b, members.Append(appendOccurrence(nil, n.Occurrence), n.Member))
 	}
 	return b
 }
@@ -145,21 +144,22 @@ func appendState(b []byte, members *wire.Members, m *Mark) []byte {
 	return binary.AppendUvarint(append(b, m.Lost), uint64(m.Run))
 }
 
-// decoder reads a message.
+// decoder reads an item of a message.
 type decoder struct {
 	*wire.Reader
-	members wire.Members
+	members *wire.Members // of the message
 }
 
 func decode[T any](b []byte, kind byte, item func(*decoder) T) ([]T, error) {
-	d := &decoder{Reader: wire.NewReader(b)}
-	d.Check(d.Uint8() == kind)
+	r := wire.NewReader(b)
+	r.Check(r.Uint8() == kind)
 	var items []T
-	for d.More() {
-		items = append(items, item(d))
-		d.Check(len(items) <= MaxItems)
+	var members wire.Members
+	for r.More() {
+		r.Item(func(in *wire.Reader) { items = append(items, item(&decoder{in, &members})) })
+		r.Check(len(items) <= MaxItems)
 	}
-	if err := d.Err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("read message of the ring: %w", err)
 	}
 	return items, nil

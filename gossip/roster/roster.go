@@ -60,17 +60,16 @@ func findHolding(entries []catalog.Holding, key job.Key) (catalog.Holding, bool)
 	return entries[i], true
 }
 
-// Page is a part of a member's roster, and its labels.
+// Page is a part of a member's roster.
 type Page struct {
 	Root    meta.Digest
-	Labels  map[string]string
 	Next    int // number of the first entry of the next page; 0: this is the last page
 	Entries []catalog.Holding
 }
 
 // Page returns the entries from number first on.
-func (r *Roster) Page(first int, labels map[string]string) Page {
-	p := Page{Root: r.Root, Labels: labels, Entries: r.Entries[min(first, len(r.Entries)):]}
+func (r *Roster) Page(first int) Page {
+	p := Page{Root: r.Root, Entries: r.Entries[min(first, len(r.Entries)):]}
 	if len(p.Entries) > pageLen {
 		p.Entries, p.Next = p.Entries[:pageLen], first+pageLen
 	}
@@ -80,7 +79,6 @@ func (r *Roster) Page(first int, labels map[string]string) Page {
 // Encode writes a page.
 func (p *Page) Encode() []byte {
 	b := append([]byte(nil), p.Root[:]...)
-	b = meta.AppendLabels(b, p.Labels)
 	b = binary.AppendUvarint(b, uint64(p.Next))
 	b = binary.AppendUvarint(b, uint64(len(p.Entries)))
 	for _, e := range p.Entries {
@@ -89,16 +87,16 @@ func (p *Page) Encode() []byte {
 	return b
 }
 
-// DecodePage reads what Encode wrote.
+// DecodePage reads what Encode wrote. It ignores additional bytes, which later versions may write.
 func DecodePage(b []byte) (Page, error) {
 	r := wire.NewReader(b)
-	p := Page{Root: meta.ReadDigest(r), Labels: meta.ReadLabels(r), Next: r.Number(MaxHoldings)}
+	p := Page{Root: meta.ReadDigest(r), Next: r.Number(MaxHoldings)}
 	p.Entries = make([]catalog.Holding, r.Count(pageLen, holdingLen))
 	for i := range p.Entries {
 		p.Entries[i] = catalog.Holding{Key: r.Key(), Hash: r.Key()}
 		r.Check(i == 0 || p.Entries[i].Key.Compare(p.Entries[i-1].Key) > 0)
 	}
-	return p, r.End()
+	return p, r.Err()
 }
 
 // Difference lists the differences between a member's jobs and this one's.

@@ -53,6 +53,11 @@ func AppendFloat(b []byte, f float64) []byte {
 	return binary.BigEndian.AppendUint64(b, math.Float64bits(f))
 }
 
+// AppendItem appends one of several items of a message, after its length.
+func AppendItem(b, item []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(item))), item...)
+}
+
 // ErrMalformed is the error of a message that ends too early, is too long, or has a value
 // that no member writes.
 var ErrMalformed = errors.New("malformed message")
@@ -125,6 +130,14 @@ func (r *Reader) Take(n int) []byte {
 	taken := r.rest[:n:n]
 	r.rest = r.rest[n:]
 	return taken
+}
+
+// Item reads what AppendItem wrote. It ignores bytes that read leaves, which later versions may
+// write. Item is not for streams.
+func (r *Reader) Item(read func(*Reader)) {
+	item := NewReader(r.Take(r.Number(len(r.rest))))
+	read(item)
+	r.Check(item.err == nil)
 }
 
 // Rest returns all unread bytes. It is not for streams.

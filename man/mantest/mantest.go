@@ -14,9 +14,9 @@ import (
 // Kind is the kind of an example. A comment directly above the example sets it.
 //
 //	.\" crontab [as FILE]      a user's crontab; the commands below can use it as FILE
-//	.\" system [void]          a crontab with a user column; void if its options have no effect
+//	.\" system [void]          a crontab with a user column; void if its options have no effect; of two hosts: in their ring
 //	.\" anacrontab [rhel]
-//	.\" toml [of a channel]    configuration; of a channel if it is part of one
+//	.\" toml [of a channel]    configuration; of a channel if it is part of one; of two hosts: each has it
 //	.\" sh [at DAY]            commands for a shell; on that day, if their output depends on it
 //	.\" ring of two on 1 2     commands for hosts of a ring, one line after the other; a ring of three is one host's
 //	.\" tutorial [fails]       commands of the tutorial, one page one session; the last one fails

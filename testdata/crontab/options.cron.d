@@ -2,7 +2,6 @@
 # runs each of these entries once a minute, and says nothing.
 SHELL=/bin/sh
 MAILTO=""
-#@ file owner=ops x-ticket=17
 #@ default keep=100,30d output-max=1M -- for all below
 
 #@ name=system-when tz=Asia/Shanghai dst=second jitter=30s grace=2m catchup=all:3 deadline=6h

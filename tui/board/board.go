@@ -322,3 +322,22 @@ func (b *Board) inOrder() []Slot {
 	b.byName, b.fresh = append(append(merged, left...), fresh...), b.fresh[:0]
 	return b.byName
 }
+
+// Names returns the names of all jobs in their order, each also in lower case.
+func (b *Board) Names() iter.Seq2[string, string] {
+	return func(yield func(name, lower string) bool) {
+		for _, s := range b.inOrder() {
+			if c := &b.cells[s]; !yield(c.text[:c.name], c.lowerName()) {
+				return
+			}
+		}
+	}
+}
+
+// lowerName returns the name in lower case.
+func (c *cell) lowerName() string {
+	if len(c.lower) != len(c.text) { // a letter of a rare alphabet takes more or fewer bytes
+		return strings.ToLower(c.text[:c.name])
+	}
+	return c.lower[:c.name]
+}

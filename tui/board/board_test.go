@@ -42,11 +42,14 @@ func (m *model) apply(u api.BoardUpdate) {
 }
 
 func (m *model) list(q Query) []job.ID {
-	text := strings.ToLower(q.Text)
+	words := strings.Fields(strings.ToLower(q.Text))
+	if strings.HasPrefix(q.Text, `"`) {
+		words = []string{strings.Trim(q.Text, `"`)}
+	}
 	var found []api.Row
 	for _, r := range m.rows {
 		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Crontab, r.Labels, r.Command}, "\n"))
-		if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && strings.Contains(all, text) {
+		if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) }) {
 			found = append(found, r)
 		}
 	}
@@ -129,7 +132,7 @@ func TestBoardAsTheModel(t *testing.T) {
 			b.Apply(u)
 			m.apply(u)
 			q := Query{
-				Text:  []string{"", "", "etl", "ORDERS", "ünÏ", "-1", "crond", "zzz", "\xff", "x y"}[r.IntN(10)],
+				Text:  []string{"", "", "etl", "ORDERS", "ünÏ", "-1", "crond", "zzz", "\xff", `"x y"`, "etl -1"}[r.IntN(11)],
 				Order: Orders[r.IntN(len(Orders))], Reverse: r.IntN(2) == 0,
 			}
 			if r.IntN(3) == 0 {
@@ -297,10 +300,14 @@ func BenchmarkBoard(b *testing.B) {
 		}
 		b.ReportMetric(size, "MiB")
 	})
-	for _, text := range []string{"t", "tenant-sync", "99999", "nowhere"} {
+	for _, text := range []string{"t", "tenant-sync", "99999", "nowhere", "ts9", "user:app took>5m state:fail", "!sync", "/tenant-[89]/", "/[0-9]{5}$/"} {
 		b.Run("filter/"+text, func(b *testing.B) {
+			terms, err := parseFilter(text)
+			if err != nil {
+				b.Fatal(err)
+			}
 			for b.Loop() {
-				board.matches(text, nil)
+				board.matches(terms, nil)
 			}
 		})
 	}

@@ -5,21 +5,23 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/find"
 )
 
-// matches marks the jobs that hold a text in their name, their command, or one of the texts that
-// jobs share.
-func (b *Board) matches(text string, states []job.State) []bool {
-	text = strings.ToLower(text)
-	hold := b.words.holding(text)
+// matches marks the jobs in one of some states that meet all conditions.
+func (b *Board) matches(terms []term, states []job.State) []bool {
 	found := make([]bool, len(b.cells))
 	wanted, paused := wantedStates(states), slices.Contains(states, job.MarkPaused)
 	for s := range found {
 		c := &b.cells[s]
-		if c.state == gone || !wanted[c.state] && !(paused && c.paused) {
-			continue
+		found[s] = c.state != gone && (wanted[c.state] || paused && c.paused)
+	}
+	for i := range terms {
+		t := &terms[i]
+		meets := b.meets(t)
+		for s := range found {
+			found[s] = found[s] && meets[s] != t.not
 		}
-		found[s] = hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] || strings.Contains(c.lower, text)
 	}
 	return found
 }
@@ -29,4 +31,67 @@ func wantedStates(states []job.State) (wanted [len(job.States)]bool) {
 		wanted[i] = len(states) == 0 || slices.Contains(states, s)
 	}
 	return wanted
+}
+
+// meets marks the cells that a condition holds for.
+func (b *Board) meets(t *term) []bool {
+	test := b.testOf(t)
+	meets, some := make([]bool, len(b.cells)), false
+	for s := range meets {
+		c := &b.cells[s]
+		meets[s] = c.state != gone && test(c)
+		some = some || meets[s]
+	}
+	if t.field == "" && t.expr == nil && !t.not && !some {
+		for s := range meets { // nothing contains the text: what is like it?
+			c := &b.cells[s]
+			meets[s] = c.state != gone && find.Resembles(t.text, c.lowerName())
+		}
+	}
+	return meets
+}
+
+// testOf returns the test of a condition. Texts that jobs share are tested once each.
+func (b *Board) testOf(t *term) func(c *cell) bool {
+	switch t.field {
+	case "state":
+		wanted, paused := wantedStates(t.states), slices.Contains(t.states, job.MarkPaused)
+		return func(c *cell) bool { return wanted[c.state] || paused && c.paused }
+	case "took":
+		return func(c *cell) bool { return c.took > 0 && t.compares(c.took) }
+	case "fails":
+		return func(c *cell) bool { return t.compares(int64(c.streak)) }
+	case "job":
+		return func(c *cell) bool { return strings.Contains(c.lowerName(), t.text) }
+	case "command":
+		return func(c *cell) bool { return strings.Contains(c.lower[len(c.lowerName()):], t.text) }
+	}
+	hold := b.words.holding(t)
+	if column, ok := wordColumns[t.field]; ok {
+		return func(c *cell) bool { return hold[*column(c)] }
+	}
+	shared := func(c *cell) bool { return hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] }
+	if t.expr != nil {
+		return func(c *cell) bool { return shared(c) || t.inText(c.text, c.lower) }
+	}
+	return func(c *cell) bool { return shared(c) || strings.Contains(c.lower, t.text) }
+}
+
+// wordColumns are the fields whose texts jobs share.
+var wordColumns = map[string]func(c *cell) *word{
+	"label": func(c *cell) *word { return &c.labels }, "user": func(c *cell) *word { return &c.user },
+	"file": func(c *cell) *word { return &c.table }, "schedule": func(c *cell) *word { return &c.schedule },
+	"zone": func(c *cell) *word { return &c.zone }, "host": func(c *cell) *word { return &c.node },
+	"why": func(c *cell) *word { return &c.why },
+}
+
+// inText reports whether a text, which is also given in lower case, meets the condition.
+func (t *term) inText(text, lower string) bool {
+	if t.expr == nil {
+		return strings.Contains(lower, t.text)
+	}
+	if !t.exact {
+		text = lower
+	}
+	return strings.Contains(text, t.literal) && t.expr.MatchString(text)
 }

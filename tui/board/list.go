@@ -28,7 +28,7 @@ var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByCrontab}
 
 // Query selects and sorts the jobs of a list.
 type Query struct {
-	Text    string      // in name, schedule, user, source or command; letters of any case
+	Text    string      // a filter, such as "etl user:www took>5m"
 	States  []job.State // one of them, or job.MarkPaused; none: all
 	Order   Order       // empty: ByState
 	Reverse bool
@@ -38,6 +38,8 @@ type Query struct {
 type List struct {
 	board   *Board
 	query   Query
+	terms   []term // of the query's text, or of the last one without an error
+	err     error  // of the query's text
 	slots   []Slot
 	keys    []sortKey
 	spare   []sortKey
@@ -49,19 +51,30 @@ type List struct {
 
 // List makes a list of all jobs.
 func (b *Board) List(q Query) *List {
-	l := &List{board: b, query: q}
-	l.fill()
+	l := &List{board: b}
+	l.Set(q)
 	return l
 }
 
 // Query returns the query of the list.
 func (l *List) Query() Query { return l.query }
 
-// Set replaces the query of the list.
+// Set replaces the query of the list. While its filter has an error, the list goes by the one
+// before; if that lists nothing, because a word of it was half typed, by what is right.
 func (l *List) Set(q Query) {
-	l.query = q
+	terms, err := parseFilter(q.Text)
+	if l.query, l.err = q, err; err == nil {
+		l.terms = terms
+	}
 	l.fill()
+	if err != nil && len(l.slots) == 0 {
+		l.terms = terms
+		l.fill()
+	}
 }
+
+// Err returns the error of the filter, or nil.
+func (l *List) Err() error { return l.err }
 
 // Refresh brings the list up to date with the board. With hold it keeps its order and its members,
 // so that nothing moves under the cursor, unless they are few of the present jobs; Stale then
@@ -105,7 +118,7 @@ func (l *List) drop() {
 // order of names among equal jobs.
 func (l *List) fill() {
 	b := l.board
-	found := b.matches(l.query.Text, l.query.States)
+	found := b.matches(l.terms, l.query.States)
 	l.slots = l.slots[:0]
 	for _, s := range b.inOrder() {
 		if found[s] {

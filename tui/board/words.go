@@ -57,11 +57,11 @@ func (b *Board) ranks(of func(*cell) word) []int32 {
 	return ranks
 }
 
-// holding returns which words contain a text in lower case.
-func (w *words) holding(text string) []bool {
+// holding returns which words meet a condition about a text.
+func (w *words) holding(t *term) []bool {
 	hold := make([]bool, len(w.lower))
 	for n, low := range w.lower {
-		hold[n] = strings.Contains(low, text)
+		hold[n] = t.inText(w.texts[n], low)
 	}
 	return hold
 }

@@ -97,6 +97,12 @@ func (v View) In(x, y, width, height int) View {
 	return View{v.canvas, v.x + left, v.y + top, max(right-left, 0), max(bottom-top, 0)}
 }
 
+// Locate returns where a cell of the canvas is in the view, and whether it is inside.
+func (v View) Locate(x, y int) (dx, dy int, inside bool) {
+	dx, dy = x-v.x, y-v.y
+	return dx, dy, dx >= 0 && dx < v.width && dy >= 0 && dy < v.height
+}
+
 // Row is one line of the view.
 func (v View) Row(y int) View { return v.In(0, y, v.width, 1) }
 

@@ -24,6 +24,7 @@ type Glyphs struct {
 	Cursor, Mark                         string
 	Ellipsis                             string
 	Caret                                string // where text is typed
+	Descends, Ascends                    string // behind the title of the column that a list is sorted by
 }
 
 // GlyphsOf returns the signs of a tier.
@@ -46,6 +47,7 @@ var blocks = Glyphs{
 	Bars:   [8]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 	Across: "─", Down: "│", Tee: "┬", Foot: "┴",
 	Cursor: ">", Mark: "*", Ellipsis: "…", Caret: "▏",
+	Descends: "▼", Ascends: "▲",
 }
 
 var letters = Glyphs{
@@ -55,4 +57,5 @@ var letters = Glyphs{
 	Bars:   [8]string{".", ".", ":", "-", "=", "+", "#", "#"},
 	Across: "-", Down: "|", Tee: "+", Foot: "+",
 	Cursor: ">", Mark: "*", Ellipsis: "~", Caret: "_",
+	Descends: "v", Ascends: "^",
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robfig/cron/v3"
-
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
@@ -166,13 +164,34 @@ func (c *Checked) Count() (added, changed, removed int) {
 	return added, changed, removed
 }
 
-// Next returns the first occurrences of an entry after a time, at most n.
-func Next(s cron.Schedule, after time.Time, most int) []time.Time {
-	var list []time.Time
-	for t := s.Next(after); !t.IsZero() && len(list) < most; t = s.Next(t) {
-		list = append(list, t)
+// mostSkipped limits the search for an occurrence outside of the blackouts.
+const mostSkipped = 10_000
+
+// Next returns the first starts of an entry after a time, at most n, and the blackout of
+// the host in which the first occurrence is, or "". An occurrence in a blackout is skipped,
+// or moved to its end by outside=wait.
+func Next(e *crontab.Entry, blackouts timetable.Blackouts, after time.Time, n int) (list []time.Time, in string) {
+	hours := e.Options().Hours
+	for range mostSkipped {
+		t := e.Schedule.Next(after)
+		if t.IsZero() || len(list) == n {
+			break
+		}
+		after = t
+		opens, against := blackouts.Opens(hours, t)
+		switch {
+		case against == "":
+		case len(list) == 0 && in == "":
+			in = against
+		}
+		if against != "" && !e.Options().WaitOutside || opens.IsZero() {
+			continue
+		}
+		if len(list) == 0 || list[len(list)-1].Before(opens) {
+			list = append(list, opens)
+		}
 	}
-	return list
+	return list, in
 }
 
 // Outlook holds what takes a while to compute for an entry.

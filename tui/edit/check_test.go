@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -95,8 +96,35 @@ func TestCheckerServesSeveralAtOnce(t *testing.T) {
 				t.Errorf("%d lines more: got %d added", i, added)
 			}
 			checked.LookAhead(shared, now)
-			Next(shared.Schedule, now, 3)
+			Next(shared, nil, now, 3)
 		})
 	}
 	all.Wait()
+}
+
+// TestNextLeavesOutBlackouts reads blackouts as the daemon sends them: an occurrence in one is
+// skipped, or moved to its end by outside=wait.
+func TestNextLeavesOutBlackouts(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	spans, err := timetable.ParseSpans("sat/01:00-03:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := api.CrontabText{Zone: "UTC", Format: api.FormatUser, Blackouts: api.NewBlackouts(timetable.Blackouts{
+		{Name: "upgrade", Reason: "disks", From: now, Until: now.Add(time.Hour)},
+		{Name: "backup", Allowed: timetable.NewHours(nil, spans, timetable.NewZone(time.UTC))},
+	})}
+	blackouts := sent.HostBlackouts(time.LoadLocation)
+	for _, tt := range []struct{ text, first, in string }{
+		{"30 2 * * * a\n", "22 02:30", "blackout.backup"},
+		{"#@ outside=wait window=00:00-24:00\n30 2 * * * a\n", "21 03:00", "blackout.backup"},
+		{"30 12 * * * a\n", "21 12:30", "blackout.upgrade: disks"},
+		{"0 14 * * * a\n", "20 14:00", ""},
+	} {
+		file, _ := crontab.Parse("t", tt.text, sent.Config(time.LoadLocation))
+		list, in := Next(&file.Entries[0], blackouts, now, 2)
+		if len(list) != 2 || list[0].UTC().Format("02 15:04") != tt.first || in != tt.in {
+			t.Errorf("%s: got %v in %q, want %s first, in %q", tt.text, list, in, tt.first, tt.in)
+		}
+	}
 }

@@ -150,6 +150,9 @@ const instant = `\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?
 
 var Times = regexp.MustCompile(`(?i)` + instant)
 
+// Numbers matches times and all other numbers.
+var Numbers = regexp.MustCompile(`(?i)` + instant + `|\d+(?:[.,]\d+)*`)
+
 // logPrefix matches what programs write before a message: a time, a level, a number
 // in brackets.
 var logPrefix = regexp.MustCompile(`(?i)^(?:\s*(?:` + instant + `|\[[^\]]*\]|(?:error|err|fatal|critical|crit|warning|warn|E)\b[:|\]]*)[\s:|-]*)+`)
@@ -178,6 +181,9 @@ const maxErrorLine = 400
 var complaint = regexp.MustCompile(`(?i)\b(?:errors?|fatal|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|denied|refused|timed? ?out|` +
 	`not found|no such|not permitted|exception|panic|invalid|unreachable|killed|out of memory|no space|segmentation|abort(?:ed)?|broken|expired|missing|` +
 	`\w+(?:Error|Exception))\b`)
+
+// Complaints returns where a line has words of error messages: pairs of begin and end.
+func Complaints(line string) [][]int { return complaint.FindAllStringIndex(line, -1) }
 
 // errorLine returns the first error message of a run: from standard error, else from
 // standard output, else the first line of standard error. After a traceback it

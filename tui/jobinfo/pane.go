@@ -18,7 +18,9 @@ const PaneWidth = 58
 
 // DrawPane draws what is known of a job beside the list. What has no room is left
 // out: the output shrinks first, then the hours go, then what comes next.
-func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info) {
+//
+// The output is left out if it is drawn elsewhere.
+func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info, withOutput bool) {
 	DrawTitle(v.In(1, 0, v.Width()-1, 1), w, r)
 	DrawMeaning(v.In(1, 1, v.Width()-1, 1), w, r, d)
 	text := r.Command
@@ -36,14 +38,21 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	if d.Hours != nil && v.Height() >= HoursHeight+1+6 {
 		below = HoursHeight + 1
 	}
-	output := v.Above(v.Height() - below)
-	Section(output, tailTitle(r, d), output.Height()-1, w, func(v canvas.View) { drawTail(v, w, r.Zone, d) })
+	if withOutput {
+		DrawOutput(v.Above(v.Height()-below), w, r, d)
+		v = v.Below(v.Height() - below)
+	}
 	if below > 0 {
-		Section(v.Below(v.Height()-below), "Last 6 days by hour (worst outcome)", HoursHeight, w, func(v canvas.View) {
+		Section(v, "Last 6 days by hour (worst outcome)", HoursHeight, w, func(v canvas.View) {
 			h := NewHours(d.Hours, w.Now, w.In(r.Zone))
 			h.Draw(v, w)
 		})
 	}
+}
+
+// DrawOutput draws the end of the output of the job's run below a title.
+func DrawOutput(v canvas.View, w *screen.World, r *api.Row, d *Info) {
+	Section(v, tailTitle(r, d), v.Height()-1, w, func(v canvas.View) { drawTail(v, w, r.Zone, d) })
 }
 
 // Section draws a title and lines below it, and returns the rest of the view.

@@ -14,8 +14,11 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
+// PeekLines is the number of lines that DrawPeek needs for all but history and output.
+const PeekLines = 5
+
 // DrawPeek draws in a few lines what is worth knowing of a job: how it is, what
-// it said, what comes next, and whose it is.
+// it said, what comes next, and whose it is. More lines show its history and output.
 func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.JobPast) {
 	if v.Height() == 0 {
 		return
@@ -26,7 +29,11 @@ func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.Job
 		return
 	}
 	page.DrawRule(v.Row(0), string(r.Job)+": "+Situation(w, r, past), w.Glyphs)
-	v = v.Below(1)
+	more := v.Below(PeekLines)
+	if v = v.Above(PeekLines).Below(1); more.Height() >= HistoryHeight+8 {
+		more = Section(more, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r.Zone, d, -1) })
+	}
+	DrawOutput(more, w, r, d)
 	y := 0
 	if message != "" {
 		x := v.Put(1, y, "err ", canvas.Style{Role: canvas.Bad})
@@ -205,14 +212,16 @@ func retryPlan(w *screen.World, r *api.Row, d *Info) string {
 
 // drawNewest draws which run was the newest, and what to do about a failure.
 func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
-	var text string
+	ago := display.Ago(r.Last.Add(r.Took), w.Now)
+	if ago != "now" {
+		ago += " ago"
+	}
+	text := fmt.Sprintf("run %d of %s ended well %s", r.LastRun, r.Job, ago)
 	switch {
 	case r.LastRun == 0:
 		text = "no run has ended yet"
 	case r.Ending != "":
-		text = fmt.Sprintf("run %d of %s failed %s ago", r.LastRun, r.Job, display.Ago(r.Last.Add(r.Took), w.Now))
-	default:
-		text = fmt.Sprintf("run %d of %s ended well %s ago", r.LastRun, r.Job, display.Ago(r.Last.Add(r.Took), w.Now))
+		text = fmt.Sprintf("run %d of %s failed %s", r.LastRun, r.Job, ago)
 	}
 	end := row.Width()
 	if b, ok := w.Keys.Binding(keys.Acknowledge, keys.Subject); ok && r.State == job.StateFailing && len(b.Keys) > 0 {

@@ -27,6 +27,8 @@ const (
 	Why      Scope = "why"
 	DST      Scope = "dst"
 	Incident Scope = "incident"
+	Stats    Scope = "statistics"
+	Upcoming Scope = "next hour"
 	Command  Scope = "command"
 )
 
@@ -48,6 +50,10 @@ const (
 	Reload       Action = "reload"
 	Redraw       Action = "redraw"
 	Wide         Action = "wide"
+	Side         Action = "side"
+	Enlarge      Action = "enlarge"
+	Reduce       Action = "reduce"
+	Columns      Action = "columns"
 	Back         Action = "back"
 	Leave        Action = "leave"
 	Quit         Action = "quit"
@@ -94,10 +100,18 @@ const (
 	ShowDST     Action = "dst"
 	ShowGroups  Action = "incident"
 
+	ShowStats    Action = "statistics"
+	ShowUpcoming Action = "next-hour"
+	Days30       Action = "30-days"
+	Days90       Action = "90-days"
+	OfAll        Action = "statistics-of-all"
+
 	Follow     Action = "follow"
 	Wrap       Action = "wrap"
 	Timestamps Action = "timestamps"
 	Diff       Action = "diff"
+	DiffRuns   Action = "diff-runs"
+	Matching   Action = "matching"
 	Streams    Action = "streams"
 	Raw        Action = "raw"
 

@@ -44,16 +44,8 @@ func Shorten(text string, room int) string {
 	return strings.TrimSuffix(display.Cut(text, room-2), "…") + "..."
 }
 
-// Count is a number of things in words: "1 cause", "2 causes", "3 entries".
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
-		return fmt.Sprintf("%d %sries", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+// Count is display.Count.
+func Count(n int, thing string) string { return display.Count(n, thing) }
 
 // Lag returns a delay in words.
 func Lag(d time.Duration) string {

@@ -1,6 +1,9 @@
 package screen
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 // Commands are the commands of the command line.
 type Commands interface {
@@ -8,16 +11,25 @@ type Commands interface {
 	All() []CommandHelp
 	// Refuses returns why a command cannot run in the dashboard, or "".
 	Refuses(words []string) string
-	// Run runs a command, and returns what it printed. Lines are as wide as width, if they can.
-	Run(ctx context.Context, width int, words []string) (Printed, error)
+	// Changes reports whether a command may change something.
+	Changes(words []string) bool
+	// Follows reports whether a command prints while it runs, such as one with --follow.
+	Follows(words []string) bool
+	// Run runs a command, and yields what it prints. Lines are as wide as width, if they can. The
+	// last part reports how the command ended. A command that has a flag against questions gets it.
+	Run(ctx context.Context, width int, words []string) iter.Seq2[Printed, error]
 }
 
-// CommandHelp is a command and its short description.
-type CommandHelp struct{ Name, Short string }
+// CommandHelp describes a command.
+type CommandHelp struct {
+	Name, Short string
+	Jobs        bool // it takes names of jobs
+	Needs       bool // it takes at least one argument
+}
 
-// Printed is the output and messages of a command.
+// Printed is a part of the output and messages of a command.
 type Printed struct {
 	Text   string
-	Cut    bool // there was more
+	Ended  bool
 	Failed bool
 }

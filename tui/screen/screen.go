@@ -59,10 +59,15 @@ type Headed interface {
 	Headed()
 }
 
-// Clicker is a screen that answers to a click of the mouse on a cell of what it
-// has drawn.
+// Clicker is a screen that answers to a click of the mouse on a cell of the terminal. open reports
+// that the click means keys.Open.
 type Clicker interface {
-	Click(w *World, x, y int) []Effect
+	Click(w *World, x, y int) (effects []Effect, open bool)
+}
+
+// Dragger is a Clicker that also answers to a mouse that moves after a click.
+type Dragger interface {
+	Drag(w *World, x, y int) []Effect
 }
 
 // Foot is a screen that chooses the keys of its last line; otherwise the shell
@@ -79,12 +84,13 @@ type Key struct {
 
 // Subject is the selection that an action applies to.
 type Subject struct {
-	Jobs   []job.ID  // the marked jobs, or the job under the cursor
-	Marked bool      // Jobs are marked, be it one
-	Run    job.RunID // 0: the newest of the job
-	At     time.Time // an occurrence; zero: none
-	File   string
-	Line   int
+	Jobs    []job.ID  // the marked jobs, or the job under the cursor
+	Marked  bool      // Jobs are marked, be it one
+	Run     job.RunID // 0: the newest of the job
+	Against job.RunID // to compare the output of Run with; 0: none
+	At      time.Time // an occurrence; zero: none
+	File    string
+	Line    int
 }
 
 // Answer is the result of an Ask, or one result of a Follow.
@@ -138,6 +144,7 @@ type Do struct {
 	Name     string   // of a protected job, to be typed
 	Command  []string // the shell command that does the same, as arguments
 	Call     func(ctx context.Context, d Daemon) (message string, err error)
+	Show     Screen                                                // carries it out in place of Call, comes to the front, and reports Ended; nil: none
 	Watch    func() []Effect                                       // for "run and watch": shows what Call has started; nil: there is nothing
 	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
 	Learn    func(ctx context.Context, d Daemon) ([]string, error) // requests more lines for Detail; nil: none
@@ -208,6 +215,8 @@ type Daemon interface {
 	Reload(ctx context.Context) ([]api.Diagnostic, error)
 	Past(ctx context.Context, jobs []job.ID, n int) ([]api.JobPast, error)
 	Timeline(ctx context.Context, q api.TimelineQuery) (api.Timeline, error)
+	Stats(ctx context.Context, q api.StatsQuery) (api.Stats, error)
+	Coming(ctx context.Context, q api.ComingQuery) (api.Coming, error)
 	Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, error)
 	Backfill(ctx context.Context, r api.BackfillRequest) (api.Backfill, error)
 	Retry(ctx context.Context, r api.RetryRequest) ([]job.Run, error)
@@ -221,6 +230,11 @@ type Daemon interface {
 	Revision(ctx context.Context, id int64) (api.Revision, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)
 	Ring(ctx context.Context) (api.Ring, error)
+}
+
+// Placer is a screen whose cursor can be put on what has a name, such as a member of a ring.
+type Placer interface {
+	Place(name string)
 }
 
 // Seeker is a screen whose cursor can be put on a job.

@@ -5,7 +5,29 @@ import (
 	"github.com/cronring/cronring/tui/board"
 )
 
-// View is a saved filter, order and width of a list.
+// Layout is the place and size of the details of the job under the cursor.
+type Layout struct {
+	Side Side `json:"side,omitempty"`
+	More int  `json:"more,omitempty"` // columns or lines in addition to the usual size
+}
+
+// Side is the place of the details.
+type Side string
+
+// The sides. A screen that is too small for Beside has them Below.
+const (
+	Auto   Side = "" // beside the list on a large screen
+	Beside Side = "beside"
+	Below  Side = "below"
+)
+
+// Column is a column of a list.
+type Column struct {
+	Name  string `json:"name"`
+	Width int    `json:"width,omitempty"` // 0: as its texts need
+}
+
+// View is a saved filter, order, width, layout and choice of columns of a list.
 type View struct {
 	Name    string      `json:"name"`
 	Text    string      `json:"text,omitempty"` // filter
@@ -13,6 +35,8 @@ type View struct {
 	Order   board.Order `json:"order,omitempty"`
 	Reverse bool        `json:"reverse,omitempty"`
 	Wide    bool        `json:"wide,omitempty"`
+	Layout  Layout      `json:"layout,omitzero"`
+	Columns []Column    `json:"columns,omitempty"` // none: the usual ones
 }
 
 // Viewer is a screen that can be looked at in several ways.

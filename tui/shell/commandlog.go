@@ -38,6 +38,14 @@ func (e *entry) end(message string, err error) {
 	}
 }
 
+// ended adds how a command ended that a screen has carried out.
+func (s *Shell) ended(owner screen.Screen, e screen.Ended) {
+	if entry, ok := s.commands[owner]; ok {
+		entry.end(e.Message, e.Err)
+		delete(s.commands, owner)
+	}
+}
+
 // plainError is an error in one line.
 func plainError(err error) string {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Fix != "" {
@@ -78,7 +86,8 @@ func (l *commandLog) draw(v canvas.View, s *Shell) {
 		}
 		s.log[len(s.log)-1-l.top-i].draw(v.In(0, 2*i+1, v.Width(), 2), s.w)
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, "esc close   j k scroll", s.w.Glyphs.Ellipsis, canvas.Style{})
+	x := s.drawHints(v, 1, v.Height()-1, "esc", "close")
+	v.PutCut(x, v.Height()-1, v.Width()-x-1, "j k scroll", s.w.Glyphs.Ellipsis, canvas.Style{})
 }
 
 func (e *entry) draw(v canvas.View, w *screen.World) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
@@ -132,17 +131,17 @@ func (q *question) draw(v canvas.View, s *Shell) {
 		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
 		x := min(1+display.Width("Type "+wanted+" to confirm: "), v.Width()-19)
 		page.DrawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
-		v.PutRight(last, "esc no ", canvas.Style{})
+		s.drawHints(v, v.Width()-len("esc no "), last, "esc", "no")
 		return
 	}
-	keys := []string{q.yes + " " + q.word()}
+	keys := []string{q.yes, q.word()}
 	if q.do.Watch != nil {
-		keys = append(keys, "w "+q.word()+" and watch")
+		keys = append(keys, "w", q.word()+" and watch")
 	}
 	if q.do.Preview != nil {
-		keys = append(keys, "d dry run")
+		keys = append(keys, "d", "dry run")
 	}
-	v.PutCut(1, last, v.Width()-2, strings.Join(append(keys, "n/esc no"), "   "), s.w.Glyphs.Ellipsis, canvas.Style{})
+	s.drawHints(v, 1, last, append(keys, "esc", "no")...)
 }
 
 // word is the verb of the command: what y does.
@@ -159,6 +158,11 @@ const doSlot = "do"
 // carryOut performs a Do, adds it to the command log, and shows the result.
 func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
 	e := s.note(d)
+	if d.Show != nil {
+		s.commands[d.Show] = e
+		s.push(d.Show)
+		return
+	}
 	slot := fmt.Sprintf("%s %d", doSlot, e.number)
 	s.waiting[slot] = waiting{owner, d, e}
 	s.order(nil, screen.Ask{Slot: slot, Call: callOf(d)})
@@ -179,6 +183,9 @@ func (s *Shell) took(a screen.Answer) {
 		return
 	case learnSlot:
 		s.tookLearned(a)
+		return
+	case foundSlot:
+		s.tookNamed(a)
 		return
 	case versionSlot:
 		s.tookVersion(a)

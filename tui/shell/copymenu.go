@@ -60,7 +60,8 @@ func (m *copyMenu) draw(v canvas.View, s *Shell) {
 		}
 		v.Put(2, i+1, item.key, canvas.Style{Bold: true})
 		v.Put(4, i+1, item.what, canvas.Style{})
+		s.hitable(v, 0, v.Width(), i+1, func() { m.key(s, screen.Key{Name: item.key}) })
 		v.PutCut(14, i+1, v.Width()-15, item.text, s.w.Glyphs.Ellipsis, canvas.Style{Faint: true})
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, "esc no", s.w.Glyphs.Ellipsis, canvas.Style{})
+	s.drawHints(v, 1, v.Height()-1, "esc", "no")
 }

@@ -16,6 +16,7 @@ import (
 // Draw draws everything.
 func (s *Shell) Draw(v canvas.View) {
 	s.w.Width = v.Width()
+	s.hits = s.hits[:0]
 	if v.Width() < screen.LeastWidth || v.Height() < screen.LeastHeight {
 		s.drawSmall(v)
 		return
@@ -28,12 +29,12 @@ func (s *Shell) Draw(v canvas.View) {
 	}
 	if over < body.Height() {
 		banner := s.drawBanner(body)
-		s.bodyTop = 1 + banner
 		s.front().Draw(body.In(0, banner, body.Width(), body.Height()-banner), s.w)
 		s.drawFoot(v.Row(v.Height() - 1))
 		s.drawToast(body)
 	}
 	if s.over != nil {
+		s.hits = s.hits[:0]
 		lay := v.In(0, v.Height()-over, v.Width(), over)
 		if over < body.Height() {
 			lay = v.In(0, v.Height()-over-1, v.Width(), over+1)
@@ -83,7 +84,6 @@ func (s *Shell) drawHead(row canvas.View) {
 
 // drawTabs names the screens that a digit brings to the front, as many as fit.
 func (s *Shell) drawTabs(row canvas.View, x int) {
-	s.tabs = s.tabs[:0]
 	for _, r := range s.screens.Roots {
 		name := r.Name
 		if b, ok := s.w.Keys.Binding(r.Action, keys.Everywhere); ok && len(b.Keys) > 0 {
@@ -98,7 +98,7 @@ func (s *Shell) drawTabs(row canvas.View, x int) {
 			return
 		}
 		end := row.Put(x, 0, name, style)
-		s.tabs = append(s.tabs, tab{r.Action, x, end})
+		s.hitable(row, x, end, 0, func() { s.act(r.Action) })
 		x = end + 1
 	}
 }
@@ -282,8 +282,9 @@ func (s *Shell) drawFoot(row canvas.View) {
 		}
 		keyStyle := style
 		keyStyle.Bold = !h.off
-		end := row.Put(x, 0, h.key, keyStyle)
-		x = row.Put(end, 0, " "+h.word, style) + gap
+		end := row.Put(row.Put(x, 0, h.key, keyStyle), 0, " "+h.word, style)
+		s.hitable(row, x, end, 0, func() { s.act(h.action) })
+		x = end + gap
 	}
 }
 
@@ -321,3 +322,25 @@ func without(hints []hint, a keys.Action) []hint {
 	}
 	return hints
 }
+
+// toastTime is the time that a message is shown.
+const toastTime = 6 * time.Second
+
+// toast is a message on the last lines of the body. The next key hides it.
+type toast struct {
+	text  string
+	bad   bool
+	until time.Time
+}
+
+func (t *toast) hide() { *t = toast{} }
+
+func (t *toast) age(now time.Time) {
+	if now.After(t.until) {
+		t.hide()
+	}
+}
+
+// say shows a message, warn an error.
+func (s *Shell) say(text string)  { s.toast = toast{text, false, s.now.Add(toastTime)} }
+func (s *Shell) warn(text string) { s.toast = toast{text, true, s.now.Add(toastTime)} }

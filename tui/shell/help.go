@@ -85,11 +85,15 @@ func (h *help) draw(v canvas.View, s *Shell) {
 	for y := range min(room, len(lines)-h.top) {
 		lines[h.top+y].draw(v.Row(1+y), s.w.Glyphs)
 	}
-	more := "esc close   type to search"
+	more := "type to search"
 	if len(lines) > room {
 		more += "   up down scroll"
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, more, s.w.Glyphs.Ellipsis, canvas.Style{})
+	if s.mouse {
+		more += "   the mouse clicks keys, titles and rows; hold shift to select text"
+	}
+	x = s.drawHints(v, 1, v.Height()-1, "esc", "close")
+	v.PutCut(x, v.Height()-1, v.Width()-x-1, more, s.w.Glyphs.Ellipsis, canvas.Style{})
 }
 
 func (l helpLine) draw(row canvas.View, g *canvas.Glyphs) {

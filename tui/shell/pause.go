@@ -86,8 +86,9 @@ func (m *pauseMenu) draw(v canvas.View, s *Shell) {
 		if x+display.Width(c.key+" "+text) > v.Width()-1 {
 			break
 		}
-		x = v.Put(x, 1, c.key, canvas.Style{Bold: true})
-		x = v.Put(x+1, 1, text, canvas.Style{}) + 3
+		end := v.Put(v.Put(x, 1, c.key, canvas.Style{Bold: true})+1, 1, text, canvas.Style{})
+		s.hitable(v, x, end, 1, func() { m.key(s, screen.Key{Name: c.key}) })
+		x = end + 3
 	}
-	v.PutCut(1, 2, v.Width()-2, "esc no", s.w.Glyphs.Ellipsis, canvas.Style{})
+	s.drawHints(v, 1, 2, "esc", "no")
 }

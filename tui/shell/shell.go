@@ -6,6 +6,7 @@
 package shell
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -54,9 +55,12 @@ type Shell struct {
 	job      job.ID   // that the cursor goes to once it is there; empty: none
 	count    int      // of entries of the log, ever
 	views    []screen.View
+	recent   []string                 // commands of the finder, the newest first
+	commands map[screen.Screen]*entry // that screens carry out
 	mouse    bool
-	tabs     []tab // as drawn last
-	bodyTop  int   // the line that the front screen was drawn from
+	notify   bool   // of failures that begin
+	title    string // of the terminal
+	hits     []hit  // as drawn last
 	orders   []Order
 }
 
@@ -74,7 +78,9 @@ type Start struct {
 	Screen keys.Action   // of the first screen; empty: the jobs
 	Job    string        // to begin with; empty: whichever is first
 	Views  []screen.View // that were saved
+	Recent []string      // commands that were used before
 	Say    string        // first message to the user
+	Notify bool          // of failures that begin: bell, desktop and title of the terminal
 	Over   screen.Screen // shown over the first screen, such as the editor; nil: none
 }
 
@@ -100,7 +106,7 @@ func New(start Start, screens Screens) *Shell {
 	if w.Board == nil {
 		w.Board = board.New()
 	}
-	s := &Shell{w: &w, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}}
+	s := &Shell{w: &w, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}, commands: map[screen.Screen]*entry{}}
 	for _, r := range screens.Roots {
 		s.roots[r.Action] = r.Make()
 	}
@@ -108,7 +114,8 @@ func New(start Start, screens Screens) *Shell {
 	if first == nil {
 		first = s.roots[screens.Roots[0].Action]
 	}
-	s.stack, s.views = []screen.Screen{first}, start.Views
+	s.stack, s.views, s.recent = []screen.Screen{first}, start.Views, start.Recent
+	s.mouse, s.notify = true, start.Notify // the mouse is on in the terminal
 	s.greeting, s.job = start.Say, job.ID(start.Job)
 	if start.Over != nil {
 		s.stack = append(s.stack, start.Over)
@@ -208,7 +215,9 @@ func (s *Shell) Take(now time.Time, owner screen.Screen, a screen.Answer) []Orde
 func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 	back := !s.w.Link.Live && s.w.Link.Tried
 	s.w.Link = screen.Link{Live: true, Tried: true, Socket: s.w.Link.Socket}
+	var failing []string
 	for _, u := range updates {
+		failing = append(failing, s.beginToFail(u.Rows)...)
 		if !u.Now.IsZero() {
 			s.offset = u.Now.Sub(now)
 		}
@@ -223,6 +232,7 @@ func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 	}
 	s.refresh()
 	s.seek()
+	s.announce(failing)
 	return s.flush()
 }
 
@@ -308,6 +318,8 @@ func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 			} else {
 				s.say(e.Text)
 			}
+		case screen.Ended:
+			s.ended(owner, e)
 		case screen.Clip:
 			s.order(owner, e)
 			s.say("copied " + e.What)
@@ -321,11 +333,17 @@ func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 func (s *Shell) push(next screen.Screen) {
 	s.order(s.front(), screen.Unfollow{})
 	if len(s.stack) == maxDepth {
-		s.order(s.stack[1], screen.Drop{})
+		s.drop(s.stack[1])
 		s.stack = slices.Delete(s.stack, 1, 2)
 	}
 	s.stack = append(s.stack, next)
 	s.open()
+}
+
+// drop ends what a screen waits for, because the screen is gone.
+func (s *Shell) drop(old screen.Screen) {
+	s.order(old, screen.Drop{})
+	s.ended(old, screen.Ended{Err: errors.New("ended with its screen")})
 }
 
 // pop leaves the front screen, unless it is the last.
@@ -333,7 +351,7 @@ func (s *Shell) pop() bool {
 	if len(s.stack) == 1 {
 		return false
 	}
-	s.order(s.front(), screen.Drop{})
+	s.drop(s.front())
 	s.stack = s.stack[:len(s.stack)-1]
 	s.open()
 	return true
@@ -347,7 +365,7 @@ func (s *Shell) turn(stack []screen.Screen) {
 	s.order(s.front(), screen.Unfollow{})
 	for _, old := range s.previous[min(len(s.previous), 1):] {
 		if !slices.Contains(stack, old) {
-			s.order(old, screen.Drop{})
+			s.drop(old)
 		}
 	}
 	s.previous, s.stack = s.stack, stack

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/finder"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
@@ -71,12 +72,12 @@ func shellOn(w *screen.World) (*Shell, *plainScreen) {
 		Opened:  map[keys.Action]func(*screen.World, screen.Subject) screen.Screen{},
 		Command: func(words []string) screen.Screen { return &plainScreen{name: strings.Join(words, "|")} },
 	}
-	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST} {
+	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST, keys.ShowStats, keys.ShowUpcoming} {
 		screens.Opened[a] = func(_ *screen.World, about screen.Subject) screen.Screen {
 			return &plainScreen{name: string(a), about: about}
 		}
 	}
-	s := &Shell{w: w, now: screentest.Now, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}}
+	s := &Shell{w: w, now: screentest.Now, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}, commands: map[screen.Screen]*entry{}}
 	for _, r := range screens.Roots {
 		s.roots[r.Action] = &plainScreen{name: r.Name}
 	}
@@ -529,7 +530,7 @@ func TestPaletteFindsVerbsAndJobs(t *testing.T) {
 		s, _ := newTestShell(t)
 		typeText(s, ":"+tc.typed)
 		p := s.over.(*palette)
-		if len(p.found) == 0 || p.found[0].text() != tc.want {
+		if len(p.found) == 0 || p.found[0].Text() != tc.want {
 			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.want)
 		}
 	}
@@ -570,7 +571,7 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 		front.about = screen.Subject{}
 		d := &screentest.Daemon{}
 		typeText(s, ":"+tc.typed)
-		if p := s.over.(*palette); len(p.found) == 0 || p.found[0].text() != tc.first {
+		if p := s.over.(*palette); len(p.found) == 0 || p.found[0].Text() != tc.first {
 			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.first)
 		}
 		carry(t, s, d, typeKeys(s, "enter"))
@@ -592,7 +593,7 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 		w.Board.Apply(api.BoardUpdate{Now: screentest.Now, Complete: true, Rows: []api.Row{{Job: "backup"}, {Job: "alice/backup"}, {Job: "apt-daily"}}})
 		s, _ := shellOn(w)
 		typeText(s, ":pause "+pattern+" ")
-		if p := s.over.(*palette); len(p.found) == 0 || !slices.Equal(p.found[0].jobs, want) {
+		if p := s.over.(*palette); len(p.found) == 0 || !slices.Equal(p.found[0].Jobs, want) {
 			t.Errorf("%s: got %v, want %v", pattern, p.found, want)
 		}
 	}
@@ -608,28 +609,119 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 // TestPaletteRunsCommands: what is no verb of the dashboard, or has a flag, is a command of the
 // command line.
 func TestPaletteRunsCommands(t *testing.T) {
-	for _, tc := range []struct{ typed, first, opens string }{
-		{"run --force etl-orders", "run --force etl-orders", "run|--force|etl-orders"},
-		{"report st", "report stats", "report|stats"},
-		{"report stats --by user", "report stats --by user", "report|stats|--by|user"},
-		{`run --env 'A=b c' "it's"`, `run --env 'A=b c' 'it'\''s'`, "run|--env|A=b c|it's"},
+	for _, tc := range []struct{ typed, first, asks, opens string }{
+		{"run --force etl-orders", "run --force etl-orders", "Run this command?  cronring run --force etl-orders", "run|--force|etl-orders"},
+		{"run --force pg-backup", "run --force pg-backup", "pg-backup is protected", "run|--force|pg-backup"},
+		{"report st", "report stats", "", "report|stats"},
+		{"rstats", "report stats", "", "report|stats"},
+		{"reprot stats --by user", "reprot stats --by user", "", ""},
+		{"report stats --by user", "report stats --by user", "", "report|stats|--by|user"},
+		{"report events", "report events", "", "report|events"},
+		{"resume etl", "resume etl-orders", "Run this command?", "resume|etl-orders"},
+		{"resume etlodrers", "resume etlodrers", "Run this command?", "resume|etlodrers"},
+		{"run @failed", "run @failed", "Run this command?", "run|@failed"},
+		{`run --env 'A=b c' "it's"`, `run --env 'A=b c' 'it'\''s'`, "Run this command?", "run|--env|A=b c|it's"},
 	} {
-		s, _ := newTestShell(t)
+		s, front := newTestShell(t)
 		typeText(s, ":"+tc.typed)
-		if p := s.over.(*palette); len(p.found) == 0 || p.found[0].text() != tc.first {
+		p := s.over.(*palette)
+		if tc.opens == "" {
+			if len(p.found) > 0 {
+				t.Errorf("%q: got %v, want nothing", tc.typed, p.found)
+			}
+			continue
+		}
+		if len(p.found) == 0 || p.found[0].Text() != tc.first {
 			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.first)
+			continue
 		}
 		typeKeys(s, "enter")
+		if tc.asks != "" {
+			if got := shown(s, 120, 40); s.front() != front || !strings.Contains(got, tc.asks) {
+				t.Errorf("%q: want %q on the screen:\n%s", tc.typed, tc.asks, got)
+			}
+			typeText(s, map[bool]string{true: "pg-backup", false: "y"}[strings.Contains(tc.asks, "protected")])
+			if len(s.log) != 1 || s.log[0].ended {
+				t.Errorf("%q: got %v in the log, want the command", tc.typed, s.log)
+			}
+		}
 		if got := s.front().(*plainScreen).name; got != tc.opens {
 			t.Errorf("%q: opened %q, want %q", tc.typed, got, tc.opens)
+		}
+		if len(s.recent) != 1 || s.recent[0] != tc.first {
+			t.Errorf("%q: got %q as recent commands", tc.typed, s.recent)
 		}
 	}
 	for _, typed := range []string{"run --force 'etl", `run --force etl\`} {
 		s, _ := newTestShell(t)
 		typeText(s, ":"+typed)
-		if p := s.over.(*palette); slices.ContainsFunc(p.found, func(c candidate) bool { return c.line != nil }) {
+		if p := s.over.(*palette); slices.ContainsFunc(p.found, func(c finder.Candidate) bool { return c.Kind == finder.KindCommand }) {
 			t.Errorf("%q: got %v, want no command", typed, p.found)
 		}
+	}
+}
+
+// The end of a command that changes something is in the log, also if its screen is left before.
+func TestCommandEndsInTheLog(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.command([]string{"run", "--force", "etl-orders"})
+	typeKeys(s, "y")
+	s.perform(s.front(), []screen.Effect{screen.Ended{Message: "started run 7"}})
+	s.trigger = "enter"
+	s.command([]string{"run", "--wait", "etl-orders"})
+	typeKeys(s, "y", "esc", "@")
+	if got := shown(s, 120, 40); !strings.Contains(got, "started run 7") || !strings.Contains(got, "ended with its screen") {
+		t.Errorf("want how both commands ended:\n%s", got)
+	}
+}
+
+// The finder leads to everything that has a name.
+func TestPaletteLeadsTo(t *testing.T) {
+	for _, tc := range []struct{ typed, kind, front string }{
+		{"zfsscrub", "job", "open"}, {"zsf-scrub", "job", "open"}, {"jobs", "screen", "jobs"}, {"runs", "screen", "Runs"},
+		{"crond/etl", "file", "edit"}, {"edit /etc/cron.d/etl", "verb", "edit"}, {"edit --user ann", "verb", "edit"}, {"db02", "host", "Ring"},
+		{"broken", "view", "jobs"}, {"list broken", "recent", "list broken"},
+	} {
+		s, _ := newTestShell(t)
+		d := screentest.NewDaemon()
+		s.views = []screen.View{{Name: "broken"}}
+		s.recent = []string{"list broken"}
+		d.OnCrontabFiles = func() ([]api.CrontabFile, error) {
+			return []api.CrontabFile{{File: "/etc/cron.d/etl"}, {File: "/var/spool/cron/crontabs/ann", User: "ann"}}, nil
+		}
+		d.OnRing = func() api.Ring { return api.Ring{Members: []api.Member{{ID: "db-01"}, {ID: "db-02"}}} }
+		carry(t, s, d, typeKeys(s, ":"))
+		typeText(s, tc.typed)
+		p := s.over.(*palette)
+		if len(p.found) == 0 || string(p.found[0].Kind) != tc.kind {
+			t.Errorf("%q: got %+v, want a %s", tc.typed, p.found, tc.kind)
+			continue
+		}
+		typeKeys(s, "enter")
+		if tc.kind == "recent" { // there is no command list here: it can be changed
+			if got := p.line.Text(); got != tc.front {
+				t.Errorf("%q: got %q in the line", tc.typed, got)
+			}
+			continue
+		}
+		if got := s.front().(*plainScreen); got.name != tc.front {
+			t.Errorf("%q: got the screen %q, want %q", tc.typed, got.name, tc.front)
+		} else if tc.typed == "edit --user ann" && got.about.File != "/var/spool/cron/crontabs/ann" {
+			t.Errorf("got %+v, want the crontab of ann", got.about)
+		}
+	}
+}
+
+// Without text the finder begins with the newest commands, and does one again.
+func TestPaletteRepeats(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.recent = []string{"pause etl-orders", "zfs-scrub"}
+	typeKeys(s, ":", "down", "enter")
+	if got := s.front().(*plainScreen); got.name != string(keys.Open) || got.about.Jobs[0] != "zfs-scrub" {
+		t.Errorf("got %q, want the job again", got.name)
+	}
+	if want := []string{"zfs-scrub", "pause etl-orders"}; !slices.Equal(s.recent, want) {
+		t.Errorf("got %q, want %q", s.recent, want)
 	}
 }
 

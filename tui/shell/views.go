@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Kept reports the result of a Keep.
+// Kept reports the result of a Keep or a Remember.
 func (s *Shell) Kept(now time.Time, err error) {
 	s.at(now)
 	if err != nil {
@@ -89,13 +90,17 @@ func (m *viewMenu) draw(v canvas.View, s *Shell) {
 			v.Put(1, y+1, s.w.Glyphs.Cursor, style)
 			style.Bold = true
 		}
+		s.hitable(v, 0, v.Width(), y+1, func() {
+			m.cursor = top + y
+			m.key(s, screen.Key{Name: "enter"})
+		})
 		v.PutCut(3, y+1, 24, view.Name, ellipsis, style)
 		v.PutCut(28, y+1, v.Width()-29, viewText(view), ellipsis, canvas.Style{})
 	}
 	if len(s.views) == 0 {
 		v.PutCut(1, 1, v.Width()-2, "None is saved. s saves the filter, states, order and width that are set now.", ellipsis, canvas.Style{})
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, "enter open   s save this view   D delete   esc close", ellipsis, canvas.Style{})
+	s.drawHints(v, 1, v.Height()-1, "enter", "open", "s", "save this view", "D", "delete", "esc", "close")
 }
 
 // viewText describes a view.
@@ -115,6 +120,9 @@ func viewText(v screen.View) string {
 	}
 	if v.Wide {
 		words = append(words, "wide")
+	}
+	if n := len(v.Columns); n > 0 {
+		words = append(words, page.Count(n, "column"))
 	}
 	return strings.Join(words, "  ")
 }

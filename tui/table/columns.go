@@ -93,9 +93,9 @@ func distribute[R any](shown []placedColumn[R], spare int) {
 	}
 }
 
-// drawTitle draws the title above the column.
-func (p *placedColumn[R]) drawTitle(row canvas.View, style canvas.Style, ellipsis string) {
-	p.put(row, p.Title, style, ellipsis)
+// drawTitle draws the title above the column, with a sign behind it.
+func (p *placedColumn[R]) drawTitle(row canvas.View, sign string, style canvas.Style, ellipsis string) {
+	p.put(row, p.Title+sign, style, ellipsis)
 }
 
 // drawCell draws the cell of a row. The field is for columns that draw several

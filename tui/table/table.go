@@ -32,6 +32,8 @@ type Table[K comparable, R any] struct {
 	Left    int          // column of the screen at which the first cell begins
 	MarkAt  int          // column of the screen that shows the sign of a marked row
 	Titles  canvas.Style // of the titles of columns
+	Sorted  string       // title of the column that the rows are sorted by
+	Way     string       // sign behind that title
 	ToFirst bool         // when a filter hides the row under the cursor, the cursor moves to the first row
 
 	In      keys.Scope             // scope of the screen's keys
@@ -41,6 +43,8 @@ type Table[K comparable, R any] struct {
 	listing list[K]
 	filter  string // that the source was filtered by
 	placed  []placedColumn[R]
+	title   canvas.View // as drawn last, like body
+	body    canvas.View
 	field   Field
 }
 
@@ -154,6 +158,26 @@ func (t *Table[K, R]) SelectLine(y int) (ok, again bool) {
 	return true, again
 }
 
+// Click moves the cursor to the row in a cell of the terminal, and reports whether to open it, because
+// the cursor was on it already.
+func (t *Table[K, R]) Click(_ *screen.World, x, y int) (effects []screen.Effect, open bool) {
+	if _, line, inside := t.body.Locate(x, y); inside {
+		_, open = t.SelectLine(line)
+	}
+	return nil, open
+}
+
+// TitleAt returns the title of the column whose title is in a cell of the terminal, or "".
+func (t *Table[K, R]) TitleAt(x, y int) string {
+	x, _, inside := t.title.Locate(x, y)
+	for i := range t.placed {
+		if p := &t.placed[i]; inside && x >= p.x && x < p.x+p.width {
+			return p.Title
+		}
+	}
+	return ""
+}
+
 // DrawFilter draws the filter, and returns the column after it.
 func (t *Table[K, R]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
 	return t.listing.DrawFilter(v, x, y, width, w)
@@ -173,13 +197,19 @@ func (t *Table[K, R]) Draw(v canvas.View, w *screen.World) {
 
 // DrawTitles draws the titles of the columns that Place has chosen.
 func (t *Table[K, R]) DrawTitles(row canvas.View, w *screen.World) {
+	t.title = row
 	for i := range t.placed {
-		t.placed[i].drawTitle(row, t.Titles, w.Glyphs.Ellipsis)
+		sign := ""
+		if t.Sorted != "" && t.placed[i].Title == t.Sorted {
+			sign = t.Way
+		}
+		t.placed[i].drawTitle(row, sign, t.Titles, w.Glyphs.Ellipsis)
 	}
 }
 
 // DrawRows draws the rows in view in the columns that Place has chosen.
 func (t *Table[K, R]) DrawRows(v canvas.View, w *screen.World) {
+	t.body = v
 	first, last := t.Window(v.Height())
 	for i := first; i < last; i++ {
 		row := v.Row(i - first)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -36,7 +37,7 @@ type runEnd struct {
 // rehearse simulates crontabs from one instant up to, but not including, another, as if
 // the daemon had been up all along; @reboot entries do not run. It calls seen with each
 // effect.
-func rehearse(crontabs []*crontab.File, from, to time.Time, takes time.Duration, seen func(time.Time, effect.Effect) error) (*view.View, error) {
+func rehearse(crontabs []*crontab.File, blackouts timetable.Blackouts, from, to time.Time, takes time.Duration, seen func(time.Time, effect.Effect) error) (*view.View, error) {
 	r := &rehearsal{
 		engine: engine.New(engine.State{}),
 		from:   from, to: to, takes: takes, seen: seen, killed: map[job.RunID]bool{},
@@ -44,7 +45,7 @@ func rehearse(crontabs []*crontab.File, from, to time.Time, takes time.Duration,
 	// What is due at the moment of a load is not missed, so the load comes
 	// just before the first instant that counts.
 	r.at = from.Add(-1)
-	r.events = []event.Event{event.Load{Crontabs: crontabs, Node: HostName()}}
+	r.events = []event.Event{event.Load{Crontabs: crontabs, Blackouts: blackouts, Node: HostName()}}
 	for ok := true; ok; r.at, ok = r.next() {
 		if err := r.step(); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/typedtime"
@@ -48,7 +49,8 @@ if the daemon had always been running; - is standard input.
 
 --from is inclusive, --until is exclusive. What is chosen at random (~, jitter=,
 spread=) is not what the daemon of a host has chosen. Runs succeed, and the
-commands of if= allow them. Lines with errors are left out; see lint.
+commands of if= allow them. Calendars and blackouts are those of this host's
+configuration. Lines with errors are left out; see lint.
 
 -o json and jsonl give one object for each start: due (UTC), at, local, table,
 line, command, user, job, schedule, trigger, attempt.`,
@@ -81,7 +83,8 @@ func simulate(a *cli.App, names []string, f *simulateFlags) error {
 		return err
 	}
 	list, sum := []simulated{}, newOutlook(from, to, loc)
-	view, err := rehearse(crontabs, from, to, time.Duration(f.takes), func(at time.Time, e effect.Effect) error {
+	configuration := config.Read(ConfigDir)
+	view, err := rehearse(crontabs, configuration.HostBlackouts(loc), from, to, time.Duration(f.takes), func(at time.Time, e effect.Effect) error {
 		start, ok := e.(effect.Start)
 		switch {
 		case f.out.Value == cli.FormText:

@@ -57,6 +57,6 @@ const maxAnswer = 1 << 10
 
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ) // every terminal has a size, if only 0
 	return err == nil
 }

@@ -39,6 +39,9 @@ func ErrorsIn(diagnostics []crontab.Diagnostic) int {
 // PauseEnd describes when a pause ends, and when one that is planned begins.
 func PauseEnd(h *job.Hold, loc *time.Location) string {
 	text := ""
+	if h.Skips {
+		text = ", for its occurrences only,"
+	}
 	if !h.From.IsZero() {
 		text = " from " + h.From.In(loc).Format(LongTime)
 	}

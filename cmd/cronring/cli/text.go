@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/display"
@@ -30,13 +29,8 @@ func Sign(full, ascii string) string {
 	return ascii
 }
 
-// Plural formats a number of things: "1 run", "2 runs".
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
+// Plural is display.Count.
+func Plural(n int, noun string) string { return display.Count(n, noun) }
 
 // EscapeText makes a table fit for a terminal: what could steer it is shown as an
 // escape.

@@ -68,6 +68,8 @@ func (quietLoop) Refused() []spool.Refusal { return nil }
 
 func (quietLoop) Tap(func([]job.Record, []job.Ledger)) {}
 
+func (quietLoop) Audit(context.Context, []job.Action) {}
+
 func (q quietLoop) Configuration() api.Config { return api.Config{} }
 
 func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {

@@ -2,10 +2,11 @@ package dashboard
 
 import (
 	"context"
-	"io"
+	"iter"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +21,7 @@ type commands struct {
 	readOnly string
 }
 
-// mostPrinted bounds the output of a command that is kept, in bytes.
-const mostPrinted = 1 << 20
-
-// All lists the commands in alphabetical order.
+// All lists the commands in alphabetical order. It omits edit, which is a screen.
 func (c commands) All() []screen.CommandHelp {
 	app := *c.a
 	var all []screen.CommandHelp
@@ -31,8 +29,12 @@ func (c commands) All() []screen.CommandHelp {
 	add = func(cmd *cobra.Command, name string) {
 		for _, sub := range cmd.Commands() {
 			name := strings.TrimSpace(name + " " + sub.Name())
-			if sub.IsAvailableCommand() && !sub.HasSubCommands() && c.Refuses(strings.Fields(name)) == "" {
-				all = append(all, screen.CommandHelp{Name: name, Short: sub.Short})
+			group := sub.HasSubCommands() && !strings.Contains(sub.Use, " ") // it only has help
+			if sub.IsAvailableCommand() && sub.Runnable() && !group && name != "edit" && c.Refuses(strings.Fields(name)) == "" {
+				_, args, _ := strings.Cut(sub.Use, " ")
+				all = append(all, screen.CommandHelp{
+					Name: name, Short: sub.Short, Jobs: strings.Contains(args, "JOB"), Needs: args != "" && !strings.HasPrefix(args, "["),
+				})
 			}
 			add(sub, name)
 		}
@@ -42,47 +44,92 @@ func (c commands) All() []screen.CommandHelp {
 	return all
 }
 
-// Refuses refuses commands that do not end or need the terminal and, if nothing may be changed, those
-// that change something.
+// Refuses refuses the dashboard itself and, if nothing may be changed, commands that change
+// something.
 func (c commands) Refuses(words []string) string {
 	switch {
-	case isOneOf(unending, words), watches(words), isOneOf([]string{"logs"}, words) && (slices.Contains(words, "-f") || slices.Contains(words, "--follow")):
-		return "it never ends: run it in a shell"
+	case isOneOf([]string{"top", "tui"}, words):
+		return "it is the dashboard"
 	case isOneOf([]string{"edit"}, words):
-		return "press 5 for the crontab files, or run it in a shell"
-	case c.readOnly != "" && !isOneOf(lookOnly, words):
+		return "press e on a job, or 5 for the crontab files"
+	case c.readOnly != "" && c.Changes(words):
 		return c.readOnly
 	}
 	return ""
 }
 
-// Run runs a command on the daemon that is shown. It cannot ask questions.
-func (c commands) Run(ctx context.Context, width int, words []string) (screen.Printed, error) {
-	in, out, err := os.Pipe()
+// Changes reports whether a command may change something.
+func (c commands) Changes(words []string) bool {
+	if slices.Contains(words, "--dry-run") || slices.Contains(words, "--help") {
+		return false
+	}
+	fixes := func(word string) bool { return strings.HasPrefix(word, "--fix") || strings.HasPrefix(word, "--write") }
+	return !isOneOf(lookOnly, words) || slices.ContainsFunc(words, fixes)
+}
+
+// Follows reports whether a command has a flag with which it prints while something runs, or prints
+// events.
+func (c commands) Follows(words []string) bool {
+	app := *c.a
+	cmd, rest, err := c.root(&app).Find(words)
+	if err != nil || cmd.ParseFlags(rest) != nil {
+		return false
+	}
+	changed := func(flag string) bool { return cmd.Flags().Changed(flag) }
+	return isOneOf([]string{"report events"}, words) || slices.ContainsFunc([]string{"watch", "follow", "wait"}, changed)
+}
+
+// Run runs a command on the daemon that is shown. It cannot ask questions: the dashboard has asked.
+func (c commands) Run(ctx context.Context, width int, words []string) iter.Seq2[screen.Printed, error] {
+	return func(yield func(screen.Printed, error) bool) {
+		in, out, err := os.Pipe()
+		if err != nil {
+			yield(screen.Printed{}, err)
+			return
+		}
+		defer in.Close() // a command that still writes ends
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		app := c.a.Captured(out, width)
+		app.Terminal = !c.Follows(words) // a terminal would be drawn over again and again
+		root := c.root(app)
+		app.NoInput, app.ReadOnly = true, c.a.ReadOnly
+		root.SetContext(ctx)
+		code := make(chan int, 1)
+		go func() {
+			code <- app.Run(root, c.withFlags(root, words))
+			out.Close()
+		}()
+		stop := context.AfterFunc(ctx, func() { in.SetReadDeadline(time.Now()) })
+		defer stop()
+		buffer := make([]byte, 32<<10)
+		for {
+			n, err := in.Read(buffer)
+			if n > 0 && !yield(screen.Printed{Text: string(buffer[:n])}, nil) {
+				return
+			}
+			if err != nil {
+				break
+			}
+		}
+		in.Close()
+		yield(screen.Printed{Ended: true, Failed: <-code != 0}, nil)
+	}
+}
+
+// withFlags adds the flags that connect a command to the daemon that is shown, and the one against
+// questions, because the dashboard has asked.
+func (c commands) withFlags(root *cobra.Command, words []string) []string {
+	cmd, _, err := root.Find(words)
 	if err != nil {
-		return screen.Printed{}, err
+		return words
 	}
-	defer in.Close()
-	app := c.a.Captured(out, width)
-	root := c.root(app)
-	app.NoInput, app.ReadOnly = true, c.a.ReadOnly
-	if found, _, err := root.Find(words); err == nil && found.Flags().Lookup("host") != nil {
-		words = append(c.a.ConnectionFlags(), words...)
+	var flags []string
+	if cmd.Flags().Lookup("host") != nil {
+		flags = c.a.ConnectionFlags()
 	}
-	root.SetContext(ctx)
-	code := make(chan int, 1)
-	go func() {
-		code <- app.Run(root, words)
-		out.Close()
-	}()
-	text, err := io.ReadAll(io.LimitReader(in, mostPrinted+1))
-	if err != nil {
-		return screen.Printed{}, err
+	if yes := cmd.Flags().Lookup("yes"); yes != nil && !slices.Contains(words, "--dry-run") {
+		flags = append(flags, "--yes=true")
 	}
-	p := screen.Printed{Text: string(text[:min(len(text), mostPrinted)]), Cut: len(text) > mostPrinted}
-	if p.Cut {
-		return p, nil // the command ends when it writes to the closed pipe
-	}
-	p.Failed = <-code != 0
-	return p, nil
+	return append(flags, words...)
 }

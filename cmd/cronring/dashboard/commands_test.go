@@ -3,7 +3,9 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +19,9 @@ import (
 func testRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{Use: "cronring", SilenceErrors: true, SilenceUsage: true}
 	add := func(name string, run func(ctx context.Context, args []string) error) {
-		cmd := &cobra.Command{Use: name, Short: "the command " + name, RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }}
+		cmd := &cobra.Command{Use: name + map[string]string{"run": " JOB..."}[name], Short: "the command " + name, RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }}
 		a.AddConnection(cmd)
+		cmd.Flags().Bool("watch", false, "")
 		root.AddCommand(cmd)
 	}
 	add("list", func(_ context.Context, args []string) error {
@@ -37,6 +40,15 @@ func testRoot(a *cli.App) *cobra.Command {
 		return ctx.Err()
 	})
 	add("edit", nil)
+	group := &cobra.Command{Use: "report", RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	group.AddCommand(&cobra.Command{Use: "stats", Short: "the command stats", RunE: func(*cobra.Command, []string) error { return nil }})
+	root.AddCommand(group)
+	remove := &cobra.Command{Use: "rm", RunE: func(cmd *cobra.Command, args []string) error {
+		a.Printf("%s %s\n", cmd.Flag("yes").Value, strings.Join(args, "|"))
+		return nil
+	}}
+	remove.Flags().BoolP("yes", "y", false, "")
+	root.AddCommand(remove)
 	return root
 }
 
@@ -44,27 +56,38 @@ func TestCommandsOfTheDashboard(t *testing.T) {
 	a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
 	a.Socket = "/run/x.sock"
 	c := commands{a, testRoot, ""}
-	run := func(ctx context.Context, words ...string) screen.Printed {
+	run := func(ctx context.Context, words ...string) (text string, last screen.Printed) {
 		t.Helper()
-		p, err := c.Run(ctx, 72, words)
-		if err != nil {
-			t.Error(err)
+		for p, err := range c.Run(ctx, 72, words) {
+			if err != nil {
+				t.Error(err)
+			}
+			text += p.Text
+			last = p
 		}
-		return p
+		return text, last
 	}
-	if got, want := run(t.Context(), "list", "a b"), (screen.Printed{Text: "72 true true /run/x.sock a b\n"}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	if got, _ := run(t.Context(), "list", "a b"); got != "72 true true /run/x.sock a b\n" {
+		t.Errorf("got %q, want the width of a terminal and the socket", got)
 	}
-	if got := run(t.Context(), "run"); !got.Failed || !strings.Contains(got.Text, "it is broken") {
-		t.Errorf("got %+v, want the error", got)
+	if got, _ := run(t.Context(), "list", "--watch"); got != "72 false true /run/x.sock \n" {
+		t.Errorf("followed: got %q, want no terminal", got)
 	}
-	if got := run(t.Context(), "much"); !got.Cut || len(got.Text) != mostPrinted {
-		t.Errorf("got %d bytes, cut: %t, want the first %d", len(got.Text), got.Cut, mostPrinted)
+	if got, _ := run(t.Context(), "rm", "a"); got != "true a\n" {
+		t.Errorf("got %q, want no question", got)
+	}
+	if got, last := run(t.Context(), "run"); !last.Failed || !strings.Contains(got, "it is broken") {
+		t.Errorf("got %q, %+v, want the error", got, last)
+	}
+	for p := range c.Run(t.Context(), 72, []string{"much"}) {
+		if p.Text != "" {
+			break // its reader is gone: it ends
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the screen was left
-	if got := run(ctx, "wait"); !got.Failed {
-		t.Errorf("got %+v, want that it was ended", got)
+	if _, last := run(ctx, "wait"); !last.Failed {
+		t.Errorf("got %+v, want that it was ended", last)
 	}
 }
 
@@ -72,18 +95,30 @@ func TestCommandsAreRefused(t *testing.T) {
 	a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
 	c := commands{a, testRoot, ""}
 	for line, refused := range map[string]bool{
-		"list": false, "list --watch": true, "list -w": true, "top": true, "report events": true, "logs x": false, "logs x -f": true, "edit": true,
+		"list": false, "list --watch": false, "top": true, "report events": false, "edit": true,
 	} {
 		if why := c.Refuses(strings.Fields(line)); (why != "") != refused {
 			t.Errorf("%s: got %q, want refused: %t", line, why, refused)
 		}
 	}
+	for line, want := range map[string][2]bool{ // that it changes something, and that it is followed
+		"list": {false, false}, "list --watch": {false, true}, "run x": {true, false}, "run x --watch": {true, true}, "run x --dry-run": {false, false},
+		"lint x": {false, false}, "doctor --fix": {true, false}, "report events": {false, true}, "nothing": {true, false},
+	} {
+		if got := [2]bool{c.Changes(strings.Fields(line)), c.Follows(strings.Fields(line))}; got != want {
+			t.Errorf("%s: changes, follows: got %v, want %v", line, got, want)
+		}
+	}
+	all := c.All()
+	if i := slices.IndexFunc(all, func(x screen.CommandHelp) bool { return x.Name == "run" }); i < 0 || !all[i].Jobs || !all[i].Needs {
+		t.Errorf("got %+v, want that run takes jobs", all)
+	}
 	c.readOnly = "--read-only"
 	names := []string{}
 	for _, x := range c.All() {
-		names = append(names, x.Name+": "+x.Short)
+		names = append(names, fmt.Sprintf("%s: %s %t %t", x.Name, x.Short, x.Jobs, x.Needs))
 	}
-	if got := strings.Join(names, ", "); got != "list: the command list" {
-		t.Errorf("with --read-only: got %q, want list alone", got)
+	if got := strings.Join(names, ", "); got != "list: the command list false false, report stats: the command stats false false" {
+		t.Errorf("with --read-only: got %q, want list and report stats alone", got)
 	}
 }

@@ -22,6 +22,7 @@ type topFlags struct {
 	job    string
 	ascii  bool
 	plain  bool
+	notify bool
 	edit   string // a crontab to begin with
 	root   func(*cli.App) *cobra.Command
 }
@@ -54,6 +55,7 @@ errors of ssh.`,
 	cmd.Flags().StringVar(&f.job, "job", "", "begin with the cursor on the job `JOB`")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters alone")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "draw nothing: say one line for each event, and answer typed commands")
+	cmd.Flags().BoolVar(&f.notify, "notify", false, "when a job begins to fail, ring the bell and notify through the terminal; count failures in its title")
 	a.AddColor(cmd)
 	return cmd
 }
@@ -79,6 +81,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if a.NoInput {
 		return cli.UsageError("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring report events")
 	}
+	if f.plain && f.notify {
+		return cli.UsageError("combine --plain with --notify", "", "cronring report events --notify")
+	}
 	if f.plain {
 		return plain(a, cmd, readOnly, f.root)
 	}
@@ -97,6 +102,11 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if err != nil {
 		diagnostics = append(diagnostics, err.Error())
 	}
+	recentFile := tui.RecentFile(os.Getenv)
+	recent, err := tui.ReadRecent(recentFile)
+	if err != nil {
+		diagnostics = append(diagnostics, err.Error())
+	}
 	if len(diagnostics) > 0 {
 		diagnostics[0] = "key file: " + diagnostics[0]
 	}
@@ -109,8 +119,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start: shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(diagnostics, "; ")},
-		Edit:  f.edit,
-		Views: viewFile,
+		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Views: views, Recent: recent, Say: strings.Join(diagnostics, "; ")},
+		Edit:   f.edit,
+		Views:  viewFile,
+		Recent: recentFile,
 	})
 }

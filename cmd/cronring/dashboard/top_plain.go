@@ -30,7 +30,9 @@ type plainTop struct {
 // lookOnly are the commands that change nothing.
 var lookOnly = []string{
 	"status", "list", "ls", "show", "history", "logs", "why", "dead list", "undo list", "undo show", "lint", "next", "explain", "diff", "simulate", "doctor",
-	"report stats", "report timeline", "report clashes", "report graph", "config show", "config env", "config check", "config path", "help", "man",
+	"report stats", "report timeline", "report clashes", "report graph", "report events", "report metrics", "config show", "config env", "config check",
+	"config path", "calendar list", "calendar check", "calendar next", "state get", "state list", "ring status", "ring diff", "db size", "db check",
+	"backfill list", "options", "help", "man",
 }
 
 // unending are the commands that only ctrl+c would end.

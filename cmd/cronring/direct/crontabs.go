@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/review"
@@ -140,19 +142,17 @@ const replacedDir = "/var/lib/cronring/replaced"
 
 // keep writes a copy of a crontab, and returns its path.
 func keep(t api.CrontabText) (path string, err error) {
-	if err := os.MkdirAll(replacedDir, 0o700); err != nil {
-		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, err)
-	}
 	name := strings.ReplaceAll(strings.TrimPrefix(t.File, "/"), "/", "-")
-	f, err := os.CreateTemp(replacedDir, name+"."+time.Now().UTC().Format("20060102T150405Z")+".*")
+	now := time.Now().UTC()
+	path = filepath.Join(replacedDir, fmt.Sprintf("%s.%s.%09d", name, now.Format("20060102T150405Z"), now.Nanosecond()))
+	err = os.MkdirAll(replacedDir, 0o700)
+	if err == nil {
+		err = atomicfile.Write(path, t.Text)
+	}
 	if err != nil {
 		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, err)
 	}
-	_, err = f.Write(t.Text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return "", fmt.Errorf("keep the previous version of %s: %w", t.File, errors.Join(err, os.Remove(f.Name())))
-	}
-	return f.Name(), nil
+	return path, nil
 }
 
 func (d *HostCrontabs) write(ctx context.Context, now api.CrontabText, r api.CrontabFileRequest) error {

@@ -81,6 +81,7 @@ var checks = []check{
 	{"zone", checkZone},
 	{"timers", checkTimers},
 	{"ring", checkRing},
+	{"listener", checkListener},
 	{"mail", checkMail},
 	{"disk", checkDisk},
 	{"inotify", checkInotify},

@@ -234,6 +234,11 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "two zones", files: inventorytest.Files{"/etc/timezone": "Asia/Tokyo\n"}, want: "warning zone: /etc/localtime is UTC, /etc/timezone is Asia/Tokyo"},
 		{name: "no timers", spoil: func(e *examination) { e.timerfd = func(int) error { return unix.ENOSYS } }, want: "problem timers: the kernel does not provide timers of CLOCK_BOOTTIME"},
 
+		{name: "a listener", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"127.0.0.1:80\"\n"}},
+		{name: "an open listener", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"0.0.0.0:80\"\n"}, want: "warning listener: listen.address \"0.0.0.0:80\" is not loopback: tokens travel over the network unencrypted"},
+		{name: "a token that others can read", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"[::1]:80\"\n[token.ci]\nfile = \"ci\"\n", "/etc/cronring/ci": "0123456789abcdef0123\n"}, want: "warning listener: token.ci is not valid: others can read the file: change its mode to 0600"},
+		{name: "tokens that this user cannot read", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"127.0.0.1:80\"\n"}, spoil: func(e *examination) { e.privileged = false }, want: "unseen listener: this user cannot read the files of tokens"},
+
 		{name: "no sendmail", spoil: func(e *examination) { os.Remove(e.Path(sendmail)) }, want: "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
 		{name: "no sendmail, but a command", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[mail]\ncommand = \"msmtp -t\"\n"}, spoil: func(e *examination) { os.Remove(e.Path(sendmail)) }},
 		{name: "no sendmail, and no mail in a file of conf.d", files: inventorytest.Files{"/etc/cronring/conf.d/mail.toml": "mail = { off = true }\n"}, spoil: func(e *examination) { os.Remove(e.Path(sendmail)) }},

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -67,6 +68,17 @@ func printEnvironment(a *cli.App, e api.Environment, loc *time.Location) {
 	a.PrintField("directory", dir)
 	if e.Umask != "" {
 		a.PrintField("umask", e.Umask)
+	}
+	if e.Sandbox != "" {
+		a.PrintField("sandbox", e.Sandbox)
+		a.PrintField("can read", cli.EscapeText(strings.Join(e.Readable, " ")))
+		a.PrintField("can change", cli.EscapeText(cmp.Or(strings.Join(e.Writable, " "), "nothing")))
+	}
+	if e.NoNetwork {
+		a.PrintField("network", "none but a loopback interface of its own")
+	}
+	for i, one := range e.Credentials {
+		a.PrintField(cli.FirstOnly(i, "credentials"), cli.EscapeText(one))
 	}
 	a.PrintField("command", cli.ShellLine(e.Argv))
 	for i, l := range e.Limits {

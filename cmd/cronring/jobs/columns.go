@@ -33,7 +33,7 @@ type jobRow struct {
 // jobColumns are the columns of a list of jobs.
 var jobColumns = []column{
 	{"state", func(r *jobRow) string { return string(r.State) }, (*jobRow).stateCell,
-		func(one, other *job.Status) int { return cmp.Compare(severity(one.State), severity(other.State)) }},
+		func(one, other *job.Status) int { return cmp.Compare(one.State.Severity(), other.State.Severity()) }},
 	{"job", func(r *jobRow) string { return string(r.Job.ID) }, nil, nil},
 	{"schedule", func(r *jobRow) string { return cli.ScheduleText(&r.Job) }, nil, nil},
 	{"next", func(r *jobRow) string { return cli.FormatPlain(r.Next, r.loc) }, (*jobRow).nextCell,
@@ -68,11 +68,15 @@ func (r *jobRow) lastCell() cli.Cell {
 	return cli.Cell{Text: r.a.Ago(r.Last)}
 }
 
-// stateCell has the mark of a pause between the sign and the word of another state.
+// stateCell has the mark of a pause between the sign and the word of another state. A failure that a
+// user has acknowledged is not a success.
 func (r *jobRow) stateCell() cli.Cell {
 	look, ok := cli.StateLook[r.State]
 	if !ok { // it is in the list no more
 		return cli.Cell{Text: string(r.State), Tone: cli.Faint}
+	}
+	if r.State == job.StateOK && r.Ack != nil {
+		return cli.Cell{Text: cli.StateSign(job.StateFailing) + " ack", Tone: cli.Faint}
 	}
 	between := " "
 	if r.Hold != nil && r.State != job.StateHeld {
@@ -87,14 +91,6 @@ func (r *jobRow) began() string {
 	}
 	return cli.FormatPlain(r.Last.Started, r.loc)
 }
-
-// states are all of them, the worst first.
-var states = []job.State{
-	job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
-}
-
-// severity is the place of a state among all.
-func severity(s job.State) int { return slices.Index(states, s) }
 
 // soonest orders instants, with none at the end.
 func soonest(one, other time.Time) int {

@@ -235,7 +235,7 @@ var wholeJob = []column{{name: "all", plain: func(r *jobRow) string {
 
 // stateNames are the states that jobs are in, the worst first, and the mark of a pause.
 func stateNames() (names []string) {
-	for _, s := range states {
+	for _, s := range job.States {
 		names = append(names, string(s))
 	}
 	return append(names, string(job.MarkPaused))

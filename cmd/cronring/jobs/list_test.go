@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -30,5 +31,13 @@ func TestSortJobs(t *testing.T) {
 		if got != want {
 			t.Errorf("by %s: got %s, want %s", by, got, want)
 		}
+	}
+}
+
+// A failure that a user has acknowledged does not look like a success.
+func TestListShowsAcknowledgedFailures(t *testing.T) {
+	r := jobRow{Status: &job.Status{State: job.StateOK, Ack: &job.Ack{By: "ann"}}}
+	if got, want := r.stateCell(), (cli.Cell{Text: "✗ ack", Tone: cli.Faint}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

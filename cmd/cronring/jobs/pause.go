@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,35 @@ func NewPause(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
 	a.AddZone(cmd, "of --from and --until")
+	return cmd
+}
+
+// NewSkip returns the command skip.
+func NewSkip(a *cli.App) *cobra.Command {
+	r := api.PauseRequest{Next: 1}
+	cmd := &cobra.Command{
+		Use:     "skip JOB... [--next N]",
+		Short:   "Let jobs skip their next occurrences",
+		Long:    "Let jobs skip their next occurrences. This is a pause that ends after them and\ncovers nothing else: \"cronring run\" starts the jobs meanwhile. A second skip\nadds to the first, and \"cronring resume\" ends it.",
+		Example: "  cronring skip report --reason 'the disk is being replaced'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.Next < 1 { // the server takes 0 as a pause
+				return cli.UsageError("skip occurrences", "invalid --next "+strconv.Itoa(r.Next)+": expected 1 to 1000", "")
+			}
+			r.Refs = args
+			jobs, err := a.Daemon().Pause(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			for _, id := range jobs {
+				a.Printf("%s will skip its next %s\n", display.Text(string(id)), display.Count(r.Next, "occurrence"))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&r.Next, "next", 1, "skip `N` occurrences")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	return cmd
 }
 

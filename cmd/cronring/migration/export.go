@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/crontabs"
+	"github.com/cronring/cronring/cmd/cronring/migration/manifest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -21,40 +24,60 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	to     *cli.Choice
+	image  string
 	dir    string
 	length cli.Duration
 }
 
 // NewExport returns the command export.
 func NewExport(a *cli.App) *cobra.Command {
-	f := &exportFlags{to: cli.OneOf("crontab", "systemd", "json", "ical"), length: cli.Duration(7 * 24 * time.Hour)}
+	f := &exportFlags{length: cli.Duration(7 * 24 * time.Hour)}
 	cmd := &cobra.Command{
-		Use:   "export [JOB...] [--to crontab|systemd|json|ical]",
-		Short: "Print jobs for another program: crontab, units of systemd, JSON, a calendar",
+		Use:   "export FORMAT [JOB...]",
+		Short: "Print jobs for another program",
 		Long: `Print jobs for another program. Everybody may export their own, root all.
 
-crontab  the complete crontab files that contain them, unchanged
-systemd  a .timer and a .service for each; comments in them say what
-         systemd cannot do or does otherwise. --dir writes them as files.
-json     the jobs, as list -o json has them
-ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
-		Example: "  cronring export --to ical >runs.ics\n  cronring export backup --to systemd --dir units",
-		RunE:    func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, args, f) },
+crontab     the complete crontab files that contain them, unchanged
+systemd     a .timer and a .service for each. --dir writes them as files.
+kubernetes  a CronJob for each, as YAML
+nomad       a periodic batch job for each, as HCL; --dir as for systemd
+json        the jobs, as list -o json has them
+ical        their coming runs as a calendar (RFC 5545): --for, else 7 days
+
+Comments in the manifests of systemd, Kubernetes and Nomad list the options
+that have no equivalent there. A job that would do what one of its guards
+excludes does not start by itself. See cronring-beyond(7).`,
+		Example: "  cronring export ical >runs.ics\n  cronring export systemd backup --dir units\n  cronring export kubernetes backup --image backup:2 >backup.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(formats, args[0]) {
+				return cli.UsageError("export for "+strconv.Quote(args[0]), "it is not a format", "the formats are "+strings.Join(formats, ", "))
+			}
+			return export(cmd.Context(), a, args[0], args[1:], f)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return formats, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.CompleteJobs(cmd, args[1:], typed)
+		},
 	}
-	cmd.Flags().Var(f.to, "to", "what for: crontab, systemd, json, ical")
-	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, without replacing files")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd, nomad: write the files into `DIR`, without replacing any")
+	cmd.Flags().StringVar(&f.image, "image", "IMAGE", "kubernetes: the `IMAGE` of the container")
 	cmd.Flags().Var(&f.length, "for", "ical: runs of this time")
 	a.AddQuiet(cmd)
 	return cmd
 }
 
-func export(ctx context.Context, a *cli.App, refs []string, f *exportFlags) error {
-	if f.dir != "" && f.to.Value != "systemd" {
-		return cli.UsageError("write "+f.to.Value+" into a directory", "only units of systemd are files of their own", "leave --dir out")
+// formats are the values of FORMAT.
+var formats = []string{"crontab", "systemd", "kubernetes", "nomad", "json", "ical"}
+
+func export(ctx context.Context, a *cli.App, format string, refs []string, f *exportFlags) error {
+	if f.dir != "" && format != "systemd" && format != "nomad" {
+		return cli.UsageError("write "+format+" into a directory", "only systemd and nomad have a file for each job", "leave --dir out")
 	}
 	client := a.Daemon()
-	if f.to.Value == "json" {
+	if format == "json" {
 		jobs, err := client.List(ctx, api.Query{Refs: refs})
 		if err != nil {
 			return err
@@ -65,16 +88,25 @@ func export(ctx context.Context, a *cli.App, refs []string, f *exportFlags) erro
 	if err != nil {
 		return err
 	}
-	if f.to.Value == "ical" {
+	if format == "ical" {
 		return exportCalendar(a, crontabs, entries, time.Duration(f.length))
 	}
 	for _, t := range crontabs {
-		if f.to.Value == "crontab" {
+		if format == "crontab" {
 			exportCrontab(a, t)
 			continue
 		}
 		for _, e := range entries[t] {
-			if err := exportUnits(a, e, f.dir); err != nil {
+			switch format {
+			case "kubernetes":
+				a.Printf("%s", manifest.Kubernetes(e.Id, e.Entry, f.image))
+				continue
+			case "nomad":
+				err = exportFiles(a, []manifest.File{manifest.Nomad(e.Id, e.Entry)}, f.dir)
+			default:
+				err = exportFiles(a, manifest.Units(e.Id, e.Entry), f.dir)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -95,27 +127,24 @@ func exportCrontab(a *cli.App, t *crontabs.Change) {
 	}
 }
 
-// unitFile is a file of systemd.
-type unitFile struct{ name, text string }
-
-// exportUnits prints the units of an entry, or writes them.
-func exportUnits(a *cli.App, e crontabs.FoundEntry, dir string) error {
+// exportFiles prints the files of an entry, or writes them.
+func exportFiles(a *cli.App, files []manifest.File, dir string) error {
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("write units: %w", err)
+			return fmt.Errorf("write manifests: %w", err)
 		}
 	}
-	for _, u := range unitsOf(e) {
+	for _, u := range files {
 		if dir == "" {
-			a.Printf("# %s\n%s\n", u.name, u.text)
+			a.Printf("# %s\n%s\n", u.Name, u.Text)
 			continue
 		}
-		path := filepath.Join(dir, u.name)
+		path := filepath.Join(dir, u.Name)
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
 			return &api.Error{What: fmt.Sprintf("cannot write %q", path), Why: err.Error(), Fix: "name a directory that has no such file: --dir DIR"}
 		}
-		_, err = file.WriteString(u.text)
+		_, err = file.WriteString(u.Text)
 		if err := errors.Join(err, file.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}

@@ -62,7 +62,7 @@ func newShadow(m *inventory.Machine) *shadow {
 // sinceBoot returns the clock that includes suspends and is never set.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+	if err := unix.ClockGettime(bootClock, &t); err != nil {
 		return time.Hour // as good as any: only differences count
 	}
 	return time.Duration(t.Nano())

@@ -33,7 +33,7 @@ ring join or the next start of the daemon.`},
 		{api.RingRotate, "Replace the key of the ring", `Give all members a new key, and then forget the old one. All members must be up.`},
 		{api.RingRecover, "Make the log of this voter the log of the ring", `In strict mode, on a voter that still has its log after most voters have lost
 theirs, make that log the log of the ring. Refused while a majority of the voters
-has its logs. See RECOVERY in cronring-ring(7).`},
+has its logs. See RECOVERY in cronring-ring-setup(7).`},
 	} {
 		cmd.AddCommand(newAction(a, sub.do, sub.short, sub.long))
 	}

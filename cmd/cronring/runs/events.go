@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -16,18 +17,24 @@ import (
 // NewEvents returns the command events.
 func NewEvents(a *cli.App) *cobra.Command {
 	var out *cli.Output
+	var notify bool
 	cmd := &cobra.Command{
 		Use:   "events [JOB...]",
 		Short: "Print everything as it happens: decisions, starts, ends, output, notices",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc := a.Location()
+			messages, ok := a.Err.(*os.File)
+			bell := notify && ok && cli.IsTerminal(messages)
 			for e, err := range a.Daemon().Events(cmd.Context(), args...) {
 				if err != nil {
 					return err
 				}
 				if err := printEvent(a, e, out, loc); err != nil {
 					return err
+				}
+				if r := e.Record; bell && r != nil && r.Kind == job.Ended && r.Run != nil && r.Run.Failed() {
+					fmt.Fprint(a.Err, display.Notification(string(r.Job)+": "+r.Run.Ending()))
 				}
 				if err := a.Out.Flush(); err != nil {
 					return err
@@ -37,6 +44,7 @@ func NewEvents(a *cli.App) *cobra.Command {
 		},
 	}
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSONL)
+	cmd.Flags().BoolVar(&notify, "notify", false, "when a run fails, ring the bell and notify through the terminal")
 	a.AddZone(cmd, "of the times")
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 // historyFlags are the flags of history that need reading.
 type historyFlags struct {
 	filter  api.Filter
+	actions bool
 	trigger *cli.Choice
 	out     *cli.Output
 }
@@ -35,7 +36,7 @@ func NewHistory(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history [JOB...]",
 		Short:   "List past and present runs, the newest first",
-		Example: "  cronring history backup --failed --since -7d\n  cronring history --skipped",
+		Example: "  cronring history backup --failed --since -7d\n  cronring history --skipped\n  cronring history --actions --since -7d",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.filter.Refs = args
@@ -46,12 +47,15 @@ func NewHistory(a *cli.App) *cobra.Command {
 	flags.BoolVar(&f.filter.Failed, "failed", false, "only runs that failed")
 	flags.BoolVar(&f.filter.Live, "running", false, "only active runs")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
+	flags.BoolVar(&f.actions, "actions", false, "what users and files changed, instead of runs")
 	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
 	a.AddPast(cmd, &f.filter.Since, "since", "", "only from `T` on: "+typedtime.Help)
 	a.AddPast(cmd, &f.filter.Until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
 	flags.StringVar(&f.filter.Node, "member", "", "runs of the ring member `NAME`, or of \"all\"; for root")
-	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
+	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped", "actions")
+	cmd.MarkFlagsMutuallyExclusive("trigger", "actions")
+	cmd.MarkFlagsMutuallyExclusive("member", "actions")
 	f.out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddSelection(cmd, f.out, api.Runs{})
 	a.AddPager(cmd)
@@ -62,6 +66,9 @@ func NewHistory(a *cli.App) *cobra.Command {
 
 func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
 	loc := a.Location()
+	if f.actions {
+		return actions(a, cmd, f, loc)
+	}
 	f.filter.Trigger = job.Trigger(f.trigger.Value)
 	runs, err := a.Daemon().History(cmd.Context(), f.filter)
 	if err != nil {

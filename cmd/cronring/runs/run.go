@@ -53,7 +53,7 @@ waiting, not the runs, with exit code 130.`,
 	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	cmd.Flags().BoolVar(&follow, "follow", false, "of one job: wait, and print what it writes meanwhile")
 	cmd.MarkFlagsMutuallyExclusive("wait", "follow")
-	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, held, disabled or overlapping")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, disabled or overlapping")
 	cmd.Flags().StringArrayVar(&r.Env, "env", nil, "set a variable for this run: `NAME=VALUE`")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddColor(cmd)

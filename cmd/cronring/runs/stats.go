@@ -16,7 +16,7 @@ import (
 // NewStats returns the command stats.
 func NewStats(a *cli.App) *cobra.Command {
 	var q api.StatsQuery
-	by := cli.OneOf("job", "user", "hour", "member")
+	by := cli.OneOf("job", "user", "hour", "day", "member")
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "stats [JOB...] [--since T] [--by WORD]",
@@ -45,7 +45,7 @@ which time on they are counted.`,
 	}
 	a.AddPast(cmd, &q.Since, "since", "30d", "only from `T` on: "+typedtime.Help)
 	a.AddPast(cmd, &q.Until, "until", "", "only before `T`")
-	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
+	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day), day, member; hours and days are those of the host's zone")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddSelection(cmd, out, api.Stats{})
 	a.AddZone(cmd, "of --since and --until")

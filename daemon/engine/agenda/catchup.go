@@ -26,7 +26,7 @@ type Plan struct {
 
 // Catchup applies grace=, deadline= and catchup= to occurrences in order. All occurrences
 // that it does not skip start at the same moment. Therefore only the newest starts,
-// unless catchup=all.
+// unless catchup=all; an entry with a period always starts once.
 func Catchup(o *option.Options, fixed bool, list []time.Time, now time.Time) Plan {
 	p := Plan{
 		TooLate: 0,
@@ -55,7 +55,7 @@ func Catchup(o *option.Options, fixed bool, list []time.Time, now time.Time) Pla
 		keep, p.Reason = o.MaxMade, job.OverLimit
 	}
 	p.Missed = max(p.TooLate, p.OnTime-keep)
-	if newest := len(list) - 1; p.Missed < newest && o.Catchup != option.CatchupAll {
+	if newest := len(list) - 1; p.Missed < newest && (o.Catchup != option.CatchupAll || o.Period != nil) {
 		p.Missed, p.OnTime, p.Reason = newest, max(p.OnTime, newest), job.Superseded
 	}
 	return p

@@ -41,7 +41,7 @@ type Catalog struct {
 type installed struct {
 	entry *crontab.Entry
 	key   job.Key // of its ID alone
-	shard int32
+	shard int
 }
 
 // New returns the catalog of crontabs. before is the catalog that it replaces, or nil;
@@ -88,7 +88,7 @@ func (c *Catalog) install() (excess []int) {
 				c.second[first+k] = len(c.jobs)
 				for n := range more {
 					c.whole[len(c.jobs)] = first + k
-					c.jobs = append(c.jobs, installed{entry: &t.Entries[k], shard: int32(n + 1)})
+					c.jobs = append(c.jobs, installed{entry: &t.Entries[k], shard: n + 1})
 				}
 			}
 		}

@@ -91,7 +91,7 @@ func (c *Catalog) ID(i int) job.ID {
 		id = job.DeriveID(owner, x.entry.File().Name, x.entry.User(), x.entry.Command(), ordinal)
 	}
 	if o.Shards > 1 {
-		id += job.ID("#" + strconv.Itoa(int(x.shard)))
+		id += job.ID("#" + strconv.Itoa(x.shard))
 	}
 	return id
 }

@@ -117,6 +117,7 @@ type Answer struct {
 type Refusal struct {
 	Kind   RefusalKind
 	Reason string // one sentence
+	Final  bool   // --force would be refused too
 }
 
 func (r *Refusal) Error() string { return r.Reason }

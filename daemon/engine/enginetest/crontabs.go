@@ -111,6 +111,12 @@ var options = []option{
 	{"from", 40, func(g *generator) string {
 		return g.now.Add(time.Duration(g.rng.IntN(72)-24) * time.Hour).Format("2006-01-02T15:04")
 	}},
+	{"count", 40, func(g *generator) string {
+		return g.pick("1", "7", "1000") + " from=" + g.now.AddDate(0, 0, -g.rng.IntN(3)).Format("2006-01-02")
+	}},
+	{"sec", 40, func(g *generator) string { return g.pick("30", "0,30", "15-45/15") }},
+	{"protect", 20, func(g *generator) string { return g.pick("yes", "no") }},
+	{"labels", 20, func(g *generator) string { return g.pick("team:web", "team:web,tier:1") }},
 	{"until", 40, func(g *generator) string {
 		return g.now.Add(time.Duration(g.rng.IntN(96)) * time.Hour).Format("2006-01-02T15:04")
 	}},
@@ -144,6 +150,7 @@ var options = []option{
 	{"retry", 4, func(g *generator) string { return g.pick("0", "1", "2", "5") }},
 	{"retry-for", 12, func(g *generator) string { return g.pick("1s", "1m", "1h") + " retry=" + g.pick("1", "5") }},
 	{"desc", 20, func(g *generator) string { return g.pick("nightly", "'two words'") }},
+	{"access", 40, func(g *generator) string { return g.pick("view:@ops", "view:@ops+ann,operate:@oncall") }},
 	{"owner", 20, func(g *generator) string { return g.pick("ops", "ann@example.org") }},
 	{"quiet", 20, func(g *generator) string { return g.pick("yes", "no") }},
 	{"backoff", 5, func(g *generator) string { return g.pick("5s", "1s..10m", "30s..2hx3") }},
@@ -169,6 +176,11 @@ var options = []option{
 	{"group", 20, func(g *generator) string { return g.pick("adm", "1000") }},
 	{"env", 20, func(g *generator) string { return g.pick("A=1", "A=,B=2") }},
 	{"env-file", 20, func(g *generator) string { return g.pick("/etc/default/x", "/etc/app.env") }},
+	{"sandbox", 20, func(g *generator) string {
+		return g.pick("off", "basic write=/srv", "strict read-only=/srv/in write=/srv/out")
+	}},
+	{"network", 20, func(g *generator) string { return g.pick("yes", "no") }},
+	{"credential", 20, func(g *generator) string { return g.pick("db:/etc/credstore/db", "a:/x,b:/y") }},
 	{"log", 20, func(g *generator) string { return g.pick("journal", "none", "file:/var/log/x") }},
 	{"output-max", 20, func(g *generator) string { return g.pick("0", "1K", "4M") }},
 	{"mail", 20, func(g *generator) string { return g.pick("output", "always", "failure", "never") }},
@@ -176,10 +188,14 @@ var options = []option{
 	{"notify", 3, func(g *generator) string {
 		value := g.list(2, "ops", "pager")
 		if g.rng.IntN(2) == 0 {
-			value += " notify-on=" + g.list(6, "fail", "dead", "lost", "missed", "late", "recover", "success", "start", "held")
+			value += " notify-on=" + g.list(6, "fail", "dead", "lost", "missed", "late", "recover", "success", "start", "held", "odd")
+		}
+		if g.rng.IntN(3) == 0 {
+			value += " notify-after=" + g.pick("2", "3")
 		}
 		return value
 	}},
+	{"ping", 20, func(g *generator) string { return g.pick("https://hc.example/ping/x", "http://10.0.0.1:8000/{{.Job}}") }},
 	{"keep", 20, func(g *generator) string { return g.pick("10", "30d", "100,2d") }},
 	{"max-late", 8, func(g *generator) string { return g.seconds(1, 600) }},
 	{"max-run", 8, func(g *generator) string { return g.seconds(1, 3000) }},

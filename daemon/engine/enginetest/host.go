@@ -226,6 +226,10 @@ func (h *Host) keep(s Step) {
 				delete(h.store.Dead, e.Record.Run.ID)
 			}
 		case effect.Notify:
+			if e.Notice.Ping != "" {
+				fmt.Fprintf(&h.story, "  ping %s %s\n", e.Notice.On, e.Notice.Ping)
+				break
+			}
 			fmt.Fprintf(&h.story, "  tell %s %s\n", e.Notice.On, e.Notice.Text)
 		}
 	}

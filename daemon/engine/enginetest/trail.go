@@ -339,7 +339,7 @@ func (t *Trail) notice(n job.Notice, before []effect.Effect) {
 		ok = said(func(r job.Record) bool {
 			return of(r) && (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict.Bad()
 		})
-	case job.OnRecover, job.OnSuccess:
+	case job.OnRecover, job.OnSuccess, job.OnOdd:
 		ok = said(func(r job.Record) bool { return of(r) && r.Kind == job.Ended && r.Run.Verdict == job.VerdictOK })
 	case job.OnStart:
 		ok = said(func(r job.Record) bool { return of(r) && r.Kind == job.Started })
@@ -351,7 +351,7 @@ func (t *Trail) notice(n job.Notice, before []effect.Effect) {
 	if !ok {
 		t.fault("no record of the step matches the notification: %s: %s", n.On, n.Text)
 	}
-	if len(n.Channels) == 0 || n.Text == "" {
+	if len(n.Channels) == 0 == (n.Ping == "") || n.Text == "" {
 		t.fault("a notification for %v of %s has the text %q", n.Channels, n.Job, n.Text)
 	}
 }

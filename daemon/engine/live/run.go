@@ -45,7 +45,7 @@ type Gate uint8
 
 // The gates, in order.
 const (
-	GateOverlap Gate = iota // behind earlier runs of its job: see admit and startNext
+	GateOverlap Gate = iota // behind earlier runs of its job: see package gate and startNext
 	GateCheck               // if=
 	GateParents             // after=
 	GateSlots               // pools, max-running
@@ -142,7 +142,3 @@ func (r *Run) IsShared() bool {
 	}
 	return false
 }
-
-// IsElsewhere reports whether a run was dropped because its occurrence belongs to another
-// member. That member reports its progress.
-func (r *Run) IsElsewhere() bool { return r.Reason == job.OtherMember || r.Reason == job.HandedOver }

@@ -32,28 +32,9 @@ func (r *Run) CountsAsFailure(open time.Time) bool {
 	case r.StopReason == job.StopAsked, r.StopReason == job.DaemonStopped:
 		return false
 	case r.State == job.RunDropped && r.Verdict != job.VerdictUpstream:
-		return failsDropped(r)
+		return r.Reason.FailsDropped(r.Attempt)
 	}
 	return !r.Requested() || r.Probes(open)
-}
-
-// IsMissed reports whether skipping for this reason is worth a notification. It is not if
-// the entry itself or a person skips the occurrence, or if an open breaker does: the
-// failures that opened it were reported.
-func IsMissed(r job.Reason) bool {
-	switch r {
-	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow, job.TooManyWait,
-		job.ParentFailed, job.ParentMissed, job.NoUser, job.AccountRefused:
-		return true
-	}
-	return false
-}
-
-// failsDropped reports whether a failure follows from the reason for which a run was
-// dropped. The hours skip an occurrence as intended, but a further attempt that they
-// drop leaves its occurrence failed.
-func failsDropped(r *Run) bool {
-	return IsMissed(r.Reason) || r.Attempt > 1 && r.Reason == job.OutsideHours
 }
 
 // Judge returns the verdict on a run that ended. If a run was stopped, its verdict
@@ -144,9 +125,9 @@ func JudgeDropped(r *Run) job.Verdict {
 	switch {
 	case r.Verdict != "" || r.Attempt == 1:
 		return r.Verdict
-	case r.Reason == job.Replaced, r.Reason == job.AlreadyRan, r.IsElsewhere():
+	case r.Reason.IsDone():
 		return job.VerdictSkip
-	case r.Options.Exhausted == option.ExhaustedDead && failsDropped(r):
+	case r.Options.Exhausted == option.ExhaustedDead && r.Reason.FailsDropped(r.Attempt):
 		return job.VerdictDead
 	}
 	return job.VerdictFail

@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -14,9 +15,8 @@ type pool struct {
 	taken   int
 	waiting int
 	holders []*Claim
-	parked  map[*poolQueue]bool // queues that found too few slots
-	starts  []time.Duration     // starts within the last Per, if Rate limits them; oldest first
-	until   time.Duration       // time since boot at which Rate allows another start; 0: now
+	starts  []time.Duration // starts within the last Per, if Rate limits them; oldest first
+	until   time.Duration   // time since boot at which Rate allows another start; 0: now
 }
 
 // poolOf returns the pool that a claim needs slots of; nil: none. A run of a job that
@@ -31,7 +31,7 @@ func (q *Queue) poolOf(c *Claim) *pool {
 
 func (q *Queue) pool(key, name string, limits Pool) *pool {
 	if q.pools[key] == nil {
-		q.pools[key] = &pool{key: key, name: name, Pool: limits, parked: map[*poolQueue]bool{}}
+		q.pools[key] = &pool{key: key, name: name, Pool: limits}
 	}
 	return q.pools[key]
 }
@@ -51,25 +51,13 @@ func (q *Queue) keepStarts(before map[string]*pool) {
 	}
 }
 
-// wake makes Next consider all queues of a pool again.
-func (q *Queue) wake(x *pool) {
-	for l := range x.parked {
-		delete(x.parked, l)
-		q.show(l)
-	}
-}
-
-// fits reports whether the pool has free slots for a claim, and no earlier run waits for
-// the pool.
-func (x *pool) fits(c *Claim, now time.Duration, q *Queue) bool {
-	if len(x.parked) > 0 || x.taken+c.Slots > x.Size {
+// fits reports whether the pool has free slots for a claim.
+func (x *pool) fits(c *Claim, now time.Duration) bool {
+	if x.taken+c.Slots > x.Size {
 		return false
 	}
 	x.forgetStarts(now)
 	if x.Rate > 0 && len(x.starts) >= x.Rate {
-		if x.until == 0 {
-			q.slow = append(q.slow, x)
-		}
 		x.until = job.Sum(x.starts[len(x.starts)-x.Rate], x.Per)
 		return false
 	}
@@ -89,21 +77,30 @@ func (x *pool) noteStart(at time.Duration) {
 	slices.Sort(x.starts)
 }
 
-// wakeSlow wakes the pools whose rate allows another start.
-func (q *Queue) wakeSlow(now time.Duration) {
-	q.slow = slices.DeleteFunc(q.slow, func(x *pool) bool {
-		if x.until > now {
-			return false
+// limited returns the pools whose rate does not allow another start. Only declared pools
+// have a rate.
+func (q *Queue) limited() iter.Seq[*pool] {
+	return func(yield func(*pool) bool) {
+		for key := range q.Limits.Pools {
+			if x := q.pools[key]; x != nil && x.until > 0 && !yield(x) {
+				return
+			}
 		}
-		x.until = 0
-		q.wake(x)
-		return true
-	})
+	}
+}
+
+// forgetWaits notes that rates allow another start by now.
+func (q *Queue) forgetWaits(now time.Duration) {
+	for x := range q.limited() {
+		if x.until <= now {
+			x.until = 0
+		}
+	}
 }
 
 // Wake returns when a pool's rate allows another start.
 func (q *Queue) Wake() (at time.Duration, ok bool) {
-	for _, x := range q.slow {
+	for x := range q.limited() {
 		if !ok || x.until < at {
 			at, ok = x.until, true
 		}

@@ -1,12 +1,11 @@
 package slots
 
 import (
-	"container/heap"
+	"cmp"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine/order"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -21,21 +20,18 @@ import (
 // blocked. If a run waits because its user has no free slot, it blocks no runs of other
 // users.
 
-const topPriority = 10
-
 // Queue contains the claims of runs that have a slot or wait for one. A run needs a claim
 // only if a limit applies to it: jobs without limits cost nothing here.
 type Queue struct {
-	Limits     Limits
-	running    int // runs that hold a slot
-	waiting    int
-	users      map[string]*user
-	pools      map[string]*pool
-	priorities [topPriority + 1]order.Heap[*userQueue] // by priority, the queues that can be served
-	served     map[queueKey]int                        // when a user was last served; cleared when no run waits
-	rounds     int                                     // number of runs served so far
-	slow       []*pool                                 // pools whose rate is used up, waiting for time to pass
-	overflow   Overflow
+	Limits   Limits
+	running  int // runs that hold a slot
+	waiting  int
+	users    map[string]*user
+	pools    map[string]*pool
+	lines    []*line
+	turns    map[turn]*int // when a user was last served; cleared when no run waits
+	rounds   int           // number of runs served so far
+	overflow Overflow
 }
 
 // Overflow counts the runs that were dropped because too many runs of their
@@ -55,51 +51,38 @@ type Claim struct {
 	PoolName string // pool=, or ""
 	Slots    int    // of the pool
 
-	pool  *pool
-	queue *poolQueue // nil: the run holds the slots
-	at    int        // index in the queue
+	pool *pool
+	line *line // nil: the run holds the slots
 }
 
 // Waits reports whether the claim is in the queue, so its run holds no slots.
-func (c *Claim) Waits() bool { return c.queue != nil }
+func (c *Claim) Waits() bool { return c.line != nil }
 
-// user holds the slots and the waiting runs of one user.
+// user holds the slots of one user.
 type user struct {
 	name    string
 	holders []*Claim
 	waiting int
-	queues  [topPriority + 1]*userQueue
-	full    bool // all slots of the user are taken, so the user's queues are not served
 }
 
-// queueKey identifies the runs of a user with one priority.
-type queueKey struct {
+// turn identifies the runs of a user with one priority.
+type turn struct {
 	user     string
 	priority int
 }
 
-// userQueue is the waiting runs of a user at one priority. The queues of all users are
-// served round-robin.
-type userQueue struct {
+// line is the waiting runs of a user with one priority and one pool, oldest first: if the
+// first cannot start, none of them can. A line is never empty.
+type line struct {
+	turn
 	user   *user
-	key    queueKey
-	served int
-	byPool map[*pool]*poolQueue
-	ready  order.Heap[*poolQueue] // the queues that are not parked
-	at     int                    // index in Queue.priorities; -1: not in it
-}
-
-// poolQueue is a queue of runs with the same user, priority and pool: if the first run
-// cannot continue, none of them can.
-type poolQueue struct {
-	of     *userQueue
 	pool   *pool // nil: no pool
-	claims order.Heap[*Claim]
-	at     int // index in userQueue.ready; -1: its pool has parked it
+	served *int  // of Queue.turns
+	claims []*Claim
 }
 
 // Is reports whether the queue applies these limits. A new Queue applies none.
-func (q *Queue) Is(l Limits) bool { return q.served != nil && reflect.DeepEqual(q.Limits, l) }
+func (q *Queue) Is(l Limits) bool { return q.turns != nil && reflect.DeepEqual(q.Limits, l) }
 
 // Replaced returns a queue with other limits that has no claims yet. It continues the
 // round-robin of q. When all claims are made again, keepStarts must follow: it keeps the
@@ -107,10 +90,10 @@ func (q *Queue) Is(l Limits) bool { return q.served != nil && reflect.DeepEqual(
 func (q *Queue) Replaced(l Limits) (next *Queue, keepStarts func()) {
 	next = &Queue{
 		Limits: l, users: map[string]*user{}, pools: map[string]*pool{},
-		served: q.served, rounds: q.rounds, overflow: q.overflow,
+		turns: q.turns, rounds: q.rounds, overflow: q.overflow,
 	}
-	if q.served == nil {
-		next.served = map[queueKey]int{}
+	if q.turns == nil {
+		next.turns = map[turn]*int{}
 	}
 	return next, func() { next.keepStarts(q.pools) }
 }
@@ -148,8 +131,8 @@ func (q *Queue) isFull(u *user) bool {
 	return most > 0 && len(u.holders) >= most
 }
 
-// HasNext reports whether Next would return a claim, or would have to look for one.
-func (q *Queue) HasNext() bool { return q.hasSlot() && q.first() != nil }
+// HasNext reports whether Next could return a claim.
+func (q *Queue) HasNext() bool { return q.hasSlot() && q.waiting > 0 }
 
 // hasSlot reports whether the host has a free slot.
 func (q *Queue) hasSlot() bool { return q.Limits.MaxRunning == 0 || q.running < q.Limits.MaxRunning }
@@ -179,29 +162,35 @@ func (q *Queue) LineUp(c *Claim) {
 	q.waiting++
 	u := q.user(c.User)
 	u.waiting++
-	q.join(c, q.queueOf(u, c.Priority))
-	if c.pool != nil && c.pool.taken < c.pool.Size {
-		q.wake(c.pool)
+	key := turn{c.User, c.Priority}
+	i := slices.IndexFunc(q.lines, func(l *line) bool { return l.turn == key && l.pool == c.pool })
+	if i < 0 {
+		i = len(q.lines)
+		if q.turns[key] == nil {
+			q.turns[key] = new(int)
+		}
+		q.lines = append(q.lines, &line{turn: key, user: u, pool: c.pool, served: q.turns[key]})
 	}
+	c.line = q.lines[i]
+	at, _ := slices.BinarySearchFunc(c.line.claims, c, byAge)
+	c.line.claims = slices.Insert(c.line.claims, at, c)
 }
+
+func byAge(a, b *Claim) int { return cmp.Compare(a.Run, b.Run) }
 
 // Release frees the slots of a claim, or takes it out of the queue.
 func (q *Queue) Release(c *Claim) {
-	if c.queue != nil {
+	if c.line != nil {
 		q.leave(c)
 		return
 	}
 	q.running--
 	u := q.users[c.User]
 	u.holders = without(u.holders, c)
-	if u.full && !q.isFull(u) {
-		q.setFull(u, false)
-	}
 	q.forgetUser(u)
 	if x := c.pool; x != nil {
 		x.taken -= c.Slots
 		x.holders = without(x.holders, c)
-		q.wake(x)
 		q.forgetPool(x)
 	}
 }
@@ -212,9 +201,9 @@ func without(claims []*Claim, c *Claim) []*Claim {
 
 // Ready prepares the queue for calls of Next. It reports false if no run waits.
 func (q *Queue) Ready(now time.Duration) bool {
-	q.wakeSlow(now) // also if nothing waits: otherwise Wake would stay in the past
+	q.forgetWaits(now) // also if nothing waits: otherwise Wake would stay in the past
 	if q.waiting == 0 {
-		clear(q.served) // not when the last run leaves: a load lines it up again
+		clear(q.turns) // not when the last run leaves: a load lines it up again
 		return false
 	}
 	return true
@@ -223,45 +212,53 @@ func (q *Queue) Ready(now time.Duration) bool {
 // Next takes the next claim that can be served out of the queue. It returns nil if no
 // waiting run can start now.
 func (q *Queue) Next(now time.Duration) *Claim {
-	for q.hasSlot() {
-		first := q.first()
-		if first == nil {
-			return nil
-		}
-		c := first.claims[0]
-		switch {
-		case q.isFull(first.of.user):
-			q.setFull(first.of.user, true) // until one of its runs has ended
-		case first.pool != nil && !first.pool.fits(c, now, q):
-			q.hide(first)
-			first.pool.parked[first] = true
-		default:
-			q.serve(c)
-			return c
+	if !q.hasSlot() {
+		return nil
+	}
+	firsts := map[*pool]*line{} // of each pool
+	for _, l := range q.lines {
+		if first := firsts[l.pool]; !q.isFull(l.user) && (first == nil || l.before(first)) {
+			firsts[l.pool] = l
 		}
 	}
-	return nil
-}
-
-// first returns the next queue to be served, or nil.
-func (q *Queue) first() *poolQueue {
-	for priority := topPriority; priority > 0; priority-- {
-		if all := q.priorities[priority]; len(all) > 0 {
-			return all[0].ready[0]
+	var next *line
+	for x, l := range firsts {
+		if (x == nil || x.fits(l.claims[0], now)) && (next == nil || l.before(next)) {
+			next = l
 		}
 	}
-	return nil
-}
-
-// serve removes the next claim from its queue, and moves its user behind the others.
-func (q *Queue) serve(c *Claim) {
-	of := c.queue.of
+	if next == nil {
+		return nil
+	}
 	q.rounds++
-	q.served[of.key], of.served = q.rounds, q.rounds
+	*next.served = q.rounds
+	c := next.claims[0]
 	q.leave(c)
-	if u := of.user; u.queues[of.key.priority] == of {
-		q.reorder(of)
+	return c
+}
+
+// before reports whether a line is served before another one.
+func (l *line) before(x *line) bool {
+	switch {
+	case l.priority != x.priority:
+		return l.priority > x.priority
+	case *l.served != *x.served:
+		return *l.served < *x.served
 	}
+	return l.claims[0].Run < x.claims[0].Run
+}
+
+// Last returns the waiting claim of a user that comes last: the newest one with the lowest
+// priority.
+func (q *Queue) Last(name string) *Claim {
+	var last *Claim
+	for _, l := range q.lines {
+		c := l.claims[len(l.claims)-1]
+		if c.User == name && (last == nil || c.Priority < last.Priority || c.Priority == last.Priority && c.Run > last.Run) {
+			last = c
+		}
+	}
+	return last
 }
 
 func (q *Queue) user(name string) *user {
@@ -273,98 +270,21 @@ func (q *Queue) user(name string) *user {
 	return u
 }
 
-func (q *Queue) queueOf(u *user, priority int) *userQueue {
-	if u.queues[priority] == nil {
-		key := queueKey{u.name, priority}
-		u.queues[priority] = &userQueue{user: u, key: key, served: q.served[key], byPool: map[*pool]*poolQueue{}, at: -1}
-	}
-	return u.queues[priority]
-}
-
-// join adds a claim to its queue.
-func (q *Queue) join(c *Claim, of *userQueue) {
-	l := of.byPool[c.pool]
-	if l == nil {
-		l = &poolQueue{of: of, pool: c.pool, at: -1}
-		of.byPool[c.pool] = l
-	}
-	c.queue = l
-	heap.Push(&l.claims, c)
-	if !l.isParked() {
-		q.show(l)
-	}
-}
-
-func (l *poolQueue) isParked() bool { return l.pool != nil && l.pool.parked[l] }
-
-// show puts a queue into the order, or updates its position there.
-func (q *Queue) show(l *poolQueue) {
-	if l.at < 0 {
-		heap.Push(&l.of.ready, l)
-	} else {
-		heap.Fix(&l.of.ready, l.at)
-	}
-	q.reorder(l.of)
-}
-
-// hide removes a queue from the order.
-func (q *Queue) hide(l *poolQueue) {
-	if l.at >= 0 {
-		heap.Remove(&l.of.ready, l.at)
-		q.reorder(l.of)
-	}
-}
-
-// reorder puts the queue of a user at its position for its priority, or removes it.
-func (q *Queue) reorder(of *userQueue) {
-	all := &q.priorities[of.key.priority]
-	takesPart := len(of.ready) > 0 && !of.user.full
-	switch {
-	case takesPart && of.at < 0:
-		heap.Push(all, of)
-	case takesPart:
-		heap.Fix(all, of.at)
-	case of.at >= 0:
-		heap.Remove(all, of.at)
-	}
-}
-
-// setFull removes a user's queues from the order, or puts them back.
-func (q *Queue) setFull(u *user, full bool) {
-	u.full = full
-	for _, of := range u.queues {
-		if of != nil {
-			q.reorder(of)
-		}
-	}
-}
-
-// leave removes a claim from its queue.
+// leave removes a claim from its line.
 func (q *Queue) leave(c *Claim) {
-	l, of := c.queue, c.queue.of
-	heap.Remove(&l.claims, c.at)
-	switch {
-	case len(l.claims) == 0:
-		q.hide(l)
-		delete(of.byPool, l.pool)
-		if l.pool != nil {
-			delete(l.pool.parked, l)
-		}
-	case l.at >= 0:
-		q.show(l)
-	}
-	if len(of.byPool) == 0 {
-		of.user.queues[of.key.priority] = nil
+	l := c.line
+	c.line = nil
+	at, _ := slices.BinarySearchFunc(l.claims, c, byAge)
+	l.claims = slices.Delete(l.claims, at, at+1)
+	if len(l.claims) == 0 {
+		q.lines = slices.DeleteFunc(q.lines, func(x *line) bool { return x == l })
 	}
 	if c.pool != nil {
 		c.pool.waiting--
-		if c.pool.taken < c.pool.Size { // it may have blocked other runs
-			q.wake(c.pool)
-		}
 		q.forgetPool(c.pool)
 	}
-	of.user.waiting--
-	q.forgetUser(of.user)
+	l.user.waiting--
+	q.forgetUser(l.user)
 	q.waiting--
 }
 
@@ -372,17 +292,4 @@ func (q *Queue) forgetUser(u *user) {
 	if u.waiting == 0 && len(u.holders) == 0 {
 		delete(q.users, u.name)
 	}
-}
-
-// Before and Stand are those of order.Ranked.
-func (c *Claim) Before(x *Claim) bool         { return c.Run < x.Run }
-func (c *Claim) Stand(at int)                 { c.at = at }
-func (l *poolQueue) Before(x *poolQueue) bool { return l.claims[0].Before(x.claims[0]) }
-func (l *poolQueue) Stand(at int)             { l.at = at }
-func (of *userQueue) Stand(at int)            { of.at = at }
-func (of *userQueue) Before(x *userQueue) bool {
-	if of.served != x.served {
-		return of.served < x.served
-	}
-	return of.ready[0].Before(x.ready[0])
 }

@@ -206,3 +206,28 @@ func TestBind(t *testing.T) {
 		t.Errorf("limits of waiting runs: got %v", got)
 	}
 }
+
+// TestQueueLast checks which waiting run is dropped if too many runs of ann wait.
+func TestQueueLast(t *testing.T) {
+	for _, tc := range []struct {
+		waiting []string
+		want    job.RunID
+	}{
+		{[]string{"ann", "ann", "bob"}, 2},
+		{[]string{"ann 3", "ann 2", "ann 4"}, 2},
+		{[]string{"ann 2 a:1", "ann 2 b:1", "ann 2 a:1", "ann 9"}, 3},
+		{[]string{"bob"}, 0},
+	} {
+		q := queue(Limits{MaxRunning: 1})
+		for i, text := range tc.waiting {
+			q.LineUp(claim(i+1, text))
+		}
+		var got job.RunID
+		if c := q.Last("ann"); c != nil {
+			got = c.Run
+		}
+		if got != tc.want {
+			t.Errorf("of %q: got run %d, want %d", tc.waiting, got, tc.want)
+		}
+	}
+}

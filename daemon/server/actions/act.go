@@ -31,6 +31,13 @@ func (s *Actor) Run(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
+	for _, id := range jobs {
+		if i, ok := c.View.Find(id); ok && len(r.Env) > 0 {
+			if err := c.Owns("set variables for a run of", id, c.View.Entry(i).User()); err != nil {
+				return err
+			}
+		}
+	}
 	runs, err := s.begin(ctx, c, r.Wait, func() ([]job.Run, error) {
 		return s.each(ctx, c, "run", jobs, func(id job.ID) event.Event {
 			return event.RunNow{Job: id, By: c.Peer.String(), Force: r.Force, Env: r.Env}
@@ -102,7 +109,7 @@ func (s *Actor) stopOne(ctx context.Context, c *call.Call, text string, how even
 		return nil, err
 	}
 	how.Run = r.ID
-	a, err := s.ask(ctx, how)
+	a, err := s.ask(ctx, c, how)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +136,9 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
+	if r.Next != 0 && (r.Next < 0 || r.Next > mostSkipped || !r.From.IsZero() || !r.Until.IsZero()) {
+		return call.BadRequest("invalid next: expected 1 to "+strconv.Itoa(mostSkipped)+", without from and until", "")
+	}
 	if !r.Until.IsZero() && (!r.Until.After(c.Now) || !r.Until.After(r.From)) {
 		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
 	}
@@ -138,10 +148,34 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 	if !r.From.IsZero() && !timetable.InRange(r.From) {
 		return call.BadRequest("the pause would begin after the year "+strconv.Itoa(timetable.LastYear), "leave the beginning out to pause now")
 	}
-	hold := job.Hold{From: r.From.UTC(), Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason}
-	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) event.Event {
-		return event.Pause{Job: id, Hold: hold}
+	hold := job.Hold{From: r.From.UTC(), Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason, Skips: r.Next > 0}
+	verb := "pause"
+	if hold.Skips {
+		verb = "skip"
+	}
+	return s.change(ctx, c, verb, r.Refs, func(id job.ID) event.Event {
+		h := hold
+		if h.Skips {
+			h.Until = afterNext(c, id, r.Next)
+		}
+		return event.Pause{Job: id, Hold: h}
 	})
+}
+
+// mostSkipped limits the occurrences that one request skips.
+const mostSkipped = 1000
+
+// afterNext returns an instant just after the next n occurrences of a job, or after all that
+// are planned. It is zero if none is.
+func afterNext(c *call.Call, id job.ID, n int) (end time.Time) {
+	i, ok := c.View.Find(id)
+	for at := c.Now; ok && n > 0; n-- {
+		if at = c.View.Next(i, at); at.IsZero() {
+			break
+		}
+		end = at.Add(1)
+	}
+	return end
 }
 
 // Resume ends the pauses of jobs.
@@ -197,7 +231,7 @@ func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.
 	var first *api.Error
 	runs := []job.Run{}
 	for _, id := range jobs {
-		a, err := s.ask(ctx, event(id))
+		a, err := s.ask(ctx, c, event(id))
 		if err != nil {
 			return nil, err
 		}
@@ -226,10 +260,14 @@ func refused(verb, name string, r *effect.Refusal) *api.Error {
 		e.Kind, e.Fix = api.NotFound, "cronring list"
 	case r.Kind == effect.Draining:
 		e.Fix = "wait until the daemon is up again: cronring status"
+	case verb == "run" && r.Final:
+		e.Fix = "cronring why " + display.Quote(name)
 	case verb == "run":
 		e.Fix = "cronring run --force " + display.Quote(name)
 	case verb == "pause":
 		e.Fix = "cronring resume " + display.Quote(name)
+	case verb == "skip":
+		e.Fix = "cronring show " + display.Quote(name)
 	default:
 		e.Fix = "cronring list"
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
@@ -51,8 +52,8 @@ func New(d Daemon, s Store, states *jobstate.Jobs, find *lookup.Searcher) *Actor
 const askTimeout = 10 * time.Second
 
 // ask hands an event to the loop and waits for the answer, but not for long:
-// the loop does nothing slow, so that something is wrong.
-func (s *Actor) ask(ctx context.Context, e event.Event) (effect.Answer, error) {
+// the loop does nothing slow, so that something is wrong. What it did goes to the audit log.
+func (s *Actor) ask(ctx context.Context, c *call.Call, e event.Event) (effect.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	a, err := s.daemon.Ask(ctx, e)
@@ -62,6 +63,9 @@ func (s *Actor) ask(ctx context.Context, e event.Event) (effect.Answer, error) {
 			Why: "it answered nothing for " + askTimeout.String() + "; whether it will still act on it is not known",
 			Fix: "cronring status",
 		}
+	}
+	if err == nil && a.Err == nil {
+		note(c, e, a)
 	}
 	return a, err
 }

@@ -58,7 +58,7 @@ func (s *Actor) Backfill(ctx context.Context, c *call.Call) error {
 	if r.Wait {
 		happenings = s.daemon.Subscribe(ctx)
 	}
-	a, err := s.ask(ctx, event.Backfill{Request: b, Ran: ran})
+	a, err := s.ask(ctx, c, event.Backfill{Request: b, Ran: ran})
 	if err != nil {
 		return err
 	}
@@ -160,10 +160,7 @@ func (s *Actor) backfillBy(ctx context.Context, b job.Backfill) (job.Backfill, e
 
 // ListBackfills answers with backfills, newest first.
 func (s *Actor) ListBackfills(ctx context.Context, c *call.Call) error {
-	of := store.Of{Limit: backfillRows}
-	if !c.Peer.Admin {
-		of.User = c.Peer.String()
-	}
+	of := store.Of{Limit: backfillRows, User: c.OnlyUser()}
 	if refs := c.Query["job"]; len(refs) > 0 {
 		numbers, err := s.find.Resolve(ctx, c, "list the backfills of", refs)
 		if err != nil {
@@ -187,7 +184,7 @@ func (s *Actor) ListBackfills(ctx context.Context, c *call.Call) error {
 		if live, ok := now[b.ID]; ok {
 			b = live
 		}
-		if c.Peer.Sees(b.User) {
+		if c.Peer.MayOf(call.View, c.View, b.Job, b.User) {
 			answer.Backfills = append(answer.Backfills, b)
 		}
 	}
@@ -200,14 +197,20 @@ func (s *Actor) StopBackfill(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	mine := func(b job.Backfill) bool { return b.ID == r.ID && c.Peer.Sees(b.User) }
-	if !slices.ContainsFunc(c.View.Backfills(), mine) {
+	all := c.View.Backfills()
+	i := slices.IndexFunc(all, func(b job.Backfill) bool { return b.ID == r.ID })
+	if i >= 0 {
+		if err := c.MissingRole(fmt.Sprint("stop backfill ", r.ID), all[i].Job, all[i].User); err != nil && !c.Peer.MayOf(call.Operate, c.View, all[i].Job, all[i].User) {
+			return err
+		}
+	}
+	if i < 0 || !c.Peer.MayOf(call.Operate, c.View, all[i].Job, all[i].User) {
 		return &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot stop backfill %d: no such backfill is active", r.ID),
 			Why: "there was none with this number, it is over, or it belongs to another user", Fix: "cronring backfill list",
 		}
 	}
-	a, err := s.ask(ctx, event.StopBackfill{ID: r.ID, By: c.Peer.String()})
+	a, err := s.ask(ctx, c, event.StopBackfill{ID: r.ID, By: c.Peer.String()})
 	if err != nil {
 		return err
 	}

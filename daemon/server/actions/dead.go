@@ -48,7 +48,7 @@ func (s *Actor) Redrive(ctx context.Context, c *call.Call) error {
 // runAgain starts each run's occurrence again. verb is the requested command.
 func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.Letter) ([]job.Run, error) {
 	runs := []job.Run{}
-	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) event.Event {
+	err := s.eachLetter(ctx, c, verb, letters, func(l api.Letter) event.Event {
 		return event.Redrive{Dead: l.Run, By: c.Peer.String()}
 	}, func(_ api.Letter, a effect.Answer) { runs = append(runs, a.Runs...) })
 	return runs, err
@@ -61,7 +61,7 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	dropped := []api.Letter{}
-	err = s.eachLetter(ctx, "drop", letters, func(l api.Letter) event.Event {
+	err = s.eachLetter(ctx, c, "drop", letters, func(l api.Letter) event.Event {
 		return event.Bury{Dead: l.Run, By: c.Peer.String()}
 	}, func(l api.Letter, _ effect.Answer) { dropped = append(dropped, l) })
 	if err != nil {
@@ -72,11 +72,11 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 
 // eachLetter sends an event to the engine for each letter. A refusal for one does not affect the
 // others; the first refusal is the error.
-func (s *Actor) eachLetter(ctx context.Context, verb string, letters []api.Letter, event func(api.Letter) event.Event, done func(api.Letter, effect.Answer)) error {
+func (s *Actor) eachLetter(ctx context.Context, c *call.Call, verb string, letters []api.Letter, event func(api.Letter) event.Event, done func(api.Letter, effect.Answer)) error {
 	var first *api.Error
 	count := 0
 	for _, l := range letters {
-		a, err := s.ask(ctx, event(l))
+		a, err := s.ask(ctx, c, event(l))
 		if err != nil {
 			return err
 		}
@@ -180,10 +180,7 @@ func (s *Actor) lettersBy(ctx context.Context, c *call.Call, verb, text string) 
 
 // lettersOf returns the letters of jobs, or of all if jobs is nil, that the caller sees.
 func (s *Actor) lettersOf(ctx context.Context, c *call.Call, jobs []job.ID, limit int) ([]api.Letter, error) {
-	of := store.Of{Jobs: jobs, Limit: limit}
-	if !c.Peer.Admin {
-		of.User = c.Peer.Name
-	}
+	of := store.Of{Jobs: jobs, Limit: limit, User: c.OnlyUser()}
 	found, err := s.store.Letters(ctx, of)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)

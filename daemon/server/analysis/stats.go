@@ -60,8 +60,8 @@ type tally struct {
 	names []job.ID
 	jobOf []tallied
 
-	minute int64 // since 1970, of the newest look-up of an hour
-	ofHour *sum
+	minute int64 // since 1970, of the newest look-up of an hour or day
+	ofTime *sum
 
 	// How the newest sample ended: many in a row end alike.
 	kind *statistics.SampleKind
@@ -89,8 +89,8 @@ func (s *Analyst) newTally(ctx context.Context, c *call.Call) (*tally, error) {
 		since = until.Add(-usualStats)
 	}
 	by := cmp.Or(c.Query.Get("by"), "job")
-	if !slices.Contains([]string{"job", "user", "hour", "member"}, by) {
-		return nil, call.BadRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, member")
+	if !slices.Contains([]string{"job", "user", "hour", "day", "member"}, by) {
+		return nil, call.BadRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, day, member")
 	}
 	h := s.daemon.Health()
 	t := &tally{
@@ -188,7 +188,7 @@ func (t *tally) read(ctx context.Context) (err error) {
 func (t *tally) take(r *statistics.Sample) {
 	t.seen++
 	t.oldest = r.Decided
-	if r.Kind.State != job.RunEnded || r.Number >= len(t.names) || !t.c.Peer.Sees(r.Kind.User) {
+	if r.Kind.State != job.RunEnded || r.Number >= len(t.names) || !t.c.Peer.Sees(r.Kind.User) && (!t.jobOf[r.Number].sees || t.jobOf[r.Number].user != r.Kind.User) {
 		return
 	}
 	when := r.Due
@@ -212,17 +212,20 @@ func (t *tally) result(r *statistics.Sample) result {
 	return e
 }
 
+// timeForms are the names of groups that are times, in their order.
+var timeForms = map[string]string{"hour": "15", "day": time.DateOnly}
+
 // group returns the group of an occurrence of a job, which is due at a time in nanoseconds since
 // 1970.
 func (t *tally) group(number int, user string, due int64) *sum {
 	switch t.answer.By {
 	case "user":
 		return t.named(user)
-	case "hour":
-		if minute := due / int64(time.Minute); t.ofHour == nil || minute != t.minute {
-			t.minute, t.ofHour = minute, t.named(time.Unix(0, due).In(t.zone).Format("15"))
+	case "hour", "day":
+		if minute := due / int64(time.Minute); t.ofTime == nil || minute != t.minute {
+			t.minute, t.ofTime = minute, t.named(time.Unix(0, due).In(t.zone).Format(timeForms[t.answer.By]))
 		}
-		return t.ofHour
+		return t.ofTime
 	case "member":
 		return t.named(t.host)
 	}
@@ -242,7 +245,7 @@ func (t *tally) named(name string) *sum {
 	return g
 }
 
-// summary returns the answer: hours in their order, and other groups by total time.
+// summary returns the answer: hours and days in their order, and other groups by total time.
 func (t *tally) summary() api.Stats {
 	a := t.answer
 	a.Groups = make([]api.StatsGroup, 0, len(t.groups))
@@ -254,7 +257,7 @@ func (t *tally) summary() api.Stats {
 		}
 	}
 	slices.SortFunc(a.Groups, func(x, y api.StatsGroup) int {
-		if a.By != "hour" {
+		if timeForms[a.By] == "" {
 			if c := cmp.Compare(y.Time, x.Time); c != 0 {
 				return c
 			}

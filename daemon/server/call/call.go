@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Cost is how a request is limited in its use of memory and processors.
@@ -45,6 +46,10 @@ type Call struct {
 	Request *http.Request
 	Writer  http.ResponseWriter
 
+	record func([]job.Action) // stores actions; nil: the request does nothing
+	acts   []job.Action       // that are not stored yet
+
+	need  Role // for jobs of others, to find them
 	cost  Cost
 	limit *Queries // nil: another member's request
 	slot  *slot    // from begin to end; nil for admins
@@ -52,7 +57,7 @@ type Call struct {
 
 // New returns the call of a request, whose context must be one of WithPeer.
 func New(view *view.View, now time.Time, w http.ResponseWriter, r *http.Request) *Call {
-	return &Call{Peer: peerOf(r.Context()), View: view, Now: now.UTC(), Query: r.URL.Query(), Request: r, Writer: w}
+	return &Call{Peer: peerOf(r.Context()), View: view, Now: now.UTC(), Query: r.URL.Query(), Request: r, Writer: w, need: View}
 }
 
 // Bound makes the call obey the limits on requests of its cost. It waits until the request may do
@@ -77,11 +82,34 @@ func (c *Call) Begin(ctx context.Context) (err error) {
 	return err
 }
 
-// End releases what begin acquired, unless already released. It is also called before a request
-// waits for events.
+// End releases what begin acquired, unless already released, and stores the actions of the call. It
+// is also called before a request waits for events.
 func (c *Call) End() {
+	c.store()
 	c.slot.end()
 	c.slot = nil
+}
+
+// Audited makes the call store its actions with f.
+func (c *Call) Audited(f func([]job.Action)) { c.record = f }
+
+// Did notes something that the caller did, with its subject and what it changed. It is stored before
+// the answer is sent.
+func (c *Call) Did(a job.Action) {
+	uid := c.Peer.UID
+	a.At, a.Who, a.UID, a.From, a.Share = c.Now, c.Peer.String(), &uid, "socket", c.Peer.Share()
+	if pid := PIDOf(c.Request.Context()); pid != 0 {
+		a.From += ", process " + strconv.Itoa(pid)
+	}
+	c.acts = append(c.acts, a)
+}
+
+func (c *Call) store() {
+	if len(c.acts) > 0 && c.record != nil {
+		c.slot.rest() // the disk may be slow
+		c.record(c.acts)
+	}
+	c.acts = nil
 }
 
 // Rest lets other users compute while the caller reads.
@@ -131,6 +159,7 @@ var HTTPStatus = map[api.Kind]int{
 // Send writes an answer. A write error concerns only the caller, who has
 // disconnected or does not read.
 func (c *Call) Send(status int, contentType string, text []byte) {
+	c.store()
 	c.slot.rest()
 	http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(WriteTimeout))
 	c.Writer.Header().Set("Content-Type", contentType)
@@ -237,8 +266,8 @@ func (c *Call) Flag(key string) (bool, error) {
 func (c *Call) NotAllowed() *api.Error {
 	return &api.Error{
 		Kind: api.NotAllowed,
-		What: "cannot " + c.Request.Method + " " + c.Request.URL.Path + ": only root and the daemon's own user may",
-		Why:  "you are " + c.Peer.String(),
+		What: "cannot " + c.Request.Method + " " + c.Request.URL.Path + ": it needs the role admin, which root and the daemon's own user have",
+		Why:  "you are " + c.Peer.String() + " with " + c.Peer.Words(),
 		Fix:  "ask as root: sudo cronring ...",
 	}
 }

@@ -2,7 +2,11 @@ package call
 
 import (
 	"context"
+	"net/http/httptest"
 	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // A user's second expensive query waits for the first, even while the caller
@@ -104,5 +108,31 @@ func TestExpensiveQueriesOfDisconnectedCallers(t *testing.T) {
 	}
 	if len(all.users)+len(all.computing) != 0 {
 		t.Errorf("slots are still taken: %v, %d compute", all.users, len(all.computing))
+	}
+}
+
+// While the audit log is written, which can take long on a slow disk, other users compute.
+func TestAuditLogIsWrittenWhileOthersCompute(t *testing.T) {
+	all, stored := NewQueries(), 0
+	ctx := WithPeer(t.Context(), func() Peer { return Peer{UID: 1000, Name: "ann"} }, func() int { return 0 })
+	c := New(nil, time.Now(), httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/run", nil).WithContext(ctx))
+	c.Audited(func(acts []job.Action) {
+		if stored += len(acts); len(all.computing) > 0 {
+			t.Error("the caller still computes")
+		}
+	})
+	if err := c.Bound(t.Context(), Expensive, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []func(){func() { c.Send(200, "text/plain", nil) }, c.End} {
+		if err := c.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Did(job.Action{What: "run"})
+		end()
+		c.End()
+	}
+	if stored != 2 {
+		t.Errorf("%d actions were stored, want 2", stored)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"sync"
+
+	"github.com/cronring/cronring/daemon/store/audit"
 )
 
 // Peer is the user of a connection. The kernel reports the uid, as it was when the peer connected;
@@ -11,10 +13,11 @@ import (
 type Peer struct {
 	UID   uint32
 	Name  string // the user's name; "" if the host has none for that uid
-	Admin bool   // root, or the daemon's own user: sees and does all
+	Admin bool   // root, the daemon's own user, or the role admin: sees and does all
+	Grant        // by the configuration
 }
 
-// Sees reports whether the peer may see a user's jobs and runs.
+// Sees reports whether a user's jobs and runs are the peer's own, or the peer is an admin.
 func (p Peer) Sees(account string) bool {
 	return p.Admin || p.Name != "" && p.Name == account
 }
@@ -34,6 +37,15 @@ func (p Peer) LimitKey() uint32 {
 		return ^uint32(0) // never a uid
 	}
 	return p.UID
+}
+
+// Share names whose limit on entries of the audit log the actions of the peer count against; "" is
+// no limit.
+func (p Peer) Share() string {
+	if p.Admin {
+		return ""
+	}
+	return audit.Share(p.LimitKey())
 }
 
 // peerKey and pidKey are the keys of what WithPeer adds.

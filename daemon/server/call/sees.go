@@ -17,14 +17,15 @@ func (c *Call) Visible() []int {
 	return seen
 }
 
+// SeesJob reports whether the caller may see job i or, of a call that acts, operate it.
 func (c *Call) SeesJob(i int) bool {
-	return c.Peer.Admin || c.Peer.Sees(c.View.Entry(i).User())
+	return c.Peer.Admin || c.Peer.May(c.need, c.View.Entry(i))
 }
 
 // SeesRun is stricter than SeesJob: the name of a job can have been that of
 // another account's job before.
 func (c *Call) SeesRun(r job.Run) bool {
-	return c.Peer.Sees(r.User)
+	return c.Peer.MayOf(c.need, c.View, r.Job, r.User)
 }
 
 // Where returns the visible jobs for which choose is true.
@@ -37,7 +38,7 @@ func (c *Call) SeesDecision(r job.Record) bool {
 	if r.Run != nil {
 		return c.SeesRun(*r.Run)
 	}
-	return c.Peer.Sees(r.User)
+	return c.Peer.MayOf(c.need, c.View, r.Job, r.User)
 }
 
 // LiveByJob returns the live runs that the caller sees, oldest first.

@@ -32,6 +32,9 @@ type Options struct {
 	// Calendars returns the calendars of the configuration. nil: there are none.
 	Calendars func() map[string]timetable.Calendar
 
+	// Blackouts returns the blackouts of the host. nil: there are none.
+	Blackouts func() timetable.Blackouts
+
 	// Files are the crontabs that the daemon was given by name instead of the host's. System means
 	// that they have a user column.
 	Files  []string

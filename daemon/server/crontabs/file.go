@@ -129,6 +129,9 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: cmp.Or(config.User, config.Owner),
 		Privileged: config.Privileged, Zone: ed.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries, Calendars: api.NewCalendars(config.Calendars),
 	}
+	if ed.Blackouts != nil {
+		answer.Blackouts = api.NewBlackouts(ed.Blackouts())
+	}
 	if config.Family == crontab.RHEL {
 		answer.Family = api.FamilyRHEL
 	}
@@ -217,14 +220,14 @@ func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.Cront
 	if err := ed.write(p, text, r.Gone); err != nil {
 		return cannot("change", p, err)
 	}
-	word, how := "REPLACE", revision.Installed
+	word, how, what := "REPLACE", revision.Installed, "edit"
 	if r.Gone {
-		word, how = "DELETE", revision.Removed
+		word, how, what = "DELETE", revision.Removed, "remove"
 	}
 	ed.note(ctx, c, word, cmp.Or(p.who.Name, p.path))
 	next := p.revision(c, how, r.Text)
 	next.Gone = r.Gone
-	ed.save(ctx, answer, next)
+	p.did(c, what, answer, ed.save(ctx, answer, next))
 	return nil
 }
 

@@ -7,12 +7,14 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
 // Reload reads all crontab files again.
 func (ed *Editor) Reload(ctx context.Context, c *call.Call) error {
 	c.Patient()
+	c.Did(job.Action{What: "reload"})
 	diagnostics, err := ed.loader.Reload(ctx)
 	if err != nil {
 		return err

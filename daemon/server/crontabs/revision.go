@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store/revision"
@@ -131,6 +132,19 @@ func (p place) mine() (user string, uid uint32) {
 func (p place) revision(c *call.Call, how string, text []byte) revision.Revision {
 	user, uid := p.mine()
 	return revision.Revision{File: p.path, User: user, UID: uid, At: c.Now, By: c.Peer.String(), How: how, Text: text}
+}
+
+// did notes a change of the crontab at a place for the audit log. after is the stored new version.
+func (p place) did(c *call.Call, what string, answer *api.Installed, after int64) {
+	user, _ := p.mine()
+	c.Did(job.Action{What: what, Subject: p.path, Owner: user, Before: number(answer.Before), After: number(after)})
+}
+
+func number(revision int64) string {
+	if revision == 0 {
+		return "a version that is not kept"
+	}
+	return fmt.Sprint("revision ", revision)
 }
 
 // save stores a version. If the history cannot be written, the crontab is changed anyway, with a

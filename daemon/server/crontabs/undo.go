@@ -134,7 +134,7 @@ func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision
 		return cannot("restore", p, err)
 	}
 	ed.note(ctx, c, "REPLACE", p.who.Name)
-	ed.save(ctx, answer, undone(c, target))
+	p.did(c, "undo", answer, ed.save(ctx, answer, undone(c, target)))
 	return nil
 }
 
@@ -158,6 +158,6 @@ func (ed *Editor) restoreOther(ctx context.Context, c *call.Call, target revisio
 	}
 	file, diagnostics := crontab.Parse(target.File, string(target.Text), ed.config(p))
 	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
-	ed.save(ctx, answer, undone(c, target))
+	p.did(c, "undo", answer, ed.save(ctx, answer, undone(c, target)))
 	return nil
 }

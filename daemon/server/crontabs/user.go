@@ -150,7 +150,7 @@ func (ed *Editor) install(ctx context.Context, c *call.Call, p place, r api.Inst
 	if err := spool.Install(ed.Places, p.who, ed.addHeader(r.File, string(r.Text), c.Now)); err != nil {
 		return cannot("install", p, err)
 	}
-	ed.save(ctx, answer, p.revision(c, revision.Installed, r.Text))
+	p.did(c, "edit", answer, ed.save(ctx, answer, p.revision(c, revision.Installed, r.Text)))
 	return nil
 }
 
@@ -191,9 +191,13 @@ func (ed *Editor) remove(ctx context.Context, c *call.Call, p place, how string,
 		return cannot("remove", p, err)
 	}
 	ed.note(ctx, c, "DELETE", p.who.Name)
+	what := "remove"
+	if how == revision.Undone {
+		what = "undo"
+	}
 	gone := p.revision(c, how, nil)
 	gone.Gone = true
-	ed.save(ctx, answer, gone)
+	p.did(c, what, answer, ed.save(ctx, answer, gone))
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (s *Reader) printers(ctx context.Context, p call.Peer) func(job.RunID) bool
 		if len(known) >= most {
 			clear(known)
 		}
-		known[id] = p.Sees(r.User)
+		known[id] = p.MayOf(call.View, s.daemon.View(), r.Job, r.User)
 		return known[id]
 	}
 }
@@ -81,28 +81,28 @@ func (s *Reader) mayHear(p call.Peer, e api.Event, prints func(job.RunID) bool) 
 	if p.Admin {
 		return true
 	}
+	view, id := s.daemon.View(), jobOf(e)
+	sees := func(user string) bool { return p.MayOf(call.View, view, id, user) }
 	if e.Record != nil && e.Record.Run != nil {
-		return p.Sees(e.Record.Run.User)
+		return sees(e.Record.Run.User)
 	}
 	if e.Record != nil && e.Record.User != "" {
-		return p.Sees(e.Record.User)
+		return sees(e.Record.User)
 	}
 	if e.Record != nil && e.Record.Backfill != nil {
-		return p.Sees(e.Record.Backfill.User)
+		return sees(e.Record.Backfill.User)
 	}
 	if e.Chunk != nil {
 		return prints(e.Chunk.Run)
 	}
 	if e.Notice != nil {
-		return p.Sees(e.Notice.User)
+		return sees(e.Notice.User)
 	}
-	id := jobOf(e)
 	if id == "" {
 		return e.Record != nil
 	}
-	view := s.daemon.View()
 	i, ok := view.Find(id)
-	return ok && p.Sees(view.Entry(i).User())
+	return ok && p.May(call.View, view.Entry(i))
 }
 
 func jobOf(e api.Event) job.ID {

@@ -33,18 +33,19 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 	if !since.Before(c.Now) || !c.Peer.Admin && c.Peer.Name == "" {
 		return c.Answer(answer)
 	}
-	user := c.Peer.Name
-	if c.Peer.Admin {
-		user = ""
-	}
 	type alike struct {
 		job          job.ID
 		user, ending string
 	}
+	hidden := 0 // by access= of jobs
 	groups := map[alike]*api.FailureGroup{}
-	of := statistics.FailuresOf{User: user, From: since, To: c.Now, Parts: api.FailureParts, Runs: mostFailures, Groups: mostGroups}
+	of := statistics.FailuresOf{User: c.OnlyUser(), From: since, To: c.Now, Parts: api.FailureParts, Runs: mostFailures, Groups: mostGroups}
 	answer.Count, err = s.store.Failures(ctx, of, func(f *statistics.Failures) {
 		r := &f.Newest
+		if !c.SeesRun(*r) {
+			hidden += f.Count
+			return
+		}
 		key := alike{r.Job, r.User, r.Result()}
 		g := groups[key]
 		if g == nil {
@@ -63,10 +64,11 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
+	answer.Older = answer.Count >= mostFailures
+	answer.Count -= hidden
 	for _, g := range groups {
 		answer.Groups = append(answer.Groups, *g)
 	}
 	slices.SortFunc(answer.Groups, func(a, b api.FailureGroup) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Run, a.Run)) })
-	answer.Older = answer.Count >= mostFailures
 	return c.Answer(answer)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/server/members"
+	"github.com/cronring/cronring/daemon/store/audit"
 	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
@@ -29,6 +30,7 @@ type Daemon interface {
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
+	Actions(ctx context.Context, f audit.Filter) ([]job.Action, error)
 	Failures(ctx context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, err error)
 }
 

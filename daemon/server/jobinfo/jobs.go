@@ -133,7 +133,8 @@ func (s *Informer) recent(ctx context.Context, c *call.Call, id job.ID) ([]job.R
 	}
 	seen := slices.DeleteFunc(ended[id], func(r job.Run) bool { return !c.SeesRun(r) })
 	if len(seen) == 0 { // another user had a job of that name meanwhile
-		return s.ownLast(ctx, id, c.Peer.Name)
+		i, _ := c.View.Find(id)
+		return s.ownLast(ctx, id, c.View.Entry(i).User())
 	}
 	return seen, nil
 }

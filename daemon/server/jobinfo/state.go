@@ -76,6 +76,9 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.Owns("change state of", id, user); err != nil {
+		return err
+	}
 	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
 	if r.Delete {
 		found, err := s.store.DeleteState(ctx, id, user, r.Key)
@@ -85,6 +88,7 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 		case !found:
 			return noState(id, r.Key)
 		}
+		didState(c, id, user, r.Key, "deleted")
 		return c.Answer(answer)
 	}
 	err = s.store.SetState(ctx, id, user, r.Key, r.Value, c.Now)
@@ -95,5 +99,14 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 		return fmt.Errorf("keep state: %w", err)
 	}
 	answer.Entries = append(answer.Entries, api.StateEntry{Key: r.Key, Size: len(r.Value), At: c.Now})
+	didState(c, id, user, r.Key, fmt.Sprintf("%d bytes", len(r.Value)))
 	return c.Answer(answer)
+}
+
+// didState notes a change of what a job keeps for the audit log, unless its own user made it: that
+// is what its runs do.
+func didState(c *call.Call, id job.ID, user, key, after string) {
+	if c.Peer.Name != user {
+		c.Did(job.Action{What: "state", Subject: string(id), Owner: user, After: "key " + key + ": " + after})
+	}
 }

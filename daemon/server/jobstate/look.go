@@ -42,7 +42,7 @@ func (s *Jobs) Look(names *Numbering, view *view.View, now time.Time, peer call.
 		}
 	}
 	view.EachRun(func(r *job.Run) {
-		if slot, ok := p.names.slot(r.Job); ok && (wanted == nil || wanted[slot]) && p.Peer.Sees(r.User) {
+		if slot, ok := p.names.slot(r.Job); ok && (wanted == nil || wanted[slot]) && p.Peer.MayOf(call.View, view, r.Job, r.User) {
 			p.Live[slot] = append(p.Live[slot], r)
 		}
 	})
@@ -50,7 +50,7 @@ func (s *Jobs) Look(names *Numbering, view *view.View, now time.Time, peer call.
 }
 
 // Sees reports whether the user sees a job.
-func (p *Look) Sees(i int) bool { return p.Peer.Admin || p.Peer.Sees(p.View.Entry(i).User()) }
+func (p *Look) Sees(i int) bool { return p.Peer.Admin || p.Peer.May(call.View, p.View.Entry(i)) }
 
 // Read reads the past of jobs, valid until the next call.
 func (p *Look) Read(slots []int32) (pasts []Past, ok bool) {

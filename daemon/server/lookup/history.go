@@ -196,6 +196,11 @@ func (s *Searcher) Numbered(ctx context.Context, c *call.Call, verb string, id j
 			return r, fmt.Errorf("read history: %w", err)
 		}
 	}
+	if ok && !c.SeesRun(r) {
+		if err := c.MissingRole(Doing(verb)+" run "+id.String(), r.Job, r.User); err != nil {
+			return r, err
+		}
+	}
 	if !ok || !c.SeesRun(r) {
 		return job.Run{}, &api.Error{
 			Kind: api.NotFound,

@@ -89,10 +89,21 @@ func (s *Searcher) ResolveOne(ctx context.Context, c *call.Call, verb, text stri
 			return r.matchesPlace(e.File().Name, e.Line())
 		})
 	}
-	if len(found) == 0 {
-		return nil, noSuchJob(c, verb, text)
+	if len(found) > 0 {
+		return found, nil
 	}
-	return found, nil
+	for i := range c.View.Len() {
+		if id := c.View.ID(i); r.Glob && id.Matches(r.Text) || r.line > 0 && r.matchesPlace(c.View.Entry(i).File().Name, c.View.Entry(i).Line()) {
+			if err := missingRole(c, verb, text, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, noSuchJob(c, verb, text)
+}
+
+func missingRole(c *call.Call, verb, text string, i int) error {
+	return c.MissingRole(Doing(verb)+" "+display.Quote(text), c.View.ID(i), c.View.Entry(i).User())
 }
 
 // findNamed returns the visible job with a name. OWNER/NAME is the job of that owner.
@@ -108,10 +119,18 @@ func findNamed(c *call.Call, verb, text string) (i int, ok bool, err error) {
 	if i, ok = c.View.Find(id); ok && c.SeesJob(i) {
 		return i, true, nil
 	}
+	if ok {
+		if err := missingRole(c, verb, text, i); err != nil {
+			return 0, false, err
+		}
+	}
 	if full {
 		return 0, false, nil
 	}
-	all := slices.DeleteFunc(c.View.Named(text), func(i int) bool { return !c.SeesJob(i) })
+	all := slices.DeleteFunc(c.View.Named(text), func(i int) bool { return !c.Peer.May(call.View, c.View.Entry(i)) })
+	if len(all) == 1 && !c.SeesJob(all[0]) {
+		return 0, false, missingRole(c, verb, text, all[0])
+	}
 	switch len(all) {
 	case 0:
 		return 0, false, nil

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -204,7 +204,7 @@ func (b *Board) look(slots []int32) *painter {
 	return &painter{b.o.states.Look(b.names, b.view, b.now, b.peer, slots), b.own}
 }
 
-func (b *Board) sees(i int) bool { return b.peer.Admin || b.peer.Sees(b.names.View.Entry(i).User()) }
+func (b *Board) sees(i int) bool { return b.peer.May(call.View, b.names.View.Entry(i)) }
 
 // sendAll compares all rows with those that were sent, jobs with the worst state first. The first
 // piece of a new board is as short as a screen.
@@ -381,5 +381,5 @@ func someProblems(all []api.Problem) []api.Problem {
 	if len(all) <= enough {
 		return all
 	}
-	return append(slices.Clone(all[:enough]), api.Problem{What: display.Count(len(all)-enough, "more"), Fix: "cronring status"})
+	return append(slices.Clone(all[:enough]), api.Problem{What: strconv.Itoa(len(all)-enough) + " more", Fix: "cronring status"})
 }

@@ -48,6 +48,7 @@ type World struct {
 	up          time.Duration
 	diagnostics []crontab.Diagnostic
 	records     []job.Record
+	actions     []job.Action
 	runs        []job.Run // of AllRuns, when there were runsOf records
 	runsOf      int
 	ledgers     map[string]job.Ledger // by job and account

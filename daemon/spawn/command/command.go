@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/sandbox"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
 )
@@ -31,13 +32,15 @@ type Command struct {
 	Account     account.Account // the user, with the group of group= as the primary one
 	limits      account.Limits
 	wants       processSettings
-	GroupFiles  []string // files of the control group that it enters, if not at birth
-	Group       int      // directory of the group that it enters at birth; 0: none
-	DirOptional bool     // it runs in / where dir cannot be entered
-	OwnDir      bool     // dir is that of cwd=
-	Umask       *uint32  // nil: the user's
-	EnvFile     string   // a process of the user reads it before the command runs; "": none
-	Kept        []string // variables that EnvFile does not change
+	GroupFiles  []string      // files of the control group that it enters, if not at birth
+	Group       int           // directory of the group that it enters at birth; 0: none
+	DirOptional bool          // it runs in / where dir cannot be entered
+	OwnDir      bool          // dir is that of cwd=
+	Umask       *uint32       // nil: the user's
+	EnvFile     string        // a process of the user reads it before the command runs; "": none
+	Kept        []string      // variables that EnvFile does not change
+	Sandbox     *sandbox.Plan // nil: none
+	NoNetwork   bool
 }
 
 // processSettings are the settings that an entry's options request for its process.
@@ -133,6 +136,9 @@ func (m *Maker) command(start *effect.Start, who account.Account, base []string)
 		EnvFile:     own.EnvFile,
 		Kept:        namesOf(own.Env, start.Run.Env),
 	}
+	if i := OptionsOf(start).Isolation; i != nil {
+		cmd.Sandbox, cmd.NoNetwork = sandbox.Of(i, who.Home), i.NoNetwork
+	}
 	if start.Job.Dir != "" {
 		cmd.Path, cmd.Dir = "/bin/sh", start.Job.Dir
 	}
@@ -166,6 +172,17 @@ func (m *Maker) inGroup(start *effect.Start, who account.Account) (account.Accou
 	return who, nil
 }
 
+// SetCredentials gives the command a directory with its credentials.
+func (cmd *Command) SetCredentials(dir string) {
+	const name = "CREDENTIALS_DIRECTORY"
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+	cmd.Env = append(cmd.Env, name+"="+dir)
+	cmd.Kept = append(cmd.Kept, name)
+	if cmd.Sandbox != nil {
+		cmd.Sandbox.Secrets = dir
+	}
+}
+
 // gid returns the number of a group that is given by name or by number.
 func (m *Maker) gid(name string) (uint32, bool) {
 	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
@@ -195,6 +212,7 @@ func (cmd *Command) Request(original unix.Rlimit, own self.Priority) starter.Com
 	r := starter.Command{
 		Path: cmd.Path, Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, DirOptional: cmd.DirOptional,
 		User: cmd.Cred, Group: cmd.Group, GroupFiles: cmd.GroupFiles, Idle: cmd.wants.idle, Umask: cmd.umask(),
+		NoNetwork: cmd.NoNetwork,
 	}
 	if cmd.OwnDir {
 		r.DirPatience = dirPatience

@@ -1,8 +1,9 @@
-// Package stage owns the program between the starter and a command with env-file=. It runs
-// in the run's process, as the user, so that a file that never answers delays only this run.
+// Package stage owns the program between the starter and a command with env-file= or sandbox=. It
+// runs in the run's process, as the user, so that a file that never answers delays only this run.
 package stage
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/envfile"
+	"github.com/cronring/cronring/daemon/sandbox"
 	"github.com/cronring/cronring/daemon/starter"
 )
 
@@ -24,20 +26,32 @@ const Path = "/proc/self/exe"
 // status is the descriptor of the pipe for reports.
 const status = 3
 
-// Argv returns the arguments of the program that reads a file and then executes a command.
-// kept are the variables that the file does not change. Without a command it writes the
-// environment to standard output, each variable with a NUL behind it.
-func Argv(file string, kept []string, command ...string) []string {
-	return append([]string{name, file, strings.Join(kept, ",")}, command...)
+// Order lists the steps of the program before it executes the command.
+type Order struct {
+	EnvFile []byte        // file of variables, which need not be valid UTF-8; nil: none
+	Kept    []string      // variables that the file does not change
+	Sandbox *sandbox.Plan // nil: none
+}
+
+// Needed reports whether there is something to do.
+func (o *Order) Needed() bool { return len(o.EnvFile) > 0 || o.Sandbox != nil }
+
+// Argv returns the arguments of the program that follows an order and then executes a command.
+// Without a command it writes the environment to standard output, each variable with a NUL behind
+// it.
+func (o *Order) Argv(command ...string) []string {
+	text, _ := json.Marshal(o) // all of it has a form in JSON
+	return append([]string{name, string(text)}, command...)
 }
 
 // Serve is the whole program, and does nothing in any other one.
 func Serve() {
-	if len(os.Args) < 3 || os.Args[0] != name {
+	if len(os.Args) < 2 || os.Args[0] != name {
 		return
 	}
-	env, err := environment()
-	command := os.Args[3:]
+	var o Order
+	command := os.Args[2:]
+	env, err := o.follow()
 	switch {
 	case len(command) == 0 && err == nil:
 		if _, err = os.Stdout.WriteString(strings.Join(env, "\x00") + "\x00"); err == nil {
@@ -55,10 +69,22 @@ func Serve() {
 	os.Exit(starter.ExitFailed)
 }
 
-// environment returns the environment of this process with the variables of the file.
-func environment() ([]string, error) {
+// follow reads the order of this process and follows it. It returns the environment of the command.
+func (o *Order) follow() (env []string, err error) {
 	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
 		return nil, errors.New("refused: the program is set-user-id or set-group-id")
 	}
-	return envfile.Apply(os.Environ(), os.Args[1], strings.Split(os.Args[2], ","))
+	if err := json.Unmarshal([]byte(os.Args[1]), o); err != nil {
+		return nil, err
+	}
+	env = os.Environ()
+	if len(o.EnvFile) > 0 {
+		if env, err = envfile.Apply(env, string(o.EnvFile), o.Kept); err != nil {
+			return nil, err
+		}
+	}
+	if o.Sandbox != nil {
+		err = o.Sandbox.Apply()
+	}
+	return env, err
 }

@@ -22,7 +22,7 @@ type Sizes struct {
 }
 
 // tables are the tables that are counted.
-var tables = []string{"run", "occurrence", "output", "record", "life", "job", "revision", "dead", "state", "backfill"}
+var tables = []string{"run", "occurrence", "output", "record", "life", "job", "revision", "dead", "state", "backfill", "action"}
 
 // Sizes measures the history.
 func (db *DB) Sizes(ctx context.Context) (Sizes, error) {

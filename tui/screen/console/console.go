@@ -4,6 +4,9 @@ package console
 
 import (
 	"context"
+	"errors"
+	"iter"
+	"math"
 	"strings"
 
 	"github.com/cronring/cronring/tui/canvas"
@@ -12,15 +15,27 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Console runs a command once, and shows its output.
+// Console runs a command once, and shows its output. It shows the output of a command that prints
+// while it runs as it comes, and stays at the end of it.
 type Console struct {
-	words []string
-	asked bool
-	known bool
-	out   screen.Printed
-	err   error
-	page  page.Page
+	words  []string
+	asked  bool
+	follow bool
+	text   string // the output, or its last part
+	cut    bool   // the other part is left out
+	ended  bool
+	failed bool
+	err    error
+	held   bool // the person has scrolled: it does not stay at the end
+	page   page.Page
 }
+
+// Limits of the output that is kept, in bytes: the first part of a command that ends, the last part
+// of one that is followed.
+const (
+	mostPrinted  = 1 << 20
+	mostFollowed = 256 << 10
+)
 
 // New makes the screen of a command: the words after "cronring".
 func New(words []string) *Console { return &Console{words: words} }
@@ -36,32 +51,89 @@ func (s *Console) Heading(*screen.World) string {
 // Headed keeps the heading on narrow screens.
 func (*Console) Headed() {}
 
-// Open runs the command, the first time only.
+// slot is the slot of the command.
+const slot = "command"
+
+// Open runs the command, the first time only. One that is followed ends when another screen covers
+// it; it begins again, unless it changes something.
 func (s *Console) Open(w *screen.World) []screen.Effect {
-	if s.asked {
+	s.follow = w.Commands.Follows(s.words)
+	if s.asked && (!s.follow || s.ended || w.Commands.Changes(s.words)) {
+		s.ended = s.ended || s.follow
 		return nil
 	}
-	s.asked = true
+	s.asked, s.text, s.cut = true, "", false
 	run, width, words := w.Commands.Run, w.Width-2, s.words
-	return []screen.Effect{screen.Ask{Slot: "command", Call: func(ctx context.Context, _ screen.Daemon) (any, error) {
-		return run(ctx, width, words)
+	if s.follow {
+		return []screen.Effect{screen.Follow{Slot: slot, Call: func(ctx context.Context, _ screen.Daemon) iter.Seq2[any, error] {
+			return func(yield func(any, error) bool) {
+				for p, err := range run(ctx, width, words) {
+					if !yield(p, err) {
+						return
+					}
+				}
+			}
+		}}}
+	}
+	return []screen.Effect{screen.Ask{Slot: slot, Call: func(ctx context.Context, _ screen.Daemon) (any, error) {
+		var all screen.Printed
+		for p, err := range run(ctx, width, words) {
+			if err != nil {
+				return all, err
+			}
+			all = screen.Printed{Text: all.Text + p.Text, Ended: p.Ended, Failed: p.Failed}
+			if len(all.Text) > mostPrinted {
+				break // the command ends when it writes to the closed pipe
+			}
+		}
+		return all, nil
 	}}}
 }
 
-// Take receives the output.
+// Take receives the output, or a part of it.
 func (s *Console) Take(_ *screen.World, a screen.Answer) []screen.Effect {
-	s.known, s.err = true, a.Err
-	if a.Err == nil {
-		s.out = a.Value.(screen.Printed)
+	if s.ended {
+		return nil
 	}
-	return nil
+	if p, ok := a.Value.(screen.Printed); ok {
+		s.text += p.Text
+		s.ended, s.failed = p.Ended, p.Failed
+	}
+	switch {
+	case s.follow && len(s.text) > mostFollowed:
+		s.text, s.cut = s.text[len(s.text)-mostFollowed:], true
+		_, s.text, _ = strings.Cut(s.text, "\n")
+	case !s.follow && len(s.text) > mostPrinted:
+		s.text, s.cut = s.text[:mostPrinted], true
+	}
+	if a.Err != nil {
+		s.err = a.Err
+	}
+	if s.ended = s.ended || a.Done || s.err != nil; !s.ended {
+		return nil
+	}
+	return []screen.Effect{s.end()}
 }
 
-// Refresh does nothing: the command runs once.
+// end reports how the command ended.
+func (s *Console) end() screen.Ended {
+	lines := strings.Split(strings.TrimSpace(s.text), "\n")
+	switch last := lines[len(lines)-1]; {
+	case s.err != nil:
+		return screen.Ended{Err: s.err}
+	case s.failed:
+		return screen.Ended{Err: errors.New(strings.TrimPrefix(lines[0], "cronring: "))}
+	default:
+		return screen.Ended{Message: last}
+	}
+}
+
+// Refresh does nothing: what is new comes by itself.
 func (*Console) Refresh(*screen.World) []screen.Effect { return nil }
 
-// Act scrolls.
+// Act scrolls. G stays at the end again.
 func (s *Console) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	s.held = a != keys.Last
 	return nil, s.page.Act(a)
 }
 
@@ -79,27 +151,38 @@ func (*Console) Foot(*screen.World) []keys.Action {
 // Draw draws the output, and below it whether the command failed.
 func (s *Console) Draw(v canvas.View, w *screen.World) {
 	s.page.Set(s.paragraphs(w))
+	if s.follow && !s.held {
+		s.page.Top = math.MaxInt / 2 // the page knows its end
+	}
 	s.page.Draw(v, w.Glyphs)
 }
 
 func (s *Console) paragraphs(w *screen.World) []page.Paragraph {
-	switch {
-	case !s.known:
-		return []page.Paragraph{page.Line(" Running ...", screen.Dim)}
-	case s.err != nil:
-		return page.ErrorText(w, s.err)
-	}
 	var text []page.Paragraph
-	for line := range strings.Lines(s.out.Text) {
+	note := func(words string, role canvas.Role) {
+		text = append(text, page.Line(" "+words, canvas.Style{Role: role}))
+	}
+	if s.cut && s.follow {
+		note("Earlier output is left out.", canvas.Doubt)
+	}
+	for line := range strings.Lines(s.text) {
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " "}, {Text: strings.TrimRight(line, "\r\n")}}, Hang: 3})
 	}
 	switch {
-	case s.out.Cut:
-		text = append(text, page.Line(" The rest of the output is left out: run the command in a shell.", canvas.Style{Role: canvas.Doubt}))
-	case s.out.Failed:
-		text = append(text, page.Line(" "+w.Glyphs.Failed+" It failed.", canvas.Style{Role: canvas.Bad}))
+	case s.err != nil:
+		return append(text, page.ErrorText(w, s.err)...)
+	case !s.ended && s.follow:
+		note("Waiting for more ...", canvas.Off)
+	case !s.ended:
+		text = append(text, page.Line(" Running ...", screen.Dim))
+	case s.cut && !s.follow:
+		note("The rest of the output is left out: run the command in a shell.", canvas.Doubt)
+	case s.failed:
+		note(w.Glyphs.Failed+" It failed.", canvas.Bad)
+	case s.follow:
+		note(w.Glyphs.OK+" It has ended.", canvas.Good)
 	case len(text) == 0:
-		text = append(text, page.Line(" "+w.Glyphs.OK+" Done. It printed nothing.", canvas.Style{Role: canvas.Good}))
+		note(w.Glyphs.OK+" Done. It printed nothing.", canvas.Good)
 	}
 	return text
 }

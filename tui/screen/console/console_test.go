@@ -1,6 +1,10 @@
 package console
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,7 +40,7 @@ func TestConsoleRunsOnce(t *testing.T) {
 func TestConsoleScrolls(t *testing.T) {
 	w := screentest.NewWorld(t)
 	s := New(nil)
-	s.Take(w, screen.Answer{Value: screen.Printed{Text: strings.Repeat("x\n", 99) + "end\x1b[2J\n", Cut: true}})
+	s.Take(w, screen.Answer{Value: screen.Printed{Text: strings.Repeat(strings.Repeat("x", 1023)+"\n", mostPrinted/1024-1) + strings.Repeat("x", 1015) + "\n" + "end\x1b[2J\nmore", Ended: true}})
 	c := canvas.New(40, 10)
 	s.Draw(c.View(), w)
 	s.Act(w, keys.Last)
@@ -44,5 +48,73 @@ func TestConsoleScrolls(t *testing.T) {
 	s.Draw(c.View(), w)
 	if got := c.Text(); !strings.Contains(got, "end\\x1b[2J") || !strings.Contains(got, "left out") {
 		t.Errorf("got %q, want the end of the output, without its control character, and what is left out", got)
+	}
+}
+
+// The screen of a command that prints while it runs stays at its end, keeps the last part, and
+// begins again when it comes back.
+func TestConsoleFollows(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s := New([]string{"report", "events"})
+	draw := func() string {
+		c := canvas.New(40, 10)
+		s.Draw(c.View(), w)
+		return c.Text()
+	}
+	follow, ok := s.Open(w)[0].(screen.Follow)
+	if !ok {
+		t.Fatal("got no Follow")
+	}
+	var parts []string
+	for value, err := range follow.Call(t.Context(), nil) {
+		if p := value.(screen.Printed); err == nil && p.Text != "" {
+			parts = append(parts, p.Text)
+		}
+	}
+	if got := strings.Join(parts, "+"); got != "report\n+events\n" {
+		t.Errorf("got %q, want each part as it comes", got)
+	}
+	for i := range 600 {
+		s.Take(w, screen.Answer{Slot: slot, Value: screen.Printed{Text: strings.Repeat("x", 999) + "\nline " + strconv.Itoa(i) + "\n"}})
+	}
+	if got := draw(); len(s.text) > mostFollowed || !strings.Contains(got, "line 599") || !strings.Contains(got, "Waiting for more") {
+		t.Errorf("got %d bytes and %q, want the end", len(s.text), got)
+	}
+	s.Act(w, keys.First)
+	s.Take(w, screen.Answer{Slot: slot, Value: screen.Printed{Text: "new\n"}})
+	if got := draw(); !strings.Contains(got, "Earlier output is left out") || strings.Contains(got, "new") {
+		t.Errorf("got %q, want that it stays where the person reads", got)
+	}
+	if effects := s.Open(w); len(effects) != 1 || s.text != "" {
+		t.Errorf("got %v and %q when it comes back, want that it begins again", effects, s.text)
+	}
+	s.Take(w, screen.Answer{Slot: slot, Done: true})
+	if got := draw(); !strings.Contains(got, "It has ended") {
+		t.Errorf("got %q, want that it has ended", got)
+	}
+	changing := New([]string{"run", "--follow", "a"})
+	changing.Open(w)
+	if effects := changing.Open(w); len(effects) != 0 {
+		t.Errorf("got %v, want that a command that changes something runs once", effects)
+	}
+}
+
+// A Do gets the first line of an error, or the last line of what was printed.
+func TestConsoleReportsTheEnd(t *testing.T) {
+	for _, tc := range []struct {
+		answer screen.Answer
+		want   string
+	}{
+		{screen.Answer{Value: screen.Printed{Text: "a\nended 2 pauses\n", Ended: true}}, "ended 2 pauses"},
+		{screen.Answer{Value: screen.Printed{Text: "cronring: cannot resume\n  why   x\n", Ended: true, Failed: true}}, "cannot resume"},
+		{screen.Answer{Err: errors.New("no pipe")}, "no pipe"},
+	} {
+		w := screentest.NewWorld(t)
+		s := New([]string{"resume"})
+		s.Open(w)
+		e := s.Take(w, tc.answer)[0].(screen.Ended)
+		if got := cmp.Or(e.Message, fmt.Sprint(e.Err)); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
 	}
 }

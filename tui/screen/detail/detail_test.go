@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,5 +195,25 @@ func TestDetailShowsTheOutputBeforeARetry(t *testing.T) {
 	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.PreviousPane, keys.PreviousPane)
 	if got, want := s.Subject(w).Run, screentest.Rows()[0].LastRun; got != want {
 		t.Errorf("run: got %d, want the one that failed, %d", got, want)
+	}
+}
+
+// A retry that waited long started after younger runs.
+func TestDetailSortsRunsByStart(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon()
+	d.OnHistory = func(api.Filter) (api.Runs, error) {
+		ended := func(id job.RunID, minutes int) job.Run {
+			at := screentest.Now.Add(time.Duration(minutes) * time.Minute)
+			return job.Run{ID: id, Job: "etl-orders", State: job.RunEnded, Decided: at, Started: at}
+		}
+		return api.Runs{Runs: []job.Run{ended(9, -20), ended(8, -10), ended(7, -30)}}, nil
+	}
+	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.NextPane)
+	for _, want := range []job.RunID{8, 9, 7} {
+		if got := s.Subject(w).Run; got != want {
+			t.Errorf("got run %d, want %d", got, want)
+		}
+		s.Act(w, keys.PreviousRun)
 	}
 }

@@ -78,7 +78,9 @@ func (r *jobRuns) take(a screen.Answer) {
 		return
 	}
 	first := r.table.Index() == 0
-	r.list.Set(a.Value.(api.Runs).Runs)
+	runs := a.Value.(api.Runs).Runs
+	slices.SortFunc(runs, func(a, b job.Run) int { return screen.CompareStarts(&a, &b) })
+	r.list.Set(runs)
 	r.known = true
 	r.table.Settle()
 	if first {

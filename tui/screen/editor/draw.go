@@ -274,7 +274,11 @@ func (e *Editor) fields(room int, w *screen.World) []fact {
 		}
 		return fields
 	}
-	fields := []fact{{"next", e.nextText(room, w)}}
+	next, blackout := e.nextText(room, w)
+	fields := []fact{{"next", next}}
+	if blackout != "" {
+		fields = append(fields, fact{"host", "the first occurrence is in " + blackout})
+	}
 	if held := e.about.Options().Held; held != "" {
 		fields = append(fields, fact{"held", held})
 	}
@@ -293,11 +297,12 @@ func (e *Editor) keyOf(w *screen.World, a keys.Action) string {
 	return string(a)
 }
 
-// nextText is as many of the next occurrences as there is room for.
-func (e *Editor) nextText(room int, w *screen.World) string {
+// nextText is as many of the next starts as there is room for, and the blackout of the host in
+// which the first occurrence is.
+func (e *Editor) nextText(room int, w *screen.World) (text, blackout string) {
 	const most = 12
-	text := ""
-	for i, t := range edit.Next(e.about.Schedule, w.Now, most) {
+	list, blackout := edit.Next(e.about, e.blackouts, w.Now, most)
+	for i, t := range list {
 		one := nextStamp(w, t, e.about.Zone().Location())
 		if i > 0 {
 			one = "   " + one
@@ -309,11 +314,11 @@ func (e *Editor) nextText(room int, w *screen.World) string {
 	}
 	switch {
 	case text != "":
-		return text
+		return text, blackout
 	case e.about.Reboot():
-		return "when the machine boots"
+		return "when the machine boots", ""
 	}
-	return "never by the clock"
+	return "never by the clock", blackout
 }
 
 // nextStamp returns an occurrence in the zone of its entry, because the user edits it

@@ -47,9 +47,11 @@ type Editor struct {
 	clash   *api.Clash
 	clashed bool // it was asked for, and came
 
-	form  *form
-	asks  *asking
-	saves bool // a save is under way
+	form *form
+
+	blackouts timetable.Blackouts // of the host
+	asks      *asking
+	saves     bool // a save is under way
 }
 
 // asking is a question of the editor's own, on its last lines.
@@ -181,6 +183,7 @@ func (e *Editor) loaded(w *screen.World, a screen.Answer) []screen.Effect {
 	e.crontab, e.known, e.err = t, true, nil
 	e.buffer = edit.NewBuffer(string(t.Text))
 	e.checker = edit.NewChecker(&e.crontab, change.LoadZone)
+	e.blackouts = e.crontab.HostBlackouts(change.LoadZone)
 	e.take(e.see())
 	e.buffer.Go(e.line-1-t.Above, 0)
 	if e.adds {

@@ -25,13 +25,15 @@ type form struct {
 	at     int
 	marked bool // the text at at is marked: what is typed next replaces it
 	err    string
+	find   *edit.Line     // text to find a field by; nil: none is being typed
 	config crontab.Config // of the crontab
 }
 
 // formField is one part of the entry.
 type formField struct {
 	name, hint string
-	option     string // the option that it is, or anyOption; "": a column
+	option     string // the option that it is; "": a column
+	group      string // title above it, or ""
 	was        string
 	line       edit.Line
 }
@@ -44,29 +46,6 @@ var timeFields = []formField{
 	{name: "month", hint: "1-12  *  jan"},
 	{name: "weekday", hint: "0-7  *  mon-fri"},
 }
-
-// optionFields are the options that entries have most often, and those about days and hours.
-var optionFields = []formField{
-	{name: "name", hint: "for history and commands", option: "name"},
-	{name: "zone", hint: "of the times, as Europe/Paris", option: "tz"},
-	{name: "overlap", hint: "allow skip queue replace", option: "overlap"},
-	{name: "once-per", hint: "hour day week month", option: "once-per"},
-	{name: "timeout", hint: "90s 5m 2h", option: "timeout"},
-	{name: "retry", hint: "further attempts: 3", option: "retry"},
-	{name: "days", hint: "workday last 15W mon#2 fri#last", option: "day"},
-	{name: "years", hint: "2027 2027-2029", option: "year"},
-	{name: "weeks", hint: "every n-th since from: 2", option: "weeks"},
-	{name: "from", hint: "not before: 2026-01-05", option: "from"},
-	{name: "calendar", hint: "only on its dates", option: "calendar"},
-	{name: "except", hint: "not on its dates: weekend", option: "except"},
-	{name: "shift", hint: "excluded days move: next prev", option: "shift"},
-	{name: "window", hint: "only in mon-fri/08:00-18:00", option: "window"},
-	{name: "blackout", hint: "not in sat/22:00-06:00", option: "blackout"},
-	{name: "outside", hint: "of these times: skip wait", option: "outside"},
-}
-
-// anyOption marks the field for an option without a field of its own.
-const anyOption = "="
 
 // newForm is the form of an entry, or of a new one.
 func (e *Editor) newForm(entry *crontab.Entry) *form {
@@ -94,16 +73,14 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 		f.add(formField{name: "user", hint: "who runs it"}, user)
 	}
 	f.add(formField{name: "command", hint: "for the shell; % is written \\%"}, command)
-	for _, field := range optionFields {
-		f.add(field, message[field.option])
-		delete(message, field.option)
-	}
+	group := ""
 	for _, spec := range option.Vocabulary() {
-		if value, set := message[spec.Key]; set {
-			f.add(formField{name: spec.Key, hint: cmp.Or(spec.Form, spec.Values), option: spec.Key}, value)
+		group = cmp.Or(spec.Group(), group)
+		if value, set := message[spec.Key]; set || spec.Built() {
+			f.add(formField{name: spec.Key + "=", hint: cmp.Or(spec.Form, spec.Values) + "  " + spec.Meaning, option: spec.Key, group: group}, value)
+			group = ""
 		}
 	}
-	f.add(formField{name: "option", hint: "a further one: KEY=VALUE", option: anyOption}, "")
 	f.goTo(0)
 	return f
 }
@@ -160,9 +137,20 @@ func (f *form) changedColumns() bool {
 // typeForm answers to a key of the form.
 func (e *Editor) typeForm(w *screen.World, k screen.Key) []screen.Effect {
 	f := e.form
+	if f.find != nil {
+		f.typeFind(k)
+		return nil
+	}
 	switch k.Name {
 	case "esc":
 		e.form = nil
+	case "ctrl+f":
+		line := edit.NewLine("")
+		f.find = &line
+	case "pgdown":
+		f.goToGroup(1)
+	case "pgup":
+		f.goToGroup(-1)
 	case "tab", "down":
 		f.goTo((f.at + 1) % len(f.fields))
 	case "shift+tab", "up":
@@ -211,15 +199,7 @@ func (e *Editor) takeForm(w *screen.World) []screen.Effect {
 	for i := range f.fields {
 		field := &f.fields[i]
 		if value := strings.TrimSpace(field.line.Text()); err == nil && field.option != "" && value != field.was {
-			key := field.option
-			if key == anyOption {
-				var ok bool
-				if key, value, ok = strings.Cut(value, "="); !ok || !option.IsKey(key) {
-					f.err = fmt.Sprintf("%q is not KEY=VALUE with a known key", key)
-					return nil
-				}
-			}
-			line, err = d.Set(line, key, value)
+			line, err = d.Set(line, field.option, value)
 		}
 	}
 	if err != nil {
@@ -237,16 +217,84 @@ func (e *Editor) takeForm(w *screen.World) []screen.Effect {
 func (f *form) draw(v canvas.View, w *screen.World) {
 	page.DrawRule(v.Row(0), f.title, w.Glyphs)
 	rows := v.Height() - 2
-	top := max(min(f.at-rows+1, len(f.fields)-rows), 0)
-	for y := 0; y < rows && top+y < len(f.fields); y++ {
-		f.drawField(v.Row(y+1), top+y, w)
+	lines, at := f.lines()
+	top := max(min(at-rows+1, len(lines)-rows), 0)
+	for y := 0; y < rows && top+y < len(lines); y++ {
+		if i := lines[top+y]; i < 0 {
+			v.Put(1, y+1, f.fields[^i].group, canvas.Style{Role: canvas.Title})
+		} else {
+			f.drawField(v.Row(y+1), i, w)
+		}
+	}
+	if f.find != nil {
+		foot := v.Row(v.Height() - 1)
+		page.DrawInput(foot, 1+foot.Put(1, 0, "find option:", canvas.Style{})+1, 0, foot.Width()-16, f.find, w)
+		return
 	}
 	text, style := f.meaning(), canvas.Style{}
 	if f.err != "" {
 		text, style = w.Glyphs.Failed+" "+f.err, canvas.Style{Role: canvas.Bad}
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, text+"   enter take   esc cancel", w.Glyphs.Ellipsis, style)
+	v.PutCut(1, v.Height()-1, v.Width()-2, text+"   enter take   ctrl+f find   esc cancel", w.Glyphs.Ellipsis, style)
 }
+
+// lines returns the fields, with ^i for the title above field i, and the position of the
+// current field.
+func (f *form) lines() (lines []int, at int) {
+	for i := range f.fields {
+		if f.fields[i].group != "" {
+			lines = append(lines, ^i)
+		}
+		if i == f.at {
+			at = len(lines)
+		}
+		lines = append(lines, i)
+	}
+	return lines, at
+}
+
+// goToGroup moves to the first field of the next group, or of the one before.
+func (f *form) goToGroup(step int) {
+	for i := f.at + step; i >= 0 && i < len(f.fields); i += step {
+		if f.fields[i].group != "" || i == 0 {
+			f.goTo(i)
+			return
+		}
+	}
+}
+
+// typeFind takes a key of the text that is looked for: it moves to the first field that has it in
+// its name, else in its description; down moves to the next one.
+func (f *form) typeFind(k screen.Key) {
+	from := 0
+	switch k.Name {
+	case "esc", "enter", "tab":
+		f.find = nil
+		return
+	case "down", "ctrl+f":
+		from = f.at + 1
+	default:
+		page.TypeInto(f.find, k)
+	}
+	text := strings.ToLower(f.find.Text())
+	for _, has := range []func(*formField) bool{
+		func(x *formField) bool { return strings.HasPrefix(x.name, text) },
+		func(x *formField) bool { return strings.Contains(strings.ToLower(x.name+" "+x.hint), text) },
+	} {
+		for i := range f.fields {
+			if at := (from + i) % len(f.fields); has(&f.fields[at]) {
+				f.goTo(at)
+				return
+			}
+		}
+	}
+}
+
+// The least widths of the columns of values and hints.
+const (
+	leastValue = 32
+	leastHint  = 34
+)
 
 func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 	field := &f.fields[i]
@@ -256,13 +304,14 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 		style.Bold = true
 	}
 	row.Put(1, 0, field.name, style)
-	from := 10
-	for _, other := range f.fields {
-		from = max(from, len(other.name)+2)
+	from, value := 10, leastValue
+	for i := range f.fields {
+		from = max(from, len(f.fields[i].name)+2)
+		value = max(value, page.Width(f.fields[i].line.Text())+1)
 	}
 	hint := 0
-	if row.Width() >= screen.FullWidth {
-		hint = 34
+	if row.Width() >= screen.FullWidth { // the hints have the width that no value needs
+		hint = max(row.Width()-from-1-value, leastHint)
 		row.PutCut(row.Width()-hint, 0, hint-1, field.hint, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 	}
 	room := row.Width() - from - hint - 1

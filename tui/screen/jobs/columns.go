@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/page"
@@ -37,6 +38,12 @@ const (
 	fixedColumns = 2
 )
 
+// sortColumns are the columns that show what an order sorts by.
+var sortColumns = map[board.Order]jobColumn{
+	board.ByState: columnState, board.ByName: columnJob, board.ByNext: columnNext, board.ByLast: columnLast, board.ByTook: columnTook,
+	board.ByUser: columnUser, board.ByCrontab: columnSource,
+}
+
 // makeColumns returns the columns of the list.
 func (s *Jobs) makeColumns() []table.Column[api.Row] {
 	plain := func(text func(r *api.Row) string) func(*table.Field, *screen.World, *api.Row) {
@@ -63,8 +70,8 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 // of all columns is as wide as they are, and can be scrolled.
 func (s *Jobs) fit(w *screen.World, full, width int) {
 	columns := s.table.Columns[:0]
-	for i, c := range s.columns {
-		column := jobColumn(i)
+	for _, choice := range s.chosenColumns() {
+		column, c := choice.column, s.columns[choice.column]
 		if column == columnNode && w.Board.Owned() == 0 || column == columnLabels && w.Board.Labelled() == 0 {
 			continue
 		}
@@ -82,12 +89,17 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		} else {
 			c.Grow = s.growth(column, c.Width)
 		}
+		s.applyChoice(&c, choice)
 		columns = append(columns, c)
 	}
 	if s.wide {
 		columns = append(columns[:fixedColumns], columns[min(fixedColumns+s.shift, len(columns)-1):]...)
 	}
 	s.table.Columns, s.table.MarkAt = columns, columns[0].Width
+	s.table.Sorted, s.table.Way = s.columns[sortColumns[s.order()]].Title, w.Glyphs.Descends
+	if s.query.Reverse {
+		s.table.Way = w.Glyphs.Ascends
+	}
 	s.table.Place(full, width)
 }
 

@@ -29,7 +29,9 @@ func (s *Jobs) Draw(v canvas.View, w *screen.World) {
 		return
 	}
 	full, height := v.Width(), v.Height()+2
-	if s.split = full >= SplitWidth && height >= splitHeight && !s.wide; s.split {
+	s.divider = canvas.View{}
+	if s.split = s.isBeside(full, height); s.split {
+		s.detail = true
 		s.drawSplit(v, w)
 		return
 	}
@@ -38,7 +40,7 @@ func (s *Jobs) Draw(v canvas.View, w *screen.World) {
 		v = v.Below(1)
 	}
 	foot := s.footHeight(full, height)
-	s.top, s.right = height-2-v.Height(), full
+	s.detail = foot > jobinfo.PeekLines
 	s.drawList(v.Above(v.Height()-foot), full, w)
 	s.drawBelow(v.Below(v.Height()-foot), w)
 }
@@ -53,7 +55,7 @@ func (s *Jobs) narrowed() bool {
 func (s *Jobs) footHeight(full, height int) int {
 	switch {
 	case s.menu:
-		return 1 + menuHeight(full)
+		return 1 + s.menuHeight(full)
 	case s.rows.Len() == 0:
 		return 0
 	case full < screen.WordFrom && height < PeekHeight:
@@ -62,10 +64,8 @@ func (s *Jobs) footHeight(full, height int) int {
 		return 2
 	case height < PeekHeight:
 		return 0
-	case full < 110:
-		return 4
 	}
-	return 5
+	return s.peekHeight(full, height)
 }
 
 func (s *Jobs) drawBelow(v canvas.View, w *screen.World) {
@@ -73,35 +73,42 @@ func (s *Jobs) drawBelow(v canvas.View, w *screen.World) {
 		s.drawMenu(v, w)
 		return
 	}
-	if row, ok := s.current(); ok {
-		jobinfo.DrawPeek(v, w, &row, &s.file, s.pasts.of(row.Job))
-	}
+	s.drawDetails(v, w)
 }
 
-// drawSplit draws the list on the left, the job under the cursor on the right,
-// and what the failing jobs have in common below.
+// drawSplit draws the list on the left, the job under the cursor on the right, on a very large screen
+// its output below both, and what the failing jobs have in common at the end.
 func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
-	pane := jobinfo.PaneWidth + max((v.Width()-160)/2, 0)
+	pane := s.paneWidth(v.Width())
 	left := v.Width() - pane - 1
 	foot := 2
 	if s.menu {
-		foot = menuHeight(v.Width()) + 1
+		foot = s.menuHeight(v.Width()) + 1
 	}
 	middle := v.In(0, 2, v.Width(), v.Height()-3-foot)
+	row, ok := s.current()
+	third := ok && v.Width() >= thirdWidth && v.Height()+2 >= thirdHeight
 	rule := canvas.Style{Role: canvas.Rule}
+	if third {
+		v.Row(2+middle.Height()).Fill(w.Glyphs.Across, rule)
+		jobinfo.DrawOutput(middle.Below(paneHeight), w, &row, &s.file)
+		middle = middle.Above(paneHeight)
+	}
 	for _, end := range []struct {
 		y    int
 		sign string
 	}{{1, w.Glyphs.Tee}, {2 + middle.Height(), w.Glyphs.Foot}} {
-		v.Row(end.y).Fill(w.Glyphs.Across, rule)
+		if !third || end.y == 1 {
+			v.Row(end.y).Fill(w.Glyphs.Across, rule)
+		}
 		v.Put(left, end.y, end.sign, rule)
 	}
-	middle.In(left, 0, 1, middle.Height()).Fill(w.Glyphs.Down, rule)
-	s.top, s.right = 2, left
+	s.divider = middle.In(left, 0, 1, middle.Height())
+	s.divider.Fill(w.Glyphs.Down, rule)
 	s.drawList(middle.In(0, 0, left, middle.Height()), v.Width(), w)
-	if row, ok := s.current(); ok {
-		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, &row, &s.file)
+	if ok {
+		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, &row, &s.file, !third)
 	}
 	if s.menu {
 		s.drawMenu(v.Below(v.Height()-foot-1), w)
@@ -114,7 +121,7 @@ func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 	end := s.drawQuery(row, w)
 	row = row.In(0, 0, max(end, 0), 1)
-	if row.Width() < 20 {
+	if DrawFilterError(row, s.rows.List, w) || row.Width() < 20 {
 		return
 	}
 	x := row.Put(1, 0, page.CountLong(w.Board.Len(), "job"), canvas.Style{Bold: true}) + 2
@@ -136,6 +143,15 @@ func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 	if text := dayText(w); text != "" && x+3+page.Width(text) <= row.Width() {
 		row.Put(x+3, 0, text, canvas.Style{})
 	}
+}
+
+// DrawFilterError draws what is wrong with the filter of a list, and reports whether something is.
+func DrawFilterError(row canvas.View, l *board.List, w *screen.World) bool {
+	err := l.Err()
+	if err != nil {
+		row.PutCut(1, 0, row.Width()-1, w.Glyphs.Failed+" "+err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad, Bold: true})
+	}
+	return err != nil
 }
 
 // dayText sums up the last 24 hours, for accounts that see them.
@@ -165,7 +181,7 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 		part(page.Thousands(n)+" marked", canvas.Style{Bold: true})
 	}
 	if s.table.Typing() || s.query.Text != "" {
-		room := min(max(page.Width(s.table.Filter())+2, 8), 30, max(end, 0))
+		room := min(max(page.Width(s.table.Filter())+2, 8), max(30, row.Width()/2), max(end, 0))
 		s.table.DrawFilter(row, end-room+1, 0, room, w)
 		end -= room + 1
 	} else if row.Width() >= SplitWidth && len(s.query.States) == 0 {
@@ -173,6 +189,9 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 	}
 	if len(s.query.States) > 0 {
 		part("only "+StateWords(s.query.States), canvas.Style{Role: canvas.Match})
+	}
+	if s.rows.List.Err() != nil {
+		return end // the rest of the line is for the error
 	}
 	if s.rows.List.Stale() {
 		part("re-sort pending", canvas.Style{Role: canvas.Doubt})
@@ -203,7 +222,6 @@ func (s *Jobs) drawList(v canvas.View, full int, w *screen.World) {
 	body := v
 	if full >= screen.WordFrom && v.Height() > 4 {
 		body = v.Below(1)
-		s.top++
 	}
 	if s.rows.Len() == 0 || body.Height() <= 0 {
 		page.DrawNotice(v, EmptyText(w, s.query))
@@ -254,16 +272,26 @@ func EmptyText(w *screen.World, query board.Query) []string {
 	}
 }
 
-// menuHeight returns the height of the menu of states.
-func menuHeight(width int) int { return (len(stateKeys)+menuColumns(width)-1)/menuColumns(width) + 1 }
+// menuHeight returns the height of the menu of states or columns.
+func (s *Jobs) menuHeight(width int) int {
+	n := len(stateKeys)
+	if s.chooser != nil {
+		n = len(s.chooser.choices)
+	}
+	return (n+menuColumns(width)-1)/menuColumns(width) + 1
+}
 
 func menuColumns(width int) int { return max(width/menuCell, 1) }
 
 // menuCell is the width of one state in the menu.
 const menuCell = 20
 
-// drawMenu draws the states that can be chosen.
+// drawMenu draws the states or columns that can be chosen.
 func (s *Jobs) drawMenu(v canvas.View, w *screen.World) {
+	if s.chooser != nil {
+		s.chooser.draw(v, w)
+		return
+	}
 	page.DrawRule(v.Row(0), "Show only", w.Glyphs)
 	across := menuColumns(v.Width())
 	for i, c := range stateKeys {

@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -23,13 +24,17 @@ type Jobs struct {
 	moved   bool   // the cursor was moved, or all jobs have arrived: it stays on its job
 	pasts   pasts
 	file    jobinfo.Info
-	menu    bool // the states to show are being chosen
-	wide    bool // all columns
-	shift   int  // columns that are scrolled out
-	split   bool // drawn last with details of the job beside the list
-	top     int  // line of the first row, as drawn last
-	right   int  // column behind the list, likewise
+	menu    bool // the states to show are being chosen, or the columns
+	chooser *chooser
+	chosen  []choice // of columns; nil: the usual ones
+	wide    bool     // all columns
+	shift   int      // columns that are scrolled out
+	split   bool     // drawn last with details of the job beside the list
 	sums    sums
+	layout  screen.Layout
+	detail  bool        // drawn last with all parts of the details
+	divider canvas.View // between list and details, as drawn last
+	dragged bool        // the last click was on the divider
 	columns []table.Column[api.Row]
 }
 
@@ -146,7 +151,7 @@ func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	}
 	effects := s.pasts.ask(w, s.inView)
 	id, _ := s.table.Cursor()
-	effects = append(effects, s.file.Ask(w, id, s.split)...)
+	effects = append(effects, s.file.Ask(w, id, s.detail)...)
 	return append(effects, s.sums.ask(w, s.split)...)
 }
 
@@ -190,12 +195,20 @@ func (s *Jobs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		s.relist()
 	case keys.States:
 		s.menu = true
+	case keys.Columns:
+		s.openChooser()
 	case keys.Wide:
 		s.wide, s.shift = !s.wide, 0
 	case keys.ScrollLeft:
 		s.shift = max(s.shift-1, 0)
 	case keys.ScrollRight:
-		s.shift = min(s.shift+1, len(s.columns)-fixedColumns-1)
+		s.shift = min(s.shift+1, max(len(s.chosenColumns())-fixedColumns-1, 0))
+	case keys.Side:
+		s.turnSide()
+	case keys.Enlarge:
+		s.layout.More += layoutStep
+	case keys.Reduce:
+		s.layout.More -= layoutStep
 	case keys.Back:
 		return s.back(w)
 	default:
@@ -245,6 +258,10 @@ func (s *Jobs) Typing() bool { return s.menu || s.table.Typing() }
 
 // Type answers to a key of the filter or of the menu of states.
 func (s *Jobs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	if s.chooser != nil {
+		s.chooseColumns(k)
+		return s.ask(w), true
+	}
 	if s.menu {
 		s.choose(k)
 		return s.ask(w), true
@@ -315,7 +332,7 @@ func (s *Jobs) Subject(*screen.World) screen.Subject {
 
 // View returns the current filter, order and width.
 func (s *Jobs) View() screen.View {
-	return screen.View{Text: s.query.Text, States: s.query.States, Order: s.order(), Reverse: s.query.Reverse, Wide: s.wide}
+	return screen.View{Text: s.query.Text, States: s.query.States, Order: s.order(), Reverse: s.query.Reverse, Wide: s.wide, Layout: s.layout, Columns: s.viewColumns()}
 }
 
 // SetView applies a saved view. It ignores unknown states and orders, because the
@@ -334,7 +351,7 @@ func (s *Jobs) SetView(w *screen.World, v screen.View) []screen.Effect {
 	if slices.Contains(board.Orders, v.Order) {
 		s.query.Order = v.Order
 	}
-	s.wide, s.shift = v.Wide, 0
+	s.wide, s.shift, s.layout, s.chosen = v.Wide, 0, v.Layout, choicesOf(v.Columns)
 	if s.rows.List == nil {
 		return nil // Open goes by the query
 	}
@@ -348,20 +365,6 @@ func (s *Jobs) Seek(w *screen.World, id job.ID) []screen.Effect {
 		return nil
 	}
 	s.moved = true
-	return s.ask(w)
-}
-
-// Click selects a row, or opens the selected one.
-func (s *Jobs) Click(w *screen.World, x, y int) []screen.Effect {
-	if x >= s.right || s.rows.List == nil {
-		return nil
-	}
-	switch ok, again := s.table.SelectLine(y - s.top); {
-	case !ok:
-		return nil
-	case again:
-		return s.open()
-	}
 	return s.ask(w)
 }
 

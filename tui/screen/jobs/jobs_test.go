@@ -47,6 +47,11 @@ func TestJobsScreens(t *testing.T) {
 		"jobs-menu": func(_ *screen.World, _ *screentest.Daemon, s *Jobs) {
 			s.menu, s.query.States = true, []job.State{job.StateOK}
 		},
+		"jobs-columns": func(w *screen.World, _ *screentest.Daemon, s *Jobs) {
+			s.Open(w)
+			s.Act(w, keys.Columns)
+			typeNames(s, w, "space", "j", "K", "j", "j", "+", "j")
+		},
 		"jobs-wide":     func(w *screen.World, _ *screentest.Daemon, s *Jobs) { s.SetView(w, screen.View{Wide: true}) },
 		"jobs-absolute": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) { w.Absolute = true },
 		"jobs-offline": func(w *screen.World, d *screentest.Daemon, s *Jobs) {
@@ -183,7 +188,22 @@ func TestJobsShowLabels(t *testing.T) {
 	}
 }
 
-// A pause is shown beside any state, counted and filtered by.
+// SOURCE is cut only where there is no room for it.
+func TestJobsGrowSourceIntoFreeSpace(t *testing.T) {
+	s, w, d := newJobs(t, 200, 24)
+	row := screentest.Rows()[0]
+	row.Crontab = "/etc/cron.d/warehouse-of-the-north"
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	c := canvas.New(200, 22)
+	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), " warehouse-of-the-north:14 ") {
+		t.Errorf("the source is cut:\n%s", c.Text())
+	}
+	narrow := canvas.New(110, 22)
+	if screentest.Show(t, s, narrow.View(), w, d); !strings.Contains(narrow.Text(), " warehouse") {
+		t.Errorf("no source at 110 columns:\n%s", narrow.Text())
+	}
+}
+
 // A failure that was acknowledged does not look like a success.
 func TestJobsShowAcknowledgedFailures(t *testing.T) {
 	s, w, d := newJobs(t, 160, 40)
@@ -196,6 +216,7 @@ func TestJobsShowAcknowledgedFailures(t *testing.T) {
 	}
 }
 
+// A pause is shown beside any state, counted and filtered by.
 func TestJobsShowPausesBesideStates(t *testing.T) {
 	s, w, d := newJobs(t, 160, 40)
 	failing := screentest.Rows()[0]
@@ -404,10 +425,10 @@ func TestJobsClickSelectsThenOpens(t *testing.T) {
 	if got, want := at(t, s), s.rows.At(2); got != want {
 		t.Errorf("cursor: got %s, want %s", got, want)
 	}
-	if effects := s.Click(w, 10, 4); len(effects) != 1 {
-		t.Errorf("a click on the row of the cursor: got %v, want the job opened", effects)
+	if _, open := s.Click(w, 10, 4); !open {
+		t.Error("a click on the row of the cursor: the job is not opened")
 	}
-	for _, place := range [][2]int{{10, 0}, {10, 1}, {10, 21}, {200, 4}} {
+	for _, place := range [][2]int{{10, 0}, {10, 21}, {200, 4}} {
 		s.Click(w, place[0], place[1])
 		if got, want := at(t, s), s.rows.At(2); got != want {
 			t.Errorf("a click on %v: got %s, want %s still", place, got, want)
@@ -415,9 +436,177 @@ func TestJobsClickSelectsThenOpens(t *testing.T) {
 	}
 }
 
+func TestJobsClickOnATitleSorts(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	for _, want := range []board.Query{{Order: board.ByName}, {Order: board.ByName, Reverse: true}} {
+		s.Click(w, 10, 1)
+		if s.query.Order != want.Order || s.query.Reverse != want.Reverse {
+			t.Errorf("got %+v, want %+v", s.query, want)
+		}
+	}
+	s.Click(w, 1, 1)
+	if s.order() != board.ByState || s.query.Reverse {
+		t.Errorf("a click on STATE: got %+v", s.query)
+	}
+}
+
+// The divider between list and details is dragged to a column or line, and no further than the list
+// and the details need.
+func TestJobsDragTheDivider(t *testing.T) {
+	for _, tc := range []struct {
+		width, height    int
+		from, to, beyond [2]int
+		want             int
+	}{
+		{160, 48, [2]int{101, 10}, [2]int{91, 10}, [2]int{5, 10}, 99},
+		{120, 40, [2]int{60, 25}, [2]int{60, 20}, [2]int{60, 1}, 32},
+	} {
+		s, w, _ := newJobs(t, tc.width, tc.height)
+		c := canvas.New(tc.width, tc.height-2)
+		size := func() int {
+			s.Draw(c.View(), w)
+			if s.split {
+				x, _, _ := s.divider.Locate(0, 0)
+				return tc.width - 1 + x
+			}
+			_, y, _ := s.divider.Locate(0, 0)
+			return tc.height - 2 + y
+		}
+		before := size()
+		s.Drag(w, tc.to[0], tc.to[1])
+		if size() != before {
+			t.Errorf("%dx%d: it moves without a click", tc.width, tc.height)
+		}
+		s.Click(w, tc.from[0], tc.from[1])
+		s.Drag(w, tc.to[0], tc.to[1])
+		if got, want := size(), before+tc.from[0]-tc.to[0]+tc.from[1]-tc.to[1]; got != want {
+			t.Errorf("%dx%d: the details have %d, want %d", tc.width, tc.height, got, want)
+		}
+		if s.Drag(w, tc.beyond[0], tc.beyond[1]); size() != tc.want {
+			t.Errorf("%dx%d: the details have at most %d, want %d", tc.width, tc.height, size(), tc.want)
+		}
+	}
+}
+
+// The details change sides and size with keys, and a view keeps both.
+func TestJobsLayoutIsChosen(t *testing.T) {
+	s, w, d := newJobs(t, 160, 48)
+	c := canvas.New(160, 46)
+	screentest.Act(t, s, w, d, keys.Side)
+	if s.Draw(c.View(), w); s.split || !strings.Contains(c.Text(), "─ Output of run ") {
+		t.Errorf("the details are not below the list, with the output:\n%s", c.Text())
+	}
+	_, before, _ := s.divider.Locate(0, 0)
+	screentest.Act(t, s, w, d, keys.Enlarge)
+	s.Draw(c.View(), w)
+	if _, after, _ := s.divider.Locate(0, 0); after-before != layoutStep {
+		t.Errorf("larger: got %d lines more, want %d", after-before, layoutStep)
+	}
+	kept := s.View()
+	screentest.Act(t, s, w, d, keys.Side)
+	if s.Draw(c.View(), w); !s.split {
+		t.Errorf("the details are not beside the list:\n%s", c.Text())
+	}
+	s.SetView(w, kept)
+	if s.Draw(c.View(), w); s.split || s.layout.More != layoutStep {
+		t.Errorf("the view brings back %+v, want the details below and larger", s.layout)
+	}
+}
+
+// A very large screen has the output in a third pane.
+func TestJobsHaveAThirdPane(t *testing.T) {
+	s, w, d := newJobs(t, 200, 60)
+	c := canvas.New(200, 58)
+	screentest.Show(t, s, c.View(), w, d)
+	lines := strings.Split(c.Text(), "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "─ Output of run ") })
+	if at < 30 || at > 40 || strings.Count(c.Text(), "─ Output of run ") != 1 {
+		t.Errorf("the output is at line %d, want it once below list and details:\n%s", at, c.Text())
+	}
+}
+
+// typeNames types keys into the filter or a menu.
+func typeNames(s *Jobs, w *screen.World, names ...string) {
+	for _, name := range names {
+		s.Type(w, screen.Key{Name: name, Text: name})
+	}
+}
+
+// While the filter has an error, the screen says so and shows the jobs of the filter before.
+func TestJobsFilterErrorIsShown(t *testing.T) {
+	for filter, want := range map[string]string{"etl": "etl-orders", "nothing-like-it": "0 of 16 match"} {
+		s, w, d := newJobs(t, 80, 24)
+		s.Act(w, keys.Filter)
+		typeNames(s, w, strings.Split(filter+" took>", "")...)
+		c := canvas.New(80, 24)
+		screentest.Show(t, s, c.View(), w, d)
+		if got := c.Text(); !strings.Contains(got, "✗ took>: expected a time such as 5m") || !strings.Contains(got, want) {
+			t.Errorf("%q: got\n%s", filter, got)
+		}
+	}
+}
+
+// The columns are shown in the order and the widths that were chosen, and a view has them.
+func TestJobsColumnsAreChosen(t *testing.T) {
+	titles := func(s *Jobs, w *screen.World, width int) string {
+		c := canvas.New(width, 24)
+		s.Draw(c.View(), w)
+		for line := range strings.Lines(c.Text()) {
+			if strings.Contains(line, "STATE▼") {
+				return strings.Join(strings.Fields(line), " ")
+			}
+		}
+		return ""
+	}
+	s, w, _ := newJobs(t, 120, 24)
+	if got, want := titles(s, w, 120), "STATE▼ JOB SCHEDULE NEXT LAST TOOK P95 LAST 12 RUNS USER SOURCE"; !strings.HasPrefix(got, want) {
+		t.Errorf("got the columns %q, want %q", got, want)
+	}
+	s.Act(w, keys.Columns)
+	if !s.Typing() {
+		t.Fatal("keys do not go to the chooser")
+	}
+	// without schedule, next before it, command first of all
+	typeNames(s, w, "space", "down", "K", "h", "h", "l", "l", "l", "l", "l", "l", "l", "l", "l", "l")
+	typeNames(s, w, strings.Fields(strings.Repeat("K ", 12))...)
+	typeNames(s, w, "+", "+", "enter")
+	if s.Typing() || s.menu {
+		t.Error("the chooser is still open")
+	}
+	if got, want := titles(s, w, 120), "STATE▼ JOB COMMAND NEXT LAST"; !strings.HasPrefix(got, want) || strings.Contains(got, "SCHEDULE") {
+		t.Errorf("got the columns %q, want %q ...", got, want)
+	}
+	view := s.View()
+	if view.Columns[0] != (screen.Column{Name: "command", Width: 16}) || len(view.Columns) != 10 {
+		t.Errorf("got the view %+v, want command first, 16 cells wide, and ten columns", view.Columns)
+	}
+	other, w, _ := newJobs(t, 120, 24)
+	other.SetView(w, view)
+	if got, want := titles(other, w, 120), titles(s, w, 120); got != want {
+		t.Errorf("in the view: got the columns %q, want %q", got, want)
+	}
+	other.SetView(w, screen.View{Columns: []screen.Column{{Name: "user", Width: -3}, {Name: "user"}, {Name: "smell"}}})
+	if got := titles(other, w, 120); got != "STATE▼ JOB USER" {
+		t.Errorf("a view with unknown and repeated names: got the columns %q", got)
+	}
+	other.Act(w, keys.Columns)
+	typeNames(other, w, "a", "esc")
+	if got := other.View().Columns; got != nil {
+		t.Errorf("as usual: got %v", got)
+	}
+	for _, press := range [][]string{{"-", "-", "-", "-", "-", "-"}, strings.Fields(strings.Repeat("+ ", 200))} {
+		other.Act(w, keys.Columns)
+		typeNames(other, w, append(press, "enter")...)
+		if n := other.View().Columns[0].Width; n != leastColumn && n != longestWide {
+			t.Errorf("got the width %d, want the least or the most", n)
+		}
+		titles(other, w, 120)
+	}
+}
+
 func TestJobsViewComesBack(t *testing.T) {
 	s, w, _ := newJobs(t, 80, 24)
-	want := screen.View{Text: "a", States: []job.State{job.StateOK}, Order: board.ByNext, Reverse: true, Wide: true}
+	want := screen.View{Text: "a", States: []job.State{job.StateOK}, Order: board.ByNext, Reverse: true, Wide: true, Columns: []screen.Column{{Name: "took", Width: 9}}}
 	s.SetView(w, want)
 	if diff := cmp.Diff(want, s.View()); diff != "" {
 		t.Errorf("view (-want +got):\n%s", diff)

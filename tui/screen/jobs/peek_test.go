@@ -3,6 +3,7 @@ package jobs
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -26,6 +27,18 @@ func TestPeekTellsTheRetryAndTheReason(t *testing.T) {
 		if !strings.Contains(c.Text(), want) {
 			t.Errorf("want %q in\n%s", want, c.Text())
 		}
+	}
+}
+
+// A run that has just ended did not fail "now ago".
+func TestPeekTellsOfARunThatJustEnded(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	row := screentest.Rows()[0]
+	row.Last, row.Took = screentest.Now.Add(-time.Second), time.Second
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	c := canvas.New(80, 22)
+	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), " of etl-orders failed now ") {
+		t.Errorf("want \"failed now\" in\n%s", c.Text())
 	}
 }
 

@@ -19,6 +19,7 @@ type logLine struct {
 	stream job.Stream
 	style  canvas.Style // of the whole line, but for colours of its own
 	begin  canvas.Style // that the line before has left
+	near   uint32       // the search of which it is near a match; see logView.search
 }
 
 // paint is a style that holds from a byte of a text on.

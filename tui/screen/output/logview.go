@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/failure"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
@@ -50,9 +52,15 @@ type logView struct {
 	input   edit.Line
 	typing  bool
 	needle  string
-	found   int // line of the current match; -1: none
-	hits    int // lines with the needle, of those counted
-	counted int // lines before this one are counted
+	pattern *regexp.Regexp // of needle; nil: it is a text
+	lone    bool           // only lines with the needle, and those around them
+	search  uint32         // counts the searches, for logLine.near
+	marked  int            // lines before this one are marked as near a match or not
+	rest    int            // lines after marked that are near one
+	goal    int            // 1 + the line to show when the height is known; 0: none
+	found   int            // line of the current match; -1: none
+	hits    int            // lines with the needle, of those counted
+	counted int            // lines before this one are counted
 }
 
 // place is a row of a line.
@@ -184,6 +192,9 @@ func (l *logView) unfinished() []logLine {
 		}
 		if text := c.Unfinished(); text != nil {
 			line, _ := newLogLine(string(text), l.at, s, l.colors[s])
+			if l.needle != "" && l.holds(&line) {
+				line.near = l.search
+			}
 			l.open = append(l.open, line)
 		}
 	}
@@ -204,7 +215,9 @@ func (l *logView) line(n int) *logLine {
 	return nil
 }
 
-func (l *logView) shows(line *logLine) bool { return l.only == "" || line.stream == l.only }
+func (l *logView) shows(line *logLine) bool {
+	return (l.only == "" || line.stream == l.only) && (!l.lone || l.needle == "" || line.near == l.search)
+}
 
 // next is the number of the first line shown from n on, previous of the last one
 // up to n. ok is false if there is none.
@@ -359,6 +372,9 @@ func (l *logView) act(a keys.Action) (ok bool) {
 		l.raw = !l.raw
 	case keys.Filter:
 		l.typing = true
+	case keys.Matching:
+		l.lone, l.search, l.marked, l.rest, l.stale = !l.lone, l.search+1, l.dropped, 0, true
+		l.mark()
 	case keys.NextMatch:
 		l.seek(1)
 	case keys.PrevMatch:
@@ -378,7 +394,7 @@ func (l *logView) clear() bool {
 		l.raw = false
 	case l.needle != "":
 		l.input = edit.Line{}
-		l.search("")
+		l.look("")
 	default:
 		return false
 	}
@@ -404,20 +420,25 @@ func (l *logView) typed(k screen.Key) bool {
 		return true
 	case "esc":
 		l.typing, l.input = false, edit.Line{}
-		l.search("")
+		l.look("")
 		return true
 	}
 	ok := page.TypeInto(&l.input, k)
 	if text := l.input.Text(); text != l.needle {
-		l.search(text)
+		l.look(text)
 	}
 	return ok
 }
 
-// search looks for a text, and shows the first line with it from the first one in
-// view on. Letters of ASCII may have any case.
-func (l *logView) search(text string) {
-	l.needle, l.hits, l.counted, l.found = text, 0, l.dropped, -1
+// look looks for a regular expression, or a text if it is none, and shows the first line
+// with it from the first one in view on. Letters may have any case.
+func (l *logView) look(text string) {
+	l.needle, l.pattern, l.hits, l.counted, l.found, l.goal = text, nil, 0, l.dropped, -1, 0
+	l.search, l.marked, l.rest, l.stale = l.search+1, l.dropped, 0, true
+	if regexp.QuoteMeta(text) != text {
+		l.pattern, _ = regexp.Compile("(?i)" + text)
+	}
+	l.mark()
 	if text != "" {
 		l.found = l.top.line - 1
 		if !l.seek(1) {
@@ -461,8 +482,45 @@ func (l *logView) reveal(n int) {
 	}
 }
 
-// holds reports whether a line has the text that is looked for.
-func (l *logView) holds(line *logLine) bool { return indexFold(line.plain(), l.needle) >= 0 }
+// holds reports whether a line has what is looked for.
+func (l *logView) holds(line *logLine) bool { return l.match(line.plain()) != nil }
+
+// match returns where a text has what is looked for: begin and end; nil if it has not.
+func (l *logView) match(text string) []int {
+	if l.pattern != nil {
+		return l.pattern.FindStringIndex(text)
+	}
+	if i := indexFold(text, l.needle); i >= 0 {
+		return []int{i, i + len(l.needle)}
+	}
+	return nil
+}
+
+// literal reports that the needle looks like a regular expression and is none.
+func (l *logView) literal() bool { return l.pattern == nil && regexp.QuoteMeta(l.needle) != l.needle }
+
+// around is the number of lines that are shown before and after a match.
+const around = 2
+
+// mark notes which lines are near a match.
+func (l *logView) mark() {
+	if !l.lone || l.needle == "" {
+		return
+	}
+	for l.marked = max(l.marked, l.dropped); l.marked < l.end(); l.marked++ {
+		i := l.marked - l.dropped
+		if line := &l.lines[i]; (l.only == "" || line.stream == l.only) && l.holds(line) {
+			for j := max(i-around, 0); j < i; j++ {
+				l.lines[j].near = l.search
+			}
+			l.rest = around + 1
+		}
+		if l.rest > 0 {
+			l.lines[i].near = l.search
+			l.rest--
+		}
+	}
+}
 
 // count brings the number of lines found up to date.
 func (l *logView) count() int {
@@ -475,57 +533,12 @@ func (l *logView) count() int {
 	return l.hits
 }
 
-// indexFold returns the index of a text in another, ignoring the case of ASCII
-// letters, or -1.
-func indexFold(s, needle string) int {
-	if needle == "" {
-		return 0
-	}
-	lower, upper := fold(needle[0]), needle[0]
-	if upper >= 'a' && upper <= 'z' {
-		upper -= 'a' - 'A'
-	}
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], lower)
-		if lower != upper {
-			end := len(s)
-			if i >= 0 {
-				end = at + i
-			}
-			if j := strings.IndexByte(s[at:end], upper); j >= 0 {
-				i = j
-			}
-		}
-		if i < 0 || len(s)-at-i < len(needle) {
-			return -1
-		}
-		if at += i; equalFold(s[at:at+len(needle)], needle) {
-			return at
-		}
-	}
-}
-
-func fold(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}
-
-func equalFold(a, b string) bool {
-	for i := range len(a) {
-		if fold(a[i]) != fold(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // streams selects the next choice of streams: all, then each alone.
 func (l *logView) streams() {
 	choices := append([]job.Stream{""}, logStreams...)
 	l.only = choices[(slices.Index(choices, l.only)+1)%len(choices)]
 	l.hits, l.counted = 0, l.dropped
+	l.search, l.marked, l.rest = l.search+1, l.dropped, 0
 }
 
 // Columns before the text.
@@ -541,7 +554,13 @@ func (l *logView) draw(v canvas.View, w *screen.World, loc *time.Location) {
 		l.width, l.cache = width, nil
 	}
 	l.height = v.Height()
+	l.mark()
 	l.settle()
+	if l.goal > 0 {
+		l.found = l.goal - 1
+		l.reveal(l.found)
+		l.goal = 0
+	}
 	p := l.top
 	for y := range v.Height() {
 		line := l.line(p.line)
@@ -607,7 +626,33 @@ func (l *logView) drawRow(v canvas.View, p place, w *screen.World) {
 	if l.cut && x > v.Width() {
 		v.Put(v.Width()-1, 0, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 	}
+	l.drawError(v, out, from, to)
 	l.drawMatches(v, out, from, to, p.line == l.found)
+}
+
+// drawError marks the words of an error message in a row that has no colours of its own.
+func (l *logView) drawError(v canvas.View, out *wrappedLine, from, to int) {
+	if l.alone || len(out.paints) > 1 || out.paints[0].style != (canvas.Style{}) {
+		return
+	}
+	for _, m := range failure.Complaints(out.text) {
+		if begin, end := max(m[0], from), min(m[1], to); begin < end {
+			x := display.Width(out.text[from:begin])
+			v.In(x, 0, display.Width(out.text[begin:end]), 1).Restyle(func(canvas.Style) canvas.Style { return canvas.Style{Role: canvas.Bad} })
+		}
+	}
+}
+
+// goToError shows the first error message: of standard error if it has one.
+func (l *logView) goToError() {
+	for _, stream := range []job.Stream{job.Stderr, job.Stdout} {
+		for i := range l.lines {
+			if line := &l.lines[i]; line.stream == stream && failure.Complaints(line.plain()) != nil {
+				l.goal, l.follow = l.dropped+i+1, false
+				return
+			}
+		}
+	}
 }
 
 // drawMatches marks what a search has found in a row.
@@ -616,12 +661,12 @@ func (l *logView) drawMatches(v canvas.View, out *wrappedLine, from, to int, cur
 		return
 	}
 	for at := 0; at < len(out.text); {
-		i := indexFold(out.text[at:], l.needle)
-		if i < 0 || at+i >= to {
+		m := l.match(out.text[at:])
+		if m == nil || at+m[0] >= to {
 			return
 		}
-		begin, end := max(at+i, from), min(at+i+len(l.needle), to)
-		if at += i + len(l.needle); begin >= end {
+		begin, end := max(at+m[0], from), min(at+m[1], to)
+		if at += max(m[1], 1); begin >= end {
 			continue
 		}
 		x := display.Width(out.text[from:begin])

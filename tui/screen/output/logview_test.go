@@ -236,7 +236,7 @@ func TestLogKeepsColours(t *testing.T) {
 
 func TestLogDropsTheOldest(t *testing.T) {
 	l := logOf()
-	l.search("x")
+	l.look("x")
 	const long, short = 9_000, maxLogLines + 1
 	for i := range long + short {
 		line := "x\n"
@@ -296,7 +296,7 @@ func FuzzLogView(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte, width, height uint8, needle string) {
 		w, h := int(width%100)+1, int(height%30)+1
 		l := logOf(job.Chunk{Stream: job.Stdout, Data: a}, job.Chunk{Stream: job.Stderr, Data: b}, job.Chunk{Stream: job.Stdout, Data: b})
-		l.search(needle)
+		l.look(needle)
 		for _, step := range []keys.Action{"", keys.Last, keys.Wrap, keys.PageUp, keys.Streams, keys.NextMatch, keys.First} {
 			if step == keys.Streams {
 				l.streams()
@@ -333,7 +333,7 @@ func BenchmarkLogView(b *testing.B) {
 	}{
 		{"Page", func() { l.act(keys.PageUp) }},
 		{"Ends", func() { l.act(keys.First); l.act(keys.Last) }},
-		{"Search", func() { l.search("99999 the QUICK") }},
+		{"Search", func() { l.look("99999 the QUICK") }},
 		{"Stream", func() { l.streams() }},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

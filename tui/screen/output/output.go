@@ -32,13 +32,8 @@ type Output struct {
 	err     error
 	log     logView
 	against *comparison // nil: the output itself is shown
+	ended   bool        // the run was over when the screen asked for it
 	paging  bool        // the pager gets it, and then the screen is left
-}
-
-// comparison is the difference from the output of a successful run.
-type comparison struct {
-	run job.Run
-	log logView
 }
 
 // New shows the output of a run, or of the newest run of a job.
@@ -106,7 +101,9 @@ func newestOf(ctx context.Context, d screen.Daemon, id job.ID) (job.Run, error) 
 func (s *Output) show(run job.Run) []screen.Effect {
 	s.log.reset()
 	s.run, s.known, s.done, s.err, s.against = run, true, false, nil, nil
-	s.subject = screen.Subject{Jobs: []job.ID{run.Job}, Run: run.ID, At: run.Due}
+	s.ended = run.State == job.RunEnded
+	s.log.follow = s.log.follow || s.ended
+	s.subject = screen.Subject{Jobs: []job.ID{run.Job}, Run: run.ID, At: run.Due, Against: s.subject.Against}
 	id, follow := run.ID, !s.paging
 	return []screen.Effect{screen.Follow{Slot: slotOutput, Call: func(ctx context.Context, d screen.Daemon) iter.Seq2[any, error] {
 		return func(yield func(any, error) bool) {
@@ -157,6 +154,12 @@ func (s *Output) takeOutput(a screen.Answer) []screen.Effect {
 	}
 	s.log.finish()
 	s.done = s.err == nil
+	if s.done && s.ended && !s.run.OK() && s.log.follow {
+		s.log.goToError()
+	}
+	if s.subject.Against != 0 && s.done && s.against == nil {
+		return s.compareWith(s.subject.Against)
+	}
 	if s.paging && s.done {
 		return []screen.Effect{screen.Execute{Slot: slotPager, Program: s.pager()}}
 	}
@@ -366,17 +369,28 @@ func (s *Output) compare() []screen.Effect {
 	if !s.known {
 		return nil
 	}
+	return s.compareWith(0)
+}
+
+// compareWith requests the difference from a run; 0: from the last successful one.
+func (s *Output) compareWith(other job.RunID) []screen.Effect {
+	s.subject.Against = 0
 	id, at, after, only := s.run.Job, s.run.ID, plainLines(&s.log, s.log.only), s.log.only
 	return []screen.Effect{screen.Ask{Slot: slotCompare, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		good, err := runBefore(ctx, d, id, at, func(r *job.Run) bool { return r.State == job.RunEnded && r.OK() })
-		if err != nil {
-			return nil, fmt.Errorf("cannot compare with an earlier run that went well: %w", err)
+		base, err := job.Run{}, error(nil)
+		if other != 0 {
+			base, err = d.OneRun(ctx, other.String())
+		} else if base, err = runBefore(ctx, d, id, at, func(r *job.Run) bool { return r.State == job.RunEnded && r.OK() }); err != nil {
+			err = fmt.Errorf("cannot compare with an earlier run that went well: %w", err)
 		}
-		before, err := outputOf(ctx, d, good.ID)
 		if err != nil {
 			return nil, err
 		}
-		return &comparison{run: good, log: logView{alone: true, lines: diffLines(plainLines(before, only), after)}}, nil
+		before, err := outputOf(ctx, d, base.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &comparison{run: base, lines: diffLines(plainLines(before, only), after)}, nil
 	}}}
 }
 
@@ -413,7 +427,7 @@ func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 		return "the run has ended: nothing more comes"
 	case a == keys.Follow && s.against != nil, a == keys.Streams && s.against != nil:
 		return "this is a comparison; = goes back to the output"
-	case (a == keys.NextMatch || a == keys.PrevMatch) && s.shown().needle == "":
+	case (a == keys.NextMatch || a == keys.PrevMatch || a == keys.Matching) && s.shown().needle == "":
 		return "search for something first, with /"
 	case a == keys.ShowOutput:
 		return "this is it"
@@ -426,7 +440,7 @@ func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 // Foot is the keys of a log.
 func (s *Output) Foot(*screen.World) []keys.Action {
 	return []keys.Action{keys.Filter, keys.Follow, keys.Streams, keys.Diff, keys.PreviousRun, keys.NextRun, keys.Explain, keys.PageOutput,
-		keys.Wrap, keys.Timestamps, keys.Raw, keys.Back, keys.Help}
+		keys.Wrap, keys.Timestamps, keys.Matching, keys.Raw, keys.Back, keys.Help}
 }
 
 // Subject is the run.
@@ -434,6 +448,9 @@ func (s *Output) Subject(*screen.World) screen.Subject { return s.subject }
 
 // Draw draws a line about the run, and the log.
 func (s *Output) Draw(v canvas.View, w *screen.World) {
+	if s.against != nil {
+		s.against.fit(v.Width(), w.Glyphs.Down)
+	}
 	log := s.shown()
 	if log.raw {
 		log.draw(v, w, s.zone(w))
@@ -468,7 +485,7 @@ func (s *Output) instead(w *screen.World, log *logView) []page.Paragraph {
 	case s.err != nil:
 		return page.ErrorText(w, s.err)
 	case s.against != nil:
-		return []page.Paragraph{page.Line(" The output is the same, but for times.", off)}
+		return []page.Paragraph{page.Line(" The output is the same, but for times and numbers.", off)}
 	case !s.known:
 		return []page.Paragraph{page.Line(" Asking cronringd ...", off)}
 	case log.only != "" && len(log.lines) > 0:
@@ -538,6 +555,9 @@ func (s *Output) modes(log *logView) string {
 	if log.only != "" {
 		words = append(words, "only "+string(log.only))
 	}
+	if log.lone && log.needle != "" {
+		words = append(words, "matching")
+	}
 	if log.cut {
 		words = append(words, "cut")
 	}
@@ -555,6 +575,10 @@ func (s *Output) drawSearch(v canvas.View, w *screen.World, log *logView) {
 		x = v.Put(x, 0, log.needle, canvas.Style{Role: canvas.Match})
 	}
 	if log.needle != "" {
-		v.Put(x+2, 0, "in "+page.Count(log.count(), "line"), canvas.Style{Role: canvas.Off})
+		text := "in " + page.Count(log.count(), "line")
+		if log.literal() {
+			text += "; not a regular expression, so this text"
+		}
+		v.Put(x+2, 0, text, canvas.Style{Role: canvas.Off})
 	}
 }

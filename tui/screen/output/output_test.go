@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestOutputScreens(t *testing.T) {
 		}
 		shelltest.Draw(o, v, w)
 	})
-	screentest.Check(t, "output-diff", func(v canvas.View, w *screen.World) {
+	screentest.CheckLayouts(t, "output-diff", func(v canvas.View, w *screen.World) {
 		d := screentest.NewDaemon()
 		o := openOutput(t, w, d, orders)
 		screentest.Act(t, o, w, d, keys.Diff)
@@ -181,13 +182,12 @@ func TestOutputComparesWithTheLastGoodRun(t *testing.T) {
 		t.Fatalf("compared with %+v, want run 4210", o.against)
 	}
 	var got []string
-	for _, l := range o.against.log.lines {
+	for _, l := range unified(o.against.lines) {
 		got = append(got, l.text)
 	}
 	want := []string{
 		"@@ -1,5 +1,6 @@",
-		"- etl orders: window 17:45..17:50",
-		"+ etl orders: window 17:55..18:00",
+		"  etl orders: window 17:55..18:00",
 		"  connect pg-1 ok (31 ms)",
 		"  connect pg-2 ...",
 		"- connect pg-2 ok (2 ms)",
@@ -220,19 +220,57 @@ func TestOutputWithoutAGoodRunSaysSo(t *testing.T) {
 func TestDiffLinesLeavesTimesOut(t *testing.T) {
 	before := []string{"2026-11-19 18:00:01 start", "12:00:01.5 done", "same"}
 	after := []string{"2026-11-20 18:00:02 start", "13:00:01.7 done", "same"}
+	before, after = append(before, "took 31 ms of 1,024.5"), append(after, "took 7 ms of 99")
 	if got := diffLines(before, after); len(got) != 0 {
 		t.Errorf("lines that differ in their times alone differ: %v", got)
 	}
-	got := diffLines(before, append(after, "more"))
-	if len(got) != 5 || got[1].text != "  2026-11-20 18:00:02 start" || got[4].text != "+ more" {
+	got := unified(diffLines(before, append(after, "more")))
+	if len(got) != 5 || got[1].text != "  13:00:01.7 done" || got[4].text != "+ more" {
 		t.Errorf("got %+v", got)
 	}
 	for _, tt := range [][2][]string{{nil, {"a"}}, {{"a"}, nil}, {nil, nil}, {{"--- x"}, {"+++ y", "@@ z"}}} {
-		for _, l := range diffLines(tt[0], tt[1]) {
+		for _, l := range unified(diffLines(tt[0], tt[1])) {
 			if l.text == "" {
 				t.Errorf("%q against %q has an empty line", tt[0], tt[1])
 			}
 		}
+	}
+}
+
+func TestBesidePutsWhatReplacesBesideWhatWasThere(t *testing.T) {
+	lines := beside(diffLines([]string{"same 1", "old", "gone"}, []string{"same 2", "a new line"}), 8, "|")
+	var got []string
+	for _, l := range lines[1:] { // behind the heading
+		got = append(got, l.text)
+	}
+	want := []string{"  same 1 |   same 2", "- old    | + a new", "         | line", "- gone   |   "}
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestComparisonIsBesideOnAWideScreen(t *testing.T) {
+	c := comparison{lines: diffLines([]string{"old"}, []string{"new"})}
+	for _, tt := range []struct{ width, want int }{{besideFrom, 2}, {besideFrom - 1, 3}, {besideFrom, 2}} {
+		if c.fit(tt.width, "|"); len(c.log.lines) != tt.want {
+			t.Errorf("%d columns: %d lines, want %d", tt.width, len(c.log.lines), tt.want)
+		}
+	}
+}
+
+func TestBesideBoundsTheRowsOfALine(t *testing.T) {
+	if n := len(beside([]diffLine{{'+', "", strings.Repeat("x", 1<<16)}}, 70, "|")); n > mostBesideRows+1 {
+		t.Errorf("a long line takes %d rows, want at most %d", n, mostBesideRows+1)
+	}
+}
+
+func BenchmarkBeside(b *testing.B) {
+	all := make([]diffLine, mostBeside)
+	for i := range all {
+		all[i] = diffLine{'+', "", strings.Repeat("é x", 1000)}
+	}
+	for b.Loop() {
+		beside(all, 77, "|")
 	}
 }
 
@@ -296,5 +334,74 @@ func TestPagerGetsAllLinesAndThenLeaves(t *testing.T) {
 		t.Errorf("after the pager: %v, want to go back", effects)
 	} else if _, ok := effects[0].(screen.Back); !ok {
 		t.Errorf("after the pager: %v, want to go back", effects)
+	}
+}
+
+// TestOutputOfAFailedRunOpensAtItsFirstError: a run that went well opens at its end.
+func TestOutputOfAFailedRunOpensAtItsFirstError(t *testing.T) {
+	w, d := screentest.NewWorld(t), outputDaemon()
+	d.OnOutput = func(string) []api.Event {
+		return []api.Event{
+			{Chunk: &job.Chunk{Stream: job.Stdout, At: screentest.Now, Data: []byte(strings.Repeat("copied\n", 300) + "0 errors so far\n")}},
+			{Chunk: &job.Chunk{Stream: job.Stderr, At: screentest.Now, Data: []byte("begin\nrsync: connection refused\nrsync: error: again\n")}},
+			{Chunk: &job.Chunk{Stream: job.Stdout, At: screentest.Now, Data: []byte(strings.Repeat("cleaned\n", 300))}},
+		}
+	}
+	c := canvas.New(80, 24)
+	o := openOutput(t, w, d, screen.Subject{Run: 4213})
+	shelltest.Draw(o, c.View(), w)
+	if o.log.found != 302 || o.log.follow || o.log.top.line > 302 || o.log.foot < 302 {
+		t.Errorf("a failed run: got line %d, view %d to %d, follow %v; want line 302 in view", o.log.found, o.log.top.line, o.log.foot, o.log.follow)
+	}
+	o = openOutput(t, w, d, screen.Subject{Run: 4210})
+	shelltest.Draw(o, c.View(), w)
+	if !o.log.follow {
+		t.Error("a run that went well: not at its end")
+	}
+}
+
+// TestOutputComparesTwoRuns: the older one need not have gone well.
+func TestOutputComparesTwoRuns(t *testing.T) {
+	w, d := screentest.NewWorld(t), outputDaemon()
+	o := openOutput(t, w, d, screen.Subject{Run: 4213, Against: 4212})
+	if o.against == nil || o.against.run.ID != 4212 {
+		t.Errorf("got %+v, want run 4212", o.against)
+	}
+}
+
+func TestSearchReadsRegularExpressions(t *testing.T) {
+	l := new(logView)
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "line %d [ok]\n", i)
+	}
+	l.take(job.Chunk{Stream: job.Stdout, At: screentest.Now, Data: []byte(text.String())})
+	for _, tt := range []struct {
+		needle  string
+		hits    int
+		literal bool
+	}{
+		{"LINE", 100, false}, {"line [12]0", 2, false}, {"^line 5", 11, false}, {"[ok", 100, true}, {"(x", 0, true}, {"x*", 100, false},
+	} {
+		l.look(tt.needle)
+		if got := l.count(); got != tt.hits || l.literal() != tt.literal {
+			t.Errorf("%s: got %d lines, literal %v, want %d, %v", tt.needle, got, l.literal(), tt.hits, tt.literal)
+		}
+	}
+	l.look("line [25]0 ")
+	l.act(keys.Matching)
+	l.take(job.Chunk{Stream: job.Stdout, At: screentest.Now, Data: []byte("line 50 again\nx\ny\nz\n")})
+	l.mark()
+	var got []int
+	for n, ok := l.next(0); ok; n, ok = l.next(n + 1) {
+		got = append(got, n)
+	}
+	if want := []int{18, 19, 20, 21, 22, 48, 49, 50, 51, 52, 98, 99, 100, 101, 102}; !slices.Equal(got, want) {
+		t.Errorf("only lines that match: got %v, want %v", got, want)
+	}
+	l.draw(canvas.New(40, 10).View(), &screen.World{Glyphs: canvas.GlyphsOf(canvas.ASCII)}, time.UTC)
+	l.look("")
+	if n, ok := l.next(0); n != 0 || !ok {
+		t.Errorf("without a search: got line %d, want all", n)
 	}
 }

@@ -3,7 +3,6 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -268,7 +267,7 @@ func merged(rows []runRow, got api.Runs) []runRow {
 	}
 	for i := range got.Skipped {
 		r := &got.Skipped[i]
-		rows = append(rows, runRow{run: job.Run{Job: r.Job, Due: r.Due}, missed: r})
+		rows = append(rows, runRow{run: job.Run{Job: r.Job, Due: r.Due, Decided: r.Due}, missed: r})
 	}
 	slices.SortStableFunc(rows, func(a, b runRow) int {
 		switch {
@@ -277,7 +276,7 @@ func merged(rows []runRow, got api.Runs) []runRow {
 		case b.waits() && !a.waits():
 			return 1
 		}
-		return cmp.Or(b.start().Compare(a.start()), cmp.Compare(b.run.ID, a.run.ID))
+		return screen.CompareStarts(&a.run, &b.run)
 	})
 	return rows[:min(len(rows), mostRuns)]
 }
@@ -285,18 +284,6 @@ func merged(rows []runRow, got api.Runs) []runRow {
 // waits reports whether the run has not started yet.
 func (r *runRow) waits() bool {
 	return r.missed == nil && r.run.State.Live() && r.run.Started.IsZero()
-}
-
-// start returns when the run started. A run that did not start has the time at which that was
-// decided, a skipped occurrence that at which it was due.
-func (r *runRow) start() time.Time {
-	switch {
-	case r.missed != nil:
-		return r.missed.Due
-	case r.run.Started.IsZero():
-		return r.run.Decided
-	}
-	return r.run.Started
 }
 
 // words returns the text that a filter searches.
@@ -334,6 +321,9 @@ func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		return s.turn(w, (s.preset+1)%presets), true
 	case keys.Open:
 		return s.open(), true
+	case keys.DiffRuns:
+		newer, older := s.pair()
+		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{newer.Job}, Run: newer.ID, At: newer.Due, Against: older.ID}}}, true
 	case keys.Back:
 		if !s.Move(a) {
 			if s.preset == allRuns {
@@ -391,10 +381,34 @@ func (s *Runs) Subject(*screen.World) screen.Subject {
 	return subject
 }
 
+// pair returns the two marked runs, or nil.
+func (s *Runs) pair() (newer, older *job.Run) {
+	chosen, marked := s.Chosen()
+	if !marked || len(chosen) != 2 {
+		return nil, nil
+	}
+	var runs []*job.Run
+	for _, k := range chosen {
+		if i := s.rows.Place(k); i >= 0 && s.rows.Row(i).missed == nil {
+			runs = append(runs, &s.rows.Row(i).run)
+		}
+	}
+	switch {
+	case len(runs) < 2:
+		return nil, nil
+	case runs[0].ID < runs[1].ID:
+		return runs[1], runs[0]
+	}
+	return runs[0], runs[1]
+}
+
 // Refuses returns why a key does nothing here.
 func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 	r := s.Current()
+	newer, _ := s.pair()
 	switch {
+	case a == keys.DiffRuns && newer == nil:
+		return "mark two runs first, with space"
 	case a == keys.Open && r == nil:
 		return "nothing is selected"
 	case (a == keys.ShowOutput || a == keys.PageOutput || a == keys.Retry) && r != nil && r.missed != nil:

@@ -320,4 +320,11 @@ func TestRunsOfOneJob(t *testing.T) {
 	if about := s.Subject(w); !about.Marked || !slices.Equal(about.Jobs, []job.ID{"etl-orders"}) || about.Run != 0 {
 		t.Errorf("with two marked runs the subject is %+v, want their one job", about)
 	}
+	if effects, _ := s.Act(w, keys.DiffRuns); s.Refuses(w, keys.DiffRuns) != "" || effects[0].(screen.Show).Subject.Run != 4213 || effects[0].(screen.Show).Subject.Against != 4210 {
+		t.Errorf("compare two marked runs: got %+v, want 4213 against 4210", effects)
+	}
+	screentest.Act(t, s, w, d, keys.Mark)
+	if s.Refuses(w, keys.DiffRuns) == "" {
+		t.Error("compare one marked run: it is not refused")
+	}
 }

@@ -159,7 +159,7 @@ var (
 )
 
 // NewWorld is a world with the jobs of one host.
-func NewWorld(t *testing.T) *screen.World {
+func NewWorld(t testing.TB) *screen.World {
 	t.Helper()
 	board, head := board.New(), *host().board.Head
 	board.Apply(api.BoardUpdate{Now: Now, Rows: Rows(), Complete: true})
@@ -196,6 +196,8 @@ type Daemon struct {
 	OnLine    func(q api.TimelineQuery) (api.Timeline, error)
 	OnConfig  func(ref string) (api.JobConfig, error)
 	OnClashes func(q api.ClashQuery) (api.Clashes, error)
+	OnStats   func(q api.StatsQuery) (api.Stats, error)
+	OnComing  func(q api.ComingQuery) (api.Coming, error)
 	Planned   int      // how many occurrences a backfill has
 	Asked     []string // what was changed: "run etl-orders"
 
@@ -333,6 +335,24 @@ func (d *Daemon) Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, er
 		return api.Clashes{}, ErrNotFaked
 	}
 	return d.OnClashes(q)
+}
+
+func (d *Daemon) Stats(ctx context.Context, q api.StatsQuery) (api.Stats, error) {
+	if d.OnStats == nil && d.Real != nil {
+		return d.Real.Stats(ctx, q)
+	} else if d.OnStats == nil {
+		return api.Stats{}, ErrNotFaked
+	}
+	return d.OnStats(q)
+}
+
+func (d *Daemon) Coming(ctx context.Context, q api.ComingQuery) (api.Coming, error) {
+	if d.OnComing == nil && d.Real != nil {
+		return d.Real.Coming(ctx, q)
+	} else if d.OnComing == nil {
+		return api.Coming{}, ErrNotFaked
+	}
+	return d.OnComing(q)
 }
 
 func (d *Daemon) Backfill(_ context.Context, r api.BackfillRequest) (api.Backfill, error) {

@@ -54,16 +54,16 @@ func (s *Timeline) Draw(v canvas.View, w *screen.World) {
 		return
 	}
 	p := placeLine(v.Width(), w.Absolute)
-	s.cells, s.left, s.top = p.cells, p.left, 0
+	s.cells, s.left = p.cells, p.left
 	a := s.axis(w)
 	screen := v.Height() + 2
 	if screen >= jobs.HeadHeight {
 		s.drawHead(v.Row(0), a, w)
-		v, s.top = v.Below(1), s.top+1
+		v = v.Below(1)
 	}
 	s.drawAxis(v.Row(0), a, p, w)
 	s.drawStarts(v.Row(1), a, p, w)
-	v, s.top = v.Below(2), s.top+2
+	v = v.Below(2)
 	foot := 0
 	if screen >= jobs.PeekHeight {
 		foot = 3
@@ -80,12 +80,15 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
 	right := s.countText(w)
 	room := row.Width() - page.Width(right) - 2
 	if s.table.Typing() || w.Query.Text != "" {
-		field := min(max(page.Width(s.table.Filter())+2, 8), 24)
+		field := min(max(page.Width(s.table.Filter())+2, 8), max(24, row.Width()/2))
 		room -= field + 1
 		s.table.DrawFilter(row, room+1, 0, field, w)
 	}
 	row.PutRight(0, right+" ", canvas.Style{})
 	row = row.In(0, 0, room, 1)
+	if jobs.DrawFilterError(row, s.rows.List, w) {
+		return
+	}
 	x := row.Put(1, 0, a.rangeText(loc), canvas.Style{Bold: true})
 	if row.Width() < screen.FullWidth-10 {
 		return
@@ -207,6 +210,7 @@ func barsOf(counts []int, bars int) func(n int) int {
 }
 
 func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *screen.World) {
+	s.body = v
 	first, last := s.table.Window(v.Height())
 	if first == last {
 		page.DrawNotice(v, s.emptyText(w))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -26,11 +27,11 @@ type Timeline struct {
 	settled uint64 // version of the board that the table was settled for
 
 	span  time.Duration
-	from  time.Time // the axis begins there; zero: now is in its middle
-	cell  time.Time // what the cursor in a row is on; zero: on the job as a whole
-	cells int       // how many there is room for, as drawn last
-	top   int       // line of the first row, likewise
-	left  int       // column of the first cell, likewise
+	from  time.Time   // the axis begins there; zero: now is in its middle
+	cell  time.Time   // what the cursor in a row is on; zero: on the job as a whole
+	cells int         // how many there is room for, as drawn last
+	left  int         // column of the first cell, likewise
+	body  canvas.View // the rows, likewise
 
 	line   lineAnswer
 	asked  lineQuestion
@@ -420,9 +421,10 @@ func (s *Timeline) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 }
 
 // Click moves the cursor to a row, and to a cell in it.
-func (s *Timeline) Click(w *screen.World, x, y int) []screen.Effect {
-	if ok, _ := s.table.SelectLine(y - s.top); !ok {
-		return nil
+func (s *Timeline) Click(w *screen.World, x, y int) (effects []screen.Effect, open bool) {
+	x, y, inside := s.body.Locate(x, y)
+	if ok, _ := s.table.SelectLine(y); !ok || !inside {
+		return nil, false
 	}
 	a := s.axis(w)
 	cell := x - s.left
@@ -432,7 +434,7 @@ func (s *Timeline) Click(w *screen.World, x, y int) []screen.Effect {
 	if cell >= 0 && cell < a.cells {
 		s.cell = a.at(cell)
 	}
-	return s.ask(w)
+	return s.ask(w), false
 }
 
 // Seek puts the cursor on a job.

@@ -1,0 +1,357 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/crontab/option"
+)
+
+// engine is a program that manifests are for.
+type engine int
+
+const (
+	kubernetes engine = iota
+	nomad
+	systemd
+	engines
+)
+
+func (e engine) String() string { return [...]string{"Kubernetes", "Nomad", "systemd"}[e] }
+
+// rule sets the fields for an option that the entry has, and returns how the engine
+// differs; "" if it does not.
+type rule func(m *manifest, value string) string
+
+// equivalents has a row for each option: the rules of Kubernetes, Nomad and systemd.
+// nil means that the engine has nothing for it.
+var equivalents = map[string][engines]rule{
+	"name":    {same, same, same},
+	"desc":    {entryOf("metadata/annotations", "cronring/desc"), entryOf("meta", "desc"), same},
+	"labels":  {labels("metadata/labels"), labels("meta"), nil},
+	"owner":   {entryOf("metadata/annotations", "cronring/owner"), entryOf("meta", "owner"), nil},
+	"enabled": {off, off, off},
+	"protect": {},
+	"access":  {theirs, theirs, theirs},
+
+	"tz":       {same, same, same}, // cron and OnCalendar read the zone
+	"dst":      {},
+	"sec":      {},
+	"day":      {},
+	"year":     {},
+	"weeks":    {},
+	"calendar": {},
+	"except":   {},
+	"shift":    {},
+	"window":   {},
+	"blackout": {},
+	"outside":  {},
+	"from":     {},
+	"until":    {},
+	"count":    {},
+	"every":    {same, same, nil}, // cron reads it
+	"phase":    {same, same, nil},
+	"delay":    {},
+	"at":       {},
+	"on":       {},
+	"trigger":  {off, off, off},
+	"jitter":   {nil, nil, lasting("Timer/RandomizedDelaySec")},
+	"spread":   {nil, nil, fixedDelay},
+
+	"grace": {},
+	"catchup": {func(m *manifest, value string) string {
+		if strings.HasPrefix(value, "all") {
+			return "Kubernetes starts the newest missed run alone"
+		}
+		return "" // startingDeadline reads it
+	}, nil, func(m *manifest, value string) string {
+		m.set("Timer/Persistent", value != "skip")
+		if value != "once" && value != "skip" {
+			return "systemd starts one missed run alone"
+		}
+		return ""
+	}},
+	"deadline":      {same, nil, nil}, // startingDeadline reads it
+	"pause-counts":  {},
+	"overlap":       {concurrency, prohibition, same}, // systemd's own rule is in a comment
+	"max-instances": {},
+	"once-per":      {},
+
+	"after": {},
+	"when":  {},
+	"wait":  {},
+	"if": {nil, nil, func(m *manifest, value string) string {
+		m.set("Service/ExecCondition", execution([]string{m.shell()[0], "-c", value}))
+		return ""
+	}},
+	"pool": {},
+
+	"timeout": {
+		func(m *manifest, _ string) string {
+			m.set(podPath+"activeDeadlineSeconds", wholeSeconds(m.entry.Options().Timeout))
+			return ""
+		},
+		nil,
+		func(m *manifest, _ string) string {
+			m.set("Service/TimeoutStartSec", fmt.Sprintf("%dms", m.entry.Options().Timeout.Milliseconds()))
+			return ""
+		},
+	},
+	"stop-signal": {nil, func(m *manifest, _ string) string {
+		m.set(taskPath+"kill_signal", m.stopSignal())
+		return ""
+	}, func(m *manifest, _ string) string { m.set("Service/KillSignal", m.stopSignal()); return "" }},
+	"stop-grace": {
+		func(m *manifest, _ string) string {
+			m.set(podPath+"terminationGracePeriodSeconds", wholeSeconds(m.entry.Options().StopGrace))
+			return ""
+		},
+		func(m *manifest, _ string) string {
+			m.set(taskPath+"kill_timeout", fmt.Sprintf("%ds", wholeSeconds(m.entry.Options().StopGrace)))
+			return "a client of Nomad limits it: max_kill_timeout"
+		},
+		lasting("Service/TimeoutStopSec"),
+	},
+	"watchdog":  {},
+	"cwd":       {text(containerPath + "workingDir"), text(taskPath + "config/work_dir"), foreign("Service/WorkingDirectory")},
+	"umask":     {nil, nil, text("Service/UMask")},
+	"env":       {same, same, same}, // Entry.Env has it
+	"env-file":  {},
+	"group":     {nil, nil, foreign("Service/Group")},
+	"ok":        {nil, nil, statuses},
+	"skip-code": {nil, nil, statuses},
+	"retry": {func(m *manifest, _ string) string {
+		m.set(jobPath+"backoffLimit", m.entry.Options().Retry)
+		return "Kubernetes waits 10s, 20s, 40s and so on up to 6m between attempts"
+	}, func(m *manifest, _ string) string { return m.restart() }, nil},
+	"backoff":      {nil, same, nil}, // restart reads it
+	"retry-jitter": {},
+	"retry-for":    {},
+	"retry-on": {func(m *manifest, _ string) string {
+		return m.exitCodes("NotIn", m.entry.Options().RetryOn)
+	}, nil, nil},
+	"no-retry-on": {func(m *manifest, _ string) string {
+		return m.exitCodes("In", m.entry.Options().NoRetryOn)
+	}, nil, nil},
+	"breaker":      {},
+	"on-exhausted": {},
+	"if-lost":      {},
+
+	"priority": {nil, func(m *manifest, _ string) string {
+		m.set("priority", 10*m.entry.Options().Priority)
+		return ""
+	}, nil},
+	"preempt":     {},
+	"preemptible": {},
+	"nice":        {nil, nil, text("Service/Nice")},
+	"idle": {nil, nil, func(m *manifest, _ string) string {
+		m.set("Service/CPUSchedulingPolicy", "idle")
+		m.set("Service/IOSchedulingClass", "idle")
+		return ""
+	}},
+	"io-weight":  {nil, nil, text("Service/IOWeight")},
+	"cpu-weight": {nil, nil, text("Service/CPUWeight")},
+	"memory": {
+		resource(containerPath+"resources/limits/memory", func(r *option.Resources) any { return strconv.FormatInt(r.Memory, 10) }),
+		resource(taskPath+"resources/memory", func(r *option.Resources) any { return (r.Memory + 1<<20 - 1) >> 20 }),
+		resource("Service/MemoryMax", func(r *option.Resources) any { return r.Memory }),
+	},
+	"memory-high": {nil, nil, resource("Service/MemoryHigh", func(r *option.Resources) any { return r.MemoryHigh })},
+	"cpu": {
+		resource(containerPath+"resources/limits/cpu", func(r *option.Resources) any { return fmt.Sprintf("%dm", r.CPU) }),
+		nil,
+		resource("Service/CPUQuota", func(r *option.Resources) any { return strconv.FormatFloat(float64(r.CPU)/10, 'f', -1, 64) + "%" }),
+	},
+	"tasks":       {nil, nil, text("Service/TasksMax")},
+	"nofile":      {nil, nil, text("Service/LimitNOFILE")},
+	"slice":       {nil, nil, resource("Service/Slice", func(r *option.Resources) any { return r.Slice })},
+	"need-memory": {},
+	"need-disk":   {},
+	"load":        {},
+	"pressure":    {},
+	"on-battery":  {},
+	"sandbox":     {},
+	"network":     {nil, nil, func(m *manifest, _ string) string { m.set("Service/PrivateNetwork", true); return "" }},
+	"read-only":   {},
+	"write":       {},
+	"credential":  {},
+
+	"log":          {},
+	"output-max":   {},
+	"mail":         {},
+	"mailto":       {},
+	"notify":       {},
+	"notify-on":    {},
+	"ping":         {},
+	"notify-after": {},
+	"quiet":        {},
+	"keep": {func(m *manifest, _ string) string {
+		if runs := m.entry.Options().Keep.Runs; runs > 0 {
+			m.set("spec/successfulJobsHistoryLimit", runs)
+			m.set("spec/failedJobsHistoryLimit", runs)
+		}
+		return "Kubernetes counts successes and failures apart, and has no age"
+	}, nil, nil},
+	"max-late": {},
+	"max-run":  {},
+	"expect":   {},
+
+	"scope": {onMembers, func(m *manifest, value string) string {
+		if value == "all" {
+			m.set("type", "sysbatch")
+		}
+		return ""
+	}, nil},
+	"host": {func(m *manifest, _ string) string {
+		hosts := m.entry.Options().Hosts
+		if len(hosts) > 1 {
+			m.off = true
+			return "a nodeSelector can name one host alone: the job does not start by itself"
+		}
+		m.metadata(podPath+"nodeSelector", "kubernetes.io/hostname", hosts[0])
+		return ""
+	}, func(m *manifest, _ string) string {
+		m.constraint("${attr.unique.hostname}", "set_contains_any", strings.Join(m.entry.Options().Hosts, ","))
+		return ""
+	}, nil},
+	"need":           {labels(podPath + "nodeSelector"), func(m *manifest, _ string) string { return m.constraints("=", m.entry.Options().Need) }, nil},
+	"avoid":          {nil, func(m *manifest, _ string) string { return m.constraints("!=", m.entry.Options().Avoid) }, nil},
+	"prefer":         {},
+	"route":          {},
+	"shards":         {},
+	"if-partitioned": {},
+	"quorum":         {},
+}
+
+// same is the rule of options whose effect the engine has anyway, or that are read
+// where the manifest begins.
+func same(*manifest, string) string { return "" }
+
+// theirs is the rule of options about people, which each engine has rules of its own for.
+func theirs(m *manifest, _ string) string {
+	return fmt.Sprintf("%s has rules of its own for this", m.engine)
+}
+
+func off(m *manifest, _ string) string { m.off = true; return "" }
+
+// text sets a field to the value as it was written.
+func text(path string) rule {
+	return func(m *manifest, value string) string { m.set(path, value); return "" }
+}
+
+// foreign sets a field of a unit to text that systemd must not expand.
+func foreign(path string) rule {
+	return func(m *manifest, value string) string { m.set(path, unitText(value)); return "" }
+}
+
+// lasting sets a field of a unit to a duration as it was written, in systemd's form.
+func lasting(path string) rule {
+	return func(m *manifest, value string) string {
+		d, err := option.ParseDuration(value)
+		if err != nil {
+			return err.Error()
+		}
+		m.set(path, fmt.Sprintf("%ds", wholeSeconds(d)))
+		return ""
+	}
+}
+
+func fixedDelay(m *manifest, value string) string {
+	m.set("Timer/FixedRandomDelay", true)
+	return lasting("Timer/RandomizedDelaySec")(m, value)
+}
+
+func resource(path string, value func(*option.Resources) any) rule {
+	return func(m *manifest, _ string) string {
+		if r := m.entry.Options().Resources; r != nil {
+			m.set(path, value(r))
+		}
+		return ""
+	}
+}
+
+func (m *manifest) stopSignal() string {
+	return "SIG" + option.SignalName(m.entry.Options().StopSignal)
+}
+
+// metadata adds a value to a map of the manifest.
+func (m *manifest) metadata(path, key, value string) {
+	at := &m.root
+	for part := range strings.SplitSeq(path, "/") {
+		at = at.child(part)
+	}
+	values, _ := at.value.(map[string]string)
+	if values == nil {
+		values = map[string]string{}
+	}
+	values[key] = value
+	at.value = values
+}
+
+// entryOf adds the value to a map.
+func entryOf(path, key string) rule {
+	return func(m *manifest, value string) string { m.metadata(path, key, value); return "" }
+}
+
+// validLabel matches the texts that Kubernetes accepts on both sides of a label.
+var validLabel = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+
+// labels adds labels to a map.
+func labels(path string) rule {
+	return func(m *manifest, value string) string {
+		for label := range strings.SplitSeq(value, ",") {
+			key, value, _ := strings.Cut(label, ":")
+			if m.engine == kubernetes && !(validLabel.MatchString(key) && validLabel.MatchString(value)) {
+				m.off = m.off || path != "metadata/labels"
+				return "Kubernetes does not accept " + label
+			}
+			m.metadata(path, key, value)
+		}
+		return ""
+	}
+}
+
+func concurrency(m *manifest, value string) string {
+	switch m.entry.Options().Overlap {
+	case option.OverlapSkip:
+		m.set("spec/concurrencyPolicy", "Forbid")
+	case option.OverlapReplace:
+		m.set("spec/concurrencyPolicy", "Replace")
+	case option.OverlapKill:
+		m.set("spec/concurrencyPolicy", "Replace")
+		return "Kubernetes lets the old run end within terminationGracePeriodSeconds"
+	case option.OverlapQueue, option.OverlapQueueAll:
+		m.set("spec/concurrencyPolicy", "Forbid")
+		return "Kubernetes has no queue: the new run starts later only within startingDeadlineSeconds"
+	}
+	return ""
+}
+
+func prohibition(m *manifest, value string) string {
+	m.set("periodic/prohibit_overlap", true)
+	if m.entry.Options().Overlap != option.OverlapSkip {
+		return "Nomad can only skip the new run"
+	}
+	return ""
+}
+
+func onMembers(m *manifest, value string) string {
+	if value == "all" {
+		m.off = true
+		return "a CronJob runs on one node: the job does not start by itself"
+	}
+	return ""
+}
+
+// statuses adds exit statuses that are not failures.
+func statuses(m *manifest, value string) string {
+	o := m.entry.Options()
+	var list []string
+	for _, code := range append(append([]uint8{}, o.OK...), o.SkipCodes...) {
+		list = append(list, strconv.Itoa(int(code)))
+	}
+	m.set("Service/SuccessExitStatus", strings.Join(list, " "))
+	return ""
+}

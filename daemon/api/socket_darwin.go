@@ -1,0 +1,12 @@
+package api
+
+import "golang.org/x/sys/unix"
+
+// peerUID returns the uid of the other end of a connection.
+func peerUID(fd int) (uint32, error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return cred.Uid, nil
+}

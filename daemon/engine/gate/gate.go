@@ -1,0 +1,195 @@
+// Package gate owns the decision on an occurrence: whether it runs, is skipped or held,
+// and why. An occurrence passes the gates in one order, whatever its source is.
+package gate
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Job is an installed job.
+type Job struct {
+	Slot    int // its number in the catalog
+	ID      job.ID
+	Entry   *crontab.Entry
+	Options *option.Options
+}
+
+// User returns the user that the job runs as.
+func (j *Job) User() string { return j.Entry.User() }
+
+// Zone returns the time zone of the job's schedule.
+func (j *Job) Zone() *time.Location { return j.Entry.Zone().Location() }
+
+// Occurrence is an occurrence that is about to become a run, or the waiting run of one that
+// is about to continue.
+type Occurrence struct {
+	Job
+	First   time.Time // the oldest of Count occurrences that are decided together; Due is the newest
+	Due     time.Time
+	Count   int
+	Trigger job.Trigger
+	Cause   job.Reason // why it runs, if it does
+	Detail  string     // details of Cause
+
+	Run      *live.Run        // the waiting run; nil: none was made yet
+	By       string           // the user who requested it
+	Forced   bool             // --force was used
+	Env      []string         // additional environment of a manual run
+	Backfill int64            // ID of its backfill, or 0
+	Dead     *job.Run         // the dead letter that is run again; or nil
+	Parents  []job.Parent     // the parent whose end starts it, by on=
+	Permit   *exchange.Permit // of the ring; or nil
+}
+
+// Decision is the result for an occurrence. The zero value lets it pass.
+type Decision struct {
+	Do       job.Decision
+	Reason   job.Reason // of a skip
+	Detail   string
+	On       job.WaitsOn // of a hold
+	Until    time.Time   // of a hold for a time, or of the hours that skip a manual run; zero: not known
+	Replaces bool        // the live runs of the job make way for it
+}
+
+func skip(reason job.Reason, detail string) Decision {
+	return Decision{Do: job.DecideSkip, Reason: reason, Detail: detail}
+}
+
+// Host is the state of the host that the gates read. They change nothing of it.
+type Host struct {
+	Now       time.Time
+	Node      string            // the host name
+	Labels    map[string]string // of the host
+	Jobs      *catalog.Catalog
+	Bars      map[string]event.Barred // users for whom nothing may start
+	Holds     job.Holds
+	Ledgers   map[job.Owned]job.Ledger
+	Stamps    map[string]timetable.Day // by period: when its job last ran
+	Blackouts timetable.Blackouts
+	Live      map[job.RunID]*live.Run
+	ByJob     map[job.ID][]*live.Run // the same, oldest first
+	Unstarted live.Unstarted
+	QueueMax  int
+	Starting  *live.Run // starts in this step, although its record does not show that yet; or nil
+}
+
+// who describes an occurrence for the exceptions from gates.
+type who uint
+
+const (
+	forced          who = 1 << iota
+	manual              // a person requested it, and not as part of a backfill
+	waitingManual       // and its run was made already
+	backfill            // part of a backfill
+	waitingBackfill     // and its run was made already
+	attempt             // a further attempt
+	waiting             // its run was made already
+	handedOver          // a further attempt of an occurrence that another member of the ring had begun
+)
+
+// gates contains the gates in order, each with the occurrences that need not pass it. The
+// first gate that skips an occurrence decides. A gate that holds it does not: a later gate
+// may still skip it, or hold it for something else.
+var gates = []struct {
+	check  func(*check) Decision
+	exempt who
+}{
+	{(*check).standing, forced},
+	{(*check).held, 0},
+	{(*check).bar, 0},
+	{(*check).paused, forced},
+	{(*check).breaker, forced | manual | attempt | waitingBackfill},
+	{(*check).ranInPeriod, forced | manual | attempt},
+
+	{(*check).liveInPeriod, forced | waitingManual | attempt},
+	{(*check).oncePer, forced | manual | backfill},
+	{(*check).deadline, forced | manual | backfill},
+	{(*check).hours, forced | waitingManual | handedOver},
+	{(*check).delay, forced | manual | attempt},
+	{(*check).instances, forced | waiting | handedOver},
+	{(*check).flood, forced | waiting},
+	{(*check).overlap, forced | handedOver},
+}
+
+// ofJob is the number of gates that have the same result for all occurrences of a job
+// that are due. They come first: then catchup= selects the occurrences that pass the
+// others.
+const ofJob = 6
+
+// Decide passes an occurrence through all gates.
+func Decide(h *Host, o *Occurrence) Decision { return walk(h, o, len(gates)) }
+
+// DecideAll passes all occurrences of a job that are due through the gates that have the
+// same result for each of them.
+func DecideAll(h *Host, o *Occurrence) Decision { return walk(h, o, ofJob) }
+
+func walk(h *Host, o *Occurrence, n int) Decision {
+	c := &check{Host: h, Occurrence: o, who: o.who(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
+	decision := Decision{Do: job.DecideRun}
+	for _, g := range gates[:n] {
+		if c.who&g.exempt != 0 {
+			continue
+		}
+		switch d := g.check(c); d.Do {
+		case job.DecideSkip:
+			return d
+		case job.DecideHold:
+			decision = d
+		}
+	}
+	return decision
+}
+
+func (o *Occurrence) who() (w who) {
+	add := func(is bool, bits who) {
+		if is {
+			w |= bits
+		}
+	}
+	waits, person := o.Run != nil, o.By != "" && o.Backfill == 0
+	add(o.Forced, forced)
+	add(waits, waiting)
+	add(person, manual)
+	add(person && waits, waitingManual)
+	add(o.Backfill != 0, backfill)
+	add(o.Backfill != 0 && waits, waitingBackfill)
+	add(o.Trigger == job.TriggerRetry, attempt)
+	add(o.IsHandedOver(), handedOver)
+	return w
+}
+
+// IsHandedOver reports whether another member of the ring had begun the occurrence and
+// handed it over, so that a further attempt follows here.
+func (o *Occurrence) IsHandedOver() bool {
+	return o.Permit != nil && o.Permit.Orphan != nil && o.Permit.Orphan.Left && o.Permit.Orphan.Begun
+}
+
+// Ends reports whether a pause that is over ends with the occurrence, or with the oldest of
+// several. A pause that skips occurrences covers those that come due in it, whenever they are
+// decided, so that only a new occurrence after it ends it.
+func (o *Occurrence) Ends(h *job.Hold) bool {
+	first := o.Due
+	if o.Count > 1 {
+		first = o.First
+	}
+	return !h.Skips || o.Run == nil && o.By == "" && !first.Before(h.Until)
+}
+
+// check is an occurrence on its way through the gates.
+type check struct {
+	*Host
+	*Occurrence
+	who  who
+	runs []*live.Run // the live runs of the job
+}
+
+func (c *check) ledger() job.Ledger { return c.Ledgers[job.Owned{Job: c.ID, User: c.User()}] }

@@ -1,0 +1,77 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine/catalog"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// standing checks whether the job may run on this host at all.
+func (c *check) standing() Decision {
+	switch o := c.Options; {
+	case !o.Enabled:
+		return skip(job.IsDisabled, "")
+	case !catalog.IsHere(o, c.Node):
+		return skip(job.OtherHost, "this is "+c.Node)
+	}
+	if misfit := catalog.Misfit(c.Options, c.Labels); misfit != "" {
+		return skip(job.OtherLabels, misfit)
+	}
+	return Decision{}
+}
+
+// held checks whether the entry has an option that cannot be honoured. Not even --force
+// passes it, because the run would be without what the option demands.
+func (c *check) held() Decision {
+	if c.Options.Held != "" {
+		return skip(job.IsHeld, c.Options.Held)
+	}
+	return Decision{}
+}
+
+// bar checks whether anything can run as the user of the job. Not even --force passes it.
+func (c *check) bar() Decision {
+	if b, barred := c.Bars[c.User()]; barred {
+		return skip(b.Reason, b.Detail)
+	}
+	return Decision{}
+}
+
+// paused checks whether a person has paused the job.
+func (c *check) paused() Decision {
+	h, ok := c.Holds.Of(c.ID, c.User())
+	switch {
+	case !ok || !h.Skips && !h.Covers(c.Now):
+		return Decision{}
+	case h.Skips && (c.who&(manual|backfill|attempt) != 0 || !c.Due.After(h.Since) || !h.Covers(c.Due)):
+		return Decision{}
+	}
+	by := "by " + h.By
+	if h.Reason != "" {
+		by += ": " + h.Reason
+	}
+	return skip(job.IsPaused, by)
+}
+
+// breaker checks breaker=: after too many failures in a row the job is held for a while,
+// and then one run at a time tries whether it works again.
+func (c *check) breaker() Decision {
+	if c.Options.Breaker.Failures == 0 {
+		return Decision{}
+	}
+	l := c.ledger()
+	if l.Open.IsZero() {
+		return Decision{}
+	}
+	if c.Now.Before(l.Open) {
+		return skip(job.Broken, fmt.Sprintf("until %s, after %d failures in a row", l.Open.In(c.Zone()).Format(time.RFC3339), l.Bad))
+	}
+	for _, r := range c.runs {
+		if r != c.Run && r.Probes(l.Open) {
+			return skip(job.Broken, fmt.Sprintf("run %d tries whether it works again", r.ID))
+		}
+	}
+	return Decision{}
+}

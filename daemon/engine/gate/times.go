@@ -1,0 +1,135 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// ranInPeriod checks whether a job of the period ran in it already. A check outside the
+// schedule considers the whole period; see catalog.Period.
+func (c *check) ranInPeriod() Decision {
+	p := c.Options.Period
+	if p == nil {
+		return Decision{}
+	}
+	if c.Cause != job.FoundDue {
+		p = c.Jobs.Period(c.Entry)
+	}
+	if day, ran := agenda.RanOn(c.Stamps, p, timetable.DayOf(c.Now, c.Zone())); ran {
+		return skip(job.AlreadyRan, day)
+	}
+	return Decision{}
+}
+
+// liveInPeriod checks whether a job of the period has a live run. Whatever overlap= is, a
+// period has one at most: a second one would be a second run in the same period.
+func (c *check) liveInPeriod() Decision {
+	if p := c.Options.Period; p != nil {
+		if other := live.OfPeriod(c.Live, p, c.Run); other != nil {
+			return skip(job.Overlapping, other.DescribeState(c.Now))
+		}
+	}
+	return Decision{}
+}
+
+// oncePer checks once-per=: once an occurrence has succeeded, the others of its period are
+// skipped. Their failures do not count, so that they are further chances. The ledger has
+// the due time of the newest success, and overlap=skip is the default, so that no two
+// runs can succeed side by side.
+func (c *check) oncePer() Decision {
+	per := c.Options.OncePer
+	if per == option.OncePerNone {
+		return Decision{}
+	}
+	done := c.ledger().SuccessDue
+	if done.IsZero() || !per.Same(done, c.Due, c.Zone()) && !(per == option.OncePerDue && c.repeats(done)) {
+		return Decision{}
+	}
+	return skip(job.AlreadyRan, fmt.Sprintf("the occurrence of %s succeeded", done.In(c.Zone()).Format(time.RFC3339)))
+}
+
+// repeats reports whether the occurrence repeats one up to a success, because the clock
+// was set back. A success of another day has a wrong time itself.
+func (c *check) repeats(done time.Time) bool {
+	return c.Due.Before(done) && done.Sub(c.Now) < 24*time.Hour && done.After(c.Now)
+}
+
+// deadline checks deadline=. For a run that waited for its hours, the time since these
+// began counts.
+func (c *check) deadline() Decision {
+	d := c.Options.Deadline
+	if d == 0 || c.Now.Sub(c.Due) <= d || c.Run != nil && c.Now.Sub(c.Run.Opened) <= d {
+		return Decision{}
+	}
+	return skip(job.PastDeadline, Lateness(c.Now, c.Due))
+}
+
+// Lateness describes how late an occurrence is.
+func Lateness(now, due time.Time) string { return now.Sub(due).Round(time.Second).String() + " late" }
+
+// hours checks window=, blackout= and the blackouts of the host. The schedule of an entry
+// has no occurrences outside of them, or has them moved. A run can still be ready to start
+// there: because it was caught up, waited for others, or was not started by the clock. Then
+// it waits or is skipped.
+func (c *check) hours() Decision {
+	opens, against := c.opens()
+	switch {
+	case against == "":
+		return Decision{}
+	case c.who&manual != 0:
+		return Decision{Do: job.DecideSkip, Reason: job.OutsideHours, Detail: against, Until: opens}
+	case opens.IsZero() || !c.Options.WaitOutside && c.Options.Period == nil && c.Backfill == 0:
+		return skip(job.OutsideHours, against)
+	}
+	if c.who&(backfill|attempt) == 0 { // occurrences that wait for the same time are one run
+		for _, x := range c.runs {
+			if x != c.Run && x.WaitsOn() == job.WaitsOnHours && x.Attempt == 1 && !x.Requested() {
+				return skip(job.OutsideHours, against+"; "+x.DescribeState(c.Now))
+			}
+		}
+	}
+	return c.holdUntil(opens, job.WaitsOnHours, ", "+against)
+}
+
+// opens returns when the hours of the occurrence begin, and what it is against; "" if it can
+// start now. An occurrence on time counts at its due time; if its run waited, it can also
+// start now.
+func (c *check) opens() (opens time.Time, against string) {
+	opens, against = c.Blackouts.Opens(c.Options.Hours, c.Now)
+	if c.Trigger == job.TriggerClock && c.Now.Sub(c.Due) <= c.Options.Grace {
+		if then, before := c.Blackouts.Opens(c.Options.Hours, c.Due); c.Run == nil || before == "" && against != "" {
+			return then, before
+		}
+	}
+	return opens, against
+}
+
+// delay checks the delay and the hours of an entry with a period. The hours can be over for
+// a run that waited for its delay, after a suspend, or for the end of a blackout.
+func (c *check) delay() Decision {
+	p := c.Options.Period
+	if p == nil {
+		return Decision{}
+	}
+	if c.Run != nil {
+		on := c.Run.WaitsOn()
+		if _, known := c.Stamps[p.ID]; !known || on != job.WaitsOnDelay && on != job.WaitsOnHours || p.InHours(c.Now, c.Zone()) {
+			return Decision{}
+		}
+	}
+	at := agenda.StartOf(c.Stamps, p, c.Now, c.Zone())
+	if !at.After(c.Now) {
+		return Decision{}
+	}
+	return c.holdUntil(at, job.WaitsOnDelay, "")
+}
+
+func (c *check) holdUntil(at time.Time, on job.WaitsOn, why string) Decision {
+	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: "until " + at.In(c.Zone()).Format(time.RFC3339) + why}
+}

@@ -1,0 +1,191 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+)
+
+// columnNames are the names of the columns that can be chosen, as views store them.
+var columnNames = map[jobColumn]string{
+	columnSchedule: "schedule", columnNext: "next", columnNode: "node", columnLast: "last", columnTook: "took", columnP95: "p95",
+	columnRuns: "runs", columnUser: "user", columnLabels: "labels", columnSource: "source", columnCommand: "command",
+}
+
+// choice is a column that can be shown.
+type choice struct {
+	column jobColumn
+	width  int // 0: as wide as its texts need
+	shown  bool
+}
+
+// usualChoices are the columns that are shown without a choice, in their order.
+func usualChoices() []choice {
+	var all []choice
+	for column := jobColumn(fixedColumns); column <= columnCommand; column++ {
+		all = append(all, choice{column: column, shown: true})
+	}
+	return all
+}
+
+// chooser lets a person choose the columns, their order and widths.
+type chooser struct {
+	choices []choice
+	cursor  int
+}
+
+func (s *Jobs) openChooser() {
+	s.menu, s.chooser = true, &chooser{choices: usualChoices()}
+	if s.chosen == nil {
+		return
+	}
+	s.chooser.choices = slices.Clone(s.chosen)
+	for _, c := range usualChoices() {
+		if !slices.ContainsFunc(s.chosen, func(x choice) bool { return x.column == c.column }) {
+			s.chooser.choices = append(s.chooser.choices, choice{column: c.column})
+		}
+	}
+}
+
+// Limits of the width of a column.
+const (
+	leastColumn = 3
+	widthStep   = 2
+)
+
+// key answers to a key of the chooser, and reports whether the columns have changed and whether it
+// stays open.
+func (c *chooser) key(k screen.Key) (changed, open bool) {
+	here := &c.choices[c.cursor]
+	switch k.Name {
+	case "down", "right", "j", "l":
+		c.cursor = min(c.cursor+1, len(c.choices)-1)
+		return false, true
+	case "up", "left", "k", "h":
+		c.cursor = max(c.cursor-1, 0)
+		return false, true
+	case "space":
+		here.shown = !here.shown
+	case "J", "shift+down", "shift+right":
+		c.move(1)
+	case "K", "shift+up", "shift+left":
+		c.move(-1)
+	case "+":
+		here.widen(widthStep)
+	case "-", "_":
+		here.widen(-widthStep)
+	case "0":
+		here.width = 0
+	case "a":
+		*c = chooser{choices: usualChoices()}
+	default:
+		return false, false
+	}
+	return true, true
+}
+
+func (c *choice) widen(by int) {
+	c.width = min(max(cmp.Or(c.width, usualWidth)+by, leastColumn), longestWide)
+}
+
+// usualWidth is the width from which a column without one is changed.
+const usualWidth = 12
+
+// move moves the column under the cursor.
+func (c *chooser) move(by int) {
+	if to := c.cursor + by; to >= 0 && to < len(c.choices) {
+		c.choices[c.cursor], c.choices[to] = c.choices[to], c.choices[c.cursor]
+		c.cursor = to
+	}
+}
+
+// chooseColumns answers to a key of the chooser.
+func (s *Jobs) chooseColumns(k screen.Key) {
+	changed, open := s.chooser.key(k)
+	if changed {
+		s.chosen = slices.DeleteFunc(slices.Clone(s.chooser.choices), func(c choice) bool { return !c.shown })
+		s.shift = 0
+		if slices.Equal(s.chooser.choices, usualChoices()) {
+			s.chosen = nil
+		}
+	}
+	if !open {
+		s.menu, s.chooser = false, nil
+	}
+}
+
+// chosenColumns returns the columns in their order, with those that were chosen as they were
+// chosen.
+func (s *Jobs) chosenColumns() []choice {
+	all := []choice{{column: columnState}, {column: columnJob}}
+	if s.chosen == nil {
+		return append(all, usualChoices()...)
+	}
+	return append(all, s.chosen...)
+}
+
+// applyChoice changes a column as it was chosen: it is shown where there is room, and as wide as
+// was chosen.
+func (s *Jobs) applyChoice(column *table.Column[api.Row], c choice) {
+	if s.chosen == nil || c.column < fixedColumns {
+		return
+	}
+	column.From = 0
+	if c.width > 0 {
+		column.Width, column.Grow, column.Fill = c.width+1, 0, false
+	}
+}
+
+// viewColumns returns the choice as views store it.
+func (s *Jobs) viewColumns() []screen.Column {
+	var columns []screen.Column
+	for _, c := range s.chosen {
+		columns = append(columns, screen.Column{Name: columnNames[c.column], Width: c.width})
+	}
+	return columns
+}
+
+// choicesOf returns the choice of a view. It ignores unknown and repeated names, because the view
+// comes from a file.
+func choicesOf(columns []screen.Column) []choice {
+	var chosen []choice
+	for _, c := range columns {
+		for column, name := range columnNames {
+			known := slices.ContainsFunc(chosen, func(x choice) bool { return x.column == column })
+			if name == c.Name && !known {
+				chosen = append(chosen, choice{column, min(max(c.Width, 0), longestWide), true})
+			}
+		}
+	}
+	return chosen
+}
+
+// draw draws the columns that can be chosen, as many across as fit.
+func (c *chooser) draw(v canvas.View, w *screen.World) {
+	page.DrawRule(v.Row(0), "Columns", w.Glyphs)
+	across := menuColumns(v.Width())
+	for i, choice := range c.choices {
+		cell := v.In(i%across*menuCell, i/across+1, menuCell, 1)
+		box := "[ ] "
+		if choice.shown {
+			box = "[" + w.Glyphs.Mark + "] "
+		}
+		style := canvas.Style{}
+		if i == c.cursor {
+			cell.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+			style.Bold = true
+		}
+		x := cell.Put(1, 0, box+columnNames[choice.column], style)
+		if choice.width > 0 {
+			cell.Put(x+1, 0, strconv.Itoa(choice.width), canvas.Style{Role: canvas.Off})
+		}
+	}
+	hint := "space show  J K move  + - width  0 own width  a as usual  enter done"
+	v.PutCut(1, v.Height()-1, v.Width()-2, hint, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+}

@@ -1,0 +1,46 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// beginToFail returns the jobs among rows that fail now and did not on the board. What fails when the
+// dashboard begins is not new.
+func (s *Shell) beginToFail(rows []api.Row) (names []string) {
+	if !s.notify || !s.w.Board.Complete() {
+		return nil
+	}
+	for i := range rows {
+		slot, known := s.w.Board.Find(rows[i].Job)
+		if rows[i].State == job.StateFailing && (!known || s.w.Board.Row(slot).State != job.StateFailing) {
+			names = append(names, string(rows[i].Job))
+		}
+	}
+	return names
+}
+
+// announce notifies the user of jobs that begin to fail, and shows the number of failing jobs in the
+// title of the terminal.
+func (s *Shell) announce(failing []string) {
+	if !s.notify || !s.w.Board.Complete() {
+		return
+	}
+	title := "cronring " + s.w.Status.Host
+	if n := s.w.Board.Count(job.StateFailing); n > 0 {
+		title = fmt.Sprintf("%s%d %s", s.w.Glyphs.Failed, n, title)
+	}
+	text := ""
+	if len(failing) > 0 {
+		text = s.w.Status.Host + ": " + display.Count(len(failing), "new failure") + ": " + strings.Join(failing, ", ")
+	}
+	if title != s.title || text != "" {
+		s.title = title
+		s.order(nil, screen.Notify{Title: title, Text: text})
+	}
+}
