@@ -32,6 +32,7 @@ func TestRingOfTwoModes(t *testing.T) {
 		}
 	}
 	filetest.Write(t, file, strings.Join(kept, ""), 0o600)
+	l.leader() // the log of the voters begins when all of them have the same list
 	l.restarted(2)
 	const says = "n3 has mode available and hold-off 2s, but this host has mode strict and hold-off 2s"
 	l.until(0, says, func(r *api.Ring) bool {
