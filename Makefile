@@ -4,6 +4,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 RETRY       := testdata/lab/retry.sh
 FUZZTIME    ?= 60s
+# A regular expression for names of fuzz targets.
+TARGET      ?= Fuzz[A-Za-z0-9]+
 # So that the fuzzer sees what is executed; without it nothing needs to be compiled again.
 INSTRUMENT  ?= -fuzz .
 SEEDS       ?= 20000
@@ -45,7 +47,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check tests lint race machines long fuzz sim crash zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
+.PHONY: help run build modules test programs check tests lint race machines long fuzz targets sim crash zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -97,11 +99,14 @@ race: ## the packages RACED, under the race detector
 long: RACED = ./daemon/... ./gossip/... ./cmd/... ./tui/...
 long: race fuzz sim crash zones ring attacks arm ## the suites that take long
 
-fuzz: ## each fuzz target for FUZZTIME
+targets: ## list the fuzz targets
+	@grep -rhoE '^func $(TARGET)\(' --include=*_test.go . | sed 's/func //; s/(//' | sort -u
+
+fuzz: ## each fuzz target that matches TARGET for FUZZTIME
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
-	for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+	for dir in $$(grep -rlE '^func $(TARGET)\(' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
 		corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$dir) && $(GO) test -c $(INSTRUMENT) -o "$$work/fuzz" $$dir || exit 1; \
-		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$dir/*_test.go | sed 's/func //'); do \
+		for target in $$(grep -hoE '^func $(TARGET)\(' $$dir/*_test.go | sed 's/func //; s/(//'); do \
 			echo "$$dir $$target"; \
 			(cd $$dir && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$corpus") || exit 1; \
 		done; \
