@@ -217,3 +217,13 @@ func DrawError(v canvas.View, err error, w *screen.World) {
 	p.Set(ErrorText(w, err))
 	p.Draw(v, w.Glyphs)
 }
+
+// DrawUnknown draws what takes the place of data that the daemon has not sent: that it was asked,
+// or why it did not answer.
+func DrawUnknown(v canvas.View, err error, w *screen.World) {
+	if err != nil {
+		DrawError(v, err, w)
+		return
+	}
+	v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+}

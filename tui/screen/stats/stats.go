@@ -253,12 +253,8 @@ func (s *Stats) Refuses(w *screen.World, a keys.Action) string {
 
 // Draw draws the calendar with the key figures beside it, and the jobs.
 func (s *Stats) Draw(v canvas.View, w *screen.World) {
-	switch {
-	case s.err != nil && !s.known:
-		page.DrawError(v, s.err, w)
-		return
-	case !s.known:
-		v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+	if !s.known {
+		page.DrawUnknown(v, s.err, w)
 		return
 	}
 	x := s.drawCalendar(v, w)

@@ -152,13 +152,8 @@ func (s *clashes) Refuses(w *screen.World, a keys.Action) string {
 
 // Draw draws where there is room for other jobs, and the minutes.
 func (s *clashes) Draw(v canvas.View, w *screen.World) {
-	switch {
-	case s.err != nil && !s.known:
-		p := page.Page{Paragraphs: page.ErrorText(w, s.err)}
-		p.Draw(v, w.Glyphs)
-		return
-	case !s.known:
-		v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+	if !s.known {
+		page.DrawUnknown(v, s.err, w)
 		return
 	}
 	text := s.summary()

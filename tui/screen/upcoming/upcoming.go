@@ -200,12 +200,8 @@ func (s *Upcoming) Refuses(w *screen.World, a keys.Action) string {
 
 // Draw draws the list.
 func (s *Upcoming) Draw(v canvas.View, w *screen.World) {
-	switch {
-	case s.err != nil && !s.known:
-		page.DrawError(v, s.err, w)
-		return
-	case !s.known:
-		v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+	if !s.known {
+		page.DrawUnknown(v, s.err, w)
 		return
 	}
 	if s.Typing() || s.Filter() != "" {
