@@ -135,7 +135,7 @@ func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 	for r.More() && len(messages) < marksPage {
 		messages = append(messages, r.Take(int(r.Uint32())))
 	}
-	return next, messages, r.Err()
+	return next, messages, r.End() // a page with more of them would lose the rest
 }
 
 // answerPages returns one roster.Page of the items that changed since some time ago. The answer begins

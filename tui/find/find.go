@@ -146,7 +146,7 @@ func score(pattern string, texts []Match) []Match {
 		}
 	}) {
 		t := texts[m.Index]
-		t.Score, t.Letters = max(min(m.Score, scoreInside/2), scoreTypo/2), m.MatchedIndexes
+		t.Score, t.Letters = max(min(m.Score, scoreInside/2), scoreTypo/2), slices.Compact(m.MatchedIndexes) // a byte that is not UTF-8 comes twice
 		scored = append(scored, t)
 	}
 	return scored
