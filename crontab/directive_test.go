@@ -288,7 +288,7 @@ func TestDirectiveDiagnostics(t *testing.T) {
 		{"#@ priority=11", "B404", false, true},
 		{"#@ ?quorum=3", "B412", false, false},
 		{"#@ desc=text", "", false, false},
-		{"#@ pressure=cpu<10", "B408", true, false},
+		{"#@ watchdog=5m", "B408", true, false},
 		{"#@ preempt", "B408", true, false},
 		{"#@ preempt=no", "", false, false},
 		{"#@ pause-counts=yes", "B408", true, false},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/conditions"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/handover"
@@ -161,7 +163,14 @@ func (l *loop) readCalendars() {
 func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load {
 	c := l.config.current()
 	unfit := l.groups.Unfit(ctx, crontabs)
-	sandbox.AddUnfit(unfit, crontabs, l.spawner.MissingCredentials)
+	for _, t := range crontabs {
+		for i := range t.Entries {
+			o := t.Entries[i].Options()
+			if why := cmp.Or(unfit[o], sandbox.Unfit(o, l.spawner.MissingCredentials), conditions.Unfit(o)); why != "" {
+				unfit[o] = why
+			}
+		}
+	}
 	return event.Load{
 		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.hostZone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: unfit,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/clock"
+	"github.com/cronring/cronring/daemon/conditions"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -60,6 +61,7 @@ type loop struct {
 	pendingSignals []os.Signal    // for the next daemon
 	leaveSignal    os.Signal      // is handled when the ring has been notified
 	sincePrune     int
+	conditions     *conditions.Meter
 	memory         *budget.Budget // for what runs print, until it is in the history and in its mail
 }
 
@@ -169,6 +171,8 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 		case ev := <-spawned:
 			in.take(ev)
 			spawned, rested = nil, time.After(recorder.Rest)
+		case ev := <-l.conditions.Results():
+			in.events = append(in.events, ev)
 		case <-rested:
 			spawned = l.spawner.Events()
 		case a := <-l.requests:
@@ -315,6 +319,8 @@ func (l *loop) gather(in *inbox) {
 		select {
 		case ev := <-l.spawner.Events():
 			in.take(ev)
+		case ev := <-l.conditions.Results():
+			in.events = append(in.events, ev)
 		case a := <-l.requests:
 			l.register(in, a)
 		case ev := <-l.ring.Events():

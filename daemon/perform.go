@@ -23,6 +23,8 @@ func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool, ende
 			l.begin(e, refused[e.Run.ID])
 		case effect.Check:
 			l.spawner.Check(e)
+		case effect.Measure:
+			l.conditions.Measure(l.life, e)
 		case effect.Kill:
 			l.spawner.Kill(e)
 		case effect.Stamp:

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/conditions"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/handover"
@@ -71,6 +72,7 @@ type spawning struct {
 func (l *loop) startSpawner(ctx context.Context, in inheritance) *spawning {
 	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
 	l.spawner = spawn.New(l.spawnOptions())
+	l.conditions = conditions.New(conditions.Options{Find: l.accounts.Find, Exec: l.spawner.Exec})
 	for i := range in.children {
 		if !in.children[i].Tail {
 			l.hub.Restore(l.printed(&in.children[i]))

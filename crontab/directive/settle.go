@@ -18,13 +18,15 @@ func (r *Reader) settle(plan *option.Plan, items []Item) {
 	if Find(items, "tz") == nil && r.ZoneHeld != "" {
 		plan.Hold(r.ZoneHeld)
 	}
-	if !plan.Limited && (plan.Catchup == option.CatchupOnce || plan.Catchup == option.CatchupAll) {
+	waits := plan.Conditions != nil && plan.Conditions.Waits()
+	if !plan.Limited && (waits || plan.Catchup == option.CatchupOnce || plan.Catchup == option.CatchupAll) {
 		plan.Deadline = 24 * time.Hour
 	}
 	if !r.Rules.Roots {
 		r.settleRights(plan, items)
 	}
 	r.settleIsolation(plan, items)
+	r.settleConditions(plan, items)
 	plan.Settle()
 	r.settleTimes(plan, items)
 	r.settleOncePer(plan, items)
@@ -210,6 +212,20 @@ func (r *Reader) settleIsolation(plan *option.Plan, items []Item) {
 	r.idle(plan, items, "write", i.Sandbox == option.SandboxOff, "write= requires sandbox=: other runs can change all files of their user", add)
 	if inner := i.Contradiction(); inner != "" {
 		r.clash(plan, items, "read-only", true, "a run with this write= can change "+inner+": a sandbox cannot withdraw a right inside a directory", "name other directories in `write`")
+	}
+}
+
+// settleConditions makes one run of an entry wait for conditions, unless overlap= is given.
+func (r *Reader) settleConditions(plan *option.Plan, items []Item) {
+	c := plan.Conditions
+	if c == nil {
+		return
+	}
+	own := *c
+	own.Battery = option.BatteryRun
+	r.idle(plan, items, "unmet", c.Skip && own.IsEmpty(), "unmet= requires load=, pressure=, need-memory= or need-disk=", "delete `unmet`")
+	if overlap := Find(items, "overlap"); plan.Overlap == option.OverlapAllow && (overlap == nil || overlap.IsDefault()) && c.Waits() {
+		plan.Overlap = option.OverlapSkip
 	}
 }
 

@@ -13,7 +13,7 @@ func (o *Options) BuiltIn(key string) string {
 	switch {
 	case key == "catchup" && anacron:
 		return "once"
-	case key == "overlap" && (anacron || o.OncePer != OncePerNone):
+	case key == "overlap" && (anacron || o.OncePer != OncePerNone || o.Conditions != nil && o.Conditions.Waits()):
 		return "skip"
 	case key == "deadline" && o.Deadline > 0:
 		return timetable.DurationText(o.Deadline)
@@ -37,6 +37,7 @@ var builtIns = map[string]string{
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
 	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
 	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",
+	"load": "(any)", "pressure": "(any)", "need-memory": "(any)", "need-disk": "(any)", "on-battery": "run", "unmet": "wait",
 	"timeout": "(none)", "stop-signal": "TERM", "stop-grace": "30s", "ok": "0", "skip-code": "(none)",
 	"retry": "0", "backoff": "1s..5mx2", "retry-jitter": "10%", "retry-on": "(all but lost runs)", "no-retry-on": "(none)",
 	"breaker": "(none)", "on-exhausted": "continue", "if-lost": "fail",

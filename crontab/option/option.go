@@ -44,6 +44,8 @@ type Options struct {
 	Pool  string        // uses Slots of this pool; "": none
 	Slots int
 
+	Conditions *Conditions // nil: none
+
 	StopSignal  syscall.Signal
 	StopGrace   time.Duration // from StopSignal to SIGKILL
 	OK          []uint8       // exit statuses that are success, in order
@@ -301,7 +303,7 @@ func (p *Plan) SettleHours() {
 }
 
 // Settle replaces ExhaustedDefault by the value that applies, and drops resources
-// without a value and an isolation that restricts nothing.
+// without a value, an isolation that restricts nothing, and conditions that always hold.
 func (o *Options) Settle() {
 	if o.Exhausted == ExhaustedDefault {
 		o.Exhausted = ExhaustedContinue
@@ -314,6 +316,9 @@ func (o *Options) Settle() {
 	}
 	if i := o.Isolation; i != nil && i.Sandbox == SandboxOff && !i.NoNetwork && i.Credentials == nil {
 		o.Isolation = nil
+	}
+	if c := o.Conditions; c != nil && c.IsEmpty() {
+		o.Conditions = nil
 	}
 }
 

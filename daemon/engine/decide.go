@@ -195,7 +195,7 @@ func (e *Engine) clear(live []*live.Run) {
 // newRun makes the first run of an occurrence on this host.
 func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	era := e.eraOf(o.Options)
-	r := &live.Run{Options: o.Options, Zone: o.Zone(), Forced: o.Forced, Gate: live.GateOverlap + 1, Cause: o.Cause, Detail: o.Detail, Run: job.Run{
+	r := &live.Run{Options: o.Options, Zone: o.Zone(), Forced: o.Forced, Gate: live.GateOverlap + 1, Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
 		ID: e.nextRun, Job: o.ID, Due: o.Due, Era: era, Attempt: 1, Trigger: o.Trigger, By: o.By,
 		User: o.User(), Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
 	}}

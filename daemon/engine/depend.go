@@ -41,7 +41,7 @@ func (e *Engine) parents(r *live.Run) (passes bool) {
 	switch chance := w.Chance(r.Options.When); chance {
 	case join.Holds:
 		if r.WaitsForParents() {
-			r.Cause, r.Detail = job.RanAfterParents, w.Ends()
+			r.Cause, r.CauseDetail = job.RanAfterParents, w.Ends()
 		}
 		r.Parents = r.WithParents(w)
 		r.Await = nil

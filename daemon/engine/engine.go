@@ -192,6 +192,8 @@ func (e *Engine) take(ev event.Event) {
 		e.handleEnded(ev)
 	case event.Checked:
 		e.checked(ev)
+	case event.Measured:
+		e.measured(ev)
 	case event.RunNow:
 		e.runNow(ev)
 	case event.Stop:

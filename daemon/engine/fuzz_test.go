@@ -67,6 +67,9 @@ func liveWith(t *testing.T, options, fields string) {
 			for id := range h.checking {
 				h.answer(id, job.Outcome{Kind: job.Exited})
 			}
+			for id := range h.measured {
+				h.meet(id, event.Unmet{})
+			}
 			for id := range h.running {
 				h.end(id, job.Outcome{Kind: job.Exited, Code: int(id) % 2})
 			}

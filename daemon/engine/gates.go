@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
@@ -18,6 +19,8 @@ import (
 // something changes.
 func (e *Engine) ask(r *live.Run) (passes bool) {
 	switch r.Gate {
+	case live.GateConditions:
+		return e.conditions(r)
 	case live.GateCheck:
 		return e.check(r)
 	case live.GateParents:
@@ -44,6 +47,7 @@ func (e *Engine) pass(r *live.Run) {
 // and numbers.
 func (e *Engine) wait(r *live.Run, on job.WaitsOn, detail string) {
 	r.Wait(on)
+	r.Detail = detail
 	if r.Recorded == nil {
 		e.recordRun(job.Decided, job.DecideHold, r, detail)
 		return
@@ -53,14 +57,14 @@ func (e *Engine) wait(r *live.Run, on job.WaitsOn, detail string) {
 
 // start records that a run begins, and starts it.
 func (e *Engine) start(r *live.Run) {
-	r.State, r.Reason = job.RunDecided, r.Cause
+	r.State, r.Reason, r.Detail = job.RunDecided, r.Cause, ""
 	if r.Claim == nil {
 		e.occupy(r)
 	}
 	if r.Recorded == nil {
-		e.recordRun(job.Decided, job.DecideRun, r, r.Detail)
+		e.recordRun(job.Decided, job.DecideRun, r, r.CauseDetail)
 	} else {
-		e.recordRun(job.Ready, "", r, r.Detail)
+		e.recordRun(job.Ready, "", r, r.CauseDetail)
 	}
 	e.emit(e.starting(r))
 	e.progress(r, exchange.Begun)
@@ -128,8 +132,49 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		e.hold(r, d)
 		return
 	}
-	r.Cause, r.Detail, r.Gate = cause, "", max(r.Gate, live.GateOverlap+1)
+	r.Cause, r.CauseDetail, r.Gate = cause, "", max(r.Gate, live.GateOverlap+1)
 	e.pass(r)
+}
+
+// conditions is the gate of the conditions of the host. Forced runs and further attempts skip it.
+func (e *Engine) conditions(r *live.Run) (passes bool) {
+	c := r.Options.Conditions
+	switch {
+	case c == nil || r.Forced:
+		return true
+	case r.Checking:
+		return false
+	case r.WaitsOn() != job.WaitsOnConditions:
+		r.NotBefore, r.Unmet = e.now.Wall, ""
+		e.wait(r, job.WaitsOnConditions, "")
+	}
+	r.Checking = true
+	e.emit(effect.Measure{Run: r.ID, User: r.User, Conditions: c})
+	return false
+}
+
+// measured handles the result of the measurement.
+func (e *Engine) measured(ev event.Measured) {
+	r := e.live[ev.Run]
+	if r == nil || !r.Checking || r.Gate != live.GateConditions {
+		return
+	}
+	r.Checking = false
+	switch {
+	case ev.Unmet.Options == "":
+		r.Gate = live.GateConditions + 1
+		e.goOn(r, r.Cause)
+	case ev.Unmet.Skip:
+		r.Verdict = job.VerdictSkip
+		e.dropFor(r, job.ConditionUnmet, ev.Unmet.Detail)
+	default:
+		r.NotBefore = e.now.Wall.Add(live.Remeasure(r.Invocation))
+		if r.Unmet != ev.Unmet.Options {
+			r.Unmet = ev.Unmet.Options
+			e.wait(r, job.WaitsOnConditions, ev.Unmet.Detail)
+		}
+		e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
+	}
 }
 
 // check is the gate of if=: the exit status of a command decides whether an occurrence
@@ -164,7 +209,7 @@ func (e *Engine) checked(ev event.Checked) {
 
 // unask kills the command of if= for a run that is dropped while the command runs.
 func (e *Engine) unask(r *live.Run) {
-	if r.Checking {
+	if r.Checking && r.Gate == live.GateCheck {
 		e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
 	}
 }

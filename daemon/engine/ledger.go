@@ -177,8 +177,9 @@ func (e *Engine) retry(failed *live.Run) {
 	}
 	e.add(r)
 	e.pauseBefore(r, wait)
-	e.recordRun(job.Queued, "", r, "after "+failed.Result()) // its occurrence was decided before
-	if failed.Outcome.Kind == job.Lost {                     // other members may have run it again meanwhile
+	r.Detail = "after " + failed.Result()
+	e.recordRun(job.Queued, "", r, r.Detail) // its occurrence was decided before
+	if failed.Outcome.Kind == job.Lost {     // other members may have run it again meanwhile
 		e.reclaim(r)
 	}
 }
@@ -196,7 +197,7 @@ func (e *Engine) drop(r *live.Run, reason job.Reason) { e.dropFor(r, reason, "")
 // dropFor is drop with a detail of the reason.
 func (e *Engine) dropFor(r *live.Run, reason job.Reason, detail string) {
 	e.unask(r)
-	r.State, r.Reason = job.RunDropped, reason
+	r.State, r.Reason, r.Detail = job.RunDropped, reason, detail
 	r.Verdict = live.JudgeDropped(r)
 	e.recordRun(job.Dropped, "", r, detail)
 	e.remove(r)

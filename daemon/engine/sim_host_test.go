@@ -67,6 +67,7 @@ type simHost struct {
 	ring      event.RingMode
 
 	checking map[job.RunID]bool // commands of if= that are running
+	measured map[job.RunID]bool // runs whose conditions are being measured
 	running  map[job.RunID]process
 	stopping map[job.RunID]job.Reason // hand-over from the last daemon to the next one
 	adopted  bool                     // the next daemon finds the processes again
@@ -78,7 +79,7 @@ type simHost struct {
 func newSimHost(t testing.TB, at time.Time, zone *time.Location) *simHost {
 	return &simHost{
 		t: t, node: "box.example.org", now: job.Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
-		store: memorystore.New(), running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
+		store: memorystore.New(), running: map[job.RunID]process{}, checking: map[job.RunID]bool{}, measured: map[job.RunID]bool{},
 	}
 }
 
@@ -172,7 +173,7 @@ func (h *simHost) start() {
 	}
 	h.engine, h.members = New(s), claims.New()
 	h.engine.Pace(max(h.pace, 1))
-	h.owed, h.checking = nil, map[job.RunID]bool{}
+	h.owed, h.checking, h.measured = nil, map[job.RunID]bool{}, map[job.RunID]bool{}
 	h.booted = false
 	h.step(h.load())
 }
@@ -240,6 +241,8 @@ func (h *simHost) step(events ...event.Event) []effect.Effect {
 			h.owed = append(h.owed, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
 		case effect.Check:
 			h.checking[e.Run.ID] = true
+		case effect.Measure:
+			h.measured[e.Run] = true
 		case effect.Kill:
 			if h.checking[e.Run] {
 				h.answer(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
@@ -266,6 +269,12 @@ func (h *simHost) settle() {
 func (h *simHost) answer(id job.RunID, o job.Outcome) {
 	delete(h.checking, id)
 	h.owed = append(h.owed, event.Checked{Run: id, Outcome: o})
+}
+
+// meet ends the measurement of a run's conditions.
+func (h *simHost) meet(id job.RunID, unmet event.Unmet) {
+	delete(h.measured, id)
+	h.owed = append(h.owed, event.Measured{Run: id, Unmet: unmet})
 }
 
 // end ends the process of a run.
@@ -329,6 +338,8 @@ func (h *simHost) notify(e effect.Effect) string {
 		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
 	case effect.Check:
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
+	case effect.Measure:
+		return fmt.Sprintf("  measure %d", e.Run)
 	case effect.Notify:
 		if e.Notice.Ping != "" {
 			return fmt.Sprintf("  ping %s %s", e.Notice.On, e.Notice.Ping)

@@ -78,7 +78,7 @@ func (n *neighbourhood) install() {
 func (n *neighbourhood) isWatched(id job.ID) bool { return id != "" && id.Owner() == n.watched }
 
 var (
-	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check) \d+(, \d+)*( times)?|[a-z:]:\d+`)
+	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check|measure) \d+(, \d+)*( times)?|[a-z:]:\d+`)
 	number     = regexp.MustCompile(`\d+`)
 )
 
@@ -95,6 +95,8 @@ func (n *neighbourhood) note(e effect.Effect) {
 		id = e.Run.Job
 	case effect.Check:
 		id = e.Run.Job
+	case effect.Measure:
+		id = n.store.Live[e.Run].Job
 	case effect.Kill:
 		id = n.store.Live[e.Run].Job
 	case effect.Notify:

@@ -692,7 +692,7 @@ func randomCrontab(rng, days *rand.Rand) string {
 	specs := []string{"* * * * *", "*/7 * * * *", "0 * * * *", "@hourly", "30 1 * * *", "0 0-23 * * *", "15 2,3 * * 0", "@daily", "0-59/20 2 * * *", "@reboot", "0 0 30 2 *"}
 	options := []string{
 		"overlap=skip", "overlap=queue", "overlap=queue-all", "overlap=replace", "overlap=kill",
-		"catchup=skip", "catchup=once", "catchup=all:5", "catchup=all", "deadline=2h", "grace=10m", "grace=1s", "window=06:00-21:00,23:30-01:30", "blackout=02:00-03:00 outside=wait", "once-per=hour", "once-per=due",
+		"catchup=skip", "catchup=once", "catchup=all:5", "catchup=all", "deadline=2h", "grace=10m", "grace=1s", "window=06:00-21:00,23:30-01:30", "blackout=02:00-03:00 outside=wait", "once-per=hour", "once-per=due", "load=<4", "on-battery=wait overlap=queue", "need-memory=1G unmet=skip",
 		"timeout=5m", "retry=2 backoff=10s..1m", "enabled=no", "memory=1G",
 	}
 	options = append(options, randomPolicies...)

@@ -113,10 +113,13 @@ const (
 	ParentEnded     Reason = "parent-ended" // on=
 	RanAfterParents Reason = "ran-after-parents"
 	RanAfterCheck   Reason = "ran-after-check"
-	RanAfterSlot    Reason = "ran-after-slot"
-	Backfilled      Reason = "backfilled"
-	Redriven        Reason = "redriven"
-	Rerun           Reason = "rerun" // if-lost=rerun
+
+	RanAfterConditions Reason = "ran-after-conditions"
+
+	RanAfterSlot Reason = "ran-after-slot"
+	Backfilled   Reason = "backfilled"
+	Redriven     Reason = "redriven"
+	Rerun        Reason = "rerun" // if-lost=rerun
 
 	Late         Reason = "late"          // late, and older than the catch-up rule covers
 	Superseded   Reason = "superseded"    // late, and a newer occurrence started instead
@@ -141,6 +144,7 @@ const (
 	Broken           Reason = "broken"         // breaker=
 	OutsideHours     Reason = "outside-hours"  // window=, blackout=, a blackout of the host
 	CheckRefused     Reason = "check-refused"  // if=
+	ConditionUnmet   Reason = "condition-unmet"
 	ParentFailed     Reason = "parent-failed"
 	ParentSkipped    Reason = "parent-skipped"
 	ParentMissed     Reason = "parent-missed"
@@ -161,6 +165,9 @@ const (
 	WaitsForRetry Reason = "waits-for-retry"
 	WaitsForDelay Reason = "waits-for-delay" // of an entry with a period, or for START_HOURS_RANGE
 	WaitsForHours Reason = "waits-for-hours"
+
+	WaitsForConditions Reason = "waits-for-conditions"
+
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
 	OverMemory    Reason = "over-memory"
@@ -184,18 +191,21 @@ var reasons = map[Reason]struct {
 	sentence string
 	facts    facts
 }{
-	OnTime:           {"It was due, and nothing prevented it.", 0},
-	CaughtUp:         {"It was missed at its time, and catchup= ran it later.", 0},
-	AtBoot:           {"The host started, and @reboot entries run once at each start.", 0},
-	AskedFor:         {"A user started it.", 0},
-	Retried:          {"The previous attempt failed, and retry= allows another.", 0},
-	RanAfterQueue:    {"It waited for an earlier run of the same job to end, and then started.", 0},
-	FoundDue:         {"Its period was over when the daemon checked.", 0},
-	RanAfterDelay:    {"It waited for the delay and the hours in its entry, and then started.", 0},
-	RanAfterHours:    {"It waited for a time at which it may start, and then started.", 0},
-	ParentEnded:      {"A run of a job in on= ended with the required outcome.", 0},
-	RanAfterParents:  {"The jobs in after= ended with the required outcomes, and then it started.", 0},
-	RanAfterCheck:    {"The command of if= allowed it.", 0},
+	OnTime:          {"It was due, and nothing prevented it.", 0},
+	CaughtUp:        {"It was missed at its time, and catchup= ran it later.", 0},
+	AtBoot:          {"The host started, and @reboot entries run once at each start.", 0},
+	AskedFor:        {"A user started it.", 0},
+	Retried:         {"The previous attempt failed, and retry= allows another.", 0},
+	RanAfterQueue:   {"It waited for an earlier run of the same job to end, and then started.", 0},
+	FoundDue:        {"Its period was over when the daemon checked.", 0},
+	RanAfterDelay:   {"It waited for the delay and the hours in its entry, and then started.", 0},
+	RanAfterHours:   {"It waited for a time at which it may start, and then started.", 0},
+	ParentEnded:     {"A run of a job in on= ended with the required outcome.", 0},
+	RanAfterParents: {"The jobs in after= ended with the required outcomes, and then it started.", 0},
+	RanAfterCheck:   {"The command of if= allowed it.", 0},
+
+	RanAfterConditions: {"It waited for the host to meet the conditions of its entry, and then started.", 0},
+
 	RanAfterSlot:     {"It waited for a free slot, and then started.", 0},
 	Backfilled:       {"A user ran this occurrence again with a backfill.", 0},
 	Redriven:         {"A user ran it again, as the same occurrence.", 0},
@@ -227,6 +237,7 @@ var reasons = map[Reason]struct {
 	Broken:           {"The job failed several times in a row, and breaker= suspended it.", 0},
 	OutsideHours:     {"It must not start at this time, because of window=, blackout= or a blackout of the host.", failsAttempt},
 	CheckRefused:     {"The command of if= did not allow it.", 0},
+	ConditionUnmet:   {"The host did not meet a condition of the entry.", 0},
 	ParentFailed:     {"A job in after= failed, and after= requires another outcome.", missed},
 	ParentSkipped:    {"A job in after= did not fail, and after= requires another outcome.", 0},
 	ParentMissed:     {"A job in after= did not end within wait=.", missed},
@@ -238,12 +249,15 @@ var reasons = map[Reason]struct {
 	WaitsForRetry:    {"The attempt failed, and the next one is waiting for its time.", 0},
 	WaitsForDelay:    {"It is due, and is waiting for the delay and the hours in its entry.", 0},
 	WaitsForHours:    {"It is due, and is waiting for a time at which it may start.", 0},
-	StopAsked:        {"A user stopped it.", stop},
-	OverTime:         {"It ran longer than timeout= allows.", stop},
-	OverMemory:       {"It was killed because it used more memory than memory= allows.", 0},
-	OverTasks:        {"It failed with as many processes as tasks= allows.", 0},
-	DaemonStopped:    {"The daemon stopped, and the run did not end in time.", stop},
-	DaemonDied:       {"The daemon ended during the run, so the end of the run is unknown.", 0},
+
+	WaitsForConditions: {"It is due, and is waiting for the host to meet the conditions of its entry.", 0},
+
+	StopAsked:     {"A user stopped it.", stop},
+	OverTime:      {"It ran longer than timeout= allows.", stop},
+	OverMemory:    {"It was killed because it used more memory than memory= allows.", 0},
+	OverTasks:     {"It failed with as many processes as tasks= allows.", 0},
+	DaemonStopped: {"The daemon stopped, and the run did not end in time.", stop},
+	DaemonDied:    {"The daemon ended during the run, so the end of the run is unknown.", 0},
 }
 
 // Reasons returns all reasons in alphabetical order.

@@ -31,6 +31,7 @@ type Run struct {
 	By         string    `json:"by,omitempty"` // the user who requested it, for a manual run
 	State      RunState  `json:"state"`
 	Reason     Reason    `json:"reason,omitempty"` // why it was decided, or what it waits for
+	Detail     string    `json:"detail,omitempty"` // names and numbers that belong to Reason, while it waits and if it was dropped
 	NotBefore  time.Time `json:"not_before,omitzero"`
 	First      time.Time `json:"first,omitzero"` // when the first attempt began, of a further one of a job with retry-for=
 	Invocation string    `json:"invocation"`     // see Invocation

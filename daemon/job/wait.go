@@ -6,14 +6,15 @@ type WaitsOn uint8
 
 // The values of WaitsOn.
 const (
-	WaitsOnNothing WaitsOn = iota // it is about to start, runs or is over
-	WaitsOnRun                    // an earlier run of its job
-	WaitsOnSlot                   // of a pool, of its user or of the host
-	WaitsOnCheck                  // the command of if=
-	WaitsOnParents                // the jobs in after=
-	WaitsOnRetry                  // the time of its next attempt
-	WaitsOnDelay                  // the delay and the hours of its period
-	WaitsOnHours                  // the times that window=, blackout= and the host allow
+	WaitsOnNothing    WaitsOn = iota // it is about to start, runs or is over
+	WaitsOnRun                       // an earlier run of its job
+	WaitsOnSlot                      // of a pool, of its user or of the host
+	WaitsOnCheck                     // the command of if=
+	WaitsOnParents                   // the jobs in after=
+	WaitsOnRetry                     // the time of its next attempt
+	WaitsOnDelay                     // the delay and the hours of its period
+	WaitsOnHours                     // the times that window=, blackout= and the host allow
+	WaitsOnConditions                // the host: load=, pressure=, need-memory=, need-disk=, on-battery=
 )
 
 // waits has the stored reason and state for each value of WaitsOn.
@@ -28,6 +29,8 @@ var waits = [...]struct {
 	WaitsOnRetry:   {WaitsForRetry, RunWaiting},
 	WaitsOnDelay:   {WaitsForDelay, RunWaiting},
 	WaitsOnHours:   {WaitsForHours, RunWaiting},
+
+	WaitsOnConditions: {WaitsForConditions, RunWaiting},
 }
 
 // Wait makes the run a waiting one.

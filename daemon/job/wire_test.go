@@ -83,14 +83,14 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoUser, AccountRefused, WaitsForDelay,
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterSlot, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, OutsideHours, WaitsForHours, RanAfterHours, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
-		WaitsForParents, WaitsForCheck, WaitsForSlot, OverMemory, OverTasks,
+		WaitsForParents, WaitsForCheck, WaitsForSlot, RanAfterConditions, WaitsForConditions, ConditionUnmet, OverMemory, OverTasks,
 		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(reasons) != 60 {
+	if len(reasons) != 63 {
 		t.Errorf("%d reasons; list the new reason here too", len(reasons))
 	}
 }

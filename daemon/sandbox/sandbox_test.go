@@ -20,12 +20,11 @@ func unfit(t *testing.T, items string) string {
 	if len(diagnostics) > 0 {
 		t.Fatal(diagnostics)
 	}
-	all := map[*option.Options]string{}
-	AddUnfit(all, []*crontab.File{file}, func([]option.Credential) string { return "no memory" })
-	if len(all) > 1 || all[file.Entries[1].Options()] != "" {
-		t.Fatalf("got %v, want nothing for an entry without isolation", all)
+	secrets := func([]option.Credential) string { return "no memory" }
+	if got := Unfit(file.Entries[1].Options(), secrets); got != "" {
+		t.Fatalf("got %q, want nothing for an entry without isolation", got)
 	}
-	return all[file.Entries[0].Options()]
+	return Unfit(file.Entries[0].Options(), secrets)
 }
 
 // TestUnfitOnOldKernels: an entry is held if the kernel is too old for its sandbox, or has no

@@ -7,24 +7,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 )
 
-// AddUnfit adds the options whose isolation this host cannot enforce, and why. Options that have a
-// reason already keep it. secrets returns why the host cannot provide credentials, or "".
-func AddUnfit(all map[*option.Options]string, crontabs []*crontab.File, secrets func([]option.Credential) string) {
-	for _, t := range crontabs {
-		for i := range t.Entries {
-			o := t.Entries[i].Options()
-			if o.Isolation == nil || all[o] != "" {
-				continue
-			}
-			if why := missing(o.Isolation, secrets); why != "" {
-				all[o] = "Its isolation cannot be enforced: " + why + "."
-			}
-		}
+// Unfit returns why this host cannot enforce the isolation of an entry, or "". secrets returns why
+// it cannot provide credentials, or "".
+func Unfit(o *option.Options, secrets func([]option.Credential) string) string {
+	if o.Isolation == nil {
+		return ""
 	}
+	if why := missing(o.Isolation, secrets); why != "" {
+		return "Its isolation cannot be enforced: " + why + "."
+	}
+	return ""
 }
 
 func missing(i *option.Isolation, secrets func([]option.Credential) string) string {

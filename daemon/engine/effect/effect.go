@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -92,6 +93,13 @@ type Check struct {
 	Command string
 }
 
+// Measure measures the conditions of the host that a run requires. Measured reports the result.
+type Measure struct {
+	Run        job.RunID
+	User       string // of the run, who must learn no more than they can see
+	Conditions *option.Conditions
+}
+
 // Ledger requests that a changed ledger of a job is stored.
 type Ledger struct{ Ledger job.Ledger }
 
@@ -145,6 +153,8 @@ func (Kill) effect() {}
 func (Answer) effect() {}
 
 func (Check) effect() {}
+
+func (Measure) effect() {}
 
 func (Ledger) effect() {}
 

@@ -141,6 +141,11 @@ var options = []option{
 		return value
 	}},
 	{"if", 8, func(g *generator) string { return g.pick("'test -e /run/go'", "true") }},
+	{"load", 10, func(g *generator) string { return g.pick("'<4'", "'<0.5' unmet=skip") }},
+	{"pressure", 20, func(g *generator) string { return g.pick("'cpu<50'", "'io<1,memory<10'") }},
+	{"need-memory", 20, func(g *generator) string { return g.pick("1G", "64M") }},
+	{"need-disk", 20, func(g *generator) string { return g.pick("1G:/srv", "1G:/srv,10M:/tmp") }},
+	{"on-battery", 15, func(g *generator) string { return g.pick("run", "skip", "wait") }},
 	{"pool", 5, func(g *generator) string { return g.pick("wan", "wan:2", "own", "one", "wan:9") }},
 	{"timeout", 5, func(g *generator) string { return g.seconds(1, 3000) }},
 	{"stop-signal", 15, func(g *generator) string { return g.pick("TERM", "INT", "KILL", "USR1") }},

@@ -247,6 +247,12 @@ func (h *Host) execute(e effect.Effect) {
 		h.pending = append(h.pending, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
 	case effect.Check:
 		h.checks[e.Run.ID] = &process{ends: h.Now.Up + time.Duration(h.rng.IntN(20))*time.Second, outcome: job.Outcome{Kind: job.Exited, Code: h.rng.IntN(2)}}
+	case effect.Measure:
+		unmet := event.Unmet{}
+		if h.rng.IntN(3) == 0 {
+			unmet = event.Unmet{Options: "load", Detail: "load is 5", Skip: e.Conditions.Skip}
+		}
+		h.pending = append(h.pending, event.Measured{Run: e.Run, Unmet: unmet})
 	case effect.Kill:
 		if c := h.checks[e.Run]; c != nil {
 			c.ends, c.outcome = h.Now.Up, job.Outcome{Kind: job.Signalled, Signal: int(e.Signal)}

@@ -42,6 +42,19 @@ type Checked struct {
 	Outcome job.Outcome // exit status 0 allows the run
 }
 
+// Measured reports which of its conditions the host does not meet for a run.
+type Measured struct {
+	Run   job.RunID
+	Unmet Unmet
+}
+
+// Unmet are conditions that do not hold. The zero value means that all hold.
+type Unmet struct {
+	Options string // their keys, with commas between
+	Detail  string // what was measured, and what is required
+	Skip    bool   // the occurrence is skipped; otherwise it waits
+}
+
 // RunNow requests a run outside the schedule. It is refused while the job is paused, held
 // or disabled, or when overlap= forbids it, unless Force is set.
 type RunNow struct {
@@ -154,8 +167,9 @@ type Abandon struct{}
 func (Tick) event()    {}
 func (Started) event() {}
 
-func (Ended) event()  {}
-func (RunNow) event() {}
+func (Ended) event()    {}
+func (Measured) event() {}
+func (RunNow) event()   {}
 
 func (Stop) event()  {}
 func (Pause) event() {}

@@ -18,6 +18,8 @@ func (r *Run) DescribeState(now time.Time) string {
 			return fmt.Sprintf("run %d waits for its time at %s", r.ID, r.NotBefore.Format(time.RFC3339))
 		case job.WaitsOnRetry:
 			return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
+		case job.WaitsOnConditions:
+			return fmt.Sprintf("run %d waits for the conditions of its entry", r.ID)
 		case job.WaitsOnCheck:
 			return fmt.Sprintf("run %d waits for the command of if=", r.ID)
 		case job.WaitsOnParents:

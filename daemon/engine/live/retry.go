@@ -20,9 +20,19 @@ func Backoff(o *option.Options, invocation string, attempt int) time.Duration {
 	for range attempt - 1 {
 		wait = min(wait*o.Backoff.Factor, float64(o.Backoff.Max))
 	}
-	h := fnv.New64a()
-	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
-	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
-	wait *= 1 + draw*float64(o.RetryJitter)/100
+	wait *= 1 + draw(invocation+"/"+strconv.Itoa(attempt))*float64(o.RetryJitter)/100
 	return max(LeastWait, time.Duration(min(wait, float64(2*timetable.MaxDuration))))
+}
+
+// draw returns a number in [-1, 1) that looks random, always the same for a text.
+func draw(text string) float64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return float64(h.Sum64()>>11)/(1<<52) - 1
+}
+
+// Remeasure returns the time until a run that waits for conditions measures them again: 10 to 20
+// seconds, so that not all runs that wait for a low load start together.
+func Remeasure(invocation string) time.Duration {
+	return time.Duration(float64(15*time.Second) + draw(invocation)*float64(5*time.Second))
 }

@@ -22,9 +22,10 @@ type Run struct {
 	StopReason   job.Reason      // why it is being stopped, or ""
 	Gate         Gate            // the gate that it has reached
 	Cause        job.Reason      // why it starts, once it has passed them all
-	Detail       string          // details of cause: numbers and names
+	CauseDetail  string          // details of cause: numbers and names
 	Forced       bool            // --force was used
-	Checking     bool            // the command of if= is running
+	Checking     bool            // the command of if= is running, or its conditions are being measured
+	Unmet        string          // the options of the conditions that did not hold when it last began to wait for others
 	Await        *join.Parents   // state of the parents that it waits for; nil: it does not wait for any
 	ParentsUntil time.Duration   // Moment.Up at which the wait for parents ends; 0: no limit
 	Claim        *slots.Claim    // slots that it holds or waits for; nil: none
@@ -45,11 +46,12 @@ type Gate uint8
 
 // The gates, in order.
 const (
-	GateOverlap Gate = iota // behind earlier runs of its job: see package gate and startNext
-	GateCheck               // if=
-	GateParents             // after=
-	GateSlots               // pools, max-running
-	GateToken               // a fencing token as new as the start
+	GateOverlap    Gate = iota // behind earlier runs of its job: see package gate and startNext
+	GateConditions             // load=, need-memory= and other conditions of the host
+	GateCheck                  // if=
+	GateParents                // after=
+	GateSlots                  // pools, max-running
+	GateToken                  // a fencing token as new as the start
 	GateOpen
 )
 
@@ -85,7 +87,7 @@ func (r *Run) WithParents(w *join.Parents) []job.Parent {
 // WaitsForTime reports whether a run waits only for time to pass.
 func (r *Run) WaitsForTime() bool {
 	on := r.WaitsOn()
-	return on == job.WaitsOnRetry || on == job.WaitsOnDelay || on == job.WaitsOnHours
+	return on == job.WaitsOnRetry || on == job.WaitsOnDelay || on == job.WaitsOnHours || on == job.WaitsOnConditions
 }
 
 // GateOf returns the gate of a run that another daemon held back.
@@ -101,7 +103,10 @@ func GateOf(r *job.Run) Gate {
 	if r.Attempt > 1 {
 		return GateSlots
 	}
-	return GateCheck
+	if r.WaitsOn() == job.WaitsOnCheck {
+		return GateCheck
+	}
+	return GateConditions
 }
 
 // Requested reports whether a person requested the run. That person watches the run: it does
@@ -124,6 +129,8 @@ func (r *Run) AfterWait() job.Reason {
 		return job.RanAfterDelay
 	case r.WaitsOn() == job.WaitsOnHours:
 		return job.RanAfterHours
+	case r.WaitsOn() == job.WaitsOnConditions:
+		return job.RanAfterConditions
 	case r.Lost > 0 && !r.NotBefore.After(r.Decided):
 		return job.Rerun
 	}

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,21 +15,21 @@ import (
 // links is the chain, in order: the name of each step, and its text for an occurrence that passes
 // it.
 var links = []struct {
-	name   api.StepName
-	passed func(*evidence) string
-	option string // of the entry, without which the step is left out; "": never
+	name    api.StepName
+	passed  func(*evidence) string
+	options []string // of the entry, without all of which the step is left out; nil: never
 }{
-	{api.StepEntry, (*evidence).entryFact, ""},
-	{api.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }, ""},
-	{api.StepSchedule, (*evidence).scheduleFact, ""},
-	{api.StepClock, (*evidence).clockFact, ""},
-	{api.StepDaemon, (*evidence).daemonFact, ""},
-	{api.StepHost, (*evidence).nodeFact, ""},
-	{api.StepOverlap, (*evidence).overlapFact, ""},
-	{api.StepCheck, (*evidence).checkFact, "if"},
-	{api.StepParents, (*evidence).parentsFact, "after"},
-	{api.StepSlot, (*evidence).placeFact, "pool"},
-	{api.StepGate, (*evidence).gateFact, ""},
+	{api.StepEntry, (*evidence).entryFact, nil},
+	{api.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }, nil},
+	{api.StepSchedule, (*evidence).scheduleFact, nil},
+	{api.StepClock, (*evidence).clockFact, nil},
+	{api.StepDaemon, (*evidence).daemonFact, nil},
+	{api.StepHost, (*evidence).nodeFact, nil},
+	{api.StepOverlap, (*evidence).overlapFact, nil},
+	{api.StepCheck, (*evidence).checkFact, []string{"if", "load", "pressure", "need-memory", "need-disk", "on-battery"}},
+	{api.StepParents, (*evidence).parentsFact, []string{"after"}},
+	{api.StepSlot, (*evidence).placeFact, []string{"pool"}},
+	{api.StepGate, (*evidence).gateFact, nil},
 }
 
 // chain returns all steps; after the crossed one none is reached.
@@ -36,7 +37,7 @@ func (ev *evidence) chain(cross api.StepName) []api.Step {
 	steps := make([]api.Step, 0, len(links))
 	state := api.Passed
 	for _, l := range links {
-		if l.option != "" && ev.job.Options[l.option] == "" && l.name != cross {
+		if l.options != nil && l.name != cross && !slices.ContainsFunc(l.options, func(key string) bool { return ev.job.Options[key] != "" }) {
 			continue
 		}
 		switch {
@@ -80,7 +81,7 @@ func (ev *evidence) crossed() api.StepName {
 // waitsForOthers reports whether the run waits for more than a time.
 func (ev *evidence) waitsForOthers() bool {
 	on := ev.run.WaitsOn()
-	return on == job.WaitsOnParents || on == job.WaitsOnCheck
+	return on == job.WaitsOnParents || on == job.WaitsOnCheck || on == job.WaitsOnConditions
 }
 
 func (ev *evidence) pausedAt() bool {
@@ -114,7 +115,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepDaemon
 	case job.Overlapping, job.QueueFull, job.Replaced, job.WaitsForRun, job.TooMany:
 		return api.StepOverlap
-	case job.CheckRefused, job.WaitsForCheck:
+	case job.CheckRefused, job.WaitsForCheck, job.ConditionUnmet, job.WaitsForConditions:
 		return api.StepCheck
 	case job.ParentFailed, job.ParentSkipped, job.ParentMissed, job.WaitsForParents:
 		return api.StepParents
@@ -160,7 +161,10 @@ func (ev *evidence) crossFact(step api.StepName) string {
 // because returns the reason with its numbers and names.
 func (ev *evidence) because() string {
 	fact := display.Clause(ev.reason().Sentence())
-	if ev.record.Detail != "" && ev.reason() == ev.record.Reason {
+	switch {
+	case ev.run != nil && ev.run.Detail != "":
+		fact += ": " + display.Clause(ev.run.Detail)
+	case ev.record.Detail != "" && ev.reason() == ev.record.Reason:
 		fact += ": " + display.Clause(ev.record.Detail)
 	}
 	return fact
@@ -299,8 +303,14 @@ func (ev *evidence) overlapFact() string {
 	return "no other run was active (overlap=" + rule + ")"
 }
 
-// checkFact describes whether the if= command ran.
+// checkFact describes whether the conditions were measured and the if= command ran.
 func (ev *evidence) checkFact() string {
+	if ev.job.Options["if"] == "" {
+		if ev.run == nil || ev.run.Trigger == job.TriggerRetry {
+			return "the conditions of the host were not measured"
+		}
+		return "the host met the conditions"
+	}
 	if ev.run == nil || ev.run.Trigger == job.TriggerRetry {
 		return "the command of if= did not run"
 	}

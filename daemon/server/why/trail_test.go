@@ -200,7 +200,7 @@ var stopsAt = map[job.Reason][]api.StepName{
 	job.NoUser: {api.StepEnabled}, job.AccountRefused: {api.StepEnabled}, job.OtherHost: {api.StepHost}, job.JobRemoved: {api.StepEntry},
 	job.Overlapping: {api.StepOverlap}, job.QueueFull: {api.StepOverlap}, job.Replaced: {api.StepOverlap}, job.TooMany: {api.StepOverlap},
 	job.WaitsForRun: {api.StepOverlap}, job.AlreadyRan: {api.StepGate}, job.StopAsked: {api.StepGate},
-	job.CheckRefused: {api.StepCheck}, job.WaitsForCheck: {api.StepCheck},
+	job.CheckRefused: {api.StepCheck}, job.WaitsForCheck: {api.StepCheck}, job.ConditionUnmet: {api.StepCheck}, job.WaitsForConditions: {api.StepCheck},
 	job.ParentFailed: {api.StepParents}, job.ParentSkipped: {api.StepParents}, job.ParentMissed: {api.StepParents}, job.WaitsForParents: {api.StepParents},
 	job.OtherLabels: {api.StepHost}, job.OtherMember: {api.StepHost}, job.HandedOver: {api.StepHost}, job.NoMember: {api.StepHost}, job.NoQuorum: {api.StepHost},
 	job.QueueOverflow: {api.StepSlot}, job.TooManyWait: {api.StepSlot}, job.WaitsForSlot: {api.StepSlot},

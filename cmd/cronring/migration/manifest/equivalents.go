@@ -170,6 +170,7 @@ var equivalents = map[string][engines]rule{
 	"need-memory": {},
 	"need-disk":   {},
 	"load":        {},
+	"unmet":       {},
 	"pressure":    {},
 	"on-battery":  {},
 	"sandbox":     {},

@@ -31,7 +31,7 @@ var values = map[string]string{
 	"memory": "2G", "memory-high": "1G memory=2G", "cpu": "50%", "tasks": "50", "nofile": "50", "slice": "x", "log": "none", "output-max": "1M",
 	"mail": "never", "mailto": "a@example.org", "notify": "ops", "notify-on": "fail notify=ops", "keep": "7,5d", "max-late": "5m", "max-run": "5m", "expect": "5m",
 	"scope": "ring", "host": "a", "need": "zone:a", "avoid": "zone:a", "prefer": "zone:a scope=ring", "route": "any scope=ring", "shards": "3",
-	"delay": "5m", "watchdog": "2m", "need-memory": "1G", "need-disk": "10G:/srv", "load": "'<4'", "pressure": "'cpu<10'", "credential": "a:/etc/a",
+	"delay": "5m", "watchdog": "2m", "need-memory": "1G", "need-disk": "10G:/srv", "load": "'<4'", "unmet": "skip load='<4'", "pressure": "'cpu<10'", "credential": "a:/etc/a",
 	"read-only": "/srv sandbox=strict", "write": "/srv sandbox=strict", "ping": "https://example.org/x", "access": "view:@ops", "notify-after": "3 notify=ops",
 	"if-partitioned": "hold scope=ring", "quorum": "3 scope=ring",
 }

@@ -1,0 +1,115 @@
+package conditions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn"
+)
+
+// host has the files of the kernel.
+var host = os.DirFS("/")
+
+// patience limits the time to measure the free space of a path, whose file system can be dead.
+const patience = 10 * time.Second
+
+// Meter measures the conditions of runs, one run of a user at a time, so that a user with a dead
+// file system delays nobody else. Its methods may be called from any goroutine.
+type Meter struct {
+	options Options
+	results chan event.Measured
+
+	mu    sync.Mutex
+	lanes map[string][]effect.Measure // by user: what waits; present while a goroutine works
+}
+
+// Options are what a Meter needs of the daemon.
+type Options struct {
+	Find func(ctx context.Context, user string) (account.Account, error)
+	Exec func(ctx context.Context, t spawn.Tool) (spawn.Result, error)
+}
+
+// New returns a Meter.
+func New(options Options) *Meter {
+	return &Meter{options: options, results: make(chan event.Measured), lanes: map[string][]effect.Measure{}}
+}
+
+// Results returns the channel with the results.
+func (m *Meter) Results() <-chan event.Measured { return m.results }
+
+// Measure measures the conditions of a run, until ctx is done.
+func (m *Meter) Measure(ctx context.Context, what effect.Measure) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	waiting, busy := m.lanes[what.User]
+	m.lanes[what.User] = append(waiting, what)
+	if !busy {
+		go m.work(ctx, what.User)
+	}
+}
+
+func (m *Meter) work(ctx context.Context, user string) {
+	for {
+		m.mu.Lock()
+		waiting := m.lanes[user]
+		if len(waiting) == 0 || ctx.Err() != nil {
+			delete(m.lanes, user)
+			m.mu.Unlock()
+			return
+		}
+		m.lanes[user] = waiting[1:]
+		m.mu.Unlock()
+		what := waiting[0]
+		unmet := measure(host, what.Conditions, func(path string) (int64, error) { return m.free(ctx, user, path) })
+		select {
+		case m.results <- event.Measured{Run: what.Run, Unmet: unmet}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// free has a process of the user look at a file system, so that the user learns nothing that they
+// could not see, and a dead file system holds that process alone.
+func (m *Meter) free(ctx context.Context, user, path string) (int64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("its file system did not answer within %v", patience))
+	defer cancel()
+	who, err := m.options.Find(ctx, user)
+	if err != nil {
+		return 0, err
+	}
+	tool := spawn.Tool{Argv: []string{"stat", "-f", "-c", "%a %S", "--", path}, Env: []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}, As: &who, MaxOutput: 4096}
+	if os.Geteuid() != 0 {
+		tool.As = nil
+	}
+	switch done, err := m.options.Exec(ctx, tool); {
+	case err != nil:
+		return 0, err
+	case done.Outcome != job.Outcome{Kind: job.Exited}:
+		_, why, _ := strings.Cut(strings.TrimSpace(string(done.Errput)), path)
+		return 0, errors.New(diagnostic.Harmless(strings.TrimLeft(why, "': ")))
+	default:
+		return bytesOf(string(done.Output))
+	}
+}
+
+// bytesOf reads the number of free blocks and their size.
+func bytesOf(text string) (int64, error) {
+	var blocks, size int64
+	if _, err := fmt.Sscanf(text, "%d %d", &blocks, &size); err != nil || blocks < 0 || size <= 0 {
+		return 0, fmt.Errorf("stat printed %q", text)
+	}
+	if blocks > 1<<62/size {
+		return 1 << 62, nil
+	}
+	return blocks * size, nil
+}

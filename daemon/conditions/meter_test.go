@@ -1,0 +1,47 @@
+package conditions
+
+import (
+	"context"
+	"testing"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn"
+)
+
+// TestDeadFileSystemDelaysItsUserAlone: while a file system does not answer one user, others are
+// answered; that user's other runs wait, and all end with the daemon.
+func TestDeadFileSystemDelaysItsUserAlone(t *testing.T) {
+	asked := make(chan string)
+	m := New(Options{
+		Find: func(_ context.Context, user string) (account.Account, error) { return account.Account{Name: user}, nil },
+		Exec: func(ctx context.Context, tool spawn.Tool) (spawn.Result, error) {
+			path := tool.Argv[len(tool.Argv)-1]
+			if path == "/dead" {
+				asked <- path
+				<-ctx.Done()
+				return spawn.Result{}, context.Cause(ctx)
+			}
+			return spawn.Result{Output: []byte("1 4096\n"), Outcome: job.Outcome{Kind: job.Exited}}, nil
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	measure := func(run job.RunID, user, path string) {
+		m.Measure(ctx, effect.Measure{Run: run, User: user, Conditions: &option.Conditions{Disks: []option.Space{{Bytes: 4096, Path: path}}}})
+	}
+	measure(1, "ann", "/dead")
+	<-asked
+	measure(2, "ann", "/srv")
+	measure(3, "bob", "/srv")
+	if got := <-m.Results(); got.Run != 3 || got.Unmet.Options != "" {
+		t.Errorf("got %+v, want that bob's run 3 may start", got)
+	}
+	cancel()
+	for busy := true; busy; {
+		m.mu.Lock()
+		busy = len(m.lanes) > 0
+		m.mu.Unlock()
+	}
+}
