@@ -25,6 +25,7 @@ func (r *Reader) settle(plan *option.Plan, items []Item) {
 	if !r.Rules.Roots {
 		r.settleRights(plan, items)
 	}
+	plan.Scatter = plan.Modifiers.Jitter + plan.Modifiers.Spread
 	r.settleIsolation(plan, items)
 	r.settleConditions(plan, items)
 	plan.Settle()

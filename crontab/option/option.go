@@ -33,6 +33,7 @@ type Options struct {
 	MaxInstances int     // highest number of simultaneous runs; 0 means no limit
 	Catchup      Catchup
 	MaxMade      int           // for CatchupAll: at most this many, the newest
+	Scatter      time.Duration // jitter= and spread= together: how much later a caught-up run may start
 	Grace        time.Duration // lateness that still counts as on time
 	Deadline     time.Duration // never start later than this; 0 means no limit
 	Timeout      time.Duration // 0 means no limit

@@ -111,7 +111,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 		e.drop(r, job.PastDeadline)
 	case p.Missed == 1:
 		e.drop(r, p.Reason)
-	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
+	case on == job.WaitsOnDelay && r.Options.Period != nil && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
 		r.NotBefore = agenda.StartOf(e.stamps, r.Options.Period, e.now.Wall, r.Zone)
 		e.wait(r, on, live.DescribeWait(r))
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})

@@ -115,6 +115,7 @@ var gates = []struct {
 	{(*check).deadline, forced | manual | backfill},
 	{(*check).hours, forced | waitingManual | handedOver},
 	{(*check).delay, forced | manual | attempt},
+	{(*check).scatter, forced | waiting | attempt},
 	{(*check).instances, forced | waiting | handedOver},
 	{(*check).flood, forced | waiting},
 	{(*check).overlap, forced | handedOver},

@@ -130,6 +130,23 @@ func (c *check) delay() Decision {
 	return c.holdUntil(at, job.WaitsOnDelay, "")
 }
 
+// scatter delays a caught-up occurrence as jitter= and spread= would have, so that the jobs of a
+// host that was down do not start together. All that a job missed start after the same delay, in
+// order, and not later than deadline= allows.
+func (c *check) scatter() Decision {
+	if c.Trigger != job.TriggerCatchup || c.Options.Scatter == 0 || c.Options.Period != nil {
+		return Decision{}
+	}
+	wait := live.Scatter(c.Options.Scatter, c.ID, c.Now)
+	if d := c.Options.Deadline; d > 0 {
+		wait = min(wait, c.Due.Add(d).Sub(c.Now))
+	}
+	if wait <= 0 {
+		return Decision{}
+	}
+	return c.holdUntil(c.Now.Add(wait), job.WaitsOnDelay, "")
+}
+
 func (c *check) holdUntil(at time.Time, on job.WaitsOn, why string) Decision {
 	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: "until " + at.In(c.Zone()).Format(time.RFC3339) + why}
 }

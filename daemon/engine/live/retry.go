@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // LeastWait is the shortest wait between two attempts. Without it, one entry with
@@ -29,6 +30,12 @@ func draw(text string) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return float64(h.Sum64()>>11)/(1<<52) - 1
+}
+
+// Scatter returns a delay below limit, in seconds, that is different for each job.
+func Scatter(limit time.Duration, id job.ID, now time.Time) time.Duration {
+	seconds := float64(limit / time.Second)
+	return time.Duration((draw(string(id)+"/"+strconv.FormatInt(now.Unix(), 10))+1)/2*seconds) * time.Second
 }
 
 // Remeasure returns the time until a run that waits for conditions measures them again: 10 to 20
