@@ -57,7 +57,7 @@ var layers = [][]string{
 	{"daemon/server/members"},
 	{"daemon/server/jobstate"},
 	{"daemon/server/lookup"},
-	{"daemon/server/crontabs", "daemon/server/actions", "daemon/server/history", "daemon/server/why"},
+	{"daemon/server/crontabs", "daemon/server/actions", "daemon/server/beats", "daemon/server/history", "daemon/server/why"},
 	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview"},
 	{"daemon/server", "daemon/server/servertest"},
 	{"daemon"},

@@ -95,6 +95,7 @@ func lossCases(now time.Time) []lossCase {
 		{"priority", "priority=10 pool=two", eachMinute, "live"},
 
 		{"timeout", "timeout=1s", eachMinute, "live"},
+		{"watchdog", "watchdog=1s", eachMinute, "live"},
 		{"stop-signal", "timeout=1s stop-signal=KILL", eachMinute, "live"},
 		{"stop-grace", "timeout=1s stop-grace=1s", eachMinute, "live"},
 		{"ok", "ok=1", eachMinute, "lose"},

@@ -70,6 +70,7 @@ var looksFor = map[string]string{
 	"desc":           "what job for",
 	"owner":          "whom to ask",
 	"access":         "role",
+	"watchdog":       "sign of life",
 	"retry-for":      "total time attempts",
 	"quiet":          "log lines",
 	"cwd":            "directory starts",

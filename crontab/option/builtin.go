@@ -38,7 +38,7 @@ var builtIns = map[string]string{
 	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
 	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",
 	"load": "(any)", "pressure": "(any)", "need-memory": "(any)", "need-disk": "(any)", "on-battery": "run", "unmet": "wait",
-	"timeout": "(none)", "stop-signal": "TERM", "stop-grace": "30s", "ok": "0", "skip-code": "(none)",
+	"timeout": "(none)", "watchdog": "(none)", "stop-signal": "TERM", "stop-grace": "30s", "ok": "0", "skip-code": "(none)",
 	"retry": "0", "backoff": "1s..5mx2", "retry-jitter": "10%", "retry-on": "(all but lost runs)", "no-retry-on": "(none)",
 	"breaker": "(none)", "on-exhausted": "continue", "if-lost": "fail",
 	"priority": "5", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",

@@ -37,6 +37,7 @@ type Options struct {
 	Grace        time.Duration // lateness that still counts as on time
 	Deadline     time.Duration // never start later than this; 0 means no limit
 	Timeout      time.Duration // 0 means no limit
+	Watchdog     time.Duration // longest time without a sign of life; 0 means no limit
 
 	After []Edge        // waits for runs of these jobs
 	When  Join          // how many of After must match

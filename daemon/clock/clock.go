@@ -58,13 +58,15 @@ func (c *Clock) Now() job.Moment { return read() }
 // read drops the monotonic part of Go's time: the difference of two instants must follow the wall
 // clock, even if it was set in between.
 func read() job.Moment {
-	var up unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
-		panic(fmt.Sprintf("read boot time: %v", err)) // every kernel that Go runs on has it
+	var up, awake unix.Timespec
+	err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake), unix.ClockGettime(unix.CLOCK_BOOTTIME, &up))
+	if err != nil {
+		panic(fmt.Sprintf("read boot time: %v", err)) // every kernel that Go runs on has both
 	}
 	return job.Moment{
-		Wall: time.Now().Round(0).UTC(),
-		Up:   time.Duration(up.Nano()),
+		Wall:  time.Now().Round(0).UTC(),
+		Up:    time.Duration(up.Nano()),
+		Slept: time.Duration(up.Nano() - awake.Nano()),
 	}
 }
 

@@ -128,4 +128,6 @@
 //  34. No attempt is planned later than retry-for= allows.
 //  35. Unless a person requests it, no run starts outside of window= and blackout= or in
 //     a blackout of the host; a start on time counts at its due time.
+//  36. A run gets its stop signal exactly when it has given no sign of life for as long
+//     as watchdog= allows, the time in which the host was suspended excluded.
 package engine

@@ -198,6 +198,8 @@ func (e *Engine) take(ev event.Event) {
 		e.runNow(ev)
 	case event.Stop:
 		e.stopRuns(ev)
+	case event.Beat:
+		e.beat(ev)
 	case event.Pause:
 		e.pauseJob(ev)
 	case event.Resume:
@@ -316,7 +318,7 @@ func (e *Engine) readClock(now job.Moment) {
 	}
 	fresh := e.now.Wall.IsZero()
 	lived := e.now.Up > 0
-	e.now = job.Moment{Wall: now.Wall.UTC(), Up: now.Up}
+	e.now = job.Moment{Wall: now.Wall.UTC(), Up: now.Up, Slept: now.Slept}
 	switch {
 	case fresh:
 	case step <= -agenda.SmallStep:

@@ -25,6 +25,7 @@ func (e *Engine) handleStarted(ev event.Started) {
 	if r.Options.Timeout > 0 {
 		e.timers.Add(agenda.Timer{At: e.now.In(r.Options.Timeout), Run: r.ID, Kind: agenda.Timeout})
 	}
+	e.watchLife(r)
 	e.watchRun(r, e.now.Up)
 	e.notifyStart(r)
 	if r.StopReason != "" {
@@ -47,7 +48,7 @@ func (e *Engine) handleEnded(ev event.Ended) {
 	case ev.Limit != "":
 		r.Reason = ev.Limit
 	}
-	if r.StopReason == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
+	if r.StopReason.IsTimeLimit() && ev.Outcome.Kind != job.NotStarted && !lost {
 		r.Outcome.Kind = job.TimedOut
 	}
 	r.Usage, r.Refused = ev.Usage, ev.Refused
@@ -103,6 +104,8 @@ func (e *Engine) expire() {
 		case r == nil:
 		case t.Kind == agenda.Timeout && r.StopReason == "":
 			e.stop(r, job.OverTime)
+		case t.Kind == agenda.Silent && r.StopReason == "":
+			e.checkLife(r)
 		case t.Kind == agenda.MustDie && t.At == r.KillAt:
 			e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
 		case t.Kind == agenda.ParentsOver && t.At == r.ParentsUntil && r.Await != nil && r.WaitsForParents() && !e.draining:
@@ -121,7 +124,7 @@ func (e *Engine) expire() {
 // keeps its first reason. A request of a person replaces any reason, and replacement by a
 // newer run replaces a timeout: in both cases no further attempt must follow.
 func (e *Engine) stop(r *live.Run, reason job.Reason) {
-	if r.StopReason == "" || reason == job.StopAsked || reason == job.Replaced && r.StopReason == job.OverTime {
+	if r.StopReason == "" || reason == job.StopAsked || reason == job.Replaced && r.StopReason.IsTimeLimit() {
 		r.StopReason = reason
 	}
 	if r.State == job.RunRunning { // otherwise started checks r.stop

@@ -101,7 +101,7 @@ func (e *Engine) succeed(l *job.Ledger, r *live.Run, ended time.Time) {
 // pauseFailed pauses a job whose run failed for good, if on-exhausted= requires that.
 // Manual runs do not pause it.
 func (e *Engine) pauseFailed(r *live.Run) {
-	if r.Options.Exhausted != option.ExhaustedPause || r.Verdict != job.VerdictFail || r.StopReason != "" && r.StopReason != job.OverTime ||
+	if r.Options.Exhausted != option.ExhaustedPause || r.Verdict != job.VerdictFail || r.StopReason != "" && !r.StopReason.IsTimeLimit() ||
 		r.State != job.RunEnded || r.Refused || r.Requested() {
 		return
 	}

@@ -111,7 +111,7 @@ func (h *history) expected() {
 var randomPolicies = []string{
 	"ok=0,2", "skip-code=1", "retry=1 backoff=5m", "retry=3 backoff=1s..10m", "retry-on=1,lost", "no-retry-on=2",
 	"breaker=1/40m", "breaker=2/3h", "on-exhausted=dead", "on-exhausted=pause", "on-exhausted=continue",
-	"retry-for=10m retry=3 backoff=1s..10m", "if-lost=rerun", "if-lost=leave", "stop-signal=INT", "stop-grace=1m", "max-late=10m", "max-run=20m", "expect=5h",
+	"retry-for=10m retry=3 backoff=1s..10m", "if-lost=rerun", "if-lost=leave", "stop-signal=INT", "stop-grace=1m", "watchdog=20m", "watchdog=2h retry=2 backoff=5m", "max-late=10m", "max-run=20m", "expect=5h",
 	"notify=ops", "max-late=10m max-run=20m expect=5h notify=ops notify-on=late,missed,recover,held",
 	"retry=1 backoff=1s..10m breaker=2/40m on-exhausted=dead notify=ops notify-on=dead,lost,recover,success,start",
 	"if-lost=rerun retry=1 retry-on=1,lost backoff=5m", "breaker=1/1h overlap=allow notify=ops",

@@ -307,6 +307,12 @@ func (h *simHost) pass(d time.Duration) {
 	h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
 }
 
+// sleep suspends the host.
+func (h *simHost) sleep(d time.Duration) {
+	h.pass(d)
+	h.now.Slept += d
+}
+
 // set moves the wall clock alone.
 func (h *simHost) set(by time.Duration) { h.now.Wall = h.now.Wall.Add(by) }
 

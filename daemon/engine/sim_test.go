@@ -204,13 +204,15 @@ func (h *history) do(rng *rand.Rand) {
 				o := h.randomEnd(rng, id)
 				say("end %d %s", id, o)
 				w.end(id, o)
+			} else {
+				h.beat(id)
 			}
 		}
 		w.step()
 	case n < 72:
 		d := time.Duration(rng.Int64N(int64(6 * time.Hour)))
 		say("sleep %s", d)
-		w.pass(d)
+		w.sleep(d)
 		w.step(event.Tick{})
 	case n < 78:
 		d := time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour
@@ -300,7 +302,7 @@ func (h *history) die(rng *rand.Rand) {
 	switch rng.IntN(3) {
 	case 0:
 		h.say("die and boot for %s", away)
-		w.now.Up, w.booted = time.Minute, true
+		w.now.Up, w.now.Slept, w.booted = time.Minute, 0, true
 	case 1:
 		h.say("die for %s", away)
 	default:

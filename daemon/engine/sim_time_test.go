@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -25,6 +26,7 @@ type timed struct {
 	options        *option.Options
 	lost           int
 	started, asked time.Duration // 0: not yet
+	heard          time.Duration // Moment.Awake of its newest sign of life
 }
 
 // try is a further attempt that waits for its time.
@@ -46,7 +48,7 @@ func (h *history) timely(effects []effect.Effect) {
 			}
 			delete(h.times.tries, id)
 			t := &timed{options: eff.Entry.Options(), lost: eff.Run.Lost}
-			if h.times.runs[id] = t; t.options.Timeout > 0 {
+			if h.times.runs[id] = t; t.options.Timeout > 0 || t.options.Watchdog > 0 {
 				h.times.limited[id] = t
 			}
 		case effect.Kill:
@@ -67,7 +69,7 @@ func (h *history) timed(r job.Record) {
 	t := h.times.runs[id]
 	switch {
 	case r.Kind == job.Started && t != nil:
-		t.started = now
+		t.started, t.heard = now, h.w.now.Awake()
 	case r.Kind == job.Ended:
 		if t != nil {
 			h.succeeded(r.Run, t.options)
@@ -105,16 +107,28 @@ func (h *history) succeeded(r *job.Run, o *option.Options) {
 // killed checks that timeout= and stop-grace= end no run too soon.
 func (h *history) killed(k effect.Kill) {
 	t, r, now := h.times.runs[k.Run], h.w.engine.live[k.Run], h.w.now.Up
-	if t == nil || r == nil || r.StopReason != job.OverTime {
+	if t == nil || r == nil || !r.StopReason.IsTimeLimit() {
 		return
 	}
 	if k.Signal != syscall.SIGKILL {
-		if now-t.started < t.options.Timeout {
+		if silent := h.w.now.Awake() - t.heard; r.StopReason == job.NoBeat && silent < t.options.Watchdog {
+			h.w.t.Errorf("invariant 36: run %d is stopped after %s without a sign of life, with watchdog=%s", k.Run, silent, t.options.Watchdog)
+		}
+		if r.StopReason == job.OverTime && now-t.started < t.options.Timeout {
 			h.w.t.Errorf("invariant 31: run %d is stopped after %s, with timeout=%s", k.Run, now-t.started, t.options.Timeout)
 		}
 		t.asked = now
 	} else if now-t.asked < t.options.StopGrace {
 		h.w.t.Errorf("invariant 31: run %d is killed %s after it was asked to end, with stop-grace=%s", k.Run, now-t.asked, t.options.StopGrace)
+	}
+}
+
+// beat makes a run give a sign of life.
+func (h *history) beat(id job.RunID) {
+	h.say("beat %d", id)
+	h.w.step(event.Beat{Run: id})
+	if t := h.times.runs[id]; t != nil && t.started > 0 {
+		t.heard = h.w.now.Awake()
 	}
 }
 
@@ -126,10 +140,13 @@ func (h *history) overdue() {
 		if t.started == 0 || r == nil {
 			continue
 		}
-		if r.StopReason == "" && now-t.started > t.options.Timeout {
+		if silent := h.w.now.Awake() - t.heard; r.StopReason == "" && t.options.Watchdog > 0 && silent > t.options.Watchdog {
+			h.w.t.Errorf("invariant 36: run %d runs after %s without a sign of life, with watchdog=%s", id, silent, t.options.Watchdog)
+		}
+		if r.StopReason == "" && t.options.Timeout > 0 && now-t.started > t.options.Timeout {
 			h.w.t.Errorf("invariant 31: run %d runs for %s, with timeout=%s", id, now-t.started, t.options.Timeout)
 		}
-		if _, running := h.w.running[id]; running && r.StopReason == job.OverTime && now-t.asked > t.options.StopGrace {
+		if _, running := h.w.running[id]; running && r.StopReason.IsTimeLimit() && now-t.asked > t.options.StopGrace {
 			h.w.t.Errorf("invariant 31: run %d lives %s after it was asked to end, with stop-grace=%s", id, now-t.asked, t.options.StopGrace)
 		}
 	}

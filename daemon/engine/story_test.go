@@ -311,6 +311,8 @@ func (s *story) command(words []string, body string) {
 		return
 	case "end":
 		h.end(s.run(words[1]), s.outcome(words[2]))
+	case "beat":
+		h.step(event.Beat{Run: s.run(words[1]), Token: 1})
 	case "check":
 		h.answer(s.run(words[1]), s.outcome(words[2]))
 	case "met":
@@ -320,7 +322,7 @@ func (s *story) command(words []string, body string) {
 	case "clock":
 		h.set(s.duration(words[1]))
 	case "sleep":
-		h.pass(s.duration(words[1]))
+		h.sleep(s.duration(words[1]))
 	case "die":
 		h.die()
 		return

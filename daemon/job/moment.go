@@ -7,9 +7,13 @@ import (
 
 // Moment is one reading of the clocks.
 type Moment struct {
-	Wall time.Time     // the wall clock, UTC
-	Up   time.Duration // time since boot, suspend included (CLOCK_BOOTTIME): it cannot be set
+	Wall  time.Time     // the wall clock, UTC
+	Up    time.Duration // time since boot, suspend included (CLOCK_BOOTTIME): it cannot be set
+	Slept time.Duration // of Up, how long the host was suspended
 }
+
+// Awake returns how long the host has run since boot, suspend excluded.
+func (m Moment) Awake() time.Duration { return m.Up - m.Slept }
 
 // Drift returns how far the wall clock was set between two readings.
 func (m Moment) Drift(from Moment) time.Duration {

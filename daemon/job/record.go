@@ -170,6 +170,7 @@ const (
 
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
+	NoBeat        Reason = "no-beat" // watchdog=
 	OverMemory    Reason = "over-memory"
 	OverTasks     Reason = "over-tasks"
 	DaemonStopped Reason = "daemon-stopped"
@@ -185,6 +186,7 @@ const (
 	elsewhere                      // another member of the ring has the occurrence
 	stop                           // the run was stopped from outside
 	failsAttempt                   // the occurrence fails if its further attempt is dropped
+	timeLimit                      // the run exceeded a time limit of its entry
 )
 
 var reasons = map[Reason]struct {
@@ -253,7 +255,8 @@ var reasons = map[Reason]struct {
 	WaitsForConditions: {"It is due, and is waiting for the host to meet the conditions of its entry.", 0},
 
 	StopAsked:     {"A user stopped it.", stop},
-	OverTime:      {"It ran longer than timeout= allows.", stop},
+	OverTime:      {"It ran longer than timeout= allows.", stop | timeLimit},
+	NoBeat:        {"It gave no sign of life for longer than watchdog= allows.", stop | timeLimit},
 	OverMemory:    {"It was killed because it used more memory than memory= allows.", 0},
 	OverTasks:     {"It failed with as many processes as tasks= allows.", 0},
 	DaemonStopped: {"The daemon stopped, and the run did not end in time.", stop},
@@ -270,6 +273,10 @@ func (r Reason) has(f facts) bool { return reasons[r].facts&f != 0 }
 
 // IsStop reports whether the run was stopped from outside.
 func (r Reason) IsStop() bool { return r.has(stop) }
+
+// IsTimeLimit reports whether the run was stopped because it exceeded a time limit of its entry.
+// The run then counts as failed.
+func (r Reason) IsTimeLimit() bool { return r.has(timeLimit) }
 
 // IsMissed reports whether skipping for this reason is worth a notification. It is not if
 // the entry itself or a person skips the occurrence, or if an open breaker does: the

@@ -129,6 +129,8 @@ func (r *Run) status() string {
 // limit instead of the exit status.
 func (r *Run) Result() string {
 	switch {
+	case r.Outcome.Kind == TimedOut && r.Reason == NoBeat:
+		return "no sign of life"
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK():
 	case r.Reason == StopAsked && r.Stop != nil:
 		return "stopped by " + r.Stop.By

@@ -43,6 +43,7 @@ type walked struct {
 	query, body string
 	names       bool // it names a job or run of ann's; for other users it does not exist
 	input       bool // of ann's job: no role but admin may change it
+	process     bool // only processes of the run may request it
 	private     bool // ann's own crontab: only ann may request it
 	table       bool // it is about crontabs; ann has one
 	streams     bool
@@ -90,6 +91,7 @@ var request = map[string]walked{
 	"POST /v1/ring":          {body: `{"do":"drain"}`},
 	"POST /v1/notify":        {body: `{"channel":"ops"}`},
 	"GET /v1/dead":           {},
+	"POST /v1/beat":          {body: `{"run":1}`, process: true},
 	"GET /v1/state":          {query: "job=ann-job", names: true},
 	"POST /v1/state":         {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true, input: true},
 	"POST /v1/retry":         {body: `{"refs":["1"]}`, names: true},
@@ -153,6 +155,8 @@ func TestRoutesPerPeer(t *testing.T) {
 				status, text := w.walk(p.uid, r.method, r.path, q)
 				want := http.StatusOK
 				switch {
+				case q.process:
+					want = http.StatusConflict
 				case r.may == admin && !p.admin, !p.owner && q.private:
 					want = http.StatusForbidden
 				case !p.owner && q.names:

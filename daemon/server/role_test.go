@@ -26,7 +26,7 @@ func grantBob(role call.Role) func(context.Context, string) call.Grant {
 func TestRoutesPerRole(t *testing.T) {
 	for _, r := range newWorld(t, "").server().routes() {
 		q := request[r.method+" "+r.path]
-		if q.streams || q.endless || strings.HasPrefix(r.path, "/v1/ring") || r.path == "/v1/resume" || r.path == "/v1/backfill/stop" {
+		if q.streams || q.endless || q.process || strings.HasPrefix(r.path, "/v1/ring") || r.path == "/v1/resume" || r.path == "/v1/backfill/stop" {
 			continue
 		}
 		for _, role := range []call.Role{call.View, call.Operate, call.Admin} {

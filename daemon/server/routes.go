@@ -32,8 +32,11 @@ type route struct {
 	handle       handler
 }
 
-// keepState is the path of the change that runs themselves make.
-const keepState = "/v1/state"
+// keepState and giveBeat are the paths of the changes that runs themselves make.
+const (
+	keepState = "/v1/state"
+	giveBeat  = "/v1/beat"
+)
 
 // routes returns all requests that users may send.
 func (s *Server) routes() []route {
@@ -73,6 +76,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/backfill/stop", operator, call.Cheap, s.actions.StopBackfill},
 		{"GET", "/v1/state", owner, call.Cheap, s.jobs.ReadState},
 		{"POST", keepState, operator, call.Cheap, s.jobs.WriteState},
+		{"POST", giveBeat, owner, call.Cheap, s.beats.Beat},
 		{"GET", "/v1/dead", owner, call.Expensive, s.actions.ListDead},
 		{"POST", "/v1/retry", operator, call.Expensive, s.actions.Retry},
 		{"POST", "/v1/redrive", operator, call.Expensive, s.actions.Redrive},
@@ -126,7 +130,7 @@ func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
 	if r.may == admin && !c.Peer.Admin {
 		return c.NotAllowed()
 	}
-	if g, ok := ctx.Value(connKey{}).(*limitedConn); ok && r.method == http.MethodPost && r.path != keepState && confined(g.Conn, g.peer) {
+	if g, ok := ctx.Value(connKey{}).(*limitedConn); ok && r.method == http.MethodPost && r.path != keepState && r.path != giveBeat && confined(g.Conn, g.peer) {
 		return errConfined
 	}
 	if r.may == operator {

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/actions"
 	"github.com/cronring/cronring/daemon/server/analysis"
+	"github.com/cronring/cronring/daemon/server/beats"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/server/history"
@@ -108,6 +109,7 @@ type Server struct {
 
 	actions  *actions.Actor
 	analyses *analysis.Analyst
+	beats    *beats.Receiver
 	crontabs *crontabs.Editor
 	find     *lookup.Searcher
 	history  *history.Reader
@@ -130,6 +132,7 @@ func New(o Options) *Server {
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)
 	s.actions = actions.New(o.Backend, o.Store, s.states, s.find)
 	s.analyses = analysis.New(o.Backend, o.Store, s.states, s.find)
+	s.beats = beats.New(o.Backend)
 	s.crontabs = crontabs.New(o.Crontabs, o.Backend, o.Account)
 	s.history = history.New(o.Backend, o.Store, ring, s.find)
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)

@@ -25,6 +25,7 @@ const (
 	MustDie                      // TERM was sent long enough ago
 	WaitOver                     // the wait for the next attempt, of a period or for allowed hours is over
 	ParentsOver                  // the wait for parents is over
+	Silent                       // by watchdog= the run should have given a sign of life
 
 	StartsLate // by max-late= the run should have started
 	RunsLong   // by max-run= it should have ended

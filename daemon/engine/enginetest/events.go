@@ -160,6 +160,9 @@ func (h *Host) randomCommand() {
 	case 3:
 		if runs := v.Runs(); len(runs) > 0 {
 			ev = event.Stop{Run: runs[h.rng.IntN(len(runs))].ID, By: "ann", Token: 1}
+			if h.rng.IntN(2) == 0 {
+				ev = event.Beat{Run: runs[h.rng.IntN(len(runs))].ID, Token: 1}
+			}
 		}
 	case 4:
 		hold := job.Hold{By: "ann", Reason: "simulated"}

@@ -75,6 +75,12 @@ type Stop struct {
 	Token  effect.Token
 }
 
+// Beat is a sign of life of a run, for watchdog=. It is refused if the run is not running.
+type Beat struct {
+	Run   job.RunID
+	Token effect.Token
+}
+
 // Pause requests that occurrences of a job are skipped.
 type Pause struct {
 	Job   job.ID
@@ -172,6 +178,7 @@ func (Measured) event() {}
 func (RunNow) event()   {}
 
 func (Stop) event()  {}
+func (Beat) event()  {}
 func (Pause) event() {}
 
 func (Resume) event() {}
@@ -205,6 +212,9 @@ func (ev RunNow) With(t effect.Token) Event { ev.Token = t; return ev }
 
 // With sets the token.
 func (ev Stop) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Beat) With(t effect.Token) Event { ev.Token = t; return ev }
 
 // With sets the token.
 func (ev Pause) With(t effect.Token) Event { ev.Token = t; return ev }

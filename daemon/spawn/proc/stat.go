@@ -28,10 +28,12 @@ type stat []string
 
 // Indexes into stat: the numbers of the fields in proc(5) minus 3.
 const (
-	statState = 0
-	statGroup = 2
-	statStart = 19
-	statExit  = 49
+	statState   = 0
+	statParent  = 1
+	statGroup   = 2
+	statSession = 3
+	statStart   = 19
+	statExit    = 49
 )
 
 // statOf returns nil if there is no such process. The second field, in parentheses,
