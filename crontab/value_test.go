@@ -47,6 +47,8 @@ var optionValues = []struct{ key, good, bad string }{
 	{"deadline", "5m 0", "5"},
 	{"overlap", "allow skip queue queue-all replace kill", "x"},
 	{"timeout", "5m 0 36525d", "5 36525d1s 106751d 99999999999999999999s"},
+	{"preempt", "yes no", "x"},
+	{"preemptible", "yes no", "x"},
 	{"watchdog", "1s 2m", "0 x 5"},
 	{"retry", "0 1000", "-1 1001 x"},
 	{"backoff", "1s 1s..5m 1s..5mx1.5", "x 5m..1s 1s..5mx0 106751d 1s..106751d"},

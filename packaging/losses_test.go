@@ -94,6 +94,9 @@ func lossCases(now time.Time) []lossCase {
 		{"priority-first", "priority=1 pool=two", eachMinute, "live"},
 		{"priority", "priority=10 pool=two", eachMinute, "live"},
 
+		{"preemptible", "preemptible priority=1 pool=three", eachMinute, "live"},
+		{"preempt", "preempt pool=three", eachMinute, "live"},
+
 		{"timeout", "timeout=1s", eachMinute, "live"},
 		{"watchdog", "watchdog=1s", eachMinute, "live"},
 		{"stop-signal", "timeout=1s stop-signal=KILL", eachMinute, "live"},

@@ -70,6 +70,8 @@ var looksFor = map[string]string{
 	"desc":           "what job for",
 	"owner":          "whom to ask",
 	"access":         "role",
+	"preempt":        "stop preemptible runs",
+	"preemptible":    "may be stopped",
 	"watchdog":       "sign of life",
 	"retry-for":      "total time attempts",
 	"quiet":          "log lines",

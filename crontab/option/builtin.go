@@ -41,7 +41,7 @@ var builtIns = map[string]string{
 	"timeout": "(none)", "watchdog": "(none)", "stop-signal": "TERM", "stop-grace": "30s", "ok": "0", "skip-code": "(none)",
 	"retry": "0", "backoff": "1s..5mx2", "retry-jitter": "10%", "retry-on": "(all but lost runs)", "no-retry-on": "(none)",
 	"breaker": "(none)", "on-exhausted": "continue", "if-lost": "fail",
-	"priority": "5", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",
+	"priority": "5", "preempt": "no", "preemptible": "no", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",
 	"memory": "(no limit)", "memory-high": "(no limit)", "cpu": "(no limit)", "tasks": "(the host's)", "nofile": "(the host's)", "slice": "(the host's)",
 	"cwd": "(HOME)", "umask": "(the user's)", "env": "(none)", "env-file": "(none)", "group": "(the user's)",
 	"sandbox": "off", "network": "yes", "read-only": "(none)", "write": "(none)", "credential": "(none)",

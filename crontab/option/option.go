@@ -62,10 +62,12 @@ type Options struct {
 	Exhausted   Exhausted
 	IfLost      IfLost
 
-	Priority  int        // 1 to 10; 10 starts first
-	Resources *Resources // nil: the host's own limits
-	Process   Process
-	Isolation *Isolation // nil: none
+	Priority    int        // 1 to 10; 10 starts first
+	Preempt     bool       // it stops preemptible runs of lower priority to get slots
+	Preemptible bool       // its runs may be stopped so
+	Resources   *Resources // nil: the host's own limits
+	Process     Process
+	Isolation   *Isolation // nil: none
 
 	Log       Log
 	Quiet     bool // the log has no lines of its successful runs

@@ -130,4 +130,6 @@
 //     a blackout of the host; a start on time counts at its due time.
 //  36. A run gets its stop signal exactly when it has given no sign of life for as long
 //     as watchdog= allows, the time in which the host was suspended excluded.
+//  37. A run is preempted only for a waiting run of higher priority, of the same user or
+//     of root's crontabs, and at most three times for one occurrence.
 package engine

@@ -176,6 +176,7 @@ func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.
 	e.fill()
 	e.dispatch(nil)
 	e.startNext()
+	e.preempt()
 	out := e.out
 	e.out = nil
 	return out

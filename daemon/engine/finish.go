@@ -122,9 +122,9 @@ func (e *Engine) expire() {
 
 // stop sends a run's processes the signal to end. If the run is being stopped already, it
 // keeps its first reason. A request of a person replaces any reason, and replacement by a
-// newer run replaces a timeout: in both cases no further attempt must follow.
+// newer run replaces a time limit or preemption: in both cases no further attempt must follow.
 func (e *Engine) stop(r *live.Run, reason job.Reason) {
-	if r.StopReason == "" || reason == job.StopAsked || reason == job.Replaced && r.StopReason.IsTimeLimit() {
+	if r.StopReason == "" || reason == job.StopAsked || reason == job.Replaced && (r.StopReason.IsTimeLimit() || r.StopReason == job.Preempted) {
 		r.StopReason = reason
 	}
 	if r.State == job.RunRunning { // otherwise started checks r.stop
@@ -219,4 +219,38 @@ func (e *Engine) Stopping() map[job.RunID]job.Reason {
 		}
 	}
 	return stopping
+}
+
+// A run with watchdog= is stopped if it gives no sign of life for that long. Only time in which
+// the host is awake counts, and a daemon that takes a run over begins a new period: the run could
+// not reach the previous daemon for a while. A beat only notes the time; the timer that runs out
+// then waits for the rest of the period.
+
+// watchLife begins the first period of a run.
+func (e *Engine) watchLife(r *live.Run) {
+	if r.Options.Watchdog == 0 {
+		return
+	}
+	r.Heard = e.now.Awake()
+	e.timers.Add(agenda.Timer{At: e.now.In(r.Options.Watchdog), Run: r.ID, Kind: agenda.Silent})
+}
+
+// beat notes a sign of life.
+func (e *Engine) beat(ev event.Beat) {
+	r := e.live[ev.Run]
+	if r == nil || r.State != job.RunRunning {
+		e.refuse(ev.Token, effect.Conflict, "it is not running")
+		return
+	}
+	r.Heard = e.now.Awake()
+	e.answer(ev.Token, nil, nil)
+}
+
+// checkLife stops a run whose period is over, or waits for the rest of the period.
+func (e *Engine) checkLife(r *live.Run) {
+	if rest := job.Sum(r.Heard, r.Options.Watchdog) - e.now.Awake(); rest > 0 {
+		e.timers.Add(agenda.Timer{At: e.now.In(rest), Run: r.ID, Kind: agenda.Silent})
+		return
+	}
+	e.stop(r, job.NoBeat)
 }

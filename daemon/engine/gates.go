@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -397,4 +398,61 @@ func (e *Engine) reclaim(r *live.Run) (waits bool) {
 	r.Reclaimed = true
 	e.ring.send(exchange.Unstarted{Progress: exchange.ProgressOf(&r.Run, exchange.Taken)})
 	return true
+}
+
+// A run with preempt that waits for slots stops preemptible runs of lower priority; see
+// slots.Preempt. A preempted run does not count as failed. Its occurrence is tried again when
+// there are slots, as a further attempt that does not count for retry=. After job.MaxReruns
+// attempts that were preempted or lost, it is not preempted any more, so that it ends some day.
+
+// preempt stops the runs whose slots waiting runs with preempt need.
+func (e *Engine) preempt() {
+	if e.draining {
+		return
+	}
+	for p := e.slots.Preempt(e.now.Up, e.standing); p != nil; p = e.slots.Preempt(e.now.Up, e.standing) {
+		for _, c := range p.Stops {
+			e.recordPreemption(e.live[c.Run], p.For)
+			e.stop(e.live[c.Run], job.Preempted)
+		}
+	}
+}
+
+// standing returns what becomes of the slots of a run when another run needs them.
+func (e *Engine) standing(id job.RunID) slots.Standing {
+	r := e.live[id]
+	switch {
+	case r.StopReason != "":
+		return slots.Leaves
+	case r.Options.Preemptible && r.HasProcess() && r.Lost < job.MaxReruns:
+		return slots.Yields
+	}
+	return slots.Stays
+}
+
+// recordPreemption records for which run a run is stopped. Its user learns the name of that run's
+// job only if both belong to the same user.
+func (e *Engine) recordPreemption(r *live.Run, c *slots.Claim) {
+	by := "run " + c.Run.String() + " of " + c.User
+	if c.User == r.User {
+		by = "run " + c.Run.String() + " (" + string(c.Job) + ")"
+	}
+	r.Run.Stop = &job.Stop{By: by, For: c.Run, At: e.now.Wall, Signal: option.SignalName(r.Options.StopSignal)}
+	if r.Options.StopSignal != syscall.SIGKILL {
+		r.Run.Stop.Grace = r.Options.StopGrace
+	}
+	snapshot := r.Run
+	r.Recorded = &snapshot
+	e.record(job.Record{
+		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: job.Preempted, Detail: r.Run.Stop.Words(), Run: r.Recorded,
+	})
+}
+
+// requeue makes the attempt after a preempted one wait for slots.
+func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
+	r.Gate = live.GateSlots
+	r.Wait(job.WaitsOnSlot)
+	e.lineUp(r)
+	e.recordRun(job.Queued, "", r, "after it was "+preempted.Result())
+	e.overflow(r.User)
 }

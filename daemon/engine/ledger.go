@@ -170,6 +170,12 @@ func (e *Engine) retry(failed *live.Run) {
 		r.First = live.FirstBegan(&failed.Run)
 	}
 	var wait time.Duration
+	if failed.WasPreempted() {
+		r.Lost++
+		e.add(r)
+		e.requeue(r, failed)
+		return
+	}
 	if failed.Reruns() {
 		r.Lost++
 	} else {

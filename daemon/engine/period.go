@@ -29,7 +29,7 @@ import (
 // no stamp: the next check finds the period due.
 func (e *Engine) stamp(r *live.Run) bool {
 	p, o := r.Options.Period, r.Outcome.Kind
-	if p == nil || o == job.Lost || o == job.NotStarted || r.StopReason == job.DaemonStopped {
+	if p == nil || o == job.Lost || o == job.NotStarted || r.WasPreempted() || r.StopReason == job.DaemonStopped {
 		return false
 	}
 	found := r.Decided

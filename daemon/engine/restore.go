@@ -158,7 +158,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 		r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	}
 	if r.StopReason == "" && old.Stop != nil {
-		r.StopReason = job.StopAsked // the daemon ended before it could include the reason in the hand-over
+		r.StopReason = old.Stop.Reason() // the daemon ended before it could include the reason in the hand-over
 	}
 	e.add(r)
 	e.occupy(r)

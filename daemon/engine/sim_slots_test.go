@@ -74,7 +74,7 @@ func randomLimits(rng *rand.Rand) slots.Limits {
 	return l
 }
 
-var placeOptions = []string{"pool=p", "pool=p:2", "pool=q", "priority=4", "priority=2", "max-instances=2"}
+var placeOptions = []string{"pool=p", "pool=p:2", "pool=q", "priority=4", "priority=2", "preempt priority=8", "preemptible priority=3", "preempt preemptible priority=6", "max-instances=2"}
 
 // randomFill starts or stops a backfill.
 func (h *history) randomFill(rng *rand.Rand) {
@@ -102,6 +102,7 @@ func (h *history) checkSlots(effects []effect.Effect) {
 	for _, eff := range effects {
 		switch eff := eff.(type) {
 		case effect.Fact:
+			h.preempted(eff.Record)
 			h.filling(eff.Record)
 			h.queue(eff.Record)
 		case effect.Start:
@@ -110,6 +111,22 @@ func (h *history) checkSlots(effects []effect.Effect) {
 	}
 	h.allServed()
 	h.fillsBounded()
+}
+
+// preempted checks invariant 37.
+func (h *history) preempted(r job.Record) {
+	if r.Kind != job.Stopping || r.Reason != job.Preempted {
+		return
+	}
+	victim, urgent := h.w.engine.live[r.Run.ID], h.w.engine.live[r.Run.Stop.For]
+	switch {
+	case victim == nil || urgent == nil:
+		h.w.t.Errorf("invariant 37: run %d is preempted by run %d, and one of them is not live", r.Run.ID, r.Run.Stop.For)
+	case !victim.Options.Preemptible || !urgent.Options.Preempt || victim.Options.Priority >= urgent.Options.Priority || victim.Lost >= job.MaxReruns:
+		h.w.t.Errorf("invariant 37: run %d must not be preempted by run %d", victim.ID, urgent.ID)
+	case victim.User != urgent.User && h.slotNeedOf(urgent.Run).owner != "root":
+		h.w.t.Errorf("invariant 37: run %d of %s is preempted by run %d of %s", victim.ID, victim.User, urgent.ID, urgent.User)
+	}
 }
 
 // updateSlotNeeds updates the needs of waiting runs to the current entries.

@@ -100,7 +100,7 @@ func (g *Groups) Close() {
 // daemon may have to end all of its processes.
 func (g *Groups) Needs(s *effect.Start) bool {
 	o := s.Entry.Options()
-	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Watchdog > 0 || o.Overlap == option.OverlapReplace || o.Overlap == option.OverlapKill
+	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Watchdog > 0 || o.Preemptible || o.Overlap == option.OverlapReplace || o.Overlap == option.OverlapKill
 }
 
 // Make runs jobs without limits without a group if groups are not available.

@@ -171,6 +171,7 @@ const (
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
 	NoBeat        Reason = "no-beat" // watchdog=
+	Preempted     Reason = "preempted"
 	OverMemory    Reason = "over-memory"
 	OverTasks     Reason = "over-tasks"
 	DaemonStopped Reason = "daemon-stopped"
@@ -257,6 +258,7 @@ var reasons = map[Reason]struct {
 	StopAsked:     {"A user stopped it.", stop},
 	OverTime:      {"It ran longer than timeout= allows.", stop | timeLimit},
 	NoBeat:        {"It gave no sign of life for longer than watchdog= allows.", stop | timeLimit},
+	Preempted:     {"A run with preempt and a higher priority needed its slots.", stop},
 	OverMemory:    {"It was killed because it used more memory than memory= allows.", 0},
 	OverTasks:     {"It failed with as many processes as tasks= allows.", 0},
 	DaemonStopped: {"The daemon stopped, and the run did not end in time.", stop},

@@ -15,8 +15,9 @@ type RunID int64
 func (id RunID) String() string { return strconv.FormatInt(int64(id), 10) }
 
 // MaxReruns limits how often if-lost=rerun starts a run again whose process vanished with
-// the daemon or the host. Without a limit, a job that crashes the host would do so
-// forever.
+// the daemon or the host, and how often the attempts of an occurrence are preempted, together.
+// Without a limit, a job that crashes the host would do so forever, and a preemptible one might
+// never end.
 const MaxReruns = 3
 
 // Run is one execution of a job, or the wait for one.
@@ -26,7 +27,7 @@ type Run struct {
 	Due        time.Time `json:"due"` // the occurrence, UTC
 	Era        Era       `json:"era,omitempty"`
 	Attempt    int       `json:"attempt"`        // from 1
-	Lost       int       `json:"lost,omitempty"` // earlier attempts that were lost and, by if-lost=rerun, do not count for retry=
+	Lost       int       `json:"lost,omitempty"` // earlier attempts that do not count for retry=: lost, with if-lost=rerun, or preempted
 	Trigger    Trigger   `json:"trigger"`
 	By         string    `json:"by,omitempty"` // the user who requested it, for a manual run
 	State      RunState  `json:"state"`
@@ -54,10 +55,19 @@ type Run struct {
 
 // Stop is a request to end a run.
 type Stop struct {
-	By     string        `json:"by"`
+	By     string        `json:"by"`            // the user, or the run that needed the slots
+	For    RunID         `json:"for,omitempty"` // the run that needed the slots; 0: a user stopped it
 	At     time.Time     `json:"at"`
 	Signal string        `json:"signal,omitempty"` // its name: TERM; "": the run had not begun
 	Grace  time.Duration `json:"grace,omitempty"`  // from the signal to KILL, nanoseconds
+}
+
+// Reason returns why the run was stopped.
+func (s *Stop) Reason() Reason {
+	if s.For != 0 {
+		return Preempted
+	}
+	return StopAsked
 }
 
 // Words returns who requested the stop, and how: "by ann: HUP, KILL after 5s".
@@ -80,10 +90,11 @@ func (r *Run) OK() bool {
 	return r.Outcome.OK()
 }
 
-// Failed reports whether the run failed. A success, a skip and a lost run that does not count are
-// not failures.
+// Failed reports whether the run failed. A success, a skip, a preempted run and a lost run that does
+// not count are not failures.
 func (r *Run) Failed() bool {
-	return !r.Outcome.IsZero() && !r.OK() && r.Verdict != VerdictSkip && r.Verdict != VerdictLeft
+	return !r.Outcome.IsZero() && !r.OK() && r.Verdict != VerdictSkip && r.Verdict != VerdictLeft &&
+		(r.Verdict != VerdictRetry || r.Reason != Preempted)
 }
 
 // Ending describes the end of the run and, if its verdict differs from its outcome, what it counts
@@ -131,11 +142,15 @@ func (r *Run) Result() string {
 	switch {
 	case r.Outcome.Kind == TimedOut && r.Reason == NoBeat:
 		return "no sign of life"
-	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK():
+	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK() && r.Reason != Preempted:
 	case r.Reason == StopAsked && r.Stop != nil:
 		return "stopped by " + r.Stop.By
 	case r.Reason == StopAsked: // of a run in brief
 		return "stopped"
+	case r.Reason == Preempted && r.Stop != nil:
+		return "preempted by " + r.Stop.By
+	case r.Reason == Preempted:
+		return "preempted"
 	case r.Reason == OverMemory:
 		return "memory limit"
 	case r.Reason == OverTasks:

@@ -83,14 +83,14 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoUser, AccountRefused, WaitsForDelay,
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterSlot, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, OutsideHours, WaitsForHours, RanAfterHours, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
-		WaitsForParents, WaitsForCheck, WaitsForSlot, RanAfterConditions, WaitsForConditions, ConditionUnmet, OverMemory, OverTasks, NoBeat,
+		WaitsForParents, WaitsForCheck, WaitsForSlot, RanAfterConditions, WaitsForConditions, ConditionUnmet, OverMemory, OverTasks, NoBeat, Preempted,
 		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(reasons) != 64 {
+	if len(reasons) != 65 {
 		t.Errorf("%d reasons; list the new reason here too", len(reasons))
 	}
 }
@@ -121,6 +121,8 @@ func TestEndingNamesTheLimitAndTheUser(t *testing.T) {
 	}{
 		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited, Code: 137}, Verdict: VerdictFail}, "memory limit"},
 		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Signalled, Signal: 9}, Verdict: VerdictDead}, "memory limit (dead letter)"},
+		{Run{Reason: Preempted, Outcome: Outcome{Kind: Exited}, Verdict: VerdictRetry, Stop: &Stop{By: "run 7 (a)"}}, "preempted by run 7 (a)"},
+		{Run{Reason: Preempted, Outcome: Outcome{Kind: Signalled, Signal: 15}, Verdict: VerdictRetry}, "preempted"},
 		{Run{Reason: NoBeat, Outcome: Outcome{Kind: TimedOut, Signal: 15}, Verdict: VerdictFail}, "no sign of life"},
 		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited}, Verdict: VerdictOK}, "ok"}, // one of its processes was killed, and it continued
 		{Run{Reason: OverTasks, Outcome: Outcome{Kind: Exited, Code: 3}}, "process limit, exit 3"},

@@ -167,6 +167,8 @@ var options = []option{
 	{"on-exhausted", 6, func(g *generator) string { return g.pick("dead", "continue", "pause") }},
 	{"if-lost", 4, func(g *generator) string { return g.pick("fail", "rerun", "leave") }},
 	{"priority", 6, func(g *generator) string { return g.pick("1", "4", "5", "9", "10") }},
+	{"preempt", 8, func(g *generator) string { return g.pick("yes", "yes priority=9", "no") }},
+	{"preemptible", 8, func(g *generator) string { return g.pick("yes", "yes priority=2", "no") }},
 	{"nice", 20, func(g *generator) string { return g.pick("0", "10", "19") }},
 	{"idle", 20, func(g *generator) string { return g.pick("yes", "no") }},
 	{"io-weight", 20, func(g *generator) string { return g.pick("1", "10000") }},

@@ -117,7 +117,7 @@ func (r *Run) Requested() bool { return r.By != "" || r.Backfill != 0 }
 
 // NewClaim returns a new claim of a run, with its current options.
 func NewClaim(r *Run) *slots.Claim {
-	return &slots.Claim{Run: r.ID, Job: r.Job, User: r.User, Priority: r.Options.Priority, PoolName: r.Options.Pool, Slots: r.Options.Slots}
+	return &slots.Claim{Run: r.ID, Job: r.Job, User: r.User, Priority: r.Options.Priority, PoolName: r.Options.Pool, Slots: r.Options.Slots, Preempt: r.Options.Preempt}
 }
 
 // HasProcess reports whether a run has a process, or is about to get one.

@@ -49,6 +49,8 @@ func Judge(r *Run) job.Verdict {
 		return job.VerdictSkip
 	}
 	switch {
+	case r.WasPreempted():
+		return job.VerdictRetry
 	case exitedWith(r.Outcome, o.OK):
 		return job.VerdictOK
 	case exitedWith(r.Outcome, o.SkipCodes):
@@ -65,6 +67,12 @@ func Judge(r *Run) job.Verdict {
 		return job.VerdictDead
 	}
 	return job.VerdictFail
+}
+
+// WasPreempted reports whether a run ended because another run needed its slots.
+func (r *Run) WasPreempted() bool {
+	kind := r.Outcome.Kind
+	return r.StopReason == job.Preempted && (kind == job.Exited || kind == job.Signalled) && !r.Refused
 }
 
 // Reruns reports whether if-lost=rerun starts a run again whose process vanished.

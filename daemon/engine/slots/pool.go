@@ -56,11 +56,16 @@ func (x *pool) fits(c *Claim, now time.Duration) bool {
 	if x.taken+c.Slots > x.Size {
 		return false
 	}
+	return !x.isPaced(now)
+}
+
+// isPaced reports whether the pool's rate does not allow another start now.
+func (x *pool) isPaced(now time.Duration) bool {
 	x.forgetStarts(now)
-	if x.Rate > 0 && len(x.starts) >= x.Rate {
-		x.until = job.Sum(x.starts[len(x.starts)-x.Rate], x.Per)
+	if x.Rate == 0 || len(x.starts) < x.Rate {
 		return false
 	}
+	x.until = job.Sum(x.starts[len(x.starts)-x.Rate], x.Per)
 	return true
 }
 

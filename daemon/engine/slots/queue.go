@@ -32,6 +32,8 @@ type Queue struct {
 	turns    map[turn]*int // when a user was last served; cleared when no run waits
 	rounds   int           // number of runs served so far
 	overflow Overflow
+
+	preempting int // waiting claims with preempt
 }
 
 // Overflow counts the runs that were dropped because too many runs of their
@@ -50,6 +52,7 @@ type Claim struct {
 	Priority int
 	PoolName string // pool=, or ""
 	Slots    int    // of the pool
+	Preempt  bool   // see Queue.Preempt
 
 	pool *pool
 	line *line // nil: the run holds the slots
@@ -160,6 +163,9 @@ func (q *Queue) LineUp(c *Claim) {
 		c.pool.waiting++
 	}
 	q.waiting++
+	if c.Preempt {
+		q.preempting++
+	}
 	u := q.user(c.User)
 	u.waiting++
 	key := turn{c.User, c.Priority}
@@ -215,14 +221,8 @@ func (q *Queue) Next(now time.Duration) *Claim {
 	if !q.hasSlot() {
 		return nil
 	}
-	firsts := map[*pool]*line{} // of each pool
-	for _, l := range q.lines {
-		if first := firsts[l.pool]; !q.isFull(l.user) && (first == nil || l.before(first)) {
-			firsts[l.pool] = l
-		}
-	}
 	var next *line
-	for x, l := range firsts {
+	for x, l := range q.firsts(func(l *line) bool { return q.isFull(l.user) }) {
 		if (x == nil || x.fits(l.claims[0], now)) && (next == nil || l.before(next)) {
 			next = l
 		}
@@ -235,6 +235,17 @@ func (q *Queue) Next(now time.Duration) *Claim {
 	c := next.claims[0]
 	q.leave(c)
 	return c
+}
+
+// firsts returns the line of each pool that is served first, without those to skip.
+func (q *Queue) firsts(skip func(*line) bool) map[*pool]*line {
+	firsts := map[*pool]*line{}
+	for _, l := range q.lines {
+		if first := firsts[l.pool]; !skip(l) && (first == nil || l.before(first)) {
+			firsts[l.pool] = l
+		}
+	}
+	return firsts
 }
 
 // before reports whether a line is served before another one.
@@ -286,6 +297,9 @@ func (q *Queue) leave(c *Claim) {
 	l.user.waiting--
 	q.forgetUser(l.user)
 	q.waiting--
+	if c.Preempt {
+		q.preempting--
+	}
 }
 
 func (q *Queue) forgetUser(u *user) {

@@ -62,8 +62,8 @@ func (ev *evidence) told() string {
 	case r.Outcome.OK() && r.OK():
 		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)))
 	case !r.Failed():
-		return fmt.Sprintf("It ran. %s Run %s ended after %s: %s.",
-			ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending())
+		return fmt.Sprintf("It ran. %s Run %s ended after %s: %s.%s",
+			ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
 	}
 	return fmt.Sprintf("It ran, and failed. %s Run %s ended after %s: %s.%s",
 		ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
@@ -79,6 +79,8 @@ func (ev *evidence) follows() string {
 		return " Another attempt follows."
 	case r.State == job.RunWaiting:
 		return fmt.Sprintf(" Attempt %d, run %s, will start at %s.", r.Attempt, r.ID, ev.stamp(r.NotBefore))
+	case r.State == job.RunQueued:
+		return fmt.Sprintf(" Attempt %d, run %s, is waiting: %s.", r.Attempt, r.ID, display.Clause(r.Reason.Sentence()))
 	case r.State.Live():
 		return fmt.Sprintf(" Attempt %d, run %s, is under way.", r.Attempt, r.ID)
 	case r.State == job.RunDropped:

@@ -200,7 +200,7 @@ func (s *Output) conclude() {
 
 // endReasons are the reasons that belong to the end of a run, not to its beginning.
 var endReasons = map[job.Reason]bool{
-	job.StopAsked: true, job.OverTime: true, job.NoBeat: true, job.OverMemory: true, job.OverTasks: true, job.DaemonStopped: true, job.DaemonDied: true,
+	job.StopAsked: true, job.OverTime: true, job.NoBeat: true, job.Preempted: true, job.OverMemory: true, job.OverTasks: true, job.DaemonStopped: true, job.DaemonDied: true,
 }
 
 func leavePager(err error) []screen.Effect {

@@ -1,0 +1,128 @@
+package slots
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Standing is what becomes of the slots of a run when another run needs them.
+type Standing uint8
+
+// The standings.
+const (
+	Stays  Standing = iota
+	Yields          // it is preemptible
+	Leaves          // it is being stopped
+)
+
+// Preemption is a waiting claim, and the claims whose runs must be stopped so that it is served.
+type Preemption struct {
+	For   *Claim
+	Stops []*Claim
+}
+
+// Preempt returns the next preemption, or nil. A waiting run with preempt needs slots that
+// preemptible runs of lower priority hold: runs of its own user, or of any user if its entry is in
+// a crontab of root. Only the run that is next in its pool preempts, and none does if the slots
+// that it could get are not enough.
+func (q *Queue) Preempt(now time.Duration, standing func(job.RunID) Standing) *Preemption {
+	if q.preempting == 0 {
+		return nil
+	}
+	var first *line
+	var stops []*Claim
+	for _, l := range q.firsts(func(l *line) bool { return q.isFull(l.user) && !l.claims[0].Preempt }) {
+		c := l.claims[0]
+		if !c.Preempt || first != nil && first.before(l) || q.isOvertaken(l, now) {
+			continue
+		}
+		if s := q.stopsFor(c, now, standing); len(s) > 0 {
+			first, stops = l, s
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return &Preemption{first.claims[0], stops}
+}
+
+// isOvertaken reports whether another line would take the slot of the host or of the user that the
+// first run of a line lacks.
+func (q *Queue) isOvertaken(l *line, now time.Duration) bool {
+	lacks := q.lacks(l.claims[0])
+	return slices.ContainsFunc(q.lines, func(x *line) bool {
+		takes := x.user == l.user && lacks.user > 0 || lacks.host > 0 && !q.isFull(x.user)
+		return takes && x != l && x.before(l) && (x.pool == nil || x.pool.fits(x.claims[0], now))
+	})
+}
+
+// shortage is how many slots a claim lacks, those of runs that are being stopped excluded.
+type shortage struct{ pool, user, host int }
+
+func (s *shortage) isOver() bool { return s.pool <= 0 && s.user <= 0 && s.host <= 0 }
+
+func (s *shortage) take(c, h *Claim) {
+	if h.pool == c.pool {
+		s.pool -= h.Slots
+	}
+	if h.User == c.User {
+		s.user--
+	}
+	s.host--
+}
+
+// stopsFor returns the claims to stop for a claim, or nil if that does not help or is not needed:
+// the lowest priority first, then the newest run, so that the least work is lost.
+func (q *Queue) stopsFor(c *Claim, now time.Duration, standing func(job.RunID) Standing) (stops []*Claim) {
+	if c.pool != nil && c.pool.isPaced(now) {
+		return nil
+	}
+	lacks := q.lacks(c)
+	var victims []*Claim
+	for _, u := range q.users {
+		for _, h := range u.holders {
+			switch s := standing(h.Run); {
+			case s == Leaves:
+				lacks.take(c, h)
+			case s == Yields && h.Priority < c.Priority && (h.User == c.User || c.Job.Owner() == "root"):
+				victims = append(victims, h)
+			}
+		}
+	}
+	slices.SortFunc(victims, func(a, b *Claim) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Run, a.Run))
+	})
+	for _, helps := range []func(h *Claim) bool{
+		func(h *Claim) bool { return lacks.pool > 0 && h.pool == c.pool },
+		func(h *Claim) bool { return lacks.user > 0 && h.User == c.User },
+		func(*Claim) bool { return lacks.host > 0 },
+	} {
+		for _, h := range victims {
+			if helps(h) && !slices.Contains(stops, h) {
+				stops = append(stops, h)
+				lacks.take(c, h)
+			}
+		}
+	}
+	if !lacks.isOver() {
+		return nil
+	}
+	return stops
+}
+
+// lacks returns how many slots must become free for a claim.
+func (q *Queue) lacks(c *Claim) (s shortage) {
+	if x := c.pool; x != nil {
+		s.pool = x.taken + c.Slots - x.Size
+	}
+	if most := q.Limits.PerUser(c.User); most > 0 {
+		s.user = len(q.users[c.User].holders) + 1 - most
+	}
+	if most := q.Limits.MaxRunning; most > 0 {
+		s.host = q.running + 1 - most
+	}
+	return s
+}
