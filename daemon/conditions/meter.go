@@ -23,6 +23,11 @@ var host = os.DirFS("/")
 // patience limits the time to measure the free space of a path, whose file system can be dead.
 const patience = 10 * time.Second
 
+// mostWaiting is the number of runs of a user that wait for a measurement; older ones are not
+// measured, but reported so that those that still exist request it again. Runs that were replaced
+// meanwhile also wait, so without it a dead file system would collect them without limit.
+const mostWaiting = 1000
+
 // Meter measures the conditions of runs, one run of a user at a time, so that a user with a dead
 // file system delays nobody else. Its methods may be called from any goroutine.
 type Meter struct {
@@ -70,7 +75,10 @@ func (m *Meter) work(ctx context.Context, user string) {
 		m.lanes[user] = waiting[1:]
 		m.mu.Unlock()
 		what := waiting[0]
-		unmet := measure(host, what.Conditions, func(path string) (int64, error) { return m.free(ctx, user, path) })
+		unmet := event.Unmet{Options: "unmeasured", Detail: "too many runs of the user wait to be measured", Skip: !what.Conditions.Waits()}
+		if len(waiting) <= mostWaiting {
+			unmet = measure(host, what.Conditions, func(path string) (int64, error) { return m.free(ctx, user, path) })
+		}
 		select {
 		case m.results <- event.Measured{Run: what.Run, Unmet: unmet}:
 		case <-ctx.Done():

@@ -45,3 +45,38 @@ func TestDeadFileSystemDelaysItsUserAlone(t *testing.T) {
 		m.mu.Unlock()
 	}
 }
+
+// TestWaitingIsBounded: the runs that began to wait while a file system did not answer are
+// reported without a measurement, until mostWaiting are left.
+func TestWaitingIsBounded(t *testing.T) {
+	asked, answer := make(chan bool), make(chan bool)
+	measured := 0
+	m := New(Options{
+		Find: func(_ context.Context, user string) (account.Account, error) { return account.Account{Name: user}, nil },
+		Exec: func(context.Context, spawn.Tool) (spawn.Result, error) {
+			if measured++; measured == 1 {
+				asked <- true
+				<-answer
+			}
+			return spawn.Result{Output: []byte("1 4096\n"), Outcome: job.Outcome{Kind: job.Exited}}, nil
+		},
+	})
+	const all, unmeasured = 1 + mostWaiting + 5, 5
+	what := effect.Measure{User: "ann", Conditions: &option.Conditions{Disks: []option.Space{{Bytes: 4096, Path: "/srv"}}}}
+	for what.Run = 1; what.Run <= all; what.Run++ {
+		m.Measure(t.Context(), what)
+		if what.Run == 1 {
+			<-asked
+		}
+	}
+	close(answer)
+	for run := job.RunID(1); run <= all; run++ {
+		got := <-m.Results()
+		if want := run > 1 && run <= 1+unmeasured; got.Run != run || (got.Unmet.Options != "") != want {
+			t.Fatalf("got %+v, want run %d, unmeasured: %v", got, run, want)
+		}
+	}
+	if measured != all-unmeasured {
+		t.Errorf("measured %d runs, want %d", measured, all-unmeasured)
+	}
+}
