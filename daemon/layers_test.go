@@ -61,7 +61,7 @@ var layers = [][]string{
 	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview"},
 	{"daemon/server", "daemon/server/servertest"},
 	{"daemon"},
-	{"tui/keys", "tui/nocolor", "tui/find"},
+	{"tui/keys", "tui/nocolor", "tui/find", "tui/settings"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui/page", "tui/screen/screentest"},

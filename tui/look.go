@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
@@ -20,14 +21,15 @@ type Look struct {
 type Wishes struct {
 	Color string // auto, always, never; empty: auto
 	ASCII bool
-	TTY   bool // the output is a terminal
+	TTY   bool   // the output is a terminal
+	Theme string // unless CRONRING_THEME is set
 }
 
 // FindLook decides by flags, then by the environment.
 func FindLook(w Wishes, env func(string) string) Look {
 	return Look{
 		profile: findProfile(w, env),
-		theme:   env("CRONRING_THEME"),
+		theme:   cmp.Or(env("CRONRING_THEME"), w.Theme),
 		Glyphs:  canvas.GlyphsOf(findTier(w, env)),
 		Still:   strings.EqualFold(env("CRONRING_ANIMATION"), "off"),
 	}

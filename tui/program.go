@@ -90,7 +90,7 @@ func newModel(ctx context.Context, o Options) *model {
 		feed:     &feed{client: o.Client},
 		requests: &requests{ctx: ctx, daemon: o.Client, open: map[requestKey]request{}},
 		palette:  newPalette(o.Look),
-		renderer: &renderer{in: o.In.Fd(), to: o.Out, mouse: true},
+		renderer: &renderer{in: o.In.Fd(), to: o.Out, mouse: !o.Start.MouseOff},
 		views:    o.Views,
 		recent:   o.Recent,
 		canvas:   canvas.New(80, 24),

@@ -23,6 +23,7 @@ import (
 //	.\" script                 a program for /bin/sh
 //	.\" prints                 the output of the commands above it
 //	.\" keys                   the dashboard's key file
+//	.\" settings               the dashboard's config.toml
 //	.\" dockerfile
 //	.\" not run: REASON        not testable
 type Kind string
@@ -39,6 +40,7 @@ const (
 	Script     Kind = "script"
 	Prints     Kind = "prints"
 	Keys       Kind = "keys"
+	Settings   Kind = "settings"
 	Dockerfile Kind = "dockerfile"
 	NotRun     Kind = "not run"
 )
@@ -106,7 +108,7 @@ func Examples(page, text string) (all []Example, err error) {
 
 // begin reads the comment above an example.
 func begin(page string, line int, mark string) (Example, error) {
-	for _, kind := range []Kind{Crontab, System, Anacrontab, TOML, Shell, Ring, Tutorial, Script, Prints, Keys, Dockerfile, NotRun} {
+	for _, kind := range []Kind{Crontab, System, Anacrontab, TOML, Shell, Ring, Tutorial, Script, Prints, Keys, Settings, Dockerfile, NotRun} {
 		if rest, ok := strings.CutPrefix(mark, string(kind)); ok && (rest == "" || rest[0] == ' ' || rest[0] == ':') {
 			return Example{Page: page, Line: line, Kind: kind, More: strings.TrimLeft(rest, ": ")}, nil
 		}

@@ -74,14 +74,15 @@ type overlay interface {
 
 // Start is the initial state of a dashboard.
 type Start struct {
-	World  screen.World  // with a board, or without one
-	Screen keys.Action   // of the first screen; empty: the jobs
-	Job    string        // to begin with; empty: whichever is first
-	Views  []screen.View // that were saved
-	Recent []string      // commands that were used before
-	Say    string        // first message to the user
-	Notify bool          // of failures that begin: bell, desktop and title of the terminal
-	Over   screen.Screen // shown over the first screen, such as the editor; nil: none
+	World    screen.World  // with a board, or without one
+	Screen   keys.Action   // of the first screen; empty: the jobs
+	Job      string        // to begin with; empty: whichever is first
+	Views    []screen.View // that were saved
+	Recent   []string      // commands that were used before
+	Say      string        // first message to the user
+	Notify   bool          // of failures that begin: bell, desktop and title of the terminal
+	MouseOff bool          // at the beginning
+	Over     screen.Screen // shown over the first screen, such as the editor; nil: none
 }
 
 // Screens are the screens that a shell shows.
@@ -115,7 +116,7 @@ func New(start Start, screens Screens) *Shell {
 		first = s.roots[screens.Roots[0].Action]
 	}
 	s.stack, s.views, s.recent = []screen.Screen{first}, start.Views, start.Recent
-	s.mouse, s.notify = true, start.Notify // the mouse is on in the terminal
+	s.mouse, s.notify = !start.MouseOff, start.Notify
 	s.greeting, s.job = start.Say, job.ID(start.Job)
 	if start.Over != nil {
 		s.stack = append(s.stack, start.Over)

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/tui"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/settings"
 	"github.com/cronring/cronring/tui/shell"
 )
 
@@ -43,7 +44,8 @@ screen readers and for terminals that can only print.
 
 It uses the terminal's own colours, and only signs that its character set has;
 --color, --ascii and the variables CRONRING_COLOR, CRONRING_THEME and
-CRONRING_GLYPHS change this.
+CRONRING_GLYPHS change this. Theme, mouse and notifications can be set in
+~/.config/cronring/config.toml.
 
 With -H, ssh cannot prompt, so use key authentication. The dashboard shows the
 errors of ssh.`,
@@ -95,8 +97,13 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if socket == "" {
 		socket = api.FindSocket(os.Getenv)
 	}
-	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
-	bindings, diagnostics := tui.ReadKeys(tui.KeyFile(os.Getenv))
+	preferred, diagnostics := settings.Load(settings.Path(os.Getenv))
+	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal, Theme: preferred.Theme}, os.Getenv)
+	bindings, wrong := tui.ReadKeys(tui.KeyFile(os.Getenv))
+	if len(wrong) > 0 {
+		wrong[0] = "key file: " + wrong[0]
+	}
+	diagnostics = append(diagnostics, wrong...)
 	viewFile := tui.ViewFile(os.Getenv)
 	views, err := tui.ReadViews(viewFile)
 	if err != nil {
@@ -107,9 +114,6 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if err != nil {
 		diagnostics = append(diagnostics, err.Error())
 	}
-	if len(diagnostics) > 0 {
-		diagnostics[0] = "key file: " + diagnostics[0]
-	}
 	world := screen.World{
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Commands: commands{a, f.root, readOnly},
@@ -119,7 +123,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Views: views, Recent: recent, Say: strings.Join(diagnostics, "; ")},
+		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify || preferred.Notify, MouseOff: !preferred.Mouse, Views: views, Recent: recent, Say: strings.Join(diagnostics, "; ")},
 		Edit:   f.edit,
 		Views:  viewFile,
 		Recent: recentFile,
