@@ -172,7 +172,7 @@ func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load 
 		}
 	}
 	return event.Load{
-		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.hostZone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: unfit,
+		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.hostZone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: unfit, CatchupRate: c.CatchupRate,
 	}
 }
 

@@ -45,7 +45,8 @@ type Config struct {
 	Listen     string           // address of the listener; "": none
 	Tokens     map[string]Token // by name
 
-	MaxEntries int // of a user's crontab; 0: defaultEntries
+	CatchupRate int // caught-up runs of each user that start in a second; 0: no limit
+	MaxEntries  int // of a user's crontab; 0: defaultEntries
 
 	Limits      slots.Limits
 	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, for each kind; 0: no limit

@@ -73,6 +73,11 @@ var settings = append([]setting{
 		func(c *Config) string { return strconv.Itoa(c.EntriesPerUser()) }},
 	{"queue-max", false, func(c *Config, v value) (err error) { c.Limits.QueueMax, err = v.number(1, mostRuns); return err },
 		func(c *Config) string { return strconv.Itoa(c.Limits.Queue()) }},
+	{"catchup.max-per-second", false, func(c *Config, v value) (err error) {
+		c.CatchupRate, err = v.number(0, mostRuns)
+		return err
+	},
+		func(c *Config) string { return limit(c.CatchupRate) }},
 	{"history-rows-per-user", false, func(c *Config, v value) (err error) { c.HistoryRows, err = v.number(0, mostRows); return err },
 		func(c *Config) string { return limit(c.HistoryRows) }},
 	{"audit-rows-per-user", false, func(c *Config, v value) (err error) { c.AuditRows, err = v.number(1, mostRows); return err },

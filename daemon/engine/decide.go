@@ -64,7 +64,7 @@ func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *l
 		next := o
 		next.Due = at
 		if p.Missed+i < p.OnTime {
-			next.Trigger, next.Cause = job.TriggerCatchup, job.CaughtUp
+			next.Trigger, next.Cause, next.Wait = job.TriggerCatchup, job.CaughtUp, e.caught.Wait(o.User(), e.now.Up)
 		}
 		newest = e.decide(&next)
 	}

@@ -73,6 +73,7 @@ type Engine struct {
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
 	agenda  agenda.Agenda
 	pending []int // slots that are due and wait for room in a step, in order
+	caught  agenda.Pace
 
 	live    map[job.RunID]*live.Run
 	byJob   map[job.ID][]*live.Run // the same, oldest first

@@ -25,7 +25,7 @@ func (e *Engine) load(ev event.Load) {
 		p = ev.Prepare(e.jobs, e.now.Wall)
 	}
 	everything := first || e.node != ev.Node || !maps.Equal(e.labels, ev.Labels) || e.ring.mode != ev.Ring || !maps.Equal(e.unfit, ev.Unfit)
-	e.node, e.labels, e.unfit, e.blackouts = ev.Node, ev.Labels, ev.Unfit, ev.Blackouts
+	e.node, e.labels, e.unfit, e.blackouts, e.caught.PerSecond = ev.Node, ev.Labels, ev.Unfit, ev.Blackouts, ev.CatchupRate
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = &install.Awaited{Memory: e.memory.remember(), Crontabs: maps.Clone(ev.Awaited), Booted: e.memory.Booted}
 	}

@@ -62,6 +62,7 @@ type simHost struct {
 	limits slots.Limits
 
 	blackouts timetable.Blackouts
+	rate      int // see event.Load.CatchupRate
 	node      string
 	labels    map[string]string
 	ring      event.RingMode
@@ -181,7 +182,7 @@ func (h *simHost) start() {
 // load returns the event with the crontabs and the configuration: not prepared,
 // prepared for what is installed, or for what was installed before.
 func (h *simHost) load() event.Load {
-	ev := event.Load{Crontabs: h.crontabs, Limits: h.limits, Blackouts: h.blackouts, Node: h.node, Labels: h.labels, Ring: h.ring}
+	ev := event.Load{Crontabs: h.crontabs, Limits: h.limits, Blackouts: h.blackouts, Node: h.node, Labels: h.labels, Ring: h.ring, CatchupRate: h.rate}
 	if h.engine == nil {
 		return ev
 	}

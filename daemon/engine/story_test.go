@@ -295,6 +295,9 @@ func (s *story) command(words []string, body string) {
 	case "limits":
 		h.limits = s.limits(words[1:])
 		return
+	case "rate":
+		h.rate, _ = strconv.Atoi(words[1])
+		return
 	case "blackout":
 		h.blackouts = s.blackout(words[1:])
 		return

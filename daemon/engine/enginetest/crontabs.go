@@ -375,6 +375,7 @@ func (h *Host) drawLimits() {
 		h.limits.Pools["own"] = slots.Pool{Size: 4, Rate: 2, Per: time.Minute, Users: []string{"*"}}
 	}
 	if h.rng.IntN(3) == 0 {
+		h.rate = h.rng.IntN(3)
 		h.limits.MaxRunning, h.limits.MaxPerUser = h.rng.IntN(6), h.rng.IntN(4)
 	}
 	if h.rng.IntN(3) == 0 {

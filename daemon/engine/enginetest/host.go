@@ -38,6 +38,7 @@ type Host struct {
 	limits  slots.Limits
 
 	blackouts timetable.Blackouts
+	rate      int // of what is caught up, a second and user
 
 	store     *memorystore.Store
 	lastSeen  time.Time // of the store
@@ -137,7 +138,7 @@ func (h *Host) note(format string, args ...any) {
 
 // load returns the event that loads the installed crontabs.
 func (h *Host) load() event.Load {
-	l := event.Load{Limits: h.limits, Blackouts: h.blackouts, Node: Node}
+	l := event.Load{Limits: h.limits, Blackouts: h.blackouts, Node: Node, CatchupRate: h.rate}
 	for _, f := range h.files {
 		l.Crontabs = append(l.Crontabs, f.parsed)
 	}

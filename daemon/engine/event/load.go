@@ -36,6 +36,8 @@ type Load struct {
 	Labels    map[string]string // labels of the host, for need= and avoid=
 	Ring      RingMode
 
+	CatchupRate int // caught-up runs of each user that start in a second; 0: no limit
+
 	Prepared *install.Prepared // see View.Prepare; nil: Step does all the work
 }
 

@@ -38,7 +38,10 @@ type Occurrence struct {
 	Count   int
 	Trigger job.Trigger
 	Cause   job.Reason // why it runs, if it does
-	Detail  string     // details of Cause
+
+	Wait time.Duration // of what is caught up: until its user has had no more starts than the host allows
+
+	Detail string // details of Cause
 
 	Run      *live.Run        // the waiting run; nil: none was made yet
 	By       string           // the user who requested it

@@ -130,18 +130,18 @@ func (c *check) delay() Decision {
 	return c.holdUntil(at, job.WaitsOnDelay, "")
 }
 
-// scatter delays a caught-up occurrence as jitter= and spread= would have, so that the jobs of a
-// host that was down do not start together. All that a job missed start after the same delay, in
-// order, and not later than deadline= allows.
+// scatter delays a caught-up occurrence as jitter= and spread= would have, or until the host allows
+// its user another start, so that the jobs of a host that was down do not start together. All that
+// a job missed start after the same jitter, in order, which does not exceed deadline=.
 func (c *check) scatter() Decision {
-	if c.Trigger != job.TriggerCatchup || c.Options.Scatter == 0 || c.Options.Period != nil {
+	if c.Trigger != job.TriggerCatchup || c.Options.Period != nil {
 		return Decision{}
 	}
 	wait := live.Scatter(c.Options.Scatter, c.ID, c.Now)
 	if d := c.Options.Deadline; d > 0 {
 		wait = min(wait, c.Due.Add(d).Sub(c.Now))
 	}
-	if wait <= 0 {
+	if wait = max(wait, c.Wait); wait <= 0 {
 		return Decision{}
 	}
 	return c.holdUntil(c.Now.Add(wait), job.WaitsOnDelay, "")
