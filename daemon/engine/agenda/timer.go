@@ -58,10 +58,16 @@ func (t *Timers) Expired(up time.Duration) (Timer, bool) {
 // Len, Less, Swap, Push and Pop are heap.Interface.
 func (t Timers) Len() int { return len(t) }
 func (t Timers) Less(i, j int) bool {
-	if t[i].At != t[j].At {
-		return t[i].At < t[j].At
+	switch a, b := &t[i], &t[j]; {
+	case a.At != b.At:
+		return a.At < b.At
+	case a.Run != b.Run:
+		return a.Run < b.Run
+	case a.Kind != b.Kind:
+		return a.Kind < b.Kind
+	default:
+		return a.Of.Before(b.Of)
 	}
-	return t[i].Run < t[j].Run || t[i].Run == t[j].Run && t[i].Of.Before(t[j].Of)
 }
 func (t Timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 func (t *Timers) Push(x any)   { *t = append(*t, x.(Timer)) }
