@@ -163,6 +163,10 @@ func (e *Editor) typeForm(w *screen.World, k screen.Key) []screen.Effect {
 		return e.takeForm(w)
 	default:
 		line := &f.fields[f.at].line
+		if k.Text == " " && f.fields[f.at].option == "" && line != f.commandLine() {
+			f.goTo(f.at + 1) // so that a whole line of a crontab can be typed
+			break
+		}
 		if replaces := k.Text != "" || k.Name == "backspace" || k.Name == "delete"; f.marked && replaces {
 			line.Set("")
 		}

@@ -1,0 +1,204 @@
+package tui
+
+import (
+	"cmp"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// maxKeys is how many keys a usual task takes at most. Typed text, such as a name or a reason, is
+// not counted.
+const maxKeys = 4
+
+// tasksCrontab has jobs that fail, that run until they are stopped, and that share a minute.
+const tasksCrontab = `#@ name=broken
+0 0 1 1 * echo "preparing"; echo "fatal: no route to pg-2" >&2; exit 3
+#@ name=fine
+0 0 1 1 * echo all is well
+#@ name=sleepy
+0 0 1 1 * echo going to bed; exec sleep 600
+#@ name=often-a
+*/5 * * * * true
+#@ name=often-b
+*/5 * * * * true
+`
+
+// taskScreen is a dashboard in which a user does one task. It counts the keys.
+type taskScreen struct {
+	*terminal
+	pressed int
+}
+
+func (x *taskScreen) press(names ...string) {
+	x.t.Helper()
+	x.pressed += len(names)
+	x.keys(names...)
+}
+
+// tasks are what users of a dashboard do most. job is the job under the cursor. The first run of
+// broken has ended.
+var tasks = []struct {
+	name, job string
+	do        func(h *host, x *taskScreen)
+}{
+	{"find a failing job", "", func(h *host, x *taskScreen) {
+		x.wait(">✗ FAIL broken", "✗ 1 failing")
+	}},
+	{"why", "broken", func(h *host, x *taskScreen) {
+		x.press("w")
+		x.wait("Why: broken", "It ran, and failed")
+	}},
+	{"output", "broken", func(h *host, x *taskScreen) {
+		x.press("o")
+		x.wait("Output: broken", "fatal: no route to pg-2")
+	}},
+	{"search", "broken", func(h *host, x *taskScreen) {
+		x.press("o")
+		x.wait("Output: broken", "fatal")
+		x.press("/")
+		x.typing("prep")
+		x.wait("in 1 line")
+	}},
+	{"follow", "sleepy", func(h *host, x *taskScreen) {
+		h.begin("sleepy")
+		x.wait("► run  sleepy")
+		x.press("o")
+		x.wait("Output: sleepy", "going to bed", "follow")
+	}},
+	{"rerun", "broken", func(h *host, x *taskScreen) {
+		x.press("C-r")
+		x.wait("Run what failed last of broken again")
+		x.press("y")
+		x.wait("started run 2 of broken", "cronring retry broken")
+	}},
+	{"run and watch", "fine", func(h *host, x *taskScreen) {
+		x.press("r")
+		x.wait("Run fine now")
+		x.press("w")
+		x.wait("Output: fine", "all is well", "ok after")
+	}},
+	{"stop", "sleepy", func(h *host, x *taskScreen) {
+		h.begin("sleepy")
+		x.wait("► run  sleepy")
+		x.press("x")
+		x.wait("Stop sleepy?")
+		x.press("y")
+		x.wait("stopped by ")
+	}},
+	{"pause for 2 h with a reason", "fine", func(h *host, x *taskScreen) {
+		x.press("p")
+		x.wait("Pause fine for how long?", "2h")
+		x.press("2")
+		x.wait("Reason:")
+		x.typing("moving the disk")
+		x.press("Enter")
+		x.wait("paused fine", "--reason")
+	}},
+	{"resume", "fine", func(h *host, x *taskScreen) {
+		h.pause("fine")
+		x.wait("‖ 1")
+		x.press("p")
+		x.wait("resumed fine")
+	}},
+	{"edit with preview", "fine", func(h *host, x *taskScreen) {
+		x.press("e")
+		x.wait("Edit ", "all is well", "Save would")
+		x.typing("3")
+		x.wait("Line 4: at 00:30 on 1 January", "next ", "year ", "~1 changed (fine: schedule)")
+		x.press("C-s")
+		x.wait("saved ")
+	}},
+	{"add", "fine", func(h *host, x *taskScreen) {
+		x.press("A")
+		x.wait("New entry", "minute")
+		x.typing("30 4 * * 1-5 echo backup")
+		x.wait("at 04:30 on Monday to Friday")
+		x.press("Enter")
+		x.wait("+1 added")
+		x.press("C-s")
+		x.wait("saved ", "z undo")
+		if text := h.read(); !strings.Contains(text, "\n30 4 * * 1-5 echo backup\n") {
+			x.t.Errorf("added: got %q", text)
+		}
+	}},
+	{"undo", "fine", func(h *host, x *taskScreen) {
+		x.keys("D")
+		x.wait("Type 1 to confirm")
+		x.typing("1")
+		x.wait("deleted fine", "z undo")
+		x.press("z")
+		x.wait("put fine back")
+		if text := h.read(); text != tasksCrontab {
+			x.t.Errorf("undone: got %q", text)
+		}
+	}},
+	{"next hour", "fine", func(h *host, x *taskScreen) {
+		x.press("H")
+		x.wait("Next hour: ", "often-a")
+	}},
+	{"clashes", "fine", func(h *host, x *taskScreen) {
+		x.press("3")
+		x.wait("[3 Timeline]")
+		x.press("c")
+		x.wait("Clashes: minutes with several starts", "often-a")
+	}},
+	{"30 days", "fine", func(h *host, x *taskScreen) {
+		x.press("%")
+		x.wait("Statistics: fine, 30 days")
+	}},
+	{"compare two runs", "broken", func(h *host, x *taskScreen) {
+		h.runNow("broken")
+		x.press("2")
+		x.wait("[2 Runs]")
+		x.wait("broken", "1/2")
+		x.press("v", "j", "=")
+		x.wait("run 2 against 1")
+	}},
+	{"acknowledge", "broken", func(h *host, x *taskScreen) {
+		x.press("a")
+		x.wait("acknowledged broken", "✗ ack")
+	}},
+}
+
+// TestTerminalTasks does each task of a list against a daemon, and counts the keys that it takes.
+func TestTerminalTasks(t *testing.T) {
+	for _, task := range tasks {
+		t.Run(strings.ReplaceAll(task.name, " ", "-"), func(t *testing.T) {
+			h := newHost(t, tasksCrontab)
+			h.runNow("broken")
+			var flags []string
+			if task.job != "" {
+				flags = []string{"--job", task.job}
+			}
+			x := &taskScreen{terminal: h.open(100, 30, flags...)}
+			x.wait("live ", "sleepy", cmp.Or(task.job, "broken")+": ")
+			task.do(h, x)
+			if x.pressed > maxKeys {
+				t.Errorf("it took %d keys, want at most %d", x.pressed, maxKeys)
+			}
+			t.Logf("%d keys", x.pressed)
+		})
+	}
+}
+
+// begin starts a job.
+func (h *host) begin(ref string) {
+	h.t.Helper()
+	client := api.Dial(h.socket)
+	defer client.Close()
+	if _, err := client.Run(h.t.Context(), api.RunRequest{Refs: []string{ref}}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// pause pauses a job.
+func (h *host) pause(ref string) {
+	h.t.Helper()
+	client := api.Dial(h.socket)
+	defer client.Close()
+	if _, err := client.Pause(h.t.Context(), api.PauseRequest{Refs: []string{ref}}); err != nil {
+		h.t.Fatal(err)
+	}
+}
