@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,10 +23,14 @@ type space func(path string) (int64, error)
 // measure returns the conditions that do not hold. The files of the host's kernel are in root.
 func measure(root fs.FS, c *option.Conditions, free space) (u event.Unmet) {
 	add := func(key, detail string) {
-		if u.Options != "" {
-			u.Options, u.Detail = u.Options+", ", u.Detail+"; "
+		if u.Options == "" {
+			u.Options, u.Detail = key, detail
+			return
 		}
-		u.Options, u.Detail = u.Options+key, u.Detail+detail
+		u.Detail += "; " + detail
+		if !slices.Contains(strings.Split(u.Options, ", "), key) {
+			u.Options += ", " + key
+		}
 	}
 	numbers := func(key, what, unit string, limit float64, read func() (float64, error)) {
 		if limit == 0 {

@@ -41,7 +41,7 @@ func TestMeasure(t *testing.T) {
 		{"memory", option.Conditions{Memory: 3 << 30}, event.Unmet{Options: "need-memory", Detail: "free memory is 2.00G, and must be 3.00G"}},
 		{"pressure", option.Conditions{Pressure: option.Pressure{CPU: 12}}, event.Unmet{Options: "pressure", Detail: "pressure of cpu is 12.5 %, and must be below 12 %"}},
 		{"disks", option.Conditions{Disks: []option.Space{{Bytes: 6 << 30, Path: "/srv"}, {Bytes: 1, Path: "/gone"}}},
-			event.Unmet{Options: "need-disk, need-disk", Detail: "free space in /srv is 5.00G, and must be 6.00G; free space in /gone is not known: No such file or directory"}},
+			event.Unmet{Options: "need-disk", Detail: "free space in /srv is 5.00G, and must be 6.00G; free space in /gone is not known: No such file or directory"}},
 		{"battery", option.Conditions{Battery: option.BatteryWait}, event.Unmet{Options: "on-battery", Detail: "the host runs on battery"}},
 		{"battery skips", option.Conditions{Battery: option.BatterySkip}, event.Unmet{Options: "on-battery", Detail: "the host runs on battery", Skip: true}},
 		{"not measured", option.Conditions{Pressure: option.Pressure{Memory: 1}}, event.Unmet{Options: "pressure",

@@ -28,14 +28,14 @@ const patience = 10 * time.Second
 // meanwhile also wait, so without it a dead file system would collect them without limit.
 const mostWaiting = 1000
 
-// Meter measures the conditions of runs, one run of a user at a time, so that a user with a dead
+// Meter measures the conditions of runs, one run of a user that needs a disk at a time, so that a user with a dead
 // file system delays nobody else. Its methods may be called from any goroutine.
 type Meter struct {
 	options Options
 	results chan event.Measured
 
 	mu    sync.Mutex
-	lanes map[string][]effect.Measure // by user: what waits; present while a goroutine works
+	lanes map[string][]effect.Measure // by user: what waits for a disk; present while a goroutine works
 }
 
 // Options are what a Meter needs of the daemon.
@@ -52,8 +52,13 @@ func New(options Options) *Meter {
 // Results returns the channel with the results.
 func (m *Meter) Results() <-chan event.Measured { return m.results }
 
-// Measure measures the conditions of a run, until ctx is done.
+// Measure measures the conditions of a run, until ctx is done. Only runs that need a disk wait for
+// other runs of their user.
 func (m *Meter) Measure(ctx context.Context, what effect.Measure) {
+	if len(what.Conditions.Disks) == 0 {
+		go func() { m.report(ctx, what, measure(host, what.Conditions, nil)) }()
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	waiting, busy := m.lanes[what.User]
@@ -79,10 +84,14 @@ func (m *Meter) work(ctx context.Context, user string) {
 		if len(waiting) <= mostWaiting {
 			unmet = measure(host, what.Conditions, func(path string) (int64, error) { return m.free(ctx, user, path) })
 		}
-		select {
-		case m.results <- event.Measured{Run: what.Run, Unmet: unmet}:
-		case <-ctx.Done():
-		}
+		m.report(ctx, what, unmet)
+	}
+}
+
+func (m *Meter) report(ctx context.Context, what effect.Measure, unmet event.Unmet) {
+	select {
+	case m.results <- event.Measured{Run: what.Run, Unmet: unmet}:
+	case <-ctx.Done():
 	}
 }
 

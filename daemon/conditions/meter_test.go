@@ -3,6 +3,7 @@ package conditions
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
@@ -78,5 +79,30 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 	if measured != all-unmeasured {
 		t.Errorf("measured %d runs, want %d", measured, all-unmeasured)
+	}
+}
+
+// TestConditionsWithoutDisksDoNotQueue: a run that needs no disk is answered while a file system
+// does not answer its user.
+func TestConditionsWithoutDisksDoNotQueue(t *testing.T) {
+	asked := make(chan bool)
+	m := New(Options{
+		Find: func(_ context.Context, user string) (account.Account, error) { return account.Account{Name: user}, nil },
+		Exec: func(ctx context.Context, _ spawn.Tool) (spawn.Result, error) {
+			close(asked)
+			<-t.Context().Done()
+			return spawn.Result{}, ctx.Err()
+		},
+	})
+	m.Measure(t.Context(), effect.Measure{Run: 1, User: "ann", Conditions: &option.Conditions{Disks: []option.Space{{Bytes: 1, Path: "/dead"}}}})
+	<-asked
+	m.Measure(t.Context(), effect.Measure{Run: 2, User: "ann", Conditions: &option.Conditions{}})
+	select {
+	case got := <-m.Results():
+		if got.Run != 2 || got.Unmet.Options != "" {
+			t.Errorf("got %+v, want that run 2 may start", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("run 2 waits for the disk of run 1")
 	}
 }
