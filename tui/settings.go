@@ -71,6 +71,9 @@ func readJSON(path string, v any) error {
 
 // writeJSON saves a value in the place of the one before.
 func writeJSON(path string, v any) error {
+	if path == "" {
+		return nil // nothing is kept, as in the demo
+	}
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)

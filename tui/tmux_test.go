@@ -37,6 +37,12 @@ func (h *host) open(width, height int, flags ...string) *terminal {
 // openWith does so with variables of the environment.
 func (h *host) openWith(env []string, width, height int, flags ...string) *terminal {
 	h.t.Helper()
+	return h.openCommand(env, width, height, append([]string{"top"}, flags...)...)
+}
+
+// openCommand starts a command of cronring that draws on the terminal.
+func (h *host) openCommand(env []string, width, height int, command ...string) *terminal {
+	h.t.Helper()
 	t := h.t.(*testing.T)
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal")
@@ -50,7 +56,7 @@ func (h *host) openWith(env []string, width, height int, flags ...string) *termi
 		}
 	}
 	words := append([]string{"env", "-u", "NO_COLOR", "-u", "COLORTERM", "HOME=" + h.dir, "TZ=UTC", "CRONRING_SOCKET=" + h.socket}, env...)
-	words = append(append(words, program(t, "cronring"), "top"), flags...)
+	words = append(append(words, program(t, "cronring")), command...)
 	// The program starts when its bytes are read, and what it leaves stays to be seen.
 	x.tmux("-f", "/dev/null", "new-session", "-d", "-c", h.dir, "-x", strconv.Itoa(width), "-y", strconv.Itoa(height),
 		"read go <"+gate+"; "+shellWords(words)+" 2>"+filepath.Join(h.dir, "stderr")+"; echo $? >"+exit+"; read forever <"+gate)
@@ -304,10 +310,35 @@ func TestTerminalWithoutADaemon(t *testing.T) {
 	h := newHost(t, demo(t))
 	h.stop(syscall.SIGKILL)
 	x := h.open(80, 24)
-	x.wait("OFFLINE", "does not answer", "cronring doctor")
+	x.wait("OFFLINE", "does not answer", "systemctl start cronring", "make run", "cronring demo")
 	x.keys("q")
 	if code := x.ended(); code != "0" {
 		t.Errorf("got exit %s, want 0", code)
+	}
+}
+
+// The demo shows a host without a daemon and without files, runs its jobs, and leaves nothing.
+func TestTerminalDemo(t *testing.T) {
+	h := &host{t: t, dir: t.TempDir(), socket: "/nonexistent"}
+	x := h.openCommand([]string{"LANG=C.UTF-8", "TERM=tmux-256color"}, 100, 30, "demo")
+	x.wait("cronring db-01", "✗ FAIL etl-orders", "‖ held report-daily", "connection to server at \"pg-2\"", "live ")
+	x.keys("4")
+	x.wait("[4 Ring]", "db-02", "db-03")
+	x.keys("1")
+	x.wait("[1 Jobs]")
+	x.keys("/")
+	x.typing("sitemap")
+	x.keys("Enter", "r")
+	x.wait("Run sitemap now")
+	x.keys("y")
+	x.wait("started run")
+	x.keys(":")
+	x.typing("report stats --by user")
+	x.keys("Enter")
+	x.wait("cronring report stats --by user", "postgres")
+	x.quit()
+	if left, err := os.ReadDir(h.dir); err != nil || len(left) != 1 || left[0].Name() != "stderr" { // which the test made
+		t.Errorf("the demo left %v, error %v", left, err)
 	}
 }
 

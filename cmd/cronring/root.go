@@ -65,7 +65,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	root.SetHelpCommandGroupID("help")
 	for group, verbs := range map[string][]*cobra.Command{
 		"jobs": {
-			dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a),
+			dashboard.NewTop(a, newRoot), dashboard.NewDemo(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a),
 			runs.NewHistory(a), runs.NewLogs(a), runs.NewDead(a),
 			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewSkip(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewBeat(a), jobs.NewState(a), jobs.NewAccess(a),
 		},
@@ -110,7 +110,7 @@ func bare(a *cli.App, cmd *cobra.Command) error {
 }
 
 // offline are the commands that never ask the daemon.
-var offline = []string{"lint", "simulate", "import", "bridge", "completion", "man", "options"}
+var offline = []string{"lint", "simulate", "import", "bridge", "completion", "man", "options", "demo"}
 
 // finish adds to a command, and to those below it, what all of their kind have.
 func finish(a *cli.App, cmd *cobra.Command) {

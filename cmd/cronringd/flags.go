@@ -37,6 +37,7 @@ const (
 	runDaemon verb = iota
 	showVersion
 	checkConfig
+	showDemo // for cronring demo
 )
 
 // hostState and hostRuntime are the directories of a host's own daemon.
@@ -99,6 +100,7 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 	f := ownFlags(o, &version, &check)
 	f.Usage = func() {}
 	help := f.BoolP("help", "h", false, "")
+	invented := f.Bool("demo", false, "")
 	cronFlags(f, o, family, &version)
 	if err := f.Parse(args); err != nil {
 		return runDaemon, err
@@ -113,6 +115,8 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 		return showVersion, nil
 	case check:
 		return checkConfig, nil
+	case *invented:
+		return showDemo, nil
 	case o.Log != "" && !slices.Contains(logForms, o.Log):
 		return runDaemon, fmt.Errorf("--log %s: expected %s", o.Log, strings.Join(logForms, ", "))
 	case o.Cron.Cluster:

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/demo"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/pamsession"
 	"github.com/cronring/cronring/daemon/shim"
@@ -46,6 +47,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	case verb == checkConfig:
 		return check(&o, stdout, stderr)
+	case verb == showDemo:
+		if err := demo.Serve(os.Stdin, stdout); err != nil {
+			fmt.Fprintln(stderr, "cronringd:", err)
+			return 1
+		}
+		return 0
 	}
 	o.Config = config.Read(o.ConfigDir)
 	if err := o.Config.Err(); err != nil {

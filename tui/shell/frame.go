@@ -185,7 +185,7 @@ func (s *Shell) drawBanner(body canvas.View) int {
 				s.w.Now.In(s.zone()).Format("15:04:05"), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
 		}
 		lines = append(lines, page.Wrap(message, width, width)...)
-		lines = append(lines, "Try:  systemctl start cronring    in a clone: make run    cronring doctor")
+		lines = append(lines, "Try:  systemctl start cronring    in a clone: make run    cronring demo")
 	}
 	lines = lines[:min(len(lines), max(body.Height()/2, 1))]
 	for y, line := range lines {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -19,6 +20,9 @@ type connection struct {
 	timeout  Duration
 	ReadOnly bool
 	Client   *api.Client // nil before the first request
+
+	// Demo connects to the host of cronring demo; nil: the daemon is real.
+	Demo func(context.Context) (net.Conn, error)
 }
 
 // AddConnection adds the flags of all commands that use the daemon.
@@ -74,6 +78,8 @@ func (a *App) Daemon() *api.Client {
 		return a.Client
 	}
 	switch {
+	case a.Demo != nil:
+		a.Client = api.Through("the demo", a.Demo)
 	case a.Host != "":
 		a.Client = api.Through(a.Host+", through ssh", a.overSSH(a.Host))
 	case a.Socket != "":

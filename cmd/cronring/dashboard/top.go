@@ -104,12 +104,14 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		wrong[0] = "key file: " + wrong[0]
 	}
 	diagnostics = append(diagnostics, wrong...)
-	viewFile := tui.ViewFile(os.Getenv)
+	viewFile, recentFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv)
+	if a.Demo != nil {
+		viewFile, recentFile = "", "" // it leaves no files
+	}
 	views, err := tui.ReadViews(viewFile)
 	if err != nil {
 		diagnostics = append(diagnostics, err.Error())
 	}
-	recentFile := tui.RecentFile(os.Getenv)
 	recent, err := tui.ReadRecent(recentFile)
 	if err != nil {
 		diagnostics = append(diagnostics, err.Error())
