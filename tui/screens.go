@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/tui/screen/dst"
 	"github.com/cronring/cronring/tui/screen/editor"
 	"github.com/cronring/cronring/tui/screen/files"
+	"github.com/cronring/cronring/tui/screen/hosts"
 	"github.com/cronring/cronring/tui/screen/incident"
 	"github.com/cronring/cronring/tui/screen/jobs"
 	"github.com/cronring/cronring/tui/screen/output"
@@ -23,8 +24,11 @@ import (
 // newShell returns a shell with all screens, which begins as the options require.
 func newShell(o Options) *shell.Shell {
 	start := o.Start
-	if o.Edit != "" {
+	switch {
+	case o.Edit != "":
 		start.Over = editor.New(&start.World, screen.Subject{File: o.Edit})
+	case start.World.Hosts != nil && len(start.World.Hosts.Named()) > 0:
+		start.Over = hosts.New()
 	}
 	return shell.New(start, screens)
 }
@@ -48,6 +52,7 @@ var screens = shell.Screens{
 		keys.ShowGroups:   func(*screen.World, screen.Subject) screen.Screen { return incident.New() },
 		keys.ShowStats:    func(_ *screen.World, s screen.Subject) screen.Screen { return stats.New(s) },
 		keys.ShowUpcoming: func(*screen.World, screen.Subject) screen.Screen { return upcoming.New() },
+		keys.ShowHosts:    func(*screen.World, screen.Subject) screen.Screen { return hosts.New() },
 		keys.PageOutput:   func(_ *screen.World, s screen.Subject) screen.Screen { return output.NewPager(s) },
 		keys.Edit:         func(w *screen.World, s screen.Subject) screen.Screen { return editor.New(w, s) },
 		keys.Add:          func(w *screen.World, s screen.Subject) screen.Screen { return editor.NewEntry(w, s) },

@@ -45,6 +45,7 @@ var verbs = []Verb{
 	{"timeline", keys.ShowTimeline, NoJob, "past and coming runs on one axis"},
 	{"files", keys.ShowFiles, NoJob, "the crontab files"},
 	{"ring", keys.ShowRing, NoJob, "the ring of hosts"},
+	{"hosts", keys.ShowHosts, NoJob, "other hosts, and their dashboards"},
 	{"incident", keys.ShowGroups, NoJob, "failures by shared cause"},
 	{"stats", keys.ShowStats, OneJob, "success, durations and wasted time of each day"},
 	{"next", keys.ShowUpcoming, NoJob, "the runs of the next hour"},

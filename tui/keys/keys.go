@@ -29,6 +29,7 @@ const (
 	Incident Scope = "incident"
 	Stats    Scope = "statistics"
 	Upcoming Scope = "next hour"
+	Hosts    Scope = "hosts"
 	Command  Scope = "command"
 )
 
@@ -102,6 +103,7 @@ const (
 
 	ShowStats    Action = "statistics"
 	ShowUpcoming Action = "next-hour"
+	ShowHosts    Action = "hosts"
 	Days30       Action = "30-days"
 	Days90       Action = "90-days"
 	OfAll        Action = "statistics-of-all"

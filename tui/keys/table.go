@@ -8,6 +8,7 @@ var table = []Binding{
 	{ShowTimeline, Everywhere, []string{"3"}, "timeline", "past and coming runs on one axis", "cronring report timeline"},
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
 	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --installed"},
+	{ShowHosts, Everywhere, []string{"6"}, "hosts", "other hosts: what fails and comes next there, and their dashboards", ""},
 	{Palette, Everywhere, []string{":", "ctrl+p"}, "cmd", "find a command, job, screen, file, host or view", ""},
 	{Help, Everywhere, []string{"?", "f1"}, "help", "the keys of this screen", "man cronring"},
 	{CommandLog, Everywhere, []string{"@"}, "log", "what was done, as shell commands", ""},

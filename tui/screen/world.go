@@ -26,6 +26,7 @@ type World struct {
 	Still    bool     // nothing moves by itself: animation is off
 	ReadOnly string   // why nothing may be changed; empty: it may
 	Commands Commands // of the command line
+	Hosts    Hosts    // other ones; nil: none can be reached
 	Reach    []string // flags with which a command connects to the same daemon; none: the defaults do
 
 	Width int         // of the terminal, as drawn last

@@ -16,7 +16,8 @@ import (
 // connection holds the flags about the daemon, and its client.
 type connection struct {
 	Socket   string
-	Host     string
+	Host     string   // the first of Hosts
+	Hosts    []string // of -H
 	timeout  Duration
 	ReadOnly bool
 	Client   *api.Client // nil before the first request
@@ -29,7 +30,8 @@ type connection struct {
 func (a *App) AddConnection(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&a.Socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
-	flags.StringVarP(&a.Host, "host", "H", "", "ask the daemon of `[USER@]HOST`, through ssh (default: $CRONRING_HOST)")
+	a.Host, a.Hosts = "", nil
+	flags.VarP(hostFlag{&a.connection}, "host", "H", "ask the daemon of `[USER@]HOST`, through ssh (default: $CRONRING_HOST)")
 	flags.Var(&a.timeout, "timeout", "give up after `D`, with exit code 7 (default: $CRONRING_TIMEOUT, else never)")
 	flags.Lookup("timeout").DefValue = ""
 	flags.BoolVar(&a.ReadOnly, "read-only", false, "refuse to change anything")
@@ -68,7 +70,7 @@ func (a *App) Prepare(cmd *cobra.Command) error {
 		context.AfterFunc(ctx, cancel)
 		cmd.SetContext(ctx)
 	}
-	return remoteHost(a.Host)
+	return a.checkHosts(cmd)
 }
 
 // Daemon returns the client of the daemon that the flags and the environment

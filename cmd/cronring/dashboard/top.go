@@ -48,8 +48,9 @@ CRONRING_GLYPHS change this. Theme, mouse and notifications can be set in
 ~/.config/cronring/config.toml.
 
 With -H, ssh cannot prompt, so use key authentication. The dashboard shows the
-errors of ssh.`,
-		Example: "  cronring top --job etl-orders",
+errors of ssh. With several -H, it begins with a list of hosts; the key 6 shows
+this list, to which members of the ring belong too.`,
+		Example: "  cronring top --job etl-orders\n  cronring top -H db-01 -H db-02",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return top(a, cmd, f) },
 	}
@@ -86,6 +87,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if f.plain && f.notify {
 		return cli.UsageError("combine --plain with --notify", "", "cronring report events --notify")
 	}
+	if f.plain && len(a.Hosts) > 1 {
+		return cli.UsageError("combine --plain with several hosts", "", "cronring top --plain -H "+a.Host)
+	}
 	if f.plain {
 		return plain(a, cmd, readOnly, f.root)
 	}
@@ -120,6 +124,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Commands: commands{a, f.root, readOnly},
 	}
+	other := newHosts(a, f.ascii)
+	defer other.close()
+	world.Hosts = other
 	messages, ok := a.Err.(*os.File)
 	a.Drawing = ok && cli.IsTerminal(messages)
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first

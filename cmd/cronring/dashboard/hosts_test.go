@@ -1,0 +1,33 @@
+package dashboard
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+)
+
+func TestHostsOfFlags(t *testing.T) {
+	a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
+	a.Color = cli.OneOf("never")
+	a.Host, a.Hosts, a.ReadOnly = "db-01", []string{"db-01", "db-02", "db-02", "root@db-03"}, true
+	h := newHosts(a, true)
+	if want := []string{"db-02", "root@db-03"}; !slices.Equal(h.Named(), want) {
+		t.Errorf("other hosts: %q, want %q", h.Named(), want)
+	}
+	want := []string{"top", "--host=db-02", "--color", "never", "--read-only", "--ascii"}
+	if got := h.Dashboard("db-02").Args[1:]; !slices.Equal(got, want) {
+		t.Errorf("the dashboard of a host is shown by %q, want %q", got, want)
+	}
+}
+
+func TestNamesOfHostsFromARing(t *testing.T) {
+	h := newHosts(cli.New(strings.NewReader(""), os.Stdout, os.Stderr), false)
+	for _, name := range []string{"", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a\x1b[2J", "`x`", "%h"} {
+		if _, err := h.Status(t.Context(), name); err == nil || !strings.Contains(err.Error(), "connect to the host") {
+			t.Errorf("host %q: %v, want a refusal", name, err)
+		}
+	}
+}

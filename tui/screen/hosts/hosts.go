@@ -1,0 +1,252 @@
+// Package hosts owns the screen that lists hosts, and what fails, runs and comes next on each.
+package hosts
+
+import (
+	"context"
+	"iter"
+	"os/exec"
+	"slices"
+	"strconv"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	hostwatch "github.com/cronring/cronring/tui/hosts"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+)
+
+// Hosts lists the host that is shown and all others that are known.
+type Hosts struct {
+	table.Table[string, row]
+	rows table.Rows[string, row]
+}
+
+// row is a host. Its key is its name, or "" for the host that is shown.
+type row struct {
+	hostwatch.Report
+	known bool
+}
+
+const (
+	slotHosts     = "hosts"
+	slotDashboard = "dashboard"
+)
+
+// New makes the screen.
+func New() *Hosts {
+	s := &Hosts{rows: table.Rows[string, row]{
+		Key:   func(r *row) string { return r.Host },
+		Words: func(r *row) string { return r.Host + " " + r.Status.Host },
+	}}
+	s.Table = table.Table[string, row]{
+		Source: &s.rows, Left: 2, Titles: table.TitleStyle, In: keys.Hosts, ToFirst: true,
+		Keys: []keys.Action{keys.Open, keys.Filter, keys.Back, keys.Help},
+		Refused: table.Refuse("not on this screen",
+			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.Sort, keys.Reverse),
+		Columns: []table.Column[row]{
+			{Title: "HOST", Width: 16, Grow: 20, Text: hostText},
+			count("FAILING", 0, canvas.Bad, job.StateFailing),
+			count("LATE", 0, canvas.Doubt, job.StateLate),
+			count("RUNNING", screen.FullWidth, canvas.Busy, job.StateRunning),
+			count("JOBS", 100, canvas.Plain, job.States[:]...),
+			{Title: "NEXT", Width: 12, Fill: true, Text: nextText},
+		},
+	}
+	s.Refused[keys.ShowHosts] = "this is it"
+	return s
+}
+
+// hostText returns the name of a host.
+func hostText(_ *screen.World, r *row) (string, canvas.Style) {
+	if r.Host != "" {
+		return r.Host, canvas.Style{}
+	}
+	if r.Status.Host == "" {
+		return "shown here", canvas.Style{Bold: true}
+	}
+	return r.Status.Host + " (shown)", canvas.Style{Bold: true}
+}
+
+// count returns a column with the number of jobs in some states.
+func count(title string, from int, role canvas.Role, states ...job.State) table.Column[row] {
+	return table.Column[row]{Title: title, Width: 8, From: from, Right: true, Text: func(_ *screen.World, r *row) (string, canvas.Style) {
+		if !r.known || r.Err != nil {
+			return "-", canvas.Style{Role: canvas.Off}
+		}
+		n := 0
+		for _, state := range states {
+			n += r.Status.States[state]
+		}
+		if n == 0 {
+			return "0", canvas.Style{}
+		}
+		return strconv.Itoa(n), canvas.Style{Role: role}
+	}}
+}
+
+// nextText returns the next start, or why nothing is known of the host.
+func nextText(w *screen.World, r *row) (string, canvas.Style) {
+	switch {
+	case r.Err != nil:
+		text := w.Glyphs.Failed + " " + r.Err.Error()
+		if r.Retry > 0 {
+			text += " (again after " + display.Brief(r.Retry) + ")"
+		}
+		return text, canvas.Style{Role: canvas.Bad}
+	case !r.known:
+		return "connecting ...", canvas.Style{Role: canvas.Off}
+	case r.Status.Next == nil:
+		return "nothing is planned", canvas.Style{Role: canvas.Off}
+	}
+	return string(display.AppendAway(nil, r.Status.Next.At, r.Status.Now)) + "  " + string(r.Status.Next.Job), canvas.Style{}
+}
+
+// Heading counts.
+func (s *Hosts) Heading(*screen.World) string {
+	down := 0
+	for _, r := range s.rows.All() {
+		if r.Err != nil {
+			down++
+		}
+	}
+	text := "Hosts: " + page.CountLong(len(s.rows.All()), "host")
+	if down > 0 {
+		text += ", " + page.CountLong(down, "host") + " not reached"
+	}
+	return text
+}
+
+// Headed keeps the heading on narrow screens.
+func (*Hosts) Headed() {}
+
+// Open begins to ask the hosts.
+func (s *Hosts) Open(w *screen.World) []screen.Effect {
+	s.here(w)
+	if w.Hosts == nil {
+		return nil
+	}
+	other := w.Hosts
+	return []screen.Effect{screen.Follow{Slot: slotHosts, Call: func(ctx context.Context, d screen.Daemon) iter.Seq2[any, error] {
+		return func(yield func(any, error) bool) {
+			names := known(ctx, other, d)
+			if !yield(names, nil) {
+				return
+			}
+			for r := range hostwatch.Watch(ctx, names, other.Status) {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}}}
+}
+
+// known returns the hosts that the user named, and the other members of the ring.
+func known(ctx context.Context, other screen.Hosts, d screen.Daemon) []string {
+	names := slices.Clone(other.Named())
+	if ring, err := d.Ring(ctx); err == nil {
+		for _, m := range ring.Members {
+			if m.ID != ring.Self && m.State != api.MemberLeft && !slices.Contains(names, m.Name) {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names[:min(len(names), hostwatch.Most)]
+}
+
+// Take receives the names of the hosts, and then the state of each.
+func (s *Hosts) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	switch value := a.Value.(type) {
+	case []string:
+		rows := s.rows.All()[:1:1]
+		for _, name := range value {
+			r := row{Report: hostwatch.Report{Host: name}}
+			if old := slices.IndexFunc(s.rows.All(), func(r row) bool { return r.Host == name }); old >= 0 {
+				r = s.rows.All()[old]
+			}
+			rows = append(rows, r)
+		}
+		s.set(rows)
+	case hostwatch.Report:
+		s.put(row{Report: value, known: true})
+	}
+	if a.Slot == slotDashboard && a.Err != nil {
+		return []screen.Effect{screen.Say{Text: "the dashboard of the host ended: " + a.Err.Error(), Bad: true}}
+	}
+	return nil
+}
+
+// here sets the row of the host that is shown.
+func (s *Hosts) here(w *screen.World) {
+	r := row{Report: hostwatch.Report{Status: w.Status, Retry: w.Link.Retry}, known: w.Link.Live}
+	if !w.Link.Live && w.Link.Tried {
+		r.Err = w.Link.Err
+	}
+	s.put(r)
+}
+
+// put replaces or adds the row of a host.
+func (s *Hosts) put(r row) {
+	rows := slices.Clone(s.rows.All())
+	if at := slices.IndexFunc(rows, func(old row) bool { return old.Host == r.Host }); at >= 0 {
+		rows[at] = r
+	} else {
+		rows = append(rows, r)
+	}
+	s.set(rows)
+}
+
+func (s *Hosts) set(rows []row) {
+	s.rows.Set(rows)
+	s.Settle()
+}
+
+// Refresh updates the row of the host that is shown.
+func (s *Hosts) Refresh(w *screen.World) []screen.Effect {
+	s.here(w)
+	return nil
+}
+
+// Act moves and filters, and opens the dashboard of a host.
+func (s *Hosts) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	if a != keys.Open {
+		return nil, s.Move(a)
+	}
+	host := s.Current().Host
+	return []screen.Effect{screen.Execute{Slot: slotDashboard, Program: func() *exec.Cmd { return w.Hosts.Dashboard(host) }}}, true
+}
+
+// Subject is empty: jobs of other hosts are in their own dashboard.
+func (*Hosts) Subject(*screen.World) screen.Subject { return screen.Subject{} }
+
+// Place puts the cursor on a host.
+func (s *Hosts) Place(name string) { s.Select(name) }
+
+// Refuses returns why a key does nothing here.
+func (s *Hosts) Refuses(w *screen.World, a keys.Action) string {
+	if a == keys.Open {
+		switch r := s.Current(); {
+		case r == nil:
+			return "nothing is selected"
+		case r.Host == "":
+			return "this host is shown; esc goes back to its jobs"
+		}
+	}
+	return s.Table.Refuses(w, a)
+}
+
+// Draw draws the list.
+func (s *Hosts) Draw(v canvas.View, w *screen.World) {
+	if s.Typing() || s.Filter() != "" {
+		s.DrawFilter(v, 1, 0, v.Width()-2, w)
+		v = v.Below(1)
+	}
+	s.Table.Draw(v, w)
+	if len(s.rows.All()) == 1 {
+		page.DrawNotice(v.Below(3), []string{"No other host is known: cronring top -H HOST -H HOST, or a ring"})
+	}
+}

@@ -1,0 +1,98 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	hostwatch "github.com/cronring/cronring/tui/hosts"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+	"github.com/cronring/cronring/tui/shell/shelltest"
+)
+
+// others are hosts that real daemons answer for.
+type others struct {
+	names   []string
+	clients map[string]*api.Client
+}
+
+func (o others) Named() []string { return o.names }
+
+func (o others) Status(ctx context.Context, host string) (api.Status, error) {
+	return o.clients[host].Status(ctx)
+}
+
+func (o others) Dashboard(host string) *exec.Cmd { return exec.Command("cronring", "top", "-H", host) }
+
+// open shows the host of the fixture and three others: one works, one cannot be reached, and one hangs.
+func open(w *screen.World) *Hosts {
+	w.Hosts = others{}
+	s := New()
+	s.Open(w)
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: []string{"db-02", "db-03", "db-04"}})
+	next := &api.Upcoming{Job: "pg-backup", At: screentest.Now.Add(7 * 60e9)}
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-02", Status: api.Status{
+		Now: screentest.Now, States: map[job.State]int{job.StateFailing: 2, job.StateRunning: 1, job.StateOK: 40}, Next: next,
+	}}})
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-03", Err: errors.New("connection refused"), Retry: 4e9}})
+	return s
+}
+
+func TestHostsScreens(t *testing.T) {
+	screentest.CheckLayouts(t, "hosts", func(v canvas.View, w *screen.World) { shelltest.Draw(open(w), v, w) })
+	screentest.Check(t, "hosts-none", func(v canvas.View, w *screen.World) {
+		s := New()
+		s.Open(w)
+		shelltest.Draw(s, v, w)
+	})
+	screentest.Check(t, "hosts-hostile", func(v canvas.View, w *screen.World) {
+		s := open(w)
+		for _, r := range screentest.HostileRows(w) {
+			s.put(row{known: true, Report: hostwatch.Report{Host: r.User, Status: api.Status{Health: api.Health{Host: r.User}, Next: &api.Upcoming{Job: r.Job}}}})
+			s.put(row{known: true, Report: hostwatch.Report{Host: "e" + r.User, Err: errors.New(r.User)}})
+		}
+		shelltest.Draw(s, v, w)
+	})
+}
+
+func TestAHostDiesWhileItIsShown(t *testing.T) {
+	w := screentest.NewWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	c := screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z"))
+	w.Hosts = others{[]string{"db-02"}, map[string]*api.Client{"db-02": c}}
+	s := New()
+	for value, err := range s.Open(w)[0].(screen.Follow).Call(ctx, c) {
+		s.Take(w, screen.Answer{Slot: slotHosts, Value: value, Err: err})
+		if _, ok := value.(hostwatch.Report); ok {
+			break
+		}
+	}
+	if r := s.rows.Row(1); r.Host != "db-02" || r.Err != nil || !r.known {
+		t.Fatalf("the host is shown as %+v", r)
+	}
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-02", Err: errors.New("broken pipe")}})
+	if s.rows.Row(1).Err == nil || s.rows.Row(0).Err != nil {
+		t.Error("the error is not in the row of its host alone")
+	}
+}
+
+func TestEnterOpensTheDashboardOfAHost(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s := open(w)
+	if s.Refuses(w, keys.Open) == "" {
+		t.Error("the host that is shown can be opened again")
+	}
+	s.Place("db-03")
+	effects, _ := s.Act(w, keys.Open)
+	if got := effects[0].(screen.Execute).Program().Args; !slices.Equal(got, []string{"cronring", "top", "-H", "db-03"}) {
+		t.Errorf("enter runs %q", got)
+	}
+}
