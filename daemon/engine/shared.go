@@ -155,6 +155,6 @@ func (e *Engine) resumeShared(r *live.Run, token uint64) {
 func (e *Engine) doubled(slot int, d exchange.Doubled) {
 	e.record(job.Record{
 		Kind: job.Doubled, Job: e.jobs.ID(slot), Due: d.Time(),
-		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(d.Time()), d.Host, d.Run),
+		Detail: fmt.Sprintf("ran on %s too, as run %d", d.Host, d.Run),
 	})
 }

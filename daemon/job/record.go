@@ -46,16 +46,12 @@ func (r *Record) DecidesOccurrence() bool {
 	return false
 }
 
-// DoubledOf returns the start of the Detail of a Doubled record, which names the occurrence.
-func DoubledOf(due time.Time) string {
-	return "the occurrence of " + due.UTC().Format(time.RFC3339Nano) + " "
-}
-
-// CutDoubled splits the Detail of a Doubled record into what DoubledOf returns and where else the
-// occurrence ran.
-func CutDoubled(detail string) (of, where string, ok bool) {
-	of, where, ok = strings.Cut(detail, " ran on ")
-	return of + " ", "ran on " + where, ok
+// Words returns Detail, for a Doubled record after the name of its occurrence.
+func (r *Record) Words() string {
+	if r.Kind != Doubled {
+		return r.Detail
+	}
+	return "the occurrence of " + r.Due.UTC().Format(time.RFC3339Nano) + " " + r.Detail
 }
 
 // RecordKind is the closed list of facts.
@@ -77,7 +73,7 @@ const (
 	Filled   RecordKind = "filled"  // a backfill began, continued or ended
 	Redrove  RecordKind = "redrove" // Run, a dead letter, was retried and is a dead letter no longer: Detail names the new run
 	Buried   RecordKind = "buried"  // Run, a dead letter, was discarded
-	Doubled  RecordKind = "doubled" // another member of the ring also ran the occurrence
+	Doubled  RecordKind = "doubled" // another member of the ring also ran the occurrence: Detail has where, and as which run
 	Acked    RecordKind = "acked"   // a user acknowledged the failure of the job
 	Unacked  RecordKind = "unacked" // a user withdrew an acknowledgement
 	Up       RecordKind = "up"      // the daemon started

@@ -355,7 +355,7 @@ func recordFields(fields []field, r *job.Record) []field {
 	}
 	add("CRONRING_KIND", string(r.Kind))
 	add("CRONRING_DECISION", string(r.Decision))
-	add("CRONRING_DETAIL", r.Detail)
+	add("CRONRING_DETAIL", r.Words())
 	if !r.Was.IsZero() {
 		add("CRONRING_WAS", r.Was.UTC().Format(time.RFC3339))
 	}

@@ -452,7 +452,7 @@ func recordWords(r *job.Record) string {
 	case r.Kind == job.Buried:
 		return "the dead letter was dropped " + r.Detail
 	case r.Kind == job.Doubled:
-		return r.Detail
+		return r.Words()
 	case r.Kind == job.Paused, r.Kind == job.Resumed:
 		return string(r.Kind)
 	case r.Kind == job.Stepped:

@@ -50,7 +50,7 @@ func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 		{&s.output, "INSERT INTO output (run, stream, at, cut, data) SELECT id, ?2, ?3, ?4, ?5 FROM run WHERE id = ?1"},
 		{&s.hold, "INSERT INTO hold (job, user, hold) VALUES (?, ?, ?)"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?1 AND (user IN ('', ?2) OR ?2 = '')"},
-		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?)"},
+		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, due, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
 		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
 			due = excluded.due, ended = excluded.ended, success = excluded.success, bad = excluded.bad, told = excluded.told,
@@ -308,7 +308,7 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 		run = int64(r.Run.ID)
 	}
 	_, err := w.Exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail,
-		hold, backfill, run)
+		database.Nanos(r.Due), hold, backfill, run)
 	return err
 }
 

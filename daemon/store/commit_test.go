@@ -172,7 +172,8 @@ func TestCommitRecordsComeBack(t *testing.T) {
 		{At: noon.Add(1), Kind: job.Paused, Job: "a", Detail: "maintenance", Hold: hold},
 		{At: noon.Add(2), Kind: job.Resumed, Job: "a", Reason: job.AskedFor, Detail: "by ann"},
 		{At: noon.Add(3), Kind: job.Stepped, Era: 1, Detail: "the clock was set back by 1h0m0s"},
-		{At: noon.Add(4), Kind: job.Down},
+		{At: noon.Add(4), Kind: job.Doubled, Job: "a", Due: noon, Detail: "ran on elm too, as run 7"},
+		{At: noon.Add(5), Kind: job.Down},
 	}
 	commit(t, s, Batch{Records: append(slices.Clone(records), decided(1, "a", noon))})
 	for _, c := range []struct {
@@ -196,17 +197,16 @@ func TestCommitRecordsComeBack(t *testing.T) {
 func TestDoublesAreListed(t *testing.T) {
 	s := open(t, t.TempDir())
 	doubled := func(at time.Time, id job.ID) job.Record {
-		return job.Record{At: at, Kind: job.Doubled, Job: id, Detail: job.DoubledOf(at) + "ran on elm too, as run 7"}
+		return job.Record{At: at, Kind: job.Doubled, Job: id, Due: at.Add(-time.Hour), Detail: "ran on elm too, as run 7"}
 	}
 	commit(t, s, Batch{Records: []job.Record{doubled(noon, "a"), doubled(noon.Add(1), "b"), {At: noon.Add(2), Kind: job.Up}, doubled(noon.Add(3), "a")}})
 	var got []string
-	err := s.Doubles(t.Context(), noon.Add(1), func(id job.ID, detail string) {
-		of, where, ok := job.CutDoubled(detail)
-		got = append(got, fmt.Sprint(id, ": ", of, where, " ", ok))
+	err := s.Doubles(t.Context(), noon.Add(1), func(id job.ID, due time.Time, where string) {
+		got = append(got, fmt.Sprint(id, " ", due, " ", where))
 	})
 	want := []string{
-		"b: " + job.DoubledOf(noon.Add(1)) + "ran on elm too, as run 7 true",
-		"a: " + job.DoubledOf(noon.Add(3)) + "ran on elm too, as run 7 true",
+		fmt.Sprint("b ", noon.Add(1-time.Hour), " ran on elm too, as run 7"),
+		fmt.Sprint("a ", noon.Add(3-time.Hour), " ran on elm too, as run 7"),
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)

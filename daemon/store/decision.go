@@ -84,16 +84,17 @@ func cutDetail(detail string) string {
 	return job.CutText(detail)
 }
 
-// Doubles calls f with each note since an instant that another member of the ring ran an
-// occurrence of a job too.
-func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, detail string)) error {
+// Doubles calls f with each occurrence that also ran on another member of the ring, and with where
+// it did ("ran on HOST too, as run N"), if that was noticed at an instant or later.
+func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, due time.Time, where string)) error {
 	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var id job.ID
-		var detail string
-		err := rows.Scan(&id, &detail)
-		f(id, detail)
+		var due int64
+		var where string
+		err := rows.Scan(&id, &due, &where)
+		f(id, database.FromNanos(due), where)
 		return err
-	}, "SELECT job, detail FROM record WHERE at >= ? AND kind = ?", database.NanosBound(since), job.Doubled)
+	}, "SELECT job, due, detail FROM record WHERE at >= ? AND kind = ? AND due IS NOT NULL", database.NanosBound(since), job.Doubled)
 	if err != nil {
 		return fmt.Errorf("read doubles: %w", err)
 	}
@@ -108,13 +109,14 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var r job.Record
 		var at int64
+		var due sql.NullInt64
 		var hold, backfill []byte
 		var of runRow
-		fields := append([]any{&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &hold, &backfill}, of.fields()...)
+		fields := append([]any{&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &due, &hold, &backfill}, of.fields()...)
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		r.At, r.Detail = database.FromNanos(at), cutDetail(r.Detail)
+		r.At, r.Due, r.Detail = database.FromNanos(at), database.Instant(due), cutDetail(r.Detail)
 		var err error
 		if hold != nil {
 			r.Hold = new(job.Hold)
@@ -131,7 +133,7 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 		}
 		records = append(records, r)
 		return err
-	}, `SELECT record.at, record.kind, record.job, record.era, record.reason, record.detail, record.hold, record.backfill, `+runColumns+`
+	}, `SELECT record.at, record.kind, record.job, record.era, record.reason, record.detail, record.due, record.hold, record.backfill, `+runColumns+`
 		FROM record LEFT JOIN run ON run.id = record.run LEFT JOIN job ON job.n = run.job
 		WHERE record.at >= ? AND record.at < ? ORDER BY record.at, record.id LIMIT ?`,
 		database.NanosBound(from), database.NanosBound(to), limit)

@@ -184,3 +184,30 @@ func TestOlderDatabaseGetsTheNewReasons(t *testing.T) {
 		t.Errorf("got %+v, %v; want one decision because of no-user", skip, err)
 	}
 }
+
+// An older history has the occurrence that ran twice only in the text of the record.
+func TestOlderDatabaseKeepsItsDoubles(t *testing.T) {
+	dir := t.TempDir()
+	script := ""
+	for i, detail := range []string{
+		"the occurrence of 2026-11-20T12:03:00Z ran on elm too, as run 7", "the occurrence of 2026-11-20T12:03:00.05Z ran on elm too, as run 8",
+		"the occurrence of 1960-02-29T23:59:59.999999999Z ran on Z ran on too, as run 9", "an unknown text",
+	} {
+		script += fmt.Sprintf("INSERT INTO record (at, kind, job, era, reason, detail) VALUES (%d, 'doubled', 'a', 0, '', '%s');", i, detail)
+	}
+	older(t, dir, 15, script+"INSERT INTO record (at, kind, job, era, reason, detail) VALUES (4, 'up', '', 0, '', 'the occurrence of 2026-11-20T12:03:00Z ran on elm');")
+	var got []string
+	s := open(t, dir)
+	err := s.Doubles(t.Context(), time.Time{}, func(id job.ID, due time.Time, where string) {
+		got = append(got, fmt.Sprint(id, " ", due.Format(time.RFC3339Nano), " ", where))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "doubles", got, []string{"a 2026-11-20T12:03:00Z ran on elm too, as run 7", "a 2026-11-20T12:03:00.05Z ran on elm too, as run 8",
+		"a 1960-02-29T23:59:59.999999999Z ran on Z ran on too, as run 9"})
+	records, err := s.Records(t.Context(), time.Time{}, noon, 10)
+	if err != nil || len(records) != 5 || records[0].Detail != "ran on elm too, as run 7" || records[3].Detail != "an unknown text" || !records[4].Due.IsZero() {
+		t.Errorf("records %+v, %v", records, err)
+	}
+}

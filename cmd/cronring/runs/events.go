@@ -88,8 +88,8 @@ func recordText(r *job.Record) string {
 	if r.Reason != "" {
 		parts = append(parts, string(r.Reason))
 	}
-	if r.Detail != "" {
-		parts = append(parts, r.Detail)
+	if words := r.Words(); words != "" {
+		parts = append(parts, words)
 	}
 	return strings.Join(parts, "  ")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -115,20 +116,18 @@ func (s *Searcher) addDoubles(ctx context.Context, runs []job.Run) error {
 	oldest := slices.MinFunc(runs, func(a, b job.Run) int { return a.Decided.Compare(b.Decided) })
 	type occurrence struct {
 		job job.ID
-		of  string
+		due int64
 	}
 	places := map[occurrence]string{}
-	err := s.store.Doubles(ctx, oldest.Decided, func(id job.ID, detail string) {
-		if of, where, ok := job.CutDoubled(detail); ok {
-			places[occurrence{id, of}] = where
-		}
+	err := s.store.Doubles(ctx, oldest.Decided, func(id job.ID, due time.Time, where string) {
+		places[occurrence{id, due.UnixNano()}] = where
 	})
 	if len(places) == 0 {
 		return err
 	}
 	for i := range runs {
 		if r := &runs[i]; !r.Started.IsZero() {
-			r.Doubled = places[occurrence{r.Job, job.DoubledOf(r.Due)}]
+			r.Doubled = places[occurrence{r.Job, r.Due.UnixNano()}]
 		}
 	}
 	return err

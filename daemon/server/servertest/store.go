@@ -311,10 +311,10 @@ func (w *World) Records(_ context.Context, from, to time.Time, limit int) ([]job
 }
 
 // Doubles does what store.Store.Doubles does.
-func (w *World) Doubles(_ context.Context, since time.Time, f func(id job.ID, detail string)) error {
+func (w *World) Doubles(_ context.Context, since time.Time, f func(id job.ID, due time.Time, where string)) error {
 	for _, r := range w.Facts() {
 		if r.Kind == job.Doubled && !r.At.Before(since) {
-			f(r.Job, r.Detail)
+			f(r.Job, r.Due, r.Detail)
 		}
 	}
 	return w.Broken

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -166,8 +165,8 @@ func (x *Explainer) addClock(ctx context.Context, _ *call.Call, ev *evidence) er
 			ev.stepped = &r
 		case r.Kind == job.Loaded && ev.reload == nil:
 			ev.reload = &r
-		case r.Kind == job.Doubled && r.Job == ev.job.ID && strings.HasPrefix(r.Detail, job.DoubledOf(ev.at)):
-			ev.twin = r.Detail
+		case r.Kind == job.Doubled && r.Job == ev.job.ID && r.Due.Equal(ev.at):
+			ev.twin = r.Words()
 		}
 	}
 	return nil
