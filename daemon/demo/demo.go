@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/server"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/daemon/store/prune"
 )
 
@@ -22,7 +22,7 @@ import (
 const step = 200 * time.Millisecond
 
 // host is a world whose runs go as play decides.
-type host struct{ *servertest.World }
+type host struct{ *simulated.World }
 
 // Ask gives an event to the engine and returns its answer.
 func (h host) Ask(_ context.Context, e event.Event) (effect.Answer, error) { return h.Act(e, play) }

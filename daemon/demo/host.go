@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 )
 
 // The demo begins on Friday, 20 November 2026, in Berlin, where summer time ended on 25 October.
@@ -51,12 +51,12 @@ var crontabs = []struct{ path, text string }{
 }
 
 // newWorld returns the host with its history. It panics if the demo itself is invalid.
-func newWorld() *servertest.World {
+func newWorld() *simulated.World {
 	local, err := time.LoadLocation(zone)
 	if err != nil {
 		panic(err)
 	}
-	w := servertest.New(firstUp)
+	w := simulated.New(firstUp)
 	w.Machine = api.Health{V: api.Version, Version: api.Release(), PID: 77, Host: "db-01", Zone: zone}
 	var files []*crontab.File
 	for _, c := range crontabs {
@@ -80,10 +80,10 @@ var took = map[job.ID]time.Duration{
 }
 
 // play decides how a run goes.
-func play(s effect.Start) servertest.Played {
-	p := servertest.Played{Took: took[s.Job.ID] * time.Duration(100-s.Run.ID*37%50) / 100, Outcome: job.Outcome{Kind: job.Exited}}
+func play(s effect.Start) simulated.Played {
+	p := simulated.Played{Took: took[s.Job.ID] * time.Duration(100-s.Run.ID*37%50) / 100, Outcome: job.Outcome{Kind: job.Exited}}
 	out := func(after time.Duration, stream job.Stream, text string) {
-		p.Output = append(p.Output, servertest.Print{After: after, Stream: stream, Text: text + "\n"})
+		p.Output = append(p.Output, simulated.Print{After: after, Stream: stream, Text: text + "\n"})
 	}
 	out(4*time.Millisecond, job.Stdout, string(s.Job.ID)+": begins")
 	switch broken := failsFrom[s.Job.ID]; {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 )
 
 // ring is a ring of three hosts. Its other members have no daemons.
-type ring struct{ host *servertest.World }
+type ring struct{ host *simulated.World }
 
 var errInvented = errors.New("the other members of the demo's ring are invented")
 

@@ -17,12 +17,12 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 )
 
-// world is a servertest.World with crontabs and a ring.
+// world is a simulated.World with crontabs and a ring.
 type world struct {
-	*servertest.World
+	*simulated.World
 	t testing.TB
 
 	// A test sets these before its first request, or while no request is active.
@@ -43,7 +43,7 @@ func newWorld(t *testing.T, file string) *world {
 
 func emptyWorld(t testing.TB) *world {
 	t.Helper()
-	return &world{World: servertest.New(firstUp), t: t}
+	return &world{World: simulated.New(firstUp), t: t}
 }
 
 func instant(t testing.TB, text string) time.Time {

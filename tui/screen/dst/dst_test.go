@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -22,7 +22,7 @@ func nightDaemon(t *testing.T, schedule, options string) *screentest.Daemon {
 	t.Helper()
 	h := screentest.NewHost("2026-11-20T17:00:00Z")
 	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/etl", "", "#@ name=etl-nightly "+options+"\n"+schedule+" etl /opt/etl/run nightly\n"))
-	h.Play(screentest.Now.Format(time.RFC3339), func(effect.Start) servertest.Played { return servertest.Played{} })
+	h.Play(screentest.Now.Format(time.RFC3339), func(effect.Start) simulated.Played { return simulated.Played{} })
 	return &screentest.Daemon{Real: screentest.Serve(t, h)}
 }
 

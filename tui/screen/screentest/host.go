@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/screen"
 )
@@ -43,19 +43,19 @@ func Crontab(path, user, text string) *crontab.File {
 }
 
 // NewHost returns a host in Berlin without jobs.
-func NewHost(now string) *servertest.World {
-	w := servertest.New(now)
+func NewHost(now string) *simulated.World {
+	w := simulated.New(now)
 	w.Machine = api.Health{V: api.Version, Version: "1.4.2", PID: 77, Host: "db-01", Zone: "Europe/Berlin"}
 	return w
 }
 
 // backend is a host that is in no ring.
-type backend struct{ *servertest.World }
+type backend struct{ *simulated.World }
 
 func (backend) Ring() server.Ring { return nil }
 
 // serve answers for a host on a socket, as to root, until ctx ends.
-func serve(ctx context.Context, w *servertest.World) (*api.Client, error) {
+func serve(ctx context.Context, w *simulated.World) (*api.Client, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", "") // the kernel chooses an abstract address
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func serve(ctx context.Context, w *servertest.World) (*api.Client, error) {
 }
 
 // Serve has a real server answer for a host until the test ends.
-func Serve(t testing.TB, w *servertest.World) *api.Client {
+func Serve(t testing.TB, w *simulated.World) *api.Client {
 	t.Helper()
 	c, err := serve(t.Context(), w)
 	if err != nil {
@@ -137,7 +137,7 @@ var host = sync.OnceValue(func() (h struct {
 })
 
 // busyHost is a host with a past of 17 days, and jobs in every state.
-func busyHost() *servertest.World {
+func busyHost() *simulated.World {
 	w := NewHost("2026-11-03T08:12:40Z")
 	daily := []*crontab.File{
 		Crontab("/etc/cron.d/apt", "", "#@ name=apt-daily\n~ 6 * * * root /opt/apt-daily/run --all\n"),
@@ -179,11 +179,11 @@ var took = map[job.ID]time.Duration{
 }
 
 // play is how the runs of busyHost go.
-func play(s effect.Start) servertest.Played {
+func play(s effect.Start) simulated.Played {
 	due := s.Run.Due
-	p := servertest.Played{Took: took[s.Job.ID], Outcome: job.Outcome{Kind: job.Exited}}
+	p := simulated.Played{Took: took[s.Job.ID], Outcome: job.Outcome{Kind: job.Exited}}
 	say := func(after time.Duration, stream job.Stream, text string) {
-		p.Output = append(p.Output, servertest.Print{After: after, Stream: stream, Text: text + "\n"})
+		p.Output = append(p.Output, simulated.Print{After: after, Stream: stream, Text: text + "\n"})
 	}
 	since := func(month time.Month, day, hour, minute int) bool {
 		return !due.Before(time.Date(2026, month, day, hour, minute, 0, 0, time.UTC))

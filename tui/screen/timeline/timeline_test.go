@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -30,8 +30,8 @@ func manyJobs(t *testing.T) *api.Client {
 	}
 	h := screentest.NewHost("2026-11-20T16:00:00Z")
 	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/tenants", "", text.String()))
-	h.Play(screentest.Now.Format(time.RFC3339), func(effect.Start) servertest.Played {
-		return servertest.Played{Took: 8 * time.Second, Outcome: job.Outcome{Kind: job.Exited}}
+	h.Play(screentest.Now.Format(time.RFC3339), func(effect.Start) simulated.Played {
+		return simulated.Played{Took: 8 * time.Second, Outcome: job.Outcome{Kind: job.Exited}}
 	})
 	return screentest.Serve(t, h)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/servertest"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -22,11 +22,11 @@ func nightly(t *testing.T) *api.Client {
 	t.Helper()
 	h := screentest.NewHost("2026-11-18T08:12:40Z")
 	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/etl", "", "SHELL=/bin/bash\n#@ name=etl-nightly overlap=skip\n0,30 2 * * * etl /opt/etl/run nightly\n"))
-	h.Play(screentest.Now.Format(time.RFC3339), func(s effect.Start) servertest.Played {
+	h.Play(screentest.Now.Format(time.RFC3339), func(s effect.Start) simulated.Played {
 		if s.Run.Due.Day() == 20 {
-			return servertest.Played{Took: 41*time.Minute + 7*time.Second, Outcome: job.Outcome{Kind: job.Exited}}
+			return simulated.Played{Took: 41*time.Minute + 7*time.Second, Outcome: job.Outcome{Kind: job.Exited}}
 		}
-		return servertest.Played{Took: 12 * time.Minute, Outcome: job.Outcome{Kind: job.Exited}}
+		return simulated.Played{Took: 12 * time.Minute, Outcome: job.Outcome{Kind: job.Exited}}
 	})
 	return screentest.Serve(t, h)
 }

@@ -1,6 +1,7 @@
-// Package servertest owns a daemon without processes, for tests of what it answers: a real engine
-// behind the interfaces of the server. A test sets its clock, and reports when runs start and end.
-package servertest
+// Package simulated owns a daemon without processes, for the demo and for tests of what the server
+// answers: a real engine behind the interfaces of the server. Its caller sets its clock, and reports
+// when runs start and end.
+package simulated
 
 import (
 	"context"
@@ -26,7 +27,7 @@ import (
 )
 
 // World is a real engine behind the server's Backend, except for the ring, and a Store in memory. Its
-// clock advances only when a test sets it. Only one goroutine may do that; servers may read at any time.
+// clock advances only when its caller sets it. Only one goroutine may do that; servers may read at any time.
 type World struct {
 	view atomic.Pointer[view.View]
 
