@@ -72,7 +72,7 @@ func shellOn(w *screen.World) (*Shell, *plainScreen) {
 		Opened:  map[keys.Action]func(*screen.World, screen.Subject) screen.Screen{},
 		Command: func(words []string) screen.Screen { return &plainScreen{name: strings.Join(words, "|")} },
 	}
-	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST, keys.ShowStats, keys.ShowUpcoming} {
+	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST, keys.ShowStats, keys.ShowUpcoming, keys.ShowHosts} {
 		screens.Opened[a] = func(_ *screen.World, about screen.Subject) screen.Screen {
 			return &plainScreen{name: string(a), about: about}
 		}
