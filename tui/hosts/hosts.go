@@ -1,4 +1,4 @@
-// Package hosts asks the daemons of several hosts for their state, all at the same time.
+// Package hosts owns the questions to the daemons of several hosts, all at the same time.
 package hosts
 
 import (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 // hosts reaches the daemons of other hosts through ssh. Each has one client, and keeps its
@@ -22,10 +23,14 @@ type hosts struct {
 	clients map[string]*api.Client
 }
 
-// newHosts returns the hosts of the flags -H but the first, which is shown.
-func newHosts(a *cli.App, ascii bool) *hosts {
+// newHosts returns the hosts of the flags -H and of the user's settings but the one that is shown.
+func newHosts(a *cli.App, ascii bool, preferred []settings.Host) *hosts {
 	h := &hosts{a: a, clients: map[string]*api.Client{}}
-	for _, name := range a.Hosts {
+	names := slices.Clone(a.Hosts)
+	for _, p := range preferred {
+		names = append(names, p.Address)
+	}
+	for _, name := range names {
 		if name != a.Host && !slices.Contains(h.named, name) {
 			h.named = append(h.named, name)
 		}

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/tui/settings"
 )
 
-func TestHostsOfFlags(t *testing.T) {
+func TestHostsOfFlagsAndSettings(t *testing.T) {
 	a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
 	a.Color = cli.OneOf("never")
 	a.Host, a.Hosts, a.ReadOnly = "db-01", []string{"db-01", "db-02", "db-02", "root@db-03"}, true
-	h := newHosts(a, true)
-	if want := []string{"db-02", "root@db-03"}; !slices.Equal(h.Named(), want) {
+	h := newHosts(a, true, []settings.Host{{Name: "db", Address: "ops@db"}, {Name: "x", Address: "db-01"}})
+	if want := []string{"db-02", "root@db-03", "ops@db"}; !slices.Equal(h.Named(), want) {
 		t.Errorf("other hosts: %q, want %q", h.Named(), want)
 	}
 	want := []string{"top", "--host=db-02", "--color", "never", "--read-only", "--ascii"}
@@ -24,7 +25,7 @@ func TestHostsOfFlags(t *testing.T) {
 }
 
 func TestNamesOfHostsFromARing(t *testing.T) {
-	h := newHosts(cli.New(strings.NewReader(""), os.Stdout, os.Stderr), false)
+	h := newHosts(cli.New(strings.NewReader(""), os.Stdout, os.Stderr), false, nil)
 	for _, name := range []string{"", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a\x1b[2J", "`x`", "%h"} {
 		if _, err := h.Status(t.Context(), name); err == nil || !strings.Contains(err.Error(), "connect to the host") {
 			t.Errorf("host %q: %v, want a refusal", name, err)

@@ -124,7 +124,10 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Commands: commands{a, f.root, readOnly},
 	}
-	other := newHosts(a, f.ascii)
+	if a.Demo != nil {
+		preferred.Hosts = nil
+	}
+	other := newHosts(a, f.ascii, preferred.Hosts)
 	defer other.close()
 	world.Hosts = other
 	messages, ok := a.Err.(*os.File)

@@ -48,7 +48,7 @@ func New() *Hosts {
 		Refused: table.Refuse("not on this screen",
 			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.Sort, keys.Reverse),
 		Columns: []table.Column[row]{
-			{Title: "HOST", Width: 16, Grow: 20, Text: hostText},
+			{Title: "HOST", Width: 16, Text: hostText},
 			count("FAILING", 0, canvas.Bad, job.StateFailing),
 			count("LATE", 0, canvas.Doubt, job.StateLate),
 			count("RUNNING", screen.FullWidth, canvas.Busy, job.StateRunning),
