@@ -50,6 +50,7 @@ var notTried = map[string]string{
 	"cronring import --shadow --for 1h --against journal": "takes an hour",
 	"cronring list -w --fields=job,state,last.id":         "goes on until it is interrupted",
 	"cronring top --job etl-orders":                       "draws on a terminal",
+	"cronring demo":                                       "draws on a terminal",
 	"cronring top -H db-01 -H db-02":                      "draws on a terminal",
 }
 
