@@ -1,4 +1,4 @@
-// Package conditions measures what entries require of the host before their runs start.
+// Package conditions owns the measurement of what entries require of the host before a run starts.
 package conditions
 
 import (

@@ -1,4 +1,4 @@
-// Package demo is an invented host with a past of 30 days, for cronring demo.
+// Package demo owns an invented host with a past of 30 days, for cronring demo.
 package demo
 
 import (
