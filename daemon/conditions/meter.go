@@ -28,14 +28,16 @@ const patience = 10 * time.Second
 // meanwhile also wait, so without it a dead file system would collect them without limit.
 const mostWaiting = 1000
 
-// Meter measures the conditions of runs, one run of a user that needs a disk at a time, so that a user with a dead
-// file system delays nobody else. Its methods may be called from any goroutine.
+// Meter measures the conditions of runs. Of a user's runs that need a disk it measures one at a time,
+// so that a user with a dead file system delays nobody else. Its methods may be called from any
+// goroutine.
 type Meter struct {
 	options Options
 	results chan event.Measured
 
 	mu    sync.Mutex
 	lanes map[string][]effect.Measure // by user: what waits for a disk; present while a goroutine works
+	asked map[string]bool             // users with a process that looks at a file system
 }
 
 // Options are what a Meter needs of the daemon.
@@ -46,7 +48,7 @@ type Options struct {
 
 // New returns a Meter.
 func New(options Options) *Meter {
-	return &Meter{options: options, results: make(chan event.Measured), lanes: map[string][]effect.Measure{}}
+	return &Meter{options: options, results: make(chan event.Measured), lanes: map[string][]effect.Measure{}, asked: map[string]bool{}}
 }
 
 // Results returns the channel with the results.
@@ -96,10 +98,37 @@ func (m *Meter) report(ctx context.Context, what effect.Measure, unmet event.Unm
 }
 
 // free has a process of the user look at a file system, so that the user learns nothing that they
-// could not see, and a dead file system holds that process alone.
+// could not see, and a dead file system holds that process alone. A user has one such process at
+// most: what cannot be killed must not become many.
 func (m *Meter) free(ctx context.Context, user, path string) (int64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("its file system did not answer within %v", patience))
-	defer cancel()
+	m.mu.Lock()
+	busy := m.asked[user]
+	m.asked[user] = true
+	m.mu.Unlock()
+	if busy {
+		return 0, errors.New("a file system of the user does not answer")
+	}
+	type answer struct {
+		bytes int64
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		bytes, err := m.stat(ctx, user, path)
+		m.mu.Lock()
+		delete(m.asked, user)
+		m.mu.Unlock()
+		answered <- answer{bytes, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.bytes, a.err
+	case <-time.After(patience):
+		return 0, fmt.Errorf("its file system did not answer within %v", patience)
+	}
+}
+
+func (m *Meter) stat(ctx context.Context, user, path string) (int64, error) {
 	who, err := m.options.Find(ctx, user)
 	if err != nil {
 		return 0, err

@@ -2,7 +2,9 @@ package conditions
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
@@ -11,6 +13,39 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 )
+
+// TestDeadFileSystemHasOneProcess: while a process of a user hangs in a file system, no other one is
+// started for that user. Once it has ended, the user's file systems are measured again.
+func TestDeadFileSystemHasOneProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started, release := 0, make(chan struct{})
+		m := New(Options{
+			Find: func(_ context.Context, user string) (account.Account, error) { return account.Account{Name: user}, nil },
+			Exec: func(context.Context, spawn.Tool) (spawn.Result, error) {
+				started++
+				<-release
+				return spawn.Result{Output: []byte("1 4096\n"), Outcome: job.Outcome{Kind: job.Exited}}, nil
+			},
+		})
+		measure := func(run job.RunID) string {
+			m.Measure(t.Context(), effect.Measure{Run: run, User: "ann", Conditions: &option.Conditions{Disks: []option.Space{{Bytes: 4096, Path: "/dead"}}}})
+			return (<-m.Results()).Unmet.Detail
+		}
+		for run, want := range []string{"did not answer within 10s", "does not answer", "does not answer"} {
+			if got := measure(job.RunID(run)); !strings.Contains(got, want) {
+				t.Errorf("run %d: got %q, want %q", run, got, want)
+			}
+		}
+		if started != 1 {
+			t.Errorf("%d processes were started, want 1", started)
+		}
+		close(release)
+		synctest.Wait()
+		if got := measure(9); got != "" {
+			t.Errorf("after the end of the process: got %q, want that the run may start", got)
+		}
+	})
+}
 
 // TestDeadFileSystemDelaysItsUserAlone: while a file system does not answer one user, others are
 // answered; that user's other runs wait, and all end with the daemon.
