@@ -342,46 +342,6 @@ func (e *Engine) releaseSlots(r *live.Run) {
 	}
 }
 
-// measure applies the limits of a load. Runs with a process keep their slots, even if
-// these exceed the new limits. Waiting runs are queued again with the current options of
-// their entries: all of them if the limits changed, otherwise only the runs in changed.
-func (e *Engine) measure(l slots.Limits, changed []*live.Run) {
-	if e.slots.Is(l) {
-		for _, r := range changed {
-			if slot, known := e.slotOf(r); known {
-				r.Options = e.jobs.Options(slot)
-				e.lineUp(r)
-			}
-		}
-		return
-	}
-	next, keepStarts := e.slots.Replaced(l)
-	used := e.slots.IsUsed()
-	e.slots = next
-	if l.MaxRunning > 0 || l.MaxPerUser > 0 || used {
-		e.placeAgain()
-	}
-	keepStarts()
-}
-
-// placeAgain assigns slots to all runs that have a process, and queues those that waited
-// for one.
-func (e *Engine) placeAgain() {
-	for _, r := range live.Sorted(e.live) {
-		waits := r.Claim != nil
-		r.Claim = nil
-		switch {
-		case r.HasProcess() || r.Gate == live.GateToken:
-			e.occupy(r)
-		case waits:
-			if slot, known := e.slotOf(r); known {
-				r.Options = e.jobs.Options(slot)
-			}
-			e.lineUp(r)
-		}
-	}
-}
-
 // progress sends the phase of an occurrence to the ring.
 func (e *Engine) progress(r *live.Run, p exchange.Phase) {
 	if r.IsShared() {
@@ -453,6 +413,7 @@ func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
 	r.Gate = live.GateSlots
 	r.Wait(job.WaitsOnSlot)
 	e.lineUp(r)
-	e.recordRun(job.Queued, "", r, "after it was "+preempted.Result())
+	r.Detail = "after it was " + preempted.Result()
+	e.recordRun(job.Queued, "", r, r.Detail)
 	e.overflow(r.User)
 }

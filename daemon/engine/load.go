@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/install"
 	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -45,7 +46,7 @@ func (e *Engine) load(ev event.Load) {
 	for _, slot := range e.jobs.OncePer() { // views show their newest success
 		e.noteTrouble(e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User()))
 	}
-	e.measure(ev.Limits, e.moveRuns(p, everything))
+	e.applyLimits(ev.Limits, e.moveRuns(p, everything))
 	e.holdFaulty()
 	e.pending = e.listBehind(p, late, remembers)
 	if p.Changed || first {
@@ -271,4 +272,44 @@ func (e *Engine) watchLater(p *install.Prepared, everything bool) {
 	}
 	slices.Sort(e.unwatched)
 	e.unwatched = slices.Compact(e.unwatched)
+}
+
+// applyLimits applies the limits of a load. Runs with a process keep their slots, even if
+// these exceed the new limits. Waiting runs are queued again with the current options of
+// their entries: all of them if the limits changed, otherwise only the runs in changed.
+func (e *Engine) applyLimits(l slots.Limits, changed []*live.Run) {
+	if e.slots.Is(l) {
+		for _, r := range changed {
+			if slot, known := e.slotOf(r); known {
+				r.Options = e.jobs.Options(slot)
+				e.lineUp(r)
+			}
+		}
+		return
+	}
+	next, keepStarts := e.slots.Replaced(l)
+	used := e.slots.IsUsed()
+	e.slots = next
+	if l.MaxRunning > 0 || l.MaxPerUser > 0 || used {
+		e.placeAgain()
+	}
+	keepStarts()
+}
+
+// placeAgain assigns slots to all runs that have a process, and queues those that waited
+// for one.
+func (e *Engine) placeAgain() {
+	for _, r := range live.Sorted(e.live) {
+		waits := r.Claim != nil
+		r.Claim = nil
+		switch {
+		case r.HasProcess() || r.Gate == live.GateToken:
+			e.occupy(r)
+		case waits:
+			if slot, known := e.slotOf(r); known {
+				r.Options = e.jobs.Options(slot)
+			}
+			e.lineUp(r)
+		}
+	}
 }

@@ -100,12 +100,11 @@ func GateOf(r *job.Run) Gate {
 		return GateParents
 	case job.WaitsOnRetry, job.WaitsOnSlot:
 		return GateSlots
+	case job.WaitsOnCheck:
+		return GateCheck
 	}
 	if r.Attempt > 1 {
 		return GateSlots
-	}
-	if r.WaitsOn() == job.WaitsOnCheck {
-		return GateCheck
 	}
 	return GateConditions
 }
