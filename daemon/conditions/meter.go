@@ -17,15 +17,15 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// host has the files of the kernel.
+// host is the file system of the host, with the files of the kernel in proc and sys.
 var host = os.DirFS("/")
 
 // patience limits the time to measure the free space of a path, whose file system can be dead.
 const patience = 10 * time.Second
 
-// mostWaiting is the number of runs of a user that wait for a measurement; older ones are not
-// measured, but reported so that those that still exist request it again. Runs that were replaced
-// meanwhile also wait, so without it a dead file system would collect them without limit.
+// mostWaiting is the highest number of runs of a user that wait for a measurement. If more wait,
+// the oldest are reported as not measured, and those that still exist ask again. The queue has runs
+// that were replaced meanwhile too, so a dead file system would otherwise let it grow without limit.
 const mostWaiting = 1000
 
 // Meter measures the conditions of runs. Of a user's runs that need a disk it measures one at a time,
@@ -40,7 +40,7 @@ type Meter struct {
 	asked map[string]bool             // users with a process that looks at a file system
 }
 
-// Options are what a Meter needs of the daemon.
+// Options are the functions of the daemon that a Meter calls.
 type Options struct {
 	Find func(ctx context.Context, user string) (account.Account, error)
 	Exec func(ctx context.Context, t spawn.Tool) (spawn.Result, error)
@@ -98,8 +98,8 @@ func (m *Meter) report(ctx context.Context, what effect.Measure, unmet event.Unm
 }
 
 // free has a process of the user look at a file system, so that the user learns nothing that they
-// could not see, and a dead file system holds that process alone. A user has one such process at
-// most: what cannot be killed must not become many.
+// could not see, and a dead file system blocks that process alone. A user has one such process at
+// most, because it may be impossible to kill it.
 func (m *Meter) free(ctx context.Context, user, path string) (int64, error) {
 	m.mu.Lock()
 	busy := m.asked[user]

@@ -21,7 +21,7 @@ import (
 // step is how often the host's clock advances.
 const step = 200 * time.Millisecond
 
-// host is a world whose runs go as play decides.
+// host is a simulated daemon. The function play decides how its runs end.
 type host struct{ *simulated.World }
 
 // Ask gives an event to the engine and returns its answer.
@@ -36,8 +36,8 @@ func (host) Prune(context.Context) (prune.Pruned, error) { return prune.Pruned{}
 // Ring returns a ring of three.
 func (h host) Ring() server.Ring { return ring{h.World} }
 
-// Serve answers to the own user on an abstract socket until in ends. It writes the address of the
-// socket to out when it answers. It leaves no files.
+// Serve answers requests of its own user on an abstract socket until in ends. It writes the address
+// of the socket to out once it answers. It leaves no files.
 func Serve(in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

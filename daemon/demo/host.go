@@ -72,14 +72,14 @@ func newWorld() *simulated.World {
 	return w
 }
 
-// took is how long runs of the jobs take.
+// took has the duration of the runs of each job.
 var took = map[job.ID]time.Duration{
 	"etl-orders": 4800 * time.Millisecond, "invoice-export": 42 * time.Minute, "cache-warm": 14 * time.Second, "sitemap": 9700 * time.Millisecond,
 	"report-daily": 41 * time.Second, "pg-backup": 62 * time.Second, "upload": 95 * time.Second, "db-vacuum": 192 * time.Second,
 	"certbot-renew": 2100 * time.Millisecond, "logrotate": 800 * time.Millisecond, "zfs-scrub": 13 * time.Hour, "ntp-check": 100 * time.Millisecond,
 }
 
-// play decides how a run goes.
+// play decides how long a run takes, how it ends and what it prints.
 func play(s effect.Start) simulated.Played {
 	p := simulated.Played{Took: took[s.Job.ID] * time.Duration(100-s.Run.ID*37%50) / 100, Outcome: job.Outcome{Kind: job.Exited}}
 	out := func(after time.Duration, stream job.Stream, text string) {

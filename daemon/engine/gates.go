@@ -378,7 +378,7 @@ func (e *Engine) preempt() {
 	}
 }
 
-// standing returns what becomes of the slots of a run when another run needs them.
+// standing returns whether a run keeps its slots when another run needs them.
 func (e *Engine) standing(id job.RunID) slots.Standing {
 	r := e.live[id]
 	switch {

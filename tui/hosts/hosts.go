@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// Most is how many hosts are asked.
+// Most is the highest number of hosts that are asked.
 const Most = 64
 
 // Times between two questions to a host. After an error the pause doubles from the first to the
@@ -34,8 +34,8 @@ type Report struct {
 // Ask asks the daemon of a host for its state.
 type Ask func(ctx context.Context, host string) (api.Status, error)
 
-// Watch asks the first Most of the hosts again and again, each at its own pace, and yields what they
-// report until ctx ends.
+// Watch asks the first Most of the hosts again and again, each independently of the others, and
+// yields their reports until ctx ends.
 func Watch(ctx context.Context, names []string, ask Ask) iter.Seq[Report] {
 	return func(yield func(Report) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -16,7 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// maxSize bounds the file, in bytes.
+// maxSize is the largest accepted size of the file, in bytes.
 const maxSize = 1 << 20
 
 // Themes are the names of the themes.
@@ -88,7 +88,7 @@ func read(path string) (string, error) {
 	return string(text), nil
 }
 
-// refuse returns why a user must not trust a file; empty: it can be trusted.
+// refuse returns why a user must not trust a file, or "".
 func refuse(info fs.FileInfo, user int) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {

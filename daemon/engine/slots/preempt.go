@@ -8,10 +8,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Standing is what becomes of the slots of a run when another run needs them.
+// Standing is whether a run keeps its slots when another run needs them.
 type Standing uint8
 
-// The standings.
+// The values of Standing.
 const (
 	Stays  Standing = iota
 	Yields          // it is preemptible

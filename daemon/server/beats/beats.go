@@ -1,4 +1,4 @@
-// Package beats owns the signs of life that runs with watchdog= give over the control socket.
+// Package beats owns the signs of life of runs with watchdog=, which come over the control socket.
 package beats
 
 import (
@@ -56,15 +56,15 @@ func (b *Receiver) Beat(ctx context.Context, c *call.Call) error {
 	case !within:
 		return refused(r.Run, "this user gives more than 200 signs of life in a second")
 	case fresh:
-		if err := b.tell(ctx, run.ID); err != nil {
+		if err := b.send(ctx, run.ID); err != nil {
 			return err
 		}
 	}
 	return c.Answer(api.Beaten{V: api.Version, Run: run.ID})
 }
 
-// tell hands a beat to the loop.
-func (b *Receiver) tell(ctx context.Context, id job.RunID) error {
+// send passes a beat to the loop.
+func (b *Receiver) send(ctx context.Context, id job.RunID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	a, err := b.daemon.Ask(ctx, event.Beat{Run: id})

@@ -105,7 +105,7 @@ func nextText(w *screen.World, r *row) (string, canvas.Style) {
 	return string(display.AppendAway(nil, r.Status.Next.At, r.Status.Now)) + "  " + string(r.Status.Next.Job), canvas.Style{}
 }
 
-// Heading counts.
+// Heading returns the number of hosts, and of those that were not reached.
 func (s *Hosts) Heading(*screen.World) string {
 	down := 0
 	for _, r := range s.rows.All() {
