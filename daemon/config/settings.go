@@ -182,9 +182,9 @@ func list(words []string) string {
 
 var errUnknown = errors.New("unknown key")
 
-// tables are the shapes of tables that are known; * is any name or number.
+// tables are the shapes of tables that are known beside those of settings; * is any name or number.
 var tables = [][]string{
-	{"access"}, {"listen"}, {"token"}, {"token", "*"}, {"mail"}, {"log"}, {"ring"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
+	{"token"}, {"token", "*"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
 	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"}, {"calendar"}, {"calendar", "*"},
 	{"blackout"}, {"blackout", "*"},
 }
@@ -193,7 +193,7 @@ var tables = [][]string{
 func (r *reader) open(path []string, at sidecar.Place) bool {
 	known := slices.ContainsFunc(tables, func(shape []string) bool {
 		return slices.EqualFunc(shape, path, func(want, got string) bool { return want == "*" || want == got })
-	})
+	}) || slices.ContainsFunc(settings, func(s setting) bool { return strings.HasPrefix(s.key, dotted(path)+".") })
 	if known && path[0] == "ring" {
 		r.ringAt = cmp.Or(r.ringAt, at)
 	}

@@ -107,11 +107,12 @@ make_root() (
 )
 
 # bootstrap makes $tmp/root. It has mounts and processes of its own, which end with this script,
-# however that ends: the next run must neither meet them nor wait for them.
+# however that ends: the next run must neither meet them nor wait for them. A mirror that stops
+# answering costs five minutes and not the whole run.
 bootstrap() {
 	rm -rf "$tmp/root"
 	# shellcheck disable=SC2016,SC2086
-	setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --mode=root --variant=minbase \
+	setpriv --pdeathsig KILL timeout --signal=KILL 300 setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --mode=root --variant=minbase \
 		--include="$(echo $pkgs | tr -s ' ' ,)" \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--customize-hook='rm -f "$1"/etc/machine-id "$1"/etc/resolv.conf "$1"/etc/hostname; : >"$1"/etc/machine-id' \
