@@ -76,6 +76,10 @@ func notOfOneMember(o *option.Options) (keys []string) {
 // a person starts ignore their time fields.
 func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
 	switch o := above.section.options; {
+	case o.StartsAtBoot():
+		return timetable.Reboot, p.withoutTimes(above, "an entry that events of its host start", notOfOneMember(o)...)
+	case o.Triggers != nil:
+		return timetable.Never, p.withoutTimes(above, "an entry that events of its host start", notOfOneMember(o)...)
 	case len(o.On) > 0:
 		return timetable.Never, p.withoutTimes(above, "an entry that on= starts")
 	case o.Manual:

@@ -168,8 +168,8 @@ func FuzzDirective(f *testing.F) {
 			r.Nice != nil && *r.Nice < 0 || r.IOWeight > option.UsualWeight || r.CPUWeight > option.UsualWeight) {
 			t.Fatalf("%q: a user's entry got %+v", items, *r)
 		}
-		if started := len(o.On) > 0 || o.Manual; started != (e.Schedule == timetable.Never) {
-			t.Fatalf("%q: got schedule %v with on= %v, trigger=manual %v", items, e.Schedule, o.On, o.Manual)
+		if started := (o.IsStartedByEvents() || o.Manual) && !o.StartsAtBoot(); started != (e.Schedule == timetable.Never) {
+			t.Fatalf("%q: got schedule %v with on= %v %+v, trigger=manual %v", items, e.Schedule, o.On, o.Triggers, o.Manual)
 		}
 		for _, d := range file.Losses() {
 			if d.Line < 1 || d.Line > 2 || d.Code.Meaning() == "" {

@@ -53,7 +53,7 @@ var optionValues = []struct{ key, good, bad string }{
 	{"retry", "0 1000", "-1 1001 x"},
 	{"backoff", "1s 1s..5m 1s..5mx1.5", "x 5m..1s 1s..5mx0 106751d 1s..106751d"},
 	{"retry-jitter", "0% 100% 5", "101% x"},
-	{"on", "job:a job:a:fail,lost job:a:ok,job:b job:ann/a:ok", "x job: job:/b job:a/b/c job:a:maybe job:a,fail job:a: job:a,job:a job:a,boot"},
+	{"on", "job:a job:a:fail,lost job:a:ok,job:b job:ann/a:ok boot resume,clock event:a,event:ann/b,job:a,boot job:a:ok,boot,job:b:fail,lost file:/srv/in/*.csv,file:/a", "x job: job:/b job:a/b/c job:a:maybe job:a,fail job:a: job:a,job:a job:a,suspend boot,ok event: event:a/b/c event:-a file: file:a file:/ file:/a/ file:/a/../b file:/[a file:/a,/b"},
 	{"trigger", "clock manual", "x"},
 	{"pause-counts", "yes no", "x"},
 	{"once-per", "hour day week month due", "x year"},

@@ -2,7 +2,6 @@ package directive
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -203,10 +202,7 @@ func (r *Reader) Judge(it *Item, above []Item) {
 	case it.bare && !spec.IsAnswer():
 		r.Refuse(it, "B404", it.Key+" requires a value", it.Key+" accepts "+spec.Values)
 	case spec.Built():
-		switch err := r.newPlan().Set(spec, it.Value); {
-		case errors.Is(err, option.ErrLater):
-			r.Refuse(it, "B408", it.Key+"="+it.Value+" is not implemented in this version", "delete `"+it.Key+"` if the entry may run without it")
-		case err != nil:
+		if err := r.newPlan().Set(spec, it.Value); err != nil {
 			r.Refuse(it, "B404", it.Key+": "+err.Error(), valueFix(it))
 		}
 	case spec.Check(it.Value) != nil:

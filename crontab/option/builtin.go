@@ -21,7 +21,7 @@ func (o *Options) BuiltIn(key string) string {
 		return fmt.Sprintf("(%s; %s when a person stops the run)", builtIns[key], timetable.DurationText(ManualStopGrace))
 	case key == "on-exhausted" && o.Retry > 0:
 		return "dead"
-	case key == "trigger" && len(o.On) > 0:
+	case key == "trigger" && o.IsStartedByEvents():
 		return "(the events of on=)"
 	}
 	return builtIns[key]

@@ -1,7 +1,6 @@
 package option
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -97,7 +96,7 @@ func (e *edges) add(job string, outcome Outcomes) error {
 }
 
 // parseAfter reads NAME[:outcome],...
-func parseAfter(text string) ([]Edge, error) {
+func parseAfter(text string) (starters, error) {
 	var e edges
 	for item := range strings.SplitSeq(text, ",") {
 		name, word, given := strings.Cut(item, ":")
@@ -105,66 +104,44 @@ func parseAfter(text string) ([]Edge, error) {
 		if given {
 			var err error
 			if outcome, err = oneOf(word, outcomes); err != nil {
-				return nil, err
+				return starters{}, err
 			}
 		}
 		if err := e.add(name, outcome); err != nil {
-			return nil, err
+			return starters{}, err
 		}
 	}
-	return e.list, nil
+	return starters{edges: e.list}, nil
 }
 
-// edges parses key=value once for all entries below a default, because a default
-// may list a thousand jobs and apply to half a million entries.
-func (p *Plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, error) {
-	if known, ok := p.shared.edges[item]; ok {
+// starters parses a value of after= or on= once for all entries below a default, because a
+// default may list a thousand jobs and apply to half a million entries.
+func (p *Plan) starters(key, value string, read func(string) (starters, error)) (starters, error) {
+	item := key + "=" + value
+	if known, ok := p.shared.starters[item]; ok {
 		return known, nil
 	}
-	_, value, _ := strings.Cut(item, "=")
-	list, err := read(value)
+	s, err := read(value)
 	if err != nil {
-		return nil, err
+		return starters{}, err
 	}
-	if p.shared.edges == nil {
-		p.shared.edges = map[string][]Edge{}
+	if p.shared.starters == nil {
+		p.shared.starters = map[string]starters{}
 	}
-	p.shared.edges[item] = list
-	return list, nil
+	p.shared.starters[item] = s
+	return s, nil
 }
 
-// ErrLater is returned for values that are reserved but not implemented.
-var ErrLater = errors.New("not implemented in this version")
+func (p *Plan) setAfter(value string) error {
+	s, err := p.starters("after", value, parseAfter)
+	p.After = s.edges
+	return err
+}
 
-// parseOn reads job:NAME[:outcome,...],... An item that does not begin with job:
-// is a further outcome of the previous job.
-func parseOn(text string) ([]Edge, error) {
-	if text == "boot" || text == "resume" || text == "clock" || strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
-		return nil, ErrLater
-	}
-	var e edges
-	further := false // whether the previous edge has an outcome
-	for item := range strings.SplitSeq(text, ",") {
-		word := item
-		if job, ok := strings.CutPrefix(item, "job:"); ok {
-			name, first, given := strings.Cut(job, ":")
-			if err := e.add(name, OutcomeOK); err != nil {
-				return nil, err
-			}
-			if further = given; !given {
-				continue
-			}
-			e.list[len(e.list)-1].Outcomes, word = 0, first
-		} else if !further {
-			return nil, fmt.Errorf("%s is not job:NAME", diagnostic.Quote(item))
-		}
-		outcome, err := oneOf(word, outcomes)
-		if err != nil {
-			return nil, err
-		}
-		e.list[len(e.list)-1].Outcomes |= outcome
-	}
-	return e.list, nil
+func (p *Plan) setOn(value string) error {
+	s, err := p.starters("on", value, parseOn)
+	p.On, p.Triggers = s.edges, s.triggers
+	return err
 }
 
 // parsePool reads NAME or NAME:slots.

@@ -25,6 +25,8 @@ type Options struct {
 	Manual bool   // started by hand only; its schedule is Never
 	On     []Edge // started by the end of these jobs' runs; its schedule is Never
 
+	Triggers *Triggers // the other events in on=, with which its schedule is Never or Reboot; nil: none
+
 	Hours       *timetable.Hours // times at which runs may start, from window= and blackout=; nil: any
 	WaitOutside bool             // a start outside of Hours, or in a blackout of the host, waits
 
@@ -208,7 +210,8 @@ type Shared struct {
 
 	Calendars map[string]timetable.Calendar // for calendar= and except=
 
-	edges map[string][]Edge           // parsed values of after= and on=
+	starters map[string]starters // parsed values of after= and on=
+
 	dates map[string]*timetable.Dates // of calendar= and except=
 	spans map[string]*timetable.Spans // of window= and blackout=
 	hours map[hoursKey]*timetable.Hours
@@ -221,8 +224,7 @@ func NewPlan(shared *Shared, zone *timetable.Zone, jitter time.Duration) *Plan {
 	return p
 }
 
-// Set applies an option. An error means that the value is invalid; errLater
-// means that it is reserved.
+// Set applies an option. An error means that the value is invalid.
 func (p *Plan) Set(s *Spec, value string) error { return s.apply(p, value) }
 
 func (p *Plan) setZone(name string) error {

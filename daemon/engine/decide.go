@@ -203,7 +203,7 @@ func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	case o.Dead != nil:
 		r.Env = o.Dead.Env
 		r.Era, r.Invocation, r.Parents = o.Dead.Era, o.Dead.Invocation, o.Dead.Parents
-	case o.Trigger == job.TriggerManual || o.Trigger == job.TriggerDependency:
+	case o.Trigger == job.TriggerManual || o.Trigger == job.TriggerDependency || o.Trigger == job.TriggerEvent:
 		r.Invocation = job.Invocation(o.ID, o.Due, era, r.ID)
 	default:
 		r.Invocation = job.Invocation(o.ID, o.Due, era, 0)

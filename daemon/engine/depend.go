@@ -71,9 +71,9 @@ func (e *Engine) sinceOf(r *live.Run) time.Time {
 	slot, _ := e.slotOf(r)
 	s := e.jobs.Entry(slot).Schedule
 	switch {
-	case s == timetable.Reboot:
+	case r.Trigger == job.TriggerBoot:
 		return r.Due.Add(-1)
-	case s == timetable.Never:
+	case s == timetable.Never || s == timetable.Reboot:
 		if l := e.ledger(r.Job, r.User); l.Due.Before(r.Due) {
 			return l.Due
 		}

@@ -32,7 +32,7 @@
 // before. Whatever its source, an occurrence becomes a run in decide.go, by the rules of
 // package gate; period.go has the stamps of periods. Now it passes the gates of a run one
 // after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
-// finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
+// events.go starts the jobs of other events in on=. finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
 // attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
 // (request.go) and the occurrences of a backfill (backfill.go) pass the same gates.

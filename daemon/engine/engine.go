@@ -68,6 +68,8 @@ type Engine struct {
 	nextRun  job.RunID
 	draining bool
 	pace     int // see Pace
+	onHost   hostEvents
+	watching bool // files are watched
 
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
@@ -168,6 +170,7 @@ func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.
 		e.take(ev)
 		e.startNext()
 	}
+	e.startOnHost()
 	e.settle(settleSize * e.pace)
 	e.expire()
 	e.startNext()
@@ -202,6 +205,10 @@ func (e *Engine) take(ev event.Event) {
 		e.stopRuns(ev)
 	case event.Beat:
 		e.beat(ev)
+	case event.Emit:
+		e.emitted(ev)
+	case event.Files:
+		e.filesArrived(ev)
 	case event.Pause:
 		e.pauseJob(ev)
 	case event.Resume:
@@ -320,12 +327,17 @@ func (e *Engine) readClock(now job.Moment) {
 	}
 	fresh := e.now.Wall.IsZero()
 	lived := e.now.Up > 0
+	if slept := now.Slept - e.now.Slept; lived && slept >= leastSuspend {
+		e.onHost.resumed = slept
+	}
 	e.now = job.Moment{Wall: now.Wall.UTC(), Up: now.Up, Slept: now.Slept}
 	switch {
 	case fresh:
 	case step <= -agenda.SmallStep:
+		e.onHost.stepped = lived
 		e.setBack(-step)
 	case lived && step >= agenda.SmallStep:
+		e.onHost.stepped = true
 		e.recordStep("forward", step)
 		e.checkHours(true)
 	}

@@ -58,6 +58,7 @@ func (e *Engine) load(ev event.Load) {
 		}
 	}
 	e.sendHost()
+	e.watchFiles()
 	if first {
 		if e.memory.Booted {
 			fresh = e.jobs.Periods()

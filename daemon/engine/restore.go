@@ -109,7 +109,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	switch {
 	case p.TooLate == 1:
 		e.drop(r, job.PastDeadline)
-	case p.Missed == 1:
+	case p.Missed == 1 && r.Trigger != job.TriggerEvent: // no later time replaces an event
 		e.drop(r, p.Reason)
 	case on == job.WaitsOnDelay && r.Options.Period != nil && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
 		r.NotBefore = agenda.StartOf(e.stamps, r.Options.Period, e.now.Wall, r.Zone)

@@ -341,6 +341,12 @@ func (h *simHost) notify(e effect.Effect) string {
 			return fmt.Sprintf("  backfill %d is %s", b.ID, b.State)
 		}
 		return "  granted"
+	case effect.WatchFiles:
+		line := "  watch files"
+		for _, w := range e.Jobs {
+			line += fmt.Sprintf(" %s %s since %s", w.Job.Job, strings.Join(w.Patterns, ","), w.Since.Format(time.TimeOnly))
+		}
+		return line
 	case effect.Stamp:
 		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
 	case effect.Check:

@@ -257,9 +257,13 @@ func (h *history) do(rng *rand.Rand) {
 	case n < 97:
 		v := w.engine.View()
 		if v.Len() > 0 {
-			id := v.ID(rng.IntN(v.Len()))
+			slot := rng.IntN(v.Len())
+			id := v.ID(slot)
 			say("ask %s", id)
-			asks := []event.Event{event.RunNow{Job: id, By: "ann"}, event.Stop{Job: id, By: "ann"}, event.Pause{Job: id, Hold: h.randomHold()}, event.Resume{Job: id, By: "ann"}}
+			asks := []event.Event{
+				event.Emit{Name: "ready", User: "ann", By: "ann"}, event.Emit{Name: "ready", User: "root", By: "root", Admin: true},
+				event.Files{Job: job.Owned{Job: id, User: v.Entry(slot).User()}, Newest: w.now.Wall.Add(-time.Second), Paths: []string{"/srv/in/a"}},
+				event.RunNow{Job: id, By: "ann"}, event.Stop{Job: id, By: "ann"}, event.Pause{Job: id, Hold: h.randomHold()}, event.Resume{Job: id, By: "ann"}}
 			w.step(asks[rng.IntN(len(asks))])
 			if rng.IntN(2) == 0 {
 				w.step(h.randomLetter(rng))

@@ -54,6 +54,9 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	fillstop ID                 a backfill is stopped
 //	drain, abandon              the daemon is about to stop; undrain: it continues
 //	next JOB [N]                prints the planned times
+//	emit NAME [user=NAME] [admin] [env=NAME=value]
+//	                            a user emits an event
+//	files JOB T PATH ...        files that arrived for a job, the newest at T
 //	ring MODE [KEY:VALUE ...]   the mode from the next load on, available or strict, and this host's labels
 //	members MEMBER[,KEY:VALUE][,draining][,lacks=JOB][,differs=JOB] ... [newest=JOB@T] [barred=WHY] [clock]
 //	                            the current ring; box is this host; clock: most members agree with its clock
@@ -131,6 +134,15 @@ func (s *story) zone(name string) *time.Location {
 		s.t.Fatal(err)
 	}
 	return zone
+}
+
+func (s *story) emit(words []string) {
+	ev := event.Emit{Name: words[1], User: "root", Env: valuesOf(words, "env="), Admin: slices.Contains(words, "admin"), Token: 1}
+	for _, user := range valuesOf(words, "user=") {
+		ev.User = user
+	}
+	ev.By = ev.User
+	s.w.step(ev)
 }
 
 // stamps writes the stamps that anacron left. A running daemon is notified.
@@ -333,6 +345,12 @@ func (s *story) command(words []string, body string) {
 		s.backfill(words[1:])
 	case "fillstop":
 		h.step(event.StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
+	case "emit":
+		s.emit(words)
+	case "files":
+		slot, _ := h.engine.jobs.Find(job.ID(words[1]))
+		j := h.engine.job(slot)
+		h.step(event.Files{Job: job.Owned{Job: j.ID, User: j.User()}, Newest: s.time(words[2]), Paths: words[3:]})
 	case "ring":
 		s.ring(words[1:])
 		return

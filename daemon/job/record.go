@@ -29,7 +29,7 @@ type Record struct {
 }
 
 // DecidesOccurrence distinguishes decisions about occurrences, which happen once and result from
-// the clock, a boot, a catch-up rule or the end of another job's run, from decisions about
+// the clock, a boot, a catch-up rule, an event or the end of another job's run, from decisions about
 // requests. A user may request a run twice, and a backfill repeats past occurrences; it counts what
 // it skips itself.
 func (r *Record) DecidesOccurrence() bool {
@@ -40,7 +40,7 @@ func (r *Record) DecidesOccurrence() bool {
 		return r.Backfill == nil && r.Reason != AlreadyProcessed
 	}
 	switch r.Run.Trigger {
-	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency, TriggerRetry: // the last one by if-lost=rerun, after a run of another host
+	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency, TriggerEvent, TriggerRetry: // the last one by if-lost=rerun, after a run of another host
 		return true
 	}
 	return false
@@ -76,6 +76,7 @@ const (
 	Doubled  RecordKind = "doubled" // another member of the ring also ran the occurrence: Detail has where, and as which run
 	Acked    RecordKind = "acked"   // a user acknowledged the failure of the job
 	Unacked  RecordKind = "unacked" // a user withdrew an acknowledgement
+	Emitted  RecordKind = "emitted" // User emitted the event Detail, which on=event: lists
 	Up       RecordKind = "up"      // the daemon started
 	Down     RecordKind = "down"    // the daemon is shutting down normally
 )
@@ -106,7 +107,11 @@ const (
 	RanAfterDelay Reason = "ran-after-delay"
 	RanAfterHours Reason = "ran-after-hours" // window=, blackout=, a blackout of the host
 
-	ParentEnded     Reason = "parent-ended" // on=
+	ParentEnded     Reason = "parent-ended"  // on=
+	EventEmitted    Reason = "event-emitted" // on=event:
+	FilesArrived    Reason = "files-arrived" // on=file:
+	HostResumed     Reason = "host-resumed"  // on=resume
+	ClockSet        Reason = "clock-set"     // on=clock
 	RanAfterParents Reason = "ran-after-parents"
 	RanAfterCheck   Reason = "ran-after-check"
 
@@ -192,7 +197,7 @@ var reasons = map[Reason]struct {
 }{
 	OnTime:          {"It was due, and nothing prevented it.", 0},
 	CaughtUp:        {"It was missed at its time, and catchup= ran it later.", 0},
-	AtBoot:          {"The host started, and @reboot entries run once at each start.", 0},
+	AtBoot:          {"The host started, and entries with @reboot or on=boot run once at each start.", 0},
 	AskedFor:        {"A user started it.", 0},
 	Retried:         {"The previous attempt failed, and retry= allows another.", 0},
 	RanAfterQueue:   {"It waited for an earlier run of the same job to end, and then started.", 0},
@@ -200,6 +205,10 @@ var reasons = map[Reason]struct {
 	RanAfterDelay:   {"It waited for the delay and the hours in its entry, and then started.", 0},
 	RanAfterHours:   {"It waited for a time at which it may start, and then started.", 0},
 	ParentEnded:     {"A run of a job in on= ended with the required outcome.", 0},
+	EventEmitted:    {"An event in on= was emitted.", 0},
+	FilesArrived:    {"Files that on= waits for were created or written.", 0},
+	HostResumed:     {"The host resumed from a suspend.", 0},
+	ClockSet:        {"The clock of the host was set.", 0},
 	RanAfterParents: {"The jobs in after= ended with the required outcomes, and then it started.", 0},
 	RanAfterCheck:   {"The command of if= allowed it.", 0},
 

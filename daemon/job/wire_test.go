@@ -84,13 +84,14 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterSlot, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, OutsideHours, WaitsForHours, RanAfterHours, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
 		WaitsForParents, WaitsForCheck, WaitsForSlot, RanAfterConditions, WaitsForConditions, ConditionUnmet, OverMemory, OverTasks, NoBeat, Preempted,
+		EventEmitted, FilesArrived, HostResumed, ClockSet,
 		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(reasons) != 65 {
+	if len(reasons) != 69 {
 		t.Errorf("%d reasons; list the new reason here too", len(reasons))
 	}
 }

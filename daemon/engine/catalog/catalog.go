@@ -31,8 +31,9 @@ type Catalog struct {
 	graph   graph
 	ring    ring
 	groups  []Group
-	once    []int           // jobs that run once in a period
-	oncePer []int           // jobs with once-per=
+	once    []int // jobs that run once in a period
+	oncePer []int // jobs with once-per=
+	events  events
 	daily   map[string]bool // IDs of periods; true if an anacrontab checks the period every day
 	held    map[int]string  // why jobs must not run although their entries could
 }
@@ -113,6 +114,7 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 			c.once = append(c.once, i)
 			c.daily[p.ID] = c.daily[p.ID] || e.File().Format == crontab.Anacron
 		}
+		c.events.add(i, o.Triggers)
 		if o.OncePer != option.OncePerNone {
 			c.oncePer = append(c.oncePer, i)
 		}

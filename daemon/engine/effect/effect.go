@@ -100,6 +100,16 @@ type Measure struct {
 	Conditions *option.Conditions
 }
 
+// WatchFiles replaces the files whose arrival is reported with Files.
+type WatchFiles struct{ Jobs []FileWatch }
+
+// FileWatch is the files that a job with on=file: waits for.
+type FileWatch struct {
+	Job      job.Owned
+	Patterns []string  // of absolute paths
+	Since    time.Time // what arrived earlier does not count
+}
+
 // Ledger requests that a changed ledger of a job is stored.
 type Ledger struct{ Ledger job.Ledger }
 
@@ -145,6 +155,8 @@ func (Fact) effect() {}
 func (Roster) effect() {}
 
 func (Stamp) effect() {}
+
+func (WatchFiles) effect() {}
 
 func (Start) effect() {}
 

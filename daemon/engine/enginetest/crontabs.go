@@ -121,7 +121,17 @@ var options = []option{
 		return g.now.Add(time.Duration(g.rng.IntN(96)) * time.Hour).Format("2006-01-02T15:04")
 	}},
 	{"trigger", 30, func(g *generator) string { return g.pick("manual", "clock") }},
-	{"on", 8, func(g *generator) string { return g.edges("job:", "", ":ok", ":fail", ":done", ":skip,lost", ":dead") }},
+	{"on", 8, func(g *generator) string {
+		events := g.edges("job:", "", ":ok", ":fail", ":done", ":skip,lost", ":dead")
+		if g.rng.IntN(3) > 0 {
+			return events
+		}
+		if others := g.list(3, "boot", "resume", "clock", "event:ready", "event:ann/ready", "event:other", "file:/srv/in/*"); g.rng.IntN(2) == 0 {
+			return events + "," + others
+		} else {
+			return others
+		}
+	}},
 	{"jitter", 12, func(g *generator) string { return g.seconds(1, 600) }},
 	{"spread", 30, func(g *generator) string { return g.seconds(1, 600) }},
 	{"grace", 10, func(g *generator) string { return g.seconds(0, 900) }},

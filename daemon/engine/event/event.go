@@ -75,6 +75,25 @@ type Stop struct {
 	Token  effect.Token
 }
 
+// Emit reports that a user emitted an event, which starts the jobs that list it in on=. It is answered
+// with their runs.
+type Emit struct {
+	Name  string
+	User  string // whose event it is
+	Admin bool   // User is an administrator: jobs of all users hear it
+	By    string // who emitted it: User, or a token
+	Env   []string
+	Token effect.Token
+}
+
+// Files reports files that arrived for a job with on=file:.
+type Files struct {
+	Job    job.Owned
+	Paths  []string // in order
+	More   int      // how many further ones were left out
+	Newest time.Time
+}
+
 // Beat is a sign of life of a run, for watchdog=. It is refused if the run is not running.
 type Beat struct {
 	Run   job.RunID
@@ -179,6 +198,8 @@ func (RunNow) event()   {}
 
 func (Stop) event()  {}
 func (Beat) event()  {}
+func (Emit) event()  {}
+func (Files) event() {}
 func (Pause) event() {}
 
 func (Resume) event() {}
@@ -215,6 +236,9 @@ func (ev Stop) With(t effect.Token) Event { ev.Token = t; return ev }
 
 // With sets the token.
 func (ev Beat) With(t effect.Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Emit) With(t effect.Token) Event { ev.Token = t; return ev }
 
 // With sets the token.
 func (ev Pause) With(t effect.Token) Event { ev.Token = t; return ev }

@@ -64,6 +64,8 @@ func triggerOf(e *crontab.Entry) job.Trigger {
 		return job.TriggerDependency
 	case e.Reboot():
 		return job.TriggerBoot
+	case o.Triggers != nil:
+		return job.TriggerEvent
 	}
 	return job.TriggerClock
 }

@@ -230,6 +230,8 @@ func (ev *evidence) scheduleFact() string {
 			return "not by the clock: " + ev.run.By + " started it"
 		case job.TriggerBoot:
 			return "not by the clock: the host started"
+		case job.TriggerEvent:
+			return "not by the clock: an event in on= started it"
 		case job.TriggerDependency:
 			return "not by the clock: " + ev.parentWords(ev.run.Parents[:min(1, len(ev.run.Parents))])
 		}

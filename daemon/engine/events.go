@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// An entry with on= has an occurrence when one of its events happens. It passes the same gates as
+// those of the clock. boot (restore.go) and the ends of runs (depend.go) are events too.
+//
+// While the daemon drains, an event that users emit is refused, so that it is not lost unnoticed, and
+// files are left to the next daemon, which finds them by the mark of the job: it is the time of the
+// newest file for which the job was started.
+
+// leastSuspend is the shortest suspend that on=resume notices. A shorter one is not distinguished
+// from the time between two readings of the clocks.
+const leastSuspend = time.Second
+
+// hostEvents are what happened to the host since the last step.
+type hostEvents struct {
+	resumed time.Duration // how long the host was suspended
+	stepped bool          // its clock was set
+}
+
+// startOnHost starts the jobs with on=resume and on=clock.
+func (e *Engine) startOnHost() {
+	happened := e.onHost
+	e.onHost = hostEvents{}
+	if happened.resumed > 0 {
+		e.startAll(e.jobs.OnResume(), job.HostResumed, "after "+happened.resumed.Round(time.Second).String(), nil)
+	}
+	if happened.stepped {
+		e.startAll(e.jobs.OnClock(), job.ClockSet, "", nil)
+	}
+}
+
+func (e *Engine) startAll(slots []int, cause job.Reason, detail string, env []string) (started []job.Run) {
+	if e.draining {
+		return nil
+	}
+	for _, slot := range slots {
+		if r := e.startEvent(slot, e.now.Wall, cause, detail, env); r != nil && r.State != job.RunDropped {
+			started = append(started, r.Run)
+		}
+	}
+	return started
+}
+
+// startEvent admits an occurrence of a job for an event at an instant.
+func (e *Engine) startEvent(slot int, at time.Time, cause job.Reason, detail string, env []string) *live.Run {
+	o := e.occurrence(slot, e.freshDue(slot, at), job.TriggerEvent, cause)
+	o.Detail, o.Env = detail, env
+	return e.decide(&o)
+}
+
+// emitted starts the jobs that list an event in on=.
+func (e *Engine) emitted(ev event.Emit) {
+	if e.draining {
+		e.refuse(ev.Token, effect.Draining, "the daemon is stopping and starts nothing")
+		return
+	}
+	source := option.EventSource{User: ev.User, Name: ev.Name}.String()
+	e.record(job.Record{Kind: job.Emitted, User: ev.User, Detail: ev.Name})
+	detail := source
+	if ev.By != ev.User {
+		detail += ", by " + ev.By
+	}
+	env := append([]string{"CRONRING_EVENT=" + ev.Name, "CRONRING_EVENT_USER=" + ev.User}, ev.Env...)
+	e.answer(ev.Token, e.startAll(e.jobs.Hearing(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
+}
+
+// watchFiles requests that the files of all jobs with on=file: are watched.
+func (e *Engine) watchFiles() {
+	slots := e.jobs.OnFiles()
+	if len(slots) == 0 && !e.watching {
+		return
+	}
+	e.watching = len(slots) > 0
+	jobs := make([]effect.FileWatch, len(slots))
+	for k, slot := range slots {
+		j := e.job(slot)
+		jobs[k] = effect.FileWatch{Job: job.Owned{Job: j.ID, User: j.User()}, Patterns: j.Options.Triggers.Files, Since: time.Unix(0, e.marks[slot]).UTC()}
+	}
+	e.emit(effect.WatchFiles{Jobs: jobs})
+}
+
+// filesArrived starts a job for files.
+func (e *Engine) filesArrived(ev event.Files) {
+	slot, ok := e.jobs.Find(ev.Job.Job)
+	if !ok || e.draining || e.jobs.Entry(slot).User() != ev.Job.User || !slices.Contains(e.jobs.OnFiles(), slot) {
+		return
+	}
+	at := ev.Newest.UTC()
+	if at.After(e.now.Wall) { // of a file system with another clock
+		at = e.now.Wall
+	}
+	e.startEvent(slot, at, job.FilesArrived, fileWords(ev), []string{"CRONRING_PATHS=" + strings.Join(ev.Paths, "\n")})
+}
+
+// fileWords describes the files of a burst.
+func fileWords(ev event.Files) string {
+	switch more := len(ev.Paths) + ev.More - 1; {
+	case len(ev.Paths) == 0:
+		return fmt.Sprintf("%d files", ev.More)
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", ev.Paths[0], more)
+	}
+	return ev.Paths[0]
+}
