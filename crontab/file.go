@@ -214,5 +214,13 @@ func (e *Entry) Dir() string {
 	return ""
 }
 
+// Meaning describes in words when the entry starts.
+func (e *Entry) Meaning() string {
+	if o := e.Options(); o.IsStartedByEvents() {
+		return "at events: on=" + o.Text("on")
+	}
+	return timetable.Describe(e.Schedule)
+}
+
 // Reboot reports whether the entry runs once at each start of the host.
 func (e *Entry) Reboot() bool { return e.Schedule == timetable.Reboot }

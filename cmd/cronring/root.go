@@ -67,7 +67,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		"jobs": {
 			dashboard.NewTop(a, newRoot), dashboard.NewDemo(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), jobs.NewWhy(a),
 			runs.NewHistory(a), runs.NewLogs(a), runs.NewDead(a),
-			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewSkip(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewBeat(a), jobs.NewState(a), jobs.NewAccess(a),
+			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewBackfill(a), jobs.NewPause(a), jobs.NewSkip(a), jobs.NewResume(a), jobs.NewAck(a), jobs.NewEmit(a), jobs.NewBeat(a), jobs.NewState(a), jobs.NewAccess(a),
 		},
 		"crontabs": {
 			crontabs.NewEdit(a, newRoot), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewUndo(a),

@@ -88,6 +88,7 @@ func (x *Explanation) AddEntry(e *crontab.Entry, options []option.Option) {
 	x.Command = e.Command()
 	x.Stdin, _ = e.Stdin()
 	o := e.Options()
+	x.Meaning = e.Meaning()
 	x.Held, x.Degraded = o.Held, o.Degraded
 	for _, spec := range option.Vocabulary() {
 		for _, it := range options {

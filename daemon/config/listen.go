@@ -25,15 +25,17 @@ type Token struct {
 // What tokens allow.
 const (
 	AllowMetrics = "metrics"
-	AllowRun     = "run:" // and a job, or a pattern such as USER/*
+	AllowRun     = "run:"  // and a job, or a pattern such as USER/*
+	AllowEmit    = "emit:" // and an event, or a pattern of names
 )
 
 func checkAllow(text string) error {
 	pattern, run := strings.CutPrefix(text, AllowRun)
-	if _, err := path.Match(pattern, ""); text == AllowMetrics || run && pattern != "" && err == nil {
+	pattern, emit := strings.CutPrefix(pattern, AllowEmit)
+	if _, err := path.Match(pattern, ""); text == AllowMetrics || run != emit && pattern != "" && err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s allows nothing: want \"metrics\", or \"run:\" with a job or a pattern such as \"run:alice/*\"", diagnostic.Quote(text))
+	return fmt.Errorf("%s allows nothing: want \"metrics\", \"run:\" with a job, or \"emit:\" with an event, or with a pattern such as \"run:alice/*\"", diagnostic.Quote(text))
 }
 
 // IsLoopback reports whether an address has a loopback IP address.

@@ -73,7 +73,7 @@ func (e *Engine) emitted(ev event.Emit) {
 	if ev.By != ev.User {
 		detail += ", by " + ev.By
 	}
-	env := append([]string{"CRONRING_EVENT=" + ev.Name, "CRONRING_EVENT_USER=" + ev.User}, ev.Env...)
+	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventPrefix + "USER=" + ev.User}, ev.Env...)
 	e.answer(ev.Token, e.startAll(e.jobs.Hearing(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
 }
 

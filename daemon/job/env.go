@@ -22,6 +22,16 @@ var takenNames = []string{
 // CheckEnv returns an error unless each variable for one run has the form NAME=value, occurs once,
 // and is neither set nor interpreted by the daemon itself.
 func CheckEnv(env []string) error {
+	for _, entry := range env {
+		if name, _, ok := strings.Cut(entry, "="); ok && (strings.HasPrefix(name, "CRONRING_") || slices.Contains(takenNames, name)) {
+			return fmt.Errorf("%s cannot be set for one run: the daemon sets or interprets it; use the crontab if it may be set there", name)
+		}
+	}
+	return checkEnv(env)
+}
+
+// checkEnv checks the form, number and size of variables.
+func checkEnv(env []string) error {
 	if len(env) > MaxEnv {
 		return fmt.Errorf("%d variables are given, at most %d can be", len(env), MaxEnv)
 	}
@@ -35,8 +45,6 @@ func CheckEnv(env []string) error {
 			return fmt.Errorf("%.40q is not a variable: expected NAME=value", entry)
 		case !isEnvName(name):
 			return fmt.Errorf("%.40q is not a variable name: expected letters, digits and _, no digit first", name)
-		case strings.HasPrefix(name, "CRONRING_"), slices.Contains(takenNames, name):
-			return fmt.Errorf("%s cannot be set for one run: the daemon sets or interprets it; use the crontab if it may be set there", name)
 		case strings.Contains(value, "\x00"):
 			return fmt.Errorf("the value of %s has a byte that no variable can have", name)
 		case seen[name]:

@@ -74,6 +74,8 @@ func New(o Options) *Server {
 	s.mux.HandleFunc("GET /metrics", s.metrics)
 	s.mux.HandleFunc("POST /v1/jobs/{job}/run", s.run)
 	s.mux.HandleFunc("POST /v1/jobs/{user}/{job}/run", s.run)
+	s.mux.HandleFunc("POST /v1/emit/{event}", s.emit)
+	s.mux.HandleFunc("POST /v1/emit/{user}/{event}", s.emit)
 	s.mux.HandleFunc("/", s.unknown)
 	return s
 }
@@ -175,8 +177,8 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	s.admit(w, r, r.Method+" "+r.URL.Path, job.Action{What: "request", Subject: r.Method + " " + r.URL.Path})
 }
 
-// runRequest is the body of a request to run a job; it may be empty.
-type runRequest struct {
+// variables is the body of a request to run a job or to emit an event; it may be empty.
+type variables struct {
 	Env []string `json:"env,omitempty"`
 }
 
@@ -215,20 +217,39 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 
 // start requests a run of a job from the daemon.
 func (s *Server) start(ctx context.Context, id job.ID, token string, body []byte) ([]job.Run, int, *api.Error) {
-	var q runRequest
-	if len(body) > 0 {
-		d := json.NewDecoder(bytes.NewReader(body))
-		d.DisallowUnknownFields()
-		if err := cmp.Or(d.Decode(&q), job.CheckEnv(q.Env)); err != nil {
-			return nil, http.StatusBadRequest, &api.Error{Kind: api.Usage, Why: "the body is not valid: " + err.Error()}
-		}
+	env, err := envOf(body)
+	if err = cmp.Or(err, job.CheckEnv(env)); err != nil {
+		return nil, http.StatusBadRequest, invalid(err)
 	}
+	return s.ask(ctx, event.RunNow{Job: id, By: "token:" + token, Env: env})
+}
+
+// envOf returns the variables in the body of a request.
+func envOf(body []byte) ([]string, error) {
+	var q variables
+	if len(body) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(&q)
+	return q.Env, err
+}
+
+func invalid(err error) *api.Error {
+	return &api.Error{Kind: api.Usage, Why: "the body is not valid: " + err.Error()}
+}
+
+// ask passes an event to the daemon and returns the runs that it started.
+func (s *Server) ask(ctx context.Context, ev event.Question) ([]job.Run, int, *api.Error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	a, err := s.Ask(ctx, event.RunNow{Job: id, By: "token:" + token, Env: q.Env})
+	a, err := s.Ask(ctx, ev)
 	switch {
 	case err != nil:
 		return nil, http.StatusServiceUnavailable, &api.Error{Kind: api.Internal, Why: "the daemon did not answer in time"}
+	case a.Err != nil && a.Err.Kind == effect.Draining:
+		return nil, http.StatusServiceUnavailable, &api.Error{Kind: api.Unreachable, Why: a.Err.Reason}
 	case a.Err != nil:
 		return nil, http.StatusConflict, &api.Error{Kind: api.Conflict, Why: a.Err.Reason}
 	}
@@ -314,12 +335,13 @@ func (s *Server) token(r *http.Request) (name string, ok bool) {
 	return name, ok
 }
 
+// allows reports whether a token allows something: "metrics", or "run:" or "emit:" with a name.
 func allows(allowed []string, what string) bool {
-	id, run := strings.CutPrefix(what, config.AllowRun)
+	kind, name, named := strings.Cut(what, ":")
 	return slices.ContainsFunc(allowed, func(a string) bool {
-		pattern, ok := strings.CutPrefix(a, config.AllowRun)
-		matched, _ := path.Match(pattern, id)
-		return !run && a == what || run && ok && matched
+		k, pattern, patterned := strings.Cut(a, ":")
+		matched, _ := path.Match(pattern, name)
+		return k == kind && named == patterned && (!named || matched)
 	})
 }
 

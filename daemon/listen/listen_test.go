@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,7 @@ type world struct {
 	t       testing.TB
 	now     time.Time
 	tokens  map[string]config.Token
-	asked   []event.RunNow
+	asked   []event.Event
 	refusal string // of the engine
 
 	auditing sync.Mutex
@@ -49,17 +50,21 @@ func newWorld(t testing.TB) *world {
 	}
 	w.tokens = map[string]config.Token{
 		"ci": token("ci-secret", "run:backup"), "ann": token("ann-secret", "run:ann/*"), "prom": token("prom-secret", "metrics"),
+		"etl":    token("etl-secret", "emit:data-*", "emit:ann/ready"),
 		"broken": {Sum: sha256.Sum256(nil), Allow: []string{"metrics", "run:*"}, Unread: "its file is not there"},
 	}
 	w.Server = New(Options{
 		Tokens: func() map[string]config.Token { return w.tokens },
 		View:   func() *view.View { return jobs },
 		Ask: func(_ context.Context, e event.Event) (effect.Answer, error) {
-			w.asked = append(w.asked, e.(event.RunNow))
+			w.asked = append(w.asked, e)
 			if w.refusal != "" {
 				return effect.Answer{Err: &effect.Refusal{Reason: w.refusal}}, nil
 			}
-			return effect.Answer{Runs: []job.Run{{ID: 57, Job: e.(event.RunNow).Job}}}, nil
+			if run, ok := e.(event.RunNow); ok {
+				return effect.Answer{Runs: []job.Run{{ID: 57, Job: run.Job}}}, nil
+			}
+			return effect.Answer{Runs: make([]job.Run, 2)}, nil
 		},
 		Metrics: func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "cronring_up 1\n") },
 		Audit: func(_ context.Context, a []job.Action) {
@@ -111,6 +116,16 @@ func TestTokensAllowWhatTheySay(t *testing.T) {
 		{"POST", "/v1/reload", "Bearer ci-secret", 403, "token:ci true"},
 		{"POST", "/v1/reload", "", 401, " true"},
 		{"GET", "/v1/jobs/backup/run", "Bearer ci-secret", 403, "token:ci true"},
+		{"POST", "/v1/emit/data-ready", "Bearer etl-secret", 202, "token:etl false"},
+		{"POST", "/v1/emit/ann/ready", "Bearer etl-secret", 202, "token:etl false"},
+		{"POST", "/v1/emit/ann%2Fready", "Bearer etl-secret", 202, "token:etl false"},
+		{"POST", "/v1/emit/bob/ready", "Bearer etl-secret", 403, "token:etl true"},
+		{"POST", "/v1/emit/ready", "Bearer etl-secret", 403, "token:etl true"},
+		{"POST", "/v1/emit/ann/data-ready", "Bearer etl-secret", 403, "token:etl true"},
+		{"POST", "/v1/emit/data-ready", "Bearer ci-secret", 403, "token:ci true"},
+		{"POST", "/v1/emit/backup", "Bearer ci-secret", 403, "token:ci true"},
+		{"POST", "/v1/emit/data-%20", "Bearer etl-secret", 400, "token:etl true"},
+		{"POST", "/v1/jobs/data-x/run", "Bearer etl-secret", 403, "token:etl true"},
 	} {
 		w := newWorld(t)
 		status, text := w.send(tc.method, tc.path, tc.secret, "")
@@ -139,7 +154,7 @@ func TestRunBody(t *testing.T) {
 		if len(w.audited) != 1 || (w.audited[0].Refused == "") != (want == 202) {
 			t.Errorf("%.30s: the audit log has %+v", body, w.audited)
 		}
-		if want == 202 && (len(w.asked) != 1 || w.asked[0].By != "token:ci" || (body != "") != (len(w.asked[0].Env) == 1)) {
+		if want == 202 && (len(w.asked) != 1 || w.asked[0].(event.RunNow).By != "token:ci" || (body != "") != (len(w.asked[0].(event.RunNow).Env) == 1)) {
 			t.Errorf("%.30s: asked %+v", body, w.asked)
 		}
 	}
@@ -315,3 +330,24 @@ func closing(c chan struct{}) io.Writer {
 type writer func([]byte) (int, error)
 
 func (w writer) Write(text []byte) (int, error) { return w(text) }
+
+// TestEmitAsWhom: an event of a token is root's unless the path names a user, and its values cannot
+// replace variables that change what a job does.
+func TestEmitAsWhom(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]event.Emit{
+		"/v1/emit/data-ready": {Name: "data-ready", User: "root", Admin: true, By: "token:etl", Env: []string{"CRONRING_EVENT_PATH=/tmp"}},
+		"/v1/emit/ann/ready":  {Name: "ready", User: "ann", By: "token:etl", Env: []string{"CRONRING_EVENT_PATH=/tmp"}},
+	} {
+		w.asked = nil
+		status, text := w.send("POST", path, "Bearer etl-secret", `{"env":["PATH=/tmp"]}`)
+		if len(w.asked) != 1 || !reflect.DeepEqual(w.asked[0], want) || status != http.StatusAccepted || strings.Contains(text, "57") {
+			t.Errorf("%s: got %+v, %d %s, want %+v", path, w.asked, status, text, want)
+		}
+	}
+	for _, body := range []string{`{"env":["user=root"]}`, `{"env":["x"]}`, `{"env":["a-b=1"]}`, `{"other":1}`, "["} {
+		if status, text := w.send("POST", "/v1/emit/data-ready", "Bearer etl-secret", body); status != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s", body, status, text)
+		}
+	}
+}

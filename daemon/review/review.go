@@ -77,7 +77,7 @@ func (v Version) Jobs() []job.Job {
 
 func (v Version) side(i int) *Side {
 	e := v.view.Entry(i)
-	return &Side{Job: v.view.Job(i), Meaning: timetable.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
+	return &Side{Job: v.view.Job(i), Meaning: e.Meaning(), Entry: e, schedule: e.Schedule}
 }
 
 // Week returns the default end of a comparison.

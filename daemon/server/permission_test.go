@@ -43,6 +43,7 @@ type walked struct {
 	query, body string
 	names       bool // it names a job or run of ann's; for other users it does not exist
 	input       bool // of ann's job: no role but admin may change it
+	own         bool // each user may request it, and acts as that user
 	process     bool // only processes of the run may request it
 	private     bool // ann's own crontab: only ann may request it
 	table       bool // it is about crontabs; ann has one
@@ -91,6 +92,8 @@ var request = map[string]walked{
 	"POST /v1/ring":          {body: `{"do":"drain"}`},
 	"POST /v1/notify":        {body: `{"channel":"ops"}`},
 	"GET /v1/dead":           {},
+	"GET /v1/emit":           {},
+	"POST /v1/emit":          {body: `{"event":"ready"}`, own: true},
 	"POST /v1/beat":          {body: `{"run":1}`, process: true},
 	"GET /v1/state":          {query: "job=ann-job", names: true},
 	"POST /v1/state":         {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true, input: true},
@@ -157,7 +160,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				switch {
 				case q.process:
 					want = http.StatusConflict
-				case r.may == admin && !p.admin, !p.owner && q.private:
+				case r.may == admin && !p.admin, !p.owner && q.private, q.own && p.uid == noneUID:
 					want = http.StatusForbidden
 				case !p.owner && q.names:
 					want = http.StatusNotFound
@@ -175,7 +178,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				if strings.Contains(text, "secret") {
 					t.Errorf("a stranger is told ann's secrets: %s", text)
 				}
-				if after := len(w.Facts()); after != before && r.path != "/v1/events" {
+				if after := len(w.Facts()); after != before && r.path != "/v1/events" && !q.own {
 					t.Errorf("a stranger made %d new facts", after-before)
 				}
 			})

@@ -76,6 +76,8 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/backfill/stop", operator, call.Cheap, s.actions.StopBackfill},
 		{"GET", "/v1/state", owner, call.Cheap, s.jobs.ReadState},
 		{"POST", keepState, operator, call.Cheap, s.jobs.WriteState},
+		{"GET", "/v1/emit", owner, call.Expensive, s.actions.Emissions},
+		{"POST", "/v1/emit", owner, call.Cheap, s.actions.Emit},
 		{"POST", giveBeat, owner, call.Cheap, s.beats.Beat},
 		{"GET", "/v1/dead", owner, call.Expensive, s.actions.ListDead},
 		{"POST", "/v1/retry", operator, call.Expensive, s.actions.Retry},

@@ -22,6 +22,7 @@ type statements struct {
 	die, undie               driver.Stmt
 	alive, down              driver.Stmt
 	putRoster, cutRoster     driver.Stmt
+	emitAgain, emit, trim    driver.Stmt
 }
 
 func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
@@ -63,6 +64,10 @@ func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, era = excluded.era, seen = excluded.seen`},
 		{&s.down, "UPDATE life SET down = ?2 WHERE id = ?1"},
 		{&s.putRoster, "INSERT INTO roster (part, known) VALUES (?, ?) ON CONFLICT (part) DO UPDATE SET known = excluded.known WHERE known <> excluded.known"},
+		{&s.emitAgain, "UPDATE event SET times = times + 1, last = ?3 WHERE user = ?1 AND name = ?2"},
+		{&s.emit, "INSERT INTO event (user, name, times, last) VALUES (?, ?, 1, ?)"},
+		{&s.trim, `DELETE FROM event WHERE user = ?1 AND name IN
+			(SELECT name FROM event WHERE user = ?1 ORDER BY last DESC, name LIMIT -1 OFFSET ?2)`},
 		{&s.cutRoster, "DELETE FROM roster WHERE part >= ? AND part < ?"},
 	} {
 		if err := w.Prepare(ctx, p.stmt, p.text); err != nil {
@@ -169,6 +174,8 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 		return true, w.putBackfill(r)
 	case r.Kind == job.Redrove && r.Run != nil, r.Kind == job.Buried && r.Run != nil:
 		return true, w.takeOff(r)
+	case r.Kind == job.Emitted:
+		return true, w.putEmission(r)
 	case r.Run == nil && r.Kind != job.Decided:
 		return true, w.putRecord(r)
 	}

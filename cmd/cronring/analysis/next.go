@@ -193,7 +193,9 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 	}
 	for i := range file.Entries {
 		if e := &file.Entries[i]; e.Line() == line {
-			return newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about), nil
+			c := newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about)
+			c.Meaning = e.Meaning()
+			return c, nil
 		}
 	}
 	e := &api.Error{What: "cannot find the next runs of " + what, Why: "that line is not an entry", Fix: "cronring lint " + name, Kind: api.NotFound}

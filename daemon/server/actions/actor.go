@@ -32,6 +32,7 @@ type Store interface {
 	Letters(ctx context.Context, of store.Of) ([]store.Letter, error)
 	Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error)
 	Backfills(ctx context.Context, of store.Of) ([]job.Backfill, error)
+	Emissions(ctx context.Context, user string) ([]job.Emission, error)
 	Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error)
 }
 
@@ -41,11 +42,12 @@ type Actor struct {
 	store  Store
 	states *jobstate.Jobs
 	find   *lookup.Searcher
+	emits  emitLimit
 }
 
 // New returns an actor.
 func New(d Daemon, s Store, states *jobstate.Jobs, find *lookup.Searcher) *Actor {
-	return &Actor{d, s, states, find}
+	return &Actor{daemon: d, store: s, states: states, find: find, emits: emitLimit{left: map[uint32]*emitShare{}}}
 }
 
 // askTimeout is how long an action waits for the loop's answer.

@@ -33,6 +33,8 @@ func note(c *call.Call, e event.Event, a effect.Answer) {
 			after += ", forced"
 		}
 		ofJob("run", e.Job, "", "", after)
+	case event.Emit:
+		did("emit", job.ID(e.Name), e.User, "", "", fmt.Sprintf("%d runs", len(a.Runs)))
 	case event.Stop:
 		for i := range a.Runs {
 			r := &a.Runs[i]

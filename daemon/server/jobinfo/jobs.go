@@ -9,7 +9,6 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -106,7 +105,7 @@ func (s *Informer) Show(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.Job{
 		V:           api.Version,
 		Status:      status,
-		Meaning:     timetable.Describe(c.View.Entry(i).Schedule),
+		Meaning:     c.View.Entry(i).Meaning(),
 		Upcoming:    upcoming(c, i),
 		Diagnostics: api.NewDiagnostics(crontabs.On(c.View.Entry(i), s.daemon.Diagnostics())),
 	})

@@ -375,6 +375,23 @@ func (w *World) DeleteState(_ context.Context, id job.ID, user, key string) (boo
 	return ok, w.Broken
 }
 
+// Emissions returns the events that a user has emitted.
+func (w *World) Emissions(_ context.Context, user string) ([]job.Emission, error) {
+	all := []job.Emission{}
+	for _, r := range w.Facts() {
+		if r.Kind != job.Emitted || user != "" && user != r.User {
+			continue
+		}
+		e := job.Emission{User: r.User, Name: r.Detail, Times: 1, Last: r.At}
+		if i := slices.IndexFunc(all, func(x job.Emission) bool { return x.User == e.User && x.Name == e.Name }); i >= 0 {
+			e.Times += all[i].Times
+			all = slices.Delete(all, i, i+1)
+		}
+		all = slices.Insert(all, 0, e)
+	}
+	return all, nil
+}
+
 // Letters and Letter know the dead letters from the facts, as the store does.
 func (w *World) Letters(_ context.Context, of store.Of) ([]store.Letter, error) {
 	var found []store.Letter

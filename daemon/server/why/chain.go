@@ -239,7 +239,7 @@ func (ev *evidence) scheduleFact() string {
 	if !ev.named {
 		return "it was scheduled when it was decided; the schedule is different now: " + timetable.Describe(ev.entry.Schedule)
 	}
-	return timetable.Describe(ev.entry.Schedule)
+	return ev.entry.Meaning()
 }
 
 func (ev *evidence) clockFact() string {

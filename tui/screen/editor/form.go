@@ -10,7 +10,6 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/page"
@@ -362,5 +361,5 @@ func (f *form) meaning() string {
 	if len(file.Entries) == 0 {
 		return "names no time"
 	}
-	return timetable.Describe(file.Entries[0].Schedule)
+	return file.Entries[0].Meaning()
 }

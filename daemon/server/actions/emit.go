@@ -1,0 +1,102 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
+)
+
+// Limits of the events of one user. An event counts as many times as there are jobs that it starts, so
+// that neither many events nor many jobs for one keep the daemon from starting the jobs of others.
+const (
+	eventRate  = 100 // a second
+	eventBurst = 500
+)
+
+// emitLimit counts the events of users.
+type emitLimit struct {
+	mu   sync.Mutex
+	left map[uint32]*emitShare
+}
+
+type emitShare struct {
+	left float64
+	at   time.Time
+}
+
+// take takes n of what a user has left. One event is allowed whenever something is left, whatever its
+// cost is, and later ones wait until that is paid.
+func (l *emitLimit) take(user uint32, n int, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.left[user]
+	if s == nil {
+		s = &emitShare{left: eventBurst}
+		l.left[user] = s
+	}
+	s.left = min(eventBurst, s.left+max(0, now.Sub(s.at).Seconds())*eventRate)
+	s.at = now
+	if s.left < 1 {
+		return false
+	}
+	s.left -= float64(n)
+	return true
+}
+
+// Emit starts the jobs that list an event in on=.
+func (s *Actor) Emit(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.EmitRequest](c)
+	if err != nil {
+		return err
+	}
+	if c.Peer.Name == "" {
+		return &api.Error{Kind: api.NotAllowed, What: "cannot emit an event", Why: "the host has no user " + c.Peer.String(), Fix: "emit it as a user of the host"}
+	}
+	ev := event.Emit{Name: r.Event, User: c.Peer.String(), Admin: c.Peer.Admin, By: c.Peer.String()}
+	if r.User != "" && r.User != ev.User {
+		if !c.Peer.Admin {
+			return &api.Error{Kind: api.NotAllowed, What: "cannot emit an event of " + r.User, Why: "it is another user, and only administrators can do that", Fix: "leave --user out, and let the entry name you: on=event:" + ev.User + "/" + r.Event}
+		}
+		ev.User, ev.Admin = r.User, false
+	}
+	if err := option.CheckName(ev.Name); err != nil {
+		return call.BadRequest("cannot emit such an event", err.Error())
+	}
+	if ev.Env, err = job.EventEnv(r.Env); err != nil {
+		return call.BadRequest("cannot emit an event with such values", err.Error())
+	}
+	if n := c.View.Hearing(ev.Name, ev.User, ev.Admin); !s.emits.take(c.Peer.LimitKey(), max(1, n), c.Now) {
+		return &api.Error{Kind: api.Conflict, What: "cannot emit an event", Why: fmt.Sprintf("this user emits more than %d in a second, where each job that one starts counts", eventRate), Fix: "try again in a few seconds"}
+	}
+	a, err := s.ask(ctx, c, ev)
+	if err != nil {
+		return err
+	}
+	if a.Err != nil { // the daemon ends, and the caller can try again with the next one
+		return &api.Error{Kind: api.Unreachable, What: "cannot emit " + strconv.Quote(r.Event), Why: a.Err.Reason, Fix: "wait until the daemon is up again: cronring status"}
+	}
+	runs := slices.DeleteFunc(a.Runs, func(r job.Run) bool { return !c.SeesRun(r) })
+	return c.Answer(api.Emitted{V: api.Version, Event: ev.Name, User: ev.User, Runs: append([]job.Run{}, runs...)})
+}
+
+// Emissions lists the events that the caller has emitted.
+func (s *Actor) Emissions(ctx context.Context, c *call.Call) error {
+	user := c.Peer.String()
+	if c.Peer.Admin {
+		user = ""
+	}
+	all, err := s.store.Emissions(ctx, user)
+	if err != nil {
+		return err
+	}
+	return c.Answer(api.Emissions{V: api.Version, Events: all})
+}

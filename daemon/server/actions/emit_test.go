@@ -1,0 +1,38 @@
+package actions
+
+import (
+	"testing"
+	"time"
+)
+
+// TestEmitLimitOfEachUser: a user who emits too much, or events that start too many jobs, waits, and
+// no other user does.
+func TestEmitLimitOfEachUser(t *testing.T) {
+	l := emitLimit{left: map[uint32]*emitShare{}}
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	taken := func(user uint32, n int) (times int) {
+		for times < 10_000 && l.take(user, n, now) {
+			times++
+		}
+		return times
+	}
+	if n := taken(1, 1); n != eventBurst {
+		t.Errorf("%d events at once, want %d", n, eventBurst)
+	}
+	if !l.take(2, 10*eventBurst, now) || l.take(2, 1, now) {
+		t.Error("an event that starts many jobs is refused, or counts as one")
+	}
+	now = now.Add(time.Second)
+	if n := taken(1, 1); n != eventRate {
+		t.Errorf("%d events a second later, want %d", n, eventRate)
+	}
+	if l.take(2, 1, now) {
+		t.Error("the jobs of the large event are forgotten after a second")
+	}
+	if now = now.Add(-time.Hour); l.take(1, 1, now) {
+		t.Error("a clock that is set back allows more")
+	}
+	if now = now.Add(time.Hour); taken(3, 1) != eventBurst {
+		t.Error("another user waits")
+	}
+}
