@@ -32,7 +32,7 @@ var looksFor = map[string]string{
 	"every":          "interval",
 	"phase":          "offset",
 	"at":             "one time",
-	"on":             "another job ends",
+	"on":             "start events",
 	"trigger":        "only by command",
 	"jitter":         "random delay",
 	"spread":         "random delay same",
