@@ -10,11 +10,13 @@ import (
 
 func TestFailuresAreCounted(t *testing.T) {
 	s := open(t, t.TempDir())
+	preempted := ended(106, "a", noon.Add(51*time.Minute), 1) // no failure: the attempt after it counts
+	preempted.Run.Verdict, preempted.Run.Reason = job.VerdictRetry, job.Preempted
 	other := ended(104, "b", noon.Add(30*time.Minute), 1)
 	other.Run.User = "bob"
 	commit(t, s, Batch{Records: []job.Record{
 		ended(100, "a", noon.Add(-time.Second), 1), ended(101, "a", noon, 1), ended(102, "a", noon.Add(time.Minute), 1),
-		ended(103, "a", noon.Add(2*time.Minute), 0), other, ended(105, "a", noon.Add(50*time.Minute), 2), ended(106, "a", noon.Add(time.Hour), 1),
+		ended(103, "a", noon.Add(2*time.Minute), 0), other, ended(105, "a", noon.Add(50*time.Minute), 2), preempted, ended(107, "a", noon.Add(time.Hour), 1),
 	}})
 	type group struct {
 		run         job.RunID

@@ -43,7 +43,7 @@ func (f Filter) where() (text string, args []any) {
 		add(database.Live)
 	}
 	if f.FailedOnly {
-		add(database.Failed)
+		add(database.IsFailed)
 	}
 	if f.Skipped {
 		add(database.Skipped)

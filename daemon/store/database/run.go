@@ -9,8 +9,10 @@ import (
 // What job.Run.Failed, job.Run.OK and job.RunState.Live mean, and which runs are of
 // occurrences that were not run after all. All but WasOK are conditions of indexes
 // as well, which serve only queries with the same words. Attempts that others follow
-// are among the failed.
+// are among the failed, and preempted ones only in the index.
 const (
+	IsFailed = Failed + " AND NOT (verdict = 'retry' AND reason = 'preempted')"
+
 	Failed  = "outcome <> '' AND verdict NOT IN ('ok', 'skip', 'left') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
 	WasOK   = "(verdict = 'ok' OR verdict = '' AND outcome = 'exited' AND code = 0)"
 	Live    = "state NOT IN ('ended', 'dropped')"

@@ -54,7 +54,7 @@ func (s *Reader) Failures(ctx context.Context, of FailuresOf, f func(*Failures))
 		return nil
 	}, `WITH failed AS MATERIALIZED (
 			SELECT id, job, user, reason, outcome, code, signal, error, verdict, coalesce(ended, decided) AS ended
-			FROM run WHERE id > ?3 AND id <= ?4 AND (?5 = '' OR user = ?5) AND `+database.Failed+` ORDER BY id DESC LIMIT ?6),
+			FROM run WHERE id > ?3 AND id <= ?4 AND (?5 = '' OR user = ?5) AND `+database.IsFailed+` ORDER BY id DESC LIMIT ?6),
 		newest AS MATERIALIZED (
 			SELECT max(id) AS id, job, user, reason, outcome, code, signal, error, verdict
 			FROM failed GROUP BY job, user, reason, outcome, code, signal, error, verdict ORDER BY max(id) DESC LIMIT ?7)
