@@ -28,6 +28,7 @@ type Tool struct {
 	As        *account.Account // nil: whom the daemon runs as
 	Stdin     io.Reader        // nil is /dev/null; an *os.File is passed on, others are read to their end first
 	MaxOutput int              // bytes kept of each stream, the rest is thrown away; 0 is 1 MiB
+	NoOutput  bool             // both streams are /dev/null, so that a user's program cannot keep the daemon busy
 }
 
 // Result is the result of a Tool.
@@ -48,10 +49,15 @@ func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return s.execCommand(ctx, cmd, stdin, cmp.Or(t.MaxOutput, 1<<20))
+	limit := cmp.Or(t.MaxOutput, 1<<20)
+	if t.NoOutput {
+		limit = 0
+	}
+	return s.execCommand(ctx, cmd, stdin, limit)
 }
 
-// execCommand is Exec of a command with its standard input, of whose output limit bytes are kept.
+// execCommand is Exec of a command with its standard input, of whose output limit bytes are kept; 0:
+// it has none.
 func (s *Spawner) execCommand(ctx context.Context, cmd command.Command, stdin, limit int) (Result, error) {
 	c := &child{tool: &toolRun{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}
 	if !s.submit(c) {
@@ -169,9 +175,11 @@ func (s *Spawner) beginTool(c *child) {
 	if c.tool.stdin != 0 {
 		io.Child[0] = c.tool.stdin
 	}
-	if err := io.OpenPipes(c.tool.command.Cred); err != nil {
-		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
-		return
+	if c.tool.limit > 0 {
+		if err := io.OpenPipes(c.tool.command.Cred); err != nil {
+			s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
+			return
+		}
 	}
 	c.tool.stdin = 0 // fork closes it
 	if err := s.fork(c, c.tool.command, &io); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -185,5 +186,25 @@ func TestAccountsAreAskedForAFewAtATime(t *testing.T) {
 	}
 	if len(r.ended) != 6 {
 		t.Errorf("%d of 6 runs ended", len(r.ended))
+	}
+}
+
+// TestExecWithoutOutput: the program's standard output and error are /dev/null, and its standard
+// input is the file that was passed, for example a socket.
+func TestExecWithoutOutput(t *testing.T) {
+	r := newTestSpawner(t, Options{})
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	got := r.exec(Tool{Argv: []string{"sh", "-c", "out=$(readlink /proc/$$/fd/1 /proc/$$/fd/2); echo \"$out\" >&0; echo lost; exit 3"}, Stdin: write, NoOutput: true})
+	write.Close()
+	said, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "/dev/null\n/dev/null\n"; string(said) != want || len(got.Output)+len(got.Errput) > 0 || got.Outcome != exited(3) {
+		t.Errorf("descriptors %q, output %q, errors %q, outcome %v; want %q, nothing, exit 3", said, got.Output, got.Errput, got.Outcome, want)
 	}
 }
