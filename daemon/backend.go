@@ -172,6 +172,7 @@ func (b backend) Health() api.Health {
 			h.Notices = append(h.Notices, api.Problem{What: "a line that jobs should be bound by does not count", Why: err.Error()})
 		}
 	}
+	h.Notices = append(h.Notices, b.fileNotices()...)
 	for _, i := range s.Ignored {
 		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is passed over", Why: i.Why})
 	}

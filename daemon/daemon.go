@@ -170,6 +170,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		tasks.Go(func() error { return l.mailer.Run(hands) })
 	}
 	tasks.Go(func() error { return l.notices.Run(hands) })
+	tasks.Go(func() error { return l.runFiles(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	answering := l.server()
 	// Before the jobs are loaded, an answer would be that there are none.

@@ -34,6 +34,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
 // These tests run the daemon of a host as a process of its own: the test
@@ -45,6 +46,7 @@ const beHost = "CRONRING_TEST_HOST"
 func TestMain(m *testing.M) {
 	spawn.Helper()
 	shim.Main()
+	watchfiles.Main()
 	if text, ok := os.LookupEnv(beHost); ok {
 		os.Exit(runHost(text))
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
 // stepEvents is the maximum number of events in one step: enough to write the ends of a burst of
@@ -98,6 +99,8 @@ type shared struct {
 	view       atomic.Pointer[view.View]
 	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
+	files      *watchfiles.Watcher
+	arrivals   chan event.Files // of files
 	pruneNow   chan struct{}
 	loaded     chan struct{} // closed when the view has the jobs
 	away       chan struct{} // closed when running jobs are about to be left
@@ -172,6 +175,8 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 			in.take(ev)
 			spawned, rested = nil, time.After(recorder.Rest)
 		case ev := <-l.conditions.Results():
+			in.events = append(in.events, ev)
+		case ev := <-l.arrivals:
 			in.events = append(in.events, ev)
 		case <-rested:
 			spawned = l.spawner.Events()
@@ -320,6 +325,8 @@ func (l *loop) gather(in *inbox) {
 		case ev := <-l.spawner.Events():
 			in.take(ev)
 		case ev := <-l.conditions.Results():
+			in.events = append(in.events, ev)
+		case ev := <-l.arrivals:
 			in.events = append(in.events, ev)
 		case a := <-l.requests:
 			l.register(in, a)

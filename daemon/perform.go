@@ -25,6 +25,8 @@ func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool, ende
 			l.spawner.Check(e)
 		case effect.Measure:
 			l.conditions.Measure(l.life, e)
+		case effect.WatchFiles:
+			l.watchFiles(e.Jobs)
 		case effect.Kill:
 			l.spawner.Kill(e)
 		case effect.Stamp:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"os"
 	"slices"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
 func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
@@ -36,6 +38,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 			pruneNow: make(chan struct{}, 1),
 			loaded:   make(chan struct{}),
 			away:     make(chan struct{}),
+			arrivals: make(chan event.Files),
 		},
 		memory:  budget.New(spawn.UserMemory, spawn.RootMemory),
 		waiting: map[effect.Token]chan<- effect.Answer{},
@@ -73,6 +76,7 @@ func (l *loop) startSpawner(ctx context.Context, in inheritance) *spawning {
 	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
 	l.spawner = spawn.New(l.spawnOptions())
 	l.conditions = conditions.New(conditions.Options{Find: l.accounts.Find, Exec: l.spawner.Exec})
+	l.files = watchfiles.New(watchfiles.Options{Find: l.accounts.Find, Exec: l.spawner.Exec, Deliver: l.filesArrived, AsSelf: os.Geteuid() != 0})
 	for i := range in.children {
 		if !in.children[i].Tail {
 			l.hub.Restore(l.printed(&in.children[i]))

@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
 func main() {
@@ -29,6 +30,7 @@ func main() {
 	shim.Main()
 	groups.Main()
 	pamsession.Main()
+	watchfiles.Main()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

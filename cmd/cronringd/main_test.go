@@ -21,6 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
 // The tests run the real program: the test binary under another name.
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 	spawn.Helper()
 	shim.Main()
 	groups.Main()
+	watchfiles.Main()
 	if os.Getenv(beDaemon) != "" {
 		main()
 		return
