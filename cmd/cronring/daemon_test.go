@@ -35,7 +35,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 			Held: evil, Hold: j.Hold, Options: []api.OptionMeaning{{Key: evil, Value: evil, Meaning: evil}}, Shared: 1, Clashes: []api.Clash{{Starts: 2, Jobs: []job.ID{j.Job.ID}}},
 			Changes: []api.ZoneChange{{Before: evil, After: evil, Effect: evil}}, Diagnostics: []api.Diagnostic{{Severity: "error", Message: evil, Fix: evil}}}},
 		"GET /v1/runs":   {api.Runs{V: 1, Runs: j.Recent, Skipped: []job.Record{{Job: j.Job.ID, Detail: evil}}}},
-		"GET /v1/why":    {api.Why{V: 1, Job: j.Job.ID, Verdict: evil, Steps: []api.Step{{Name: api.StepEntry, State: api.Crossed, Fact: evil}}, Facts: []string{evil}, Remedies: []api.Remedy{{What: evil, Command: evil}}}},
+		"GET /v1/why":    {api.Why{V: 1, Job: j.Job.ID, Verdict: evil, Steps: []api.Step{{Name: job.StepEntry, State: api.Crossed, Fact: evil}}, Facts: []string{evil}, Remedies: []api.Remedy{{What: evil, Command: evil}}}},
 		"GET /v1/output": {api.Event{Chunk: &chunk}},
 		"GET /v1/events": {api.Event{Chunk: &chunk}, api.Event{Record: &job.Record{Kind: job.Ended, Job: j.Job.ID, Run: j.Last, Detail: evil}},
 			api.Event{Notice: &job.Notice{On: job.OnFail, Job: j.Job.ID, Text: evil}}},

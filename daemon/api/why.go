@@ -41,28 +41,10 @@ func (w *Why) Sum() StepState {
 
 // Step is one link of the chain.
 type Step struct {
-	Name  StepName  `json:"step"`
+	Name  job.Step  `json:"step"`
 	State StepState `json:"state"`
 	Fact  string    `json:"fact"` // one sentence, or what was not reached
 }
-
-// StepName is the closed list of links.
-type StepName string
-
-// The steps, in the order in which an occurrence passes them.
-const (
-	StepEntry    StepName = "entry"
-	StepEnabled  StepName = "enabled"
-	StepSchedule StepName = "schedule"
-	StepClock    StepName = "clock"
-	StepDaemon   StepName = "daemon"
-	StepHost     StepName = "host"
-	StepOverlap  StepName = "overlap"
-	StepCheck    StepName = "check"   // if=
-	StepParents  StepName = "parents" // after=
-	StepSlot     StepName = "slot"    // pool=, max-running
-	StepGate     StepName = "gate"
-)
 
 // StepState is the progress of the occurrence in a step.
 type StepState string

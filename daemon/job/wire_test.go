@@ -87,8 +87,8 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		EventEmitted, FilesArrived, HostResumed, ClockSet,
 		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
-		if r.Sentence() == "" {
-			t.Errorf("%s has no sentence", r)
+		if r.Sentence() == "" || r.Step() == "" {
+			t.Errorf("%s has no sentence or no step", r)
 		}
 	}
 	if len(reasons) != 69 {

@@ -35,7 +35,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 			t.Fatalf("status %d, %v, %s", status, err, text)
 		}
 		for _, s := range why.Steps {
-			if s.Name == api.StepHost {
+			if s.Name == job.StepHost {
 				return string(s.State) + ": " + s.Fact + "\n" + strings.Join(why.Facts, "\n")
 			}
 		}

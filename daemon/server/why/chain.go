@@ -15,25 +15,25 @@ import (
 // links is the chain, in order: the name of each step, and its text for an occurrence that passes
 // it.
 var links = []struct {
-	name    api.StepName
+	name    job.Step
 	passed  func(*evidence) string
 	options []string // of the entry, without all of which the step is left out; nil: never
 }{
-	{api.StepEntry, (*evidence).entryFact, nil},
-	{api.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }, nil},
-	{api.StepSchedule, (*evidence).scheduleFact, nil},
-	{api.StepClock, (*evidence).clockFact, nil},
-	{api.StepDaemon, (*evidence).daemonFact, nil},
-	{api.StepHost, (*evidence).nodeFact, nil},
-	{api.StepOverlap, (*evidence).overlapFact, nil},
-	{api.StepCheck, (*evidence).checkFact, []string{"if", "load", "pressure", "need-memory", "need-disk", "on-battery"}},
-	{api.StepParents, (*evidence).parentsFact, []string{"after"}},
-	{api.StepSlot, (*evidence).placeFact, []string{"pool"}},
-	{api.StepGate, (*evidence).gateFact, nil},
+	{job.StepEntry, (*evidence).entryFact, nil},
+	{job.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }, nil},
+	{job.StepSchedule, (*evidence).scheduleFact, nil},
+	{job.StepClock, (*evidence).clockFact, nil},
+	{job.StepDaemon, (*evidence).daemonFact, nil},
+	{job.StepHost, (*evidence).nodeFact, nil},
+	{job.StepOverlap, (*evidence).overlapFact, nil},
+	{job.StepCheck, (*evidence).checkFact, []string{"if", "load", "pressure", "need-memory", "need-disk", "on-battery"}},
+	{job.StepParents, (*evidence).parentsFact, []string{"after"}},
+	{job.StepSlot, (*evidence).placeFact, []string{"pool"}},
+	{job.StepGate, (*evidence).gateFact, nil},
 }
 
 // chain returns all steps; after the crossed one none is reached.
-func (ev *evidence) chain(cross api.StepName) []api.Step {
+func (ev *evidence) chain(cross job.Step) []api.Step {
 	steps := make([]api.Step, 0, len(links))
 	state := api.Passed
 	for _, l := range links {
@@ -56,22 +56,22 @@ func (ev *evidence) chain(cross api.StepName) []api.Step {
 
 // crossed is the step at which the occurrence stopped, or "" when it passed
 // them all, or has yet to come.
-func (ev *evidence) crossed() api.StepName {
+func (ev *evidence) crossed() job.Step {
 	switch {
 	case !ev.decided && !ev.named:
-		return api.StepSchedule
+		return job.StepSchedule
 	case !ev.decided && (ev.job.Disabled || ev.job.Held != "" || ev.pausedAt() || ev.blackout != ""):
-		return api.StepEnabled
+		return job.StepEnabled
 	case !ev.decided && ev.at.After(ev.now):
 		return ""
 	case !ev.decided && (ev.up == nil || ev.stops):
-		return api.StepDaemon
+		return job.StepDaemon
 	case ev.isElsewhere():
-		return api.StepHost
+		return job.StepHost
 	case !ev.decided:
-		return api.StepEntry
+		return job.StepEntry
 	case ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
-		return api.StepGate
+		return job.StepGate
 	case ev.run != nil && ev.run.State != job.RunQueued && ev.run.State != job.RunDropped && !ev.waitsForOthers():
 		return ""
 	}
@@ -97,62 +97,47 @@ func (ev *evidence) reason() job.Reason {
 	return ev.record.Reason
 }
 
-// stepOf is the step that a reason belongs to.
-func (ev *evidence) stepOf(r job.Reason) api.StepName {
+// stepOf returns the step that a reason belongs to. Of what was noticed too late, it depends on the
+// cause.
+func (ev *evidence) stepOf(r job.Reason) job.Step {
 	switch r {
-	case job.JobRemoved:
-		return api.StepEntry
-	case job.IsPaused, job.IsDisabled, job.IsHeld, job.Broken, job.OutsideHours, job.NoUser, job.AccountRefused:
-		return api.StepEnabled
-	case job.Late, job.Superseded, job.OverLimit:
-		return ev.whyLate()
 	case job.PastDeadline:
 		if ev.run != nil {
-			return api.StepOverlap // it was queued for too long
+			return job.StepOverlap // it was queued for too long
 		}
 		return ev.whyLate()
-	case job.DaemonStopped, job.DaemonDied:
-		return api.StepDaemon
-	case job.Overlapping, job.QueueFull, job.Replaced, job.WaitsForRun, job.TooMany:
-		return api.StepOverlap
-	case job.CheckRefused, job.WaitsForCheck, job.ConditionUnmet, job.WaitsForConditions:
-		return api.StepCheck
-	case job.ParentFailed, job.ParentSkipped, job.ParentMissed, job.WaitsForParents:
-		return api.StepParents
-	case job.WaitsForSlot, job.QueueOverflow, job.TooManyWait:
-		return api.StepSlot
-	case job.OtherHost, job.OtherLabels, job.OtherMember, job.HandedOver, job.NoMember, job.NoQuorum:
-		return api.StepHost
+	case job.Late, job.Superseded, job.OverLimit:
+		return ev.whyLate()
 	}
-	return api.StepGate
+	return r.Step()
 }
 
 // whyLate distinguishes a clock that jumped over the occurrence from a daemon that was not running.
-func (ev *evidence) whyLate() api.StepName {
+func (ev *evidence) whyLate() job.Step {
 	if ev.stepped != nil && ev.up != nil {
-		return api.StepClock
+		return job.StepClock
 	}
-	return api.StepDaemon
+	return job.StepDaemon
 }
 
 // crossFact describes why the occurrence stopped at a step.
-func (ev *evidence) crossFact(step api.StepName) string {
+func (ev *evidence) crossFact(step job.Step) string {
 	switch {
-	case step == api.StepSchedule:
+	case step == job.StepSchedule:
 		return mismatch(ev.entry, ev.at) + ev.neighbours()
-	case step == api.StepEntry && !ev.decided:
+	case step == job.StepEntry && !ev.decided:
 		return "no decision is recorded although the daemon was up: " + ev.absence()
-	case step == api.StepHost && !ev.decided:
+	case step == job.StepHost && !ev.decided:
 		return ev.turn.words(ev.host)
-	case step == api.StepEnabled && !ev.decided:
+	case step == job.StepEnabled && !ev.decided:
 		return ev.standing()
-	case step == api.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):
+	case step == job.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):
 		return ev.daemonFact()
-	case step == api.StepClock:
+	case step == job.StepClock:
 		return ev.stepped.Detail + " at " + ev.stamp(ev.stepped.At)
-	case step == api.StepParents && ev.run != nil && len(ev.run.Parents) > 0:
+	case step == job.StepParents && ev.run != nil && len(ev.run.Parents) > 0:
 		return display.Clause(ev.reason().Sentence()) + ": " + ev.parentWords(ev.run.Parents)
-	case step == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
+	case step == job.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "the command could not be started: " + ev.run.Outcome.Error
 	}
 	return ev.because()

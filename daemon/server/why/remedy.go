@@ -9,28 +9,28 @@ import (
 )
 
 // remedies returns what can be done about it.
-func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
+func (ev *evidence) remedies(cross job.Step) []api.Remedy {
 	switch cross {
 	case "":
 		return ev.afterRun()
-	case api.StepEntry:
+	case job.StepEntry:
 		return []api.Remedy{ev.lint(), ev.command("see when it is due", "next")}
-	case api.StepEnabled:
+	case job.StepEnabled:
 		return ev.enable()
-	case api.StepSchedule:
+	case job.StepSchedule:
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("explain the schedule", "explain")}
-	case api.StepClock, api.StepDaemon:
+	case job.StepClock, job.StepDaemon:
 		return append(ev.missed(), ev.set("catch up missed occurrences in future", "catchup=once"))
-	case api.StepOverlap:
+	case job.StepOverlap:
 		return ev.makeRoom()
-	case api.StepParents:
+	case job.StepParents:
 		return []api.Remedy{ev.command("see the jobs that it waits for", "report graph"), ev.command("run it now, without waiting", "run")}
-	case api.StepHost:
+	case job.StepHost:
 		if ev.isElsewhere() {
 			return ev.askThere()
 		}
 		return append(ev.afterRun(), ev.command("run it anyway", "run --force"))
-	case api.StepCheck: // it also prevents manual runs
+	case job.StepCheck: // it also prevents manual runs
 		return append(ev.afterRun(), ev.command("run it anyway", "run --force"))
 	}
 	return append(ev.afterRun(), ev.command("run it now", "run"))

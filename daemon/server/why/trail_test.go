@@ -193,17 +193,17 @@ func (a *interview) legible(w api.Why) (faults []string) {
 }
 
 // stopsAt is the steps at which an occurrence may stop for a reason.
-var stopsAt = map[job.Reason][]api.StepName{
-	job.Late: {api.StepDaemon, api.StepClock}, job.Superseded: {api.StepDaemon, api.StepClock}, job.OverLimit: {api.StepDaemon, api.StepClock},
-	job.PastDeadline: {api.StepDaemon, api.StepClock, api.StepOverlap},
-	job.IsPaused:     {api.StepEnabled}, job.IsDisabled: {api.StepEnabled}, job.IsHeld: {api.StepEnabled}, job.Broken: {api.StepEnabled}, job.OutsideHours: {api.StepEnabled},
-	job.NoUser: {api.StepEnabled}, job.AccountRefused: {api.StepEnabled}, job.OtherHost: {api.StepHost}, job.JobRemoved: {api.StepEntry},
-	job.Overlapping: {api.StepOverlap}, job.QueueFull: {api.StepOverlap}, job.Replaced: {api.StepOverlap}, job.TooMany: {api.StepOverlap},
-	job.WaitsForRun: {api.StepOverlap}, job.AlreadyRan: {api.StepGate}, job.StopAsked: {api.StepGate},
-	job.CheckRefused: {api.StepCheck}, job.WaitsForCheck: {api.StepCheck}, job.ConditionUnmet: {api.StepCheck}, job.WaitsForConditions: {api.StepCheck},
-	job.ParentFailed: {api.StepParents}, job.ParentSkipped: {api.StepParents}, job.ParentMissed: {api.StepParents}, job.WaitsForParents: {api.StepParents},
-	job.OtherLabels: {api.StepHost}, job.OtherMember: {api.StepHost}, job.HandedOver: {api.StepHost}, job.NoMember: {api.StepHost}, job.NoQuorum: {api.StepHost},
-	job.QueueOverflow: {api.StepSlot}, job.TooManyWait: {api.StepSlot}, job.WaitsForSlot: {api.StepSlot},
+var stopsAt = map[job.Reason][]job.Step{
+	job.Late: {job.StepDaemon, job.StepClock}, job.Superseded: {job.StepDaemon, job.StepClock}, job.OverLimit: {job.StepDaemon, job.StepClock},
+	job.PastDeadline: {job.StepDaemon, job.StepClock, job.StepOverlap},
+	job.IsPaused:     {job.StepEnabled}, job.IsDisabled: {job.StepEnabled}, job.IsHeld: {job.StepEnabled}, job.Broken: {job.StepEnabled}, job.OutsideHours: {job.StepEnabled},
+	job.NoUser: {job.StepEnabled}, job.AccountRefused: {job.StepEnabled}, job.OtherHost: {job.StepHost}, job.JobRemoved: {job.StepEntry},
+	job.Overlapping: {job.StepOverlap}, job.QueueFull: {job.StepOverlap}, job.Replaced: {job.StepOverlap}, job.TooMany: {job.StepOverlap},
+	job.WaitsForRun: {job.StepOverlap}, job.AlreadyRan: {job.StepGate}, job.StopAsked: {job.StepGate},
+	job.CheckRefused: {job.StepCheck}, job.WaitsForCheck: {job.StepCheck}, job.ConditionUnmet: {job.StepCheck}, job.WaitsForConditions: {job.StepCheck},
+	job.ParentFailed: {job.StepParents}, job.ParentSkipped: {job.StepParents}, job.ParentMissed: {job.StepParents}, job.WaitsForParents: {job.StepParents},
+	job.OtherLabels: {job.StepHost}, job.OtherMember: {job.StepHost}, job.HandedOver: {job.StepHost}, job.NoMember: {job.StepHost}, job.NoQuorum: {job.StepHost},
+	job.QueueOverflow: {job.StepSlot}, job.TooManyWait: {job.StepSlot}, job.WaitsForSlot: {job.StepSlot},
 }
 
 // fits holds an answer against the decision and the run's newest record.
@@ -214,7 +214,7 @@ func (a *interview) fits(r job.Record, w api.Why) (faults []string) {
 		}
 	}
 	says := func(text string) { wants(strings.Contains(w.Verdict, text), "the verdict should say %q", text) }
-	crossed := api.StepName("")
+	crossed := job.Step("")
 	for _, s := range w.Steps {
 		if s.State == api.Crossed {
 			crossed = s.Name
@@ -256,11 +256,11 @@ func (a *interview) fits(r job.Record, w api.Why) (faults []string) {
 	return faults
 }
 
-func (a *interview) fitsEnd(run job.Run, crossed api.StepName, says func(string), wants func(bool, string, ...any)) {
+func (a *interview) fitsEnd(run job.Run, crossed job.Step, says func(string), wants func(bool, string, ...any)) {
 	switch {
 	case run.Outcome.Kind == job.NotStarted:
 		says("It could not be started.")
-		wants(crossed == api.StepGate, "%q is crossed out", crossed)
+		wants(crossed == job.StepGate, "%q is crossed out", crossed)
 		return
 	case run.Started.IsZero(): // it is unknown whether it did
 		says("lost")

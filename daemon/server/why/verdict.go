@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/timetable"
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
@@ -19,27 +18,27 @@ func (ev *evidence) stamp(t time.Time) string {
 }
 
 // verdict returns what happened to the occurrence.
-func (ev *evidence) verdict(cross api.StepName) string {
+func (ev *evidence) verdict(cross job.Step) string {
 	switch {
 	case ev.run != nil && ev.run.State == job.RunQueued:
 		return "It is late, not lost. " + ev.reason().Sentence()
 	case ev.run != nil && ev.waitsForOthers():
 		return "It has not started yet. " + ev.reason().Sentence()
-	case cross == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
+	case cross == job.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "It could not be started. " + display.Sentence(ev.run.Outcome.Error)
 	case cross == "" && ev.run != nil:
 		return ev.told()
 	case cross == "":
 		return "It is due in " + display.Length(ev.at.Sub(ev.now)) + "."
-	case !ev.decided && cross == api.StepSchedule:
+	case !ev.decided && cross == job.StepSchedule:
 		return "It was not due then: the schedule does not include that time."
 	case !ev.decided && ev.at.After(ev.now):
 		return "It will not start. " + display.Sentence(ev.crossFact(cross))
-	case !ev.decided && cross == api.StepEntry:
+	case !ev.decided && cross == job.StepEntry:
 		return "It did not start, and no decision about it is recorded."
-	case !ev.decided && cross == api.StepHost && ev.turn.taker != "":
+	case !ev.decided && cross == job.StepHost && ev.turn.taker != "":
 		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.said
-	case !ev.decided && cross == api.StepHost:
+	case !ev.decided && cross == job.StepHost:
 		return "It was not decided here. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided:
 		return "It did not start. " + display.Sentence(ev.crossFact(cross))
@@ -100,12 +99,12 @@ func (ev *evidence) outOfTime() string {
 }
 
 // facts returns other relevant facts.
-func (ev *evidence) facts(cross api.StepName, again int) []string {
+func (ev *evidence) facts(cross job.Step, again int) []string {
 	var facts []string
 	if again > 1 && cross != "" {
 		facts = append(facts, fmt.Sprintf("this happened %d times in 30 days", again))
 	}
-	if cross == api.StepOverlap {
+	if cross == job.StepOverlap {
 		facts = append(facts, ev.durations()...)
 	}
 	if r := ev.run; r != nil && r.Failed() && ev.ack.Covers(r.ID) {
@@ -134,7 +133,7 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 		}
 		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting, as run %d: %s", ev.stamp(r.Due), r.ID, display.Clause(r.Reason.Sentence())))
 	}
-	if !ev.next.IsZero() && cross != api.StepSchedule {
+	if !ev.next.IsZero() && cross != job.StepSchedule {
 		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), display.Length(ev.next.Sub(ev.now))))
 	}
 	return facts
