@@ -240,6 +240,7 @@ func (l *loop) server() *server.Server {
 		SelfUID: uint32(os.Geteuid()),
 		Account: l.accountName,
 		Grant:   l.grant,
+		Beats:   l.beats,
 	}
 	o.Crontabs = &server.Crontabs{
 		Host: l.crontabs.host, Places: l.crontabs.places, Accounts: l.accounts,

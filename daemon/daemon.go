@@ -21,6 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/othercron"
 	"github.com/cronring/cronring/daemon/preserve"
 	"github.com/cronring/cronring/daemon/recorder"
+	"github.com/cronring/cronring/daemon/server/beats"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/database"
@@ -134,6 +135,8 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		return nil, err
 	}
 	defer l.groups.Close()
+	l.beats = beats.New(backend{&l.shared}, l.beatsDir())
+	defer l.beats.Shut()
 	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	l.life = hands
@@ -141,6 +144,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	if err := l.openSessions(inherited.children); err != nil {
 		return nil, err
 	}
+	l.restoreBeats(&inherited)
 	spawning := l.startSpawner(hands, inherited)
 	if l.sessions != nil {
 		l.sessions.Mode() // is logged

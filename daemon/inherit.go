@@ -29,7 +29,8 @@ import (
 // inheritance is what remains from the previous daemon.
 type inheritance struct {
 	children  []handed.Run
-	starts    []effect.Start // decided and passed to a spawner that did not begin them
+	beats     map[job.RunID]int // the sockets of runs
+	starts    []effect.Start    // decided and passed to a spawner that did not begin them
 	stopping  map[job.RunID]job.Reason
 	unwritten recorder.Unwritten
 }
@@ -48,7 +49,7 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 			}
 		}
 		in := inheritance{
-			children: before.Children, starts: before.Starts, stopping: before.Stopping,
+			children: before.Children, beats: before.Beats, starts: before.Starts, stopping: before.Stopping,
 			unwritten: before.Unwritten,
 		}
 		return in
@@ -115,6 +116,19 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 	l.inheritOutputs(ctx, &in, live)
 	l.forgetOthers(live)
 	return in
+}
+
+// restoreBeats opens the sockets of runs with watchdog= again.
+func (l *loop) restoreBeats(in *inheritance) {
+	running := map[job.RunID]string{}
+	for _, c := range in.children {
+		if !c.Tail {
+			running[c.Run] = c.User
+		}
+	}
+	if err := l.beats.Restore(running, in.beats); err != nil {
+		l.log.Error("the sockets of some runs with watchdog= cannot be opened again", "error", err)
+	}
 }
 
 // leaveTails starts a shim for background processes of runs, which may write
@@ -324,11 +338,15 @@ func (l *loop) handOver(listener net.Listener) (*handover.Handover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hand over: %w", err)
 	}
+	sockets, err := l.beats.Handover()
+	if err != nil {
+		return nil, err
+	}
 	current := l.config.current()
 	return &handover.Handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
 		Unwritten: l.recorder.Unwritten(),
-		OwnSocket: l.ownSocket, Config: &current,
+		OwnSocket: l.ownSocket, Beats: sockets, Config: &current,
 		Signals: l.pendingSignals,
 	}, nil
 }

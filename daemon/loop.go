@@ -33,6 +33,7 @@ import (
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/runmail"
+	"github.com/cronring/cronring/daemon/server/beats"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -91,6 +92,7 @@ type shared struct {
 	rereads    chan chan<- error
 	chores     sync.WaitGroup // goroutines that write stamps
 	hub        *hub.Hub
+	beats      *beats.Receiver
 	logWriter  *runlog.Writer
 	preserver  *preserve.Preserver
 	ring       *member.Member // nil: this host is in none

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -129,6 +130,9 @@ func (l *loop) spawnOptions() spawn.Options {
 	if l.manager.Present() {
 		o.Keep = l.manager
 	}
+	if l.beatsDir() != "" {
+		o.Notify = l.beats
+	}
 	if l.sessions != nil {
 		o.Sessions = l.sessions
 	}
@@ -142,6 +146,19 @@ func (l *loop) spawnOptions() spawn.Options {
 		o.Limits = func(who account.Account) account.Limits { return l.accounts.Bounds(l.options.Family, who) }
 	}
 	return o
+}
+
+// beatsDir returns the directory of the sockets of runs with watchdog=, or "" without a runtime
+// directory. Clients need a complete path.
+func (l *loop) beatsDir() string {
+	if l.runs == "" {
+		return ""
+	}
+	dir, err := filepath.Abs(filepath.Join(filepath.Dir(l.runs), "notify"))
+	if err != nil { // the working directory does not exist
+		return ""
+	}
+	return dir
 }
 
 // execTool runs a program of the host for account.

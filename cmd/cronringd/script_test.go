@@ -62,8 +62,20 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ready": awaitAnswer,
+			"await": awaitFile,
 		},
 	})
+}
+
+// awaitFile is the script command "await": it waits until there is a file.
+func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s was not created", path)
 }
 
 // awaitAnswer is the script command "ready": it waits until the daemon that

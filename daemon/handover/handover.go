@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,6 +36,7 @@ type Handover struct {
 	Socket    int                      `json:"socket"`               // the control socket, listening
 	OwnSocket bool                     `json:"own_socket,omitempty"` // the daemon made it, and must remove it
 	Lock      int                      `json:"lock,omitempty"`       // of all crons; 0: not held
+	Beats     map[job.RunID]int        `json:"beats,omitempty"`      // the sockets of runs with watchdog=
 	recorder.Unwritten
 	Config *config.Config `json:"config,omitempty"` // what is in force
 
@@ -92,10 +95,11 @@ const bitsPerWord = int(8 * unsafe.Sizeof(unix.Sigset_t{}.Val[0]))
 // descriptors returns the descriptors that must stay open over exec, except those of Children,
 // which the spawner handles.
 func (h *Handover) descriptors() []int {
-	if h.Lock == 0 {
-		return []int{h.Socket}
+	all := append(slices.Collect(maps.Values(h.Beats)), h.Socket)
+	if h.Lock != 0 {
+		all = append(all, h.Lock)
 	}
-	return []int{h.Socket, h.Lock}
+	return all
 }
 
 // Execute replaces this program by the one at path. It returns only if that failed.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ type Store interface {
 	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 }
 
-// Options configure a Server. All fields but Grant and Crontabs must be set.
+// Options configure a Server. All fields but Grant, Crontabs and Beats must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -88,6 +89,8 @@ type Options struct {
 	Grant func(ctx context.Context, user string) call.Grant
 
 	Crontabs *Crontabs // the crontabs that can be changed; nil for none
+
+	Beats *beats.Receiver // nil: runs have no sockets of their own
 }
 
 // Crontabs describe the crontabs that can be changed.
@@ -132,7 +135,7 @@ func New(o Options) *Server {
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)
 	s.actions = actions.New(o.Backend, o.Store, s.states, s.find)
 	s.analyses = analysis.New(o.Backend, o.Store, s.states, s.find)
-	s.beats = beats.New(o.Backend)
+	s.beats = cmp.Or(o.Beats, beats.New(o.Backend, ""))
 	s.crontabs = crontabs.New(o.Crontabs, o.Backend, o.Account)
 	s.history = history.New(o.Backend, o.Store, ring, s.find)
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)

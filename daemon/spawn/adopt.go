@@ -142,6 +142,11 @@ func (s *Spawner) takeIn() {
 		s.takeOne(a.child, a.from)
 	}
 	s.taken = nil
+	if s.options.Notify != nil {
+		s.mu.Lock()
+		s.extra += s.options.Notify.Count()
+		s.mu.Unlock()
+	}
 	s.adoptCredentials()
 }
 

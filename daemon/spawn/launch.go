@@ -38,7 +38,30 @@ func (s *Spawner) launch(c *child, who account.Account) (pipe.Stdio, error) {
 	if err != nil {
 		return pipe.Stdio{}, err
 	}
+	s.openNotify(c, who.UID)
 	return io, s.fork(c, cmd, &io)
+}
+
+// openNotify opens the socket of a run with watchdog=. A run without it can use cronring beat.
+func (s *Spawner) openNotify(c *child, uid uint32) {
+	if s.options.Notify == nil || c.check || command.OptionsOf(c.start).Watchdog == 0 {
+		return
+	}
+	err := errNoneLeft
+	if s.pump.spare(1) {
+		if err = s.options.Notify.Open(c.run, c.user, uid); err == nil {
+			return
+		}
+		s.pump.spare(-1)
+	}
+	s.note(c, "NOTIFY_SOCKET does not work in this run: %v", err)
+}
+
+// closeNotify removes the socket of a run, if it has one.
+func (s *Spawner) closeNotify(c *child) {
+	if s.options.Notify != nil && !c.check && s.options.Notify.Close(c.run) {
+		s.pump.spare(-1)
+	}
 }
 
 // pipeStreams are the streams of pipes.

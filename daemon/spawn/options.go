@@ -86,6 +86,9 @@ type Options struct {
 	// Sessions starts jobs through the service manager; nil starts all of them here.
 	Sessions Sessions
 
+	// Notify opens sockets for runs with watchdog=; nil opens none.
+	Notify NotifySockets
+
 	// Precedence raises the priority of this process above that of the jobs, if
 	// it may.
 	Precedence bool
@@ -215,6 +218,15 @@ type Group interface {
 	Usage() job.Usage  // until now
 	Limit() job.Reason // that was reached: job.OverMemory, job.OverTasks, or ""
 	Remove() bool      // false: the group still has processes
+}
+
+// NotifySockets are the sockets to which runs with watchdog= send signs of life, with systemd's
+// protocol. No method may wait.
+type NotifySockets interface {
+	Path(run job.RunID) string
+	Open(run job.RunID, user string, uid uint32) error
+	Close(run job.RunID) (wasOpen bool)
+	Count() int
 }
 
 // DescriptorStore puts the descriptors of running jobs where they outlive this process:

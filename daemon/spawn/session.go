@@ -53,6 +53,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 		s.abandon(c, err)
 		return
 	}
+	s.openNotify(c, cmd.Account.UID)
 	session := Session{
 		Name: c.sessionName(), Job: c.start.Job, Account: cmd.Account,
 		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Anyhow: cmd.DirOptional,
@@ -156,6 +157,7 @@ func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, er
 	switch err {
 	case nil:
 	case errHeld:
+		s.closeNotify(c)
 		return
 	default:
 		s.abandon(c, err)

@@ -136,18 +136,22 @@ func New(options Options) *Spawner {
 	if options.Memory == nil {
 		options.Memory = budget.New(UserMemory, RootMemory)
 	}
+	maker := command.Maker{
+		Family: options.Family, Path: options.Path, Node: options.Node, Socket: options.Socket,
+		Location: options.Location, BaseEnv: options.BaseEnv, Limits: options.Limits, Group: options.Accounts.Group,
+	}
+	if options.Notify != nil {
+		maker.Notify = options.Notify.Path
+	}
 	return &Spawner{
 		options: options,
-		maker: command.Maker{
-			Family: options.Family, Path: options.Path, Node: options.Node, Socket: options.Socket,
-			Location: options.Location, BaseEnv: options.BaseEnv, Limits: options.Limits, Group: options.Accounts.Group,
-		},
-		events: make(chan event.Event, eventQueue),
-		wake:   make(chan struct{}, 1),
-		dir:    runoutput.Dir{Path: options.Runs},
-		space:  runoutput.NewSpace(options.Runs),
-		living: make(map[job.RunID]*child),
-		byPID:  make(map[int]*child),
+		maker:   maker,
+		events:  make(chan event.Event, eventQueue),
+		wake:    make(chan struct{}, 1),
+		dir:     runoutput.Dir{Path: options.Runs},
+		space:   runoutput.NewSpace(options.Runs),
+		living:  make(map[job.RunID]*child),
+		byPID:   make(map[int]*child),
 
 		checkTime: defaultCheckTime, logPatience: logPatience,
 		logs:   make(map[int]*child),
@@ -618,6 +622,7 @@ func (s *Spawner) report(c *child, left *tail) {
 		return
 	}
 	s.dropCredentials(c)
+	s.closeNotify(c)
 	if c.check {
 		s.endCheck(c)
 		return

@@ -1,4 +1,5 @@
-// Package beats owns the signs of life of runs with watchdog=, which come over the control socket.
+// Package beats owns the signs of life of runs with watchdog=. They come over the control socket, or
+// over a socket of the run, with systemd's protocol.
 package beats
 
 import (
@@ -9,36 +10,36 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
-const (
-	spacing   = 100 * time.Millisecond // a beat so soon after another of the same run changes nothing
-	perSecond = 200                    // beats of one user that reach the loop
-	patience  = 10 * time.Second       // for the loop's answer
-)
+const patience = 10 * time.Second // for the loop's answer
 
 // Daemon is the loop, as far as beats need it.
 type Daemon interface {
 	Ask(ctx context.Context, e event.Event) (effect.Answer, error)
+	View() *view.View // nil before the loop runs
 }
 
 // Receiver takes signs of life.
 type Receiver struct {
-	daemon Daemon
+	daemon    Daemon
+	dir       string // of the sockets of runs; "": none can be opened
+	admission admission
+	readers   sync.WaitGroup
 
-	mu     sync.Mutex
-	second time.Time               // when the counts below began
-	by     map[string]int          // beats by user
-	newest map[job.RunID]time.Time // the newest beat that reached the loop, by run
+	mu      sync.Mutex
+	sockets map[job.RunID]*socket
 }
 
-// New returns a receiver.
-func New(d Daemon) *Receiver {
-	return &Receiver{daemon: d, by: map[string]int{}, newest: map[job.RunID]time.Time{}}
+// New returns a receiver. dir is a directory for the sockets of runs, which only this program can
+// change; it is made when it is needed.
+func New(d Daemon, dir string) *Receiver {
+	return &Receiver{daemon: d, dir: dir, admission: newAdmission(), sockets: map[job.RunID]*socket{}}
 }
 
 // Beat notes a sign of life of a run. The caller must be a process of that run: neither another
@@ -52,10 +53,11 @@ func (b *Receiver) Beat(ctx context.Context, c *call.Call) error {
 	if !ok || !c.Peer.Sees(run.User) || run.State != job.RunRunning || !proc.IsOf(call.PIDOf(ctx), run.PID) {
 		return refused(r.Run, "this process does not belong to it, or it is not running")
 	}
-	switch fresh, within := b.admit(run.User, run.ID, c.Now); {
+	switch fresh, within := b.admission.try(run.User, run.ID, c.Now); {
 	case !within:
 		return refused(r.Run, "this user gives more than 200 signs of life in a second")
 	case fresh:
+		b.admission.pass(run.ID, c.Now)
 		if err := b.send(ctx, run.ID); err != nil {
 			return err
 		}
@@ -72,27 +74,6 @@ func (b *Receiver) send(ctx context.Context, id job.RunID) error {
 		return refused(id, a.Err.Reason)
 	}
 	return err
-}
-
-// admit counts a beat. fresh reports whether it changes something, within whether its user is
-// within the limit.
-func (b *Receiver) admit(user string, id job.RunID, now time.Time) (fresh, within bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now.Sub(b.second).Abs() >= time.Second {
-		b.second = now
-		clear(b.by)
-		clear(b.newest)
-	}
-	if last, ok := b.newest[id]; ok && now.Sub(last).Abs() < spacing {
-		return false, true
-	}
-	if b.by[user] >= perSecond {
-		return false, false
-	}
-	b.by[user]++
-	b.newest[id] = now
-	return true, true
 }
 
 // refused returns a conflict, which is not in the audit log: a job can cause any number of them.

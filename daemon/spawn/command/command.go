@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/sandbox"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/starter"
@@ -86,6 +87,7 @@ type Maker struct {
 	Node     string // the host's name, for CRONRING_NODE
 	Socket   string // for CRONRING_SOCKET; "" is none
 	Location func(zone string) (*time.Location, error)
+	Notify   func(job.RunID) string // path of the socket of a run with watchdog=; nil: there are none
 	Group    func(name string) (gid uint32, ok bool)
 	BaseEnv  func(account.Account) []string       // nil means none
 	Limits   func(account.Account) account.Limits // nil means the daemon's limits
@@ -135,6 +137,9 @@ func (m *Maker) command(start *effect.Start, who account.Account, base []string)
 		Umask:       own.Umask,
 		EnvFile:     own.EnvFile,
 		Kept:        namesOf(own.Env, start.Run.Env),
+	}
+	if m.hasNotify(start) {
+		cmd.Kept = append(cmd.Kept, watchdogNames...)
 	}
 	if i := OptionsOf(start).Isolation; i != nil {
 		cmd.Sandbox, cmd.NoNetwork = sandbox.Of(i, who.Home), i.NoNetwork

@@ -96,6 +96,19 @@ func (m *Maker) describeRun(e *environment, start *effect.Start) {
 	e.set("CRONRING_LAST_SUCCESS", instant(start.LastSuccess))
 	e.set("CRONRING_PARENTS", parents(run.Parents))
 	e.set("TRACEPARENT", traceparent(m.Node, run))
+	if m.hasNotify(start) {
+		e.set("NOTIFY_SOCKET", m.Notify(run.ID))
+		e.set("WATCHDOG_USEC", strconv.FormatInt(OptionsOf(start).Watchdog.Microseconds(), 10))
+	}
+}
+
+// watchdogNames are systemd's variables for signs of life. WATCHDOG_PID, which names the only process
+// that should give them, is not set: the process of a run is a shell.
+var watchdogNames = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}
+
+// hasNotify reports whether a run has a socket for signs of life.
+func (m *Maker) hasNotify(start *effect.Start) bool {
+	return m.Notify != nil && OptionsOf(start).Watchdog > 0
 }
 
 // instant is empty for the zero time.

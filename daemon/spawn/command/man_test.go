@@ -15,7 +15,7 @@ func TestOptionsPageNamesEachVariable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range regexp.MustCompile(pattern).FindAllString(string(text), -1) {
-			names = append(names, regexp.MustCompile(`\b(CRONRING_[A-Z_]+|TRACEPARENT)`).FindAllString(line, -1)...)
+			names = append(names, regexp.MustCompile(`\b(CRONRING_[A-Z_]+|TRACEPARENT|NOTIFY_SOCKET|WATCHDOG_USEC)`).FindAllString(line, -1)...)
 		}
 		slices.Sort(names)
 		return slices.Compact(names)
