@@ -73,7 +73,7 @@ func (e *Engine) emitted(ev event.Emit) {
 	if ev.By != ev.User {
 		detail += ", by " + ev.By
 	}
-	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventPrefix + "USER=" + ev.User}, ev.Env...)
+	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventUser + "=" + ev.User}, ev.Env...)
 	e.answer(ev.Token, e.startAll(e.jobs.Hearing(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
 }
 
@@ -102,7 +102,7 @@ func (e *Engine) filesArrived(ev event.Files) {
 	if at.After(e.now.Wall) { // of a file system with another clock
 		at = e.now.Wall
 	}
-	e.startEvent(slot, at, job.FilesArrived, fileWords(ev), []string{"CRONRING_PATHS=" + strings.Join(ev.Paths, "\n")})
+	e.startEvent(slot, at, job.FilesArrived, fileWords(ev), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
 }
 
 // fileWords describes the files of a burst.

@@ -26,15 +26,16 @@ func EventEnv(values []string) ([]string, error) {
 		}
 		env[i] = EventPrefix + strings.ToUpper(name) + "=" + value
 		if strings.EqualFold(name, "user") {
-			return nil, fmt.Errorf("%s_USER has the user whose event it is", EventVariable)
+			return nil, fmt.Errorf("%s has the user whose event it is", EventUser)
 		}
 	}
 	return env, checkEnv(env)
 }
 
-// EventVariable is the variable with the name of the event that started a run, and EventPrefix begins
-// the names of those with its values.
+// The variables of runs that events start.
 const (
-	EventVariable = "CRONRING_EVENT"
+	EventVariable = "CRONRING_EVENT" // the name of the event
 	EventPrefix   = EventVariable + "_"
+	EventUser     = EventPrefix + "USER" // whose event it is
+	PathsVariable = "CRONRING_PATHS"     // the files that arrived, one on each line
 )
