@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
@@ -61,5 +62,8 @@ func (b backend) fileNotices() []api.Problem {
 	if more := len(users) - 1; more > 0 {
 		why += fmt.Sprintf(" and %d other users", more)
 	}
-	return []api.Problem{{What: fmt.Sprintf("the files of %d jobs with on=file: are not watched", len(faults)), Why: why, Fix: "cronring why JOB shows the reason"}}
+	return []api.Problem{{What: fmt.Sprintf("jobs with on=file: whose files are not watched: %d", len(faults)), Why: why, Fix: "cronring why JOB shows the reason"}}
 }
+
+// FileFault returns why the files of a job with on=file: are not watched, or "".
+func (b backend) FileFault(j job.Owned) string { return b.files.Faults()[j] }

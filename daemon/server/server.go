@@ -43,6 +43,8 @@ type Backend interface {
 
 	// Config returns the daemon's configuration.
 	Configuration() api.Config
+	// FileFault returns why the files of a job with on=file: are not watched, or "".
+	FileFault(j job.Owned) string
 	// Tap makes f receive the facts and ledgers of each step from now on, after the View that
 	// contains them. The loop waits for f, so f must not wait for anything. There is one tap: the
 	// last.
@@ -141,7 +143,7 @@ func New(o Options) *Server {
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)
 	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
 	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs)
-	s.whys = why.New(o.Store, s.find, func() string { return o.Backend.Health().Host }, ring)
+	s.whys = why.New(o.Store, s.find, func() string { return o.Backend.Health().Host }, ring, o.Backend.FileFault)
 	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
 		s.monitor.Tap(facts)
 		s.states.Tap(facts, ledgers)

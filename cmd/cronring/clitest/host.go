@@ -70,6 +70,8 @@ func (quietLoop) Tap(func([]job.Record, []job.Ledger)) {}
 
 func (quietLoop) Audit(context.Context, []job.Action) {}
 
+func (q quietLoop) FileFault(job.Owned) string { return "" }
+
 func (q quietLoop) Configuration() api.Config { return api.Config{} }
 
 func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {

@@ -347,6 +347,9 @@ func (w *World) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
 	return effect.Answer{}, errors.New("the engine gave no answer")
 }
 
+// FileFault returns "": no files are watched.
+func (w *World) FileFault(job.Owned) string { return "" }
+
 // Configuration returns a configuration of one setting.
 func (w *World) Configuration() api.Config {
 	return api.Config{Directory: "/etc/cronring", Settings: []api.Setting{{Key: "max-running", Value: "none", Origin: "built-in"}}}

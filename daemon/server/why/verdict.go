@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,6 +105,9 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 	if again > 1 && cross != "" {
 		facts = append(facts, fmt.Sprintf("this happened %d times in 30 days", again))
 	}
+	if ev.fault != "" {
+		facts = append(facts, "files are not watched now: "+display.Clause(ev.fault))
+	}
 	if cross == job.StepOverlap {
 		facts = append(facts, ev.durations()...)
 	}
@@ -114,7 +118,7 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 		facts = append(facts, "a stop was requested at "+ev.stamp(r.Stop.At)+" "+r.Stop.Words())
 	}
 	if r := ev.run; r != nil && len(r.Env) > 0 {
-		facts = append(facts, "for this run "+r.By+" set "+strings.Join(r.Env, " "))
+		facts = append(facts, "for this run "+cmp.Or(r.By, "the event")+" set "+strings.Join(r.Env, " "))
 	}
 	if ev.twin != "" {
 		facts = append(facts, ev.twin+": the two members did not see each other")

@@ -30,11 +30,13 @@ type Explainer struct {
 	find  *lookup.Searcher
 	host  func() string
 	ring  func() members.Ring // nil: this host is in none
+	fault func(job.Owned) string
 }
 
-// New returns an explainer. host returns the name of this host, and ring its ring, or nil.
-func New(s Store, find *lookup.Searcher, host func() string, ring func() members.Ring) *Explainer {
-	return &Explainer{s, find, host, ring}
+// New returns an explainer. host returns the name of this host, ring its ring, or nil, and fault why
+// the files of a job with on=file: are not watched, or "".
+func New(s Store, find *lookup.Searcher, host func() string, ring func() members.Ring, fault func(job.Owned) string) *Explainer {
+	return &Explainer{s, find, host, ring, fault}
 }
 
 // Answer explains the occurrence that a request is about.
@@ -68,7 +70,8 @@ type evidence struct {
 	ack   *job.Ack
 	bar   job.Reason // why nothing may start as its account, or ""
 	next  time.Time
-	stops bool // the daemon is about to end
+	stops bool   // the daemon is about to end
+	fault string // why its files are not watched, or ""
 
 	blackout string // of the host, in which an occurrence of the future is skipped; or ""
 
@@ -111,6 +114,7 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 		ev.hold = planned
 	}
 	ev.addBlackout(c)
+	ev.fault = x.fault(job.Owned{Job: ev.job.ID, User: ev.job.User})
 	for _, r := range c.View.Runs() {
 		waits := r.State == job.RunQueued || r.State == job.RunWaiting
 		if waits && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
