@@ -338,11 +338,8 @@ func (l *loop) handOver(listener net.Listener) (*handover.Handover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hand over: %w", err)
 	}
-	sockets, err := l.beats.Handover()
-	if err != nil {
-		return nil, err
-	}
 	current := l.config.current()
+	sockets := l.beats.Handover() // before the spawner restores the limit of open files
 	return &handover.Handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
 		Unwritten: l.recorder.Unwritten(),

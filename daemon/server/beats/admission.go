@@ -49,8 +49,8 @@ func (a *admission) pass(id job.RunID, now time.Time) {
 	a.newest[id] = now
 }
 
-// rest counts a message of a user's run, and returns how long no other one of that run is read. Each
-// run of the user has at least one message read in a second.
+// rest counts a message of a user's run, and returns how long its reader must rest. Whatever the user's
+// other runs send, at least one message of each run is read in a second.
 func (a *admission) rest(user string, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -22,7 +22,7 @@ func (b *Receiver) read(ctx context.Context, s *socket) {
 	for ctx.Err() == nil {
 		n, size, flags, _, err := s.conn.ReadMsgUnix(text, control)
 		if err == nil && flags&unix.MSG_TRUNC == 0 && isSign(text[:n]) {
-			b.hear(ctx, s, senderOf(control[:size]))
+			b.forward(ctx, s, senderOf(control[:size]))
 		}
 		pause(ctx, b.admission.rest(s.user, time.Now()))
 	}
@@ -51,9 +51,9 @@ func senderOf(control []byte) int {
 	return int(sender.Pid)
 }
 
-// hear passes a sign of life to the loop if it is fresh and a process of the run gave it. To find that
-// out costs more than to count it, so it is counted first.
-func (b *Receiver) hear(ctx context.Context, s *socket, pid int) {
+// forward passes a sign of life to the loop if it is fresh and a process of the run sent it. Checking
+// the process is expensive, so the sign is counted first.
+func (b *Receiver) forward(ctx context.Context, s *socket, pid int) {
 	now := time.Now()
 	if fresh, _ := b.admission.try(s.user, s.run, now); !fresh {
 		return

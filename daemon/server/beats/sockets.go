@@ -108,20 +108,18 @@ func (b *Receiver) Shut() {
 	b.readers.Wait()
 }
 
-// Handover returns copies of the descriptors of all sockets, for Restore in the program that replaces
-// this one: programs that are connected to a socket stay so.
-func (b *Receiver) Handover() (map[job.RunID]int, error) {
+// Handover returns copies of the descriptors of sockets, for Restore in the program that replaces this
+// one: programs that are connected to a socket stay so. If too many files are open, some are missing.
+func (b *Receiver) Handover() map[job.RunID]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	copies := make(map[job.RunID]int, len(b.sockets))
 	for run, s := range b.sockets {
-		fd, err := handover.CopyOf(s.conn)
-		if err != nil {
-			return nil, fmt.Errorf("hand over the socket of run %d: %w", run, err)
+		if fd, err := handover.CopyOf(s.conn); err == nil {
+			copies[run] = fd
 		}
-		copies[run] = fd
 	}
-	return copies, nil
+	return copies
 }
 
 // Restore opens the sockets again that another daemon opened for running runs, given with their
