@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"context"
+	"os/exec"
+
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/console"
@@ -43,6 +46,9 @@ var screens = shell.Screens{
 		{Action: keys.ShowFiles, Name: "Files", Make: func() screen.Screen { return files.New() }},
 	},
 	Command: func(words []string) screen.Screen { return console.New(words) },
+	Process: func(line string, start func(ctx context.Context) *exec.Cmd) screen.Screen {
+		return console.NewProcess(line, start)
+	},
 	Opened: map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen{
 		keys.ShowDST:      func(_ *screen.World, s screen.Subject) screen.Screen { return dst.New(s) },
 		keys.ShowRuns:     func(_ *screen.World, s screen.Subject) screen.Screen { return runs.Of(s.Jobs[0]) },

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 )
@@ -13,8 +14,8 @@ import (
 // Kind is the kind of a candidate.
 type Kind string
 
-// The kinds. A verb is a command that the dashboard performs itself; a command is one of the
-// command line.
+// The kinds. A verb is a command that the dashboard performs itself, a command is one of the
+// command line, and a custom command is one of the user's settings.
 const (
 	KindVerb    Kind = "verb"
 	KindCommand Kind = "command"
@@ -24,12 +25,13 @@ const (
 	KindHost    Kind = "host"
 	KindView    Kind = "view"
 	KindRecent  Kind = "recent"
+	KindCustom  Kind = "custom"
 )
 
 // Candidate is something that the typed text may mean.
 type Candidate struct {
 	Kind    Kind
-	Name    string // of a job, screen, file, host or view; the text of a recent command
+	Name    string // of a job, screen, file, host, view or custom command; the text of a recent command
 	Help    string
 	Letters []int  // bytes of Text that match what was typed
 	Bar     string // why it cannot be done; empty: it can
@@ -41,6 +43,7 @@ type Candidate struct {
 	Action keys.Action // that shows a screen
 	File   string      // to edit; empty: none
 	View   screen.View
+	Custom *custom.Command
 }
 
 // Text returns the candidate as it is typed.

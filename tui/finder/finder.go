@@ -1,5 +1,5 @@
-// Package finder owns what the text typed into the finder may mean: commands, jobs, screens, files,
-// hosts, views and recent commands, the best match first.
+// Package finder owns what the text typed into the finder may mean: commands, custom commands, jobs,
+// screens, files, hosts, views and recent commands, the best match first.
 package finder
 
 import (
@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/find"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -24,6 +25,7 @@ type Finder struct {
 	Files    []api.CrontabFile
 	Hosts    []string
 	Commands []screen.CommandHelp // of the command line
+	Custom   []custom.Command
 
 	jobs []name // in order, as they were at the first search: each key searches them
 }
@@ -201,6 +203,10 @@ func (f *Finder) others() []Candidate {
 		if !isVerb(c.Name) {
 			all = append(all, Candidate{Kind: KindCommand, Words: strings.Fields(c.Name), Help: c.Short, Needs: c.Needs})
 		}
+	}
+	for i := range f.Custom {
+		c := &f.Custom[i]
+		all = append(all, Candidate{Kind: KindCustom, Name: c.Name, Custom: c, Help: c.Run})
 	}
 	for _, s := range f.Screens {
 		if !isVerb(strings.ToLower(s.Name)) {

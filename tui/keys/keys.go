@@ -33,6 +33,11 @@ const (
 	Command  Scope = "command"
 )
 
+// Screens are the scopes of screens.
+var Screens = []Scope{
+	Jobs, Detail, Runs, Timeline, Clash, Ring, Files, Editor, Output, Why, DST, Incident, Stats, Upcoming, Hosts, Command,
+}
+
 // The actions.
 const (
 	ShowJobs     Action = "jobs"

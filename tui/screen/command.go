@@ -15,6 +15,14 @@ func ShellCommand(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// Environment are the variables with which a command asks the daemon that is shown here.
+func (w *World) Environment() []string {
+	if w.Remote != "" {
+		return []string{"CRONRING_HOST=" + w.Remote}
+	}
+	return []string{"CRONRING_SOCKET=" + w.Link.Socket}
+}
+
 // InShell is a command line with what makes it ask the daemon that is shown
 // here: a line that is copied must not act on another host.
 func (w *World) InShell(line string) string {

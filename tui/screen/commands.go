@@ -3,6 +3,8 @@ package screen
 import (
 	"context"
 	"iter"
+	"os"
+	"time"
 )
 
 // Commands are the commands of the command line.
@@ -32,4 +34,21 @@ type Printed struct {
 	Text   string
 	Ended  bool
 	Failed bool
+}
+
+// YieldPrinted yields what comes through a pipe until the pipe or ctx ends. It returns false once
+// yield has.
+func YieldPrinted(ctx context.Context, in *os.File, yield func(Printed, error) bool) bool {
+	stop := context.AfterFunc(ctx, func() { in.SetReadDeadline(time.Now()) })
+	defer stop()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := in.Read(buffer)
+		if n > 0 && !yield(Printed{Text: string(buffer[:n])}, nil) {
+			return false
+		}
+		if err != nil {
+			return true
+		}
+	}
 }

@@ -143,8 +143,10 @@ type Do struct {
 	Count    int      // number that the user types, if the class requires it
 	Name     string   // of a protected job, to be typed
 	Command  []string // the shell command that does the same, as arguments
+	Shell    string   // in place of Command: the line for a shell
 	Call     func(ctx context.Context, d Daemon) (message string, err error)
 	Show     Screen                                                // carries it out in place of Call, comes to the front, and reports Ended; nil: none
+	Program  func() *exec.Cmd                                      // carries it out in place of Call, and has the terminal; nil: none
 	Watch    func() []Effect                                       // for "run and watch": shows what Call has started; nil: there is nothing
 	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
 	Learn    func(ctx context.Context, d Daemon) ([]string, error) // requests more lines for Detail; nil: none

@@ -28,6 +28,7 @@ type World struct {
 	Commands Commands // of the command line
 	Hosts    Hosts    // other ones; nil: none can be reached
 	Reach    []string // flags with which a command connects to the same daemon; none: the defaults do
+	Remote   string   // the host that is shown, as ssh knows it; empty: this one
 
 	Width int         // of the terminal, as drawn last
 	Query board.Query // what lists of jobs go by: the same jobs on all screens

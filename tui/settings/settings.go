@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/cronring/cronring/tui/custom"
 )
 
 // maxSize is the largest accepted size of the file, in bytes.
@@ -28,6 +30,8 @@ type Settings struct {
 	Mouse  bool
 	Notify bool // of failures that begin
 	Hosts  []Host
+
+	Commands []custom.Command
 }
 
 // Host is a [[host]] table.
@@ -120,7 +124,9 @@ func Parse(text string) (Settings, []string) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if why := s.set(name, values[name]); why != "" {
+		if name == "command" {
+			diagnostics = append(diagnostics, s.readCommands(values[name], text)...)
+		} else if why := s.set(name, values[name]); why != "" {
 			diagnostics = append(diagnostics, fmt.Sprintf("line %d: %s", lineOf(text, name), why))
 		}
 	}
@@ -143,7 +149,7 @@ func (s *Settings) set(name string, value any) string {
 	case "host":
 		return s.setHosts(value)
 	default:
-		return fmt.Sprintf("unknown setting %q: expected theme, mouse, notify or [[host]]", name)
+		return fmt.Sprintf("unknown setting %q: expected theme, mouse, notify, [[host]] or [[command]]", name)
 	}
 	return ""
 }

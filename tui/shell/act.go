@@ -1,13 +1,17 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os/exec"
 	"slices"
+	"strconv"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 )
@@ -241,4 +245,62 @@ func reload() screen.Do {
 			return fmt.Sprintf("read all crontab files again: %d diagnostics", len(diagnostics)), err
 		},
 	}
+}
+
+// customOn returns the command of the user's settings that a key runs on the front screen, or nil.
+// The keys of the dashboard come first.
+func (s *Shell) customOn(key string) *custom.Command {
+	i := slices.IndexFunc(s.custom, func(c custom.Command) bool { return c.Key == key && c.WorksOn(s.front().Scope()) })
+	if i < 0 {
+		return nil
+	}
+	return &s.custom[i]
+}
+
+// runCustom runs a command of the user's settings about the selection, or shows why it cannot.
+func (s *Shell) runCustom(c *custom.Command) {
+	if why := s.refusesCustom(c); why != "" {
+		s.warn(c.Name + ": " + why)
+		return
+	}
+	values, environment := s.values(), s.w.Environment()
+	process := func(ctx context.Context) *exec.Cmd { return c.Process(ctx, values, environment) }
+	d := screen.Do{Class: screen.Undoable, Question: c.Name, Shell: c.Text(values)}
+	if c.Confirm {
+		d.Class, d.Question = screen.Effects, "Run this command?  "+d.Shell
+	}
+	switch c.Output {
+	case custom.Terminal:
+		d.Program = func() *exec.Cmd { return process(context.Background()) }
+	case custom.Message:
+		d.Call = func(ctx context.Context, _ screen.Daemon) (string, error) { return custom.LastLine(process(ctx)) }
+	default:
+		d.Show = s.screens.Process(d.Shell, process)
+	}
+	s.confirm(s.front(), d)
+}
+
+// refusesCustom returns why a command of the user's settings cannot run now, or "".
+func (s *Shell) refusesCustom(c *custom.Command) string {
+	return cmp.Or(s.w.ReadOnly, c.Refuses(s.values()))
+}
+
+// values returns what the placeholders of commands stand for.
+func (s *Shell) values() custom.Values {
+	about := s.w.Placed(s.front().Subject(s.w))
+	v := custom.Values{"job": screen.Refs(about)}
+	add := func(name, value string) {
+		if value != "" && value != "0" {
+			v[name] = []string{value}
+		}
+	}
+	run := about.Run
+	if row, ok := s.w.Row(about); ok && run == 0 {
+		run = row.LastRun
+	}
+	add("run", run.String())
+	add("file", about.File)
+	add("line", strconv.Itoa(about.Line))
+	add("host", cmp.Or(s.w.Remote, s.w.Status.Host))
+	return v
 }

@@ -26,7 +26,11 @@ type entry struct {
 // note puts a Do into the log.
 func (s *Shell) note(d screen.Do) *entry {
 	s.count++
-	e := &entry{number: s.count, at: s.w.Now, command: s.w.InShell(screen.ShellCommand(d.Command))}
+	command := d.Shell
+	if command == "" {
+		command = s.w.InShell(screen.ShellCommand(d.Command))
+	}
+	e := &entry{number: s.count, at: s.w.Now, command: command}
 	s.log = append(s.log[max(len(s.log)-maxLog+1, 0):], e)
 	return e
 }

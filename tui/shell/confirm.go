@@ -165,6 +165,10 @@ func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
 	}
 	slot := fmt.Sprintf("%s %d", doSlot, e.number)
 	s.waiting[slot] = waiting{owner, d, e}
+	if d.Program != nil {
+		s.order(nil, screen.Execute{Slot: slot, Program: d.Program})
+		return
+	}
 	s.order(nil, screen.Ask{Slot: slot, Call: callOf(d)})
 }
 

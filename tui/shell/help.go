@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/display"
@@ -57,11 +58,18 @@ type helpLine struct {
 // lines returns the keys that match the search.
 func (h *help) lines(s *Shell) []helpLine {
 	text := strings.ToLower(h.search.Text())
+	contains := func(b keys.Binding) bool {
+		words := []string{string(b.Action), strings.Join(b.Keys, " "), b.Short, b.Long, b.Command}
+		return strings.Contains(strings.ToLower(strings.Join(words, " ")), text)
+	}
 	var all []helpLine
-	for _, scope := range h.scopes {
+	for i, scope := range h.scopes {
+		if i == 1 { // after the keys of the screen
+			all = append(all, s.customHelp(contains)...)
+		}
 		named := false
 		for _, b := range s.w.Keys.Of(scope) {
-			if !strings.Contains(strings.ToLower(strings.Join([]string{string(b.Action), strings.Join(b.Keys, " "), b.Short, b.Long, b.Command}, " ")), text) {
+			if !contains(b) {
 				continue
 			}
 			if !named {
@@ -94,6 +102,26 @@ func (h *help) draw(v canvas.View, s *Shell) {
 	}
 	x = s.drawHints(v, 1, v.Height()-1, "esc", "close")
 	v.PutCut(x, v.Height()-1, v.Width()-x-1, more, s.w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// customHelp returns the commands whose keys work on the front screen and that contain a text.
+func (s *Shell) customHelp(contains func(b keys.Binding) bool) (lines []helpLine) {
+	for i := range s.custom {
+		c := &s.custom[i]
+		b := keys.Binding{Keys: []string{c.Key}, Long: c.Name, Command: c.Run}
+		if c.Key == "" || s.customOn(c.Key) != c || !contains(b) {
+			continue
+		}
+		refused := s.refusesCustom(c)
+		if a, taken := s.w.Keys.Find(c.Key, s.scopes()...); taken {
+			refused = "the key is " + string(a) + " already"
+		}
+		lines = append(lines, helpLine{binding: b, refused: refused})
+	}
+	if len(lines) > 0 {
+		lines = slices.Insert(lines, 0, helpLine{heading: "custom commands"})
+	}
+	return lines
 }
 
 func (l helpLine) draw(row canvas.View, g *canvas.Glyphs) {

@@ -27,7 +27,7 @@ type palette struct {
 // they come.
 func (s *Shell) openPalette() {
 	p := &palette{finder: finder.Finder{
-		World: s.w, About: s.front().Subject(s.w), Views: s.views, Recent: s.recent, Commands: s.w.Commands.All(),
+		World: s.w, About: s.front().Subject(s.w), Views: s.views, Recent: s.recent, Commands: s.w.Commands.All(), Custom: s.custom,
 	}}
 	for _, r := range s.screens.Roots {
 		p.finder.Screens = append(p.finder.Screens, finder.Screen{Action: r.Action, Name: r.Name})
@@ -95,7 +95,7 @@ func (p *palette) key(s *Shell, k screen.Key) {
 	case "ctrl+y":
 		if p.cursor < len(p.found) {
 			s.over = nil
-			s.perform(nil, []screen.Effect{screen.Clip{Text: s.w.InShell(screen.ShellCommand(s.commandOf(&p.found[p.cursor]))), What: "the command"}})
+			s.perform(nil, []screen.Effect{screen.Clip{Text: s.lineOf(&p.found[p.cursor]), What: "the command"}})
 		}
 	case "enter":
 		if p.cursor < len(p.found) {
@@ -147,6 +147,8 @@ func (s *Shell) choose(c *finder.Candidate) {
 		}
 	case finder.KindCommand:
 		s.command(c.Words)
+	case finder.KindCustom:
+		s.runCustom(c.Custom)
 	case finder.KindJob:
 		s.press(keys.Open, c.Subject())
 	case finder.KindScreen:
@@ -201,6 +203,8 @@ func (s *Shell) remember(text string) {
 // refusal returns why a candidate does nothing now, or "".
 func (s *Shell) refusal(c *finder.Candidate) string {
 	switch {
+	case c.Kind == finder.KindCustom:
+		return s.refusesCustom(c.Custom)
 	case c.Bar != "" || c.Kind != finder.KindVerb && c.Kind != finder.KindFile:
 		return c.Bar
 	case c.Kind == finder.KindFile:
@@ -211,6 +215,14 @@ func (s *Shell) refusal(c *finder.Candidate) string {
 		return ""
 	}
 	return s.refusesFor(c.Verb.Action, c.Subject())
+}
+
+// lineOf returns the equivalent line for a shell.
+func (s *Shell) lineOf(c *finder.Candidate) string {
+	if c.Kind == finder.KindCustom {
+		return c.Custom.Text(s.values())
+	}
+	return s.w.InShell(screen.ShellCommand(s.commandOf(c)))
 }
 
 // commandOf returns the equivalent shell command.
@@ -298,6 +310,9 @@ func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 	right := string(c.Kind)
 	if b, ok := s.w.Keys.Binding(actionOf(c), s.front().Scope(), keys.Subject, keys.List, keys.Everywhere); ok && len(b.Keys) > 0 {
 		right = b.Keys[0]
+	}
+	if c.Kind == finder.KindCustom && c.Custom.Key != "" && s.customOn(c.Custom.Key) == c.Custom {
+		right = c.Custom.Key
 	}
 	if room > len(right)+3 {
 		row.PutRight(0, right+"  ", canvas.Style{Bold: c.Kind == finder.KindVerb, Role: rightRole(c)})

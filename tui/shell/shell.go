@@ -6,7 +6,9 @@
 package shell
 
 import (
+	"context"
 	"errors"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 )
@@ -57,6 +60,7 @@ type Shell struct {
 	views    []screen.View
 	recent   []string                 // commands of the finder, the newest first
 	commands map[screen.Screen]*entry // that screens carry out
+	custom   []custom.Command         // of the user's settings
 	mouse    bool
 	notify   bool   // of failures that begin
 	title    string // of the terminal
@@ -74,15 +78,16 @@ type overlay interface {
 
 // Start is the initial state of a dashboard.
 type Start struct {
-	World    screen.World  // with a board, or without one
-	Screen   keys.Action   // of the first screen; empty: the jobs
-	Job      string        // to begin with; empty: whichever is first
-	Views    []screen.View // that were saved
-	Recent   []string      // commands that were used before
-	Say      string        // first message to the user
-	Notify   bool          // of failures that begin: bell, desktop and title of the terminal
-	MouseOff bool          // at the beginning
-	Over     screen.Screen // shown over the first screen, such as the editor; nil: none
+	World    screen.World     // with a board, or without one
+	Screen   keys.Action      // of the first screen; empty: the jobs
+	Job      string           // to begin with; empty: whichever is first
+	Views    []screen.View    // that were saved
+	Recent   []string         // commands that were used before
+	Commands []custom.Command // of the user's settings
+	Say      string           // first message to the user
+	Notify   bool             // of failures that begin: bell, desktop and title of the terminal
+	MouseOff bool             // at the beginning
+	Over     screen.Screen    // shown over the first screen, such as the editor; nil: none
 }
 
 // Screens are the screens that a shell shows.
@@ -91,6 +96,8 @@ type Screens struct {
 	Opened map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen
 	// Command shows what a command of the command line prints.
 	Command func(words []string) screen.Screen
+	// Process shows what a process prints that carries out a line for a shell.
+	Process func(line string, start func(ctx context.Context) *exec.Cmd) screen.Screen
 }
 
 // Root is a screen that is named on the first line. Opened are the screens that a key
@@ -116,7 +123,7 @@ func New(start Start, screens Screens) *Shell {
 		first = s.roots[screens.Roots[0].Action]
 	}
 	s.stack, s.views, s.recent = []screen.Screen{first}, start.Views, start.Recent
-	s.mouse, s.notify = !start.MouseOff, start.Notify
+	s.mouse, s.notify, s.custom = !start.MouseOff, start.Notify, start.Commands
 	s.greeting, s.job = start.Say, job.ID(start.Job)
 	if start.Over != nil {
 		s.stack = append(s.stack, start.Over)
@@ -150,6 +157,8 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	case !s.typed(front, k):
 		if a, ok := s.w.Keys.Find(k.Name, s.scopes()...); ok {
 			s.act(a)
+		} else if c := s.customOn(k.Name); c != nil {
+			s.runCustom(c)
 		} else {
 			s.warn(k.Name + " does nothing here" + s.helpHint())
 		}

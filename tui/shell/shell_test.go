@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,7 @@ func shellOn(w *screen.World) (*Shell, *plainScreen) {
 		Roots:   []Root{{keys.ShowJobs, "Jobs", nil}, {keys.ShowRuns, "Runs", nil}, {keys.ShowTimeline, "Timeline", nil}, {keys.ShowRing, "Ring", nil}, {keys.ShowFiles, "Files", nil}},
 		Opened:  map[keys.Action]func(*screen.World, screen.Subject) screen.Screen{},
 		Command: func(words []string) screen.Screen { return &plainScreen{name: strings.Join(words, "|")} },
+		Process: func(line string, _ func(context.Context) *exec.Cmd) screen.Screen { return &plainScreen{name: line} },
 	}
 	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST, keys.ShowStats, keys.ShowUpcoming, keys.ShowHosts} {
 		screens.Opened[a] = func(_ *screen.World, about screen.Subject) screen.Screen {

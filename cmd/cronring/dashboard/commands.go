@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,17 +99,8 @@ func (c commands) Run(ctx context.Context, width int, words []string) iter.Seq2[
 			code <- app.Run(root, c.withFlags(root, words))
 			out.Close()
 		}()
-		stop := context.AfterFunc(ctx, func() { in.SetReadDeadline(time.Now()) })
-		defer stop()
-		buffer := make([]byte, 32<<10)
-		for {
-			n, err := in.Read(buffer)
-			if n > 0 && !yield(screen.Printed{Text: string(buffer[:n])}, nil) {
-				return
-			}
-			if err != nil {
-				break
-			}
+		if !screen.YieldPrinted(ctx, in, yield) {
+			return
 		}
 		in.Close()
 		yield(screen.Printed{Ended: true, Failed: <-code != 0}, nil)

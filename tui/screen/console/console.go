@@ -1,5 +1,5 @@
-// Package console owns the screen that shows what a command of the command line
-// printed.
+// Package console owns the screen that shows what a command of the command line or of the user's
+// settings printed.
 package console
 
 import (
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/cronring/cronring/tui/canvas"
@@ -19,8 +21,11 @@ import (
 // while it runs as it comes, and stays at the end of it.
 type Console struct {
 	words  []string
+	line   string                              // of a shell, in place of words
+	start  func(ctx context.Context) *exec.Cmd // makes the process of line
 	asked  bool
 	follow bool
+	once   bool   // it may change something, and does not begin again
 	text   string // the output, or its last part
 	cut    bool   // the other part is left out
 	ended  bool
@@ -40,11 +45,19 @@ const (
 // New makes the screen of a command: the words after "cronring".
 func New(words []string) *Console { return &Console{words: words} }
 
+// NewProcess makes the screen of a line for a shell, and of the process that carries it out.
+func NewProcess(line string, start func(ctx context.Context) *exec.Cmd) *Console {
+	return &Console{line: line, start: start}
+}
+
 // Scope is that of commands.
 func (*Console) Scope() keys.Scope { return keys.Command }
 
 // Heading is the command.
 func (s *Console) Heading(*screen.World) string {
+	if s.line != "" {
+		return s.line
+	}
 	return screen.ShellCommand(append([]string{"cronring"}, s.words...))
 }
 
@@ -57,17 +70,19 @@ const slot = "command"
 // Open runs the command, the first time only. One that is followed ends when another screen covers
 // it; it begins again, unless it changes something.
 func (s *Console) Open(w *screen.World) []screen.Effect {
-	s.follow = w.Commands.Follows(s.words)
-	if s.asked && (!s.follow || s.ended || w.Commands.Changes(s.words)) {
-		s.ended = s.ended || s.follow
+	run := s.kind(w)
+	switch {
+	case s.asked && s.follow && s.once && !s.ended:
+		s.ended, s.err = true, errCovered
+		return []screen.Effect{s.end()}
+	case s.asked && (!s.follow || s.ended):
 		return nil
 	}
 	s.asked, s.text, s.cut = true, "", false
-	run, width, words := w.Commands.Run, w.Width-2, s.words
 	if s.follow {
 		return []screen.Effect{screen.Follow{Slot: slot, Call: func(ctx context.Context, _ screen.Daemon) iter.Seq2[any, error] {
 			return func(yield func(any, error) bool) {
-				for p, err := range run(ctx, width, words) {
+				for p, err := range run(ctx) {
 					if !yield(p, err) {
 						return
 					}
@@ -77,7 +92,7 @@ func (s *Console) Open(w *screen.World) []screen.Effect {
 	}
 	return []screen.Effect{screen.Ask{Slot: slot, Call: func(ctx context.Context, _ screen.Daemon) (any, error) {
 		var all screen.Printed
-		for p, err := range run(ctx, width, words) {
+		for p, err := range run(ctx) {
 			if err != nil {
 				return all, err
 			}
@@ -88,6 +103,46 @@ func (s *Console) Open(w *screen.World) []screen.Effect {
 		}
 		return all, nil
 	}}}
+}
+
+// errCovered is the error of a command that was ended because its screen was left.
+var errCovered = errors.New("it was ended when another screen was shown")
+
+// kind sets how the command is shown, and returns what runs it.
+func (s *Console) kind(w *screen.World) func(ctx context.Context) iter.Seq2[screen.Printed, error] {
+	if s.start != nil {
+		s.follow, s.once = true, true
+		return s.process
+	}
+	s.follow, s.once = w.Commands.Follows(s.words), w.Commands.Changes(s.words)
+	run, width, words := w.Commands.Run, w.Width-2, s.words
+	return func(ctx context.Context) iter.Seq2[screen.Printed, error] { return run(ctx, width, words) }
+}
+
+// process runs the process, and yields what it prints.
+func (s *Console) process(ctx context.Context) iter.Seq2[screen.Printed, error] {
+	return func(yield func(screen.Printed, error) bool) {
+		in, out, err := os.Pipe()
+		if err != nil {
+			yield(screen.Printed{}, err)
+			return
+		}
+		defer in.Close()
+		p := s.start(ctx)
+		p.Stdout, p.Stderr = out, out
+		err = p.Start()
+		out.Close()
+		if err != nil {
+			yield(screen.Printed{}, err)
+			return
+		}
+		if !screen.YieldPrinted(ctx, in, yield) || ctx.Err() != nil {
+			p.Cancel() // also what a shell that has ended left behind
+			p.Wait()
+			return
+		}
+		yield(screen.Printed{Ended: true}, p.Wait())
+	}
 }
 
 // Take receives the output, or a part of it.

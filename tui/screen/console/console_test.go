@@ -2,13 +2,16 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
@@ -94,8 +97,44 @@ func TestConsoleFollows(t *testing.T) {
 	}
 	changing := New([]string{"run", "--follow", "a"})
 	changing.Open(w)
+	again := changing.Open(w)
+	if e, ok := again[0].(screen.Ended); len(again) != 1 || !ok || e.Err == nil {
+		t.Errorf("got %v, want that a command that changes something has ended", again)
+	}
 	if effects := changing.Open(w); len(effects) != 0 {
-		t.Errorf("got %v, want that a command that changes something runs once", effects)
+		t.Errorf("got %v, want that it has ended once", effects)
+	}
+}
+
+// A process prints into the screen as it comes. It and what it has started end with the screen.
+func TestConsoleShowsAProcess(t *testing.T) {
+	w := screentest.NewWorld(t)
+	for script, want := range map[string]string{
+		"echo out; echo err >&2": "out err ✓ It has ended.",
+		"echo out; exit 3":       "exit status 3",
+	} {
+		s := NewProcess("echo it", func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/bin/sh", "-c", script) })
+		screentest.Settle(t, s, w, nil, s.Open(w))
+		c := canvas.New(60, 6)
+		s.Draw(c.View(), w)
+		if got := strings.Join(strings.Fields(c.Text()), " "); !strings.Contains(got, want) || s.Heading(w) != "echo it" {
+			t.Errorf("%s: got\n%s\nwant %q", script, got, want)
+		}
+	}
+	command := custom.Command{Run: "sleep 1000 & echo started; exit 0"}
+	s := NewProcess("sleep", func(ctx context.Context) *exec.Cmd { return command.Process(ctx, nil, nil) })
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	for value := range s.Open(w)[0].(screen.Follow).Call(ctx, nil) {
+		if p := value.(screen.Printed); p.Text != "started\n" {
+			t.Errorf("got %+v", p)
+		}
+		leave()
+	}
+	missing := NewProcess("none", func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/nonexistent") })
+	screentest.Settle(t, missing, w, nil, missing.Open(w))
+	if missing.err == nil {
+		t.Error("got no error of a program that is missing")
 	}
 }
 
