@@ -28,6 +28,7 @@ type Options struct {
 	Look   Look
 	Start  shell.Start
 	Edit   string // a crontab to begin with in the editor; empty: none
+	Hosts  bool   // begins with the list of hosts
 	Views  string // file in which views are saved
 	Recent string // file in which recent commands are saved
 }

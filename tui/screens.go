@@ -30,7 +30,7 @@ func newShell(o Options) *shell.Shell {
 	switch {
 	case o.Edit != "":
 		start.Over = editor.New(&start.World, screen.Subject{File: o.Edit})
-	case start.World.Hosts != nil && len(start.World.Hosts.Named()) > 0:
+	case o.Hosts:
 		start.Over = hosts.New()
 	}
 	return shell.New(start, screens)

@@ -53,6 +53,8 @@ func (c *Candidate) Text() string {
 		return strings.Join(append([]string{c.Verb.Word}, c.Words...), " ")
 	case KindCommand:
 		return screen.ShellCommand(c.Words)
+	case KindHost:
+		return hostWord + " " + c.Name
 	}
 	return c.Name
 }

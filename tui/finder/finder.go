@@ -23,7 +23,7 @@ type Finder struct {
 	Views    []screen.View
 	Recent   []string // commands, the newest first
 	Files    []api.CrontabFile
-	Hosts    []string
+	Hosts    []string             // other than the one that is shown
 	Commands []screen.CommandHelp // of the command line
 	Custom   []custom.Command
 
@@ -66,6 +66,8 @@ func (f *Finder) Find(text string) []Candidate {
 	word, rest, spaced := strings.Cut(text, " ")
 	names := strings.Fields(rest)
 	switch {
+	case word == hostWord && spaced:
+		return f.hosts(strings.TrimSpace(rest))
 	case text == "":
 		return append(f.recent(), f.offered(verbs)...)
 	case len(names) == 0 && spaced && len(verbsFor(word)) > 0:
@@ -179,6 +181,9 @@ func (f *Finder) all(text string) []Candidate {
 		if c.Letters = c.match.Letters; c.Kind == KindRecent && known[c.Name] {
 			continue
 		}
+		if c.Kind == KindHost {
+			c.Letters = shifted(c.Letters, len(hostWord)+1)
+		}
 		known[c.Text()] = true
 		if c.Kind == KindJob {
 			c.Help = f.stateOf(c.Jobs[0])
@@ -188,10 +193,14 @@ func (f *Finder) all(text string) []Candidate {
 	return offered
 }
 
-// sought returns what is searched of a candidate: of a verb about the selected job, the verb.
+// sought returns what is searched of a candidate: of a verb about the selected job the verb, and of
+// a host its name.
 func (c *Candidate) sought() string {
-	if c.Kind == KindVerb {
+	switch c.Kind {
+	case KindVerb:
 		return c.Verb.Word
+	case KindHost:
+		return c.Name
 	}
 	return c.Text()
 }
@@ -216,9 +225,10 @@ func (f *Finder) others() []Candidate {
 	for _, v := range f.Views {
 		all = append(all, Candidate{Kind: KindView, Name: v.Name, View: v, Help: "saved view"})
 	}
-	for _, name := range f.Hosts {
-		all = append(all, Candidate{Kind: KindHost, Name: name, Help: "member of the ring"})
+	if len(f.Hosts) > 0 {
+		all = append(all, Candidate{Kind: KindCommand, Words: []string{hostWord}, Help: "open the dashboard of another host", Needs: true})
 	}
+	all = append(all, f.hosts("")...)
 	for i := range f.Files {
 		all = append(all, f.fileOf(&f.Files[i]))
 	}

@@ -47,7 +47,12 @@ func TestFinderOffers(t *testing.T) {
 		{"edit --user bob", "edit --user bob: no crontab of bob is known (verb)"},
 		{"edit --editor vi /etc/x", "edit --editor vi /etc/x: E on a crontab file opens $EDITOR (verb)"},
 		{"ann", "/var/spool/cron/crontabs/ann (file)"},
-		{"db02", "db-02 (host)"},
+		{"db02", "host db-02 (host)"},
+		{"host", "host (command), hosts (verb)"},
+		{"host ", "host db-01 (host), host db-02 (host)"},
+		{"host 02", "host db-02 (host)"},
+		{"host db2", "host db-02 (host)"},
+		{"host web", "host web: no host is called web; a [[host]] of the settings makes it known (host)"},
 		{"failbck", "failing backups (view)"},
 		{"run", "run (verb)"},
 		{"runs", "Runs (screen)"},
@@ -70,7 +75,7 @@ func TestFinderOffers(t *testing.T) {
 
 // What has the name of a job as it was typed is the job, whatever else is like it.
 func TestFinderMarksLetters(t *testing.T) {
-	for _, typed := range []string{"pgb", "run pgb", "resume pgb", "edit etl", "edit cron.d/e"} {
+	for _, typed := range []string{"pgb", "run pgb", "resume pgb", "edit etl", "edit cron.d/e", "host db2", "db2"} {
 		c := newFinder(t).Find(typed)[0]
 		var letters strings.Builder
 		for _, x := range c.Letters {

@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"os/exec"
+	"slices"
 
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -15,4 +16,20 @@ type Hosts interface {
 	Status(ctx context.Context, host string) (api.Status, error)
 	// Dashboard returns the program that shows the dashboard of a host.
 	Dashboard(host string) *exec.Cmd
+}
+
+// KnownHosts returns the hosts that the user named, and the other members of the ring, if they are
+// known.
+func (w *World) KnownHosts(ctx context.Context, d Daemon) []string {
+	if w.Hosts == nil {
+		return nil
+	}
+	names := slices.Clone(w.Hosts.Named())
+	ring, _ := d.Ring(ctx) // whose screen reports the error
+	for _, m := range ring.Members {
+		if m.ID != ring.Self && m.State != api.MemberLeft && !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }

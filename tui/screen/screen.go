@@ -234,11 +234,6 @@ type Daemon interface {
 	Ring(ctx context.Context) (api.Ring, error)
 }
 
-// Placer is a screen whose cursor can be put on what has a name, such as a member of a ring.
-type Placer interface {
-	Place(name string)
-}
-
 // Seeker is a screen whose cursor can be put on a job.
 type Seeker interface {
 	Seek(w *World, id job.ID) []Effect

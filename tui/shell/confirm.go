@@ -188,6 +188,11 @@ func (s *Shell) took(a screen.Answer) {
 	case learnSlot:
 		s.tookLearned(a)
 		return
+	case hostSlot:
+		if a.Err != nil {
+			s.warn("the dashboard of the host ended: " + a.Err.Error())
+		}
+		return
 	case foundSlot:
 		s.tookNamed(a)
 		return

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -23,8 +24,7 @@ type palette struct {
 	found  []finder.Candidate
 }
 
-// openPalette opens the finder. Files and members of the ring are requested, and are added when
-// they come.
+// openPalette opens the finder. Files and hosts are requested, and are added when they come.
 func (s *Shell) openPalette() {
 	p := &palette{finder: finder.Finder{
 		World: s.w, About: s.front().Subject(s.w), Views: s.views, Recent: s.recent, Commands: s.w.Commands.All(), Custom: s.custom,
@@ -32,28 +32,27 @@ func (s *Shell) openPalette() {
 	for _, r := range s.screens.Roots {
 		p.finder.Screens = append(p.finder.Screens, finder.Screen{Action: r.Action, Name: r.Name})
 	}
+	if s.w.Hosts != nil {
+		p.finder.Hosts = s.w.Hosts.Named()
+	}
 	s.over = p
 	p.find()
 	if s.w.Link.Live {
 		s.order(nil, screen.Ask{Slot: foundSlot, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-			files, err := d.CrontabFiles(ctx)
-			if err != nil {
-				return nil, err
-			}
-			ring, err := d.Ring(ctx)
-			return named{p, files, ring.Members}, err
+			files, _ := d.CrontabFiles(ctx) // their screen reports the error
+			return named{p, files, s.w.KnownHosts(ctx, d)}, nil
 		}})
 	}
 }
 
-// foundSlot is the slot of files and members of the ring for the finder.
+// foundSlot is the slot of files and hosts for the finder.
 const foundSlot = "found"
 
 // named contains the candidates that the daemon adds to a finder.
 type named struct {
-	to      *palette
-	files   []api.CrontabFile
-	members []api.Member
+	to    *palette
+	files []api.CrontabFile
+	hosts []string
 }
 
 // tookNamed adds it, if the finder is still open.
@@ -63,10 +62,7 @@ func (s *Shell) tookNamed(a screen.Answer) {
 		return
 	}
 	p := n.to
-	p.finder.Files, p.finder.Hosts = n.files, nil
-	for i := range n.members {
-		p.finder.Hosts = append(p.finder.Hosts, n.members[i].ID)
-	}
+	p.finder.Files, p.finder.Hosts = n.files, n.hosts
 	at := p.cursor
 	p.find()
 	p.cursor = min(at, max(len(p.found)-1, 0))
@@ -156,10 +152,7 @@ func (s *Shell) choose(c *finder.Candidate) {
 	case finder.KindFile:
 		s.press(keys.Edit, c.Subject())
 	case finder.KindHost:
-		s.act(keys.ShowRing)
-		if ring, ok := s.front().(screen.Placer); ok {
-			ring.Place(c.Name)
-		}
+		s.openHost(c.Name)
 	case finder.KindView:
 		if _, ok := s.front().(screen.Viewer); !ok {
 			s.act(keys.ShowJobs)
@@ -168,6 +161,15 @@ func (s *Shell) choose(c *finder.Candidate) {
 			s.perform(s.front(), viewer.SetView(s.w, c.View))
 		}
 	}
+}
+
+// hostSlot is the slot of the dashboard of another host.
+const hostSlot = "host"
+
+// openHost shows the dashboard of another host, until the user leaves it.
+func (s *Shell) openHost(name string) {
+	other := s.w.Hosts
+	s.order(nil, screen.Execute{Slot: hostSlot, Program: func() *exec.Cmd { return other.Dashboard(name) }})
 }
 
 // command runs a command of the command line, and shows its output. If it may change something, it
@@ -219,8 +221,11 @@ func (s *Shell) refusal(c *finder.Candidate) string {
 
 // lineOf returns the equivalent line for a shell.
 func (s *Shell) lineOf(c *finder.Candidate) string {
-	if c.Kind == finder.KindCustom {
+	switch c.Kind {
+	case finder.KindCustom:
 		return c.Custom.Text(s.values())
+	case finder.KindHost:
+		return screen.ShellCommand(append([]string{"cronring"}, s.w.Hosts.Dashboard(c.Name).Args[1:]...))
 	}
 	return s.w.InShell(screen.ShellCommand(s.commandOf(c)))
 }
@@ -238,8 +243,6 @@ func (s *Shell) commandOf(c *finder.Candidate) []string {
 		return []string{"cronring", "show", c.Name}
 	case finder.KindFile:
 		return []string{"cronring", "edit", c.File}
-	case finder.KindHost:
-		return []string{"cronring", "ring"}
 	case finder.KindRecent:
 		return append([]string{"cronring"}, strings.Fields(c.Name)...)
 	}

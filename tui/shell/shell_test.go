@@ -681,7 +681,7 @@ func TestCommandEndsInTheLog(t *testing.T) {
 func TestPaletteLeadsTo(t *testing.T) {
 	for _, tc := range []struct{ typed, kind, front string }{
 		{"zfsscrub", "job", "open"}, {"zsf-scrub", "job", "open"}, {"jobs", "screen", "jobs"}, {"runs", "screen", "Runs"},
-		{"crond/etl", "file", "edit"}, {"edit /etc/cron.d/etl", "verb", "edit"}, {"edit --user ann", "verb", "edit"}, {"db02", "host", "Ring"},
+		{"crond/etl", "file", "edit"}, {"edit /etc/cron.d/etl", "verb", "edit"}, {"edit --user ann", "verb", "edit"},
 		{"broken", "view", "jobs"}, {"list broken", "recent", "list broken"},
 	} {
 		s, _ := newTestShell(t)
@@ -691,7 +691,6 @@ func TestPaletteLeadsTo(t *testing.T) {
 		d.OnCrontabFiles = func() ([]api.CrontabFile, error) {
 			return []api.CrontabFile{{File: "/etc/cron.d/etl"}, {File: "/var/spool/cron/crontabs/ann", User: "ann"}}, nil
 		}
-		d.OnRing = func() api.Ring { return api.Ring{Members: []api.Member{{ID: "db-01"}, {ID: "db-02"}}} }
 		carry(t, s, d, typeKeys(s, ":"))
 		typeText(s, tc.typed)
 		p := s.over.(*palette)

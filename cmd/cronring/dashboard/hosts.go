@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -19,21 +20,20 @@ type hosts struct {
 	named []string
 	flags []string // for the dashboards of other hosts
 
+	addresses map[string]string // for ssh, by name
+
 	mu      sync.Mutex
 	clients map[string]*api.Client
 }
 
 // newHosts returns the hosts of the flags -H and of the user's settings but the one that is shown.
 func newHosts(a *cli.App, ascii bool, preferred []settings.Host) *hosts {
-	h := &hosts{a: a, clients: map[string]*api.Client{}}
-	names := slices.Clone(a.Hosts)
-	for _, p := range preferred {
-		names = append(names, p.Address)
+	h := &hosts{a: a, addresses: map[string]string{}, clients: map[string]*api.Client{}}
+	for _, name := range a.Hosts {
+		h.add(name, name)
 	}
-	for _, name := range names {
-		if name != a.Host && !slices.Contains(h.named, name) {
-			h.named = append(h.named, name)
-		}
+	for _, p := range preferred {
+		h.add(p.Name, p.Address)
 	}
 	if color := a.Color.String(); color != "" {
 		h.flags = append(h.flags, "--color", color)
@@ -50,7 +50,19 @@ func newHosts(a *cli.App, ascii bool, preferred []settings.Host) *hosts {
 	return h
 }
 
+// add adds a host, unless it is known or shown. A member of the ring with this name has the address
+// too.
+func (h *hosts) add(name, address string) {
+	if name == h.a.Host || address == h.a.Host || slices.Contains(h.named, name) || slices.Contains(h.named, address) {
+		return
+	}
+	h.named, h.addresses[name] = append(h.named, name), address
+}
+
 func (h *hosts) Named() []string { return h.named }
+
+// address returns the name of a host for ssh.
+func (h *hosts) address(host string) string { return cmp.Or(h.addresses[host], host) }
 
 func (h *hosts) Status(ctx context.Context, host string) (api.Status, error) {
 	client, err := h.client(host)
@@ -66,7 +78,7 @@ func (h *hosts) client(host string) (*api.Client, error) {
 	if c, ok := h.clients[host]; ok {
 		return c, nil
 	}
-	c, err := h.a.DaemonOf(host)
+	c, err := h.a.DaemonOf(h.address(host))
 	if err == nil {
 		h.clients[host] = c
 	}
@@ -79,7 +91,7 @@ func (h *hosts) Dashboard(host string) *exec.Cmd {
 	if err != nil {
 		self = os.Args[0]
 	}
-	return exec.Command(self, append([]string{"top", "--host=" + host}, h.flags...)...)
+	return exec.Command(self, append([]string{"top", "--host=" + h.address(host)}, h.flags...)...)
 }
 
 func (h *hosts) close() {

@@ -14,13 +14,16 @@ func TestHostsOfFlagsAndSettings(t *testing.T) {
 	a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
 	a.Color = cli.OneOf("never")
 	a.Host, a.Hosts, a.ReadOnly = "db-01", []string{"db-01", "db-02", "db-02", "root@db-03"}, true
-	h := newHosts(a, true, []settings.Host{{Name: "db", Address: "ops@db"}, {Name: "x", Address: "db-01"}})
-	if want := []string{"db-02", "root@db-03", "ops@db"}; !slices.Equal(h.Named(), want) {
+	h := newHosts(a, true, []settings.Host{{Name: "db", Address: "ops@db"}, {Name: "x", Address: "db-01"}, {Name: "y", Address: "root@db-03"}})
+	if want := []string{"db-02", "root@db-03", "db"}; !slices.Equal(h.Named(), want) {
 		t.Errorf("other hosts: %q, want %q", h.Named(), want)
 	}
 	want := []string{"top", "--host=db-02", "--color", "never", "--read-only", "--ascii"}
 	if got := h.Dashboard("db-02").Args[1:]; !slices.Equal(got, want) {
 		t.Errorf("the dashboard of a host is shown by %q, want %q", got, want)
+	}
+	if got := h.Dashboard("db").Args[2]; got != "--host=ops@db" {
+		t.Errorf("the dashboard of a host with an address is shown by %q", got)
 	}
 }
 

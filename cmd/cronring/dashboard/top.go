@@ -130,11 +130,12 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Remote: a.Host, Commands: commands{a, f.root, readOnly},
 	}
 	if a.Demo != nil {
-		preferred.Hosts, preferred.Commands = nil, nil // they are real
+		preferred.Commands = nil // they are real, like other hosts
+	} else {
+		other := newHosts(a, f.ascii, preferred.Hosts)
+		defer other.close()
+		world.Hosts = other
 	}
-	other := newHosts(a, f.ascii, preferred.Hosts)
-	defer other.close()
-	world.Hosts = other
 	messages, ok := a.Err.(*os.File)
 	a.Drawing = ok && cli.IsTerminal(messages)
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
@@ -142,6 +143,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
 		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify || preferred.Notify, MouseOff: !preferred.Mouse, Views: views, Recent: recent, Commands: preferred.Commands, Say: strings.Join(diagnostics, "; ")},
 		Edit:   f.edit,
+		Hosts:  len(a.Hosts) > 1,
 		Views:  viewFile,
 		Recent: recentFile,
 	})

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
@@ -132,7 +131,8 @@ func (s *Hosts) Open(w *screen.World) []screen.Effect {
 	other := w.Hosts
 	return []screen.Effect{screen.Follow{Slot: slotHosts, Call: func(ctx context.Context, d screen.Daemon) iter.Seq2[any, error] {
 		return func(yield func(any, error) bool) {
-			names := known(ctx, other, d)
+			names := w.KnownHosts(ctx, d)
+			names = names[:min(len(names), hostwatch.Most)]
 			if !yield(names, nil) {
 				return
 			}
@@ -143,19 +143,6 @@ func (s *Hosts) Open(w *screen.World) []screen.Effect {
 			}
 		}
 	}}}
-}
-
-// known returns the hosts that the user named, and the other members of the ring.
-func known(ctx context.Context, other screen.Hosts, d screen.Daemon) []string {
-	names := slices.Clone(other.Named())
-	if ring, err := d.Ring(ctx); err == nil {
-		for _, m := range ring.Members {
-			if m.ID != ring.Self && m.State != api.MemberLeft && !slices.Contains(names, m.Name) {
-				names = append(names, m.Name)
-			}
-		}
-	}
-	return names[:min(len(names), hostwatch.Most)]
 }
 
 // Take receives the names of the hosts, and then the state of each.
@@ -222,9 +209,6 @@ func (s *Hosts) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 
 // Subject is empty: jobs of other hosts are in their own dashboard.
 func (*Hosts) Subject(*screen.World) screen.Subject { return screen.Subject{} }
-
-// Place puts the cursor on a host.
-func (s *Hosts) Place(name string) { s.Select(name) }
 
 // Refuses returns why a key does nothing here.
 func (s *Hosts) Refuses(w *screen.World, a keys.Action) string {

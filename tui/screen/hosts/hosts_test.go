@@ -90,7 +90,7 @@ func TestEnterOpensTheDashboardOfAHost(t *testing.T) {
 	if s.Refuses(w, keys.Open) == "" {
 		t.Error("the host that is shown can be opened again")
 	}
-	s.Place("db-03")
+	s.Select("db-03")
 	effects, _ := s.Act(w, keys.Open)
 	if got := effects[0].(screen.Execute).Program().Args; !slices.Equal(got, []string{"cronring", "top", "-H", "db-03"}) {
 		t.Errorf("enter runs %q", got)

@@ -29,7 +29,6 @@ type Ring struct {
 	asked   time.Time // when, by the daemon's clock
 	err     error
 	page    page.Page // below the members
-	sought  string    // member that the cursor goes to when it comes
 }
 
 // New makes the screen.
@@ -62,10 +61,6 @@ func (s *Ring) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	s.answer = a.Value.(api.Ring)
 	s.members.Set(s.answer.Members)
 	s.Settle()
-	if s.sought != "" {
-		s.Select(s.sought)
-		s.sought = ""
-	}
 	return nil
 }
 
@@ -85,13 +80,6 @@ func (s *Ring) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		return nil, s.Move(a)
 	}
 	return nil, s.page.Act(a)
-}
-
-// Place puts the cursor on a member, once it is known.
-func (s *Ring) Place(id string) {
-	if s.sought = id; s.Select(id) {
-		s.sought = ""
-	}
 }
 
 // Subject returns nothing: a member is not a job.
