@@ -66,6 +66,7 @@ func newHost(t testing.TB, crontab string) *host {
 	dir := t.TempDir()
 	h := &host{t: t, dir: dir, table: filepath.Join(dir, "my.crontab"), socket: filepath.Join(dir, "s")}
 	h.write(crontab)
+	h.welcomed()
 	t.Cleanup(func() { h.stop(syscall.SIGKILL) })
 	h.start()
 	return h
@@ -77,6 +78,17 @@ func (h *host) write(crontab string) {
 		h.t.Fatal(err)
 	}
 }
+
+// welcomed records that the user has seen the hints for the first start.
+func (h *host) welcomed() {
+	h.t.Helper()
+	if err := writeJSON(h.hints(), true); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// hints returns the path of that record.
+func (h *host) hints() string { return filepath.Join(h.dir, ".local", "state", "cronring", "hints") }
 
 func (h *host) start() {
 	h.t.Helper()

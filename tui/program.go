@@ -31,6 +31,7 @@ type Options struct {
 	Hosts  bool   // begins with the list of hosts
 	Views  string // file in which views are saved
 	Recent string // file in which recent commands are saved
+	Hints  string // file that records that the hints for the first start were shown
 }
 
 // Run shows the dashboard until the person leaves it.
@@ -74,6 +75,7 @@ type model struct {
 	renderer *renderer
 	views    string // file in which views are saved
 	recent   string // file in which recent commands are saved
+	hints    string // file that records that the hints were shown
 
 	canvas  *canvas.Canvas
 	shown   *canvas.Canvas // on the terminal; of no size: unknown
@@ -94,6 +96,7 @@ func newModel(ctx context.Context, o Options) *model {
 		renderer: &renderer{in: o.In.Fd(), to: o.Out, mouse: !o.Start.MouseOff},
 		views:    o.Views,
 		recent:   o.Recent,
+		hints:    o.Hints,
 		canvas:   canvas.New(80, 24),
 		shown:    new(canvas.Canvas),
 		dirty:    true,
@@ -144,7 +147,7 @@ type executed struct {
 	err   error
 }
 
-// saved is the result of saving views or recent commands.
+// saved is the result of saving views, recent commands or that the hints were shown.
 type saved struct{ err error }
 
 func (m *model) Init() tea.Cmd {
@@ -314,6 +317,8 @@ func (m *model) one(o shell.Order) tea.Cmd {
 		return func() tea.Msg { return saved{writeJSON(m.views, e.Views)} }
 	case screen.Remember:
 		return func() tea.Msg { return saved{writeJSON(m.recent, e.Commands)} }
+	case screen.Welcomed:
+		return func() tea.Msg { return saved{writeJSON(m.hints, true)} }
 	case screen.Mouse:
 		m.renderer.point(e.On)
 	case screen.Notify:

@@ -31,6 +31,18 @@ func RecentFile(env func(string) string) string {
 	return filepath.Join(filepath.Dir(ViewFile(env)), "recent")
 }
 
+// HintsFile returns the path of the file that records that the hints for the first start were shown:
+// $XDG_STATE_HOME/cronring/hints.
+func HintsFile(env func(string) string) string {
+	return filepath.Join(filepath.Dir(ViewFile(env)), "hints")
+}
+
+// Welcomed reports whether the hints were shown.
+func Welcomed(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func home(env func(string) string, name, otherwise string) string {
 	if dir := env(name); filepath.IsAbs(dir) {
 		return dir

@@ -26,6 +26,10 @@ type Ended struct {
 // Remember has the recent commands kept for the next time.
 type Remember struct{ Commands []string }
 
+// Welcomed has it remembered that the hints for the first start were shown.
+type Welcomed struct{}
+
+func (Welcomed) effect() {}
 func (Ended) effect()    {}
 func (Remember) effect() {}
 func (Quit) effect()     {}

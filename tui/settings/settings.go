@@ -29,6 +29,7 @@ type Settings struct {
 	Theme  string // one of Themes; empty: not set
 	Mouse  bool
 	Notify bool // of failures that begin
+	Hints  bool // at the first start
 	Hosts  []Host
 
 	Commands []custom.Command
@@ -41,7 +42,7 @@ type Host struct {
 }
 
 // Default returns the settings without a file.
-func Default() Settings { return Settings{Mouse: true} }
+func Default() Settings { return Settings{Mouse: true, Hints: true} }
 
 // Path returns the path of the file: $XDG_CONFIG_HOME/cronring/config.toml.
 func Path(env func(string) string) string {
@@ -146,10 +147,12 @@ func (s *Settings) set(name string, value any) string {
 		return setBool(&s.Mouse, name, value)
 	case "notify":
 		return setBool(&s.Notify, name, value)
+	case "hints":
+		return setBool(&s.Hints, name, value)
 	case "host":
 		return s.setHosts(value)
 	default:
-		return fmt.Sprintf("unknown setting %q: expected theme, mouse, notify, [[host]] or [[command]]", name)
+		return fmt.Sprintf("unknown setting %q: expected theme, mouse, notify, hints, [[host]] or [[command]]", name)
 	}
 	return ""
 }

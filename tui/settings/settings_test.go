@@ -14,6 +14,7 @@ import (
 const example = `theme = "light"
 mouse = false
 notify = true
+hints = false
 
 [[host]]
 name = "db-1"
@@ -37,8 +38,8 @@ output = "message"
 
 func TestParseReadsEverySetting(t *testing.T) {
 	want := Settings{Theme: "light", Notify: true, Hosts: []Host{{"db-1", "ann@db-1.example.org"}, {"web", "web"}}, Commands: []custom.Command{
-		{Name: "journalctl -g {job}", Key: "L", Run: "journalctl -g {job}", Output: custom.Pane, Line: 12},
-		{Name: "open a ticket", Key: "T", On: keys.Jobs, Run: "ticket --title {job}", Confirm: true, Output: custom.Message, Line: 16},
+		{Name: "journalctl -g {job}", Key: "L", Run: "journalctl -g {job}", Output: custom.Pane, Line: 13},
+		{Name: "open a ticket", Key: "T", On: keys.Jobs, Run: "ticket --title {job}", Confirm: true, Output: custom.Message, Line: 17},
 	}}
 	if got, errs := Parse(example); len(errs) > 0 || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v %q, want %+v", got, errs, want)

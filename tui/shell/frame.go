@@ -31,7 +31,8 @@ func (s *Shell) Draw(v canvas.View) {
 		banner := s.drawBanner(body)
 		s.front().Draw(body.In(0, banner, body.Width(), body.Height()-banner), s.w)
 		s.drawFoot(v.Row(v.Height() - 1))
-		s.drawToast(body)
+		toast := s.drawToast(body)
+		s.drawWelcome(body.In(0, 0, body.Width(), body.Height()-toast))
 	}
 	if s.over != nil {
 		s.hits = s.hits[:0]
@@ -215,11 +216,11 @@ func (s *Shell) retryIn() string {
 	return max(left, 0).Round(time.Second).String()
 }
 
-// drawToast draws the current message on the last lines of the body.
-func (s *Shell) drawToast(body canvas.View) {
+// drawToast draws the current message on the last lines of the body, and returns their number.
+func (s *Shell) drawToast(body canvas.View) int {
 	const most = 3
 	if s.toast.text == "" {
-		return
+		return 0
 	}
 	sign, style := s.w.Glyphs.OK, canvas.Style{Role: canvas.Good, Bold: true}
 	if s.toast.bad {
@@ -237,6 +238,7 @@ func (s *Shell) drawToast(body canvas.View) {
 	for y, line := range lines {
 		v.PutCut(3, y, width, line, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	}
+	return len(lines)
 }
 
 // usual are the keys on the last line of a screen that does not choose its own. Those
@@ -344,3 +346,49 @@ func (t *toast) age(now time.Time) {
 // say shows a message, warn an error.
 func (s *Shell) say(text string)  { s.toast = toast{text, false, s.now.Add(toastTime)} }
 func (s *Shell) warn(text string) { s.toast = toast{text, true, s.now.Add(toastTime)} }
+
+// welcome are the hints for the first start: a key, and what it does.
+var welcome = []struct {
+	action keys.Action
+	text   string
+}{
+	{keys.Explain, "on a job shows why it ran or did not, and what helps"},
+	{keys.Palette, "finds commands, jobs and screens by some letters of their names"},
+	{keys.Filter, "lists only the jobs that match, such as user:www state:fail"},
+	{keys.Undo, "undoes your last change; you are asked before what cannot be undone"},
+	{keys.Help, "lists all keys of the screen"},
+}
+
+// beginWelcome shows the hints until the first key, and has it remembered that they were shown.
+func (s *Shell) beginWelcome() {
+	if s.welcome {
+		s.order(nil, screen.Welcomed{})
+	}
+}
+
+// drawWelcome draws the hints on the last lines of the body, which they fill at most to a half.
+func (s *Shell) drawWelcome(body canvas.View) {
+	hints, wide := s.welcomeHints()
+	height := min(len(hints)+1, body.Height()/2)
+	if !s.welcome || height < 2 {
+		return
+	}
+	v := body.Below(body.Height() - height)
+	v.Fill(" ", canvas.Style{})
+	page.DrawRule(v.Row(0), "Hints for the first start; any key hides them", s.w.Glyphs)
+	for y, h := range hints[:height-1] {
+		v.Put(1, y+1, h.key, canvas.Style{Bold: true})
+		v.PutCut(wide+3, y+1, v.Width()-wide-4, h.word, s.w.Glyphs.Ellipsis, canvas.Style{})
+	}
+}
+
+// welcomeHints returns the hints about actions that have a key, and the width of the keys.
+func (s *Shell) welcomeHints() (hints []hint, wide int) {
+	for _, w := range welcome {
+		if b, ok := s.w.Keys.Binding(w.action, keys.Subject, keys.List, keys.Everywhere); ok && len(b.Keys) > 0 {
+			hints = append(hints, hint{key: b.Keys[0], word: w.text})
+			wide = max(wide, display.Width(b.Keys[0]))
+		}
+	}
+	return hints, wide
+}

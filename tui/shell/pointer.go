@@ -25,6 +25,7 @@ func (s *Shell) Click(now time.Time, x, y int) []Order {
 	s.at(now)
 	s.trigger, s.sought = "", nil
 	s.toast.hide()
+	s.welcome = false
 	for _, h := range s.hits {
 		if _, _, inside := h.view.Locate(x, y); inside {
 			h.do()

@@ -63,6 +63,7 @@ type Shell struct {
 	custom   []custom.Command         // of the user's settings
 	mouse    bool
 	notify   bool   // of failures that begin
+	welcome  bool   // the hints for the first start are shown
 	title    string // of the terminal
 	hits     []hit  // as drawn last
 	orders   []Order
@@ -87,6 +88,7 @@ type Start struct {
 	Say      string           // first message to the user
 	Notify   bool             // of failures that begin: bell, desktop and title of the terminal
 	MouseOff bool             // at the beginning
+	Welcome  bool             // shows the hints for the first start
 	Over     screen.Screen    // shown over the first screen, such as the editor; nil: none
 }
 
@@ -128,6 +130,7 @@ func New(start Start, screens Screens) *Shell {
 	if start.Over != nil {
 		s.stack = append(s.stack, start.Over)
 	}
+	s.welcome = start.Welcome && start.Over == nil
 	return s
 }
 
@@ -138,6 +141,7 @@ func (s *Shell) World() *screen.World { return s.w }
 func (s *Shell) Init(now time.Time) []Order {
 	s.at(now)
 	s.open()
+	s.beginWelcome()
 	if s.greeting != "" {
 		s.warn(s.greeting)
 	}
@@ -149,6 +153,7 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	s.at(now)
 	s.trigger, s.sought = k.Name, nil
 	s.toast.hide()
+	s.welcome = false
 	switch front := s.front(); {
 	case k.Name == quitKey:
 		s.order(nil, screen.Quit{})

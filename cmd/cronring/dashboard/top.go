@@ -113,9 +113,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	for _, conflict := range custom.Conflicts(preferred.Commands, bindings) {
 		diagnostics = append(diagnostics, settingsFile+": "+conflict)
 	}
-	viewFile, recentFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv)
+	viewFile, recentFile, hintsFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv), tui.HintsFile(os.Getenv)
 	if a.Demo != nil {
-		viewFile, recentFile = "", "" // it leaves no files
+		viewFile, recentFile, hintsFile = "", "", "" // it leaves no files
 	}
 	views, err := tui.ReadViews(viewFile)
 	if err != nil {
@@ -141,10 +141,11 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify || preferred.Notify, MouseOff: !preferred.Mouse, Views: views, Recent: recent, Commands: preferred.Commands, Say: strings.Join(diagnostics, "; ")},
+		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify || preferred.Notify, MouseOff: !preferred.Mouse, Welcome: preferred.Hints && !tui.Welcomed(hintsFile), Views: views, Recent: recent, Commands: preferred.Commands, Say: strings.Join(diagnostics, "; ")},
 		Edit:   f.edit,
 		Hosts:  len(a.Hosts) > 1,
 		Views:  viewFile,
 		Recent: recentFile,
+		Hints:  hintsFile,
 	})
 }
