@@ -2,6 +2,8 @@ package tui
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -160,6 +162,40 @@ var tasks = []struct {
 		x.press("a")
 		x.wait("acknowledged broken", "✗ ack")
 	}},
+	{"another host", "fine", func(h *host, x *taskScreen) {
+		x.press(":")
+		x.typing("host db2")
+		x.wait("host db-02", "open its dashboard")
+		x.press("Enter")
+		x.wait("elsewhere", "live ")
+		x.keys("q")
+		x.wait("sleepy", "live ")
+	}},
+	{"another host of the list", "fine", func(h *host, x *taskScreen) {
+		x.press("6")
+		x.wait("Hosts: 2 hosts", "db-02", "nothing is planned")
+		x.press("j", "Enter")
+		x.wait("elsewhere", "live ")
+		x.keys("q")
+		x.wait("Hosts: 2 hosts")
+	}},
+}
+
+// elsewhere makes the host db-02 known. In the place of ssh is a program that leads to a daemon on
+// this computer.
+func (h *host) elsewhere() (path string) {
+	h.t.Helper()
+	other := newHost(h.t, "#@ name=elsewhere enabled=no\n0 0 1 1 * true\n")
+	h.configure("[[host]]\nname = \"db-02\"\naddress = \"ops@db-02.example.org\"\n")
+	bin := filepath.Join(h.dir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	script := "#!/bin/sh\ncase \"$*\" in *'-- ops@db-02.example.org cronring bridge') exec " + shellWords([]string{program(h.t, "cronring"), "bridge", "--socket", other.socket}) + ";; esac\necho \"ssh $*\" >&2; exit 255\n"
+	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	return bin + ":" + os.Getenv("PATH")
 }
 
 // TestTerminalTasks does each task of a list against a daemon, and counts the keys that it takes.
@@ -172,7 +208,11 @@ func TestTerminalTasks(t *testing.T) {
 			if task.job != "" {
 				flags = []string{"--job", task.job}
 			}
-			x := &taskScreen{terminal: h.open(100, 30, flags...)}
+			path := os.Getenv("PATH")
+			if strings.HasPrefix(task.name, "another host") {
+				path = h.elsewhere()
+			}
+			x := &taskScreen{terminal: h.openWith([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "PATH=" + path}, 100, 30, flags...)}
 			x.wait("live ", "sleepy", cmp.Or(task.job, "broken")+": ")
 			task.do(h, x)
 			if x.pressed > maxKeys {
