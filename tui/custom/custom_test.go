@@ -105,7 +105,7 @@ func TestRefusesValues(t *testing.T) {
 	}{
 		{"true", nil, ""},
 		{"echo {job}", nil, "no job is selected"},
-		{"echo {run}", Values{"job": {"a"}}, "no run is selected, and the job has not run yet"},
+		{"echo {run}", Values{"job": {"a"}}, "no run is selected, and the job never ran"},
 		{"echo {job}", Values{"job": {"a", "b"}}, ""},
 		{"echo --job={job}", Values{"job": {"a", "b"}}, "one job at a time"},
 		{"echo {job}.log", Values{"job": {"a", "b"}}, "one job at a time"},

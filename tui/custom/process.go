@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// linger is how long output is still read after a command has ended.
+// linger limits the time for reading output after a command has ended.
 const linger = time.Second
 
 // Process returns the process of a command. It reads nothing, and ends with ctx, together with the
@@ -44,7 +44,7 @@ func LastLine(p *exec.Cmd) (string, error) {
 	return line, err
 }
 
-// mostTail bounds the memory for output of which only the last line counts.
+// mostTail limits the memory for the output of a process; only its last line counts.
 const mostTail = 4 << 10
 
 // tail keeps the end of what is written.

@@ -15,7 +15,7 @@ type Values map[string][]string
 // placeholders are the names of all placeholders, and what a command with one of them needs.
 var placeholders = map[string]string{
 	"job":  "no job is selected",
-	"run":  "no run is selected, and the job has not run yet",
+	"run":  "no run is selected, and the job never ran",
 	"file": "no job or file is selected",
 	"line": "no line of a file is selected",
 	"host": "the host is not known yet",

@@ -318,18 +318,18 @@ func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 		right = c.Custom.Key
 	}
 	if room > len(right)+3 {
-		row.PutRight(0, right+"  ", canvas.Style{Bold: c.Kind == finder.KindVerb, Role: rightRole(c)})
+		row.PutRight(0, right+"  ", rightStyle(c, right))
 		room -= len(right) + 3
 	}
 	row.PutCut(wide, 0, room, help, s.w.Glyphs.Ellipsis, style)
 }
 
-// rightRole is that of the key of a verb, or of the kind of something else.
-func rightRole(c *finder.Candidate) canvas.Role {
-	if c.Kind == finder.KindVerb {
-		return canvas.Plain
+// rightStyle is that of the key of a verb or a custom command, or of the kind of something else.
+func rightStyle(c *finder.Candidate, right string) canvas.Style {
+	if c.Kind == finder.KindVerb || c.Custom != nil && right == c.Custom.Key {
+		return canvas.Style{Bold: true}
 	}
-	return canvas.Off
+	return canvas.Style{Role: canvas.Off}
 }
 
 // drawLetters draws a text with the bytes that match marked. A text that is not plain ASCII is
