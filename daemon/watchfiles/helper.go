@@ -55,6 +55,7 @@ func serve() error {
 // work follows orders until the daemon closes the connection.
 func work(t *tree) error {
 	var orders orderReader
+	var synced time.Time
 	for {
 		ready := []unix.PollFd{{Fd: socket, Events: unix.POLLIN}, {Fd: int32(t.events.fd), Events: unix.POLLIN}}
 		wait := max(time.Until(t.next())+time.Millisecond, 0)
@@ -75,7 +76,8 @@ func work(t *tree) error {
 		if err != nil {
 			return err
 		}
-		if latest != nil {
+		if !t.synced.Equal(synced) {
+			synced = t.synced
 			reports = append(reports, report{Ready: true})
 		}
 		for _, r := range reports {

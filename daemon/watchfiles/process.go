@@ -24,6 +24,7 @@ import (
 // Limits of a user's process.
 const (
 	maxPause    = 5 * time.Minute        // before it is started again
+	maxSilence  = 3 * time.Minute        // before it counts as hanging
 	orderTime   = 10 * time.Second       // for it to read an order
 	reportPause = time.Millisecond       // after each of its reports
 	bytePause   = time.Microsecond       // after each byte of its reports
@@ -41,8 +42,9 @@ type process struct {
 	// Guarded by Watcher.mu.
 	served bool // its goroutine runs
 	jobs   map[job.Owned]*watched
-	last   int    // the highest ID that was given
-	down   string // why no process runs, or ""
+	last   int       // the highest ID that was given
+	down   string    // why no process runs, or ""
+	heard  time.Time // when it was started, or reported last that it has looked at all directories
 }
 
 // watched is a job whose files are watched.
@@ -99,10 +101,14 @@ func later(a, b time.Time) time.Time {
 }
 
 // faults returns why files of jobs cannot be watched. Watcher.mu is held.
-func (p *process) faults() map[job.Owned]string {
+func (p *process) faults(now time.Time) map[job.Owned]string {
 	all := map[job.Owned]string{}
+	down := p.down
+	if down == "" && !p.heard.IsZero() && now.Sub(p.heard) > maxSilence {
+		down = fmt.Sprintf("the process that watches files of %s does not answer; a file system may not answer it, or it was stopped", p.user)
+	}
 	for id, j := range p.jobs {
-		if why := cmp.Or(j.limit, p.down, j.fault); why != "" {
+		if why := cmp.Or(j.limit, down, j.fault); why != "" {
 			all[id] = why
 		}
 	}
@@ -142,7 +148,7 @@ func (p *process) run(ctx context.Context) {
 			pause = p.w.options.Pause
 		}
 		if err != nil {
-			p.fail(fmt.Sprintf("the process that watches files of %s does not run: %v", p.user, err))
+			p.fail(err)
 			sleep(ctx, pause)
 		}
 	}
@@ -163,11 +169,18 @@ func (p *process) leave() bool {
 	return true
 }
 
-// fail sets why no process runs.
-func (p *process) fail(why string) {
+// begin notes that a process is started.
+func (p *process) begin() {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	p.down = why
+	p.heard = time.Now()
+}
+
+// fail sets why no process runs.
+func (p *process) fail(err error) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.down = fmt.Sprintf("the process that watches files of %s does not run: %v", p.user, err)
 	for _, j := range p.jobs {
 		j.fault = ""
 	}
@@ -192,6 +205,7 @@ func (p *process) serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	tool.Stdin = stdin
 	failed := make(chan error, 2)
+	p.begin()
 	running, kill := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	tasks.Go(func() {
@@ -203,7 +217,9 @@ func (p *process) serve(ctx context.Context) error {
 		failed <- p.listen(running, conn)
 		drain(ctx, conn)
 	})
-	err = p.direct(ctx, conn, failed)
+	if err = p.direct(ctx, conn, failed); err != nil {
+		p.fail(err) // before its end, which may take long
+	}
 	kill()
 	tasks.Wait()
 	return err
@@ -316,7 +332,7 @@ func (p *process) take(ctx context.Context, r *report) error {
 	case r.Ready:
 		p.w.mu.Lock()
 		defer p.w.mu.Unlock()
-		p.down = ""
+		p.down, p.heard = "", time.Now()
 		return nil
 	}
 	owned, j := p.find(r.ID)

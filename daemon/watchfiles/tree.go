@@ -239,8 +239,8 @@ func (t *tree) report(faults map[int]error, now time.Time) (reports []report) {
 		w.fresh = false
 		if err := faults[id]; err != nil {
 			text = err.Error()
-		} else if at := now.Add(-slack); at.After(w.since) {
-			w.since = at
+		} else {
+			w.since = now.Add(-slack)
 		}
 		if text != w.fault {
 			w.fault = text

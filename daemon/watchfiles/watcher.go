@@ -95,7 +95,7 @@ func (w *Watcher) Faults() map[job.Owned]string {
 	defer w.mu.Unlock()
 	all := map[job.Owned]string{}
 	for _, p := range w.users {
-		maps.Copy(all, p.faults())
+		maps.Copy(all, p.faults(time.Now()))
 	}
 	return all
 }

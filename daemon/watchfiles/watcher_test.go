@@ -224,6 +224,14 @@ func TestHostileReports(t *testing.T) {
 	}
 	p.send(t, `{"ready":true}`)
 	waitFor(t, "the end of the fault", func() bool { return len(w.Faults()) == 0 })
+	w.mu.Lock()
+	w.users["ann"].heard = time.Now().Add(-maxSilence - time.Second)
+	w.mu.Unlock()
+	if why := w.Faults()[mine]; !strings.Contains(why, "does not answer") {
+		t.Errorf("fault %q of a process that is silent", why)
+	}
+	p.send(t, `{"ready":true}`)
+	waitFor(t, "the end of the silence", func() bool { return len(w.Faults()) == 0 })
 	p.send(t, `{"id":1,"fault":"\u001b[2J`+strings.Repeat("x", 1000)+`"}`)
 	waitFor(t, "a fault", func() bool { return len(w.Faults()) == 1 })
 	if why := w.Faults()[mine]; len(why) > 310 || strings.Contains(why, "\x1b") {

@@ -20,8 +20,8 @@ type ordered struct {
 	Since time.Time `json:"since"` // files that changed later have arrived
 }
 
-// report is one line of what a user's process sends: a burst, a fault, or that an order is carried
-// out.
+// report is one line of what a user's process sends: a burst, a fault, or that it has looked at all
+// directories, which it does after each order and at least once a minute.
 type report struct {
 	Ready  bool      `json:"ready,omitempty"`
 	ID     int       `json:"id,omitempty"`    // 0: of the whole process
