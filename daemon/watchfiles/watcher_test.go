@@ -384,3 +384,20 @@ func TestOtherUsersFilesAreNotSeen(t *testing.T) {
 	w.Set(map[string][]Watch{"nobody": {{Job: mine, Globs: []string{dir + "/*"}}}})
 	waitFor(t, "the fault", func() bool { return strings.HasSuffix(w.Faults()[mine], "permission denied") })
 }
+
+// FuzzReport: whatever a process sends, the paths that are delivered are within their limits, and
+// have a line each.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte(`{"id":1,"paths":["/srv/a","/srv/b"],"more":3,"newest":"2026-11-01T00:00:00Z"}`))
+	f.Add([]byte(`{"id":1,"fault":"no","ready":true}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var r report
+		if json.Unmarshal(line, &r) != nil || r.check() != nil {
+			return
+		}
+		text := strings.Join(r.Paths, "\n")
+		if len(text) > maxPathBytes+maxPaths || len(r.Paths) > 0 && len(strings.Split(text, "\n")) != len(r.Paths) || strings.ContainsRune(text, 0) || r.More < 0 {
+			t.Errorf("%q is accepted", line)
+		}
+	})
+}
