@@ -9,9 +9,9 @@ import (
 
 // Times of arrivals.
 const (
-	quiet     = time.Second      // a file has arrived when it did not change for that long
-	created   = time.Minute      // the same, if it was created and it is unknown whether it was closed
-	found     = 5 * time.Second  // the same, if a directory was read and it is unknown whether a process writes it
+	quiet     = time.Second      // without a change, after which a file has arrived
+	created   = time.Minute      // the same for a created file that may still be open
+	found     = 5 * time.Second  // the same for a file that was found in a directory and may be open
 	recheck   = 10 * time.Second // between two looks at a file that is open for writing
 	maxBurst  = 10 * time.Second // from the first file of a burst to its report
 	shortWait = 50 * time.Millisecond
@@ -38,9 +38,9 @@ type arrivals struct {
 type pendingFile struct {
 	ids     []int         // of jobs that wait for it; shared with others, so it is replaced as a whole
 	changed time.Time     // when the last change was noticed
-	due     time.Time     // when it is examined
-	pause   time.Duration // it must be quiet for that long if it is unknown whether it is open; 0: it was closed
-	isOpen  bool          // it was open for writing when it was examined
+	due     time.Time     // time of the next examination
+	pause   time.Duration // required time without a change if the file may be open; 0: it was closed
+	isOpen  bool          // the last examination found it open for writing
 }
 
 // arrival is a file that arrived.
@@ -49,7 +49,7 @@ type arrival struct {
 	changed, at time.Time
 }
 
-// burst is what has arrived for a job and is not reported yet.
+// burst is the files that have arrived for a job and are not reported yet.
 type burst struct {
 	paths  map[string]bool
 	bytes  int // of all paths
@@ -63,7 +63,7 @@ func newArrivals() *arrivals {
 }
 
 // touch notes that a file changed. pause is 0 if it was closed then, or else created or found. It
-// returns false if there is no space for the file.
+// returns false if maxPending is reached.
 func (a *arrivals) touch(path string, ids []int, pause time.Duration, now time.Time) bool {
 	f := a.pending[path]
 	switch {
@@ -78,7 +78,7 @@ func (a *arrivals) touch(path string, ids []int, pause time.Duration, now time.T
 	return true
 }
 
-// has reports whether a file with this time of its last change is about to arrive for a job, or has.
+// has reports whether a file with this ctime is pending for a job, or has arrived lately.
 func (a *arrivals) has(path string, id int, changed time.Time) bool {
 	if f := a.pending[path]; f != nil && slices.Contains(f.ids, id) {
 		return true
@@ -98,7 +98,7 @@ func (a *arrivals) forget(path string, ids []int) {
 	}
 }
 
-// count notes that a file arrived for which there is no space.
+// count notes that a file arrived that maxPending excludes.
 func (a *arrivals) count(ids []int, changed, now time.Time) {
 	for _, id := range ids {
 		b := a.burst(id, changed, now)

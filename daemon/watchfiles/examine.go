@@ -12,7 +12,7 @@ type condition int
 const (
 	gone    condition = iota // removed, or not a regular file
 	open                     // a process has it open for writing
-	closed                   // none has
+	closed                   // no process has
 	unknown                  // it cannot be determined
 )
 
@@ -49,8 +49,8 @@ func leaseOf(fd int) condition {
 	return unknown
 }
 
-// isRemote reports whether a file is on a network file system, which refuses leases for reasons of
-// its own.
+// isRemote reports whether a file is on a network file system, where leases are also refused for
+// other reasons.
 func isRemote(fd int) bool {
 	const cifs, smb2 = 0xff534d42, 0xfe534d42 // linux/magic.h
 	var status unix.Statfs_t

@@ -10,7 +10,8 @@ import (
 )
 
 // inotify is a queue of the kernel's events. The library fsnotify does not report that a file was
-// closed after writing, so it cannot tell a slow writer of another user from a finished one.
+// closed after writing, so that a slow writer of another user would look like a finished
+// one.
 type inotify struct {
 	fd      int
 	buf     []byte
@@ -46,8 +47,8 @@ func openInotify(now time.Time) (*inotify, error) {
 	return nil, fmt.Errorf("watch directories: %w", err)
 }
 
-// add watches a directory, or changes the events of one that is watched. The number belongs to the
-// directory, whatever its path is: it is another one if the path leads to another directory now.
+// add watches a directory, or changes the events of one that is watched. The number identifies
+// the directory: if the path leads to another directory now, the number changes.
 func (i *inotify) add(path string, mask uint32) (number int32, err error) {
 	n, err := unix.InotifyAddWatch(i.fd, path, mask|unix.IN_ONLYDIR|unix.IN_EXCL_UNLINK)
 	return int32(n), err
@@ -57,7 +58,7 @@ func (i *inotify) add(path string, mask uint32) (number int32, err error) {
 func (i *inotify) remove(number int32) { _, _ = unix.InotifyRmWatch(i.fd, uint32(number)) }
 
 // read returns some events without waiting, and whether there are more. If events were lost, lost
-// is a time before the first of them.
+// is a time before the first lost event.
 func (i *inotify) read(now time.Time) (events []fileEvent, lost time.Time, more bool, err error) {
 	n, err := unix.Read(i.fd, i.buf)
 	switch {

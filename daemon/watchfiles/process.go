@@ -28,7 +28,7 @@ const (
 	orderTime   = 10 * time.Second       // for it to read an order
 	reportPause = time.Millisecond       // after each of its reports
 	bytePause   = time.Microsecond       // after each byte of its reports
-	burstPause  = 900 * time.Millisecond // between two bursts of a job, of which an honest process sends one a second
+	burstPause  = 900 * time.Millisecond // between two bursts of a job; an honest process sends at most one a second
 )
 
 // process is the daemon's side of a user's process. Its goroutine outlives the process, because the
@@ -44,7 +44,7 @@ type process struct {
 	jobs   map[job.Owned]*watched
 	last   int       // the highest ID that was given
 	down   string    // why no process runs, or ""
-	heard  time.Time // when it was started, or reported last that it has looked at all directories
+	heard  time.Time // time of its start, or of its last report that it has looked at all directories
 }
 
 // watched is a job whose files are watched.
@@ -115,7 +115,7 @@ func (p *process) faults(now time.Time) map[job.Owned]string {
 	return all
 }
 
-// order returns what the process is to watch, or nil if there is nothing.
+// order returns what the process should watch, or nil if there are no jobs.
 func (p *process) order() *order {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -186,8 +186,8 @@ func (p *process) fail(err error) {
 	}
 }
 
-// serve runs one process and returns when it has ended: with nil because there are no more jobs, or
-// else with the reason.
+// serve runs one process and returns when it has ended: with nil if no job is left, otherwise with
+// the reason.
 func (p *process) serve(ctx context.Context) error {
 	if p.order() == nil {
 		return nil
@@ -250,7 +250,7 @@ func (p *process) exec(ctx context.Context, tool spawn.Tool) error {
 	return fmt.Errorf("it ended (%s)", done.Outcome)
 }
 
-// direct sends orders until there are no more jobs, or something fails.
+// direct sends orders until no job is left, or something fails.
 func (p *process) direct(ctx context.Context, conn *net.UnixConn, failed <-chan error) error {
 	for nudge(p.changed); ; {
 		select {

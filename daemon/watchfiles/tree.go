@@ -15,7 +15,7 @@ import (
 const (
 	syncInterval = time.Minute // at the latest, all globs are looked at again: no event reports a mount, or a new name of a parent
 	syncPause    = time.Second // at least that long between two looks
-	slack        = time.Second // by which times of files may lag behind the clock
+	slack        = time.Second // times of files may lag behind the clock by less
 )
 
 // tree watches the directories of globs, in the user's process. It is used by one goroutine.
@@ -31,7 +31,7 @@ type tree struct {
 	synced   time.Time
 }
 
-// watch is what one job waits for.
+// watch is the files that one job waits for.
 type watch struct {
 	globs []string
 	since time.Time // files of a directory that is found have arrived if they changed later
@@ -84,7 +84,7 @@ func (t *tree) follow(o *order) {
 // maxReads bounds the events that are handled before files are examined.
 const maxReads = 64
 
-// step handles what has happened until now and returns what is to be reported.
+// step handles all events until now and returns new reports.
 func (t *tree) step(now time.Time) (reports []report, err error) {
 	for more, reads := true, 0; more && reads < maxReads; reads++ {
 		var events []fileEvent

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// Watch is what one job waits for.
+// Watch is the files that one job waits for.
 type Watch struct {
 	Job   job.Owned
 	Globs []string  // absolute paths; each element can have wildcards, see checkGlob
@@ -33,8 +33,8 @@ type Burst struct {
 type Options struct {
 	Find func(ctx context.Context, user string) (account.Account, error)
 	Exec func(ctx context.Context, t spawn.Tool) (spawn.Result, error)
-	// Deliver receives bursts, of each user one after the other, and reports whether it took one. It
-	// may wait until ctx is done.
+	// Deliver receives a burst and reports whether it accepted it. It may wait until ctx is done;
+	// meanwhile, further bursts of the same user wait.
 	Deliver func(ctx context.Context, b Burst) bool
 	AsSelf  bool          // all processes run as the daemon's own user
 	Pause   time.Duration // before a process is started again, the first time; 0: a second
