@@ -29,7 +29,7 @@ type feed struct {
 
 // Messages of the feed to the program.
 type (
-	fed  struct{}
+	fed  struct{ rest bool } // rest: of what was too much for one drawing
 	lost struct {
 		err   error
 		retry time.Duration
@@ -70,6 +70,17 @@ func (f *feed) put(u api.BoardUpdate) {
 	if tell {
 		f.send(fed{})
 	}
+}
+
+// much reports whether more has come than is applied at once.
+func (f *feed) much() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	rows := 0
+	for _, u := range f.pending {
+		rows += len(u.Rows)
+	}
+	return rows >= mostRows
 }
 
 // mostRows bounds the jobs that are applied before keys are read again.

@@ -7,12 +7,13 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 // Look is what the terminal supports and the user prefers.
 type Look struct {
 	profile colorprofile.Profile
-	theme   string
+	Theme   string // of the environment, which overrides the settings; empty: none
 	Glyphs  *canvas.Glyphs
 	Still   bool // nothing moves by itself
 }
@@ -21,18 +22,22 @@ type Look struct {
 type Wishes struct {
 	Color string // auto, always, never; empty: auto
 	ASCII bool
-	TTY   bool   // the output is a terminal
-	Theme string // unless CRONRING_THEME is set
+	TTY   bool // the output is a terminal
 }
 
 // FindLook decides by flags, then by the environment.
 func FindLook(w Wishes, env func(string) string) Look {
 	return Look{
 		profile: findProfile(w, env),
-		theme:   cmp.Or(env("CRONRING_THEME"), w.Theme),
+		Theme:   env("CRONRING_THEME"),
 		Glyphs:  canvas.GlyphsOf(findTier(w, env)),
 		Still:   strings.EqualFold(env("CRONRING_ANIMATION"), "off"),
 	}
+}
+
+// palette returns the colours by the settings.
+func (l Look) palette(s *settings.Settings) *palette {
+	return newPalette(l.profile, colorsOf(cmp.Or(l.Theme, s.Theme), s.Custom))
 }
 
 // Capable reports whether a terminal can show a screen at all.

@@ -17,17 +17,13 @@ func init() { nocolor.End() }
 // palette writes styles as the terminal reads them. What a style looks like is
 // worked out once.
 type palette struct {
-	look  Look
-	roles [canvas.Roles]color.Color
-	known map[canvas.Style]string
+	profile colorprofile.Profile
+	roles   roleColors
+	known   map[canvas.Style]string
 }
 
-func newPalette(l Look) *palette {
-	roles, ok := themes[l.theme]
-	if !ok {
-		roles = themes["ansi"]
-	}
-	return &palette{look: l, roles: roles, known: map[canvas.Style]string{}}
+func newPalette(profile colorprofile.Profile, roles roleColors) *palette {
+	return &palette{profile: profile, roles: roles, known: map[canvas.Style]string{}}
 }
 
 // maxKnown bounds how many styles are remembered: output of jobs may have any.
@@ -70,7 +66,7 @@ func (p *palette) style(s canvas.Style) lipgloss.Style {
 func (p *palette) faint(s canvas.Style) bool {
 	switch s.Role {
 	case canvas.Off, canvas.Fresh, canvas.Rule:
-		return p.roles[s.Role] == nil || p.look.profile <= colorprofile.ASCII
+		return p.roles[s.Role] == nil || p.profile <= colorprofile.ASCII
 	}
 	return false
 }
@@ -78,10 +74,10 @@ func (p *palette) faint(s canvas.Style) bool {
 // convert brings a colour down to what the terminal has, as no writer of Lip Gloss
 // is between; nil: none.
 func (p *palette) convert(c color.Color) color.Color {
-	if c == nil || p.look.profile <= colorprofile.ASCII {
+	if c == nil || p.profile <= colorprofile.ASCII {
 		return nil
 	}
-	return p.look.profile.Convert(c)
+	return p.profile.Convert(c)
 }
 
 // foreignOr is the colour that a job's output asked for, or else another.
@@ -96,27 +92,4 @@ func foreignOr(c canvas.Color, other color.Color) color.Color {
 		return lipgloss.ANSIColor(b)
 	}
 	return color.RGBA{R: r, G: g, B: b, A: 0xff}
-}
-
-// themes assign colours to roles. ansi uses the terminal's own sixteen colours. cvd
-// is for users who cannot tell red from green.
-var themes = map[string][canvas.Roles]color.Color{
-	"ansi": {
-		canvas.Good: lipgloss.Green, canvas.Bad: lipgloss.Red, canvas.Doubt: lipgloss.Yellow, canvas.Busy: lipgloss.Cyan,
-		canvas.Match: lipgloss.Yellow,
-	},
-	"dark": {
-		canvas.Good: lipgloss.Color("#7fd88f"), canvas.Bad: lipgloss.Color("#ff7a7a"), canvas.Doubt: lipgloss.Color("#f2c14e"),
-		canvas.Busy: lipgloss.Color("#6cc7e8"), canvas.Off: lipgloss.Color("#9a9a9a"), canvas.Fresh: lipgloss.Color("#9a9a9a"),
-		canvas.Title: lipgloss.Color("#d0d0ff"), canvas.Rule: lipgloss.Color("#6a6a6a"), canvas.Match: lipgloss.Color("#ffd75f"),
-	},
-	"light": {
-		canvas.Good: lipgloss.Color("#1a7f37"), canvas.Bad: lipgloss.Color("#b3261e"), canvas.Doubt: lipgloss.Color("#8a5a00"),
-		canvas.Busy: lipgloss.Color("#00688b"), canvas.Off: lipgloss.Color("#6a6a6a"), canvas.Fresh: lipgloss.Color("#6a6a6a"),
-		canvas.Title: lipgloss.Color("#3b3b8f"), canvas.Rule: lipgloss.Color("#a0a0a0"), canvas.Match: lipgloss.Color("#8a5a00"),
-	},
-	"cvd": {
-		canvas.Good: lipgloss.Color("#56b4e9"), canvas.Bad: lipgloss.Color("#d55e00"), canvas.Doubt: lipgloss.Color("#f0e442"),
-		canvas.Busy: lipgloss.Color("#cc79a7"), canvas.Match: lipgloss.Color("#f0e442"),
-	},
 }

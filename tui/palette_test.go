@@ -35,7 +35,7 @@ func TestPaletteWritesStyles(t *testing.T) {
 		{"a job's own without colours", "ansi", colorprofile.ASCII, foreign, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newPalette(Look{profile: test.profile, theme: test.theme})
+			p := newPalette(test.profile, colorsOf(test.theme, nil))
 			for range 2 { // made, then remembered
 				if got := p.Sequence(test.style); got != test.want {
 					t.Errorf("got %q, want %q", got, test.want)
@@ -47,7 +47,7 @@ func TestPaletteWritesStyles(t *testing.T) {
 
 // Output of jobs may have any number of styles.
 func TestPaletteRemembersNotMoreThanItMay(t *testing.T) {
-	p := newPalette(Look{profile: colorprofile.TrueColor})
+	p := newPalette(colorprofile.TrueColor, colorsOf("", nil))
 	for i := range uint8(200) {
 		for k := range uint8(200) {
 			p.Sequence(canvas.Style{Foreground: canvas.RGB(i, k, 1)})

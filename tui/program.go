@@ -71,6 +71,7 @@ type model struct {
 	shell    *shell.Shell
 	feed     *feed
 	requests *requests
+	look     Look
 	palette  *palette
 	renderer *renderer
 	views    string // file in which views are saved
@@ -83,8 +84,9 @@ type model struct {
 	dirty   bool      // what the shell shows may have changed since
 	writing bool      // a frame is on its way to the terminal
 	wrote   time.Time // when the last one began
-	shrunk  bool      // the memory that reading all jobs took was given back
-	fault   string    // a panic, in words
+	refresh refreshing
+	shrunk  bool   // the memory that reading all jobs took was given back
+	fault   string // a panic, in words
 }
 
 func newModel(ctx context.Context, o Options) *model {
@@ -92,8 +94,8 @@ func newModel(ctx context.Context, o Options) *model {
 		shell:    newShell(o),
 		feed:     &feed{client: o.Client},
 		requests: &requests{ctx: ctx, daemon: o.Client, open: map[requestKey]request{}},
-		palette:  newPalette(o.Look),
-		renderer: &renderer{in: o.In.Fd(), to: o.Out, mouse: !o.Start.MouseOff},
+		look:     o.Look,
+		renderer: &renderer{in: o.In.Fd(), to: o.Out},
 		views:    o.Views,
 		recent:   o.Recent,
 		hints:    o.Hints,
@@ -101,6 +103,8 @@ func newModel(ctx context.Context, o Options) *model {
 		shown:    new(canvas.Canvas),
 		dirty:    true,
 	}
+	m.use(&m.shell.World().Settings.Settings)
+	m.renderer.mouse = m.shell.World().Settings.Mouse
 	if size, ok := sizeOf(o.Out); ok {
 		m.canvas.Resize(size.width, size.height)
 	}
@@ -163,6 +167,9 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		}
 	}()
 	now := time.Now()
+	if m.delays(now, msg) {
+		return m, again(msg)
+	}
 	m.dirty = m.dirty || !isOwn(msg)
 	cmd = m.handle(now, msg)
 	return m, tea.Batch(cmd, m.paint(now))
@@ -195,7 +202,7 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	case fed:
 		return m.feedOn(now)
 	case lost:
-		return m.carryOut(m.shell.Lost(now, msg.err, msg.retry))
+		return tea.Batch(m.feedOn(now), m.carryOut(m.shell.Lost(now, msg.err, msg.retry)))
 	case response:
 		if m.requests.counts(msg) {
 			return m.carryOut(m.shell.Take(now, msg.key.owner, msg.answer))
@@ -206,7 +213,7 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	case saved:
 		m.shell.Kept(now, msg.err)
 	case tick:
-		return tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
+		return tea.Batch(beat(), m.feedOn(now), m.carryOut(m.shell.Tick(time.Time(msg))))
 	case painted:
 		m.writing = false
 	}
@@ -216,9 +223,12 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 // feedOn shows what the daemon has sent.
 func (m *model) feedOn(now time.Time) tea.Cmd {
 	updates, more := m.feed.take()
+	if len(updates) == 0 {
+		return nil
+	}
 	cmd := tea.Batch(m.carryOut(m.shell.Update(now, updates...)), m.shrink())
 	if more {
-		return tea.Batch(cmd, func() tea.Msg { return fed{} })
+		return tea.Batch(cmd, func() tea.Msg { return fed{rest: true} })
 	}
 	return cmd
 }
@@ -323,9 +333,12 @@ func (m *model) one(o shell.Order) tea.Cmd {
 		m.renderer.point(e.On)
 	case screen.Notify:
 		return func() tea.Msg {
-			m.renderer.announce(e.Title, e.Text)
+			m.renderer.announce(e)
 			return nil
 		}
+	case screen.Configure:
+		m.use(&e.Settings)
+		m.shown.Resize(0, 0)
 	case screen.Redraw:
 		m.shown.Resize(0, 0)
 	case screen.Quit:

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/tui/screen"
 )
 
 // The sequences that take and release the terminal: alternate screen, no cursor,
@@ -64,10 +65,7 @@ func (p *renderer) give() {
 	if !p.holds {
 		return
 	}
-	if p.named {
-		p.send(restoreTitle)
-		p.named = false
-	}
+	p.name("")
 	p.send(releaseTerminal)
 	p.holds = false
 	if err := term.Restore(p.in, p.was); err != nil && p.err == nil {
@@ -86,21 +84,34 @@ func (p *renderer) write(text string) (ok bool) {
 	return p.err == nil
 }
 
-// announce sets the title of the terminal, whose own title comes back when it is released. A text is
-// also shown as a notification.
-func (p *renderer) announce(title, text string) {
+// announce sets the title of the terminal, whose own title comes back when it is released, shows a
+// text on the desktop, and rings the bell.
+func (p *renderer) announce(n screen.Notify) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.holds {
 		return
 	}
-	if !p.named {
-		p.send(saveTitle)
-		p.named = true
+	p.name(n.Title)
+	if n.Bell {
+		p.send(display.Bell)
 	}
-	p.send(ansi.SetWindowTitle(display.Text(title)))
-	if text != "" {
-		p.send(display.Notification(text))
+	if n.Text != "" {
+		p.send(display.Notification(n.Text))
+	}
+}
+
+// name sets the title of the terminal; empty: its own.
+func (p *renderer) name(title string) {
+	switch {
+	case title != "" && !p.named:
+		p.send(saveTitle)
+	case title == "" && p.named:
+		p.send(restoreTitle)
+	}
+	p.named = title != ""
+	if p.named {
+		p.send(ansi.SetWindowTitle(display.Text(title)))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/screen/hosts"
 	"github.com/cronring/cronring/tui/screen/incident"
 	"github.com/cronring/cronring/tui/screen/jobs"
+	"github.com/cronring/cronring/tui/screen/options"
 	"github.com/cronring/cronring/tui/screen/output"
 	"github.com/cronring/cronring/tui/screen/ring"
 	"github.com/cronring/cronring/tui/screen/runs"
@@ -59,6 +60,7 @@ var screens = shell.Screens{
 		keys.ShowStats:    func(_ *screen.World, s screen.Subject) screen.Screen { return stats.New(s) },
 		keys.ShowUpcoming: func(*screen.World, screen.Subject) screen.Screen { return upcoming.New() },
 		keys.ShowHosts:    func(*screen.World, screen.Subject) screen.Screen { return hosts.New() },
+		keys.ShowOptions:  func(*screen.World, screen.Subject) screen.Screen { return options.New() },
 		keys.PageOutput:   func(_ *screen.World, s screen.Subject) screen.Screen { return output.NewPager(s) },
 		keys.Edit:         func(w *screen.World, s screen.Subject) screen.Screen { return editor.New(w, s) },
 		keys.Add:          func(w *screen.World, s screen.Subject) screen.Screen { return editor.NewEntry(w, s) },

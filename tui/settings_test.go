@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronring/cronring/tui/custom"
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/settings"
 )
@@ -19,35 +21,15 @@ func TestSettingsNameEveryTheme(t *testing.T) {
 }
 
 func TestEnvironmentOverridesTheThemeOfTheSettings(t *testing.T) {
-	env := map[string]string{}
+	env := map[string]string{"COLORTERM": "truecolor", "TERM": "xterm"}
 	get := func(name string) string { return env[name] }
-	if l := FindLook(Wishes{Theme: "light"}, get); l.theme != "light" {
-		t.Errorf("theme %q", l.theme)
+	light := &settings.Settings{Theme: "light"}
+	if l := FindLook(Wishes{TTY: true}, get); l.palette(light).roles != themes["light"] {
+		t.Error("the theme is not that of the settings")
 	}
 	env["CRONRING_THEME"] = "dark"
-	if l := FindLook(Wishes{Theme: "light"}, get); l.theme != "dark" {
-		t.Errorf("theme %q", l.theme)
-	}
-}
-
-func TestTheExamplesOfTheManualPageAreValid(t *testing.T) {
-	page, err := os.ReadFile("../man/cronring-dashboard.7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for section, valid := range map[string]func(s settings.Settings) bool{
-		"Settings": func(s settings.Settings) bool { return s.Theme == "light" && !s.Mouse && s.Notify },
-		"Custom commands": func(s settings.Settings) bool {
-			return len(s.Commands) == 3 && len(custom.Conflicts(s.Commands, keys.Default())) == 0
-		},
-	} {
-		_, after, _ := strings.Cut(string(page), ".Ss "+section+"\n")
-		_, after, _ = strings.Cut(after, ".Bd -literal -offset indent\n")
-		example, _, ok := strings.Cut(after, ".Ed\n")
-		s, errs := settings.Parse(example)
-		if !ok || len(errs) > 0 || !valid(s) {
-			t.Errorf("%s: %+v %q", section, s, errs)
-		}
+	if l := FindLook(Wishes{TTY: true}, get); l.palette(light).roles != themes["dark"] {
+		t.Error("the theme is not that of the environment")
 	}
 }
 
@@ -65,5 +47,18 @@ func TestTheManualPageNamesEveryScreen(t *testing.T) {
 	want := strings.Join(names[:last], ", ") + " or " + names[last] + "."
 	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
 		t.Errorf("the page does not name the screens %s", want)
+	}
+}
+
+func TestThemesOfTheSettingsChangeColours(t *testing.T) {
+	custom := map[string]settings.Theme{"night": {Base: "dark", Colors: map[canvas.Role]string{canvas.Bad: "#ff8800", canvas.Off: "244"}}}
+	got := newPalette(colorprofile.TrueColor, colorsOf("night", custom))
+	for role, want := range map[canvas.Role]string{canvas.Bad: "38;2;255;136;0", canvas.Off: "38;5;244", canvas.Good: "38;2;127;216;143"} {
+		if text := got.Sequence(canvas.Style{Role: role}); !strings.Contains(text, want) {
+			t.Errorf("role %d: got %q, want %s", role, text, want)
+		}
+	}
+	if colorsOf("missing", custom) != themes["ansi"] {
+		t.Error("an unknown theme is not the usual one")
 	}
 }

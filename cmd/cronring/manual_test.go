@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/man/mantest"
-	"github.com/cronring/cronring/tui"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 // allPages are the pages as they are installed, by file name.
@@ -155,20 +155,23 @@ func writeFiles(t *testing.T, dir string, examples []mantest.Example) {
 	}
 }
 
-// TestManualKeyFile has the dashboard read the example of its key file.
-func TestManualKeyFile(t *testing.T) {
+// TestManualSettings has the dashboard read the examples of its settings.
+func TestManualSettings(t *testing.T) {
+	read := 0
 	for _, e := range examplesOf(t, "cronring-dashboard.7", readPage(t, "../../man/cronring-dashboard.7")) {
-		if e.Kind != mantest.Keys {
+		if e.Kind != mantest.Settings {
 			continue
 		}
-		path := filepath.Join(t.TempDir(), "keys")
+		read++
+		path := filepath.Join(t.TempDir(), "config.toml")
 		filetest.Write(t, path, e.Text, 0o600)
-		if _, diagnostics := tui.ReadKeys(path); len(diagnostics) > 0 {
-			t.Errorf("%v: got %q, want no diagnostic", e, diagnostics)
+		if f := settings.Open(path); len(f.Problems) > 0 {
+			t.Errorf("%v: got %q, want no problem", e, f.Problems)
 		}
-		return
 	}
-	t.Error("man/cronring.1 has no key file")
+	if read != 4 {
+		t.Errorf("man/cronring-dashboard.7 has %d examples of settings, want 4", read)
+	}
 }
 
 // TestManualRefersToPages holds every reference to a page of this program's to one

@@ -19,7 +19,7 @@ var scopeTitles = []struct {
 	{keys.Subject, "On a job or run"}, {keys.List, "In lists and texts"}, {keys.Jobs, "On the jobs"}, {keys.Detail, "On one job"},
 	{keys.Runs, "On the runs"}, {keys.Timeline, "On the time line"}, {keys.Ring, "On the ring"}, {keys.Files, "On the files"},
 	{keys.Editor, "In the editor"}, {keys.Output, "In output"}, {keys.Why, "In an explanation"}, {keys.DST, "On changes of the clocks"},
-	{keys.Incident, "On failures"}, {keys.Stats, "On statistics"}, {keys.Everywhere, "Everywhere"},
+	{keys.Incident, "On failures"}, {keys.Stats, "On statistics"}, {keys.Options, "On settings"}, {keys.Everywhere, "Everywhere"},
 }
 
 // TestManKeys holds the keys of the manual page to those of the dashboard; with
@@ -27,11 +27,11 @@ var scopeTitles = []struct {
 func TestManKeys(t *testing.T) {
 	page := readPage(t, "../../man/cronring-dashboard.7")
 	before, rest, found := strings.Cut(page, ".Ss Keys\n")
-	_, after, ended := strings.Cut(rest, ".Ss Key file\n")
+	_, after, ended := strings.Cut(rest, ".Ss Keys of your own\n")
 	if !found || !ended {
-		t.Fatal("man/cronring-dashboard.7 has no sections Keys and Key file")
+		t.Fatal("man/cronring-dashboard.7 has no sections Keys and Keys of your own")
 	}
-	want := ".Ss Keys\n" + manKeys() + ".Ss Key file\n"
+	want := ".Ss Keys\n" + manKeys() + ".Ss Keys of your own\n"
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
 		filetest.Write(t, "../../man/cronring-dashboard.7", before+want+after, 0o644)
 		return

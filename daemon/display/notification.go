@@ -3,10 +3,12 @@ package display
 // notificationWidth bounds the text of a notification.
 const notificationWidth = 200
 
-// Notification returns sequences that ring the bell of a terminal and show a text on the desktop, as
-// OSC 9 and as OSC 777. A terminal ignores those that it does not know. Anybody may have written the
+// Bell rings the bell of a terminal.
+const Bell = "\a"
+
+// Notification returns sequences that show a text on the desktop, as OSC 9 and as OSC 777. A terminal ignores those that it does not know. Anybody may have written the
 // text, so it cannot end its sequence.
 func Notification(text string) string {
 	text = Cut(Text(text), notificationWidth)
-	return "\a\x1b]9;" + text + "\x1b\\\x1b]777;notify;cronring;" + text + "\x1b\\"
+	return "\x1b]9;" + text + "\x1b\\\x1b]777;notify;cronring;" + text + "\x1b\\"
 }

@@ -3,6 +3,7 @@ package display
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,33 +71,60 @@ func AppendAgo(b []byte, t, now time.Time) []byte {
 	return AppendBrief(b, d)
 }
 
+// Clock is how times of the day are written. The zero value is Clock24.
+type Clock uint8
+
+// The clocks: 18:05 and 6:05pm.
+const (
+	Clock24 Clock = iota
+	Clock12
+)
+
+// Layout returns the layout of a time whose hours are 24 as this clock writes it.
+func (c Clock) Layout(layout string) string {
+	if c == Clock24 {
+		return layout
+	}
+	return twelve.Replace(layout)
+}
+
+var twelve = strings.NewReplacer("15:04:05", "3:04:05pm", "15:04", "3:04pm", "15", "3pm")
+
+// PointWidth returns the most cells that AppendPoint takes.
+func (c Clock) PointWidth() int {
+	if c == Clock12 {
+		return len("Mon 12:05pm")
+	}
+	return PointWidth
+}
+
 // PointWidth is the most cells that Point takes.
 const PointWidth = 9
 
 // Point formats a time in its own zone in at most PointWidth cells: "18:05:00" on the day
 // of now, "Mon 18:05" within six days of it, "28 Mar 27" otherwise.
-func Point(t, now time.Time) string { return string(AppendPoint(nil, t, now)) }
+func Point(t, now time.Time) string { return string(Clock24.AppendPoint(nil, t, now)) }
 
 // AppendPoint appends the text of Point.
-func AppendPoint(b []byte, t, now time.Time) []byte {
+func (c Clock) AppendPoint(b []byte, t, now time.Time) []byte {
 	switch days(t, now) {
 	case 0:
-		return t.AppendFormat(b, "15:04:05")
+		return t.AppendFormat(b, c.Layout("15:04:05"))
 	case near:
-		return t.AppendFormat(b, "Mon 15:04")
+		return t.AppendFormat(b, c.Layout("Mon 15:04"))
 	}
 	return t.AppendFormat(b, "2 Jan 06")
 }
 
-// AppendHour appends an instant, in its own zone, in at most six cells, to the
+// AppendHour appends an instant, in its own zone, in at most eight cells, to the
 // hour: "18:05" on the day of now, "Mon 09" within six days of it, "13 Aug" within
 // half a year, "2027" further off.
-func AppendHour(b []byte, t, now time.Time) []byte {
+func (c Clock) AppendHour(b []byte, t, now time.Time) []byte {
 	switch days(t, now) {
 	case 0:
-		return t.AppendFormat(b, "15:04")
+		return t.AppendFormat(b, c.Layout("15:04"))
 	case near:
-		return t.AppendFormat(b, "Mon 15")
+		return t.AppendFormat(b, c.Layout("Mon 15"))
 	}
 	if t.Sub(now).Abs() < 183*24*time.Hour {
 		return t.AppendFormat(b, "2 Jan")
@@ -124,9 +152,12 @@ func days(t, now time.Time) int {
 
 // Stamp formats a time in its own zone in full: "Fri 20 Nov 02:30:00 CET", with the year
 // if it is not that of now.
-func Stamp(t, now time.Time) string {
+func Stamp(t, now time.Time) string { return Clock24.Stamp(t, now) }
+
+// Stamp formats a time as the function Stamp does.
+func (c Clock) Stamp(t, now time.Time) string {
 	if t.Year() == now.In(t.Location()).Year() {
-		return t.Format("Mon 2 Jan 15:04:05 MST")
+		return t.Format(c.Layout("Mon 2 Jan 15:04:05 MST"))
 	}
-	return t.Format("Mon 2 Jan 2006 15:04:05 MST")
+	return t.Format(c.Layout("Mon 2 Jan 2006 15:04:05 MST"))
 }

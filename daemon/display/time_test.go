@@ -65,11 +65,33 @@ func TestPointHourAndStamp(t *testing.T) {
 		if got := Point(tc.at, now); got != tc.point {
 			t.Errorf("Point(%v): got %q, want %q", tc.at, got, tc.point)
 		}
-		if got := string(AppendHour(nil, tc.at, now)); got != tc.hour {
+		if got := string(Clock24.AppendHour(nil, tc.at, now)); got != tc.hour {
 			t.Errorf("AppendHour(%v): got %q, want %q", tc.at, got, tc.hour)
 		}
 		if got := Stamp(tc.at, now); got != tc.stamp {
 			t.Errorf("Stamp(%v): got %q, want %q", tc.at, got, tc.stamp)
+		}
+	}
+}
+
+func TestClockOf12Hours(t *testing.T) {
+	zone := berlin(t)
+	now := time.Date(2026, 11, 20, 18, 2, 11, 0, zone)
+	for _, tc := range []struct {
+		at                 time.Time
+		point, hour, stamp string
+	}{
+		{now.Add(3 * time.Minute), "6:05:11pm", "6:05pm", "Fri 20 Nov 6:05:11pm CET"},
+		{time.Date(2026, 11, 20, 0, 0, 0, 0, zone), "12:00:00am", "12:00am", "Fri 20 Nov 12:00:00am CET"},
+		{time.Date(2026, 11, 21, 12, 30, 0, 0, zone), "Sat 12:30pm", "Sat 12pm", "Sat 21 Nov 12:30:00pm CET"},
+		{time.Date(2027, 7, 1, 9, 0, 0, 0, zone), "1 Jul 27", "2027", "Thu 1 Jul 2027 9:00:00am CEST"},
+	} {
+		point, hour, stamp := string(Clock12.AppendPoint(nil, tc.at, now)), string(Clock12.AppendHour(nil, tc.at, now)), Clock12.Stamp(tc.at, now)
+		if point != tc.point || hour != tc.hour || stamp != tc.stamp {
+			t.Errorf("%v: got %q, %q, %q, want %q, %q, %q", tc.at, point, hour, stamp, tc.point, tc.hour, tc.stamp)
+		}
+		if len(point) > Clock12.PointWidth() {
+			t.Errorf("%q is wider than %d", point, Clock12.PointWidth())
 		}
 	}
 }
@@ -82,8 +104,8 @@ func TestAppendingAllocatesNothing(t *testing.T) {
 		b := AppendBrief(room[:0], 12400*time.Millisecond)
 		b = AppendAway(b, now.Add(time.Hour), now)
 		b = AppendAgo(b, now.Add(-time.Hour), now)
-		b = AppendPoint(b, now.Add(30*time.Hour), now)
-		AppendHour(b, now.Add(300*time.Hour), now)
+		b = Clock24.AppendPoint(b, now.Add(30*time.Hour), now)
+		Clock24.AppendHour(b, now.Add(300*time.Hour), now)
 	})
 	if got != 0 {
 		t.Errorf("allocations: got %v, want none", got)

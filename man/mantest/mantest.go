@@ -22,7 +22,6 @@ import (
 //	.\" tutorial [fails]       commands of the tutorial, one page one session; the last one fails
 //	.\" script                 a program for /bin/sh
 //	.\" prints                 the output of the commands above it
-//	.\" keys                   the dashboard's key file
 //	.\" settings               the dashboard's config.toml
 //	.\" dockerfile
 //	.\" not run: REASON        not testable
@@ -39,7 +38,6 @@ const (
 	Tutorial   Kind = "tutorial"
 	Script     Kind = "script"
 	Prints     Kind = "prints"
-	Keys       Kind = "keys"
 	Settings   Kind = "settings"
 	Dockerfile Kind = "dockerfile"
 	NotRun     Kind = "not run"
@@ -108,7 +106,7 @@ func Examples(page, text string) (all []Example, err error) {
 
 // begin reads the comment above an example.
 func begin(page string, line int, mark string) (Example, error) {
-	for _, kind := range []Kind{Crontab, System, Anacrontab, TOML, Shell, Ring, Tutorial, Script, Prints, Keys, Settings, Dockerfile, NotRun} {
+	for _, kind := range []Kind{Crontab, System, Anacrontab, TOML, Shell, Ring, Tutorial, Script, Prints, Settings, Dockerfile, NotRun} {
 		if rest, ok := strings.CutPrefix(mark, string(kind)); ok && (rest == "" || rest[0] == ' ' || rest[0] == ':') {
 			return Example{Page: page, Line: line, Kind: kind, More: strings.TrimLeft(rest, ": ")}, nil
 		}

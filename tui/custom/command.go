@@ -36,13 +36,18 @@ var Outputs = []Output{Pane, Terminal, Message}
 // WorksOn reports whether the key works on a screen.
 func (c *Command) WorksOn(screen keys.Scope) bool { return c.On == "" || c.On == screen }
 
-// Conflicts returns the keys of commands that another action or an earlier command already has, with
-// the lines of the settings file. A command keeps its place in the finder.
-func Conflicts(commands []Command, m *keys.Map) []string {
-	var conflicts []string
+// Conflict is a command whose key another action or an earlier command already has.
+type Conflict struct {
+	Line int // of the command
+	Why  string
+}
+
+// Conflicts returns the commands whose keys are taken. Such a command keeps its place in the finder.
+func Conflicts(commands []Command, m *keys.Map) []Conflict {
+	var conflicts []Conflict
 	for i := range commands {
 		if other := commands[i].taken(commands[:i], m); other != "" {
-			conflicts = append(conflicts, fmt.Sprintf("line %d: %s", commands[i].Line, other))
+			conflicts = append(conflicts, Conflict{commands[i].Line, other})
 		}
 	}
 	return conflicts

@@ -2,6 +2,7 @@ package custom
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -128,12 +129,16 @@ func TestConflicts(t *testing.T) {
 		`line 4: the key c is "clashes" on the screen timeline already`, `line 5: the key ctrl+c is "quit" already`,
 		"line 7: the key L is the command of line 6 already", `line 12: the key c is "clashes" on the screen timeline already`,
 	}
-	if got := Conflicts(commands, keys.Default()); !slices.Equal(got, want) {
+	var got []string
+	for _, c := range Conflicts(commands, keys.Default()) {
+		got = append(got, fmt.Sprintf("line %d: %s", c.Line, c.Why))
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	m, _ := keys.Read("run =\n")
+	m, _ := keys.Rebind(map[keys.Action]string{keys.Run: ""})
 	if got := Conflicts(commands[:1], m); len(got) > 0 {
-		t.Errorf("got %q for a key that was set free", got)
+		t.Errorf("got %v for a key that was set free", got)
 	}
 }
 

@@ -53,6 +53,7 @@ var verbs = []Verb{
 	{"undo", keys.Undo, NoJob, "undo the last change"},
 	{"reload", keys.Reload, NoJob, "read all crontab files again"},
 	{"views", keys.Views, NoJob, "saved views"},
+	{"options", keys.ShowOptions, NoJob, "settings of the dashboard"},
 	{"log", keys.CommandLog, NoJob, "what was done here"},
 	{"help", keys.Help, NoJob, "the keys of this screen"},
 	{"quit", keys.Quit, NoJob, "end the dashboard"},

@@ -65,9 +65,13 @@ func drawOutcomes(v canvas.View, cells []api.Cell, w *screen.World) {
 // at a distance.
 func drawAxis(v canvas.View, cells []api.Cell, w *screen.World, zone string) {
 	cells = cells[max(len(cells)-v.Width(), 0):]
-	const label, apart = len("20 Nov"), 9
+	const apart = 9
+	label := len("20 Nov")
+	if w.Clock == display.Clock12 {
+		label = len("12:00pm")
+	}
 	loc := w.In(zone)
-	form := "15:04"
+	form := w.Clock.Layout("15:04")
 	if n := len(cells); n > 0 && cells[n-1].Due.Sub(cells[0].Due) > 36*time.Hour {
 		form = "2 Jan"
 	}

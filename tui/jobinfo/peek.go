@@ -152,9 +152,9 @@ func lastGood(past *api.JobPast) time.Time {
 
 func FirstRun(w *screen.World, r *api.Row) string {
 	if r.Next.IsZero() {
-		return "never run, nothing is planned; r runs it now"
+		return "never run, nothing is planned; " + w.KeyOf(keys.Run) + " runs it now"
 	}
-	return "never run, first run " + nextText(w, r) + ", r runs it now"
+	return "never run, first run " + nextText(w, r) + ", " + w.KeyOf(keys.Run) + " runs it now"
 }
 
 // nextText returns the next start in both forms: "18:05:00 in 2m49s".

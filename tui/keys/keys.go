@@ -1,8 +1,8 @@
 // Package keys owns the keys of the dashboard: one table of actions for the
-// dashboard, its help, the manual page and the key file.
+// dashboard, its help, the manual page and the settings.
 package keys
 
-// Action is the name of what a key does. Key files use it.
+// Action is the name of what a key does. Settings use it.
 type Action string
 
 // Scope is where a binding applies. The narrowest one wins: the screen's own, then
@@ -31,11 +31,12 @@ const (
 	Upcoming Scope = "next hour"
 	Hosts    Scope = "hosts"
 	Command  Scope = "command"
+	Options  Scope = "options"
 )
 
 // Screens are the scopes of screens.
 var Screens = []Scope{
-	Jobs, Detail, Runs, Timeline, Clash, Ring, Files, Editor, Output, Why, DST, Incident, Stats, Upcoming, Hosts, Command,
+	Jobs, Detail, Runs, Timeline, Clash, Ring, Files, Editor, Output, Why, DST, Incident, Stats, Upcoming, Hosts, Command, Options,
 }
 
 // The actions.
@@ -109,6 +110,7 @@ const (
 	ShowStats    Action = "statistics"
 	ShowUpcoming Action = "next-hour"
 	ShowHosts    Action = "hosts"
+	ShowOptions  Action = "options"
 	Days30       Action = "30-days"
 	Days90       Action = "90-days"
 	OfAll        Action = "statistics-of-all"
@@ -145,6 +147,8 @@ const (
 	Remedy2      Action = "remedy-2"
 	Remedy3      Action = "remedy-3"
 	Remedy4      Action = "remedy-4"
+	UsualValue   Action = "usual-value"
+	EditSettings Action = "edit-settings"
 )
 
 // Binding is one row of the table.
@@ -163,7 +167,7 @@ type Map struct {
 	byKey    map[Scope]map[string]Action
 }
 
-// Default is the table without a key file.
+// Default is the table without keys of the user.
 func Default() *Map { return newMap(table) }
 
 func newMap(bindings []Binding) *Map {
@@ -188,6 +192,9 @@ func (m *Map) Find(key string, scopes ...Scope) (a Action, ok bool) {
 	}
 	return "", false
 }
+
+// All returns all bindings, in the order of the table.
+func (m *Map) All() []Binding { return m.bindings }
 
 // Of returns the bindings of scopes, in the order of the table.
 func (m *Map) Of(scopes ...Scope) []Binding {

@@ -14,7 +14,7 @@ func TestTableIsSound(t *testing.T) {
 	keys, actions := map[place]Action{}, map[Action]bool{}
 	for _, b := range table {
 		if actions[b.Action] {
-			t.Errorf("%s is in the table twice: a key file could not tell which is meant", b.Action)
+			t.Errorf("%s is in the table twice: the settings could not tell which is meant", b.Action)
 		}
 		actions[b.Action] = true
 		if b.Short == "" || b.Long == "" || len(b.Keys) == 0 {
@@ -45,16 +45,16 @@ func TestTableIsSound(t *testing.T) {
 	}
 }
 
-func TestReadKeyFile(t *testing.T) {
-	m, diagnostics := Read("# my keys\n\nrun = ctrl+e\n stop=\nretry = r\n")
-	if len(diagnostics) != 0 {
-		t.Fatalf("got diagnostics %q, want none", diagnostics)
+func TestRebind(t *testing.T) {
+	m, problems := Rebind(map[Action]string{"run": "ctrl+e", "stop": "", "retry": "r x", "filter": "ö", "sort": "+", "side": "ctrl++"})
+	if len(problems) != 0 {
+		t.Fatalf("got problems %q, want none", problems)
 	}
 	for _, tc := range []struct {
 		key  string
 		want Action
-	}{{"ctrl+e", Run}, {"r", Retry}, {"x", ""}, {"p", Pause}} {
-		if got, _ := m.Find(tc.key, Subject); got != tc.want {
+	}{{"ctrl+e", Run}, {"r", Retry}, {"x", Retry}, {"p", Pause}, {"ö", Filter}, {"/", ""}} {
+		if got, _ := m.Find(tc.key, Subject, List); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.key, got, tc.want)
 		}
 	}
@@ -63,23 +63,49 @@ func TestReadKeyFile(t *testing.T) {
 	}
 }
 
-func TestReadKeyFileTellsWhatItLeavesOut(t *testing.T) {
-	for _, tc := range []struct{ text, want string }{
-		{"run", "line 1: not of the form"},
-		{"\nruns-away = r", `line 2: no action is called "runs-away"`},
-		{"run = x", "line 1: x is stop already"},
-		{"run = ctrl+c", "line 1: ctrl+c is quit already"},
-		{"quit = x", "line 1: ctrl+c always ends"},
+// Two actions can swap their keys.
+func TestRebindSwapsKeys(t *testing.T) {
+	m, problems := Rebind(map[Action]string{"run": "x", "stop": "r"})
+	run, _ := m.Find("x", Subject)
+	stop, _ := m.Find("r", Subject)
+	if len(problems) > 0 || run != Run || stop != Stop {
+		t.Errorf("x is %q, r is %q, problems %q", run, stop, problems)
+	}
+}
+
+func TestRebindReportsWhatCannotBeUsed(t *testing.T) {
+	for _, tc := range []struct {
+		action Action
+		keys   string
+		want   string
+	}{
+		{"runs-away", "r", `no action is called "runs-away"`},
+		{"run", "x", "the key x belongs to stop"},
+		{"run", "j", "the key j belongs to down"},
+		{"times", "r", "the key r belongs to run"},
+		{"run", "ctrl+c", "ctrl+c always ends"},
+		{"quit", "x", "ctrl+c always ends"},
+		{"run", "ctr+e", `"ctr+e" is not a key`},
+		{"run", "F2", `"F2" is not a key`},
+		{"run", "f99", `"f99" is not a key`},
+		{"run", "\x1b", "is not a key"},
 	} {
-		m, diagnostics := Read(tc.text)
-		if len(diagnostics) != 1 || !strings.HasPrefix(diagnostics[0], tc.want) {
-			t.Errorf("%q: got %q, want %q", tc.text, diagnostics, tc.want)
+		m, problems := Rebind(map[Action]string{tc.action: tc.keys})
+		if len(problems) != 1 || problems[0].Action != tc.action || !strings.HasPrefix(problems[0].Why, tc.want) && !strings.Contains(problems[0].Why, tc.want) {
+			t.Errorf("%s = %q: got %q, want %q", tc.action, tc.keys, problems, tc.want)
 		}
 		if got, _ := m.Find("r", Subject); got != Run {
-			t.Errorf("%q: r is %q, want run as before", tc.text, got)
+			t.Errorf("%s = %q: r is %q, want run as before", tc.action, tc.keys, got)
 		}
 	}
-	if _, diagnostics := Read(strings.Repeat("x\n", 1000)); len(diagnostics) != maxDiagnostics {
-		t.Errorf("got %d diagnostics on 1000 bad lines, want %d", len(diagnostics), maxDiagnostics)
+}
+
+// An action that keeps its usual keys takes them from one that was to have them.
+func TestRebindOfAChain(t *testing.T) {
+	m, problems := Rebind(map[Action]string{"run": "x", "stop": "p"})
+	run, _ := m.Find("r", Subject)
+	stop, _ := m.Find("x", Subject)
+	if len(problems) != 2 || run != Run || stop != Stop {
+		t.Errorf("r is %q, x is %q, problems %q", run, stop, problems)
 	}
 }

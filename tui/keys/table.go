@@ -9,6 +9,7 @@ var table = []Binding{
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
 	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --installed"},
 	{ShowHosts, Everywhere, []string{"6"}, "hosts", "other hosts: what fails and comes next there, and their dashboards", ""},
+	{ShowOptions, Everywhere, []string{","}, "options", "the settings of the dashboard: theme, times, columns, keys and more", ""},
 	{Palette, Everywhere, []string{":", "ctrl+p"}, "cmd", "find a command, job, screen, file, host or view", ""},
 	{Help, Everywhere, []string{"?", "f1"}, "help", "the keys of this screen", "man cronring"},
 	{CommandLog, Everywhere, []string{"@"}, "log", "what was done, as shell commands", ""},
@@ -109,5 +110,7 @@ var table = []Binding{
 	{Remedy2, Why, []string{"2"}, "do 2", "do the second", ""},
 	{Remedy3, Why, []string{"3"}, "do 3", "do the third", ""},
 	{Remedy4, Why, []string{"4"}, "do 4", "do the fourth", ""},
+	{UsualValue, Options, []string{"backspace"}, "usual", "set the usual value again", ""},
+	{EditSettings, Options, []string{"E"}, "own editor", "edit the file of the settings with $EDITOR", ""},
 	{Write, Incident, []string{"ctrl+s"}, "write", "write it down as Markdown", ""},
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 // Layout is the place and size of the details of the job under the cursor.
@@ -21,22 +22,16 @@ const (
 	Below  Side = "below"
 )
 
-// Column is a column of a list.
-type Column struct {
-	Name  string `json:"name"`
-	Width int    `json:"width,omitempty"` // 0: as its texts need
-}
-
 // View is a saved filter, order, width, layout and choice of columns of a list.
 type View struct {
-	Name    string      `json:"name"`
-	Text    string      `json:"text,omitempty"` // filter
-	States  []job.State `json:"states,omitempty"`
-	Order   board.Order `json:"order,omitempty"`
-	Reverse bool        `json:"reverse,omitempty"`
-	Wide    bool        `json:"wide,omitempty"`
-	Layout  Layout      `json:"layout,omitzero"`
-	Columns []Column    `json:"columns,omitempty"` // none: the usual ones
+	Name    string            `json:"name"`
+	Text    string            `json:"text,omitempty"` // filter
+	States  []job.State       `json:"states,omitempty"`
+	Order   board.Order       `json:"order,omitempty"`
+	Reverse bool              `json:"reverse,omitempty"`
+	Wide    bool              `json:"wide,omitempty"`
+	Layout  Layout            `json:"layout,omitzero"`
+	Columns []settings.Column `json:"columns,omitempty"` // none: the usual ones
 }
 
 // Viewer is a screen that can be looked at in several ways.

@@ -60,7 +60,7 @@ func (w *World) ZoneWord() string {
 // are shown.
 func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
-		return display.AppendPoint(b, t.In(w.In(zone)), w.Now)
+		return w.Clock.AppendPoint(b, t.In(w.In(zone)), w.Now)
 	}
 	return display.AppendAway(b, t, w.Now)
 }
@@ -72,16 +72,18 @@ func (w *World) Past(t time.Time, zone string) string { return string(w.AppendPa
 // AppendPast appends the text of Past.
 func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
-		return display.AppendPoint(b, t.In(w.In(zone)), w.Now)
+		return w.Clock.AppendPoint(b, t.In(w.In(zone)), w.Now)
 	}
 	return display.AppendAgo(b, t, w.Now)
 }
 
 // Point returns a time of a job as "18:05:00" or "Mon 18:05".
-func (w *World) Point(t time.Time, zone string) string { return display.Point(t.In(w.In(zone)), w.Now) }
+func (w *World) Point(t time.Time, zone string) string {
+	return string(w.Clock.AppendPoint(nil, t.In(w.In(zone)), w.Now))
+}
 
 // Stamp returns a time of a job in full: "Fri 20 Nov 02:30:00 CET".
-func (w *World) Stamp(t time.Time, zone string) string { return display.Stamp(t.In(w.In(zone)), w.Now) }
+func (w *World) Stamp(t time.Time, zone string) string { return w.Clock.Stamp(t.In(w.In(zone)), w.Now) }
 
 // Since returns the time since t in whole seconds, so that counters change once a
 // second.
@@ -106,7 +108,7 @@ func (w *World) Minute(t time.Time, loc *time.Location) string {
 	if t.Sub(w.Now).Abs() > 6*24*time.Hour {
 		form = "15:04 Mon 2 Jan"
 	}
-	return t.In(loc).Format(form)
+	return t.In(loc).Format(w.Clock.Layout(form))
 }
 
 func (w *World) Took(r *job.Run) string {

@@ -4,10 +4,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 // World is the data that all screens share. Only the shell changes it, except for
@@ -22,6 +24,7 @@ type World struct {
 
 	Local    *time.Location // where the person is
 	Zone     ZoneMode
+	Clock    display.Clock
 	Absolute bool     // times are shown as such, not by their distance
 	Still    bool     // nothing moves by itself: animation is off
 	ReadOnly string   // why nothing may be changed; empty: it may
@@ -29,6 +32,10 @@ type World struct {
 	Hosts    Hosts    // other ones; nil: none can be reached
 	Reach    []string // flags with which a command connects to the same daemon; none: the defaults do
 	Remote   string   // the host that is shown, as ssh knows it; empty: this one
+
+	Settings *settings.File
+	Theme    string            // of the environment, which overrides the settings; empty: none
+	Columns  []settings.Column // of the jobs, unless others were chosen; none: the usual ones
 
 	Width int         // of the terminal, as drawn last
 	Query board.Query // what lists of jobs go by: the same jobs on all screens
@@ -60,6 +67,16 @@ const (
 	ZoneJob
 	ZoneUTC
 )
+
+// KeyOf returns the first key of an action, or its name in the settings if it has none.
+func (w *World) KeyOf(a keys.Action) string {
+	for _, b := range w.Keys.All() {
+		if b.Action == a && len(b.Keys) > 0 {
+			return b.Keys[0]
+		}
+	}
+	return string(a)
+}
 
 // Frozen reports whether lists stay as they are: while the person moves in them, and
 // while the first jobs are still coming.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,38 +11,25 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// commandTable begins a [[command]] table.
-var commandTable = regexp.MustCompile(`^\s*\[\[\s*command\s*\]\]`)
-
-// readCommands adds the valid commands, and returns the errors of the others with their lines.
-func (s *Settings) readCommands(value any, text string) (diagnostics []string) {
-	lines := linesOf(text, commandTable)
+// addCommands adds the valid commands.
+func (f *findings) addCommands(value any, d *document) {
 	tables, ok := value.([]map[string]any)
 	if !ok {
-		return []string{fmt.Sprintf("line %d: invalid command: expected [[command]] with key and run", lineOf(text, "command"))}
+		f.add("invalid command: expected [[command]] with key and run", "command")
+		return
 	}
+	lines := d.headers("command")
 	for i, table := range tables {
 		c, why := commandOf(table)
-		if c.Line = lineOf(text, "command"); i < len(lines) {
+		if i < len(lines) {
 			c.Line = lines[i]
 		}
 		if why != "" {
-			diagnostics = append(diagnostics, fmt.Sprintf("line %d: %s", c.Line, why))
+			f.problems = append(f.problems, problem{[]string{"command"}, c.Line, why})
 			continue
 		}
-		s.Commands = append(s.Commands, c)
+		f.Commands = append(f.Commands, c)
 	}
-	return diagnostics
-}
-
-// linesOf returns the lines that match an expression.
-func linesOf(text string, e *regexp.Regexp) (lines []int) {
-	for i, line := range strings.Split(text, "\n") {
-		if e.MatchString(line) {
-			lines = append(lines, i+1)
-		}
-	}
-	return lines
 }
 
 // commandOf reads the table of a command, or returns why it is invalid.

@@ -2,38 +2,52 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
-	"syscall"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/cronring/cronring/tui/custom"
+	"github.com/cronring/cronring/tui/keys"
 )
-
-// maxSize is the largest accepted size of the file, in bytes.
-const maxSize = 1 << 20
-
-// Themes are the names of the themes.
-var Themes = []string{"ansi", "dark", "light", "cvd"}
 
 // Settings are the values of the file. A setting without a value has its default.
 type Settings struct {
-	Theme  string // one of Themes; empty: not set
-	Mouse  bool
-	Notify bool // of failures that begin
-	Hints  bool // at the first start
-	Hosts  []Host
+	Theme   string // one of Themes or of Custom; empty: not set
+	Custom  map[string]Theme
+	Mouse   bool
+	Notify  bool // of failures that begin, on the desktop and in the title of the terminal
+	Bell    bool // rings when a job begins to fail
+	Hints   bool // at the first start
+	Times   string
+	Zone    string
+	Clock   string
+	Refresh time.Duration
+	Columns []Column // of the jobs; none: the usual ones
+	Keys    *keys.Map
+	Hosts   []Host
 
 	Commands []custom.Command
 }
+
+// The values of the settings with a choice. The first one is the default.
+var (
+	Themes = []string{"ansi", "dark", "light", "cvd"}
+	Times  = []string{"relative", "absolute"}
+	Zones  = []string{"local", "job", "utc"} // in the order of screen.ZoneMode
+	Clocks = []string{"24h", "12h"}
+)
+
+// Limits of Refresh.
+const (
+	LeastRefresh = time.Second
+	MostRefresh  = time.Minute
+)
 
 // Host is a [[host]] table.
 type Host struct {
@@ -42,119 +56,150 @@ type Host struct {
 }
 
 // Default returns the settings without a file.
-func Default() Settings { return Settings{Mouse: true, Hints: true} }
-
-// Path returns the path of the file: $XDG_CONFIG_HOME/cronring/config.toml.
-func Path(env func(string) string) string {
-	dir := env("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(env("HOME"), ".config")
-	}
-	return filepath.Join(dir, "cronring", "config.toml")
+func Default() Settings {
+	return Settings{Mouse: true, Hints: true, Times: Times[0], Zone: Zones[0], Clock: Clocks[0], Refresh: LeastRefresh, Keys: keys.Default()}
 }
 
-// Load reads a file; a missing one has the defaults. It also returns the errors in
-// the file. A file that another user owns or can write is not read.
-func Load(path string) (Settings, []string) {
-	text, err := read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Default(), nil
-	}
-	if err != nil {
-		return Default(), []string{err.Error()}
-	}
-	s, diagnostics := Parse(text)
-	for i := range diagnostics {
-		diagnostics[i] = path + ": " + diagnostics[i]
-	}
-	return s, diagnostics
+// ThemeNames returns the names of all themes.
+func (s *Settings) ThemeNames() []string {
+	return append(slices.Clone(Themes), slices.Sorted(maps.Keys(s.Custom))...)
 }
 
-func read(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", fmt.Errorf("read settings: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("read settings: %w", err)
-	}
-	if why := refuse(info, os.Geteuid()); why != "" {
-		return "", fmt.Errorf("%s is ignored: %s", path, why)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
-	}
-	if len(text) > maxSize {
-		return "", fmt.Errorf("%s is ignored: it is larger than 1 MiB", path)
-	}
-	return string(text), nil
+// problem is an invalid setting.
+type problem struct {
+	path []string
+	line int
+	why  string
 }
 
-// refuse returns why a user must not trust a file, or "".
-func refuse(info fs.FileInfo, user int) string {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.Mode().IsRegular():
-		return "it is not a regular file"
-	case ok && int(st.Uid) != user && st.Uid != 0:
-		return "another user owns it"
-	case info.Mode().Perm()&0o022 != 0:
-		return "other users can write it (chmod go-w)"
-	}
-	return ""
+// concerns reports whether a problem is in a setting.
+func (p *problem) concerns(path []string) bool {
+	return len(p.path) >= len(path) && slices.Equal(p.path[:len(path)], path)
 }
 
-// Parse reads the text of a file. Invalid settings are ignored and reported.
-func Parse(text string) (Settings, []string) {
-	s := Default()
-	values := map[string]any{}
-	if _, err := toml.Decode(text, &values); err != nil {
-		var syntax toml.ParseError
-		if errors.As(err, &syntax) {
-			return s, []string{fmt.Sprintf("line %d: %s", syntax.Position.Line, syntax.Message)}
+// findings are the settings in a text, and what is wrong with others.
+type findings struct {
+	Settings
+	tables   map[string]any
+	problems []problem
+}
+
+// texts returns the problems with their lines.
+func (f *findings) texts(path string) []string {
+	var all []string
+	for _, p := range f.problems {
+		all = append(all, fmt.Sprintf("%s: line %d: %s", path, p.line, p.why))
+	}
+	return all
+}
+
+// paths returns the settings that are invalid.
+func (f *findings) paths() [][]string {
+	var all [][]string
+	for _, p := range f.problems {
+		all = append(all, p.path)
+	}
+	return all
+}
+
+// inspect reads the text of a file. Invalid settings are ignored and reported.
+func inspect(text string) *findings {
+	f := &findings{Settings: Default(), tables: map[string]any{}}
+	if _, err := toml.Decode(text, &f.tables); err != nil {
+		line, why := 1, err.Error()
+		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
+			line, why = syntax.Position.Line, syntax.Message
 		}
-		return s, []string{err.Error()}
+		f.problems = []problem{{line: line, why: why}}
+		return f
 	}
-	var diagnostics []string
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if name == "command" {
-			diagnostics = append(diagnostics, s.readCommands(values[name], text)...)
-		} else if why := s.set(name, values[name]); why != "" {
-			diagnostics = append(diagnostics, fmt.Sprintf("line %d: %s", lineOf(text, name), why))
+	for name, value := range f.tables {
+		if name == "themes" { // before the theme
+			f.addThemes(value)
 		}
 	}
-	return s, diagnostics
+	lines := parse(text)
+	for name, value := range f.tables {
+		switch name {
+		case "themes":
+		case "keys":
+			f.addKeys(value)
+		case "command":
+			f.addCommands(value, lines)
+		default:
+			f.add(f.set(name, value), name)
+		}
+	}
+	for _, c := range custom.Conflicts(f.Commands, f.Keys) {
+		f.problems = append(f.problems, problem{[]string{"command"}, c.Line, c.Why})
+	}
+	for i := range f.problems {
+		if p := &f.problems[i]; p.line == 0 {
+			p.line = lines.line(p.path...)
+		}
+	}
+	slices.SortFunc(f.problems, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), slices.Compare(a.path, b.path))
+	})
+	return f
+}
+
+// add adds a problem, if there is one.
+func (f *findings) add(why string, path ...string) {
+	if why != "" {
+		f.problems = append(f.problems, problem{path: path, why: why})
+	}
+}
+
+// addKeys rebinds keys.
+func (f *findings) addKeys(value any) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		f.add(`invalid keys: expected [keys], and lines like run = "ctrl+e"`, "keys")
+		return
+	}
+	wanted := map[keys.Action]string{}
+	for name, value := range table {
+		if text, ok := value.(string); ok {
+			wanted[keys.Action(name)] = text
+		} else {
+			f.add(fmt.Sprintf(`invalid keys of %s: expected a text like "ctrl+e", or "space m" for two`, name), "keys", name)
+		}
+	}
+	bindings, problems := keys.Rebind(wanted)
+	f.Keys = bindings
+	for _, p := range problems {
+		f.add(p.Why, "keys", string(p.Action))
+	}
 }
 
 // set assigns one setting, or returns why it cannot.
 func (s *Settings) set(name string, value any) string {
 	switch name {
 	case "theme":
-		theme, ok := value.(string)
-		if !ok || !slices.Contains(Themes, theme) {
-			return fmt.Sprintf("invalid theme: expected %s", strings.Join(Themes, ", "))
-		}
-		s.Theme = theme
+		return setChoice(&s.Theme, name, value, s.ThemeNames())
 	case "mouse":
 		return setBool(&s.Mouse, name, value)
 	case "notify":
 		return setBool(&s.Notify, name, value)
+	case "bell":
+		return setBool(&s.Bell, name, value)
 	case "hints":
 		return setBool(&s.Hints, name, value)
+	case "times":
+		return setChoice(&s.Times, name, value, Times)
+	case "zone":
+		return setChoice(&s.Zone, name, value, Zones)
+	case "clock":
+		return setChoice(&s.Clock, name, value, Clocks)
+	case "refresh":
+		return s.setRefresh(value)
+	case "columns":
+		return s.setColumns(value)
 	case "host":
 		return s.setHosts(value)
-	default:
-		return fmt.Sprintf("unknown setting %q: expected theme, mouse, notify, hints, [[host]] or [[command]]", name)
 	}
-	return ""
+	return fmt.Sprintf("unknown setting %q: expected %s, [keys], [themes.NAME], [[host]] or [[command]]", name, strings.Join(names(), ", "))
 }
 
 func setBool(to *bool, name string, value any) string {
@@ -166,58 +211,33 @@ func setBool(to *bool, name string, value any) string {
 	return ""
 }
 
-// setHosts adds the valid hosts, and describes the first invalid one.
-func (s *Settings) setHosts(value any) (why string) {
-	tables, ok := value.([]map[string]any)
-	if !ok {
-		return "invalid host: expected [[host]] with name and address"
+func setChoice(to *string, name string, value any, choices []string) string {
+	text, ok := value.(string)
+	if !ok || !slices.Contains(choices, text) {
+		return fmt.Sprintf("invalid %s: expected %q", name, choices[0]) + orOthers(choices[1:])
 	}
-	for i, t := range tables {
-		h, err := hostOf(t)
-		if err == "" && slices.ContainsFunc(s.Hosts, func(o Host) bool { return o.Name == h.Name }) {
-			err = fmt.Sprintf("a second host has the name %q", h.Name)
-		}
-		switch {
-		case err == "":
-			s.Hosts = append(s.Hosts, h)
-		case why == "":
-			why = fmt.Sprintf("[[host]] number %d: %s", i+1, err)
-		}
-	}
-	return why
+	*to = text
+	return ""
 }
 
-func hostOf(t map[string]any) (h Host, why string) {
-	for key, value := range t {
-		text, ok := value.(string)
-		if !ok || text == "" || text[0] == '-' || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-			return h, fmt.Sprintf("invalid %q: expected text without spaces that does not begin with -", key)
+// orOthers returns further choices: `, "dark" or "light"`.
+func orOthers(choices []string) string {
+	text := ""
+	for i, c := range choices {
+		if i == len(choices)-1 {
+			return text + fmt.Sprintf(" or %q", c)
 		}
-		switch key {
-		case "name":
-			h.Name = text
-		case "address":
-			h.Address = text
-		default:
-			return h, fmt.Sprintf("unknown key %q: expected name or address", key)
-		}
+		text += fmt.Sprintf(", %q", c)
 	}
-	if h.Name == "" {
-		return h, "the name is missing"
-	}
-	if h.Address == "" {
-		h.Address = h.Name
-	}
-	return h, ""
+	return text
 }
 
-// lineOf returns the line on which a setting begins.
-func lineOf(text, name string) int {
-	begins := regexp.MustCompile(`^\s*(\[\[?\s*)?["']?` + regexp.QuoteMeta(name) + `\b`)
-	for i, line := range strings.Split(text, "\n") {
-		if begins.MatchString(line) {
-			return i + 1
-		}
+func (s *Settings) setRefresh(value any) string {
+	text, _ := value.(string)
+	d, err := time.ParseDuration(text)
+	if err != nil || d < LeastRefresh || d > MostRefresh {
+		return `invalid refresh: expected a time from "1s" to "1m"`
 	}
-	return 1
+	s.Refresh = d
+	return ""
 }

@@ -166,8 +166,7 @@ func (s *Shell) turnZone() {
 }
 
 func (s *Shell) turnMouse() {
-	s.mouse = !s.mouse
-	s.order(nil, screen.Mouse{On: s.mouse})
+	s.perform(nil, []screen.Effect{screen.Mouse{On: !s.mouse}})
 	if s.mouse {
 		s.say("the mouse moves the cursor; to select text, hold shift")
 	} else {

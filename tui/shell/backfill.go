@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/screen"
@@ -26,7 +25,7 @@ func (s *Shell) backfill(about screen.Subject) {
 	if !about.At.IsZero() {
 		at := about.At.UTC().Format(time.RFC3339)
 		s.confirm(s.front(), change.Guard(s.w, about, screen.Do{
-			Class: screen.Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, display.Stamp(about.At.In(s.zone()), s.w.Now)),
+			Class: screen.Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, s.w.Clock.Stamp(about.At.In(s.zone()), s.w.Now)),
 			Command: []string{"cronring", "backfill", ref, "--at", at, "--reprocess=all"},
 			Call:    change.Backfill(api.BackfillRequest{Ref: ref, From: at, To: at, Reprocess: job.ReprocessAll}),
 		}))
@@ -99,7 +98,7 @@ func (s *Shell) firsts(times []time.Time, n int) string {
 	const shown = 4
 	var words []string
 	for _, t := range times[:min(len(times), shown)] {
-		words = append(words, display.Point(t.In(s.zone()), s.w.Now))
+		words = append(words, string(s.w.Clock.AppendPoint(nil, t.In(s.zone()), s.w.Now)))
 	}
 	if more := n - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))

@@ -103,7 +103,7 @@ func (e *entry) draw(v canvas.View, w *screen.World) {
 	case e.failed:
 		sign, style = w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
 	}
-	x := v.Put(1, 0, e.at.In(w.Local).Format("15:04:05")+" ", canvas.Style{})
+	x := v.Put(1, 0, e.at.In(w.Local).Format(w.Clock.Layout("15:04:05"))+" ", canvas.Style{})
 	x = v.Put(x, 0, sign+" ", style)
 	v.PutCut(x, 0, v.Width()-x-1, e.command, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	v.PutCut(x, 1, v.Width()-x-1, message, w.Glyphs.Ellipsis, canvas.Style{Faint: !e.failed})

@@ -8,7 +8,9 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/preferences"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -134,14 +136,14 @@ func (q *question) draw(v canvas.View, s *Shell) {
 		s.drawHints(v, v.Width()-len("esc no "), last, "esc", "no")
 		return
 	}
-	keys := []string{q.yes, q.word()}
+	hints := []string{q.yes, q.word()}
 	if q.do.Watch != nil {
-		keys = append(keys, "w", q.word()+" and watch")
+		hints = append(hints, "w", q.word()+" and watch")
 	}
 	if q.do.Preview != nil {
-		keys = append(keys, "d", "dry run")
+		hints = append(hints, "d", "dry run")
 	}
-	s.drawHints(v, 1, last, append(keys, "esc", "no")...)
+	s.drawHints(v, 1, last, append(hints, "esc", "no")...)
 }
 
 // word is the verb of the command: what y does.
@@ -199,6 +201,10 @@ func (s *Shell) took(a screen.Answer) {
 	case versionSlot:
 		s.tookVersion(a)
 		return
+	case preferences.Slot:
+		s.perform(nil, s.prefs.Take(s.w, a))
+		s.refresh()
+		return
 	}
 	w, ok := s.waiting[a.Slot]
 	if !ok {
@@ -210,7 +216,7 @@ func (s *Shell) took(a screen.Answer) {
 	if a.Err != nil {
 		s.warn(plainError(a.Err))
 	} else {
-		s.say(w.toast(message))
+		s.say(w.toast(message, s.w.KeyOf(keys.Undo)))
 	}
 	if a.Err == nil && w.do.Undo != nil {
 		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)
@@ -227,12 +233,12 @@ func (s *Shell) took(a screen.Answer) {
 const maxUndo = 100
 
 // toast returns what was done, the key that undoes it, and the command.
-func (w waiting) toast(message string) string {
+func (w waiting) toast(message, undo string) string {
 	if message == "" {
 		message = w.do.Question
 	}
 	if w.do.Undo != nil {
-		message += "   z undo"
+		message += "   " + undo + " undo"
 	}
 	return message + "   " + w.entry.command
 }

@@ -115,14 +115,14 @@ func (s *Shell) clockText(width int) string {
 	case !s.w.Board.Complete():
 		return "loading"
 	}
-	now := s.w.Now.In(s.zone())
+	now, clock := s.w.Now.In(s.zone()), s.w.Clock.Layout("15:04:05")
 	switch {
 	case width < screen.FullWidth:
-		return now.Format("15:04:05")
+		return now.Format(clock)
 	case width < 80:
-		return "live " + now.Format("15:04:05")
+		return "live " + now.Format(clock)
 	}
-	return "live " + now.Format("15:04:05 MST")
+	return "live " + now.Format(clock+" MST")
 }
 
 // zone returns the zone of the first line. The zone of a job is shown with the job.
@@ -183,7 +183,7 @@ func (s *Shell) drawBanner(body canvas.View) int {
 		message := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
 		if s.w.Board.Len() > 0 {
 			message = fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
-				s.w.Now.In(s.zone()).Format("15:04:05"), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
+				s.w.Now.In(s.zone()).Format(s.w.Clock.Layout("15:04:05")), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
 		}
 		lines = append(lines, page.Wrap(message, width, width)...)
 		lines = append(lines, "Try:  systemctl start cronring    in a clone: make run    cronring demo")
@@ -333,6 +333,11 @@ type toast struct {
 	text  string
 	bad   bool
 	until time.Time
+}
+
+// MessageIsOver reports that a message is on the screen whose time is over.
+func (s *Shell) MessageIsOver(now time.Time) bool {
+	return s.toast.text != "" && now.After(s.toast.until)
 }
 
 func (t *toast) hide() { *t = toast{} }

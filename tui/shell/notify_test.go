@@ -26,7 +26,7 @@ func TestNotifyOfNewFailures(t *testing.T) {
 	if got := update(job.StateFailing); len(got) != 0 {
 		t.Errorf("without the flag: got %v", got)
 	}
-	s.notify = true
+	s.prefs.Notify = true
 	for _, tc := range []struct {
 		state job.State
 		want  []screen.Notify
@@ -41,5 +41,12 @@ func TestNotifyOfNewFailures(t *testing.T) {
 		if len(got) != len(tc.want) || len(got) == 1 && got[0] != tc.want[0] {
 			t.Errorf("%s: got %+v, want %+v", tc.state, got, tc.want)
 		}
+	}
+	s.prefs.Notify, s.prefs.Bell = false, true
+	if got := update(job.StateOK); len(got) != 1 || got[0] != (screen.Notify{}) {
+		t.Errorf("the title is not given back: got %+v", got)
+	}
+	if got := update(job.StateFailing); len(got) != 1 || got[0] != (screen.Notify{Bell: true}) {
+		t.Errorf("with the bell alone: got %+v", got)
 	}
 }

@@ -65,7 +65,7 @@ func (m *pauseMenu) until(s *Shell, text string) {
 			s.warn(err.Error())
 			return
 		}
-		ends = "until " + display.Stamp(until.In(s.zone()), s.w.Now)
+		ends = "until " + s.w.Clock.Stamp(until.In(s.zone()), s.w.Now)
 	}
 	s.over = &prompt{
 		title: "Reason:", hint: "for the pause of " + screen.JobsText(m.about) + " " + ends + "; may be empty", optional: true,

@@ -18,6 +18,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/preferences"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -62,10 +63,10 @@ type Shell struct {
 	commands map[screen.Screen]*entry // that screens carry out
 	custom   []custom.Command         // of the user's settings
 	mouse    bool
-	notify   bool   // of failures that begin
 	welcome  bool   // the hints for the first start are shown
 	title    string // of the terminal
-	hits     []hit  // as drawn last
+	prefs    *preferences.Preferences
+	hits     []hit // as drawn last
 	orders   []Order
 }
 
@@ -79,17 +80,15 @@ type overlay interface {
 
 // Start is the initial state of a dashboard.
 type Start struct {
-	World    screen.World     // with a board, or without one
-	Screen   keys.Action      // of the first screen; empty: the jobs
-	Job      string           // to begin with; empty: whichever is first
-	Views    []screen.View    // that were saved
-	Recent   []string         // commands that were used before
-	Commands []custom.Command // of the user's settings
-	Say      string           // first message to the user
-	Notify   bool             // of failures that begin: bell, desktop and title of the terminal
-	MouseOff bool             // at the beginning
-	Welcome  bool             // shows the hints for the first start
-	Over     screen.Screen    // shown over the first screen, such as the editor; nil: none
+	World   screen.World  // with a board, or without one
+	Screen  keys.Action   // of the first screen; empty: the jobs
+	Job     string        // to begin with; empty: whichever is first
+	Views   []screen.View // that were saved
+	Recent  []string      // commands that were used before
+	Say     string        // first message to the user
+	Notify  bool          // of failures that begin, whatever the settings say: bell, desktop and title of the terminal
+	Welcome bool          // shows the hints for the first start
+	Over    screen.Screen // shown over the first screen, such as the editor; nil: none
 }
 
 // Screens are the screens that a shell shows.
@@ -125,7 +124,8 @@ func New(start Start, screens Screens) *Shell {
 		first = s.roots[screens.Roots[0].Action]
 	}
 	s.stack, s.views, s.recent = []screen.Screen{first}, start.Views, start.Recent
-	s.mouse, s.notify, s.custom = !start.MouseOff, start.Notify, start.Commands
+	s.prefs = preferences.New(s.w, start.Notify)
+	s.mouse, s.custom = s.w.Settings.Mouse, s.w.Settings.Commands
 	s.greeting, s.job = start.Say, job.ID(start.Job)
 	if start.Over != nil {
 		s.stack = append(s.stack, start.Over)
@@ -335,6 +335,16 @@ func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 			}
 		case screen.Ended:
 			s.ended(owner, e)
+		case screen.Set:
+			s.perform(nil, s.prefs.Set(s.w, e.Edit))
+		case screen.Preview:
+			s.perform(nil, s.prefs.Preview(s.w, e.File))
+		case screen.Adopt:
+			s.perform(nil, s.prefs.Adopt(s.w, e.File))
+			s.refresh()
+		case screen.Mouse:
+			s.mouse = e.On
+			s.order(owner, e)
 		case screen.Clip:
 			s.order(owner, e)
 			s.say("copied " + e.What)

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/finder"
 	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/preferences"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
@@ -74,12 +75,12 @@ func shellOn(w *screen.World) (*Shell, *plainScreen) {
 		Command: func(words []string) screen.Screen { return &plainScreen{name: strings.Join(words, "|")} },
 		Process: func(line string, _ func(context.Context) *exec.Cmd) screen.Screen { return &plainScreen{name: line} },
 	}
-	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST, keys.ShowStats, keys.ShowUpcoming, keys.ShowHosts} {
+	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST, keys.ShowStats, keys.ShowUpcoming, keys.ShowHosts, keys.ShowOptions} {
 		screens.Opened[a] = func(_ *screen.World, about screen.Subject) screen.Screen {
 			return &plainScreen{name: string(a), about: about}
 		}
 	}
-	s := &Shell{w: w, now: screentest.Now, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}, commands: map[screen.Screen]*entry{}}
+	s := &Shell{w: w, now: screentest.Now, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}, commands: map[screen.Screen]*entry{}, prefs: preferences.New(w, false)}
 	for _, r := range screens.Roots {
 		s.roots[r.Action] = &plainScreen{name: r.Name}
 	}

@@ -33,7 +33,7 @@ func TestWelcomeEndsWithTheFirstKey(t *testing.T) {
 // The hints name the keys that the user has, and leave the upper half of the screen free.
 func TestWelcomeFits(t *testing.T) {
 	s, _ := newTestShell(t)
-	s.w.Keys, _ = keys.Read("undo =\nwhy = ctrl+e\n")
+	s.w.Keys, _ = keys.Rebind(map[keys.Action]string{keys.Undo: "", keys.Explain: "ctrl+e"})
 	s.welcome = true
 	if got := shown(s, 80, 24); !strings.Contains(got, "ctrl+e  on a job") || strings.Contains(got, "undoes") {
 		t.Errorf("with other keys:\n%s", got)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui"
-	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/settings"
@@ -45,8 +45,9 @@ screen readers and for terminals that can only print.
 
 It uses the terminal's own colours, and only signs that its character set has;
 --color, --ascii and the variables CRONRING_COLOR, CRONRING_THEME and
-CRONRING_GLYPHS change this. Theme, mouse, notifications and commands of your own
-on keys can be set in ~/.config/cronring/config.toml.
+CRONRING_GLYPHS change this. The key , shows the settings, such as the theme, the
+columns and the keys, and saves them in ~/.config/cronring/config.toml. Commands of
+your own on keys are in that file too.
 
 With -H, ssh cannot prompt, so use key authentication. The dashboard shows the
 errors of ssh. With several -H, it begins with a list of hosts; the key 6 shows
@@ -102,20 +103,13 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if socket == "" {
 		socket = api.FindSocket(os.Getenv)
 	}
-	settingsFile := settings.Path(os.Getenv)
-	preferred, diagnostics := settings.Load(settingsFile)
-	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal, Theme: preferred.Theme}, os.Getenv)
-	bindings, wrong := tui.ReadKeys(tui.KeyFile(os.Getenv))
-	if len(wrong) > 0 {
-		wrong[0] = "key file: " + wrong[0]
-	}
-	diagnostics = append(diagnostics, wrong...)
-	for _, conflict := range custom.Conflicts(preferred.Commands, bindings) {
-		diagnostics = append(diagnostics, settingsFile+": "+conflict)
-	}
+	preferred := settings.Open(settings.Path(os.Getenv))
+	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
+	diagnostics := slices.Clone(preferred.Problems)
 	viewFile, recentFile, hintsFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv), tui.HintsFile(os.Getenv)
 	if a.Demo != nil {
 		viewFile, recentFile, hintsFile = "", "", "" // it leaves no files
+		preferred.Path = ""
 	}
 	views, err := tui.ReadViews(viewFile)
 	if err != nil {
@@ -126,7 +120,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		diagnostics = append(diagnostics, err.Error())
 	}
 	world := screen.World{
-		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
+		Settings: preferred, Theme: look.Theme, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Remote: a.Host, Commands: commands{a, f.root, readOnly},
 	}
 	if a.Demo != nil {
@@ -141,7 +135,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify || preferred.Notify, MouseOff: !preferred.Mouse, Welcome: preferred.Hints && !tui.Welcomed(hintsFile), Views: views, Recent: recent, Commands: preferred.Commands, Say: strings.Join(diagnostics, "; ")},
+		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Welcome: preferred.Hints && !tui.Welcomed(hintsFile), Views: views, Recent: recent, Say: strings.Join(diagnostics, "; ")},
 		Edit:   f.edit,
 		Hosts:  len(a.Hosts) > 1,
 		Views:  viewFile,

@@ -34,7 +34,7 @@ func NewEvents(a *cli.App) *cobra.Command {
 					return err
 				}
 				if r := e.Record; bell && r != nil && r.Kind == job.Ended && r.Run != nil && r.Run.Failed() {
-					fmt.Fprint(a.Err, display.Notification(string(r.Job)+": "+r.Run.Ending()))
+					fmt.Fprint(a.Err, display.Bell+display.Notification(string(r.Job)+": "+r.Run.Ending()))
 				}
 				if err := a.Out.Flush(); err != nil {
 					return err

@@ -332,7 +332,7 @@ func nextStamp(w *screen.World, t time.Time, zone *time.Location) string {
 	if t.Year() != w.Now.In(zone).Year() {
 		layout = strings.Replace(layout, "Jan", "Jan 2006", 1)
 	}
-	return t.Format(layout)
+	return t.Format(w.Clock.Layout(layout))
 }
 
 func (e *Editor) clashText() string {

@@ -215,7 +215,7 @@ func fileColumns() []table.Column[api.CrontabFile] {
 			return fmt.Sprintf("%04o", t.Mode)
 		})},
 		{Title: "REV", Width: 6, From: 60, Right: true, Text: revisionCell},
-		{Title: "CHANGED", Width: display.PointWidth + 1, From: 80, Text: func(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
+		{Title: "CHANGED", Width: display.Clock12.PointWidth() + 1, From: 80, Text: func(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 			if t.Changed.IsZero() {
 				return "", canvas.Style{}
 			}
@@ -339,7 +339,7 @@ func (f *Files) drawEmpty(v canvas.View, w *screen.World) {
 		return
 	}
 	v.PutCut(1, 1, v.Width()-2, "No crontab is found here that you may change.", w.Glyphs.Ellipsis, canvas.Style{})
-	v.PutCut(1, 2, v.Width()-2, "A adds an entry, or: cronring import cron", w.Glyphs.Ellipsis, canvas.Style{})
+	v.PutCut(1, 2, v.Width()-2, w.KeyOf(keys.Add)+" adds an entry, or: cronring import cron", w.Glyphs.Ellipsis, canvas.Style{})
 }
 
 // longest returns the width of the widest name, so that columns stay close to names.
@@ -387,7 +387,7 @@ func revisionText(w *screen.World, r api.Revision) string {
 	if r.Gone {
 		size = "no file"
 	}
-	text := fmt.Sprintf("%4d  %-*s  %-8s %s", r.ID, display.PointWidth, w.Past(r.At, ""), r.How, size)
+	text := fmt.Sprintf("%4d  %-*s  %-8s %s", r.ID, w.Clock.PointWidth(), w.Past(r.At, ""), r.How, size)
 	if r.By != "" {
 		text += "  by " + r.By
 	}

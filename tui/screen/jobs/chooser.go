@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/settings"
 	"github.com/cronring/cronring/tui/table"
 )
 
@@ -25,8 +26,16 @@ type choice struct {
 	shown  bool
 }
 
-// usualChoices are the columns that are shown without a choice, in their order.
-func usualChoices() []choice {
+// usualChoices are the columns that are shown without a choice, in their order: those of the settings,
+// or all.
+func usualChoices(w *screen.World) []choice {
+	if chosen := choicesOf(w.Columns); chosen != nil {
+		return chosen
+	}
+	return allChoices()
+}
+
+func allChoices() []choice {
 	var all []choice
 	for column := jobColumn(fixedColumns); column <= columnCommand; column++ {
 		all = append(all, choice{column: column, shown: true})
@@ -37,25 +46,37 @@ func usualChoices() []choice {
 // chooser lets a person choose the columns, their order and widths.
 type chooser struct {
 	choices []choice
+	usual   []choice
 	cursor  int
 }
 
-func (s *Jobs) openChooser() {
-	s.menu, s.chooser = true, &chooser{choices: usualChoices()}
-	if s.chosen == nil {
-		return
+func (s *Jobs) openChooser(w *screen.World) {
+	usual := withHidden(usualChoices(w))
+	s.menu, s.chooser = true, &chooser{choices: slices.Clone(usual), usual: usual}
+	if s.chosen != nil {
+		s.chooser.choices = withHidden(s.chosen)
 	}
-	s.chooser.choices = slices.Clone(s.chosen)
-	for _, c := range usualChoices() {
-		if !slices.ContainsFunc(s.chosen, func(x choice) bool { return x.column == c.column }) {
-			s.chooser.choices = append(s.chooser.choices, choice{column: c.column})
+}
+
+// withHidden returns a choice and, behind it, the columns that it hides.
+func withHidden(chosen []choice) []choice {
+	all := slices.Clone(chosen)
+	for column := jobColumn(fixedColumns); column <= columnCommand; column++ {
+		if !slices.ContainsFunc(chosen, func(x choice) bool { return x.column == column }) {
+			all = append(all, choice{column: column})
 		}
 	}
+	return all
+}
+
+// shown returns the columns that are not hidden.
+func (c *chooser) shown() []choice {
+	return slices.DeleteFunc(slices.Clone(c.choices), func(c choice) bool { return !c.shown })
 }
 
 // Limits of the width of a column.
 const (
-	leastColumn = 3
+	leastColumn = settings.LeastColumn
 	widthStep   = 2
 )
 
@@ -83,7 +104,7 @@ func (c *chooser) key(k screen.Key) (changed, open bool) {
 	case "0":
 		here.width = 0
 	case "a":
-		*c = chooser{choices: usualChoices()}
+		*c = chooser{choices: slices.Clone(c.usual), usual: c.usual}
 	default:
 		return false, false
 	}
@@ -106,34 +127,47 @@ func (c *chooser) move(by int) {
 }
 
 // chooseColumns answers to a key of the chooser.
-func (s *Jobs) chooseColumns(k screen.Key) {
+func (s *Jobs) chooseColumns(k screen.Key) []screen.Effect {
+	if k.Name == "s" {
+		return s.saveColumns()
+	}
 	changed, open := s.chooser.key(k)
 	if changed {
-		s.chosen = slices.DeleteFunc(slices.Clone(s.chooser.choices), func(c choice) bool { return !c.shown })
-		s.shift = 0
-		if slices.Equal(s.chooser.choices, usualChoices()) {
+		s.chosen, s.shift = s.chooser.shown(), 0
+		if slices.Equal(s.chooser.choices, s.chooser.usual) {
 			s.chosen = nil
 		}
 	}
 	if !open {
 		s.menu, s.chooser = false, nil
 	}
+	return nil
+}
+
+// saveColumns makes the choice the usual one, which also holds after the next start.
+func (s *Jobs) saveColumns() []screen.Effect {
+	columns := columnsOf(s.chooser.shown())
+	if slices.Equal(s.chooser.choices, allChoices()) {
+		columns = nil
+	}
+	s.menu, s.chooser, s.chosen = false, nil, nil
+	return []screen.Effect{screen.Set{Edit: settings.ColumnsTo(columns)}}
 }
 
 // chosenColumns returns the columns in their order, with those that were chosen as they were
 // chosen.
-func (s *Jobs) chosenColumns() []choice {
+func (s *Jobs) chosenColumns(w *screen.World) []choice {
 	all := []choice{{column: columnState}, {column: columnJob}}
 	if s.chosen == nil {
-		return append(all, usualChoices()...)
+		return append(all, usualChoices(w)...)
 	}
 	return append(all, s.chosen...)
 }
 
 // applyChoice changes a column as it was chosen: it is shown where there is room, and as wide as
 // was chosen.
-func (s *Jobs) applyChoice(column *table.Column[api.Row], c choice) {
-	if s.chosen == nil || c.column < fixedColumns {
+func (s *Jobs) applyChoice(w *screen.World, column *table.Column[api.Row], c choice) {
+	if s.chosen == nil && len(w.Columns) == 0 || c.column < fixedColumns {
 		return
 	}
 	column.From = 0
@@ -143,17 +177,19 @@ func (s *Jobs) applyChoice(column *table.Column[api.Row], c choice) {
 }
 
 // viewColumns returns the choice as views store it.
-func (s *Jobs) viewColumns() []screen.Column {
-	var columns []screen.Column
-	for _, c := range s.chosen {
-		columns = append(columns, screen.Column{Name: columnNames[c.column], Width: c.width})
+func (s *Jobs) viewColumns() []settings.Column { return columnsOf(s.chosen) }
+
+func columnsOf(chosen []choice) []settings.Column {
+	var columns []settings.Column
+	for _, c := range chosen {
+		columns = append(columns, settings.Column{Name: columnNames[c.column], Width: c.width})
 	}
 	return columns
 }
 
 // choicesOf returns the choice of a view. It ignores unknown and repeated names, because the view
 // comes from a file.
-func choicesOf(columns []screen.Column) []choice {
+func choicesOf(columns []settings.Column) []choice {
 	var chosen []choice
 	for _, c := range columns {
 		for column, name := range columnNames {
@@ -186,6 +222,6 @@ func (c *chooser) draw(v canvas.View, w *screen.World) {
 			cell.Put(x+1, 0, strconv.Itoa(choice.width), canvas.Style{Role: canvas.Off})
 		}
 	}
-	hint := "space show  J K move  + - width  0 own width  a as usual  enter done"
+	hint := "space show  J K move  + - width  0 own width  a as usual  s save  enter done"
 	v.PutCut(1, v.Height()-1, v.Width()-2, hint, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 }

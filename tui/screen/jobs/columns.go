@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/settings"
 	"github.com/cronring/cronring/tui/table"
 )
 
@@ -70,7 +71,7 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 // of all columns is as wide as they are, and can be scrolled.
 func (s *Jobs) fit(w *screen.World, full, width int) {
 	columns := s.table.Columns[:0]
-	for _, choice := range s.chosenColumns() {
+	for _, choice := range s.chosenColumns(w) {
 		column, c := choice.column, s.columns[choice.column]
 		if column == columnNode && w.Board.Owned() == 0 || column == columnLabels && w.Board.Labelled() == 0 {
 			continue
@@ -81,7 +82,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		case column == columnState && w.Board.Count(job.MarkPaused) > 0:
 			c.Width = 3
 		case (column == columnNext || column == columnLast) && w.Absolute:
-			c.Width = display.PointWidth + 1
+			c.Width = w.Clock.PointWidth() + 1
 		}
 		if s.wide {
 			c.From, c.Rank, c.Fill = 0, 0, false
@@ -89,7 +90,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		} else {
 			c.Grow = s.growth(column, c.Width)
 		}
-		s.applyChoice(&c, choice)
+		s.applyChoice(w, &c, choice)
 		columns = append(columns, c)
 	}
 	if s.wide {
@@ -106,7 +107,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 // Limits of the width of a column that grows with its longest text: with all columns
 // shown, and for schedules otherwise.
 const (
-	longestWide     = 200
+	longestWide     = settings.MostColumn
 	longestSchedule = 28
 )
 
@@ -187,7 +188,7 @@ func drawState(f *table.Field, w *screen.World, r *api.Row) {
 func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	switch {
 	case r.Paused && !r.HeldUntil.IsZero() && !w.Absolute:
-		f.Bytes(display.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
+		f.Bytes(w.Clock.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
 	case r.Paused, r.State == job.StateHeld, r.State == job.StateDisabled:
 		f.Bytes(w.AppendNext(f.Buffer(), r.HeldUntil, r.Zone), canvas.Style{Role: canvas.Off})
 	case r.State == job.StateLate:

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
@@ -268,7 +269,7 @@ func EmptyText(w *screen.World, query board.Query) []string {
 	}
 	return []string{
 		fmt.Sprintf("No crontab entries found (%s read).", page.Count(st.Crontabs, "crontab file")),
-		"A adds one, or: cronring import cron",
+		w.KeyOf(keys.Add) + " adds one, or: cronring import cron",
 	}
 }
 

@@ -196,13 +196,13 @@ func (s *Jobs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	case keys.States:
 		s.menu = true
 	case keys.Columns:
-		s.openChooser()
+		s.openChooser(w)
 	case keys.Wide:
 		s.wide, s.shift = !s.wide, 0
 	case keys.ScrollLeft:
 		s.shift = max(s.shift-1, 0)
 	case keys.ScrollRight:
-		s.shift = min(s.shift+1, max(len(s.chosenColumns())-fixedColumns-1, 0))
+		s.shift = min(s.shift+1, max(len(s.chosenColumns(w))-fixedColumns-1, 0))
 	case keys.Side:
 		s.turnSide()
 	case keys.Enlarge:
@@ -259,8 +259,8 @@ func (s *Jobs) Typing() bool { return s.menu || s.table.Typing() }
 // Type answers to a key of the filter or of the menu of states.
 func (s *Jobs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	if s.chooser != nil {
-		s.chooseColumns(k)
-		return s.ask(w), true
+		effects := s.chooseColumns(k)
+		return append(effects, s.ask(w)...), true
 	}
 	if s.menu {
 		s.choose(k)
@@ -369,18 +369,18 @@ func (s *Jobs) Seek(w *screen.World, id job.ID) []screen.Effect {
 }
 
 // Refuses returns why a key does nothing here.
-func (s *Jobs) Refuses(_ *screen.World, a keys.Action) string {
+func (s *Jobs) Refuses(w *screen.World, a keys.Action) string {
 	switch a {
 	case keys.NextMatch, keys.PrevMatch:
 		return "a filter shows only what matches"
 	case keys.NextPane, keys.PreviousPane:
-		return "the pane beside the list follows the cursor; enter opens it"
+		return "the pane beside the list follows the cursor; " + w.KeyOf(keys.Open) + " opens it"
 	case keys.ScrollLeft, keys.ScrollRight:
 		if !s.wide {
-			return "only with all columns (ctrl+w)"
+			return "only with all columns (" + w.KeyOf(keys.Wide) + ")"
 		}
 	case keys.PreviousRun, keys.NextRun:
-		return "open the job first (enter)"
+		return "open the job first (" + w.KeyOf(keys.Open) + ")"
 	}
 	return ""
 }

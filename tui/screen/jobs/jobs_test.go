@@ -18,6 +18,7 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 func TestJobsScreens(t *testing.T) {
@@ -546,18 +547,50 @@ func TestJobsFilterErrorIsShown(t *testing.T) {
 	}
 }
 
+// titles returns the titles of the columns on a screen of some width.
+func titles(s *Jobs, w *screen.World, width int) string {
+	c := canvas.New(width, 24)
+	s.Draw(c.View(), w)
+	for line := range strings.Lines(c.Text()) {
+		if strings.Contains(line, "STATE▼") {
+			return strings.Join(strings.Fields(line), " ")
+		}
+	}
+	return ""
+}
+
+func TestJobsColumnsOfTheSettings(t *testing.T) {
+	var names []string
+	for _, c := range allChoices() {
+		names = append(names, columnNames[c.column])
+	}
+	if !slices.Equal(names, settings.ColumnNames) {
+		t.Errorf("the columns are %q, and those of the settings %q", names, settings.ColumnNames)
+	}
+	s, w, _ := newJobs(t, 120, 24)
+	w.Columns = []settings.Column{{Name: "user"}, {Name: "next", Width: 20}}
+	if got := titles(s, w, 80); got != "STATE▼ JOB USER NEXT" {
+		t.Errorf("got the columns %q", got)
+	}
+	s.Act(w, keys.Columns)
+	typeNames(s, w, "space", "enter")
+	if got := titles(s, w, 80); got != "STATE▼ JOB NEXT" {
+		t.Errorf("without the first: got the columns %q", got)
+	}
+	s.Act(w, keys.Columns)
+	typeNames(s, w, "a")
+	if got := titles(s, w, 80); got != "STATE▼ JOB USER NEXT" || s.chosen != nil {
+		t.Errorf("as usual: got the columns %q", got)
+	}
+	typeNames(s, w, "space")
+	effects, _ := s.Type(w, screen.Key{Name: "s", Text: "s"})
+	if len(effects) == 0 || !cmp.Equal(effects[0], screen.Effect(screen.Set{Edit: settings.ColumnsTo([]settings.Column{{Name: "next", Width: 20}})})) || s.Typing() {
+		t.Errorf("saved: got %+v", effects)
+	}
+}
+
 // The columns are shown in the order and the widths that were chosen, and a view has them.
 func TestJobsColumnsAreChosen(t *testing.T) {
-	titles := func(s *Jobs, w *screen.World, width int) string {
-		c := canvas.New(width, 24)
-		s.Draw(c.View(), w)
-		for line := range strings.Lines(c.Text()) {
-			if strings.Contains(line, "STATE▼") {
-				return strings.Join(strings.Fields(line), " ")
-			}
-		}
-		return ""
-	}
 	s, w, _ := newJobs(t, 120, 24)
 	if got, want := titles(s, w, 120), "STATE▼ JOB SCHEDULE NEXT LAST TOOK P95 LAST 12 RUNS USER SOURCE"; !strings.HasPrefix(got, want) {
 		t.Errorf("got the columns %q, want %q", got, want)
@@ -577,7 +610,7 @@ func TestJobsColumnsAreChosen(t *testing.T) {
 		t.Errorf("got the columns %q, want %q ...", got, want)
 	}
 	view := s.View()
-	if view.Columns[0] != (screen.Column{Name: "command", Width: 16}) || len(view.Columns) != 10 {
+	if view.Columns[0] != (settings.Column{Name: "command", Width: 16}) || len(view.Columns) != 10 {
 		t.Errorf("got the view %+v, want command first, 16 cells wide, and ten columns", view.Columns)
 	}
 	other, w, _ := newJobs(t, 120, 24)
@@ -585,7 +618,7 @@ func TestJobsColumnsAreChosen(t *testing.T) {
 	if got, want := titles(other, w, 120), titles(s, w, 120); got != want {
 		t.Errorf("in the view: got the columns %q, want %q", got, want)
 	}
-	other.SetView(w, screen.View{Columns: []screen.Column{{Name: "user", Width: -3}, {Name: "user"}, {Name: "smell"}}})
+	other.SetView(w, screen.View{Columns: []settings.Column{{Name: "user", Width: -3}, {Name: "user"}, {Name: "smell"}}})
 	if got := titles(other, w, 120); got != "STATE▼ JOB USER" {
 		t.Errorf("a view with unknown and repeated names: got the columns %q", got)
 	}
@@ -606,7 +639,7 @@ func TestJobsColumnsAreChosen(t *testing.T) {
 
 func TestJobsViewComesBack(t *testing.T) {
 	s, w, _ := newJobs(t, 80, 24)
-	want := screen.View{Text: "a", States: []job.State{job.StateOK}, Order: board.ByNext, Reverse: true, Wide: true, Columns: []screen.Column{{Name: "took", Width: 9}}}
+	want := screen.View{Text: "a", States: []job.State{job.StateOK}, Order: board.ByNext, Reverse: true, Wide: true, Columns: []settings.Column{{Name: "took", Width: 9}}}
 	s.SetView(w, want)
 	if diff := cmp.Diff(want, s.View()); diff != "" {
 		t.Errorf("view (-want +got):\n%s", diff)

@@ -420,7 +420,7 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 // startWidth is the width of the column with the time of a row.
 func startWidth(w *screen.World) int {
 	if w.Absolute {
-		return display.PointWidth + 1
+		return w.Clock.PointWidth() + 1
 	}
 	return 9
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 var update = flag.Bool("update", false, "update the golden screens in testdata/tui")
@@ -165,7 +166,7 @@ func NewWorld(t testing.TB) *screen.World {
 	board.Apply(api.BoardUpdate{Now: Now, Rows: Rows(), Complete: true})
 	return &screen.World{
 		Now: Now, Commands: Commands{}, Board: board, Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin(),
-		Link: screen.Link{Live: true, Tried: true, Socket: "/run/cronring/cronring.sock"}, Status: head,
+		Link: screen.Link{Live: true, Tried: true, Socket: "/run/cronring/cronring.sock"}, Status: head, Settings: settings.Open(""),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/page"
 )
 
@@ -89,13 +90,13 @@ type label struct {
 }
 
 // labels are the times that are written above the cells.
-func (a axis) labels(loc *time.Location) []label {
+func (a axis) labels(loc *time.Location, clock display.Clock) []label {
 	every, apart := labelled[len(labelled)-1], 1
 	if a.cells >= 40 {
 		apart = 3
 	}
 	for _, length := range labelled {
-		if length >= a.step && int(length/a.step) >= labelWidth(length)+apart {
+		if length >= a.step && int(length/a.step) >= labelWidth(length, clock)+apart {
 			every = length
 			break
 		}
@@ -114,8 +115,8 @@ func (a axis) labels(loc *time.Location) []label {
 		if full.Before(begin) {
 			continue
 		}
-		text := full.In(loc).Format(form)
-		if form == "15" && text == "00" && a.to().Sub(a.from) > 36*time.Hour {
+		text := full.In(loc).Format(clock.Layout(form))
+		if form == "15" && full.In(loc).Hour() == 0 && a.to().Sub(a.from) > 36*time.Hour {
 			text = full.In(loc).Format("Mon")
 		}
 		all = append(all, label{i, text})
@@ -124,14 +125,18 @@ func (a axis) labels(loc *time.Location) []label {
 }
 
 // labelWidth returns the width of labels at a distance.
-func labelWidth(every time.Duration) int {
+func labelWidth(every time.Duration, clock display.Clock) int {
+	form := "10"
 	switch {
 	case every >= day:
 		return len("Mon 20")
 	case every < time.Hour:
-		return len("15:04")
+		form = "10:04"
 	}
-	return len("15")
+	if clock == display.Clock12 {
+		form += "pm"
+	}
+	return len(form)
 }
 
 // stepText returns the length of a cell.
@@ -146,10 +151,11 @@ func stepText(step time.Duration) string {
 }
 
 // rangeText returns the beginning and the end of the axis.
-func (a axis) rangeText(loc *time.Location) string {
+func (a axis) rangeText(loc *time.Location, clock display.Clock) string {
 	form := "15:04 Mon"
 	if a.to().Sub(a.from) > 6*day {
 		form = "Mon 2 Jan"
 	}
+	form = clock.Layout(form)
 	return fmt.Sprintf("%s .. %s", a.from.In(loc).Format(form), a.to().In(loc).Format(form))
 }

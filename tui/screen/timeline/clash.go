@@ -47,7 +47,7 @@ func newClashes(line *Timeline) *clashes {
 				if c.Quiet.IsZero() || c.Quiet.Equal(c.At) {
 					return "-", canvas.Style{Role: canvas.Off}
 				}
-				return c.Quiet.In(line.zone(w)).Format("15:04"), canvas.Style{}
+				return c.Quiet.In(line.zone(w)).Format(w.Clock.Layout("15:04")), canvas.Style{}
 			}},
 			{Title: "JOBS", Fill: true, Text: func(_ *screen.World, c *api.Clash) (string, canvas.Style) { return namesText(c), canvas.Style{} }},
 		},

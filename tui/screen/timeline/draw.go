@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -27,7 +26,7 @@ type linePlaces struct {
 }
 
 // placeLine finds the columns for a width of the screen.
-func placeLine(width int, absolute bool) linePlaces {
+func placeLine(width int, w *screen.World) linePlaces {
 	p := linePlaces{name: 17}
 	next := 11
 	switch {
@@ -38,8 +37,8 @@ func placeLine(width int, absolute bool) linePlaces {
 	case width >= 110:
 		p.name = 24
 	}
-	if absolute {
-		next = max(next, display.PointWidth+1)
+	if w.Absolute {
+		next = max(next, w.Clock.PointWidth()+1)
 	}
 	p.left = p.name + 2
 	p.cells = max(width-p.left-2-next, 2) &^ 1
@@ -53,7 +52,7 @@ func (s *Timeline) Draw(v canvas.View, w *screen.World) {
 	if s.rows.List == nil {
 		return
 	}
-	p := placeLine(v.Width(), w.Absolute)
+	p := placeLine(v.Width(), w)
 	s.cells, s.left = p.cells, p.left
 	a := s.axis(w)
 	screen := v.Height() + 2
@@ -89,7 +88,7 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
 	if jobs.DrawFilterError(row, s.rows.List, w) {
 		return
 	}
-	x := row.Put(1, 0, a.rangeText(loc), canvas.Style{Bold: true})
+	x := row.Put(1, 0, a.rangeText(loc, w.Clock), canvas.Style{Bold: true})
 	if row.Width() < screen.FullWidth-10 {
 		return
 	}
@@ -154,7 +153,7 @@ func (s *Timeline) drawAxis(row canvas.View, a axis, p linePlaces, w *screen.Wor
 	present := a.present(w.Now)
 	style := canvas.Style{Role: canvas.Title}
 	end := p.column(a, a.cells-1, present) + 1
-	for _, l := range a.labels(s.zone(w)) {
+	for _, l := range a.labels(s.zone(w), w.Clock) {
 		from, to := p.column(a, l.cell, present), p.column(a, min(l.cell+len(l.text), a.cells)-1, present)+1
 		if to-from == len(l.text) && to <= end { // neither cut nor across the line of now
 			row.Put(from, 0, l.text, style)
@@ -383,7 +382,7 @@ func (s *Timeline) peakText(w *screen.World) string {
 	}
 	text := "busiest minute " + clockText(w, line.PeakAt, s.zone(w)) + " with " + page.Thousands(line.Peak) + " starts"
 	if !line.Quiet.IsZero() && !line.Quiet.Equal(line.PeakAt) {
-		text += "   quietest near by " + line.Quiet.In(s.zone(w)).Format("15:04")
+		text += "   quietest near by " + line.Quiet.In(s.zone(w)).Format(w.Clock.Layout("15:04"))
 	}
 	return text + "   " + list
 }
@@ -393,5 +392,5 @@ func clockText(w *screen.World, t time.Time, loc *time.Location) string {
 	if d := t.Sub(w.Now); d > day || d < -day {
 		return w.Minute(t, loc)
 	}
-	return t.In(loc).Format("15:04")
+	return t.In(loc).Format(w.Clock.Layout("15:04"))
 }

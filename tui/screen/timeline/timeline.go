@@ -120,7 +120,7 @@ func (s *Timeline) zone(w *screen.World) *time.Location {
 // axis returns the current axis.
 func (s *Timeline) axis(w *screen.World) axis {
 	if s.cells == 0 {
-		s.cells = placeLine(w.Width, w.Absolute).cells
+		s.cells = placeLine(w.Width, w).cells
 	}
 	a := newAxis(w.Now, s.span, s.cells, s.zone(w))
 	if !s.from.IsZero() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/simulated"
@@ -149,13 +150,31 @@ func TestTimelineMovesInTime(t *testing.T) {
 		s, _ := openLine(t, w, d, 80, 24)
 		screentest.Act(t, s, w, d, tc.actions...)
 		a := s.axis(w)
-		got := a.rangeText(w.Local) + "  1 cell = " + stepText(a.step)
+		got := a.rangeText(w.Local, w.Clock) + "  1 cell = " + stepText(a.step)
 		if got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 		if s.asked.axis != a || s.line.axis != a {
 			t.Errorf("%s: got asked about %v and told of %v, want %v", tc.name, s.asked.axis, s.line.axis, a)
 		}
+	}
+}
+
+func TestTimelineWithAClockOf12Hours(t *testing.T) {
+	w := screentest.NewWorld(t)
+	w.Clock = display.Clock12
+	d := screentest.NewDaemon()
+	s, _ := openLine(t, w, d, 80, 24)
+	a := s.axis(w)
+	if got := a.rangeText(w.Local, w.Clock); got != "6:00am Fri .. 6:00am Sat" {
+		t.Errorf("got %q", got)
+	}
+	end := -1
+	for _, l := range a.labels(w.Local, w.Clock) {
+		if !strings.HasSuffix(l.text, "m") || l.cell <= end {
+			t.Errorf("label %+v behind column %d", l, end)
+		}
+		end = l.cell + len(l.text)
 	}
 }
 

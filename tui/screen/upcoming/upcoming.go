@@ -58,8 +58,8 @@ func New() *Upcoming {
 		Source: &s.rows, Left: 2, MarkAt: 1, Titles: table.TitleStyle, In: keys.Upcoming, ToFirst: true,
 		Keys: []keys.Action{keys.Open, keys.Run, keys.Explain, keys.Edit, keys.Pause, keys.Filter, keys.Mark, keys.Back, keys.Help},
 		Columns: []table.Column[row]{
-			{Title: "AT", Width: 10, Text: func(w *screen.World, r *row) (string, canvas.Style) {
-				return r.At.In(w.In(w.JobZone(r.Job))).Format(time.TimeOnly), canvas.Style{}
+			{Title: "AT", Width: 11, Text: func(w *screen.World, r *row) (string, canvas.Style) {
+				return r.At.In(w.In(w.JobZone(r.Job))).Format(w.Clock.Layout(time.TimeOnly)), canvas.Style{}
 			}},
 			{Title: "IN", Width: 8, From: screen.FullWidth, Text: func(w *screen.World, r *row) (string, canvas.Style) {
 				return string(display.AppendAway(nil, r.At, w.Now)), canvas.Style{}

@@ -9,17 +9,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 )
 
 // maxSettings bounds a file of settings.
 const maxSettings = 1 << 20
-
-// KeyFile returns the path of the user's key file: $XDG_CONFIG_HOME/cronring/keys.
-func KeyFile(env func(string) string) string {
-	return filepath.Join(home(env, "XDG_CONFIG_HOME", ".config"), "cronring", "keys")
-}
 
 // ViewFile returns the path of the saved views: $XDG_STATE_HOME/cronring/views.
 func ViewFile(env func(string) string) string {
@@ -48,16 +42,6 @@ func home(env func(string) string, name, otherwise string) string {
 		return dir
 	}
 	return filepath.Join(env("HOME"), otherwise)
-}
-
-// ReadKeys reads a key file. A missing file changes nothing. It also returns the
-// errors in the file.
-func ReadKeys(path string) (*keys.Map, []string) {
-	text, err := readSettings(path)
-	if err != nil {
-		return keys.Default(), []string{err.Error()}
-	}
-	return keys.Read(string(text))
 }
 
 // ReadViews reads the views that were saved. ReadRecent reads the recent commands.
