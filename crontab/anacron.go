@@ -255,7 +255,7 @@ func (p *parser) readAnacronJob(at int) {
 	p.LintOptions(command)
 	e.spec, e.command = uint16(end), uint16(command)
 	above := p.aboveJob(period.ID, p.Text[command:])
-	further := []string{"on"}
+	further := []string{"on", "delay"}
 	if above.section.options.Manual {
 		further = append(further, "trigger")
 	}

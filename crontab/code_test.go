@@ -26,7 +26,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 		"\ufeff0 1 * * * a\r\n",
 		strings.Repeat("x\n", source.MaxDiagnostics+1),
 		strings.Repeat("\n", crontab.MaxText+1),
-		"#@ notify=unheard-of\n@reboot a\n#@ for people\n#@no-overlap\n#@ no-overlap\n#@ cpu=64\n0 1 * * * # x\n#@ timeout=5m\n\n#@ ?quorum=3\n@reboot a\n#@ delay=5m\n0 1 * * * a\n#@ window=08:00-20:00\n0 1 * * * a\n#@ day=last\n0 1 1 * * a\n#@ jitter=5m\n@reboot a\n#@ nice=-1\n@reboot a\n",
+		"#@ notify=unheard-of\n@reboot a\n#@ for people\n#@no-overlap\n#@ no-overlap\n#@ cpu=64\n0 1 * * * # x\n#@ timeout=5m\n\n#@ ?quorum=3\n@reboot a\n#@ on=clock\n0 1 * * * a\n#@ window=08:00-20:00\n0 1 * * * a\n#@ day=last\n0 1 1 * * a\n#@ jitter=5m\n@reboot a\n#@ nice=-1\n@reboot a\n",
 		"#@ " + strings.Repeat("ok=1 ", 65) + "\n0 1 * * * a\n",
 		"@@ a\n@ a\n@every a\n0 0 0 12 1 1 a\n* * * * * * a\n",
 	}

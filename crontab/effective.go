@@ -40,5 +40,5 @@ func (e *Entry) Effective() []option.Option {
 
 // timeless reports whether the entry has no schedule of its own.
 func (e *Entry) timeless() bool {
-	return e.Schedule == timetable.Reboot || e.Schedule == timetable.Never || e.section.file.Format == Anacron
+	return timetable.IsTimeless(e.Schedule) || e.section.file.Format == Anacron
 }

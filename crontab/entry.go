@@ -39,7 +39,7 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	if schedule, above = p.timeless(schedule, above); schedule == timetable.Never || above.modifiers.ReplaceFields() {
+	if schedule, above = p.timeless(schedule, above); timetable.IsTimeless(schedule) || above.modifiers.ReplaceFields() {
 		p.Remove(diagnostics, timetable.CodeNoDate) // such entries use an impossible date to stop other crons from running them
 	}
 	if timetable.NoDay(schedule) {
@@ -55,7 +55,7 @@ func (p *parser) readEntry(at int) {
 	above = p.fitHours(schedule, above)
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
-	if p.config.StandIn && p.config.Format == System && schedule != timetable.Reboot && schedule != timetable.Never {
+	if p.config.StandIn && p.config.Format == System && !timetable.IsTimeless(schedule) {
 		if period := standsIn(p.Text[command:]); period != nil {
 			e.section = p.oncePer(above, period)
 		}
@@ -72,8 +72,8 @@ func notOfOneMember(o *option.Options) (keys []string) {
 	return keys
 }
 
-// timeless returns the schedule and context of an entry. Entries that an event or
-// a person starts ignore their time fields.
+// timeless returns the schedule and context of an entry. Entries that an event, the end
+// of a run or a person starts ignore their time fields.
 func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
 	switch o := above.section.options; {
 	case o.StartsAtBoot():
@@ -85,7 +85,9 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 	case o.Manual:
 		return timetable.Never, p.withoutTimes(above, "an entry that is started by hand")
 	case schedule == timetable.Reboot:
-		return timetable.Reboot, p.withoutTimes(above, "@reboot, which has no scheduled time", notOfOneMember(o)...)
+		return timetable.Reboot, p.withoutTimes(above, "@reboot, which has no scheduled time", append(notOfOneMember(o), "delay")...)
+	case o.Delay > 0:
+		return timetable.AfterEnd(o.Delay), p.withoutTimes(above, "an entry with delay=, which has no time fields")
 	}
 	return schedule, above
 }

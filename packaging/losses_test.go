@@ -53,6 +53,7 @@ func lossCases(now time.Time) []lossCase {
 		{"count", "count=1 from=2020-01-01", eachMinute, "quick"},
 		{"every", "every=2h", eachMinute, "quick"},
 		{"phase", "every=2h phase=1h", eachMinute, "quick"},
+		{"delay", "delay=2h", eachMinute, "quick"},
 		{"at", "at=" + utc.AddDate(4, 0, 0).Format("2006-01-02T15:04:05Z"), today, "quick"},
 		{"on", "on=job:never", eachMinute, "quick"},
 		{"on-never", "on=job:never", never, "quick"},

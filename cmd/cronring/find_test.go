@@ -31,6 +31,7 @@ var looksFor = map[string]string{
 	"count":          "first N",
 	"every":          "interval",
 	"phase":          "offset",
+	"delay":          "last run's end",
 	"at":             "one time",
 	"on":             "start events",
 	"trigger":        "only by command",

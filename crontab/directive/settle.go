@@ -138,6 +138,17 @@ func (r *Reader) settleTimes(plan *option.Plan, items []Item) {
 	r.clash(plan, items, "until", !m.Until.IsZero() && m.Until.Before(m.From), "until= is before from=, so that the entry never runs", "exchange them")
 	r.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
 	plan.Manual = plan.Manual && len(plan.On) == 0
+	r.settleDelay(plan, items)
+}
+
+// settleDelay refuses delay= beside another option that starts the entry.
+func (r *Reader) settleDelay(plan *option.Plan, items []Item) {
+	if plan.Delay == 0 {
+		return
+	}
+	r.idle(plan, items, "delay", len(plan.On) > 0, "delay= and on= exclude each other", "delete one of them")
+	r.idle(plan, items, "delay", plan.Manual, "delay= and trigger=manual exclude each other", "delete one of them")
+	r.clash(plan, items, "delay", plan.Scope == option.ScopeRing, "delay= requires scope=host or scope=all: a member knows only the ends of runs on its own host", "delete `delay`")
 }
 
 // settleDays checks the filters of the days, and counts weeks from from=.

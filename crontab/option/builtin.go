@@ -31,7 +31,7 @@ func (o *Options) BuiltIn(key string) string {
 // cannot be written as an option.
 var builtIns = map[string]string{
 	"name": "", "desc": "(none)", "owner": "(none)", "access": "(all with a role)", "quiet": "no", "retry-for": "(no limit)", "enabled": "yes", "protect": "no", "labels": "(none)",
-	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
+	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "delay": "(none)", "at": "(none)", "on": "(none)",
 	"day": "(any)", "year": "(any)", "weeks": "1", "calendar": "(any day)", "except": "(none)", "shift": "none",
 	"window": "(any time)", "blackout": "(none)", "outside": "skip", "once-per": "(none)",
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",

@@ -25,7 +25,8 @@ type Options struct {
 	Manual bool   // started by hand only; its schedule is Never
 	On     []Edge // started by the end of these jobs' runs; its schedule is Never
 
-	Triggers *Triggers // the other events in on=, with which its schedule is Never or Reboot; nil: none
+	Triggers *Triggers     // the other events in on=, with which its schedule is Never or Reboot; nil: none
+	Delay    time.Duration // from the end of a run to the next one; its schedule is AfterEnd; 0: not so
 
 	Hours       *timetable.Hours // times at which runs may start, from window= and blackout=; nil: any
 	WaitOutside bool             // a start outside of Hours, or in a blackout of the host, waits

@@ -19,6 +19,8 @@ func Describe(s cron.Schedule) string {
 		return "when the host boots"
 	case never:
 		return "never by schedule"
+	case afterEnd:
+		return DurationText(s.delay) + " after the end of each run"
 	case *every:
 		if s.phase == 0 {
 			return "every " + durationWords(s.period)

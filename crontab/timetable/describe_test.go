@@ -70,6 +70,7 @@ func TestDescribeModifiers(t *testing.T) {
 	}{
 		{Reboot, "when the host boots"},
 		{Never, "never by schedule"},
+		{AfterEnd(90 * time.Second), "1m30s after the end of each run"},
 		{Every(90*time.Minute, 0), "every 90 minutes"},
 		{Every(24*time.Hour, 5*time.Minute), "every day, shifted by 5m"},
 		{At(benchStart), "once at 2026-11-20 21:07:31 +00:00"},

@@ -27,6 +27,8 @@ func TestIdentityTellsSchedulesApart(t *testing.T) {
 		"with seconds": Identity(Seconds(parse("@daily", utc), 1<<30)),
 		"at boot":      Identity(Reboot),
 		"every hour":   Identity(Every(time.Hour, 0)),
+		"after an end": Identity(AfterEnd(time.Hour)),
+		"and later":    Identity(AfterEnd(2 * time.Hour)),
 	} {
 		if other, ok := seen[identity]; ok {
 			t.Errorf("%s and %s have one identity: %s", name, other, identity)

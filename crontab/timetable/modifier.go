@@ -21,6 +21,22 @@ var Reboot cron.Schedule = reboot{}
 // no occurrences.
 var Never cron.Schedule = never{}
 
+// AfterEnd returns the schedule of an entry that runs a fixed time after the end of its
+// previous run. It has no occurrences: they depend on the runs.
+func AfterEnd(delay time.Duration) cron.Schedule { return afterEnd{delay} }
+
+// DelayOf returns the delay of a schedule of AfterEnd, or 0 for other schedules.
+func DelayOf(s cron.Schedule) time.Duration {
+	a, _ := s.(afterEnd)
+	return a.delay
+}
+
+// IsTimeless reports whether s has no occurrences of its own: the boot of the host, the
+// end of a run, an event or a person starts its entry.
+func IsTimeless(s cron.Schedule) bool {
+	return s == Reboot || s == Never || DelayOf(s) > 0
+}
+
 type reboot struct{}
 
 func (reboot) Next(time.Time) time.Time { return time.Time{} }
@@ -30,6 +46,11 @@ type never struct{}
 
 func (never) Next(time.Time) time.Time { return time.Time{} }
 func (never) String() string           { return "never" }
+
+type afterEnd struct{ delay time.Duration }
+
+func (afterEnd) Next(time.Time) time.Time { return time.Time{} }
+func (a afterEnd) String() string         { return "delay=" + DurationText(a.delay) }
 
 // FixedTime reports whether s, or the schedule that it wraps, is fixed-time: it
 // runs after a gap what the gap skipped, and only once in a repeated hour; see

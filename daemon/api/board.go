@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -50,6 +51,11 @@ type Row struct {
 	Streak    int           // occurrences in a row that failed
 	HeldUntil time.Time     // zero: not held, or without an end
 	Why       string        // one line: what it is held, late or waiting for
+}
+
+// FollowsEnd reports whether the next occurrence is due after the end of a live run, by delay=.
+func (r *Row) FollowsEnd() bool {
+	return r.Next.IsZero() && r.Live > 0 && strings.HasPrefix(r.Schedule, "delay=")
 }
 
 // Board returns the jobs that the user sees as rows, and then their changes, until ctx ends, the

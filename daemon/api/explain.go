@@ -70,7 +70,7 @@ func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, diagnost
 	for t := s.Next(from.Add(-1)); len(x.Next) < explainedRuns && !t.IsZero(); t = s.Next(t) {
 		x.Next = append(x.Next, t)
 	}
-	if s == timetable.Reboot || s == timetable.Never {
+	if timetable.IsTimeless(s) {
 		return x
 	}
 	for _, c := range zone.Coming(from, 2) {

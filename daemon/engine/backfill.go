@@ -158,7 +158,7 @@ func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why string) {
 		return 0, "the entry was removed from its crontab"
 	}
 	entry := e.jobs.Entry(slot)
-	if entry.Schedule == timetable.Never || entry.Schedule == timetable.Reboot || entry.Options().Period != nil {
+	if timetable.IsTimeless(entry.Schedule) || entry.Options().Period != nil {
 		return 0, "the clock names no occurrences of the entry any more"
 	}
 	return slot, ""

@@ -18,7 +18,7 @@ func (e *Engine) fire() {
 	if e.draining {
 		return
 	}
-	e.pending = e.agenda.Due(e.now.Wall, e.pending)
+	e.pending = e.agenda.Due(e.now.Wall, e.delays.Due(int64(e.now.Up), e.pending))
 	e.holdFaulty()
 	room, n := stepSize*e.pace, 0
 	var seen agenda.Lookup
@@ -40,6 +40,10 @@ const mostAsked = 20_000
 
 // decideUntil decides every occurrence of one job from its mark until an instant.
 func (e *Engine) decideUntil(slot int, until time.Time, seen *agenda.Lookup) {
+	if e.delayOf(slot) > 0 {
+		e.decideDelayed(slot)
+		return
+	}
 	due := seen.Between(e.jobs.Entry(slot).Schedule, e.marks[slot], until)
 	if due.Empty() || e.jobs.Options(slot).Scope == option.ScopeRing && e.claimDue(slot, due) {
 		return

@@ -73,7 +73,7 @@ func (e *Engine) sinceOf(r *live.Run) time.Time {
 	switch {
 	case r.Trigger == job.TriggerBoot:
 		return r.Due.Add(-1)
-	case s == timetable.Never || s == timetable.Reboot:
+	case timetable.IsTimeless(s):
 		if l := e.ledger(r.Job, r.User); l.Due.Before(r.Due) {
 			return l.Due
 		}
@@ -116,6 +116,9 @@ func (e *Engine) newestDue(p catalog.Parent) time.Time { return e.ledger(p.ID, p
 // undecided reports whether a job has an occurrence that is due by now and not decided
 // yet.
 func (e *Engine) undecided(slot int, due time.Time) bool {
+	if at, planned := e.delays.At(slot); planned {
+		return at <= int64(min(e.now.Up, e.now.UpAt(due)))
+	}
 	mark := e.marks[slot]
 	if mark >= due.UnixNano() {
 		return false

@@ -10,9 +10,9 @@
 //	Step: 1 readClock  a clock that was set back by a minute or more begins an era
 //	      2 take       answers of the ring; events: Load, Started, Ended, Checked, requests
 //	      3 settle     checks the runs and jobs that loads affect, some in each step
-//	      4 expire     timers: timeout, kill, retry, delay, parents, max-late, expect
+//	      4 expire     timers: timeout, kill, retry, wait, parents, max-late, expect
 //	      5 dispatch   assigns free slots to waiting runs
-//	      6 fire       agenda -> due occurrences -> decideDue
+//	      6 fire       agenda and delay= -> due occurrences -> decideDue
 //	      7 fill       backfills; dispatch again
 //	      startNext, after 2, 4 and 7: the next in the queue of a job that lost a run
 //
@@ -30,9 +30,10 @@
 // The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
 // install finds what a load changes, and restore.go continues the runs of the daemon
 // before. Whatever its source, an occurrence becomes a run in decide.go, by the rules of
-// package gate; period.go has the stamps of periods. Now it passes the gates of a run one
+// package gate; period.go has the stamps of periods, delay.go plans what delay= starts, and
+// events.go starts the jobs of other events in on=. Now it passes the gates of a run one
 // after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
-// events.go starts the jobs of other events in on=. finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
+// finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
 // attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
 // (request.go) and the occurrences of a backfill (backfill.go) pass the same gates.
@@ -132,4 +133,7 @@
 //     as watchdog= allows, the time in which the host was suspended excluded.
 //  37. A run is preempted only for a waiting run of higher priority, of the same user or
 //     of root's crontabs, and at most three times for one occurrence.
+//  38. A job with delay= starts by itself no sooner than that after its last run was over,
+//     and never while a run of it is live. If none is live, its next occurrence is planned,
+//     no later than delay= from now (in steps of agenda.DelayStep), or when its hours begin.
 package engine

@@ -74,7 +74,8 @@ type Engine struct {
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
 	agenda  agenda.Agenda
-	pending []int // slots that are due and wait for room in a step, in order
+	delays  *agenda.Times // of jobs with delay=: when the next occurrence is due, in time since boot
+	pending []int         // slots that are due and wait for room in a step, in order
 	caught  agenda.Pace
 
 	live    map[job.RunID]*live.Run
@@ -117,6 +118,7 @@ type Engine struct {
 type viewed struct {
 	holds    job.Holds
 	troubles map[job.Owned]view.Trouble
+	planned  *agenda.Times // Engine.delays
 }
 
 // New returns an engine that continues from State. It has no jobs until the first Load.
@@ -132,6 +134,7 @@ func New(s State) *Engine {
 		stalled:  live.Unstarted{},
 		ring:     newRing(),
 		slots:    &slots.Queue{},
+		delays:   agenda.NewTimes(nil),
 		holds:    job.Holds{},
 		ledgers:  map[job.Owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),
@@ -249,7 +252,7 @@ func (e *Engine) Wake() time.Time {
 		if len(e.pending) > 0 || e.serving.left == 0 && e.slots.HasNext() || e.fills.Busy {
 			return e.now.Wall
 		}
-		wake = e.sooner(e.sooner(e.sooner(e.agenda.Next(), e.slots.Wake), e.fills.Wake), func() (time.Duration, bool) { return e.ring.wakeAt(e.now) })
+		wake = e.sooner(e.sooner(e.sooner(e.sooner(e.agenda.Next(), e.nextDelayed), e.slots.Wake), e.fills.Wake), func() (time.Duration, bool) { return e.ring.wakeAt(e.now) })
 	}
 	return e.sooner(wake, e.timers.Next)
 }
@@ -304,6 +307,9 @@ func (e *Engine) View() *view.View {
 	if e.viewed.troubles == nil {
 		e.viewed.troubles = maps.Clone(e.troubles)
 	}
+	if e.viewed.planned == nil {
+		e.viewed.planned = e.delays.Copy()
+	}
 	live, busy := make([]*job.Run, 0, len(e.live)), map[string]bool{}
 	for _, r := range e.live {
 		live = append(live, r.Recorded)
@@ -313,7 +319,7 @@ func (e *Engine) View() *view.View {
 	}
 	return view.New(view.Parts{
 		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.viewed.holds, Bars: e.bars, Stamps: e.stamps,
-		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.viewed.troubles, Ring: e.ring.view,
+		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.viewed.troubles, Planned: e.viewed.planned, Ring: e.ring.view,
 	})
 }
 
@@ -396,6 +402,7 @@ func (e *Engine) add(r *live.Run) {
 		e.ring.unbegun[r.ID] = r
 	}
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
+	e.endDelay(r)
 }
 
 func (e *Engine) remove(r *live.Run) {

@@ -46,6 +46,7 @@ func (e *Engine) conclude(r *live.Run) {
 	case !r.Requested():
 		e.notifyMissed(r.Job, r.User, r.Options, missedRuns{due: r.Due, reason: r.Reason, zone: r.Zone, run: &r.Run})
 	}
+	e.beginDelay(r, e.endTime(r))
 	e.follow(r)
 }
 
@@ -60,6 +61,8 @@ func (e *Engine) enter(r *live.Run) {
 	}
 	if !r.Due.Before(l.Due) || l.Due.After(e.now.Wall) { // or the clock was set back
 		l.Verdict, l.Run, l.Due, l.Ended = r.Verdict, r.ID, r.Due, ended
+	} else if _, delayed := e.delayed(r); delayed && ended.After(l.Ended) {
+		l.Ended = ended // the next occurrence counts from then
 	}
 	if !l.Ack.Covers(r.ID) {
 		l.Ack = nil

@@ -42,6 +42,7 @@ func (e *Engine) load(ev event.Load) {
 	}
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.Jobs, marks, p.Agenda
+	e.moveDelays(p)
 	e.ring.mode = ev.Ring
 	for _, slot := range e.jobs.OncePer() { // views show their newest success
 		e.noteTrouble(e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User()))
@@ -68,6 +69,7 @@ func (e *Engine) load(ev event.Load) {
 		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.Entry(slot)) })
 		e.loadAwaited()
 	}
+	e.planDelays()
 	e.checkHours(false)
 	e.watchLater(p, everything)
 	if first {

@@ -451,6 +451,7 @@ func (h *history) check(w *simHost, effects []effect.Effect) {
 	h.complete()
 	h.goesOn()
 	h.timely(effects)
+	h.delayed(effects)
 	h.expected()
 }
 
@@ -667,7 +668,7 @@ func (h *history) finish() {
 // randomDays are options about days, and what goes with them.
 var randomDays = []string{
 	"day=last", "day=workday,mon#1", "year=2020-2199", "year=1999", "calendar=odd", "calendar=odd,weekend", "except=weekend", "except=odd shift=next",
-	"except=weekend shift=prev", "calendar=none", "weeks=2 from=2026-01-05", "sec=0,30", "count=3 from=2026-01-05", "protect=yes labels=a:b",
+	"except=weekend shift=prev", "calendar=none", "delay=20m", "delay=5h overlap=queue", "weeks=2 from=2026-01-05", "sec=0,30", "count=3 from=2026-01-05", "protect=yes labels=a:b",
 }
 
 // randomCrontabs returns a user's crontab, and often system crontabs. The numbers of days

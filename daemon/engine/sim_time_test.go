@@ -19,6 +19,7 @@ type durations struct {
 	limited map[job.RunID]*timed // the runs with timeout=
 	ended   *timed               // the run whose end was recorded last, or nil
 	tries   map[job.RunID]try
+	ends    map[job.ID]time.Duration // of jobs with delay=: when their newest run was over
 }
 
 // timed is a run with a process, and the options that it was started with.
@@ -33,7 +34,7 @@ type timed struct {
 type try struct{ since, least, most time.Duration }
 
 func newDurations() durations {
-	return durations{runs: map[job.RunID]*timed{}, limited: map[job.RunID]*timed{}, tries: map[job.RunID]try{}}
+	return durations{runs: map[job.RunID]*timed{}, limited: map[job.RunID]*timed{}, tries: map[job.RunID]try{}, ends: map[job.ID]time.Duration{}}
 }
 
 // timely checks invariants 31 and 32 for one step.

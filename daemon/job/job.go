@@ -48,13 +48,22 @@ func StartsOn(schedule string, option func(key string) string) string {
 		return "by hand"
 	}
 	words := []string{schedule}
-	if text := said("every"); text != "" {
+	if text := said("delay"); text != "" {
+		words = []string{text}
+	} else if text := said("every"); text != "" {
 		words = []string{text, said("phase")}
 	}
 	for _, key := range furtherKeys {
 		words = append(words, said(key))
 	}
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+}
+
+// AfterEnd returns when the next occurrence of a job is due that has delay= and a live run, such as
+// "end+5m" for delay=5m. startsOn is what starts the job.
+func AfterEnd(startsOn string) string {
+	rest, _ := strings.CutPrefix(FieldsOf(startsOn), "delay=")
+	return "end+" + rest
 }
 
 // FieldsOf removes what StartsOn adds to time fields.

@@ -13,6 +13,7 @@ func TestStartsOnSaysTheWholeSchedule(t *testing.T) {
 		{map[string]string{"every": "7m", "day": "workday"}, "every=7m day=workday", "every=7m"},
 		{map[string]string{"every": "7m"}, "every=7m", "every=7m"},
 		{map[string]string{"every": "7m", "phase": "1m"}, "every=7m phase=1m", "every=7m phase=1m"},
+		{map[string]string{"delay": "7m", "window": "08:00-18:00"}, "delay=7m window=08:00-18:00", "delay=7m"},
 		{map[string]string{"at": "2026-03-01T08:00"}, "at=2026-03-01T08:00", "at=2026-03-01T08:00"},
 		{map[string]string{"on": "job:etl", "every": "7m"}, "on=job:etl", "on=job:etl"},
 		{map[string]string{"trigger": "manual"}, "by hand", "by hand"},
@@ -20,6 +21,14 @@ func TestStartsOnSaysTheWholeSchedule(t *testing.T) {
 		got := StartsOn("*/5 * * * *", func(key string) string { return tc.options[key] })
 		if got != tc.want || FieldsOf(got) != tc.fields {
 			t.Errorf("%v: got %q and fields %q, want %q and %q", tc.options, got, FieldsOf(got), tc.want, tc.fields)
+		}
+	}
+}
+
+func TestAfterEndIsShort(t *testing.T) {
+	for _, startsOn := range []string{"delay=5m", "delay=5m window=08:00-18:00", "5m"} {
+		if got := AfterEnd(startsOn); got != "end+5m" {
+			t.Errorf("%s: got %q", startsOn, got)
 		}
 	}
 }

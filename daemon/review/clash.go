@@ -81,7 +81,7 @@ func gather(versions []Version) (groups []*group) {
 	for _, v := range versions {
 		for i := range v.view.Len() {
 			s := v.view.Entry(i).Schedule
-			if s == timetable.Reboot || s == timetable.Never || !v.view.Planned(i) {
+			if timetable.IsTimeless(s) || !v.view.Planned(i) {
 				continue
 			}
 			g := bySchedule[s]

@@ -208,7 +208,7 @@ func (c *Checked) LookAhead(e *crontab.Entry, now time.Time) Outlook {
 	zone := e.Zone()
 	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years", Others: c.others(e, now)}
 	o.Runs = timetable.PerYear(e.Schedule, o.Year)
-	if e.Reboot() || e.Schedule == timetable.Never {
+	if timetable.IsTimeless(e.Schedule) {
 		return o
 	}
 	var effects []string

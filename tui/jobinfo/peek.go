@@ -3,6 +3,7 @@ package jobinfo
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -159,7 +160,10 @@ func FirstRun(w *screen.World, r *api.Row) string {
 
 // nextText returns the next start in both forms: "18:05:00 in 2m49s".
 func nextText(w *screen.World, r *api.Row) string {
-	if r.Next.IsZero() {
+	switch {
+	case r.FollowsEnd():
+		return strings.TrimPrefix(job.FieldsOf(r.Schedule), "delay=") + " after the run ends"
+	case r.Next.IsZero():
 		return "not planned"
 	}
 	away := display.Away(r.Next, w.Now)

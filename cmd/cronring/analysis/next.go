@@ -40,6 +40,8 @@ type coming struct {
 	Jobs        []job.ID         `json:"jobs,omitempty"`  // of the runs, where jobs were named
 	Nodes       []string         `json:"nodes,omitempty"` // of the runs, in a ring: their owners; "": only this host, or no owner
 	Diagnostics []api.Diagnostic `json:"diagnostics"`
+
+	follows bool // the next run is due after the end of an active one, by delay=
 }
 
 // node returns the owner of a run in a ring.
@@ -221,6 +223,7 @@ func jobsNext(ctx context.Context, a *cli.App, q api.ComingQuery, loc *time.Loca
 			return coming{}, err
 		}
 		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = cli.ScheduleText(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
+		c.follows = j.Job.Options["delay"] != "" && len(j.Running) > 0
 	}
 	for i, r := range found.Runs {
 		c.Next, c.Jobs = append(c.Next, r.At.In(loc)), append(c.Jobs, r.Job)
@@ -279,7 +282,11 @@ func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *
 		}
 		a.Printf("\n")
 	}
-	if len(c.Next) == 0 {
+	switch {
+	case len(c.Next) > 0:
+	case c.follows:
+		a.Printf("no run is planned until the active one ends\n")
+	default:
 		a.Printf("no run\n")
 	}
 	printAdvice(a, c.Diagnostics)

@@ -116,7 +116,7 @@ func changeNote(c timetable.Change, view *view.View) string {
 	fixed, interval, second := 0, 0, 0
 	for i := range view.Len() {
 		e := view.Entry(i)
-		if e.Schedule == timetable.Never || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec(), e.Schedule) {
+		if timetable.IsTimeless(e.Schedule) || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec(), e.Schedule) {
 			continue
 		}
 		switch timetable.PassesOf(e.Schedule) {

@@ -54,6 +54,9 @@ var jobColumns = []column{
 // nextCell also shows the owner of the next occurrence of a ring job.
 func (r *jobRow) nextCell() cli.Cell {
 	text := display.Away(r.Next, r.a.Now())
+	if delay := r.Job.Options["delay"]; delay != "" && r.Next.IsZero() && len(r.Running) > 0 {
+		text = job.AfterEnd(delay)
+	}
 	if r.Node != "" {
 		text += " on " + r.Node
 	}

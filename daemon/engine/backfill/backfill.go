@@ -82,7 +82,7 @@ func Complete(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill,
 	switch {
 	case o.Period != nil:
 		why = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
-	case entry.Schedule == timetable.Reboot || entry.Schedule == timetable.Never:
+	case timetable.IsTimeless(entry.Schedule):
 		why = "the clock never starts it, so there are no occurrences to go over"
 	case !timetable.InRange(b.From):
 		why = "the time begins before 1970"

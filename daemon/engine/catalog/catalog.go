@@ -33,6 +33,7 @@ type Catalog struct {
 	groups  []Group
 	once    []int // jobs that run once in a period
 	oncePer []int // jobs with once-per=
+	delayed []int // jobs with delay=
 	events  events
 	daily   map[string]bool // IDs of periods; true if an anacrontab checks the period every day
 	held    map[int]string  // why jobs must not run although their entries could
@@ -117,6 +118,9 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 		c.events.add(i, o.Triggers)
 		if o.OncePer != option.OncePerNone {
 			c.oncePer = append(c.oncePer, i)
+		}
+		if timetable.DelayOf(e.Schedule) > 0 {
+			c.delayed = append(c.delayed, i)
 		}
 		if unfit != nil {
 			if why := unfit(e); why != "" {
@@ -236,6 +240,9 @@ func (c *Catalog) shardsOf(i int) []int {
 
 // OncePer returns the jobs with once-per=.
 func (c *Catalog) OncePer() []int { return c.oncePer }
+
+// Delayed returns the jobs with delay=, in order.
+func (c *Catalog) Delayed() []int { return c.delayed }
 
 // Periods returns the jobs that run once in a period.
 func (c *Catalog) Periods() []int { return c.once }

@@ -105,6 +105,7 @@ var options = []option{
 		}
 		return value
 	}},
+	{"delay", 15, func(g *generator) string { return g.seconds(90, 20_000) + g.pick("", "", " window=06:00-21:00") }},
 	{"at", 40, func(g *generator) string {
 		return g.now.Add(time.Duration(g.rng.IntN(72)-8) * time.Hour).Format("2006-01-02T15:04")
 	}},
@@ -229,6 +230,7 @@ var extremes = map[string][]string{
 	"window":     {"00:00-00:01", "sun/23:59-24:00", "23:59-23:58", "00:00-24:00", "25:00-26:00"},
 	"blackout":   {"00:00-24:00", "00:01-24:00", "00:01-00:00"},
 	"every":      {"36525d", "36525d phase=36524d", "106751d", "106751d23h47m", "97s jitter=52w"},
+	"delay":      longest,
 	"at":         {"1970-01-01", "2199-12-31T23:59", "0001-01-01", "2263-01-01", "2300-01-01", "9999-12-31"},
 	"from":       {"1970-01-01", "1970-01-01 count=1000", "2199-12-31", "2263-01-01", "9999-12-31"},
 	"until":      {"1970-01-01", "2199-12-31", "9999-12-31"},

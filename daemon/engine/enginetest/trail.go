@@ -185,7 +185,7 @@ func (t *Trail) decide(now time.Time, r job.Record) {
 	}
 	t.decided[key] = r
 	j := t.installed[r.Job]
-	if j == nil || j.schedule == timetable.Reboot || j.schedule == timetable.Never {
+	if j == nil || timetable.IsTimeless(j.schedule) {
 		return
 	}
 	if j.period && !j.schedule.Next(r.Due.Add(-1)).Equal(r.Due) {

@@ -45,10 +45,15 @@ func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 // Next returns the first occurrence of job i after an instant that is planned to run. It
 // returns zero if there is none: the schedule has no further time, the job is disabled,
 // held or for other hosts, its user may not run jobs, or it is paused without an end. For
-// an entry with a period, it returns the time of the start, after delay and hours.
+// an entry with a period, it returns the time of the start, after delay and hours. For an
+// entry with delay=, it returns the planned occurrence if no run is live: later ones are
+// not known.
 func (v *View) Next(i int, after time.Time) time.Time {
 	if !v.Planned(i) {
 		return time.Time{}
+	}
+	if delay := timetable.DelayOf(v.Entry(i).Schedule); delay > 0 {
+		return v.nextOfDelay(i, delay, after)
 	}
 	if h := v.Hold(i); h != nil {
 		if h.Until.IsZero() {
@@ -68,6 +73,41 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		return v.nextPeriod(i, per, at)
 	}
 	return at
+}
+
+// nextOfDelay returns the planned occurrence of a job with delay= if it is after an
+// instant. The occurrences that a pause or once-per= skips come delay= after each other.
+func (v *View) nextOfDelay(i int, delay time.Duration, after time.Time) time.Time {
+	up, planned := v.planned.At(i)
+	at := agenda.InSteps(v.now.Wall.Add(job.Sum(time.Duration(up), -v.now.Up)))
+	if !planned || !at.After(after) {
+		return time.Time{}
+	}
+	for _, h := range []*job.Hold{v.Hold(i), v.PlannedPause(i)} {
+		switch {
+		case h == nil || !h.Covers(at):
+		case h.Until.IsZero():
+			return time.Time{}
+		default:
+			at = repeated(at, h.Until, delay)
+		}
+	}
+	o, zone := v.jobs.Options(i), v.Entry(i).Zone().Location()
+	if per := o.OncePer; per != option.OncePerNone && per.Same(v.Trouble(i).Done, at, zone) {
+		at = repeated(at, per.End(at, zone), delay)
+	}
+	if opens, against := v.blackouts.Opens(o.Hours, at); against != "" && !opens.IsZero() {
+		return opens
+	}
+	return at
+}
+
+// repeated returns the first time no earlier than until, from at on in steps.
+func repeated(at, until time.Time, step time.Duration) time.Time {
+	if !at.Before(until) {
+		return at
+	}
+	return at.Add((until.Sub(at) + step - 1) / step * step)
 }
 
 // nextOutsidePause returns the first occurrence after an instant that is in no blackout

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/backfill"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -71,6 +72,7 @@ type View struct {
 	fills     []job.Backfill
 	over      slots.Overflow
 	troubles  map[job.Owned]Trouble
+	planned   *agenda.Times
 	labels    map[string]string
 	blackouts timetable.Blackouts
 	exchange.View
@@ -92,6 +94,7 @@ type Parts struct {
 	Fills     []job.Backfill
 	Overflow  slots.Overflow
 	Troubles  map[job.Owned]Trouble
+	Planned   *agenda.Times // of jobs with delay=: when the next occurrence is due, in time since boot
 	Ring      exchange.View
 }
 
@@ -99,7 +102,7 @@ type Parts struct {
 func New(p Parts) *View {
 	return &View{
 		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, blackouts: p.Blackouts, jobs: p.Jobs, holds: p.Holds, bars: p.Bars, stamps: p.Stamps,
-		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, troubles: p.Troubles, View: p.Ring,
+		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, troubles: p.Troubles, planned: p.Planned, View: p.Ring,
 	}
 }
 

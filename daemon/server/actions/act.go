@@ -174,6 +174,12 @@ func afterNext(c *call.Call, id job.ID, n int) (end time.Time) {
 			break
 		}
 		end = at.Add(1)
+		if delay := timetable.DelayOf(c.View.Entry(i).Schedule); delay > 0 { // it has one planned, and each other one follows the skip of the one before
+			for ; n > 1 && timetable.InRange(at.Add(delay)); n-- {
+				at = at.Add(delay)
+			}
+			return at.Add(delay / 2)
+		}
 	}
 	return end
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -32,6 +33,9 @@ func (s *Analyst) Explain(ctx context.Context, c *call.Call) error {
 	}
 	e, j := c.View.Entry(i), c.View.Job(i)
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), crontabs.On(e, s.daemon.Diagnostics()), from.In(e.Zone().Location()))
+	if at := c.View.Next(i, from.Add(-1)); timetable.DelayOf(e.Schedule) > 0 && !at.IsZero() {
+		x.Next = append(x.Next, at.In(e.Zone().Location()))
+	}
 	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o option.Option) bool { return o.Origin == option.BuiltIn }))
 	x.Job, x.User, x.Crontab, x.Line, x.Held, x.Hold = j.ID, j.User, j.Crontab, j.Line, j.Held, c.View.Hold(i)
 	x.Blackout, _ = c.View.Blackout(c.Now)

@@ -13,6 +13,9 @@ import (
 
 // mismatch returns why a schedule does not contain an instant.
 func mismatch(e *crontab.Entry, at time.Time) string {
+	if timetable.DelayOf(e.Schedule) > 0 {
+		return "nothing was due then: it is due " + timetable.Describe(e.Schedule)
+	}
 	fields := strings.Fields(e.Spec())
 	base, plain := unwrap(e.Schedule).(*timetable.Schedule)
 	wall := at.In(e.Zone().Location())

@@ -197,7 +197,11 @@ func (ev *evidence) neighbours() string {
 	if before := timetable.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
 		text += "; the occurrence before is " + ev.stamp(before)
 	}
-	if after := ev.entry.Schedule.Next(ev.at); !after.IsZero() {
+	after := ev.entry.Schedule.Next(ev.at)
+	if timetable.DelayOf(ev.entry.Schedule) > 0 {
+		after = ev.next
+	}
+	if !after.IsZero() {
 		text += "; the next one is " + ev.stamp(after)
 	}
 	return text

@@ -18,7 +18,7 @@ import (
 func (x *Explainer) addDecision(ctx context.Context, c *call.Call, ev *evidence) error {
 	if ev.at.IsZero() {
 		if err := x.addNewest(ctx, c, ev); err != nil || ev.decided {
-			ev.named = ev.decided && isOccurrence(ev.entry.Schedule, ev.at)
+			ev.named = ev.decided && ev.names(ev.at)
 			x.addRun(c, ev)
 			return err
 		}
@@ -41,6 +41,8 @@ func (x *Explainer) addAt(ctx context.Context, c *call.Call, ev *evidence) error
 	from, to := ev.at, ev.at.Add(time.Minute)
 	if first := ev.entry.Schedule.Next(from.Add(-1)); !first.IsZero() && first.Before(to) {
 		ev.at, ev.named = first.UTC(), true
+	} else if err := x.findDelayed(ctx, c, ev, from, to); err != nil {
+		return err
 	} else {
 		ev.findStart(c, from, to)
 	}
@@ -73,9 +75,34 @@ func (x *Explainer) addExactly(ctx context.Context, c *call.Call, ev *evidence) 
 		ev.at, ev.decided, ev.record = at, false, job.Record{}
 		return false, nil
 	}
-	ev.named = isOccurrence(ev.entry.Schedule, at)
+	ev.named = ev.names(at)
 	x.addRun(c, ev)
 	return true, nil
+}
+
+// findDelayed looks for the occurrence of an entry with delay= that is due within a time.
+func (x *Explainer) findDelayed(ctx context.Context, c *call.Call, ev *evidence, from, to time.Time) error {
+	if timetable.DelayOf(ev.entry.Schedule) == 0 {
+		return nil
+	}
+	if !ev.next.Before(from) && ev.next.Before(to) {
+		ev.at, ev.named = ev.next.UTC(), true
+		return nil
+	}
+	records, err := x.find.Decisions(ctx, c, ev.job.ID, from, to, 1)
+	if len(records) > 0 {
+		ev.at, ev.named = records[0].Due, true
+	}
+	return err
+}
+
+// names reports whether the entry names an instant. An entry with delay= names those that
+// were decided, and the next one.
+func (ev *evidence) names(at time.Time) bool {
+	if timetable.DelayOf(ev.entry.Schedule) > 0 {
+		return ev.decided || at.Equal(ev.next)
+	}
+	return isOccurrence(ev.entry.Schedule, at)
 }
 
 // findStart looks for the occurrence of an entry with a period that starts

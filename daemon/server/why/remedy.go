@@ -3,6 +3,7 @@ package why
 import (
 	"time"
 
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -49,7 +50,7 @@ func (ev *evidence) set(what, option string) api.Remedy {
 // missed runs the occurrence that did not come. What the schedule does not name,
 // or what runs at any time of its period, cannot be made up.
 func (ev *evidence) missed() []api.Remedy {
-	if !ev.named || ev.entry.Options().Period != nil {
+	if !ev.named || ev.entry.Options().Period != nil || timetable.IsTimeless(ev.entry.Schedule) {
 		return []api.Remedy{ev.command("run it now", "run")}
 	}
 	const minute = "2006-01-02T15:04"

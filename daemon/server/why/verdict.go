@@ -140,6 +140,9 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 	if !ev.next.IsZero() && cross != job.StepSchedule {
 		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), display.Length(ev.next.Sub(ev.now))))
 	}
+	if delay := timetable.DelayOf(ev.entry.Schedule); delay > 0 && ev.live != nil {
+		facts = append(facts, fmt.Sprintf("the next one is due %s after the end of run %d", timetable.DurationText(delay), ev.live.ID))
+	}
 	return facts
 }
 

@@ -70,8 +70,9 @@ type evidence struct {
 	ack   *job.Ack
 	bar   job.Reason // why nothing may start as its account, or ""
 	next  time.Time
-	stops bool   // the daemon is about to end
-	fault string // why its files are not watched, or ""
+	live  *job.Run // the oldest live run, after whose end delay= counts; nil: there is none
+	stops bool     // the daemon is about to end
+	fault string   // why its files are not watched, or ""
 
 	blackout string // of the host, in which an occurrence of the future is skipped; or ""
 
@@ -116,6 +117,9 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 	ev.addBlackout(c)
 	ev.fault = x.fault(job.Owned{Job: ev.job.ID, User: ev.job.User})
 	for _, r := range c.View.Runs() {
+		if ev.live == nil && r.Job == ev.job.ID && c.SeesRun(r) {
+			ev.live = &r
+		}
 		waits := r.State == job.RunQueued || r.State == job.RunWaiting
 		if waits && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
 			ev.waiting = append(ev.waiting, r)

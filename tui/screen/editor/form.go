@@ -345,7 +345,7 @@ func (f *form) meaning() string {
 	line, err := 1, error(nil)
 	for i := range f.fields {
 		field := &f.fields[i]
-		if value := strings.TrimSpace(field.line.Text()); err == nil && value != "" && slices.Contains(slices.Concat(option.TimeKeys, option.HoursKeys), field.option) {
+		if value := strings.TrimSpace(field.line.Text()); err == nil && value != "" && (field.option == "delay" || slices.Contains(slices.Concat(option.TimeKeys, option.HoursKeys), field.option)) {
 			line, err = d.Set(line, field.option, value)
 		}
 	}

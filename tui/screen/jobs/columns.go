@@ -193,6 +193,8 @@ func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 		f.Bytes(w.AppendNext(f.Buffer(), r.HeldUntil, r.Zone), canvas.Style{Role: canvas.Off})
 	case r.State == job.StateLate:
 		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{Role: canvas.Doubt, Bold: true})
+	case r.FollowsEnd():
+		f.Put(job.AfterEnd(r.Schedule), canvas.Style{})
 	default:
 		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{})
 	}

@@ -79,3 +79,18 @@ func TestSumsAskEachRunOnce(t *testing.T) {
 		t.Errorf("not shown: got %v and %q, want nothing asked and nothing said", got, s.text)
 	}
 }
+
+// While a run of a job with delay= is live, its next one counts from the end of that run.
+func TestJobsShowWhatFollowsTheEndOfARun(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	row := screentest.Rows()[0]
+	row.Schedule, row.State, row.Live, row.Next = "delay=5m window=08:00-18:00", job.StateRunning, 1, time.Time{}
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	c := canvas.New(80, 22)
+	screentest.Show(t, s, c.View(), w, d)
+	for _, want := range []string{" end+5m ", " next 5m after the run ends "} {
+		if !strings.Contains(c.Text(), want) {
+			t.Errorf("want %q in\n%s", want, c.Text())
+		}
+	}
+}

@@ -53,7 +53,7 @@ var equivalents = map[string][engines]rule{
 	"count":    {},
 	"every":    {same, same, nil}, // cron reads it
 	"phase":    {same, same, nil},
-	"delay":    {},
+	"delay":    {nil, nil, same}, // the timer has it
 	"at":       {},
 	"on":       {},
 	"trigger":  {off, off, off},

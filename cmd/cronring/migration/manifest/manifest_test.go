@@ -172,3 +172,11 @@ func TestFieldsOfOtherParsers(t *testing.T) {
 		}
 	}
 }
+
+// TestTimerCountsFromTheEndOfTheRun holds a timer to delay=, which systemd has too.
+func TestTimerCountsFromTheEndOfTheRun(t *testing.T) {
+	units := Units("a", parsed(t, "#@ delay=90s\n* * * * * true\n"))
+	if len(units) != 2 || !strings.Contains(units[0].Text, "\nOnActiveSec=90s\nOnUnitInactiveSec=90s\n") {
+		t.Errorf("got %+v", units)
+	}
+}

@@ -49,6 +49,11 @@ func (m *manifest) timer() bool {
 		m.set("Timer/OnBootSec", 0)
 		return true
 	}
+	if delay := timetable.DelayOf(at); delay > 0 {
+		m.set("Timer/OnActiveSec", fmt.Sprintf("%ds", wholeSeconds(delay)))
+		m.set("Timer/OnUnitInactiveSec", fmt.Sprintf("%ds", wholeSeconds(delay)))
+		return true
+	}
 	fields, ok := at.(*timetable.Schedule)
 	var events []string
 	if ok {

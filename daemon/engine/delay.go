@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/install"
+	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// A job with delay= has at most one occurrence ahead. It is due when delay= has passed
+// since the last live run of the job was over, or since its occurrence was skipped. While
+// a run is live, also one that waits or that a person started, there is none.
+//
+// The delay is measured in time since boot, so setting the clock neither shortens nor
+// extends it. Another daemon does not know that time: it uses the mark and the end in the
+// ledger. A job that is new, or whose delay was edited, counts from its mark.
+
+// delayOf returns the delay of a job with delay=, or 0.
+func (e *Engine) delayOf(slot int) time.Duration {
+	return timetable.DelayOf(e.jobs.Entry(slot).Schedule)
+}
+
+// delayed returns the job with delay= that a run belongs to.
+func (e *Engine) delayed(r *live.Run) (slot int, ok bool) {
+	return r.Slot, r.Slot >= 0 && e.delayOf(r.Slot) > 0 && live.IsOf(r, e.jobs.Entry(r.Slot).User())
+}
+
+// isIdle reports whether a job has no live run.
+func (e *Engine) isIdle(slot int) bool {
+	return len(live.OfUser(e.byJob[e.jobs.ID(slot)], e.jobs.Entry(slot).User())) == 0
+}
+
+// planDelay plans the next occurrence of a job with delay=. since is when the previous one
+// was over. A time in the future counts as now, because the clock was set back. If the hours
+// of the job do not include the planned time, the occurrence is due when they begin.
+func (e *Engine) planDelay(slot int, since time.Time) {
+	at := e.wallAt(job.Sum(min(e.now.UpAt(since), e.now.Up), e.delayOf(slot))).Add(agenda.DelayStep - 1).Truncate(agenda.DelayStep)
+	opens, against := e.blackouts.Opens(e.jobs.Options(slot).Hours, at)
+	if against != "" && !opens.IsZero() {
+		at = opens
+	}
+	e.delays.Set(slot, int64(e.now.UpAt(at)))
+	e.viewed.planned = nil
+}
+
+// nextDelayed returns when the soonest of the planned occurrences is due.
+func (e *Engine) nextDelayed() (up time.Duration, planned bool) {
+	at, planned := e.delays.First()
+	return time.Duration(at), planned
+}
+
+// wallAt returns what the wall clock will show at a time since boot.
+func (e *Engine) wallAt(up time.Duration) time.Time { return e.now.Wall.Add(job.Sum(up, -e.now.Up)) }
+
+// endDelay forgets the planned occurrence of the job of a new run.
+func (e *Engine) endDelay(r *live.Run) {
+	if slot, ok := e.delayed(r); ok {
+		e.delays.Clear(slot)
+		e.viewed.planned = nil
+	}
+}
+
+// beginDelay plans the next occurrence of the job of a run that was over at an instant, if
+// the job has no other live run.
+func (e *Engine) beginDelay(r *live.Run, over time.Time) {
+	if slot, ok := e.delayed(r); ok && e.isIdle(slot) {
+		e.planDelay(slot, over)
+	}
+}
+
+// decideDelayed decides the planned occurrence of a job with delay=, if it is still due.
+func (e *Engine) decideDelayed(slot int) {
+	at, planned := e.delays.At(slot)
+	if !planned || at > int64(e.now.Up) {
+		return
+	}
+	due := agenda.InSteps(e.wallAt(time.Duration(at)))
+	if mark := e.marks[slot]; due.UnixNano() <= mark { // the clock was set back a little
+		due = time.Unix(0, mark+1).UTC()
+	}
+	e.marks[slot] = due.UnixNano()
+	e.decideDue(e.occurrence(slot, due, job.TriggerClock, job.OnTime), agenda.Occurrences{First: due, List: []time.Time{due}})
+	if e.isIdle(slot) { // it was skipped
+		e.planDelay(slot, e.now.Wall)
+	}
+}
+
+// moveDelays keeps the planned occurrences of the jobs that a load leaves at the same
+// times.
+func (e *Engine) moveDelays(p *install.Prepared) {
+	before := e.delays
+	e.delays, e.viewed.planned = agenda.NewTimes(p.Jobs.Delayed()), nil
+	move := func(old, slot int) {
+		if at, planned := before.At(old); planned {
+			e.delays.Set(slot, at)
+		}
+	}
+	for _, slot := range p.Jobs.Delayed() {
+		if old := p.From[slot]; old >= 0 {
+			move(old, slot)
+		}
+	}
+	for _, f := range p.Fresh {
+		if f.Was >= 0 && f.Same {
+			move(f.Was, f.Job)
+		}
+	}
+}
+
+// planDelays plans the next occurrences of the other idle jobs with delay=, from what is
+// stored of them.
+func (e *Engine) planDelays() {
+	for _, slot := range e.jobs.Delayed() {
+		if _, planned := e.delays.At(slot); planned || !e.isIdle(slot) {
+			continue
+		}
+		since := time.Unix(0, e.marks[slot]).UTC()
+		if l := e.ledgers[job.Owned{Job: e.jobs.ID(slot), User: e.jobs.Entry(slot).User()}]; l.Ended.After(since) {
+			since = l.Ended
+		}
+		e.planDelay(slot, since)
+	}
+}
