@@ -217,13 +217,6 @@ func TestOptionsPageNamesGuardsAndAliases(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("guards: got %v, want %v", got, want)
 	}
-	_, after, _ = strings.Cut(page, ".\\\" reserved guards\n")
-	list, _, _ = strings.Cut(after, ".Pp")
-	for _, s := range option.Vocabulary() {
-		if got := slices.Contains(strings.Fields(list), s.Key); got != (s.Guard && !s.Built()) {
-			t.Errorf("%s: is it on the page as a reserved guard: got %v", s.Key, got)
-		}
-	}
 	_, after, _ = strings.Cut(page, ".Sh COMPATIBILITY")
 	words := strings.Fields(after)
 	for alias := range option.KeyAliases {

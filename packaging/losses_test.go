@@ -74,6 +74,7 @@ func lossCases(now time.Time) []lossCase {
 		{"grace", "grace=1s catchup=skip", eachMinute, "quick"},
 		{"catchup", "catchup=all", eachMinute, "quick"},
 		{"deadline", "deadline=1s", eachMinute, "quick"},
+		{"pause-counts", "pause-counts=yes", eachMinute, "quick"},
 		{"overlap", "overlap=skip", eachMinute, "live"},
 		{"max-instances", "max-instances=1", eachMinute, "live"},
 

@@ -40,6 +40,7 @@ var looksFor = map[string]string{
 	"grace":          "on time",
 	"catchup":        "missed",
 	"deadline":       "never start later",
+	"pause-counts":   "due in a pause",
 	"overlap":        "while a run is active",
 	"once-per":       "one success",
 	"max-instances":  "at the same time",

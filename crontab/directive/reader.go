@@ -1,7 +1,6 @@
 package directive
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -201,15 +200,10 @@ func (r *Reader) Judge(it *Item, above []Item) {
 		r.Refuse(it, "B403", "unknown option "+diagnostic.Quote(it.Key), r.keyFix(it))
 	case it.bare && !spec.IsAnswer():
 		r.Refuse(it, "B404", it.Key+" requires a value", it.Key+" accepts "+spec.Values)
-	case spec.Built():
+	default:
 		if err := r.newPlan().Set(spec, it.Value); err != nil {
 			r.Refuse(it, "B404", it.Key+": "+err.Error(), valueFix(it))
 		}
-	case spec.Check(it.Value) != nil:
-		r.Refuse(it, "B404", it.Key+": "+spec.Check(it.Value).Error(), valueFix(it))
-	case spec.Same != "" && it.Value == spec.Same:
-	default:
-		r.Refuse(it, "B408", it.Key+" is not implemented in this version", cmp.Or(spec.Instead, "delete `"+it.Key+"` if the entry may run without it"))
 	}
 }
 

@@ -139,6 +139,8 @@ func (r *Reader) settleTimes(plan *option.Plan, items []Item) {
 	r.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
 	plan.Manual = plan.Manual && len(plan.On) == 0
 	r.settleDelay(plan, items)
+	r.idle(plan, items, "pause-counts", plan.PauseCounts && (len(plan.On) > 0 || plan.Manual), "pause-counts= has no effect for an entry that the clock does not start", "delete `pause-counts`")
+	r.clash(plan, items, "pause-counts", plan.PauseCounts && plan.Scope == option.ScopeRing, "pause-counts= requires scope=host or scope=all: other members run what comes due in the pause of one", "delete `pause-counts`")
 }
 
 // settleDelay refuses delay= beside another option that starts the entry.

@@ -35,7 +35,7 @@ var builtIns = map[string]string{
 	"day": "(any)", "year": "(any)", "weeks": "1", "calendar": "(any day)", "except": "(none)", "shift": "none",
 	"window": "(any time)", "blackout": "(none)", "outside": "skip", "once-per": "(none)",
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
-	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
+	"grace": "1m", "catchup": "cron", "deadline": "(none)", "pause-counts": "no", "overlap": "allow", "max-instances": "(no limit)",
 	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",
 	"load": "(any)", "pressure": "(any)", "need-memory": "(any)", "need-disk": "(any)", "on-battery": "run", "unmet": "wait",
 	"timeout": "(none)", "watchdog": "(none)", "stop-signal": "TERM", "stop-grace": "30s", "ok": "0", "skip-code": "(none)",

@@ -39,6 +39,7 @@ type Options struct {
 	Scatter      time.Duration // jitter= and spread= together: how much later a caught-up run may start
 	Grace        time.Duration // lateness that still counts as on time
 	Deadline     time.Duration // never start later than this; 0 means no limit
+	PauseCounts  bool          // occurrences that come due in a pause are missed, and not skipped
 	Timeout      time.Duration // 0 means no limit
 	Watchdog     time.Duration // longest time without a sign of life; 0 means no limit
 

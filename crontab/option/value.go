@@ -207,14 +207,3 @@ func CheckNote(text string) error {
 }
 
 // The checks of values of options that this version does not support.
-
-func checkWords(words ...string) func(string) error {
-	return func(text string) error {
-		for _, word := range words {
-			if text == word {
-				return nil
-			}
-		}
-		return fmt.Errorf("%s is not one of the values", diagnostic.Quote(text))
-	}
-}

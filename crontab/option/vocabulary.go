@@ -20,19 +20,9 @@ type Spec struct {
 	Guard   bool   // running the entry without it would be unsafe, so an invalid value holds the entry
 	Same    string // the value with the same effect as no option in a plain cron
 	Meaning string
-	Instead string // what to write in this version, which does not act on the option; "" for nothing
 	Loss    string // what an entry does under a plain cron, which ignores the option
 
 	apply func(*Plan, string) error // nil: not implemented in this version
-	check func(string) error        // for options without apply; nil: not checked
-}
-
-// Check checks a value of an option that this version does not act on.
-func (s *Spec) Check(value string) error {
-	if s.check == nil {
-		return nil
-	}
-	return s.check(value)
 }
 
 // Loses reports whether a plain cron, which ignores the option, runs the entry in
@@ -200,8 +190,9 @@ var vocabulary = []Spec{
 	{Key: "deadline", Values: aDuration, Form: "DURATION", Default: "see text", Same: "0", Meaning: "never start later than this",
 		Loss:  "it has no deadline",
 		apply: func(p *Plan, v string) error { p.Limited = true; return duration(&p.Deadline, v) }},
-	{Key: "pause-counts", Values: yesNo, Extend: true, Guard: true, Same: "no", Meaning: "whether occurrences in a pause are missed",
-		Loss: "there are no pauses", check: checkWords("yes", "no")},
+	{Key: "pause-counts", Values: yesNo, Form: "yes|no", Default: "no", Extend: true, Guard: true, Same: "no", Meaning: "what comes due in a pause is missed",
+		Loss:  "there are no pauses",
+		apply: func(p *Plan, v string) (err error) { p.PauseCounts, err = oneOf(v, answers); return err }},
 	{Key: "overlap", Values: "allow, skip, queue, queue-all, replace, kill", Form: "POLICY", Default: "allow", Guard: true, Same: "allow", Meaning: "what to do while a run is active",
 		Loss:  "a new run starts beside a running one; busybox skips it",
 		apply: func(p *Plan, v string) (err error) { p.Overlap, err = oneOf(v, overlaps); return err }},

@@ -18,12 +18,17 @@ func (e *Engine) fire() {
 	if e.draining {
 		return
 	}
-	e.pending = e.agenda.Due(e.now.Wall, e.delays.Due(int64(e.now.Up), e.pending))
+	e.pending = e.agenda.Due(e.now.Wall, e.resumes.Due(e.now.Wall.UnixNano(), e.delays.Due(int64(e.now.Up), e.pending)))
 	e.holdFaulty()
 	room, n := stepSize*e.pace, 0
 	var seen agenda.Lookup
 	for n < len(e.pending) && room > 0 && seen.Asked < mostAsked {
 		before := len(e.out)
+		if e.waitsForResume(e.pending[n]) {
+			room--
+			n++
+			continue
+		}
 		e.decideUntil(e.pending[n], e.now.Wall, &seen)
 		if e.jobs.HasEdges() {
 			e.updateWaiting(e.pending[n])
@@ -32,6 +37,67 @@ func (e *Engine) fire() {
 		n++
 	}
 	e.pending = e.pending[n:]
+}
+
+// With pause-counts=, a job keeps its mark while nothing but a pause stops it. Its occurrences
+// wait together for the end of the pause. Then they are decided like those that were missed
+// while no daemon ran. A load that removes the job or changes its times skips them as paused;
+// see decideBefore.
+
+// waitsForResume reports whether the occurrences of a job wait for the end of a pause.
+func (e *Engine) waitsForResume(slot int) bool {
+	if !e.jobs.Options(slot).PauseCounts {
+		return false
+	}
+	h, paused := e.holds.Of(e.jobs.ID(slot), e.jobs.Entry(slot).User())
+	if !paused || h.Skips || !h.Covers(e.now.Wall) {
+		return false
+	}
+	o := e.occurrence(slot, e.now.Wall, job.TriggerClock, job.OnTime)
+	return gate.DecideAll(e.host(), &o).Reason == job.IsPaused
+}
+
+// planResume notes when the pause of a job with pause-counts= ends.
+func (e *Engine) planResume(slot int) {
+	h, paused := e.holds.Of(e.jobs.ID(slot), e.jobs.Entry(slot).User())
+	if paused && !h.Skips && !h.Until.IsZero() {
+		e.resumes.Set(slot, h.Until.UnixNano())
+	} else {
+		e.resumes.Clear(slot)
+	}
+}
+
+// planResumes does so for all jobs, after a load or after the clock was set back.
+func (e *Engine) planResumes() {
+	e.resumes = agenda.NewTimes(e.jobs.PauseCounted())
+	for _, slot := range e.jobs.PauseCounted() {
+		e.planResume(slot)
+	}
+}
+
+// nextResume returns when the first of these pauses ends, in time since boot.
+func (e *Engine) nextResume() (up time.Duration, ok bool) {
+	at, ok := e.resumes.First()
+	return e.now.UpAt(time.Unix(0, at)), ok
+}
+
+// addWaiting adds the jobs with pause-counts= that have a pause to slots, which is in order.
+func (e *Engine) addWaiting(slots []int) []int {
+	slots = slices.Clone(slots)
+	for _, slot := range e.jobs.PauseCounted() {
+		if len(e.holds[e.jobs.ID(slot)]) > 0 {
+			slots = append(slots, slot)
+		}
+	}
+	slices.Sort(slots)
+	return slices.Compact(slots)
+}
+
+// decideLater decides the occurrences of a job when the schedules fire.
+func (e *Engine) decideLater(slot int) {
+	if at, known := slices.BinarySearch(e.pending, slot); !known {
+		e.pending = slices.Insert(slices.Clone(e.pending), at, slot)
+	}
 }
 
 // mostAsked limits how often a step calls schedules to find missed occurrences; the next

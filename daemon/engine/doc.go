@@ -124,8 +124,9 @@
 //  31. A run gets its stop signal exactly when timeout= is over, and KILL exactly
 //     when stop-grace= is over after that.
 //  32. A further attempt starts no earlier than backoff= allows, and waits no longer.
-//  33. While a job is paused, its scheduled occurrences are skipped. A pause until a
-//     time ends then, and not before. A skip covers the occurrences that come due in it.
+//  33. While a job is paused, its scheduled occurrences are skipped, or with pause-counts=
+//     wait for the end of the pause. A pause until a time ends then, and not before. A
+//     skip covers the occurrences that come due in it.
 //  34. No attempt is planned later than retry-for= allows.
 //  35. Unless a person requests it, no run starts outside of window= and blackout= or in
 //     a blackout of the host; a start on time counts at its due time.

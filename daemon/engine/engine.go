@@ -74,6 +74,7 @@ type Engine struct {
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
 	agenda  agenda.Agenda
+	resumes *agenda.Times // of jobs with pause-counts=: when their pause ends, in Unix nanoseconds
 	delays  *agenda.Times // of jobs with delay=: when the next occurrence is due, in time since boot
 	pending []int         // slots that are due and wait for room in a step, in order
 	caught  agenda.Pace
@@ -134,6 +135,7 @@ func New(s State) *Engine {
 		stalled:  live.Unstarted{},
 		ring:     newRing(),
 		slots:    &slots.Queue{},
+		resumes:  agenda.NewTimes(nil),
 		delays:   agenda.NewTimes(nil),
 		holds:    job.Holds{},
 		ledgers:  map[job.Owned]job.Ledger{},
@@ -252,7 +254,7 @@ func (e *Engine) Wake() time.Time {
 		if len(e.pending) > 0 || e.serving.left == 0 && e.slots.HasNext() || e.fills.Busy {
 			return e.now.Wall
 		}
-		wake = e.sooner(e.sooner(e.sooner(e.sooner(e.agenda.Next(), e.nextDelayed), e.slots.Wake), e.fills.Wake), func() (time.Duration, bool) { return e.ring.wakeAt(e.now) })
+		wake = e.sooner(e.sooner(e.sooner(e.sooner(e.sooner(e.agenda.Next(), e.nextDelayed), e.nextResume), e.slots.Wake), e.fills.Wake), func() (time.Duration, bool) { return e.ring.wakeAt(e.now) })
 	}
 	return e.sooner(wake, e.timers.Next)
 }
@@ -369,6 +371,7 @@ func (e *Engine) setBack(by time.Duration) {
 		e.marks[slot] = agenda.AfterSetBack(e.jobs.Entry(slot).Schedule, e.marks[slot], now, by)
 	}
 	e.agenda.Reset(e.now.Wall)
+	e.planResumes()
 	e.emit(e.roster())
 }
 
@@ -441,7 +444,10 @@ func (e *Engine) setHold(id job.ID, user string, h *job.Hold) {
 	e.viewed.holds = nil
 	if h == nil {
 		e.holds.Lift(id, user)
-		return
+	} else {
+		e.holds.Put(id, *h)
 	}
-	e.holds.Put(id, *h)
+	if slot, ok := e.jobs.Find(id); ok {
+		e.planResume(slot)
+	}
 }

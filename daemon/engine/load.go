@@ -30,7 +30,7 @@ func (e *Engine) load(ev event.Load) {
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = &install.Awaited{Memory: e.memory.remember(), Crontabs: maps.Clone(ev.Awaited), Booted: e.memory.Booted}
 	}
-	late := e.agenda.Due(e.now.Wall, e.pending)
+	late := e.addWaiting(e.agenda.Due(e.now.Wall, e.pending))
 	e.decideBefore(p, late)
 	var memory *install.Memory
 	if first {
@@ -43,6 +43,7 @@ func (e *Engine) load(ev event.Load) {
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.Jobs, marks, p.Agenda
 	e.moveDelays(p)
+	e.planResumes()
 	e.ring.mode = ev.Ring
 	for _, slot := range e.jobs.OncePer() { // views show their newest success
 		e.noteTrouble(e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User()))

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -51,10 +54,59 @@ func (h *history) planned() {
 		switch latest := now.In(job.Sum(e.delayOf(slot), agenda.DelayStep)); {
 		case planned != e.isIdle(slot):
 			h.w.t.Errorf("invariant 38: %s is idle: %t, and its next occurrence is planned: %t", h.ids[slot], e.isIdle(slot), planned)
+		case h.countsPause(slot):
 		case planned && at <= now.Up:
 			h.w.t.Errorf("invariant 38: the occurrence of %s is due and not decided", h.ids[slot])
 		case planned && at > latest && e.jobs.Options(slot).Hours == nil && len(h.w.blackouts) == 0:
 			h.w.t.Errorf("invariant 38: the next occurrence of %s is planned %s from now", h.ids[slot], at-now.Up)
 		}
+	}
+}
+
+// countsPause reports whether a job has pause-counts= and a pause now.
+func (h *history) countsPause(slot int) bool {
+	hold, paused := h.trials.holds.Of(h.ids[slot], h.jobs.Entry(slot).User())
+	return h.jobs.Options(slot).PauseCounts && paused && !hold.Skips && hold.Covers(h.w.now.Wall)
+}
+
+// counted checks the other half of invariant 33: with pause-counts= nothing is skipped because
+// of a pause, unless a load changes the job.
+func (h *history) counted(effects []effect.Effect) {
+	loads := func(eff effect.Effect) bool {
+		f, ok := eff.(effect.Fact)
+		return ok && f.Record.Kind == job.Loaded
+	}
+	if slices.ContainsFunc(effects, loads) {
+		return
+	}
+	for _, eff := range effects {
+		f, ok := eff.(effect.Fact)
+		if !ok || f.Record.Kind != job.Decided || f.Record.Run != nil || f.Record.Backfill != nil || f.Record.Reason != job.IsPaused {
+			continue
+		}
+		slot, known := h.find(f.Record.Job)
+		if !known {
+			continue
+		}
+		hold, _ := h.trials.holds.Of(f.Record.Job, h.jobs.Entry(slot).User())
+		clock := !timetable.IsTimeless(h.jobs.Entry(slot).Schedule) || h.w.engine.delayOf(slot) > 0
+		if clock && h.jobs.Options(slot).PauseCounts && !hold.Skips {
+			h.w.t.Errorf("invariant 33: %s at %s is skipped as paused, with pause-counts=yes", f.Record.Job, f.Record.Due)
+		}
+	}
+}
+
+// pauseSome often pauses or resumes a job with pause-counts=.
+func (h *history) pauseSome() {
+	counted, rng := h.w.engine.jobs.PauseCounted(), h.trials.pauses
+	if len(counted) == 0 || rng.IntN(2) == 0 {
+		return
+	}
+	id := h.w.engine.jobs.ID(counted[rng.IntN(len(counted))])
+	h.say("pause or resume %s", id)
+	if rng.IntN(2) == 0 {
+		h.w.step(event.Pause{Job: id, Hold: h.randomHold()})
+	} else {
+		h.w.step(event.Resume{Job: id, By: "ann"})
 	}
 }

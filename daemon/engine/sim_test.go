@@ -130,6 +130,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w.start()
 	for range 60 {
 		h.do(rng)
+		h.pauseSome()
 		if t.Failed() {
 			break
 		}
@@ -452,6 +453,7 @@ func (h *history) check(w *simHost, effects []effect.Effect) {
 	h.goesOn()
 	h.timely(effects)
 	h.delayed(effects)
+	h.counted(effects)
 	h.expected()
 }
 
@@ -590,6 +592,9 @@ func (h *history) complete() {
 	}
 	for slot := range w.engine.jobs.Len() {
 		id, s := h.ids[slot], w.engine.jobs.Entry(slot).Schedule
+		if h.countsPause(slot) {
+			continue
+		}
 		from, known := h.since[id]
 		if last, ok := h.last[id]; ok && last.After(from) {
 			from, known = last, true
@@ -668,7 +673,7 @@ func (h *history) finish() {
 // randomDays are options about days, and what goes with them.
 var randomDays = []string{
 	"day=last", "day=workday,mon#1", "year=2020-2199", "year=1999", "calendar=odd", "calendar=odd,weekend", "except=weekend", "except=odd shift=next",
-	"except=weekend shift=prev", "calendar=none", "delay=20m", "delay=5h overlap=queue", "weeks=2 from=2026-01-05", "sec=0,30", "count=3 from=2026-01-05", "protect=yes labels=a:b",
+	"except=weekend shift=prev", "calendar=none", "delay=20m", "delay=5h overlap=queue", "pause-counts=yes", "pause-counts=yes catchup=once", "pause-counts=yes catchup=all:5 delay=30m", "weeks=2 from=2026-01-05", "sec=0,30", "count=3 from=2026-01-05", "protect=yes labels=a:b",
 }
 
 // randomCrontabs returns a user's crontab, and often system crontabs. The numbers of days

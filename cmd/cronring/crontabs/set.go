@@ -1,7 +1,6 @@
 package crontabs
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,10 +73,8 @@ func checkOption(setting string) error {
 			"cronring set JOB "+key+"=VALUE    or to remove it: "+key+"=")
 	case !ok:
 		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring options")
-	case strings.HasPrefix(key, "x-") || value == "" || known >= 0 && vocabulary[known].Built():
+	case strings.HasPrefix(key, "x-") || value == "" || known >= 0:
 		return nil
-	case known >= 0:
-		return cli.UsageError("set "+key, key+" is not implemented in this version", cmp.Or(vocabulary[known].Instead, "man cronring-options"))
 	}
 	fix := "man cronring-options"
 	if near := diagnostic.Nearest(key, optionKeys()); near != "" {

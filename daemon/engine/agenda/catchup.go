@@ -16,6 +16,14 @@ const (
 	cronLimitFixed = 180 * time.Minute
 )
 
+// CronLimit returns how late an occurrence can be for cron's own catch-up rule.
+func CronLimit(fixed bool) time.Duration {
+	if fixed {
+		return cronLimitFixed
+	}
+	return cronLimit
+}
+
 // Plan divides occurrences, oldest first: List[:TooLate] are past their deadline,
 // List[TooLate:Missed] are skipped for Reason, List[Missed:OnTime] are caught up,
 // List[OnTime:] are on time.
@@ -39,12 +47,8 @@ func Catchup(o *option.Options, fixed bool, list []time.Time, now time.Time) Pla
 	keep := 0
 	switch o.Catchup {
 	case option.CatchupCron:
-		limit := cronLimit
-		if fixed {
-			limit = cronLimitFixed
-		}
 		p.Reason = job.Late
-		if p.OnTime > firstWithin(list, now, limit) {
+		if p.OnTime > firstWithin(list, now, CronLimit(fixed)) {
 			keep, p.Reason = 1, job.Superseded
 		}
 	case option.CatchupSkip:

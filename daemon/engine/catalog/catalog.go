@@ -34,6 +34,7 @@ type Catalog struct {
 	once    []int // jobs that run once in a period
 	oncePer []int // jobs with once-per=
 	delayed []int // jobs with delay=
+	counted []int // jobs with pause-counts=
 	events  events
 	daily   map[string]bool // IDs of periods; true if an anacrontab checks the period every day
 	held    map[int]string  // why jobs must not run although their entries could
@@ -121,6 +122,9 @@ func (c *Catalog) classify(unfit func(*crontab.Entry) string) (unfits map[int]st
 		}
 		if timetable.DelayOf(e.Schedule) > 0 {
 			c.delayed = append(c.delayed, i)
+		}
+		if o.PauseCounts {
+			c.counted = append(c.counted, i)
 		}
 		if unfit != nil {
 			if why := unfit(e); why != "" {
@@ -243,6 +247,9 @@ func (c *Catalog) OncePer() []int { return c.oncePer }
 
 // Delayed returns the jobs with delay=, in order.
 func (c *Catalog) Delayed() []int { return c.delayed }
+
+// PauseCounted returns the jobs with pause-counts=, in order.
+func (c *Catalog) PauseCounted() []int { return c.counted }
 
 // Periods returns the jobs that run once in a period.
 func (c *Catalog) Periods() []int { return c.once }

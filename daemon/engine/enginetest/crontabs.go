@@ -138,6 +138,7 @@ var options = []option{
 	{"grace", 10, func(g *generator) string { return g.seconds(0, 900) }},
 	{"catchup", 4, func(g *generator) string { return g.pick("cron", "skip", "once", "all", "all:3") }},
 	{"deadline", 10, func(g *generator) string { return g.seconds(30, 20_000) }},
+	{"pause-counts", 6, func(g *generator) string { return g.pick("yes", "yes", "no") }},
 	{"overlap", 2, func(g *generator) string { return g.pick("allow", "skip", "queue", "queue-all", "replace", "kill") }},
 	{"max-instances", 2, func(g *generator) string { return g.pick("1", "2", "3") }},
 	{"after", 5, func(g *generator) string {

@@ -380,7 +380,11 @@ func (t *Trail) Idle(h *Host) {
 	if h.Engine.View().Draining() {
 		return
 	}
+	v := h.Engine.View()
 	for id, j := range t.installed {
+		if i, ok := v.Find(id); ok && v.Options(i).PauseCounts && v.Hold(i) != nil {
+			continue // its occurrences wait for the end of the pause
+		}
 		if next := j.schedule.Next(j.newest); !next.IsZero() && !next.After(h.Now.Wall) {
 			t.fault("%s due %s is not decided at %s", id, next.UTC(), h.Now.Wall)
 		}

@@ -60,6 +60,9 @@ func (v *View) Next(i int, after time.Time) time.Time {
 			return time.Time{}
 		}
 		if h.Until.After(after) {
+			if v.catchesUp(i, timetable.Previous(v.Entry(i).Schedule, h.Until), h.Until) {
+				return h.Until
+			}
 			after = h.Until.Add(-1)
 		}
 	}
@@ -75,22 +78,68 @@ func (v *View) Next(i int, after time.Time) time.Time {
 	return at
 }
 
+// CountsPause reports whether the occurrences of job i wait for the end of its pause, by
+// pause-counts=.
+func (v *View) CountsPause(i int) bool {
+	h, paused := v.holds.Of(v.ID(i), v.Entry(i).User())
+	return v.jobs.Options(i).PauseCounts && paused && !h.Skips
+}
+
+// WaitsForResume returns the newest occurrence of job i that waits for the end of the
+// pause, or zero.
+func (v *View) WaitsForResume(i int) time.Time {
+	h, _ := v.holds.Of(v.ID(i), v.Entry(i).User())
+	if !v.CountsPause(i) || !h.Covers(v.now.Wall) || !v.Planned(i) {
+		return time.Time{}
+	}
+	if up, planned := v.planned.At(i); planned && up <= int64(v.now.Up) {
+		return agenda.InSteps(v.now.Wall.Add(time.Duration(up) - v.now.Up))
+	}
+	return v.dueInPause(h, timetable.Previous(v.Entry(i).Schedule, v.now.Wall.Add(1)))
+}
+
+// dueInPause returns due, or zero if it is before the pause.
+func (v *View) dueInPause(h job.Hold, due time.Time) time.Time {
+	if due.Before(h.Since) || due.Before(h.From) {
+		return time.Time{}
+	}
+	return due.UTC()
+}
+
+// catchesUp reports whether an occurrence of job i that waits for the end of its pause is
+// caught up at that time.
+func (v *View) catchesUp(i int, due, until time.Time) bool {
+	h, _ := v.holds.Of(v.ID(i), v.Entry(i).User())
+	if !v.CountsPause(i) || !h.Until.Equal(until) || v.dueInPause(h, due).IsZero() {
+		return false
+	}
+	plan := agenda.Catchup(v.jobs.Options(i), timetable.FixedTime(v.Entry(i).Schedule), []time.Time{due}, until)
+	return plan.Missed == 0
+}
+
 // nextOfDelay returns the planned occurrence of a job with delay= if it is after an
 // instant. The occurrences that a pause or once-per= skips come delay= after each other.
 func (v *View) nextOfDelay(i int, delay time.Duration, after time.Time) time.Time {
 	up, planned := v.planned.At(i)
 	at := agenda.InSteps(v.now.Wall.Add(job.Sum(time.Duration(up), -v.now.Up)))
-	if !planned || !at.After(after) {
+	if !planned {
 		return time.Time{}
 	}
 	for _, h := range []*job.Hold{v.Hold(i), v.PlannedPause(i)} {
 		switch {
-		case h == nil || !h.Covers(at):
+		case h == nil || !h.Covers(at) && !(h.Covers(v.now.Wall) && at.Before(h.Until)):
 		case h.Until.IsZero():
 			return time.Time{}
+		case v.catchesUp(i, at, h.Until):
+			at = h.Until
+		case v.CountsPause(i):
+			at = h.Until.Add(delay)
 		default:
 			at = repeated(at, h.Until, delay)
 		}
+	}
+	if !at.After(after) {
+		return time.Time{}
 	}
 	o, zone := v.jobs.Options(i), v.Entry(i).Zone().Location()
 	if per := o.OncePer; per != option.OncePerNone && per.Same(v.Trouble(i).Done, at, zone) {

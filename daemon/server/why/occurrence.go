@@ -16,6 +16,9 @@ import (
 
 // addDecision settles which occurrence is meant, and what became of it.
 func (x *Explainer) addDecision(ctx context.Context, c *call.Call, ev *evidence) error {
+	if ev.at.IsZero() && !ev.waits.IsZero() {
+		ev.at = ev.waits
+	}
 	if ev.at.IsZero() {
 		if err := x.addNewest(ctx, c, ev); err != nil || ev.decided {
 			ev.named = ev.decided && ev.names(ev.at)
@@ -71,6 +74,10 @@ func (x *Explainer) addExactly(ctx context.Context, c *call.Call, ev *evidence) 
 			return false, err
 		}
 	}
+	if !ev.decided && at.Equal(ev.waits) {
+		ev.named = true
+		return true, nil
+	}
 	if !ev.decided || !ev.at.Equal(at) {
 		ev.at, ev.decided, ev.record = at, false, job.Record{}
 		return false, nil
@@ -100,7 +107,7 @@ func (x *Explainer) findDelayed(ctx context.Context, c *call.Call, ev *evidence,
 // were decided, and the next one.
 func (ev *evidence) names(at time.Time) bool {
 	if timetable.DelayOf(ev.entry.Schedule) > 0 {
-		return ev.decided || at.Equal(ev.next)
+		return ev.decided || at.Equal(ev.next) || at.Equal(ev.waits)
 	}
 	return isOccurrence(ev.entry.Schedule, at)
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -33,6 +35,8 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It is due in " + display.Length(ev.at.Sub(ev.now)) + "."
 	case !ev.decided && cross == job.StepSchedule:
 		return "It was not due then: the schedule does not include that time."
+	case !ev.decided && ev.counts && ev.pausedAt():
+		return "It waits for the end of the pause. " + ev.afterPause() + "."
 	case !ev.decided && ev.at.After(ev.now):
 		return "It will not start. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided && cross == job.StepEntry:
@@ -45,6 +49,26 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It did not start. " + display.Sentence(ev.crossFact(cross))
 	}
 	return "It did not start. " + ev.reason().Sentence()
+}
+
+// afterPause describes what becomes at the end of a pause of what came due in it.
+func (ev *evidence) afterPause() string {
+	o, text := ev.entry.Options(), ""
+	switch o.Catchup {
+	case option.CatchupSkip:
+		return "Then catchup=skip skips what came due in the pause"
+	case option.CatchupAll:
+		text = fmt.Sprintf("Then catchup=all starts a run for each of the newest %d that came due in the pause", o.MaxMade)
+	case option.CatchupOnce:
+		text = "Then catchup=once starts one run for the newest that came due in the pause"
+	default:
+		limit := agenda.CronLimit(timetable.FixedTime(ev.entry.Schedule))
+		text = "Then catchup=cron starts one run for the newest that came due in the pause, if it is at most " + timetable.DurationText(limit) + " late"
+	}
+	if o.Deadline > 0 {
+		text += "; deadline= skips what is more than " + timetable.DurationText(o.Deadline) + " late"
+	}
+	return text
 }
 
 // told describes how the run of the occurrence went.

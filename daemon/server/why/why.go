@@ -74,6 +74,9 @@ type evidence struct {
 	stops bool     // the daemon is about to end
 	fault string   // why its files are not watched, or ""
 
+	counts bool      // by pause-counts=, what comes due in the pause waits for its end
+	waits  time.Time // the newest occurrence that does so; or zero
+
 	blackout string // of the host, in which an occurrence of the future is skipped; or ""
 
 	at      time.Time // the occurrence, or the instant asked about
@@ -100,6 +103,7 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 	ev := &evidence{
 		job: c.View.Job(i), entry: c.View.Entry(i), now: c.Now, host: x.host(),
 		hold: c.View.Hold(i), ack: c.View.Ack(i), next: c.View.Next(i, c.Now), stops: c.View.Draining(),
+		counts: c.View.CountsPause(i), waits: c.View.WaitsForResume(i),
 	}
 	if b, barred := c.View.Barred(ev.job.User); barred {
 		ev.bar = b.Reason
