@@ -646,31 +646,6 @@ func TestTooManyOptionsHold(t *testing.T) {
 	}
 }
 
-// TestOptionsAreNeverIgnoredInSilence checks each option of the vocabulary. This version acts on
-// it, or holds the entry.
-func TestOptionsAreNeverIgnoredInSilence(t *testing.T) {
-	for _, s := range option.Vocabulary() {
-		if s.Built() {
-			continue
-		}
-		values := strings.Split(s.Values, ", ")
-		value := values[0]
-		if value == s.Same {
-			value = values[1]
-		}
-		item := s.Key + "='" + value + "'"
-		for _, text := range []string{"#@ " + item + "\n0 1 * * * x\n", "#@ default " + item + "\n0 1 * * * x\n"} {
-			if e, codes := optionsOf(t, text); e.Options().Held == "" {
-				t.Errorf("%s: got %v and an entry that runs without it, want it held", text, codes)
-			}
-		}
-		c := Config{Sidecar: &sidecar.Sidecar{Default: []sidecar.Setting{{Key: s.Key, Value: value, File: "c.toml", Line: 1}}}}
-		if file, _ := Parse("t", "0 1 * * * x\n", c); file.Entries[0].Options().Held == "" {
-			t.Errorf("%s in the configuration: got an entry that runs without it, want it held", s.Key)
-		}
-	}
-}
-
 func TestSameHasNoDiagnostic(t *testing.T) {
 	for _, s := range option.Vocabulary() {
 		if s.Same != "" && !s.Extend {

@@ -23,9 +23,6 @@ func (e *Entry) Effective() []option.Option {
 	}
 	var all []option.Option
 	for _, s := range option.Vocabulary() {
-		if !s.Built() {
-			continue
-		}
 		it, ok := said[s.Key]
 		if !ok {
 			it = option.Option{Key: s.Key, Value: e.Options().BuiltIn(s.Key)}

@@ -130,16 +130,13 @@ func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
 		head, _, _ := strings.Cut(item, "\n")
 		for _, part := range strings.Split(head, " , Cm ") {
 			key, _, _ := strings.Cut(part, " Ns = Ns ")
-			if spec := option.Find(key); spec == nil || !spec.Built() || items[key] != "" {
-				t.Errorf("%s: %s is twice on the page, or no option that is built", optionsPath, key)
+			if spec := option.Find(key); spec == nil || items[key] != "" {
+				t.Errorf("%s: %s is twice on the page, or no option", optionsPath, key)
 			}
 			items[key] = item + "\n"
 		}
 	}
 	for _, s := range option.Vocabulary() {
-		if !s.Built() {
-			continue
-		}
 		if got := strings.Contains(items[s.Key], "\nA guard.\n") || strings.Contains(items[s.Key], "\nGuards.\n"); got != s.Guard {
 			t.Errorf("%s: marked as a guard: got %v, want %v", s.Key, got, s.Guard)
 		}
@@ -180,13 +177,11 @@ func checkIndex(t *testing.T, path string) {
 	}
 	var want strings.Builder
 	for _, s := range option.Vocabulary() {
-		if s.Built() {
-			line := fmt.Sprintf("%-27s %-9s %s\n", s.Key+"="+s.Form, s.Default, s.Meaning)
-			if len(line) > 76 || s.Form == "" || s.Default == "" {
-				t.Errorf("%s: the line in the index is incomplete or longer than 75 columns: %q", s.Key, line)
-			}
-			want.WriteString(line)
+		line := fmt.Sprintf("%-27s %-9s %s\n", s.Key+"="+s.Form, s.Default, s.Meaning)
+		if len(line) > 76 || s.Form == "" || s.Default == "" {
+			t.Errorf("%s: the line in the index is incomplete or longer than 75 columns: %q", s.Key, line)
 		}
+		want.WriteString(line)
 	}
 	switch {
 	case got == want.String():
@@ -208,7 +203,7 @@ func TestOptionsPageNamesGuardsAndAliases(t *testing.T) {
 		}
 	}
 	for _, s := range option.Vocabulary() {
-		if s.Guard && (s.Built() || !s.Extend) {
+		if s.Guard {
 			want = append(want, s.Key)
 		}
 	}

@@ -227,7 +227,6 @@ func TestSidecarValuesAreChecked(t *testing.T) {
 		{"overlap=skpi", "B404", "write `overlap = \"skip\"`; overlap accepts allow, skip, queue, queue-all, replace, kill", true, false},
 		{"?overlap=skpi", "B412", "", false, false},
 		{"tz=Mars/Base", "B404", "tz accepts a name of the time zone database, such as Europe/Paris", true, false},
-		{"on=clock", "B408", "delete `on` if the entry may run without it", true, false},
 		{"name=other", "B410", "write it in a [[match]], or `#@ name=other` above the entry", false, false},
 	}
 	for _, tt := range tests {

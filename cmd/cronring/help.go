@@ -69,9 +69,7 @@ func search(root *cobra.Command, words []string) *cli.Table {
 		}
 	}
 	for _, o := range option.Vocabulary() {
-		if o.Built() {
-			add(o.Key+"=", o.Meaning, o.Values+" "+o.Loss)
-		}
+		add(o.Key+"=", o.Meaning, o.Values+" "+o.Loss)
 	}
 	for _, c := range root.Commands() {
 		for _, c := range append([]*cobra.Command{c}, c.Commands()...) {
@@ -94,9 +92,7 @@ func helpNames(root *cobra.Command) (names []string) {
 		names = append(names, c.Name())
 	}
 	for _, o := range option.Vocabulary() {
-		if o.Built() {
-			names = append(names, o.Key+"=")
-		}
+		names = append(names, o.Key+"=")
 	}
 	for _, p := range manual(root) {
 		if p.verb == nil {

@@ -111,7 +111,6 @@ var codes = map[Code]kind{
 	"B404": {Error, "an invalid value"},
 	"B405": {Error, "an option twice for one entry"},
 	"B406": {Error, "an item that is not key or key=value"},
-	"B408": {Error, "an option that is reserved but not implemented: the entry is held"},
 	"B409": {Error, "a name twice in one crontab: the later entry is held"},
 	"B410": {Error, "an option that has no effect here"},
 	"B411": {Error, "options that exclude or require each other"},

@@ -89,7 +89,7 @@ func (r *Reader) refuseStray(it, before *Item, first int) (end int) {
 // quoteFix returns the option before with a value that includes rest.
 func (r *Reader) quoteFix(before *Item, rest string) string {
 	valid := func(value string) bool {
-		return before.Spec != nil && before.Spec.Built() && r.newPlan().Set(before.Spec, value) == nil
+		return before.Spec != nil && r.newPlan().Set(before.Spec, value) == nil
 	}
 	if value := before.Value + " " + rest; before.Spec == nil || valid(value) {
 		return "quote the value: " + before.Written(before.Key, value)

@@ -46,7 +46,7 @@ func (it *Item) ApplyTo(p *option.Plan) {
 		p.Hold(it.held)
 	case it.degraded != "":
 		p.Degrade(it.degraded)
-	case it.Effective() && it.Spec != nil && it.Spec.Built():
+	case it.Effective() && it.Spec != nil:
 		if err := p.Set(it.Spec, it.Value); err != nil {
 			p.Hold("The option " + it.Key + "= is invalid: " + err.Error() + ".")
 		}

@@ -208,14 +208,14 @@ func (r *Reader) Judge(it *Item, above []Item) {
 }
 
 // Refuse adds a diagnostic about an item. The item is ignored if it is marked
-// with ?. Otherwise the entry is held if the item is a guard or not implemented,
-// and runs without the item if not.
+// with ?. Otherwise the entry is held if the item is a guard, and runs without the
+// item if not.
 func (r *Reader) Refuse(it *Item, code diagnostic.Code, why, fix string) {
 	switch {
 	case it.Maybe && code != "B406":
 		it.off = true
 		r.ReportItem(it, "B412", why+": it is ignored, because it is marked with ?", "")
-	case it.Spec != nil && (it.Spec.Guard || !it.Spec.Built()):
+	case it.Spec != nil && it.Spec.Guard:
 		it.held = sentence(it, why)
 		r.ReportItem(it, code, why+": the entry is held", fix)
 	default:

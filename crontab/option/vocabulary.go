@@ -14,7 +14,7 @@ import (
 type Spec struct {
 	Key     string
 	Values  string // description of the values
-	Form    string // placeholder for a value in a list of options, such as DURATION; "" if this version does not act on the option
+	Form    string // placeholder for a value in a list of options, such as DURATION
 	Default string // default in a few words
 	Extend  bool   // beyond the core vocabulary
 	Guard   bool   // running the entry without it would be unsafe, so an invalid value holds the entry
@@ -22,13 +22,13 @@ type Spec struct {
 	Meaning string
 	Loss    string // what an entry does under a plain cron, which ignores the option
 
-	apply func(*Plan, string) error // nil: not implemented in this version
+	apply func(*Plan, string) error
 }
 
 // Loses reports whether a plain cron, which ignores the option, runs the entry in
 // another way.
 func (s *Spec) Loses(value string) bool {
-	return s.Built() && s.Loss != nothingLost && s.Same != value
+	return s.Loss != nothingLost && s.Same != value
 }
 
 // Meant returns the valid value that the author of an invalid one probably meant,
@@ -45,9 +45,6 @@ func (s *Spec) Meant(value string) string {
 // IsAnswer reports whether the values are yes and no, so that the key alone means yes.
 func (s *Spec) IsAnswer() bool { return s.Values == yesNo }
 
-// Built reports whether this version implements the option.
-func (s *Spec) Built() bool { return s.apply != nil }
-
 // groups are the first options of the groups, in the order of the vocabulary.
 var groups = map[string]string{
 	"name": "Name and description", "tz": "When", "grace": "Late, missed and overlapping runs", "after": "Conditions",
@@ -57,7 +54,7 @@ var groups = map[string]string{
 // Group returns the title of the group that an option begins, or "".
 func (s *Spec) Group() string { return groups[s.Key] }
 
-// Vocabulary returns all options, including those that are reserved.
+// Vocabulary returns all options.
 func Vocabulary() []Spec { return slices.Clone(vocabulary) }
 
 const (

@@ -36,6 +36,7 @@ type Remember struct{ Commands []string }
 type Welcomed struct{}
 
 func (Welcomed) effect() {}
+
 // Set changes a setting and writes the file. Preview shows other settings until the next Preview or
 // Set; nil: those of the file again. Adopt uses settings that were read again.
 type (

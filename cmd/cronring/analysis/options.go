@@ -47,9 +47,7 @@ This needs no daemon. cronringd and this command read the same table.`,
 
 func optionNames() (names []string) {
 	for _, o := range option.Vocabulary() {
-		if o.Built() {
-			names = append(names, o.Key)
-		}
+		names = append(names, o.Key)
 	}
 	return names
 }
@@ -67,7 +65,7 @@ func unknownOption(name string) error {
 func FindOption(name string) (option.Spec, bool) {
 	key, _, _ := strings.Cut(name, "=")
 	for _, o := range option.Vocabulary() {
-		if o.Key == key && o.Built() {
+		if o.Key == key {
 			return o, true
 		}
 	}
@@ -94,9 +92,7 @@ func listOptions(a *cli.App) {
 	defer end()
 	t := &cli.Table{Header: []string{"option", "default", "meaning"}}
 	for _, o := range option.Vocabulary() {
-		if o.Built() {
-			t.Add(o.Key+"="+o.Form, o.Default, o.Meaning)
-		}
+		t.Add(o.Key+"="+o.Form, o.Default, o.Meaning)
 	}
 	form := cli.FormPlain
 	if a.Terminal {

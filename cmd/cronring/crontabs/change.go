@@ -279,9 +279,7 @@ func joinWords(words []string) string {
 func optionKeys() []string {
 	var keys []string
 	for _, spec := range option.Vocabulary() {
-		if spec.Built() {
-			keys = append(keys, spec.Key)
-		}
+		keys = append(keys, spec.Key)
 	}
 	slices.Sort(keys)
 	return keys

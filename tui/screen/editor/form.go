@@ -75,10 +75,8 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 	group := ""
 	for _, spec := range option.Vocabulary() {
 		group = cmp.Or(spec.Group(), group)
-		if value, set := message[spec.Key]; set || spec.Built() {
-			f.add(formField{name: spec.Key + "=", hint: cmp.Or(spec.Form, spec.Values) + "  " + spec.Meaning, option: spec.Key, group: group}, value)
-			group = ""
-		}
+		f.add(formField{name: spec.Key + "=", hint: spec.Form + "  " + spec.Meaning, option: spec.Key, group: group}, message[spec.Key])
+		group = ""
 	}
 	f.goTo(0)
 	return f

@@ -75,13 +75,13 @@ func TestEveryOptionIsInEveryManifest(t *testing.T) {
 		}
 		for _, value := range samples(spec) {
 			e := parsed(t, "CRON_TZ=UTC\n#@ "+spec.Key+"="+value+"\n30 4 * * * true\n")
-			if spec.Built() && e.Options().Degraded != "" {
+			if e.Options().Degraded != "" {
 				t.Errorf("%s=%s: the entry is degraded: %s", spec.Key, value, e.Options().Degraded)
 			}
 			for on, text := range write("job", e) {
 				on := engine(on)
 				said := strings.Contains(text, "# "+spec.Key+"=")
-				if row[on] == nil && spec.Built() && !said {
+				if row[on] == nil && !said {
 					t.Errorf("%s=%s for %s: got no comment in\n%s", spec.Key, value, on, text)
 				}
 				off := strings.Contains(text, "suspend: true") || strings.Contains(text, "enabled = false") || on == systemd && !strings.Contains(text, "[Install]")
