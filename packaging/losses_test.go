@@ -279,8 +279,9 @@ type lossRun struct {
 // observations are the expected observations of an entry under another cron for each statement of
 // lint.
 var observations = map[string]func(w *cronReport, entry string) error{
-	"it runs":        (*cronReport).steady,
-	"it always runs": (*cronReport).steady,
+	"it runs":             (*cronReport).steady,
+	"there are no pauses": (*cronReport).steady,
+	"it always runs":      (*cronReport).steady,
 	"it runs on every day that its fields name":           (*cronReport).steady,
 	"it runs in every year":                               (*cronReport).steady,
 	"it runs in every week":                               (*cronReport).steady,

@@ -121,6 +121,9 @@ func (e *Engine) decideUntil(slot int, until time.Time, seen *agenda.Lookup) {
 // decideDue decides all occurrences of a job that are due. It returns the run of the newest
 // one, or nil if that is skipped.
 func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *live.Run) {
+	if due.Older == 0 && len(due.List) == 1 && e.now.Wall.Sub(o.Due) <= o.Options.Grace { // the usual case, for which the rest does the same
+		return e.decide(&o)
+	}
 	all := o
 	all.First, all.Due, all.Count = due.First, due.Last(), due.Older+len(due.List)
 	e.repair(&all)
@@ -154,12 +157,13 @@ func (e *Engine) occurrence(slot int, due time.Time, t job.Trigger, cause job.Re
 	return gate.Occurrence{Job: e.job(slot), Due: due, Trigger: t, Cause: cause}
 }
 
-// host returns the state that the gates read.
+// host returns the state that the gates read, until the next call.
 func (e *Engine) host() *gate.Host {
-	return &gate.Host{
+	e.gates = gate.Host{
 		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Bars: e.bars, Holds: e.holds, Ledgers: e.ledgers, Stamps: e.stamps,
 		Blackouts: e.blackouts, Live: e.live, ByJob: e.byJob, Unstarted: e.stalled, QueueMax: e.slots.Limits.QueueMax, Starting: e.serving.asker,
 	}
+	return &e.gates
 }
 
 // judge returns the decision on an occurrence without acting on it.

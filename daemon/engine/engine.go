@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/install"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/engine/slots"
@@ -69,7 +70,8 @@ type Engine struct {
 	draining bool
 	pace     int // see Pace
 	onHost   hostEvents
-	watching bool // files are watched
+	gates    gate.Host // see host
+	watching bool      // files are watched
 
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
