@@ -36,7 +36,7 @@
 // finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
 // attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
-// (request.go) and the occurrences of a backfill (backfill.go) pass the same gates.
+// and the occurrences of a backfill (request.go) pass the same gates.
 //
 // The engine holds the state. Rules that need little of it are in packages of their own:
 //

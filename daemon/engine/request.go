@@ -2,8 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/backfill"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/gate"
@@ -196,4 +200,199 @@ func (e *Engine) bury(ev event.Bury) {
 	dead := ev.Dead
 	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: "by " + ev.By})
 	e.answer(ev.Token, nil, nil)
+}
+
+// A backfill runs occurrences of the past, oldest first. Each occurrence is decided only
+// when there is room for its run, so a year of occurrences fills neither the queue nor
+// memory. The cursor and the runs that it has passed are stored in one step, so the next
+// daemon continues where this one stopped.
+//
+// The runs of a backfill move no mark, change nothing in the ledger, start no jobs by
+// on=, and are not late for catchup= and deadline=. The job's overlap= applies between
+// these runs and scheduled runs of the same job. Unless it is allow, the backfill waits
+// while any run of the job is live, and a run of the backfill counts as any other when a
+// scheduled run comes due. While the job cannot run (a pause, a guard), the backfill
+// waits.
+
+// startBackfill starts a backfill.
+func (e *Engine) startBackfill(ev event.Backfill) {
+	if e.draining {
+		e.refuse(ev.Token, effect.Draining, "the daemon is stopping and starts nothing")
+		return
+	}
+	b, slot, refusal := backfill.Complete(e.jobs, ev.Request, e.now.Wall)
+	if refusal == nil {
+		refusal = e.fills.Admits(&b)
+	}
+	if refusal != nil {
+		e.answer(ev.Token, nil, refusal)
+		return
+	}
+	if mark := time.Unix(0, e.marks[slot]).UTC(); b.To.After(mark) {
+		b.To = mark // later occurrences are not decided yet: the schedule runs them
+	}
+	b.ID, b.Asked, b.Cursor, b.State = e.fills.Next, e.now.Wall, b.From.Add(-1), job.BackfillGoing
+	b.Started, b.Skipped, b.Failed = 0, 0, 0
+	e.fills.Next++
+	f := &backfill.Fill{Backfill: b, Ran: ev.Ran}
+	e.fills.Going = append(e.fills.Going, f)
+	e.recordFill(f, "by "+b.By)
+	begun := b
+	e.emit(effect.Answer{Token: ev.Token, Backfill: &begun})
+}
+
+// stopBackfill ends a backfill. Its runs continue.
+func (e *Engine) stopBackfill(ev event.StopBackfill) {
+	f := e.fills.Find(ev.ID)
+	if f == nil {
+		e.refuse(ev.Token, effect.Conflict, fmt.Sprintf("backfill %d is not going on", ev.ID))
+		return
+	}
+	e.endFill(f, job.BackfillStopped, "by "+ev.By)
+	over := f.Backfill
+	e.emit(effect.Answer{Token: ev.Token, Backfill: &over})
+}
+
+func (e *Engine) endFill(f *backfill.Fill, how job.BackfillState, detail string) {
+	e.recordLeft(f)
+	f.State = how
+	e.recordFill(f, detail)
+	e.fills.Going = slices.DeleteFunc(e.fills.Going, func(x *backfill.Fill) bool { return x == f })
+}
+
+// recordFill records the progress of a backfill.
+func (e *Engine) recordFill(f *backfill.Fill, detail string) {
+	f.Changed = false
+	now := f.Backfill
+	e.record(job.Record{Kind: job.Filled, Job: f.Job, Era: e.era, Detail: detail, Backfill: &now})
+}
+
+// fill continues the active backfills as far as there is room. If a step runs out of room
+// during one backfill, the next step begins with the backfills after it.
+func (e *Engine) fill() {
+	p := &e.fills
+	p.Busy, p.Look = false, 0
+	if len(p.Going) == 0 || e.draining {
+		return
+	}
+	looks, starts := backfill.Step, turnsPerStep
+	for _, f := range slices.Clone(p.Going) {
+		e.advance(f, &looks, &starts)
+		if looks <= 0 || starts <= 0 {
+			p.Busy = true
+			p.TurnTo(f)
+			break
+		}
+	}
+	for _, f := range slices.Clone(p.Going) {
+		if f.Changed {
+			e.recordFill(f, "")
+		}
+	}
+}
+
+// advance decides the next occurrences of a backfill. looks and starts are the remaining
+// budget of the step.
+func (e *Engine) advance(f *backfill.Fill, looks, starts *int) {
+	slot, why := e.fillSlot(f)
+	if why != "" {
+		e.endFill(f, job.BackfillStopped, why)
+		return
+	}
+	if slot < 0 {
+		return
+	}
+	schedule := e.jobs.Entry(slot).Schedule
+	for *looks > 0 && *starts > 0 {
+		due := agenda.Next(schedule, f.Cursor).UTC()
+		switch {
+		case due.IsZero() || due.After(f.To):
+			e.recordLeft(f)
+			if f.Live == 0 {
+				e.endFill(f, job.BackfillDone, "")
+			}
+			return
+		case f.Started+f.Skipped >= backfill.MaxBackfill:
+			e.endFill(f, job.BackfillStopped, fmt.Sprintf("it has come to %d occurrences, and there may be no more", backfill.MaxBackfill))
+			return
+		case f.LeavesOut(due):
+			e.leaveOut(f, due)
+			*looks--
+			continue
+		}
+		e.recordLeft(f)
+		o := e.occurrence(slot, due, job.TriggerBackfill, job.Backfilled)
+		o.By, o.Backfill = f.By, f.ID
+		d, hasRoom := e.roomFor(f, &o)
+		if !hasRoom {
+			return
+		}
+		f.Cursor, f.Changed = due, true
+		f.Started++
+		*starts--
+		e.admit(&o, d)
+	}
+	e.recordLeft(f)
+}
+
+// fillSlot returns the slot of a backfill's job, or -1 if its crontab is still awaited.
+// why is set if the backfill cannot continue.
+func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why string) {
+	slot, ok := e.jobs.Find(f.Job)
+	switch {
+	case !ok && e.awaited != nil:
+		return -1, ""
+	case !ok || e.jobs.Entry(slot).User() != f.User:
+		return 0, "the entry was removed from its crontab"
+	}
+	entry := e.jobs.Entry(slot)
+	if timetable.IsTimeless(entry.Schedule) || entry.Options().Period != nil {
+		return 0, "the clock names no occurrences of the entry any more"
+	}
+	return slot, ""
+}
+
+// leaveOut adds an occurrence to the stretch of skipped occurrences that is recorded as
+// one.
+func (e *Engine) leaveOut(f *backfill.Fill, due time.Time) {
+	f.Cursor, f.Changed = due, true
+	f.Skipped++
+	if f.Left.Count == 0 {
+		f.Left.First = due
+	}
+	f.Left.Due = due
+	f.Left.Count++
+}
+
+// recordLeft records the stretch of skipped occurrences.
+func (e *Engine) recordLeft(f *backfill.Fill) {
+	if f.Left.Count == 0 {
+		return
+	}
+	r, now := f.Left, f.Backfill
+	f.Left = job.Record{}
+	if r.Count == 1 {
+		r.First, r.Count = time.Time{}, 0
+	}
+	r.Kind, r.Job, r.Era, r.Backfill = job.Decided, f.Job, e.era, &now
+	r.Decision, r.Reason, r.Detail = job.DecideSkip, job.AlreadyProcessed, "--reprocess="+string(f.Reprocess)
+	e.record(r)
+}
+
+// roomFor decides whether a backfill can begin its next run now without the run being dropped.
+// If only time can change the answer, it schedules another check.
+func (e *Engine) roomFor(f *backfill.Fill, o *gate.Occurrence) (d gate.Decision, hasRoom bool) {
+	most := f.MaxActive
+	if f.Overlap == backfill.QueueAll {
+		most = 1
+	}
+	if f.Live >= most {
+		return d, false
+	}
+	d = e.judge(o)
+	if d.Do == job.DecideSkip || d.On == job.WaitsOnRun || e.slots.WaitingOf(f.User) >= e.slots.Limits.Queue() {
+		e.fills.Look = e.now.In(backfill.Patience)
+		return d, false
+	}
+	return d, true
 }
