@@ -4,7 +4,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/ownsocket"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/daemon/store/prune"
@@ -36,31 +36,14 @@ func (host) Prune(context.Context) (prune.Pruned, error) { return prune.Pruned{}
 // Ring returns a ring of three.
 func (h host) Ring() server.Ring { return ring{h.World} }
 
-// Serve answers requests of its own user on an abstract socket until in ends. It writes the address
-// of the socket to out once it answers. It leaves no files.
+// Serve answers requests of its own user on a socket until in ends. It writes the address of the
+// socket to out.
 func Serve(in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	l, err := new(net.ListenConfig).Listen(ctx, "unix", "") // the kernel chooses the address
-	if err != nil {
-		return err
-	}
 	h := host{newWorld()}
-	go h.live(ctx)
-	served := make(chan error, 1)
-	go func() { served <- h.server().Serve(ctx, l) }()
-	if _, err := fmt.Fprintln(out, l.Addr()); err != nil {
-		return err
-	}
-	go func() {
-		io.Copy(io.Discard, in)
-		cancel()
-	}()
-	select {
-	case err = <-served:
-	case <-ctx.Done():
-	}
-	return err
+	return ownsocket.Serve(in, out, func(ctx context.Context, l net.Listener) error {
+		go h.live(ctx)
+		return h.server().Serve(ctx, l)
+	})
 }
 
 func (h host) server() *server.Server {

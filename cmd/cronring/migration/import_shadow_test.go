@@ -157,7 +157,7 @@ func TestShadowReadsTheJournal(t *testing.T) {
 		return "1795262401.000001 db CRON[1]: (root) CMD (a)\n", 0, nil
 	}
 	got, err := readLog(context.Background(), m, "journal", inventorytest.Noon, inventorytest.Noon.Add(time.Minute))
-	if err != nil || len(got) != 1 || got[0].command != "a" || got[0].at.Unix() != 1795262401 {
+	if err != nil || len(got) != 1 || got[0].Command != "a" || got[0].At.Unix() != 1795262401 {
 		t.Errorf("got %v, %v", got, err)
 	}
 	m.Exec = func(context.Context, ...string) (string, int, error) { return "", 1, nil }

@@ -1,0 +1,17 @@
+package simulated
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
+)
+
+// Reread replaces all crontabs at a time, in a new engine. So nothing that was due before is decided.
+func (w *World) Reread(now time.Time, diagnostics []crontab.Diagnostic, all ...*crontab.File) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.engine, w.now, w.diagnostics = engine.New(engine.State{}), now, diagnostics
+	w.stepLocked(event.Load{Crontabs: all})
+}
