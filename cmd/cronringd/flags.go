@@ -38,6 +38,7 @@ const (
 	showVersion
 	checkConfig
 	showDemo // for cronring demo
+	showCron // for cronring top without a daemon
 )
 
 // hostState and hostRuntime are the directories of a host's own daemon.
@@ -100,7 +101,7 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 	f := ownFlags(o, &version, &check)
 	f.Usage = func() {}
 	help := f.BoolP("help", "h", false, "")
-	invented := f.Bool("demo", false, "")
+	invented, foreign := f.Bool("demo", false, ""), f.Bool("view-crontabs", false, "")
 	cronFlags(f, o, family, &version)
 	if err := f.Parse(args); err != nil {
 		return runDaemon, err
@@ -117,6 +118,8 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 		return checkConfig, nil
 	case *invented:
 		return showDemo, nil
+	case *foreign:
+		return showCron, nil
 	case o.Log != "" && !slices.Contains(logForms, o.Log):
 		return runDaemon, fmt.Errorf("--log %s: expected %s", o.Log, strings.Join(logForms, ", "))
 	case o.Cron.Cluster:

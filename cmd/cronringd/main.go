@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/cronview"
 	"github.com/cronring/cronring/daemon/demo"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/pamsession"
@@ -50,11 +51,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case verb == checkConfig:
 		return check(&o, stdout, stderr)
 	case verb == showDemo:
-		if err := demo.Serve(os.Stdin, stdout); err != nil {
-			fmt.Fprintln(stderr, "cronringd:", err)
-			return 1
-		}
-		return 0
+		return exitCode(stderr, demo.Serve(os.Stdin, stdout))
+	case verb == showCron:
+		return exitCode(stderr, cronview.Serve(os.Stdin, stdout))
 	}
 	o.Config = config.Read(o.ConfigDir)
 	if err := o.Config.Err(); err != nil {
@@ -68,7 +67,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	// Without a handler a closed standard output would end the daemon; with
 	// SIGPIPE ignored, jobs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	if err := daemon.Run(context.Background(), o); err != nil {
+	return exitCode(stderr, daemon.Run(context.Background(), o))
+}
+
+// exitCode prints an error, and returns the exit code.
+func exitCode(stderr io.Writer, err error) int {
+	if err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 		return 1
 	}

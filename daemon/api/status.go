@@ -55,7 +55,8 @@ type Health struct {
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
 	Host      string    `json:"host"`
-	Zone      string    `json:"zone,omitempty"` // the host's
+	Zone      string    `json:"zone,omitempty"`      // the host's
+	NoDaemon  string    `json:"no_daemon,omitempty"` // not empty: no daemon answers, but a view of the host's crontabs; this says who runs them
 	Started   time.Time `json:"started"`
 	Session   *Session  `json:"session,omitempty"`   // of jobs; nil: PAM has no part in it
 	Problems  []Problem `json:"problems,omitempty"`  // empty: all is well

@@ -140,6 +140,8 @@ func (r *Run) status() string {
 // limit instead of the exit status.
 func (r *Run) Result() string {
 	switch {
+	case r.State == RunEnded && r.Outcome.IsZero(): // another cron ran it, which logs only the start
+		return "started"
 	case r.Outcome.Kind == TimedOut && r.Reason == NoBeat:
 		return "no sign of life"
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK() && r.Reason != Preempted:

@@ -143,7 +143,7 @@ func New(o Options) *Server {
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)
 	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
 	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs)
-	s.whys = why.New(o.Store, s.find, func() string { return o.Backend.Health().Host }, ring, o.Backend.FileFault)
+	s.whys = why.New(o.Store, s.find, o.Backend.Health, ring, o.Backend.FileFault)
 	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
 		s.monitor.Tap(facts)
 		s.states.Tap(facts, ledgers)

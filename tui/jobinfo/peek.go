@@ -152,6 +152,12 @@ func lastGood(past *api.JobPast) time.Time {
 }
 
 func FirstRun(w *screen.World, r *api.Row) string {
+	switch {
+	case w.Status.NoDaemon != "" && r.Last.IsZero():
+		return "no start is in cron's log, next " + nextText(w, r)
+	case w.Status.NoDaemon != "":
+		return "cron started it " + display.Brief(w.Since(r.Last)) + " ago, next " + nextText(w, r)
+	}
 	if r.Next.IsZero() {
 		return "never run, nothing is planned; " + w.KeyOf(keys.Run) + " runs it now"
 	}

@@ -26,6 +26,9 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 	case job.StateOK:
 		return g.OK, "ok", canvas.Style{Role: canvas.Good}
 	}
+	if w.Status.NoDaemon != "" { // no outcome is known
+		return g.New, "cron", canvas.Style{}
+	}
 	return g.New, "new", canvas.Style{Role: canvas.Fresh}
 }
 

@@ -48,6 +48,9 @@ type World struct {
 	zones map[string]*time.Location // by name, as far as they were shown
 }
 
+// NeedsDaemon is why an action does nothing on a host that still runs cron.
+const NeedsDaemon = "it needs cronringd, which does not run on this host; what it would change: cronring import"
+
 // Link is the state of the connection to the daemon.
 type Link struct {
 	Live   bool

@@ -93,6 +93,9 @@ func (s *Shell) refusesAll(a keys.Action) string {
 			return "the daemon does not answer"
 		}
 	}
+	if needsDaemon[a] && s.w.Status.NoDaemon != "" {
+		return screen.NeedsDaemon
+	}
 	if a == keys.Reload && s.w.Status.Denied.Reload != "" {
 		return s.w.Status.Denied.Reload
 	}
@@ -106,6 +109,12 @@ func (s *Shell) refusesAll(a keys.Action) string {
 var changes = map[keys.Action]bool{
 	keys.Run: true, keys.Stop: true, keys.Pause: true, keys.Acknowledge: true, keys.Backfill: true, keys.Retry: true,
 	keys.Delete: true, keys.Add: true, keys.Edit: true, keys.Undo: true, keys.Reload: true, keys.Save: true, keys.Try: true,
+}
+
+// needsDaemon are the actions that only a daemon can perform. Without one, crontabs can still be changed.
+var needsDaemon = map[keys.Action]bool{
+	keys.Run: true, keys.Stop: true, keys.Pause: true, keys.Acknowledge: true, keys.Backfill: true, keys.Retry: true,
+	keys.Undo: true, keys.Try: true, keys.External: true,
 }
 
 // everywhere performs actions that are the same on all screens, and reports whether

@@ -115,14 +115,17 @@ func (s *Shell) clockText(width int) string {
 	case !s.w.Board.Complete():
 		return "loading"
 	}
-	now, clock := s.w.Now.In(s.zone()), s.w.Clock.Layout("15:04:05")
+	now, clock, live := s.w.Now.In(s.zone()), s.w.Clock.Layout("15:04:05"), "live "
+	if s.w.Status.NoDaemon != "" {
+		live = "cron "
+	}
 	switch {
 	case width < screen.FullWidth:
 		return now.Format(clock)
 	case width < 80:
-		return "live " + now.Format(clock)
+		return live + now.Format(clock)
 	}
-	return "live " + now.Format(clock+" MST")
+	return live + now.Format(clock+" MST")
 }
 
 // zone returns the zone of the first line. The zone of a job is shown with the job.
@@ -169,10 +172,15 @@ func (s *Shell) drawCounts(row canvas.View, x int) {
 	}
 }
 
-// drawBanner draws above the body that the daemon does not answer, and returns the
-// number of lines.
+// drawBanner draws above the body that the daemon does not answer, or that there is none, and returns
+// the number of lines.
 func (s *Shell) drawBanner(body canvas.View) int {
 	l := s.w.Link
+	if none := s.w.Status.NoDaemon; l.Live && none != "" {
+		style := canvas.Style{Role: canvas.Doubt, Bold: true}
+		body.PutCut(1, 0, body.Width()-2, display.Text(none)+". Take over: cronring import", s.w.Glyphs.Ellipsis, style)
+		return 1
+	}
 	if l.Live || !l.Tried {
 		return 0
 	}

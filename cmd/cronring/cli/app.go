@@ -43,7 +43,7 @@ func (a *App) Captured(out *os.File, width int) *App {
 	sub := New(strings.NewReader(""), out, out)
 	sub.Terminal, sub.Width = true, width
 	sub.Color = OneOf("never")
-	sub.Now, sub.Demo = a.Now, a.Demo
+	sub.Now, sub.Beside, sub.Demo = a.Now, a.Beside, a.Demo
 	return sub
 }
 

@@ -22,8 +22,10 @@ type connection struct {
 	ReadOnly bool
 	Client   *api.Client // nil before the first request
 
-	// Demo connects to the host of cronring demo; nil: the daemon is real.
-	Demo func(context.Context) (net.Conn, error)
+	// Beside connects to a cronringd that this command has started instead of the daemon, for cronring
+	// demo or the crontabs of a host without a daemon. nil: the daemon is real.
+	Beside func(context.Context) (net.Conn, error)
+	Demo   bool // Beside plays an invented host
 }
 
 // AddConnection adds the flags of all commands that use the daemon.
@@ -80,8 +82,8 @@ func (a *App) Daemon() *api.Client {
 		return a.Client
 	}
 	switch {
-	case a.Demo != nil:
-		a.Client = api.Through("the demo", a.Demo)
+	case a.Beside != nil:
+		a.Client = api.Through("the cronringd of this command", a.Beside)
 	case a.Host != "":
 		a.Client = api.Through(a.Host+", through ssh", a.overSSH(a.Host))
 	case a.Socket != "":

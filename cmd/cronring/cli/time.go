@@ -105,10 +105,11 @@ func FormatTime(t time.Time, form string, loc *time.Location) string {
 	return t.In(loc).Format(form)
 }
 
-// Took formats how long a run took or has been running. It is empty before the start.
+// Took formats how long a run took or has been running. It is empty before the start, and if
+// another cron ran it.
 func (a *App) Took(r *job.Run) string {
 	switch {
-	case r == nil || r.Started.IsZero():
+	case r == nil || r.Started.IsZero() || r.State == job.RunEnded && r.Outcome.IsZero():
 		return ""
 	case r.Ended.IsZero():
 		return display.Brief(a.Now().Sub(r.Started).Truncate(time.Second))

@@ -92,6 +92,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if f.plain && len(a.Hosts) > 1 {
 		return cli.UsageError("combine --plain with several hosts", "", "cronring top --plain -H "+a.Host)
 	}
+	if f.plain || CanShow(a) {
+		defer viewCrontabs(a, cmd)()
+	}
 	if f.plain {
 		return plain(a, cmd, readOnly, f.root)
 	}
@@ -107,7 +110,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
 	diagnostics := slices.Clone(preferred.Problems)
 	viewFile, recentFile, hintsFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv), tui.HintsFile(os.Getenv)
-	if a.Demo != nil {
+	if a.Demo {
 		viewFile, recentFile, hintsFile = "", "", "" // it leaves no files
 		preferred.Path = ""
 	}
@@ -123,7 +126,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		Settings: preferred, Theme: look.Theme, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Remote: a.Host, Commands: commands{a, f.root, readOnly},
 	}
-	if a.Demo != nil {
+	if a.Demo {
 		preferred.Commands = nil // they are real, like other hosts
 	} else {
 		other := newHosts(a, f.ascii, preferred.Hosts)

@@ -40,9 +40,21 @@ type Options struct {
 	Files  []string
 	System bool
 
+	// Foreign reads and writes users' crontabs while another cron runs them; other crontabs cannot be
+	// changed then. nil: they are the daemon's.
+	Foreign Foreign
+
 	// Note writes a line of cron's log: crontab[PID]: (WHO) WORD (TEXT). pid
 	// is the caller's, 0 when it is in another name space. nil: no log.
 	Note func(pid int, who, word, text string)
+}
+
+// Foreign reads and writes users' crontabs with the means of another cron, such as its crontab(1).
+type Foreign interface {
+	// ReadCrontab fails with fs.ErrNotExist if the user has none.
+	ReadCrontab(who account.Account) (string, error)
+	// WriteCrontab installs a crontab, or removes it if gone is true.
+	WriteCrontab(who account.Account, text string, gone bool) error
 }
 
 // Revisions stores versions of crontabs, as revision.Archive does.

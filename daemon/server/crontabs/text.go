@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -28,7 +29,7 @@ func (t installed) sum() string {
 // see reads the crontab at a place; a missing one is not an error.
 func (ed *Editor) see(p place) (t installed, err error) {
 	if p.user {
-		t.raw, err = ed.Places.ReadCrontab(p.who)
+		t.raw, err = ed.readUsers(p.who)
 		if errors.Is(err, fs.ErrNotExist) {
 			t.missing, err = true, nil
 		}
@@ -53,9 +54,20 @@ func (ed *Editor) see(p place) (t installed, err error) {
 	return t, err
 }
 
+func (ed *Editor) readUsers(who account.Account) (string, error) {
+	if ed.Foreign != nil {
+		return ed.Foreign.ReadCrontab(who)
+	}
+	return ed.Places.ReadCrontab(who)
+}
+
 // write puts a text in a place, or takes away what is there.
 func (ed *Editor) write(p place, text string, gone bool) error {
 	switch {
+	case ed.Foreign != nil && p.user:
+		return ed.Foreign.WriteCrontab(p.who, text, gone)
+	case ed.Foreign != nil:
+		return errors.New("without cronringd only users' crontabs are changed, with crontab(1): use an editor")
 	case len(ed.Files) > 0 && gone:
 		return errors.New("this daemon was given the file by name, and would miss it")
 	case len(ed.Files) > 0:
@@ -76,7 +88,7 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 
 // addHeader puts the header above a crontab, where the family has one.
 func (ed *Editor) addHeader(file, text string, now time.Time) string {
-	if !ed.Places.Header {
+	if !ed.Places.Header || ed.Foreign != nil { // crontab(1) adds its own
 		return text
 	}
 	return spool.Header(file, now.In(ed.zone()), ed.Version) + text

@@ -194,7 +194,7 @@ func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked boo
 	}
 	s.Away = where.Since(i, l.At())
 	return Condition{
-		ended: l.Run != 0 || s.Away != nil, Failed: l.Failed && s.Ack == nil && s.Away == nil, Late: s.Trouble != "",
+		ended: l.Run != 0 && !l.Unknown || s.Away != nil, Failed: l.Failed && s.Ack == nil && s.Away == nil, Late: s.Trouble != "",
 		held: s.Hold != nil || s.Held != "", disabled: !o.Enabled,
 	}, s
 }

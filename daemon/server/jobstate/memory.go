@@ -44,16 +44,17 @@ func newKnown(jobs int) *known {
 type lastRun struct {
 	Run     job.RunID // 0: none
 	Began   int64     // Unix nanoseconds; 0: it could not be started
-	Ended   int64
-	Success int64 // end of the newest success of its account; 0: none is known
+	Ended   int64     // 0: not known, of a run of another cron
+	Success int64     // end of the newest success of its account; 0: none is known
 	Streak  int32
 	Failed  bool
+	Unknown bool // its outcome: another cron ran it
 	foreign bool // it was the run of another account
 }
 
 // lastOf is a run as the newest of its job.
 func lastOf(r *job.Run) lastRun {
-	return lastRun{Run: r.ID, Began: nanosOf(r.Started), Ended: nanosOf(r.Ended), Failed: r.Failed()}
+	return lastRun{Run: r.ID, Began: nanosOf(r.Started), Ended: nanosOf(r.Ended), Failed: r.Failed(), Unknown: r.Outcome.IsZero()}
 }
 
 // At returns when it began, or ended if it could not begin; the zero time if there is none.

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -14,4 +15,13 @@ func (w *World) Reread(now time.Time, diagnostics []crontab.Diagnostic, all ...*
 	defer w.mu.Unlock()
 	w.engine, w.now, w.diagnostics = engine.New(engine.State{}), now, diagnostics
 	w.stepLocked(event.Load{Crontabs: all})
+}
+
+// Forget removes the oldest facts, and keeps n.
+func (w *World) Forget(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if extra := len(w.records) - n; extra > 0 {
+		w.records, w.runsOf = slices.Delete(slices.Clone(w.records), 0, extra), -1
+	}
 }

@@ -244,6 +244,8 @@ func (ev *evidence) clockFact() string {
 
 func (ev *evidence) daemonFact() string {
 	switch {
+	case ev.foreign:
+		return "none runs here: another cron runs the job, and logs only its starts"
 	case ev.at.After(ev.now):
 		return "up"
 	case ev.up == nil && ev.before == nil && ev.after == nil:

@@ -23,6 +23,10 @@ func (ev *evidence) stamp(t time.Time) string {
 // verdict returns what happened to the occurrence.
 func (ev *evidence) verdict(cross job.Step) string {
 	switch {
+	case ev.foreign && ev.run != nil:
+		return "Cron started it at " + ev.stamp(ev.run.Started) + ". Cron does not log how it ended."
+	case ev.foreign && cross == job.StepDaemon:
+		return "It is not known whether it ran: the log of cron has no start of it."
 	case ev.run != nil && ev.run.State == job.RunQueued:
 		return "It is late, not lost. " + ev.reason().Sentence()
 	case ev.run != nil && ev.waitsForOthers():

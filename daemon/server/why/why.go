@@ -26,17 +26,17 @@ type Store interface {
 
 // Explainer explains what became of an occurrence.
 type Explainer struct {
-	store Store
-	find  *lookup.Searcher
-	host  func() string
-	ring  func() members.Ring // nil: this host is in none
-	fault func(job.Owned) string
+	store  Store
+	find   *lookup.Searcher
+	health func() api.Health
+	ring   func() members.Ring // nil: this host is in none
+	fault  func(job.Owned) string
 }
 
-// New returns an explainer. host returns the name of this host, ring its ring, or nil, and fault why
+// New returns an explainer. health returns the health of the daemon, ring its ring, or nil, and fault why
 // the files of a job with on=file: are not watched, or "".
-func New(s Store, find *lookup.Searcher, host func() string, ring func() members.Ring, fault func(job.Owned) string) *Explainer {
-	return &Explainer{s, find, host, ring, fault}
+func New(s Store, find *lookup.Searcher, health func() api.Health, ring func() members.Ring, fault func(job.Owned) string) *Explainer {
+	return &Explainer{s, find, health, ring, fault}
 }
 
 // Answer explains the occurrence that a request is about.
@@ -62,17 +62,18 @@ func (x *Explainer) Answer(ctx context.Context, c *call.Call) error {
 
 // evidence is all that is known about one occurrence of a job.
 type evidence struct {
-	job   job.Job
-	entry *crontab.Entry
-	now   time.Time
-	host  string
-	hold  *job.Hold
-	ack   *job.Ack
-	bar   job.Reason // why nothing may start as its account, or ""
-	next  time.Time
-	live  *job.Run // the oldest live run, after whose end delay= counts; nil: there is none
-	stops bool     // the daemon is about to end
-	fault string   // why its files are not watched, or ""
+	job     job.Job
+	entry   *crontab.Entry
+	now     time.Time
+	host    string
+	hold    *job.Hold
+	ack     *job.Ack
+	bar     job.Reason // why nothing may start as its account, or ""
+	next    time.Time
+	live    *job.Run // the oldest live run, after whose end delay= counts; nil: there is none
+	foreign bool     // there is no daemon: another cron runs the job
+	stops   bool     // the daemon is about to end
+	fault   string   // why its files are not watched, or ""
 
 	counts bool      // by pause-counts=, what comes due in the pause waits for its end
 	waits  time.Time // the newest occurrence that does so; or zero
@@ -100,8 +101,9 @@ type evidence struct {
 }
 
 func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Time) (*evidence, error) {
+	health := x.health()
 	ev := &evidence{
-		job: c.View.Job(i), entry: c.View.Entry(i), now: c.Now, host: x.host(),
+		job: c.View.Job(i), entry: c.View.Entry(i), now: c.Now, host: health.Host, foreign: health.NoDaemon != "",
 		hold: c.View.Hold(i), ack: c.View.Ack(i), next: c.View.Next(i, c.Now), stops: c.View.Draining(),
 		counts: c.View.CountsPause(i), waits: c.View.WaitsForResume(i),
 	}
@@ -284,6 +286,9 @@ func (ev *evidence) explain(again int) api.Why {
 		Run:     ev.run,
 		Steps:   ev.chain(cross),
 		Facts:   ev.facts(cross, again), Remedies: ev.remedies(cross),
+	}
+	if ev.foreign {
+		w.Remedies = nil
 	}
 	if ev.decided {
 		w.Decision, w.Reason = ev.record.Decision, ev.reason()

@@ -371,7 +371,7 @@ func (f *Files) drawPeek(v canvas.View, w *screen.World) {
 	case f.of != t.File:
 		put("loading versions", canvas.Style{Role: canvas.Off})
 	case len(f.revisions) == 0:
-		put("No versions yet: the first change keeps the current one.", canvas.Style{})
+		put(noVersions(w), canvas.Style{})
 	}
 	for _, r := range f.revisions {
 		if y >= v.Height() || f.of != t.File {

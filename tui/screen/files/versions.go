@@ -170,7 +170,7 @@ func (s *Versions) Draw(v canvas.View, w *screen.World) {
 		v.Put(1, 0, "loading versions", canvas.Style{Role: canvas.Off})
 		return
 	case s.revisions.Len() == 0:
-		v.PutCut(1, 1, v.Width()-2, "No versions yet: the first change keeps the current one.", w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, noVersions(w), w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	top := min(s.revisions.Len(), max(v.Height()/3, 3))
@@ -207,4 +207,12 @@ func (s *Versions) drawDiff(v canvas.View, w *screen.World) {
 		x := v.Put(1, y+1, string(c.Sign)+" ", style)
 		v.Put(x, y+1, edit.Shown(c.Line, 0, max(v.Width()-x-1, 0)), style)
 	}
+}
+
+// noVersions explains why no version of a crontab is kept.
+func noVersions(w *screen.World) string {
+	if w.Status.NoDaemon != "" {
+		return "No versions are kept: that needs cronringd."
+	}
+	return "No versions yet: the first change keeps the current one."
 }

@@ -1,0 +1,125 @@
+package cronview
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store/revision"
+)
+
+// patience limits how long a program of the host may take.
+const patience = 10 * time.Second
+
+// userCrontabs are users' crontabs, which crontab(1) of the host's own cron changes.
+type userCrontabs struct {
+	places spool.Places
+	self   string
+	root   bool
+	own    string // as it was read last, if only crontab(1) can read it
+}
+
+// ReadCrontab returns the crontab of a user, as the view has read it.
+func (u *userCrontabs) ReadCrontab(who account.Account) (string, error) {
+	if u.root {
+		return u.places.ReadCrontab(who)
+	}
+	return u.list(context.Background(), who.Name)
+}
+
+// WriteCrontab installs or removes the crontab of a user.
+func (u *userCrontabs) WriteCrontab(who account.Account, text string, gone bool) error {
+	if gone {
+		_, err := u.crontab(context.Background(), who.Name, "", "-r")
+		return err
+	}
+	_, err := u.crontab(context.Background(), who.Name, text, "-")
+	return err
+}
+
+func (u *userCrontabs) list(ctx context.Context, name string) (string, error) {
+	text, err := u.crontab(ctx, name, "", "-l")
+	if err != nil && strings.Contains(err.Error(), "no crontab for") {
+		return "", fs.ErrNotExist
+	}
+	return text, err
+}
+
+// crontab runs crontab(1). Only root may name another user.
+func (u *userCrontabs) crontab(ctx context.Context, name, in string, args ...string) (string, error) {
+	if u.root {
+		args = append([]string{"-u", name}, args...)
+	} else if name != u.self {
+		return "", fmt.Errorf("only root may read and change the crontab of %s", display.Quote(name))
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "crontab", args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.WaitDelay = time.Second
+	out, messages := &bounded{room: crontab.MaxText}, &bounded{room: 4 << 10}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), out, messages
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(messages.text.String()); text != "" {
+			return "", errors.New("crontab: " + display.Text(text))
+		}
+		return "", err
+	}
+	return out.text.String(), nil
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct {
+	text bytes.Buffer
+	room int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	kept := min(len(p), b.room)
+	b.text.Write(p[:kept])
+	b.room -= kept
+	return len(p), nil
+}
+
+// maxAnswer limits what is read of the output of a program of the host.
+const maxAnswer = 16 << 20
+
+// run runs a program of the host.
+func run(ctx context.Context, argv ...string) (stdout []byte, status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.WaitDelay = time.Second
+	out := &bounded{room: maxAnswer}
+	cmd.Stdout = out
+	err = cmd.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
+		return out.text.Bytes(), ended.ExitCode(), nil
+	}
+	return out.text.Bytes(), 0, err
+}
+
+// noRevisions keeps no versions of crontabs.
+type noRevisions struct{}
+
+func (noRevisions) SaveRevision(context.Context, revision.Revision) (int64, error) { return 0, nil }
+func (noRevisions) Revision(context.Context, int64) (r revision.Revision, ok bool, err error) {
+	return r, false, nil
+}
+func (noRevisions) Revisions(context.Context, revision.Filter) ([]revision.Revision, error) {
+	return nil, nil
+}
+func (noRevisions) NewestRevisions(context.Context) (map[string]revision.Revision, error) {
+	return nil, nil
+}
