@@ -212,6 +212,9 @@ func (s *Shell) took(a screen.Answer) {
 	}
 	delete(s.waiting, a.Slot)
 	message, _ := a.Value.(string)
+	if s.w.Status.NoDaemon != "" {
+		w.do.Undo = nil // no version is kept
+	}
 	w.entry.end(message, a.Err)
 	if a.Err != nil {
 		s.warn(plainError(a.Err))
