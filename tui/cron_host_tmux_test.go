@@ -77,4 +77,12 @@ func TestTerminalOfAHostWithCron(t *testing.T) {
 	x.keys("Escape")
 	x.wait("@daily")
 	x.quit()
+
+	// As ssh does: the words after the host are joined and given to a shell there.
+	filetest.Write(t, filepath.Join(h.dir, "bin", "ssh"), "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nPATH="+filepath.Dir(program(t, "cronring"))+":$PATH exec sh -c \"$*\"\n", 0o755)
+	far := h.openCommand(append([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "CRONRING_SOCKET="}, space...), 80, 24, "top", "-H", "far")
+	far.wait("no daemon: from the crontabs", "cron orders", "@weekly")
+	far.keys("r")
+	far.wait("it needs cronringd, which does not run on this host")
+	far.quit()
 }

@@ -34,7 +34,7 @@ type App struct {
 
 // New returns an app that reads in and writes to out and err.
 func New(in io.Reader, out, err *os.File) *App {
-	return &App{Printer: newPrinter(out, err), input: input{In: in}, interruption: &interruption{}, Now: time.Now}
+	return &App{Printer: newPrinter(out, err), input: input{In: in}, interruption: &interruption{}, Now: time.Now, connection: connection{cronHosts: &cronHosts{}}}
 }
 
 // Captured returns an app for a command whose output and messages go to a file, as to a terminal of
@@ -43,7 +43,7 @@ func (a *App) Captured(out *os.File, width int) *App {
 	sub := New(strings.NewReader(""), out, out)
 	sub.Terminal, sub.Width = true, width
 	sub.Color = OneOf("never")
-	sub.Now, sub.Beside, sub.Demo = a.Now, a.Beside, a.Demo
+	sub.Now, sub.Beside, sub.Demo, sub.cronHosts = a.Now, a.Beside, a.Demo, a.cronHosts
 	return sub
 }
 

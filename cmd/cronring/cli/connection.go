@@ -26,6 +26,8 @@ type connection struct {
 	// demo or the crontabs of a host without a daemon. nil: the daemon is real.
 	Beside func(context.Context) (net.Conn, error)
 	Demo   bool // Beside plays an invented host
+
+	cronHosts *cronHosts
 }
 
 // AddConnection adds the flags of all commands that use the daemon.

@@ -39,6 +39,9 @@ func (a *App) sshArgs(host string) []string {
 		args = append(args, "-o", "BatchMode=yes")
 	}
 	bridge := []string{"cronring", "bridge"}
+	if a.cronHosts.has(host) {
+		bridge = append(bridge, "--crontabs")
+	}
 	if a.Socket != "" {
 		bridge = append(bridge, "--socket", a.Socket)
 	}
@@ -56,7 +59,7 @@ func (a *App) overSSH(host string) func(context.Context) (net.Conn, error) {
 		defer theirs.Close()
 		cmd := exec.Command("ssh", a.sshArgs(host)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, a.Err
-		c := &sshConn{Conn: ours, host: host, ended: make(chan struct{})}
+		c := &sshConn{Conn: ours, host: host, ended: make(chan struct{}), cronHosts: a.cronHosts}
 		if a.Drawing {
 			cmd.Stderr = &c.messages
 		}
@@ -79,6 +82,45 @@ type sshConn struct {
 	messages messageTail
 	ended    chan struct{}
 	failed   error // how ssh ended, once it has
+
+	cronHosts *cronHosts
+}
+
+// cronHosts are the hosts without a daemon that a dashboard has met: it shows their crontabs instead.
+// Other commands need the daemon.
+type cronHosts struct {
+	mu    sync.Mutex
+	names map[string]bool // nil: the command is not a dashboard
+}
+
+// ShowCrontabs lets later connections show the crontabs of a host on which no daemon answers.
+func (a *App) ShowCrontabs() {
+	a.cronHosts.mu.Lock()
+	defer a.cronHosts.mu.Unlock()
+	a.cronHosts.names = map[string]bool{}
+}
+
+func (h *cronHosts) has(host string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.names[host]
+}
+
+// learn takes into account how the command bridge ended on a host.
+func (h *cronHosts) learn(host string, failed error) {
+	ended, ok := errors.AsType[*exec.ExitError](failed)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch code := ended.ExitCode(); {
+	case h.names == nil:
+	case code == api.Unreachable.Exit():
+		h.names[host] = true
+	case code == ExitUsage: // it is older, and does not have the flag
+		delete(h.names, host)
+	}
 }
 
 // sshEnds limits how long ssh may keep running after its end of the connection is closed.
@@ -106,6 +148,7 @@ func (c *sshConn) explain(err error) error {
 		return err
 	}
 	message := c.messages.last()
+	c.cronHosts.learn(c.host, c.failed)
 	if c.failed == nil || message == "" {
 		return err
 	}

@@ -45,3 +45,24 @@ func TestHeldTalkIsBounded(t *testing.T) {
 		t.Errorf("got %d bytes that end with %q, want at most %d and the last line", len(h.text), h.last(), maxMessageTail)
 	}
 }
+
+// A dashboard asks for the crontabs of a host on which no daemon answered, unless the cronring there
+// is older. Other commands need the daemon.
+func TestSSHAsksForCrontabsWithoutADaemon(t *testing.T) {
+	clitest.FakeProgram(t, "ssh", `echo "$*" >&2; case "$*" in *--crontabs) exit 2;; esac; exit 5`)
+	for _, dashboard := range []bool{true, false} {
+		a := New(strings.NewReader(""), os.Stdout, os.Stderr)
+		a.Host, a.Drawing = "far", true // its errors contain what ssh prints
+		if dashboard {
+			a.ShowCrontabs()
+		}
+		client := a.Daemon()
+		for _, want := range []bool{false, dashboard, false} {
+			_, err := client.Health(t.Context())
+			if got := strings.HasSuffix(err.Error(), "cronring bridge --crontabs"); got != want {
+				t.Errorf("dashboard %v: ssh had the arguments %q, want --crontabs %v", dashboard, err, want)
+			}
+		}
+		client.Close()
+	}
+}

@@ -57,9 +57,9 @@ func startBeside(a *cli.App, cmd *cobra.Command, flag string) (end func(), err e
 	}, nil
 }
 
-// viewCrontabs shows the crontabs of this host if the command is about its daemon, which does not run.
+// ViewCrontabs shows the crontabs of this host if the command is about its daemon, which does not run.
 // Without cronringd beside cronring it does nothing.
-func viewCrontabs(a *cli.App, cmd *cobra.Command) (end func()) {
+func ViewCrontabs(a *cli.App, cmd *cobra.Command) (end func()) {
 	named := a.Socket != "" || a.Host != "" || os.Getenv("CRONRING_SOCKET") != ""
 	if named || a.Beside != nil || !daemonIsDown(cmd.Context()) {
 		return func() {}

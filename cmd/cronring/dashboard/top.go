@@ -93,7 +93,8 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		return cli.UsageError("combine --plain with several hosts", "", "cronring top --plain -H "+a.Host)
 	}
 	if f.plain || CanShow(a) {
-		defer viewCrontabs(a, cmd)()
+		a.ShowCrontabs()
+		defer ViewCrontabs(a, cmd)()
 	}
 	if f.plain {
 		return plain(a, cmd, readOnly, f.root)

@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/dashboard"
 	"github.com/cronring/cronring/daemon/api"
 )
 
 // NewBridge returns the command bridge.
 func NewBridge(a *cli.App) *cobra.Command {
+	crontabs := false
 	cmd := &cobra.Command{
 		Hidden: true,
 		Use:    "bridge",
@@ -24,8 +26,14 @@ func NewBridge(a *cli.App) *cobra.Command {
 either side ends. -H runs it on the other host. As the forced command of a key in
 authorized_keys it restricts that key to talking to the daemon.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return bridge(cmd.Context(), a) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if crontabs {
+				defer dashboard.ViewCrontabs(a, cmd)()
+			}
+			return bridge(cmd.Context(), a)
+		},
 	}
+	cmd.Flags().BoolVar(&crontabs, "crontabs", false, "if no daemon runs here, let cronringd show the crontabs to the dashboard that asks")
 	cmd.Flags().StringVar(&a.Socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
 	return cmd
 }
@@ -35,7 +43,11 @@ func bridge(ctx context.Context, a *cli.App) error {
 	if path == "" {
 		path = api.FindSocket(os.Getenv)
 	}
-	conn, err := api.Connect(ctx, path)
+	connect := func(ctx context.Context) (net.Conn, error) { return api.Connect(ctx, path) }
+	if a.Beside != nil {
+		connect = a.Beside
+	}
+	conn, err := connect(ctx)
 	if foreign, ok := errors.AsType[*api.Error](err); ok {
 		return foreign
 	}
