@@ -97,6 +97,9 @@ func (r *Run) Failed() bool {
 		(r.Verdict != VerdictRetry || r.Reason != Preempted)
 }
 
+// OnlyStarted reports whether only the start of the run is known, because another cron ran it.
+func (r *Run) OnlyStarted() bool { return r.State == RunEnded && r.Outcome.IsZero() }
+
 // Ending describes the end of the run and, if its verdict differs from its outcome, what it counts
 // as: "exit 3 (counts as success)".
 func (r *Run) Ending() string {
@@ -140,7 +143,7 @@ func (r *Run) status() string {
 // limit instead of the exit status.
 func (r *Run) Result() string {
 	switch {
-	case r.State == RunEnded && r.Outcome.IsZero(): // another cron ran it, which logs only the start
+	case r.OnlyStarted():
 		return "started"
 	case r.Outcome.Kind == TimedOut && r.Reason == NoBeat:
 		return "no sign of life"

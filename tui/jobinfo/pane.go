@@ -205,7 +205,7 @@ func (d *Info) endLines() []failure.TailLine {
 		return failure.TailLine{At: run.Ended, Stream: job.System, Text: text}
 	}
 	text := run.Ending()
-	if !run.Started.IsZero() {
+	if !run.Started.IsZero() && !run.OnlyStarted() {
 		text += " after " + display.Brief(run.Ended.Sub(run.Started))
 	}
 	lines := []failure.TailLine{line(text)}

@@ -228,6 +228,10 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 	}
 	text := fmt.Sprintf("run %d of %s ended well %s", r.LastRun, r.Job, ago)
 	switch {
+	case w.Status.NoDaemon != "" && r.LastRun == 0:
+		text = "cron logs no outcome, and its log has no start of this job"
+	case w.Status.NoDaemon != "":
+		text = "cron logs no outcome; its log has a start " + ago
 	case r.LastRun == 0:
 		text = "no run has ended yet"
 	case r.Ending != "":

@@ -113,7 +113,7 @@ func (w *World) Minute(t time.Time, loc *time.Location) string {
 
 func (w *World) Took(r *job.Run) string {
 	switch {
-	case r.Started.IsZero(), r.State == job.RunEnded && r.Outcome.IsZero():
+	case r.Started.IsZero(), r.OnlyStarted():
 		return "-"
 	case r.Ended.IsZero():
 		return display.Brief(w.Now.Sub(r.Started).Truncate(time.Second))

@@ -109,7 +109,7 @@ func FormatTime(t time.Time, form string, loc *time.Location) string {
 // another cron ran it.
 func (a *App) Took(r *job.Run) string {
 	switch {
-	case r == nil || r.Started.IsZero() || r.State == job.RunEnded && r.Outcome.IsZero():
+	case r == nil || r.Started.IsZero() || r.OnlyStarted():
 		return ""
 	case r.Ended.IsZero():
 		return display.Brief(a.Now().Sub(r.Started).Truncate(time.Second))

@@ -38,7 +38,8 @@ func NewTop(a *cli.App, root func(*cli.App) *cobra.Command) *cobra.Command {
 		Aliases: []string{"tui"},
 		Short:   "Show the dashboard",
 		Long: `Show the dashboard: what is broken, what runs and what comes next, and a key for
-everything that can be done about it; ? shows the keys.
+everything that can be done about it; ? shows the keys. On a host without a daemon,
+which may still run cron, it shows the crontabs that you can read.
 
 --plain prints one line for each event and answers typed commands. It is meant for
 screen readers and for terminals that can only print.

@@ -76,6 +76,9 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		if column == columnNode && w.Board.Owned() == 0 || column == columnLabels && w.Board.Labelled() == 0 {
 			continue
 		}
+		if cron := w.Status.NoDaemon != "" && s.chosen == nil; cron && forCron(column, &c) {
+			continue
+		}
 		switch {
 		case column == columnState && full >= screen.WordFrom:
 			c.Width = 7
@@ -102,6 +105,18 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		s.table.Way = w.Glyphs.Ascends
 	}
 	s.table.Place(full, width)
+}
+
+// forCron fits a column to the jobs of another cron, and reports whether it shows nothing of them. Most
+// of these jobs have no name, so their command is shown on small screens too.
+func forCron(column jobColumn, c *table.Column[api.Row]) (omitted bool) {
+	switch column {
+	case columnJob:
+		c.Width = 14
+	case columnCommand:
+		c.From, c.Rank = 80, 4
+	}
+	return column == columnTook || column == columnP95 || column == columnRuns
 }
 
 // Limits of the width of a column that grows with its longest text: with all columns
@@ -213,6 +228,10 @@ func drawNode(f *table.Field, w *screen.World, r *api.Row) {
 func drawLast(f *table.Field, w *screen.World, r *api.Row) {
 	if r.State == job.StateRunning {
 		f.Put("now", canvas.Style{Role: canvas.Busy})
+		return
+	}
+	if r.Last.IsZero() && w.Status.NoDaemon != "" {
+		f.Put("-", canvas.Style{Role: canvas.Off}) // the log may be shorter
 		return
 	}
 	f.Bytes(w.AppendPast(f.Buffer(), r.Last, r.Zone), canvas.Style{})

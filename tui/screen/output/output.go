@@ -183,7 +183,10 @@ func (s *Output) event(e api.Event) {
 func (s *Output) conclude() {
 	r := &s.run
 	line := r.Standing()
-	if !r.Started.IsZero() {
+	switch {
+	case r.OnlyStarted():
+		line = "cron started it, and keeps neither its output nor how it ended"
+	case !r.Started.IsZero():
 		line += " after " + display.Brief(r.Ended.Sub(r.Started))
 	}
 	s.log.tell(r.Ended, display.Text(line))
@@ -532,7 +535,10 @@ func (s *Output) status(w *screen.World, width int) []page.Span {
 		}
 		row, _ := w.Row(s.subject)
 		took := "took " + display.Brief(end.Sub(r.Started))
-		if r.Ended.IsZero() {
+		switch {
+		case r.OnlyStarted():
+			took = "end not known"
+		case r.Ended.IsZero():
 			took = "since " + display.Brief(end.Sub(r.Started).Truncate(time.Second))
 		}
 		words = append(words, page.Span{Text: took}, page.Span{Text: "began " + w.Stamp(r.Started, row.Zone)})
