@@ -44,7 +44,7 @@ func TestTerminalOfAHostWithCron(t *testing.T) {
 		hosttest.Missing(t, "no mount name space can be made here: %v: %s", err, out)
 	}
 	x := h.openCommand(append([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "CRONRING_SOCKET="}, space...), 100, 30, "top")
-	x.wait("no daemon: from the crontabs", "Take over: cronring import", "cron orders", "cron report", "3 jobs")
+	x.wait("no daemon: from the crontabs; no cron found. Start: systemctl start cronring", "cron orders", "cron report", "3 jobs")
 	x.keys("/")
 	x.typing("orders")
 	x.keys("Enter", "r")

@@ -26,7 +26,26 @@ type userCrontabs struct {
 	places spool.Places
 	self   string
 	root   bool
-	own    string // as it was read last, if only crontab(1) can read it
+
+	// The user's own crontab as crontab(1) printed it last, and when the spool changed before that.
+	own     string
+	ownErr  error
+	changed time.Time
+}
+
+// ownCrontab returns the crontab of a user who may not read the spool, and whether it changed. It runs
+// crontab(1), which logs each call, only after a change of the spool.
+func (u *userCrontabs) ownCrontab(ctx context.Context) (text string, changed bool, err error) {
+	spool, err := os.Stat(u.places.Users)
+	if err != nil {
+		return "", false, fs.ErrNotExist
+	}
+	if at := spool.ModTime(); !at.Equal(u.changed) {
+		before := u.own
+		u.own, u.ownErr = u.list(ctx, u.self)
+		u.changed, changed = at, u.own != before
+	}
+	return u.own, changed, u.ownErr
 }
 
 // ReadCrontab returns the crontab of a user, as the view has read it.

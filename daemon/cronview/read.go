@@ -3,7 +3,6 @@ package cronview
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,9 +68,7 @@ func (h *host) readOwn(ctx context.Context, scan *spool.Snapshot) (changed bool)
 	if err != nil || slices.ContainsFunc(scan.Crontabs, func(f *crontab.File) bool { return f.Name == path }) {
 		return false
 	}
-	text, err := h.users.list(ctx, h.spool.Account)
-	changed = text != h.users.own
-	h.users.own = text
+	text, changed, err := h.users.ownCrontab(ctx)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			scan.Refused = append(scan.Refused, spool.Refusal{Path: path, Word: "CAN'T OPEN", Why: err.Error()})
@@ -85,34 +82,37 @@ func (h *host) readOwn(ctx context.Context, scan *spool.Snapshot) (changed bool)
 	return changed
 }
 
-// readable returns the refusals without those of files that only root may read, and the number of
-// these.
-func readable(all []spool.Refusal, root bool) (kept []spool.Refusal, hidden int) {
+// readable returns the refusals without those of files that only root may read, and whether there are
+// such files.
+func readable(all []spool.Refusal, root bool) (kept []spool.Refusal, hidden bool) {
 	kept = slices.DeleteFunc(slices.Clone(all), func(r spool.Refusal) bool {
 		return !root && (r.Code == spool.CodeDirectory || r.Code == spool.CodeOpen)
 	})
-	return kept, len(all) - len(kept)
+	return kept, len(kept) < len(all)
 }
 
 // describe sets which crontabs are not read, and what the health says of the host.
 func (h *host) describe(refused []spool.Refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var hidden int
+	var hidden bool
 	h.refusals, hidden = readable(refused, h.spool.Root)
-	h.health.NoDaemon = "no daemon: from the crontabs; " + h.runner()
+	h.health.NoDaemon = "no daemon: from the crontabs; no cron found. Start: systemctl start cronring"
+	if cron := h.runner(); cron != "" {
+		h.health.NoDaemon = "no daemon: from the crontabs; " + cron + " runs them. Take over: cronring import"
+	}
 	h.health.Notices = nil
-	if hidden > 0 {
-		h.health.Notices = []api.Problem{{What: fmt.Sprintf("%d files or directories with crontabs cannot be read", hidden), Why: "only root may read them", Fix: "sudo cronring"}}
+	if hidden {
+		h.health.Notices = []api.Problem{{What: "the crontabs of other users cannot be read", Why: "only root may read them", Fix: "sudo cronring"}}
 	}
 }
 
-// runner says which cron runs the jobs.
+// runner returns the program of the cron that runs the jobs, or "".
 func (h *host) runner() string {
 	pid, _ := os.ReadFile(filepath.Join(h.root, othercron.PIDFile))
 	name, _ := os.ReadFile(filepath.Join(h.root, "/proc", filepath.Base(strings.TrimSpace(string(pid))), "comm"))
 	if program := strings.TrimSpace(string(name)); program == "cron" || program == "crond" { // and not a later process
-		return program + " runs them"
+		return program
 	}
-	return "no cron found"
+	return ""
 }

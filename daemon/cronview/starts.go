@@ -115,7 +115,9 @@ func (h *host) readStarts(ctx context.Context, now time.Time) {
 	}
 	h.TapFacts(facts...)
 	for i := range facts {
-		h.Publish(api.Event{Record: &facts[i]})
+		if !facts[i].At.Before(h.Health().Started) { // clients read earlier starts from the history
+			h.Publish(api.Event{Record: &facts[i]})
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func TestViewShowsCrontabsAndLoggedStarts(t *testing.T) {
 		"/proc/7/comm":    "cron\n",
 	})
 	status, err := v.Status(t.Context())
-	if err != nil || status.NoDaemon != "no daemon: from the crontabs; cron runs them" || status.Jobs != 2 || status.Errors != 1 {
+	if err != nil || status.NoDaemon != "no daemon: from the crontabs; cron runs them. Take over: cronring import" || status.Jobs != 2 || status.Errors != 1 {
 		t.Errorf("got %+v, error %v", status, err)
 	}
 	jobs, err := v.List(t.Context(), api.Query{})

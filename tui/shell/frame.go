@@ -178,7 +178,7 @@ func (s *Shell) drawBanner(body canvas.View) int {
 	l := s.w.Link
 	if none := s.w.Status.NoDaemon; l.Live && none != "" {
 		style := canvas.Style{Role: canvas.Doubt, Bold: true}
-		body.PutCut(1, 0, body.Width()-2, display.Text(none)+". Take over: cronring import", s.w.Glyphs.Ellipsis, style)
+		body.PutCut(1, 0, body.Width()-2, display.Text(none), s.w.Glyphs.Ellipsis, style)
 		return 1
 	}
 	if l.Live || !l.Tried {

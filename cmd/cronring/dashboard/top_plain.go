@@ -52,11 +52,19 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 	defer cancel()
 	client := a.Daemon()
 	s, err := client.Status(ctx)
+	if api.KindOf(err) == api.Unreachable && a.Host != "" { // the next connection shows the crontabs of a host without a daemon
+		s, err = client.Status(ctx)
+	}
 	if err != nil {
 		return err
 	}
+	program := "cronringd"
+	if s.NoDaemon != "" {
+		a.Printf("%s\n", display.Text(s.NoDaemon))
+		program = "cron"
+	}
 	p := &plainTop{a: a, root: root, readOnly: readOnly, follows: "all"}
-	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
+	a.Printf("%s on %s: %s%s. Type help, or quit.\n", program, display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
 	events, lines, next := make(chan received), make(chan typed), make(chan struct{})
 	go follow(ctx, client, events)
 	go readLines(ctx, a.In, next, lines)
@@ -241,6 +249,10 @@ func endSentence(r *job.Run, onlyFailures bool) string {
 		took = " after " + display.Brief(r.Ended.Sub(r.Started))
 	}
 	switch {
+	case r.OnlyStarted() && onlyFailures:
+		return ""
+	case r.OnlyStarted():
+		return fmt.Sprintf("cron started %s", r.Job)
 	case r.Failed():
 		return fmt.Sprintf("%s failed: %s%s, run %d", r.Job, r.Ending(), took, r.ID)
 	case onlyFailures:
