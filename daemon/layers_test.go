@@ -70,7 +70,7 @@ var layers = [][]string{
 	{"tui/jobinfo", "tui/shell"},
 	{"tui/shell/shelltest"},
 	{"tui/screen/jobs", "tui/screen/runs", "tui/screen/ring", "tui/screen/files", "tui/screen/editor", "tui/screen/output", "tui/screen/why", "tui/screen/console", "tui/screen/dst", "tui/screen/incident", "tui/screen/stats", "tui/screen/upcoming", "tui/screen/hosts"},
-	{"tui/screen/timeline", "tui/screen/detail", "tui/screen/options"},
+	{"tui/screen/timeline", "tui/screen/detail", "tui/screen/options", "tui/screen/hostjobs"},
 	{"tui"},
 	{"cmd/cronring/cli", "cmd/cronring/inventory"},
 	{"cmd/cronring/clitest", "cmd/cronring/direct", "cmd/cronring/jobs", "cmd/cronring/runs", "cmd/cronring/analysis"},

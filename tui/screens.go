@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/tui/screen/dst"
 	"github.com/cronring/cronring/tui/screen/editor"
 	"github.com/cronring/cronring/tui/screen/files"
+	"github.com/cronring/cronring/tui/screen/hostjobs"
 	"github.com/cronring/cronring/tui/screen/hosts"
 	"github.com/cronring/cronring/tui/screen/incident"
 	"github.com/cronring/cronring/tui/screen/jobs"
@@ -59,6 +60,7 @@ var screens = shell.Screens{
 		keys.ShowGroups:   func(*screen.World, screen.Subject) screen.Screen { return incident.New() },
 		keys.ShowStats:    func(_ *screen.World, s screen.Subject) screen.Screen { return stats.New(s) },
 		keys.ShowUpcoming: func(*screen.World, screen.Subject) screen.Screen { return upcoming.New() },
+		keys.ShowHostJobs: func(_ *screen.World, s screen.Subject) screen.Screen { return hostjobs.New(s.Hosts) },
 		keys.ShowHosts:    func(*screen.World, screen.Subject) screen.Screen { return hosts.New() },
 		keys.ShowOptions:  func(*screen.World, screen.Subject) screen.Screen { return options.New() },
 		keys.PageOutput:   func(_ *screen.World, s screen.Subject) screen.Screen { return output.NewPager(s) },

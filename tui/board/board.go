@@ -30,10 +30,11 @@ type Board struct {
 	slots    map[job.ID]Slot
 	free     []Slot
 	counts   [len(job.States)]int
-	byName   []Slot // in order of name, except fresh; some may be deleted
-	fresh    []Slot // jobs that are not in byName yet
-	expected int    // number of jobs according to the daemon; it may be wrong
-	stream   uint8  // which of the daemon's streams this is; it begins again after 255
+	byName   []Slot           // in order of name, except fresh; some may be deleted
+	fresh    []Slot           // jobs that are not in byName yet
+	expected int              // number of jobs according to the daemon; it may be wrong
+	stream   uint8            // which of the daemon's streams this is; it begins again after 255
+	streams  map[string]uint8 // the same by host, on a board of several hosts
 	complete bool
 	version  uint64
 	owned    int // jobs with a node
@@ -80,25 +81,30 @@ func New() *Board {
 
 // Apply takes in what the daemon sent. It keeps nothing of the update's memory.
 func (b *Board) Apply(u api.BoardUpdate) {
-	b.version++
 	if u.Begin {
 		b.stream++
 	}
 	b.makeRoom()
-	for i := range u.Rows {
-		b.put(&u.Rows[i])
-	}
+	b.apply(u)
 	if u.Head != nil {
 		b.expected = min(u.Head.Jobs, mostExpected)
+	}
+	if u.Complete {
+		b.sweep(func(*cell) bool { return true })
+		b.complete = true
+	}
+	b.tidy()
+}
+
+// apply takes in rows, and jobs that are gone.
+func (b *Board) apply(u api.BoardUpdate) {
+	b.version++
+	for i := range u.Rows {
+		b.put(&u.Rows[i])
 	}
 	for _, id := range u.Gone {
 		b.remove(id)
 	}
-	if u.Complete {
-		b.sweep()
-		b.complete = true
-	}
-	b.tidy()
 }
 
 // mostExpected is for how many jobs room is made before they have come.
@@ -116,11 +122,11 @@ func (b *Board) makeRoom() {
 	b.slots = slots
 }
 
-// sweep removes the jobs that a stream before this one has named last: they are
+// sweep removes the jobs of some that a stream before this one has named last: they are
 // no more, or are no longer to be seen.
-func (b *Board) sweep() {
+func (b *Board) sweep(some func(c *cell) bool) {
 	for _, slot := range b.slots {
-		if b.cells[slot].seen != b.stream {
+		if c := &b.cells[slot]; c.seen != b.stream && some(c) {
 			b.remove(b.nameOf(slot))
 		}
 	}

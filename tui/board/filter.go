@@ -45,7 +45,7 @@ func (b *Board) meets(t *term) []bool {
 	if t.field == "" && t.expr == nil && !t.not && !some {
 		for s := range meets { // nothing contains the text: what is like it?
 			c := &b.cells[s]
-			meets[s] = c.state != gone && find.Resembles(t.text, c.lowerName())
+			meets[s] = c.state != gone && find.Resembles(t.text, b.jobName(c))
 		}
 	}
 	return meets
@@ -62,7 +62,7 @@ func (b *Board) testOf(t *term) func(c *cell) bool {
 	case "fails":
 		return func(c *cell) bool { return t.compares(int64(c.streak)) }
 	case "job":
-		return func(c *cell) bool { return strings.Contains(c.lowerName(), t.text) }
+		return func(c *cell) bool { return strings.Contains(b.jobName(c), t.text) }
 	case "command":
 		return func(c *cell) bool { return strings.Contains(c.lower[len(c.lowerName()):], t.text) }
 	}

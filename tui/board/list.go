@@ -21,9 +21,10 @@ const (
 	ByTook    Order = "took"
 	ByUser    Order = "user"
 	ByCrontab Order = "source"
+	ByHost    Order = "host" // only on a board of several hosts
 )
 
-// Orders are all orders, in the order in which a key cycles through them.
+// Orders are the orders of every board, in the order in which a key cycles through them.
 var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByCrontab}
 
 // Query selects and sorts the jobs of a list.
@@ -170,6 +171,9 @@ func (b *Board) keyOf(o Order) func(Slot) uint64 {
 	case ByUser:
 		ranks := b.ranks(func(c *cell) word { return c.user })
 		return func(s Slot) uint64 { return uint64(ranks[c[s].user]) }
+	case ByHost:
+		ranks := b.ranks(func(c *cell) word { return c.node })
+		return func(s Slot) uint64 { return uint64(ranks[c[s].node]) }
 	case ByCrontab:
 		ranks := b.ranks(func(c *cell) word { return c.table })
 		return func(s Slot) uint64 { return uint64(ranks[c[s].table])<<32 | uint64(uint32(c[s].line)) }

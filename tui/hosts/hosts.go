@@ -12,7 +12,7 @@ import (
 )
 
 // Most is the highest number of hosts that are asked.
-const Most = 64
+const Most = 100
 
 // Times between two questions to a host. After an error the pause doubles from the first to the
 // last.

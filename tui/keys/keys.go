@@ -111,6 +111,7 @@ const (
 	ShowUpcoming Action = "next-hour"
 	ShowHosts    Action = "hosts"
 	ShowOptions  Action = "options"
+	ShowHostJobs Action = "jobs-of-hosts"
 	Days30       Action = "30-days"
 	Days90       Action = "90-days"
 	OfAll        Action = "statistics-of-all"

@@ -94,6 +94,7 @@ var table = []Binding{
 	{Days30, Stats, []string{"+"}, "30 days", "show the last 30 days", ""},
 	{Days90, Stats, []string{"-"}, "90 days", "show the last 90 days", ""},
 	{OfAll, Stats, []string{"tab"}, "all jobs", "show the statistics of all jobs", ""},
+	{ShowHostJobs, Hosts, []string{"a"}, "all jobs", "list the jobs of all hosts, or of the marked ones", ""},
 	{Clashes, Timeline, []string{"c"}, "clashes", "minutes with several starts", "cronring report clashes"},
 
 	{Revisions, Files, []string{"v"}, "revisions", "the versions of the file", "cronring undo list"},

@@ -91,6 +91,9 @@ type Subject struct {
 	At      time.Time // an occurrence; zero: none
 	File    string
 	Line    int
+	Hosts   []string // the marked hosts; none: all
+
+	Elsewhere bool // Jobs are those of a screen that is Elsewhere
 }
 
 // Answer is the result of an Ask, or one result of a Follow.
@@ -232,6 +235,7 @@ type Daemon interface {
 	Revision(ctx context.Context, id int64) (api.Revision, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)
 	Ring(ctx context.Context) (api.Ring, error)
+	Board(ctx context.Context) iter.Seq2[api.BoardUpdate, error]
 }
 
 // Seeker is a screen whose cursor can be put on a job.

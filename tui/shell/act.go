@@ -71,7 +71,7 @@ func (s *Shell) refuses(a keys.Action) string {
 
 // refusesFor returns why an action does nothing to a subject, or "".
 func (s *Shell) refusesFor(a keys.Action, about screen.Subject) string {
-	if why := s.refusesAll(a); why != "" {
+	if why := s.refusesAll(a, about); why != "" {
 		return why
 	}
 	if a == keys.Undo {
@@ -80,13 +80,37 @@ func (s *Shell) refusesFor(a keys.Action, about screen.Subject) string {
 	if why := s.refusesSubject(a, about); why != "" {
 		return why
 	}
-	return s.w.Denied(a, about)
+	return s.world(about).Denied(a, about)
 }
 
-// refusesAll returns why an action does nothing to any subject, or "".
-func (s *Shell) refusesAll(a keys.Action) string {
+// elsewhere returns the front screen if a subject is its jobs of several hosts, or nil.
+func (s *Shell) elsewhere(about screen.Subject) screen.Elsewhere {
+	if front, ok := s.front().(screen.Elsewhere); ok && about.Elsewhere {
+		return front
+	}
+	return nil
+}
+
+// world returns the world whose board has the jobs of a subject.
+func (s *Shell) world(about screen.Subject) *screen.World {
+	if front := s.elsewhere(about); front != nil {
+		return front.World(s.w)
+	}
+	return s.w
+}
+
+// change performs or confirms a Do about a subject, at the daemons of its jobs.
+func (s *Shell) change(about screen.Subject, d screen.Do) {
+	if front := s.elsewhere(about); front != nil {
+		d = front.Reroute(s.w, d)
+	}
+	s.confirm(s.front(), d)
+}
+
+// refusesAll returns why an action does nothing to any subject in a world, or "".
+func (s *Shell) refusesAll(a keys.Action, about screen.Subject) string {
 	if changes[a] {
-		switch l := s.w.Link; {
+		switch l := s.world(about).Link; {
 		case s.w.ReadOnly != "":
 			return s.w.ReadOnly
 		case !l.Live:
@@ -186,24 +210,24 @@ func (s *Shell) turnMouse() {
 // do does what is done to jobs and runs, the same on every screen. It reports
 // whether the action was one of those.
 func (s *Shell) do(a keys.Action, about screen.Subject) bool {
-	front := s.front()
+	w := s.world(about)
 	if open, ok := s.screens.Opened[a]; ok {
 		s.push(open(s.w, about))
 		return true
 	}
 	switch a {
 	case keys.Run:
-		s.confirm(front, change.Run(s.w, about))
+		s.change(about, change.Run(w, about))
 	case keys.Stop:
-		s.confirm(front, change.Stop(s.w, about))
+		s.change(about, change.Stop(w, about))
 	case keys.Pause:
-		s.pause(front, about)
+		s.pause(about)
 	case keys.Acknowledge:
-		s.confirm(front, change.Acknowledge(s.w, about))
+		s.change(about, change.Acknowledge(w, about))
 	case keys.Delete:
-		s.confirm(front, change.Remove(s.w, about))
+		s.change(about, change.Remove(w, about))
 	case keys.Retry:
-		s.confirm(front, change.Retry(s.w, about))
+		s.change(about, change.Retry(w, about))
 	case keys.Backfill:
 		s.backfill(about)
 	case keys.Copy:
@@ -222,7 +246,7 @@ func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 	if len(about.Jobs) == 0 && about.Run == 0 && (a != keys.Edit || about.File == "") {
 		return "nothing is selected"
 	}
-	rows := s.w.Rows(about)
+	rows := s.world(about).Rows(about)
 	switch a {
 	case keys.Stop:
 		if about.Run == 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.Live > 0 }) {
@@ -290,6 +314,9 @@ func (s *Shell) runCustom(c *custom.Command) {
 
 // refusesCustom returns why a command of the user's settings cannot run now, or "".
 func (s *Shell) refusesCustom(c *custom.Command) string {
+	if s.elsewhere(s.front().Subject(s.w)) != nil {
+		return "in the dashboard of one host; enter opens it"
+	}
 	return cmp.Or(s.w.ReadOnly, c.Refuses(s.values()))
 }
 

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"context"
 	"errors"
 	"os/exec"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
@@ -18,9 +18,11 @@ type otherHosts struct{}
 
 func (otherHosts) Named() []string { return []string{"web-1", "web-2"} }
 
-func (otherHosts) Status(context.Context, string) (api.Status, error) { return api.Status{}, nil }
+func (otherHosts) Daemon(string) (screen.Daemon, error) { return screentest.NewDaemon(), nil }
 
-func (otherHosts) Dashboard(host string) *exec.Cmd {
+func (otherHosts) Flags(host string) []string { return []string{"-H", host} }
+
+func (otherHosts) Dashboard(host string, _ job.ID) *exec.Cmd {
 	return exec.Command("/usr/bin/cronring", "top", "--host=ops@"+host)
 }
 

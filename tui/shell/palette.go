@@ -26,8 +26,12 @@ type palette struct {
 
 // openPalette opens the finder. Files and hosts are requested, and are added when they come.
 func (s *Shell) openPalette() {
+	about := s.front().Subject(s.w)
+	if about.Elsewhere {
+		about = screen.Subject{} // the finder is about the host that is shown
+	}
 	p := &palette{finder: finder.Finder{
-		World: s.w, About: s.front().Subject(s.w), Views: s.views, Recent: s.recent, Commands: s.w.Commands.All(), Custom: s.custom,
+		World: s.w, About: about, Views: s.views, Recent: s.recent, Commands: s.w.Commands.All(), Custom: s.custom,
 	}}
 	for _, r := range s.screens.Roots {
 		p.finder.Screens = append(p.finder.Screens, finder.Screen{Action: r.Action, Name: r.Name})
@@ -169,7 +173,7 @@ const hostSlot = "host"
 // openHost shows the dashboard of another host, until the user leaves it.
 func (s *Shell) openHost(name string) {
 	other := s.w.Hosts
-	s.order(nil, screen.Execute{Slot: hostSlot, Program: func() *exec.Cmd { return other.Dashboard(name) }})
+	s.order(nil, screen.Execute{Slot: hostSlot, Program: func() *exec.Cmd { return other.Dashboard(name, "") }})
 }
 
 // command runs a command of the command line, and shows its output. If it may change something, it
@@ -225,7 +229,7 @@ func (s *Shell) lineOf(c *finder.Candidate) string {
 	case finder.KindCustom:
 		return c.Custom.Text(s.values())
 	case finder.KindHost:
-		return screen.ShellCommand(append([]string{"cronring"}, s.w.Hosts.Dashboard(c.Name).Args[1:]...))
+		return screen.ShellCommand(append([]string{"cronring"}, s.w.Hosts.Dashboard(c.Name, "").Args[1:]...))
 	}
 	return s.w.InShell(screen.ShellCommand(s.commandOf(c)))
 }

@@ -12,10 +12,7 @@ import (
 
 // pauseMenu asks how long jobs are to be paused. A key chooses, and then the user may type a
 // reason.
-type pauseMenu struct {
-	front screen.Screen
-	about screen.Subject
-}
+type pauseMenu struct{ about screen.Subject }
 
 // pauseChoice is a time at which a pause ends.
 type pauseChoice struct {
@@ -26,14 +23,14 @@ type pauseChoice struct {
 var pauseChoices = []pauseChoice{{"enter", ""}, {"1", "1h"}, {"2", "2h"}, {"8", "8h"}, {"t", "tomorrow 08:00"}}
 
 // pause pauses jobs, or resumes them if all are paused.
-func (s *Shell) pause(front screen.Screen, about screen.Subject) {
-	switch {
+func (s *Shell) pause(about screen.Subject) {
+	switch w := s.world(about); {
 	case s.w.ReadOnly != "":
 		s.warn(s.w.ReadOnly)
-	case change.Paused(s.w, about):
-		s.confirm(front, change.Resume(s.w, about))
+	case change.Paused(w, about):
+		s.change(about, change.Resume(w, about))
 	default:
-		s.over = &pauseMenu{front, about}
+		s.over = &pauseMenu{about}
 	}
 }
 
@@ -69,7 +66,9 @@ func (m *pauseMenu) until(s *Shell, text string) {
 	}
 	s.over = &prompt{
 		title: "Reason:", hint: "for the pause of " + screen.JobsText(m.about) + " " + ends + "; may be empty", optional: true,
-		done: func(s *Shell, reason string) { s.confirm(m.front, change.Pause(s.w, m.about, until, reason)) },
+		done: func(s *Shell, reason string) {
+			s.change(m.about, change.Pause(s.world(m.about), m.about, until, reason))
+		},
 	}
 }
 

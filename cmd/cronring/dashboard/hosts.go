@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"os/exec"
 	"slices"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/settings"
 )
 
@@ -64,34 +65,39 @@ func (h *hosts) Named() []string { return h.named }
 // address returns the name of a host for ssh.
 func (h *hosts) address(host string) string { return cmp.Or(h.addresses[host], host) }
 
-func (h *hosts) Status(ctx context.Context, host string) (api.Status, error) {
-	client, err := h.client(host)
-	if err != nil {
-		return api.Status{}, err
-	}
-	return client.Status(ctx)
-}
-
-func (h *hosts) client(host string) (*api.Client, error) {
+func (h *hosts) Daemon(host string) (screen.Daemon, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c, ok := h.clients[host]; ok {
 		return c, nil
 	}
 	c, err := h.a.DaemonOf(h.address(host))
-	if err == nil {
-		h.clients[host] = c
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	h.clients[host] = c
+	return c, nil
+}
+
+func (h *hosts) Flags(host string) []string {
+	flags := []string{"-H", h.address(host)}
+	if h.a.Socket != "" {
+		flags = append(flags, "--socket", h.a.Socket)
+	}
+	return flags
 }
 
 // Dashboard returns this program with the dashboard of another host.
-func (h *hosts) Dashboard(host string) *exec.Cmd {
+func (h *hosts) Dashboard(host string, at job.ID) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	return exec.Command(self, append([]string{"top", "--host=" + h.address(host)}, h.flags...)...)
+	args := append([]string{"top", "--host=" + h.address(host)}, h.flags...)
+	if at != "" {
+		args = append(args, "--job="+string(at))
+	}
+	return exec.Command(self, args...)
 }
 
 func (h *hosts) close() {

@@ -19,18 +19,22 @@ func TestHostsOfFlagsAndSettings(t *testing.T) {
 		t.Errorf("other hosts: %q, want %q", h.Named(), want)
 	}
 	want := []string{"top", "--host=db-02", "--color", "never", "--read-only", "--ascii"}
-	if got := h.Dashboard("db-02").Args[1:]; !slices.Equal(got, want) {
+	if got := h.Dashboard("db-02", "").Args[1:]; !slices.Equal(got, want) {
 		t.Errorf("the dashboard of a host is shown by %q, want %q", got, want)
 	}
-	if got := h.Dashboard("db").Args[2]; got != "--host=ops@db" {
-		t.Errorf("the dashboard of a host with an address is shown by %q", got)
+	if got := h.Dashboard("db", "backup").Args; got[2] != "--host=ops@db" || got[len(got)-1] != "--job=backup" {
+		t.Errorf("the dashboard of a host with an address is shown at a job by %q", got)
+	}
+	a.Socket = "/run/x"
+	if got := h.Flags("db"); !slices.Equal(got, []string{"-H", "ops@db", "--socket", "/run/x"}) {
+		t.Errorf("a command asks a host with an address with %q", got)
 	}
 }
 
 func TestNamesOfHostsFromARing(t *testing.T) {
 	h := newHosts(cli.New(strings.NewReader(""), os.Stdout, os.Stderr), false, nil)
 	for _, name := range []string{"", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a\x1b[2J", "`x`", "%h"} {
-		if _, err := h.Status(t.Context(), name); err == nil || !strings.Contains(err.Error(), "connect to the host") {
+		if _, err := h.Daemon(name); err == nil || !strings.Contains(err.Error(), "connect to the host") {
 			t.Errorf("host %q: %v, want a refusal", name, err)
 		}
 	}

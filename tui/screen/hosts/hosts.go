@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
@@ -42,10 +43,9 @@ func New() *Hosts {
 		Words: func(r *row) string { return r.Host + " " + r.Status.Host },
 	}}
 	s.Table = table.Table[string, row]{
-		Source: &s.rows, Left: 2, Titles: table.TitleStyle, In: keys.Hosts, ToFirst: true,
-		Keys: []keys.Action{keys.Open, keys.Filter, keys.Back, keys.Help},
-		Refused: table.Refuse("not on this screen",
-			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.Sort, keys.Reverse),
+		Source: &s.rows, Left: 2, MarkAt: 1, Titles: table.TitleStyle, In: keys.Hosts, ToFirst: true,
+		Keys:    []keys.Action{keys.Open, keys.ShowHostJobs, keys.Mark, keys.Filter, keys.Back, keys.Help},
+		Refused: table.Refuse("not on this screen", keys.States, keys.Views, keys.Wide, keys.Sort, keys.Reverse),
 		Columns: []table.Column[row]{
 			{Title: "HOST", Width: 16, Text: hostText},
 			count("FAILING", 0, canvas.Bad, job.StateFailing),
@@ -136,7 +136,13 @@ func (s *Hosts) Open(w *screen.World) []screen.Effect {
 			if !yield(names, nil) {
 				return
 			}
-			for r := range hostwatch.Watch(ctx, names, other.Status) {
+			for r := range hostwatch.Watch(ctx, names, func(ctx context.Context, host string) (api.Status, error) {
+				d, err := other.Daemon(host)
+				if err != nil {
+					return api.Status{}, err
+				}
+				return d.Status(ctx)
+			}) {
 				if !yield(r, nil) {
 					return
 				}
@@ -198,27 +204,36 @@ func (s *Hosts) Refresh(w *screen.World) []screen.Effect {
 	return nil
 }
 
-// Act moves and filters, and opens the dashboard of a host.
+// Act moves, marks and filters, and opens the dashboard of a host, or the jobs of marked ones.
 func (s *Hosts) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	if a != keys.Open {
 		return nil, s.Move(a)
 	}
+	if about := s.Subject(w); len(about.Hosts) > 0 {
+		return []screen.Effect{screen.Show{Action: keys.ShowHostJobs, Subject: about}}, true
+	}
 	host := s.Current().Host
-	return []screen.Effect{screen.Execute{Slot: slotDashboard, Program: func() *exec.Cmd { return w.Hosts.Dashboard(host) }}}, true
+	return []screen.Effect{screen.Execute{Slot: slotDashboard, Program: func() *exec.Cmd { return w.Hosts.Dashboard(host, "") }}}, true
 }
 
-// Subject is empty: jobs of other hosts are in their own dashboard.
-func (*Hosts) Subject(*screen.World) screen.Subject { return screen.Subject{} }
+// Subject returns the marked hosts. Jobs of other hosts are in their own dashboard.
+func (s *Hosts) Subject(*screen.World) screen.Subject {
+	if chosen, marked := s.Chosen(); marked {
+		return screen.Subject{Hosts: chosen}
+	}
+	return screen.Subject{}
+}
 
 // Refuses returns why a key does nothing here.
 func (s *Hosts) Refuses(w *screen.World, a keys.Action) string {
-	if a == keys.Open {
-		switch r := s.Current(); {
-		case r == nil:
-			return "nothing is selected"
-		case r.Host == "":
-			return "this host is shown; esc goes back to its jobs"
-		}
+	switch r := s.Current(); {
+	case a == keys.ShowHostJobs && len(s.rows.All()) == 1:
+		return "no other host is known"
+	case a != keys.Open || len(s.Subject(w).Hosts) > 0:
+	case r == nil:
+		return "nothing is selected"
+	case r.Host == "":
+		return "this host is shown; esc goes back to its jobs"
 	}
 	return s.Table.Refuses(w, a)
 }

@@ -25,11 +25,13 @@ type others struct {
 
 func (o others) Named() []string { return o.names }
 
-func (o others) Status(ctx context.Context, host string) (api.Status, error) {
-	return o.clients[host].Status(ctx)
-}
+func (o others) Daemon(host string) (screen.Daemon, error) { return o.clients[host], nil }
 
-func (o others) Dashboard(host string) *exec.Cmd { return exec.Command("cronring", "top", "-H", host) }
+func (o others) Flags(host string) []string { return []string{"-H", host} }
+
+func (o others) Dashboard(host string, _ job.ID) *exec.Cmd {
+	return exec.Command("cronring", "top", "-H", host)
+}
 
 // open shows the host of the fixture and three others: one works, one cannot be reached, and one hangs.
 func open(w *screen.World) *Hosts {

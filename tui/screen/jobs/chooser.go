@@ -27,12 +27,17 @@ type choice struct {
 }
 
 // usualChoices are the columns that are shown without a choice, in their order: those of the settings,
-// or all.
-func usualChoices(w *screen.World) []choice {
-	if chosen := choicesOf(w.Columns); chosen != nil {
-		return chosen
+// or all. Hosts come first.
+func (s *Jobs) usualChoices(w *screen.World) []choice {
+	usual := slices.Clone(choicesOf(w.Columns))
+	if usual == nil {
+		usual = allChoices()
 	}
-	return allChoices()
+	if s.age != nil {
+		usual = slices.DeleteFunc(usual, func(c choice) bool { return c.column == columnNode })
+		usual = slices.Insert(usual, 0, choice{column: columnNode, shown: true})
+	}
+	return usual
 }
 
 func allChoices() []choice {
@@ -51,7 +56,7 @@ type chooser struct {
 }
 
 func (s *Jobs) openChooser(w *screen.World) {
-	usual := withHidden(usualChoices(w))
+	usual := withHidden(s.usualChoices(w))
 	s.menu, s.chooser = true, &chooser{choices: slices.Clone(usual), usual: usual}
 	if s.chosen != nil {
 		s.chooser.choices = withHidden(s.chosen)
@@ -159,7 +164,7 @@ func (s *Jobs) saveColumns() []screen.Effect {
 func (s *Jobs) chosenColumns(w *screen.World) []choice {
 	all := []choice{{column: columnState}, {column: columnJob}}
 	if s.chosen == nil {
-		return append(all, usualChoices(w)...)
+		return append(all, s.usualChoices(w)...)
 	}
 	return append(all, s.chosen...)
 }

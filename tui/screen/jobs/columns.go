@@ -26,7 +26,7 @@ const (
 	columnJob
 	columnSchedule
 	columnNext
-	columnNode // in a ring
+	columnNode // in a ring, or of several hosts
 	columnLast
 	columnTook
 	columnP95
@@ -42,7 +42,7 @@ const (
 // sortColumns are the columns that show what an order sorts by.
 var sortColumns = map[board.Order]jobColumn{
 	board.ByState: columnState, board.ByName: columnJob, board.ByNext: columnNext, board.ByLast: columnLast, board.ByTook: columnTook,
-	board.ByUser: columnUser, board.ByCrontab: columnSource,
+	board.ByUser: columnUser, board.ByCrontab: columnSource, board.ByHost: columnNode,
 }
 
 // makeColumns returns the columns of the list.
@@ -50,9 +50,9 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 	plain := func(text func(r *api.Row) string) func(*table.Field, *screen.World, *api.Row) {
 		return func(f *table.Field, _ *screen.World, r *api.Row) { f.Put(text(r), canvas.Style{}) }
 	}
-	return []table.Column[api.Row]{
+	columns := []table.Column[api.Row]{
 		columnState:    {Title: "STATE", Width: 2, Draw: drawState},
-		columnJob:      {Title: "JOB", Width: 18, Draw: plain(func(r *api.Row) string { return string(r.Job) })},
+		columnJob:      {Title: "JOB", Width: 18, Draw: plain(s.jobName)},
 		columnSchedule: {Title: "SCHEDULE", From: 80, Rank: 8, Width: 14, Draw: drawSchedule},
 		columnNext:     {Title: "NEXT", Rank: 3, Width: 7, Draw: DrawNext},
 		columnNode:     {Title: "NODE", From: 80, Rank: 7, Width: 9, Draw: drawNode},
@@ -65,6 +65,19 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 		columnSource:   {Title: "SOURCE", From: 110, Rank: 11, Width: 13, Draw: drawSource},
 		columnCommand:  {Title: "COMMAND", From: 110, Rank: 13, Width: 12, Least: 32, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
 	}
+	if s.age != nil {
+		columns[columnNode] = table.Column[api.Row]{Title: "HOST", Rank: 2, Width: 10, Draw: s.drawHost}
+	}
+	return columns
+}
+
+// jobName returns the name of a job, without its host.
+func (s *Jobs) jobName(r *api.Row) string {
+	if s.age == nil {
+		return string(r.Job)
+	}
+	id, _ := board.SplitHost(r.Job)
+	return string(id)
 }
 
 // fit chooses the columns for a list of some width on a screen of another. The list
@@ -84,14 +97,16 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 			c.Width = 7
 		case column == columnState && w.Board.Count(job.MarkPaused) > 0:
 			c.Width = 3
+		case column == columnNode && s.age != nil:
+			c.Width = hostWidth(full, s.longest(w, column))
 		case (column == columnNext || column == columnLast) && w.Absolute:
 			c.Width = w.Clock.PointWidth() + 1
 		}
 		if s.wide {
 			c.From, c.Rank, c.Fill = 0, 0, false
-			c.Width = max(c.Width, min(s.longest(column)+1, longestWide))
+			c.Width = max(c.Width, min(s.longest(w, column)+1, longestWide))
 		} else {
-			c.Grow = s.growth(column, c.Width)
+			c.Grow = s.growth(w, column, c.Width)
 		}
 		s.applyChoice(w, &c, choice)
 		columns = append(columns, c)
@@ -119,6 +134,15 @@ func forCron(column jobColumn, c *table.Column[api.Row]) (omitted bool) {
 	return column == columnTook || column == columnP95 || column == columnRuns
 }
 
+// hostWidth returns the width of the column of hosts on a screen of some width, by its longest text.
+func hostWidth(full, longest int) int {
+	most := 24
+	if full < screen.WordFrom {
+		most = 12
+	}
+	return min(max(longest+1, 9), most)
+}
+
 // Limits of the width of a column that grows with its longest text: with all columns
 // shown, and for schedules otherwise.
 const (
@@ -127,27 +151,27 @@ const (
 )
 
 // growth returns how much wider a column becomes where there is room.
-func (s *Jobs) growth(column jobColumn, width int) int {
+func (s *Jobs) growth(w *screen.World, column jobColumn, width int) int {
 	switch column {
 	case columnJob, columnUser, columnLabels, columnSource:
-		return max(s.longest(column)+1-width, 0)
+		return max(s.longest(w, column)+1-width, 0)
 	case columnSchedule:
-		return max(min(s.longest(column), longestSchedule)+1-width, 0)
+		return max(min(s.longest(w, column), longestSchedule)+1-width, 0)
 	}
 	return 0
 }
 
 // longest returns the width of the longest text of a column in view; 0 for columns
 // of a fixed width.
-func (s *Jobs) longest(column jobColumn) int {
+func (s *Jobs) longest(w *screen.World, column jobColumn) int {
 	var text func(r *api.Row) int
 	switch column {
 	case columnJob:
-		text = func(r *api.Row) int { return page.Width(string(r.Job)) }
+		text = func(r *api.Row) int { return page.Width(s.jobName(r)) }
 	case columnSchedule:
 		text = func(r *api.Row) int { return page.Width(r.Schedule) }
 	case columnNode:
-		text = func(r *api.Row) int { return page.Width(r.Node) }
+		text = func(r *api.Row) int { return page.Width(r.Node) + page.Width(s.ageMark(w, r.Node)) }
 	case columnUser:
 		text = func(r *api.Row) int { return page.Width(r.User) }
 	case columnLabels:
@@ -223,6 +247,28 @@ func drawNode(f *table.Field, w *screen.World, r *api.Row) {
 		style = canvas.Style{}
 	}
 	f.Put(r.Node, style)
+}
+
+// drawHost draws the host of a job, and how old its data is if it is not reached.
+func (s *Jobs) drawHost(f *table.Field, w *screen.World, r *api.Row) {
+	mark := s.ageMark(w, r.Node)
+	if mark == "" {
+		f.Put(r.Node, canvas.Style{})
+		return
+	}
+	f.Reserve(page.Width(mark), func() { f.Put(r.Node, canvas.Style{Role: canvas.Off}) })
+	f.Put(mark, canvas.Style{Role: canvas.Doubt, Bold: true})
+}
+
+// ageMark returns how old the data of a host is, with a sign; empty: it is current.
+func (s *Jobs) ageMark(w *screen.World, host string) string {
+	if s.age == nil {
+		return ""
+	}
+	if age := s.age(w, host); age != "" {
+		return " " + w.Glyphs.Late + " " + age
+	}
+	return ""
 }
 
 func drawLast(f *table.Field, w *screen.World, r *api.Row) {

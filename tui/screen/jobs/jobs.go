@@ -36,11 +36,18 @@ type Jobs struct {
 	divider canvas.View // between list and details, as drawn last
 	dragged bool        // the last click was on the divider
 	columns []table.Column[api.Row]
+	age     Age // on a board of several hosts; nil: on that of one
 }
 
+// Age returns how old the data of a host is; empty: it is current.
+type Age func(w *screen.World, host string) string
+
 // New makes the screen.
-func New() *Jobs {
-	s := new(Jobs)
+func New() *Jobs { return NewMerged(nil) }
+
+// NewMerged makes the screen of a merged board, with a column of hosts.
+func NewMerged(age Age) *Jobs {
+	s := &Jobs{age: age}
 	s.columns = s.makeColumns()
 	s.rows.Query = &s.query
 	s.table = table.Table[job.ID, api.Row]{Source: &s.rows, Left: 1, Titles: table.TitleStyle, ToFirst: true}
@@ -120,7 +127,7 @@ func (s *Jobs) Refresh(w *screen.World) []screen.Effect {
 	}
 	if !s.moved {
 		s.table.Move(keys.First)
-		s.moved = w.Board.Complete() // what is first is known when all have come
+		s.moved = w.Board.Complete() && s.age == nil // what is first is known when all have come
 	}
 	return s.ask(w)
 }
@@ -149,10 +156,21 @@ func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	if id, ok := s.table.Cursor(); ok {
 		w.At = id
 	}
-	effects := s.pasts.ask(w, s.inView)
+	effects := s.pasts.ask(w, s.reachable(w))
 	id, _ := s.table.Cursor()
 	effects = append(effects, s.file.Ask(w, id, s.detail)...)
-	return append(effects, s.sums.ask(w, s.split)...)
+	return append(effects, s.sums.ask(w, s.split && s.age == nil)...) // runs of other hosts have the same numbers
+}
+
+// reachable yields the rows in view but those of hosts that are not reached.
+func (s *Jobs) reachable(w *screen.World) func(yield func(*api.Row) bool) {
+	return func(yield func(*api.Row) bool) {
+		for r := range s.inView {
+			if s.ageMark(w, r.Node) == "" && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // inView yields the rows in view. Each is valid until the next.
@@ -187,8 +205,9 @@ func (s *Jobs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	case keys.Open:
 		return s.open(), true
 	case keys.Sort:
-		i := slices.Index(board.Orders, s.order())
-		s.query.Order = board.Orders[(i+1)%len(board.Orders)]
+		orders := s.orders()
+		i := slices.Index(orders, s.order())
+		s.query.Order = orders[(i+1)%len(orders)]
 		s.relist()
 	case keys.Reverse:
 		s.query.Reverse = !s.query.Reverse
@@ -238,6 +257,14 @@ func (s *Jobs) back(w *screen.World) ([]screen.Effect, bool) {
 		return s.ask(w), true
 	}
 	return nil, false
+}
+
+// orders are the orders that the list can have.
+func (s *Jobs) orders() []board.Order {
+	if s.age == nil {
+		return board.Orders
+	}
+	return append(slices.Clone(board.Orders), board.ByHost)
 }
 
 func (s *Jobs) order() board.Order {
@@ -348,7 +375,7 @@ func (s *Jobs) SetView(w *screen.World, v screen.View) []screen.Effect {
 			s.query.States = append(s.query.States, state)
 		}
 	}
-	if slices.Contains(board.Orders, v.Order) {
+	if slices.Contains(s.orders(), v.Order) {
 		s.query.Order = v.Order
 	}
 	s.wide, s.shift, s.layout, s.chosen = v.Wide, 0, v.Layout, choicesOf(v.Columns)

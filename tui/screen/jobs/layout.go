@@ -76,7 +76,7 @@ func (s *Jobs) Click(w *screen.World, x, y int) (effects []screen.Effect, open b
 		return nil, false
 	}
 	order := board.Order(strings.ToLower(s.table.TitleAt(x, y)))
-	if !slices.Contains(board.Orders, order) {
+	if !slices.Contains(s.orders(), order) {
 		s.moved = true
 		return s.table.Click(w, x, y)
 	}

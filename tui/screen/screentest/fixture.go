@@ -213,7 +213,12 @@ type Daemon struct {
 
 var ErrNotFaked = errors.New("the test's daemon does not know this")
 
-func (d *Daemon) Status(context.Context) (api.Status, error) { return api.Status{}, ErrNotFaked }
+func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
+	if d.Real != nil {
+		return d.Real.Status(ctx)
+	}
+	return api.Status{}, ErrNotFaked
+}
 
 func (d *Daemon) Ring(ctx context.Context) (api.Ring, error) {
 	if d.OnRing == nil && d.Real != nil {
@@ -222,6 +227,13 @@ func (d *Daemon) Ring(ctx context.Context) (api.Ring, error) {
 		return api.Ring{}, ErrNotFaked
 	}
 	return d.OnRing(), nil
+}
+
+func (d *Daemon) Board(ctx context.Context) iter.Seq2[api.BoardUpdate, error] {
+	if d.Real != nil {
+		return d.Real.Board(ctx)
+	}
+	return func(yield func(api.BoardUpdate, error) bool) { yield(api.BoardUpdate{}, ErrNotFaked) }
 }
 
 func (d *Daemon) Show(ctx context.Context, ref string) (api.Job, error) {

@@ -1,0 +1,65 @@
+package board
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// NewMerged makes an empty board for the jobs of several hosts. Their IDs on it are those of OnHost,
+// and their node is the host. It is complete from the beginning, because no host waits for another.
+func NewMerged() *Board {
+	b := New()
+	b.streams, b.complete = map[string]uint8{}, true
+	return b
+}
+
+// OnHost returns the ID of a host's job on a merged board: JOB@HOST.
+func OnHost(id job.ID, host string) job.ID { return job.ID(string(id) + hostMark + host) }
+
+// SplitHost returns a job and its host by their ID on a merged board. The name of a job contains no
+// "@", but its owner may.
+func SplitHost(id job.ID) (job.ID, string) {
+	owner := strings.Index(string(id), "/") + 1
+	name, host, _ := strings.Cut(string(id[owner:]), hostMark)
+	return id[:owner+len(name)], host
+}
+
+const hostMark = "@"
+
+// ApplyHost takes in what the daemon of a host sent for a merged board. It does not change the
+// update.
+func (b *Board) ApplyHost(host string, u api.BoardUpdate) {
+	if u.Begin {
+		b.streams[host]++
+	}
+	b.stream = b.streams[host]
+	u.Rows, u.Gone = slices.Clone(u.Rows), slices.Clone(u.Gone)
+	for i := range u.Rows {
+		r := &u.Rows[i]
+		r.Job, r.Node = OnHost(r.Job, host), host
+	}
+	for i, id := range u.Gone {
+		u.Gone[i] = OnHost(id, host)
+	}
+	b.apply(u)
+	if u.Complete {
+		b.sweep(func(c *cell) bool { return b.words.text(c.node) == host })
+	}
+	b.tidy()
+}
+
+// Merged reports whether the board has the jobs of several hosts.
+func (b *Board) Merged() bool { return b.streams != nil }
+
+// jobName returns the name of a job in lower case, on a merged board without its host.
+func (b *Board) jobName(c *cell) string {
+	name := c.lowerName()
+	if b.Merged() {
+		id, _ := SplitHost(job.ID(name))
+		return string(id)
+	}
+	return name
+}

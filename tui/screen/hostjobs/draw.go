@@ -1,0 +1,84 @@
+package hostjobs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Heading returns the number of hosts, and of those that are not reached.
+func (s *HostJobs) Heading(*screen.World) string {
+	text := "Jobs of " + page.CountLong(len(s.hosts), "host")
+	if down := len(s.down()); down > 0 {
+		text += ", " + page.CountLong(down, "host") + " not reached"
+	}
+	return text
+}
+
+// Headed keeps the heading on narrow screens.
+func (*HostJobs) Headed() {}
+
+// down returns the hosts that are not reached.
+func (s *HostJobs) down() (down []*host) {
+	for _, h := range s.hosts {
+		if h.err != nil {
+			down = append(down, h)
+		}
+	}
+	return down
+}
+
+// maxTrouble limits the lines about hosts without current jobs.
+const maxTrouble = 4
+
+// Draw draws the list, and below it one line for each host without current jobs.
+func (s *HostJobs) Draw(v canvas.View, w *screen.World) {
+	trouble := s.trouble(w)
+	if room := min(maxTrouble, max(v.Height()/4, 1)); len(trouble) > room {
+		more := w.Glyphs.Failed + " and more hosts: esc leads back to the list of them"
+		trouble = append(trouble[:room-1:room-1], troubleLine{more, canvas.Style{Role: canvas.Bad}})
+	}
+	body := v.Above(v.Height() - len(trouble))
+	if s.board.Len() > 0 {
+		s.list.Draw(body, s.World(w))
+	} else {
+		page.DrawNotice(body, []string{"No jobs have been received yet."})
+	}
+	for y, line := range trouble {
+		v.Below(body.Height()+y).PutCut(1, 0, v.Width()-2, line.text, w.Glyphs.Ellipsis, line.style)
+	}
+}
+
+// troubleLine is a line about hosts without current jobs.
+type troubleLine struct {
+	text  string
+	style canvas.Style
+}
+
+// trouble names the hosts that are not reached, each with its error, and those that have not
+// answered yet.
+func (s *HostJobs) trouble(w *screen.World) (lines []troubleLine) {
+	for _, h := range s.down() {
+		jobs := "none of its jobs is known"
+		if h.known {
+			jobs = "its jobs are " + s.age(w, h.name) + " old"
+		}
+		text := fmt.Sprintf("%s %s: %s; %s", w.Glyphs.Failed, h.name, strings.TrimSuffix(h.err.Error(), "."), jobs)
+		lines = append(lines, troubleLine{text, canvas.Style{Role: canvas.Bad}})
+	}
+	var waiting []string
+	for _, h := range s.hosts {
+		if !h.known && h.err == nil {
+			waiting = append(waiting, h.name)
+		}
+	}
+	if len(waiting) > 0 {
+		text := "connecting to " + display.Text(strings.Join(waiting, ", ")) + " ..."
+		lines = append(lines, troubleLine{text, canvas.Style{Role: canvas.Off}})
+	}
+	return lines
+}
