@@ -83,30 +83,6 @@ func (s *Shell) refusesFor(a keys.Action, about screen.Subject) string {
 	return s.world(about).Denied(a, about)
 }
 
-// elsewhere returns the front screen if a subject is its jobs of several hosts, or nil.
-func (s *Shell) elsewhere(about screen.Subject) screen.Elsewhere {
-	if front, ok := s.front().(screen.Elsewhere); ok && about.Elsewhere {
-		return front
-	}
-	return nil
-}
-
-// world returns the world whose board has the jobs of a subject.
-func (s *Shell) world(about screen.Subject) *screen.World {
-	if front := s.elsewhere(about); front != nil {
-		return front.World(s.w)
-	}
-	return s.w
-}
-
-// change performs or confirms a Do about a subject, at the daemons of its jobs.
-func (s *Shell) change(about screen.Subject, d screen.Do) {
-	if front := s.elsewhere(about); front != nil {
-		d = front.Reroute(s.w, d)
-	}
-	s.confirm(s.front(), d)
-}
-
 // refusesAll returns why an action does nothing to any subject in a world, or "".
 func (s *Shell) refusesAll(a keys.Action, about screen.Subject) string {
 	if changes[a] {
@@ -217,17 +193,17 @@ func (s *Shell) do(a keys.Action, about screen.Subject) bool {
 	}
 	switch a {
 	case keys.Run:
-		s.change(about, change.Run(w, about))
+		s.propose(about, change.Run(w, about))
 	case keys.Stop:
-		s.change(about, change.Stop(w, about))
+		s.propose(about, change.Stop(w, about))
 	case keys.Pause:
 		s.pause(about)
 	case keys.Acknowledge:
-		s.change(about, change.Acknowledge(w, about))
+		s.propose(about, change.Acknowledge(w, about))
 	case keys.Delete:
-		s.change(about, change.Remove(w, about))
+		s.propose(about, change.Remove(w, about))
 	case keys.Retry:
-		s.change(about, change.Retry(w, about))
+		s.propose(about, change.Retry(w, about))
 	case keys.Backfill:
 		s.backfill(about)
 	case keys.Copy:

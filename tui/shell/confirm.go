@@ -46,6 +46,30 @@ func (s *Shell) confirm(owner screen.Screen, d screen.Do) {
 	}
 }
 
+// elsewhere returns the front screen if a subject is its jobs of several hosts, or nil.
+func (s *Shell) elsewhere(about screen.Subject) screen.Elsewhere {
+	if front, ok := s.front().(screen.Elsewhere); ok && about.Elsewhere {
+		return front
+	}
+	return nil
+}
+
+// world returns the world whose board has the jobs of a subject.
+func (s *Shell) world(about screen.Subject) *screen.World {
+	if front := s.elsewhere(about); front != nil {
+		return front.World(s.w)
+	}
+	return s.w
+}
+
+// propose performs or confirms a Do about a subject, at the daemons of its jobs.
+func (s *Shell) propose(about screen.Subject, d screen.Do) {
+	if front := s.elsewhere(about); front != nil {
+		d = front.Reroute(s.w, d)
+	}
+	s.confirm(s.front(), d)
+}
+
 // learnSlot is the slot of more lines for a question.
 const learnSlot = "learn"
 

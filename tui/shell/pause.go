@@ -28,7 +28,7 @@ func (s *Shell) pause(about screen.Subject) {
 	case s.w.ReadOnly != "":
 		s.warn(s.w.ReadOnly)
 	case change.Paused(w, about):
-		s.change(about, change.Resume(w, about))
+		s.propose(about, change.Resume(w, about))
 	default:
 		s.over = &pauseMenu{about}
 	}
@@ -67,7 +67,7 @@ func (m *pauseMenu) until(s *Shell, text string) {
 	s.over = &prompt{
 		title: "Reason:", hint: "for the pause of " + screen.JobsText(m.about) + " " + ends + "; may be empty", optional: true,
 		done: func(s *Shell, reason string) {
-			s.change(m.about, change.Pause(s.world(m.about), m.about, until, reason))
+			s.propose(m.about, change.Pause(s.world(m.about), m.about, until, reason))
 		},
 	}
 }
