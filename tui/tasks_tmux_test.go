@@ -179,13 +179,19 @@ var tasks = []struct {
 		x.keys("q")
 		x.wait("Hosts: 2 hosts")
 	}},
+	{"another host and this one", "fine", func(h *host, x *taskScreen) {
+		x.press("6")
+		x.wait("Hosts: 2 hosts")
+		x.press("a")
+		x.wait("Jobs of 2 hosts", "6 jobs", "elsewhere", "sleepy")
+	}},
 }
 
 // elsewhere makes the host db-02 known. In the place of ssh is a program that leads to a daemon on
-// this computer.
-func (h *host) elsewhere() (path string) {
+// this computer. path finds that program.
+func (h *host) elsewhere() (path string, other *host) {
 	h.t.Helper()
-	other := newHost(h.t, "#@ name=elsewhere enabled=no\n0 0 1 1 * true\n")
+	other = newHost(h.t, "#@ name=elsewhere enabled=no\n0 0 1 1 * true\n")
 	h.configure("[[host]]\nname = \"db-02\"\naddress = \"ops@db-02.example.org\"\n")
 	bin := filepath.Join(h.dir, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {
@@ -195,7 +201,7 @@ func (h *host) elsewhere() (path string) {
 	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script), 0o700); err != nil {
 		h.t.Fatal(err)
 	}
-	return bin + ":" + os.Getenv("PATH")
+	return bin + ":" + os.Getenv("PATH"), other
 }
 
 // TestTerminalTasks does each task of a list against a daemon, and counts the keys that it takes.
@@ -210,7 +216,7 @@ func TestTerminalTasks(t *testing.T) {
 			}
 			path := os.Getenv("PATH")
 			if strings.HasPrefix(task.name, "another host") {
-				path = h.elsewhere()
+				path, _ = h.elsewhere()
 			}
 			x := &taskScreen{terminal: h.openWith([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "PATH=" + path}, 100, 30, flags...)}
 			x.wait("live ", "sleepy", cmp.Or(task.job, "broken")+": ")

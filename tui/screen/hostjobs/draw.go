@@ -63,11 +63,11 @@ type troubleLine struct {
 // answered yet.
 func (s *HostJobs) trouble(w *screen.World) (lines []troubleLine) {
 	for _, h := range s.down() {
-		jobs := "none of its jobs is known"
+		jobs := "no jobs are known"
 		if h.known {
 			jobs = "its jobs are " + s.age(w, h.name) + " old"
 		}
-		text := fmt.Sprintf("%s %s: %s; %s", w.Glyphs.Failed, h.name, strings.TrimSuffix(h.err.Error(), "."), jobs)
+		text := fmt.Sprintf("%s %s (%s): %s", w.Glyphs.Failed, h.name, jobs, strings.TrimPrefix(h.err.Error(), "cannot see the board: "))
 		lines = append(lines, troubleLine{text, canvas.Style{Role: canvas.Bad}})
 	}
 	var waiting []string
