@@ -291,7 +291,7 @@ func (s *Shell) runCustom(c *custom.Command) {
 // refusesCustom returns why a command of the user's settings cannot run now, or "".
 func (s *Shell) refusesCustom(c *custom.Command) string {
 	if s.elsewhere(s.front().Subject(s.w)) != nil {
-		return "in the dashboard of one host; enter opens it"
+		return "on its host: enter opens the job there"
 	}
 	return cmp.Or(s.w.ReadOnly, c.Refuses(s.values()))
 }

@@ -88,7 +88,7 @@ func TestCommandsAreNotAboutJobsOfOtherHosts(t *testing.T) {
 	s, _ := newFarShell(t, job.StateOK)
 	s.custom = []custom.Command{{Key: "X", Name: "ticket", Run: "ticket {job}"}}
 	typeKeys(s, "X")
-	if got := shown(s, 120, 30); !strings.Contains(got, "in the dashboard of one host") {
+	if got := shown(s, 120, 30); !strings.Contains(got, "on its host") {
 		t.Errorf("a custom command runs about a job of another host:\n%s", got)
 	}
 	s.openPalette()

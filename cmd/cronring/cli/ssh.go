@@ -175,12 +175,17 @@ func (h *messageTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last line that was said, fit for a terminal.
+// last returns the last line, fit for a terminal: of an error of cronring its first, which says what
+// failed.
 func (h *messageTail) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(h.text)), "\n")
-	return display.Text(strings.TrimSpace(lines[len(lines)-1]))
+	at := len(lines) - 1
+	for at > 0 && strings.HasPrefix(lines[at], "  ") {
+		at--
+	}
+	return display.Text(strings.TrimSpace(strings.TrimPrefix(lines[at], "cronring: ")))
 }
 
 // socketPair makes a connection with itself.

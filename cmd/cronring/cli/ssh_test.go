@@ -35,6 +35,15 @@ func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
 	}
 }
 
+// The error of cronring on the other host has three lines, and the first says what failed.
+func TestHeldTalkNamesWhatFailed(t *testing.T) {
+	var h messageTail
+	h.Write([]byte("Welcome\ncronring: cannot reach the daemon: it does not answer\n  why   no such file\n  fix   systemctl status cronring\n"))
+	if got := h.last(); got != "cannot reach the daemon: it does not answer" {
+		t.Errorf("got %q, want the line that says what failed", got)
+	}
+}
+
 func TestHeldTalkIsBounded(t *testing.T) {
 	var h messageTail
 	for range 100 {

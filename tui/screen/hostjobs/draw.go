@@ -1,9 +1,11 @@
 package hostjobs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
@@ -35,10 +37,13 @@ func (s *HostJobs) down() (down []*host) {
 // maxTrouble limits the lines about hosts without current jobs.
 const maxTrouble = 4
 
-// Draw draws the list, and below it one line for each host without current jobs.
+// Draw draws the list, and below it the hosts without current jobs: a line for each, or more if there
+// is room.
 func (s *HostJobs) Draw(v canvas.View, w *screen.World) {
-	trouble := s.trouble(w)
-	if room := min(maxTrouble, max(v.Height()/4, 1)); len(trouble) > room {
+	trouble, room := s.trouble(w), min(maxTrouble, max(v.Height()/4, 1))
+	if whole := wrap(trouble, v.Width()-2); len(whole) <= room {
+		trouble = whole
+	} else if len(trouble) > room {
 		more := w.Glyphs.Failed + " and more hosts: esc leads back to the list of them"
 		trouble = append(trouble[:room-1:room-1], troubleLine{more, canvas.Style{Role: canvas.Bad}})
 	}
@@ -59,6 +64,24 @@ type troubleLine struct {
 	style canvas.Style
 }
 
+// wrap returns lines of a width with the same texts.
+func wrap(lines []troubleLine, width int) (wrapped []troubleLine) {
+	for _, line := range lines {
+		for _, text := range page.Wrap(display.Text(line.text), width, width) {
+			wrapped = append(wrapped, troubleLine{text, line.style})
+		}
+	}
+	return wrapped
+}
+
+// reason returns why a host is not reached, without what could not be done therefore.
+func reason(err error) string {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Why != "" {
+		return e.Why
+	}
+	return err.Error()
+}
+
 // trouble names the hosts that are not reached, each with its error, and those that have not
 // answered yet.
 func (s *HostJobs) trouble(w *screen.World) (lines []troubleLine) {
@@ -67,7 +90,7 @@ func (s *HostJobs) trouble(w *screen.World) (lines []troubleLine) {
 		if h.known {
 			jobs = "its jobs are " + s.age(w, h.name) + " old"
 		}
-		text := fmt.Sprintf("%s %s (%s): %s", w.Glyphs.Failed, h.name, jobs, strings.TrimPrefix(h.err.Error(), "cannot see the board: "))
+		text := fmt.Sprintf("%s %s (%s): %s", w.Glyphs.Failed, h.name, jobs, reason(h.err))
 		lines = append(lines, troubleLine{text, canvas.Style{Role: canvas.Bad}})
 	}
 	var waiting []string

@@ -262,7 +262,7 @@ var oneHost = []keys.Action{
 // Refuses returns why a key does nothing here.
 func (s *HostJobs) Refuses(w *screen.World, a keys.Action) string {
 	if slices.Contains(oneHost, a) {
-		return "in the dashboard of one host; enter opens it at this job"
+		return "on its host: enter opens it there"
 	}
 	return s.list.Refuses(s.World(w), a)
 }

@@ -80,6 +80,15 @@ func TestHostJobsScreens(t *testing.T) {
 		s.Take(w, screen.Answer{Slot: slotBoards, Value: []string{"db-02"}})
 		shelltest.Draw(s, v, w)
 	})
+	screentest.Check(t, "hostjobs-error", func(v canvas.View, w *screen.World) {
+		s, here, _ := open(t, w, v)
+		tell(t, s, w, here, hostwatch.BoardReport{Host: "db-02", Update: update(screentest.Rows()[4:14])}, hostwatch.BoardReport{Host: "db-04", Update: update(nil)})
+		tell(t, s, w, here, hostwatch.BoardReport{Host: "db-03", Err: &api.Error{
+			What: "cannot reach the daemon of db-03.example.org through ssh", Why: "ssh: connect to host db-03.example.org port 22: Connection refused",
+		}})
+		v.Fill(" ", canvas.Style{})
+		shelltest.Draw(s, v, w)
+	})
 	screentest.Check(t, "hostjobs-hostile", func(v canvas.View, w *screen.World) {
 		s, here, _ := open(t, w, v)
 		var names []string
