@@ -37,10 +37,9 @@ type Board struct {
 	streams  map[string]uint8 // the same by host, on a board of several hosts
 	complete bool
 	version  uint64
-	owned    int // jobs with a node
-	paused   int // jobs that are paused
-	barred   int // jobs in state held that are not paused
-	labelled int // jobs with labels
+	paused   int            // jobs that are paused
+	barred   int            // jobs in state held that are not paused
+	filled   map[string]int // jobs with a text, by field of optional columns
 }
 
 // cell is a row.
@@ -76,7 +75,7 @@ const (
 
 // New makes an empty board.
 func New() *Board {
-	return &Board{slots: map[job.ID]Slot{}, words: newWords()}
+	return &Board{slots: map[job.ID]Slot{}, words: newWords(), filled: map[string]int{}}
 }
 
 // Apply takes in what the daemon sent. It keeps nothing of the update's memory.
@@ -152,17 +151,16 @@ func (b *Board) put(row *api.Row) {
 // count counts a job in or out.
 func (b *Board) count(slot Slot, by int) {
 	b.counts[b.cells[slot].state] += by
-	if b.words.text(b.cells[slot].node) != "" {
-		b.owned += by
+	for _, field := range optionalFields {
+		if b.words.text(*wordColumns[field](&b.cells[slot])) != "" {
+			b.filled[field] += by
+		}
 	}
 	switch c := &b.cells[slot]; {
 	case c.paused:
 		b.paused += by
 	case job.States[c.state] == job.StateHeld:
 		b.barred += by
-	}
-	if b.words.text(b.cells[slot].labels) != "" {
-		b.labelled += by
 	}
 }
 
@@ -230,11 +228,8 @@ func (b *Board) Count(s job.State) int {
 // Barred returns the number of jobs that are held for another reason than a pause.
 func (b *Board) Barred() int { return b.barred }
 
-// Owned returns the number of ring jobs that have an owner.
-func (b *Board) Owned() int { return b.owned }
-
-// Labelled returns the number of jobs with labels.
-func (b *Board) Labelled() int { return b.labelled }
+// Filled returns the number of jobs with a text in a field that is shown only if a job has one.
+func (b *Board) Filled(field string) int { return b.filled[field] }
 
 // Complete reports that the daemon has sent every job.
 func (b *Board) Complete() bool { return b.complete }

@@ -85,6 +85,9 @@ var wordColumns = map[string]func(c *cell) *word{
 	"why": func(c *cell) *word { return &c.why },
 }
 
+// optionalFields are the fields that are shown only if a job has a text there.
+var optionalFields = []string{"host", "label"}
+
 // inText reports whether a text, which is also given in lower case, meets the condition.
 func (t *term) inText(text, lower string) bool {
 	if t.expr == nil {

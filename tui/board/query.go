@@ -3,6 +3,7 @@ package board
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -29,7 +30,7 @@ type term struct {
 
 // textFields are the fields of a filter that contain a text, numberFields those that are compared.
 var (
-	textFields   = []string{"job", "label", "user", "file", "command", "schedule", "zone", "host", "why"}
+	textFields   = append([]string{"job", "command"}, slices.Sorted(maps.Keys(wordColumns))...)
 	numberFields = []string{"took", "fails"}
 )
 

@@ -13,11 +13,8 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// columnNames are the names of the columns that can be chosen, as views store them.
-var columnNames = map[jobColumn]string{
-	columnSchedule: "schedule", columnNext: "next", columnNode: "node", columnLast: "last", columnTook: "took", columnP95: "p95",
-	columnRuns: "runs", columnUser: "user", columnLabels: "labels", columnSource: "source", columnCommand: "command",
-}
+// name returns the name of a column that can be chosen, as settings and views have it.
+func (c jobColumn) name() string { return settings.ColumnNames[c-fixedColumns] }
 
 // choice is a column that can be shown.
 type choice struct {
@@ -187,7 +184,7 @@ func (s *Jobs) viewColumns() []settings.Column { return columnsOf(s.chosen) }
 func columnsOf(chosen []choice) []settings.Column {
 	var columns []settings.Column
 	for _, c := range chosen {
-		columns = append(columns, settings.Column{Name: columnNames[c.column], Width: c.width})
+		columns = append(columns, settings.Column{Name: c.column.name(), Width: c.width})
 	}
 	return columns
 }
@@ -197,11 +194,10 @@ func columnsOf(chosen []choice) []settings.Column {
 func choicesOf(columns []settings.Column) []choice {
 	var chosen []choice
 	for _, c := range columns {
-		for column, name := range columnNames {
-			known := slices.ContainsFunc(chosen, func(x choice) bool { return x.column == column })
-			if name == c.Name && !known {
-				chosen = append(chosen, choice{column, min(max(c.Width, 0), longestWide), true})
-			}
+		column := fixedColumns + jobColumn(slices.Index(settings.ColumnNames, c.Name))
+		known := slices.ContainsFunc(chosen, func(x choice) bool { return x.column == column })
+		if column >= fixedColumns && !known {
+			chosen = append(chosen, choice{column, min(max(c.Width, 0), longestWide), true})
 		}
 	}
 	return chosen
@@ -222,7 +218,7 @@ func (c *chooser) draw(v canvas.View, w *screen.World) {
 			cell.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
 			style.Bold = true
 		}
-		x := cell.Put(1, 0, box+columnNames[choice.column], style)
+		x := cell.Put(1, 0, box+choice.column.name(), style)
 		if choice.width > 0 {
 			cell.Put(x+1, 0, strconv.Itoa(choice.width), canvas.Style{Role: canvas.Off})
 		}

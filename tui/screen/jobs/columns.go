@@ -45,6 +45,9 @@ var sortColumns = map[board.Order]jobColumn{
 	board.ByUser: columnUser, board.ByCrontab: columnSource, board.ByHost: columnNode,
 }
 
+// optionalColumns are the columns that are shown if a job has a text there, with its field.
+var optionalColumns = map[jobColumn]string{columnNode: "host", columnLabels: "label"}
+
 // makeColumns returns the columns of the list.
 func (s *Jobs) makeColumns() []table.Column[api.Row] {
 	plain := func(text func(r *api.Row) string) func(*table.Field, *screen.World, *api.Row) {
@@ -86,7 +89,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 	columns := s.table.Columns[:0]
 	for _, choice := range s.chosenColumns(w) {
 		column, c := choice.column, s.columns[choice.column]
-		if column == columnNode && w.Board.Owned() == 0 || column == columnLabels && w.Board.Labelled() == 0 {
+		if field := optionalColumns[column]; field != "" && w.Board.Filled(field) == 0 {
 			continue
 		}
 		if cron := w.Status.NoDaemon != "" && s.chosen == nil; cron && forCron(column, &c) {

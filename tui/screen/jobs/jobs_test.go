@@ -562,7 +562,7 @@ func titles(s *Jobs, w *screen.World, width int) string {
 func TestJobsColumnsOfTheSettings(t *testing.T) {
 	var names []string
 	for _, c := range allChoices() {
-		names = append(names, columnNames[c.column])
+		names = append(names, c.column.name())
 	}
 	if !slices.Equal(names, settings.ColumnNames) {
 		t.Errorf("the columns are %q, and those of the settings %q", names, settings.ColumnNames)
