@@ -34,6 +34,7 @@ type Row struct {
 	Zone      string // IANA name, or "Local"
 	Command   string
 	Labels    string // as written: key:value,...
+	Contact   string // whom to ask about it: owner=
 	State     job.State
 	Protected bool          // a person is asked twice before it is changed
 	Fixed     bool          // the account may not change its entry: see Status.Denied

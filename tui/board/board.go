@@ -53,8 +53,8 @@ type cell struct {
 
 	line, streak, live int32
 
-	user, table, schedule, zone, labels, ending, why, node word
-	away                                                   word // who had it last, if that was not this host
+	user, table, schedule, zone, labels, contact, ending, why, node word
+	away                                                            word // who had it last, if that was not this host
 
 	state             uint8 // index in job.States; gone if the slot is free
 	seen              uint8 // stream that last contained it
@@ -65,7 +65,7 @@ type cell struct {
 
 // words returns the places of what is stored in words.
 func (c *cell) words() []*word {
-	return []*word{&c.user, &c.table, &c.schedule, &c.zone, &c.labels, &c.ending, &c.why, &c.node, &c.away}
+	return []*word{&c.user, &c.table, &c.schedule, &c.zone, &c.labels, &c.contact, &c.ending, &c.why, &c.node, &c.away}
 }
 
 const (
@@ -185,6 +185,7 @@ func (b *Board) set(slot Slot, row *api.Row) {
 	c.line, c.streak, c.live = int32(row.Line), int32(row.Streak), int32(row.Live)
 	c.zone, c.ending, c.why = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
 	c.labels, c.node, c.away = b.words.of(row.Labels), b.words.of(row.Node), b.words.of(row.Elsewhere)
+	c.contact = b.words.of(row.Contact)
 	c.next, c.began, c.last, c.until = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
 	c.took, c.run = int64(row.Took), int64(row.LastRun)
 }
@@ -249,7 +250,7 @@ func (b *Board) Row(s Slot) api.Row {
 		State: job.States[c.state], Protected: c.protected, Paused: c.paused, Acked: c.acked, Fixed: c.fixed,
 		Next: instant(c.next), Began: instant(c.began), Last: instant(c.last), HeldUntil: instant(c.until),
 		Live: int(c.live), LastRun: job.RunID(c.run), Took: time.Duration(c.took), Streak: int(c.streak),
-		Labels: b.words.text(c.labels), Ending: b.words.text(c.ending), Why: b.words.text(c.why),
+		Labels: b.words.text(c.labels), Contact: b.words.text(c.contact), Ending: b.words.text(c.ending), Why: b.words.text(c.why),
 		Node: b.words.text(c.node), Elsewhere: b.words.text(c.away),
 	}
 }

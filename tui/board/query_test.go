@@ -15,7 +15,7 @@ func filterBoard() *Board {
 	b := New()
 	b.Apply(api.BoardUpdate{Complete: true, Rows: []api.Row{
 		{Job: "etl-orders", Command: "/opt/etl/run orders", User: "etl", Crontab: "/etc/cron.d/etl", Schedule: "*/5 * * * *", Labels: "team:data,env:prod", State: job.StateFailing, Streak: 3, Took: 12 * time.Second, Why: "it failed"},
-		{Job: "pg-backup", Command: "pg_dumpall -f /var/backups/all", User: "postgres", Crontab: "/var/spool/cron/crontabs/postgres", Labels: "team:db", State: job.StateOK, Took: 10 * time.Minute, Zone: "Europe/Berlin"},
+		{Job: "pg-backup", Command: "pg_dumpall -f /var/backups/all", User: "postgres", Crontab: "/var/spool/cron/crontabs/postgres", Labels: "team:db", Contact: "Ops team", State: job.StateOK, Took: 10 * time.Minute, Zone: "Europe/Berlin"},
 		{Job: "sitemap", Command: "php Sitemap.php", User: "www", Crontab: "/etc/cron.d/web", Labels: "team:web", State: job.StateRunning, Paused: true, Node: "db-02"},
 		{Job: "new-one", Command: "true", User: "www", Crontab: "/etc/cron.d/web", State: job.StateNew},
 	}})
@@ -56,6 +56,7 @@ func TestFilterSelects(t *testing.T) {
 		"zone:berlin":                "pg-backup",
 		"host:db-02":                 "sitemap",
 		"why:failed":                 "etl-orders",
+		"owner:ops":                  "pg-backup",
 		"/^pg|^new/":                 "new-one pg-backup",
 		"/all$/":                     "pg-backup",
 		"/Sitemap/":                  "sitemap",

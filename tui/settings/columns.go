@@ -14,7 +14,7 @@ type Column struct {
 }
 
 // ColumnNames are the names of the columns that can be chosen, in their usual order.
-var ColumnNames = []string{"schedule", "next", "node", "last", "took", "p95", "runs", "user", "labels", "source", "command"}
+var ColumnNames = []string{"schedule", "next", "node", "last", "took", "p95", "runs", "user", "labels", "owner", "source", "command"}
 
 // Limits of the width of a column.
 const (

@@ -36,7 +36,7 @@ func (p *painter) row(slot int32, l *jobstate.Past) (r api.Row, due int64) {
 		}
 	}
 	r.Node = p.Where.Of(i, r.Next)
-	r.Labels = job.OneLine(o.Text("labels"))
+	r.Labels, r.Contact = job.OneLine(o.Text("labels")), job.OneLine(o.Contact)
 	if s.Away != nil {
 		r.Elsewhere = s.Away.Node
 	}

@@ -33,6 +33,7 @@ const (
 	columnRuns
 	columnUser
 	columnLabels // if a job has any
+	columnOwner
 	columnSource
 	columnCommand
 
@@ -46,7 +47,7 @@ var sortColumns = map[board.Order]jobColumn{
 }
 
 // optionalColumns are the columns that are shown if a job has a text there, with its field.
-var optionalColumns = map[jobColumn]string{columnNode: "host", columnLabels: "label"}
+var optionalColumns = map[jobColumn]string{columnNode: "host", columnLabels: "label", columnOwner: "owner"}
 
 // makeColumns returns the columns of the list.
 func (s *Jobs) makeColumns() []table.Column[api.Row] {
@@ -65,8 +66,9 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 		columnRuns:     {Title: "LAST 12 RUNS", From: 80, Rank: 4, Width: stripCells + 1, Draw: s.drawRuns},
 		columnUser:     {Title: "USER", From: 80, Rank: 9, Width: 6, Draw: plain(func(r *api.Row) string { return r.User })},
 		columnLabels:   {Title: "LABELS", From: 110, Rank: 12, Width: 12, Draw: plain(func(r *api.Row) string { return r.Labels })},
+		columnOwner:    {Title: "OWNER", From: 110, Rank: 13, Width: 12, Draw: plain(func(r *api.Row) string { return r.Contact })},
 		columnSource:   {Title: "SOURCE", From: 110, Rank: 11, Width: 13, Draw: drawSource},
-		columnCommand:  {Title: "COMMAND", From: 110, Rank: 13, Width: 12, Least: 32, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
+		columnCommand:  {Title: "COMMAND", From: 110, Rank: 14, Width: 12, Least: 32, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
 	}
 	if s.age != nil {
 		columns[columnNode] = table.Column[api.Row]{Title: "HOST", Rank: 2, Width: 10, Draw: s.drawHost}
@@ -156,7 +158,7 @@ const (
 // growth returns how much wider a column becomes where there is room.
 func (s *Jobs) growth(w *screen.World, column jobColumn, width int) int {
 	switch column {
-	case columnJob, columnUser, columnLabels, columnSource:
+	case columnJob, columnUser, columnLabels, columnOwner, columnSource:
 		return max(s.longest(w, column)+1-width, 0)
 	case columnSchedule:
 		return max(min(s.longest(w, column), longestSchedule)+1-width, 0)
@@ -179,6 +181,8 @@ func (s *Jobs) longest(w *screen.World, column jobColumn) int {
 		text = func(r *api.Row) int { return page.Width(r.User) }
 	case columnLabels:
 		text = func(r *api.Row) int { return page.Width(r.Labels) }
+	case columnOwner:
+		text = func(r *api.Row) int { return page.Width(r.Contact) }
 	case columnSource:
 		text = func(r *api.Row) int {
 			n := page.Width(jobinfo.SourceName(r.Crontab)) + len(":") + len(strconv.Itoa(r.Line))

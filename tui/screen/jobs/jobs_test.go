@@ -189,6 +189,21 @@ func TestJobsShowLabels(t *testing.T) {
 	}
 }
 
+// TestJobsShowOwners: the same with the text of owner=.
+func TestJobsShowOwners(t *testing.T) {
+	s, w, d := newJobs(t, 200, 40)
+	c := canvas.New(200, 38)
+	if screentest.Show(t, s, c.View(), w, d); strings.Contains(c.Text(), "OWNER") {
+		t.Errorf("a column of owners, and no job has any:\n%s", c.Text())
+	}
+	row := screentest.Rows()[1]
+	row.Contact = "ops@example.org"
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), "OWNER") || !strings.Contains(c.Text(), "ops@example.org") {
+		t.Errorf("owners are not shown:\n%s", c.Text())
+	}
+}
+
 // SOURCE is cut only where there is no room for it.
 func TestJobsGrowSourceIntoFreeSpace(t *testing.T) {
 	s, w, d := newJobs(t, 200, 24)
