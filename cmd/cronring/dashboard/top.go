@@ -52,7 +52,8 @@ your own on keys are in that file too.
 
 With -H, ssh cannot prompt, so use key authentication. The dashboard shows the
 errors of ssh. With several -H, it begins with a list of hosts; the key 6 shows
-this list, to which members of the ring belong too.`,
+this list, to which members of the ring belong too. There, the key a lists the
+jobs of all hosts together.`,
 		Example: "  cronring top --job etl-orders\n  cronring top -H db-01 -H db-02",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return top(a, cmd, f) },

@@ -153,7 +153,7 @@ func (s *HostJobs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return s.route(w, s.list.Refresh(in))
 }
 
-// setHosts names the hosts. It keeps what is known of them.
+// setHosts names the hosts. It keeps what is known of them, and forgets the jobs of others.
 func (s *HostJobs) setHosts(w *screen.World, addresses []string) {
 	before := s.hosts
 	s.hosts, s.byName = nil, map[string]*host{}
@@ -169,6 +169,11 @@ func (s *HostJobs) setHosts(w *screen.World, addresses []string) {
 		}
 		s.hosts = append(s.hosts, h)
 		s.byName[h.name] = h
+	}
+	for _, old := range before {
+		if s.byName[old.name] == nil {
+			s.board.ApplyHost(old.name, api.BoardUpdate{Begin: true, Complete: true})
+		}
 	}
 }
 

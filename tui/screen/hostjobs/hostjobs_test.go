@@ -129,6 +129,33 @@ func TestFiltersOfHostJobs(t *testing.T) {
 	}
 }
 
+func TestHostJobsCanBeSortedByHost(t *testing.T) {
+	s, w, _, _ := newHostJobs(t)
+	for range 20 {
+		if s.Act(w, keys.Sort); s.View().Order == board.ByHost {
+			break
+		}
+	}
+	s.Act(w, keys.First)
+	if got := s.Subject(w).Jobs; s.View().Order != board.ByHost || got[0] != "apt-daily@db-01" {
+		t.Errorf("by %s, %q is the first", s.View().Order, got)
+	}
+	s.Act(w, keys.Reverse)
+	s.Act(w, keys.First)
+	if got := s.Subject(w).Jobs; !strings.HasSuffix(string(got[0]), "@db-02") {
+		t.Errorf("by host reversed, %q is the first", got)
+	}
+}
+
+// A host that leaves the ring takes its jobs with it.
+func TestHostJobsForgetHosts(t *testing.T) {
+	s, w, _, _ := newHostJobs(t)
+	s.Take(w, screen.Answer{Slot: slotBoards, Value: []string{"", "db-03"}})
+	if s.board.Len() != 10 || len(s.down()) != 1 {
+		t.Errorf("%d jobs and %d hosts that are not reached, want 10 and 1", s.board.Len(), len(s.down()))
+	}
+}
+
 func TestAHostThatReturnsHasCurrentJobs(t *testing.T) {
 	s, w, here, _ := newHostJobs(t)
 	if got := s.age(w, "db-02"); got != "3m" {
