@@ -54,10 +54,10 @@ func (h *host) read(ctx context.Context) {
 	if !h.spool.Root {
 		changed = h.readOwn(ctx, &scan) || changed
 	}
+	h.describe(scan.Refused)
 	if !changed && len(h.Facts()) > 0 {
 		return
 	}
-	h.describe(scan.Refused)
 	h.Reread(time.Now().UTC(), scan.Diagnostics, scan.Crontabs...)
 	h.matched.index(h.View())
 }

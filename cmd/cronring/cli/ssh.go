@@ -108,13 +108,9 @@ func (h *cronHosts) has(host string) bool {
 
 // learn takes into account how the command bridge ended on a host.
 func (h *cronHosts) learn(host string, failed error) {
-	ended, ok := errors.AsType[*exec.ExitError](failed)
-	if !ok {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch code := ended.ExitCode(); {
+	switch code := exitCode(failed); {
 	case h.names == nil:
 	case code == api.Unreachable.Exit():
 		h.names[host] = true
@@ -152,10 +148,26 @@ func (c *sshConn) explain(err error) error {
 	if c.failed == nil || message == "" {
 		return err
 	}
-	return &api.Error{
+	e := &api.Error{
 		Kind: api.Unreachable, What: "cannot reach the daemon of " + c.host + " through ssh",
 		Why: message, Fix: "see that this gets there without a question: ssh " + c.host,
 	}
+	if exitCode(c.failed) == noSuchProgram {
+		e.Why = "cronring is not installed there, or ssh does not find it (" + message + ")"
+		e.Fix = "install cronring there, or copy cronring and cronringd to a directory in the PATH there"
+	}
+	return e
+}
+
+// noSuchProgram is the exit code of a shell that does not find a program.
+const noSuchProgram = 127
+
+// exitCode returns the exit code of a program that failed, or -1.
+func exitCode(failed error) int {
+	if ended, ok := errors.AsType[*exec.ExitError](failed); ok {
+		return ended.ExitCode()
+	}
+	return -1
 }
 
 // messageTail keeps the last messages of a program.

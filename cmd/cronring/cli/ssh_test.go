@@ -75,3 +75,14 @@ func TestSSHAsksForCrontabsWithoutADaemon(t *testing.T) {
 		client.Close()
 	}
 }
+
+func TestSSHFindsNoCronring(t *testing.T) {
+	clitest.FakeProgram(t, "ssh", `echo "sh: 1: cronring: not found" >&2; exit 127`)
+	a := New(strings.NewReader(""), os.Stdout, os.Stderr)
+	a.Host, a.Drawing = "far", true
+	client := a.Daemon()
+	defer client.Close()
+	if _, err := client.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "cronring is not installed there") {
+		t.Errorf("got %v, want that cronring is not installed there", err)
+	}
+}
