@@ -91,7 +91,7 @@ func readable(all []spool.Refusal, root bool) (kept []spool.Refusal, hidden bool
 	return kept, len(kept) < len(all)
 }
 
-// describe sets which crontabs are not read, and what the health says of the host.
+// describe sets the refused crontabs and the health.
 func (h *host) describe(refused []spool.Refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

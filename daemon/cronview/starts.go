@@ -72,8 +72,8 @@ func (m *matches) jobOf(s cronlog.Start) (i int, ok bool) {
 // dueOf returns the minute of a start.
 func dueOf(s cronlog.Start) time.Time { return s.At.Add(cronlog.Early).Truncate(time.Minute).UTC() }
 
-// facts returns the newest starts of each job as ended runs, of which neither end nor outcome is
-// known. Starts of other jobs are ignored.
+// facts returns the newest starts of each job as ended runs without an outcome. It ignores starts of
+// unknown jobs.
 func (m *matches) facts(starts []cronlog.Start) (facts []job.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,8 +121,8 @@ func (h *host) readStarts(ctx context.Context, now time.Time) {
 	}
 }
 
-// starts reads the starts of a period from the journal or, if it has none, from the files of syslog.
-// A user who may read neither sees none.
+// starts reads the starts of a period from the journal or, if that is empty, from the files of syslog.
+// The list is empty for a user who may not read these.
 func (h *host) starts(ctx context.Context, from, to time.Time) []cronlog.Start {
 	var found []cronlog.Start
 	if h.root == "" {

@@ -158,7 +158,7 @@ func TestViewChangesUsersCrontabsThroughCrontab1(t *testing.T) {
 		t.Errorf("got the calls %q, want %q", calls, want)
 	}
 	_, err = v.InstallCrontabFile(t.Context(), api.CrontabFileRequest{File: filepath.Join(v.root, "/etc/crontab"), Text: []byte("@daily root x\n")})
-	if err == nil || !strings.Contains(err.Error(), "use an editor") {
+	if err == nil || !strings.Contains(err.Error(), "only users' crontabs are changed") {
 		t.Errorf("got %v, want that /etc/crontab is not changed", err)
 	}
 }

@@ -54,6 +54,9 @@ func (ed *Editor) see(p place) (t installed, err error) {
 	return t, err
 }
 
+// errNotUsers refuses to change the system's crontabs while another cron runs them.
+var errNotUsers = errors.New("without cronringd only users' crontabs are changed, by crontab(1)")
+
 func (ed *Editor) readUsers(who account.Account) (string, error) {
 	if ed.Foreign != nil {
 		return ed.Foreign.ReadCrontab(who)
@@ -67,7 +70,7 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 	case ed.Foreign != nil && p.user:
 		return ed.Foreign.WriteCrontab(p.who, text, gone)
 	case ed.Foreign != nil:
-		return errors.New("without cronringd only users' crontabs are changed, with crontab(1): use an editor")
+		return errNotUsers
 	case len(ed.Files) > 0 && gone:
 		return errors.New("this daemon was given the file by name, and would miss it")
 	case len(ed.Files) > 0:

@@ -2,6 +2,7 @@ package crontabs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cronring/cronring/crontab"
@@ -212,7 +213,10 @@ func (ed *Editor) parse(name string, who account.Account, text string) (*crontab
 // cannot returns the error for a failed operation on the disk.
 func cannot(verb string, p place, err error) error {
 	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
-	if database.IsFull(err) {
+	switch {
+	case errors.Is(err, errNotUsers):
+		e.Kind, e.Fix = api.Conflict, "sudoedit "+display.Quote(p.path)
+	case database.IsFull(err):
 		e.Fix = "make room on the disk"
 	}
 	return e
