@@ -615,7 +615,7 @@ func TestJobsColumnsAreChosen(t *testing.T) {
 		t.Fatal("keys do not go to the chooser")
 	}
 	// without schedule, next before it, command first of all
-	typeNames(s, w, "space", "down", "K", "h", "h", "l", "l", "l", "l", "l", "l", "l", "l", "l", "l")
+	typeNames(s, w, "space", "down", "K", "h", "h", "l", "l", "l", "l", "l", "l", "l", "l", "l", "l", "l")
 	typeNames(s, w, strings.Fields(strings.Repeat("K ", 12))...)
 	typeNames(s, w, "+", "+", "enter")
 	if s.Typing() || s.menu {
@@ -625,8 +625,8 @@ func TestJobsColumnsAreChosen(t *testing.T) {
 		t.Errorf("got the columns %q, want %q ...", got, want)
 	}
 	view := s.View()
-	if view.Columns[0] != (settings.Column{Name: "command", Width: 16}) || len(view.Columns) != 10 {
-		t.Errorf("got the view %+v, want command first, 16 cells wide, and ten columns", view.Columns)
+	if view.Columns[0] != (settings.Column{Name: "command", Width: 16}) || len(view.Columns) != 11 {
+		t.Errorf("got the view %+v, want command first, 16 cells wide, and eleven columns", view.Columns)
 	}
 	other, w, _ := newJobs(t, 120, 24)
 	other.SetView(w, view)
