@@ -127,7 +127,7 @@ func (t *Triggers) addFile(pattern string) error {
 	case len(pattern) > longestPath:
 		return fmt.Errorf("the pattern has more than %d bytes", longestPath)
 	case !path.IsAbs(pattern) || path.Clean(pattern) != pattern || pattern == "/":
-		return fmt.Errorf("%s is not a path that begins with / and has no empty part, . or ..", diagnostic.Quote(pattern))
+		return fmt.Errorf("%s is not a path that begins with /, with no empty part, . or .. in it", diagnostic.Quote(pattern))
 	case len(t.Files) == MaxTriggers:
 		return fmt.Errorf("more than %d patterns of files", MaxTriggers)
 	}
