@@ -111,7 +111,11 @@ type CrontabFileRequest struct {
 	Text []byte `json:"text,omitempty"`
 	Gone bool   `json:"gone,omitempty"` // remove it
 	Base string `json:"base,omitempty"` // refuse unless the file has this checksum; "": any content
+	Verb string `json:"verb,omitempty"` // what the user did, for the audit log: one of FileVerbs; "": edited the text
 }
+
+// FileVerbs are the commands that change parts of a crontab file.
+var FileVerbs = []string{"add", "set", "rm", "apply"}
 
 // CrontabFiles returns the crontab files that the caller may read and change.
 func (c *Client) CrontabFiles(ctx context.Context) ([]CrontabFile, error) {

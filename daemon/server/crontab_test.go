@@ -171,3 +171,18 @@ func TestCrontabWithoutHostMode(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditHasTheVerb: the audit log distinguishes commands that change a crontab from an edit of its
+// text, and no caller can write another word into it.
+func TestAuditHasTheVerb(t *testing.T) {
+	for verb, want := range map[string]string{"": "edit", "set": "set", "add": "add", "rm": "rm", "apply": "apply", "reload": "edit"} {
+		h := newHost(t, newWorld(t, annsTable))
+		if _, status := asked[api.Installed](h.world, annUID, "POST", "/v1/file/install", "", `{"user":"ann","text":"Iwo=","verb":"`+verb+`"}`); status != http.StatusOK {
+			t.Fatalf("%q: status %d", verb, status)
+		}
+		acts := h.Audited()
+		if len(acts) != 1 || acts[0].What != want {
+			t.Errorf("%q: the audit log has %+v, want %s", verb, acts, want)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job
 	if err := change(draft, lines); err != nil {
 		return api.Installed{}, err
 	}
-	return d.InstallCrontabFile(ctx, api.CrontabFileRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum})
+	return d.InstallCrontabFile(ctx, api.CrontabFileRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum, Verb: "set"})
 }
 
 // FileName returns a crontab's name in lists: its path, or its user.

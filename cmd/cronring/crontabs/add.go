@@ -65,6 +65,7 @@ func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) erro
 	if err != nil {
 		return err
 	}
+	c.verb = "add"
 	if err := c.append(expr, escapePercent(command), f); err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([
 		if s.Text == string(c.Old.Text) && !c.Old.Missing {
 			continue
 		}
-		c.draft = draft.New(s.Text, c.config.Format)
+		c.verb, c.draft = "apply", draft.New(s.Text, c.config.Format)
 		_, found, err := c.review(a.Now())
 		if err != nil {
 			bad = append(bad, err)
@@ -228,7 +228,7 @@ func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted [
 			return nil, err
 		}
 		a.Printf("%s %s  %s\n", a.Paint(cli.Warn, "-"), display.Text(t.File), cli.Entries(now.Entries))
-		plan = append(plan, api.CrontabFileRequest{File: t.File, Gone: true, Base: now.Sum})
+		plan = append(plan, api.CrontabFileRequest{File: t.File, Gone: true, Base: now.Sum, Verb: "apply"})
 	}
 	return plan, nil
 }

@@ -94,6 +94,7 @@ func (f *changeFlags) goOffline(a *cli.App, unreachable error) error {
 // Change is one crontab that is being changed.
 type Change struct {
 	by     changer
+	verb   string // of api.FileVerbs, or ""
 	Old    api.CrontabText
 	config crontab.Config
 	file   *crontab.File
@@ -147,7 +148,7 @@ func readCrontab(ctx context.Context, by changer, file, user string) (api.Cronta
 }
 
 func (c *Change) request() api.CrontabFileRequest {
-	return api.CrontabFileRequest{File: c.Old.File, Text: []byte(c.draft.Text()), Base: c.Old.Sum}
+	return api.CrontabFileRequest{File: c.Old.File, Text: []byte(c.draft.Text()), Base: c.Old.Sum, Verb: c.verb}
 }
 
 // carryOut shows what a change does and, unless it is only to be shown, makes it.

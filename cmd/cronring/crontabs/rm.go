@@ -61,6 +61,7 @@ func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFl
 		return err
 	}
 	for _, c := range changes {
+		c.verb = "rm"
 		if _, _, err := c.review(a.Now()); err != nil {
 			return err
 		}

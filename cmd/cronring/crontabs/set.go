@@ -51,6 +51,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 	if !one || len(entries[c]) != 1 {
 		return cli.UsageError("set options of "+ref, "it names several jobs, and one is wanted", "cronring list "+display.Quote(ref))
 	}
+	c.verb = "set"
 	line := entries[c][0].Entry.Line()
 	for _, s := range settings {
 		key, value, _ := strings.Cut(s, "=")

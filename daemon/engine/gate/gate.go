@@ -83,6 +83,8 @@ type Host struct {
 	Unstarted live.Unstarted
 	QueueMax  int
 	Starting  *live.Run // starts in this step, although its record does not show that yet; or nil
+
+	check check // of the present occurrence
 }
 
 // who describes an occurrence for the exceptions from gates.
@@ -137,7 +139,8 @@ func Decide(h *Host, o *Occurrence) Decision { return walk(h, o, len(gates)) }
 func DecideAll(h *Host, o *Occurrence) Decision { return walk(h, o, ofJob) }
 
 func walk(h *Host, o *Occurrence, n int) Decision {
-	c := &check{Host: h, Occurrence: o, who: o.who(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
+	c := &h.check
+	*c = check{Host: h, Occurrence: o, who: o.who(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
 	decision := Decision{Do: job.DecideRun}
 	for _, g := range gates[:n] {
 		if c.who&g.exempt != 0 {

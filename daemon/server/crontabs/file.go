@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
@@ -221,6 +222,9 @@ func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.Cront
 		return cannot("change", p, err)
 	}
 	word, how, what := "REPLACE", revision.Installed, "edit"
+	if slices.Contains(api.FileVerbs, r.Verb) {
+		what = r.Verb
+	}
 	if r.Gone {
 		word, how, what = "DELETE", revision.Removed, "remove"
 	}
