@@ -80,7 +80,7 @@ check: build lint ## what to run after each change, in a minute: linters and sho
 	$(GO) test -vet=off -short -p 4 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
 
 tests: build ## the tests alone, without booted machines and rings of daemons
-	$(GO) test -vet=off -count=1 -timeout 20m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
+	$(GO) test -vet=off -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 
@@ -94,7 +94,7 @@ lint: ## gofmt, vet, the client for macOS, staticcheck, workflows, scripts, manu
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
 race: ## the packages RACED, under the race detector
-	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 20m -skip '$(UNRACED)' -race $(RACED); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
+	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 30m -skip '$(UNRACED)' -race $(RACED); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
 long: RACED = ./daemon/... ./gossip/... ./cmd/... ./tui/...
 long: race fuzz sim crash zones ring attacks arm ## the suites that take long
@@ -140,7 +140,7 @@ zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab/timetable -run BruteForce -count=1 -timeout 1h
 
 machines: ## minutes and lab together, then rings of daemons
-	$(GO) test -vet=off ./packaging -count=1 -timeout 30m -parallel 8 -v
+	$(GO) test -vet=off ./packaging -count=1 -timeout 45m -parallel 8 -v
 	$(MAKE) rings
 
 .PHONY: rings
