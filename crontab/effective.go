@@ -26,8 +26,11 @@ func (e *Entry) Effective() []option.Option {
 		it, ok := said[s.Key]
 		if !ok {
 			it = option.Option{Key: s.Key, Value: e.Options().BuiltIn(s.Key)}
-			if s.Key == "tz" {
+			switch {
+			case s.Key == "tz":
 				it.Value = e.Zone().String()
+			case s.Key == "output-max" && e.section.file.Format != User:
+				it.Value = "1M"
 			}
 		}
 		all = append(all, it)

@@ -16,6 +16,7 @@ import (
 // The limits of options about output, history and notifications.
 const (
 	MaxOutput      = 16 << 20
+	HostOutput     = 1 << 20 // bytes that are kept without output-max= in the host's own crontabs
 	mostRuns       = 100_000
 	mostAge        = 3660 * 24 * time.Hour
 	mostPath       = 4095 // bytes, limit of Linux

@@ -363,7 +363,7 @@ var vocabulary = []Spec{
 	{Key: "log", Values: "journal, file:PATH, none", Form: "journal|none|file:PATH", Default: "journal", Meaning: "where output goes besides the history",
 		Loss:  "its output is mailed, and goes nowhere else",
 		apply: func(p *Plan, v string) (err error) { p.Log, err = parseLog(v); return err }},
-	{Key: "output-max", Values: "a size up to 16M: 64K", Form: "SIZE", Default: "64K", Meaning: "output of a run that is kept",
+	{Key: "output-max", Values: "a size up to 16M: 64K", Form: "SIZE", Default: "64K or 1M", Meaning: "output of a run that is kept",
 		Loss:  "all of its output is mailed",
 		apply: func(p *Plan, v string) error { n, err := parseSize(v, 1, MaxOutput); p.OutputMax = int(n); return err }},
 	{Key: "mail", Values: "output, always, failure, never", Form: "WHEN", Default: "output", Same: "output", Meaning: "when to send mail",

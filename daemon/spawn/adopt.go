@@ -52,7 +52,7 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 		run: h.Run, job: h.Job, user: h.User, pid: h.PID,
 		memory: s.options.Memory.Lease(h.User), file: runoutput.File{Space: s.space.Lease(h.User)},
 		outcome: h.Outcome, ended: h.Ended, usage: h.Usage, reached: h.Limit,
-		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped, over: h.Over,
+		limit: cmp.Or(h.OutputMax, s.options.Output, runoutput.DefaultLimit), stopped: h.Stopped, over: h.Over,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
 		named:   s.options.Runs != "",

@@ -350,6 +350,11 @@ func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
 	if e = r.do("seq 1000000", entry(t, "#@ output-max=2M", crontab.System)); len(text(e, job.Stdout)) != 2<<20 {
 		t.Errorf("%d bytes are kept for root, want 2 MiB", len(text(e, job.Stdout)))
 	}
+	for format, want := range map[crontab.Format]int{crontab.User: 64 << 10, crontab.System: 1 << 20} {
+		if e = r.do("seq 1000000", entry(t, "#@ nice=1", format)); len(text(e, job.Stdout)) != want {
+			t.Errorf("format %v: %d bytes are kept without output-max=, want %d", format, len(text(e, job.Stdout)), want)
+		}
+	}
 	if e = r.do("seq 1000000", entry(t, "#@ output-max=512K", crontab.User)); len(text(e, job.Stdout)) != 512<<10 {
 		t.Errorf("%d bytes are kept, want 512 KiB", len(text(e, job.Stdout)))
 	}

@@ -59,7 +59,7 @@ type Options struct {
 	Path   string        // PATH of jobs whose crontab sets none; "" is the family's
 	Node   string        // the host's name, for CRONRING_NODE
 	Socket string        // path of a control socket that clients do not find by themselves, for CRONRING_SOCKET; "" is none
-	Output int           // bytes of output kept for each run without its own limit; 0 is 64 KiB
+	Output int           // bytes of output kept for each run without its own limit; 0 is 64 KiB, and 1 MiB in crontabs of the host
 	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
 
 	// Keep receives the descriptors of running jobs; nil keeps none.

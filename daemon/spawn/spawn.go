@@ -14,6 +14,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine/effect"
@@ -125,7 +127,6 @@ const eventQueue = 8192
 
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
-	options.Output = cmp.Or(options.Output, runoutput.DefaultLimit)
 	options.Linger = cmp.Or(options.Linger, 2*time.Second)
 	if options.Location == nil {
 		options.Location = time.LoadLocation
@@ -194,9 +195,13 @@ func (s *Spawner) newChild(start *effect.Start) *child {
 const ownOutput = 1 << 20
 
 func (s *Spawner) outputOf(start *effect.Start) int {
-	wanted := cmp.Or(command.OptionsOf(start).OutputMax, s.options.Output)
+	usual := cmp.Or(s.options.Output, runoutput.DefaultLimit)
+	if e := start.Entry; e != nil && e.File().Format != crontab.User {
+		usual = cmp.Or(s.options.Output, option.HostOutput)
+	}
+	wanted := cmp.Or(command.OptionsOf(start).OutputMax, usual)
 	if command.IsOwn(start.Entry, "output-max") {
-		return min(wanted, max(ownOutput, s.options.Output))
+		return min(wanted, max(ownOutput, usual))
 	}
 	return wanted
 }

@@ -338,16 +338,16 @@ func TestPruneBoundsWhatAnAccountsRunsHavePrinted(t *testing.T) {
 	for id := range job.RunID(30) {
 		r := ended(id+1, jobName(int(id)), noon, 0)
 		r.Run.User = []string{"ann", "bob", "root"}[id%3]
-		size := map[string]int{"ann": 1000, "bob": 400, "root": 9000}[r.Run.User]
+		size := map[string]int{"ann": 1000, "bob": 400, "root": 1200}[r.Run.User]
 		chunk := job.Chunk{Stream: job.Stdout, At: noon, Data: make([]byte, size/2)}
 		batch.Records = append(batch.Records, r)
 		batch.Outputs = append(batch.Outputs, Output{id + 1, []job.Chunk{chunk, chunk}})
 	}
 	commit(t, s, batch)
-	same(t, "pruned", pruned(t, s, prune.Policy{Output: 4000}), prune.Pruned{Outputs: 6})
+	same(t, "pruned", pruned(t, s, prune.Policy{Output: 4000}), prune.Pruned{Outputs: 13})
 	for id := range job.RunID(30) {
 		chunks, err := s.Output(t.Context(), id+1)
-		if want := id%3 != 0 || id >= 18; err != nil || (len(chunks) > 0) != want {
+		if want := []bool{id >= 18, true, id >= 23}[id%3]; err != nil || (len(chunks) > 0) != want {
 			t.Errorf("run %d: %d pieces of output, %v; want some: %t", id+1, len(chunks), err, want)
 		}
 	}

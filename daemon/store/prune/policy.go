@@ -11,7 +11,7 @@ type Policy struct {
 	PerJob  int           // runs, and skips, of one job
 	Age     time.Duration // since the decision
 	Letters int           // dead letters of one user
-	Output  int64         // bytes of output of the runs of each user other than root
+	Output  int64         // bytes of output of the runs of each user
 	Rows    int           // maximum runs, skips, backfills and other facts of each user other than root, for each kind
 	Gone    int           // jobs of each user other than root that are no longer installed
 	All     bool          // look at all jobs, as once in sweepEvery

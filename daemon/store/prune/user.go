@@ -64,8 +64,8 @@ func (p *pruning) users(ctx context.Context) error {
 	return nil
 }
 
-// printed counts how much the runs of users other than root have printed. It includes output that
-// was removed after it was counted.
+// printed counts how much the runs of users have printed. It includes output that was removed after
+// it was counted.
 type printed struct {
 	upTo  int64 // the newest run
 	bytes map[string]int64
@@ -74,7 +74,7 @@ type printed struct {
 const (
 	endedRuns = "SELECT coalesce((SELECT min(id) - 1 FROM run WHERE " + database.Live + "), (SELECT max(id) FROM run), 0)"
 	outputOf  = `SELECT output.run, user, sum(length(data)) FROM output CROSS JOIN run ON run.id = output.run
-		WHERE output.run > ? AND output.run <= ? AND user <> 'root' GROUP BY output.run ORDER BY output.run DESC`
+		WHERE output.run > ? AND output.run <= ? GROUP BY output.run ORDER BY output.run DESC`
 )
 
 // outputs removes the oldest output of users whose runs printed too much. It reads only runs that
@@ -122,8 +122,8 @@ func (p *pruning) outputs(ctx context.Context) error {
 	return err
 }
 
-// eachOutput calls f for the runs of users other than root from (exclusive) to
-// (inclusive), newest first, with what each has printed. As runs can have thousands
+// eachOutput calls f for the runs from (exclusive) to (inclusive), newest first, with
+// what each has printed. As runs can have thousands
 // of pieces of output, the number of runs of a step follows the time that it takes.
 func (p *pruning) eachOutput(ctx context.Context, from, to int64, f func(run int64, user string, size int64)) error {
 	for width := int64(8); from < to; {
