@@ -469,6 +469,8 @@ func (n *simMember) fact(r job.Record) {
 			s.doubled[o] = map[string]bool{}
 		}
 		s.doubled[o][n.id] = true
+	case r.Kind == job.Dropped && r.Reason == job.OtherMember && s.rivaled[o] && (!n.joined || r.At.Before(n.joinedAt.Add(register.RolloutTime))):
+		s.skipped[o] = true // a member that has just started takes a claim for any entry as one for its own
 	case r.Kind == job.Decided:
 		n.stored[o] = true
 		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
