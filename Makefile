@@ -97,7 +97,7 @@ race: ## the packages RACED, under the race detector
 	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 30m -skip '$(UNRACED)' -race $(RACED); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
 long: RACED = ./daemon/... ./gossip/... ./cmd/... ./tui/...
-long: race fuzz sim crash zones ring attacks arm ## the suites that take long
+long: race fuzz sim crash zones ring attacks arm hosts ## the suites that take long
 
 targets: ## list the fuzz targets
 	@grep -rhoE '^func $(TARGET)\(' --include=*_test.go . | sed 's/func //; s/(//' | sort -u
@@ -129,6 +129,9 @@ chaos: ## faults done to rings of five hosts, judged by what their jobs wrote: F
 
 attacks: ## an ordinary user attacks a booted host: delays of root's jobs, against their limits (root, mmdebstrap, an idle machine)
 	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestAttacks$$' -count=1 -timeout 1h -v
+
+hosts: ## the dashboard of three booted machines over real ssh, one killed and one with Debian's cron alone (root, mmdebstrap, iproute2, tmux, ssh)
+	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestHostsOverSSH$$' -count=1 -timeout 20m -v
 
 arm: ## vet for 32 bits, tests of packages without I/O, and the packaged programs, on emulated arm64 and armhf (qemu-user-static)
 	GOARCH=arm $(GO) vet ./...
