@@ -26,8 +26,8 @@ func TestTimeoutEndsTheProcessGroup(t *testing.T) {
 			h := newTestHost(t)
 			h.NoGroups = noGroups
 			gate, number := h.fifo("gate"), h.fifo("number")
-			h.crontab("stubborn timeout=1s stop-grace=1s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`,
-				"tidy timeout=1s stop-grace=1d", `sh -c 'trap "" TERM; read x <`+gate.Name()+`; echo cleaned up' & wait`)
+			h.crontab("stubborn timeout=10s stop-grace=1s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`,
+				"tidy timeout=10s stop-grace=1d", `sh -c 'trap "" TERM; read x <`+gate.Name()+`; echo cleaned up' & wait`)
 			h.start()
 			stubborn := h.run("stubborn")[0]
 			var pid int
@@ -135,11 +135,12 @@ func TestRunsOfKilledDaemonAreLostWithoutInit(t *testing.T) {
 }
 
 // Stops and timeouts continue after a crash of the daemon, also for processes whose
-// leader has ended by then: KILL follows when the grace is over.
+// leader has ended by then: KILL follows when the grace is over. timeout= is long, because
+// the shell needs seconds on a busy machine until it ignores TERM.
 func TestStopGoesOnAfterACrashWithoutLeader(t *testing.T) {
 	for _, manager := range []bool{true, false} {
 		for _, noGroups := range []bool{false, true} {
-			for reason, options := range map[job.Reason]string{job.StopAsked: "stop-grace=5s", job.OverTime: "timeout=1s stop-grace=5s"} {
+			for reason, options := range map[job.Reason]string{job.StopAsked: "stop-grace=5s", job.OverTime: "timeout=10s stop-grace=5s"} {
 				t.Run(fmt.Sprintf("%s, manager=%t, no groups=%t", reason, manager, noGroups), func(t *testing.T) {
 					t.Parallel()
 					h := newTestHost(t)
