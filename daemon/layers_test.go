@@ -50,7 +50,7 @@ var layers = [][]string{
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest", "gossip/transport"},
 	{"gossip/ledger/disk", "gossip/inbox"},
 	{"daemon/mail/sendmail"},
-	{"gossip", "gossip/ledger", "daemon/groups", "daemon/conditions", "daemon/watchfiles", "daemon/barred", "daemon/othercron", "daemon/cronlog", "daemon/ownsocket", "daemon/recorder"},
+	{"gossip", "gossip/ledger", "daemon/groups", "daemon/conditions", "daemon/watchfiles", "daemon/barred", "daemon/othercron", "daemon/cronlog", "daemon/hostprogram", "daemon/ownsocket", "daemon/recorder"},
 	{"daemon/config", "daemon/runlog", "daemon/shim", "daemon/runmail"},
 	{"daemon/api", "daemon/handover"},
 	{"daemon/server/call", "daemon/listen", "daemon/hub", "daemon/member", "daemon/pamsession"},

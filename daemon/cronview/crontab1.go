@@ -1,7 +1,6 @@
 package cronview
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/hostprogram"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
@@ -86,28 +86,15 @@ func (u *userCrontabs) crontab(ctx context.Context, name, in string, args ...str
 	cmd := exec.CommandContext(ctx, "crontab", args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = time.Second
-	out, messages := &bounded{room: crontab.MaxText}, &bounded{room: 4 << 10}
+	out, messages := &hostprogram.Bounded{Room: crontab.MaxText}, &hostprogram.Bounded{Room: 4 << 10}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), out, messages
 	if err := cmd.Run(); err != nil {
-		if text := strings.TrimSpace(messages.text.String()); text != "" {
+		if text := strings.TrimSpace(messages.String()); text != "" {
 			return "", errors.New("crontab: " + display.Text(text))
 		}
 		return "", err
 	}
-	return out.text.String(), nil
-}
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct {
-	text bytes.Buffer
-	room int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	kept := min(len(p), b.room)
-	b.text.Write(p[:kept])
-	b.room -= kept
-	return len(p), nil
+	return out.String(), nil
 }
 
 // maxAnswer limits what is read of the output of a program of the host.
@@ -115,18 +102,7 @@ const maxAnswer = 16 << 20
 
 // run runs a program of the host.
 func run(ctx context.Context, argv ...string) (stdout []byte, status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.WaitDelay = time.Second
-	out := &bounded{room: maxAnswer}
-	cmd.Stdout = out
-	err = cmd.Run()
-	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
-		return out.text.Bytes(), ended.ExitCode(), nil
-	}
-	return out.text.Bytes(), 0, err
+	return hostprogram.Run(ctx, hostprogram.Limits{Time: patience, Output: maxAnswer}, argv...)
 }
 
 // noRevisions keeps no versions of crontabs.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/hostprogram"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -95,31 +95,8 @@ const maxAnswer = 64 << 20
 
 // Run runs a program of this host, with a time limit and without localisation.
 func Run(ctx context.Context, argv ...string) (string, int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0")
-	cmd.WaitDelay = time.Second
-	out := &bounded{room: maxAnswer}
-	cmd.Stdout = out
-	err := cmd.Run()
-	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
-		return out.text.String(), ended.ExitCode(), nil
-	}
-	return out.text.String(), 0, err
-}
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct {
-	text strings.Builder
-	room int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	kept := min(len(p), b.room)
-	b.text.Write(p[:kept])
-	b.room -= kept
-	return len(p), nil
+	out, status, err := hostprogram.Run(ctx, hostprogram.Limits{Time: patience, Output: maxAnswer}, argv...)
+	return string(out), status, err
 }
 
 // Path returns where a file of the host is in this file system.
