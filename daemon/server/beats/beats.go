@@ -50,6 +50,9 @@ func (b *Receiver) Beat(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	run, ok := lookup.LiveRun(c.View, r.Run)
+	if ok && c.Peer.Sees(run.User) && run.State == job.RunDecided { // its process is not known yet, and its period has not begun
+		return c.Answer(api.Beaten{V: api.Version, Run: run.ID})
+	}
 	if !ok || !c.Peer.Sees(run.User) || run.State != job.RunRunning || !proc.IsOf(call.PIDOf(ctx), run.PID) {
 		return refused(r.Run, "this process does not belong to it, or it is not running")
 	}
