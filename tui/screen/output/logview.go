@@ -643,12 +643,13 @@ func (l *logView) drawError(v canvas.View, out *wrappedLine, from, to int) {
 	}
 }
 
-// goToError shows the first error message: of standard error if it has one.
+// goToError shows the first error message: of standard error if it has one. How much of the
+// output was drawn before makes no difference: the end stays in view if both fit.
 func (l *logView) goToError() {
 	for _, stream := range []job.Stream{job.Stderr, job.Stdout} {
 		for i := range l.lines {
 			if line := &l.lines[i]; line.stream == stream && failure.Complaints(line.plain()) != nil {
-				l.goal, l.follow = l.dropped+i+1, false
+				l.goal, l.follow, l.top = l.dropped+i+1, false, l.bottom()
 				return
 			}
 		}

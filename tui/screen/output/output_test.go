@@ -360,6 +360,24 @@ func TestOutputOfAFailedRunOpensAtItsFirstError(t *testing.T) {
 	}
 }
 
+// TestOutputOfAFailedRunShowsItsEnd draws the output before the end of the run is known, as a slow
+// terminal does.
+func TestOutputOfAFailedRunShowsItsEnd(t *testing.T) {
+	w := screentest.NewWorld(t)
+	c, o := canvas.New(80, 24), New(screen.Subject{Run: 4213})
+	o.Take(w, screen.Answer{Slot: slotRun, Value: failedRun(), Done: true})
+	text := strings.Repeat("copied\n", 30) + "rsync: error: again\n"
+	o.Take(w, screen.Answer{Slot: slotOutput, Value: api.Event{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte(text)}}})
+	shelltest.Draw(o, c.View(), w)
+	ended := failedRun()
+	o.Take(w, screen.Answer{Slot: slotOutput, Value: api.Event{Record: &job.Record{Run: &ended}}})
+	o.Take(w, screen.Answer{Slot: slotOutput, Done: true})
+	shelltest.Draw(o, c.View(), w)
+	if o.log.found != 30 || o.log.foot != o.log.last()-1 {
+		t.Errorf("got line %d and a view to %d, want line 30 and the end %d", o.log.found, o.log.foot, o.log.last()-1)
+	}
+}
+
 // TestOutputComparesTwoRuns: the older one need not have gone well.
 func TestOutputComparesTwoRuns(t *testing.T) {
 	w, d := screentest.NewWorld(t), outputDaemon()
