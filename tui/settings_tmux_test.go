@@ -141,7 +141,8 @@ func TestTerminalRefreshes(t *testing.T) {
 	x.keys("?")
 	x.wait("type to search")
 	x.keys("Escape")
-	screen := x.gone("type to search")
+	x.gone("type to search")
+	screen := x.wait("fine", "? help")
 	if !strings.Contains(screen, "new  fine") {
 		t.Errorf("a change of a job is shown before the interval is over:\n%s", screen)
 	}

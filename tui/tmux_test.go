@@ -255,10 +255,10 @@ func TestTerminalOfAnySize(t *testing.T) {
 	x.resize(40, 15)
 	x.wait("? help")
 	x.resize(160, 48)
-	screen := x.wait("[1 Jobs]", "live ")
-	if lines := strings.Split(strings.TrimRight(screen, "\n"), "\n"); len(lines) != 48 {
-		t.Errorf("got %d lines at 160x48, want 48:\n%s", len(lines), screen)
-	}
+	x.until("all 48 lines of 160x48 are in use", func(screen string) bool {
+		lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+		return len(lines) == 48 && strings.Contains(screen, "[1 Jobs]") && strings.Contains(lines[47], "? help")
+	})
 }
 
 func TestTerminalSurvivesRandomKeys(t *testing.T) {
@@ -540,10 +540,10 @@ func TestReadmeFirstMinute(t *testing.T) {
 	words := func(text string) string {
 		return strings.Join(strings.Fields(strings.ReplaceAll(text, "─", " ")), " ")
 	}
-	screen := x.wait("It did not start", "overlap=queue")
+	x.wait("It did not start", "overlap=queue")
 	for line := range strings.Lines(recorded) {
-		if line := words(line); !strings.ContainsAny(line, "0123456789") && !strings.Contains(words(screen), line) {
-			t.Errorf("the README shows %q, the dashboard does not:\n%s", line, screen)
+		if line := words(line); !strings.ContainsAny(line, "0123456789") {
+			x.until(fmt.Sprintf("the screen shows %q, as the README does", line), func(screen string) bool { return strings.Contains(words(screen), line) })
 		}
 	}
 }
