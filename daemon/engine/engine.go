@@ -449,7 +449,12 @@ func (e *Engine) setHold(id job.ID, user string, h *job.Hold) {
 	} else {
 		e.holds.Put(id, *h)
 	}
-	if slot, ok := e.jobs.Find(id); ok {
-		e.planResume(slot)
+	slot, ok := e.jobs.Find(id)
+	if !ok {
+		return
+	}
+	e.planResume(slot)
+	if h == nil && e.jobs.Options(slot).PauseCounts {
+		e.decideLater(slot)
 	}
 }

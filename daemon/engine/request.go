@@ -122,9 +122,6 @@ func (e *Engine) resumeJob(ev event.Resume) {
 	}
 	if paused {
 		e.setHold(ev.Job, user, nil)
-		if slot, ok := e.jobs.Find(ev.Job); ok && e.jobs.Options(slot).PauseCounts {
-			e.decideLater(slot)
-		}
 	}
 	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: "by " + ev.By})
 	e.answer(ev.Token, nil, nil)
