@@ -139,7 +139,9 @@ func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *l
 		if p.Missed+i < p.OnTime {
 			next.Trigger, next.Cause, next.Wait = job.TriggerCatchup, job.CaughtUp, e.caught.Wait(o.User(), e.now.Up)
 		}
-		newest = e.decide(&next)
+		if newest = e.decide(&next); newest != nil && next.Trigger == job.TriggerCatchup {
+			e.caught.Count(o.User(), e.now.Up)
+		}
 	}
 	return newest
 }

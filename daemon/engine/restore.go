@@ -109,10 +109,10 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	switch {
 	case p.TooLate == 1:
 		e.drop(r, job.PastDeadline)
-	case p.Missed == 1 && r.Trigger != job.TriggerEvent: // no later time replaces an event
+	case p.Missed == 1 && !r.IsOfEvent():
 		e.drop(r, p.Reason)
-	case on == job.WaitsOnDelay && r.Options.Period != nil && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
-		r.NotBefore = agenda.StartOf(e.stamps, r.Options.Period, e.now.Wall, r.Zone)
+	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
+		r.NotBefore = e.delayAgain(r)
 		e.wait(r, on, live.DescribeWait(r))
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
 	case on == job.WaitsOnCheck: // the result of the command is not known
@@ -122,6 +122,17 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	case r.WaitsForTime():
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(old.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
 	}
+}
+
+// delayAgain returns until when a run waits for its delay that was over while no daemon ran.
+func (e *Engine) delayAgain(r *live.Run) time.Time {
+	if p := r.Options.Period; p != nil {
+		return agenda.StartOf(e.stamps, p, e.now.Wall, r.Zone)
+	}
+	o := e.occurrence(r.Slot, r.Due, r.Trigger, r.Cause)
+	o.Wait = e.caught.Wait(r.User, e.now.Up)
+	e.caught.Count(r.User, e.now.Up)
+	return e.now.Wall.Add(o.Scattered(e.now.Wall))
 }
 
 // boot runs the @reboot entries of some crontabs, in order.

@@ -137,14 +137,20 @@ func (c *check) scatter() Decision {
 	if c.Trigger != job.TriggerCatchup || c.Options.Period != nil {
 		return Decision{}
 	}
-	wait := live.Scatter(c.Options.Scatter, c.ID, c.Now)
-	if d := c.Options.Deadline; d > 0 {
-		wait = min(wait, c.Due.Add(d).Sub(c.Now))
-	}
-	if wait = max(wait, c.Wait); wait <= 0 {
+	wait := c.Scattered(c.Now)
+	if wait == 0 {
 		return Decision{}
 	}
 	return c.holdUntil(c.Now.Add(wait), job.WaitsOnDelay, "")
+}
+
+// Scattered returns how long a caught-up occurrence waits from now on.
+func (o *Occurrence) Scattered(now time.Time) time.Duration {
+	wait := live.Scatter(o.Options.Scatter, o.ID, now)
+	if d := o.Options.Deadline; d > 0 {
+		wait = min(wait, o.Due.Add(d).Sub(now))
+	}
+	return max(wait, o.Wait, 0)
 }
 
 func (c *check) holdUntil(at time.Time, on job.WaitsOn, why string) Decision {

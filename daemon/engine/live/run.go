@@ -114,6 +114,18 @@ func GateOf(r *job.Run) Gate {
 // success ended trouble.
 func (r *Run) Requested() bool { return r.By != "" || r.Backfill != 0 }
 
+// IsOfEvent reports whether the run belongs to an event, which no later time replaces. So does an
+// attempt after the first if nothing but events starts its job.
+func (r *Run) IsOfEvent() bool {
+	switch r.Trigger {
+	case job.TriggerEvent, job.TriggerDependency:
+		return true
+	case job.TriggerRetry:
+		return r.Options.IsStartedByEvents() && !r.Options.StartsAtBoot()
+	}
+	return false
+}
+
 // NewClaim returns a new claim of a run, with its current options.
 func NewClaim(r *Run) *slots.Claim {
 	return &slots.Claim{Run: r.ID, Job: r.Job, User: r.User, Priority: r.Options.Priority, PoolName: r.Options.Pool, Slots: r.Options.Slots, Preempt: r.Options.Preempt}
