@@ -289,11 +289,16 @@ func (e *Engine) endTime(r *live.Run) time.Time {
 }
 
 // freshDue returns a unique due time for an occurrence of a job without a schedule: two
-// parents may end at the same instant.
+// parents may end at the same instant. A mark in the future does not count, because the
+// clock was set back a little.
 func (e *Engine) freshDue(slot int, at time.Time) time.Time {
-	if mark := e.marks[slot]; at.UnixNano() <= mark && mark-at.UnixNano() < int64(time.Second) {
+	mark := e.marks[slot]
+	if mark-e.now.Wall.UnixNano() >= int64(time.Second) {
+		mark = 0
+	}
+	if at.UnixNano() <= mark && mark-at.UnixNano() < int64(time.Second) {
 		at = time.Unix(0, mark+1).UTC()
 	}
-	e.marks[slot] = max(e.marks[slot], at.UnixNano())
+	e.marks[slot] = max(mark, at.UnixNano())
 	return at
 }

@@ -141,6 +141,7 @@ func (e *Engine) boot(of func(*crontab.File) bool) {
 		if entry := e.jobs.Entry(slot); entry.Schedule != timetable.Reboot || !of(entry.File()) {
 			continue
 		}
+		e.marks[slot] = max(e.marks[slot], e.now.Wall.UnixNano()) // an event now is another occurrence
 		o := e.occurrence(slot, e.now.Wall, job.TriggerBoot, job.AtBoot)
 		e.decide(&o)
 	}
