@@ -200,7 +200,9 @@ func (s *scan) find(name string) {
 			if unix.Lstat(path, &status) != nil || !isRegular(&status) {
 				return
 			}
-			changed = changeTime(&status)
+			if changed = changeTime(&status); changed.After(s.now.Add(s.tree.ahead)) {
+				return
+			}
 		}
 		if changed.After(p.since) && !s.tree.arrivals.has(path, p.id, changed) {
 			ids = append(ids, p.id)

@@ -16,6 +16,7 @@ const (
 	syncInterval = time.Minute // at the latest, all globs are looked at again: no event reports a mount, or a new name of a parent
 	syncPause    = time.Second // at least that long between two looks
 	slack        = time.Second // times of files may lag behind the clock by less
+	maxAhead     = time.Minute // see tree.ahead
 )
 
 // tree watches the directories of globs, in the user's process. It is used by one goroutine.
@@ -29,6 +30,10 @@ type tree struct {
 	urgent   bool             // without a pause
 	lost     time.Time        // events of files that changed later may have been lost; zero: none
 	synced   time.Time
+
+	// ahead is how far ahead of the clock the ctime of a file that is found can be. A later one is from
+	// before the clock was set back: the file may have been reported, and would be found at each start.
+	ahead time.Duration
 }
 
 // watch is the files that one job waits for.
@@ -55,7 +60,7 @@ type target struct {
 }
 
 func newTree(events *inotify) *tree {
-	return &tree{events: events, arrivals: newArrivals(), watches: map[int]*watch{}, dirs: map[string]*dir{}, numbers: map[int32][]*dir{}}
+	return &tree{events: events, arrivals: newArrivals(), watches: map[int]*watch{}, dirs: map[string]*dir{}, numbers: map[int32][]*dir{}, ahead: maxAhead}
 }
 
 // follow replaces what is watched. Watches with a known ID stay as they are.

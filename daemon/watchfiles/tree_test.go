@@ -31,7 +31,9 @@ func newTestTree(t *testing.T) *testTree {
 		t.Fatal(err)
 	}
 	t.Cleanup(events.close)
-	return &testTree{tree: newTree(events), t: t, dir: t.TempDir(), clock: clock}
+	tree := newTree(events)
+	tree.ahead = 2 * time.Hour
+	return &testTree{tree: tree, t: t, dir: t.TempDir(), clock: clock}
 }
 
 // watch watches globs below the directory: job 1 the first one, and so on. Files of before do not
@@ -316,6 +318,17 @@ func TestFilesThatArrivedBefore(t *testing.T) {
 }
 
 // TestLostEvents: when the kernel's queue was full, directories are read.
+// TestFilesBeforeTheClockWasSetBack: files that changed in the future are not found, but noticed.
+func TestFilesBeforeTheClockWasSetBack(t *testing.T) {
+	tree := newTestTree(t)
+	tree.ahead = maxAhead
+	tree.write("before")
+	tree.follow(&order{Watches: []ordered{{ID: 1, Globs: [][]byte{[]byte(tree.path("*"))}}}})
+	tree.want(time.Minute)
+	tree.write("now")
+	tree.want(2*time.Second, "1: now")
+}
+
 func TestLostEvents(t *testing.T) {
 	tree := newTestTree(t)
 	tree.write("in/.x")
