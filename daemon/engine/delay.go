@@ -83,9 +83,15 @@ func (e *Engine) decideDelayed(slot int) {
 	}
 	e.marks[slot] = due.UnixNano()
 	e.decideDue(e.occurrence(slot, due, job.TriggerClock, job.OnTime), agenda.Occurrences{First: due, List: []time.Time{due}})
-	if e.isIdle(slot) { // it was skipped
-		e.planDelay(slot, e.now.Wall)
+	if !e.isIdle(slot) {
+		return
 	}
+	if e.now.Wall.Sub(due) > time.Second { // for another daemon, which knows the due time
+		l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
+		l.Since = e.now.Wall
+		e.setLedger(l)
+	}
+	e.planDelay(slot, e.now.Wall)
 }
 
 // moveDelays keeps the planned occurrences of the jobs that a load leaves at the same
@@ -117,9 +123,12 @@ func (e *Engine) planDelays() {
 		if _, planned := e.delays.At(slot); planned || !e.isIdle(slot) {
 			continue
 		}
+		l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
 		since := time.Unix(0, e.marks[slot]).UTC()
-		if l := e.ledgers[job.Owned{Job: e.jobs.ID(slot), User: e.jobs.Entry(slot).User()}]; l.Ended.After(since) {
-			since = l.Ended
+		for _, t := range []time.Time{l.Ended, l.Since} {
+			if t.After(since) {
+				since = t
+			}
 		}
 		e.planDelay(slot, since)
 	}

@@ -70,8 +70,8 @@ type Engine struct {
 	draining bool
 	pace     int // see Pace
 	onHost   hostEvents
-	gates    gate.Host // see host
-	watching bool      // files are watched
+	gates    gate.Host          // see host
+	watched  map[job.Owned]bool // jobs whose files are watched
 
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
@@ -150,7 +150,6 @@ func New(s State) *Engine {
 	maps.Copy(e.holds, s.Holds)
 	for _, l := range s.Ledgers {
 		e.ledgers[job.Owned{Job: l.Job, User: l.User}] = l
-		e.noteTrouble(l)
 	}
 	return e
 }

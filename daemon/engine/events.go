@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,8 @@ import (
 // those of the clock. boot (restore.go) and the ends of runs (depend.go) are events too.
 //
 // While the daemon drains, an event that users emit is refused, so that it is not lost unnoticed, and
-// files are left to the next daemon, which finds them by the mark of the job: it is the time of the
-// newest file for which the job was started.
+// files are left to the next daemon, which finds them by the latest change of those for which the job
+// was started. The ledger has that, because the mark of the job also counts its other events.
 
 // leastSuspend is the shortest suspend that on=resume notices. A shorter one is not distinguished
 // from the time between two readings of the clocks.
@@ -77,19 +78,32 @@ func (e *Engine) emitted(ev event.Emit) {
 	e.answer(ev.Token, e.startAll(e.jobs.Hearing(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
 }
 
-// watchFiles requests that the files of all jobs with on=file: are watched.
+// watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did
+// not have on=file: before, waits for files that change after its mark.
 func (e *Engine) watchFiles() {
-	slots := e.jobs.OnFiles()
-	if len(slots) == 0 && !e.watching {
-		return
-	}
-	e.watching = len(slots) > 0
-	jobs := make([]effect.FileWatch, len(slots))
-	for k, slot := range slots {
+	before := e.watched
+	e.watched = map[job.Owned]bool{}
+	jobs := make([]effect.FileWatch, 0, len(e.jobs.OnFiles()))
+	for _, slot := range e.jobs.OnFiles() {
 		j := e.job(slot)
-		jobs[k] = effect.FileWatch{Job: job.Owned{Job: j.ID, User: j.User()}, Patterns: j.Options.Triggers.Files, Since: time.Unix(0, e.marks[slot]).UTC()}
+		l := e.ledger(j.ID, j.User())
+		if l.Since.IsZero() {
+			l.Since = time.Unix(0, e.marks[slot]).UTC()
+			e.setLedger(l)
+		}
+		owned := job.Owned{Job: j.ID, User: j.User()}
+		e.watched[owned] = true
+		jobs = append(jobs, effect.FileWatch{Job: owned, Patterns: j.Options.Triggers.Files, Since: e.now.Past(l.Since)})
 	}
-	e.emit(effect.WatchFiles{Jobs: jobs})
+	for _, owned := range slices.SortedFunc(maps.Keys(before), job.Owned.Compare) {
+		if l := e.ledgers[owned]; !e.watched[owned] {
+			l.Since = time.Time{}
+			e.setLedger(l)
+		}
+	}
+	if len(before)+len(jobs) > 0 {
+		e.emit(effect.WatchFiles{Jobs: jobs})
+	}
 }
 
 // filesArrived starts a job for files.
@@ -98,10 +112,12 @@ func (e *Engine) filesArrived(ev event.Files) {
 	if !ok || e.draining || e.jobs.Entry(slot).User() != ev.Job.User || !slices.Contains(e.jobs.OnFiles(), slot) {
 		return
 	}
-	at := ev.Newest.UTC()
-	if at.After(e.now.Wall) { // of a file system with another clock
-		at = e.now.Wall
+	at := e.now.Past(ev.Newest.UTC()) // it may be of a file system with another clock
+	l := e.ledger(ev.Job.Job, ev.Job.User)
+	if l.Since = e.now.Past(l.Since); at.After(l.Since) {
+		l.Since = at
 	}
+	e.setLedger(l)
 	e.startEvent(slot, at, job.FilesArrived, fileWords(ev), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
 }
 

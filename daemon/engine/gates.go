@@ -119,7 +119,7 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		e.drop(r, job.JobRemoved)
 		return
 	case r.WaitsOn() == job.WaitsOnHours:
-		r.Opened = earlier(r.NotBefore, e.now.Wall)
+		r.Opened = e.now.Past(r.NotBefore)
 	}
 	o := e.occurrence(slot, r.Due, r.Trigger, cause)
 	o.Run, o.By, o.Forced, o.Backfill = r, r.By, r.Forced, r.Backfill
@@ -325,13 +325,6 @@ func (e *Engine) begunAt(r *live.Run) time.Duration {
 		return e.now.Up
 	}
 	return e.now.UpAt(r.Run.Started)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // releaseSlots frees the slots that a run holds, or takes it out of the queue.

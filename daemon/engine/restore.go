@@ -18,6 +18,9 @@ import (
 func (e *Engine) restore() {
 	memory := e.memory
 	e.memory = nil
+	for _, l := range e.ledgers {
+		e.noteTrouble(l)
+	}
 	adopted := make(map[job.RunID]Adopted, len(memory.Adopted))
 	for _, a := range memory.Adopted {
 		adopted[a.Run] = a
@@ -98,7 +101,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 		e.giveUpLater(r)
 		return
 	}
-	due := earlier(e.now.Wall, lastSeen.Add(SignOfLife))
+	due := e.now.Past(lastSeen.Add(SignOfLife))
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
 	}

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Ledger is the state of a job that the engine keeps from run to run, in addition to its mark. It
 // survives reload and restart.
@@ -20,6 +23,10 @@ type Ledger struct {
 	Open       time.Time `json:"open,omitzero"`        // until then breaker= suspends the job; in the past: the next run is a probe
 	Watched    time.Time `json:"watched,omitzero"`     // from when expect= counts if no later success is known
 	Ack        *Ack      `json:"ack,omitempty"`
+
+	// Since is the latest change of a file for which on=file: has started the job, or when a late
+	// occurrence of a job with delay= was skipped. The next one counts from then.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Ack records that a user has acknowledged the failure of a job. It covers runs up to Run: the next
@@ -53,5 +60,7 @@ type Owned struct {
 	User string
 }
 
-// Before orders jobs by ID, and those with the same ID by user.
-func (o Owned) Before(x Owned) bool { return o.Job < x.Job || o.Job == x.Job && o.User < x.User }
+// Compare orders jobs by ID, and those with the same ID by user.
+func (o Owned) Compare(x Owned) int {
+	return cmp.Or(cmp.Compare(o.Job, x.Job), cmp.Compare(o.User, x.User))
+}

@@ -27,6 +27,14 @@ func (m Moment) In(d time.Duration) time.Duration { return Sum(m.Up, d) }
 // before.
 func (m Moment) UpAt(t time.Time) time.Duration { return Sum(m.Up, t.Sub(m.Wall)) }
 
+// Past returns t, or the wall clock if t is in the future.
+func (m Moment) Past(t time.Time) time.Time {
+	if t.After(m.Wall) {
+		return m.Wall
+	}
+	return t
+}
+
 // Sum returns a + b. If the result does not fit into a Duration, it returns the nearest
 // one: an overflow would make a wait of centuries end immediately. All sums with a
 // duration from outside must use it.

@@ -52,10 +52,11 @@ func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 		{&s.hold, "INSERT INTO hold (job, user, hold) VALUES (?, ?, ?)"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?1 AND (user IN ('', ?2) OR ?2 = '')"},
 		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, due, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
-		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
+		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due, since)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
 			due = excluded.due, ended = excluded.ended, success = excluded.success, bad = excluded.bad, told = excluded.told,
-			open = excluded.open, watched = excluded.watched, ack = excluded.ack, success_due = excluded.success_due`},
+			open = excluded.open, watched = excluded.watched, ack = excluded.ack, success_due = excluded.success_due,
+			since = excluded.since`},
 		{&s.beginFill, "INSERT INTO backfill (id, job, user, asked, state, backfill) VALUES (?,?,?,?,?,?)"},
 		{&s.goOnFill, "UPDATE backfill SET state = ?2, backfill = ?3 WHERE id = ?1"},
 		{&s.die, "INSERT INTO dead (run, user, at, why) VALUES (?,?,?,?) ON CONFLICT DO NOTHING"},

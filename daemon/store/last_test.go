@@ -73,10 +73,10 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 func TestLedgerKeepsWhatWasAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	l := job.Ledger{Job: "a", User: "ann", Bad: 1, Ack: &job.Ack{Run: 7, At: noon, By: "bob", Reason: "known"}}
+	l := job.Ledger{Job: "a", User: "ann", Bad: 1, Ack: &job.Ack{Run: 7, At: noon, By: "bob", Reason: "known"}, Since: noon}
 	commit(t, s, Batch{Ledgers: []job.Ledger{l}})
 	s = reopen(t, s, dir)
-	if got := restore(t, s).Ledgers; len(got) != 1 || got[0].Ack == nil || *got[0].Ack != *l.Ack {
+	if got := restore(t, s).Ledgers; len(got) != 1 || got[0].Ack == nil || *got[0].Ack != *l.Ack || !got[0].Since.Equal(noon) {
 		t.Fatalf("ledgers %+v, want one with %+v", got, *l.Ack)
 	}
 	l.Ack = nil

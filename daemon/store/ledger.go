@@ -19,7 +19,7 @@ func (w *writer) putLedger(l *job.Ledger) error {
 		return err
 	}
 	_, err = w.Exec(w.stmts.ledger, n, l.User, string(l.Verdict), int64(l.Run), database.Nanos(l.Due), database.Nanos(l.Ended),
-		database.Nanos(l.Success), int64(l.Bad), int64(l.Notified), database.Nanos(l.Open), database.Nanos(l.Watched), ack, database.Nanos(l.SuccessDue))
+		database.Nanos(l.Success), int64(l.Bad), int64(l.Notified), database.Nanos(l.Open), database.Nanos(l.Watched), ack, database.Nanos(l.SuccessDue), database.Nanos(l.Since))
 	return err
 }
 

@@ -137,19 +137,19 @@ func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
 	}
 	r.Ledgers = make([]job.Ledger, 0, ledgers)
 	var l job.Ledger
-	var due, ended, success, open, watched, successDue sql.NullInt64
+	var due, ended, success, open, watched, successDue, since sql.NullInt64
 	return s.Each(ctx, func(row *sql.Rows) error {
 		var ack []byte
-		if err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Notified, &open, &watched, &ack, &successDue); err != nil {
+		if err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Notified, &open, &watched, &ack, &successDue, &since); err != nil {
 			return err
 		}
 		var err error
 		l.Ack, err = ackOf(ack)
 		l.Due, l.Ended, l.Success, l.Open, l.Watched = database.Instant(due), database.Instant(ended), database.Instant(success), database.Instant(open), database.Instant(watched)
-		l.SuccessDue = database.Instant(successDue)
+		l.SuccessDue, l.Since = database.Instant(successDue), database.Instant(since)
 		r.Ledgers = append(r.Ledgers, l)
 		return err
-	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched, ack, success_due
+	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched, ack, success_due, since
 		FROM ledger JOIN job ON job.n = ledger.job ORDER BY run`)
 }
 

@@ -64,9 +64,7 @@ func newProcess(w *Watcher, user string) *process {
 // replace replaces the jobs. Watcher.mu is held.
 func (p *process) replace(watches []Watch) {
 	watches = slices.Clone(watches)
-	slices.SortFunc(watches, func(x, y Watch) int { // so that the same jobs exceed the limit each time
-		return cmp.Or(cmp.Compare(x.Job.Job, y.Job.Job), cmp.Compare(x.Job.User, y.Job.User))
-	})
+	slices.SortFunc(watches, func(x, y Watch) int { return x.Job.Compare(y.Job) }) // so that the same jobs exceed the limit each time
 	jobs, count, same := map[job.Owned]*watched{}, 0, len(watches) == len(p.jobs)
 	for _, watch := range watches {
 		limit := limitGlobs(watch.Globs, count)

@@ -66,7 +66,7 @@ func (t Timers) Less(i, j int) bool {
 	case a.Kind != b.Kind:
 		return a.Kind < b.Kind
 	default:
-		return a.Of.Before(b.Of)
+		return a.Of.Compare(b.Of) < 0
 	}
 }
 func (t Timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }

@@ -71,12 +71,14 @@ func (db *DB) seeAsNew(ctx context.Context, version int) error {
 		if err != nil {
 			return err
 		}
-		text += `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due);
+		text += `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due, since);
 			CREATE TEMP TABLE backfill (id, state, backfill);` + string(ledgers) + "UPDATE ledger SET success_due = due WHERE verdict = 'ok';"
 	case version < 6:
-		text += "CREATE TEMP VIEW ledger AS SELECT *, NULL AS ack, CASE verdict WHEN 'ok' THEN due END AS success_due FROM main.ledger;"
+		text += "CREATE TEMP VIEW ledger AS SELECT *, NULL AS ack, CASE verdict WHEN 'ok' THEN due END AS success_due, NULL AS since FROM main.ledger;"
 	case version < 14:
-		text += "CREATE TEMP VIEW ledger AS SELECT *, CASE verdict WHEN 'ok' THEN due END AS success_due FROM main.ledger;"
+		text += "CREATE TEMP VIEW ledger AS SELECT *, CASE verdict WHEN 'ok' THEN due END AS success_due, NULL AS since FROM main.ledger;"
+	case version < 18:
+		text += "CREATE TEMP VIEW ledger AS SELECT *, NULL AS since FROM main.ledger;"
 	}
 	if version < 9 {
 		text += "CREATE TEMP VIEW host AS SELECT *, 0 AS owners FROM main.host;"
