@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/agenda"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
@@ -90,7 +91,8 @@ func (e *Engine) renewToken(r *live.Run) (passes bool) {
 // starting returns the Start of a run whose job is installed.
 func (e *Engine) starting(r *live.Run) effect.Start {
 	slot, _ := e.slotOf(r)
-	return effect.Start{Job: e.jobs.Job(slot), Run: r.Run, Entry: e.jobs.Entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
+	entry := e.jobs.Entry(slot)
+	return effect.Start{Job: catalog.Describe(r.Job, entry), Run: r.Run, Entry: entry, LastSuccess: e.ledger(r.Job, r.User).Success}
 }
 
 // slotOf returns the job of a run.

@@ -80,7 +80,8 @@ func (id ID) Matches(glob string) bool {
 // its history when its time or its line changes.
 func DeriveID(owner, file, user, command string, twin int) ID {
 	sum := sha256.Sum256([]byte(command))
-	id := make([]byte, 0, len(owner)+len(file)+len(user)+16)
+	var usual [128]byte // on the stack
+	id := usual[:0]
 	if owner == root {
 		id = appendStem(id, file)
 		id = append(id, '.')

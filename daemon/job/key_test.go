@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"testing"
+	"time"
 )
 
 func TestKeyOfDiffersByOwnerUserAndName(t *testing.T) {
@@ -30,6 +31,13 @@ func TestKeyOfIsStable(t *testing.T) {
 	}
 	if got, want := key.Uint64(), uint64(0x29472402952b43d9); got != want {
 		t.Errorf("number %x, want %x", got, want)
+	}
+}
+
+// Jobs use the ID of an invocation to detect work that is done: it is the same in all versions.
+func TestInvocationIsStable(t *testing.T) {
+	if got, want := Invocation("ann/backup", time.Unix(1795176000, 0), 1, 7), "3de07e7d2b6d0ce0eb87a9f7dce5adfe"; got != want {
+		t.Errorf("invocation %s, want %s", got, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package job
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -261,7 +260,12 @@ const (
 // and era, so that retries share it. Manual runs pass their RunID as salt, because two of them may
 // share a due time.
 func Invocation(id ID, due time.Time, era Era, salt RunID) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d", id, due.UnixNano(), era, salt))
+	var usual [128]byte // on the stack
+	text := append(usual[:0], id...)
+	for _, n := range []int64{due.UnixNano(), int64(era), int64(salt)} {
+		text = strconv.AppendInt(append(text, 0), n, 10)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
