@@ -256,7 +256,7 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 			continue
 		}
 		state.Adopted = append(state.Adopted, engine.Adopted{
-			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run],
+			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run], Mute: !l.beats.Takes(c.Run),
 		})
 	}
 	for _, s := range in.starts {

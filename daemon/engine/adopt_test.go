@@ -83,6 +83,17 @@ func TestAdoptedSinceNobodyKnowsWhen(t *testing.T) {
 	}
 }
 
+// A run that was started before its entry had watchdog= cannot know of it.
+func TestAdoptedWithoutWatchdog(t *testing.T) {
+	for _, mute := range []bool{false, true} {
+		e, _ := successor(t, "#@ name=j watchdog=1m\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute, Mute: mute})
+		got := killsOf(e.Step(job.Moment{Wall: noon.Add(time.Minute), Up: time.Hour + time.Minute}))
+		if stopped := len(got) > 0; stopped == mute {
+			t.Errorf("mute %t: stopped %t", mute, stopped)
+		}
+	}
+}
+
 func TestAdoptedOverItsLimitIsStoppedAtOnce(t *testing.T) {
 	_, effects := successor(t, "#@ name=j timeout=1m\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
 	if got := killsOf(effects); len(got) != 1 || got[0] != (effect.Kill{Run: 7, Signal: syscall.SIGTERM, Reason: job.OverTime}) {

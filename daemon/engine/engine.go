@@ -60,6 +60,7 @@ type Adopted struct {
 	PID  int           // 0 for a run that was decided and not started; Started will follow
 	Up   time.Duration // time since boot at which the process started; 0: not known
 	Stop job.Reason    // why it was being stopped, or ""; see Stopping
+	Mute bool          // it cannot give signs of life: it was started without watchdog=
 }
 
 // Engine makes all decisions. It is not safe for concurrent use; its View is.

@@ -194,7 +194,9 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 		e.recordRun(job.Started, "", r, "")
 	}
 	e.watchRun(r, a.Up)
-	e.watchLife(r)
+	if !a.Mute {
+		e.watchLife(r)
+	}
 	switch {
 	case r.StopReason != "" && unsaid: // and before it sent the signal
 		e.press(r)

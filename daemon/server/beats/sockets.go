@@ -75,6 +75,13 @@ func (b *Receiver) begin(run job.RunID, user string, conn *net.UnixConn) {
 	b.readers.Go(func() { b.read(ctx, s) })
 }
 
+// Takes reports whether a run can give signs of life: it has a socket, or no run can have one.
+func (b *Receiver) Takes(run job.RunID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dir == "" || b.sockets[run] != nil
+}
+
 // Close closes and removes the socket of a run, and reports whether there was one.
 func (b *Receiver) Close(run job.RunID) bool {
 	b.mu.Lock()

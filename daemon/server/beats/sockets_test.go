@@ -325,6 +325,9 @@ func TestNextDaemon(t *testing.T) {
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != run.String() || after.Count() != 1 {
 				t.Errorf("left are %v, %d of them open, error %v; want the socket of run %d", left, after.Count(), err, run)
 			}
+			if !after.Takes(run) || after.Takes(78) {
+				t.Errorf("run %d can give signs of life: %t, and run 78, which has no socket: %t", run, after.Takes(run), after.Takes(78))
+			}
 			s.send("WATCHDOG=1")
 			s.await()
 			h.want(t, want, want)
@@ -339,7 +342,7 @@ func TestNoDirectory(t *testing.T) {
 	if err := b.Restore(map[job.RunID]string{1: "ann"}, nil); err != nil {
 		t.Error(err)
 	}
-	if kept := b.Handover(); len(kept) != 0 {
-		t.Errorf("handed over: %v", kept)
+	if kept := b.Handover(); len(kept) != 0 || !b.Takes(1) {
+		t.Errorf("handed over: %v; run 1 can give signs of life: %t", kept, b.Takes(1))
 	}
 }
