@@ -13,8 +13,8 @@ import (
 
 // mismatch returns why a schedule does not contain an instant.
 func mismatch(e *crontab.Entry, at time.Time) string {
-	if timetable.DelayOf(e.Schedule) > 0 {
-		return "nothing was due then: it is due " + timetable.Describe(e.Schedule)
+	if timetable.IsTimeless(e.Schedule) {
+		return "nothing was due then: it is due " + e.Meaning()
 	}
 	fields := strings.Fields(e.Spec())
 	base, plain := unwrap(e.Schedule).(*timetable.Schedule)

@@ -44,7 +44,7 @@ func (x *Explainer) addAt(ctx context.Context, c *call.Call, ev *evidence) error
 	from, to := ev.at, ev.at.Add(time.Minute)
 	if first := ev.entry.Schedule.Next(from.Add(-1)); !first.IsZero() && first.Before(to) {
 		ev.at, ev.named = first.UTC(), true
-	} else if err := x.findDelayed(ctx, c, ev, from, to); err != nil {
+	} else if err := x.findTimeless(ctx, c, ev, from, to); err != nil {
 		return err
 	} else {
 		ev.findStart(c, from, to)
@@ -87,9 +87,10 @@ func (x *Explainer) addExactly(ctx context.Context, c *call.Call, ev *evidence) 
 	return true, nil
 }
 
-// findDelayed looks for the occurrence of an entry with delay= that is due within a time.
-func (x *Explainer) findDelayed(ctx context.Context, c *call.Call, ev *evidence, from, to time.Time) error {
-	if timetable.DelayOf(ev.entry.Schedule) == 0 {
+// findTimeless looks for the occurrence of an entry without times, such as one with on= or delay=, that
+// is due within a time.
+func (x *Explainer) findTimeless(ctx context.Context, c *call.Call, ev *evidence, from, to time.Time) error {
+	if !timetable.IsTimeless(ev.entry.Schedule) {
 		return nil
 	}
 	if !ev.next.Before(from) && ev.next.Before(to) {
@@ -103,10 +104,10 @@ func (x *Explainer) findDelayed(ctx context.Context, c *call.Call, ev *evidence,
 	return err
 }
 
-// names reports whether the entry names an instant. An entry with delay= names those that
-// were decided, and the next one.
+// names reports whether the entry names an instant. An entry without times names those that
+// were decided, and with delay= the next one.
 func (ev *evidence) names(at time.Time) bool {
-	if timetable.DelayOf(ev.entry.Schedule) > 0 {
+	if timetable.IsTimeless(ev.entry.Schedule) {
 		return ev.decided || at.Equal(ev.next) || at.Equal(ev.waits)
 	}
 	return isOccurrence(ev.entry.Schedule, at)
