@@ -67,8 +67,8 @@ func (r *testTree) make(name string, resources *option.Resources) *Group {
 func (r *testTree) start(g *Group, script string) *exec.Cmd {
 	r.t.Helper()
 	enter := ""
-	for _, door := range g.Doors() {
-		enter += "echo 0 >" + door + "; "
+	for _, file := range g.ProcsFiles() {
+		enter += "echo 0 >" + file + "; "
 	}
 	cmd := exec.Command("/bin/sh", "-c", enter+script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -159,7 +159,7 @@ func TestGroupIsFoundAgain(t *testing.T) {
 	if err := json.Unmarshal(text, again); err != nil {
 		t.Fatal(err)
 	}
-	if !maps.Equal(again.dirs, g.dirs) || len(again.Doors()) == 0 {
+	if !maps.Equal(again.dirs, g.dirs) || len(again.ProcsFiles()) == 0 {
 		t.Errorf("%s is %v again, want %v", text, again.dirs, g.dirs)
 	}
 	if !again.Remove() {

@@ -34,8 +34,8 @@ func (g *Group) Dir() string {
 	return ""
 }
 
-// Doors returns the files to which a process writes 0 to enter the group.
-func (g *Group) Doors() (files []string) {
+// ProcsFiles returns the files to which a process writes 0 to enter the group.
+func (g *Group) ProcsFiles() (files []string) {
 	for _, dir := range g.dirs {
 		files = append(files, filepath.Join(dir, procs))
 	}

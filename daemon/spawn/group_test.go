@@ -242,7 +242,7 @@ func (p *paperGroups) Find([]byte) (Group, error) { return p, nil }
 
 func (p *paperGroups) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
 func (p *paperGroups) Dir() string                  { return "" }
-func (p *paperGroups) Doors() []string              { return nil }
+func (p *paperGroups) ProcsFiles() []string         { return nil }
 func (p *paperGroups) Usage() job.Usage             { return job.Usage{Memory: 1 << 40} }
 func (p *paperGroups) Limit() job.Reason            { return p.limit }
 func (p *paperGroups) Kill()                        { p.kills <- true }

@@ -164,7 +164,7 @@ func (s *Spawner) join(c *child, cmd *command.Command) (err error) {
 	s.mu.Unlock()
 	s.markGroup(c)
 	if c.group.Dir() == "" {
-		cmd.GroupFiles = c.group.Doors()
+		cmd.GroupFiles = c.group.ProcsFiles()
 		return nil
 	}
 	cmd.Group, err = enter(c.group)

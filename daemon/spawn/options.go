@@ -212,12 +212,12 @@ type Groups interface {
 type Group interface {
 	json.Marshaler
 
-	Dir() string       // that a process can enter at birth, or ""
-	Doors() []string   // files into which a process writes 0 to enter
-	Kill()             // all processes; it may wait
-	Usage() job.Usage  // until now
-	Limit() job.Reason // that was reached: job.OverMemory, job.OverTasks, or ""
-	Remove() bool      // false: the group still has processes
+	Dir() string          // that a process can enter at birth, or ""
+	ProcsFiles() []string // files into which a process writes 0 to enter
+	Kill()                // all processes; it may wait
+	Usage() job.Usage     // until now
+	Limit() job.Reason    // that was reached: job.OverMemory, job.OverTasks, or ""
+	Remove() bool         // false: the group still has processes
 }
 
 // NotifySockets are the sockets to which runs with watchdog= send signs of life, with systemd's
