@@ -63,12 +63,12 @@ func TestHostRemembersWhatFailed(t *testing.T) {
 	h.write("home/ann/good", "")
 	records = h.watch()
 	h.open(gate, 1)
-	again, err := h.client.Redrive(h.context(), api.LetterRequest{Refs: []string{"letter"}})
+	again, err := h.client.Redrive(h.context(), api.DeadLetterRequest{Refs: []string{"letter"}})
 	if err != nil || len(again) != 1 || again[0].Invocation != over["letter"].Invocation {
 		t.Fatalf("redriven: %+v, %v; want one run of the same occurrence", again, err)
 	}
 	r := records.await("the end of the redriven run", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.ID == again[0].ID })
-	letters, err := h.client.Dead(h.context(), api.LetterQuery{})
+	letters, err := h.client.Dead(h.context(), api.DeadLetterQuery{})
 	if err != nil || len(letters) != 0 || !r.Run.OK() {
 		t.Errorf("it ended %s, and the dead letters are %+v, %v; want none", r.Run.Outcome, letters, err)
 	}

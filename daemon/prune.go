@@ -17,11 +17,11 @@ import (
 // took long is not repeated soon: a user who makes many records must not keep the processor busy
 // with it.
 const (
-	keepLetters = 10_000
-	keepOutput  = 1 << 30
-	keepGone    = 10_000
-	pruneEvery  = 5000
-	pruneRest   = 10 // times as long as the last search
+	keepDeadLetters = 10_000
+	keepOutput      = 1 << 30
+	keepGone        = 10_000
+	pruneEvery      = 5000
+	pruneRest       = 10 // times as long as the last search
 )
 
 // prune removes old history now and then, until ctx ends.
@@ -40,8 +40,8 @@ func (l *loop) prune(ctx context.Context) error {
 		if done.Outputs > 0 {
 			l.log.Warn("the oldest output of runs was discarded, because a user's runs exceeded the limit in bytes", "runs", done.Outputs, "kept", keepOutput)
 		}
-		if done.Letters > 0 {
-			l.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.Letters, "kept", keepLetters)
+		if done.DeadLetters > 0 {
+			l.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.DeadLetters, "kept", keepDeadLetters)
 		}
 		select {
 		case <-ctx.Done():
@@ -69,7 +69,7 @@ func policy(v *view.View, rows int) prune.Policy {
 		lives[r.Job] = true
 	}
 	return prune.Policy{
-		PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Rows: rows, Gone: keepGone,
+		PerJob: usual.Runs, Age: usual.Age, DeadLetters: keepDeadLetters, Output: keepOutput, Rows: rows, Gone: keepGone,
 		Own: func(id job.ID) (k prune.Keep, ok bool) {
 			i, ok := v.Find(id)
 			if !ok {

@@ -22,7 +22,7 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	e.Step(job.Moment{Wall: time.Unix(0, 0).UTC()}, event.Load{Crontabs: []*crontab.File{file}})
 	p := policy(e.View(), 7)
 	usual := option.DefaultOptions().Keep
-	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 {
+	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.DeadLetters == 0 || p.Rows != 7 || p.Gone == 0 {
 		t.Errorf("policy: %+v", p)
 	}
 	for id, want := range map[job.ID]prune.Keep{

@@ -98,7 +98,7 @@ func (h longHistory) prune(b *testing.B, dir string) time.Duration {
 	defer cancel()
 	perJob := h.runs / (h.jobs + h.others)
 	done, err := s.Prune(ctx, time.Now(), prune.Policy{
-		Age: 89*24*time.Hour - time.Minute, PerJob: perJob, Letters: 10_000, Output: 1 << 20, Rows: perJob * h.others / 20,
+		Age: 89*24*time.Hour - time.Minute, PerJob: perJob, DeadLetters: 10_000, Output: 1 << 20, Rows: perJob * h.others / 20,
 	})
 	if err != nil && ctx.Err() == nil {
 		b.Fatal(err)
@@ -271,7 +271,9 @@ func (h longHistory) questions() []question {
 			return nil
 		}},
 		ask("run", func(ctx context.Context, c *api.Client) (job.Run, error) { return c.OneRun(ctx, one+"@last") }),
-		ask("dead", func(ctx context.Context, c *api.Client) ([]api.Letter, error) { return c.Dead(ctx, api.LetterQuery{}) }),
+		ask("dead", func(ctx context.Context, c *api.Client) ([]api.DeadLetter, error) {
+			return c.Dead(ctx, api.DeadLetterQuery{})
+		}),
 		ask("graph", func(ctx context.Context, c *api.Client) (api.Graph, error) { return c.Graph(ctx, api.Query{}, false) }),
 		ask("next", func(ctx context.Context, c *api.Client) (api.Coming, error) { return c.Coming(ctx, api.ComingQuery{}) }),
 		ask("explain", func(ctx context.Context, c *api.Client) (api.Explanation, error) {

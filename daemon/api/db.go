@@ -25,14 +25,14 @@ type DBRequest struct {
 
 // DBDone is the result of a DBRequest.
 type DBDone struct {
-	V        int      `json:"v"`
-	Problems []string `json:"problems,omitempty"` // check: what is damaged
-	Runs     int      `json:"runs,omitempty"`     // prune: removed
-	Skips    int      `json:"skips,omitempty"`    // likewise
-	Letters  int      `json:"letters,omitempty"`  // likewise
-	Outputs  int      `json:"outputs,omitempty"`  // likewise: of runs that stay
-	Path     string   `json:"path,omitempty"`     // backup: the file on the daemon's host
-	Bytes    int64    `json:"bytes,omitempty"`    // its size
+	V           int      `json:"v"`
+	Problems    []string `json:"problems,omitempty"` // check: what is damaged
+	Runs        int      `json:"runs,omitempty"`     // prune: removed
+	Skips       int      `json:"skips,omitempty"`    // likewise
+	DeadLetters int      `json:"letters,omitempty"`  // likewise
+	Outputs     int      `json:"outputs,omitempty"`  // likewise: of runs that stay
+	Path        string   `json:"path,omitempty"`     // backup: the file on the daemon's host
+	Bytes       int64    `json:"bytes,omitempty"`    // its size
 }
 
 // DBStats returns the size of the history.

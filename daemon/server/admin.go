@@ -68,7 +68,7 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 	case api.DBPrune:
 		var p prune.Pruned
 		p, err = s.backend.Prune(ctx)
-		done.Runs, done.Skips, done.Letters, done.Outputs = p.Runs, p.Skips, p.Letters, p.Outputs
+		done.Runs, done.Skips, done.DeadLetters, done.Outputs = p.Runs, p.Skips, p.DeadLetters, p.Outputs
 	case api.DBBackup:
 		done.Path, done.Bytes, err = s.store.Backup(ctx, c.Now)
 	default:

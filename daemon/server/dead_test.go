@@ -41,9 +41,9 @@ func asked[T any](w *world, uid uint32, method, path, query, body string) (docum
 	return document, status
 }
 
-func runsOf(letters api.Letters) []job.RunID {
+func runsOf(letters api.DeadLetters) []job.RunID {
 	ids := []job.RunID{}
-	for _, l := range letters.Letters {
+	for _, l := range letters.List {
 		ids = append(ids, l.Run.ID)
 	}
 	return ids
@@ -62,20 +62,20 @@ func TestDeadLettersAreListedForTheirAccounts(t *testing.T) {
 		{bobUID, "job=bob-job", []job.RunID{3}},
 		{noneUID, "", []job.RunID{}},
 	} {
-		letters, _ := asked[api.Letters](w, c.uid, "GET", "/v1/dead", c.query, "")
+		letters, _ := asked[api.DeadLetters](w, c.uid, "GET", "/v1/dead", c.query, "")
 		if got := runsOf(letters); !slices.Equal(got, c.want) {
 			t.Errorf("uid %d, query %q: got %v, want %v", c.uid, c.query, got, c.want)
 		}
 	}
-	if _, status := asked[api.Letters](w, annUID, "GET", "/v1/dead", "job=bob-job", ""); status != http.StatusNotFound {
+	if _, status := asked[api.DeadLetters](w, annUID, "GET", "/v1/dead", "job=bob-job", ""); status != http.StatusNotFound {
 		t.Errorf("ann asks for bob's: status %d, want 404", status)
 	}
 }
 
 func TestRedriveRunsTheOccurrenceAgain(t *testing.T) {
 	w := deadWorld(t)
-	letters, _ := asked[api.Letters](w, bobUID, "GET", "/v1/dead", "", "")
-	dead := letters.Letters[0].Run
+	letters, _ := asked[api.DeadLetters](w, bobUID, "GET", "/v1/dead", "", "")
+	dead := letters.List[0].Run
 	runs, status := asked[api.Runs](w, bobUID, "POST", "/v1/redrive", "", `{"refs":["bob-job"]}`)
 	if len(runs.Runs) != 1 {
 		t.Fatalf("status %d, got %v, want one run", status, runs)
@@ -100,15 +100,15 @@ func TestDropTakesOnlyWhatIsNamed(t *testing.T) {
 		{0, `{}`, http.StatusBadRequest},
 		{0, `{"refs":["1"],"all":true}`, http.StatusBadRequest},
 	} {
-		if _, status := asked[api.Letters](w, c.uid, "POST", "/v1/drop", "", c.body); status != c.status {
+		if _, status := asked[api.DeadLetters](w, c.uid, "POST", "/v1/drop", "", c.body); status != c.status {
 			t.Errorf("uid %d, %s: status %d, want %d", c.uid, c.body, status, c.status)
 		}
 	}
-	dropped, _ := asked[api.Letters](w, annUID, "POST", "/v1/drop", "", `{"all":true}`)
+	dropped, _ := asked[api.DeadLetters](w, annUID, "POST", "/v1/drop", "", `{"all":true}`)
 	if got := runsOf(dropped); !slices.Equal(got, []job.RunID{1}) {
 		t.Errorf("ann drops all: got %v, want run 1", got)
 	}
-	left, _ := asked[api.Letters](w, 0, "GET", "/v1/dead", "", "")
+	left, _ := asked[api.DeadLetters](w, 0, "GET", "/v1/dead", "", "")
 	if got := runsOf(left); !slices.Equal(got, []job.RunID{3}) {
 		t.Errorf("left %v, want run 3", got)
 	}

@@ -23,10 +23,12 @@ func TestDeadLettersLieThereUntilTakenOff(t *testing.T) {
 	commit(t, s, Batch{Records: append(deaths, concluded(5, "a", noon, 1, job.VerdictFail)), Outputs: []Output{{1, printed}}})
 	commit(t, s, Batch{Records: deaths[:1]}) // written again
 	s = reopen(t, s, dir)
-	letter := func(n int) Letter { return Letter{Run: *deaths[n].Run, At: deaths[n].At, Why: "after 4 attempts"} }
-	letters := func(of Of, want ...Letter) {
+	letter := func(n int) DeadLetter {
+		return DeadLetter{Run: *deaths[n].Run, At: deaths[n].At, Why: "after 4 attempts"}
+	}
+	letters := func(of Of, want ...DeadLetter) {
 		t.Helper()
-		got, err := s.Letters(t.Context(), of)
+		got, err := s.DeadLetters(t.Context(), of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +50,7 @@ func TestDeadLettersLieThereUntilTakenOff(t *testing.T) {
 	commit(t, s, Batch{Records: facts})
 	letters(Of{}, letter(2), letter(1))
 	for id, want := range map[job.RunID]bool{1: false, 2: true, 5: false, 99: false} {
-		if _, ok, err := s.Letter(t.Context(), id); ok != want || err != nil {
+		if _, ok, err := s.DeadLetter(t.Context(), id); ok != want || err != nil {
 			t.Errorf("run %d is a dead letter: %t, %v; want %t", id, ok, err, want)
 		}
 	}

@@ -258,8 +258,8 @@ func TestPruneDiscardsOldestDeadLettersOfTheAccountThatHasTooMany(t *testing.T) 
 		records = append(records, dies(id+1, "a", []string{"ann", "bob", "ann"}[id%3]))
 	}
 	commit(t, s, Batch{Records: records})
-	same(t, "pruned", pruned(t, s, prune.Policy{Letters: 2}), prune.Pruned{Letters: 2})
-	letters, err := s.Letters(t.Context(), Of{})
+	same(t, "pruned", pruned(t, s, prune.Policy{DeadLetters: 2}), prune.Pruned{DeadLetters: 2})
+	letters, err := s.DeadLetters(t.Context(), Of{})
 	var left []job.RunID
 	for _, l := range letters {
 		left = append(left, l.Run.ID)

@@ -84,7 +84,7 @@ func TestRenameKeepsWhatBelongsToUsers(t *testing.T) {
 			t.Errorf("%s keeps %q, %v; want %q", id, value, err, want)
 		}
 	}
-	if letters, err := s.Letters(t.Context(), Of{Jobs: []job.ID{"bob/backup"}}); len(letters) != 1 || err != nil {
+	if letters, err := s.DeadLetters(t.Context(), Of{Jobs: []job.ID{"bob/backup"}}); len(letters) != 1 || err != nil {
 		t.Errorf("dead letters of bob: %v, %v; want one", letters, err)
 	}
 	records, err := s.Records(t.Context(), database.FromNanos(0), database.FromNanos(10_000), 10)

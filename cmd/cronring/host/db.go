@@ -101,7 +101,7 @@ func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) erro
 		a.Printf("%s  %s\n", display.Text(done.Path), display.Bytes(done.Bytes))
 	case what == api.DBPrune:
 		a.Printf("removed %s, %s, %s, and the output of %s\n", cli.Plural(done.Runs, "run"),
-			cli.Plural(done.Skips, "skipped occurrence"), cli.Plural(done.Letters, "dead letter"), cli.Plural(done.Outputs, "run"))
+			cli.Plural(done.Skips, "skipped occurrence"), cli.Plural(done.DeadLetters, "dead letter"), cli.Plural(done.Outputs, "run"))
 	case len(done.Problems) == 0:
 		a.Printf("the history is sound\n")
 	default:

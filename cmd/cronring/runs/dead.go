@@ -27,7 +27,7 @@ is run again (dead retry) or dropped (dead drop).`,
 }
 
 func newDeadList(a *cli.App) *cobra.Command {
-	var q api.LetterQuery
+	var q api.DeadLetterQuery
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:     "list [JOB...]",
@@ -40,25 +40,25 @@ func newDeadList(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
-	a.AddSelection(cmd, out, api.Letters{})
+	a.AddSelection(cmd, out, api.DeadLetters{})
 	a.AddZone(cmd, "of the times")
 	a.AddColor(cmd)
 	return cmd
 }
 
-func dead(a *cli.App, cmd *cobra.Command, q api.LetterQuery, out *cli.Output) error {
+func dead(a *cli.App, cmd *cobra.Command, q api.DeadLetterQuery, out *cli.Output) error {
 	loc := a.Location()
 	letters, err := a.Daemon().Dead(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
-	return printLetters(a, letters, out, loc)
+	return printDeadLetters(a, letters, out, loc)
 }
 
-func printLetters(a *cli.App, letters []api.Letter, out *cli.Output, loc *time.Location) error {
+func printDeadLetters(a *cli.App, letters []api.DeadLetter, out *cli.Output, loc *time.Location) error {
 	switch out.Value {
 	case cli.FormJSON:
-		return a.PrintJSON(api.Letters{V: api.Version, Letters: letters})
+		return a.PrintJSON(api.DeadLetters{V: api.Version, List: letters})
 	case cli.FormJSONL:
 		return cli.PrintLines(a, letters)
 	case cli.FormName:
@@ -81,19 +81,19 @@ func printLetters(a *cli.App, letters []api.Letter, out *cli.Output, loc *time.L
 }
 
 func newDeadRetry(a *cli.App) *cobra.Command {
-	var r api.LetterRequest
+	var r api.DeadLetterRequest
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "retry RUN|JOB...|--all",
 		Short: "Run dead letters again",
 		Long: `Run dead letters again: RUN, or all dead letters of JOB. The new run is for the
 same occurrence, with the same CRONRING_DUE and CRONRING_INVOCATION_ID, and
-starts with its first attempt. The letter is removed as soon as the run is
+starts with its first attempt. The dead letter is removed as soon as the run is
 decided.`,
 		Example: "  cronring dead retry 4213",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
-			if err := letterArgs("retry dead letters", r); err != nil {
+			if err := deadLetterArgs("retry dead letters", r); err != nil {
 				return err
 			}
 			runs, err := a.Daemon().Redrive(cmd.Context(), r)
@@ -110,7 +110,7 @@ decided.`,
 }
 
 func newDeadDrop(a *cli.App) *cobra.Command {
-	var r api.LetterRequest
+	var r api.DeadLetterRequest
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "drop RUN|JOB...|--all",
@@ -120,7 +120,7 @@ stay in the history for as long as those of other runs.`,
 		Example: "  cronring dead drop 4213",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
-			if err := letterArgs("drop dead letters", r); err != nil {
+			if err := deadLetterArgs("drop dead letters", r); err != nil {
 				return err
 			}
 			letters, err := a.Daemon().Drop(cmd.Context(), r)
@@ -128,7 +128,7 @@ stay in the history for as long as those of other runs.`,
 			case err != nil:
 				return err
 			case out.Value == cli.FormJSON:
-				return a.PrintJSON(api.Letters{V: api.Version, Letters: letters})
+				return a.PrintJSON(api.DeadLetters{V: api.Version, List: letters})
 			case out.Value == cli.FormJSONL:
 				return cli.PrintLines(a, letters)
 			}
@@ -143,9 +143,9 @@ stay in the history for as long as those of other runs.`,
 	return cmd
 }
 
-// letterArgs returns an error unless the request names letters or is for all of
+// deadLetterArgs returns an error unless the request names dead letters or is for all of
 // them, and not both.
-func letterArgs(what string, r api.LetterRequest) error {
+func deadLetterArgs(what string, r api.DeadLetterRequest) error {
 	switch {
 	case len(r.Refs) == 0 && !r.All:
 		return cli.UsageError(what, "no run and no job is named", "cronring dead list")

@@ -29,8 +29,8 @@ type Daemon interface {
 
 // Store is the history, as far as actions read it directly.
 type Store interface {
-	Letters(ctx context.Context, of store.Of) ([]store.Letter, error)
-	Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error)
+	DeadLetters(ctx context.Context, of store.Of) ([]store.DeadLetter, error)
+	DeadLetter(ctx context.Context, id job.RunID) (store.DeadLetter, bool, error)
 	Backfills(ctx context.Context, of store.Of) ([]job.Backfill, error)
 	Emissions(ctx context.Context, user string) ([]job.Emission, error)
 	Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error)

@@ -25,11 +25,11 @@ func (s *Actor) ListDead(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.lettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), lookup.MaxRows)))
+	found, err := s.deadLettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), lookup.MaxRows)))
 	if err != nil {
 		return err
 	}
-	return c.Answer(api.Letters{V: api.Version, Letters: found})
+	return c.Answer(api.DeadLetters{V: api.Version, List: found})
 }
 
 // Redrive runs dead letters again.
@@ -46,11 +46,11 @@ func (s *Actor) Redrive(ctx context.Context, c *call.Call) error {
 }
 
 // runAgain starts each run's occurrence again. verb is the requested command.
-func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.Letter) ([]job.Run, error) {
+func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter) ([]job.Run, error) {
 	runs := []job.Run{}
-	err := s.eachLetter(ctx, c, verb, letters, func(l api.Letter) event.Event {
+	err := s.eachDeadLetter(ctx, c, verb, letters, func(l api.DeadLetter) event.Event {
 		return event.Redrive{Dead: l.Run, By: c.Peer.String()}
-	}, func(_ api.Letter, a effect.Answer) { runs = append(runs, a.Runs...) })
+	}, func(_ api.DeadLetter, a effect.Answer) { runs = append(runs, a.Runs...) })
 	return runs, err
 }
 
@@ -60,19 +60,19 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	dropped := []api.Letter{}
-	err = s.eachLetter(ctx, c, "drop", letters, func(l api.Letter) event.Event {
+	dropped := []api.DeadLetter{}
+	err = s.eachDeadLetter(ctx, c, "drop", letters, func(l api.DeadLetter) event.Event {
 		return event.Bury{Dead: l.Run, By: c.Peer.String()}
-	}, func(l api.Letter, _ effect.Answer) { dropped = append(dropped, l) })
+	}, func(l api.DeadLetter, _ effect.Answer) { dropped = append(dropped, l) })
 	if err != nil {
 		return err
 	}
-	return c.Answer(api.Letters{V: api.Version, Letters: dropped})
+	return c.Answer(api.DeadLetters{V: api.Version, List: dropped})
 }
 
-// eachLetter sends an event to the engine for each letter. A refusal for one does not affect the
+// eachDeadLetter sends an event to the engine for each letter. A refusal for one does not affect the
 // others; the first refusal is the error.
-func (s *Actor) eachLetter(ctx context.Context, c *call.Call, verb string, letters []api.Letter, event func(api.Letter) event.Event, done func(api.Letter, effect.Answer)) error {
+func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, event func(api.DeadLetter) event.Event, done func(api.DeadLetter, effect.Answer)) error {
 	var first *api.Error
 	count := 0
 	for _, l := range letters {
@@ -100,29 +100,29 @@ func (s *Actor) eachLetter(ctx context.Context, c *call.Call, verb string, lette
 	return first
 }
 
-// named returns the letters that a request names: at least one.
-func (s *Actor) named(ctx context.Context, c *call.Call, verb string) ([]api.Letter, error) {
-	r, err := call.Body[api.LetterRequest](c)
+// named returns the dead letters that a request names: at least one.
+func (s *Actor) named(ctx context.Context, c *call.Call, verb string) ([]api.DeadLetter, error) {
+	r, err := call.Body[api.DeadLetterRequest](c)
 	if err != nil {
 		return nil, err
 	}
 	if len(r.Refs) > 0 == r.All {
 		return nil, call.BadRequest("cannot "+verb+": name runs or jobs, or say all", "neither was named, or both were")
 	}
-	var found []api.Letter
+	var found []api.DeadLetter
 	if r.All {
 		jobs, err := s.find.HistoryOf(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		found, err = s.lettersOf(ctx, c, jobs, lookup.MaxRows)
+		found, err = s.deadLettersOf(ctx, c, jobs, lookup.MaxRows)
 		if err != nil {
 			return nil, err
 		}
 	}
 	seen := map[job.RunID]bool{}
 	for _, text := range r.Refs {
-		more, err := s.lettersBy(ctx, c, verb, text)
+		more, err := s.deadLettersBy(ctx, c, verb, text)
 		if err != nil {
 			return nil, err
 		}
@@ -134,13 +134,13 @@ func (s *Actor) named(ctx context.Context, c *call.Call, verb string) ([]api.Let
 		}
 	}
 	if len(found) == 0 {
-		return nil, noLetter(verb, "that")
+		return nil, noDeadLetter(verb, "that")
 	}
 	return found, nil
 }
 
-// lettersBy returns the letters that a reference names: that of a run, or all of a job.
-func (s *Actor) lettersBy(ctx context.Context, c *call.Call, verb, text string) ([]api.Letter, error) {
+// deadLettersBy returns the dead letters of a reference: that of a run, or all of a job.
+func (s *Actor) deadLettersBy(ctx context.Context, c *call.Call, verb, text string) ([]api.DeadLetter, error) {
 	ref, err := lookup.ParseRunRef(text)
 	if err != nil {
 		return nil, err
@@ -150,14 +150,14 @@ func (s *Actor) lettersBy(ctx context.Context, c *call.Call, verb, text string) 
 		if err != nil {
 			return nil, err
 		}
-		l, ok, err := s.store.Letter(ctx, r.ID)
+		l, ok, err := s.store.DeadLetter(ctx, r.ID)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("read history: %w", err)
 		case !ok:
-			return nil, noLetter(verb, "run "+r.ID.String())
+			return nil, noDeadLetter(verb, "run "+r.ID.String())
 		}
-		return []api.Letter{posted(l)}, nil
+		return []api.DeadLetter{posted(l)}, nil
 	}
 	var ids []job.ID
 	found, err := s.find.ResolveOne(ctx, c, verb, text)
@@ -171,21 +171,21 @@ func (s *Actor) lettersBy(ctx context.Context, c *call.Call, verb, text string) 
 	for _, i := range found {
 		ids = append(ids, c.View.ID(i))
 	}
-	letters, err := s.lettersOf(ctx, c, ids, lookup.MaxRows)
+	letters, err := s.deadLettersOf(ctx, c, ids, lookup.MaxRows)
 	if err == nil && len(letters) == 0 {
-		err = noLetter(verb, display.Quote(text))
+		err = noDeadLetter(verb, display.Quote(text))
 	}
 	return letters, err
 }
 
-// lettersOf returns the letters of jobs, or of all if jobs is nil, that the caller sees.
-func (s *Actor) lettersOf(ctx context.Context, c *call.Call, jobs []job.ID, limit int) ([]api.Letter, error) {
+// deadLettersOf returns the dead letters of jobs, or of all if jobs is nil, that the caller sees.
+func (s *Actor) deadLettersOf(ctx context.Context, c *call.Call, jobs []job.ID, limit int) ([]api.DeadLetter, error) {
 	of := store.Of{Jobs: jobs, Limit: limit, User: c.OnlyUser()}
-	found, err := s.store.Letters(ctx, of)
+	found, err := s.store.DeadLetters(ctx, of)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
-	letters := make([]api.Letter, 0, len(found))
+	letters := make([]api.DeadLetter, 0, len(found))
 	for _, l := range found {
 		if c.SeesRun(l.Run) {
 			letters = append(letters, posted(l))
@@ -194,9 +194,11 @@ func (s *Actor) lettersOf(ctx context.Context, c *call.Call, jobs []job.ID, limi
 	return letters, nil
 }
 
-func posted(l store.Letter) api.Letter { return api.Letter{Run: l.Run, Since: l.At, Why: l.Why} }
+func posted(l store.DeadLetter) api.DeadLetter {
+	return api.DeadLetter{Run: l.Run, Since: l.At, Why: l.Why}
+}
 
-func noLetter(verb, what string) *api.Error {
+func noDeadLetter(verb, what string) *api.Error {
 	return &api.Error{
 		Kind: api.NotFound, What: fmt.Sprintf("cannot %s %s: it is not among the dead letters", verb, what),
 		Why: "only runs that failed for good under on-exhausted=dead are, until they are run again or discarded", Fix: "cronring dead list",

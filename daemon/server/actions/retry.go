@@ -30,7 +30,7 @@ func (s *Actor) Retry(ctx context.Context, c *call.Call) error {
 }
 
 // toRetry returns the runs that a request names, each once: at least one.
-func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (again []api.Letter, err error) {
+func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (again []api.DeadLetter, err error) {
 	seen := map[job.RunID]bool{}
 	for _, text := range r.Refs {
 		runs, err := s.failedBy(ctx, c, text, r.Since)
@@ -46,7 +46,7 @@ func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (
 			}
 			if !seen[run.ID] {
 				seen[run.ID] = true
-				again = append(again, api.Letter{Run: run})
+				again = append(again, api.DeadLetter{Run: run})
 			}
 		}
 	}

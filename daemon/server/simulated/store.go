@@ -392,29 +392,29 @@ func (w *World) Emissions(_ context.Context, user string) ([]job.Emission, error
 	return all, nil
 }
 
-// Letters and Letter know the dead letters from the facts, as the store does.
-func (w *World) Letters(_ context.Context, of store.Of) ([]store.Letter, error) {
-	var found []store.Letter
+// DeadLetters finds the dead letters in the facts, as the store does.
+func (w *World) DeadLetters(_ context.Context, of store.Of) ([]store.DeadLetter, error) {
+	var found []store.DeadLetter
 	for _, r := range w.Facts() {
 		switch {
 		case r.Run == nil:
 		case (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead:
 			if (of.Jobs == nil || slices.Contains(of.Jobs, r.Job)) && (of.User == "" || of.User == r.Run.User) {
-				found = slices.Insert(found, 0, store.Letter{Run: *r.Run, At: r.At, Why: r.Detail})
+				found = slices.Insert(found, 0, store.DeadLetter{Run: *r.Run, At: r.At, Why: r.Detail})
 			}
 		case r.Kind == job.Redrove || r.Kind == job.Buried:
-			found = slices.DeleteFunc(found, func(l store.Letter) bool { return l.Run.ID == r.Run.ID })
+			found = slices.DeleteFunc(found, func(l store.DeadLetter) bool { return l.Run.ID == r.Run.ID })
 		}
 	}
 	return found[:min(len(found), of.Limit)], w.Broken
 }
 
-// Letter does what store.Store.Letter does.
-func (w *World) Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error) {
-	all, err := w.Letters(ctx, store.Of{Limit: 1000})
-	i := slices.IndexFunc(all, func(l store.Letter) bool { return l.Run.ID == id })
+// DeadLetter does what store.Store.DeadLetter does.
+func (w *World) DeadLetter(ctx context.Context, id job.RunID) (store.DeadLetter, bool, error) {
+	all, err := w.DeadLetters(ctx, store.Of{Limit: 1000})
+	i := slices.IndexFunc(all, func(l store.DeadLetter) bool { return l.Run.ID == id })
 	if i < 0 {
-		return store.Letter{}, false, err
+		return store.DeadLetter{}, false, err
 	}
 	return all[i], true, err
 }

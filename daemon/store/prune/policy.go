@@ -8,13 +8,13 @@ import (
 
 // Policy limits the history that is kept. Zero fields mean no limit.
 type Policy struct {
-	PerJob  int           // runs, and skips, of one job
-	Age     time.Duration // since the decision
-	Letters int           // dead letters of one user
-	Output  int64         // bytes of output of the runs of each user
-	Rows    int           // maximum runs, skips, backfills and other facts of each user other than root, for each kind
-	Gone    int           // jobs of each user other than root that are no longer installed
-	All     bool          // look at all jobs, as once in sweepEvery
+	PerJob      int           // runs, and skips, of one job
+	Age         time.Duration // since the decision
+	DeadLetters int           // dead letters of one user
+	Output      int64         // bytes of output of the runs of each user
+	Rows        int           // maximum runs, skips, backfills and other facts of each user other than root, for each kind
+	Gone        int           // jobs of each user other than root that are no longer installed
+	All         bool          // look at all jobs, as once in sweepEvery
 
 	// Own returns the limits of a job instead of PerJob and Age; ok is false for jobs without their
 	// own. nil means that no job has its own.
@@ -36,9 +36,9 @@ type Keep struct {
 
 // Pruned counts what Prune removed.
 type Pruned struct {
-	Runs, Skips, Letters int
-	Outputs              int // runs whose output was removed
-	Jobs                 int // jobs that were removed
+	Runs, Skips, DeadLetters int
+	Outputs                  int // runs whose output was removed
+	Jobs                     int // jobs that were removed
 
 	Steps   int           // reads of one snapshot, and transactions
 	Longest time.Duration // of the steps

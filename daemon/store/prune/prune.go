@@ -190,14 +190,14 @@ func (p *pruning) others(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.policy.Letters > 0 {
-		return p.letters(ctx)
+	if p.policy.DeadLetters > 0 {
+		return p.deadLetters(ctx)
 	}
 	return nil
 }
 
-// letters removes the oldest dead letters of users who have too many.
-func (p *pruning) letters(ctx context.Context) error {
+// deadLetters removes the oldest dead deadLetters of users who have too many.
+func (p *pruning) deadLetters(ctx context.Context) error {
 	has := map[string]int{}
 	var old [][]driver.Value
 	last := int64(math.MaxInt64)
@@ -205,7 +205,7 @@ func (p *pruning) letters(ctx context.Context) error {
 		err := p.page(ctx, &seen, func(rows *sql.Rows) error {
 			var user string
 			err := rows.Scan(&last, &user)
-			if has[user]++; has[user] > p.policy.Letters {
+			if has[user]++; has[user] > p.policy.DeadLetters {
 				old = append(old, []driver.Value{last})
 			}
 			return err
@@ -214,7 +214,7 @@ func (p *pruning) letters(ctx context.Context) error {
 			return err
 		}
 	}
-	n, err := p.dropAll(ctx, dropLetter, old)
-	p.done.Letters += n
+	n, err := p.dropAll(ctx, dropDeadLetter, old)
+	p.done.DeadLetters += n
 	return err
 }

@@ -56,11 +56,11 @@ var (
 )
 
 const (
-	dropRun      = "DELETE FROM run WHERE id = ?"
-	dropSkip     = "DELETE FROM occurrence WHERE due = ? AND job = ? AND era = ?"
-	dropRecord   = "DELETE FROM record WHERE id = ?"
-	dropLife     = "DELETE FROM life WHERE id = ?"
-	dropBackfill = "DELETE FROM backfill WHERE id = ?"
-	dropLetter   = "DELETE FROM dead WHERE run = ?"
-	dropOutput   = "DELETE FROM output WHERE run = ?"
+	dropRun        = "DELETE FROM run WHERE id = ?"
+	dropSkip       = "DELETE FROM occurrence WHERE due = ? AND job = ? AND era = ?"
+	dropRecord     = "DELETE FROM record WHERE id = ?"
+	dropLife       = "DELETE FROM life WHERE id = ?"
+	dropBackfill   = "DELETE FROM backfill WHERE id = ?"
+	dropDeadLetter = "DELETE FROM dead WHERE run = ?"
+	dropOutput     = "DELETE FROM output WHERE run = ?"
 )

@@ -23,7 +23,7 @@ func TestPruneUsesIndexes(t *testing.T) {
 		usersOf("run", "user", "root"): nil, usersOf("occurrence", "user", "root"): nil, usersOf("backfill", "user", "root"): nil,
 		usersOf("record", "share", ""): nil, usersOf("job", "owner", ""): nil,
 	}
-	for _, drop := range []string{dropRun, dropSkip, dropRecord, dropLife, dropBackfill, dropLetter, dropOutput} {
+	for _, drop := range []string{dropRun, dropSkip, dropRecord, dropLife, dropBackfill, dropDeadLetter, dropOutput} {
 		queries[drop] = []any{1, 2, 3}[:strings.Count(drop, "?")]
 	}
 	for query, args := range queries {
