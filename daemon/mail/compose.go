@@ -12,7 +12,7 @@ import (
 // Compose returns the message that the family's cron would send. It returns nil if none is due: the
 // job printed nothing, MAILTO is empty, the entry requests mail only for failures, mail is off, or
 // the address is not safe. The lines are for cron's log.
-func Compose(c Config, r Report) (*Letter, []Line) {
+func Compose(c Config, r Report) (*Message, []Line) {
 	if !r.due() || c.off() {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func Compose(c Config, r Report) (*Letter, []Line) {
 		return nil, a.lines
 	}
 	from := a.sender(env)
-	l := &Letter{User: r.Account.Name, Dir: cmp.Or(env.value("HOME"), "/"), Body: body(c.Family, r), Output: r.Size}
+	l := &Message{User: r.Account.Name, Dir: cmp.Or(env.value("HOME"), "/"), Body: body(c.Family, r), Output: r.Size}
 	l.Env = mailerEnv(c, r, env)
 	switch {
 	case r.Anacron != "":

@@ -38,7 +38,7 @@ var (
 	}}
 )
 
-func whole(t *testing.T, l *Letter) string {
+func whole(t *testing.T, l *Message) string {
 	t.Helper()
 	body, err := io.ReadAll(l.Body)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestComposeHeaderInjection(t *testing.T) {
 	}
 }
 
-func checkLetter(t *testing.T, place, text string, l *Letter) {
+func checkLetter(t *testing.T, place, text string, l *Message) {
 	t.Helper()
 	for line := range strings.Lines(string(l.Header)) {
 		if len(line) > 998 || strings.IndexFunc(strings.TrimSuffix(line, "\n"), control) >= 0 {

@@ -49,8 +49,8 @@ type Report struct {
 	Size          int64     // bytes of Output
 }
 
-// Letter is one mail and how to hand it over.
-type Letter struct {
+// Message is one email and how to hand it over.
+type Message struct {
 	User   string   // the account that the mailer runs as
 	Dir    string   // its working directory
 	Argv   []string // its program and arguments

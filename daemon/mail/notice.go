@@ -44,7 +44,7 @@ func (n *Notice) variables(c Config) *variables {
 }
 
 // ComposeNotice returns the message, or an error if there is none.
-func ComposeNotice(c Config, n Notice) (*Letter, error) {
+func ComposeNotice(c Config, n Notice) (*Message, error) {
 	if c.off() {
 		return nil, errOff
 	}
@@ -53,7 +53,7 @@ func ComposeNotice(c Config, n Notice) (*Letter, error) {
 	if !plain(to, c.Family) {
 		return nil, errUnsafe
 	}
-	return &Letter{
+	return &Message{
 		User: n.Account.Name, Dir: "/", Argv: mailer(c, Report{}, from, to), Env: noticeEnv(c, n.Account),
 		Header: noticeHeader(c, n, from, to), Body: strings.NewReader(n.Text), Output: int64(len(n.Text)),
 	}, nil

@@ -135,9 +135,9 @@ func (m *Message) environ() []string {
 	return list
 }
 
-// Letter is a message as mail: its subject, after the name of account and host,
+// Email is a message as mail: its subject, after the name of account and host,
 // and its text.
-func (m *Message) Letter() (subject, text string) {
+func (m *Message) Email() (subject, text string) {
 	subject = fmt.Sprintf("%s: %s", m.Job, m.On)
 	if m.Test {
 		subject = "a test of channel " + m.Channel

@@ -99,7 +99,7 @@ func newTestNotifierTrusting(t *testing.T, dir string, roots *x509.CertPool, cha
 			if m.User == "ghost" {
 				return &FinalError{"mail is off"}
 			}
-			subject, text := m.Letter()
+			subject, text := m.Email()
 			n.letters = append(n.letters, fmt.Sprintf("%q as %s: %s\n%s", c.To, c.User, subject, text))
 			return nil
 		},

@@ -287,7 +287,7 @@ func TestTail(t *testing.T) {
 // Output is in each form of a message, and adds no line to what stands around it.
 func TestOutputIsInTheMessage(t *testing.T) {
 	m := newMessage(notice("backup"), "first\nrun: 99 \"x\"", "id", "lab", "ops")
-	if _, text := m.Letter(); !strings.HasSuffix(text, "\n\nThe end of its output:\n\n    first\n    run: 99 \"x\"\n") {
+	if _, text := m.Email(); !strings.HasSuffix(text, "\n\nThe end of its output:\n\n    first\n    run: 99 \"x\"\n") {
 		t.Errorf("the letter is %q", text)
 	}
 	if got := variable(m.environ(), "CRONRING_NOTICE_OUTPUT"); got != `first run: 99 "x"` {

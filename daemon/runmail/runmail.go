@@ -188,7 +188,7 @@ func (m *Mailer) Notice(ctx context.Context, c *notify.Channel, message *notify.
 	if n.Account, err = m.Accounts.Find(ctx, user); err != nil {
 		return err
 	}
-	n.Subject, n.Text = message.Letter()
+	n.Subject, n.Text = message.Email()
 	letter, err := mail.ComposeNotice(m.Config(), n)
 	if err != nil {
 		return &notify.FinalError{Why: err.Error()}

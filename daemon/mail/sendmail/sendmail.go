@@ -110,7 +110,7 @@ const maxEnvelope = 8 << 20
 
 // Give takes a letter. It never blocks: the letter's body is read and written down by Run's
 // goroutine, unless there is no mailer.
-func (q *Queue) Give(l *mail.Letter) {
+func (q *Queue) Give(l *mail.Message) {
 	born := time.Now().UTC().Round(0)
 	q.Outbox.Give(outbox.Draft{
 		Key: outbox.Key{User: l.User, Lane: l.User, Born: born},

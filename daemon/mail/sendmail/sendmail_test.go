@@ -66,8 +66,8 @@ func (l *lines) take() []mail.Line {
 	return all
 }
 
-func letter(user, text string) *mail.Letter {
-	return &mail.Letter{
+func letter(user, text string) *mail.Message {
+	return &mail.Message{
 		User: user, Dir: "/", Argv: []string{"/bin/sh", "arg"}, Env: []string{"A=b"}, Header: []byte("Subject: x\n\n"),
 		Body: strings.NewReader(text), Output: int64(len(text)),
 	}
@@ -89,7 +89,7 @@ func running(t *testing.T, p *Queue) (stop func()) {
 }
 
 // file writes letters into the queue, and delivers none.
-func file(t *testing.T, p *Queue, letters ...*mail.Letter) {
+func file(t *testing.T, p *Queue, letters ...*mail.Message) {
 	t.Helper()
 	for _, l := range letters {
 		p.Give(l)
@@ -434,7 +434,7 @@ func TestPostDiskTakesNothing(t *testing.T) {
 	if got := p.Problems(); len(got) != 1 || !strings.HasPrefix(got[0].What, "mails are not kept on disk since ") {
 		t.Errorf("problems %q", got)
 	}
-	large := func(user string) *mail.Letter { return letter(user, strings.Repeat("x", 3<<20)) }
+	large := func(user string) *mail.Message { return letter(user, strings.Repeat("x", 3<<20)) }
 	const room = 16 / 3 // letters of half of the memory for them
 	for range room + 3 {
 		file(t, p, large("bob"))

@@ -9,7 +9,7 @@ import (
 
 // Text returns the whole message. Output that cannot be read to its end is sent as
 // far as it goes.
-func (l *Letter) Text() []byte {
+func (l *Message) Text() []byte {
 	message := append([]byte(nil), l.Header...)
 	body, err := io.ReadAll(io.LimitReader(l.Body, MaxBody+1<<10))
 	message = append(message, body...)
@@ -20,7 +20,7 @@ func (l *Letter) Text() []byte {
 }
 
 // Close releases output that will not be read.
-func (l *Letter) Close() { _ = letGo(l.Body) } // it was read, or is not wanted
+func (l *Message) Close() { _ = letGo(l.Body) } // it was read, or is not wanted
 
 // Excerpt returns the first bytes of what a mailer printed, as one line.
 func Excerpt(output string) string {
