@@ -155,7 +155,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		return nil, errors.Join(err, spawning.Wait())
 	}
 	if memory.Unowned {
-		l.giveOwners(ctx, &memory, &inherited)
+		l.setOwners(ctx, &memory, &inherited)
 	}
 	l.remember(memory, inherited)
 	l.openMail()

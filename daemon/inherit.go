@@ -286,9 +286,9 @@ func (l *loop) resume() {
 	l.unstarted = nil
 }
 
-// giveOwners renames jobs in the data of version 0.7 or before, whose IDs did not contain the owner
+// setOwners renames jobs in the data of version 0.7 or before, whose IDs did not contain the owner
 // of the crontab. Only the crontabs determine which IDs become USER/NAME.
-func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
+func (l *loop) setOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
 	renames := catalog.Renames(l.allCrontabs())
 	if err := l.history.Rename(ctx, renames, memory); err != nil {
 		l.log.Error("the jobs in the history cannot be renamed yet; it is tried again with each commit", "error", err)

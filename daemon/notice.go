@@ -88,7 +88,7 @@ func (l *loop) notify(n job.Notice, ended []spawn.Ended) {
 		return
 	}
 	if n.Ping != "" {
-		l.notices.Give(n, endOfOutput(n.Run, ended))
+		l.notices.Enqueue(n, endOfOutput(n.Run, ended))
 		return
 	}
 	l.send(n, endOfOutput(n.Run, ended))
@@ -132,7 +132,7 @@ func (l *loop) send(n job.Notice, output string) {
 	}
 	l.log.LogAttrs(context.Background(), noticeLevel(n.On), n.Text, attrs...)
 	l.hub.Publish(api.Event{Notice: &n})
-	l.notices.Give(n, output)
+	l.notices.Enqueue(n, output)
 }
 
 // endOfOutput returns the last lines that a run printed, if it has just ended.

@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	go m.feed.run(ctx)
 	go watchSize(ctx, o.Out, p.Send)
 	_, err = p.Run()
-	m.renderer.give()
+	m.renderer.release()
 	switch {
 	case m.fault != "":
 		return errors.New("the dashboard is at fault, and has ended: " + m.fault)

@@ -58,8 +58,8 @@ func (p *renderer) take() error {
 	return nil
 }
 
-// give releases the terminal.
-func (p *renderer) give() {
+// release releases the terminal.
+func (p *renderer) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.holds {
@@ -140,7 +140,7 @@ type foregroundProgram struct {
 }
 
 func (l foregroundProgram) Run() error {
-	l.renderer.give()
+	l.renderer.release()
 	return errors.Join(l.Cmd.Run(), l.renderer.take())
 }
 

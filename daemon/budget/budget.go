@@ -57,8 +57,8 @@ func (b *Budget) Add(user string, n int64) {
 	b.move(user, n)
 }
 
-// Give releases n of a user's share.
-func (b *Budget) Give(user string, n int64) { b.Add(user, -n) }
+// Return releases n of a user's share.
+func (b *Budget) Return(user string, n int64) { b.Add(user, -n) }
 
 // Held returns how much a user holds. That of root is not counted.
 func (b *Budget) Held(user string) int64 {

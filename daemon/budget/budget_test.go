@@ -29,7 +29,7 @@ func TestTakeLeavesOthersTheirShare(t *testing.T) {
 			t.Errorf("nothing was left for the next user, after %d others", i)
 		}
 	}
-	b.Give("alice", 600)
+	b.Return("alice", 600)
 	if b.Held("alice") != 0 || !b.Take("bob", 1) {
 		t.Errorf("what alice gave back is not there: she holds %d", b.Held("alice"))
 	}
@@ -39,7 +39,7 @@ func TestTakeConvergesToEqualShares(t *testing.T) {
 	b := New(1200, 0)
 	fill(b, "alice")
 	for range 1000 { // alice releases and takes again, like runs that end and begin
-		b.Give("alice", 10)
+		b.Return("alice", 10)
 		fill(b, "bob")
 		b.Take("alice", 10)
 	}

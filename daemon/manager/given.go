@@ -15,18 +15,18 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// given is a descriptor that came with the start.
-type given struct {
+// passedFile is a descriptor that came with the start.
+type passedFile struct {
 	name string
 	fd   int
 }
 
-// firstGiven is SD_LISTEN_FDS_START.
-const firstGiven = 3
+// firstPassed is SD_LISTEN_FDS_START.
+const firstPassed = 3
 
-// takeGiven does the same as go-systemd's activation.Files, but without files of package os: these
+// takePassed does the same as go-systemd's activation.Files, but without files of package os: these
 // would put the pipes of jobs into Go's poller, and reset their non-blocking mode.
-func takeGiven() []given {
+func takePassed() []passedFile {
 	defer func() {
 		for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
 			_ = os.Unsetenv(name) // cannot fail for a plain name
@@ -40,10 +40,10 @@ func takeGiven() []given {
 		return nil
 	}
 	names := strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
-	var all []given
+	var all []passedFile
 	for i := range n {
-		syscall.CloseOnExec(firstGiven + i)
-		g := given{fd: firstGiven + i}
+		syscall.CloseOnExec(firstPassed + i)
+		g := passedFile{fd: firstPassed + i}
 		if i < len(names) {
 			g.name = names[i]
 		}
@@ -56,7 +56,7 @@ func takeGiven() []given {
 // nil. The socket stays the manager's: closing the listener does not remove
 // it.
 func (m *Manager) Listener() (net.Listener, error) {
-	for _, g := range m.given {
+	for _, g := range m.passed {
 		if _, ok := keptName(g.name); ok || !listens(g.fd) {
 			continue
 		}
@@ -86,7 +86,7 @@ type Kept struct {
 // caller's from now on, and still in the store until Forget.
 func (m *Manager) Kept() []Kept {
 	found := map[job.RunID]*Kept{}
-	for _, g := range m.given {
+	for _, g := range m.passed {
 		run, ok := keptName(g.name)
 		if !ok {
 			continue

@@ -17,14 +17,14 @@ import (
 type Manager struct {
 	conn     *net.UnixConn // nil: none
 	watchdog time.Duration
-	given    []given
+	passed   []passedFile
 	outbox   outbox
 }
 
 // Open reads the environment. It removes the descriptors that came with the start from it, because
 // they are passed once; the notification socket stays for the next execution of this program.
 func Open() (*Manager, error) {
-	m := &Manager{given: takeGiven()}
+	m := &Manager{passed: takePassed()}
 	m.outbox.wake = make(chan struct{}, 1)
 	m.outbox.kept = map[job.RunID]bool{}
 	name := os.Getenv("NOTIFY_SOCKET")

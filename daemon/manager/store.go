@@ -95,7 +95,7 @@ func (m *Manager) send(x message) {
 	}
 	copies := message{run: x.run, state: x.state}
 	for _, fd := range x.fds {
-		if own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, firstGiven); err == nil {
+		if own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, firstPassed); err == nil {
 			copies.fds = append(copies.fds, own) // else out of descriptors: this one is lost with the daemon
 		}
 	}

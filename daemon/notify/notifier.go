@@ -138,9 +138,9 @@ func (n *Notifier) Configure(channels []Channel) {
 	}
 }
 
-// Give takes a notice for the channels that it names, with the end of its run's output. It never
+// Enqueue takes a notice for the channels that it names, with the end of its run's output. It never
 // blocks: Run's goroutine writes what must wait.
-func (n *Notifier) Give(notice job.Notice, output string) {
+func (n *Notifier) Enqueue(notice job.Notice, output string) {
 	if notice.Ping != "" {
 		n.file(newMessage(notice, output, newID(), n.options.Host, pingLane(&notice)))
 	}
@@ -156,7 +156,7 @@ func (n *Notifier) Give(notice job.Notice, output string) {
 
 func (n *Notifier) file(m Message) {
 	e := envelope{time.Now().UTC().Round(0), m}
-	n.Outbox.Give(outbox.Draft{Key: e.key(), Write: func() [][]byte {
+	n.Outbox.Enqueue(outbox.Draft{Key: e.key(), Write: func() [][]byte {
 		text, _ := json.Marshal(e) // as for Message.json
 		return [][]byte{text}
 	}})

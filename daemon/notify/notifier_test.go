@@ -186,7 +186,7 @@ func TestCommandGetsTheNotice(t *testing.T) {
 		c.Command, c.User = []string{"/usr/local/bin/page", "-x"}, "pager"
 		n := newTestNotifier(t, t.TempDir(), c, hook("other"))
 		defer n.start()()
-		n.Give(notice("backup", "ops", "other"), "")
+		n.Enqueue(notice("backup", "ops", "other"), "")
 		synctest.Wait()
 		got := map[string]Program{}
 		for range 2 {
@@ -227,7 +227,7 @@ func TestNoticeIsTriedForADay(t *testing.T) {
 		w.does = failing("out of\npaper \x1b[31m")
 		stop := w.start()
 		began := time.Now()
-		w.Give(notice("backup", "ops"), "")
+		w.Enqueue(notice("backup", "ops"), "")
 		time.Sleep(2 * time.Minute)
 		if n := len(w.ran); n != 4 { // at 0, 15, 45 and 105 seconds
 			t.Errorf("%d tries in two minutes, want 4", n)
@@ -265,15 +265,15 @@ func TestNoticeSurvivesRestart(t *testing.T) {
 			return failing("")(ctx, p)
 		}
 		stop := n.start()
-		n.Give(notice("one", "ops"), "")
-		n.Give(notice("two", "slow"), "")
+		n.Enqueue(notice("one", "ops"), "")
+		n.Enqueue(notice("two", "slow"), "")
 		synctest.Wait()
 		ids := map[string]string{}
 		for range 2 {
 			p := <-n.ran
 			ids[variable(p.Env, "CRONRING_NOTICE_JOB")] = variable(p.Env, "CRONRING_NOTICE_ID")
 		}
-		n.Give(notice("three", "ops"), "") // given, and not yet written down
+		n.Enqueue(notice("three", "ops"), "") // given, and not yet written down
 		stop()
 
 		again := newTestNotifier(t, dir, hook("ops"), hook("slow"))
@@ -308,7 +308,7 @@ func TestSlowChannelHoldsUpNoOther(t *testing.T) {
 		}
 		defer n.start()()
 		for i := range 5 {
-			n.Give(notice(fmt.Sprint(i), "slow", "ops"), "")
+			n.Enqueue(notice(fmt.Sprint(i), "slow", "ops"), "")
 		}
 		time.Sleep(time.Second)
 		if got := n.jobs(); len(got) != 6 || n.Count() != 5 { // one try of the slow one
@@ -336,12 +336,12 @@ func TestNoticesOfAJobKeepTheirOrder(t *testing.T) {
 		}
 		defer n.start()()
 		first := notice("backup", "ops")
-		n.Give(first, "")
+		n.Enqueue(first, "")
 		synctest.Wait()
 		second := first
 		second.On = job.OnRecover
-		n.Give(second, "")
-		n.Give(notice("other", "ops"), "")
+		n.Enqueue(second, "")
+		n.Enqueue(notice("other", "ops"), "")
 		synctest.Wait()
 		if got := n.jobs(); !slices.Equal(got, []string{"backup", "other"}) {
 			t.Errorf("tried %q", got)
@@ -362,11 +362,11 @@ func TestAccountsTakeTurnsAndHaveShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestNotifier(t, t.TempDir(), hook("ops"))
 		for i := range maxWaiting {
-			w.Give(notice(fmt.Sprint("flood", i), "ops"), "")
+			w.Enqueue(notice(fmt.Sprint("flood", i), "ops"), "")
 		}
 		own := notice("own", "ops")
 		own.User = "bob"
-		w.Give(own, "")
+		w.Enqueue(own, "")
 		written, cancel := context.WithCancel(t.Context())
 		cancel() // so that nothing is sent yet
 		if err := w.Run(written); err != nil || w.Count() != maxWaiting/4+1 {
@@ -387,7 +387,7 @@ func TestAccountsTakeTurnsAndHaveShares(t *testing.T) {
 func TestUnknownChannelIsSaid(t *testing.T) {
 	n := newTestNotifier(t, t.TempDir(), hook("ops"))
 	for range 2 {
-		n.Give(notice("backup", "opps"), "")
+		n.Enqueue(notice("backup", "opps"), "")
 	}
 	if log := n.log.String(); strings.Count(log, `level=ERROR msg="a notice goes nowhere: there is no such channel" channel=opps job=backup on=fail`) != 2 {
 		t.Errorf("the log says\n%s", log)
@@ -407,17 +407,17 @@ func TestMailIsALetter(t *testing.T) {
 		dir := t.TempDir()
 		w := newTestNotifier(t, dir, Channel{Name: "ops", Type: Mail, To: []string{"ops@example.org"}, User: "pager"})
 		defer w.start()()
-		w.Give(notice("backup", "ops"), "")
+		w.Enqueue(notice("backup", "ops"), "")
 		synctest.Wait()
 		n := notice("backup\nBcc: all", "mail")
-		w.Give(n, "")
+		w.Enqueue(n, "")
 		synctest.Wait()
 		if len(w.letters) != 2 || !strings.HasPrefix(w.letters[0], "[\"ops@example.org\"] as pager: backup: fail\nIt failed.\n\nid:      ") ||
 			!strings.HasPrefix(w.letters[1], "[] as : backup Bcc: all: fail\nIt failed.\n") || !strings.Contains(w.letters[0], "\nstreak:  3\nrun:     7\n") {
 			t.Errorf("letters %q", w.letters)
 		}
 		n.User = "ghost"
-		w.Give(n, "")
+		w.Enqueue(n, "")
 		synctest.Wait()
 		wantProblem(t, w.Notifier, "1 notice was given up", "mail: mail is off")
 	})
@@ -430,7 +430,7 @@ func TestNoticeIsLeftToTheNextDaemon(t *testing.T) {
 		n := newTestNotifier(t, t.TempDir(), hook("ops"))
 		n.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrNotNow }
 		defer n.start()()
-		n.Give(notice("backup", "ops"), "")
+		n.Enqueue(notice("backup", "ops"), "")
 		time.Sleep(20 * time.Second)
 		if n.Count() != 1 || len(n.ran) != 2 || n.log.String() != "" || len(n.Problems()) > 0 {
 			t.Errorf("%d wait after %d tries, log %q, problems %q", n.Count(), len(n.ran), n.log.String(), n.Problems())
@@ -449,7 +449,7 @@ func TestConfigureTriesAtOnce(t *testing.T) {
 			return fine, nil, nil
 		}
 		defer n.start()()
-		n.Give(notice("backup", "ops"), "")
+		n.Enqueue(notice("backup", "ops"), "")
 		time.Sleep(10 * time.Hour)
 		n.Configure(nil)
 		time.Sleep(time.Second)
@@ -470,7 +470,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	n := newTestNotifier(t, dir, hook("ops"))
 	wantProblem(t, n.Notifier, "not kept on disk", dir)
 	stop := n.start()
-	n.Give(notice("backup", "ops"), "")
+	n.Enqueue(notice("backup", "ops"), "")
 	if p := <-n.ran; variable(p.Env, "CRONRING_NOTICE_JOB") != "backup" {
 		t.Errorf("ran %v", p)
 	}
@@ -531,7 +531,7 @@ func TestWebhookIsSignedAndVerified(t *testing.T) {
 	}
 	n := newTestNotifierTrusting(t, t.TempDir(), roots, c)
 	n.start()
-	n.Give(notice("backup", "ops"), "")
+	n.Enqueue(notice("backup", "ops"), "")
 	r := <-requests
 	mac := hmac.New(sha256.New, []byte("key"))
 	mac.Write(r.body)
@@ -702,7 +702,7 @@ func TestSecretsAreGuarded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		stop := n.start()
-		n.Give(notice("backup", "ops"), "")
+		n.Enqueue(notice("backup", "ops"), "")
 		n.log.await(t, "a message was not accepted")
 		stop()
 		n.silent(errors.New(name))

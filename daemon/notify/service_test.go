@@ -334,7 +334,7 @@ func TestPingOption(t *testing.T) {
 	give := func(on job.NoticeOn, path string) {
 		one := notice("backup")
 		one.On, one.Ping = on, server.URL+path
-		n.Give(one, "output")
+		n.Enqueue(one, "output")
 	}
 	give(job.OnStart, "/x/{{.Job}}")
 	give(job.OnFail, "/x/{{.Job}}")

@@ -160,8 +160,8 @@ func (b *Outbox) restore(number uint64) error {
 	return nil
 }
 
-// Give takes a message. It never blocks: Run's goroutine writes the message.
-func (b *Outbox) Give(d Draft) {
+// Enqueue takes a message. It never blocks: Run's goroutine writes the message.
+func (b *Outbox) Enqueue(d Draft) {
 	b.mu.Lock()
 	taken := b.drafts.Take(d.User, 1)
 	if taken {
@@ -228,7 +228,7 @@ func (b *Outbox) takeOne() (Draft, bool) {
 	defer b.mu.Unlock()
 	d, ok := b.intake.Take()
 	if ok {
-		b.drafts.Give(d.User, 1)
+		b.drafts.Return(d.User, 1)
 	}
 	return d, ok
 }
@@ -293,9 +293,9 @@ func (b *Outbox) admit(it *item) bool {
 
 // release returns the room of a message.
 func (b *Outbox) release(it *item) {
-	b.waiting.Give(it.User, 1)
-	b.bytes.Give(it.User, it.size)
-	b.held.Give(it.User, int64(len(it.held)))
+	b.waiting.Return(it.User, 1)
+	b.bytes.Return(it.User, it.size)
+	b.held.Return(it.User, int64(len(it.held)))
 }
 
 // report notes whether the disk accepts messages, and logs a change.

@@ -60,7 +60,7 @@ func TestDraftsOfUsersTakeTurns(t *testing.T) {
 	give := func(user string) {
 		d := draft(user, "l", "g")
 		d.Close = func() { closed++ }
-		b.Give(d)
+		b.Enqueue(d)
 	}
 	for range maxDrafts/2 + 2 {
 		give("ann")
@@ -96,10 +96,10 @@ func TestLanesWaitAlone(t *testing.T) {
 		}
 		b := newTestOutbox(dir, does)
 		stop := start(b)
-		b.Give(draft("ann", "bad", "g1"))
-		b.Give(draft("ann", "bad", "g2"))
+		b.Enqueue(draft("ann", "bad", "g1"))
+		b.Enqueue(draft("ann", "bad", "g2"))
 		synctest.Wait()
-		b.Give(draft("bob", "good", "g1"))
+		b.Enqueue(draft("bob", "good", "g1"))
 		synctest.Wait()
 		if want := []string{"ann bad g1", "bob good g1"}; !slices.Equal(tried, want) {
 			t.Errorf("tried %q, want %q", tried, want)
@@ -132,7 +132,7 @@ func TestRequestedDelay(t *testing.T) {
 			return &Failure{Why: "429", After: 40 * time.Minute}
 		})
 		stop := start(b)
-		b.Give(draft("ann", "l", "g1"))
+		b.Enqueue(draft("ann", "l", "g1"))
 		time.Sleep(2 * time.Hour)
 		stop()
 		if want := []time.Duration{0, 40 * time.Minute, time.Hour}; !slices.Equal(at, want) {
@@ -153,9 +153,9 @@ func TestUsersOfALaneTakeTurns(t *testing.T) {
 			return nil
 		})
 		for range 3 {
-			b.Give(draft("ann", "l", "g"))
+			b.Enqueue(draft("ann", "l", "g"))
 		}
-		b.Give(draft("bob", "l", "g"))
+		b.Enqueue(draft("bob", "l", "g"))
 		b.fileTaken()
 		stop := start(b)
 		synctest.Wait()
@@ -177,7 +177,7 @@ func TestMessageInMemoryIsNotOnDisk(t *testing.T) {
 	if err := os.Chmod(dir, 0o300); err != nil { // files can be made, but the directory cannot be opened and synced
 		t.Fatal(err)
 	}
-	b.Give(draft("ann", "l", "g"))
+	b.Enqueue(draft("ann", "l", "g"))
 	b.fileTaken()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func (m *Mailer) lostOf(user string, runs []LostRun) error {
 		if err != nil {
 			return err
 		}
-		m.Give(letter)
+		m.Enqueue(letter)
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (m *Mailer) mail(r *job.Run, entry *crontab.Entry, a account.Account, out s
 		body.Close()
 		return
 	}
-	m.Give(letter)
+	m.Enqueue(letter)
 }
 
 func wasCut(chunks []job.Chunk) bool {
@@ -193,6 +193,6 @@ func (m *Mailer) Notice(ctx context.Context, c *notify.Channel, message *notify.
 	if err != nil {
 		return &notify.FinalError{Why: err.Error()}
 	}
-	m.Give(letter)
+	m.Enqueue(letter)
 	return nil
 }

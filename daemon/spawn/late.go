@@ -230,7 +230,7 @@ func (s *Spawner) sendLate(c *child, last bool) {
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
 	if !c.tail.slow {
-		s.tails.Give(c.user, int64(len(c.pipes)))
+		s.tails.Return(c.user, int64(len(c.pipes)))
 	}
 	s.forgetNames(c)
 	s.sendLate(c, true)

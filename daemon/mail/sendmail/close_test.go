@@ -35,7 +35,7 @@ func TestOutputIsLetGoWithoutMailer(t *testing.T) {
 			t.Fatalf("%v: no letter was composed", family)
 		}
 		p := Open(Options{Dir: t.TempDir(), Family: family})
-		p.Give(letter)
+		p.Enqueue(letter)
 		ctx, stop := context.WithCancel(t.Context())
 		stop() // what was given until then is dealt with all the same
 		if err := p.Run(ctx); err != nil {

@@ -108,11 +108,11 @@ type envelope struct {
 // from starting.
 const maxEnvelope = 8 << 20
 
-// Give takes a letter. It never blocks: the letter's body is read and written down by Run's
+// Enqueue adds an email to the queue. It never blocks: the body of the email is read and written down by Run's
 // goroutine, unless there is no mailer.
-func (q *Queue) Give(l *mail.Message) {
+func (q *Queue) Enqueue(l *mail.Message) {
 	born := time.Now().UTC().Round(0)
-	q.Outbox.Give(outbox.Draft{
+	q.Outbox.Enqueue(outbox.Draft{
 		Key: outbox.Key{User: l.User, Lane: l.User, Born: born},
 		Write: func() [][]byte {
 			if !q.available(l.Argv) {

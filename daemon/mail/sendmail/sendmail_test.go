@@ -92,7 +92,7 @@ func running(t *testing.T, p *Queue) (stop func()) {
 func file(t *testing.T, p *Queue, letters ...*mail.Message) {
 	t.Helper()
 	for _, l := range letters {
-		p.Give(l)
+		p.Enqueue(l)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -134,7 +134,7 @@ func TestPostRunsSendmail(t *testing.T) {
 	l, _ := mail.Compose(config, report())
 	l.Env = append(l.Env, "STATUS=0")
 	l.Dir = "/"
-	p.Give(l)
+	p.Enqueue(l)
 	<-ended
 	sent, err := os.ReadFile(filepath.Join(dir, "sent"))
 	if err != nil {
@@ -149,7 +149,7 @@ func TestPostRunsSendmail(t *testing.T) {
 	l, _ = mail.Compose(config, report())
 	l.Env = append(l.Env, "STATUS=75")
 	l.Dir = "/"
-	p.Give(l)
+	p.Enqueue(l)
 	<-ended
 	stop()
 	if got, want := p.Problems()[0].Why, "the mailer said: complaint"; got != want || p.Count() != 1 {
@@ -166,11 +166,11 @@ func TestPostSurvivesRestart(t *testing.T) {
 	p := Open(Options{Dir: dir, Send: down.send})
 	stop := running(t, p)
 	for i := range 3 {
-		p.Give(letter("bob", fmt.Sprint("number ", i)))
+		p.Enqueue(letter("bob", fmt.Sprint("number ", i)))
 		<-down.got
 	}
 	stop()
-	p.Give(letter("bob", "given to nobody")) // after the end: not taken
+	p.Enqueue(letter("bob", "given to nobody")) // after the end: not taken
 	files, _ := filepath.Glob(dir + "/*")
 	for _, file := range files {
 		info, _ := os.Stat(file)
@@ -203,7 +203,7 @@ func TestPostSurvivesRestart(t *testing.T) {
 			t.Errorf("got %q, want %q", text, want)
 		}
 	}
-	p.Give(letter("bob", "new"))
+	p.Enqueue(letter("bob", "new"))
 	if text := <-up.got; text != "bob: Subject: x\n\nnew" {
 		t.Errorf("got %q", text)
 	}
@@ -235,7 +235,7 @@ func TestPostRetries(t *testing.T) {
 			return 75 << 8, "try \x1b[2J\nlater", nil
 		}})
 		stop := running(t, p)
-		p.Give(letter("bob", "x"))
+		p.Enqueue(letter("bob", "x"))
 		time.Sleep(time.Second)
 		if got, want := p.Problems(), (outbox.Problem{What: "1 mail waits to be sent", Why: "the mailer said: try ^[[2J later", Fix: mailerLog}); len(got) != 1 || got[0] != want {
 			t.Errorf("problems %q, want %q", got, want)
@@ -266,7 +266,7 @@ func TestPostGivesUpWhereTheAnswerIsFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Open(Options{Dir: t.TempDir(), Send: m.send})
 		defer running(t, p)()
-		p.Give(letter("bob", "x"))
+		p.Enqueue(letter("bob", "x"))
 		time.Sleep(10 * time.Hour)
 		if p.Count() != 0 || len(m.got) != 1 {
 			t.Errorf("%d wait, %d tries; want one try", p.Count(), len(m.got))
@@ -306,10 +306,10 @@ func TestPostMailerHangs(t *testing.T) {
 		}})
 		defer running(t, p)()
 		for range 100 {
-			p.Give(letter("evil", "x"))
+			p.Enqueue(letter("evil", "x"))
 		}
 		for range 20 {
-			p.Give(letter("ann", "x"))
+			p.Enqueue(letter("ann", "x"))
 		}
 		begun := outbox.Stamp(time.Now())
 		time.Sleep(time.Second)
@@ -324,7 +324,7 @@ func TestPostMailerHangs(t *testing.T) {
 		if got := p.Problems(); !slices.Equal(got, want) {
 			t.Errorf("problems %q after a minute, want %q", got, want)
 		}
-		p.Give(letter("ann", "x")) // success of another user hides nothing
+		p.Enqueue(letter("ann", "x")) // success of another user hides nothing
 		time.Sleep(5 * time.Minute)
 		if got := p.Problems(); len(got) != 1 || got[0].What != "100 mails wait to be sent" || !strings.Contains(got[0].Why, "did not end") {
 			t.Errorf("problems %q after six minutes, want the mailer that did not end", got)
@@ -351,7 +351,7 @@ func TestPostRunsOneMailerForEachAccount(t *testing.T) {
 			return 0, "", nil
 		}})
 		for i := range 40 {
-			p.Give(letter(fmt.Sprint("user", i%20), "x"))
+			p.Enqueue(letter(fmt.Sprint("user", i%20), "x"))
 		}
 		stop := running(t, p)
 		time.Sleep(20 * time.Second)
@@ -426,7 +426,7 @@ func TestPostDiskTakesNothing(t *testing.T) {
 		return m.send(ctx, d)
 	}})
 	stop := running(t, p)
-	p.Give(letter("bob", "text"))
+	p.Enqueue(letter("bob", "text"))
 	if got, want := <-m.got, "bob: Subject: x\n\ntext"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -502,7 +502,7 @@ func TestPostFilesAllBeforeItEnds(t *testing.T) {
 	dir := t.TempDir()
 	p := Open(Options{Dir: dir})
 	for range 100 {
-		p.Give(letter("bob", "x"))
+		p.Enqueue(letter("bob", "x"))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -520,7 +520,7 @@ func TestPostSendsWhatItCanRead(t *testing.T) {
 	defer running(t, p)()
 	l := letter("bob", "")
 	l.Body = io.MultiReader(strings.NewReader("half"), broken{})
-	p.Give(l)
+	p.Enqueue(l)
 	if got, want := <-m.got, "bob: Subject: x\n\nhalf\n[cronring: the rest of the output cannot be read: gone]\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
