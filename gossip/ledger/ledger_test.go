@@ -69,6 +69,19 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 	})
 }
 
+// TestIdleVotersSendLittle: apart from heartbeats, voters without claims send few messages.
+func TestIdleVotersSendLittle(t *testing.T) {
+	withRing(t, three, nil, func(t *testing.T, r *testRing) {
+		r.leader()
+		time.Sleep(10 * time.Second) // of the bubble: the other voters find the leader
+		before := r.network.Sent()
+		time.Sleep(time.Minute)
+		if rate := (r.network.Sent() - before) / 60; rate > 7000 {
+			t.Errorf("three voters without claims send %d bytes a second", rate)
+		}
+	})
+}
+
 func TestClaimsSurviveTheLeader(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		first := claimsOf(1)[0]

@@ -29,6 +29,7 @@ type Network struct {
 	conns   map[*conn]bool
 	delay   time.Duration // of each direction
 	loss    float64       // probability that a segment is lost, and sent again
+	sent    int           // bytes, by all hosts
 	rand    *rand.Rand
 }
 
@@ -51,6 +52,13 @@ func (n *Network) Slow(delay time.Duration, loss float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.delay, n.loss = delay, loss
+}
+
+// Sent returns how many bytes all hosts have written.
+func (n *Network) Sent() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sent
 }
 
 // transit returns how long a segment takes to arrive.
@@ -312,6 +320,7 @@ func (c *conn) Write(p []byte) (int, error) {
 				return 0, syscall.EPIPE, true
 			case len(c.out.data) < bufferBytes:
 				n := min(len(p)-written, bufferBytes-len(c.out.data))
+				c.net.sent += n
 				transit := c.net.transit()
 				c.out.send(p[written:written+n], time.Now().Add(transit))
 				if transit > 0 {
