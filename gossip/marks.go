@@ -1,7 +1,9 @@
 package gossip
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +34,7 @@ const (
 	flushPerPeer = time.Millisecond
 	stateTime    = 5 * time.Second // between two encodings of the state for push/pulls
 	stateAge     = 5 * time.Minute // of the marks in that state
+	stateRoom    = 16 << 10        // bytes of marks in it, which members exchange about four times a minute
 	marksMax     = 100_000
 	mostDoubles  = 1000             // of a member, which it has not confirmed yet
 	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
@@ -39,8 +42,8 @@ const (
 
 // spread is what this member sends to the others about occurrences.
 type spread struct {
-	marks   []register.Mark // this member's marks that are not sent yet
-	changed bool            // register has changed since the state was encoded
+	marks   map[exchange.Occurrence]register.Mark // this member's newest marks that are not sent yet
+	changed bool                                  // register has changed since the state was encoded
 	encoded time.Time
 }
 
@@ -167,25 +170,22 @@ func (r *Ring) announce(m register.Mark) {
 	if len(r.spread.marks) == 0 {
 		r.after(flushTime+time.Duration(len(r.members))*flushPerPeer, r.flush)
 	}
-	r.spread.marks = append(r.spread.marks, m)
+	r.spread.marks[m.Occurrence] = m
 }
 
 // flush sends marks to all members, in packets that may be lost. A member that missed a mark
 // receives it in the answer when it claims the occurrence.
 func (r *Ring) flush() {
-	peers := r.alive()
-	for len(r.spread.marks) > 0 {
-		b, n := register.AppendMarks(nil, r.spread.marks, packetRoom)
-		r.spread.marks = r.spread.marks[n:]
-		if r.list == nil {
-			continue
-		}
-		for _, p := range peers {
+	marks := slices.Collect(maps.Values(r.spread.marks))
+	clear(r.spread.marks)
+	for len(marks) > 0 && r.list != nil {
+		b, n := register.AppendMarks(nil, marks, packetRoom)
+		marks = marks[n:]
+		for _, p := range r.alive() {
 			// An error is as good as a lost packet.
 			_ = r.list.SendToAddress(memberlist.Address{Addr: p.addr.String(), Name: p.id}, b)
 		}
 	}
-	r.spread.marks = nil
 }
 
 // answerDoubles accepts marks of runs that double those of this host.
@@ -250,13 +250,15 @@ func (r *Ring) report(n register.Changes) {
 // lose lets others take over a member's occurrences, because it died or was restarted.
 func (r *Ring) lose(m *member) { r.report(register.Changes{Orphans: r.register.Lose(m.id)}) }
 
-// renew encodes the state for push/pulls: the newest marks, up to the size limit.
+// renew encodes the state for push/pulls: the marks of the last minutes, up to the size limit. Those
+// of ended occurrences come last: if they do not fit, a claim that another member makes reveals them.
 func (r *Ring) renew(now time.Time) {
 	if !r.spread.changed || now.Sub(r.spread.encoded) < stateTime {
 		return
 	}
 	r.spread.changed, r.spread.encoded = false, now
 	marks := r.register.Marks(now.Add(-stateAge), register.MaxItems)
-	b, _ := register.AppendMarks(nil, marks, inbox.MaxState)
+	slices.SortStableFunc(marks, func(a, b register.Mark) int { return cmp.Compare(a.Phase, b.Phase) })
+	b, _ := register.AppendMarks(nil, marks, stateRoom)
 	r.state.Store(&b)
 }

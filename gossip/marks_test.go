@@ -2,9 +2,11 @@ package gossip
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
@@ -444,6 +446,59 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 		}
 		late.Take(register.Claim{Occurrence: o})
 		r.granted(late, o, register.Refused)
+	})
+}
+
+// TestMarksAreSentOnce: of several marks of an occurrence that wait together, only the newest is sent.
+func TestMarksAreSentOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		a, b, o := r.members[0], r.members[1], occurrence(7)
+		time.Sleep(time.Minute) // of the bubble: nothing else is under way
+		a.Take(
+			exchange.Progress{Occurrence: o, Phase: exchange.Taken},
+			exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1},
+			exchange.Progress{Occurrence: occurrence(8), Phase: exchange.Taken},
+		)
+		synctest.Wait()
+		var waiting []register.Mark
+		a.do(t.Context(), func() error {
+			waiting = slices.Collect(maps.Values(a.spread.marks))
+			return nil
+		})
+		if len(waiting) != 2 || waiting[0].Phase+waiting[1].Phase != exchange.Taken+exchange.Begun {
+			t.Errorf("got %+v, want the newest mark of each of two occurrences", waiting)
+		}
+		r.await(time.Second, "the other member has the newest mark", func() bool {
+			var begun bool
+			b.do(t.Context(), func() error {
+				begun = slices.ContainsFunc(b.register.Marks(time.Time{}, 10), func(m register.Mark) bool {
+					return m.Occurrence == o && m.Member == a.id && m.Phase == exchange.Begun
+				})
+				return nil
+			})
+			return begun
+		})
+	})
+}
+
+// TestStateHasRunsFirst: if the state for push/pulls cannot have all marks, it lacks some of ended runs.
+func TestStateHasRunsFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(1)
+		a, o := r.members[0], occurrence(0)
+		all := []register.Effect{exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 1, Attempt: 1}}
+		for i := range 2000 {
+			later := exchange.OccurrenceOf(numbered(uint64(i)), o.Time().Add(time.Second))
+			all = append(all, exchange.Progress{Occurrence: later, Phase: exchange.Over, Run: 2, Attempt: 1})
+		}
+		a.Take(all...)
+		time.Sleep(stateTime + 2*time.Second) // of the bubble
+		state := *a.state.Load()
+		marks, err := register.DecodeMarks(state)
+		if err != nil || len(marks) < 100 || len(state) > stateRoom || marks[0].Occurrence != o {
+			t.Errorf("got %d marks in %d bytes, %v: want at most %d bytes, and the run first", len(marks), len(state), err, stateRoom)
+		}
 	})
 }
 

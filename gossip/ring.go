@@ -109,6 +109,7 @@ func New(o Options) (*Ring, error) {
 		o: o, box: inbox.New(o.ID, o.Now), keys: o.Keys,
 		events: make(chan register.Event, 64), control: make(chan func()), running: make(chan struct{}),
 		members: make(map[string]*member),
+		spread:  spread{marks: make(map[exchange.Occurrence]register.Mark)},
 	}
 	r.search = r.newSearch()
 	limits := register.DefaultLimits
