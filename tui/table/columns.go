@@ -12,7 +12,7 @@ type Column[R any] struct {
 	Width int  // with the blank behind it
 	From  int  // the narrowest screen that shows the column
 	Rank  int  // the column with the highest rank is dropped first; 0: never
-	Grow  int  // how much wider the column becomes where there is room
+	Grow  int  // how much wider the column becomes where there is room; below 0: how much it gives others
 	Fill  bool // the column takes the rest of the width
 	Least int  // width that a Fill column has before others grow
 	Most  int  // width at which a Fill column stops; 0: no limit
@@ -69,16 +69,18 @@ func leastImportant[R any](shown []placedColumn[R]) int {
 // distribute adds the spare width to the columns: the Fill column gets its least
 // width, the others grow from left to right, and the Fill column takes the rest.
 func distribute[R any](shown []placedColumn[R], spare int) {
-	fill := -1
+	fill, wanted := -1, 0
 	for i := range shown {
 		if shown[i].Fill {
 			fill = i
 		}
+		wanted += max(shown[i].Grow, 0)
 	}
 	kept := 0
 	if fill >= 0 {
 		kept = max(shown[fill].Least-shown[fill].width, 0)
 	}
+	spare += shrink(shown, wanted-max(spare-kept, 0))
 	for i := range shown {
 		more := max(min(shown[i].Grow, spare-kept), 0)
 		shown[i].width += more
@@ -91,6 +93,17 @@ func distribute[R any](shown []placedColumn[R], spare int) {
 	if c.width += spare; c.Most > 0 {
 		c.width = min(c.width, c.Most)
 	}
+}
+
+// shrink takes cells, as far as they are needed, from columns that have more than their texts
+// need. It returns how many.
+func shrink[R any](shown []placedColumn[R], needed int) (taken int) {
+	for i := range shown {
+		less := max(min(-shown[i].Grow, needed-taken), 0)
+		shown[i].width -= less
+		taken += less
+	}
+	return taken
 }
 
 // drawTitle draws the title above the column, with a sign behind it.
@@ -112,7 +125,7 @@ func (p *placedColumn[R]) drawCell(row canvas.View, w *screen.World, r *R, f *Fi
 }
 
 func (p *placedColumn[R]) put(row canvas.View, text string, style canvas.Style, ellipsis string) {
-	x, width := p.x, p.width-1
+	x, width := p.x, min(p.width-1, row.Width()-p.x)
 	if p.Right {
 		n := min(page.Width(text), width)
 		x, width = x+width-n, n

@@ -48,6 +48,20 @@ func TestTableColumnsFitTheWidth(t *testing.T) {
 	}
 }
 
+// A column whose texts are shorter than its width leaves cells to others, but only as many as they need.
+func TestTableColumnsLeaveWhatTheyDoNotNeed(t *testing.T) {
+	columns := []Column[string]{{Width: 18, Grow: -4}, {Width: 14, Grow: -2}, {Width: 6, Grow: 5}, {Width: 6}}
+	for width, want := range map[int]string{44: "14 13 11 6", 46: "15 14 11 6", 49: "18 14 11 6", 60: "18 14 11 6"} {
+		var got []string
+		for _, p := range placeColumns(columns, 0, width, width, nil) {
+			got = append(got, fmt.Sprint(p.width))
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("width %d: got %s, want %s", width, got, want)
+		}
+	}
+}
+
 func TestTableDrawsTitlesCellsMarksAndCursor(t *testing.T) {
 	table, _ := fruitTable(
 		Column[string]{Title: "NAME", Width: 6, Text: func(_ *screen.World, s *string) (string, canvas.Style) { return *s, canvas.Style{} }},

@@ -155,13 +155,15 @@ const (
 	longestSchedule = 28
 )
 
-// growth returns how much wider a column becomes where there is room.
+// growth returns how much wider a column becomes where there is room, or how much narrower it is without
+// a loss: its title with the sign of the order always fits.
 func (s *Jobs) growth(w *screen.World, column jobColumn, width int) int {
+	needed := max(s.longest(w, column), len(s.columns[column].Title)+1)
 	switch column {
 	case columnJob, columnUser, columnLabels, columnOwner, columnSource:
-		return max(s.longest(w, column)+1-width, 0)
+		return needed + 1 - width
 	case columnSchedule:
-		return max(min(s.longest(w, column), longestSchedule)+1-width, 0)
+		return min(needed, longestSchedule) + 1 - width
 	}
 	return 0
 }
