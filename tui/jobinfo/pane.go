@@ -16,6 +16,9 @@ import (
 // PaneWidth is the width of the details beside a list, on a screen of 160 cells.
 const PaneWidth = 58
 
+// tallPane is the height below the first lines from which a reason may take two lines.
+const tallPane = 36
+
 // DrawPane draws what is known of a job beside the list. What has no room is left
 // out: the output shrinks first, then the hours go, then what comes next.
 //
@@ -29,7 +32,11 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info, withOutput bo
 	}
 	v.PutCut(1, 2, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{})
 	v = v.Below(3)
-	v = Section(v, "Why", 3, w, func(v canvas.View) { drawReasons(v, w, r, d) })
+	why := 3
+	if v.Height() >= tallPane {
+		why = 4
+	}
+	v = Section(v, "Why", why, w, func(v canvas.View) { drawReasons(v, w, r, d) })
 	v = Section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r.Zone, d, -1) })
 	if v.Height() > 8 {
 		v = Section(v, NextTitle("Next", w, r), nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
@@ -85,8 +92,11 @@ func DrawMeaning(row canvas.View, w *screen.World, r *api.Row, d *Info) {
 		meaning = d.Job.Meaning
 	}
 	place := fmt.Sprintf("%s:%d   user %s", r.Crontab, r.Line, r.User)
-	if row.Width() < PaneWidth-2 {
-		place = sourceOf(r)
+	for _, shorter := range []string{sourceOf(r) + "   user " + r.User, sourceOf(r)} {
+		if page.Width(meaning)+2+page.Width(place) < row.Width() {
+			break
+		}
+		place = shorter
 	}
 	room := min(page.Width(place), row.Width()*2/3)
 	row.PutCut(row.Width()-room-1, 0, room, place, w.Glyphs.Ellipsis, canvas.Style{})
@@ -111,9 +121,10 @@ func drawReasons(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 		lines = append(lines, d.err.Error())
 	}
 	y := 0
-	for _, line := range lines {
+	for i, line := range lines {
 		if y < v.Height() {
-			y += page.DrawWrapped(v.In(0, y, v.Width()-1, max(v.Height()-y-len(lines)+1, 1)), line, w)
+			below := len(lines) - 1 - i
+			y += page.DrawWrapped(v.In(0, y, v.Width()-1, max(v.Height()-y-below, 1)), line, w)
 		}
 	}
 }
@@ -180,9 +191,9 @@ func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
 		return
 	}
 	lines = lines[max(len(lines)-v.Height(), 0):]
-	loc := w.In(zone)
-	for y, line := range lines {
-		x := v.Put(0, y, line.At.In(loc).Format("15:04:05.000"), canvas.Style{Role: canvas.Off}) + 1
+	loc, spare := w.In(zone), v.Height()-len(lines)
+	for _, line := range lines {
+		x := v.Put(0, 0, line.At.In(loc).Format("15:04:05.000"), canvas.Style{Role: canvas.Off}) + 1
 		style := canvas.Style{}
 		switch line.Stream {
 		case job.Stderr:
@@ -190,8 +201,10 @@ func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
 		case job.System:
 			style.Role = canvas.Off
 		}
-		x = v.Put(x, y, string(line.Stream), style) + 2
-		v.PutCut(x, y, v.Width()-x-1, line.Text, w.Glyphs.Ellipsis, canvas.Style{})
+		x = v.Put(x, 0, string(line.Stream), style) + 2
+		rows := page.DrawWrapped(v.In(x, 0, v.Width()-x-1, 1+spare), line.Text, w)
+		spare -= rows - 1
+		v = v.Below(rows)
 	}
 }
 
