@@ -107,27 +107,44 @@ func (c *Cause) First() time.Time {
 func (c *Cause) Last() time.Time { return c.Failures[0].At }
 
 // Summary sums causes up in one line: "3 failing jobs, 2 causes: timeout
-// (etl-orders); DNS failure (certbot-renew, geoip-update)".
-func Summary(causes []Cause) string {
-	const longest, named = 40, 3
+// (etl-orders); DNS failure (certbot-renew, geoip-update)". It cuts the titles so that the line takes
+// room cells, but leaves enough of each to tell them apart.
+func Summary(causes []Cause, room int) string {
+	const least = 30
 	jobs := map[job.ID]bool{}
-	var words []string
+	lists := make([]string, len(causes))
 	for i := range causes {
 		met := causes[i].Jobs()
 		for _, id := range met {
 			jobs[id] = true
 		}
-		names := make([]string, 0, named)
-		for _, id := range met[:min(named, len(met))] {
-			names = append(names, display.Text(string(id)))
-		}
-		list := strings.Join(names, ", ")
-		if more := len(met) - named; more > 0 {
-			list += fmt.Sprintf(" and %d more", more)
-		}
-		words = append(words, page.Shorten(causes[i].Title, longest)+" ("+list+")")
+		lists[i] = " (" + names(met) + ")"
 	}
-	return fmt.Sprintf("%s, %s: %s", page.Count(len(jobs), "failing job"), page.Count(len(causes), "cause"), strings.Join(words, "; "))
+	text := fmt.Sprintf("%s, %s: ", page.Count(len(jobs), "failing job"), page.Count(len(causes), "cause"))
+	room -= display.Width(text + strings.Join(lists, "; "))
+	for i := range causes {
+		if i > 0 {
+			text += "; "
+		}
+		title := page.Shorten(causes[i].Title, max(room/(len(causes)-i), least))
+		room -= display.Width(title)
+		text += title + lists[i]
+	}
+	return text
+}
+
+// names lists the first few of some jobs.
+func names(jobs []job.ID) string {
+	const few = 3
+	words := make([]string, 0, few)
+	for _, id := range jobs[:min(few, len(jobs))] {
+		words = append(words, display.Text(string(id)))
+	}
+	list := strings.Join(words, ", ")
+	if more := len(jobs) - few; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // variable matches what differs between failures of one cause, in order of

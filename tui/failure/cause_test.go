@@ -96,8 +96,13 @@ func TestGroupCauses(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	line := Summary(causes[1:3])
-	if want := `3 failing jobs, 2 causes: DNS problem: SERVFAIL (geoip, certbot); server at "pg-1" (10.0.0.8) timeout (etl)`; line != want {
-		t.Errorf("got %q, want %q", line, want)
+	for room, want := range map[int]string{
+		200: `3 failing jobs, 2 causes: DNS problem: SERVFAIL (geoip, certbot); server at "pg-1" (10.0.0.8) timeout (etl)`,
+		102: `3 failing jobs, 2 causes: DNS problem: SERVFAIL (geoip, certbot); server at "pg-1" (10.0.0.8)... (etl)`,
+		50:  `3 failing jobs, 2 causes: DNS problem: SERVFAIL (geoip, certbot); server at "pg-1" (10.0.0.8)... (etl)`,
+	} {
+		if line := Summary(causes[1:3], room); line != want {
+			t.Errorf("in %d cells: got %q, want %q", room, line, want)
+		}
 	}
 }

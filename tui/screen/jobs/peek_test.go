@@ -72,11 +72,11 @@ func TestSumsAskEachRunOnce(t *testing.T) {
 			t.Errorf("run %s: asked %d times, want once", run, n)
 		}
 	}
-	if want := "the first of 83: 50 failing jobs, 2 causes: no route to host"; !strings.HasPrefix(s.text, want) {
-		t.Errorf("got %q, want %q", s.text, want)
+	if want := "the first of 83: 50 failing jobs, 2 causes: no route to host"; !strings.HasPrefix(s.text(w, 200), want) {
+		t.Errorf("got %q, want %q", s.text(w, 200), want)
 	}
-	if got := s.ask(w, false); got != nil || s.text != "" {
-		t.Errorf("not shown: got %v and %q, want nothing asked and nothing said", got, s.text)
+	if got := s.ask(w, false); got != nil || s.causes != nil {
+		t.Errorf("not shown: got %v and %v, want nothing asked and nothing said", got, s.causes)
 	}
 }
 

@@ -23,8 +23,9 @@ type sums struct {
 	lines   map[job.RunID]string // what runs said of their failure
 	asking  bool
 	failing *board.List
-	text    string
-	version uint64 // of the board that it is about
+	causes  []failure.Cause
+	rest    bool   // more jobs fail than those with these causes
+	version uint64 // of the board that they are of
 }
 
 const slotSums = "sums"
@@ -32,10 +33,10 @@ const slotSums = "sums"
 // ask requests the error lines of failing jobs, if they are shown and unknown.
 func (s *sums) ask(w *screen.World, shown bool) []screen.Effect {
 	if !shown || w.Board.Count(job.StateFailing) == 0 {
-		s.text = ""
+		s.causes = nil
 		return nil
 	}
-	if s.asking || w.Board.Version() == s.version && s.text != "" {
+	if s.asking || w.Board.Version() == s.version && s.causes != nil {
 		return nil
 	}
 	s.version = w.Board.Version()
@@ -91,14 +92,20 @@ func (s *sums) sum(w *screen.World) {
 			Job: r.Job, Run: r.LastRun, Count: 1, First: r.Last.Add(r.Took), At: r.Last.Add(r.Took), Ending: r.Ending, Line: s.lines[r.LastRun],
 		})
 	}
-	s.text = failure.Summary(failure.Group(failures))
-	if n := w.Board.Count(job.StateFailing); n > len(failures) {
-		s.text = fmt.Sprintf("the first of %d: %s", n, s.text)
+	s.causes, s.rest = failure.Group(failures), w.Board.Count(job.StateFailing) > len(failures)
+}
+
+// text sums the causes up in so many cells.
+func (s *sums) text(w *screen.World, room int) string {
+	if !s.rest {
+		return failure.Summary(s.causes, room)
 	}
+	first := fmt.Sprintf("the first of %d: ", w.Board.Count(job.StateFailing))
+	return first + failure.Summary(s.causes, room-len(first))
 }
 
 func (s *sums) draw(row canvas.View, w *screen.World) {
-	if s.text == "" {
+	if len(s.causes) == 0 {
 		return
 	}
 	hint := ""
@@ -111,5 +118,5 @@ func (s *sums) draw(row canvas.View, w *screen.World) {
 		}
 	}
 	end := row.PutRight(0, hint, canvas.Style{})
-	row.PutCut(1, 0, end-3, s.text, w.Glyphs.Ellipsis, canvas.Style{})
+	row.PutCut(1, 0, end-3, s.text(w, end-3), w.Glyphs.Ellipsis, canvas.Style{})
 }
