@@ -136,6 +136,21 @@ func (d *dashboard) press(b *testing.B, key string) time.Duration {
 	}
 }
 
+// search presses a key that begins a search, and returns the time until something was written, and
+// until a job that it finds was.
+func (d *dashboard) search(b *testing.B, key, job string) (frame, found time.Duration) {
+	b.Helper()
+	d.quiet()
+	began := time.Now()
+	d.write(b, key)
+	first := <-d.bytes
+	frame = time.Since(began)
+	if !bytes.Contains(first, []byte(job)) {
+		d.see(b, job)
+	}
+	return frame, time.Since(began)
+}
+
 // openings opens the dashboard some times.
 func (h *host) openings(b *testing.B) []figure {
 	var paint, first, all []time.Duration
@@ -159,7 +174,7 @@ func (h *host) sitting(b *testing.B) []figure {
 	d := h.dashboard(b)
 	defer d.end()
 	d.see(b, "live")
-	var keys, filter, sort []time.Duration
+	var keys, filter, expr, found, sort []time.Duration
 	for i := range benchKeys {
 		key := "j"
 		if i%10 == 9 {
@@ -179,6 +194,14 @@ func (h *host) sitting(b *testing.B) []figure {
 			filter = append(filter, d.press(b, "\x7f"))
 		}
 	}
+	for _, key := range "/[0-9]{4}[78]." {
+		d.press(b, string(key))
+	}
+	for range 20 {
+		frame, all := d.search(b, "/", "tenant-00007")
+		expr, found = append(expr, frame), append(found, all)
+		d.press(b, "\x7f")
+	}
 	d.press(b, "\x1b")
 	d.quiet()
 	for range 7 {
@@ -189,6 +212,7 @@ func (h *host) sitting(b *testing.B) []figure {
 	return []figure{
 		{"key-p50-ms", ms(quantile(keys, 0.5))}, {"key-p95-ms", ms(quantile(keys, 0.95))},
 		{"filter-p50-ms", ms(quantile(filter, 0.5))}, {"filter-p95-ms", ms(quantile(filter, 0.95))},
+		{"expr-p50-ms", ms(quantile(expr, 0.5))}, {"expr-p95-ms", ms(quantile(expr, 0.95))}, {"found-p50-ms", ms(quantile(found, 0.5))},
 		{"sort-max-ms", ms(quantile(sort, 1))},
 		{"idle-%core", idle}, {"rss-MB", d.memory(b, "VmRSS:")}, {"peak-MB", d.memory(b, "VmHWM:")},
 	}

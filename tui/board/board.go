@@ -37,6 +37,7 @@ type Board struct {
 	streams  map[string]uint8 // the same by host, on a board of several hosts
 	complete bool
 	version  uint64
+	texts    uint64         // changes with texts that a search tests
 	paused   int            // jobs that are paused
 	barred   int            // jobs in state held that are not paused
 	filled   map[string]int // jobs with a text, by field of optional columns
@@ -143,8 +144,12 @@ func (b *Board) put(row *api.Row) {
 		c.text, c.name = string(row.Job)+"\n"+row.Command, len(row.Job)
 		c.lower = strings.ToLower(c.text) // mostly the same memory
 		b.slots[b.nameOf(slot)] = slot
+		b.texts++
 	}
-	b.set(slot, row)
+	shared := b.cells[slot].shared()
+	if b.set(slot, row); b.cells[slot].shared() != shared {
+		b.texts++
+	}
 	b.count(slot, 1)
 }
 

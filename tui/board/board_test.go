@@ -307,6 +307,12 @@ func BenchmarkBoard(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
+				if strings.HasPrefix(text, "/") { // in another goroutine
+					if _, err := board.search(terms).Run(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					continue
+				}
 				board.matches(terms, nil)
 			}
 		})

@@ -35,6 +35,9 @@ func wantedStates(states []job.State) (wanted [len(job.States)]bool) {
 
 // meets marks the cells that a condition holds for.
 func (b *Board) meets(t *term) []bool {
+	if t.expr != nil {
+		return append(t.meets, make([]bool, len(b.cells)-len(t.meets))...)
+	}
 	test := b.testOf(t)
 	meets, some := make([]bool, len(b.cells)), false
 	for s := range meets {
@@ -42,7 +45,7 @@ func (b *Board) meets(t *term) []bool {
 		meets[s] = c.state != gone && test(c)
 		some = some || meets[s]
 	}
-	if t.field == "" && t.expr == nil && !t.not && !some {
+	if t.field == "" && !t.not && !some {
 		for s := range meets { // nothing contains the text: what is like it?
 			c := &b.cells[s]
 			meets[s] = c.state != gone && find.Resembles(t.text, b.jobName(c))
@@ -70,11 +73,9 @@ func (b *Board) testOf(t *term) func(c *cell) bool {
 	if column, ok := wordColumns[t.field]; ok {
 		return func(c *cell) bool { return hold[*column(c)] }
 	}
-	shared := func(c *cell) bool { return hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] }
-	if t.expr != nil {
-		return func(c *cell) bool { return shared(c) || t.inText(c.text, c.lower) }
+	return func(c *cell) bool {
+		return hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] || strings.Contains(c.lower, t.text)
 	}
-	return func(c *cell) bool { return shared(c) || strings.Contains(c.lower, t.text) }
 }
 
 // wordColumns are the fields whose texts jobs share.

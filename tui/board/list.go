@@ -44,10 +44,11 @@ type List struct {
 	slots   []Slot
 	keys    []sortKey
 	spare   []sortKey
-	version uint64 // of the board as listed
-	stale   bool   // the board has changed since
-	of      int    // number of jobs when it was listed
-	whole   bool   // all jobs had arrived by then
+	search  *Search // that the list waits for
+	version uint64  // of the board as listed
+	stale   bool    // the board has changed since
+	of      int     // number of jobs when it was listed
+	whole   bool    // all jobs had arrived by then
 }
 
 // List makes a list of all jobs.
@@ -65,11 +66,11 @@ func (l *List) Query() Query { return l.query }
 func (l *List) Set(q Query) {
 	terms, err := parseFilter(q.Text)
 	if l.query, l.err = q, err; err == nil {
-		l.terms = terms
+		l.use(terms)
 	}
 	l.fill()
 	if err != nil && len(l.slots) == 0 {
-		l.terms = terms
+		l.use(terms)
 		l.fill()
 	}
 }
@@ -85,8 +86,8 @@ func (l *List) Refresh(hold bool) {
 		return
 	}
 	if hold && !l.short() {
-		l.drop()
-		l.stale, l.version = true, l.board.version
+		l.hold()
+		l.stale = true
 		return
 	}
 	l.fill()
@@ -110,15 +111,20 @@ func (l *List) At(i int) Slot { return l.slots[i] }
 // Place returns the position of a job in the list, or -1.
 func (l *List) Place(s Slot) int { return slices.Index(l.slots, s) }
 
-// drop removes jobs that no longer exist.
-func (l *List) drop() {
+// hold keeps the list as it is, but for jobs that no longer exist.
+func (l *List) hold() {
 	l.slots = slices.DeleteFunc(l.slots, func(s Slot) bool { return l.board.cells[s].state == gone })
+	l.version = l.board.version
 }
 
 // fill finds the jobs and sorts them: by name, and then by the order of the query, which keeps the
 // order of names among equal jobs.
 func (l *List) fill() {
 	b := l.board
+	if l.seek(); l.Searching() {
+		l.hold()
+		return
+	}
 	found := b.matches(l.terms, l.query.States)
 	l.slots = l.slots[:0]
 	for _, s := range b.inOrder() {

@@ -22,6 +22,8 @@ type term struct {
 	text    string // that the field contains, in lower case
 	expr    *regexp.Regexp
 	literal string // text that every match of expr contains
+	meets   []bool // jobs that expr matches, by slot; nil: they were not searched yet
+	version uint64 // of the texts that were searched
 	exact   bool   // expr distinguishes upper and lower case
 	states  []job.State
 	op      string // of a number: <, >, <= or >=

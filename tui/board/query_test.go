@@ -125,7 +125,7 @@ func FuzzFilter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b.matches(terms, nil)
+		b.List(Query{Text: text})
 		for _, term := range terms {
 			if term.expr == nil {
 				continue

@@ -194,8 +194,8 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 	if s.rows.List.Err() != nil {
 		return end // the rest of the line is for the error
 	}
-	if s.rows.List.Stale() {
-		part("re-sort pending", canvas.Style{Role: canvas.Doubt})
+	if text := s.rows.PendingText(); text != "" {
+		part(text, canvas.Style{Role: canvas.Doubt})
 	}
 	if row.Width() >= screen.WordFrom {
 		sorted := "sort " + string(s.order())
@@ -208,6 +208,17 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 		part("times "+w.ZoneWord(), canvas.Style{})
 	}
 	return end
+}
+
+// PendingText returns what the list waits for, or "".
+func (r *Rows) PendingText() string {
+	switch {
+	case r.List.Searching():
+		return "searching"
+	case r.List.Stale():
+		return "re-sort pending"
+	}
+	return ""
 }
 
 func StateWords(states []job.State) string {
@@ -225,7 +236,7 @@ func (s *Jobs) drawList(v canvas.View, full int, w *screen.World) {
 		body = v.Below(1)
 	}
 	if s.rows.Len() == 0 || body.Height() <= 0 {
-		page.DrawNotice(v, EmptyText(w, s.query))
+		page.DrawNotice(v, s.rows.EmptyText(w))
 		return
 	}
 	s.fit(w, full, v.Width())
@@ -245,16 +256,18 @@ func (s *Jobs) drawUnseen(v canvas.View, w *screen.World) {
 }
 
 // EmptyText returns why the list is empty, and what to do.
-func EmptyText(w *screen.World, query board.Query) []string {
+func (r *Rows) EmptyText(w *screen.World) []string {
 	st := &w.Status
 	switch {
+	case r.List.Searching():
+		return []string{"Searching " + page.CountLong(w.Board.Len(), "job") + " ..."}
 	case w.Board.Len() > 0:
 		what := "match"
-		if query.Text != "" {
-			what += " /" + query.Text
+		if r.Query.Text != "" {
+			what += " /" + r.Query.Text
 		}
-		if len(query.States) > 0 {
-			what += " with state " + StateWords(query.States)
+		if len(r.Query.States) > 0 {
+			what += " with state " + StateWords(r.Query.States)
 		}
 		return []string{fmt.Sprintf("0 of %s %s. esc clears", page.Thousands(w.Board.Len()), what)}
 	case !w.Board.Complete() && w.Link.Tried && !w.Link.Live:

@@ -54,55 +54,6 @@ func NewMerged(age Age) *Jobs {
 	return s
 }
 
-// Rows are the jobs on the board that match a query, as rows of a table.
-type Rows struct {
-	Board *board.Board
-	List  *board.List
-	Query *board.Query
-	cache [256]cachedRow // so that drawing a row again allocates nothing
-}
-
-// cachedRow is a row as it was at one version of the board.
-type cachedRow struct {
-	slot    board.Slot
-	version uint64 // 0: the entry is empty
-	row     api.Row
-}
-
-// Use lists the jobs of a board.
-func (r *Rows) Use(b *board.Board) {
-	r.Board, r.List, r.cache = b, b.List(*r.Query), [256]cachedRow{}
-}
-
-// Row returns the job at an index. It is valid until a job on another page is
-// requested.
-func (r *Rows) Row(i int) *api.Row {
-	slot, version := r.List.At(i), r.Board.Version()
-	c := &r.cache[i%len(r.cache)]
-	if c.slot != slot || c.version != version {
-		*c = cachedRow{slot, version, r.Board.Row(slot)}
-	}
-	return &c.row
-}
-
-// Filter keeps the jobs that match a text.
-func (r *Rows) Filter(text string) {
-	r.Query.Text = text
-	r.List.Set(*r.Query)
-}
-
-// Len returns the number of jobs, At the ID of the job at an index.
-func (r *Rows) Len() int        { return r.List.Len() }
-func (r *Rows) At(i int) job.ID { return r.Board.Row(r.List.At(i)).Job }
-
-// Place returns the index of a job, or -1.
-func (r *Rows) Place(id job.ID) int {
-	if slot, ok := r.Board.Find(id); ok {
-		return r.List.Place(slot)
-	}
-	return -1
-}
-
 // Scope is that of the jobs.
 func (*Jobs) Scope() keys.Scope { return keys.Jobs }
 
@@ -156,7 +107,7 @@ func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	if id, ok := s.table.Cursor(); ok {
 		w.At = id
 	}
-	effects := s.pasts.ask(w, s.reachable(w))
+	effects := append(s.rows.Ask(), s.pasts.ask(w, s.reachable(w))...)
 	id, _ := s.table.Cursor()
 	effects = append(effects, s.file.Ask(w, id, s.detail)...)
 	return append(effects, s.sums.ask(w, s.split && s.age == nil)...) // runs of other hosts have the same numbers
@@ -192,6 +143,10 @@ func (s *Jobs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		s.file.Take(w, a)
 	case slotSums:
 		s.sums.take(w, a)
+	case SlotSearch:
+		s.rows.Take(a)
+		s.table.Relist()
+		return s.Refresh(w)
 	}
 	return s.ask(w)
 }

@@ -118,8 +118,8 @@ func (s *Timeline) countText(w *screen.World) string {
 	if n := s.table.Marks(); n > 0 {
 		parts = append(parts, page.Thousands(n)+" marked")
 	}
-	if s.rows.List.Stale() {
-		parts = append(parts, "re-sort pending")
+	if text := s.rows.PendingText(); text != "" {
+		parts = append(parts, text)
 	}
 	if len(w.Query.States) > 0 {
 		parts = append(parts, "only "+jobs.StateWords(w.Query.States))
@@ -212,7 +212,7 @@ func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *screen.World
 	s.body = v
 	first, last := s.table.Window(v.Height())
 	if first == last {
-		page.DrawNotice(v, s.emptyText(w))
+		page.DrawNotice(v, s.rows.EmptyText(w))
 		return
 	}
 	for i := first; i < last; i++ {
@@ -222,11 +222,6 @@ func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *screen.World
 	for y := last - first; y < v.Height(); y++ {
 		drawPresent(v.Row(y), p, present, w)
 	}
-}
-
-// emptyText returns why the list is empty, and what to do.
-func (s *Timeline) emptyText(w *screen.World) []string {
-	return jobs.EmptyText(w, w.Query)
 }
 
 func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *screen.World) {

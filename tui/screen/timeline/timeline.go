@@ -135,10 +135,11 @@ func (s *Timeline) ask(w *screen.World) []screen.Effect {
 	if id, ok := s.table.Cursor(); ok {
 		w.At = id
 	}
+	effects := s.rows.Ask()
 	if !w.Link.Live {
-		return nil
+		return effects
 	}
-	return append(s.askLine(w), s.askTogether(w)...)
+	return slices.Concat(effects, s.askLine(w), s.askTogether(w))
 }
 
 func (s *Timeline) askLine(w *screen.World) []screen.Effect {
@@ -231,6 +232,10 @@ func (s *Timeline) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		if a.Err == nil {
 			s.clash, s.clashed = a.Value.(api.Clashes), true
 		}
+	case jobs.SlotSearch:
+		s.rows.Take(a)
+		s.table.Relist()
+		return s.Refresh(w)
 	}
 	return s.ask(w)
 }

@@ -339,6 +339,28 @@ func TestTimelineNarrowsJobsThatWereNotShownYet(t *testing.T) {
 	}
 }
 
+// Among many jobs a regular expression is searched outside the answer to a key.
+func TestTimelineSearchAmongMany(t *testing.T) {
+	w := screentest.NewWorld(t)
+	w.Query.Text = "/-[0-9]{3}7$/"
+	w.Board = board.New()
+	var rows []api.Row
+	for i := range 3000 {
+		rows = append(rows, api.Row{Job: job.ID(fmt.Sprintf("job-%04d", i)), State: job.StateOK})
+	}
+	w.Board.Apply(api.BoardUpdate{Complete: true, Rows: rows})
+	s, d := New(), screentest.NewDaemon()
+	effects := s.Open(w)
+	c := canvas.New(80, 24)
+	if screentest.Draw(s, c.View(), w); !strings.Contains(c.Text(), "searching") {
+		t.Errorf("before the search:\n%s", c.Text())
+	}
+	screentest.Settle(t, s, w, d, effects)
+	if s.rows.Len() != 300 {
+		t.Errorf("after the search: %d rows, want 300", s.rows.Len())
+	}
+}
+
 func TestAxisStandsOnFullHoursOfTheZone(t *testing.T) {
 	kolkata := time.FixedZone("IST", 5*3600+1800)
 	a := newAxis(screentest.Now, usualSpan, 48, kolkata)

@@ -1,0 +1,148 @@
+package board
+
+import (
+	"context"
+	"runtime"
+	"slices"
+)
+
+// Search tests the regular expressions of a filter. Among many jobs that takes longer than an answer
+// to a key may take. A search has copies of the texts, so it can run in another goroutine.
+type Search struct {
+	terms        []term     // those with an expression
+	jobs         []searched // by slot
+	texts, lower []string   // by word
+	version      uint64     // of the texts
+}
+
+// searched is what an expression is tested on.
+type searched struct {
+	text, lower string
+	shared      [4]word
+}
+
+// Found is the result of a search.
+type Found struct {
+	search *Search
+	meets  [][]bool // by term and slot
+}
+
+// fewJobs are searched immediately.
+const fewJobs = 2048
+
+// search makes a search for the expressions of a filter.
+func (b *Board) search(terms []term) *Search {
+	n := b.words.len()
+	s := &Search{jobs: make([]searched, len(b.cells)), texts: b.words.texts[:n:n], lower: b.words.lower[:n:n], version: b.texts}
+	for _, t := range terms {
+		if t.expr != nil {
+			s.terms = append(s.terms, t)
+		}
+	}
+	for i := range b.cells {
+		c := &b.cells[i]
+		s.jobs[i] = searched{c.text, c.lower, c.shared()}
+	}
+	return s
+}
+
+// shared returns the words that a filter without a field is tested on.
+func (c *cell) shared() [4]word { return [4]word{c.schedule, c.user, c.table, c.labels} }
+
+// Run searches until ctx ends.
+func (s *Search) Run(ctx context.Context) (Found, error) {
+	f := Found{search: s}
+	for i := range s.terms {
+		meets, err := s.test(ctx, &s.terms[i])
+		if err != nil {
+			return Found{}, err
+		}
+		f.meets = append(f.meets, meets)
+	}
+	return f, nil
+}
+
+// test marks the jobs that meet an expression.
+func (s *Search) test(ctx context.Context, t *term) ([]bool, error) {
+	hold, err := marked(ctx, len(s.texts), func(i int) bool { return t.inText(s.texts[i], s.lower[i]) })
+	if err != nil {
+		return nil, err
+	}
+	return marked(ctx, len(s.jobs), func(i int) bool {
+		j := &s.jobs[i]
+		return slices.ContainsFunc(j.shared[:], func(w word) bool { return hold[w] }) || t.inText(j.text, j.lower)
+	})
+}
+
+// marked tests n items until ctx ends. It lets other goroutines run in between, because there may be
+// only one processor.
+func marked(ctx context.Context, n int, test func(i int) bool) ([]bool, error) {
+	const some = 64
+	meets := make([]bool, n)
+	for i := range meets {
+		if i%some == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			runtime.Gosched()
+		}
+		meets[i] = test(i)
+	}
+	return meets, nil
+}
+
+// Search returns the search that the list waits for, or nil. Its result is passed to Take.
+func (l *List) Search() *Search { return l.search }
+
+// Searching reports that the jobs are still those of the filter before.
+func (l *List) Searching() bool {
+	return slices.ContainsFunc(l.terms, func(t term) bool { return t.expr != nil && t.meets == nil })
+}
+
+// Take takes in what a search has found, unless the list no longer waits for it. If only texts have
+// changed since the search before, the next Refresh lists it.
+func (l *List) Take(f Found) {
+	if f.search == nil || f.search != l.search {
+		return
+	}
+	first := l.Searching()
+	l.keep(f)
+	if l.stale = true; first {
+		l.fill()
+	}
+}
+
+// keep stores what a search has found.
+func (l *List) keep(f Found) {
+	l.search = nil
+	for i := range l.terms {
+		if t := &l.terms[i]; t.expr != nil {
+			t.meets, t.version, f.meets = f.meets[0], f.search.version, f.meets[1:]
+		}
+	}
+}
+
+// seek makes a search if texts have changed since the last one. Few jobs are searched immediately.
+func (l *List) seek() {
+	outdated := func(t term) bool { return t.expr != nil && (t.meets == nil || t.version != l.board.texts) }
+	if l.search != nil || !slices.ContainsFunc(l.terms, outdated) {
+		return
+	}
+	l.search = l.board.search(l.terms)
+	if l.board.Len() <= fewJobs {
+		f, _ := l.search.Run(context.Background())
+		l.keep(f)
+	}
+}
+
+// use replaces the conditions of the list. Expressions that it had before are not searched again.
+func (l *List) use(terms []term) {
+	for i := range terms {
+		for _, before := range l.terms {
+			if t := &terms[i]; t.expr != nil && before.expr != nil && t.expr.String() == before.expr.String() {
+				t.meets, t.version = before.meets, before.version
+			}
+		}
+	}
+	l.terms, l.search = terms, nil
+}

@@ -1,0 +1,85 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Rows are the jobs on the board that match a query, as rows of a table.
+type Rows struct {
+	Board  *board.Board
+	List   *board.List
+	Query  *board.Query
+	cache  [256]cachedRow // so that drawing a row again allocates nothing
+	search *board.Search  // that was requested last
+}
+
+// cachedRow is a row as it was at one version of the board.
+type cachedRow struct {
+	slot    board.Slot
+	version uint64 // 0: the entry is empty
+	row     api.Row
+}
+
+// Use lists the jobs of a board.
+func (r *Rows) Use(b *board.Board) {
+	r.Board, r.List, r.cache = b, b.List(*r.Query), [256]cachedRow{}
+}
+
+// Row returns the job at an index. It is valid until a job on another page is
+// requested.
+func (r *Rows) Row(i int) *api.Row {
+	slot, version := r.List.At(i), r.Board.Version()
+	c := &r.cache[i%len(r.cache)]
+	if c.slot != slot || c.version != version {
+		*c = cachedRow{slot, version, r.Board.Row(slot)}
+	}
+	return &c.row
+}
+
+// Filter keeps the jobs that match a text.
+func (r *Rows) Filter(text string) {
+	r.Query.Text = text
+	r.List.Set(*r.Query)
+}
+
+// Len returns the number of jobs, At the ID of the job at an index.
+func (r *Rows) Len() int        { return r.List.Len() }
+func (r *Rows) At(i int) job.ID { return r.Board.Row(r.List.At(i)).Job }
+
+// Place returns the index of a job, or -1.
+func (r *Rows) Place(id job.ID) int {
+	if slot, ok := r.Board.Find(id); ok {
+		return r.List.Place(slot)
+	}
+	return -1
+}
+
+// SlotSearch is the slot of Ask.
+const SlotSearch = "search"
+
+// Ask requests the search that the list waits for, and ends one that it no longer waits for.
+func (r *Rows) Ask() []screen.Effect {
+	search := r.List.Search()
+	if search == r.search {
+		return nil
+	}
+	if r.search = search; search == nil {
+		return []screen.Effect{screen.Forget{Slot: SlotSearch}}
+	}
+	return []screen.Effect{screen.Ask{Slot: SlotSearch, Call: func(ctx context.Context, _ screen.Daemon) (any, error) {
+		return search.Run(ctx)
+	}}}
+}
+
+// Take takes in what a search has found.
+func (r *Rows) Take(a screen.Answer) {
+	r.search = nil
+	if a.Err == nil {
+		r.List.Take(a.Value.(board.Found))
+	}
+}
