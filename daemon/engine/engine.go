@@ -227,8 +227,6 @@ func (e *Engine) take(ev event.Event) {
 	case event.Drain:
 		e.draining = true
 		e.sendHost()
-	case event.Undrain:
-		e.undrain()
 	case event.BarUsers:
 		e.barUsers(ev.Users)
 	case event.Stamps:
@@ -423,22 +421,6 @@ func (e *Engine) remove(r *live.Run) {
 	}
 	e.byJob[r.Job] = rest
 	e.freed = append(e.freed, r.Job)
-}
-
-// undrain continues after Drain: it sets the timers of waiting runs, starts queued ones,
-// and later steps decide the occurrences since then.
-func (e *Engine) undrain() {
-	e.draining = false
-	e.sendHost()
-	for _, r := range live.Sorted(e.live) {
-		switch {
-		case r.WaitsForTime(): // its timer may have expired while draining
-			e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
-		case r.WaitsForParents() && r.ParentsUntil > 0:
-			e.timers.Add(agenda.Timer{At: r.ParentsUntil, Run: r.ID, Kind: agenda.ParentsOver})
-		}
-		e.freed = append(e.freed, r.Job)
-	}
 }
 
 // setHold changes a hold.

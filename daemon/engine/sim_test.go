@@ -317,18 +317,13 @@ func (h *history) die(rng *rand.Rand) {
 	h.successor()
 }
 
-// replace drains the daemon, and lets another take over or fail to.
+// replace drains the daemon, and lets another take over.
 func (h *history) replace(rng *rand.Rand) {
 	w := h.w
 	h.say("replace")
 	w.settle()
 	w.step(event.Drain{})
 	w.advance(w.now.Wall.Add(time.Duration(rng.Int64N(int64(2 * time.Hour)))))
-	if rng.IntN(3) == 0 {
-		h.say("in vain")
-		w.step(event.Undrain{})
-		return
-	}
 	h.adopt(rng)
 	h.successor()
 }

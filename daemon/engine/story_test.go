@@ -52,7 +52,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	run|pause|resume|stop JOB   a request of a person; force, until=T, skips, by=NAME
 //	backfill JOB FROM TO [overlap=W] [reprocess=W] [active=N]
 //	fillstop ID                 a backfill is stopped
-//	drain, abandon              the daemon is about to stop; undrain: it continues
+//	drain, abandon              the daemon is about to stop
 //	next JOB [N]                prints the planned times
 //	emit NAME [user=NAME] [admin] [env=NAME=value]
 //	                            a user emits an event
@@ -363,8 +363,6 @@ func (s *story) command(words []string, body string) {
 		return
 	case "drain":
 		h.step(event.Drain{})
-	case "undrain":
-		h.step(event.Undrain{})
 	case "abandon":
 		h.step(event.Abandon{})
 	default:

@@ -85,17 +85,12 @@ func (h *Host) restart() {
 	h.start()
 }
 
-// replace drains the daemon, and then replaces it, or lets it continue.
+// replace drains the daemon, and then replaces it.
 func (h *Host) replace() {
 	h.note("drain")
 	h.step(event.Drain{})
 	h.run(h.upTo(time.Hour))
-	switch h.rng.IntN(3) {
-	case 0:
-		h.note("undrain")
-		h.step(event.Undrain{})
-		return
-	case 1:
+	if h.rng.IntN(2) == 0 {
 		h.note("abandon")
 		h.step(event.Abandon{})
 		h.run(time.Minute)

@@ -163,9 +163,6 @@ type StopBackfill struct {
 // next start of the daemon catches up.
 type Drain struct{}
 
-// Undrain ends a Drain: the new daemon could not be started.
-type Undrain struct{}
-
 // BarUsers replaces the set of users for whom nothing may start now. Users outside the set may
 // start jobs. A Bar before the first Load, in the same step, also applies to @reboot
 // entries.
@@ -206,7 +203,6 @@ func (Resume) event() {}
 func (Drain) event()  {}
 
 func (Abandon) event() {}
-func (Undrain) event() {}
 
 func (BarUsers) event() {}
 func (Stamps) event()   {}
