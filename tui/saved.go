@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/settings"
 )
 
 // maxSettings bounds a file of settings.
@@ -75,28 +76,12 @@ func writeJSON(path string, v any) error {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = replaceFile(path, append(text, '\n'))
+		err = settings.Replace(path, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-func replaceFile(path string, text []byte) error {
-	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name()) // fails when all went well: it has its name then
-	_, err = beside.Write(text)
-	if e := beside.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(beside.Name(), path)
-	}
-	return err
 }
 
 // readSettings reads a small file; a missing one is empty.

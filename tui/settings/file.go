@@ -169,7 +169,7 @@ func (f *File) Save() (*File, error) {
 		return nil, fmt.Errorf("%s was changed by another program, and was read again: change the setting once more", f.Path)
 	}
 	if err == nil {
-		err = replace(f.Path, f.text)
+		err = Replace(f.Path, []byte(f.text))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the setting is not saved: %w", err)
@@ -177,9 +177,9 @@ func (f *File) Save() (*File, error) {
 	return &saved, nil
 }
 
-// replace replaces the content of a file, or creates a file that only its owner can read. A
+// Replace replaces the content of a file, or creates a file that only its owner can read. A
 // symbolic link stays a link.
-func replace(path, text string) error {
+func Replace(path string, text []byte) error {
 	mode := fs.FileMode(0o600)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -194,12 +194,12 @@ func replace(path, text string) error {
 		}
 		mode = info.Mode().Perm()
 	}
-	beside, err := os.CreateTemp(filepath.Dir(path), ".config.toml-")
+	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(beside.Name()) // fails when all went well: it has its name then
-	_, err = beside.WriteString(text)
+	_, err = beside.Write(text)
 	err = errors.Join(err, beside.Chmod(mode), beside.Sync(), beside.Close())
 	if err != nil {
 		return err
