@@ -46,6 +46,8 @@ func TestJobsWithstandAnyKeys(t *testing.T) {
 				carryAll(t, s, d, s.Tick(at))
 			case 3:
 				carryAll(t, s, d, s.Click(at, r.IntN(width), r.IntN(height)))
+				carryAll(t, s, d, s.Drag(at, r.IntN(width), r.IntN(height)))
+				carryAll(t, s, d, s.Wheel(at, r.IntN(2) == 0, r.IntN(width), r.IntN(height)))
 			default:
 				k := screen.Key{Name: names[r.IntN(len(names))]}
 				if len(k.Name) == 1 {

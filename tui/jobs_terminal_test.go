@@ -108,27 +108,82 @@ func TestTerminalFindsWithTypos(t *testing.T) {
 	x.wait("> report events", "recent")
 }
 
-// The mouse is on from the start: names of screens, titles of columns and rows answer to a click.
+// mouse sends a gesture of the mouse on the first place of a text: 0 a click, 64 the wheel up, 65 down.
+func (x *terminal) mouse(button int, text string) {
+	x.t.Helper()
+	screen := x.screen()
+	for y, line := range strings.Split(screen, "\n") {
+		if before, _, found := strings.Cut(line, text); found {
+			at := fmt.Sprintf("\x1b[<%d;%d;%d", button, len([]rune(before))+1, y+1)
+			x.typing(at + "M" + at + "m")
+			return
+		}
+	}
+	x.t.Fatalf("no %q on the screen:\n%s", text, screen)
+}
+
+func (x *terminal) click(text string) {
+	x.t.Helper()
+	x.mouse(0, text)
+}
+
+// The mouse is on from the start: names of screens, titles of columns, rows, menus, remedies, and the
+// text and the form of the editor answer to a click, and the wheel scrolls.
 func TestTerminalMouse(t *testing.T) {
 	x := newHost(t, brokenCrontab).open(80, 24)
-	screen := x.wait("broken", "sleepy", "live ")
-	click := func(text string) {
-		t.Helper()
-		for y, line := range strings.Split(screen, "\n") {
-			if before, _, found := strings.Cut(line, text); found {
-				at := fmt.Sprintf("\x1b[<0;%d;%d", len([]rune(before))+1, y+1)
-				x.typing(at + "M" + at + "m")
-				return
-			}
-		}
-		t.Fatalf("no %q on the screen:\n%s", text, screen)
-	}
-	click("JOB ")
-	screen = x.wait("sort job")
-	click("sleepy")
+	x.wait("broken", "sleepy", "live ")
+	x.click("JOB ")
+	x.wait("sort job")
+	x.click("sleepy")
 	x.wait("─ sleepy: ")
-	click("2 Runs")
+	x.keys("f")
+	x.wait("Show only")
+	x.click("n new")
+	x.wait("[*] n new", "only new")
+	x.mouse(64, "Show only") // which leaves the menu open
+	x.wait(">· new  broken")
+	x.click("a all")
+	x.wait("[ ] n new")
+	x.click("enter done")
+	x.gone("Show only")
+	x.click("r run  x")
+	x.wait("Run broken now")
+	x.click("y run")
+	x.wait("✗ FAIL broken")
+	x.keys("w")
+	x.wait("Do one of these", "see its output")
+	x.click("see its output")
+	x.wait("Output: broken", "err  fatal: no route to pg-2")
+	x.keys("Escape")
+	x.wait("Do one of these")
+	x.keys("Escape")
+	x.wait("[1 Jobs]")
+	x.click("2 Runs")
 	x.wait("[2 Runs]")
+}
+
+// A click places the cursor of the editor, and chooses a field of its form; the wheel scrolls.
+func TestTerminalMouseInTheEditor(t *testing.T) {
+	x := newHost(t, brokenCrontab+strings.Repeat("# filled\n", 40)).open(80, 24)
+	x.wait("broken", "sleepy", "live ")
+	x.keys("e")
+	x.wait("#@ name=sleepy", "─ Line 3: ")
+	x.click("sleepy")
+	x.wait("─ Line 4: ")
+	x.typing("very")
+	x.wait("#@ name=verysleepy")
+	x.mouse(65, "#@ name=verysleepy")
+	x.gone("#@ name=broken")
+	x.mouse(64, "#@ name=verysleepy")
+	x.wait("#@ name=broken")
+	x.click("exec sleep")
+	x.wait("─ Line 5: ")
+	x.click("f2 form")
+	x.wait("Line 5 ─", ">minute")
+	x.click("hour ")
+	x.wait(">hour")
+	x.click("esc cancel")
+	x.gone(">hour")
 }
 
 // With --notify a failure rings the bell, is shown on the desktop and counted in the title, and the

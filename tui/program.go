@@ -194,11 +194,15 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	case tea.PasteMsg:
 		return m.carryOut(m.shell.Paste(now, msg.Content))
 	case tea.MouseClickMsg:
-		return m.carryOut(m.shell.Click(now, msg.X, msg.Y))
+		if msg.Button == tea.MouseLeft {
+			return m.carryOut(m.shell.Click(now, msg.X, msg.Y))
+		}
 	case tea.MouseMotionMsg:
 		return m.carryOut(m.shell.Drag(now, msg.X, msg.Y))
 	case tea.MouseWheelMsg:
-		return m.carryOut(m.shell.Wheel(now, msg.Button == tea.MouseWheelDown))
+		if msg.Button == tea.MouseWheelDown || msg.Button == tea.MouseWheelUp {
+			return m.carryOut(m.shell.Wheel(now, msg.Button == tea.MouseWheelDown, msg.X, msg.Y))
+		}
 	case fed:
 		return m.feedOn(now)
 	case lost:

@@ -107,6 +107,9 @@ func (b *Buffer) Go(line, at int) {
 	b.settle()
 }
 
+// GoTo moves the cursor to the character in a column of a line, or to the end of the line.
+func (b *Buffer) GoTo(line, column int) { b.Go(line, atColumn(b.Line(line), column)) }
+
 // settle ends what was being typed, and forgets the column of moves up and down.
 func (b *Buffer) settle() {
 	b.column = -1

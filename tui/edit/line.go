@@ -95,6 +95,9 @@ func (l *Line) Home() { l.at = 0 }
 // End moves to the end.
 func (l *Line) End() { l.at = len(l.text) }
 
+// GoTo moves to the character in a cell of the part that is shown, or to the end.
+func (l *Line) GoTo(cell int) { l.at = atColumn(l.text, l.left+cell) }
+
 // Cursor is the cell that the cursor is in when the whole line is shown.
 func (l *Line) Cursor() int { return width(l.text[:l.at]) }
 

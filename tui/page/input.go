@@ -41,10 +41,14 @@ func TypeInto(line *edit.Line, k screen.Key) bool {
 }
 
 // DrawInput draws an input line with its caret into a field, and returns the column
-// after it.
+// after it. A click moves the caret.
 func DrawInput(v canvas.View, x, y, width int, line *edit.Line, w *screen.World) int {
 	shown, cursor := line.View(max(width, 1))
 	field := v.In(x, y, width, 1)
+	w.OnClick(field, func(x, _ int) []screen.Effect {
+		line.GoTo(x)
+		return nil
+	})
 	end := field.Put(0, 0, shown, canvas.Style{})
 	field.In(cursor, 0, 1, 1).Restyle(func(s canvas.Style) canvas.Style {
 		s.Reverse = true

@@ -26,6 +26,7 @@ type Span struct {
 type Paragraph struct {
 	Spans []Span
 	Hang  int
+	Does  keys.Action // a click performs it; empty: none
 	rule  bool
 }
 
@@ -39,6 +40,13 @@ type Page struct {
 
 // Set replaces the text, and keeps the scroll position.
 func (p *Page) Set(paragraphs []Paragraph) { p.Paragraphs = paragraphs }
+
+// Scroll scrolls by some lines.
+func (p *Page) Scroll(lines int) []screen.Effect {
+	p.Top += lines
+	p.clamp()
+	return nil
+}
 
 // Act scrolls; ok is false for an action that does not.
 func (p *Page) Act(a keys.Action) (ok bool) {
@@ -69,7 +77,7 @@ func (p *Page) Act(a keys.Action) (ok bool) {
 func (p *Page) clamp() { p.Top = max(min(p.Top, p.rows-p.height), 0) }
 
 // Draw draws the part that is in view.
-func (p *Page) Draw(v canvas.View, g *canvas.Glyphs) {
+func (p *Page) Draw(v canvas.View, w *screen.World) {
 	var rows []Paragraph
 	for _, q := range p.Paragraphs {
 		rows = q.Wrapped(rows, v.Width())
@@ -77,7 +85,11 @@ func (p *Page) Draw(v canvas.View, g *canvas.Glyphs) {
 	p.rows, p.height = len(rows), v.Height()
 	p.clamp()
 	for y := range min(v.Height(), len(rows)-p.Top) {
-		rows[p.Top+y].draw(v.Row(y), g)
+		row := rows[p.Top+y]
+		row.draw(v.Row(y), w.Glyphs)
+		if row.Does != "" {
+			w.ClickActs(v.Row(y), row.Does)
+		}
 	}
 }
 
@@ -106,7 +118,7 @@ func (q Paragraph) Wrapped(rows []Paragraph, width int) []Paragraph {
 		if i > 0 {
 			head = []Span{{Text: strings.Repeat(" ", q.Hang)}}
 		}
-		rows = append(rows, Paragraph{Spans: append(head[:len(head):len(head)], Span{text, last.Style})})
+		rows = append(rows, Paragraph{Spans: append(head[:len(head):len(head)], Span{text, last.Style}), Does: q.Does})
 	}
 	return rows
 }
@@ -215,7 +227,7 @@ func DrawWrapped(v canvas.View, text string, w *screen.World) int {
 func DrawError(v canvas.View, err error, w *screen.World) {
 	var p Page
 	p.Set(ErrorText(w, err))
-	p.Draw(v, w.Glyphs)
+	p.Draw(v, w)
 }
 
 // DrawUnknown draws what takes the place of data that the daemon has not sent: that it was asked,

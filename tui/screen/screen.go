@@ -59,17 +59,6 @@ type Headed interface {
 	Headed()
 }
 
-// Clicker is a screen that answers to a click of the mouse on a cell of the terminal. open reports
-// that the click means keys.Open.
-type Clicker interface {
-	Click(w *World, x, y int) (effects []Effect, open bool)
-}
-
-// Dragger is a Clicker that also answers to a mouse that moves after a click.
-type Dragger interface {
-	Drag(w *World, x, y int) []Effect
-}
-
 // Foot is a screen that chooses the keys of its last line; otherwise the shell
 // does.
 type Foot interface {
@@ -80,6 +69,15 @@ type Foot interface {
 type Key struct {
 	Name string
 	Text string
+}
+
+// KeyNamed returns a key by its name. A single letter is the text that it types.
+func KeyNamed(name string) Key {
+	k := Key{Name: name}
+	if len(name) == 1 {
+		k.Text = name
+	}
+	return k
 }
 
 // Subject is the selection that an action applies to.

@@ -41,6 +41,8 @@ type World struct {
 	Query board.Query // what lists of jobs go by: the same jobs on all screens
 	At    job.ID      // the job that was under the cursor of one of them last
 
+	Answer func(Area) // adds a part of the frame that answers to the mouse; nil: none does
+
 	// Busy reports that the user moved the cursor within the last two seconds, so
 	// that lists are not sorted again under the cursor.
 	Busy bool

@@ -51,8 +51,8 @@ func (s *Shell) word(a keys.Action) string {
 	return string(a)
 }
 
-// press performs an action on a subject that a screen chose.
-func (s *Shell) press(a keys.Action, about screen.Subject) {
+// actOn performs an action on a subject that a screen chose.
+func (s *Shell) actOn(a keys.Action, about screen.Subject) {
 	switch why := s.refusesFor(a, about); {
 	case why != "":
 		s.warn(s.word(a) + ": " + why)
@@ -145,6 +145,8 @@ func (s *Shell) everywhere(a keys.Action) bool {
 		s.turnMouse()
 	case keys.Reload:
 		s.confirm(nil, reload())
+	case keys.Quit:
+		s.order(nil, screen.Quit{})
 	case keys.Redraw:
 		s.order(nil, screen.Redraw{})
 	case keys.Back:

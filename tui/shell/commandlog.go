@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -90,8 +91,7 @@ func (l *commandLog) draw(v canvas.View, s *Shell) {
 		}
 		s.log[len(s.log)-1-l.top-i].draw(v.In(0, 2*i+1, v.Width(), 2), s.w)
 	}
-	x := s.drawHints(v, 1, v.Height()-1, "esc", "close")
-	v.PutCut(x, v.Height()-1, v.Width()-x-1, "j k scroll", s.w.Glyphs.Ellipsis, canvas.Style{})
+	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "esc", "close", "j", "", "k", "scroll")
 }
 
 func (e *entry) draw(v canvas.View, w *screen.World) {

@@ -157,7 +157,7 @@ func (q *question) draw(v canvas.View, s *Shell) {
 		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
 		x := min(1+display.Width("Type "+wanted+" to confirm: "), v.Width()-19)
 		page.DrawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
-		s.drawHints(v, v.Width()-len("esc no "), last, "esc", "no")
+		page.DrawHints(v, v.Width()-len("esc no "), last, s.w, canvas.Style{}, "esc", "no")
 		return
 	}
 	hints := []string{q.yes, q.word()}
@@ -167,7 +167,7 @@ func (q *question) draw(v canvas.View, s *Shell) {
 	if q.do.Preview != nil {
 		hints = append(hints, "d", "dry run")
 	}
-	s.drawHints(v, 1, last, append(hints, "esc", "no")...)
+	page.DrawHints(v, 1, last, s.w, canvas.Style{}, append(hints, "esc", "no")...)
 }
 
 // word is the verb of the command: what y does.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -60,8 +61,8 @@ func (m *copyMenu) draw(v canvas.View, s *Shell) {
 		}
 		v.Put(2, i+1, item.key, canvas.Style{Bold: true})
 		v.Put(4, i+1, item.what, canvas.Style{})
-		s.hitable(v, 0, v.Width(), i+1, func() { m.key(s, screen.Key{Name: item.key}) })
+		s.w.ClickTypes(v.Row(i+1), screen.KeyNamed(item.key))
 		v.PutCut(14, i+1, v.Width()-15, item.text, s.w.Glyphs.Ellipsis, canvas.Style{Faint: true})
 	}
-	s.drawHints(v, 1, v.Height()-1, "esc", "no")
+	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "esc", "no")
 }

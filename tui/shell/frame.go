@@ -16,7 +16,7 @@ import (
 // Draw draws everything.
 func (s *Shell) Draw(v canvas.View) {
 	s.w.Width = v.Width()
-	s.hits = s.hits[:0]
+	s.beginAreas()
 	if v.Width() < screen.LeastWidth || v.Height() < screen.LeastHeight {
 		s.drawSmall(v)
 		return
@@ -35,7 +35,7 @@ func (s *Shell) Draw(v canvas.View) {
 		s.drawWelcome(body.In(0, 0, body.Width(), body.Height()-toast))
 	}
 	if s.over != nil {
-		s.hits = s.hits[:0]
+		s.beginAreas()
 		lay := v.In(0, v.Height()-over, v.Width(), over)
 		if over < body.Height() {
 			lay = v.In(0, v.Height()-over-1, v.Width(), over+1)
@@ -99,7 +99,7 @@ func (s *Shell) drawTabs(row canvas.View, x int) {
 			return
 		}
 		end := row.Put(x, 0, name, style)
-		s.hitable(row, x, end, 0, func() { s.act(r.Action) })
+		s.w.ClickActs(row.In(x, 0, end-x, 1), r.Action)
 		x = end + 1
 	}
 }
@@ -242,12 +242,16 @@ func (s *Shell) drawToast(body canvas.View) int {
 	}
 	v := body.Below(body.Height() - len(lines))
 	v.Fill(" ", canvas.Style{})
+	s.w.OnClick(v, hides)
 	v.Put(1, 0, sign, style)
 	for y, line := range lines {
 		v.PutCut(3, y, width, line, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	}
 	return len(lines)
 }
+
+// hides answers to a click on what every click hides.
+func hides(int, int) []screen.Effect { return nil }
 
 // usual are the keys on the last line of a screen that does not choose its own. Those
 // of spare are dropped first if there is no room.
@@ -293,7 +297,7 @@ func (s *Shell) drawFoot(row canvas.View) {
 		keyStyle := style
 		keyStyle.Bold = !h.off
 		end := row.Put(row.Put(x, 0, h.key, keyStyle), 0, " "+h.word, style)
-		s.hitable(row, x, end, 0, func() { s.act(h.action) })
+		s.w.ClickActs(row.In(x, 0, end-x, 1), h.action)
 		x = end + gap
 	}
 }
@@ -388,10 +392,12 @@ func (s *Shell) drawWelcome(body canvas.View) {
 	}
 	v := body.Below(body.Height() - height)
 	v.Fill(" ", canvas.Style{})
+	s.w.OnClick(v, hides)
 	page.DrawRule(v.Row(0), "Hints for the first start; any key hides them", s.w.Glyphs)
 	for y, h := range hints[:height-1] {
 		v.Put(1, y+1, h.key, canvas.Style{Bold: true})
 		v.PutCut(wide+3, y+1, v.Width()-wide-4, h.word, s.w.Glyphs.Ellipsis, canvas.Style{})
+		s.w.ClickActs(v.Row(y+1), h.action)
 	}
 }
 
@@ -399,7 +405,7 @@ func (s *Shell) drawWelcome(body canvas.View) {
 func (s *Shell) welcomeHints() (hints []hint, wide int) {
 	for _, w := range welcome {
 		if b, ok := s.w.Keys.Binding(w.action, keys.Subject, keys.List, keys.Everywhere); ok && len(b.Keys) > 0 {
-			hints = append(hints, hint{key: b.Keys[0], word: w.text})
+			hints = append(hints, hint{action: w.action, key: b.Keys[0], word: w.text})
 			wide = max(wide, display.Width(b.Keys[0]))
 		}
 	}

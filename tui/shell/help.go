@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
@@ -52,7 +53,21 @@ func (h *help) height(_ *Shell, _, room int) int { return room }
 type helpLine struct {
 	heading string
 	binding keys.Binding
+	custom  *custom.Command // that the key runs; nil: the key is of the dashboard
 	refused string
+}
+
+// act does what the key does.
+func (l *helpLine) act(s *Shell) {
+	s.over = nil
+	switch {
+	case l.custom == nil:
+		s.act(l.binding.Action)
+	case l.refused != "":
+		s.warn(l.custom.Name + ": " + l.refused)
+	default:
+		s.runCustom(l.custom)
+	}
 }
 
 // lines returns the keys that match the search.
@@ -91,16 +106,20 @@ func (h *help) draw(v canvas.View, s *Shell) {
 		v.PutCut(1, 1, v.Width()-2, "No key does that. Backspace, or esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
 	}
 	for y := range min(room, len(lines)-h.top) {
-		lines[h.top+y].draw(v.Row(1+y), s.w.Glyphs)
+		line := &lines[h.top+y]
+		line.draw(v.Row(1+y), s.w.Glyphs)
+		if len(line.binding.Keys) > 0 {
+			s.onClick(v.Row(1+y), func() { line.act(s) })
+		}
 	}
 	more := "type to search"
 	if len(lines) > room {
 		more += "   up down scroll"
 	}
 	if s.mouse {
-		more += "   the mouse clicks keys, titles and rows; hold shift to select text"
+		more += "   the mouse works everywhere; hold shift to select text"
 	}
-	x = s.drawHints(v, 1, v.Height()-1, "esc", "close")
+	x = page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "esc", "close")
 	v.PutCut(x, v.Height()-1, v.Width()-x-1, more, s.w.Glyphs.Ellipsis, canvas.Style{})
 }
 
@@ -116,7 +135,7 @@ func (s *Shell) customHelp(contains func(b keys.Binding) bool) (lines []helpLine
 		if a, taken := s.w.Keys.Find(c.Key, s.scopes()...); taken {
 			refused = "the key is " + string(a) + " already"
 		}
-		lines = append(lines, helpLine{binding: b, refused: refused})
+		lines = append(lines, helpLine{binding: b, custom: c, refused: refused})
 	}
 	if len(lines) > 0 {
 		lines = slices.Insert(lines, 0, helpLine{heading: "custom commands"})

@@ -143,18 +143,18 @@ func (s *Shell) choose(c *finder.Candidate) {
 		if c.Verb.About == finder.NoJob {
 			s.act(c.Verb.Action)
 		} else {
-			s.press(c.Verb.Action, c.Subject())
+			s.actOn(c.Verb.Action, c.Subject())
 		}
 	case finder.KindCommand:
 		s.command(c.Words)
 	case finder.KindCustom:
 		s.runCustom(c.Custom)
 	case finder.KindJob:
-		s.press(keys.Open, c.Subject())
+		s.actOn(keys.Open, c.Subject())
 	case finder.KindScreen:
 		s.act(c.Action)
 	case finder.KindFile:
-		s.press(keys.Edit, c.Subject())
+		s.actOn(keys.Edit, c.Subject())
 	case finder.KindHost:
 		s.openHost(c.Name)
 	case finder.KindView:
@@ -278,7 +278,7 @@ func (p *palette) draw(v canvas.View, s *Shell) {
 	top := max(p.cursor-rows+1, 0)
 	for y := range min(rows, len(p.found)-top) {
 		p.drawCandidate(v.Row(y+1), s, top+y)
-		s.hitable(v, 0, v.Width(), y+1, func() {
+		s.onClick(v.Row(y+1), func() {
 			p.cursor = top + y
 			p.key(s, screen.Key{Name: "enter"})
 		})
@@ -286,7 +286,7 @@ func (p *palette) draw(v canvas.View, s *Shell) {
 	if len(p.found) == 0 {
 		v.PutCut(1, 1, v.Width()-2, "Nothing is called so. Backspace, or esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
 	}
-	s.drawHints(v, 1, v.Height()-1, "tab", "complete", "enter", "go", "ctrl+y", "copy as shell command", "esc", "close")
+	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "tab", "complete", "enter", "go", "ctrl+y", "copy as shell command", "esc", "close")
 }
 
 // column returns the column of the help texts: behind the longest candidate, but at

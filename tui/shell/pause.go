@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/typedtime"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -86,8 +87,8 @@ func (m *pauseMenu) draw(v canvas.View, s *Shell) {
 			break
 		}
 		end := v.Put(v.Put(x, 1, c.key, canvas.Style{Bold: true})+1, 1, text, canvas.Style{})
-		s.hitable(v, x, end, 1, func() { m.key(s, screen.Key{Name: c.key}) })
+		s.w.ClickTypes(v.In(x, 1, end-x, 1), screen.KeyNamed(c.key))
 		x = end + 3
 	}
-	s.drawHints(v, 1, 2, "esc", "no")
+	page.DrawHints(v, 1, 2, s.w, canvas.Style{}, "esc", "no")
 }

@@ -8,15 +8,39 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// hit is a part of the last frame that answers to a click.
-type hit struct {
-	view canvas.View
-	do   func()
+// pointer is what answers to the mouse: the areas of the last frame, and the screen and overlay that
+// it shows. While another screen or overlay is in front already, they do not answer.
+type pointer struct {
+	areas []screen.Area
+	front screen.Screen
+	over  overlay
+	held  *screen.Area // that is dragged
+	x, y  int          // where the drag began
 }
 
-// hitable makes the cells from x to end of a line answer to a click.
-func (s *Shell) hitable(v canvas.View, x, end, y int, do func()) {
-	s.hits = append(s.hits, hit{v.In(x, y, end-x, 1), do})
+// beginAreas forgets the areas before a frame or an overlay is drawn, which adds its own.
+func (s *Shell) beginAreas() {
+	p := &s.pointer
+	p.areas, p.front, p.over = p.areas[:0], s.front(), s.over
+	s.w.Answer = p.add
+}
+
+func (p *pointer) add(a screen.Area) { p.areas = append(p.areas, a) }
+
+// area returns the area that answers to a gesture on a cell of the terminal, and the cell in it.
+func (s *Shell) area(on screen.Gesture, x, y int) (a *screen.Area, dx, dy int) {
+	if s.pointer.front != s.front() || s.pointer.over != s.over {
+		return nil, 0, 0
+	}
+	return screen.FindArea(s.pointer.areas, on, x, y)
+}
+
+// onClick makes a part of the frame answer to a click.
+func (s *Shell) onClick(v canvas.View, do func()) {
+	s.w.OnClick(v, func(int, int) []screen.Effect {
+		do()
+		return nil
+	})
 }
 
 // Click answers to a click of the mouse on a cell of the terminal. While an overlay is open, only
@@ -26,20 +50,16 @@ func (s *Shell) Click(now time.Time, x, y int) []Order {
 	s.trigger, s.sought = "", nil
 	s.toast.hide()
 	s.welcome = false
-	for _, h := range s.hits {
-		if _, _, inside := h.view.Locate(x, y); inside {
-			h.do()
-			return s.flush()
-		}
+	if held, _, _ := s.area(screen.Drag, x, y); held != nil {
+		copied := *held // the next frame has other areas
+		s.pointer.held, s.pointer.x, s.pointer.y = &copied, x, y
+		return s.flush()
 	}
-	if front, ok := s.front().(screen.Clicker); ok && s.over == nil {
+	s.pointer.held = nil
+	if a, dx, dy := s.area(screen.Click, x, y); a != nil {
 		s.moved, s.w.Busy = now, true
-		effects, open := front.Click(s.w, x, y)
-		s.perform(s.front(), effects)
+		s.perform(s.front(), a.Do(dx, dy))
 		s.refresh()
-		if open {
-			s.act(keys.Open)
-		}
 	}
 	return s.flush()
 }
@@ -47,44 +67,32 @@ func (s *Shell) Click(now time.Time, x, y int) []Order {
 // Drag answers to the mouse that moves while its button is pressed.
 func (s *Shell) Drag(now time.Time, x, y int) []Order {
 	s.at(now)
-	if front, ok := s.front().(screen.Dragger); ok && s.over == nil {
-		s.perform(s.front(), front.Drag(s.w, x, y))
+	if p := &s.pointer; p.held != nil && p.front == s.front() && s.over == nil {
+		s.perform(s.front(), p.held.Do(x-p.x, y-p.y))
 	}
 	return s.flush()
 }
 
-// Wheel moves by some lines.
-func (s *Shell) Wheel(now time.Time, down bool) []Order {
+// wheelLines is the number of lines that the wheel scrolls.
+const wheelLines = 3
+
+// Wheel scrolls what is in a cell of the terminal, or else moves like the keys.
+func (s *Shell) Wheel(now time.Time, down bool, x, y int) []Order {
 	s.at(now)
-	a, k := keys.Up, screen.Key{Name: "up"}
+	a, k, lines := keys.Up, screen.KeyNamed("up"), -wheelLines
 	if down {
-		a, k = keys.Down, screen.Key{Name: "down"}
+		a, k, lines = keys.Down, screen.KeyNamed("down"), wheelLines
 	}
-	for range 3 {
-		switch {
-		case s.over != nil:
+	if area, _, _ := s.area(screen.Wheel, x, y); area != nil {
+		s.perform(s.front(), area.Do(0, lines))
+		return s.flush()
+	}
+	for range wheelLines {
+		if s.over != nil {
 			s.over.key(s, k)
-		case !s.typed(s.front(), k):
+		} else {
 			s.act(a)
 		}
 	}
 	return s.flush()
-}
-
-// drawHints draws keys of an overlay and what they do, in pairs. A click on one is the key.
-func (s *Shell) drawHints(v canvas.View, x, y int, hints ...string) int {
-	for i := 0; i < len(hints); i += 2 {
-		key := screen.Key{Name: hints[i]}
-		if len(key.Name) == 1 {
-			key.Text = key.Name
-		}
-		end := v.Put(x, y, hints[i]+" "+hints[i+1], canvas.Style{})
-		s.hitable(v, x, end, y, func() {
-			if s.over != nil {
-				s.over.key(s, key)
-			}
-		})
-		x = end + 3
-	}
-	return x
 }

@@ -57,13 +57,14 @@ func TestWheelScrollsWhatIsInFront(t *testing.T) {
 	s, front := newTestShell(t)
 	typeKeys(s, "?")
 	shown(s, 80, 24)
-	s.Wheel(s.now, true)
+	s.Wheel(s.now, true, 10, 10)
 	if h := s.over.(*help); h.top != 3 {
 		t.Errorf("help is at line %d, want 3", h.top)
 	}
 	typeKeys(s, "esc")
 	front.acted = nil
-	if s.Wheel(s.now, false); len(front.acted) != 3 || front.acted[0] != keys.Up {
+	shown(s, 80, 24)
+	if s.Wheel(s.now, false, 10, 10); len(front.acted) != 3 || front.acted[0] != keys.Up {
 		t.Errorf("the screen got %v, want three times up", front.acted)
 	}
 }

@@ -66,7 +66,7 @@ type Shell struct {
 	welcome  bool   // the hints for the first start are shown
 	title    string // of the terminal
 	prefs    *preferences.Preferences
-	hits     []hit // as drawn last
+	pointer  pointer
 	orders   []Order
 }
 
@@ -154,6 +154,12 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	s.trigger, s.sought = k.Name, nil
 	s.toast.hide()
 	s.welcome = false
+	s.press(k)
+	return s.flush()
+}
+
+// press hands a key to what is in front.
+func (s *Shell) press(k screen.Key) {
 	switch front := s.front(); {
 	case k.Name == quitKey:
 		s.order(nil, screen.Quit{})
@@ -168,7 +174,6 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 			s.warn(k.Name + " does nothing here" + s.helpHint())
 		}
 	}
-	return s.flush()
 }
 
 // helpHint names the key that lists all keys: "; ? shows the keys".
@@ -326,7 +331,11 @@ func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 		case screen.Do:
 			s.confirm(owner, e)
 		case screen.Press:
-			s.press(e.Action, e.Subject)
+			s.actOn(e.Action, e.Subject)
+		case screen.Act:
+			s.act(e.Action)
+		case screen.Type:
+			s.press(e.Key)
 		case screen.Say:
 			if e.Bad {
 				s.warn(e.Text)

@@ -90,7 +90,7 @@ func (m *viewMenu) draw(v canvas.View, s *Shell) {
 			v.Put(1, y+1, s.w.Glyphs.Cursor, style)
 			style.Bold = true
 		}
-		s.hitable(v, 0, v.Width(), y+1, func() {
+		s.onClick(v.Row(y+1), func() {
 			m.cursor = top + y
 			m.key(s, screen.Key{Name: "enter"})
 		})
@@ -100,7 +100,7 @@ func (m *viewMenu) draw(v canvas.View, s *Shell) {
 	if len(s.views) == 0 {
 		v.PutCut(1, 1, v.Width()-2, "None is saved. s saves the filter, states, order and width that are set now.", ellipsis, canvas.Style{})
 	}
-	s.drawHints(v, 1, v.Height()-1, "enter", "open", "s", "save this view", "D", "delete", "esc", "close")
+	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "enter", "open", "s", "save this view", "D", "delete", "esc", "close")
 }
 
 // viewText describes a view.

@@ -345,6 +345,7 @@ func (l *list[K]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) in
 	if text == "" {
 		return x
 	}
+	w.ClickActs(v.In(x, y, width, 1), keys.Filter)
 	x = v.Put(x, y, "/", canvas.Style{Role: canvas.Match})
 	v.PutCut(x, y, width-1, text, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Match})
 	return x + min(display.Width(display.Text(text)), width-1)

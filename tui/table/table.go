@@ -29,12 +29,14 @@ type Source[K comparable, R any] interface {
 type Table[K comparable, R any] struct {
 	Source  Source[K, R]
 	Columns []Column[R]
-	Left    int          // column of the screen at which the first cell begins
-	MarkAt  int          // column of the screen that shows the sign of a marked row
-	Titles  canvas.Style // of the titles of columns
-	Sorted  string       // title of the column that the rows are sorted by
-	Way     string       // sign behind that title
-	ToFirst bool         // when a filter hides the row under the cursor, the cursor moves to the first row
+	Left    int                                                 // column of the screen at which the first cell begins
+	MarkAt  int                                                 // column of the screen that shows the sign of a marked row
+	Titles  canvas.Style                                        // of the titles of columns
+	Sorted  string                                              // title of the column that the rows are sorted by
+	Way     string                                              // sign behind that title
+	OnTitle func(w *screen.World, title string) []screen.Effect // answers to a click on the title of a column; nil: nothing does
+	OnRow   func(w *screen.World) []screen.Effect               // is called after a click has moved the cursor; nil: nothing is
+	ToFirst bool                                                // when a filter hides the row under the cursor, the cursor moves to the first row
 
 	In      keys.Scope             // scope of the screen's keys
 	Keys    []keys.Action          // keys on the last line
@@ -43,8 +45,6 @@ type Table[K comparable, R any] struct {
 	listing list[K]
 	filter  string // that the source was filtered by
 	placed  []placedColumn[R]
-	title   canvas.View // as drawn last, like body
-	body    canvas.View
 	field   Field
 }
 
@@ -158,20 +158,21 @@ func (t *Table[K, R]) SelectLine(y int) (ok, again bool) {
 	return true, again
 }
 
-// Click moves the cursor to the row in a cell of the terminal, and reports whether to open it, because
-// the cursor was on it already.
-func (t *Table[K, R]) Click(_ *screen.World, x, y int) (effects []screen.Effect, open bool) {
-	if _, line, inside := t.body.Locate(x, y); inside {
-		_, open = t.SelectLine(line)
+// clickRow moves the cursor to the row on a line, and opens it if the cursor was on it already.
+func (t *Table[K, R]) clickRow(w *screen.World, y int) []screen.Effect {
+	switch ok, again := t.SelectLine(y); {
+	case again:
+		return []screen.Effect{screen.Act{Action: keys.Open}}
+	case ok && t.OnRow != nil:
+		return t.OnRow(w)
 	}
-	return nil, open
+	return nil
 }
 
-// TitleAt returns the title of the column whose title is in a cell of the terminal, or "".
-func (t *Table[K, R]) TitleAt(x, y int) string {
-	x, _, inside := t.title.Locate(x, y)
+// titleAt returns the title of the column that has a cell, or "".
+func (t *Table[K, R]) titleAt(x int) string {
 	for i := range t.placed {
-		if p := &t.placed[i]; inside && x >= p.x && x < p.x+p.width {
+		if p := &t.placed[i]; x >= p.x && x < p.x+p.width {
 			return p.Title
 		}
 	}
@@ -197,7 +198,9 @@ func (t *Table[K, R]) Draw(v canvas.View, w *screen.World) {
 
 // DrawTitles draws the titles of the columns that Place has chosen.
 func (t *Table[K, R]) DrawTitles(row canvas.View, w *screen.World) {
-	t.title = row
+	if t.OnTitle != nil {
+		w.OnClick(row, func(x, _ int) []screen.Effect { return t.OnTitle(w, t.titleAt(x)) })
+	}
 	for i := range t.placed {
 		sign := ""
 		if t.Sorted != "" && t.placed[i].Title == t.Sorted {
@@ -209,7 +212,7 @@ func (t *Table[K, R]) DrawTitles(row canvas.View, w *screen.World) {
 
 // DrawRows draws the rows in view in the columns that Place has chosen.
 func (t *Table[K, R]) DrawRows(v canvas.View, w *screen.World) {
-	t.body = v
+	w.OnClick(v, func(_, y int) []screen.Effect { return t.clickRow(w, y) })
 	first, last := t.Window(v.Height())
 	for i := first; i < last; i++ {
 		row := v.Row(i - first)

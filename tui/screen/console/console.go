@@ -209,7 +209,7 @@ func (s *Console) Draw(v canvas.View, w *screen.World) {
 	if s.follow && !s.held {
 		s.page.Top = math.MaxInt / 2 // the page knows its end
 	}
-	s.page.Draw(v, w.Glyphs)
+	s.page.Draw(v, w)
 }
 
 func (s *Console) paragraphs(w *screen.World) []page.Paragraph {

@@ -26,11 +26,9 @@ type Detail struct {
 	output *output.Output // nil: that tab was not opened yet
 	runs   *jobRuns
 	config api.JobConfig
-	err    error              // of the configuration
-	asked  bool               // for the configuration
-	page   page.Page          // of the tabs that are text
-	tabs   canvas.View        // their names, as drawn last
-	ends   [len(tabNames)]int // the columns behind them, likewise
+	err    error     // of the configuration
+	asked  bool      // for the configuration
+	page   page.Page // of the tabs that are text
 }
 
 // The tabs, from left to right.
@@ -169,22 +167,6 @@ func (s *Detail) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.page.Act(a)
 }
 
-// Click selects a tab, or a run in the history.
-func (s *Detail) Click(w *screen.World, x, y int) (effects []screen.Effect, open bool) {
-	if at, _, inside := s.tabs.Locate(x, y); inside {
-		for i, end := range s.ends {
-			if at < end {
-				return s.turn(w, i-s.tab+len(tabNames)), false
-			}
-		}
-		return nil, false
-	}
-	if s.tab != tabHistory {
-		return nil, false
-	}
-	return s.runs.table.Click(w, x, y)
-}
-
 // turn selects another tab. The output tab shows the run that is selected in the
 // history, and stops following it when another tab is selected.
 func (s *Detail) turn(w *screen.World, by int) []screen.Effect {
@@ -266,7 +248,6 @@ func (s *Detail) Foot(w *screen.World) []keys.Action {
 
 // Draw draws the job, the names of the tabs, and the current tab.
 func (s *Detail) Draw(v canvas.View, w *screen.World) {
-	s.tabs = canvas.View{}
 	row, ok := s.row(w)
 	if !ok {
 		page.DrawNotice(v, []string{fmt.Sprintf("%s no longer exists: its entry was removed or renamed.", s.id), "esc goes back"})
@@ -291,15 +272,15 @@ func (s *Detail) Draw(v canvas.View, w *screen.World) {
 
 func (s *Detail) drawTabs(v canvas.View, w *screen.World) {
 	v.Fill(w.Glyphs.Across, canvas.Style{Role: canvas.Rule})
-	s.tabs = v
 	x := 1
 	for i, name := range tabNames {
 		style := canvas.Style{}
 		if name = " " + name + " "; i == s.tab {
 			name, style = "["+name[1:len(name)-1]+"]", canvas.Style{Bold: true}
 		}
-		x = v.Put(x, 0, name, style)
-		s.ends[i] = x
+		end := v.Put(x, 0, name, style)
+		w.OnClick(v.In(x, 0, end-x, 1), func(int, int) []screen.Effect { return s.turn(w, i-s.tab+len(tabNames)) })
+		x = end
 	}
 }
 
@@ -313,9 +294,9 @@ func (s *Detail) drawTab(v canvas.View, w *screen.World, row *api.Row) {
 		s.drawRuns(v, w, row)
 	case tabNext:
 		s.page.Set(s.nextText(w, row))
-		s.page.Draw(v, w.Glyphs)
+		s.page.Draw(v, w)
 	case tabConfig:
 		s.page.Set(s.configText(v.Width()))
-		s.page.Draw(v, w.Glyphs)
+		s.page.Draw(v, w)
 	}
 }

@@ -58,6 +58,7 @@ func newAffected() *affected {
 		},
 	}
 	maps.Copy(s.Refused, table.Refuse("always sorted by time, the next change first", keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide))
+	s.OnRow = s.ask
 	return s
 }
 
@@ -306,5 +307,5 @@ func (s *affected) drawFoot(v canvas.View, w *screen.World) {
 		{Spans: []page.Span{{Text: " "}, {Text: string(r.key.job) + "  " + r.spec}}, Hang: 1},
 		{Spans: []page.Span{{Text: " "}, {Text: s.effect(w, r), Style: canvas.Style{Bold: true}}}, Hang: 1},
 	}}
-	p.Draw(v.Below(1), w.Glyphs)
+	p.Draw(v.Below(1), w)
 }

@@ -120,7 +120,7 @@ func (s *DST) Draw(v canvas.View, w *screen.World) {
 		text = append([]page.Paragraph{page.Line(" "+s.about(w), canvas.Style{Role: canvas.Title})}, text...)
 	}
 	s.page.Set(text)
-	s.page.Draw(v, w.Glyphs)
+	s.page.Draw(v, w)
 }
 
 func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {

@@ -42,11 +42,16 @@ func (e *Editor) Draw(v canvas.View, w *screen.World) {
 	case v.Height() >= shortEditor:
 		pane = shortPane
 	}
+	behind := w
+	if e.asks != nil {
+		behind = w.Inert()
+	}
+	behind.OnWheel(v, func(lines int) []screen.Effect { return e.wheel(w, lines) })
 	text := v.Above(v.Height() - pane)
 	if e.form != nil {
-		e.form.draw(text, w)
+		e.form.draw(text, behind)
 	} else {
-		e.drawText(text, w)
+		e.drawText(text, behind)
 	}
 	below := v.Below(v.Height() - pane)
 	switch {
@@ -61,19 +66,17 @@ func (e *Editor) Draw(v canvas.View, w *screen.World) {
 	}
 }
 
-// drawAsking draws the question on the last lines, as many as it takes.
+// drawAsking draws the question on the last lines, as many as it takes, and the keys that answer it.
 func (e *Editor) drawAsking(v canvas.View, w *screen.World) {
 	width := v.Width() - 2
-	lines := page.Wrap(display.Text(e.asks.text+"   "+e.asks.hint), width, width)
-	if len(lines) > 1 {
-		lines = append(page.Wrap(display.Text(e.asks.text), width, width), page.Wrap(e.asks.hint, width, width)...)
-	}
-	v = v.Below(max(v.Height()-len(lines)-1, 0))
+	lines := page.Wrap(display.Text(e.asks.text), width, width)
+	v = v.Below(max(v.Height()-len(lines)-2, 0))
 	v.Fill(" ", canvas.Style{})
 	page.DrawRule(v.Row(0), "", w.Glyphs)
 	for y, line := range lines {
 		v.Put(1, y+1, line, canvas.Style{Bold: true})
 	}
+	page.DrawHints(v, 1, v.Height()-1, w, canvas.Style{Bold: true}, e.asks.hints...)
 }
 
 // gutter returns the width of the line number and the sign before the text.
@@ -87,8 +90,10 @@ func (e *Editor) drawText(v canvas.View, w *screen.World) {
 	e.scroll(v.Height(), room)
 	for y, i := 0, e.top; y < v.Height() && i < e.buffer.Len(); i++ {
 		e.drawLine(v.Row(y), i, gutter, room, w)
+		e.clickable(v.Row(y), i, gutter, e.leftOf(i), w)
 		if y++; y < v.Height() && e.explains(i) {
 			e.drawDiagnostic(v.Row(y), i, gutter, w)
+			e.clickable(v.Row(y), i, gutter, e.leftOf(i), w)
 			y++
 		}
 	}
@@ -104,22 +109,25 @@ func (e *Editor) explains(i int) bool {
 // scroll brings the cursor into view, and what is wrong with its line.
 func (e *Editor) scroll(height, room int) {
 	cursor := e.buffer.Cursor().Line
-	e.top = max(min(e.top, cursor), 0)
-	rows := 0
-	for i := cursor; i >= e.top; i-- {
-		rows++
-		if e.explains(i) {
-			rows++
-		}
-		if rows > height {
-			e.top = min(i+1, cursor)
-			break
-		}
+	e.top = max(min(e.top, cursor), cursor-height, 0)
+	for e.top < cursor && e.rows(e.top, cursor) > height {
+		e.top++
 	}
 	column := e.buffer.Column()
 	if e.left = max(min(e.left, column-1), column-room+1); e.left < 0 || column < room {
 		e.left = 0
 	}
+}
+
+// rows returns the number of rows that lines take, as far as they could be in view.
+func (e *Editor) rows(first, last int) (rows int) {
+	for i := first; i <= last && rows <= e.height; i++ {
+		rows++
+		if e.explains(i) {
+			rows++
+		}
+	}
+	return rows
 }
 
 // leftOf is the first column in view of a line: others than the cursor's show

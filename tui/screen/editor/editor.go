@@ -56,9 +56,9 @@ type Editor struct {
 
 // asking is a question of the editor's own, on its last lines.
 type asking struct {
-	text string
-	keys map[string]func(w *screen.World) []screen.Effect
-	hint string
+	text  string
+	keys  map[string]func(w *screen.World) []screen.Effect
+	hints []string // those keys and what they do
 }
 
 // New edits the crontab of a subject, or else the user's own. NewEntry begins
@@ -383,8 +383,8 @@ func (e *Editor) leave() ([]screen.Effect, bool) {
 	}
 	added, changed, removed := e.checked.Count()
 	e.asks = &asking{
-		text: fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
-		hint: "y discard   n/esc edit on",
+		text:  fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
+		hints: []string{"y", "discard", "esc", "edit on"},
 		keys: map[string]func(*screen.World) []screen.Effect{
 			"y": func(*screen.World) []screen.Effect {
 				e.buffer.Saved()
@@ -417,8 +417,8 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 	}
 	if api.KindOf(a.Err) == api.Conflict {
 		e.asks = &asking{
-			text: e.name() + " was changed by another user in the meantime.",
-			hint: "o overwrite it   t discard your changes   esc continue editing",
+			text:  e.name() + " was changed by another user in the meantime. Overwrite it, or discard your changes?",
+			hints: []string{"o", "overwrite", "t", "discard", "esc", "edit on"},
 			keys: map[string]func(*screen.World) []screen.Effect{
 				"o": func(w *screen.World) []screen.Effect {
 					e.crontab.Sum = ""

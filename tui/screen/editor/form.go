@@ -236,7 +236,9 @@ func (f *form) draw(v canvas.View, w *screen.World) {
 	if f.err != "" {
 		text, style = w.Glyphs.Failed+" "+f.err, canvas.Style{Role: canvas.Bad}
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, text+"   enter take   ctrl+f find   esc cancel", w.Glyphs.Ellipsis, style)
+	foot := v.In(1, v.Height()-1, v.Width()-2, 1)
+	foot.PutCut(0, 0, foot.Width(), text, w.Glyphs.Ellipsis, style)
+	page.DrawHints(foot, page.Width(text)+3, 0, w, canvas.Style{}, "enter", "take", "ctrl+f", "find", "esc", "cancel")
 }
 
 // lines returns the fields, with ^i for the title above field i, and the position of the
@@ -300,6 +302,7 @@ const (
 func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 	field := &f.fields[i]
 	style := canvas.Style{}
+	f.clickable(row, i, w)
 	if i == f.at {
 		row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
 		style.Bold = true
@@ -318,6 +321,7 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 	room := row.Width() - from - hint - 1
 	if i == f.at {
 		end := page.DrawInput(row, from, 0, room, &field.line, w)
+		f.clickableValue(row.In(from, 0, room, 1), w)
 		if f.marked {
 			row.In(from, 0, end-from-1, 1).Restyle(func(s canvas.Style) canvas.Style {
 				s.Reverse = true

@@ -44,6 +44,7 @@ func New() *Files {
 		Source: &f.crontabs, Columns: fileColumns(), Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
 		Keys: []keys.Action{keys.Open, keys.External, keys.Revisions, keys.Add, keys.Filter, keys.Palette, keys.Help, keys.Leave},
 	}
+	f.OnRow = func(*screen.World) []screen.Effect { return f.peek() }
 	return f
 }
 

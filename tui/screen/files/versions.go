@@ -43,6 +43,7 @@ func newVersions(t api.CrontabFile) *Versions {
 			},
 		}},
 	}
+	s.OnRow = func(*screen.World) []screen.Effect { return s.peek() }
 	return s
 }
 

@@ -49,12 +49,27 @@ func (s *HostJobs) Draw(v canvas.View, w *screen.World) {
 	}
 	body := v.Above(v.Height() - len(trouble))
 	if s.board.Len() > 0 {
-		s.list.Draw(body, s.World(w))
+		in := s.World(w)
+		in.Answer = s.answer(w)
+		s.list.Draw(body, in)
 	} else {
 		page.DrawNotice(body, []string{"No jobs have been received yet."})
 	}
 	for y, line := range trouble {
 		v.Below(body.Height()+y).PutCut(1, 0, v.Width()-2, line.text, w.Glyphs.Ellipsis, line.style)
+	}
+}
+
+// answer returns the function that adds what answers to the mouse in the list. Its requests go to the
+// daemons of the hosts.
+func (s *HostJobs) answer(w *screen.World) func(screen.Area) {
+	if w.Answer == nil {
+		return nil
+	}
+	return func(a screen.Area) {
+		do := a.Do
+		a.Do = func(x, y int) []screen.Effect { return s.route(w, do(x, y)) }
+		w.Answer(a)
 	}
 }
 

@@ -232,18 +232,11 @@ func (s *HostJobs) open(w *screen.World, id job.ID) screen.Effect {
 	return screen.Execute{Slot: slotDashboard, Program: func() *exec.Cmd { return w.Hosts.Dashboard(h.address, id) }}
 }
 
-// Typing, Type, Click, Drag, View and SetView are those of the list.
+// Typing, Type, View and SetView are those of the list.
 func (s *HostJobs) Typing() bool { return s.list.Typing() }
 func (s *HostJobs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	effects, ok := s.list.Type(s.World(w), k)
 	return s.route(w, effects), ok
-}
-func (s *HostJobs) Click(w *screen.World, x, y int) ([]screen.Effect, bool) {
-	effects, open := s.list.Click(s.World(w), x, y)
-	return s.route(w, effects), open
-}
-func (s *HostJobs) Drag(w *screen.World, x, y int) []screen.Effect {
-	return s.route(w, s.list.Drag(s.World(w), x, y))
 }
 func (s *HostJobs) View() screen.View { return s.list.View() }
 func (s *HostJobs) SetView(w *screen.World, v screen.View) []screen.Effect {

@@ -285,7 +285,7 @@ func (s *Incident) Draw(v canvas.View, w *screen.World) {
 	v = v.Below(1)
 	if s.causes.Len() == 0 {
 		p := page.Page{Paragraphs: s.empty(w)}
-		p.Draw(v, w.Glyphs)
+		p.Draw(v, w)
 		return
 	}
 	list := v.Above(min(s.causes.Len(), max(v.Height()/2, 3)))
@@ -313,7 +313,7 @@ func drawCause(c *failure.Cause, v canvas.View, w *screen.World) {
 	page.DrawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", page.Count(c.Count(), "failure"), page.Count(len(c.Jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
 	drawTimes(c, v.In(1, 1, v.Width()-2, 2), w)
 	p := page.Page{Paragraphs: causeText(c, w)}
-	p.Draw(v.Below(3), w.Glyphs)
+	p.Draw(v.Below(3), w)
 }
 
 // drawTimes draws how often it struck, over the last 24 hours, above their hours.

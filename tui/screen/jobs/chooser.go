@@ -203,12 +203,21 @@ func choicesOf(columns []settings.Column) []choice {
 	return chosen
 }
 
-// draw draws the columns that can be chosen, as many across as fit.
-func (c *chooser) draw(v canvas.View, w *screen.World) {
+// drawChooser draws the columns that can be chosen, as many across as fit.
+func (s *Jobs) drawChooser(v canvas.View, w *screen.World) {
+	c := s.chooser
+	w.OnWheel(v, func(lines int) []screen.Effect {
+		c.cursor = min(max(c.cursor+lines, 0), len(c.choices)-1)
+		return nil
+	})
 	page.DrawRule(v.Row(0), "Columns", w.Glyphs)
 	across := menuColumns(v.Width())
 	for i, choice := range c.choices {
 		cell := v.In(i%across*menuCell, i/across+1, menuCell, 1)
+		w.OnClick(cell, func(int, int) []screen.Effect {
+			c.cursor = i
+			return append(s.chooseColumns(screen.KeyNamed("space")), s.ask(w)...)
+		})
 		box := "[ ] "
 		if choice.shown {
 			box = "[" + w.Glyphs.Mark + "] "
@@ -223,6 +232,6 @@ func (c *chooser) draw(v canvas.View, w *screen.World) {
 			cell.Put(x+1, 0, strconv.Itoa(choice.width), canvas.Style{Role: canvas.Off})
 		}
 	}
-	hint := "space show  J K move  + - width  0 own width  a as usual  s save  enter done"
-	v.PutCut(1, v.Height()-1, v.Width()-2, hint, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+	page.DrawHints(v, 1, v.Height()-1, w, canvas.Style{Role: canvas.Off},
+		"space", "show", "J", "", "K", "move", "+", "", "-", "width", "0", "own width", "a", "as usual", "s", "save", "enter", "done")
 }

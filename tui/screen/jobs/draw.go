@@ -30,7 +30,6 @@ func (s *Jobs) Draw(v canvas.View, w *screen.World) {
 		return
 	}
 	full, height := v.Width(), v.Height()+2
-	s.divider = canvas.View{}
 	if s.split = s.isBeside(full, height); s.split {
 		s.detail = true
 		s.drawSplit(v, w)
@@ -105,8 +104,9 @@ func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 		}
 		v.Put(left, end.y, end.sign, rule)
 	}
-	s.divider = middle.In(left, 0, 1, middle.Height())
-	s.divider.Fill(w.Glyphs.Down, rule)
+	divider := middle.In(left, 0, 1, middle.Height())
+	divider.Fill(w.Glyphs.Down, rule)
+	s.dividable(divider, w)
 	s.drawList(middle.In(0, 0, left, middle.Height()), v.Width(), w)
 	if ok {
 		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, &row, &s.file, !third)
@@ -303,13 +303,14 @@ const menuCell = 20
 // drawMenu draws the states or columns that can be chosen.
 func (s *Jobs) drawMenu(v canvas.View, w *screen.World) {
 	if s.chooser != nil {
-		s.chooser.draw(v, w)
+		s.drawChooser(v, w)
 		return
 	}
 	page.DrawRule(v.Row(0), "Show only", w.Glyphs)
 	across := menuColumns(v.Width())
 	for i, c := range stateKeys {
 		x, y := i%across*menuCell+1, i/across+1
+		w.ClickTypes(v.In(x, y, menuCell-1, 1), screen.KeyNamed(c.key))
 		box := "[ ] "
 		for _, chosen := range s.query.States {
 			if chosen == c.state {
@@ -322,5 +323,5 @@ func (s *Jobs) drawMenu(v canvas.View, w *screen.World) {
 		x = v.Put(x+1, y, string(c.state), style)
 		v.Put(x+1, y, strconv.Itoa(w.Board.Count(c.state)), canvas.Style{})
 	}
-	v.PutCut(1, v.Height()-1, v.Width()-2, "a all  enter done", w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+	page.DrawHints(v, 1, v.Height()-1, w, canvas.Style{Role: canvas.Off}, "a", "all", "enter", "done")
 }

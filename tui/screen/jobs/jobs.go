@@ -8,7 +8,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
-	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -32,9 +31,7 @@ type Jobs struct {
 	split   bool     // drawn last with details of the job beside the list
 	sums    sums
 	layout  screen.Layout
-	detail  bool        // drawn last with all parts of the details
-	divider canvas.View // between list and details, as drawn last
-	dragged bool        // the last click was on the divider
+	detail  bool // drawn last with all parts of the details
 	columns []table.Column[api.Row]
 	age     Age // on a board of several hosts; nil: on that of one
 }
@@ -50,7 +47,11 @@ func NewMerged(age Age) *Jobs {
 	s := &Jobs{age: age}
 	s.columns = s.makeColumns()
 	s.rows.Query = &s.query
-	s.table = table.Table[job.ID, api.Row]{Source: &s.rows, Left: 1, Titles: table.TitleStyle, ToFirst: true}
+	s.table = table.Table[job.ID, api.Row]{Source: &s.rows, Left: 1, Titles: table.TitleStyle, ToFirst: true, OnTitle: s.sortBy}
+	s.table.OnRow = func(w *screen.World) []screen.Effect {
+		s.moved = true
+		return s.ask(w)
+	}
 	return s
 }
 

@@ -437,15 +437,16 @@ func TestJobsPaneFollowsTheCursor(t *testing.T) {
 
 func TestJobsClickSelectsThenOpens(t *testing.T) {
 	s, w, _ := newJobs(t, 80, 24)
-	s.Click(w, 10, 4) // counts, names of columns, and two rows above it
+	c := canvas.New(80, 22)
+	screentest.Click(s, w, c, 10, 4) // counts, names of columns, and two rows above it
 	if got, want := at(t, s), s.rows.At(2); got != want {
 		t.Errorf("cursor: got %s, want %s", got, want)
 	}
-	if _, open := s.Click(w, 10, 4); !open {
-		t.Error("a click on the row of the cursor: the job is not opened")
+	if effects := screentest.Click(s, w, c, 10, 4); len(effects) != 1 || effects[0] != (screen.Act{Action: keys.Open}) {
+		t.Errorf("a click on the row of the cursor: got %v, want to open the job", effects)
 	}
 	for _, place := range [][2]int{{10, 0}, {10, 21}, {200, 4}} {
-		s.Click(w, place[0], place[1])
+		screentest.Click(s, w, c, place[0], place[1])
 		if got, want := at(t, s), s.rows.At(2); got != want {
 			t.Errorf("a click on %v: got %s, want %s still", place, got, want)
 		}
@@ -454,53 +455,85 @@ func TestJobsClickSelectsThenOpens(t *testing.T) {
 
 func TestJobsClickOnATitleSorts(t *testing.T) {
 	s, w, _ := newJobs(t, 80, 24)
+	c := canvas.New(80, 22)
 	for _, want := range []board.Query{{Order: board.ByName}, {Order: board.ByName, Reverse: true}} {
-		s.Click(w, 10, 1)
+		screentest.Click(s, w, c, 10, 1)
 		if s.query.Order != want.Order || s.query.Reverse != want.Reverse {
 			t.Errorf("got %+v, want %+v", s.query, want)
 		}
 	}
-	s.Click(w, 1, 1)
+	screentest.Click(s, w, c, 1, 1)
 	if s.order() != board.ByState || s.query.Reverse {
 		t.Errorf("a click on STATE: got %+v", s.query)
 	}
+}
+
+// divider draws the screen, and returns the corner of the divider between list and details.
+func divider(t *testing.T, s *Jobs, w *screen.World, c *canvas.Canvas) (x, y int) {
+	t.Helper()
+	areas := screentest.Areas(s, w, c)
+	i := slices.IndexFunc(areas, func(a screen.Area) bool { return a.On == screen.Drag })
+	if i < 0 {
+		t.Fatalf("nothing can be dragged:\n%s", c.Text())
+	}
+	x, y, _ = areas[i].View.Locate(0, 0)
+	return -x, -y
 }
 
 // The divider between list and details is dragged to a column or line, and no further than the list
 // and the details need.
 func TestJobsDragTheDivider(t *testing.T) {
 	for _, tc := range []struct {
-		width, height    int
-		from, to, beyond [2]int
-		want             int
+		width, height      int
+		by, beyond         [2]int
+		wantX, wantY, most int
 	}{
-		{160, 48, [2]int{101, 10}, [2]int{91, 10}, [2]int{5, 10}, 99},
-		{120, 40, [2]int{60, 25}, [2]int{60, 20}, [2]int{60, 1}, 32},
+		{160, 48, [2]int{-10, 0}, [2]int{-96, 0}, -10, 0, 99},
+		{120, 40, [2]int{0, -5}, [2]int{0, -24}, 0, -5, 32},
 	} {
 		s, w, _ := newJobs(t, tc.width, tc.height)
 		c := canvas.New(tc.width, tc.height-2)
-		size := func() int {
-			s.Draw(c.View(), w)
-			if s.split {
-				x, _, _ := s.divider.Locate(0, 0)
-				return tc.width - 1 + x
-			}
-			_, y, _ := s.divider.Locate(0, 0)
-			return tc.height - 2 + y
+		x, y := divider(t, s, w, c)
+		if screentest.Drag(s, w, c, x-1, y-1, tc.by[0], tc.by[1]) {
+			t.Errorf("%dx%d: what is beside the divider can be dragged", tc.width, tc.height)
 		}
-		before := size()
-		s.Drag(w, tc.to[0], tc.to[1])
-		if size() != before {
-			t.Errorf("%dx%d: it moves without a click", tc.width, tc.height)
+		screentest.Drag(s, w, c, x, y, tc.by[0], tc.by[1])
+		if gotX, gotY := divider(t, s, w, c); gotX-x != tc.wantX || gotY-y != tc.wantY {
+			t.Errorf("%dx%d: the divider moved by %d, %d, want %d, %d", tc.width, tc.height, gotX-x, gotY-y, tc.wantX, tc.wantY)
 		}
-		s.Click(w, tc.from[0], tc.from[1])
-		s.Drag(w, tc.to[0], tc.to[1])
-		if got, want := size(), before+tc.from[0]-tc.to[0]+tc.from[1]-tc.to[1]; got != want {
-			t.Errorf("%dx%d: the details have %d, want %d", tc.width, tc.height, got, want)
+		x, y = divider(t, s, w, c)
+		screentest.Drag(s, w, c, x, y, tc.beyond[0], tc.beyond[1])
+		size := tc.height - 2
+		if x, y = divider(t, s, w, c); s.split {
+			size, y = tc.width-1, x
 		}
-		if s.Drag(w, tc.beyond[0], tc.beyond[1]); size() != tc.want {
-			t.Errorf("%dx%d: the details have at most %d, want %d", tc.width, tc.height, size(), tc.want)
+		if size-y != tc.most {
+			t.Errorf("%dx%d: the details have %d, want at most %d", tc.width, tc.height, size-y, tc.most)
 		}
+	}
+}
+
+// A click on a state in the menu chooses it, and the wheel leaves the menu open.
+func TestJobsMenusAnswerToTheMouse(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	c := canvas.New(80, 22)
+	screentest.Act(t, s, w, d, keys.States)
+	if effects := screentest.ClickOn(t, s, w, c, "f failing"); len(effects) != 1 || effects[0] != (screen.Type{Key: screen.KeyNamed("f")}) {
+		t.Errorf("failing: got %v, want the key f", effects)
+	}
+	if effects := screentest.ClickOn(t, s, w, c, "enter done"); len(effects) != 1 || effects[0] != (screen.Type{Key: screen.KeyNamed("enter")}) {
+		t.Errorf("done: got %v, want the key enter", effects)
+	}
+	s.Type(w, screen.KeyNamed("enter"))
+	screentest.Act(t, s, w, d, keys.Columns)
+	screentest.ClickOn(t, s, w, c, "] took")
+	screentest.Areas(s, w, c)
+	if !strings.Contains(c.Text(), ">[ ] took") {
+		t.Errorf("took: want it not shown any more, with the cursor on it:\n%s", c.Text())
+	}
+	before := s.chooser.cursor
+	if !screentest.Wheel(s, w, c, 10, 20, 3) || s.chooser.cursor != before+3 {
+		t.Errorf("the wheel: the cursor is on %d, want %d", s.chooser.cursor, before+3)
 	}
 }
 
@@ -512,11 +545,10 @@ func TestJobsLayoutIsChosen(t *testing.T) {
 	if s.Draw(c.View(), w); s.split || !strings.Contains(c.Text(), "─ Output of run ") {
 		t.Errorf("the details are not below the list, with the output:\n%s", c.Text())
 	}
-	_, before, _ := s.divider.Locate(0, 0)
+	_, before := divider(t, s, w, c)
 	screentest.Act(t, s, w, d, keys.Enlarge)
-	s.Draw(c.View(), w)
-	if _, after, _ := s.divider.Locate(0, 0); after-before != layoutStep {
-		t.Errorf("larger: got %d lines more, want %d", after-before, layoutStep)
+	if _, after := divider(t, s, w, c); before-after != layoutStep {
+		t.Errorf("larger: got %d lines more, want %d", before-after, layoutStep)
 	}
 	kept := s.View()
 	screentest.Act(t, s, w, d, keys.Side)

@@ -67,46 +67,36 @@ func (s *Jobs) peekHeight(width, height int) int {
 	return peek
 }
 
-// Click selects a row, sorts by the column of a title, or takes hold of the divider.
-func (s *Jobs) Click(w *screen.World, x, y int) (effects []screen.Effect, open bool) {
-	if s.rows.List == nil {
-		return nil, false
-	}
-	if _, _, s.dragged = s.divider.Locate(x, y); s.dragged {
-		return nil, false
-	}
-	order := board.Order(strings.ToLower(s.table.TitleAt(x, y)))
-	if !slices.Contains(s.orders(), order) {
-		s.moved = true
-		return s.table.Click(w, x, y)
-	}
-	if order == s.order() {
+// sortBy sorts by the column of a title, and the other way round if it is sorted by it already.
+func (s *Jobs) sortBy(w *screen.World, title string) []screen.Effect {
+	order := board.Order(strings.ToLower(title))
+	switch {
+	case !slices.Contains(s.orders(), order):
+		return nil
+	case order == s.order():
 		s.query.Reverse = !s.query.Reverse
-	} else {
+	default:
 		s.query.Order, s.query.Reverse = order, false
 	}
 	s.relist()
-	return nil, false
+	return s.ask(w)
 }
 
-// Drag moves the divider after a click on it.
-func (s *Jobs) Drag(w *screen.World, x, y int) []screen.Effect {
-	if !s.dragged {
-		return nil
-	}
-	dx, dy, _ := s.divider.Locate(x, y)
-	if s.split {
-		s.layout.More -= dx
-	} else {
-		s.layout.More -= dy
-	}
-	return s.ask(w)
+// dividable makes the divider between list and details answer to being dragged.
+func (s *Jobs) dividable(divider canvas.View, w *screen.World) {
+	before := s.layout.More
+	w.OnDrag(divider, func(dx, dy int) []screen.Effect {
+		if s.layout.More = before - dy; s.split {
+			s.layout.More = before - dx
+		}
+		return s.ask(w)
+	})
 }
 
 // drawDetails draws the details of the job under the cursor below the list.
 func (s *Jobs) drawDetails(v canvas.View, w *screen.World) {
 	if row, ok := s.current(); ok {
-		s.divider = v.Above(1)
+		s.dividable(v.Above(1), w)
 		jobinfo.DrawPeek(v, w, &row, &s.file, s.pasts.of(row.Job))
 	}
 }

@@ -108,15 +108,13 @@ func (s *sums) draw(row canvas.View, w *screen.World) {
 	if len(s.causes) == 0 {
 		return
 	}
-	hint := ""
-	for _, k := range []struct {
-		action keys.Action
-		scope  keys.Scope
-	}{{keys.ShowGroups, keys.Everywhere}, {keys.Acknowledge, keys.Subject}} {
-		if b, ok := w.Keys.Binding(k.action, k.scope); ok && len(b.Keys) > 0 {
-			hint += b.Keys[0] + " " + b.Short + "  "
+	end := row.Width()
+	for _, a := range []keys.Action{keys.Acknowledge, keys.ShowGroups} {
+		if b, ok := w.Keys.Binding(a, keys.Subject, keys.Everywhere); ok && len(b.Keys) > 0 {
+			field := row.In(0, 0, end-2, 1)
+			end = field.PutRight(0, b.Keys[0]+" "+b.Short, canvas.Style{}) + 1
+			w.ClickActs(row.In(end, 0, field.Width()-end, 1), a)
 		}
 	}
-	end := row.PutRight(0, hint, canvas.Style{})
-	row.PutCut(1, 0, end-3, s.text(w, end-3), w.Glyphs.Ellipsis, canvas.Style{})
+	row.PutCut(1, 0, end-4, s.text(w, end-4), w.Glyphs.Ellipsis, canvas.Style{})
 }

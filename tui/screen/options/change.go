@@ -1,6 +1,7 @@
 package options
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,6 @@ type change struct {
 	line    edit.Line
 	keys    []string
 	why     string // why the value cannot be used
-	cells   []canvas.View
 }
 
 func newChange(w *screen.World, r *row) *change {
@@ -113,41 +113,44 @@ func (c *change) choose(w *screen.World, k screen.Key) []screen.Effect {
 	return c.preview(w)
 }
 
-// click chooses and saves the value in a cell of the terminal.
-func (c *change) click(w *screen.World, x, y int) (effects []screen.Effect, ended bool) {
-	for i, cell := range c.cells {
-		if _, _, inside := cell.Locate(x, y); inside && i < len(c.choices) {
-			c.at = i
-			return c.save(w)
-		}
+// scroll moves to another value of several.
+func (c *change) scroll(w *screen.World, lines int) []screen.Effect {
+	if c.choices == nil {
+		return nil
 	}
-	return nil, false
+	c.at = min(max(c.at+cmp.Compare(lines, 0), 0), len(c.choices)-1)
+	return c.preview(w)
 }
 
 // height is the number of lines of draw.
 const height = 4
 
-// draw draws the value and what to do.
-func (c *change) draw(v canvas.View, w *screen.World) {
+// drawChange draws the value and what to do.
+func (s *Options) drawChange(v canvas.View, w *screen.World) {
+	c := s.change
 	page.DrawRule(v.Row(0), c.row.name(), w.Glyphs)
+	var hints []string
 	hint := ""
 	switch {
 	case c.row.option == nil:
-		hint = "press the new keys; enter saves them, or none; backspace takes the last one away; esc leaves them as they are"
+		hints = []string{"enter", "save", "backspace", "take the last one away", "esc", "leave them as they are"}
+		hint = "press the new keys; none at all is possible"
 		x := v.Put(1, 1, "keys: ", canvas.Style{})
 		v.Put(v.Put(x, 1, strings.Join(c.keys, " "), canvas.Style{Bold: true}), 1, " "+w.Glyphs.Caret, canvas.Style{})
 	case c.choices != nil:
-		hint = "left and right change it; enter saves it; esc leaves it as it is"
-		c.drawChoices(v.Row(1), w)
+		hints = []string{"left", "", "right", "change it", "enter", "save", "esc", "leave it as it is"}
+		s.drawChoices(v.Row(1), w)
 	default:
-		hint = "enter saves it, esc leaves it as it is; " + c.row.option.Hint
+		hints = []string{"enter", "save", "esc", "leave it as it is"}
+		hint = c.row.option.Hint
 		page.DrawInput(v, 1, 1, v.Width()-2, &c.line, w)
 	}
-	style := canvas.Style{}
 	if c.why != "" {
-		hint, style = w.Glyphs.Failed+" "+c.why, canvas.Style{Role: canvas.Bad, Bold: true}
+		drawLines(v.In(1, 2, v.Width()-2, height-2), w.Glyphs.Failed+" "+c.why, canvas.Style{Role: canvas.Bad, Bold: true}, w)
+		return
 	}
-	drawLines(v.In(1, 2, v.Width()-2, height-2), hint, style, w)
+	page.DrawHints(v, 1, 2, w, canvas.Style{}, hints...)
+	v.PutCut(1, 3, v.Width()-2, hint, w.Glyphs.Ellipsis, canvas.Style{})
 }
 
 // drawLines draws a text on all lines of a view, and returns the number of lines that it takes.
@@ -162,14 +165,15 @@ func drawLines(v canvas.View, text string, style canvas.Style, w *screen.World) 
 	return len(lines)
 }
 
-// drawChoices draws the values, and moves them so that the current one is in view.
-func (c *change) drawChoices(row canvas.View, w *screen.World) {
+// drawChoices draws the values, and moves them so that the current one is in view. A click on a value
+// saves it.
+func (s *Options) drawChoices(row canvas.View, w *screen.World) {
+	c := s.change
 	first, width := c.at, len(c.choices[c.at])+4
 	for first > 0 && width+len(c.choices[first-1])+3 <= row.Width() {
 		first--
 		width += len(c.choices[first]) + 3
 	}
-	c.cells = make([]canvas.View, len(c.choices))
 	x := 1
 	for i := first; i < len(c.choices) && x+len(c.choices[i])+2 <= row.Width(); i++ {
 		style := canvas.Style{}
@@ -178,7 +182,10 @@ func (c *change) drawChoices(row canvas.View, w *screen.World) {
 			text, style = "["+c.choices[i]+"]", page.Selected(canvas.Style{Bold: true})
 		}
 		end := row.Put(x, 0, text, style)
-		c.cells[i] = row.In(x, 0, end-x, 1)
+		w.OnClick(row.In(x, 0, end-x, 1), func(int, int) []screen.Effect {
+			c.at = i
+			return s.end(c.save(w))
+		})
 		x = end + 1
 	}
 }

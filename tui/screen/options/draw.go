@@ -28,12 +28,17 @@ func (s *Options) Draw(v canvas.View, w *screen.World) {
 		preview = max(v.Height()*2/5, leastPreview)
 	}
 	list := v.Above(max(v.Height()-preview-height, 0))
-	s.Table.Draw(list, w)
+	if s.change == nil {
+		s.Table.Draw(list, w)
+	} else {
+		s.Table.Draw(list, w.Inert())
+		w.OnWheel(v, func(lines int) []screen.Effect { return s.change.scroll(w, lines) })
+	}
 	s.drawCurrent(v.Below(list.Height()), w)
 	if preview > 0 {
 		v = v.Below(v.Height() - preview)
 		page.DrawRule(v.Row(0), "Preview", w.Glyphs)
-		s.jobs.Draw(v.Below(1), w)
+		s.jobs.Draw(v.Below(1), w.Inert())
 	}
 }
 
@@ -42,7 +47,7 @@ func (s *Options) drawCurrent(v canvas.View, w *screen.World) {
 	r := s.Current()
 	switch {
 	case s.change != nil:
-		s.change.draw(v, w)
+		s.drawChange(v, w)
 	case r != nil:
 		page.DrawRule(v.Row(0), r.name(), w.Glyphs)
 		v.PutCut(1, 1, v.Width()-2, r.value(w), w.Glyphs.Ellipsis, canvas.Style{Bold: true})

@@ -232,21 +232,13 @@ func (s *Options) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	if s.change == nil {
 		return s.Table.Type(w, k)
 	}
-	effects, ended := s.change.key(w, k)
-	if ended {
-		s.change = nil
-	}
-	return effects, true
+	return s.end(s.change.key(w, k)), true
 }
 
-// Click selects a setting, or one of the values to choose from.
-func (s *Options) Click(w *screen.World, x, y int) ([]screen.Effect, bool) {
-	if s.change == nil {
-		return s.Table.Click(w, x, y)
-	}
-	effects, ended := s.change.click(w, x, y)
+// end ends the change, if it has ended, and returns its effects.
+func (s *Options) end(effects []screen.Effect, ended bool) []screen.Effect {
 	if ended {
 		s.change = nil
 	}
-	return effects, false
+	return effects
 }

@@ -187,21 +187,37 @@ func TestOptionsReadAnEditedFile(t *testing.T) {
 	}
 }
 
-// A click on a value chooses it.
+// A click on a value chooses it. While a value is chosen, the list does not answer.
 func TestOptionsClick(t *testing.T) {
 	w := screentest.NewWorld(t)
 	s := open(t, w, "")
-	press(s, w, "enter")
 	c := canvas.New(80, 22)
-	s.Draw(c.View(), w)
-	for y, line := range strings.Split(c.Text(), "\n") {
-		if x := strings.Index(line, " light   cvd"); x >= 0 {
-			effects, _ := s.Click(w, len([]rune(line[:x]))+2, y)
-			if got := edited(t, effects); got.Value != `"light"` {
-				t.Errorf("got %+v", got)
-			}
-			return
-		}
+	press(s, w, "enter")
+	if effects := screentest.ClickOn(t, s, w, c, " times "); effects != nil || s.Current().name() != "theme" {
+		t.Errorf("a click on the list: got %v, and the cursor is on %s", effects, s.Current().name())
 	}
-	t.Errorf("no light on the screen:\n%s", c.Text())
+	if got := edited(t, screentest.ClickOn(t, s, w, c, "light ")); got.Value != `"light"` {
+		t.Errorf("got %+v", got)
+	}
+	screentest.ClickOn(t, s, w, c, " notify ")
+	if s.Current().name() != "notify" {
+		t.Errorf("the cursor is on %s, want notify", s.Current().name())
+	}
+}
+
+// The wheel chooses among values, and is not taken for the keys that are being set.
+func TestOptionsWheel(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s := open(t, w, "")
+	c := canvas.New(80, 22)
+	press(s, w, "enter")
+	if screentest.Wheel(s, w, c, 10, 5, 3); s.change.at != 1 {
+		t.Errorf("the wheel chose value %d, want 1", s.change.at)
+	}
+	press(s, w, "esc")
+	s.Select("keys.run")
+	press(s, w, "enter")
+	if !screentest.Wheel(s, w, c, 10, 5, 3) || len(s.change.keys) != 0 {
+		t.Errorf("the wheel became the keys %v", s.change.keys)
+	}
 }

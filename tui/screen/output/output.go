@@ -467,7 +467,7 @@ func (s *Output) Draw(v canvas.View, w *screen.World) {
 	}
 	if text := s.instead(w, log); text != nil {
 		p := page.Page{Paragraphs: text}
-		p.Draw(body, w.Glyphs)
+		p.Draw(body, w)
 		return
 	}
 	log.draw(body, w, s.zone(w))
@@ -578,6 +578,7 @@ func (s *Output) drawSearch(v canvas.View, w *screen.World, log *logView) {
 	if log.typing {
 		x = page.DrawInput(v, x, 0, v.Width()/2, &log.input, w)
 	} else {
+		w.ClickActs(v, keys.Filter)
 		x = v.Put(x, 0, log.needle, canvas.Style{Role: canvas.Match})
 	}
 	if log.needle != "" {

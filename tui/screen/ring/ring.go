@@ -120,7 +120,8 @@ func (s *Ring) Draw(v canvas.View, w *screen.World) {
 	rows := min(s.members.Len(), max((v.Height()-2)/2, 1))
 	s.drawMembers(v.Below(1).Above(rows+1), w)
 	s.page.Set(s.below(w, v.Width()))
-	s.page.Draw(v.Below(rows+2), w.Glyphs)
+	s.page.Draw(v.Below(rows+2), w)
+	w.OnWheel(v.Below(rows+2), s.page.Scroll)
 }
 
 // summary describes the ring in one line.
@@ -282,7 +283,7 @@ func (s *Ring) drawAlone(v canvas.View, w *screen.World) {
 	v.PutCut(1, 0, v.Width()-2, "no ring  "+up+" of 1 up  "+page.Count(w.Board.Len(), "job")+" on this host alone", w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	s.drawNode(v.Row(1), v.Row(2), w)
 	s.page.Set(ringText())
-	s.page.Draw(v.Below(3), w.Glyphs)
+	s.page.Draw(v.Below(3), w)
 }
 
 // drawNode draws the names of the columns and this host below them.

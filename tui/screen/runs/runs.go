@@ -84,6 +84,7 @@ func Of(id job.ID) *Runs {
 			keys.Wide: "the list of runs has one form", keys.Views: "the list of runs has one form",
 		},
 	}
+	s.OnRow = s.more
 	return s
 }
 
@@ -515,13 +516,13 @@ func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	body := v.Below(2)
 	if s.rows.Len() == 0 {
 		p := page.Page{Paragraphs: s.empty(w)}
-		p.Draw(body, w.Glyphs)
+		p.Draw(body, w)
 		return
 	}
 	if r := s.Current(); r != nil && (body.Height() >= 16 || r.missed != nil && body.Height() >= 8) {
 		const lines = 3
 		p := page.Page{Paragraphs: r.peek(w)}
-		p.Draw(body.Below(body.Height()-lines), w.Glyphs)
+		p.Draw(body.Below(body.Height()-lines), w)
 		body = body.Above(body.Height() - lines)
 	}
 	s.DrawRows(body, w)

@@ -96,7 +96,19 @@ func New(about screen.Subject) *Stats {
 			took("TIME", 100, func(g *api.StatsGroup) time.Duration { return g.Time }),
 		},
 	}
+	s.OnTitle = s.sortBy
 	return s
+}
+
+// sortBy sorts by the column of a title, and the other way round if it is sorted by it already.
+func (s *Stats) sortBy(_ *screen.World, title string) []screen.Effect {
+	by := slices.IndexFunc(orders, func(o order) bool { return o.title == title })
+	if by >= 0 {
+		s.up = by == s.by && !s.up
+		s.by = by
+		s.sort()
+	}
+	return nil
 }
 
 // lengthText returns a duration, or "-" if no run took time.

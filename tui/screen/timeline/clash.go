@@ -166,7 +166,7 @@ func (s *clashes) Draw(v canvas.View, w *screen.World) {
 		rows += len(p.Wrapped(nil, v.Width()))
 	}
 	rows = min(rows, max(v.Height()-3, 0))
-	head.Draw(v.Above(rows), w.Glyphs)
+	head.Draw(v.Above(rows), w)
 	v = v.Below(rows)
 	page.DrawRule(v.Row(0), "", w.Glyphs)
 	s.drawMinutes(v.Below(1), w)

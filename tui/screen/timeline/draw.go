@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -93,14 +94,23 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
 		return
 	}
 	x = row.Put(x+2, 0, "1 cell = "+stepText(a.step), canvas.Style{})
-	for _, hint := range []string{
-		keyText(w, keys.Earlier) + "/" + keyText(w, keys.Later) + " scroll",
-		keyText(w, keys.ZoomIn) + "/" + keyText(w, keys.ZoomOut) + " zoom",
-		keyText(w, keys.Now) + " now",
-	} {
-		if x+2+page.Width(hint) <= row.Width() {
-			x = row.Put(x+2, 0, hint, canvas.Style{Role: canvas.Off})
+	for _, hint := range []struct {
+		one, other keys.Action
+		text       string
+	}{{keys.Earlier, keys.Later, " scroll"}, {keys.ZoomIn, keys.ZoomOut, " zoom"}, {keys.Now, "", " now"}} {
+		first, text := keyText(w, hint.one), hint.text
+		if hint.other != "" {
+			text = "/" + keyText(w, hint.other) + text
 		}
+		if x+2+page.Width(first+text) > row.Width() {
+			continue
+		}
+		x += 2
+		middle := row.Put(x, 0, first, canvas.Style{Role: canvas.Off})
+		end := row.Put(middle, 0, text, canvas.Style{Role: canvas.Off})
+		w.ClickActs(row.In(x, 0, middle-x, 1), hint.one)
+		w.ClickActs(row.In(middle, 0, end-middle, 1), cmp.Or(hint.other, hint.one))
+		x = end
 	}
 }
 
@@ -209,7 +219,7 @@ func barsOf(counts []int, bars int) func(n int) int {
 }
 
 func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *screen.World) {
-	s.body = v
+	w.OnClick(v, func(x, y int) []screen.Effect { return s.click(w, x, y) })
 	first, last := s.table.Window(v.Height())
 	if first == last {
 		page.DrawNotice(v, s.rows.EmptyText(w))
@@ -264,6 +274,7 @@ func drawLineNext(v canvas.View, r *api.Row, w *screen.World) {
 func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 	page.DrawRule(v.Row(0), s.cursorText(a, w), w.Glyphs)
 	v.PutCut(1, 1, v.Width()-2, s.peakText(w), w.Glyphs.Ellipsis, canvas.Style{})
+	w.ClickActs(v.Row(1), keys.Clashes)
 	x := 1
 	for _, k := range []struct {
 		kind api.CellKind

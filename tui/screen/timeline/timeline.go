@@ -9,7 +9,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -27,11 +26,10 @@ type Timeline struct {
 	settled uint64 // version of the board that the table was settled for
 
 	span  time.Duration
-	from  time.Time   // the axis begins there; zero: now is in its middle
-	cell  time.Time   // what the cursor in a row is on; zero: on the job as a whole
-	cells int         // how many there is room for, as drawn last
-	left  int         // column of the first cell, likewise
-	body  canvas.View // the rows, likewise
+	from  time.Time // the axis begins there; zero: now is in its middle
+	cell  time.Time // what the cursor in a row is on; zero: on the job as a whole
+	cells int       // how many there is room for, as drawn last
+	left  int       // column of the first cell, likewise
 
 	line   lineAnswer
 	asked  lineQuestion
@@ -425,13 +423,14 @@ func (s *Timeline) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return s.ask(w), ok
 }
 
-// Click moves the cursor to a row, and to a cell in it.
-func (s *Timeline) Click(w *screen.World, x, y int) (effects []screen.Effect, open bool) {
-	x, y, inside := s.body.Locate(x, y)
-	if ok, _ := s.table.SelectLine(y); !ok || !inside {
-		return nil, false
+// click moves the cursor to a row, and to a cell in it. It opens what is under the cursor if the cursor
+// was there already.
+func (s *Timeline) click(w *screen.World, x, y int) []screen.Effect {
+	ok, again := s.table.SelectLine(y)
+	if !ok {
+		return nil
 	}
-	a := s.axis(w)
+	a, before := s.axis(w), s.cell
 	cell := x - s.left
 	if present := a.index(w.Now); present >= 0 && cell > present {
 		cell-- // the line of now takes a column
@@ -439,7 +438,10 @@ func (s *Timeline) Click(w *screen.World, x, y int) (effects []screen.Effect, op
 	if cell >= 0 && cell < a.cells {
 		s.cell = a.at(cell)
 	}
-	return s.ask(w), false
+	if again && s.cell.Equal(before) {
+		return []screen.Effect{screen.Act{Action: keys.Open}}
+	}
+	return s.ask(w)
 }
 
 // Seek puts the cursor on a job.

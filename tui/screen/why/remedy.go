@@ -47,5 +47,8 @@ func edits(r api.Remedy) bool {
 	return strings.HasPrefix(r.Command, "cronring set ") || strings.HasPrefix(r.Command, "${EDITOR:-vi} ")
 }
 
+// remedyActions are the actions of the first proposals.
+var remedyActions = []keys.Action{keys.Remedy1, keys.Remedy2, keys.Remedy3, keys.Remedy4}
+
 // remedyKeys are the verbs of remedies that a key does to the job.
 var remedyKeys = map[string]keys.Action{"run": keys.Run, "resume": keys.Pause, "stop": keys.Stop}

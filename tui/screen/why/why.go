@@ -185,7 +185,7 @@ func (s *Why) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 }
 
 func remedyNumber(a keys.Action) int {
-	return slices.Index([]keys.Action{keys.Remedy1, keys.Remedy2, keys.Remedy3, keys.Remedy4}, a)
+	return slices.Index(remedyActions, a)
 }
 
 // step goes to the occurrence before or after.
@@ -234,7 +234,7 @@ func (s *Why) Refuses(w *screen.World, a keys.Action) string {
 
 // Foot is the keys of what can be done from here.
 func (s *Why) Foot(*screen.World) []keys.Action {
-	actions := []keys.Action{keys.Remedy1, keys.Remedy2, keys.Remedy3, keys.Remedy4}[:min(len(s.answer.Remedies), 4)]
+	actions := remedyActions[:min(len(s.answer.Remedies), len(remedyActions))]
 	return append(slices.Clip(actions), keys.PreviousRun, keys.NextRun, keys.ShowOutput, keys.Copy, keys.Back, keys.Help)
 }
 
@@ -253,7 +253,7 @@ func (s *Why) Subject(*screen.World) screen.Subject {
 // Draw draws the chain.
 func (s *Why) Draw(v canvas.View, w *screen.World) {
 	s.page.Set(s.paragraphs(w, v.Width()))
-	s.page.Draw(v, w.Glyphs)
+	s.page.Draw(v, w)
 }
 
 func (s *Why) paragraphs(w *screen.World, width int) []page.Paragraph {
@@ -296,7 +296,7 @@ func (s *Why) explained(w *screen.World, width int) []page.Paragraph {
 	column := s.commandColumn(width)
 	for i, r := range a.Remedies {
 		r.Command = w.InShell(r.Command)
-		text = append(text, remedyParagraphs(i+1, r, column)...)
+		text = append(text, remedyParagraphs(i, r, column)...)
 	}
 	return append(text, paired(" same text in a shell:", s.command(w), column, canvas.Style{Role: canvas.Off})...)
 }
@@ -332,8 +332,15 @@ func (s *Why) commandColumn(width int) int {
 	return max(column, min(28, width/2))
 }
 
-func remedyParagraphs(n int, r api.Remedy, column int) []page.Paragraph {
-	return paired(fmt.Sprintf(" %d  %s", n, display.Text(r.What)), r.Command, column, canvas.Style{})
+// remedyParagraphs returns a proposal. A click on it is its key.
+func remedyParagraphs(i int, r api.Remedy, column int) []page.Paragraph {
+	text := paired(fmt.Sprintf(" %d  %s", i+1, display.Text(r.What)), r.Command, column, canvas.Style{})
+	for j := range text {
+		if i < len(remedyActions) {
+			text[j].Does = remedyActions[i]
+		}
+	}
+	return text
 }
 
 // paired puts a command beside what it does, or below where that is too long.
