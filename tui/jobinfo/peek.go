@@ -153,9 +153,9 @@ func lastGood(past *api.JobPast) time.Time {
 
 func FirstRun(w *screen.World, r *api.Row) string {
 	switch {
-	case w.Status.NoDaemon != "" && r.Last.IsZero():
+	case w.IsOfCron(r) && r.Last.IsZero():
 		return "no start is in cron's log, next " + nextText(w, r)
-	case w.Status.NoDaemon != "":
+	case w.IsOfCron(r):
 		return "cron started it " + display.Brief(w.Since(r.Last)) + " ago, next " + nextText(w, r)
 	}
 	if r.Next.IsZero() {
@@ -228,9 +228,9 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 	}
 	text := fmt.Sprintf("run %d of %s ended well %s", r.LastRun, r.Job, ago)
 	switch {
-	case w.Status.NoDaemon != "" && r.LastRun == 0:
+	case w.IsOfCron(r) && r.LastRun == 0:
 		text = "cron logs no outcome, and its log has no start of this job"
-	case w.Status.NoDaemon != "":
+	case w.IsOfCron(r):
 		text = "cron logs no outcome; its log has a start " + ago
 	case r.LastRun == 0:
 		text = "no run has ended yet"

@@ -26,9 +26,6 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 	case job.StateOK:
 		return g.OK, "ok", canvas.Style{Role: canvas.Good}
 	}
-	if w.Status.NoDaemon != "" { // no outcome is known
-		return g.New, "cron", canvas.Style{}
-	}
 	return g.New, "new", canvas.Style{Role: canvas.Fresh}
 }
 
@@ -36,6 +33,9 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 func JobLook(w *World, r *api.Row) (sign, word string, style canvas.Style) {
 	if r.Acked && r.State == job.StateOK {
 		return w.Glyphs.Failed, "ack", canvas.Style{Role: canvas.Off}
+	}
+	if r.State == job.StateNew && w.IsOfCron(r) {
+		return w.Glyphs.New, "cron", canvas.Style{}
 	}
 	return StateLook(w, r.State)
 }

@@ -18,6 +18,7 @@ type World struct {
 	Now    time.Time // the daemon's clock; frozen while Link is not live
 	Status api.Status
 	Board  *board.Board
+	Crons  map[string]bool // hosts of a merged board that run cron and no daemon
 	Link   Link
 	Keys   *keys.Map
 	Glyphs *canvas.Glyphs
@@ -82,6 +83,10 @@ func (w *World) KeyOf(a keys.Action) string {
 	}
 	return string(a)
 }
+
+// IsOfCron reports whether cron runs a job, on a host without a daemon. The outcomes of such runs are not
+// known.
+func (w *World) IsOfCron(r *api.Row) bool { return w.Status.NoDaemon != "" || w.Crons[r.Node] }
 
 // Frozen reports whether lists stay as they are: while the person moves in them, and
 // while the first jobs are still coming.

@@ -24,8 +24,9 @@ import (
 type HostJobs struct {
 	list   *jobs.Jobs
 	board  *board.Board
-	world  screen.World // as the list sees it
-	chosen []string     // hosts by their names in screen.Hosts; none: all
+	crons  map[string]bool // names of the hosts that run cron and no daemon
+	world  screen.World    // as the list sees it
+	chosen []string        // hosts by their names in screen.Hosts; none: all
 	hosts  []*host
 	byName map[string]*host
 }
@@ -51,7 +52,7 @@ const ringTime = 2 * time.Second
 
 // New makes the screen of some hosts, or of all.
 func New(chosen []string) *HostJobs {
-	s := &HostJobs{board: board.NewMerged(), chosen: chosen, byName: map[string]*host{}}
+	s := &HostJobs{board: board.NewMerged(), crons: map[string]bool{}, chosen: chosen, byName: map[string]*host{}}
 	s.list = jobs.NewMerged(s.age)
 	return s
 }
@@ -83,7 +84,7 @@ func short(d time.Duration) string {
 func (s *HostJobs) World(w *screen.World) *screen.World {
 	query, at := s.world.Query, s.world.At
 	s.world = *w
-	s.world.Board, s.world.Query, s.world.At = s.board, query, at
+	s.world.Board, s.world.Crons, s.world.Query, s.world.At = s.board, s.crons, query, at
 	s.world.Status, s.world.Link = api.Status{}, screen.Link{Live: true, Tried: true}
 	return &s.world
 }
@@ -193,7 +194,7 @@ func (s *HostJobs) report(w *screen.World, r hostwatch.BoardReport) {
 	}
 	h.err = nil
 	if r.Update.Head != nil {
-		h.zone = r.Update.Head.Zone
+		h.zone, s.crons[h.name] = r.Update.Head.Zone, r.Update.Head.NoDaemon != ""
 	}
 	for i := range r.Update.Rows {
 		row := &r.Update.Rows[i]

@@ -104,6 +104,29 @@ func TestHostJobsScreens(t *testing.T) {
 	})
 }
 
+// Jobs of a host that runs cron and no daemon have the state cron, as in its own list, until a daemon
+// runs there.
+func TestJobsOfAHostWithCron(t *testing.T) {
+	s, w, here, _ := newHostJobs(t)
+	fresh := screentest.Rows()[15:]
+	c := canvas.New(120, 30)
+	shown := func(none string) string {
+		with := update(fresh)
+		with.Head = &api.Status{Health: api.Health{NoDaemon: none}}
+		tell(t, s, w, here, hostwatch.BoardReport{Host: "db-04", Update: with}, hostwatch.BoardReport{Host: "", Update: update(fresh)})
+		filter(s, w, "tmp-clean")
+		c.Clear()
+		s.Draw(c.View(), w)
+		return c.Text()
+	}
+	if got := shown("no daemon"); !strings.Contains(got, "· cron tmp-clean         db-04") || !strings.Contains(got, "· new  tmp-clean         db-01") {
+		t.Errorf("want tmp-clean of db-04 with cron, and that of the other host new:\n%s", got)
+	}
+	if got := shown(""); strings.Contains(got, "· cron") {
+		t.Errorf("a daemon runs there now:\n%s", got)
+	}
+}
+
 // newHostJobs returns the screen of open.
 func newHostJobs(t *testing.T) (s *HostJobs, w *screen.World, here, there *screentest.Daemon) {
 	t.Helper()

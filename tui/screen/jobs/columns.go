@@ -285,7 +285,7 @@ func drawLast(f *table.Field, w *screen.World, r *api.Row) {
 		f.Put("now", canvas.Style{Role: canvas.Busy})
 		return
 	}
-	if r.Last.IsZero() && w.Status.NoDaemon != "" {
+	if r.Last.IsZero() && w.IsOfCron(r) {
 		f.Put("-", canvas.Style{Role: canvas.Off}) // the log may be shorter
 		return
 	}
