@@ -11,7 +11,10 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/simulated"
 )
 
 // grantBob gives bob a role.
@@ -159,6 +162,34 @@ func TestTimelineLeavesOutHiddenJobs(t *testing.T) {
 		if got := slices.ContainsFunc(line.Load, func(n int) bool { return n > 0 }); got != want {
 			t.Errorf("%q: load %v", table, line.Load)
 		}
+	}
+}
+
+// A viewer does not learn how often jobs fail that access= hides.
+func TestFailuresLeaveOutHiddenJobs(t *testing.T) {
+	w := newWorld(t, narrowTable)
+	w.Play("2026-11-20T00:03:30Z", func(effect.Start) simulated.Played {
+		return simulated.Played{Took: time.Second, Outcome: job.Outcome{Kind: job.Exited, Code: 1}}
+	})
+	count := func(uid uint32) (n int) {
+		t.Helper()
+		status, text := w.walk(uid, "GET", "/v1/failures", walked{})
+		var failures api.Failures
+		if err := json.Unmarshal([]byte(text), &failures); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+		for _, g := range failures.Groups {
+			n += g.Count
+		}
+		if n != failures.Count {
+			t.Errorf("user %d: groups of %d failures, and %d in total", uid, n, failures.Count)
+		}
+		return n
+	}
+	all := count(0)
+	w.grant = grantBob(call.View)
+	if got := count(bobUID); all == 0 || got*5 != all*4 {
+		t.Errorf("bob sees %d of %d failures, want those of 4 of the 5 jobs", got, all)
 	}
 }
 

@@ -27,11 +27,11 @@ func TestFailuresAreCounted(t *testing.T) {
 		t.Helper()
 		of.To, of.Parts = noon.Add(time.Hour), 6
 		got := map[group]time.Duration{}
-		n, err := s.Failures(t.Context(), of, func(f *statistics.Failures) {
+		n, older, err := s.Failures(t.Context(), of, func(f *statistics.Failures) {
 			got[group{f.Newest.ID, string(f.Newest.Job) + " " + f.Newest.Result(), f.Part, f.Count}] = f.Last.Sub(f.First)
 		})
-		if err != nil || n != runs {
-			t.Errorf("%+v: counted %d runs, %v, want %d", of, n, err, runs)
+		if err != nil || n != runs || older != (of.Runs < 9) {
+			t.Errorf("%+v: counted %d runs, older %t, %v, want %d", of, n, older, err, runs)
 		}
 		return got
 	}
@@ -43,6 +43,12 @@ func TestFailuresAreCounted(t *testing.T) {
 		{102, "a exit 1", 0, 1}: 0, {104, "b exit 1", 3, 1}: 0, {105, "a exit 2", 5, 1}: 0,
 	})
 	same(t, "the newest group", read(4, statistics.FailuresOf{From: noon, Runs: 9, Groups: 1}), map[group]time.Duration{{105, "a exit 2", 5, 1}: 0})
+	ofA := func(id job.ID, _ string) bool { return id == "a" }
+	same(t, "failures of a", read(3, statistics.FailuresOf{Sees: ofA, From: noon, Runs: 9, Groups: 9}), map[group]time.Duration{
+		{102, "a exit 1", 0, 2}: time.Minute + time.Millisecond, {105, "a exit 2", 5, 1}: 0,
+	})
+	notA := func(id job.ID, _ string) bool { return id != "a" }
+	same(t, "the number of those in a group that is left out", read(1, statistics.FailuresOf{Sees: notA, From: noon, Runs: 9, Groups: 1}), map[group]time.Duration{})
 	same(t, "failures of 50 years", read(5, statistics.FailuresOf{From: noon.AddDate(-50, 0, 0), Runs: 9, Groups: 9}), map[group]time.Duration{
 		{102, "a exit 1", 5, 3}: time.Minute + time.Second + 2*time.Millisecond, {104, "b exit 1", 5, 1}: 0, {105, "a exit 2", 5, 1}: 0,
 	})

@@ -37,15 +37,13 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 		job          job.ID
 		user, ending string
 	}
-	hidden := 0 // by access= of jobs
 	groups := map[alike]*api.FailureGroup{}
-	of := statistics.FailuresOf{User: c.OnlyUser(), From: since, To: c.Now, Parts: api.FailureParts, Runs: mostFailures, Groups: mostGroups}
-	answer.Count, err = s.store.Failures(ctx, of, func(f *statistics.Failures) {
+	of := statistics.FailuresOf{
+		User: c.OnlyUser(), From: since, To: c.Now, Parts: api.FailureParts, Runs: mostFailures, Groups: mostGroups,
+		Sees: func(id job.ID, user string) bool { return c.SeesRun(job.Run{Job: id, User: user}) },
+	}
+	answer.Count, answer.Older, err = s.store.Failures(ctx, of, func(f *statistics.Failures) {
 		r := &f.Newest
-		if !c.SeesRun(*r) {
-			hidden += f.Count
-			return
-		}
 		key := alike{r.Job, r.User, r.Result()}
 		g := groups[key]
 		if g == nil {
@@ -64,8 +62,6 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	answer.Older = answer.Count >= mostFailures
-	answer.Count -= hidden
 	for _, g := range groups {
 		answer.Groups = append(answer.Groups, *g)
 	}

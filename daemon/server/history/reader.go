@@ -31,7 +31,7 @@ type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
 	Actions(ctx context.Context, f audit.Filter) ([]job.Action, error)
-	Failures(ctx context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, err error)
+	Failures(ctx context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, older bool, err error)
 }
 
 // Reader reads runs and events for users.

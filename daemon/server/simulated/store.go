@@ -420,15 +420,15 @@ func (w *World) DeadLetter(ctx context.Context, id job.RunID) (store.DeadLetter,
 }
 
 // Failures does what store.Store.Failures does.
-func (w *World) Failures(_ context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, err error) {
+func (w *World) Failures(_ context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, older bool, err error) {
 	for _, r := range w.AllRuns() {
-		if r.Failed() && (of.User == "" || r.User == of.User) && !r.Decided.Before(of.From) && r.Decided.Before(of.To) {
+		if r.Failed() && (of.User == "" || r.User == of.User) && of.Sees(r.Job, r.User) && !r.Decided.Before(of.From) && r.Decided.Before(of.To) {
 			part := int(r.Ended.Sub(of.From) * time.Duration(of.Parts) / of.To.Sub(of.From))
 			f(&statistics.Failures{Newest: r, Part: part, Count: 1, First: r.Ended, Last: r.Ended})
 			runs++
 		}
 	}
-	return runs, w.Broken
+	return runs, false, w.Broken
 }
 
 // Totals does what store.Store.Totals does.

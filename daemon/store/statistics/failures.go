@@ -21,32 +21,45 @@ type Failures struct {
 
 // FailuresOf selects failed runs that were decided from (inclusive) to (exclusive).
 type FailuresOf struct {
-	User     string // whose they are; empty: all users
+	User     string                            // whose they are; empty: all users
+	Sees     func(id job.ID, user string) bool // chooses the jobs and users whose runs are counted; nil: all
 	From, To time.Time
 	Parts    int // of the period, which are equal
-	Runs     int // how many are counted at most, the newest
+	Runs     int // how many are looked at, at most, the newest
 	Groups   int // of runs that failed in the same way: how many are returned at most, the newest
 }
 
-// Failures calls f for failed runs, and returns how many there are in all groups.
-func (s *Reader) Failures(ctx context.Context, of FailuresOf, f func(*Failures)) (runs int, err error) {
+// Failures calls f for failed runs. It returns how many there are in all groups, and whether older ones
+// were not looked at.
+func (s *Reader) Failures(ctx context.Context, of FailuresOf, f func(*Failures)) (runs int, older bool, err error) {
 	first, err := s.db.RunBefore(ctx, of.From)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	last, err := s.db.RunBefore(ctx, of.To)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
+	seen := 0
 	part := of.To.Sub(of.From)/time.Duration(of.Parts) + 1
 	err = s.db.Each(ctx, func(rows *sql.Rows) error {
 		var begin, end int64
 		var g Failures
 		r := &g.Newest
-		err := rows.Scan(&runs, &r.ID, &r.Job, &r.User, &r.Reason, &r.Outcome.Kind, &r.Outcome.Code, &r.Outcome.Signal, &r.Outcome.Error, &r.Verdict,
+		err := rows.Scan(&r.ID, &r.Job, &r.User, &r.Reason, &r.Outcome.Kind, &r.Outcome.Code, &r.Outcome.Signal, &r.Outcome.Error, &r.Verdict,
 			&g.Part, &g.Count, &begin, &end)
 		if err != nil {
 			return err
+		}
+		sees := of.Sees == nil || of.Sees(r.Job, r.User)
+		if r.ID == 0 { // the number of all failures of a job and user
+			if seen += g.Count; sees {
+				runs += g.Count
+			}
+			return nil
+		}
+		if !sees {
+			return nil
 		}
 		g.First, g.Last = time.Unix(0, begin).UTC(), time.Unix(0, end).UTC()
 		r.Ended = g.Last
@@ -58,13 +71,16 @@ func (s *Reader) Failures(ctx context.Context, of FailuresOf, f func(*Failures))
 		newest AS MATERIALIZED (
 			SELECT max(id) AS id, job, user, reason, outcome, code, signal, error, verdict
 			FROM failed GROUP BY job, user, reason, outcome, code, signal, error, verdict ORDER BY max(id) DESC LIMIT ?7)
-		SELECT (SELECT count(*) FROM failed), newest.id, job.id, newest.user, newest.reason, newest.outcome, newest.code, newest.signal, newest.error,
+		SELECT newest.id, job.id, newest.user, newest.reason, newest.outcome, newest.code, newest.signal, newest.error,
 			newest.verdict, (failed.ended - ?1) / ?2 AS part, count(*), min(failed.ended), max(failed.ended)
 		FROM newest JOIN job ON job.n = newest.job JOIN failed USING (job, user, reason, outcome, code, signal, error, verdict)
-		GROUP BY newest.id, part`,
+		GROUP BY newest.id, part
+		UNION ALL SELECT 0, job.id, failed.user, failed.reason, failed.outcome, failed.code, failed.signal, failed.error, failed.verdict,
+			0, count(*), 0, 0
+		FROM failed JOIN job ON job.n = failed.job GROUP BY failed.job, failed.user`,
 		database.NanosBound(of.From), int64(part), first, last, of.User, of.Runs, of.Groups)
 	if err != nil {
-		return 0, fmt.Errorf("count failures: %w", err)
+		return 0, false, fmt.Errorf("count failures: %w", err)
 	}
-	return runs, nil
+	return runs, seen >= of.Runs, nil
 }
