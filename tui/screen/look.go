@@ -90,6 +90,21 @@ func RunSign(w *World, r *job.Run) (string, canvas.Style) {
 	return g.Skipped, Dim
 }
 
+// TriggerText returns what started a run.
+func TriggerText(r *job.Run) string {
+	switch r.Trigger {
+	case job.TriggerClock:
+		return "schedule"
+	case job.TriggerCatchup:
+		return "catch-up"
+	case job.TriggerManual:
+		if r.By != "" {
+			return r.By
+		}
+	}
+	return string(r.Trigger)
+}
+
 // The smallest terminal that something can be seen on.
 const (
 	LeastWidth  = 40

@@ -30,19 +30,19 @@ type jobRuns struct {
 func newJobRuns(zone func(w *screen.World) string) *jobRuns {
 	r := &jobRuns{list: table.Rows[job.RunID, job.Run]{Key: func(r *job.Run) job.RunID { return r.ID }}}
 	r.table = table.Table[job.RunID, job.Run]{Source: &r.list, Left: 1, Columns: []table.Column[job.Run]{
-		{Width: 2, Text: runLook},
+		{Width: 2, Text: func(w *screen.World, r *job.Run) (string, canvas.Style) { return screen.RunSign(w, r) }},
 		{Width: 11, Text: func(w *screen.World, r *job.Run) (string, canvas.Style) {
 			return runStart(w, zone(w), r), canvas.Style{}
 		}},
-		{Width: 16, Text: func(w *screen.World, r *job.Run) (string, canvas.Style) {
-			_, style := runLook(w, r)
+		{Width: 16, Grow: 5, Text: func(w *screen.World, r *job.Run) (string, canvas.Style) {
+			_, style := screen.RunSign(w, r)
 			return runEnding(r), style
 		}},
 		{Width: 8, Text: func(w *screen.World, r *job.Run) (string, canvas.Style) { return w.Took(r), canvas.Style{} }},
-		{Width: 26, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) {
+		{Width: 26, Grow: 25, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) {
 			return jobinfo.UsageText(r.Usage), canvas.Style{}
 		}},
-		{Width: 11, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) { return string(r.Trigger), canvas.Style{} }},
+		{Width: 11, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) { return screen.TriggerText(r), canvas.Style{} }},
 		{Width: 12, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) { return "run " + r.ID.String(), screen.Dim }},
 	}}
 	for i := range r.table.Columns {
@@ -186,19 +186,6 @@ func runStart(w *screen.World, zone string, r *job.Run) string {
 		return "in " + display.Away(r.NotBefore, w.Now)
 	}
 	return w.Past(r.Decided, zone)
-}
-
-// runLook returns a sign and a style for a run.
-func runLook(w *screen.World, r *job.Run) (string, canvas.Style) {
-	switch {
-	case r.State.Live():
-		return screen.OutcomeLook(w, api.CellRunning)
-	case r.Failed():
-		return screen.OutcomeLook(w, api.CellFailed)
-	case r.OK():
-		return screen.OutcomeLook(w, api.CellOK)
-	}
-	return screen.OutcomeLook(w, api.CellSkipped)
 }
 
 // runEnding returns how a run ended, or its state while it lives.

@@ -426,20 +426,27 @@ func startWidth(w *screen.World) int {
 	return 9
 }
 
-// runColumns are the columns of the list of runs.
-func runColumns(w *screen.World) []table.Column[runRow] {
+// runColumns are the columns of the list of runs. The outcome is as wide as the longest one in view,
+// and the job has the rest.
+func (s *Runs) runColumns(w *screen.World) []table.Column[runRow] {
+	const outcome, longestJob = 13, 30
+	outcomes, jobs := 0, 0
+	for i, last := s.Seen(); i < last; i++ {
+		r := s.rows.Row(i)
+		outcomes, jobs = max(outcomes, page.Width(r.outcome())), max(jobs, page.Width(string(r.run.Job)))
+	}
 	dim := func(text func(r *job.Run) string) func(*screen.World, *runRow) (string, canvas.Style) {
 		return func(_ *screen.World, r *runRow) (string, canvas.Style) { return text(&r.run), screen.Dim }
 	}
 	return []table.Column[runRow]{
 		{Width: 2, Text: signText},
 		{Title: "START", Width: startWidth(w), Text: startText},
-		{Title: "JOB", Fill: true, Least: 30, Text: jobText},
-		{Title: "OUTCOME", Width: 13, Grow: 24, Text: outcomeText}, // a long one: "not started: ..."
+		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Text: jobText},
+		{Title: "OUTCOME", Width: outcome, Grow: max(outcomes+1-outcome, 0), Text: outcomeText}, // a long one: "not started: ..."
 		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
 		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Memory) })},
-		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(triggerText)},
+		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(screen.TriggerText)},
 		{Title: "NODE", From: 110, Width: 9, Text: func(w *screen.World, _ *runRow) (string, canvas.Style) { return w.Status.Host, screen.Dim }},
 		{Title: "USER", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.User })},
 		{Title: "RUN", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.ID.String() })},
@@ -489,25 +496,10 @@ func cpuText(r *job.Run) string {
 	return display.Brief(r.Usage.CPU)
 }
 
-// triggerText returns what started a run.
-func triggerText(r *job.Run) string {
-	switch r.Trigger {
-	case job.TriggerClock:
-		return "schedule"
-	case job.TriggerCatchup:
-		return "catch-up"
-	case job.TriggerManual:
-		if r.By != "" {
-			return r.By
-		}
-	}
-	return string(r.Trigger)
-}
-
 // Draw draws the list below a line that names the preset.
 func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
-	s.Columns = runColumns(w)
+	s.Columns = s.runColumns(w)
 	if s.preset == missedRuns {
 		s.Columns = missedColumns(w)
 	}
