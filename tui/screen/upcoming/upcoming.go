@@ -4,6 +4,7 @@ package upcoming
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -79,7 +80,7 @@ func New() *Upcoming {
 				return display.Brief(r.Took)
 			})},
 			{Title: "SCHEDULE", Width: 20, From: 100, Text: s.of(func(r *api.Row) string { return r.Schedule })},
-			{Title: "HOST", Width: 12, From: 140, Text: func(_ *screen.World, r *row) (string, canvas.Style) { return r.Node, canvas.Style{} }},
+			{Title: hostTitle, Width: 12, Text: func(_ *screen.World, r *row) (string, canvas.Style) { return r.Node, canvas.Style{} }},
 			{Title: "COMMAND", Width: 12, From: 120, Fill: true, Text: s.of(func(r *api.Row) string { return r.Command })},
 		},
 	}
@@ -212,5 +213,13 @@ func (s *Upcoming) Draw(v canvas.View, w *screen.World) {
 		page.DrawNotice(v, []string{"No run is planned for the next hour."})
 		return
 	}
+	from := math.MaxInt
+	if w.Board.Filled("host") > 0 {
+		from = 140
+	}
+	s.Columns[slices.IndexFunc(s.Columns, func(c table.Column[row]) bool { return c.Title == hostTitle })].From = from
 	s.Table.Draw(v, w)
 }
+
+// hostTitle is the title of the column that only a ring has.
+const hostTitle = "HOST"
