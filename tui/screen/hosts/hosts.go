@@ -52,6 +52,7 @@ func New() *Hosts {
 			count("LATE", 0, canvas.Doubt, job.StateLate),
 			count("RUNNING", screen.FullWidth, canvas.Busy, job.StateRunning),
 			count("JOBS", 100, canvas.Plain, job.States[:]...),
+			{Width: 1, Text: func(*screen.World, *row) (string, canvas.Style) { return "", canvas.Style{} }}, // numbers end at the right
 			{Title: "NEXT", Width: 12, Fill: true, Text: nextText},
 		},
 	}
@@ -246,6 +247,6 @@ func (s *Hosts) Draw(v canvas.View, w *screen.World) {
 	}
 	s.Table.Draw(v, w)
 	if len(s.rows.All()) == 1 {
-		page.DrawNotice(v.Below(3), []string{"No other host is known: cronring top -H HOST -H HOST, or a ring"})
+		page.DrawNotice(v.Below(3), []string{"No other host is known. Name hosts in the settings, with [[host]], or at the start: cronring top -H HOST1 -H HOST2"})
 	}
 }
