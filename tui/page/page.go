@@ -80,7 +80,7 @@ func (p *Page) clamp() { p.Top = max(min(p.Top, p.rows-p.height), 0) }
 func (p *Page) Draw(v canvas.View, w *screen.World) {
 	var rows []Paragraph
 	for _, q := range p.Paragraphs {
-		rows = q.Wrapped(rows, v.Width())
+		rows = q.Wrapped(rows, v.Width()-1)
 	}
 	p.rows, p.height = len(rows), v.Height()
 	p.clamp()

@@ -73,7 +73,7 @@ func (s *affected) columns(wide bool) []table.Column[touched] {
 	}
 	return []table.Column[touched]{
 		name,
-		{Title: "CHANGE", Width: 22, Text: func(_ *screen.World, r *touched) (string, canvas.Style) {
+		{Title: "CHANGE", Width: 23, Text: func(_ *screen.World, r *touched) (string, canvas.Style) {
 			before, after := timetable.Wall(r.change.At, r.change.Before), timetable.Wall(r.change.At, r.change.After)
 			return fmt.Sprintf("%s %s -> %s", before.Format("2 Jan"), before.Format("15:04"), after.Format("15:04")), canvas.Style{}
 		}},

@@ -149,7 +149,7 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " so     ", Style: canvas.Style{Role: canvas.Off}}, {Text: c.Effect(spec, schedule), Style: canvas.Style{Bold: true}}}, Hang: 8})
 	}
 	text = append(text, page.Heading(""))
-	text = append(text, page.Line(" match = plain wall-clock match; here = what cronringd will do and why shows it", canvas.Style{Role: canvas.Off}))
+	text = append(text, page.Line(" match: what the time fields match; here: what cronringd does", canvas.Style{Role: canvas.Off}))
 	if jobinfo.Delayed(s.job) {
 		text = append(text, page.Line(" each start comes later than that by jitter= or spread=", canvas.Style{}))
 	}

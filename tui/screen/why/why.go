@@ -288,11 +288,11 @@ func (s *Why) explained(w *screen.World, width int) []page.Paragraph {
 	for _, fact := range a.Facts {
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " "}, {Text: fact}}, Hang: 1})
 	}
-	title := "In a shell"
 	if len(a.Remedies) > 0 {
-		title = "Do one of these"
+		text = append(text, page.Heading("Do one of these"))
+	} else {
+		text = append(text, page.Heading(""))
 	}
-	text = append(text, page.Heading(title))
 	column := s.commandColumn(width)
 	for i, r := range a.Remedies {
 		r.Command = w.InShell(r.Command)
