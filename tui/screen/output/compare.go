@@ -68,7 +68,7 @@ func diffLines(before, after []string) []diffLine {
 	return lines
 }
 
-var diffRoles = map[byte]canvas.Role{' ': canvas.Plain, '-': canvas.Bad, '+': canvas.Good, '@': canvas.Rule, '~': canvas.Doubt}
+var diffRoles = map[byte]canvas.Role{' ': canvas.Plain, '-': canvas.Bad, '+': canvas.Good, '@': canvas.Off, '~': canvas.Doubt}
 
 // unified is a difference in one column. Lines of both outputs are those of the new one.
 func unified(all []diffLine) []logLine {
