@@ -37,6 +37,8 @@ func (r *row) name() string { return strings.Join(r.path, ".") }
 // value returns the current value.
 func (r *row) value(w *screen.World) string {
 	switch {
+	case overridden(w, r):
+		return w.Theme
 	case r.option != nil:
 		return r.option.Text(&w.Settings.Settings)
 	case r.fixed != nil:
