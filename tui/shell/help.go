@@ -100,16 +100,18 @@ func (h *help) draw(v canvas.View, s *Shell) {
 	x := v.Put(1, 0, "Keys", canvas.Style{Role: canvas.Title, Bold: true})
 	x = v.Put(x, 0, "   search: ", canvas.Style{})
 	page.DrawInput(v, x, 0, v.Width()-x-1, &h.search, s.w)
-	lines, room := h.lines(s), v.Height()-2
+	lines, rows := h.lines(s), v.Height()-2
+	columns := max(v.Width()/helpWidth, 1)
+	room, width := rows*columns, v.Width()/columns
 	h.top = min(h.top, max(len(lines)-room, 0))
 	if len(lines) == 0 {
 		v.PutCut(1, 1, v.Width()-2, "No key does that. Backspace, or esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
 	}
 	for y := range min(room, len(lines)-h.top) {
-		line := &lines[h.top+y]
-		line.draw(v.Row(1+y), s.w.Glyphs)
+		line, row := &lines[h.top+y], v.In(y/rows*width, 1+y%rows, width, 1)
+		line.draw(row, s.w.Glyphs)
 		if len(line.binding.Keys) > 0 {
-			s.onClick(v.Row(1+y), func() { line.act(s) })
+			s.onClick(row, func() { line.act(s) })
 		}
 	}
 	more := "type to search"
@@ -117,11 +119,14 @@ func (h *help) draw(v canvas.View, s *Shell) {
 		more += "   up down scroll"
 	}
 	if s.mouse {
-		more += "   the mouse works everywhere; hold shift to select text"
+		more += "   mouse on: shift selects text"
 	}
 	x = page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "esc", "close")
 	v.PutCut(x, v.Height()-1, v.Width()-x-1, more, s.w.Glyphs.Ellipsis, canvas.Style{})
 }
+
+// helpWidth is the least width of a column of keys.
+const helpWidth = 78
 
 // customHelp returns the commands whose keys work on the front screen and that contain a text.
 func (s *Shell) customHelp(contains func(b keys.Binding) bool) (lines []helpLine) {
