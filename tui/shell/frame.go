@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -312,12 +313,20 @@ type hint struct {
 func (s *Shell) hints(actions []keys.Action) []hint {
 	var all []hint
 	scopes := []keys.Scope{s.front().Scope(), keys.Subject, keys.List, keys.Everywhere}
+	typist, ok := s.front().(screen.Typist)
+	typing := ok && typist.Typing()
 	for _, a := range actions {
 		if b, ok := s.w.Keys.Binding(a, scopes...); ok && len(b.Keys) > 0 {
-			all = append(all, hint{a, b.Keys[0], b.Short, s.refuses(a) != ""})
+			off := s.refuses(a) != "" || typing && types(b.Keys[0])
+			all = append(all, hint{a, b.Keys[0], b.Short, off})
 		}
 	}
 	return all
+}
+
+// types reports a key that, while text is typed, is part of the text or ends it.
+func types(key string) bool {
+	return utf8.RuneCountInString(key) == 1 || key == "space" || key == "enter"
 }
 
 func widthOf(hints []hint, gap int) int {

@@ -281,6 +281,22 @@ func TestDeepStackIsBounded(t *testing.T) {
 	}
 }
 
+// While text is typed, the foot shows which keys would be typed instead of doing something.
+func TestFootDimsWhatIsTyped(t *testing.T) {
+	s, front := newTestShell(t)
+	off := func(a keys.Action) bool {
+		all := s.hints([]keys.Action{a})
+		return len(all) == 1 && all[0].off
+	}
+	for _, front.typing = range []bool{false, true} {
+		for a, want := range map[keys.Action]bool{keys.Filter: front.typing, keys.Open: front.typing, keys.Mark: front.typing, keys.Back: false} {
+			if got := off(a); got != want {
+				t.Errorf("typing %t: %s is dim: %t, want %t", front.typing, a, got, want)
+			}
+		}
+	}
+}
+
 func TestTypingKeepsLetters(t *testing.T) {
 	s, front := newTestShell(t)
 	front.typing = true
