@@ -53,6 +53,21 @@ func TestFilesDeleteTakesEntriesOutOfTheirFile(t *testing.T) {
 	}
 }
 
+func TestRunSaysWhatIsLive(t *testing.T) {
+	w := screentest.NewWorld(t)
+	row := screentest.Rows()[0]
+	row.Live = 1
+	for state, want := range map[job.State]string{
+		job.StateRunning: "It is already running: ", job.StateFailing: "A run of it already waits to start: ", // a retry
+	} {
+		row.State = state
+		w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+		if d := Run(w, screen.Subject{Jobs: []job.ID{row.Job}}); len(d.Detail) != 1 || !strings.HasPrefix(d.Detail[0], want) {
+			t.Errorf("%s: got %q, want %q", state, d.Detail, want)
+		}
+	}
+}
+
 func TestForcedRunSaysWhatCameOfIt(t *testing.T) {
 	d := &screentest.Daemon{}
 	message, err := ForceRun("j").Call(context.Background(), d)

@@ -54,7 +54,11 @@ func Run(w *screen.World, about screen.Subject) screen.Do {
 			question += "; the run at " + w.Point(r.Next, r.Zone) + " stays scheduled"
 		}
 		if r.Live > 0 {
-			detail = append(detail, "It is already running: overlap= of its entry decides whether a second run may start.")
+			live := "It is already running"
+			if r.State != job.StateRunning {
+				live = "A run of it already waits to start"
+			}
+			detail = append(detail, live+": overlap= of its entry decides whether a second run may start.")
 		}
 	}
 	request := api.RunRequest{Refs: screen.Refs(about)}

@@ -31,7 +31,7 @@ func Remove(w *screen.World, about screen.Subject) screen.Do {
 	return Guard(w, about, screen.Do{
 		Class: screen.Removes, Count: len(about.Jobs), Command: Command("rm", about), Undo: undo,
 		Question: fmt.Sprintf("Delete %s from %s?", page.Count(len(about.Jobs), "entry"), page.Count(len(files), "file")),
-		Detail:   append(detail, "What the files say is kept: "+w.KeyOf(keys.Undo)+" undoes it, or cronring undo."),
+		Detail:   append(detail, "The old text is kept: "+w.KeyOf(keys.Undo)+" restores it, and so does cronring undo."),
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			done, err := removeEntries(ctx, d, screen.Refs(about))
 			*undo = putBack(done, screen.JobsText(about))

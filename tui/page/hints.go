@@ -16,6 +16,10 @@ func DrawHints(v canvas.View, x, y int, w *screen.World, style canvas.Style, hin
 		text := hintText(hints[i], hints[i+1])
 		end := x + Width(text)
 		v.PutCut(x, y, v.Width()-x, text, w.Glyphs.Ellipsis, style)
+		v.In(x, y, Width(hints[i]), 1).Restyle(func(s canvas.Style) canvas.Style {
+			s.Bold = true
+			return s
+		})
 		w.ClickTypes(v.In(x, y, end-x, 1), screen.KeyNamed(hints[i]))
 		if x = end + gap; hints[i+1] == "" {
 			x = end + 1
