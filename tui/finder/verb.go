@@ -35,7 +35,7 @@ var verbs = []Verb{
 	{"pause", keys.Pause, SomeJobs, "stop scheduling it, or schedule it again"},
 	{"stop", keys.Stop, SomeJobs, "end what runs of it"},
 	{"ack", keys.Acknowledge, SomeJobs, "acknowledge its failure"},
-	{"retry", keys.Retry, SomeJobs, "run what failed again, as the same occurrence"},
+	{"retry", keys.Retry, SomeJobs, "run the same occurrence again"},
 	{"backfill", keys.Backfill, OneJob, "run its past"},
 	{editWord, keys.Edit, OneJob, "edit its line"},
 	{"rm", keys.Delete, SomeJobs, "delete its entry"},

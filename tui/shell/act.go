@@ -232,7 +232,7 @@ func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 		}
 	case keys.Acknowledge:
 		if !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State == job.StateFailing }) {
-			return "nothing has failed since it was acknowledged"
+			return "no failure to acknowledge"
 		}
 	case keys.Backfill:
 		if len(about.Jobs) != 1 {
@@ -240,7 +240,7 @@ func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 		}
 	case keys.ShowOutput, keys.PageOutput:
 		if about.Run == 0 && len(rows) > 0 && rows[0].LastRun == 0 && rows[0].Live == 0 {
-			return "never run"
+			return "no run is known"
 		}
 	}
 	return ""

@@ -66,7 +66,7 @@ func (m *pauseMenu) until(s *Shell, text string) {
 		ends = "until " + s.w.Clock.Stamp(until.In(s.zone()), s.w.Now)
 	}
 	s.over = &prompt{
-		title: "Reason:", hint: "for the pause of " + screen.JobsText(m.about) + " " + ends + "; may be empty", optional: true,
+		title: "Reason:", hint: "for the pause of " + screen.JobsText(m.about) + " " + ends + " (optional)", optional: true,
 		done: func(s *Shell, reason string) {
 			s.propose(m.about, change.Pause(s.world(m.about), m.about, until, reason))
 		},

@@ -98,7 +98,7 @@ func (m *viewMenu) draw(v canvas.View, s *Shell) {
 		v.PutCut(28, y+1, v.Width()-29, viewText(view), ellipsis, canvas.Style{})
 	}
 	if len(s.views) == 0 {
-		v.PutCut(1, 1, v.Width()-2, "None is saved. s saves the filter, states, order and width that are set now.", ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, "No view is saved yet. s saves the current filter, states, order and columns.", ellipsis, canvas.Style{})
 	}
 	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "enter", "open", "s", "save this view", "D", "delete", "esc", "close")
 }
