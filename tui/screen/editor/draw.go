@@ -268,22 +268,27 @@ func (e *Editor) lineWords(line int) string {
 	return "an assignment, for the entries below"
 }
 
+// problems returns what is wrong with the line under the cursor. The text below the line has less room.
+func (e *Editor) problems() (fields []fact) {
+	for _, d := range e.checked.Diagnostics(e.buffer.Cursor().Line + 1) {
+		fields = append(fields, fact{string(d.Code), d.Message})
+		if d.Fix != "" {
+			fields = append(fields, fact{"fix", d.Fix})
+		}
+	}
+	return fields
+}
+
 func (e *Editor) fields(room int, w *screen.World) []fact {
 	if e.about == nil {
-		var fields []fact
-		for _, d := range e.checked.Diagnostics(e.buffer.Cursor().Line + 1) {
-			fields = append(fields, fact{string(d.Code), d.Message})
-			if d.Fix != "" {
-				fields = append(fields, fact{"fix", d.Fix})
-			}
-		}
+		fields := e.problems()
 		if e.buffer.Text() == "" {
 			fields = append(fields, fact{"new", "type a line: when, and what, as: 0 5 * * 1 /usr/bin/backup"}, fact{"", "or let a form ask for it: " + e.keyOf(w, keys.Form)})
 		}
 		return fields
 	}
 	next, blackout := e.nextText(room, w)
-	fields := []fact{{"next", next}}
+	fields := append([]fact{{"next", next}}, e.problems()...)
 	if blackout != "" {
 		fields = append(fields, fact{"host", "the first occurrence is in " + blackout})
 	}

@@ -384,7 +384,7 @@ func (e *Editor) leave() ([]screen.Effect, bool) {
 	added, changed, removed := e.checked.Count()
 	e.asks = &asking{
 		text:  fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
-		hints: []string{"y", "discard", "esc", "edit on"},
+		hints: []string{"y", "discard", "esc", "continue editing"},
 		keys: map[string]func(*screen.World) []screen.Effect{
 			"y": func(*screen.World) []screen.Effect {
 				e.buffer.Saved()
@@ -418,7 +418,7 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 	if api.KindOf(a.Err) == api.Conflict {
 		e.asks = &asking{
 			text:  e.name() + " was changed by another user in the meantime. Overwrite it, or discard your changes?",
-			hints: []string{"o", "overwrite", "t", "discard", "esc", "edit on"},
+			hints: []string{"o", "overwrite", "t", "discard", "esc", "continue editing"},
 			keys: map[string]func(*screen.World) []screen.Effect{
 				"o": func(w *screen.World) []screen.Effect {
 					e.crontab.Sum = ""

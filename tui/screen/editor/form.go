@@ -293,9 +293,10 @@ func (f *form) typeFind(k screen.Key) {
 	}
 }
 
-// The least widths of the columns of values and hints.
+// The least widths of the columns of values and hints. A long value moves the hint beside it to the
+// right.
 const (
-	leastValue = 32
+	leastValue = 22
 	leastHint  = 34
 )
 
@@ -308,13 +309,12 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 		style.Bold = true
 	}
 	row.Put(1, 0, field.name, style)
-	from, value := 10, leastValue
+	from, value := 10, max(leastValue, page.Width(field.line.Text())+1)
 	for i := range f.fields {
 		from = max(from, len(f.fields[i].name)+2)
-		value = max(value, page.Width(f.fields[i].line.Text())+1)
 	}
 	hint := 0
-	if row.Width() >= screen.FullWidth { // the hints have the width that no value needs
+	if row.Width() >= screen.FullWidth {
 		hint = max(row.Width()-from-1-value, leastHint)
 		row.PutCut(row.Width()-hint, 0, hint-1, field.hint, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 	}
