@@ -203,11 +203,13 @@ func fileColumns() []table.Column[api.CrontabFile] {
 	text := func(get func(t *api.CrontabFile) string) func(*screen.World, *api.CrontabFile) (string, canvas.Style) {
 		return func(_ *screen.World, t *api.CrontabFile) (string, canvas.Style) { return get(t), canvas.Style{} }
 	}
+	gap := table.Column[api.CrontabFile]{Width: 1, From: 60, Text: text(func(*api.CrontabFile) string { return "" })} // numbers end at the right
 	return []table.Column[api.CrontabFile]{
 		{Width: 2, Text: fileSign},
 		{Title: "FILE", Fill: true, Text: text(change.FileName)},
 		{Title: "ENTRIES", Width: 8, Right: true, Text: entriesCell},
-		{Title: "LINT", Width: 15, From: 60, Text: lintCell},
+		gap,
+		{Title: "LINT", Width: 14, From: 60, Text: lintCell},
 		{Title: "OWNER", Width: 9, From: 80, Text: text(func(t *api.CrontabFile) string { return t.Owner })},
 		{Title: "MODE", Width: 5, From: 110, Text: text(func(t *api.CrontabFile) string {
 			if t.Missing {
@@ -216,6 +218,7 @@ func fileColumns() []table.Column[api.CrontabFile] {
 			return fmt.Sprintf("%04o", t.Mode)
 		})},
 		{Title: "REV", Width: 6, From: 60, Right: true, Text: revisionCell},
+		gap,
 		{Title: "CHANGED", Width: display.Clock12.PointWidth() + 1, From: 80, Text: func(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 			if t.Changed.IsZero() {
 				return "", canvas.Style{}
