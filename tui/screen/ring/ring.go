@@ -316,7 +316,7 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 	}{
 		{"NODE", host, name, canvas.Style{}}, {"STATE", state, 10, style},
 		{"OWNS", page.Thousands(w.Board.Len()), 8, canvas.Style{}}, {"RUN", strconv.Itoa(w.Board.Count(job.StateRunning)), 5, canvas.Style{}},
-		{"TABLES", strconv.Itoa(st.Crontabs), 8, canvas.Style{}}, {"UP", up, 8, canvas.Style{}}, {"LAG P99", lagText, 9, canvas.Style{}},
+		{"FILES", strconv.Itoa(st.Crontabs), 8, canvas.Style{}}, {"UP", up, 8, canvas.Style{}}, {"LAG P99", lagText, 9, canvas.Style{}},
 		{"VER", versionText(st), 12, canvas.Style{}},
 	} {
 		t.Columns = append(t.Columns, table.Column[api.Status]{
