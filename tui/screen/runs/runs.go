@@ -441,7 +441,7 @@ func (s *Runs) runColumns(w *screen.World) []table.Column[runRow] {
 	return []table.Column[runRow]{
 		{Width: 2, Text: signText},
 		{Title: "START", Width: startWidth(w), Text: startText},
-		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Text: jobText},
+		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Most: max(jobs, longestJob) + 1, Text: jobText},
 		{Title: "OUTCOME", Width: outcome, Grow: max(outcomes+1-outcome, 0), Text: outcomeText}, // a long one: "not started: ..."
 		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
