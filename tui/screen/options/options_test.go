@@ -154,6 +154,9 @@ func TestOptionsRefusals(t *testing.T) {
 	w := screentest.NewWorld(t)
 	s := open(t, w, "")
 	w.Theme = "dark"
+	if s.Select("theme"); s.Current().value(w) != "dark" {
+		t.Errorf("theme: got %s, want that of the environment, which is in use", s.Current().value(w))
+	}
 	for _, tc := range []struct {
 		setting string
 		action  keys.Action
