@@ -44,6 +44,9 @@ func TestServe(t *testing.T) {
 	if backup := past[1]; backup.Runs != 30 {
 		t.Errorf("pg-backup: got %d runs, want 30: one each night, also in that with 02:30 twice", backup.Runs)
 	}
+	if _, err := client.CrontabFiles(t.Context()); err == nil || !strings.Contains(err.Error(), "this host is invented") {
+		t.Errorf("files: got the error %v, want that there are none", err)
+	}
 	done, err := client.Run(t.Context(), api.RunRequest{Refs: []string{"sitemap"}})
 	if err != nil || len(done) != 1 {
 		t.Errorf("run: got %+v, error %v, want a run", done, err)

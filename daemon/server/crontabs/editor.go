@@ -94,7 +94,10 @@ func New(o *Options, l Loader, account func(uid uint32) (string, error)) *Editor
 
 // checkUsers returns an error if the daemon has no users' crontabs.
 func (ed *Editor) checkUsers() error {
-	if ed.Options == nil || len(ed.Files) > 0 {
+	if err := ed.checkAny(); err != nil {
+		return err
+	}
+	if len(ed.Files) > 0 {
 		return &api.Error{
 			Kind: api.Conflict, What: "this daemon keeps no users' crontabs",
 			Why: "it was given its files by name, and reads those alone",
@@ -104,10 +107,10 @@ func (ed *Editor) checkUsers() error {
 	return nil
 }
 
-// checkAny returns an error if the daemon has no crontabs of any kind.
+// checkAny returns an error if the daemon has no crontabs of any kind, as that of an invented host.
 func (ed *Editor) checkAny() error {
 	if ed.Options == nil {
-		return ed.checkUsers()
+		return &api.Error{Kind: api.Conflict, What: "there are no crontab files here", Why: "this host is invented: only its jobs and runs can be seen"}
 	}
 	return nil
 }
