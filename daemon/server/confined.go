@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ var errConfined = &api.Error{
 // That is so for a run with sandbox= or network=no and for all that it starts, forever. A process
 // that has ended counts as one: a run could let it connect, end, and wait until its number belongs
 // to another process. Root is never confined, and nobody is if the daemon itself is.
-func confined(conn net.Conn, peer *syscall.Ucred) bool {
+func confined(conn syscall.Conn, peer *syscall.Ucred) bool {
 	if own, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); peer.Uid == 0 || err == nil && own == 1 {
 		return false
 	}
@@ -37,9 +36,9 @@ func confined(conn net.Conn, peer *syscall.Ucred) bool {
 
 // process returns a function that reports whether the process that connected still exists, and one
 // that must be called at the end.
-func process(conn net.Conn) (exists func() bool, done func()) {
+func process(conn syscall.Conn) (exists func() bool, done func()) {
 	pidfd, failed := -1, error(nil)
-	raw, err := conn.(*net.UnixConn).SyscallConn()
+	raw, err := conn.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
 			pidfd, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)

@@ -110,13 +110,13 @@ func TestConfinedOnceEnded(t *testing.T) {
 	needFree(t)
 	l, address := abstract(t)
 	defer l.Close()
-	accepted := make(chan net.Conn, 1)
+	accepted := make(chan *net.UnixConn, 1)
 	go func() {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		accepted <- c
+		accepted <- c.(*net.UnixConn)
 		_, _ = http.ReadRequest(bufio.NewReader(c))
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 	}()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/unixconn"
 )
 
 // Maximum numbers of connections. Other users can never use up those of admins, and no user can use
@@ -41,7 +42,7 @@ func newLimitedListener(l net.Listener, isAdmin func(uid uint32) bool) *limitedL
 
 // limitedConn is a connection that the listener accepted.
 type limitedConn struct {
-	net.Conn
+	unixconn.Conn
 	peer  *syscall.Ucred
 	leave func() // may be called more than once
 }
@@ -60,17 +61,18 @@ func (d *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		peer, err := peerOf(c)
+		conn := unixconn.Conn{UnixConn: c.(*net.UnixConn)}
+		peer, err := peerOf(conn)
 		if err != nil {
-			c.Close()
+			conn.Close()
 			continue
 		}
 		if !d.admit(peer.Uid, time.Now()) {
-			c.Write([]byte(busyAnswer))
-			c.Close()
+			conn.Write([]byte(busyAnswer))
+			conn.Close()
 			continue
 		}
-		return &limitedConn{Conn: c, peer: peer, leave: sync.OnceFunc(func() { d.release(peer.Uid) })}, nil
+		return &limitedConn{Conn: conn, peer: peer, leave: sync.OnceFunc(func() { d.release(peer.Uid) })}, nil
 	}
 }
 
@@ -155,12 +157,8 @@ func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 func (s *Server) keeps(uid uint32) bool { return uid == 0 || uid == s.selfUID }
 
 // peerOf returns the process at the other end and its user, from the kernel.
-func peerOf(c net.Conn) (*syscall.Ucred, error) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return nil, errors.New("read peer: not a unix socket")
-	}
-	raw, err := u.SyscallConn()
+func peerOf(c syscall.Conn) (*syscall.Ucred, error) {
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, fmt.Errorf("read peer: %w", err)
 	}

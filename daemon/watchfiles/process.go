@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/unixconn"
 )
 
 // Limits of a user's process.
@@ -249,7 +250,7 @@ func (p *process) exec(ctx context.Context, tool spawn.Tool) error {
 }
 
 // direct sends orders until no job is left, or something fails.
-func (p *process) direct(ctx context.Context, conn *net.UnixConn, failed <-chan error) error {
+func (p *process) direct(ctx context.Context, conn net.Conn, failed <-chan error) error {
 	for nudge(p.changed); ; {
 		select {
 		case <-ctx.Done():
@@ -373,17 +374,17 @@ func (p *process) deliver(ctx context.Context, owned job.Owned, j *watched, r *r
 }
 
 // connect returns the two ends of a connection.
-func connect() (ours *net.UnixConn, theirs *os.File, err error) {
+func connect() (ours unixconn.Conn, theirs *os.File, err error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open connection: %w", err)
+		return ours, nil, fmt.Errorf("open connection: %w", err)
 	}
 	file := os.NewFile(uintptr(ends[0]), "connection")
 	defer file.Close()
 	theirs = os.NewFile(uintptr(ends[1]), "connection")
 	conn, err := net.FileConn(file)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open connection: %w", err), theirs.Close())
+		return ours, nil, errors.Join(fmt.Errorf("open connection: %w", err), theirs.Close())
 	}
-	return conn.(*net.UnixConn), theirs, nil
+	return unixconn.Conn{UnixConn: conn.(*net.UnixConn)}, theirs, nil
 }

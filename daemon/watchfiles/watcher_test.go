@@ -28,6 +28,32 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// TestDescriptors: a process that sends descriptors does not delay the end of the daemon.
+func TestDescriptors(t *testing.T) {
+	ours, theirs, err := connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	sender, err := net.FileConn(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	hosttest.SendLingering(t, sender.(*net.UnixConn))
+	ended := make(chan struct{})
+	go func() {
+		drain(t.Context(), ours)
+		close(ended)
+	}()
+	ours.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the daemon waits for a descriptor")
+	}
+}
+
 // testWatcher is a Watcher that runs.
 type testWatcher struct {
 	*Watcher

@@ -20,7 +20,7 @@ const maxMessage = 4096
 func (b *Receiver) read(ctx context.Context, s *socket) {
 	text, control := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	for ctx.Err() == nil {
-		n, size, flags, _, err := s.conn.ReadMsgUnix(text, control)
+		n, size, flags, err := s.conn.ReadMessage(text, control)
 		if err == nil && flags&unix.MSG_TRUNC == 0 && isSign(text[:n]) {
 			b.forward(ctx, s, senderOf(control[:size]))
 		}

@@ -15,13 +15,14 @@ import (
 
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/unixconn"
 )
 
 // socket is the one to which the processes of a run send systemd's WATCHDOG=1.
 type socket struct {
 	run  job.RunID
 	user string
-	conn *net.UnixConn
+	conn unixconn.Conn
 	end  context.CancelFunc
 }
 
@@ -68,7 +69,7 @@ func listen(path string, uid uint32) (*net.UnixConn, error) {
 // begin reads a socket until it is closed.
 func (b *Receiver) begin(run job.RunID, user string, conn *net.UnixConn) {
 	ctx, end := context.WithCancel(context.Background())
-	s := &socket{run: run, user: user, conn: conn, end: end}
+	s := &socket{run: run, user: user, conn: unixconn.Conn{UnixConn: conn}, end: end}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sockets[run] = s

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -289,6 +290,48 @@ func TestEndedRun(t *testing.T) {
 	}
 	if _, err := os.Lstat(b.Path(run)); !os.IsNotExist(err) {
 		t.Errorf("the socket of an ended run: %v", err)
+	}
+}
+
+// TestDescriptors: the end of a run waits for no descriptor that one of its processes has sent.
+func TestDescriptors(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		t.Run(fmt.Sprint("read ", read), func(t *testing.T) {
+			h, run := newHost(t, os.Getpid())
+			b := New(h, dirPath(t))
+			open(t, b, run, os.Geteuid())
+			c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: b.Path(run), Net: "unixgram"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			b.admission.mu.Lock() // the reader waits for it after the first message
+			if _, err := c.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			hosttest.SendLingering(t, c)
+			if read {
+				b.admission.mu.Unlock()
+				if _, err := c.Write([]byte("WATCHDOG=1")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closed := make(chan bool, 1)
+			go func() {
+				if read {
+					<-h.asked
+				}
+				closed <- b.Close(run)
+			}()
+			select {
+			case <-closed:
+			case <-time.After(10 * time.Second):
+				t.Error("the end of the run waits for a descriptor")
+			}
+			if !read {
+				b.admission.mu.Unlock()
+			}
+		})
 	}
 }
 

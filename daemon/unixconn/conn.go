@@ -1,0 +1,95 @@
+// Package unixconn owns reading and closing the unix sockets to which users of the host send.
+//
+// A message on such a socket can carry descriptors. If nobody takes them, the kernel closes them in the
+// thread that reads the message or closes the socket. If one of them is the last descriptor of a TCP
+// connection with SO_LINGER, that thread waits as long as its sender has chosen, unless it receives a
+// signal.
+package unixconn
+
+import (
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a thread may wait in the kernel before a signal interrupts it.
+const patience = 20 * time.Millisecond
+
+// Conn is a socket whose methods wait for no descriptor that others send.
+type Conn struct{ *net.UnixConn }
+
+// Read is for connections.
+func (c Conn) Read(p []byte) (n int, err error) {
+	n, err = c.receive(func(fd int) (int, error) { return unix.Read(fd, p) })
+	if n == 0 && err == nil && len(p) > 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// ReadMessage reads a message and its control data.
+func (c Conn) ReadMessage(text, control []byte) (n, size, flags int, err error) {
+	n, err = c.receive(func(fd int) (n int, err error) {
+		n, size, flags, _, err = unix.Recvmsg(fd, text, control, 0)
+		return n, err
+	})
+	return n, size, flags, err
+}
+
+// receive calls a function that reads without waiting until there was something to read.
+func (c Conn) receive(read func(fd int) (int, error)) (n int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	closed := raw.Read(func(fd uintptr) bool {
+		interruptibly(func() {
+			for n, err = read(int(fd)); err == unix.EINTR; {
+				n, err = read(int(fd))
+			}
+		})
+		return err != unix.EAGAIN
+	})
+	if closed != nil {
+		err = closed
+	}
+	return max(n, 0), err
+}
+
+// Close returns immediately. The socket is closed soon after that.
+func (c Conn) Close() error {
+	go interruptibly(c.close)
+	return nil
+}
+
+// close keeps a second descriptor until all readers have returned, because the thread that closes the
+// last one also closes the descriptors in messages that nobody has read.
+func (c Conn) close() {
+	last := -1
+	if raw, err := c.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { last, _ = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3) })
+	}
+	_ = c.UnixConn.Close()
+	_ = unix.Close(last)
+}
+
+// interruptibly calls a function in a thread of its own, and interrupts its waits in the kernel.
+func interruptibly(do func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
+	var over atomic.Bool
+	late := time.AfterFunc(patience, func() {
+		for ; !over.Load(); time.Sleep(patience) {
+			_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG) // Go's runtime sends it too, so that it is harmless
+		}
+	})
+	defer late.Stop()
+	defer over.Store(true)
+	do()
+}
