@@ -9,8 +9,8 @@ import (
 // EmitRequest emits an event.
 type EmitRequest struct {
 	Event string   `json:"event"`
-	User  string   `json:"user,omitempty"` // whose event it is; "": the caller's. Only administrators can name another
-	Env   []string `json:"env,omitempty"`  // NAME=value; see job.EventEnv
+	User  string   `json:"user,omitempty"`            // whose event it is; "": the caller's. Only administrators can name another
+	Env   []string `json:"env,omitempty" max:"16384"` // NAME=value; see job.EventEnv
 }
 
 // Emitted is the answer to EmitRequest.

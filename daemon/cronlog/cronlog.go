@@ -82,8 +82,9 @@ func parseLine(line string, zone *time.Location, end time.Time) (Start, bool) {
 	return s, false
 }
 
-// JournalArgs returns the command that prints the starts of a period from the journal.
+// JournalArgs returns the command that prints the starts of a period from the journal. Any user can
+// write to the journal as CRON, but only cron's processes of root log starts.
 func JournalArgs(from, to time.Time) []string {
 	at := func(t time.Time) string { return "@" + strconv.FormatInt(t.Unix(), 10) }
-	return []string{"journalctl", "--quiet", "--no-pager", "--all", "-o", "short-unix", "--since", at(from), "--until", at(to), "-t", "CRON", "-t", "CROND"}
+	return []string{"journalctl", "--quiet", "--no-pager", "--all", "-o", "short-unix", "--since", at(from), "--until", at(to), "-t", "CRON", "-t", "CROND", "_UID=0"}
 }

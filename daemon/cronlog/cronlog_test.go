@@ -1,6 +1,7 @@
 package cronlog
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,5 +29,12 @@ func TestParseReadsTheFormsOfCronsLog(t *testing.T) {
 		if err != nil || text != want {
 			t.Errorf("%.80s: got %q, %v, want %q", line, text, err, want)
 		}
+	}
+}
+
+// TestJournalOfRoot: a user who writes to the journal as CRON feigns no start.
+func TestJournalOfRoot(t *testing.T) {
+	if args := JournalArgs(time.Unix(1, 0), time.Unix(2, 0)); !slices.Contains(args, "_UID=0") {
+		t.Errorf("got %q, want only messages of root", args)
 	}
 }

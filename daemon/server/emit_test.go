@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -32,6 +33,7 @@ func TestEmitStartsOnlyWhoListens(t *testing.T) {
 		{0, `{"event":"ready","user":"bob"}`, 200, 1, 1},
 		{0, `{"event":"bob/ready"}`, http.StatusBadRequest, 0, 0},
 		{annUID, `{"event":"ready","env":["PATH=/tmp","n=1"]}`, 200, 1, 1},
+		{annUID, `{"event":"ready","env":["n=` + strings.Repeat("x", 16000) + `"]}`, 200, 1, 1},
 		{annUID, `{"event":"ready","env":["user=root"]}`, http.StatusBadRequest, 0, 0},
 	} {
 		w := newWorld(t, emitTable)
