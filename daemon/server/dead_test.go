@@ -29,6 +29,26 @@ func deadWorld(t *testing.T) *world {
 	return w
 }
 
+// TestListOfLettersHasNoVariables: those of thousands of letters would fill the memory, but a letter runs
+// again with its own.
+func TestListOfLettersHasNoVariables(t *testing.T) {
+	w := newWorld(t, "#@ name=job on-exhausted=dead trigger=manual\n0 0 1 1 * ann true\n")
+	run, status := asked[api.Runs](w, annUID, "POST", "/v1/run", "", `{"jobs":["job"],"env":["N=1"]}`)
+	if len(run.Runs) != 1 {
+		t.Fatalf("status %d, got %v, want one run", status, run)
+	}
+	id := run.Runs[0].ID
+	w.Start(id)
+	w.End(id, 3)
+	if list, status := asked[api.DeadLetters](w, annUID, "GET", "/v1/dead", "", ""); len(list.List) != 1 || len(list.List[0].Run.Env) != 0 {
+		t.Errorf("status %d, got %v, want a letter without variables", status, list)
+	}
+	again, status := asked[api.Runs](w, annUID, "POST", "/v1/redrive", "", `{"all":true}`)
+	if len(again.Runs) != 1 || !slices.Equal(again.Runs[0].Env, []string{"N=1"}) {
+		t.Errorf("status %d, got %v, want a run with N=1", status, again)
+	}
+}
+
 // asked returns the answer to a user's request.
 func asked[T any](w *world, uid uint32, method, path, query, body string) (document T, status int) {
 	w.t.Helper()

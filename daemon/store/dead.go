@@ -32,22 +32,23 @@ func (w *writer) takeOff(r *job.Record) error {
 	return w.note(r, nil, nil)
 }
 
-// DeadLetters returns the dead letters of some jobs, newest first.
+// DeadLetters returns the dead letters of some jobs, newest first. They have no variables, because those of
+// thousands of letters need much memory.
 func (s *Store) DeadLetters(ctx context.Context, of Of) ([]DeadLetter, error) {
 	where, args := of.where("job.id", "dead.user")
-	return s.readDeadLetters(ctx, where+" ORDER BY dead.run DESC LIMIT ?", append(args, of.limit())...)
+	return s.readDeadLetters(ctx, false, where+" ORDER BY dead.run DESC LIMIT ?", append(args, of.limit())...)
 }
 
 // DeadLetter returns the dead letter of a run; ok is false if the run is not one.
 func (s *Store) DeadLetter(ctx context.Context, id job.RunID) (l DeadLetter, ok bool, err error) {
-	letters, err := s.readDeadLetters(ctx, "WHERE dead.run = ?", int64(id))
+	letters, err := s.readDeadLetters(ctx, true, "WHERE dead.run = ?", int64(id))
 	if len(letters) == 0 {
 		return l, false, err
 	}
 	return letters[0], true, nil
 }
 
-func (s *Store) readDeadLetters(ctx context.Context, rest string, args ...any) ([]DeadLetter, error) {
+func (s *Store) readDeadLetters(ctx context.Context, whole bool, rest string, args ...any) ([]DeadLetter, error) {
 	var all []DeadLetter
 	var r runRow
 	var at int64
@@ -58,6 +59,9 @@ func (s *Store) readDeadLetters(ctx context.Context, rest string, args ...any) (
 			return err
 		}
 		run, err := r.run()
+		if !whole {
+			run.Env = nil
+		}
 		all = append(all, DeadLetter{Run: run, At: database.FromNanos(at), Why: why})
 		return err
 	}, "SELECT dead.at, dead.why, "+runColumns+" FROM dead CROSS JOIN run ON run.id = dead.run JOIN job ON job.n = run.job "+rest, args...)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // dies is the record of the end of a run that becomes a dead letter.
 func dies(id job.RunID, name job.ID, user string) job.Record {
 	rec := concluded(id, name, noon.Add(time.Duration(id)*time.Minute), 1, job.VerdictDead)
-	rec.Run.User, rec.Detail = user, "after 4 attempts"
+	rec.Run.User, rec.Run.Env, rec.Detail = user, []string{"N=" + id.String()}, "after 4 attempts"
 	return rec
 }
 
@@ -24,7 +25,9 @@ func TestDeadLettersLieThereUntilTakenOff(t *testing.T) {
 	commit(t, s, Batch{Records: deaths[:1]}) // written again
 	s = reopen(t, s, dir)
 	letter := func(n int) DeadLetter {
-		return DeadLetter{Run: *deaths[n].Run, At: deaths[n].At, Why: "after 4 attempts"}
+		run := *deaths[n].Run
+		run.Env = nil
+		return DeadLetter{Run: run, At: deaths[n].At, Why: "after 4 attempts"}
 	}
 	letters := func(of Of, want ...DeadLetter) {
 		t.Helper()
@@ -50,8 +53,12 @@ func TestDeadLettersLieThereUntilTakenOff(t *testing.T) {
 	commit(t, s, Batch{Records: facts})
 	letters(Of{}, letter(2), letter(1))
 	for id, want := range map[job.RunID]bool{1: false, 2: true, 5: false, 99: false} {
-		if _, ok, err := s.DeadLetter(t.Context(), id); ok != want || err != nil {
+		l, ok, err := s.DeadLetter(t.Context(), id)
+		if ok != want || err != nil {
 			t.Errorf("run %d is a dead letter: %t, %v; want %t", id, ok, err, want)
+		}
+		if ok && !slices.Equal(l.Run.Env, []string{"N=2"}) {
+			t.Errorf("run %d has the variables %q", id, l.Run.Env)
 		}
 	}
 	got, err := s.Records(t.Context(), time.Time{}, noon.Add(2*time.Hour), 10)

@@ -65,15 +65,24 @@ func NextQueued(live []*Run) *Run {
 // either job of the pair before.
 const MostUnstarted = 10_000
 
-// Unstarted counts, for each user, the live runs without a process.
+// Unstarted counts, for each user, the live runs without a process, the runs that these wait for, and
+// each KiB of their variables.
 type Unstarted map[string]int
 
 // Add counts a run that is new and may have no process.
 func (c Unstarted) Add(r *Run) {
 	if r.State != job.RunRunning {
-		r.counted = 1 + len(r.Options.After)
+		r.counted = 1 + len(r.Options.After) + size(r.Env)>>10
 		c[r.User] += r.counted
 	}
+}
+
+// size returns the bytes of texts.
+func size(texts []string) (bytes int) {
+	for _, text := range texts {
+		bytes += len(text)
+	}
+	return bytes
 }
 
 // Remove counts a run no longer that has a process or is over.
@@ -92,7 +101,7 @@ func (c Unstarted) Remove(r *Run) {
 // are ofJob.
 func (c Unstarted) Flood(user string, queueMax, ofJob int) string {
 	if many := c[user]; many >= max(MostUnstarted, queueMax) {
-		return fmt.Sprintf("%d of %s, with those that they wait for; %d are of this job", many, user, ofJob)
+		return fmt.Sprintf("%d of %s, with those that they wait for and the KiB of their variables; %d are of this job", many, user, ofJob)
 	}
 	return ""
 }

@@ -244,6 +244,12 @@ func TestUnstarted(t *testing.T) {
 	}
 	c.Remove(run)
 	c.Remove(run)
+	long := &Run{Options: optionsOf(t, ""), Run: job.Run{User: "ann", State: job.RunWaiting, Env: []string{"A=" + strings.Repeat("x", 2<<10), "B=" + strings.Repeat("x", 2<<10)}}}
+	c.Add(long)
+	if c["ann"] != 5 {
+		t.Errorf("a run with 4 KiB of variables counts %d times, want 5", c["ann"])
+	}
+	c.Remove(long)
 	c.Add(&Run{Options: run.Options, Run: job.Run{User: "ann", State: job.RunRunning}})
 	if len(c) != 0 {
 		t.Errorf("got %v, want nothing", c)

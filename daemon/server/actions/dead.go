@@ -48,8 +48,12 @@ func (s *Actor) Redrive(ctx context.Context, c *call.Call) error {
 // runAgain starts each run's occurrence again. verb is the requested command.
 func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter) ([]job.Run, error) {
 	runs := []job.Run{}
-	err := s.eachDeadLetter(ctx, c, verb, letters, func(l api.DeadLetter) event.Event {
-		return event.Redrive{Dead: l.Run, By: c.Peer.String()}
+	err := s.eachDeadLetter(ctx, c, verb, letters, func(l api.DeadLetter) (event.Event, error) {
+		whole, isLetter, err := s.store.DeadLetter(ctx, l.Run.ID)
+		if isLetter {
+			l.Run = whole.Run
+		}
+		return event.Redrive{Dead: l.Run, By: c.Peer.String()}, err
 	}, func(_ api.DeadLetter, a effect.Answer) { runs = append(runs, a.Runs...) })
 	return runs, err
 }
@@ -61,8 +65,8 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	dropped := []api.DeadLetter{}
-	err = s.eachDeadLetter(ctx, c, "drop", letters, func(l api.DeadLetter) event.Event {
-		return event.Bury{Dead: l.Run, By: c.Peer.String()}
+	err = s.eachDeadLetter(ctx, c, "drop", letters, func(l api.DeadLetter) (event.Event, error) {
+		return event.Bury{Dead: l.Run, By: c.Peer.String()}, nil
 	}, func(l api.DeadLetter, _ effect.Answer) { dropped = append(dropped, l) })
 	if err != nil {
 		return err
@@ -72,11 +76,15 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 
 // eachDeadLetter sends an event to the engine for each letter. A refusal for one does not affect the
 // others; the first refusal is the error.
-func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, event func(api.DeadLetter) event.Event, done func(api.DeadLetter, effect.Answer)) error {
+func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, event func(api.DeadLetter) (event.Event, error), done func(api.DeadLetter, effect.Answer)) error {
 	var first *api.Error
 	count := 0
 	for _, l := range letters {
-		a, err := s.ask(ctx, c, event(l))
+		e, err := event(l)
+		if err != nil {
+			return fmt.Errorf("read history: %w", err)
+		}
+		a, err := s.ask(ctx, c, e)
 		if err != nil {
 			return err
 		}

@@ -392,8 +392,17 @@ func (w *World) Emissions(_ context.Context, user string) ([]job.Emission, error
 	return all, nil
 }
 
-// DeadLetters finds the dead letters in the facts, as the store does.
+// DeadLetters does what store.Store.DeadLetters does.
 func (w *World) DeadLetters(_ context.Context, of store.Of) ([]store.DeadLetter, error) {
+	found := w.letters(of)
+	for i := range found {
+		found[i].Run.Env = nil
+	}
+	return found[:min(len(found), of.Limit)], w.Broken
+}
+
+// letters knows the dead letters from the facts, as the store does.
+func (w *World) letters(of store.Of) []store.DeadLetter {
 	var found []store.DeadLetter
 	for _, r := range w.Facts() {
 		switch {
@@ -406,17 +415,17 @@ func (w *World) DeadLetters(_ context.Context, of store.Of) ([]store.DeadLetter,
 			found = slices.DeleteFunc(found, func(l store.DeadLetter) bool { return l.Run.ID == r.Run.ID })
 		}
 	}
-	return found[:min(len(found), of.Limit)], w.Broken
+	return found
 }
 
 // DeadLetter does what store.Store.DeadLetter does.
-func (w *World) DeadLetter(ctx context.Context, id job.RunID) (store.DeadLetter, bool, error) {
-	all, err := w.DeadLetters(ctx, store.Of{Limit: 1000})
+func (w *World) DeadLetter(_ context.Context, id job.RunID) (store.DeadLetter, bool, error) {
+	all := w.letters(store.Of{})
 	i := slices.IndexFunc(all, func(l store.DeadLetter) bool { return l.Run.ID == id })
 	if i < 0 {
-		return store.DeadLetter{}, false, err
+		return store.DeadLetter{}, false, w.Broken
 	}
-	return all[i], true, err
+	return all[i], true, w.Broken
 }
 
 // Failures does what store.Store.Failures does.
