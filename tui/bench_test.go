@@ -194,13 +194,14 @@ func (h *host) sitting(b *testing.B) []figure {
 			filter = append(filter, d.press(b, "\x7f"))
 		}
 	}
-	for _, key := range "/[0-9]{4}[78]." {
+	for _, key := range "/[tu].[0-9]{4}[78].[rs]" {
 		d.press(b, string(key))
 	}
 	for range 20 {
 		frame, all := d.search(b, "/", "tenant-00007")
 		expr, found = append(expr, frame), append(found, all)
-		d.press(b, "\x7f")
+		d.write(b, "\x7f")
+		d.see(b, "esc clears")
 	}
 	d.press(b, "\x1b")
 	d.quiet()

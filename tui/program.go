@@ -61,9 +61,9 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 // memoryPercent is GOGC once all jobs have arrived. Nearly all memory holds jobs,
-// which contain few pointers: frequent collections cost next to nothing, and save a
-// third of the memory.
-const memoryPercent = 30
+// which contain few pointers: frequent collections cost next to nothing, and save
+// more than a third of the memory.
+const memoryPercent = 20
 
 // model is the dashboard as Bubble Tea sees it. Everything in it happens in one
 // goroutine.

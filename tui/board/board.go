@@ -41,17 +41,19 @@ type Board struct {
 	paused   int            // jobs that are paused
 	barred   int            // jobs in state held that are not paused
 	filled   map[string]int // jobs with a text, by field of optional columns
+
+	keys  []uint64 // memory for sorting, by slot
+	spare []Slot   // likewise
 }
 
 // cell is a row.
 type cell struct {
-	text  string // the name, a line feed and the command
-	lower string // the same in lower case
-	name  int    // length of the name
+	texts string // the text, which is the name, a line feed and the command; behind it in lower case, if that differs
 
 	next, began, last, until int64 // instants are Unix nanoseconds; never for none
 	took, run                int64
 
+	size, name         int32 // lengths of the text and of the name
 	line, streak, live int32
 
 	user, table, schedule, zone, labels, contact, ending, why, node word
@@ -62,6 +64,24 @@ type cell struct {
 	protected, paused bool
 	acked, fixed      bool
 	unsorted          bool // it is in fresh
+}
+
+// setText stores a name and a command, in one piece of memory.
+func (c *cell) setText(name job.ID, command string) {
+	text := string(name) + "\n" + command
+	c.texts, c.size, c.name = text, int32(len(text)), int32(len(name))
+	if lower := strings.ToLower(text); lower != text {
+		c.texts += lower
+	}
+}
+
+// text returns the name, a line feed and the command, and lower the same in lower case.
+func (c *cell) text() string { return c.texts[:c.size] }
+func (c *cell) lower() string {
+	if len(c.texts) > int(c.size) {
+		return c.texts[c.size:]
+	}
+	return c.texts
 }
 
 // words returns the places of what is stored in words.
@@ -141,8 +161,7 @@ func (b *Board) put(row *api.Row) {
 	}
 	if !known || b.commandOf(slot) != row.Command {
 		c := &b.cells[slot]
-		c.text, c.name = string(row.Job)+"\n"+row.Command, len(row.Job)
-		c.lower = strings.ToLower(c.text) // mostly the same memory
+		c.setText(row.Job, row.Command)
 		b.slots[b.nameOf(slot)] = slot
 		b.texts++
 	}
@@ -281,12 +300,12 @@ func (b *Board) At(file string, line int) (api.Row, bool) {
 
 func (b *Board) nameOf(s Slot) job.ID {
 	c := &b.cells[s]
-	return job.ID(c.text[:c.name])
+	return job.ID(c.texts[:c.name])
 }
 
 func (b *Board) commandOf(s Slot) string {
 	c := &b.cells[s]
-	return c.text[c.name+1:]
+	return c.text()[c.name+1:]
 }
 
 // tidy rebuilds the words if most of them are no longer in use.
@@ -334,7 +353,7 @@ func (b *Board) inOrder() []Slot {
 func (b *Board) Names() iter.Seq2[string, string] {
 	return func(yield func(name, lower string) bool) {
 		for _, s := range b.inOrder() {
-			if c := &b.cells[s]; !yield(c.text[:c.name], c.lowerName()) {
+			if c := &b.cells[s]; !yield(c.texts[:c.name], c.lowerName()) {
 				return
 			}
 		}
@@ -343,8 +362,9 @@ func (b *Board) Names() iter.Seq2[string, string] {
 
 // lowerName returns the name in lower case.
 func (c *cell) lowerName() string {
-	if len(c.lower) != len(c.text) { // a letter of a rare alphabet takes more or fewer bytes
-		return strings.ToLower(c.text[:c.name])
+	lower := c.lower()
+	if len(lower) != int(c.size) { // a letter of a rare alphabet takes more or fewer bytes
+		return strings.ToLower(c.texts[:c.name])
 	}
-	return c.lower[:c.name]
+	return lower[:c.name]
 }

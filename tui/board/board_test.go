@@ -254,6 +254,24 @@ func TestBoardForgetsOldText(t *testing.T) {
 	}
 }
 
+// A dashboard of 100,000 jobs takes at most 60 MB, of which the board takes half.
+func TestBoardTakesLittleMemory(t *testing.T) {
+	_, rows := bigBoard()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b := New()
+	apply(b, rows)
+	lists := []*List{b.List(Query{}), b.List(Query{Order: ByNext})}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := (after.HeapAlloc - before.HeapAlloc) / uint64(len(rows)); each > 300 {
+		t.Errorf("%d bytes for each job, want 300 at most", each)
+	}
+	runtime.KeepAlive(lists)
+	runtime.KeepAlive(rows)
+}
+
 func bigBoard() (*Board, []api.Row) {
 	rows := make([]api.Row, 100_000)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -67,14 +67,14 @@ func (b *Board) testOf(t *term) func(c *cell) bool {
 	case "job":
 		return func(c *cell) bool { return strings.Contains(b.jobName(c), t.text) }
 	case "command":
-		return func(c *cell) bool { return strings.Contains(c.lower[len(c.lowerName()):], t.text) }
+		return func(c *cell) bool { return strings.Contains(c.lower()[len(c.lowerName()):], t.text) }
 	}
 	hold := b.words.holding(t)
 	if column, ok := wordColumns[t.field]; ok {
 		return func(c *cell) bool { return hold[*column(c)] }
 	}
 	return func(c *cell) bool {
-		return hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] || strings.Contains(c.lower, t.text)
+		return hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] || strings.Contains(c.lower(), t.text)
 	}
 }
 

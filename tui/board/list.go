@@ -42,8 +42,6 @@ type List struct {
 	terms   []term // of the query's text, or of the last one without an error
 	err     error  // of the query's text
 	slots   []Slot
-	keys    []sortKey
-	spare   []sortKey
 	search  *Search // that the list waits for
 	version uint64  // of the board as listed
 	stale   bool    // the board has changed since
@@ -141,27 +139,21 @@ func (l *List) fill() {
 	l.version, l.stale, l.of, l.whole = b.version, false, b.Len(), b.complete
 }
 
-// sort makes a number of what each job is sorted by, and sorts those.
+// sort makes a number of what each job is sorted by, and sorts by those.
 func (l *List) sort() {
-	l.keys = l.keys[:0]
-	key := l.board.keyOf(l.query.Order)
+	b := l.board
+	if len(b.keys) < len(b.cells) {
+		b.keys = make([]uint64, cap(b.cells))
+	}
+	key := b.keyOf(l.query.Order)
 	for _, s := range l.slots {
 		k := key(s)
 		if l.query.Reverse {
 			k = ^k
 		}
-		l.keys = append(l.keys, sortKey{k, s})
+		b.keys[s] = k
 	}
-	l.keys, l.spare = radix(l.keys, l.spare)
-	for i, k := range l.keys {
-		l.slots[i] = k.slot
-	}
-}
-
-// sortKey is a job with the number that it is sorted by.
-type sortKey struct {
-	key  uint64
-	slot Slot
+	l.slots, b.spare = radix(l.slots, b.spare, b.keys)
 }
 
 // keyOf returns a function for the sort key of a job: the smallest is first.
@@ -200,17 +192,17 @@ func (c *cell) newest() uint32 {
 func ascending(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
 // radix sorts by key and is stable. It skips bytes in which all keys are equal.
-func radix(keys, spare []sortKey) (sorted, other []sortKey) {
-	spare = append(spare[:0], keys...)
+func radix(slots, spare []Slot, keys []uint64) (sorted, other []Slot) {
+	spare = append(spare[:0], slots...)
 	var counts [8][256]int
-	for i := range keys {
+	for _, s := range slots {
 		for k := range counts {
-			counts[k][byte(keys[i].key>>(8*k))]++
+			counts[k][byte(keys[s]>>(8*k))]++
 		}
 	}
 	for k := range counts {
 		count := &counts[k]
-		if len(keys) == 0 || count[byte(keys[0].key>>(8*k))] == len(keys) {
+		if len(slots) == 0 || count[byte(keys[slots[0]]>>(8*k))] == len(slots) {
 			continue
 		}
 		at := 0
@@ -218,12 +210,12 @@ func radix(keys, spare []sortKey) (sorted, other []sortKey) {
 			count[digit] = at
 			at += n
 		}
-		for i := range keys {
-			digit := byte(keys[i].key >> (8 * k))
-			spare[count[digit]] = keys[i]
+		for _, s := range slots {
+			digit := byte(keys[s] >> (8 * k))
+			spare[count[digit]] = s
 			count[digit]++
 		}
-		keys, spare = spare, keys
+		slots, spare = spare, slots
 	}
-	return keys, spare
+	return slots, spare
 }

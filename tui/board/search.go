@@ -9,16 +9,16 @@ import (
 // Search tests the regular expressions of a filter. Among many jobs that takes longer than an answer
 // to a key may take. A search has copies of the texts, so it can run in another goroutine.
 type Search struct {
-	terms        []term     // those with an expression
-	jobs         []searched // by slot
-	texts, lower []string   // by word
-	version      uint64     // of the texts
+	exprs        []sought
+	shared       [][4]word // by slot
+	texts, lower []string  // by word
+	version      uint64    // of the texts
 }
 
-// searched is what an expression is tested on.
-type searched struct {
-	text, lower string
-	shared      [4]word
+// sought is a condition with an expression, and what it is tested on.
+type sought struct {
+	term
+	texts []string // by slot, in lower case unless the expression has a capital letter
 }
 
 // Found is the result of a search.
@@ -33,17 +33,29 @@ const fewJobs = 2048
 // search makes a search for the expressions of a filter.
 func (b *Board) search(terms []term) *Search {
 	n := b.words.len()
-	s := &Search{jobs: make([]searched, len(b.cells)), texts: b.words.texts[:n:n], lower: b.words.lower[:n:n], version: b.texts}
+	s := &Search{shared: make([][4]word, len(b.cells)), texts: b.words.texts[:n:n], lower: b.words.lower[:n:n], version: b.texts}
+	for i := range b.cells {
+		s.shared[i] = b.cells[i].shared()
+	}
 	for _, t := range terms {
 		if t.expr != nil {
-			s.terms = append(s.terms, t)
+			s.exprs = append(s.exprs, sought{t, b.textsFor(&t)})
 		}
 	}
-	for i := range b.cells {
-		c := &b.cells[i]
-		s.jobs[i] = searched{c.text, c.lower, c.shared()}
-	}
 	return s
+}
+
+// textsFor returns the texts of jobs that an expression is tested on, by slot.
+func (b *Board) textsFor(t *term) []string {
+	texts := make([]string, len(b.cells))
+	for i := range b.cells {
+		if c := &b.cells[i]; t.exact {
+			texts[i] = c.text()
+		} else {
+			texts[i] = c.lower()
+		}
+	}
+	return texts
 }
 
 // shared returns the words that a filter without a field is tested on.
@@ -52,8 +64,8 @@ func (c *cell) shared() [4]word { return [4]word{c.schedule, c.user, c.table, c.
 // Run searches until ctx ends.
 func (s *Search) Run(ctx context.Context) (Found, error) {
 	f := Found{search: s}
-	for i := range s.terms {
-		meets, err := s.test(ctx, &s.terms[i])
+	for i := range s.exprs {
+		meets, err := s.test(ctx, &s.exprs[i])
 		if err != nil {
 			return Found{}, err
 		}
@@ -63,14 +75,13 @@ func (s *Search) Run(ctx context.Context) (Found, error) {
 }
 
 // test marks the jobs that meet an expression.
-func (s *Search) test(ctx context.Context, t *term) ([]bool, error) {
+func (s *Search) test(ctx context.Context, t *sought) ([]bool, error) {
 	hold, err := marked(ctx, len(s.texts), func(i int) bool { return t.inText(s.texts[i], s.lower[i]) })
 	if err != nil {
 		return nil, err
 	}
-	return marked(ctx, len(s.jobs), func(i int) bool {
-		j := &s.jobs[i]
-		return slices.ContainsFunc(j.shared[:], func(w word) bool { return hold[w] }) || t.inText(j.text, j.lower)
+	return marked(ctx, len(t.texts), func(i int) bool {
+		return slices.ContainsFunc(s.shared[i][:], func(w word) bool { return hold[w] }) || t.inText(t.texts[i], t.texts[i])
 	})
 }
 
