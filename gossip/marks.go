@@ -250,8 +250,8 @@ func (r *Ring) report(n register.Changes) {
 // lose lets others take over a member's occurrences, because it died or was restarted.
 func (r *Ring) lose(m *member) { r.report(register.Changes{Orphans: r.register.Lose(m.id)}) }
 
-// renew encodes the state for push/pulls: the marks of the last minutes, up to the size limit. Those
-// of ended occurrences come last: if they do not fit, a claim that another member makes reveals them.
+// renew encodes the state for push/pulls: the marks of the last minutes, up to the size limit. Marks of
+// ended occurrences come last: they matter only if the packets with them were lost and the member dies.
 func (r *Ring) renew(now time.Time) {
 	if !r.spread.changed || now.Sub(r.spread.encoded) < stateTime {
 		return
