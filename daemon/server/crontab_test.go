@@ -160,13 +160,14 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 	}
 }
 
-func TestCrontabWithoutHostMode(t *testing.T) {
+// An invented host, as that of the demonstration, has no files.
+func TestInventedHostHasNoCrontabs(t *testing.T) {
 	w := newWorld(t, "")
 	for _, r := range w.server().routes() {
 		if !strings.Contains(r.path, "crontab") && !strings.Contains(r.path, "revision") && r.path != "/v1/undo" {
 			continue
 		}
-		if status, text := w.walk(0, r.method, r.path, walked{body: "{}"}); status != http.StatusConflict || !strings.Contains(text, "by name") {
+		if status, text := w.walk(0, r.method, r.path, walked{body: "{}"}); status != http.StatusConflict || !strings.Contains(text, "invented") {
 			t.Errorf("%s %s: status %d, %s", r.method, r.path, status, text)
 		}
 	}
