@@ -141,7 +141,7 @@ func (p *parser) assignAnacron(a assignment) {
 			return
 		}
 	case "MAILTO":
-		p.said.mail = true
+		p.overridden.mail = true
 	}
 	p.env.set(setting{name: a.name, value: a.value, line: p.Number})
 	p.common = nil
@@ -154,7 +154,7 @@ func (p *parser) setAnacron(a assignment) bool {
 	switch a.name {
 	case "NO_MAIL_OUTPUT":
 		t.noMail = a.value != ""
-		p.said.mail = true
+		p.overridden.mail = true
 		return true
 	case "START_HOURS_RANGE":
 		low, high, _ := strings.Cut(a.value, "-")

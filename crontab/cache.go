@@ -28,9 +28,9 @@ type Cache struct {
 
 // defaulted is the key for options that come only from [default] of a sidecar.
 type defaulted struct {
-	sidecar *sidecar.Sidecar
-	roots   bool
-	said    overrides
+	sidecar   *sidecar.Sidecar
+	roots     bool
+	overrides overrides
 }
 
 // timing is the key that distinguishes schedules with the same time fields.

@@ -156,7 +156,7 @@ func (p *parser) assign(a assignment) {
 	case a.name == "RANDOM_DELAY":
 		p.setDelay(a)
 	case a.name == "MAILTO":
-		p.said.mail = true
+		p.overridden.mail = true
 	}
 	p.lintSetting(a)
 	p.env.set(setting{name: a.name, value: a.value, line: p.Number})
@@ -166,7 +166,7 @@ func (p *parser) assign(a assignment) {
 // setZone applies CRON_TZ with the meaning that cronie gives it. An empty value
 // restores the host's zone.
 func (p *parser) setZone(a assignment) {
-	p.Zone, p.ZoneHeld, p.said.zone = p.cache.host(p.config.Local), "", true
+	p.Zone, p.ZoneHeld, p.overridden.zone = p.cache.host(p.config.Local), "", true
 	if a.value == "" {
 		return
 	}
@@ -186,5 +186,5 @@ func (p *parser) setDelay(a assignment) {
 		p.Report(a.valueAt, max(1, len(a.value)), "B205", "invalid value of RANDOM_DELAY", "write a number of minutes from 0 to 1440")
 		minutes = 0
 	}
-	p.Delay, p.said.delay = time.Duration(minutes)*time.Minute, true
+	p.Delay, p.overridden.delay = time.Duration(minutes)*time.Minute, true
 }

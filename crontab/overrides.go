@@ -56,10 +56,10 @@ func (p *parser) hostDefaults() []directive.Item {
 	switch {
 	case p.matcher == nil:
 		return nil
-	case p.said == overrides{}:
+	case p.overridden == overrides{}:
 		return p.matcher.Defaults
 	}
-	return slices.DeleteFunc(slices.Clone(p.matcher.Defaults), func(it directive.Item) bool { return p.said.has(it.Key) })
+	return slices.DeleteFunc(slices.Clone(p.matcher.Defaults), func(it directive.Item) bool { return p.overridden.has(it.Key) })
 }
 
 // under returns the context of an entry that parts of the sidecar might match.

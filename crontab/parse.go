@@ -93,8 +93,8 @@ type parser struct {
 	names    map[string]int // name= options and their lines
 
 	// From the sidecar.
-	matcher *sidecar.Matcher // nil: no sidecar
-	said    overrides
+	matcher    *sidecar.Matcher // nil: no sidecar
+	overridden overrides
 
 	anacron anacrontab
 

@@ -24,7 +24,7 @@ func (p *parser) stand(block []directive.Item, over ...[]directive.Item) *standi
 		own := plan.Options // a copy, so that the rest of the plan can be collected
 		options = &own
 		if len(p.defaults)+len(block)+len(over) == 0 && p.ZoneHeld == "" {
-			options = p.cache.share(defaulted{p.config.Sidecar, p.Rules.Roots, p.said}, options)
+			options = p.cache.share(defaulted{p.config.Sidecar, p.Rules.Roots, p.overridden}, options)
 		}
 	}
 	s := &standing{

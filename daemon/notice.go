@@ -38,7 +38,7 @@ func (l *loop) openMail() {
 	l.mailer = runmail.Open(runmail.Options{
 		Dir: filepath.Join(l.options.State, "mail"), Config: l.options.mailConfig, JobPath: l.options.jobPath(),
 		Accounts: l.accounts, Exec: l.spawner.Exec, Away: l.isAway, Log: l.log,
-		Say: func(line mail.Line) {
+		CronLog: func(line mail.Line) {
 			l.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 		},
 	})

@@ -23,8 +23,8 @@ func (c *Client) Trace(tell func(Trace)) {
 }
 
 type tracer struct {
-	to   http.RoundTripper
-	tell func(Trace)
+	to     http.RoundTripper
+	report func(Trace)
 }
 
 // CloseIdleConnections makes Client.Close reach the wrapped transport.
@@ -39,33 +39,33 @@ func (t *tracer) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.to.RoundTrip(r)
 	told := Trace{Method: r.Method, Path: r.URL.RequestURI(), Err: err, Took: time.Since(begun)}
 	if err != nil {
-		t.tell(told)
+		t.report(told)
 		return nil, err
 	}
 	told.Status = response.StatusCode
-	t.tell(told)
-	response.Body = &tracedBody{ReadCloser: response.Body, told: told, begun: begun, tell: t.tell}
+	t.report(told)
+	response.Body = &tracedBody{ReadCloser: response.Body, trace: told, begun: begun, report: t.report}
 	return response, nil
 }
 
 // tracedBody reports the end of an answer when it is closed.
 type tracedBody struct {
 	io.ReadCloser
-	told  Trace
-	begun time.Time
-	tell  func(Trace)
+	trace  Trace
+	begun  time.Time
+	report func(Trace)
 }
 
 func (b *tracedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.told.Bytes += int64(n)
+	b.trace.Bytes += int64(n)
 	return n, err
 }
 
 func (b *tracedBody) Close() error {
-	if !b.told.Ended {
-		b.told.Ended, b.told.Took = true, time.Since(b.begun)
-		b.tell(b.told)
+	if !b.trace.Ended {
+		b.trace.Ended, b.trace.Took = true, time.Since(b.begun)
+		b.report(b.trace)
 	}
 	return b.ReadCloser.Close()
 }

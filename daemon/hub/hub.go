@@ -29,8 +29,8 @@ const backlogOutput = 16 << 10
 type Hub struct {
 	mu          sync.Mutex
 	subscribers map[*subscriber]struct{}
-	said        map[job.RunID]*said // by live runs
-	memory      *budget.Budget      // for said
+	recent      map[job.RunID]*recentOutput // by live runs
+	memory      *budget.Budget              // for said
 	closed      bool
 }
 
@@ -41,8 +41,8 @@ type subscriber struct {
 	lost   int
 }
 
-// said is the newest output of a run.
-type said struct {
+// recentOutput is the newest output of a run.
+type recentOutput struct {
 	chunks []job.Chunk
 	size   int
 	taken  int // bytes that memory was taken for
@@ -51,7 +51,7 @@ type said struct {
 
 // New returns a hub whose kept output takes from memory.
 func New(memory *budget.Budget) *Hub {
-	return &Hub{subscribers: map[*subscriber]struct{}{}, said: map[job.RunID]*said{}, memory: memory}
+	return &Hub{subscribers: map[*subscriber]struct{}{}, recent: map[job.RunID]*recentOutput{}, memory: memory}
 }
 
 // Subscribe returns a channel of all events from now on. It is closed when
@@ -67,7 +67,7 @@ func (h *Hub) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var before []job.Chunk
-	if s := h.said[id]; s != nil {
+	if s := h.recent[id]; s != nil {
 		before = slices.Clone(s.chunks)
 	}
 	return before, h.enter(ctx)
@@ -121,23 +121,23 @@ func (h *Hub) Restore(before []job.Chunk) {
 func (h *Hub) remember(e api.Event) {
 	switch {
 	case e.Chunk != nil:
-		s := h.said[e.Chunk.Run]
+		s := h.recent[e.Chunk.Run]
 		if s == nil {
-			s = &said{memory: h.memory.Lease(e.Chunk.User)}
-			h.said[e.Chunk.Run] = s
+			s = &recentOutput{memory: h.memory.Lease(e.Chunk.User)}
+			h.recent[e.Chunk.Run] = s
 		}
 		s.add(*e.Chunk)
 	case e.Record != nil && e.Record.Kind == job.Ended && e.Record.Run != nil:
-		if s := h.said[e.Record.Run.ID]; s != nil {
+		if s := h.recent[e.Record.Run.ID]; s != nil {
 			s.memory.Release()
-			delete(h.said, e.Record.Run.ID)
+			delete(h.recent, e.Record.Run.ID)
 		}
 	}
 }
 
 // add keeps a piece of output, and drops the oldest beyond backlogOutput or the
 // share of the run's user.
-func (s *said) add(c job.Chunk) {
+func (s *recentOutput) add(c job.Chunk) {
 	if over := c.Weight() - backlogOutput; over > 0 {
 		c.Cut += int64(over)
 		c.Data = c.Data[over:]

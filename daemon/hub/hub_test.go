@@ -56,8 +56,8 @@ func TestHubFollowMissesNothing(t *testing.T) {
 		t.Errorf("after: %q, want one piece", seen)
 	}
 	h.Publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}}})
-	if before, _ := h.Follow(t.Context(), 1); before != nil || len(h.said) != 1 {
-		t.Errorf("after the end: %+v, and output of %d runs is kept", before, len(h.said))
+	if before, _ := h.Follow(t.Context(), 1); before != nil || len(h.recent) != 1 {
+		t.Errorf("after the end: %+v, and output of %d runs is kept", before, len(h.recent))
 	}
 }
 

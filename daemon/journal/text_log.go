@@ -95,23 +95,23 @@ func (s *textLog) Record(r *Record) {
 	case r.Kind == job.Started && r.Written:
 		return
 	case r.Kind == job.Started && s.cron && r.About != nil:
-		s.sayCron(r, s.words.Started(r.About))
+		s.writeCronLines(r, s.words.Started(r.About))
 		return
 	case r.Kind == job.Started:
 		if r.About == nil || !r.About.Quiet {
-			s.sayOwn(r, fmt.Sprintf("started as process %d", r.Run.PID))
+			s.writeOwnLine(r, fmt.Sprintf("started as process %d", r.Run.PID))
 		}
 		return
 	case r.Decision == job.DecideRun, r.Kind == job.Ready:
 		return // that it has started comes next
 	case r.Kind == job.Ended && s.cron && r.About != nil:
-		s.sayCron(r, s.words.Ended(r.About, cronsOutcome(r.Run)))
+		s.writeCronLines(r, s.words.Ended(r.About, cronsOutcome(r.Run)))
 	}
 	if r.Kind == job.Ended && r.Run.OK() && (s.terse && s.cron || r.About != nil && r.About.Quiet) {
 		return
 	}
 	if r.Words != "" {
-		s.sayOwn(r, r.Words)
+		s.writeOwnLine(r, r.Words)
 	}
 }
 
@@ -123,8 +123,8 @@ func cronsOutcome(r *job.Run) job.Outcome {
 	return r.Outcome
 }
 
-// sayCron writes cron's lines about a record.
-func (s *textLog) sayCron(r *Record, lines []CronLine) {
+// writeCronLines writes cron's lines about a record.
+func (s *textLog) writeCronLines(r *Record, lines []CronLine) {
 	for i := range lines {
 		n := s.recordNote(&lines[i], r.Record)
 		s.write(&n)
@@ -138,8 +138,8 @@ func (s *textLog) recordNote(l *CronLine, r *job.Record) note {
 	return n
 }
 
-// sayOwn writes a record in the daemon's own words.
-func (s *textLog) sayOwn(r *Record, words string) {
+// writeOwnLine writes a record in the daemon's own words.
+func (s *textLog) writeOwnLine(r *Record, words string) {
 	n := note{at: r.At, priority: prioInfo, from: own, pid: s.pid}
 	var run job.RunID
 	name := string(r.Job)

@@ -56,19 +56,19 @@ func (m *Manager) Close() {
 func (m *Manager) Watchdog() time.Duration { return m.watchdog / 2 }
 
 // Alive feeds the watchdog.
-func (m *Manager) Alive() { m.tell(daemon.SdNotifyWatchdog) }
+func (m *Manager) Alive() { m.notify(daemon.SdNotifyWatchdog) }
 
 // Ready reports that the daemon serves. status is one line for people.
 func (m *Manager) Ready(status string) {
-	m.tell(daemon.SdNotifyReady + "\nSTATUS=" + status + fmt.Sprintf("\nMAINPID=%d", os.Getpid()))
+	m.notify(daemon.SdNotifyReady + "\nSTATUS=" + status + fmt.Sprintf("\nMAINPID=%d", os.Getpid()))
 }
 
 // Status replaces the line for people.
-func (m *Manager) Status(status string) { m.tell("STATUS=" + status) }
+func (m *Manager) Status(status string) { m.notify("STATUS=" + status) }
 
 // Reloading reports that the daemon is busy until the next Ready.
 func (m *Manager) Reloading() {
-	m.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() + "STATUS=replacing itself")
+	m.notify(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() + "STATUS=replacing itself")
 }
 
 // upgradeTime is the maximum time for the upgrade of a history.
@@ -77,7 +77,7 @@ const upgradeTime = time.Hour
 // Upgrading reports that the start takes long, as the history is being upgraded, and
 // feeds the watchdog until done is called.
 func (m *Manager) Upgrading() (done func()) {
-	m.tell(fmt.Sprintf("STATUS=upgrading the history\nEXTEND_TIMEOUT_USEC=%d", upgradeTime.Microseconds()))
+	m.notify(fmt.Sprintf("STATUS=upgrading the history\nEXTEND_TIMEOUT_USEC=%d", upgradeTime.Microseconds()))
 	if m.watchdog == 0 {
 		return func() {}
 	}
@@ -97,9 +97,9 @@ func (m *Manager) Upgrading() (done func()) {
 }
 
 // Stopping reports that the daemon is about to end.
-func (m *Manager) Stopping() { m.tell(daemon.SdNotifyStopping) }
+func (m *Manager) Stopping() { m.notify(daemon.SdNotifyStopping) }
 
-func (m *Manager) tell(state string) {
+func (m *Manager) notify(state string) {
 	if m.conn == nil {
 		return
 	}

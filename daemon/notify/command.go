@@ -33,7 +33,7 @@ func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *outbox.Fail
 	case err != nil:
 		return failed(err)
 	case !outcome.OK():
-		return &outbox.Failure{Why: "the program ended with " + outcome.String(), Said: hint(errput)}
+		return &outbox.Failure{Why: "the program ended with " + outcome.String(), Response: hint(errput)}
 	}
 	return nil
 }

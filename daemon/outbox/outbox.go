@@ -65,22 +65,22 @@ type Try struct {
 
 // Failure describes why a message was not delivered.
 type Failure struct {
-	Why     string        // any user may read it in the status: it contains no secret
-	Said    string        // the other side's error text, for root and the log
-	Final   bool          // another attempt would fail in the same way
-	Untried bool          // nothing was tried
-	Drop    bool          // a message that is given up is not kept for a person
-	Silent  bool          // there was no answer at all, and none would come for other messages of the lane
-	After   time.Duration // the delay that the other side requested
-	Attrs   []any         // for the log
+	Why      string        // any user may read it in the status: it contains no secret
+	Response string        // the other side's error text, for root and the log
+	Final    bool          // another attempt would fail in the same way
+	Untried  bool          // nothing was tried
+	Drop     bool          // a message that is given up is not kept for a person
+	Silent   bool          // there was no answer at all, and none would come for other messages of the lane
+	After    time.Duration // the delay that the other side requested
+	Attrs    []any         // for the log
 }
 
 // Full returns the reason with the other side's error text.
 func (f *Failure) Full() string {
-	if f.Said == "" {
+	if f.Response == "" {
 		return f.Why
 	}
-	return f.Why + ": " + f.Said
+	return f.Why + ": " + f.Response
 }
 
 // Limits on what waits in memory: drafts that are not written yet, and messages that the disk has
@@ -279,8 +279,8 @@ func (b *Outbox) admit(it *item) bool {
 		b.bytes.Held(it.User)+it.size > b.options.Bytes/4)
 	if large || !b.bytes.Fits(it.User, it.size) || !b.waiting.Take(it.User, 1) {
 		b.state.refused++
-		if time.Since(b.state.saidFull) > time.Hour {
-			b.state.saidFull = time.Now()
+		if time.Since(b.state.reportedFull) > time.Hour {
+			b.state.reportedFull = time.Now()
 			b.options.Log.Error("the queue has no room; messages are lost", "user", it.User)
 		}
 		return false

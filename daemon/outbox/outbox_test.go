@@ -90,7 +90,7 @@ func TestLanesWaitAlone(t *testing.T) {
 			text := content(t, try.Content)
 			tried = append(tried, text)
 			if broken && try.Lane == "bad" {
-				return &Failure{Why: "broken", Said: "in two", Silent: true}
+				return &Failure{Why: "broken", Response: "in two", Silent: true}
 			}
 			return nil
 		}

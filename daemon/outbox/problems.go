@@ -13,13 +13,13 @@ type Problem struct{ What, Why, Fix string }
 
 // state contains the facts that Problems reports.
 type state struct {
-	disk     error // why the queue is not written
-	since    time.Time
-	saidFull time.Time
-	refused  int    // messages that did not fit in the queue
-	lost     int    // messages that were neither delivered nor stored
-	dead     int    // undeliverable messages, which are kept
-	gaveUp   string // the last of them: lane and why
+	disk         error // why the queue is not written
+	since        time.Time
+	reportedFull time.Time
+	refused      int    // messages that did not fit in the queue
+	lost         int    // messages that were neither delivered nor stored
+	dead         int    // undeliverable messages, which are kept
+	gaveUp       string // the last of them: lane and why
 }
 
 func (s *state) note(err error) {

@@ -31,7 +31,7 @@ type Options struct {
 	Exec     func(ctx context.Context, t spawn.Tool) (spawn.Result, error)
 	Away     func() bool // running jobs are about to be left
 	Log      *slog.Logger
-	Say      func(mail.Line) // writes a line into cron's log
+	CronLog  func(mail.Line) // writes a line into cron's log
 }
 
 // Mailer sends the email of runs. Close waits for its goroutines.
@@ -44,7 +44,7 @@ type Mailer struct {
 // Open opens the queue of letters.
 func Open(o Options) *Mailer {
 	m := &Mailer{Options: o}
-	m.Queue = sendmail.Open(sendmail.Options{Dir: o.Dir, Family: o.Config().Family, Send: m.send, Log: o.Log, Say: o.Say})
+	m.Queue = sendmail.Open(sendmail.Options{Dir: o.Dir, Family: o.Config().Family, Send: m.send, Log: o.Log, CronLog: o.CronLog})
 	return m
 }
 
@@ -124,7 +124,7 @@ func (m *Mailer) mail(r *job.Run, entry *crontab.Entry, a account.Account, out s
 	}
 	letter, lines := mail.Compose(m.Config(), report)
 	for _, line := range lines {
-		m.Say(line)
+		m.CronLog(line)
 	}
 	if letter == nil {
 		body.Close()

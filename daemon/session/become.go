@@ -72,7 +72,7 @@ func Become() {
 		report = os.NewFile(uintptr(fds[reportPipe]), "report")
 		err = become(fds, report)
 	}
-	say(report, reportError, err.Error())
+	writeReport(report, reportError, err.Error())
 	fmt.Fprintln(os.Stderr, "become a job:", err) // to the journal, or to the job's output if that is set up already
 	os.Exit(failed)
 }
@@ -112,7 +112,7 @@ func become(fds []int, report io.Writer) error {
 		return err
 	}
 	defaultReserved()
-	say(report, reportReady, "")
+	writeReport(report, reportReady, "")
 	err := syscall.Exec(argv[0], argv, env) // closes the report
 	return fmt.Errorf("run SHELL %s: %w", argv[0], err)
 }
@@ -187,12 +187,12 @@ func enter(o order, report io.Writer) error {
 	case !o.Fallback:
 		return fmt.Errorf("cannot enter %s: %w", o.Dir, errors.Unwrap(err))
 	}
-	say(report, reportNote, fmt.Sprintf("cannot enter %s: %v; running in /", o.Dir, errors.Unwrap(err)))
+	writeReport(report, reportNote, fmt.Sprintf("cannot enter %s: %v; running in /", o.Dir, errors.Unwrap(err)))
 	return os.Chdir("/")
 }
 
-// say writes a line of the report. If the report is no longer read, the line is dropped.
-func say(report io.Writer, kind byte, text string) {
+// writeReport writes a line of the report. If the report is no longer read, the line is dropped.
+func writeReport(report io.Writer, kind byte, text string) {
 	line := append([]byte{kind}, strings.ReplaceAll(text, "\n", " ")...)
 	_, _ = report.Write(append(line, '\n'))
 }

@@ -103,8 +103,8 @@ func post(files ...*os.File) (*os.File, error) {
 	return socket, nil
 }
 
-// said is the content of a report.
-type said struct {
+// setupReport is the content of a report.
+type setupReport struct {
 	note, failure string
 	ready         bool
 }
@@ -141,8 +141,8 @@ func (e *helperConn) rest() []byte {
 
 // parseReport parses a report. It can be forged, because the process that writes it belongs to the
 // user. It only affects whether the job counts as running.
-func parseReport(text []byte) said {
-	var s said
+func parseReport(text []byte) setupReport {
+	var s setupReport
 	for line := range bytes.Lines(text[:min(len(text), reportLimit)]) {
 		words := plain(string(line[1:]))
 		switch line[0] {

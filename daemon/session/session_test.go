@@ -70,7 +70,7 @@ func TestStateEnds(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	for text, want := range map[string]said{
+	for text, want := range map[string]setupReport{
 		"":                                       {},
 		"R\n":                                    {ready: true},
 		"Nno home\nR\n":                          {note: "no home", ready: true},
@@ -121,7 +121,7 @@ func TestSessionClass(t *testing.T) {
 }
 
 // helped runs the helper as systemd would, and reads its report.
-func helped(t *testing.T, o order) (said, string) {
+func helped(t *testing.T, o order) (setupReport, string) {
 	t.Helper()
 	file, err := orderIn(o)
 	if err != nil {
@@ -178,7 +178,7 @@ func TestBecome(t *testing.T) {
 		Dir:  []byte("/tmp"),
 	}
 	s, out := helped(t, o)
-	if want := (said{ready: true}); s != want || out != "/tmp\nsession job \xff\n" {
+	if want := (setupReport{ready: true}); s != want || out != "/tmp\nsession job \xff\n" {
 		t.Errorf("report %+v, output %q", s, out)
 	}
 	o.Argv[0] = []byte("/no/such")

@@ -19,7 +19,7 @@ func (s *Spawner) reap() {
 		c := s.byPID[pid]
 		s.mu.Unlock()
 		if c != nil {
-			s.tellBegun(c)
+			s.reportBegun(c)
 		}
 		if c = s.bury(pid); c != nil {
 			s.report(c, nil)

@@ -171,7 +171,7 @@ func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, er
 	}
 	if !c.check {
 		s.storeDescriptors(c, io.Ours)
-		s.tellBegun(c)
+		s.reportBegun(c)
 		s.events <- event.Started{Run: c.run, PID: pid, At: now()}
 	}
 	s.pump.watch(c, io.Ours, 0)

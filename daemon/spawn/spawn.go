@@ -518,7 +518,7 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 // endStart is called by the pump when the pipe for reports is closed: the
 // command runs, or never will.
 func (s *Spawner) endStart(c *child) {
-	s.tellBegun(c)
+	s.reportBegun(c)
 	if c.tool == nil {
 		for _, warning := range c.progress.Warnings() {
 			s.note(c, "%s", warning)
@@ -542,9 +542,9 @@ func (s *Spawner) startOf(c *child) time.Time {
 	return c.ended
 }
 
-// tellBegun has Options.Began called. The pump does so when the command runs or never
+// reportBegun has Options.Began called. The pump does so when the command runs or never
 // will, and the hand before it reaps the process, whichever comes first.
-func (s *Spawner) tellBegun(c *child) {
+func (s *Spawner) reportBegun(c *child) {
 	if s.options.Began == nil || c.tool != nil || c.check {
 		return
 	}
@@ -568,7 +568,7 @@ func (s *Spawner) endUnstarted(c *child) {
 		c.tool.err = why
 	case ok:
 		reason := shell.Errno.Error() // as strerror(3) spells it, except for its capital letter
-		s.say(c, job.Stderr, "%s: execle: %s", shell.Command, strings.ToUpper(reason[:1])+reason[1:])
+		s.appendOutput(c, job.Stderr, "%s: execle: %s", shell.Command, strings.ToUpper(reason[:1])+reason[1:])
 		why = fmt.Errorf("run SHELL %s: %w", shell.Command, shell.Errno)
 	}
 	c.outcome = job.Outcome{Kind: job.NotStarted, Error: why.Error()}
@@ -690,10 +690,10 @@ func (s *Spawner) settleOwed() {
 
 // note adds the daemon's own words to a run's output.
 func (s *Spawner) note(c *child, format string, args ...any) {
-	s.say(c, job.System, format, args...)
+	s.appendOutput(c, job.System, format, args...)
 }
 
-func (s *Spawner) say(c *child, stream job.Stream, format string, args ...any) {
+func (s *Spawner) appendOutput(c *child, stream job.Stream, format string, args ...any) {
 	room := make([]byte, runoutput.FrameHead, 256)
 	s.keep(c, stream, now(), fmt.Appendf(room, format+"\n", args...))
 }

@@ -88,7 +88,7 @@ func (s *scanned) file(c candidate, t trust) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 	case err != nil:
-		s.failed = append(s.failed, t.say(&facts{candidate: c, err: pathError("lstat", c.path, err)}, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", "it cannot be looked at: "+Reason(err), ""))
+		s.failed = append(s.failed, t.refusal(&facts{candidate: c, err: pathError("lstat", c.path, err)}, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", "it cannot be looked at: "+Reason(err), ""))
 	default:
 		s.found = append(s.found, found{c, l})
 	}

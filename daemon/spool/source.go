@@ -449,7 +449,7 @@ func (s *Source) refuse(f *file, r *Refusal, changes []Change) []Change {
 
 func (s *Source) accept(f *file, text string, changes []Change) []Change {
 	first := f.file == nil
-	other := first || !f.says(text)
+	other := first || !f.parsedFrom(text)
 	if other || s.isStale(f) {
 		if refusal := s.parse(f, text); refusal != nil {
 			return s.refuse(f, refusal, changes)
@@ -472,8 +472,8 @@ func (s *Source) accept(f *file, text string, changes []Change) []Change {
 	return changes
 }
 
-// says reports whether the loaded crontab was parsed from text.
-func (f *file) says(text string) bool {
+// parsedFrom reports whether the loaded crontab was parsed from text.
+func (f *file) parsedFrom(text string) bool {
 	if f.file.Truncated() {
 		return f.sum == sha256.Sum256([]byte(text))
 	}
@@ -505,7 +505,7 @@ func (s *Source) parse(f *file, text string) (refusal *Refusal) {
 				f.drop()
 			}
 			s.cache = crontab.NewCache() // the panic may have left it incomplete
-			refusal = s.trust.say(&facts{candidate: f.candidate}, CodeDefect, "CANNOT BE PARSED", "CANNOT BE PARSED",
+			refusal = s.trust.refusal(&facts{candidate: f.candidate}, CodeDefect, "CANNOT BE PARSED", "CANNOT BE PARSED",
 				fmt.Sprintf("a defect in cronring prevents that it is parsed (%v)", p),
 				"report what this prints: cronring lint "+quoted(f.path))
 		}

@@ -104,33 +104,33 @@ func (t trust) refuse(f *facts) *Refusal {
 	case user && f.account == nil:
 		return t.refuseOwner(f)
 	case debian && strict && !user && f.link != nil && f.link.Uid != 0:
-		return t.say(f, CodeLinkOwner, "WRONG SYMLINK OWNER", "", fmt.Sprintf("the symbolic link belongs to %s, not to root", uid(f.link.Uid)), "chown -h root "+quoted(f.path))
+		return t.refusal(f, CodeLinkOwner, "WRONG SYMLINK OWNER", "", fmt.Sprintf("the symbolic link belongs to %s, not to root", uid(f.link.Uid)), "chown -h root "+quoted(f.path))
 	case f.err != nil && f.link != nil && !user:
-		return t.say(f, CodeOpen, "CAN'T OPEN SYMLINK", "CAN'T OPEN", "what the symbolic link leads to cannot be opened: "+Reason(f.err), "")
+		return t.refusal(f, CodeOpen, "CAN'T OPEN SYMLINK", "CAN'T OPEN", "what the symbolic link leads to cannot be opened: "+Reason(f.err), "")
 	case f.err != nil:
-		return t.say(f, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", f.unopened(), "")
+		return t.refusal(f, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", f.unopened(), "")
 	case debian && stranger:
-		return t.say(f, CodeOwner, "WRONG FILE OWNER", "", f.stranger(), f.owned())
+		return t.refusal(f, CodeOwner, "WRONG FILE OWNER", "", f.stranger(), f.owned())
 	case !regular:
-		return t.say(f, CodeType, "NOT A REGULAR FILE", "NOT REGULAR", "it is "+typeName(uint32(f.file.Mode))+", not a regular file", "")
+		return t.refusal(f, CodeType, "NOT A REGULAR FILE", "NOT REGULAR", "it is "+typeName(uint32(f.file.Mode))+", not a regular file", "")
 	case strict && debian && user && mode != 0o600:
-		return t.say(f, CodeMode, "INSECURE MODE (mode 0600 expected)", "", fmt.Sprintf("its mode is %04o, not 0600", mode), "chmod 600 "+quoted(f.path))
+		return t.refusal(f, CodeMode, "INSECURE MODE (mode 0600 expected)", "", fmt.Sprintf("its mode is %04o, not 0600", mode), "chmod 600 "+quoted(f.path))
 	case strict && (debian || f.kind == anacrontab) && mode&0o022 != 0:
-		return t.say(f, CodeMode, "INSECURE MODE (group/other writable)", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: others than the owner may write it", mode), "chmod go-w "+quoted(f.path))
+		return t.refusal(f, CodeMode, "INSECURE MODE (group/other writable)", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: others than the owner may write it", mode), "chmod go-w "+quoted(f.path))
 	case strict && !debian && f.kind != anacrontab && mode&0o7533 != 0o400:
-		return t.say(f, CodeMode, "", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: it must be readable for its owner, neither executable nor set-id, and not writable for others", mode), "chmod "+f.goodMode()+" "+quoted(f.path))
+		return t.refusal(f, CodeMode, "", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: it must be readable for its owner, neither executable nor set-id, and not writable for others", mode), "chmod "+f.goodMode()+" "+quoted(f.path))
 	case stranger:
-		return t.say(f, CodeOwner, "", "WRONG FILE OWNER", f.stranger(), f.owned())
+		return t.refusal(f, CodeOwner, "", "WRONG FILE OWNER", f.stranger(), f.owned())
 	case strict && (debian || user) && f.file.Nlink != 1:
-		return t.say(f, CodeLinks, "NUMBER OF HARD LINKS > 1", "BAD LINK COUNT", fmt.Sprintf("the file has %d names, and its owner may not know them all", f.file.Nlink), "find the others and delete them: find / -xdev -samefile "+quoted(f.path))
+		return t.refusal(f, CodeLinks, "NUMBER OF HARD LINKS > 1", "BAD LINK COUNT", fmt.Sprintf("the file has %d names, and its owner may not know them all", f.file.Nlink), "find the others and delete them: find / -xdev -samefile "+quoted(f.path))
 	case f.file.Size > crontab.MaxText:
-		return t.say(f, CodeSize, "FILE TOO LARGE", "FILE TOO LARGE", "the file has more than 16 MiB, which no crontab has", "split the file")
+		return t.refusal(f, CodeSize, "FILE TOO LARGE", "FILE TOO LARGE", "the file has more than 16 MiB, which no crontab has", "split the file")
 	}
 	return nil
 }
 
-// say returns a refusal in the words of the host's family.
-func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string) *Refusal {
+// refusal returns a refusal in the words of the host's family.
+func (t trust) refusal(f *facts, code crontab.Code, debian, cronie, why, fix string) *Refusal {
 	word := debian
 	if t.family == crontab.RHEL {
 		word = cronie
@@ -159,13 +159,13 @@ func (t trust) refuseOwner(f *facts) *Refusal {
 	none, ok := errors.AsType[*account.UnknownError](f.unknown)
 	switch {
 	case f.unknown != nil && !ok:
-		return t.say(f, CodeUnchecked, "CAN'T LOOK UP USER", "CAN'T LOOK UP USER", "it cannot be checked whether there is a user of that name: "+f.unknown.Error(),
+		return t.refusal(f, CodeUnchecked, "CAN'T LOOK UP USER", "CAN'T LOOK UP USER", "it cannot be checked whether there is a user of that name: "+f.unknown.Error(),
 			"keep the file: it is loaded when the directory service answers; to check that: "+look)
 	case ok && none.Asked:
-		return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "neither the files nor the directory service of the host know a user of that name",
+		return t.refusal(f, CodeOrphan, "ORPHAN", "ORPHAN", "neither the files nor the directory service of the host know a user of that name",
 			"keep the file and check the directory service: "+look+"; if the user never existed, create it")
 	}
-	return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "there is no user of that name", "create the user, or move the file to another directory")
+	return t.refusal(f, CodeOrphan, "ORPHAN", "ORPHAN", "there is no user of that name", "create the user, or move the file to another directory")
 }
 
 func (f *facts) unopened() string {

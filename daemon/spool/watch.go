@@ -187,7 +187,7 @@ func (w *watch) fail(err error, ok bool) {
 		// The dropped events are unknown, but the watch continues.
 		w.flooded = true
 		w.settle.touch(time.Now())
-		w.say("changes come faster than the kernel can report them: crontabs are also checked once a minute")
+		w.updateNotice("changes come faster than the kernel can report them: crontabs are also checked once a minute")
 	default:
 		w.lose("the kernel's watch failed: " + err.Error())
 	}
@@ -201,12 +201,12 @@ func (w *watch) lose(why string) {
 	w.w, w.dirs = nil, map[string]watched{}
 	if why != "" {
 		w.settle.touch(time.Now())
-		w.say(why + ": crontabs are looked at once a minute")
+		w.updateNotice(why + ": crontabs are looked at once a minute")
 	}
 }
 
-// say sets the notice, and has it shown if it is another.
-func (w *watch) say(notice string) {
+// updateNotice sets the notice, and has it shown if it is another.
+func (w *watch) updateNotice(notice string) {
 	if w.source.setNotice(notice) {
 		w.settle.touch(time.Now())
 	}
@@ -217,7 +217,7 @@ func (w *watch) sync(now time.Time) {
 	if w.w == nil {
 		opened, err := w.source.open()
 		if err != nil {
-			w.say("the kernel cannot watch directories (" + err.Error() + "): crontabs are looked at once a minute")
+			w.updateNotice("the kernel cannot watch directories (" + err.Error() + "): crontabs are looked at once a minute")
 			return
 		}
 		w.w = opened
@@ -238,7 +238,7 @@ func (w *watch) sync(now time.Time) {
 		}
 	}
 	if !w.flooded || notice != "" {
-		w.say(notice)
+		w.updateNotice(notice)
 	}
 }
 

@@ -170,7 +170,7 @@ func (p *process) become() {
 		return
 	}
 	_, _, e := syscall.RawSyscall(unix.SYS_EXECVE, address(p.path), uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])))
-	p.tell(stepExec, 0, e)
+	p.reportStep(stepExec, 0, e)
 }
 
 // maskSize is the size of a signal mask for the kernel, in bytes.
@@ -218,10 +218,10 @@ func (p *process) setNice(asUser bool) bool {
 		switch {
 		case e == 0:
 		case n.Required:
-			p.tell(stepNiceRequired, 0, e)
+			p.reportStep(stepNiceRequired, 0, e)
 			return false
 		default:
-			p.tell(stepNice, 0, e)
+			p.reportStep(stepNice, 0, e)
 		}
 	}
 	return true
@@ -250,12 +250,12 @@ func (p *process) raiseLoopback() bool {
 		raw(unix.SYS_CLOSE, fd, 0, 0)
 	}
 	if e != 0 {
-		p.tell(stepNetwork, 0, e)
+		p.reportStep(stepNetwork, 0, e)
 		return false
 	}
 	_, _, e = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
 	if e != 0 {
-		p.tell(stepNetwork, 0, e)
+		p.reportStep(stepNetwork, 0, e)
 	}
 	return e == 0
 }
@@ -306,10 +306,10 @@ func (p *process) setLimits(asUser bool) bool {
 		switch {
 		case e == 0:
 		case l.Required:
-			p.tell(stepLimitRequired, byte(l.resource), e)
+			p.reportStep(stepLimitRequired, byte(l.resource), e)
 			return false
 		default:
-			p.tell(stepLimit, byte(l.resource), e)
+			p.reportStep(stepLimit, byte(l.resource), e)
 		}
 	}
 	return true
@@ -321,7 +321,7 @@ func (p *process) enterGroups() bool {
 	for i := 0; p.groupFiles[i] != nil; i++ {
 		fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, cwd, address(p.groupFiles[i]), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
 		if e != 0 {
-			p.tell(stepGroupFile, 0, e)
+			p.reportStep(stepGroupFile, 0, e)
 			return false
 		}
 		if !p.call(stepGroupFile, unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p.placeholder[0])), 1) {
@@ -359,13 +359,13 @@ func (p *process) enterDirInTime() bool {
 	if p.flags&flagHurry == 0 {
 		return p.enterDir()
 	}
-	p.tell(stepDirSlow, 0, 0)
+	p.reportStep(stepDirSlow, 0, 0)
 	raw(unix.SYS_SETITIMER, unix.ITIMER_REAL, uintptr(unsafe.Pointer(&p.hurry)), 0)
 	if !p.enterDir() {
 		return false
 	}
 	raw(unix.SYS_SETITIMER, unix.ITIMER_REAL, uintptr(unsafe.Pointer(&p.noHurry)), 0)
-	p.tell(stepDirEntered, 0, 0)
+	p.reportStep(stepDirEntered, 0, 0)
 	return true
 }
 
@@ -382,10 +382,10 @@ func (p *process) enterDir() bool {
 	case e == 0:
 		return true
 	case p.flags&flagDirOptional != 0:
-		p.tell(stepDir, 0, e)
+		p.reportStep(stepDir, 0, e)
 		return true
 	}
-	p.tell(stepDirRequired, 0, e)
+	p.reportStep(stepDirRequired, 0, e)
 	return false
 }
 
@@ -394,14 +394,14 @@ func (p *process) enterDir() bool {
 func (p *process) call(step byte, trap, a1, a2, a3 uintptr) bool {
 	e := raw(trap, a1, a2, a3)
 	if e != 0 {
-		p.tell(step, 0, e)
+		p.reportStep(step, 0, e)
 	}
 	return e == 0
 }
 
 //go:nosplit
 //go:norace
-func (p *process) tell(step, detail byte, e syscall.Errno) {
+func (p *process) reportStep(step, detail byte, e syscall.Errno) {
 	if p.flags&flagStatus == 0 {
 		return
 	}

@@ -43,9 +43,9 @@ const reportSize = 6
 // runs as its user.
 const mostReports = 1 << 10
 
-// Say returns the report of a program that runs before the command and cannot execute it. An
+// EncodeFailure returns the report of a program that runs before the command and cannot execute it. An
 // errno is that of the attempt to execute the command.
-func Say(why error) []byte {
+func EncodeFailure(why error) []byte {
 	if errno, ok := why.(syscall.Errno); ok {
 		return binary.LittleEndian.AppendUint32([]byte{stepExec, 0}, uint32(errno))
 	}

@@ -77,7 +77,7 @@ const (
 			WHERE backfill.job = renaming.old AND backfill.user = renaming.user;`
 
 	// If a job ran for no other user, its skips are this user's.
-	tellSkips = `UPDATE occurrence SET user = renaming.user FROM renaming CROSS JOIN job ON job.id = renaming.new
+	assignSkips = `UPDATE occurrence SET user = renaming.user FROM renaming CROSS JOIN job ON job.id = renaming.new
 		WHERE occurrence.job = job.n AND occurrence.run IS NULL AND occurrence.user = ''
 			AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = job.n)
 			AND NOT EXISTS (SELECT 1 FROM run WHERE run.job = job.n AND run.user <> renaming.user)`
@@ -95,7 +95,7 @@ func rename(ctx context.Context, w *database.Writer, renames *job.Renames) error
 			return err
 		}
 	}
-	for _, step := range []string{renameJobs, listOthers, addOthers, moveOthers, renameTexts, tellSkips, endRename} {
+	for _, step := range []string{renameJobs, listOthers, addOthers, moveOthers, renameTexts, assignSkips, endRename} {
 		if err := w.Script(ctx, step); err != nil {
 			return err
 		}

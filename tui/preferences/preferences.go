@@ -60,7 +60,7 @@ func (p *Preferences) next(w *screen.World) (effects []screen.Effect) {
 		p.edits = p.edits[1:]
 		next, err := w.Settings.With(e)
 		if err != nil {
-			effects = append(p.Preview(w, nil), screen.Say{Text: err.Error(), Bad: true})
+			effects = append(p.Preview(w, nil), screen.Toast{Text: err.Error(), Bad: true})
 			continue
 		}
 		p.saving = true
@@ -86,11 +86,11 @@ func (p *Preferences) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	effects := p.Adopt(w, result.file)
 	switch {
 	case result.why != nil:
-		effects = append(effects, screen.Say{Text: result.why.Error(), Bad: true})
+		effects = append(effects, screen.Toast{Text: result.why.Error(), Bad: true})
 	case result.file.Path == "":
-		effects = append(effects, screen.Say{Text: "changed " + result.name + " until the dashboard ends"})
+		effects = append(effects, screen.Toast{Text: "changed " + result.name + " until the dashboard ends"})
 	default:
-		effects = append(effects, screen.Say{Text: "saved " + result.name})
+		effects = append(effects, screen.Toast{Text: "saved " + result.name})
 	}
 	return append(effects, p.next(w)...)
 }

@@ -26,7 +26,7 @@ func withFile(t *testing.T, text string) (*Preferences, *screen.World, string) {
 
 // saveAll carries out effects until nothing is left to save, and returns the last message and what the
 // terminal shows in the end.
-func saveAll(t *testing.T, p *Preferences, w *screen.World, effects []screen.Effect) (said screen.Say, shown settings.Settings) {
+func saveAll(t *testing.T, p *Preferences, w *screen.World, effects []screen.Effect) (said screen.Toast, shown settings.Settings) {
 	t.Helper()
 	for len(effects) > 0 {
 		e := effects[0]
@@ -34,7 +34,7 @@ func saveAll(t *testing.T, p *Preferences, w *screen.World, effects []screen.Eff
 		switch e := e.(type) {
 		case screen.Configure:
 			shown = e.Settings
-		case screen.Say:
+		case screen.Toast:
 			said = e
 		case screen.Ask:
 			value, err := e.Call(t.Context(), nil)

@@ -184,8 +184,8 @@ type Execute struct {
 // Clip puts text on the clipboard. Say shows a line for a while.
 type Clip struct{ Text, What string }
 
-// Say shows a message for a few seconds.
-type Say struct {
+// Toast shows a message for a few seconds.
+type Toast struct {
 	Text string
 	Bad  bool // it is about something that went wrong
 }
@@ -200,7 +200,7 @@ func (Do) effect()      {}
 func (Press) effect()   {}
 func (Execute) effect() {}
 func (Clip) effect()    {}
-func (Say) effect()     {}
+func (Toast) effect()   {}
 
 // Daemon is the part of api.Client that screens use.
 type Daemon interface {

@@ -172,16 +172,16 @@ func (s *Shell) back(a keys.Action) bool {
 
 func (s *Shell) turnZone() {
 	s.w.Zone = (s.w.Zone + 1) % (screen.ZoneUTC + 1)
-	s.say("times are in " + map[screen.ZoneMode]string{
+	s.showMessage("times are in " + map[screen.ZoneMode]string{
 		screen.ZoneLocal: "the zone of this terminal", screen.ZoneJob: "the zone of each job", screen.ZoneUTC: "UTC"}[s.w.Zone])
 }
 
 func (s *Shell) turnMouse() {
 	s.perform(nil, []screen.Effect{screen.Mouse{On: !s.mouse}})
 	if s.mouse {
-		s.say("the mouse moves the cursor; to select text, hold shift")
+		s.showMessage("the mouse moves the cursor; to select text, hold shift")
 	} else {
-		s.say("the mouse selects text")
+		s.showMessage("the mouse selects text")
 	}
 }
 

@@ -243,7 +243,7 @@ func (s *Shell) took(a screen.Answer) {
 	if a.Err != nil {
 		s.warn(plainError(a.Err))
 	} else {
-		s.say(w.toast(message, s.w.KeyOf(keys.Undo)))
+		s.showMessage(w.toast(message, s.w.KeyOf(keys.Undo)))
 	}
 	if a.Err == nil && w.do.Undo != nil {
 		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)

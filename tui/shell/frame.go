@@ -369,9 +369,9 @@ func (t *toast) age(now time.Time) {
 	}
 }
 
-// say shows a message, warn an error.
-func (s *Shell) say(text string)  { s.toast = toast{text, false, s.now.Add(toastTime)} }
-func (s *Shell) warn(text string) { s.toast = toast{text, true, s.now.Add(toastTime)} }
+// showMessage shows a message, warn an error.
+func (s *Shell) showMessage(text string) { s.toast = toast{text, false, s.now.Add(toastTime)} }
+func (s *Shell) warn(text string)        { s.toast = toast{text, true, s.now.Add(toastTime)} }
 
 // welcome are the hints for the first start: a key, and what it does.
 var welcome = []struct {

@@ -85,7 +85,7 @@ type Start struct {
 	Job     string        // to begin with; empty: whichever is first
 	Views   []screen.View // that were saved
 	Recent  []string      // commands that were used before
-	Say     string        // first message to the user
+	Toast   string        // first message to the user
 	Notify  bool          // of failures that begin, whatever the settings say: bell, desktop and title of the terminal
 	Welcome bool          // shows the hints for the first start
 	Over    screen.Screen // shown over the first screen, such as the editor; nil: none
@@ -126,7 +126,7 @@ func New(start Start, screens Screens) *Shell {
 	s.stack, s.views, s.recent = []screen.Screen{first}, start.Views, start.Recent
 	s.prefs = preferences.New(s.w, start.Notify)
 	s.mouse, s.custom = s.w.Settings.Mouse, s.w.Settings.Commands
-	s.greeting, s.job = start.Say, job.ID(start.Job)
+	s.greeting, s.job = start.Toast, job.ID(start.Job)
 	if start.Over != nil {
 		s.stack = append(s.stack, start.Over)
 	}
@@ -248,7 +248,7 @@ func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 	}
 	s.at(now)
 	if back {
-		s.say("connected again")
+		s.showMessage("connected again")
 	}
 	s.refresh()
 	s.seek()
@@ -336,11 +336,11 @@ func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 			s.act(e.Action)
 		case screen.Type:
 			s.press(e.Key)
-		case screen.Say:
+		case screen.Toast:
 			if e.Bad {
 				s.warn(e.Text)
 			} else {
-				s.say(e.Text)
+				s.showMessage(e.Text)
 			}
 		case screen.Ended:
 			s.ended(owner, e)
@@ -356,7 +356,7 @@ func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 			s.order(owner, e)
 		case screen.Clip:
 			s.order(owner, e)
-			s.say("copied " + e.What)
+			s.showMessage("copied " + e.What)
 		default:
 			s.order(owner, e)
 		}

@@ -32,7 +32,7 @@ func (s *Shell) takeBack() {
 	}
 	v := &version{file: s.w.Placed(s.front().Subject(s.w)).File}
 	s.sought = v
-	s.say("looking for what " + v.file + " said before")
+	s.showMessage("looking for what " + v.file + " said before")
 	s.order(nil, screen.Ask{Slot: versionSlot, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return v, v.find(ctx, d) }})
 }
 

@@ -74,7 +74,7 @@ func (s *Shell) saveView(v screen.View, name string) {
 	s.views = append(views, v)
 	slices.SortFunc(s.views, func(a, b screen.View) int { return strings.Compare(a.Name, b.Name) })
 	s.order(nil, screen.Keep{Views: s.views})
-	s.say("saved the view " + v.Name)
+	s.showMessage("saved the view " + v.Name)
 }
 
 func (m *viewMenu) height(s *Shell, _, room int) int { return min(max(len(s.views), 1)+2, room, 14) }

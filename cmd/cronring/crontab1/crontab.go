@@ -104,7 +104,7 @@ func (c *Program) crontabs(ctx context.Context) (crontabs, error) {
 	case api.KindOf(err) != api.Unreachable:
 		return nil, err
 	case c.uid == 0:
-		c.say("crontab: cronringd does not answer on %s; continuing without it", c.socket)
+		c.printf("crontab: cronringd does not answer on %s; continuing without it", c.socket)
 		return direct.NewCrontabs(c.Host, c.places), nil
 	}
 	e, _ := errors.AsType[*api.Error](err)
@@ -157,7 +157,7 @@ func (c *Program) remove(ctx context.Context) error {
 	}
 	c.notice(done)
 	if cli.IsTerminal(c.err) && done.Before != 0 {
-		c.say("removed %s; undo: cronring undo %d", cli.Entries(done.Entries), done.Before)
+		c.printf("removed %s; undo: cronring undo %d", cli.Entries(done.Entries), done.Before)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (c *Program) replace(ctx context.Context) error {
 // notice prints the daemon's notice about a change.
 func (c *Program) notice(done api.Installed) {
 	if done.Notice != "" {
-		c.say("crontab: %s", display.Text(done.Notice))
+		c.printf("crontab: %s", display.Text(done.Notice))
 	}
 }
 
@@ -209,9 +209,9 @@ func (c *Program) test() error {
 	case err != nil:
 		return messageError{"Invalid crontab file. Syntax issues were found."}
 	case c.debian():
-		c.say("The syntax of the crontab file was successfully checked.")
+		c.printf("The syntax of the crontab file was successfully checked.")
 	default:
-		c.say("No syntax issues were found in the crontab file.")
+		c.printf("No syntax issues were found in the crontab file.")
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (c *Program) readFile(name string) (string, error) {
 	f := c.in
 	if name == "-" {
 		if cli.IsTerminal(f) {
-			c.say("crontab: type the new crontab, then Ctrl-D; Ctrl-C leaves the old one")
+			c.printf("crontab: type the new crontab, then Ctrl-D; Ctrl-C leaves the old one")
 		}
 	} else {
 		var err error
@@ -276,7 +276,7 @@ func (c *Program) check(name, text string) error {
 		}
 	}
 	if shown > ShownDiagnostics {
-		c.say("%d more of the kind", shown-ShownDiagnostics)
+		c.printf("%d more of the kind", shown-ShownDiagnostics)
 	}
 	switch {
 	case !failed:
@@ -300,15 +300,15 @@ func (c *Program) showDiagnostic(name, text string, d crontab.Diagnostic) {
 	if d.Column > 0 {
 		line += fmt.Sprintf(" (column %d)", d.Column)
 	}
-	c.say("%s", display.Text(line))
+	c.printf("%s", display.Text(line))
 	if !cli.IsTerminal(c.err) {
 		return
 	}
 	for part := range strings.Lines(d.Excerpt(text)) {
-		c.say("    %s", display.Text(strings.TrimSuffix(part, "\n")))
+		c.printf("    %s", display.Text(strings.TrimSuffix(part, "\n")))
 	}
 	if d.Fix != "" {
-		c.say("    fix: %s", display.Text(d.Fix))
+		c.printf("    fix: %s", display.Text(d.Fix))
 	}
 }
 
@@ -330,27 +330,27 @@ func (c *Program) report(err error) int {
 	e, ok := errors.AsType[*api.Error](err)
 	switch {
 	case !ok:
-		c.say("%s", strings.TrimSuffix(err.Error(), "\n"))
+		c.printf("%s", strings.TrimSuffix(err.Error(), "\n"))
 	case e.Kind == api.NotFound && strings.HasPrefix(e.What, "user `"):
-		c.say("crontab:  %s", display.Text(e.What))
+		c.printf("crontab:  %s", display.Text(e.What))
 	case e.Kind == api.NotFound, e.Kind == api.NotAllowed && !strings.HasPrefix(e.What, "cannot "):
-		c.say("%s", display.Text(e.What))
+		c.printf("%s", display.Text(e.What))
 		if e.Fix != "" {
-			c.say("%s", display.Text(e.Fix))
+			c.printf("%s", display.Text(e.Fix))
 		}
 	default:
-		c.say("crontab: %s", display.Text(e.What))
+		c.printf("crontab: %s", display.Text(e.What))
 		for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 			if part.text != "" {
-				c.say("  %s   %s", part.name, display.Text(part.text))
+				c.printf("  %s   %s", part.name, display.Text(part.text))
 			}
 		}
 	}
 	return cli.ExitFailed
 }
 
-// say talks to the person.
-func (c *Program) say(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
+// printf talks to the person.
+func (c *Program) printf(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
 
 // asked puts a question until it is answered with yes or no; the end of the
 // input is a no.

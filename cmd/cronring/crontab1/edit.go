@@ -50,7 +50,7 @@ func (c *Program) edit(ctx context.Context) error {
 	defer t.EndEdit(ctx, c.args.user)
 	start := file.Text
 	if file.Missing {
-		c.say("no crontab for %s - using an empty one", display.Text(file.User))
+		c.printf("no crontab for %s - using an empty one", display.Text(file.User))
 		start = nil
 		if c.debian() {
 			start = []byte(FirstLines)
@@ -75,17 +75,17 @@ func (c *Program) editDraft(ctx context.Context, t crontabs, d *Draft, base stri
 		}
 		if bytes.Equal(text, d.Start) {
 			if c.debian() {
-				c.say("No modification made")
+				c.printf("No modification made")
 			} else {
-				c.say("crontab: no changes made to crontab")
+				c.printf("crontab: no changes made to crontab")
 			}
 			return nil
 		}
-		c.say("crontab: installing new crontab")
+		c.printf("crontab: installing new crontab")
 		if err := c.check(d.Path, string(text)); err != nil {
-			c.say("%s", err)
+			c.printf("%s", err)
 			const retry = "Do you want to retry the same edit? (y/n) "
-			if c.askedOr(retry, func() { c.say("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
+			if c.askedOr(retry, func() { c.printf("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
 				continue
 			}
 			return c.leave(d, messageError{})
@@ -217,7 +217,7 @@ func (c *Program) tempDir() string {
 		}
 		shared := st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR || shared || st.Uid != 0 && st.Uid != c.uid {
-			c.say("crontab: TMPDIR is not used, as others can change %s", display.Text(at))
+			c.printf("crontab: TMPDIR is not used, as others can change %s", display.Text(at))
 			return defaultTemp
 		}
 		if at == "/" {

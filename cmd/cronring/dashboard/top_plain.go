@@ -146,7 +146,7 @@ func (p *plainTop) loop(events <-chan received, lines <-chan typed, next chan<- 
 			if e.err != nil {
 				return e.err
 			}
-			p.tell(e.event)
+			p.printEvent(e.event)
 		case l := <-lines:
 			ask = next
 			if stop := p.answer(strings.TrimSpace(l.line)); stop || l.err != nil {
@@ -211,8 +211,8 @@ func (p *plainTop) command(words []string) {
 	sub.Run(root, words)
 }
 
-// tell prints an event as one line, if it is worth one.
-func (p *plainTop) tell(e api.Event) {
+// printEvent prints an event as one line, if it is worth one.
+func (p *plainTop) printEvent(e api.Event) {
 	switch {
 	case p.follows == "off":
 	case e.Gap != nil:

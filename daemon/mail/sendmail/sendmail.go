@@ -33,7 +33,7 @@ type Options struct {
 	// user, and maxMailers in all.
 	Send func(ctx context.Context, d Delivery) (status int, output string, err error)
 
-	Say      func(mail.Line) // takes cron's own log lines; nil drops them
+	CronLog  func(mail.Line) // takes cron's own log lines; nil drops them
 	Log      *slog.Logger    // nil is silent
 	Messages int             // most messages in the queue, of root and of all others; 0 is 10,000
 	Bytes    int64           // most bytes in the queue, likewise; 0 is 256 MiB
@@ -79,8 +79,8 @@ func Open(o Options) *Queue {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Say == nil {
-		o.Say = func(mail.Line) {}
+	if o.CronLog == nil {
+		o.CronLog = func(mail.Line) {}
 	}
 	if o.Messages == 0 {
 		o.Messages = 10_000
@@ -172,7 +172,7 @@ func (q *Queue) deliver(ctx context.Context, t outbox.Try) *outbox.Failure {
 	case status == 0:
 		return nil
 	case t.Tries == 0:
-		q.sayFailed(&e, status)
+		q.logFailure(&e, status)
 	}
 	why := mail.Excerpt(output)
 	if why == "" {
@@ -198,9 +198,9 @@ func (q *Queue) send(ctx context.Context, d Delivery) (int, string, error) {
 	return status, output, err
 }
 
-func (q *Queue) sayFailed(e *envelope, status int) {
+func (q *Queue) logFailure(e *envelope, status int) {
 	text := fmt.Sprintf("mailed %s of output but got status 0x%04x from MTA", display.Count(int(e.Output), "byte"), status)
-	q.options.Say(mail.Line{Who: e.User, Word: "MAIL", Text: text})
+	q.options.CronLog(mail.Line{Who: e.User, Word: "MAIL", Text: text})
 }
 
 // permanent reports whether the exit code means that another try would also fail (sysexits.h):
@@ -233,9 +233,9 @@ func (q *Queue) available(argv []string) bool {
 	case there && was != "":
 		q.options.Log.Info("mail can be sent again", "program", program)
 	case !there && was == "" && q.options.Family == crontab.RHEL:
-		q.options.Say(mail.Line{Who: "CRON", Word: "INFO", Text: "Syslog will be used instead of sendmail."})
+		q.options.CronLog(mail.Line{Who: "CRON", Word: "INFO", Text: "Syslog will be used instead of sendmail."})
 	case !there && was == "":
-		q.options.Say(mail.Line{Who: "CRON", Word: "info", Text: "No MTA installed, discarding output"})
+		q.options.CronLog(mail.Line{Who: "CRON", Word: "info", Text: "No MTA installed, discarding output"})
 	}
 	return there
 }

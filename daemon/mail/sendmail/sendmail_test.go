@@ -110,7 +110,7 @@ func TestPostRunsSendmail(t *testing.T) {
 	filetest.Write(t, sendmail, script, 0o755)
 	ended := make(chan struct{}, 10)
 	var said lines
-	p := Open(Options{Dir: filepath.Join(dir, "queue"), Say: said.say, Send: func(ctx context.Context, d Delivery) (int, string, error) {
+	p := Open(Options{Dir: filepath.Join(dir, "queue"), CronLog: said.say, Send: func(ctx context.Context, d Delivery) (int, string, error) {
 		cmd := exec.CommandContext(ctx, d.Argv[0], d.Argv[1:]...)
 		cmd.Env, cmd.Dir, cmd.Stdin = d.Env, d.Dir, d.Message
 		out, err := cmd.CombinedOutput()
@@ -229,7 +229,7 @@ func TestPostRetries(t *testing.T) {
 		var said lines
 		var waits []time.Duration
 		last := time.Now()
-		p := Open(Options{Dir: dir, Say: said.say, Send: func(context.Context, Delivery) (int, string, error) {
+		p := Open(Options{Dir: dir, CronLog: said.say, Send: func(context.Context, Delivery) (int, string, error) {
 			waits = append(waits, time.Since(last))
 			last = time.Now()
 			return 75 << 8, "try \x1b[2J\nlater", nil
@@ -372,7 +372,7 @@ func TestPostWithoutMTA(t *testing.T) {
 		sendmail := filepath.Join(dir, "sendmail")
 		var said lines
 		m := newMTA(fine)
-		p := Open(Options{Dir: filepath.Join(dir, "queue"), Family: family, Say: said.say, Send: m.send})
+		p := Open(Options{Dir: filepath.Join(dir, "queue"), Family: family, CronLog: said.say, Send: m.send})
 		give := func() {
 			l := letter("bob", "x")
 			l.Argv[0] = sendmail

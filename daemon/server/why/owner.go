@@ -26,7 +26,7 @@ type ownership struct {
 	why   string
 
 	taker   string   // the member that reports to have decided it; "": none was found
-	said    string   // its verdict
+	verdict string   // its verdict
 	unasked []string // members that could not be asked, and why
 }
 
@@ -123,7 +123,7 @@ func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) e
 			continue
 		}
 		if said.Decision != "" {
-			ev.turn.taker, ev.turn.said = m.Name, said.Verdict
+			ev.turn.taker, ev.turn.verdict = m.Name, said.Verdict
 			return nil
 		}
 	}

@@ -34,7 +34,7 @@ func (ev *evidence) verdict(cross job.Step) string {
 	case cross == job.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "It could not be started. " + display.Sentence(ev.run.Outcome.Error)
 	case cross == "" && ev.run != nil:
-		return ev.told()
+		return ev.describeRun()
 	case cross == "":
 		return "It is due in " + display.Length(ev.at.Sub(ev.now)) + "."
 	case !ev.decided && cross == job.StepSchedule && timetable.IsTimeless(ev.entry.Schedule):
@@ -48,7 +48,7 @@ func (ev *evidence) verdict(cross job.Step) string {
 	case !ev.decided && cross == job.StepEntry:
 		return "It did not start, and no decision about it is recorded."
 	case !ev.decided && cross == job.StepHost && ev.turn.taker != "":
-		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.said
+		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.verdict
 	case !ev.decided && cross == job.StepHost:
 		return "It was not decided here. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided:
@@ -77,8 +77,8 @@ func (ev *evidence) afterPause() string {
 	return text
 }
 
-// told describes how the run of the occurrence went.
-func (ev *evidence) told() string {
+// describeRun describes how the run of the occurrence went.
+func (ev *evidence) describeRun() string {
 	r := ev.run
 	switch {
 	case r.State == job.RunWaiting:

@@ -65,7 +65,7 @@ func Serve() {
 		unix.CloseOnExec(status)
 		err = syscall.Exec(command[0], command, env)
 	}
-	_, _ = unix.Write(status, starter.Say(err)) // if nobody reads it, nobody asks
+	_, _ = unix.Write(status, starter.EncodeFailure(err)) // if nobody reads it, nobody asks
 	os.Exit(starter.ExitFailed)
 }
 

@@ -500,7 +500,7 @@ func (e *Editor) typeReadOnly(w *screen.World, k screen.Key) ([]screen.Effect, b
 	case k.Text == "":
 		return nil, false
 	}
-	return []screen.Effect{screen.Say{Text: "nothing is typed: " + w.ReadOnly, Bad: true}}, true
+	return []screen.Effect{screen.Toast{Text: "nothing is typed: " + w.ReadOnly, Bad: true}}, true
 }
 
 // move answers to a key that moves the cursor.

@@ -364,7 +364,7 @@ func TestEditorReadOnlyTypesNothing(t *testing.T) {
 	w.ReadOnly = "nothing is changed: --read-only"
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 	effects, ok := e.Type(w, screen.Key{Name: "x", Text: "x"})
-	if say, is := effects[0].(screen.Say); !ok || !is || !strings.Contains(say.Text, "--read-only") || e.buffer.Changed() {
+	if say, is := effects[0].(screen.Toast); !ok || !is || !strings.Contains(say.Text, "--read-only") || e.buffer.Changed() {
 		t.Errorf("typing: got %v, changed %t", effects, e.buffer.Changed())
 	}
 	typed(t, e, w, d, "down")

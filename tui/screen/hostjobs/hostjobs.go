@@ -145,7 +145,7 @@ func (s *HostJobs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		}
 	default:
 		if a.Slot == slotDashboard && a.Err != nil {
-			return []screen.Effect{screen.Say{Text: "the dashboard of the host ended: " + a.Err.Error(), Bad: true}}
+			return []screen.Effect{screen.Toast{Text: "the dashboard of the host ended: " + a.Err.Error(), Bad: true}}
 		}
 		if a.Slot != slotBoards && a.Slot != slotDashboard {
 			return s.route(w, s.list.Take(in, a))

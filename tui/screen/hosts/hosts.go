@@ -169,7 +169,7 @@ func (s *Hosts) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		s.put(row{Report: value, known: true})
 	}
 	if a.Slot == slotDashboard && a.Err != nil {
-		return []screen.Effect{screen.Say{Text: "the dashboard of the host ended: " + a.Err.Error(), Bad: true}}
+		return []screen.Effect{screen.Toast{Text: "the dashboard of the host ended: " + a.Err.Error(), Bad: true}}
 	}
 	return nil
 }

@@ -223,7 +223,7 @@ func writeNew(name, text string) error {
 // the clipboard.
 func (s *Incident) written(w *screen.World, a screen.Answer) []screen.Effect {
 	if a.Err == nil {
-		return []screen.Effect{screen.Say{Text: "written to " + a.Value.(string) + " in the current directory"}}
+		return []screen.Effect{screen.Toast{Text: "written to " + a.Value.(string) + " in the current directory"}}
 	}
 	var path *fs.PathError
 	why := a.Err.Error()

@@ -129,7 +129,7 @@ func checkWriteUp(t *testing.T) []byte {
 	s := openIncident(t, w, d)
 	rest := screentest.Act(t, s, w, d, keys.Write)
 	const name = "incident-2026-11-20-180211.md"
-	if want := (screen.Say{Text: "written to " + name + " in the current directory"}); !slices.Equal(rest, []screen.Effect{want}) {
+	if want := (screen.Toast{Text: "written to " + name + " in the current directory"}); !slices.Equal(rest, []screen.Effect{want}) {
 		t.Errorf("it says %v, want %v", rest, want)
 	}
 	text, err := os.ReadFile(name)

@@ -164,7 +164,7 @@ func (s *Options) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	switch a.Slot {
 	case slotEditor:
 		if a.Err != nil {
-			return []screen.Effect{screen.Say{Text: "the editor ended: " + a.Err.Error(), Bad: true}, reread(w)}
+			return []screen.Effect{screen.Toast{Text: "the editor ended: " + a.Err.Error(), Bad: true}, reread(w)}
 		}
 		return []screen.Effect{reread(w)}
 	case slotFile:

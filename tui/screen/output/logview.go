@@ -74,13 +74,13 @@ func (l *logView) take(c job.Chunk) {
 	if c.Cut > 0 {
 		w.Close()                  // a sink takes everything
 		delete(l.colors, c.Stream) // what undoes them may be among what is left out
-		l.tell(c.At, fmt.Sprintf("[%d bytes left out]", c.Cut))
+		l.addMessage(c.At, fmt.Sprintf("[%d bytes left out]", c.Cut))
 	}
 	w.Write(c.Data)
 }
 
-// tell adds a message of the dashboard.
-func (l *logView) tell(at time.Time, text string) {
+// addMessage adds a message of the dashboard.
+func (l *logView) addMessage(at time.Time, text string) {
 	l.add(daemonLine(text, at))
 }
 

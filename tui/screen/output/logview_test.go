@@ -89,7 +89,7 @@ func TestLogCarriesColours(t *testing.T) {
 	cut.Cut = 7
 	l := logOf(out("\x1b[31mone\ntwo\n"), errs("plain\n"), out("\x1b[0;1;44m\nthree\x1b[m\nfour\n\x1b[31mfive\n"), cut, out("six\n"),
 		out("\x1b[31m"+strings.Repeat("x", 2*display.MaxLine)+"\x1b[0m\nseven\n\x1b[31meight\nopen"))
-	l.tell(screentest.Now, "the daemon's")
+	l.addMessage(screentest.Now, "the daemon's")
 	type styled struct {
 		text  string
 		style canvas.Style

@@ -129,7 +129,7 @@ func (s *Output) Take(w *screen.World, a screen.Answer) []screen.Effect {
 			s.err = a.Err
 			return nil
 		}
-		return []screen.Effect{screen.Say{Text: a.Err.Error(), Bad: true}}
+		return []screen.Effect{screen.Toast{Text: a.Err.Error(), Bad: true}}
 	}
 	switch value := a.Value.(type) {
 	case job.Run:
@@ -171,7 +171,7 @@ func (s *Output) event(e api.Event) {
 	case e.Chunk != nil:
 		s.log.take(*e.Chunk)
 	case e.Gap != nil:
-		s.log.tell(s.log.at, "["+page.Count(e.Gap.Lost, "piece")+" left out: this dashboard was too slow for them]")
+		s.log.addMessage(s.log.at, "["+page.Count(e.Gap.Lost, "piece")+" left out: this dashboard was too slow for them]")
 	case e.Record != nil && e.Record.Run != nil:
 		s.run = *e.Record.Run
 		s.log.finish()
@@ -189,15 +189,15 @@ func (s *Output) conclude() {
 	case !r.Started.IsZero():
 		line += " after " + display.Brief(r.Ended.Sub(r.Started))
 	}
-	s.log.tell(r.Ended, display.Text(line))
+	s.log.addMessage(r.Ended, display.Text(line))
 	if text := jobinfo.UsageText(r.Usage); text != "" {
-		s.log.tell(r.Ended, text)
+		s.log.addMessage(r.Ended, text)
 	}
 	if text := r.Reason.Sentence(); text != "" && endReasons[r.Reason] {
-		s.log.tell(r.Ended, text)
+		s.log.addMessage(r.Ended, text)
 	}
 	if r.Verdict == job.VerdictRetry {
-		s.log.tell(r.Ended, "another attempt follows")
+		s.log.addMessage(r.Ended, "another attempt follows")
 	}
 }
 
@@ -208,7 +208,7 @@ var endReasons = map[job.Reason]bool{
 
 func leavePager(err error) []screen.Effect {
 	if err != nil {
-		return []screen.Effect{screen.Back{}, screen.Say{Text: "the pager: " + err.Error(), Bad: true}}
+		return []screen.Effect{screen.Back{}, screen.Toast{Text: "the pager: " + err.Error(), Bad: true}}
 	}
 	return []screen.Effect{screen.Back{}}
 }

@@ -164,7 +164,7 @@ func TestOutputGoesThroughRuns(t *testing.T) {
 		rest := screentest.Act(t, o, w, d, tt.key)
 		message := ""
 		for _, e := range rest {
-			if s, ok := e.(screen.Say); ok {
+			if s, ok := e.(screen.Toast); ok {
 				message = s.Text
 			}
 		}
@@ -212,7 +212,7 @@ func TestOutputWithoutAGoodRunSaysSo(t *testing.T) {
 	w, d := screentest.NewWorld(t), outputDaemon()
 	o := openOutput(t, w, d, screen.Subject{Run: 4210})
 	rest := screentest.Act(t, o, w, d, keys.Diff)
-	if say, ok := rest[len(rest)-1].(screen.Say); !ok || !strings.Contains(say.Text, "cannot compare with an earlier run that went well") {
+	if say, ok := rest[len(rest)-1].(screen.Toast); !ok || !strings.Contains(say.Text, "cannot compare with an earlier run that went well") {
 		t.Errorf("got effects %v", rest)
 	}
 }
