@@ -30,8 +30,8 @@ func (s EventSource) String() string {
 	return s.User + "/" + s.Name
 }
 
-// Hears reports whether the event that a user emits starts a job of user own.
-func (s EventSource) Hears(name, user string, admin bool, own string) bool {
+// Matches reports whether the event that a user emits starts a job of user own.
+func (s EventSource) Matches(name, user string, admin bool, own string) bool {
 	switch {
 	case s.Name != name:
 		return false

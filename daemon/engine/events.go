@@ -75,7 +75,7 @@ func (e *Engine) emitted(ev event.Emit) {
 		detail += ", by " + ev.By
 	}
 	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventUser + "=" + ev.User}, ev.Env...)
-	e.answer(ev.Token, e.startAll(e.jobs.Hearing(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
+	e.answer(ev.Token, e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
 }
 
 // watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did

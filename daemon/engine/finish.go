@@ -231,7 +231,7 @@ func (e *Engine) watchLife(r *live.Run) {
 	if r.Options.Watchdog == 0 {
 		return
 	}
-	r.Heard = e.now.Awake()
+	r.LastBeat = e.now.Awake()
 	e.timers.Add(agenda.Timer{At: e.now.In(r.Options.Watchdog), Run: r.ID, Kind: agenda.Silent})
 }
 
@@ -242,13 +242,13 @@ func (e *Engine) beat(ev event.Beat) {
 		e.refuse(ev.Token, effect.Conflict, "it is not running")
 		return
 	}
-	r.Heard = e.now.Awake()
+	r.LastBeat = e.now.Awake()
 	e.answer(ev.Token, nil, nil)
 }
 
 // checkLife stops a run whose period is over, or waits for the rest of the period.
 func (e *Engine) checkLife(r *live.Run) {
-	if rest := job.Sum(r.Heard, r.Options.Watchdog) - e.now.Awake(); rest > 0 {
+	if rest := job.Sum(r.LastBeat, r.Options.Watchdog) - e.now.Awake(); rest > 0 {
 		e.timers.Add(agenda.Timer{At: e.now.In(rest), Run: r.ID, Kind: agenda.Silent})
 		return
 	}

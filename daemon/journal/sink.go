@@ -36,7 +36,7 @@ type Run struct {
 	Line       int
 	Command    string
 	Quiet      bool   // the entry suppresses cron's CMD line
-	Unheard    bool   // its output goes elsewhere, or nowhere
+	NoOutput   bool   // its output goes elsewhere, or nowhere
 	Anacron    string // the stamp's name of an anacrontab's entry; "" for all others
 
 	PID     int  // of the job's shell; 0 until it is known

@@ -69,7 +69,7 @@ func (v *Writer) writeChunk(c job.Chunk) {
 	line := journal.Line{At: c.At, Job: c.Job, Run: c.Run, Stream: c.Stream, About: v.about(c.Run)}
 	if line.About != nil && c.Stream != job.System {
 		line.About.Printed = true
-		if line.About.Unheard {
+		if line.About.NoOutput {
 			return
 		}
 	}

@@ -113,7 +113,7 @@ func (v *Writer) empty() {
 func (v *Writer) Begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
 	r := journal.NewRun(run, j, entry.Quiet())
 	log := entry.Options().Log
-	r.Unheard = log.Off || log.File != ""
+	r.NoOutput = log.Off || log.File != ""
 	v.addRun(r)
 }
 
@@ -129,7 +129,7 @@ func (v *Writer) addRun(r *journal.Run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.runs[r.ID] = r
-	if v.limit != nil && !r.Unheard {
+	if v.limit != nil && !r.NoOutput {
 		v.limit.begin(r.ID)
 	}
 }
@@ -194,7 +194,7 @@ func (v *Writer) Chunk(c job.Chunk) {
 func (v *Writer) take(c job.Chunk) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if r := v.runs[c.Run]; r != nil && r.Unheard {
+	if r := v.runs[c.Run]; r != nil && r.NoOutput {
 		return c.Data
 	}
 	return v.limit.take(c, time.Now())

@@ -57,18 +57,18 @@ func TestWhyOfRingJobs(t *testing.T) {
 		}
 		return m
 	}
-	w.Hear(register.Ring{Membership: members("box", "elm")})
+	w.StepRing(register.Ring{Membership: members("box", "elm")})
 	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= asks for role:db; elm: need= asks for role:db)")
-	w.Hear(register.Ring{Membership: members("box")})
+	w.StepRing(register.Ring{Membership: members("box")})
 	w.To(due.Format(time.RFC3339))
-	w.Hear(register.Claimed{Occurrence: occurrence, Grant: register.Postponed})
+	w.StepRing(register.Claimed{Occurrence: occurrence, Grant: register.Postponed})
 	says("j", string(api.Crossed), "the ring has no quorum")
 	w.Pass(time.Second)
 	w.Step()
-	w.Hear(register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9})
+	w.StepRing(register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9})
 	w.Start(1)
 	says("j", string(api.Passed), "of the ring's members it was")
-	w.Hear(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
+	w.StepRing(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
 	if r := w.Facts()[len(w.Facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
@@ -90,7 +90,7 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	for owner, ok := w.View().OwnerThen(i, due); ok && owner.Members[0].Name != "db-02"; owner, ok = w.View().OwnerThen(i, due) {
 		i++
 	}
-	w.Hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+	w.StepRing(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	w.Pass(time.Minute)
 	w.Step()
 	says := func(at time.Time, want string) {
@@ -103,8 +103,8 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	says(due, "as the ring was then, it was db-02's; db-01 was next in line")
 	says(due.Add(time.Hour), "as the ring is now, it is db-01's, and no other member is allowed to run it")
 	for range 300 { // flapping members do not fill the memory
-		w.Hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
-		w.Hear(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+		w.StepRing(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
+		w.StepRing(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	}
 	says(due, "does not know which members the ring had then")
 }
@@ -124,7 +124,7 @@ func ringWorld(t *testing.T) *world {
 		m.Members = append(m.Members, register.Member{ID: id, Name: name, Weight: 1})
 	}
 	slices.SortFunc(m.Members, func(x, y register.Member) int { return cmp.Compare(x.ID, y.ID) })
-	w.Hear(register.Ring{Membership: m})
+	w.StepRing(register.Ring{Membership: m})
 	w.ring = ringOfThree()
 	w.ring.taken = map[job.Key]job.Elsewhere{}
 	return w

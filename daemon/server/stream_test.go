@@ -112,7 +112,7 @@ func TestOutputFollowsLiveRun(t *testing.T) {
 func TestOutputEndsAfterGap(t *testing.T) {
 	w := annsWorld(t)
 	told := following(w)
-	w.Unheard(func() { w.End(3, 2) })
+	w.WithoutSubscribers(func() { w.End(3, 2) })
 	w.Publish(api.Event{Gap: &api.Gap{Lost: 1}})
 	if text, want := await(t, "the output", told), "one, gap, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)

@@ -41,11 +41,11 @@ type process struct {
 	changed chan struct{} // jobs was replaced
 
 	// Guarded by Watcher.mu.
-	served bool // its goroutine runs
-	jobs   map[job.Owned]*watched
-	last   int       // the highest ID that was given
-	down   string    // why no process runs, or ""
-	heard  time.Time // time of its start, or of its last report that it has looked at all directories
+	served     bool // its goroutine runs
+	jobs       map[job.Owned]*watched
+	last       int       // the highest ID that was given
+	down       string    // why no process runs, or ""
+	lastReport time.Time // time of its start, or of its last report that it has looked at all directories
 }
 
 // watched is a job whose files are watched.
@@ -103,7 +103,7 @@ func later(a, b time.Time) time.Time {
 func (p *process) faults(now time.Time) map[job.Owned]string {
 	all := map[job.Owned]string{}
 	down := p.down
-	if down == "" && !p.heard.IsZero() && now.Sub(p.heard) > maxSilence {
+	if down == "" && !p.lastReport.IsZero() && now.Sub(p.lastReport) > maxSilence {
 		down = fmt.Sprintf("the process that watches files of %s does not answer; a file system may not answer it, or it was stopped", p.user)
 	}
 	for id, j := range p.jobs {
@@ -172,7 +172,7 @@ func (p *process) leave() bool {
 func (p *process) begin() {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	p.heard = time.Now()
+	p.lastReport = time.Now()
 }
 
 // fail sets why no process runs.
@@ -331,7 +331,7 @@ func (p *process) take(ctx context.Context, r *report) error {
 	case r.Ready:
 		p.w.mu.Lock()
 		defer p.w.mu.Unlock()
-		p.down, p.heard = "", time.Now()
+		p.down, p.lastReport = "", time.Now()
 		return nil
 	}
 	owned, j := p.find(r.ID)

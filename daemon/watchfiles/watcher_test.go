@@ -251,7 +251,7 @@ func TestHostileReports(t *testing.T) {
 	p.send(t, `{"ready":true}`)
 	waitFor(t, "the end of the fault", func() bool { return len(w.Faults()) == 0 })
 	w.mu.Lock()
-	w.users["ann"].heard = time.Now().Add(-maxSilence - time.Second)
+	w.users["ann"].lastReport = time.Now().Add(-maxSilence - time.Second)
 	w.mu.Unlock()
 	if why := w.Faults()[mine]; !strings.Contains(why, "does not answer") {
 		t.Errorf("fault %q of a process that is silent", why)

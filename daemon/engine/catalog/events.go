@@ -40,12 +40,12 @@ func (c *Catalog) OnClock() []int { return c.events.clock }
 // OnFiles returns the jobs with on=file:.
 func (c *Catalog) OnFiles() []int { return c.events.files }
 
-// Hearing returns the jobs that an event starts if a user emits it. admin reports whether that is an
+// StartedBy returns the jobs that an event starts if a user emits it. admin reports whether that is an
 // administrator.
-func (c *Catalog) Hearing(name, user string, admin bool) (jobs []int) {
+func (c *Catalog) StartedBy(name, user string, admin bool) (jobs []int) {
 	for _, i := range c.events.named[name] {
 		for _, s := range c.Entry(i).Options().Triggers.Events {
-			if s.Hears(name, user, admin, c.Entry(i).User()) {
+			if s.Matches(name, user, admin, c.Entry(i).User()) {
 				jobs = append(jobs, i)
 				break
 			}

@@ -33,7 +33,7 @@ type Run struct {
 	counted      int             // its contribution to Unstarted
 	Hurry        bool            // the daemon is ending, so the grace is short
 	KillAt       time.Duration   // Moment.Up of KILL, once a signal was sent
-	Heard        time.Duration   // Moment.Awake at its newest sign of life, for watchdog=
+	LastBeat     time.Duration   // Moment.Awake at its newest sign of life, for watchdog=
 	GraceSet     bool            // the grace was set explicitly in the stop request
 	Opened       time.Time       // when the hours that it waited for began; zero: it did not wait for any
 	TokenAt      time.Duration   // Moment.Up at which its Token came

@@ -140,9 +140,9 @@ func (v *View) RingKey(i int) (key job.Key, ok bool) {
 	return v.jobs.RingKey(i), v.jobs.InRing(i)
 }
 
-// Hearing returns how many jobs an event starts; see catalog.Catalog.
-func (v *View) Hearing(name, user string, admin bool) int {
-	return len(v.jobs.Hearing(name, user, admin))
+// CountStartedBy returns how many jobs an event starts; see catalog.Catalog.
+func (v *View) CountStartedBy(name, user string, admin bool) int {
+	return len(v.jobs.StartedBy(name, user, admin))
 }
 
 // Find returns the number of a job.

@@ -74,7 +74,7 @@ func (s *Actor) Emit(ctx context.Context, c *call.Call) error {
 	if ev.Env, err = job.EventEnv(r.Env); err != nil {
 		return call.BadRequest("cannot emit an event with such values", err.Error())
 	}
-	if n := c.View.Hearing(ev.Name, ev.User, ev.Admin); !s.emits.take(c.Peer.LimitKey(), max(1, n), c.Now) {
+	if n := c.View.CountStartedBy(ev.Name, ev.User, ev.Admin); !s.emits.take(c.Peer.LimitKey(), max(1, n), c.Now) {
 		return &api.Error{Kind: api.Conflict, What: "cannot emit an event", Why: fmt.Sprintf("this user emits more than %d in a second, where each job that one starts counts", eventRate), Fix: "try again in a few seconds"}
 	}
 	a, err := s.ask(ctx, c, ev)

@@ -20,7 +20,7 @@ func (s *Reader) Events(ctx context.Context, c *call.Call) error {
 	prints := s.printers(ctx, c.Peer)
 	c.End()
 	newStream(c).relay(events, func(e api.Event) (send, done bool) {
-		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.Peer, e, prints), false
+		return e.Gap != nil || wanted(jobOf(e)) && s.maySee(c.Peer, e, prints), false
 	})
 	return nil
 }
@@ -76,8 +76,8 @@ func (s *Reader) printers(ctx context.Context, p call.Peer) func(job.RunID) bool
 	}
 }
 
-// mayHear reports whether the peer may see an event. All users may see events of the daemon itself.
-func (s *Reader) mayHear(p call.Peer, e api.Event, prints func(job.RunID) bool) bool {
+// maySee reports whether the peer may see an event. All users may see events of the daemon itself.
+func (s *Reader) maySee(p call.Peer, e api.Event, prints func(job.RunID) bool) bool {
 	if p.Admin {
 		return true
 	}

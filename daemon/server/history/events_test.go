@@ -49,7 +49,7 @@ func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
 		{call.Peer{UID: 20001, Name: "ann"}, true},
 		{call.Peer{UID: 0, Name: "root", Admin: true}, true},
 	} {
-		if got := s.mayHear(test.who, e, s.printers(t.Context(), test.who)); got != test.hears {
+		if got := s.maySee(test.who, e, s.printers(t.Context(), test.who)); got != test.hears {
 			t.Errorf("%s hears the output of ann's run: %t, want %t", test.who, got, test.hears)
 		}
 	}

@@ -146,8 +146,8 @@ func (w *World) Step(events ...event.Event) []effect.Effect {
 	return w.stepLocked(events...)
 }
 
-// Hear is a step with events of the other members of the ring.
-func (w *World) Hear(events ...register.Event) {
+// StepRing is a step with events of the other members of the ring.
+func (w *World) StepRing(events ...register.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.members.Receive(events...)
@@ -301,8 +301,8 @@ func (w *World) publishLocked(e api.Event) {
 	}
 }
 
-// Unheard calls f while no subscriber receives events.
-func (w *World) Unheard(f func()) {
+// WithoutSubscribers calls f while no subscriber receives events.
+func (w *World) WithoutSubscribers(f func()) {
 	swap := func(hub map[chan api.Event]*int) (old map[chan api.Event]*int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
