@@ -399,15 +399,15 @@ func (b *Blackout) String() string {
 // Blackouts are those of a host.
 type Blackouts []Blackout
 
-// mostTurns limits the search for a time that hours and all blackouts allow.
-const mostTurns = 1000
+// maxSearchSteps limits the search for a time that hours and all blackouts allow.
+const maxSearchSteps = 1000
 
 // Opens returns t if it is in hours, where nil means any time, and in no blackout;
 // else the next such instant, and the blackout or hours that t is against. It is the
 // zero Time if there is none.
 func (all Blackouts) Opens(hours *Hours, t time.Time) (opens time.Time, against string) {
 	opens = t
-	for range mostTurns {
+	for range maxSearchSteps {
 		before := opens
 		for i := range all {
 			if ends := all[i].Ends(opens); !ends.Equal(opens) {

@@ -7,7 +7,7 @@ import "slices"
 // empty. It is for one goroutine at a time.
 type Queue[T any] struct {
 	of    map[string][]T
-	turns []string // users with items; the first has its turn
+	users []string // users with items; the first has its turn
 	n     int
 }
 
@@ -20,7 +20,7 @@ func (q *Queue[T]) Put(user string, item T) {
 		q.of = map[string][]T{}
 	}
 	if len(q.of[user]) == 0 {
-		q.turns = append(q.turns, user)
+		q.users = append(q.users, user)
 	}
 	q.of[user] = append(q.of[user], item)
 	q.n++
@@ -32,10 +32,10 @@ func (q *Queue[T]) Take() (item T, ok bool) {
 	if q.n == 0 {
 		return item, false
 	}
-	user := q.turns[0]
-	q.turns = q.turns[1:]
+	user := q.users[0]
+	q.users = q.users[1:]
 	if item = q.take(user); len(q.of[user]) > 0 {
-		q.turns = append(q.turns, user)
+		q.users = append(q.users, user)
 	} else {
 		delete(q.of, user)
 	}
@@ -45,17 +45,17 @@ func (q *Queue[T]) Take() (item T, ok bool) {
 // TakeMost removes the oldest item of the user who has most.
 func (q *Queue[T]) TakeMost() (item T, ok bool) {
 	most := -1
-	for i, user := range q.turns {
-		if most < 0 || len(q.of[user]) > len(q.of[q.turns[most]]) {
+	for i, user := range q.users {
+		if most < 0 || len(q.of[user]) > len(q.of[q.users[most]]) {
 			most = i
 		}
 	}
 	if most < 0 {
 		return item, false
 	}
-	user := q.turns[most]
+	user := q.users[most]
 	if item = q.take(user); len(q.of[user]) == 0 {
-		q.turns = slices.Delete(q.turns, most, most+1)
+		q.users = slices.Delete(q.users, most, most+1)
 		delete(q.of, user)
 	}
 	return item, true

@@ -27,7 +27,7 @@ func TestQueueTakesTurns(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("took %v, want %v", got, want)
 	}
-	if _, ok := q.Take(); ok || len(q.of)+len(q.turns) > 0 {
-		t.Errorf("an empty queue gave something, or keeps %v and %v", q.of, q.turns)
+	if _, ok := q.Take(); ok || len(q.of)+len(q.users) > 0 {
+		t.Errorf("an empty queue gave something, or keeps %v and %v", q.of, q.users)
 	}
 }

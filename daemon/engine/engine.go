@@ -168,7 +168,7 @@ func (e *Engine) Step(now job.Moment, events ...event.Event) []effect.Effect {
 
 func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.Event) []effect.Effect {
 	e.readClock(now)
-	e.serving.left = turnsPerStep * e.pace
+	e.serving.left = startsPerStep * e.pace
 	for _, a := range answers {
 		e.handleAnswer(a)
 		e.startNext()

@@ -221,9 +221,9 @@ func (e *Engine) unask(r *live.Run) {
 // one. The exception is a user other than root who already has as many runs as
 // max-running-per-user allows: users cannot exceed their own limit.
 
-// turnsPerStep limits the waiting runs that one step starts; the next step starts the
+// startsPerStep limits the waiting runs that one step starts; the next step starts the
 // rest, as with the firing of schedules.
-const turnsPerStep = 64
+const startsPerStep = 64
 
 // serving is the state of dispatch.
 type serving struct {

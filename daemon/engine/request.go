@@ -272,12 +272,12 @@ func (e *Engine) fill() {
 	if len(p.Going) == 0 || e.draining {
 		return
 	}
-	looks, starts := backfill.Step, turnsPerStep
+	looks, starts := backfill.Step, startsPerStep
 	for _, f := range slices.Clone(p.Going) {
 		e.advance(f, &looks, &starts)
 		if looks <= 0 || starts <= 0 {
 			p.Busy = true
-			p.TurnTo(f)
+			p.MoveToEnd(f)
 			break
 		}
 	}

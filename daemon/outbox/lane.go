@@ -19,9 +19,9 @@ type item struct {
 // lane is a queue of messages of which one is delivered at a time, oldest first. Lanes alternate,
 // and within a lane its users, so that a user with many messages delays the others by one at a time.
 type lane struct {
-	items []*item
-	turn  uint64            // its last delivery
-	turns map[string]uint64 // that of each user
+	items      []*item
+	lastPick   uint64            // its last delivery
+	lastPickOf map[string]uint64 // that of each user
 
 	began time.Time // the delivery that runs; zero: none does
 	until time.Time // all wait, because the last delivery failed for all
@@ -33,7 +33,7 @@ type lane struct {
 func (b *Outbox) add(it *item) {
 	l := b.lanes[it.Lane]
 	if l == nil {
-		l = &lane{turns: map[string]uint64{}}
+		l = &lane{lastPickOf: map[string]uint64{}}
 		b.lanes[it.Lane] = l
 	}
 	l.items = append(l.items, it)
@@ -46,7 +46,7 @@ func (b *Outbox) remove(l *lane, it *item) {
 	b.count--
 	l.items = slices.DeleteFunc(l.items, func(other *item) bool { return other == it })
 	if !slices.ContainsFunc(l.items, func(other *item) bool { return other.User == it.User }) {
-		delete(l.turns, it.User)
+		delete(l.lastPickOf, it.User)
 	}
 	if len(l.items) == 0 {
 		delete(b.lanes, it.Lane)
@@ -68,7 +68,7 @@ func (b *Outbox) pick(now time.Time) (best *item, soonest time.Time) {
 		}
 		it, at := l.pick(now)
 		switch {
-		case it != nil && (from == nil || l.turn < from.turn):
+		case it != nil && (from == nil || l.lastPick < from.lastPick):
 			best, from = it, l
 		case it == nil && (soonest.IsZero() || at.Before(soonest)):
 			soonest = at
@@ -78,8 +78,8 @@ func (b *Outbox) pick(now time.Time) (best *item, soonest time.Time) {
 		return nil, soonest
 	}
 	b.running++
-	b.turn++
-	from.turn, from.turns[best.User], from.began = b.turn, b.turn, now
+	b.picks++
+	from.lastPick, from.lastPickOf[best.User], from.began = b.picks, b.picks, now
 	return best, time.Time{}
 }
 
@@ -100,7 +100,7 @@ func (l *lane) pick(now time.Time) (best *item, soonest time.Time) {
 		switch {
 		case at.After(now) && (soonest.IsZero() || at.Before(soonest)):
 			soonest = at
-		case !at.After(now) && (best == nil || l.turns[it.User] < l.turns[best.User]):
+		case !at.After(now) && (best == nil || l.lastPickOf[it.User] < l.lastPickOf[best.User]):
 			best = it
 		}
 	}

@@ -108,7 +108,7 @@ type Outbox struct {
 	lanes   map[string]*lane
 	count   int    // messages in lanes
 	running int    // deliveries
-	turn    uint64 // of the last delivery
+	picks   uint64 // of the last delivery
 	number  uint64 // of the last message
 	state   state
 }

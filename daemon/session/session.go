@@ -24,7 +24,7 @@ type Manager struct {
 // New makes a Manager. helper is the argument list of a program that calls
 // Become, by its absolute path. Every user must be allowed to execute it.
 func New(helper ...string) *Manager {
-	return &Manager{helper: helper, link: link{turn: make(chan struct{}, 1)}}
+	return &Manager{helper: helper, link: link{semaphore: make(chan struct{}, 1)}}
 }
 
 // End describes how the main process of a unit ended.

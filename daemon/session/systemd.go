@@ -56,8 +56,8 @@ func greet(ctx context.Context, conn *godbus.Conn) error {
 // link is a connection that is made when it is first needed, and again after it was lost. systemd
 // closes all connections whenever it re-executes itself.
 type link struct {
-	turn chan struct{} // semaphore of capacity 1 that guards conn
-	conn *dbus.Conn
+	semaphore chan struct{} // semaphore of capacity 1 that guards conn
+	conn      *dbus.Conn
 }
 
 // get returns the connection. It tries until ctx is done.
@@ -77,8 +77,8 @@ func (l *link) get(ctx context.Context) (*dbus.Conn, error) {
 
 func (l *link) once(ctx context.Context) (*dbus.Conn, error) {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.semaphore <- struct{}{}:
+		defer func() { <-l.semaphore }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -195,7 +195,7 @@ func (p *process) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.w.awaitTurn(ctx)
+	p.w.awaitStart(ctx)
 	conn, stdin, err := connect()
 	if err != nil {
 		return err

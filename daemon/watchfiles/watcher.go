@@ -135,8 +135,8 @@ func (w *Watcher) unserved() (fresh []*process) {
 // delay the runs of jobs.
 const startInterval = 20 * time.Millisecond
 
-// awaitTurn waits until a process may be started.
-func (w *Watcher) awaitTurn(ctx context.Context) {
+// awaitStart waits until a process may be started.
+func (w *Watcher) awaitStart(ctx context.Context) {
 	w.mu.Lock()
 	now := time.Now()
 	turn := w.next

@@ -121,7 +121,7 @@ var needsDaemon = map[keys.Action]bool{
 // the action is one of them.
 func (s *Shell) everywhere(a keys.Action) bool {
 	if root, ok := s.roots[a]; ok {
-		s.turn([]screen.Screen{root})
+		s.switchTo([]screen.Screen{root})
 		return true
 	}
 	switch a {
@@ -134,15 +134,15 @@ func (s *Shell) everywhere(a keys.Action) bool {
 	case keys.Undo:
 		s.takeBack()
 	case keys.Previous:
-		s.turn(s.previous)
+		s.switchTo(s.previous)
 	case keys.Times:
 		s.w.Absolute = !s.w.Absolute
 	case keys.Zone:
-		s.turnZone()
+		s.nextZone()
 	case keys.Views:
 		s.openViews()
 	case keys.Mouse:
-		s.turnMouse()
+		s.toggleMouse()
 	case keys.Reload:
 		s.confirm(nil, reload())
 	case keys.Quit:
@@ -170,13 +170,13 @@ func (s *Shell) back(a keys.Action) bool {
 	return ok || s.pop()
 }
 
-func (s *Shell) turnZone() {
+func (s *Shell) nextZone() {
 	s.w.Zone = (s.w.Zone + 1) % (screen.ZoneUTC + 1)
 	s.showMessage("times are in " + map[screen.ZoneMode]string{
 		screen.ZoneLocal: "the zone of this terminal", screen.ZoneJob: "the zone of each job", screen.ZoneUTC: "UTC"}[s.w.Zone])
 }
 
-func (s *Shell) turnMouse() {
+func (s *Shell) toggleMouse() {
 	s.perform(nil, []screen.Effect{screen.Mouse{On: !s.mouse}})
 	if s.mouse {
 		s.showMessage("the mouse moves the cursor; to select text, hold shift")

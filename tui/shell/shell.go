@@ -391,8 +391,8 @@ func (s *Shell) pop() bool {
 	return true
 }
 
-// turn brings other screens to the front; a key goes back to those before.
-func (s *Shell) turn(stack []screen.Screen) {
+// switchTo brings other screens to the front; a key goes back to those before.
+func (s *Shell) switchTo(stack []screen.Screen) {
 	if slices.Equal(stack, s.stack) {
 		return
 	}

@@ -120,8 +120,8 @@ func (f *Active) Admits(b *job.Backfill) *effect.Refusal {
 	return nil
 }
 
-// TurnTo moves a backfill, and those before it, to the end of the list.
-func (f *Active) TurnTo(last *Fill) {
+// MoveToEnd moves a backfill, and those before it, to the end of the list.
+func (f *Active) MoveToEnd(last *Fill) {
 	if i := slices.Index(f.Going, last); i >= 0 {
 		f.Going = append(slices.Clone(f.Going[i+1:]), f.Going[:i+1]...)
 	}

@@ -106,7 +106,7 @@ func TestRestoreAndTurns(t *testing.T) {
 	if !slices.Equal(ids(), []int64{3, 4, 5}) || f.Next != 6 {
 		t.Errorf("restored %v, next %d; want the oldest first, and 6", ids(), f.Next)
 	}
-	f.TurnTo(f.Find(4))
+	f.MoveToEnd(f.Find(4))
 	if !slices.Equal(ids(), []int64{5, 3, 4}) || f.List()[0].ID != 3 {
 		t.Errorf("after the turn of 4: %v, listed %+v", ids(), f.List())
 	}

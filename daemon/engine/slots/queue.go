@@ -29,8 +29,8 @@ type Queue struct {
 	users    map[string]*user
 	pools    map[string]*pool
 	lines    []*line
-	turns    map[turn]*int // when a user was last served; cleared when no run waits
-	rounds   int           // number of runs served so far
+	served   map[share]*int // when a user was last served; cleared when no run waits
+	rounds   int            // number of runs served so far
 	overflow Overflow
 
 	preempting int // waiting claims with preempt
@@ -68,8 +68,8 @@ type user struct {
 	waiting int
 }
 
-// turn identifies the runs of a user with one priority.
-type turn struct {
+// share identifies the runs of a user with one priority.
+type share struct {
 	user     string
 	priority int
 }
@@ -77,7 +77,7 @@ type turn struct {
 // line is the waiting runs of a user with one priority and one pool, oldest first: if the
 // first cannot start, none of them can. A line is never empty.
 type line struct {
-	turn
+	share
 	user   *user
 	pool   *pool // nil: no pool
 	served *int  // of Queue.turns
@@ -85,7 +85,7 @@ type line struct {
 }
 
 // Is reports whether the queue applies these limits. A new Queue applies none.
-func (q *Queue) Is(l Limits) bool { return q.turns != nil && reflect.DeepEqual(q.Limits, l) }
+func (q *Queue) Is(l Limits) bool { return q.served != nil && reflect.DeepEqual(q.Limits, l) }
 
 // Replaced returns a queue with other limits that has no claims yet. It continues the
 // round-robin of q. When all claims are made again, keepStarts must follow: it keeps the
@@ -93,10 +93,10 @@ func (q *Queue) Is(l Limits) bool { return q.turns != nil && reflect.DeepEqual(q
 func (q *Queue) Replaced(l Limits) (next *Queue, keepStarts func()) {
 	next = &Queue{
 		Limits: l, users: map[string]*user{}, pools: map[string]*pool{},
-		turns: q.turns, rounds: q.rounds, overflow: q.overflow,
+		served: q.served, rounds: q.rounds, overflow: q.overflow,
 	}
-	if q.turns == nil {
-		next.turns = map[turn]*int{}
+	if q.served == nil {
+		next.served = map[share]*int{}
 	}
 	return next, func() { next.keepStarts(q.pools) }
 }
@@ -168,14 +168,14 @@ func (q *Queue) LineUp(c *Claim) {
 	}
 	u := q.user(c.User)
 	u.waiting++
-	key := turn{c.User, c.Priority}
-	i := slices.IndexFunc(q.lines, func(l *line) bool { return l.turn == key && l.pool == c.pool })
+	key := share{c.User, c.Priority}
+	i := slices.IndexFunc(q.lines, func(l *line) bool { return l.share == key && l.pool == c.pool })
 	if i < 0 {
 		i = len(q.lines)
-		if q.turns[key] == nil {
-			q.turns[key] = new(int)
+		if q.served[key] == nil {
+			q.served[key] = new(int)
 		}
-		q.lines = append(q.lines, &line{turn: key, user: u, pool: c.pool, served: q.turns[key]})
+		q.lines = append(q.lines, &line{share: key, user: u, pool: c.pool, served: q.served[key]})
 	}
 	c.line = q.lines[i]
 	at, _ := slices.BinarySearchFunc(c.line.claims, c, byAge)
@@ -209,7 +209,7 @@ func without(claims []*Claim, c *Claim) []*Claim {
 func (q *Queue) Ready(now time.Duration) bool {
 	q.forgetWaits(now) // also if nothing waits: otherwise Wake would stay in the past
 	if q.waiting == 0 {
-		clear(q.turns) // not when the last run leaves: a load lines it up again
+		clear(q.served) // not when the last run leaves: a load lines it up again
 		return false
 	}
 	return true

@@ -132,25 +132,25 @@ func (s *Analyst) addLoad(ctx context.Context, c *call.Call, a axis, t *api.Time
 
 // loads caches the newest load of all jobs, because an open time line requests it repeatedly.
 type loads struct {
-	turn   chan struct{} // held while using the other fields
-	view   *view.View
-	axis   axis // its field now: when the load was counted
-	load   *load
-	starts []int // runs that began, by cell
+	semaphore chan struct{} // held while using the other fields
+	view      *view.View
+	axis      axis // its field now: when the load was counted
+	load      *load
+	starts    []int // runs that began, by cell
 }
 
 // loadAge is the maximum age of a load: pauses and new runs change it.
 const loadAge = 20 * time.Second
 
-func newLoads() *loads { return &loads{turn: make(chan struct{}, 1)} }
+func newLoads() *loads { return &loads{semaphore: make(chan struct{}, 1)} }
 
 func (k *loads) find(ctx context.Context, s *Analyst, c *call.Call, a axis) (*load, []int, error) {
 	if !c.Peer.Admin {
 		return s.countLoad(ctx, c, a)
 	}
 	select {
-	case k.turn <- struct{}{}:
-		defer func() { <-k.turn }()
+	case k.semaphore <- struct{}{}:
+		defer func() { <-k.semaphore }()
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}

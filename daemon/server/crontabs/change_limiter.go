@@ -20,17 +20,17 @@ type changeLimiters struct{ of sync.Map } // uid: *changeLimiter
 
 // changeLimiter is the changes of one user. Only the holder of turn touches next.
 type changeLimiter struct {
-	turn chan struct{}
-	next time.Time // no change begins before
+	semaphore chan struct{}
+	next      time.Time // no change begins before
 }
 
 // begin waits until a user can change a crontab. The caller calls end when the
 // change is loaded. It returns an error if ctx ends before.
 func (p *changeLimiters) begin(ctx context.Context, uid uint32) (end func(), err error) {
-	found, _ := p.of.LoadOrStore(uid, &changeLimiter{turn: make(chan struct{}, 1)})
+	found, _ := p.of.LoadOrStore(uid, &changeLimiter{semaphore: make(chan struct{}, 1)})
 	own := found.(*changeLimiter)
 	select {
-	case own.turn <- struct{}{}:
+	case own.semaphore <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -39,12 +39,12 @@ func (p *changeLimiters) begin(ctx context.Context, uid uint32) (end func(), err
 	select {
 	case <-rested.C:
 	case <-ctx.Done():
-		<-own.turn
+		<-own.semaphore
 		return nil, ctx.Err()
 	}
 	begun := time.Now()
 	return func() {
 		own.next = time.Now().Add(min(maxRest, restShare*time.Since(begun)))
-		<-own.turn
+		<-own.semaphore
 	}, nil
 }

@@ -16,9 +16,9 @@ import (
 // time takes long for many jobs, so the first board or list reads it once, and later ends update
 // the cache. Until then the cache is empty.
 type memory struct {
-	store Store
-	view  func() *view.View
-	turn  chan struct{} // held while updating; the updater has all of it
+	store     Store
+	view      func() *view.View
+	semaphore chan struct{} // held while updating; the updater has all of it
 
 	mu    sync.Mutex
 	names *Numbering // nil: not used yet
@@ -84,7 +84,7 @@ type news struct {
 }
 
 func newMemory(s Store, view func() *view.View) *memory {
-	return &memory{store: s, view: view, turn: make(chan struct{}, 1), watchers: map[*Watcher]struct{}{}}
+	return &memory{store: s, view: view, semaphore: make(chan struct{}, 1), watchers: map[*Watcher]struct{}{}}
 }
 
 // Tap receives the results of each step; see Backend.Tap.
@@ -257,8 +257,8 @@ func (m *memory) Ended() int {
 // Follow updates the memory to the current crontabs, and returns its numbers.
 func (m *memory) Follow(ctx context.Context) (*Numbering, error) {
 	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
+	case m.semaphore <- struct{}{}:
+		defer func() { <-m.semaphore }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

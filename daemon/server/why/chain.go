@@ -128,7 +128,7 @@ func (ev *evidence) crossFact(step job.Step) string {
 	case step == job.StepEntry && !ev.decided:
 		return "no decision is recorded although the daemon was up: " + ev.absence()
 	case step == job.StepHost && !ev.decided:
-		return ev.turn.words(ev.host)
+		return ev.ownership.words(ev.host)
 	case step == job.StepEnabled && !ev.decided:
 		return ev.standing()
 	case step == job.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):

@@ -30,8 +30,8 @@ type ownership struct {
 	unasked []string // members that could not be asked, and why
 }
 
-// turnOf finds the owner of an occurrence; nil for a job that is not the ring's.
-func turnOf(v *view.View, i int, ev *evidence) *ownership {
+// findOwnership finds the owner of an occurrence; nil for a job that is not the ring's.
+func findOwnership(v *view.View, i int, ev *evidence) *ownership {
 	if v.Entry(i).Options().Scope != option.ScopeRing {
 		return nil
 	}
@@ -52,12 +52,12 @@ func turnOf(v *view.View, i int, ev *evidence) *ownership {
 // nodeFact describes why this host had to run it.
 func (ev *evidence) nodeFact() string {
 	switch {
-	case ev.turn == nil:
+	case ev.ownership == nil:
 		return ev.host + " runs it: the entry is this host's own"
 	case ev.decided:
 		return "of the ring's members it was " + ev.host + "'s"
 	}
-	return ev.turn.words(ev.host)
+	return ev.ownership.words(ev.host)
 }
 
 // words describes which member owns an occurrence that was not decided here.
@@ -97,7 +97,7 @@ func (t *ownership) words(host string) string {
 
 // isElsewhere reports whether another member may have decided an occurrence that was not decided
 // here, or will decide it.
-func (ev *evidence) isElsewhere() bool { return ev.turn != nil && !ev.decided }
+func (ev *evidence) isElsewhere() bool { return ev.ownership != nil && !ev.decided }
 
 // mostAsked is the maximum number of members asked about an occurrence: no others claim one.
 const mostAsked = 4
@@ -111,7 +111,7 @@ func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) e
 	}
 	status := ring.Status()
 	query := url.Values{"job": {string(ev.job.ID)}, "at": {ev.at.Format(time.RFC3339Nano)}, "alone": {"yes"}}
-	candidates := ev.turn.owner.Members
+	candidates := ev.ownership.owner.Members
 	for _, m := range candidates[:min(mostAsked, len(candidates))] {
 		k := slices.IndexFunc(status.Members, func(x api.Member) bool { return x.ID == m.ID })
 		if m.Self || k < 0 {
@@ -119,11 +119,11 @@ func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) e
 		}
 		said, err := members.Ask[api.Why](ctx, c, ring, status.Members[k], "/v1/why", query)
 		if err != nil {
-			ev.turn.unasked = append(ev.turn.unasked, "not asked: "+err.Error())
+			ev.ownership.unasked = append(ev.ownership.unasked, "not asked: "+err.Error())
 			continue
 		}
 		if said.Decision != "" {
-			ev.turn.taker, ev.turn.verdict = m.Name, said.Verdict
+			ev.ownership.taker, ev.ownership.verdict = m.Name, said.Verdict
 			return nil
 		}
 	}

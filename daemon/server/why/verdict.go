@@ -47,8 +47,8 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It will not start. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided && cross == job.StepEntry:
 		return "It did not start, and no decision about it is recorded."
-	case !ev.decided && cross == job.StepHost && ev.turn.taker != "":
-		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.verdict
+	case !ev.decided && cross == job.StepHost && ev.ownership.taker != "":
+		return "It is another member's. On " + ev.ownership.taker + ": " + ev.ownership.verdict
 	case !ev.decided && cross == job.StepHost:
 		return "It was not decided here. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided:
@@ -153,8 +153,8 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 	if ev.twin != "" {
 		facts = append(facts, ev.twin+": the two members did not see each other")
 	}
-	if ev.turn != nil {
-		facts = append(facts, ev.turn.unasked...)
+	if ev.ownership != nil {
+		facts = append(facts, ev.ownership.unasked...)
 	}
 	if ev.record.Count > 1 {
 		facts = append(facts, fmt.Sprintf("it is one of %d occurrences from %s to %s that were skipped alike",

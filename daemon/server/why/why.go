@@ -94,10 +94,10 @@ type evidence struct {
 	before  *store.Life // if it was down: the last life before
 	after   *store.Life // and the next
 
-	turn *ownership              // of a ring job
-	twin string                  // that another member of the ring ran it too, or ""
-	past []job.Run               // recent ended runs
-	ends map[job.RunID]time.Time // of the runs that it depends on
+	ownership *ownership              // of a ring job
+	twin      string                  // that another member of the ring ran it too, or ""
+	past      []job.Run               // recent ended runs
+	ends      map[job.RunID]time.Time // of the runs that it depends on
 }
 
 func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Time) (*evidence, error) {
@@ -131,7 +131,7 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 			ev.waiting = append(ev.waiting, r)
 		}
 	}
-	ev.turn = turnOf(c.View, i, ev)
+	ev.ownership = findOwnership(c.View, i, ev)
 	return ev, x.addOthers(ctx, c, ev)
 }
 

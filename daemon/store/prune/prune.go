@@ -19,7 +19,7 @@ import (
 type Pruner struct {
 	db      *database.DB
 	blocks  *statistics.Reader
-	turn    sync.Mutex // held by Prune, with the next two
+	running sync.Mutex // held by Prune, with the next two
 	swept   time.Time  // when it looked at all jobs
 	printed printed
 	news    news
@@ -63,8 +63,8 @@ type pruning struct {
 // Prune removes history beyond the policy. Marks always stay. Commits may continue meanwhile; a
 // second Prune waits for the first.
 func (s *Pruner) Prune(ctx context.Context, now time.Time, policy Policy) (done Pruned, err error) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.running.Lock()
+	defer s.running.Unlock()
 	policy.All = policy.All || now.Sub(s.swept).Abs() >= sweepEvery
 	if policy.All {
 		s.swept = now

@@ -150,9 +150,9 @@ func (s *Detail) Take(w *screen.World, a screen.Answer) []screen.Effect {
 func (s *Detail) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	switch a {
 	case keys.NextPane:
-		return s.turn(w, 1), true
+		return s.switchTab(w, 1), true
 	case keys.PreviousPane:
-		return s.turn(w, len(tabNames)-1), true
+		return s.switchTab(w, len(tabNames)-1), true
 	}
 	if in := s.within(); in != nil {
 		return in.Act(w, a)
@@ -167,9 +167,9 @@ func (s *Detail) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.page.Act(a)
 }
 
-// turn selects another tab. The output tab shows the run that is selected in the
+// switchTab selects another tab. The output tab shows the run that is selected in the
 // history, and stops following it when another tab is selected.
-func (s *Detail) turn(w *screen.World, by int) []screen.Effect {
+func (s *Detail) switchTab(w *screen.World, by int) []screen.Effect {
 	var effects []screen.Effect
 	if s.tab == tabOutput {
 		effects = append(effects, s.output.Leave()...)
@@ -279,7 +279,7 @@ func (s *Detail) drawTabs(v canvas.View, w *screen.World) {
 			name, style = "["+name[1:len(name)-1]+"]", canvas.Style{Bold: true}
 		}
 		end := v.Put(x, 0, name, style)
-		w.OnClick(v.In(x, 0, end-x, 1), func(int, int) []screen.Effect { return s.turn(w, i-s.tab+len(tabNames)) })
+		w.OnClick(v.In(x, 0, end-x, 1), func(int, int) []screen.Effect { return s.switchTab(w, i-s.tab+len(tabNames)) })
 		x = end
 	}
 }

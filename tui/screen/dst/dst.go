@@ -185,7 +185,7 @@ func changeTable(w *screen.World, c timetable.Change, stretches []timetable.Stre
 	}
 	room := max((width-9)/len(stretches), 14)
 	if width < tableFrom {
-		lines, room = turned(append(lines[:1], lines[2:]...)), 13 // without UTC
+		lines, room = transpose(append(lines[:1], lines[2:]...)), 13 // without UTC
 	}
 	var text []page.Paragraph
 	for _, line := range lines {
@@ -207,8 +207,8 @@ func changeTable(w *screen.World, c timetable.Change, stretches []timetable.Stre
 	return text
 }
 
-// turned makes lines of columns.
-func turned(lines [][]page.Span) [][]page.Span {
+// transpose makes lines of columns.
+func transpose(lines [][]page.Span) [][]page.Span {
 	columns := make([][]page.Span, len(lines[0]))
 	for i := range columns {
 		for _, line := range lines {

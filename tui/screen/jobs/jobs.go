@@ -179,7 +179,7 @@ func (s *Jobs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	case keys.ScrollRight:
 		s.shift = min(s.shift+1, max(len(s.chosenColumns(w))-fixedColumns-1, 0))
 	case keys.Side:
-		s.turnSide()
+		s.toggleSide()
 	case keys.Enlarge:
 		s.layout.More += layoutStep
 	case keys.Reduce:

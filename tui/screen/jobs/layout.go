@@ -36,8 +36,8 @@ func (s *Jobs) isBeside(width, height int) bool {
 	return large && !s.wide
 }
 
-// turnSide moves the details to the other side.
-func (s *Jobs) turnSide() {
+// toggleSide moves the details to the other side.
+func (s *Jobs) toggleSide() {
 	s.layout = screen.Layout{Side: screen.Beside}
 	if s.split {
 		s.layout.Side = screen.Below

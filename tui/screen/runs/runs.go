@@ -319,7 +319,7 @@ func (s *Runs) Refresh(w *screen.World) []screen.Effect {
 func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	switch a {
 	case keys.States:
-		return s.turn(w, (s.preset+1)%presets), true
+		return s.list(w, (s.preset+1)%presets), true
 	case keys.Open:
 		return s.open(), true
 	case keys.DiffRuns:
@@ -330,7 +330,7 @@ func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 			if s.preset == allRuns {
 				return nil, false
 			}
-			return s.turn(w, allRuns), true
+			return s.list(w, allRuns), true
 		}
 	default:
 		if !s.Move(a) {
@@ -340,8 +340,8 @@ func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return s.more(w), true
 }
 
-// turn lists other runs.
-func (s *Runs) turn(w *screen.World, p preset) []screen.Effect {
+// list lists other runs.
+func (s *Runs) list(w *screen.World, p preset) []screen.Effect {
 	s.preset, s.older, s.known, s.asking = p, false, false, false
 	s.rows.Set(s.rows.All()[:0])
 	s.Unmark()
