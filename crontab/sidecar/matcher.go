@@ -65,7 +65,7 @@ func (r *Matcher) Over(s Subject) (items [][]directive.Item, parts string, named
 			r.touch().jobs[name] = true
 			items, parts = append(items, j.items), parts+name
 		default:
-			r.touch().strangers[name] = s.User
+			r.touch().otherUsers[name] = s.User
 		}
 	}
 	return items, parts, named

@@ -62,12 +62,12 @@ func (s *Sidecar) Unused(each []*Touched) []diagnostic.Diagnostic {
 	for _, t := range each {
 		maps.Copy(all.jobs, t.jobs)
 		maps.Copy(all.matches, t.matches)
-		maps.Copy(all.strangers, t.strangers)
+		maps.Copy(all.otherUsers, t.otherUsers)
 	}
 	var diagnostics []diagnostic.Diagnostic
 	for name, j := range s.Jobs {
 		if !all.jobs[name] {
-			diagnostics = append(diagnostics, unusedJob(name, j, all.strangers[name]))
+			diagnostics = append(diagnostics, unusedJob(name, j, all.otherUsers[name]))
 		}
 	}
 	for i := range s.Matches {
@@ -102,9 +102,9 @@ func byPlace(a, b diagnostic.Diagnostic) int {
 
 // Touched is the parts of a Sidecar that match entries of a crontab.
 type Touched struct {
-	jobs      map[string]bool
-	matches   map[int]bool
-	strangers map[string]string // users of entries that have the name of a job, but do not match
+	jobs       map[string]bool
+	matches    map[int]bool
+	otherUsers map[string]string // users of entries that have the name of a job, but do not match
 }
 
 func newTouched() *Touched {

@@ -9,11 +9,11 @@ import (
 
 // Limits of the callers.
 const (
-	tokenRate    = 20 // requests a second with each token, on average
-	strangerRate = 2  // requests a second without a valid token, of all callers together
-	burst        = 5  // times the rate, at the same time
-	maxActive    = 8  // requests that one token has at the same time
-	maxGuests    = 64 // connections without a request that a token allows
+	tokenRate           = 20 // requests a second with each token, on average
+	unauthenticatedRate = 2  // requests a second without a valid token, of all callers together
+	burst               = 5  // times the rate, at the same time
+	maxActive           = 8  // requests that one token has at the same time
+	maxUnauthenticated  = 64 // connections without a request that a token allows
 
 	noteEvery = time.Minute // for calls beyond a limit
 )
@@ -45,24 +45,24 @@ func (a *allowance) enter(now time.Time, rate float64) (ok, note bool) {
 	return true, false
 }
 
-// guests are the connections without a request that a token allows, the oldest first. Everybody on the
+// unauthenticated are the connections without a request that a token allows, the oldest first. Everybody on the
 // host can open connections, so the oldest one is closed for a new one: slow callers do not block others.
-type guests struct {
+type unauthenticated struct {
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func (g *guests) add(c net.Conn) {
+func (g *unauthenticated) add(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conns = append(without(g.conns, c), c)
-	if len(g.conns) > maxGuests {
+	if len(g.conns) > maxUnauthenticated {
 		g.conns[0].Close()
 		g.conns = slices.Delete(g.conns, 0, 1)
 	}
 }
 
-func (g *guests) remove(c net.Conn) {
+func (g *unauthenticated) remove(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conns = without(g.conns, c)

@@ -61,7 +61,7 @@ type Server struct {
 	retry   time.Duration
 	problem atomic.Pointer[error]
 	active  sync.WaitGroup // handlers
-	guests  guests
+	guests  unauthenticated
 
 	mu         sync.Mutex
 	allowances map[string]*allowance // by name of a token; "": callers without
@@ -265,7 +265,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, what string, act 
 		s.note(r, name, act)
 		fail(w, status, kind, "cannot answer", why)
 	}
-	rate := strangerRate
+	rate := unauthenticatedRate
 	if known {
 		rate = tokenRate
 	}

@@ -188,7 +188,7 @@ func TestRatesAreLimited(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 1000-burst*strangerRate || len(w.audited) != burst*strangerRate+1 || w.limited() != 1 {
+	if refused != 1000-burst*unauthenticatedRate || len(w.audited) != burst*unauthenticatedRate+1 || w.limited() != 1 {
 		t.Errorf("%d requests of strangers are limited, %d in the audit log", refused, len(w.audited))
 	}
 	for secret, path := range map[string]string{"Bearer prom-secret": "/metrics", "Bearer ann-secret": "/metrics"} { // the second is not allowed
@@ -242,7 +242,7 @@ func TestSlowCallersBlockNobody(t *testing.T) {
 	for _, begun := range []string{"GET /healthz HT", "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", "POST /v1/jobs/backup/run HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"} {
 		w := newWorld(t)
 		address := w.serving()
-		for range 3 * maxGuests {
+		for range 3 * maxUnauthenticated {
 			c, err := net.Dial("tcp", address)
 			if err != nil {
 				t.Fatal(err)
@@ -267,7 +267,7 @@ func TestSlowCallersBlockNobody(t *testing.T) {
 			t.Errorf("%q: status %d", begun, response.StatusCode)
 		}
 		w.guests.mu.Lock()
-		if n := len(w.guests.conns); n > maxGuests {
+		if n := len(w.guests.conns); n > maxUnauthenticated {
 			t.Errorf("%q: %d connections are open", begun, n)
 		}
 		w.guests.mu.Unlock()

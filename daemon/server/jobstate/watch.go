@@ -55,7 +55,7 @@ const (
 func (m *memory) Watch(p call.Peer) *Watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if guests, own := m.guests(p.LimitKey()); !p.Admin && (guests >= nonAdminBoards || own >= userBoards) {
+	if guests, own := m.countWatchers(p.LimitKey()); !p.Admin && (guests >= nonAdminBoards || own >= userBoards) {
 		return nil
 	}
 	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), dirty: map[int32]bool{}, all: true}
@@ -63,8 +63,8 @@ func (m *memory) Watch(p call.Peer) *Watcher {
 	return w
 }
 
-// guests counts the watchers of users who are not admins, and those of one user.
-func (m *memory) guests(key uint32) (all, own int) {
+// countWatchers counts the watchers of users who are not admins, and those of one user.
+func (m *memory) countWatchers(key uint32) (all, own int) {
 	for w := range m.watchers {
 		if !w.peer.Admin {
 			all++
