@@ -342,7 +342,7 @@ func namesStamp(id string) bool {
 
 // aboveJob returns the context of the entry of anacrontab with that identifier,
 // which is its name unless it has name=.
-func (p *parser) aboveJob(id, command string) *standing {
+func (p *parser) aboveJob(id, command string) *context {
 	if it := directive.Find(p.block, "name"); it != nil && it.Effective() {
 		id = it.Value
 	}
@@ -355,7 +355,7 @@ func (p *parser) aboveJob(id, command string) *standing {
 // nameAfter sets the name of a job to its identifier, unless it has name= or the
 // identifier is not a valid name. If an earlier job has the same identifier, the
 // later one is held: two jobs cannot share a timestamp.
-func (p *parser) nameAfter(period *timetable.Period, options *option.Options, above *standing, at int) {
+func (p *parser) nameAfter(period *timetable.Period, options *option.Options, above *context, at int) {
 	if first, taken := p.names[period.ID]; taken {
 		p.Report(at, len(period.ID), "B505", fmt.Sprintf("the job in line %[2]d has the identifier %[1]s too: this job is held", diagnostic.Quote(period.ID), first), "give it another identifier")
 		options.Name = ""
@@ -363,7 +363,7 @@ func (p *parser) nameAfter(period *timetable.Period, options *option.Options, ab
 		return
 	}
 	if given := directive.Find(above.items, "name"); given != nil && given.Effective() {
-		p.claimName(&standing{section: &section{options: options}, items: above.items})
+		p.claimName(&context{section: &section{options: options}, items: above.items})
 	} else if option.CheckName(period.ID) == nil {
 		options.Name = period.ID
 	}
@@ -373,7 +373,7 @@ func (p *parser) nameAfter(period *timetable.Period, options *option.Options, ab
 // oncePer returns the context of an entry that runs once in a period: unless its
 // options differ, missed runs are caught up at any time, and two never run at the
 // same time. The host's defaults for these options do not apply to it.
-func (p *parser) oncePer(above *standing, period *timetable.Period) *section {
+func (p *parser) oncePer(above *context, period *timetable.Period) *section {
 	s := *above.section
 	options := *s.options
 	options.Period = period

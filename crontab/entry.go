@@ -74,7 +74,7 @@ func notOfOneMember(o *option.Options) (keys []string) {
 
 // timeless returns the schedule and context of an entry. Entries that an event, the end
 // of a run or a person starts ignore their time fields.
-func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
+func (p *parser) timeless(schedule cron.Schedule, above *context) (cron.Schedule, *context) {
 	switch o := above.section.options; {
 	case o.StartsAtBoot():
 		return timetable.Reboot, p.withoutTimes(above, "an entry that events of its host start", notOfOneMember(o)...)
@@ -95,7 +95,7 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 // fitJitter refuses a jitter= of this entry that is not shorter than the time
 // between two of its occurrences. If it applies to several entries, such as
 // RANDOM_DELAY or a default, it is lowered instead; see Jitter.
-func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
+func (p *parser) fitJitter(schedule cron.Schedule, above *context) (cron.Schedule, *context) {
 	inner, limit, apart, ok := above.modifiers.ShortJitter(schedule)
 	if !ok {
 		return schedule, above
@@ -113,12 +113,12 @@ func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedu
 	refused.ApplyTo(&plan)
 	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o option.Option) bool { return o.Key == "jitter" })
 	section.options = &plan.Options
-	return inner, &standing{section: &section, items: above.items}
+	return inner, &context{section: &section, items: above.items}
 }
 
 // fitHours holds an entry if no occurrence, or hardly any, is within window= and
 // outside of blackout=.
-func (p *parser) fitHours(schedule cron.Schedule, above *standing) *standing {
+func (p *parser) fitHours(schedule cron.Schedule, above *context) *context {
 	hours := timetable.OutsideHours(schedule)
 	if hours == nil || hours.Never() { // the latter is reported already
 		return above
@@ -131,7 +131,7 @@ func (p *parser) fitHours(schedule cron.Schedule, above *standing) *standing {
 	p.Refuse(&refused, "B423", "no time of the entry, or hardly any, is allowed by"+hours.String(), "write other times, or `outside=wait`")
 	refused.ApplyTo(&plan)
 	section.options = &plan.Options
-	return &standing{section: &section, items: above.items}
+	return &context{section: &section, items: above.items}
 }
 
 // readQuiet reads cronie's - before the time fields and returns their start, or
@@ -151,7 +151,7 @@ func (p *parser) readQuiet(at int, e *Entry) int {
 
 // readTimes reads the time fields at byte at. Most entries of a large file have
 // the same fields as another, so it looks in the cache before it parses them.
-func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
+func (p *parser) readTimes(at int, above *context) (schedule cron.Schedule, end int, ok bool) {
 	end = timesEnd(p.Text, at)
 	spec := p.Text[at:end]
 	before, seen := above.schedules[spec]
@@ -196,7 +196,7 @@ func (p *parser) parseTimes(at int, seed uint64) (f timetable.FieldSet, reboot, 
 // fields end at byte end. It depends on the entry's name, or else on user and
 // command, but not on other lines or the times. It also depends on the host,
 // unless the entry has scope=ring: those must be equal on all members.
-func (p *parser) seed(end int, above *standing) uint64 {
+func (p *parser) seed(end int, above *context) uint64 {
 	base := p.config.Seed
 	if it := directive.Find(above.items, "scope"); it != nil && it.Value == "ring" {
 		base = 0
@@ -269,7 +269,7 @@ func (p *parser) reportNoCommand(account int) {
 
 // above returns the context of an entry on the current line whose time fields
 // begin at byte at.
-func (p *parser) above(at int) *standing {
+func (p *parser) above(at int) *context {
 	name := ""
 	if it := directive.Find(p.block, "name"); it != nil && it.Effective() {
 		name = it.Value
@@ -282,12 +282,12 @@ func (p *parser) above(at int) *standing {
 
 // byItself returns the context of an entry on the current line from the crontab
 // itself and [default] of the sidecar.
-func (p *parser) byItself() *standing {
+func (p *parser) byItself() *context {
 	if len(p.block) > 0 {
-		return p.stand(p.block)
+		return p.contextOf(p.block)
 	}
 	if p.common == nil {
-		p.common = p.stand(nil)
+		p.common = p.contextOf(nil)
 	}
 	return p.common
 }

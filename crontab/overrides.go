@@ -64,20 +64,20 @@ func (p *parser) hostDefaults() []directive.Item {
 
 // under returns the context of an entry that parts of the sidecar might match.
 // Entries without own options that match the same parts share it.
-func (p *parser) under(s sidecar.Subject) *standing {
+func (p *parser) under(s sidecar.Subject) *context {
 	over, parts, named := p.matcher.Over(s)
 	switch {
 	case len(over) == 0:
 		return p.byItself()
 	case len(p.block) > 0 || named:
-		return p.stand(p.block, over...)
+		return p.contextOf(p.block, over...)
 	}
 	common := p.byItself()
 	if common.under == nil {
-		common.under = map[string]*standing{}
+		common.under = map[string]*context{}
 	}
 	if common.under[parts] == nil {
-		common.under[parts] = p.stand(nil, over...)
+		common.under[parts] = p.contextOf(nil, over...)
 	}
 	return common.under[parts]
 }

@@ -89,7 +89,7 @@ type parser struct {
 	defaults []directive.Item
 	block    []directive.Item // directives waiting for the entry below them
 	blockAt  int              // line of the first
-	common   *standing
+	common   *context
 	names    map[string]int // name= options and their lines
 
 	// From the sidecar.
@@ -105,13 +105,13 @@ type parser struct {
 	hasNUL bool // somewhere in the file
 }
 
-// standing is the context of an entry: assignments, defaults and options.
-type standing struct {
+// context is the context of an entry: assignments, defaults and options.
+type context struct {
 	section   *section
 	modifiers timetable.Modifiers
 	items     []directive.Item
 	schedules map[string]cachedSchedule // nil if each entry needs a schedule of its own
-	under     map[string]*standing      // contexts with matching parts of the sidecar, by their key; see over
+	under     map[string]*context       // contexts with matching parts of the sidecar, by their key; see over
 }
 
 func newParser(name, text string, c Config) *parser {

@@ -9,10 +9,10 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 )
 
-// stand returns the context of an entry below the current assignments and
+// contextOf returns the context of an entry below the current assignments and
 // defaults, with the directives of block and, overriding them, the items of the
 // sidecar.
-func (p *parser) stand(block []directive.Item, over ...[]directive.Item) *standing {
+func (p *parser) contextOf(block []directive.Item, over ...[]directive.Item) *context {
 	items := block // block belongs to this entry alone, the others are shared
 	if below := p.hostDefaults(); len(below)+len(p.defaults)+len(over) > 0 {
 		items = directive.Merge(append([][]directive.Item{below, p.defaults, block}, over...))
@@ -27,7 +27,7 @@ func (p *parser) stand(block []directive.Item, over ...[]directive.Item) *standi
 			options = p.cache.share(defaulted{p.config.Sidecar, p.Rules.Roots, p.overridden}, options)
 		}
 	}
-	s := &standing{
+	s := &context{
 		section:   &section{file: p.file, env: p.env.newest, zone: plan.Zone, options: options},
 		modifiers: plan.Modifiers,
 		items:     items,
@@ -42,7 +42,7 @@ func (p *parser) stand(block []directive.Item, over ...[]directive.Item) *standi
 // @reboot. It refuses options about times, and those in further, because they
 // have no effect. It ignores such options silently if they are defaults, which
 // are meant for other entries, and not guards.
-func (p *parser) withoutTimes(above *standing, entry string, further ...string) *standing {
+func (p *parser) withoutTimes(above *context, entry string, further ...string) *context {
 	changed := false
 	plan := option.Plan{Options: *above.section.options}
 	for i := range above.items {
@@ -61,12 +61,12 @@ func (p *parser) withoutTimes(above *standing, entry string, further ...string) 
 	}
 	section := *above.section
 	section.options = &plan.Options
-	return &standing{section: &section, items: above.items}
+	return &context{section: &section, items: above.items}
 }
 
 // claimName sets the name of an entry. A second entry with that name is held,
 // because the two would share one history.
-func (p *parser) claimName(above *standing) {
+func (p *parser) claimName(above *context) {
 	options := above.section.options
 	it := directive.Find(above.items, "name")
 	if it == nil || !it.Effective() {

@@ -365,7 +365,7 @@ func (e *Engine) preempt() {
 	if e.draining {
 		return
 	}
-	for p := e.slots.Preempt(e.now.Up, e.standing); p != nil; p = e.slots.Preempt(e.now.Up, e.standing) {
+	for p := e.slots.Preempt(e.now.Up, e.preemptibility); p != nil; p = e.slots.Preempt(e.now.Up, e.preemptibility) {
 		for _, c := range p.Stops {
 			e.recordPreemption(e.live[c.Run], p.For)
 			e.stop(e.live[c.Run], job.Preempted)
@@ -373,8 +373,8 @@ func (e *Engine) preempt() {
 	}
 }
 
-// standing returns whether a run keeps its slots when another run needs them.
-func (e *Engine) standing(id job.RunID) slots.Standing {
+// preemptibility returns whether a run keeps its slots when another run needs them.
+func (e *Engine) preemptibility(id job.RunID) slots.Preemptibility {
 	r := e.live[id]
 	switch {
 	case r.StopReason != "":

@@ -119,8 +119,8 @@ func (r *Run) Ending() string {
 	return how
 }
 
-// Standing describes the end of the run, or its state while it is live.
-func (r *Run) Standing() string {
+// ResultOrState describes the end of the run, or its state while it is live.
+func (r *Run) ResultOrState() string {
 	switch r.State {
 	case RunEnded:
 		return r.Ending()

@@ -148,7 +148,7 @@ func living(about screen.Subject) func(context.Context, screen.Daemon) ([]string
 // processText is a run that lives, by its process if it has one.
 func processText(r *job.Run) string {
 	if r.PID == 0 {
-		return fmt.Sprintf("run %d of %s: no process yet, it is %s", r.ID, r.Job, r.Standing())
+		return fmt.Sprintf("run %d of %s: no process yet, it is %s", r.ID, r.Job, r.ResultOrState())
 	}
 	text := fmt.Sprintf("pid %d: run %d of %s", r.PID, r.ID, r.Job)
 	if r.User != "" {

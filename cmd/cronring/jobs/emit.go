@@ -81,7 +81,7 @@ func emit(a *cli.App, ctx context.Context, r api.EmitRequest, out *cli.Output) e
 	}
 	a.Infof("%s of %s: %s", display.Text(e.Event), display.Text(e.User), display.Count(len(e.Runs), "run"))
 	for _, run := range e.Runs {
-		a.Infof("run %s of %s: %s", run.ID, display.Text(string(run.Job)), display.Text(run.Standing()))
+		a.Infof("run %s of %s: %s", run.ID, display.Text(string(run.Job)), display.Text(run.ResultOrState()))
 	}
 	return nil
 }

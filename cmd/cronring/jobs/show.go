@@ -77,7 +77,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	}
 	for i := range j.Recent {
 		r := &j.Recent[i]
-		a.PrintField(cli.FirstOnly(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(cli.LongTime), r.Standing(), a.Took(r))+cli.Used(&r.Usage))
+		a.PrintField(cli.FirstOnly(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(cli.LongTime), r.ResultOrState(), a.Took(r))+cli.Used(&r.Usage))
 	}
 	if e := j.Elsewhere; e != nil {
 		a.PrintField("since", fmt.Sprintf("%s took the occurrence of %s    cronring history --member %s %s", e.Node, e.Due.In(loc).Format(cli.LongTime), e.Node, j.Job.ID))

@@ -68,7 +68,7 @@ func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
 		return cli.UsageError("watch with -o json", "a document would never end", "cronring report events -o jsonl")
 	}
 	client := a.Daemon()
-	r := &standing{app: a, loc: loc, client: client}
+	r := &statusView{app: a, loc: loc, client: client}
 	if f.watch {
 		return r.watch(cmd.Context())
 	}
@@ -100,8 +100,8 @@ func ping(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-// standing is the daemon's answer about its status.
-type standing struct {
+// statusView is the daemon's answer about its status.
+type statusView struct {
 	app    *cli.App
 	loc    *time.Location
 	client *api.Client
@@ -109,7 +109,7 @@ type standing struct {
 	jobs   []job.Status // that are not simply well
 }
 
-func (r *standing) ask(ctx context.Context) (err error) {
+func (r *statusView) ask(ctx context.Context) (err error) {
 	if r.status, err = r.client.Status(ctx); err != nil {
 		return err
 	}
@@ -118,13 +118,13 @@ func (r *standing) ask(ctx context.Context) (err error) {
 	return err
 }
 
-func (r *standing) text() []byte {
+func (r *statusView) text() []byte {
 	return r.app.Capture(func() { printStatus(r.app, r.status, r.jobs, r.loc) })
 }
 
 // watch shows the page again and again, or where it cannot be drawn over itself
 // those lines of it that are new.
-func (r *standing) watch(ctx context.Context) error {
+func (r *statusView) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &cli.Watch{Changes: cli.FollowBoard(ctx, r.client, func(*api.BoardUpdate) bool { return true }), Ask: r.ask}

@@ -74,7 +74,7 @@ func printDeadLetters(a *cli.App, letters []api.DeadLetter, out *cli.Output, loc
 		if out.ForPeople() {
 			since, due = l.Since.In(loc).Format(cli.LongTime), l.Run.Due.In(loc).Format(cli.LongTime)
 		}
-		t.Add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.Standing())
+		t.Add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.ResultOrState())
 	}
 	a.PrintTable(t, out)
 	return nil

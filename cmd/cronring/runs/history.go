@@ -102,7 +102,7 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 	}
 	for i := range runs {
 		r := &runs[i]
-		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.Standing(), a.Took(r),
+		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.ResultOrState(), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
 			cli.CPUTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r))
 		t.Rows[i][4].Tone = runTone(r)

@@ -120,7 +120,7 @@ func printLogs(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 		r, one := &runs[i], *f
 		one.follow = f.follow && i == len(runs)-1
 		if f.out.Value == cli.FormText && !f.raw && !a.Quiet {
-			a.Printf("==> run %d of %s  %s  %s <==\n", r.ID, display.Text(string(r.Job)), r.Started.In(loc).Format(cli.LongTime), display.Text(r.Standing()))
+			a.Printf("==> run %d of %s  %s  %s <==\n", r.ID, display.Text(string(r.Job)), r.Started.In(loc).Format(cli.LongTime), display.Text(r.ResultOrState()))
 		}
 		if last, err = printOutput(ctx, a, client, r.ID.String(), &one, loc); err != nil {
 			return last, err

@@ -129,7 +129,7 @@ func (p *progress) text(runs []job.Run, now time.Time) string {
 	}
 	name := fmt.Sprintf("run %d of %s", r.ID, display.Text(string(r.Job)))
 	if r.State != job.RunRunning {
-		return name + ": " + display.Text(r.Standing()) + ". " + r.Reason.Sentence()
+		return name + ": " + display.Text(r.ResultOrState()) + ". " + r.Reason.Sentence()
 	}
 	took, usual := max(now.Sub(r.Started), 0), p.usual[string(r.Job)]
 	if !p.line.Shown {

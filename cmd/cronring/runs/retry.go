@@ -50,7 +50,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 // they were waited for.
 func endRuns(a *cli.App, runs []job.Run, err error, waited bool, out *cli.Output) error {
 	if err == nil {
-		err = printRuns(a, runs, out, (*job.Run).Standing)
+		err = printRuns(a, runs, out, (*job.Run).ResultOrState)
 	}
 	switch {
 	case !waited:

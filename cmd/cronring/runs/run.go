@@ -80,7 +80,7 @@ func followRun(ctx context.Context, a *cli.App, r api.RunRequest) error {
 		return cli.ExitCode(cli.ExitWaitFailed)
 	}
 	a.Out.Flush() // to keep the order of output; a write error is reported at the end
-	a.Infof("run %d of %s: %s in %s", last.ID, display.Text(string(last.Job)), display.Text(last.Standing()), a.Took(last))
+	a.Infof("run %d of %s: %s in %s", last.ID, display.Text(string(last.Job)), display.Text(last.ResultOrState()), a.Took(last))
 	if code := exitOf(last); code != cli.ExitDone {
 		return cli.ExitCode(code)
 	}

@@ -108,9 +108,9 @@ var gates = []struct {
 	check  func(*check) Decision
 	exempt who
 }{
-	{(*check).standing, forced},
+	{(*check).mayRunHere, forced},
 	{(*check).held, 0},
-	{(*check).bar, 0},
+	{(*check).userMayRun, 0},
 	{(*check).paused, forced},
 	{(*check).breaker, forced | manual | attempt | waitingBackfill},
 	{(*check).ranInPeriod, forced | manual | attempt},

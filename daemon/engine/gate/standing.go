@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// standing checks whether the job may run on this host at all.
-func (c *check) standing() Decision {
+// mayRunHere checks whether the job may run on this host at all.
+func (c *check) mayRunHere() Decision {
 	switch o := c.Options; {
 	case !o.Enabled:
 		return skip(job.IsDisabled, "")
@@ -31,8 +31,8 @@ func (c *check) held() Decision {
 	return Decision{}
 }
 
-// bar checks whether anything can run as the user of the job. Not even --force passes it.
-func (c *check) bar() Decision {
+// userMayRun checks whether anything can run as the user of the job. Not even --force passes it.
+func (c *check) userMayRun() Decision {
 	if b, barred := c.Bars[c.User()]; barred {
 		return skip(b.Reason, b.Detail)
 	}

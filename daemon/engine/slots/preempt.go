@@ -8,14 +8,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Standing is whether a run keeps its slots when another run needs them.
-type Standing uint8
+// Preemptibility is whether a run keeps its slots when another run needs them.
+type Preemptibility uint8
 
 // The values of Standing.
 const (
-	Stays  Standing = iota
-	Yields          // it is preemptible
-	Leaves          // it is being stopped
+	Stays  Preemptibility = iota
+	Yields                // it is preemptible
+	Leaves                // it is being stopped
 )
 
 // Preemption is a waiting claim, and the claims whose runs must be stopped so that it is served.
@@ -28,7 +28,7 @@ type Preemption struct {
 // preemptible runs of lower priority hold: runs of its own user, or of any user if its entry is in
 // a crontab of root. Only the run that is next in its pool preempts, and none does if the slots
 // that it could get are not enough.
-func (q *Queue) Preempt(now time.Duration, standing func(job.RunID) Standing) *Preemption {
+func (q *Queue) Preempt(now time.Duration, standing func(job.RunID) Preemptibility) *Preemption {
 	if q.preempting == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s *shortage) take(c, h *Claim) {
 
 // stopsFor returns the claims to stop for a claim, or nil if that does not help or is not needed:
 // the lowest priority first, then the newest run, so that the least work is lost.
-func (q *Queue) stopsFor(c *Claim, now time.Duration, standing func(job.RunID) Standing) (stops []*Claim) {
+func (q *Queue) stopsFor(c *Claim, now time.Duration, standing func(job.RunID) Preemptibility) (stops []*Claim) {
 	if c.pool != nil && c.pool.isPaced(now) {
 		return nil
 	}

@@ -15,7 +15,7 @@ func TestPreempt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limits         Limits
 		running, waits []string
-		standing       map[job.RunID]Standing // the others yield
+		standing       map[job.RunID]Preemptibility // the others yield
 		want           string
 	}{
 		"lowest priority":       {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:1"}, nil, "11 for [2]"},
@@ -23,9 +23,9 @@ func TestPreempt(t *testing.T) {
 		"equal priority":        {Limits{}, []string{"ann 5 p:2"}, []string{"ann 5 p:1"}, nil, ""},
 		"without preempt":       {Limits{}, []string{"ann 3 p:2"}, []string{"-ann 5 p:1"}, nil, ""},
 		"both":                  {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:2"}, nil, "11 for [2 1]"},
-		"one stays":             {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:2"}, map[job.RunID]Standing{1: Stays}, ""},
-		"one leaves":            {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:2"}, map[job.RunID]Standing{1: Leaves}, "11 for [2]"},
-		"enough leaves":         {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:1"}, map[job.RunID]Standing{1: Leaves}, ""},
+		"one stays":             {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:2"}, map[job.RunID]Preemptibility{1: Stays}, ""},
+		"one leaves":            {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:2"}, map[job.RunID]Preemptibility{1: Leaves}, "11 for [2]"},
+		"enough leaves":         {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:1"}, map[job.RunID]Preemptibility{1: Leaves}, ""},
 		"another user":          {Limits{}, []string{"bob 3 p:2"}, []string{"ann 5 p:1"}, nil, ""},
 		"another user, by root": {Limits{}, []string{"bob 3 p:2"}, []string{"root 5 p:1"}, nil, "11 for [1]"},
 		"another pool":          {Limits{}, []string{"ann 3 q:1", "ann 5 p:2"}, []string{"ann 5 p:1"}, nil, ""},
@@ -53,7 +53,7 @@ func TestPreempt(t *testing.T) {
 			q.LineUp(c)
 		}
 		got := ""
-		if p := q.Preempt(time.Hour, func(id job.RunID) Standing {
+		if p := q.Preempt(time.Hour, func(id job.RunID) Preemptibility {
 			if s, ok := tt.standing[id]; ok {
 				return s
 			}

@@ -38,7 +38,7 @@ func note(c *call.Call, e event.Event, a effect.Answer) {
 	case event.Stop:
 		for i := range a.Runs {
 			r := &a.Runs[i]
-			did("stop", r.Job, r.User, "", "run "+r.ID.String()+", "+r.Standing(), stopText(r.Stop))
+			did("stop", r.Job, r.User, "", "run "+r.ID.String()+", "+r.ResultOrState(), stopText(r.Stop))
 		}
 	case event.Pause:
 		what := "pause"
@@ -57,9 +57,9 @@ func note(c *call.Call, e event.Event, a effect.Answer) {
 		if len(a.Runs) > 0 {
 			after = "run " + a.Runs[0].ID.String()
 		}
-		did("retry", e.Dead.Job, e.Dead.User, "", "run "+e.Dead.ID.String()+", "+e.Dead.Standing(), after)
+		did("retry", e.Dead.Job, e.Dead.User, "", "run "+e.Dead.ID.String()+", "+e.Dead.ResultOrState(), after)
 	case event.Bury:
-		did("drop", e.Dead.Job, e.Dead.User, "", "run "+e.Dead.ID.String()+", "+e.Dead.Standing(), "no dead letter")
+		did("drop", e.Dead.Job, e.Dead.User, "", "run "+e.Dead.ID.String()+", "+e.Dead.ResultOrState(), "no dead letter")
 	case event.Backfill:
 		did("backfill", a.Backfill.Job, a.Backfill.User, "", "", fmt.Sprintf("backfill %d, from %s to %s",
 			a.Backfill.ID, a.Backfill.From.Format(time.RFC3339), a.Backfill.To.Format(time.RFC3339)))

@@ -41,7 +41,7 @@ func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (
 			if run.State.Live() {
 				return nil, &api.Error{
 					Kind: api.Conflict, What: "cannot retry run " + run.ID.String() + ": it is still active",
-					Why: "it is " + run.Standing(), Fix: "cronring stop " + run.ID.String(),
+					Why: "it is " + run.ResultOrState(), Fix: "cronring stop " + run.ID.String(),
 				}
 			}
 			if !seen[run.ID] {

@@ -165,8 +165,8 @@ type Condition struct {
 	disabled      bool
 }
 
-// Standing is the pause, problem or remote state of a job.
-type Standing struct {
+// Attention is the pause, problem or remote state of a job.
+type Attention struct {
 	Hold    *job.Hold
 	Held    string // why its entry must not run
 	Trouble string
@@ -177,8 +177,8 @@ type Standing struct {
 // conditionOf returns the condition of job i apart from its live runs, and the reasons for it.
 // marked reports whether the job may have a pause, a problem or an acknowledgement; see
 // View.Marked.
-func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked bool) (Condition, Standing) {
-	var s Standing
+func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked bool) (Condition, Attention) {
+	var s Attention
 	o := v.Options(i)
 	s.Held = o.Held
 	if b, barred := v.BarredUser(i); barred && s.Held == "" {
@@ -239,7 +239,7 @@ func (p Condition) State() job.State {
 }
 
 // Why describes briefly what prevents a job from running.
-func (s *Standing) Why(c Condition, waiting *job.Run) string {
+func (s *Attention) Why(c Condition, waiting *job.Run) string {
 	switch {
 	case s.Trouble != "":
 		return s.Trouble

@@ -59,7 +59,7 @@ func (p *Look) Read(slots []int32) (pasts []Past, ok bool) {
 }
 
 // Condition returns the condition of a job and the reasons for it.
-func (p *Look) Condition(slot int32, l *Past) (Condition, Standing) {
+func (p *Look) Condition(slot int32, l *Past) (Condition, Attention) {
 	c, s := conditionOf(p.View, int(slot), &l.lastRun, p.Where, p.marked == nil || p.marked[slot])
 	for _, r := range p.Live[slot] {
 		c.add(p.View, int(slot), r, p.Now)

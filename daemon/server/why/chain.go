@@ -130,7 +130,7 @@ func (ev *evidence) crossFact(step job.Step) string {
 	case step == job.StepHost && !ev.decided:
 		return ev.ownership.words(ev.host)
 	case step == job.StepEnabled && !ev.decided:
-		return ev.standing()
+		return ev.notInForce()
 	case step == job.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):
 		return ev.daemonFact()
 	case step == job.StepClock:
@@ -170,7 +170,7 @@ func (ev *evidence) absence() string {
 	return "the entry was not loaded then, or the history of that time is no longer kept"
 }
 
-func (ev *evidence) standing() string {
+func (ev *evidence) notInForce() string {
 	switch {
 	case ev.job.Disabled:
 		return display.Clause(job.IsDisabled.Sentence())

@@ -182,7 +182,7 @@ func (s *Output) event(e api.Event) {
 // conclude appends how the run ended.
 func (s *Output) conclude() {
 	r := &s.run
-	line := r.Standing()
+	line := r.ResultOrState()
 	switch {
 	case r.OnlyStarted():
 		line = "cron started it, and keeps neither its output nor how it ended"
@@ -524,7 +524,7 @@ func (s *Output) drawStatus(v canvas.View, w *screen.World, log *logView) {
 func (s *Output) status(w *screen.World, width int) []page.Span {
 	r := &s.run
 	sign, style := screen.RunSign(w, r)
-	words := []page.Span{{Text: sign + " " + r.Standing(), Style: style}}
+	words := []page.Span{{Text: sign + " " + r.ResultOrState(), Style: style}}
 	if width < screen.FullWidth { // where the first line has no room for it
 		words = append(words, page.Span{Text: fmt.Sprintf("%s %s", r.Job, r.ID)})
 	}

@@ -303,7 +303,7 @@ func (r *runRow) outcome() string {
 	case r.missed != nil:
 		return r.missed.Reason.With(r.missed.Detail)
 	}
-	return r.run.Standing()
+	return r.run.ResultOrState()
 }
 
 // Refresh requests new runs, at most once a second.
@@ -564,7 +564,7 @@ func (r *runRow) peek(w *screen.World) []page.Paragraph {
 	if r.missed != nil {
 		return []page.Paragraph{page.Heading(fmt.Sprintf("%s, %s", r.run.Job, due)), page.Line(" "+r.outcome(), canvas.Style{})}
 	}
-	title := fmt.Sprintf("run %s of %s: %s", r.run.ID, r.run.Job, r.run.Standing())
+	title := fmt.Sprintf("run %s of %s: %s", r.run.ID, r.run.Job, r.run.ResultOrState())
 	if r.run.Attempt > 1 {
 		due += fmt.Sprintf(", attempt %d", r.run.Attempt)
 	}
