@@ -34,13 +34,13 @@ const Settle = 2 * time.Second
 
 // Times of a Ring.
 const (
-	joinWait     = 5 * time.Second // how long this member waits for most members before it takes part without them
-	stallTime    = 4 * time.Second // time without a tick after which this member counts as having been away
-	bindAgain    = 5 * time.Second
-	conflictTime = 2 * time.Minute
-	reclaimTime  = 10 * time.Second // after this time a dead member may come back at another address
-	goneTime     = 24 * time.Hour   // how long dead members stay visible
-	newestTime   = 10 * time.Second // between two writes of the newest occurrences to disk
+	joinWait      = 5 * time.Second // how long this member waits for most members before it takes part without them
+	stallTime     = 4 * time.Second // time without a tick after which this member counts as having been away
+	bindAgain     = 5 * time.Second
+	conflictTime  = 2 * time.Minute
+	reclaimTime   = 10 * time.Second // after this time a dead member may come back at another address
+	deadMemberTTL = 24 * time.Hour   // how long dead members stay visible
+	newestTime    = 10 * time.Second // between two writes of the newest occurrences to disk
 )
 
 // Ring is this host's membership in a ring.
@@ -337,9 +337,9 @@ func (r *Ring) tick() {
 	r.saveNewest(now)
 	r.renew(now)
 	maps.DeleteFunc(r.members, func(_ string, m *member) bool {
-		return m.state != Alive && now.Sub(m.changed) > goneTime
+		return m.state != Alive && now.Sub(m.changed) > deadMemberTTL
 	})
-	r.box.Forget(now.Add(-goneTime))
+	r.box.Forget(now.Add(-deadMemberTTL))
 }
 
 // Newest returns the newest known occurrence of a job that another member took, and the name of

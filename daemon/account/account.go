@@ -85,9 +85,9 @@ type Directory struct {
 	limitsDir   []string          // the files of limits.d
 	limitGroups map[string]uint32 // groups in limits that a directory service has
 
-	people answers[string, Account]
-	names  answers[uint32, string]
-	gids   answers[string, []string] // names of groups, by their numbers
+	accounts answers[string, Account]
+	names    answers[uint32, string]
+	gids     answers[string, []string] // names of groups, by their numbers
 }
 
 // New makes a directory. It reads nothing yet.
@@ -124,7 +124,7 @@ func (d *Directory) Known(name string) (Account, bool) {
 	case f.complete:
 		return f.account, true
 	case f.local, f.elsewhere && askable(name):
-		answer, ok := d.people.fresh(name, d.now())
+		answer, ok := d.accounts.fresh(name, d.now())
 		return f.merge(answer), ok
 	}
 	a, err := unlisted(name)
@@ -141,7 +141,7 @@ func (d *Directory) Last(name string) (Account, bool) {
 	if err != nil || !f.local && !(f.elsewhere && askable(name)) {
 		return Account{}, false
 	}
-	answer, ok := d.people.last(name)
+	answer, ok := d.accounts.last(name)
 	return f.merge(answer), ok || f.local
 }
 

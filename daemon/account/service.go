@@ -36,7 +36,7 @@ func askable(name string) bool {
 // findGroups adds the groups of a directory service to a local user, or none while it does not
 // answer.
 func (d *Directory) findGroups(ctx context.Context, f found) (Account, error) {
-	answer, err := d.people.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
+	answer, err := d.accounts.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
 		more, err := d.id(ctx, f.name)
 		d.learnGroups(ctx)
 		return Account{Groups: without(more, f.account.Groups)}, err
@@ -45,14 +45,14 @@ func (d *Directory) findGroups(ctx context.Context, f found) (Account, error) {
 	case ctx.Err() != nil && err != nil:
 		return f.merge(Account{}), fmt.Errorf("look up groups of %s: %w", shown(f.name), err)
 	case err != nil:
-		d.people.put(f.name, Account{}, d.now()) // the next starts are not to wait as this one did
+		d.accounts.put(f.name, Account{}, d.now()) // the next starts are not to wait as this one did
 	}
 	return f.merge(answer), nil
 }
 
 // findElsewhere looks for an account that is not local.
 func (d *Directory) findElsewhere(ctx context.Context, f found) (Account, error) {
-	answer, err := d.people.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
+	answer, err := d.accounts.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
 		a, err := d.lookUp(ctx, f.name)
 		a.Groups = without(a.Groups, f.listed)
 		return a, err
@@ -131,7 +131,7 @@ func (d *Directory) strangeGroups() []string {
 // such user. A user that was never seen is simply unknown. For a user that was seen, it queries the
 // primary group: if the service returns the group, the service works, and the user was deleted.
 func (d *Directory) isGone(ctx context.Context, name string) bool {
-	last, ok := d.people.last(name)
+	last, ok := d.accounts.last(name)
 	if !ok {
 		return true
 	}

@@ -162,7 +162,7 @@ func (e *Engine) occurrence(slot int, due time.Time, t job.Trigger, cause job.Re
 // host returns the state that the gates read, until the next call.
 func (e *Engine) host() *gate.Host {
 	e.gates = gate.Host{
-		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Bars: e.bars, Holds: e.holds, Ledgers: e.ledgers, Stamps: e.stamps,
+		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Barred: e.barred, Holds: e.holds, Ledgers: e.ledgers, Stamps: e.stamps,
 		Blackouts: e.blackouts, Live: e.live, ByJob: e.byJob, Unstarted: e.stalled, QueueMax: e.slots.Limits.QueueMax, Starting: e.serving.asker,
 	}
 	return &e.gates

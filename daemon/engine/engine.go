@@ -97,7 +97,7 @@ type Engine struct {
 	blackouts timetable.Blackouts
 	unfit     map[*option.Options]string // see Load
 	ring      ringState
-	bars      map[string]event.Barred
+	barred    map[string]event.Barred
 	stamps    map[string]timetable.Day
 
 	troubles map[job.Owned]view.Trouble  // see noteTrouble
@@ -320,7 +320,7 @@ func (e *Engine) View() *view.View {
 		}
 	}
 	return view.New(view.Parts{
-		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.viewed.holds, Bars: e.bars, Stamps: e.stamps,
+		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.viewed.holds, Barred: e.barred, Stamps: e.stamps,
 		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.viewed.troubles, Planned: e.viewed.planned, Ring: e.ring.view,
 	})
 }

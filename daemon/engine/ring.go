@@ -167,14 +167,14 @@ func (e *Engine) sendHost() {
 // because of a blackout of the host.
 func (e *Engine) isCandidate(slot int) bool {
 	o := e.jobs.Options(slot)
-	_, barred := e.bars[e.jobs.Entry(slot).User()]
+	_, barred := e.barred[e.jobs.Entry(slot).User()]
 	return o.Enabled && o.Held == "" && !barred && (!e.ring.closed || o.WaitOutside)
 }
 
 // candidates returns the ring jobs that can run here. For all other ring jobs, the other
 // members do not wait for this one.
 func (e *Engine) candidates() []catalog.Holding {
-	if len(e.bars) == 0 && !e.ring.closed {
+	if len(e.barred) == 0 && !e.ring.closed {
 		return e.jobs.Holdings()
 	}
 	var all []catalog.Holding
@@ -189,7 +189,7 @@ func (e *Engine) candidates() []catalog.Holding {
 // barUsers replaces the set of users that may not run jobs.
 func (e *Engine) barUsers(users map[string]event.Barred) {
 	before := e.candidates()
-	e.bars = maps.Clone(users)
+	e.barred = maps.Clone(users)
 	if !slices.Equal(before, e.candidates()) {
 		e.sendHost()
 	}

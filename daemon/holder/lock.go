@@ -19,7 +19,7 @@ const lastFork = 2 * time.Second
 // executes its program. Therefore Lock tries again for some time if the last holder is gone.
 func Lock(f *os.File, take func() error) error {
 	err := take()
-	for end := time.Now().Add(lastFork); isHeld(err) && gone(readPID(f)) && time.Now().Before(end); {
+	for end := time.Now().Add(lastFork); isHeld(err) && isDead(readPID(f)) && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 		err = take()
 	}
@@ -28,8 +28,8 @@ func Lock(f *os.File, take func() error) error {
 
 func isHeld(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) }
 
-// gone reports whether there is no such process.
-func gone(pid int) bool { return pid != 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+// isDead reports whether there is no such process.
+func isDead(pid int) bool { return pid != 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // readPID reads the number from the start of the lock's file; 0 is unknown.
 func readPID(f *os.File) int {

@@ -93,7 +93,7 @@ func TestConfinedProcessChangesNothing(t *testing.T) {
 		}
 		request := r.method + " " + r.path
 		requests = append(requests, request)
-		if r.method == "POST" && r.path != keepState && r.path != giveBeat && (os.Geteuid() != 0 || r.may != admin) { // those are refused anyway
+		if r.method == "POST" && r.path != keepState && r.path != giveBeat && (os.Geteuid() != 0 || r.permission != admin) { // those are refused anyway
 			want = append(want, "403 "+request)
 		}
 	}

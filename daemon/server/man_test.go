@@ -22,7 +22,7 @@ func TestManAPI(t *testing.T) {
 	page := string(text)
 	want, got := map[string]bool{}, map[string]bool{}
 	for _, r := range newWorld(t, "").server().routes() {
-		want[r.method+" "+r.path] = r.may == admin
+		want[r.method+" "+r.path] = r.permission == admin
 	}
 	open, rooted, _ := strings.Cut(page, ".Ss For root only")
 	for admin, part := range map[bool]string{false: open, true: rooted} {

@@ -160,7 +160,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				switch {
 				case q.process:
 					want = http.StatusConflict
-				case r.may == admin && !p.admin, !p.owner && q.private, q.own && p.uid == noneUID:
+				case r.permission == admin && !p.admin, !p.owner && q.private, q.own && p.uid == noneUID:
 					want = http.StatusForbidden
 				case !p.owner && q.names:
 					want = http.StatusNotFound

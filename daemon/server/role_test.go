@@ -44,7 +44,7 @@ func TestRoutesPerRole(t *testing.T) {
 				want := http.StatusOK
 				switch {
 				case role == call.Admin:
-				case r.may == admin, q.private, q.input, r.may == operator && role == call.View:
+				case r.permission == admin, q.private, q.input, r.permission == operator && role == call.View:
 					want = http.StatusForbidden
 				case q.table && q.names: // a version of ann's crontab
 					want = http.StatusNotFound
@@ -52,7 +52,7 @@ func TestRoutesPerRole(t *testing.T) {
 				if status != want {
 					t.Errorf("status %d, want %d: %s", status, want, text)
 				}
-				if want == http.StatusForbidden && r.may >= operator && !strings.Contains(text, "it needs the role ") {
+				if want == http.StatusForbidden && r.permission >= operator && !strings.Contains(text, "it needs the role ") {
 					t.Errorf("the refusal does not name the role: %s", text)
 				}
 				if after := len(w.Facts()); status != http.StatusOK && after != before {

@@ -11,14 +11,14 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// may is the permission of a route. Answers contain only jobs that the user sees: see call.Peer.May.
-type may int
+// permission is the permission of a route. Answers contain only jobs that the user sees: see call.Peer.May.
+type permission int
 
 const (
-	anyone   may = iota // sees nothing of any job
-	owner               // each user, for its own jobs; for jobs of others the role view
-	operator            // like owner; for jobs of others the role operate
-	admin               // root, the daemon's own user, and the role admin
+	anyone   permission = iota // sees nothing of any job
+	owner                      // each user, for its own jobs; for jobs of others the role view
+	operator                   // like owner; for jobs of others the role operate
+	admin                      // root, the daemon's own user, and the role admin
 )
 
 // handler answers one request, or returns why not.
@@ -27,7 +27,7 @@ type handler func(ctx context.Context, c *call.Call) error
 // route is a request that the daemon answers.
 type route struct {
 	method, path string
-	may          may
+	permission   permission
 	cost         call.Cost
 	handle       handler
 }
@@ -129,13 +129,13 @@ func (s *Server) register() {
 
 // answer checks whether the caller may send a request, and answers it.
 func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
-	if r.may == admin && !c.Peer.Admin {
+	if r.permission == admin && !c.Peer.Admin {
 		return c.NotAllowed()
 	}
 	if g, ok := ctx.Value(connKey{}).(*limitedConn); ok && r.method == http.MethodPost && r.path != keepState && r.path != giveBeat && confined(g.Conn, g.peer) {
 		return errConfined
 	}
-	if r.may == operator {
+	if r.permission == operator {
 		c.Acts()
 	}
 	if err := call.CheckQuery(c.Query); err != nil {

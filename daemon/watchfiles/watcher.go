@@ -47,7 +47,7 @@ const maxGlobs = 1000
 // not wait for a user's process.
 type Watcher struct {
 	options Options
-	news    chan struct{}                      // Set was called
+	changed chan struct{}                      // Set was called
 	wanted  atomic.Pointer[map[string][]Watch] // by Set; nil: it is done
 
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func New(options Options) *Watcher {
 	if options.Pause == 0 {
 		options.Pause = time.Second
 	}
-	return &Watcher{options: options, news: make(chan struct{}, 1), users: map[string]*process{}}
+	return &Watcher{options: options, changed: make(chan struct{}, 1), users: map[string]*process{}}
 }
 
 // Set replaces what is watched, by user, and keeps the map. For a job whose globs do not change, Since
@@ -68,7 +68,7 @@ func New(options Options) *Watcher {
 // called by the goroutine on which all starts depend.
 func (w *Watcher) Set(all map[string][]Watch) {
 	w.wanted.Store(&all)
-	nudge(w.news)
+	nudge(w.changed)
 }
 
 // replace does what Set requested.
@@ -111,7 +111,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			processes.Go(func() { p.run(ctx) })
 		}
 		select {
-		case <-w.news:
+		case <-w.changed:
 		case <-ctx.Done():
 			return nil
 		}

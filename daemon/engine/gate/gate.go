@@ -73,7 +73,7 @@ type Host struct {
 	Node      string            // the host name
 	Labels    map[string]string // of the host
 	Jobs      *catalog.Catalog
-	Bars      map[string]event.Barred // users for whom nothing may start
+	Barred    map[string]event.Barred // users for whom nothing may start
 	Holds     job.Holds
 	Ledgers   map[job.Owned]job.Ledger
 	Stamps    map[string]timetable.Day // by period: when its job last ran
@@ -87,18 +87,18 @@ type Host struct {
 	check check // of the present occurrence
 }
 
-// who describes an occurrence for the exceptions from gates.
-type who uint
+// origin describes an occurrence for the exceptions from gates.
+type origin uint
 
 const (
-	forced          who = 1 << iota
-	manual              // a person requested it, and not as part of a backfill
-	waitingManual       // and its run was made already
-	backfill            // part of a backfill
-	waitingBackfill     // and its run was made already
-	attempt             // a further attempt
-	waiting             // its run was made already
-	handedOver          // a further attempt of an occurrence that another member of the ring had begun
+	forced          origin = 1 << iota
+	manual                 // a person requested it, and not as part of a backfill
+	waitingManual          // and its run was made already
+	backfill               // part of a backfill
+	waitingBackfill        // and its run was made already
+	attempt                // a further attempt
+	waiting                // its run was made already
+	handedOver             // a further attempt of an occurrence that another member of the ring had begun
 )
 
 // gates contains the gates in order, each with the occurrences that need not pass it. The
@@ -106,7 +106,7 @@ const (
 // may still skip it, or hold it for something else.
 var gates = []struct {
 	check  func(*check) Decision
-	exempt who
+	exempt origin
 }{
 	{(*check).mayRunHere, forced},
 	{(*check).held, 0},
@@ -140,7 +140,7 @@ func DecideAll(h *Host, o *Occurrence) Decision { return walk(h, o, ofJob) }
 
 func walk(h *Host, o *Occurrence, n int) Decision {
 	c := &h.check
-	*c = check{Host: h, Occurrence: o, who: o.who(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
+	*c = check{Host: h, Occurrence: o, who: o.origin(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
 	decision := Decision{Do: job.DecideRun}
 	for _, g := range gates[:n] {
 		if c.who&g.exempt != 0 {
@@ -156,8 +156,8 @@ func walk(h *Host, o *Occurrence, n int) Decision {
 	return decision
 }
 
-func (o *Occurrence) who() (w who) {
-	add := func(is bool, bits who) {
+func (o *Occurrence) origin() (w origin) {
+	add := func(is bool, bits origin) {
 		if is {
 			w |= bits
 		}
@@ -195,7 +195,7 @@ func (o *Occurrence) Ends(h *job.Hold) bool {
 type check struct {
 	*Host
 	*Occurrence
-	who  who
+	who  origin
 	runs []*live.Run // the live runs of the job
 }
 

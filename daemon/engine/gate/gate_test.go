@@ -36,7 +36,7 @@ func TestGatesExceptions(t *testing.T) {
 		stops   string // by source, in the order below; R: runs, S: skipped, H: held
 	}{
 		{"", func(*Host) {}, "RRRRRRRRR"},
-		{"", func(h *Host) { h.Bars = map[string]event.Barred{"ann": {Reason: job.NoUser}} }, "SSSSSSSSS"},
+		{"", func(h *Host) { h.Barred = map[string]event.Barred{"ann": {Reason: job.NoUser}} }, "SSSSSSSSS"},
 		{"enabled=no", func(*Host) {}, "SSRSSSSSS"},
 		{"overlap=sometimes", func(*Host) {}, "SSSSSSSSS"}, // the entry is held
 		{"", func(h *Host) { h.Holds = job.Holds{"ann/x": {{By: "bob"}}} }, "SSRSSSSSS"},

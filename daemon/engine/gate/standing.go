@@ -33,7 +33,7 @@ func (c *check) held() Decision {
 
 // userMayRun checks whether anything can run as the user of the job. Not even --force passes it.
 func (c *check) userMayRun() Decision {
-	if b, barred := c.Bars[c.User()]; barred {
+	if b, barred := c.Barred[c.User()]; barred {
 		return skip(b.Reason, b.Detail)
 	}
 	return Decision{}

@@ -35,7 +35,7 @@ func (v *View) RingJobs() int { return len(v.jobs.RingJobs()) }
 func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
 	return func(yield func(int, catalog.Holding) bool) {
 		for slot, h := range v.jobs.EachHolding() {
-			if _, barred := v.bars[v.jobs.Entry(slot).User()]; !barred && !yield(slot, h) {
+			if _, barred := v.barred[v.jobs.Entry(slot).User()]; !barred && !yield(slot, h) {
 				return
 			}
 		}
@@ -65,7 +65,7 @@ type View struct {
 	node      string
 	jobs      *catalog.Catalog
 	holds     job.Holds
-	bars      map[string]event.Barred
+	barred    map[string]event.Barred
 	stamps    map[string]timetable.Day
 	busy      map[string]bool // periods that have a live run
 	live      []*job.Run
@@ -87,7 +87,7 @@ type Parts struct {
 	Blackouts timetable.Blackouts
 	Jobs      *catalog.Catalog
 	Holds     job.Holds
-	Bars      map[string]event.Barred // users for whom nothing may start
+	Barred    map[string]event.Barred // users for whom nothing may start
 	Stamps    map[string]timetable.Day
 	Busy      map[string]bool // periods that have a live run
 	Live      []*job.Run
@@ -101,7 +101,7 @@ type Parts struct {
 // New returns a View.
 func New(p Parts) *View {
 	return &View{
-		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, blackouts: p.Blackouts, jobs: p.Jobs, holds: p.Holds, bars: p.Bars, stamps: p.Stamps,
+		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, blackouts: p.Blackouts, jobs: p.Jobs, holds: p.Holds, barred: p.Barred, stamps: p.Stamps,
 		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, troubles: p.Troubles, planned: p.Planned, View: p.Ring,
 	}
 }
@@ -121,7 +121,7 @@ func (v *View) ID(i int) job.ID { return v.jobs.ID(i) }
 // Job returns job i. It is also held while nothing may start for its user.
 func (v *View) Job(i int) job.Job {
 	j := v.jobs.Job(i)
-	if b, barred := v.bars[j.User]; barred && j.Held == "" {
+	if b, barred := v.barred[j.User]; barred && j.Held == "" {
 		j.Held = b.Detail
 	}
 	return j
@@ -157,7 +157,7 @@ func (v *View) Named(name string) []int { return v.jobs.Named(name) }
 // BarredUser returns why nothing may start for the user of job i. ok is false if runs may
 // start.
 func (v *View) BarredUser(i int) (b event.Barred, ok bool) {
-	if len(v.bars) == 0 { // finding the user requires parsing the entry
+	if len(v.barred) == 0 { // finding the user requires parsing the entry
 		return b, false
 	}
 	return v.Barred(v.Entry(i).User())
@@ -165,7 +165,7 @@ func (v *View) BarredUser(i int) (b event.Barred, ok bool) {
 
 // Barred returns why nothing may start for a user. ok is false if runs may start.
 func (v *View) Barred(user string) (b event.Barred, ok bool) {
-	b, ok = v.bars[user]
+	b, ok = v.barred[user]
 	return b, ok
 }
 
@@ -189,7 +189,7 @@ func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 // SameRules reports that both views decide the same for all jobs, apart from pauses, runs
 // and troubles.
 func (v *View) SameRules(o *View) bool {
-	return v.jobs == o.jobs && v.node == o.node && v.SameMembers(o.View) && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
+	return v.jobs == o.jobs && v.node == o.node && v.SameMembers(o.View) && v.draining == o.draining && maps.Equal(v.barred, o.barred) && maps.Equal(v.stamps, o.stamps)
 }
 
 // Options returns the effective options of job i: an entry that may not run is held in

@@ -24,8 +24,8 @@ type memory struct {
 	names *Numbering // nil: not used yet
 	known
 	filling  bool
-	missed   news // updates that arrived during filling
-	ends     int  // of runs
+	missed   update // updates that arrived during filling
+	ends     int    // of runs
 	watchers map[*Watcher]struct{}
 }
 
@@ -77,8 +77,8 @@ func (n *Numbering) slot(id job.ID) (int32, bool) {
 	return int32(i), ok
 }
 
-// news is an update of a memory.
-type news struct {
+// update is an update of a memory.
+type update struct {
 	ended   []*job.Run
 	streaks []job.Ledger
 }
@@ -295,7 +295,7 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
-		m.filling, m.missed = false, news{}
+		m.filling, m.missed = false, update{}
 		m.mu.Unlock()
 	}()
 	k := newKnown(len(next.Order))

@@ -74,9 +74,9 @@ func (ev *evidence) enable() []api.Remedy {
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("run it anyway", "run --force")}
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
-	case ev.bar == job.NoUser:
+	case ev.barred == job.NoUser:
 		return []api.Remedy{{What: "check that the user exists", Command: "getent passwd " + display.Quote(ev.job.User)}}
-	case ev.bar == job.AccountRefused:
+	case ev.barred == job.AccountRefused:
 		return []api.Remedy{{What: "see when the account expires", Command: "chage -l " + display.Quote(ev.job.User)}}
 	case ev.job.Held != "":
 		return []api.Remedy{ev.lint()}

@@ -68,7 +68,7 @@ type evidence struct {
 	host    string
 	hold    *job.Hold
 	ack     *job.Ack
-	bar     job.Reason // why nothing may start as its account, or ""
+	barred  job.Reason // why nothing may start as its account, or ""
 	next    time.Time
 	live    *job.Run // the oldest live run, after whose end delay= counts; nil: there is none
 	foreign bool     // there is no daemon: another cron runs the job
@@ -108,7 +108,7 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 		counts: c.View.CountsPause(i), waits: c.View.WaitsForResume(i),
 	}
 	if b, barred := c.View.Barred(ev.job.User); barred {
-		ev.bar = b.Reason
+		ev.barred = b.Reason
 	}
 	steps := []func(context.Context, *call.Call, *evidence) error{x.addDecision, x.addAttempts, x.addClock, x.addLives, x.addPast, x.addParents}
 	ev.at = at

@@ -6,8 +6,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// news lists the jobs with rows that Prune has not checked yet.
-type news struct {
+// changes lists the jobs with rows that Prune has not checked yet.
+type changes struct {
 	mu sync.Mutex
 	unchecked
 }
@@ -19,7 +19,7 @@ type unchecked struct {
 }
 
 // note takes a record of the job with a number.
-func (k *news) note(n int64, r *job.Record) {
+func (k *changes) note(n int64, r *job.Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.runs == nil {
@@ -33,7 +33,7 @@ func (k *news) note(n int64, r *job.Record) {
 }
 
 // take returns what was noted since the last call.
-func (k *news) take() unchecked {
+func (k *changes) take() unchecked {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	taken := k.unchecked

@@ -22,7 +22,7 @@ type Pruner struct {
 	running sync.Mutex // held by Prune, with the next two
 	swept   time.Time  // when it looked at all jobs
 	printed printed
-	news    news
+	changes changes
 }
 
 // New returns the pruner of a history. blocks makes the blocks that statistics are read from.
@@ -31,7 +31,7 @@ func New(db *database.DB, blocks *statistics.Reader) *Pruner {
 }
 
 // Note notes that a record of the job with a number was written.
-func (s *Pruner) Note(n int64, r *job.Record) { s.news.note(n, r) }
+func (s *Pruner) Note(n int64, r *job.Record) { s.changes.note(n, r) }
 
 // Prune searches for rows in steps, each of which reads one snapshot of the database: while a
 // snapshot is read, the journal cannot be reset and grows. It removes rows in transactions of
@@ -50,14 +50,14 @@ const sweepEvery = 24 * time.Hour
 // pruning is one Prune.
 type pruning struct {
 	*database.DB
-	pruner *Pruner
-	policy Policy
-	now    time.Time
-	done   *Pruned
-	news   unchecked
-	ages   map[time.Duration]int64 // by age: the first run that is younger
-	spent  time.Duration           // in steps since the last rest
-	found  map[string]*rows        // by how they are removed
+	pruner  *Pruner
+	policy  Policy
+	now     time.Time
+	done    *Pruned
+	changed unchecked
+	ages    map[time.Duration]int64 // by age: the first run that is younger
+	spent   time.Duration           // in steps since the last rest
+	found   map[string]*rows        // by how they are removed
 }
 
 // Prune removes history beyond the policy. Marks always stay. Commits may continue meanwhile; a
@@ -69,7 +69,7 @@ func (s *Pruner) Prune(ctx context.Context, now time.Time, policy Policy) (done 
 	if policy.All {
 		s.swept = now
 	}
-	p := &pruning{DB: s.db, pruner: s, policy: policy, now: now, done: &done, news: s.news.take(), ages: map[time.Duration]int64{}, found: map[string]*rows{}}
+	p := &pruning{DB: s.db, pruner: s, policy: policy, now: now, done: &done, changed: s.changes.take(), ages: map[time.Duration]int64{}, found: map[string]*rows{}}
 	for _, part := range []func(context.Context) error{p.jobs, p.others, p.users, p.outputs, p.forget, p.forgetGone, p.blocks} {
 		err := part(ctx)
 		if err == nil {
@@ -88,12 +88,12 @@ func (p *pruning) jobs(ctx context.Context) error {
 	if p.policy.All {
 		return p.eachJob(ctx, func(n int64, id job.ID) error { return errors.Join(p.runsOf(ctx, n, id), p.skipsOf(ctx, n, id)) })
 	}
-	for n, id := range p.news.runs {
+	for n, id := range p.changed.runs {
 		if err := p.runsOf(ctx, n, id); err != nil {
 			return err
 		}
 	}
-	for n, id := range p.news.skips {
+	for n, id := range p.changed.skips {
 		if err := p.skipsOf(ctx, n, id); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func (p *pruning) users(ctx context.Context) error {
 			return p.Each(ctx, func(rows *sql.Rows) error {
 				var user string
 				err := rows.Scan(&user)
-				if p.policy.All || kind.count == uncounted || p.news.users[user] {
+				if p.policy.All || kind.count == uncounted || p.changed.users[user] {
 					users = append(users, user)
 				}
 				return err
